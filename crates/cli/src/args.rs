@@ -11,7 +11,7 @@ pub(crate) use self::json::{JsonReport, TimeForm};
 pub(crate) use self::output_file::OutputFile;
 pub(crate) use self::reading::{Arithmetic, Reading, quirks};
 pub(crate) use self::selecting::Selecting;
-pub(crate) use self::stacks::{FramesKept, Roots, Stacks, StacksFormat};
+pub(crate) use self::stacks::{FramesKept, RootsShown, Stacks, StacksFormat};
 pub(crate) use self::stats::{SortBy, Stats};
 pub(crate) use self::task::{
     Task, TaskDiffArgs, TaskGraphArgs, TaskGraphFormat, TaskListArgs, TaskOne, TaskPathArgs, TaskReading,

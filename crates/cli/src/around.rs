@@ -15,14 +15,14 @@ use crate::windows::Windows;
 
 /// Condition and margin of `--around`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Around<'e> {
+pub(crate) struct AroundOption<'e> {
     /// Condition that selects the events.
     pub(crate) expression: &'e str,
     /// Nanoseconds before and after them.
     pub(crate) margin: i128,
 }
 
-impl<'e> Around<'e> {
+impl<'e> AroundOption<'e> {
     /// Parses the values of the option.
     pub(crate) fn new(values: Option<&'e [String]>) -> Result<Option<Self>, Failure> {
         let Some(values) = values else { return Ok(None) };

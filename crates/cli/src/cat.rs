@@ -5,16 +5,17 @@ use ichnos::io::Output;
 use ichnos::{PassEnd, Session};
 
 use crate::args::{Arithmetic, Cat, CatFormat, Global};
-use crate::beginning;
 use crate::columns;
 use crate::damage;
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::interrupt;
 use crate::job::{self, Job};
+use crate::no_match_help;
 use crate::outcome;
 use crate::output::Destination;
 use crate::output_path::OutputPath;
+use crate::partial_open;
 use crate::pass::Follower;
 use crate::progress::Progress;
 use crate::report::Report;
@@ -22,7 +23,6 @@ use crate::scan;
 use crate::selection::Selection;
 use crate::style::count;
 use crate::tail::Tail;
-use crate::unmatched;
 
 pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, Failure> {
     // Before reading anything: errors in patterns should not take an hour to be reported.
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
         || (columns::are_wanted(args) && args.fields.is_empty());
     let beginning = match needs_all {
         true => None,
-        false => beginning::open(&args.reading, arithmetic, &selection, &progress, report)?,
+        false => partial_open::open(&args.reading, arithmetic, &selection, &progress, report)?,
     };
     let session = match beginning {
         Some(session) => session,
@@ -124,7 +124,7 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
             report.notice(&format!("{}: {quirk}", trace.path()));
         }
     }
-    unmatched::explain(&session, &job.selection, window, counts.events, report);
+    no_match_help::explain(&session, &job.selection, window, counts.events, report);
     Ok(if session.is_live() && interrupt::exit() != Exit::Interrupted {
         // Ctrl-C ends a live trace normally, unlike other signals.
         interrupt::exit()

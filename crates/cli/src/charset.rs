@@ -93,7 +93,7 @@ fn ascii(text: &str) -> Cow<'_, str> {
 }
 
 /// Writer for a terminal, in ASCII if it cannot show anything else.
-pub(crate) struct Encoder<W> {
+pub(crate) struct CharsetWriter<W> {
     writer: W,
     is_ascii: bool,
     is_json: bool,
@@ -101,7 +101,7 @@ pub(crate) struct Encoder<W> {
     pending: Vec<u8>,
 }
 
-impl<W: Write> Encoder<W> {
+impl<W: Write> CharsetWriter<W> {
     pub(crate) fn new(writer: W, text: TerminalText) -> Self {
         Self::with(writer, text, is_ascii())
     }
@@ -136,7 +136,7 @@ impl<W: Write> Encoder<W> {
     }
 }
 
-impl<W: Write> Write for Encoder<W> {
+impl<W: Write> Write for CharsetWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if !self.is_ascii {
             return self.writer.write(bytes);
@@ -233,7 +233,7 @@ mod tests {
         let lines = TerminalText::Lines { colors: false };
         // Each piece is written at once.
         let encoded = |pieces: &[&[u8]], kind: TerminalText| {
-            let mut encoder = Encoder::with(Vec::new(), kind, true);
+            let mut encoder = CharsetWriter::with(Vec::new(), kind, true);
             for piece in pieces {
                 assert_eq!(encoder.write(piece).unwrap(), piece.len());
             }
@@ -256,7 +256,7 @@ mod tests {
         assert_eq!(encoded(&[b"\xc3\xc3", b"\xa9\x80"], lines), "\\u{fffd}\\u{e9}\\u{fffd}");
         assert_eq!(encoded(&[b"a\xe2\x82"], lines), "a\\u{fffd}");
         // Where all can be shown, nothing changes.
-        let mut encoder = Encoder::with(Vec::new(), lines, false);
+        let mut encoder = CharsetWriter::with(Vec::new(), lines, false);
         encoder.write_all("é".as_bytes()).unwrap();
         assert_eq!(encoder.finish().unwrap(), "é".as_bytes());
     }

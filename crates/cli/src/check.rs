@@ -12,14 +12,14 @@ use serde_json::Value as Json;
 use crate::args::{Arithmetic, Check, FailOn, Global};
 use crate::exit::{Exit, Failure};
 use crate::info::losses;
-use crate::json::{self as js, Object};
+use crate::json::{self as js, JsonObject};
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::selected::Selected;
 use crate::selection::Selection;
 use crate::style::{Paint, count, grouped, safe};
 use crate::text_check::TextCheck;
-use crate::{applicable, input, limits, output, scan, unmatched};
+use crate::{check_args, input, limits, no_match_help, output, scan};
 
 pub(crate) fn run(args: &Check, global: &Global, report: Report) -> Result<Exit, Failure> {
     if args.fails_on(FailOn::Never) && args.fail_on.len() > 1 {
@@ -29,12 +29,12 @@ pub(crate) fn run(args: &Check, global: &Global, report: Report) -> Result<Exit,
     let mut found = Findings { most_damages: args.reading.limits().report.damage, ..Findings::default() };
     match input::try_open(&args.reading, Arithmetic::Exact, true, scan::progress(global.progress, report))? {
         Ok(session) => {
-            applicable::check_reading(&args.reading, &session, report)?;
+            check_args::check_reading(&args.reading, &session, report)?;
             let mut selected = Selected::new(&session, selection, report)?;
             let mut progress = Progress::new(global.progress, &session, false, report);
             found.session(&session, args, &mut selected, &mut progress);
             if !args.metadata_only {
-                unmatched::explain(&session, &selected.selection, selected.window, found.events, report);
+                no_match_help::explain(&session, &selected.selection, selected.window, found.events, report);
             }
             input::print_notices(&session, report);
             input::report_empty_traces(&session, report);
@@ -75,7 +75,7 @@ struct Finding {
     remedy: Option<Cow<'static, str>>,
     /// `true` if only shown with --verbose.
     is_minor: bool,
-    json: Object,
+    json: JsonObject,
 }
 
 #[derive(Default)]
@@ -92,14 +92,14 @@ struct Findings {
     packets: u64,
     events: u64,
     /// Events and packets discarded by the tracers.
-    lost: Loss,
+    lost: DiscardedCounts,
     /// `true` if a path could not be read completely.
     is_incomplete: bool,
 }
 
 /// Events and packets discarded by tracers.
 #[derive(Clone, Copy, Default)]
-struct Loss {
+struct DiscardedCounts {
     events: u64,
     packets: u64,
     /// `true` if an unknown number of events was lost.
@@ -110,7 +110,7 @@ struct Loss {
 struct Checking<'c, 'p> {
     findings: &'c mut Findings,
     trace: &'c str,
-    lost: Loss,
+    lost: DiscardedCounts,
     /// `None` if texts are not checked.
     texts: Option<TextCheck>,
     progress: &'p mut Progress,
@@ -152,7 +152,7 @@ impl PassHandler for Checking<'_, '_> {
     }
 }
 
-impl Loss {
+impl DiscardedCounts {
     fn is_some(self) -> bool {
         self.events > 0 || self.packets > 0 || self.is_unknown
     }
@@ -193,7 +193,7 @@ impl Findings {
             }
             Level::Note => "note",
         };
-        let mut json = Object::default();
+        let mut json = JsonObject::default();
         json.put("level", level);
         json.put("trace", finding.trace.as_str());
         finding.json.put_some("remedy", finding.remedy.as_deref());
@@ -241,7 +241,7 @@ impl Findings {
 
     /// Adds a problem of the whole input.
     fn input(&mut self, message: String, remedy: Option<Cow<'static, str>>) {
-        let mut json = Object::default();
+        let mut json = JsonObject::default();
         json.put("kind", "input");
         json.put("message", message.as_str());
         self.add(Finding {
@@ -299,7 +299,7 @@ impl Findings {
         self.quirks(session);
         if !assume_correlated && let Some(clocks) = session.uncorrelated() {
             let message = clocks.to_string();
-            let mut json = Object::default();
+            let mut json = JsonObject::default();
             json.put("kind", "clocks");
             json.put("message", message.as_str());
             self.add(Finding {
@@ -324,7 +324,7 @@ impl Findings {
         for (i, trace) in session.traces().iter().enumerate() {
             for quirk in trace.quirks() {
                 let is_applied = applied.contains(&(i, quirk));
-                let mut json = Object::default();
+                let mut json = JsonObject::default();
                 json.put("kind", "quirk");
                 json.put("name", quirk.name);
                 json.put("applied", is_applied);
@@ -361,7 +361,7 @@ impl Findings {
         let mut checking = Checking {
             findings: self,
             trace,
-            lost: Loss::default(),
+            lost: DiscardedCounts::default(),
             texts: check_texts.then(TextCheck::default),
             progress,
         };
@@ -374,7 +374,7 @@ impl Findings {
         self.texts(trace, name, &texts);
         self.lost.add(lost);
         if let Some(losses) = losses(lost.events, lost.is_unknown, lost.packets) {
-            let mut json = Object::default();
+            let mut json = JsonObject::default();
             json.put("kind", "loss");
             json.put("data_stream", name);
             json.put("discarded_events", lost.events);
@@ -408,7 +408,7 @@ impl Findings {
         if texts.count > 1 {
             let _ = write!(message, "; the data stream has {}", count(texts.count - 1, "more such text"));
         }
-        let mut json = Object::default();
+        let mut json = JsonObject::default();
         json.put("kind", "text");
         json.put("data_stream", name);
         json.put("texts", texts.count);
@@ -449,7 +449,7 @@ impl Findings {
             _ => (Level::Note, None),
         };
         let remedy = limits::of_diagnostic(diagnostic).or(remedy);
-        let mut json = Object::default();
+        let mut json = JsonObject::default();
         json.put("kind", if is_index { "index" } else { "metadata" });
         json.put("file", problem.file.as_str());
         json.append(&mut js::diagnostic(diagnostic));
@@ -465,7 +465,7 @@ impl Findings {
             return;
         }
         self.damages += 1;
-        let mut json = Object::default();
+        let mut json = JsonObject::default();
         json.put("kind", "damage");
         json.append(&mut crate::info::damage_json(damage));
         let (place, message) = (damage.location(), crate::damage::message(damage));

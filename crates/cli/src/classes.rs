@@ -90,7 +90,7 @@ const AT_ONCE: u32 = 1 << 14;
 /// Reads the traces whose event record classes are only known after reading.
 pub(crate) fn meet(session: &Session, global: &Global, report: Report) {
     let dynamic = session.traces().iter().filter(|trace| trace.has_dynamic_classes());
-    let dynamic: HashSet<_> = dynamic.map(|trace| std::ptr::from_ref(trace.trace()).addr()).collect();
+    let dynamic: HashSet<_> = dynamic.map(|trace| Arc::as_ptr(trace.trace()).addr()).collect();
     if dynamic.is_empty() {
         return;
     }

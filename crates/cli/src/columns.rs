@@ -9,9 +9,9 @@ use ichnos::model::{DataStreamClass, EventRecordClass};
 use crate::args::{Cat, CatFormat, Global};
 use crate::classes;
 use crate::exit::Failure;
-use crate::nearest::{alternatives, nearest};
 use crate::report::Report;
 use crate::selection::Selection;
+use crate::suggest::{alternatives, nearest};
 
 /// Returns `true` if a table is printed.
 pub(crate) fn are_wanted(args: &Cat) -> bool {

@@ -9,7 +9,7 @@ use ichnos::export::{TerminalText, for_terminal};
 use crate::args::LowArgs;
 use crate::exit::{Exit, Failure};
 use crate::style::{Paint, When, safe};
-use crate::{applicable, habits, limits, output};
+use crate::{babeltrace_compat, check_args, limits, output};
 
 /// Reads the command line; ends the program if it is invalid or asks for help.
 ///
@@ -23,17 +23,17 @@ pub(crate) fn parse() -> Result<LowArgs, Failure> {
         output::print_as_it_is(&limits::help())?;
         std::process::exit(Exit::Success as i32);
     }
-    let words = habits::arrange(words, &command)?;
+    let words = babeltrace_compat::arrange(words, &command)?;
     let parsed = command.try_get_matches_from_mut(&words).and_then(|matches| {
         let args = LowArgs::from_arg_matches(&matches);
         args.map(|args| (args, matches)).map_err(|error| error.format(&mut command))
     });
     match parsed {
         Ok((args, matches)) => {
-            applicable::check(&args, &matches)?;
+            check_args::check(&args, &matches)?;
             Ok(args)
         }
-        Err(error) if let Some(failure) = habits::missing_pair(&error, &words) => Err(failure),
+        Err(error) if let Some(failure) = babeltrace_compat::missing_pair(&error, &words) => Err(failure),
         Err(error) if error.use_stderr() => end_by_usage(error, &words),
         // Help is data, too: it must not get lost.
         Err(help) => {
@@ -55,7 +55,7 @@ fn end_by_usage(error: clap::Error, arguments: &[OsString]) -> ! {
         Err(about_printable) if error.use_stderr() && arguments != printable => about_printable,
         _ => error,
     };
-    let error = habits::improve(error);
+    let error = babeltrace_compat::improve(error);
     let paint = Paint::stderr(When::Auto);
     if !error.use_stderr() || !std::io::stderr().is_terminal() {
         error.exit();

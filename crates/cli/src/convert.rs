@@ -11,25 +11,25 @@ use ichnos::model::{Damage, DataStream, StreamSummary, Window};
 use ichnos::{Reader, Session};
 
 use crate::args::{Align, Arithmetic, Convert, Cut, Filter, Global, Merge, Repair, Writing};
-use crate::around::Around;
+use crate::around::AroundOption;
 use crate::damage::Damages;
 use crate::exit::{Exit, Failure};
 use crate::filtering;
 use crate::input;
 use crate::interrupt;
+use crate::no_match_help;
 use crate::output_path::OutputPath;
 use crate::report::Report;
 use crate::scan;
 use crate::selection::Selection;
 use crate::style::{count as count_of, safe};
-use crate::unmatched;
 use crate::write_progress::WriteProgress;
 use crate::write_report::{self, InputReport};
 
 /// `ichnos cut`.
 pub(crate) fn cut(args: &Cut, global: &Global, report: Report) -> Result<Exit, Failure> {
     let selecting = &args.convert.selecting;
-    let around = Around::new(args.around.as_deref())?;
+    let around = AroundOption::new(args.around.as_deref())?;
     if around.is_none() && selecting.begin().is_none() && selecting.end().is_none() {
         return Err(Failure::new("cut needs --begin, --end or --around")
             .help("`ichnos convert` writes all of a trace"));
@@ -68,7 +68,7 @@ struct Edit<'e> {
     /// Writes whole packets.
     whole_packets: bool,
     /// Keeps the time around events.
-    around: Option<Around<'e>>,
+    around: Option<AroundOption<'e>>,
     /// Selects events.
     expression: Option<&'e str>,
 }
@@ -116,7 +116,7 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     let mut anchors = None;
     if let Some(around) = edit.around {
         let mut anchor = selection.clone();
-        anchor.events = None;
+        anchor.select_events(None);
         anchor.filter_option = "--around";
         anchor.filter = Some(filtering::parse(around.expression, anchor.filter_option)?);
         anchors = Some((around, anchor));
@@ -244,7 +244,7 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     }
     let is_nothing = is_empty && selection.is_some() && !is_any.load(Ordering::Relaxed);
     if failed.is_none() {
-        unmatched::explain(&session, &selection, window, u64::from(!is_nothing), report);
+        no_match_help::explain(&session, &selection, window, u64::from(!is_nothing), report);
     }
     match failed {
         Some(failure) => Err(failure),

@@ -6,9 +6,9 @@ use ichnos::Session;
 use ichnos::model::{DataStreamClass, EventRecordClass, FieldClass, FieldKind, Meaning, TraceClass};
 
 use crate::exit::Failure;
-use crate::nearest::{alternatives, list, nearest};
 use crate::selection::Selection;
 use crate::style::safe;
+use crate::suggest::{alternatives, list, nearest};
 
 /// Number of names to list if none is similar.
 const LISTED: usize = 8;

@@ -5,8 +5,8 @@ use ichnos::{Expression, Filter, FilterError, FilterErrorKind, FilterWarning, Kn
 
 use crate::exit::Failure;
 use crate::input;
-use crate::nearest::{alternatives, nearest};
 use crate::report::Report;
+use crate::suggest::{alternatives, nearest};
 use crate::time::TimePoint;
 
 /// Checks an expression against the opened traces; `gmt` if times of day are in GMT.
@@ -97,7 +97,7 @@ fn did_you_mean(name: &str, names: &[String]) -> Option<String> {
 
 fn few(names: &[String]) -> Option<String> {
     let are_few = !names.is_empty() && names.len() <= 8;
-    are_few.then(|| format!("there are {}", crate::nearest::list(names.iter().map(String::as_str))))
+    are_few.then(|| format!("there are {}", crate::suggest::list(names.iter().map(String::as_str))))
 }
 
 /// Returns similar field names, and their scopes.

@@ -14,7 +14,7 @@ use serde_json::{Value as Json, json};
 use crate::args::{Arithmetic, Global, Info, TimeForm};
 use crate::damage::{self, Damages};
 use crate::exit::{Exit, Failure};
-use crate::json::{self as js, Object};
+use crate::json::{self as js, JsonObject};
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::schema::{clock_json, clock_text, value_text};
@@ -23,7 +23,7 @@ use crate::selection::Selection;
 use crate::style::{Paint, count, safe, size};
 use crate::time::{show, show_seconds};
 use crate::tree::Branch;
-use crate::{input, output, scan, unmatched};
+use crate::{input, no_match_help, output, scan};
 
 pub(crate) fn run(args: &Info, global: &Global, report: Report) -> Result<Exit, Failure> {
     let selection = Selection::new(&args.selecting, None)?;
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Info, global: &Global, report: Report) -> Result<Exit, 
     let is_nothing = selected.selection.is_some()
         && (if counted { events == 0 } else { traces.iter().all(|trace| trace.number == 0) });
     let known = if counted { events } else { 1 };
-    unmatched::explain(&session, &selected.selection, selected.window, known, report);
+    no_match_help::explain(&session, &selected.selection, selected.window, known, report);
     input::report_empty_traces(&session, report);
     if args.report.json {
         let document = document(&traces, &session, counted, args.time);
@@ -267,7 +267,7 @@ impl Stream {
 // ---------------------------------------------------------------------------------------------
 // JSON
 
-fn document(traces: &[Summary<'_>], session: &Session, counted: bool, form: TimeForm) -> Object {
+fn document(traces: &[Summary<'_>], session: &Session, counted: bool, form: TimeForm) -> JsonObject {
     let mut object = js::document("info");
     let sum = |value: &dyn Fn(&Summary<'_>) -> u64| traces.iter().map(value).fold(0, u64::saturating_add);
     range_json(
@@ -297,7 +297,7 @@ fn document(traces: &[Summary<'_>], session: &Session, counted: bool, form: Time
 }
 
 /// Adds first and last time, and the duration; `has_dates` if times count from the Unix epoch.
-fn range_json(object: &mut Object, range: Option<(i128, i128)>, has_dates: bool, form: TimeForm) {
+fn range_json(object: &mut JsonObject, range: Option<(i128, i128)>, has_dates: bool, form: TimeForm) {
     let times =
         [("begin_ns", "begin", range.map(|range| range.0)), ("end_ns", "end", range.map(|range| range.1))];
     for (number, text, time) in times {
@@ -312,7 +312,7 @@ fn range_json(object: &mut Object, range: Option<(i128, i128)>, has_dates: bool,
 /// Returns the problems of files that describe a trace.
 pub(crate) fn problems_json(diagnostics: &[ichnos::model::FileDiagnostic]) -> Json {
     let problem = |problem: &ichnos::model::FileDiagnostic| {
-        let mut object = Object::default();
+        let mut object = JsonObject::default();
         object.put("file", problem.file.as_str());
         let mut rest = js::diagnostic(&problem.diagnostic);
         object.append(&mut rest);
@@ -322,8 +322,8 @@ pub(crate) fn problems_json(diagnostics: &[ichnos::model::FileDiagnostic]) -> Js
 }
 
 /// Returns a damaged place.
-pub(crate) fn damage_json(damage: &Damage) -> Object {
-    let mut object = Object::default();
+pub(crate) fn damage_json(damage: &Damage) -> JsonObject {
+    let mut object = JsonObject::default();
     object.put("file", damage.file.as_str());
     object.put_some("data_stream", damage.stream.as_deref());
     object.put("byte", damage.bit / 8);
@@ -340,9 +340,9 @@ pub(crate) fn damage_json(damage: &Damage) -> Object {
 }
 
 impl Summary<'_> {
-    fn json(&self, form: TimeForm) -> Object {
+    fn json(&self, form: TimeForm) -> JsonObject {
         let class = &self.input.trace().class;
-        let mut object = Object::default();
+        let mut object = JsonObject::default();
         object.put("path", self.input.path());
         object.put("format", self.input.format());
         object.put("dialect", class.dialect.as_str());
@@ -412,7 +412,7 @@ impl Summary<'_> {
 
     fn classes_json(&self) -> Json {
         let classes = self.classes().into_iter().map(|(stream, record, count)| {
-            let mut object = Object::default();
+            let mut object = JsonObject::default();
             object.put("data_stream_class", stream);
             object.put("id", record.id);
             object.put_some("namespace", record.namespace.as_deref());
@@ -430,8 +430,8 @@ impl Summary<'_> {
 }
 
 impl Stream {
-    fn json(&self, counted: bool, form: TimeForm) -> Object {
-        let mut object = Object::default();
+    fn json(&self, counted: bool, form: TimeForm) -> JsonObject {
+        let mut object = JsonObject::default();
         let stream = &self.summary.stream;
         object.put("name", &*stream.name);
         object.put("class", stream.class().id);

@@ -7,16 +7,16 @@ use ichnos::io::{Datagrams, IoError, ScanProgress};
 use ichnos::model::{ClockArithmetic, EventCounts, FileDiagnostic, FileRole, Severity, TraceInput, Window};
 use ichnos::{ClockOffset, NoTrace, OpenError, OpenOptions, OptionError, Session};
 
-use crate::applicable;
 use crate::args::{self, Arithmetic, Reading};
+use crate::check_args;
 use crate::exit::Failure;
 use crate::format_flags;
 use crate::interrupt;
 use crate::limits;
 use crate::manifest::Manifest;
-use crate::nearest::{alternatives, nearest};
 use crate::report::Report;
 use crate::style::{self, count};
+use crate::suggest::{alternatives, nearest};
 
 /// Number of problems in an error; `ichnos check` shows all.
 const SHOWN: usize = 20;
@@ -65,7 +65,7 @@ pub(crate) fn check(reading: &Reading, session: &Session, report: Report) -> Res
     {
         return Err(Failure::new(problem.to_string()).help("without --strict, all readable data are read"));
     }
-    applicable::check_reading(reading, session, report)
+    check_args::check_reading(reading, session, report)
 }
 
 /// Opens the traces named on the command line; `arithmetic` is the clock arithmetic unless an option sets it,

@@ -8,17 +8,17 @@ use serde_json::{Map, Number, Value as Json, json};
 pub(crate) const VERSION: u32 = 1;
 
 /// Returns the outermost object of a kind of output.
-pub(crate) fn document(kind: &str) -> Object {
-    let mut object = Object::default();
+pub(crate) fn document(kind: &str) -> JsonObject {
+    let mut object = JsonObject::default();
     object.put("ichnos", json!({ "output": kind, "version": VERSION }));
     object
 }
 
 /// An object filled from top to bottom, without absent values.
 #[derive(Debug, Default)]
-pub(crate) struct Object(Map<String, Json>);
+pub(crate) struct JsonObject(Map<String, Json>);
 
-impl Object {
+impl JsonObject {
     pub(crate) fn put(&mut self, name: &str, value: impl Into<Json>) {
         self.0.insert(name.to_owned(), value.into());
     }
@@ -49,8 +49,8 @@ impl Object {
     }
 }
 
-impl From<Object> for Json {
-    fn from(object: Object) -> Self {
+impl From<JsonObject> for Json {
+    fn from(object: JsonObject) -> Self {
         object.json()
     }
 }
@@ -89,7 +89,7 @@ pub(crate) fn attributes(attributes: &Attributes) -> Option<Json> {
 /// Returns a position in a metadata text, or `None` if it is unknown.
 pub(crate) fn place(place: TextPosition) -> Option<Json> {
     (!place.is_unknown()).then(|| {
-        let mut object = Object::default();
+        let mut object = JsonObject::default();
         object.put("line", place.line);
         object.put("column", place.column);
         object.put("offset", place.offset);
@@ -98,8 +98,8 @@ pub(crate) fn place(place: TextPosition) -> Option<Json> {
 }
 
 /// Returns a problem of a metadata text.
-pub(crate) fn diagnostic(diagnostic: &Diagnostic) -> Object {
-    let mut object = Object::default();
+pub(crate) fn diagnostic(diagnostic: &Diagnostic) -> JsonObject {
+    let mut object = JsonObject::default();
     object.put("severity", diagnostic.severity.to_string());
     object.put_some("place", place(diagnostic.position));
     if !diagnostic.within.is_empty() {

@@ -8,8 +8,8 @@ use ichnos::io::{IoError, IoLimits, TreeProblem};
 use ichnos::model::{DamageKind, Diagnostic};
 use ichnos::{OpenError, model};
 
-use crate::nearest::nearest;
 use crate::size;
+use crate::suggest::nearest;
 
 /// Values of all limits.
 #[derive(Clone, Debug)]
@@ -73,7 +73,7 @@ pub(crate) struct Limit {
 }
 
 /// A member of a struct of limits.
-trait Value: Copy {
+trait LimitValue: Copy {
     fn widen(self) -> u64;
     /// Returns the value, or the largest one of the type.
     fn narrow(value: u64) -> Self;
@@ -81,7 +81,7 @@ trait Value: Copy {
 
 macro_rules! values {
     ($($type:ty),*) => {
-        $(impl Value for $type {
+        $(impl LimitValue for $type {
             fn widen(self) -> u64 {
                 u64::try_from(self).unwrap_or(u64::MAX)
             }
@@ -110,8 +110,8 @@ macro_rules! limits {
             remedy: concat!("if you trust the input, raise the limit with --max ", $name, "=VALUE"),
             get: |limits| limits.$of.$first.widen(),
             set: |limits, value| {
-                limits.$of.$first = Value::narrow(value);
-                $(limits.$of.$member = Value::narrow(value);)*
+                limits.$of.$first = LimitValue::narrow(value);
+                $(limits.$of.$member = LimitValue::narrow(value);)*
             },
         }),*]
     };

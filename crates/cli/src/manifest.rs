@@ -12,7 +12,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::exit::Failure;
-use crate::nearest::{alternatives, nearest};
+use crate::suggest::{alternatives, nearest};
 use crate::time;
 
 /// Maximum size of a manifest in bytes.
@@ -55,8 +55,13 @@ impl Manifest {
             Failure::new(format!("{shown}: byte {at}: expected text in UTF-8"))
         })?;
         let directory = path.parent().unwrap_or_else(|| Path::new(""));
-        let parser =
-            Parser { shown: &shown, text: &text, directory, real: HashMap::new(), manifest: Self::default() };
+        let parser = ManifestParser {
+            shown: &shown,
+            text: &text,
+            directory,
+            real: HashMap::new(),
+            manifest: Self::default(),
+        };
         let manifest = parser.parse()?;
         Ok(Self { shown, text, ..manifest })
     }
@@ -79,9 +84,9 @@ fn line(text: &str, at: usize) -> usize {
     before.bytes().filter(|byte| *byte == b'\n').count() + 1
 }
 
-type Value<'i> = Spanned<DeValue<'i>>;
+type TomlValue<'i> = Spanned<DeValue<'i>>;
 
-struct Parser<'t> {
+struct ManifestParser<'t> {
     /// Displayed name of the file.
     shown: &'t str,
     text: &'t str,
@@ -92,7 +97,7 @@ struct Parser<'t> {
     manifest: Manifest,
 }
 
-impl Parser<'_> {
+impl ManifestParser<'_> {
     fn parse(mut self) -> Result<Manifest, Failure> {
         let table = DeTable::parse(self.text)
             .map_err(|error| self.failure(error.span().unwrap_or_default().start, error.message()))?;
@@ -112,7 +117,7 @@ impl Parser<'_> {
     }
 
     /// Adds a trace, or the matches of a pattern.
-    fn add(&mut self, trace: &Value<'_>) -> Result<(), Failure> {
+    fn add(&mut self, trace: &TomlValue<'_>) -> Result<(), Failure> {
         let table = trace.get_ref().as_table().ok_or_else(|| self.wrong(trace, "a table"))?;
         self.check_keys(table, &KEYS_OF_TRACE)?;
         let Some(path) = table.get("path") else {
@@ -177,7 +182,7 @@ impl Parser<'_> {
     }
 
     /// Parses an offset in nanoseconds.
-    fn offset(&self, value: &Value<'_>) -> Result<i128, Failure> {
+    fn offset(&self, value: &TomlValue<'_>) -> Result<i128, Failure> {
         let expected = "a time as text, such as \"-1.5s\", \"+250ms\" or \"+7ns\"";
         let text = value.get_ref().as_str().ok_or_else(|| self.wrong(value, expected))?;
         time::offset_from(text).map_err(|what| self.failure(value.span().start, &what))
@@ -198,7 +203,7 @@ impl Parser<'_> {
         })
     }
 
-    fn wrong(&self, value: &Value<'_>, expected: &str) -> Failure {
+    fn wrong(&self, value: &TomlValue<'_>, expected: &str) -> Failure {
         let kind = value.get_ref().type_str();
         let Range { start, end } = value.span();
         let text = self.text.get(start..end).filter(|text| text.len() <= 60 && !text.contains('\n'));

@@ -6,8 +6,8 @@ use ichnos::export::{Integers, TerminalText, TerminalWriter};
 use ichnos::io::Output;
 use serde_json::Value as Json;
 
-use crate::charset::{self, Encoder};
-use crate::json::{self, Object};
+use crate::charset::{self, CharsetWriter};
+use crate::json::{self, JsonObject};
 use crate::json_indenter::JsonIndenter;
 use crate::style::Paint;
 use crate::tree::Branch;
@@ -15,14 +15,14 @@ use crate::tree::Branch;
 /// Destination of data. A terminal only receives printable characters.
 pub(crate) enum Destination {
     Plain(Output),
-    Terminal(TerminalWriter<Encoder<Output>>),
+    Terminal(TerminalWriter<CharsetWriter<Output>>),
 }
 
 impl Destination {
     /// Writes text of a kind.
     pub(crate) fn new(output: Output, text: TerminalText) -> Self {
         if output.is_terminal() {
-            Self::Terminal(TerminalWriter::new(Encoder::new(output, text), text))
+            Self::Terminal(TerminalWriter::new(CharsetWriter::new(output, text), text))
         } else {
             Self::Plain(output)
         }
@@ -97,7 +97,7 @@ pub(crate) fn print_json(document: &Json, integers: Integers) -> io::Result<()> 
 
 /// Prints a JSON document whose last member is a list, element by element.
 pub(crate) fn print_json_list(
-    document: Object,
+    document: JsonObject,
     name: &str,
     elements: impl Iterator<Item = Json>,
     integers: Integers,
@@ -115,7 +115,7 @@ pub(crate) fn print_json_list(
 
 /// Prints a JSON document whose last member is written bit by bit, as JSON with any blanks.
 pub(crate) fn print_json_member(
-    document: Object,
+    document: JsonObject,
     name: &str,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     integers: Integers,

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use ichnos::export::Undecoded;
 use ichnos::model::{Damage, Event, Message, Sink as _};
-use ichnos::render::{NotesOf, RenderJob, RenderObserver, Target, WriterOf};
+use ichnos::render::{ChunkTarget, NotesOf, RenderJob, RenderObserver, WriterOf};
 use ichnos::{Merged, Pass, PassEnd, PassHandler, PassSummary};
 
 use crate::damage;
@@ -26,7 +26,7 @@ impl RenderJob for Job {
         Printer::new(&self.format, writer, (!self.quiet).then_some(notes))
     }
 
-    fn run(&self, cursor: &mut Merged, target: &mut Target<'_, Self>) -> io::Result<Outcome> {
+    fn run(&self, cursor: &mut Merged, target: &mut ChunkTarget<'_, Self>) -> io::Result<Outcome> {
         let mut pass = Pass::new(self.selection.selected.clone()).strict(self.strict);
         if let Some(limit) = self.selection.limit {
             pass = pass.limit(limit);
@@ -59,7 +59,7 @@ impl RenderJob for Job {
 /// Prints the messages of a pass.
 struct Printing<'p, 't> {
     job: &'p Job,
-    target: &'p mut Target<'t, Job>,
+    target: &'p mut ChunkTarget<'t, Job>,
 }
 
 impl PassHandler for Printing<'_, '_> {

@@ -13,21 +13,21 @@ use ichnos::render::{ChunkWriter, Notes};
 use crate::job::Format;
 use crate::outcome::{Note, Outcome};
 
-type Writer = ChunkWriter<Note, State, Outcome>;
+type PrinterWriter = ChunkWriter<Note, PrinterState, Outcome>;
 
 /// Sink that receives the messages.
 pub(crate) enum Printer {
-    Pretty(Box<Pretty<Writer>>),
-    Details(Box<Details<Writer>>),
-    JsonLines(Box<JsonLines<Writer>>),
-    Log(Box<Log<Writer>>),
-    Csv(Box<Csv<Writer>>),
+    Pretty(Box<Pretty<PrinterWriter>>),
+    Details(Box<Details<PrinterWriter>>),
+    JsonLines(Box<JsonLines<PrinterWriter>>),
+    Log(Box<Log<PrinterWriter>>),
+    Csv(Box<Csv<PrinterWriter>>),
     Null(Null),
 }
 
 /// State on which later text depends.
 #[derive(Clone, Debug, Default)]
-pub(crate) enum State {
+pub(crate) enum PrinterState {
     /// Nothing was printed.
     #[default]
     Start,
@@ -43,7 +43,7 @@ pub(crate) enum Cause {
     Log(FirstMessage),
 }
 
-impl SinkState for State {
+impl SinkState for PrinterState {
     type Cause = Cause;
 
     fn resolve(&mut self, cause: &Cause, text: &mut Vec<u8>) -> Resolution {
@@ -66,7 +66,7 @@ impl SinkState for State {
 }
 
 /// Reports the warnings of a sink, each of which is written at once.
-struct Warnings(Notes<Note, State, Outcome>);
+struct Warnings(Notes<Note, PrinterState, Outcome>);
 
 impl Write for Warnings {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -81,7 +81,11 @@ impl Write for Warnings {
 
 impl Printer {
     /// Creates the sink of a format; without notes, warnings are dropped.
-    pub(crate) fn new(format: &Format, writer: Writer, notes: Option<Notes<Note, State, Outcome>>) -> Self {
+    pub(crate) fn new(
+        format: &Format,
+        writer: PrinterWriter,
+        notes: Option<Notes<Note, PrinterState, Outcome>>,
+    ) -> Self {
         let warnings: Box<dyn Write + Send> = match notes {
             Some(notes) => Box::new(Warnings(notes)),
             None => Box::new(io::sink()),
@@ -154,18 +158,18 @@ impl Sink for Printer {
 }
 
 impl ResumableSink for Printer {
-    type State = State;
+    type State = PrinterState;
 
     const NEEDS_ORDER: bool = true;
 
-    fn resume(&mut self, order: &StreamOrder, state: Option<State>) {
+    fn resume(&mut self, order: &StreamOrder, state: Option<PrinterState>) {
         match (self, state) {
             (Self::Pretty(sink), None) => sink.resume(order, None),
-            (Self::Pretty(sink), Some(State::Pretty(state))) => sink.resume(order, Some(state)),
+            (Self::Pretty(sink), Some(PrinterState::Pretty(state))) => sink.resume(order, Some(state)),
             (Self::JsonLines(sink), None) => sink.resume(order, None),
-            (Self::JsonLines(sink), Some(State::JsonLines(state))) => sink.resume(order, Some(state)),
+            (Self::JsonLines(sink), Some(PrinterState::JsonLines(state))) => sink.resume(order, Some(state)),
             (Self::Log(sink), None) => sink.resume(order, None),
-            (Self::Log(sink), Some(State::Log(state))) => sink.resume(order, Some(state)),
+            (Self::Log(sink), Some(PrinterState::Log(state))) => sink.resume(order, Some(state)),
             (Self::Details(sink), _) => sink.resume(order, Some(())),
             (Self::Csv(sink), _) => sink.resume(order, Some(())),
             // States of other formats are not passed here.
@@ -198,12 +202,12 @@ impl ResumableSink for Printer {
         each!(self, sink => sink.must_rewrite())
     }
 
-    fn state(&self) -> State {
+    fn state(&self) -> PrinterState {
         match self {
-            Self::Pretty(sink) => State::Pretty(sink.state()),
-            Self::JsonLines(sink) => State::JsonLines(sink.state()),
-            Self::Log(sink) => State::Log(sink.state()),
-            Self::Details(_) | Self::Csv(_) | Self::Null(_) => State::Start,
+            Self::Pretty(sink) => PrinterState::Pretty(sink.state()),
+            Self::JsonLines(sink) => PrinterState::JsonLines(sink.state()),
+            Self::Log(sink) => PrinterState::Log(sink.state()),
+            Self::Details(_) | Self::Csv(_) | Self::Null(_) => PrinterState::Start,
         }
     }
 

@@ -17,7 +17,7 @@ pub(crate) const PAUSE: Duration = Duration::from_secs(5);
 /// Number of messages between two looks at the clock.
 const STRIDE: u32 = 1 << 14;
 
-enum Kind {
+enum ProgressDisplay {
     None,
     Bar(ProgressBar),
     Plain(Report),
@@ -25,7 +25,7 @@ enum Kind {
 
 /// Shows the progress on the timeline.
 pub(crate) struct Progress {
-    kind: Kind,
+    kind: ProgressDisplay,
     begin: i128,
     end: i128,
     /// Time of the traces at the last update.
@@ -57,17 +57,19 @@ impl Progress {
         }
         let (begin, end) = range.unwrap_or_default();
         let kind = match when {
-            args::Progress::Never => Kind::None,
-            args::Progress::Auto if !std::io::stderr().is_terminal() || data_on_terminal => Kind::None,
+            args::Progress::Never => ProgressDisplay::None,
+            args::Progress::Auto if !std::io::stderr().is_terminal() || data_on_terminal => {
+                ProgressDisplay::None
+            }
             args::Progress::Auto => {
                 let bar = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::hidden());
                 if let Ok(style) = ProgressStyle::with_template("{bar:40} {percent:>3} %  {msg}  {eta} left")
                 {
                     bar.set_style(charset::of_progress(style));
                 }
-                Kind::Bar(bar)
+                ProgressDisplay::Bar(bar)
             }
-            args::Progress::Plain => Kind::Plain(report),
+            args::Progress::Plain => ProgressDisplay::Plain(report),
         };
         let started = Instant::now();
         Self {
@@ -126,8 +128,8 @@ impl Progress {
         };
         let message = crate::style::count(self.events, "event");
         match &self.kind {
-            Kind::None => {}
-            Kind::Bar(bar) => {
+            ProgressDisplay::None => {}
+            ProgressDisplay::Bar(bar) => {
                 if bar.is_hidden() {
                     bar.set_draw_target(ProgressDrawTarget::stderr());
                 }
@@ -135,7 +137,7 @@ impl Progress {
                 bar.set_message(message);
                 self.next = now + Duration::from_millis(100);
             }
-            Kind::Plain(report) => {
+            ProgressDisplay::Plain(report) => {
                 report.answer(&format!("{}.{} %, {message}", permille / 10, permille % 10));
                 self.next = now + PAUSE;
             }
@@ -145,7 +147,7 @@ impl Progress {
     /// Prints something other than progress.
     pub(crate) fn suspend(&self, print: impl FnOnce()) {
         match &self.kind {
-            Kind::Bar(bar) if !bar.is_hidden() => bar.suspend(print),
+            ProgressDisplay::Bar(bar) if !bar.is_hidden() => bar.suspend(print),
             _ => print(),
         }
     }
@@ -158,7 +160,7 @@ impl Progress {
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if let Kind::Bar(bar) = &self.kind {
+        if let ProgressDisplay::Bar(bar) = &self.kind {
             bar.finish_and_clear();
         }
     }

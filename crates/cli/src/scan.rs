@@ -22,26 +22,26 @@ pub(crate) fn progress(when: args::Progress, report: Report) -> ScanProgress {
             if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
                 bar.set_style(charset::of_progress(style));
             }
-            Kind::Bar(bar)
+            ScanDisplay::Bar(bar)
         }
-        args::Progress::Plain => Kind::Plain(report),
+        args::Progress::Plain => ScanDisplay::Plain(report),
     };
-    let shown = Mutex::new(Shown { kind, next: Instant::now() + PATIENCE });
+    let shown = Mutex::new(ShownScan { kind, next: Instant::now() + PATIENCE });
     ScanProgress::new(move |step| shown.lock().unwrap_or_else(PoisonError::into_inner).step(step))
 }
 
-enum Kind {
+enum ScanDisplay {
     Bar(ProgressBar),
     Plain(Report),
 }
 
-struct Shown {
-    kind: Kind,
+struct ShownScan {
+    kind: ScanDisplay,
     /// Time until progress is shown.
     next: Instant,
 }
 
-impl Shown {
+impl ShownScan {
     fn step(&mut self, step: ScanStep) {
         let now = Instant::now();
         if now < self.next {
@@ -49,7 +49,7 @@ impl Shown {
         }
         let message = message(step);
         match &self.kind {
-            Kind::Bar(bar) => {
+            ScanDisplay::Bar(bar) => {
                 if bar.is_hidden() {
                     bar.set_draw_target(ProgressDrawTarget::stderr());
                 }
@@ -57,7 +57,7 @@ impl Shown {
                 bar.tick();
                 self.next = now + Duration::from_millis(100);
             }
-            Kind::Plain(report) => {
+            ScanDisplay::Plain(report) => {
                 report.answer(&message);
                 self.next = now + PAUSE;
             }
@@ -65,9 +65,9 @@ impl Shown {
     }
 }
 
-impl Drop for Shown {
+impl Drop for ShownScan {
     fn drop(&mut self) {
-        if let Kind::Bar(bar) = &self.kind {
+        if let ScanDisplay::Bar(bar) = &self.kind {
             bar.finish_and_clear();
         }
     }

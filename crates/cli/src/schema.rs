@@ -10,12 +10,12 @@ use ichnos::model::*;
 use crate::args::{self, Arithmetic, Global};
 use crate::classes;
 use crate::exit::{Exit, Failure};
-use crate::json::{self as js, Object};
+use crate::json::{self as js, JsonObject};
 use crate::report::Report;
 use crate::selected::Selected;
 use crate::selection::Selection;
 use crate::style::Paint;
-use crate::{input, output, scan, unmatched, written_schema};
+use crate::{input, no_match_help, output, scan, written_schema};
 use json::trace_json;
 use text::trace_tree;
 
@@ -38,13 +38,13 @@ pub(crate) fn run(args: &args::Schema, global: &Global, report: Report) -> Resul
     let mut records =
         classes.iter().flat_map(|class| &class.data_streams).map(|class| class.event_records.len());
     let is_nothing = selected.selection.is_some() && records.all(|count| count == 0);
-    unmatched::explain(&session, &selected.selection, selected.window, u64::from(!is_nothing), report);
+    no_match_help::explain(&session, &selected.selection, selected.window, u64::from(!is_nothing), report);
     if let Some(language) = &args.language {
         written_schema::print(language, &session, &classes, args.reading.limits().model, report)?;
     } else if args.report.json {
         let mut object = js::document("schema");
         let traces = session.traces().iter().zip(&classes).map(|(trace, class)| {
-            let mut object = Object::default();
+            let mut object = JsonObject::default();
             object.put("path", trace.path());
             object.put("format", trace.format());
             object.append(&mut trace_json(class));

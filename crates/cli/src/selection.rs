@@ -100,10 +100,12 @@ impl Selection {
 
     /// Selects events by name.
     pub(crate) fn select_events(&mut self, patterns: Option<Patterns>) {
-        self.events = patterns.clone();
-        if let Some(patterns) = patterns {
-            self.selected = std::mem::take(&mut self.selected).events(move |name| patterns.matches(name));
-        }
+        self.events.clone_from(&patterns);
+        let selected = std::mem::take(&mut self.selected);
+        self.selected = match patterns {
+            Some(patterns) => selected.events(move |name| patterns.matches(name)),
+            None => selected.all_events(),
+        };
     }
 
     /// Checks the filter against the opened traces, and returns the window of the timeline that contains the

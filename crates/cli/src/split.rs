@@ -86,7 +86,7 @@ pub(crate) fn run(args: &Split, global: &Global, report: Report) -> Result<Exit,
     };
     let mut directory = create()?;
     let progress = WriteProgress::new(global.progress, None, false, report);
-    let mut parts = Parts::new(&args.by, &times, writer);
+    let mut parts = SplitParts::new(&args.by, &times, writer);
     let mut written = splitter.write(args, &times, target, &mut parts, directory.as_ref(), &progress);
     if is_kept
         && let Err(Problem::Convert(ConvertError::Create(error @ CreateError::Unsupported { .. }))) = &written
@@ -96,7 +96,7 @@ pub(crate) fn run(args: &Split, global: &Global, report: Report) -> Result<Exit,
         // Remove the partial output first.
         drop(directory.take());
         directory = create()?;
-        parts = Parts::new(&args.by, &times, writer);
+        parts = SplitParts::new(&args.by, &times, writer);
         *splitter.damages() = Damages::default();
         written = splitter.write(args, &times, target, &mut parts, directory.as_ref(), &progress);
     }
@@ -159,19 +159,19 @@ enum Problem {
 /// Begin times of all parts except the first one, and the parts with events; the last one is for data streams
 /// without a clock.
 #[derive(Default)]
-struct Times {
+struct PartTimes {
     begins: Vec<i128>,
     have_events: Vec<bool>,
 }
 
-impl Times {
+impl PartTimes {
     fn new(begins: Vec<i128>) -> Self {
         Self { have_events: vec![false; begins.len() + 2], begins }
     }
 }
 
 /// Parts found so far, with their names.
-struct Parts<'a> {
+struct SplitParts<'a> {
     by: &'a SplitBy,
     digits: usize,
     begins: usize,
@@ -187,8 +187,8 @@ struct Parts<'a> {
     too_many: Cell<bool>,
 }
 
-impl<'a> Parts<'a> {
-    fn new(by: &'a SplitBy, times: &Times, writer: &'a dyn TraceWriter) -> Self {
+impl<'a> SplitParts<'a> {
+    fn new(by: &'a SplitBy, times: &PartTimes, writer: &'a dyn TraceWriter) -> Self {
         let keys = match by {
             SplitBy::Field(field) => Keys::new(Some(field)),
             _ => Keys::new(None),
@@ -296,11 +296,11 @@ impl Splitter<'_> {
     }
 
     /// Returns the parts by time.
-    fn times(&self, by: &SplitBy) -> Result<Times, Failure> {
+    fn times(&self, by: &SplitBy) -> Result<PartTimes, Failure> {
         let mut times = match by {
             SplitBy::Size(size) => self.times_by_size(*size)?,
             SplitBy::Time(duration) => self.times_by_duration(*duration)?,
-            _ => return Ok(Times::default()),
+            _ => return Ok(PartTimes::default()),
         };
         let mut has_some = false;
         self.for_each_event(Streams::Clocked(false), |_| {
@@ -313,7 +313,7 @@ impl Splitter<'_> {
         Ok(times)
     }
 
-    fn times_by_duration(&self, duration: i128) -> Result<Times, Failure> {
+    fn times_by_duration(&self, duration: i128) -> Result<PartTimes, Failure> {
         let (mut first, mut last) = (None::<i128>, None::<i128>);
         // Events are in the order of time, unless the trace is not.
         let (mut slices, mut slice) = (HashSet::new(), None);
@@ -329,12 +329,12 @@ impl Splitter<'_> {
             }
             true
         })?;
-        let (Some(first), Some(last)) = (first, last) else { return Ok(Times::new(Vec::new())) };
+        let (Some(first), Some(last)) = (first, last) else { return Ok(PartTimes::new(Vec::new())) };
         let count = last.saturating_sub(first) / duration;
         if count >= MOST_PARTS as i128 {
             return Err(too_many(&grouped(u64::try_from(count.saturating_add(1)).unwrap_or(u64::MAX))));
         }
-        let mut times = Times::new((1..=count).map(|number| first + number * duration).collect());
+        let mut times = PartTimes::new((1..=count).map(|number| first + number * duration).collect());
         if origin != Some(first) {
             self.note_events(&mut times)?;
             return Ok(times);
@@ -350,8 +350,8 @@ impl Splitter<'_> {
     }
 
     /// Finds the parts with events.
-    fn note_events(&self, times: &mut Times) -> Result<(), Failure> {
-        let Times { begins, have_events } = times;
+    fn note_events(&self, times: &mut PartTimes) -> Result<(), Failure> {
+        let PartTimes { begins, have_events } = times;
         let mut current = 0..0;
         self.for_each_event(Streams::Clocked(true), |event| {
             if let Some(time) = event.nanoseconds()
@@ -367,7 +367,7 @@ impl Splitter<'_> {
         })
     }
 
-    fn times_by_size(&self, size: u64) -> Result<Times, Failure> {
+    fn times_by_size(&self, size: u64) -> Result<PartTimes, Failure> {
         let reader = self.reader(Streams::Clocked(true))?;
         let streams: HashSet<u32> = reader.data_streams().iter().map(|stream| stream.key).collect();
         let summaries = self.session.traces().iter().flat_map(|trace| trace.streams());
@@ -379,7 +379,7 @@ impl Splitter<'_> {
         // Split between packets, which are kept unchanged.
         let times = reader.chunks(size);
         if !times.is_empty() || total <= size {
-            let mut times = Times::new(times);
+            let mut times = PartTimes::new(times);
             self.note_events(&mut times)?;
             return Ok(times);
         }
@@ -403,7 +403,7 @@ impl Splitter<'_> {
             before = before.max(time);
             true
         })?;
-        let mut times = Times::new(times);
+        let mut times = PartTimes::new(times);
         self.note_events(&mut times)?;
         Ok(times)
     }
@@ -411,9 +411,9 @@ impl Splitter<'_> {
     fn write(
         &self,
         args: &Split,
-        times: &Times,
+        times: &PartTimes,
         target: Target,
-        parts: &mut Parts<'_>,
+        parts: &mut SplitParts<'_>,
         directory: Option<&OutputDirectory>,
         progress: &WriteProgress,
     ) -> Result<WriteReport, Problem> {

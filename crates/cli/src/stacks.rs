@@ -9,12 +9,13 @@ use ichnos::export::{
 
 use ichnos::Session;
 
-use crate::args::{Arithmetic, FramesKept, Global, Roots, Stacks, StacksFormat};
+use crate::args::{Arithmetic, FramesKept, Global, RootsShown, Stacks, StacksFormat};
 use crate::collecting::{self, Collecting};
 use crate::exit::{Exit, Failure};
 use crate::field_names;
 use crate::input;
 use crate::interrupt;
+use crate::no_match_help;
 use crate::output::{self, Destination};
 use crate::output_path::OutputPath;
 use crate::progress::Progress;
@@ -23,7 +24,6 @@ use crate::scan;
 use crate::selection::{Patterns, Selection};
 use crate::style::{Paint, count, grouped, safe};
 use crate::terminal_width;
-use crate::unmatched;
 
 pub(crate) fn run(args: &Stacks, global: &Global, report: Report) -> Result<Exit, Failure> {
     // Before reading anything: errors in patterns should not take an hour to be reported.
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &Stacks, global: &Global, report: Report) -> Result<Exit
         report.notice("no sample has the state of its thread: --cpu has no effect");
     }
     if profile.weight() == 0 {
-        unmatched::explain(&session, &pass.selection, window, pass.events, report);
+        no_match_help::explain(&session, &pass.selection, window, pass.events, report);
         report_nothing(&profile, args, report);
         return Ok(collecting::exit(damaged, true));
     }
@@ -156,9 +156,9 @@ fn write(profile: &StackProfile, args: &Stacks) -> Result<(), Failure> {
             .help("write it to a file: `-o FILE.pb.gz`"));
     }
     let roots = match args.roots {
-        Roots::None => StackRoots::None,
-        Roots::Process => StackRoots::Process,
-        Roots::Thread => StackRoots::Thread,
+        RootsShown::None => StackRoots::None,
+        RootsShown::Process => StackRoots::Process,
+        RootsShown::Thread => StackRoots::Thread,
     };
     let mut output = Destination::new(output, TerminalText::Lines { colors: false });
     let mut buffered = BufWriter::with_capacity(64 << 10, &mut output);

@@ -17,10 +17,10 @@ use crate::progress::Progress;
 use crate::report::Report;
 use crate::selection::{Patterns, Selection};
 use crate::style::{Paint, count, safe};
-use crate::{collecting, damage, field_names, input, interrupt, output, scan, unmatched};
+use crate::{collecting, damage, field_names, input, interrupt, no_match_help, output, scan};
 use job::{Follower, StatsJob};
-use rows::Found;
-use table::Times;
+use rows::StatsResults;
+use table::TimeDisplay;
 
 pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit, Failure> {
     check(args)?;
@@ -73,18 +73,18 @@ pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit,
         field_names::check(&session, &job.selection, unknown, true)?;
         check_histogram(args, &session, true)?;
     }
-    unmatched::explain(&session, &job.selection, window, events, report);
+    no_match_help::explain(&session, &job.selection, window, events, report);
     if pairs.is_some() && events > 0 {
         warn_of_names(args, &session, &job.selection, report)?;
     }
     let clocks = session.traces().iter().flat_map(|trace| &trace.trace().class.clocks);
     let mut clocks = clocks.filter(|_| !args.clock_seconds);
-    let times = Times {
+    let times = TimeDisplay {
         has_dates: !args.clock_seconds && clocks.all(|clock| clock.origin == ClockOrigin::UnixEpoch),
         date: args.clock_date,
         gmt: args.selecting.clock_gmt,
     };
-    let mut found = Found::new(args, &stats, pairs.as_ref(), &job.options);
+    let mut found = StatsResults::new(args, &stats, pairs.as_ref(), &job.options);
     if let (true, Some(options)) = (is_default_key, &job.pairs) {
         found.key.clone_from(&options.keys);
         found.has_default_key = true;
@@ -192,7 +192,7 @@ fn warn_of_names(
     for name in args.pair.iter().flatten() {
         let mut named = selection.clone();
         named.select_events(Patterns::new(std::slice::from_ref(name), "--pair")?);
-        unmatched::explain_events(session, &named, "--pair", report);
+        no_match_help::explain_events(session, &named, "--pair", report);
     }
     Ok(())
 }

@@ -32,7 +32,7 @@ impl Tail {
         wanted: u64,
         progress: &mut Progress,
     ) -> Option<Self> {
-        let mut counting = Counting { selection: selection.clone(), progress };
+        let mut counting = TailCounting { selection: selection.clone(), progress };
         let (begin, skip) = counting.find(reader, wanted)?;
         reader.begin_at(begin);
         Some(Self { skip, streams: reader.data_streams() })
@@ -49,12 +49,12 @@ struct Counted {
     events: u64,
 }
 
-struct Counting<'p> {
+struct TailCounting<'p> {
     selection: Selection,
     progress: &'p mut Progress,
 }
 
-impl Counting<'_> {
+impl TailCounting<'_> {
     fn find(&mut self, reader: &Reader<'_>, wanted: u64) -> Option<(Option<i128>, u64)> {
         let splits = reader.chunks(STEP);
         let begin_of = |part: usize| part.checked_sub(1).and_then(|split| splits.get(split)).copied();

@@ -17,7 +17,6 @@ use crate::collecting::{self, Collecting};
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::interrupt;
-use crate::nearest::list as list_of;
 use crate::output::Destination;
 use crate::output_path::OutputPath;
 use crate::progress::Progress;
@@ -25,6 +24,7 @@ use crate::report::Report;
 use crate::scan;
 use crate::selection::Selection;
 use crate::style::{count, safe};
+use crate::suggest::list as list_of;
 
 pub(crate) fn run(args: &Task, global: &Global, report: Report) -> Result<Exit, Failure> {
     match &args.verb {
@@ -37,13 +37,13 @@ pub(crate) fn run(args: &Task, global: &Global, report: Report) -> Result<Exit, 
 }
 
 /// Tasks that were read, and `true` if the input is damaged.
-struct Found {
+struct ReadTasks {
     tasks: Tasks,
     damaged: bool,
     corrects_clocks: bool,
 }
 
-impl Found {
+impl ReadTasks {
     /// Returns `true` if the reading had nothing to report.
     fn is_clean(&self) -> bool {
         !self.damaged && self.tasks.left_out() == 0 && self.tasks.too_long() == 0 && !self.tasks.is_empty()
@@ -64,7 +64,7 @@ fn read(
     with_events: bool,
     global: &Global,
     report: Report,
-) -> Result<Result<Found, Exit>, Failure> {
+) -> Result<Result<ReadTasks, Exit>, Failure> {
     if output.is_none()
         && let Some(found) = read_indexed(args, ids, with_events, global, report)?
     {
@@ -84,12 +84,12 @@ fn read_indexed(
     with_events: bool,
     global: &Global,
     report: Report,
-) -> Result<Option<Result<Found, Exit>>, Failure> {
+) -> Result<Option<Result<ReadTasks, Exit>>, Failure> {
     let read = |operations: &[Identifier]| {
         let session = collected::open(args, ids, operations, global.progress, report)?;
         let read = |session| read_session(args, &session, with_events, global, report.silenced());
         let found = session.map(read).transpose()?;
-        Ok(found.filter(|found| found.as_ref().map_or(true, Found::is_clean)))
+        Ok(found.filter(|found| found.as_ref().map_or(true, ReadTasks::is_clean)))
     };
     let found = read(&[])?;
     let Some(Ok(known)) = &found else { return Ok(found) };
@@ -124,7 +124,7 @@ fn read_session(
     with_events: bool,
     global: &Global,
     report: Report,
-) -> Result<Result<Found, Exit>, Failure> {
+) -> Result<Result<ReadTasks, Exit>, Failure> {
     let mut selection = Selection::new(&args.selecting, None)?;
     let mut damaged = input::report_problems(session, report);
     let window = selection.prepare(session, report)?;
@@ -156,7 +156,7 @@ fn read_session(
         let help = "`ichnos cat --format jsonl` shows the members of events";
         report.warning_with_help("no event has the identifier of a task or operation", help);
     }
-    Ok(Ok(Found { tasks, damaged, corrects_clocks: !args.no_correct_clocks }))
+    Ok(Ok(ReadTasks { tasks, damaged, corrects_clocks: !args.no_correct_clocks }))
 }
 
 /// Returns the task for an identifier on the command line.
@@ -190,7 +190,7 @@ fn find(tasks: &Tasks, id: &str) -> Result<usize, Failure> {
 }
 
 /// The graph of a task. Warns of clocks that cannot be corrected.
-fn graph(found: &Found, task: usize, report: Report) -> TaskGraph<'_> {
+fn graph(found: &ReadTasks, task: usize, report: Report) -> TaskGraph<'_> {
     let graph = found.tasks.graph(task);
     warn_of_unknown_machines(found, 1, graph.backward_edges_without_machine(), report);
     if graph.is_correction_incomplete() {
@@ -206,7 +206,7 @@ fn warn_of_uncorrected_clocks(tasks: &str, report: Report) {
 }
 
 /// Warns of edges that go back in time between operations without a machine.
-fn warn_of_unknown_machines(found: &Found, tasks: u64, edges: u64, report: Report) {
+fn warn_of_unknown_machines(found: &ReadTasks, tasks: u64, edges: u64, report: Report) {
     if edges > 0 && found.corrects_clocks {
         let edges = count(edges, "edge");
         let of = if tasks > 1 { format!(" of {}", count(tasks, "task")) } else { String::new() };

@@ -28,7 +28,7 @@ impl TextCheck {
     /// Checks the texts of a packet header and context.
     pub(crate) fn packet(&mut self, packet: &Packet<'_>) {
         for scope in [Scope::PacketHeader, Scope::PacketContext] {
-            let mut finder = Finder { check: self, within: &|| scope.to_string() };
+            let mut finder = TextFinder { check: self, within: &|| scope.to_string() };
             // Packets from a cursor are readable.
             let _ = packet.visit(scope, &mut finder);
         }
@@ -44,7 +44,7 @@ impl TextCheck {
             let unnamed = || format!("event record class {}", event.class.id);
             event.class.name.clone().unwrap_or_else(unnamed)
         };
-        let mut finder = Finder { check: self, within: &name };
+        let mut finder = TextFinder { check: self, within: &name };
         if header {
             let _ = event.visit(Scope::EventRecordHeader, &mut finder);
         }
@@ -75,12 +75,12 @@ impl TextCheck {
     }
 }
 
-struct Finder<'a> {
+struct TextFinder<'a> {
     check: &'a mut TextCheck,
     within: &'a dyn Fn() -> String,
 }
 
-impl Visitor for Finder<'_> {
+impl Visitor for TextFinder<'_> {
     fn text(&mut self, field: Field<'_>, value: Text<'_>) {
         if value.is_valid() {
             return;

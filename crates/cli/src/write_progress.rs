@@ -15,7 +15,7 @@ use crate::{args, charset};
 const STRIDE: u32 = 1 << 14;
 
 /// Shows the amounts read and written; the display disappears when dropped. Can be used by several threads.
-pub(crate) struct WriteProgress(Option<Mutex<Shown>>);
+pub(crate) struct WriteProgress(Option<Mutex<ShownProgress>>);
 
 /// Counts the events examined by a thread.
 pub(crate) struct EventCounter<'p> {
@@ -34,13 +34,13 @@ impl EventCounter<'_> {
     }
 }
 
-enum Kind {
+enum WriteDisplay {
     Bar(ProgressBar),
     Plain(Report),
 }
 
-struct Shown {
-    kind: Kind,
+struct ShownProgress {
+    kind: WriteDisplay,
     /// Approximate number of bytes to write, if known.
     total: Option<u64>,
     events: u64,
@@ -70,12 +70,12 @@ impl WriteProgress {
                 if let Ok(style) = ProgressStyle::with_template(template) {
                     bar.set_style(charset::of_progress(style));
                 }
-                Kind::Bar(bar)
+                WriteDisplay::Bar(bar)
             }
-            args::Progress::Plain => Kind::Plain(report),
+            args::Progress::Plain => WriteDisplay::Plain(report),
         };
         let next = Instant::now() + PATIENCE;
-        Self(Some(Mutex::new(Shown { kind, total, events: 0, written: 0, next })))
+        Self(Some(Mutex::new(ShownProgress { kind, total, events: 0, written: 0, next })))
     }
 
     /// Returns an event counter for a thread.
@@ -89,7 +89,7 @@ impl WriteProgress {
         self.change(|shown| shown.written = shown.written.max(bytes));
     }
 
-    fn change(&self, change: impl FnOnce(&mut Shown)) {
+    fn change(&self, change: impl FnOnce(&mut ShownProgress)) {
         if let Some(shown) = &self.0 {
             let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
             change(&mut shown);
@@ -98,7 +98,7 @@ impl WriteProgress {
     }
 }
 
-impl Shown {
+impl ShownProgress {
     fn show(&mut self) {
         let now = Instant::now();
         if now < self.next {
@@ -111,7 +111,7 @@ impl Shown {
             u64::try_from(done.min(999)).unwrap_or_default()
         });
         match &self.kind {
-            Kind::Bar(bar) => {
+            WriteDisplay::Bar(bar) => {
                 if bar.is_hidden() {
                     bar.set_draw_target(ProgressDrawTarget::stderr());
                 }
@@ -122,7 +122,7 @@ impl Shown {
                 bar.set_message(message);
                 self.next = now + Duration::from_millis(100);
             }
-            Kind::Plain(report) => {
+            WriteDisplay::Plain(report) => {
                 report.answer(&match permille {
                     Some(permille) => format!("{}.{} %, {message}", permille / 10, permille % 10),
                     None => message,
@@ -133,9 +133,9 @@ impl Shown {
     }
 }
 
-impl Drop for Shown {
+impl Drop for ShownProgress {
     fn drop(&mut self) {
-        if let Kind::Bar(bar) = &self.kind {
+        if let WriteDisplay::Bar(bar) = &self.kind {
             bar.finish_and_clear();
         }
     }

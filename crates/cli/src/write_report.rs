@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 
 use ichnos::io::WriteReport;
 use ichnos::model::Damage;
-use ichnos::model::lower::{Loss, LossKind};
+use ichnos::model::lower::{LossEntry, LossKind};
 use serde_json::Value as Json;
 
 use crate::args::Writing;
 use crate::exit::Failure;
 use crate::info::damage_json;
-use crate::json::{self, Object};
+use crate::json::{self, JsonObject};
 use crate::output;
 use crate::report::Report;
 use crate::style::{Paint, count, grouped, safe};
@@ -107,7 +107,7 @@ pub(crate) fn warn_of_missing_events(written: &WriteReport, part: &str, report: 
 }
 
 /// Returns a line of the table of losses.
-fn line_of(loss: &Loss, count: u64) -> String {
+fn line_of(loss: &LossEntry, count: u64) -> String {
     let place = match (loss.class.as_str(), loss.field.as_str()) {
         ("", "") => "trace".to_owned(),
         ("", field) => field.to_owned(),
@@ -119,7 +119,7 @@ fn line_of(loss: &Loss, count: u64) -> String {
 
 fn document(written: &WriteReport, read: &InputReport<'_>) -> Json {
     let losses = written.losses.iter().map(|(loss, count)| {
-        let mut object = Object::default();
+        let mut object = JsonObject::default();
         object.put("kind", loss.kind.name());
         object.put("class", loss.class.as_str());
         object.put("field", loss.field.as_str());

@@ -15,11 +15,11 @@ use crate::batch::WAITING_BATCHES;
 use crate::directory::{self, Directory};
 use crate::indexer::Indexer;
 use crate::recovery::recover;
-use crate::shared::Shared;
+use crate::shared::CollectorState;
 use crate::statistics::Statistics;
 use crate::tcp::{self, Tcp};
 use crate::udp::{self, Udp};
-use crate::writer::{AnswerSender, Writer};
+use crate::writer::{AnswerSender, ReportWriter};
 use crate::{CollectError, CollectorOptions, Notice};
 
 /// Upper limit of [`CollectorOptions::longest`], since longer reports cannot be distinguished from damage.
@@ -28,7 +28,7 @@ const LONGEST: usize = 8 << 20;
 /// Collects reports on threads of its own, until it is [stopped](Self::stop).
 #[derive(Debug)]
 pub struct Collector {
-    shared: Arc<Shared>,
+    shared: Arc<CollectorState>,
     udp: Vec<SocketAddr>,
     tcp: Vec<SocketAddr>,
     threads: Vec<JoinHandle<()>>,
@@ -60,7 +60,7 @@ impl Collector {
             .map(|address| tcp::bind(*address, options.connections).map_err(address_error("TCP", *address)));
         let mut tcp = tcp.collect::<Result<Vec<_>, _>>()?;
         let directory = Arc::new(Directory::open(path, format)?);
-        let shared = Arc::new(Shared::new(options, collect, Box::new(notify)));
+        let shared = Arc::new(CollectorState::new(options, collect, Box::new(notify)));
         let indexer = Indexer::new(path, collect).only_in(&directory);
         let behind = bring_into_order(path, &indexer, &shared, &collect)?;
 
@@ -93,7 +93,7 @@ impl Collector {
         }
         // The writer ends when all receiving threads have ended.
         drop(batches);
-        let writer = Writer::new(Arc::clone(&shared), directory, waiting, close, tell);
+        let writer = ReportWriter::new(Arc::clone(&shared), directory, waiting, close, tell);
         collector.spawn("collect-write", move || writer.run())?;
         collector.spawn("collect-index", move || indexer.run(behind, &closed, &shared))?;
         Ok(collector)
@@ -163,7 +163,7 @@ impl Drop for Collector {
 fn bring_into_order(
     path: &Path,
     indexer: &Indexer,
-    shared: &Shared,
+    shared: &CollectorState,
     collect: &Collect,
 ) -> Result<BTreeSet<u32>, CollectError> {
     let mut segments: BTreeSet<u32> = directory::segments(path)?.into_iter().collect();

@@ -30,7 +30,7 @@ pub(crate) struct BadLength;
 
 /// Destination of a connection's reports.
 #[derive(Debug)]
-pub(crate) struct Target<'a> {
+pub(crate) struct ReportTarget<'a> {
     pub(crate) connection: usize,
     pub(crate) longest: usize,
     pub(crate) checker: &'a Checker,
@@ -40,7 +40,7 @@ pub(crate) struct Target<'a> {
 
 impl Frames {
     /// Parses received data. Returns the number of questions in it.
-    pub(crate) fn take(&mut self, mut input: &[u8], target: &mut Target<'_>) -> Result<u32, BadLength> {
+    pub(crate) fn take(&mut self, mut input: &[u8], target: &mut ReportTarget<'_>) -> Result<u32, BadLength> {
         let mut syncs = 0;
         while !input.is_empty() {
             if self.partial.is_empty()
@@ -100,12 +100,12 @@ impl Frames {
         !self.partial.is_empty()
     }
 
-    fn report(&mut self, report: &[u8], target: &mut Target<'_>) {
+    fn report(&mut self, report: &[u8], target: &mut ReportTarget<'_>) {
         let is_report = target.checker.take(report, target.batch, target.counters);
         *(if is_report { &mut self.reports } else { &mut self.refused }) += 1;
     }
 
-    fn sync(&self, target: &mut Target<'_>) {
+    fn sync(&self, target: &mut ReportTarget<'_>) {
         let (reports, refused) = (self.reports, self.refused);
         let connection = target.connection;
         match target.batch.syncs.last_mut() {
@@ -149,7 +149,7 @@ mod tests {
         let mut frames = Frames::default();
         let mut result = Ok(0);
         for part in bytes.chunks(part) {
-            let mut target = Target {
+            let mut target = ReportTarget {
                 connection: 7,
                 longest: 8,
                 checker: &checker,

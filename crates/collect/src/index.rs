@@ -301,7 +301,7 @@ fn covered(database: &ReadOnlyDatabase) -> Result<BTreeMap<u32, u64>, redb::Erro
 /// Tasks of some segments.
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
-    pub(crate) tasks: BTreeMap<TaskKey, Found>,
+    pub(crate) tasks: BTreeMap<TaskKey, SegmentTask>,
     pub(crate) reports: u64,
     /// End of the last segment.
     pub(crate) length: u64,
@@ -309,7 +309,7 @@ pub(crate) struct Contents {
 
 /// A task of some segments.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct SegmentTask {
     pub(crate) task: Task,
     pub(crate) locations: Vec<Location>,
 }
@@ -362,7 +362,7 @@ impl Contents {
                     found.locations.push(location);
                 }
                 None => {
-                    self.tasks.insert(key, Found { task: one, locations: vec![location] });
+                    self.tasks.insert(key, SegmentTask { task: one, locations: vec![location] });
                 }
             }
         }

@@ -12,7 +12,7 @@ use redb::{Database, ReadableDatabase, ReadableTable, ReadableTableMetadata};
 
 use crate::directory::Directory;
 use crate::index::{ATTEMPTS, CACHE, Contents, PAUSE, REPORTS, SEGMENTS, TASKS};
-use crate::shared::Shared;
+use crate::shared::CollectorState;
 use crate::{CollectError, Notice, directory};
 
 /// Adds closed segments to the index.
@@ -40,7 +40,12 @@ impl Indexer {
 
     /// Adds segments to the index as they are closed, until the sender is gone. `behind` are the segments that are
     /// not indexed correctly yet.
-    pub(crate) fn run(&self, mut behind: BTreeSet<u32>, closed: &Receiver<u32>, shared: &Arc<Shared>) {
+    pub(crate) fn run(
+        &self,
+        mut behind: BTreeSet<u32>,
+        closed: &Receiver<u32>,
+        shared: &Arc<CollectorState>,
+    ) {
         let mut waiting = BTreeSet::new();
         let mut tasks = shared.counters.tasks.get();
         while let Ok(number) = closed.recv() {
@@ -238,7 +243,7 @@ mod tests {
     struct Case {
         directory: tempfile::TempDir,
         indexer: Indexer,
-        shared: Arc<Shared>,
+        shared: Arc<CollectorState>,
         said: Arc<Mutex<Vec<String>>>,
     }
 
@@ -250,7 +255,7 @@ mod tests {
             let said = Arc::new(Mutex::new(Vec::new()));
             let says = Arc::clone(&said);
             let notify = move |notice: &Notice| says.lock().unwrap().push(notice.to_string());
-            let shared = Shared::new(CollectorOptions::new(&COLLECT), COLLECT, Box::new(notify));
+            let shared = CollectorState::new(CollectorOptions::new(&COLLECT), COLLECT, Box::new(notify));
             for number in 1..=segments {
                 let report = format!("{number}\n\n");
                 let mut segment = Segment::create(directory.path(), number).unwrap();

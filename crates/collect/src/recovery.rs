@@ -38,7 +38,7 @@ fn recover_segment(directory: &Path, number: u32, collect: &Collect) -> io::Resu
     let modified = file.metadata()?.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     let modified = modified.unwrap_or_default().as_millis().try_into().unwrap_or(u64::MAX);
     let sums = sums::read(&directory::sums(directory, number))?;
-    let mut found = Found::default();
+    let mut found = SegmentContent::default();
     // `bad` is the begin and the time of data without a valid checksum. It is checked together up to the next part
     // with a valid checksum, as the bounds of invalid parts are uncertain and may be within reports.
     let (mut end, mut bad) = (0, None);
@@ -112,7 +112,7 @@ fn recover_segment(directory: &Path, number: u32, collect: &Collect) -> io::Resu
 
 /// Content of a segment.
 #[derive(Debug, Default)]
-struct Found {
+struct SegmentContent {
     /// Parts in order, by their old offsets.
     parts: Vec<Sum>,
     /// Ranges of damaged data: begin, end.
@@ -121,7 +121,7 @@ struct Found {
     reports: u64,
 }
 
-impl Found {
+impl SegmentContent {
     fn is_in_order(&self, parts: usize) -> bool {
         self.damaged.is_empty() && self.reports == 0 && self.parts.len() == parts
     }

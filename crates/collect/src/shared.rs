@@ -11,7 +11,7 @@ use crate::statistics::Counters;
 use crate::{CollectorOptions, Notice};
 
 /// State shared by the threads of a collector.
-pub(crate) struct Shared {
+pub(crate) struct CollectorState {
     pub(crate) options: CollectorOptions,
     pub(crate) counters: Counters,
     collect: Collect,
@@ -20,7 +20,7 @@ pub(crate) struct Shared {
     is_stopping: AtomicBool,
 }
 
-impl Shared {
+impl CollectorState {
     pub(crate) fn new(
         options: CollectorOptions,
         collect: Collect,
@@ -57,8 +57,8 @@ impl Shared {
     }
 }
 
-impl fmt::Debug for Shared {
+impl fmt::Debug for CollectorState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared").field("options", &self.options).finish_non_exhaustive()
+        f.debug_struct("CollectorState").field("options", &self.options).finish_non_exhaustive()
     }
 }

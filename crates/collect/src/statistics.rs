@@ -45,29 +45,29 @@ pub struct Statistics {
 /// Counters shared by several threads.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
-    pub(crate) reports: Counter,
-    pub(crate) bytes: Counter,
-    pub(crate) duplicates: Counter,
-    pub(crate) refused: Counter,
-    pub(crate) bad_lengths: Counter,
-    pub(crate) cut_off: Counter,
-    pub(crate) datagrams: Counter,
-    pub(crate) kernel_drops: Counter,
-    pub(crate) connections: Counter,
-    pub(crate) open_connections: Counter,
-    pub(crate) refused_connections: Counter,
-    pub(crate) idle_connections: Counter,
-    pub(crate) syncs: Counter,
-    pub(crate) flushes: Counter,
-    pub(crate) not_written: Counter,
-    pub(crate) tasks: Counter,
+    pub(crate) reports: SharedCounter,
+    pub(crate) bytes: SharedCounter,
+    pub(crate) duplicates: SharedCounter,
+    pub(crate) refused: SharedCounter,
+    pub(crate) bad_lengths: SharedCounter,
+    pub(crate) cut_off: SharedCounter,
+    pub(crate) datagrams: SharedCounter,
+    pub(crate) kernel_drops: SharedCounter,
+    pub(crate) connections: SharedCounter,
+    pub(crate) open_connections: SharedCounter,
+    pub(crate) refused_connections: SharedCounter,
+    pub(crate) idle_connections: SharedCounter,
+    pub(crate) syncs: SharedCounter,
+    pub(crate) flushes: SharedCounter,
+    pub(crate) not_written: SharedCounter,
+    pub(crate) tasks: SharedCounter,
 }
 
 /// A number to which several threads add.
 #[derive(Debug, Default)]
-pub(crate) struct Counter(AtomicU64);
+pub(crate) struct SharedCounter(AtomicU64);
 
-impl Counter {
+impl SharedCounter {
     pub(crate) fn add(&self, count: u64) {
         self.0.fetch_add(count, Ordering::Relaxed);
     }

@@ -12,8 +12,8 @@ use mio::{Events, Interest, Poll, Token};
 
 use crate::Notice;
 use crate::batch::{Batch, Checker, Sync};
-use crate::connection::{Frames, Target};
-use crate::shared::Shared;
+use crate::connection::{Frames, ReportTarget};
+use crate::shared::CollectorState;
 
 /// Token for waking the thread when there are answers for clients.
 pub(crate) const WAKER: Token = Token(0);
@@ -48,7 +48,7 @@ const LAST_ANSWERS: Duration = Duration::from_secs(5);
 /// Receives reports over connections.
 #[derive(Debug)]
 pub(crate) struct Tcp {
-    shared: Arc<Shared>,
+    shared: Arc<CollectorState>,
     checker: Checker,
     poll: Poll,
     listeners: Vec<TcpListener>,
@@ -189,7 +189,7 @@ pub(crate) fn bind(address: SocketAddr, connections: usize) -> io::Result<TcpLis
 impl Tcp {
     /// Makes a receiver; `poll` knows the listeners by tokens from 1 on.
     pub(crate) fn new(
-        shared: Arc<Shared>,
+        shared: Arc<CollectorState>,
         poll: Poll,
         listeners: Vec<TcpListener>,
         batches: SyncSender<Batch>,
@@ -404,7 +404,7 @@ impl Tcp {
             };
             read += size;
             let whole = connection.frames.whole();
-            let mut target = Target {
+            let mut target = ReportTarget {
                 connection: token,
                 longest: self.shared.options.longest,
                 checker: &self.checker,

@@ -12,7 +12,7 @@ use mio::{Events, Interest, Poll, Token};
 
 use crate::Notice;
 use crate::batch::{Batch, Checker};
-use crate::shared::Shared;
+use crate::shared::CollectorState;
 
 /// Interval of periodic checks.
 const LOOK: Duration = Duration::from_millis(100);
@@ -29,7 +29,7 @@ const LAST_READS: Duration = Duration::from_secs(1);
 /// Receives datagrams.
 #[derive(Debug)]
 pub(crate) struct Udp {
-    shared: Arc<Shared>,
+    shared: Arc<CollectorState>,
     checker: Checker,
     poll: Poll,
     sockets: Vec<UdpSocket>,
@@ -65,7 +65,7 @@ fn enlarge(_: &std::net::UdpSocket, _: usize) {}
 
 impl Udp {
     pub(crate) fn new(
-        shared: Arc<Shared>,
+        shared: Arc<CollectorState>,
         mut sockets: Vec<UdpSocket>,
         batches: SyncSender<Batch>,
     ) -> io::Result<Self> {

@@ -8,7 +8,7 @@ use crate::batch::{Batch, Sync};
 use crate::directory::Directory;
 use crate::duplicates::Duplicates;
 use crate::segment::Segment;
-use crate::shared::Shared;
+use crate::shared::CollectorState;
 use crate::{CollectError, Notice, directory};
 
 /// Pause between attempts to write.
@@ -25,8 +25,8 @@ const SEGMENT_REPORTS: u64 = 1 << 18;
 
 /// Writes reports to the disk. All unflushed reports stay in memory, so that they can be written again.
 #[derive(Debug)]
-pub(crate) struct Writer {
-    shared: Arc<Shared>,
+pub(crate) struct ReportWriter {
+    shared: Arc<CollectorState>,
     directory: Arc<Directory>,
     batches: Receiver<Batch>,
     /// Receives the numbers of closed segments.
@@ -53,9 +53,9 @@ pub(crate) struct AnswerSender {
     pub(crate) waker: Option<Arc<mio::Waker>>,
 }
 
-impl Writer {
+impl ReportWriter {
     pub(crate) fn new(
-        shared: Arc<Shared>,
+        shared: Arc<CollectorState>,
         directory: Arc<Directory>,
         batches: Receiver<Batch>,
         closed: Sender<u32>,

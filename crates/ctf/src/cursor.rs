@@ -11,8 +11,8 @@ use ichnos_model::{
 
 use crate::event_order::OutOfOrder;
 use crate::event_scanner::EventScanner;
-use crate::loss::Loss;
-use crate::message_queue::{MessageQueue, Pending, TimedMessage};
+use crate::loss::TracerLoss;
+use crate::message_queue::{MessageQueue, PendingMessage, TimedMessage};
 use crate::packet::Clocks;
 use crate::packet_reader::PacketReader;
 use crate::stream_input::StreamInput;
@@ -32,7 +32,7 @@ impl StreamInput {
         let begin = window.begin.map_or(0, |begin| self.first_packet(begin));
         let mut cursor = self.cursor_at(window, packets.start.max(begin.min(packets.end)));
         if packets.start > 0 {
-            cursor.state = State::BeforePacket(0);
+            cursor.state = NextAction::BeforePacket(0);
         }
         cursor.packets.end_at(packets.end);
         cursor
@@ -44,8 +44,8 @@ impl StreamInput {
             packets: PacketReader::new(self, first),
             scanner: EventScanner::new(&self.stream, &self.rules),
             queue: MessageQueue::default(),
-            state: State::Begin,
-            current: Current::Nothing,
+            state: NextAction::Begin,
+            current: CurrentMessage::Nothing,
             has_window: window.begin.is_some() || window.end.is_some(),
             excluded: None,
             window,
@@ -56,7 +56,7 @@ impl StreamInput {
 
 /// Next action of a cursor when its queue is empty and there is nothing to scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub(crate) enum NextAction {
     Begin,
     /// Holds the number of damages before the next packet that were queued.
     BeforePacket(usize),
@@ -71,7 +71,7 @@ pub(crate) enum State {
     Done,
 }
 
-impl State {
+impl NextAction {
     /// Returns two numbers that are unique to the state.
     fn numbers(self) -> (u64, u64) {
         let (kind, which) = match self {
@@ -89,7 +89,7 @@ impl State {
 
 /// Current message of a cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Current {
+pub(crate) enum CurrentMessage {
     Nothing,
     /// The event record that was scanned last, at its own time.
     Event,
@@ -105,8 +105,8 @@ pub struct CtfCursor {
     pub(crate) packets: PacketReader,
     pub(crate) scanner: EventScanner,
     queue: MessageQueue,
-    pub(crate) state: State,
-    pub(crate) current: Current,
+    pub(crate) state: NextAction,
+    pub(crate) current: CurrentMessage,
     window: Window,
     pub(crate) has_window: bool,
     /// `true` if the last event came after the window.
@@ -142,7 +142,7 @@ impl CtfCursor {
             }
             self.scanner.order.last = time.cycles;
         }
-        self.current = Current::Event;
+        self.current = CurrentMessage::Event;
         true
     }
 
@@ -151,7 +151,8 @@ impl CtfCursor {
     #[inline(always)]
     fn skip_excluded(&mut self) -> bool {
         let Some(excluded) = &self.excluded else { return false };
-        let is_excluded = self.current == Current::Event && excluded.classes.has(self.scanner.event_class());
+        let is_excluded =
+            self.current == CurrentMessage::Event && excluded.classes.has(self.scanner.event_class());
         if let (true, Some(times)) = (is_excluded, &excluded.times) {
             self.scanner.skip_excluded(&excluded.classes, times);
         }
@@ -184,14 +185,14 @@ impl CtfCursor {
             let begin = self.scanner.event_begin().bit;
             self.queue_damage(self.packets.damage(begin, begin, kind));
         }
-        self.queue.push(Pending::Event, Some(nanoseconds));
+        self.queue.push(PendingMessage::Event, Some(nanoseconds));
         self.deliver_queued()
     }
 
     /// Makes the next message of the queue the current one. Returns `false` if the queue is empty.
     pub(crate) fn deliver_queued(&mut self) -> bool {
         let has_message = self.queue.advance();
-        self.current = if has_message { Current::Queued } else { Current::Nothing };
+        self.current = if has_message { CurrentMessage::Queued } else { CurrentMessage::Nothing };
         has_message
     }
 
@@ -203,43 +204,49 @@ impl CtfCursor {
                 return Some(true);
             }
             match self.state {
-                State::Begin => {
-                    self.state = State::BeforePacket(0);
-                    self.queue.push(Pending::StreamBegin, None);
+                NextAction::Begin => {
+                    self.state = NextAction::BeforePacket(0);
+                    self.queue.push(PendingMessage::StreamBegin, None);
                 }
-                State::BeforePacket(0) if !self.packets.has_packet() => {
-                    self.state = if self.packets.is_partial() { State::Done } else { State::AfterPackets(0) };
+                NextAction::BeforePacket(0) if !self.packets.has_packet() => {
+                    self.state = if self.packets.is_partial() {
+                        NextAction::Done
+                    } else {
+                        NextAction::AfterPackets(0)
+                    };
                 }
-                State::BeforePacket(0) if self.is_past_window() && self.packets.is_partial() => {
-                    self.state = State::Done;
+                NextAction::BeforePacket(0) if self.is_past_window() && self.packets.is_partial() => {
+                    self.state = NextAction::Done;
                 }
-                State::BeforePacket(0) if self.is_past_window() => self.state = State::AfterWindow,
-                State::BeforePacket(which) => match self.packets.damage_before(which) {
+                NextAction::BeforePacket(0) if self.is_past_window() => self.state = NextAction::AfterWindow,
+                NextAction::BeforePacket(which) => match self.packets.damage_before(which) {
                     Some(damage) => {
-                        self.state = State::BeforePacket(which + 1);
+                        self.state = NextAction::BeforePacket(which + 1);
                         self.queue_damage(damage);
                     }
                     None => self.enter_packet(),
                 },
-                State::InPacket if self.packets.is_lost() || self.scanner.is_broken() => self.leave_packet(),
-                State::InPacket if self.scanner.has_more() => {
+                NextAction::InPacket if self.packets.is_lost() || self.scanner.is_broken() => {
+                    self.leave_packet()
+                }
+                NextAction::InPacket if self.scanner.has_more() => {
                     self.look_ahead();
                     return None;
                 }
-                State::InPacket => self.leave_packet(),
-                State::AfterPacket => {
+                NextAction::InPacket => self.leave_packet(),
+                NextAction::AfterPacket => {
                     self.packets.advance();
-                    self.state = State::BeforePacket(0);
+                    self.state = NextAction::BeforePacket(0);
                 }
-                State::AfterPackets(which) => match self.packets.input().rest.get(which).cloned() {
+                NextAction::AfterPackets(which) => match self.packets.input().rest.get(which).cloned() {
                     Some(damage) => {
-                        self.state = State::AfterPackets(which + 1);
+                        self.state = NextAction::AfterPackets(which + 1);
                         self.queue_damage(damage);
                     }
                     None => self.queue_stream_end(),
                 },
-                State::AfterWindow => self.queue_stream_end(),
-                State::Done => return Some(false),
+                NextAction::AfterWindow => self.queue_stream_end(),
+                NextAction::Done => return Some(false),
             }
         }
     }
@@ -259,7 +266,7 @@ impl CtfCursor {
                 self.scanner.order.in_packet(times.last, times.are_corrected);
                 self.scanner.enter_packet(content);
                 self.look_ahead();
-                self.state = State::InPacket;
+                self.state = NextAction::InPacket;
                 true
             }
             Err(damage) => {
@@ -267,7 +274,7 @@ impl CtfCursor {
                     self.queue_damage(damage);
                 }
                 self.packets.advance();
-                self.state = State::BeforePacket(0);
+                self.state = NextAction::BeforePacket(0);
                 false
             }
         }
@@ -288,10 +295,10 @@ impl CtfCursor {
             self.queue_damage(damage);
         }
         if let Some(loss) = self.packets.discarded_events().filter(|loss| loss.is_in(&self.window)) {
-            self.queue.push(Pending::DiscardedEvents(Box::new(loss)), loss.begin());
+            self.queue.push(PendingMessage::DiscardedEvents(Box::new(loss)), loss.begin());
         }
         if let Some(loss) = self.packets.discarded_packets().filter(|loss| loss.is_in(&self.window)) {
-            self.queue.push(Pending::DiscardedPackets(Box::new(loss)), loss.begin());
+            self.queue.push(PendingMessage::DiscardedPackets(Box::new(loss)), loss.begin());
         }
         self.queue_packet_begin();
     }
@@ -304,7 +311,7 @@ impl CtfCursor {
         } else if let Some(first) = self.scanner.next_time() {
             self.packets.begin_by(first);
         }
-        self.queue.push(Pending::PacketBegin, self.packets.begin_time());
+        self.queue.push(PendingMessage::PacketBegin, self.packets.begin_time());
     }
 
     /// Queues the damage after the last readable event record, and the end of the packet.
@@ -334,23 +341,23 @@ impl CtfCursor {
 
     /// Queues the end of the packet, after which none of its event records are scanned.
     pub(crate) fn queue_packet_end(&mut self) {
-        self.state = State::AfterPacket;
+        self.state = NextAction::AfterPacket;
         self.packets.close(&mut self.scanner.clocks, self.scanner.order.last);
         self.scanner.leave_packet();
         if self.packets.is_misplaced() {
             // Later packets may be earlier or later: that was reported.
             self.scanner.order.last = 0;
         }
-        self.queue.push(Pending::PacketEnd, self.packets.end_time());
+        self.queue.push(PendingMessage::PacketEnd, self.packets.end_time());
     }
 
     /// Queues the unreported losses of files, and the end of the data stream.
     fn queue_stream_end(&mut self) {
-        self.state = State::Done;
+        self.state = NextAction::Done;
         while let Some(damage) = self.packets.report_lost_file() {
             self.queue_damage(damage);
         }
-        self.queue.push(Pending::StreamEnd, None);
+        self.queue.push(PendingMessage::StreamEnd, None);
     }
 
     /// Queues damage at the current time.
@@ -358,7 +365,7 @@ impl CtfCursor {
         let damage = damage.in_stream(&*self.stream().name);
         let now = self.scanner.clocks.value().map(|now| now.min(self.scanner.order.packet_end()));
         let time = self.packets.input().clock_value(now).map(|value| value.nanoseconds);
-        self.queue.push(Pending::Damage(Box::new(damage)), time);
+        self.queue.push(PendingMessage::Damage(Box::new(damage)), time);
     }
 }
 
@@ -381,7 +388,7 @@ impl Cursor for CtfCursor {
 
     #[inline(always)]
     fn current(&self) -> Option<Message<'_>> {
-        if self.current == Current::Event {
+        if self.current == CurrentMessage::Event {
             return Some(Message::Event(self.scanner.event()));
         }
         self.queued_message()
@@ -389,7 +396,7 @@ impl Cursor for CtfCursor {
 
     #[inline(always)]
     fn head(&self) -> Option<Head> {
-        if self.current == Current::Event {
+        if self.current == CurrentMessage::Event {
             let time = self.scanner.event_clock().map(|value| value.nanoseconds);
             return Some(Head::event(self.scanner.event_class(), time));
         }
@@ -403,7 +410,7 @@ impl FastCursor for CtfCursor {
             return 0;
         }
         // The event before needs lengths and selectors that are overwritten now.
-        self.current = Current::Nothing;
+        self.current = CurrentMessage::Nothing;
         self.scanner.skip_plain_events(most, counts)
     }
 
@@ -414,8 +421,8 @@ impl FastCursor for CtfCursor {
 
     fn skip_packet(&mut self) -> bool {
         let is_at_begin = self.queue.is_empty()
-            && matches!(self.queued().map(|queued| &queued.message), Some(Pending::PacketBegin));
-        if !is_at_begin || self.state != State::InPacket || !self.packets.is_plain() {
+            && matches!(self.queued().map(|queued| &queued.message), Some(PendingMessage::PacketBegin));
+        if !is_at_begin || self.state != NextAction::InPacket || !self.packets.is_plain() {
             return false;
         }
         self.queue_packet_end();
@@ -428,7 +435,7 @@ impl FastCursor for CtfCursor {
 
     // The clock needs no number of its own: each packet sets it.
     fn checkpoint(&self) -> Option<Checkpoint> {
-        if self.state == State::Done && self.queue.is_empty() {
+        if self.state == NextAction::Done && self.queue.is_empty() {
             return Some(Checkpoint::End);
         }
         let (state, which) = self.state.numbers();
@@ -442,14 +449,14 @@ impl FastCursor for CtfCursor {
 impl CtfCursor {
     /// Returns the current message if it is in the queue.
     fn queued(&self) -> Option<&TimedMessage> {
-        self.queue.current().filter(|_| self.current == Current::Queued)
+        self.queue.current().filter(|_| self.current == CurrentMessage::Queued)
     }
 
     #[inline(never)]
     fn queued_head(&self) -> Option<Head> {
         let TimedMessage { message, nanoseconds } = self.queued()?;
         Some(match message {
-            Pending::Event => Head::event(self.scanner.event_class(), *nanoseconds),
+            PendingMessage::Event => Head::event(self.scanner.event_class(), *nanoseconds),
             message => Head::new(message.kind(), *nanoseconds),
         })
     }
@@ -457,20 +464,20 @@ impl CtfCursor {
     #[inline(never)]
     fn queued_message(&self) -> Option<Message<'_>> {
         let stream = &**self.stream();
-        let discarded = |loss: &Loss| {
+        let discarded = |loss: &TracerLoss| {
             let (begin, end) = loss.range.unzip();
             Discarded { stream, count: loss.count, thread: None, begin, end }
         };
         let packet = || self.packets.packet(self.scanner.scopes(), self.scanner.data_bits());
         Some(match &self.queued()?.message {
-            Pending::StreamBegin => Message::StreamBegin(stream),
-            Pending::StreamEnd => Message::StreamEnd(stream),
-            Pending::PacketBegin => Message::PacketBegin(packet()),
-            Pending::PacketEnd => Message::PacketEnd(packet()),
-            Pending::Event => Message::Event(self.scanner.event()),
-            Pending::DiscardedEvents(loss) => Message::DiscardedEvents(discarded(loss)),
-            Pending::DiscardedPackets(loss) => Message::DiscardedPackets(discarded(loss)),
-            Pending::Damage(damage) => Message::Damage(damage),
+            PendingMessage::StreamBegin => Message::StreamBegin(stream),
+            PendingMessage::StreamEnd => Message::StreamEnd(stream),
+            PendingMessage::PacketBegin => Message::PacketBegin(packet()),
+            PendingMessage::PacketEnd => Message::PacketEnd(packet()),
+            PendingMessage::Event => Message::Event(self.scanner.event()),
+            PendingMessage::DiscardedEvents(loss) => Message::DiscardedEvents(discarded(loss)),
+            PendingMessage::DiscardedPackets(loss) => Message::DiscardedPackets(discarded(loss)),
+            PendingMessage::Damage(damage) => Message::Damage(damage),
         })
     }
 }
@@ -480,12 +487,12 @@ mod tests {
     use ichnos_model::MessageKind;
 
     use super::*;
-    use crate::test_stream::{Said, packet, stream};
+    use crate::test_stream::{PacketFields, packet, stream};
 
     /// Two packets with a loss between them, and an event after the end of its packet.
     fn input() -> Arc<StreamInput> {
-        let first = Said { begin: 10, end: 20, sequence: 0, discarded: 0 };
-        let second = Said { begin: 30, end: 40, sequence: 2, discarded: 1 };
+        let first = PacketFields { begin: 10, end: 20, sequence: 0, discarded: 0 };
+        let second = PacketFields { begin: 30, end: 40, sequence: 2, discarded: 1 };
         stream([packet(first, &[0, 11, 1]), packet(second, &[0, 31, 1, 0, 45, 2])].concat())
     }
 

@@ -24,13 +24,13 @@ pub(crate) struct EventHeader<const BIG: bool> {
     /// Id of event records whose header has none.
     implied_id: u64,
     /// Shape of headers; if a field selects the shape, that of most headers.
-    common: Shape,
-    selection: Option<Selection>,
+    common: HeaderShape,
+    selection: Option<ShapeSelector>,
 }
 
 /// Unsigned integers at fixed locations.
 #[derive(Clone, Debug, Default)]
-struct Shape {
+struct HeaderShape {
     /// Size in bits.
     size: u64,
     /// Last field with the role of the id.
@@ -53,7 +53,7 @@ struct IntegerLocation {
 
 /// Field that selects the shape of the header.
 #[derive(Debug)]
-struct Selection {
+struct ShapeSelector {
     selector: IntegerLocation,
     /// Slot that saves the selector's value for other fields.
     slot: u16,
@@ -61,7 +61,7 @@ struct Selection {
     common: (u64, u64),
     selectors: Selectors,
     /// Shape of headers for each option.
-    shapes: Box<[Shape]>,
+    shapes: Box<[HeaderShape]>,
 }
 
 /// Values of an event record header.
@@ -85,7 +85,7 @@ impl IntegerLocation {
     }
 }
 
-impl Shape {
+impl HeaderShape {
     /// Appends an integer of up to 64 bits in its natural bit order that fits into eight bytes and has the
     /// byte order of all others. Returns `None` for any other field.
     fn add(&mut self, class: &FieldClass, default_clock: Option<u16>) -> Option<IntegerLocation> {
@@ -154,7 +154,7 @@ impl<const BIG: bool> EventHeader<BIG> {
         let order = if BIG { ByteOrder::BigEndian } else { ByteOrder::LittleEndian };
         // With a smaller alignment, a header that does not begin at a byte is left to the plan.
         let alignment = root.alignment().max(8);
-        let mut shape = Shape::default();
+        let mut shape = HeaderShape::default();
         let mut saving = plan.nodes().filter(|node| !node.saved_in().is_empty());
         if let [first, variant] = members.as_slice()
             && let FieldKind::Variant { options, alignment: 1, .. } = &variant.class.kind
@@ -171,14 +171,14 @@ impl<const BIG: bool> EventHeader<BIG> {
                 let shape = shape.with(&option.class, alignment, default_clock);
                 shape.filter(|shape| shape.is_of_order(order))
             };
-            let shapes: Box<[Shape]> = options.iter().map(shape_of).collect::<Option<_>>()?;
+            let shapes: Box<[HeaderShape]> = options.iter().map(shape_of).collect::<Option<_>>()?;
             let (option, first, more) = widest_range(options)?;
             let selectors = Selectors::new(options.iter().map(|option| &option.ranges));
             return Some(Self {
                 mask,
                 implied_id,
                 common: shapes.get(option)?.clone(),
-                selection: Some(Selection {
+                selection: Some(ShapeSelector {
                     selector,
                     slot: *slot,
                     common: (first, more),

@@ -16,13 +16,13 @@ use crate::event_order::EventOrder;
 use crate::packet::{Clocks, EventVisitor};
 use crate::packet_reader::{PacketContent, Readable};
 use crate::rule::Rule;
-use crate::stream_input::StreamRules;
+use crate::stream_input::EncoderConfig;
 
 /// Scans the event records of one packet after the other.
 #[derive(Debug)]
 pub(crate) struct EventScanner {
     stream: Arc<DataStream>,
-    rules: Arc<StreamRules>,
+    rules: Arc<EncoderConfig>,
     /// Available bytes of the packet.
     data: Bytes,
     /// End of its content in bits.
@@ -60,7 +60,7 @@ struct LaidOut {
 
 impl EventScanner {
     /// Creates a scanner outside of packets, for a data stream that is read by these rules.
-    pub(crate) fn new(stream: &Arc<DataStream>, rules: &Arc<StreamRules>) -> Self {
+    pub(crate) fn new(stream: &Arc<DataStream>, rules: &Arc<EncoderConfig>) -> Self {
         let clock = stream.clock().filter(|clock| clock.frequency == 1_000_000_000);
         Self {
             slots: vec![Cell::new(UNKNOWN); stream.plans().slots],
@@ -522,12 +522,12 @@ mod tests {
     use ichnos_model::decode::DecodeErrorKind;
 
     use super::*;
-    use crate::test_stream::{HEAD, Said, packet, stream};
+    use crate::test_stream::{HEAD, PacketFields, packet, stream};
 
     /// Returns a scanner in a packet with these event records, followed by `zeros` bytes. The clock is 5
     /// after the context. Headers near the end of the data are left to the plan.
     fn scanner(events: &[u8], zeros: usize) -> EventScanner {
-        let input = stream(packet(Said { begin: 5, end: 99, sequence: 0, discarded: 0 }, &[]));
+        let input = stream(packet(PacketFields { begin: 5, end: 99, sequence: 0, discarded: 0 }, &[]));
         let mut scanner = EventScanner::new(&input.stream, &input.rules);
         scanner.clocks.choose_default(Some(0));
         scanner.clocks.set_default(5);

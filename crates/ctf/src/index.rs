@@ -106,7 +106,7 @@ impl Held {
 
 /// Offsets that are accepted as packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wanted {
+enum AcceptedOffsets {
     /// Packets with the UUID of the recording; without one, packets that end before the given offset.
     Sure(usize),
     /// Preferably those, otherwise any.
@@ -133,7 +133,7 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
             match found {
                 Ok(info) => offset = self.hold(offset, info),
                 Err(error) => {
-                    let next = self.next_packet(offset + 1, self.data.len(), Wanted::Any);
+                    let next = self.next_packet(offset + 1, self.data.len(), AcceptedOffsets::Any);
                     let end = next.unwrap_or(self.data.len());
                     let error = self.hole(offset, end).unwrap_or(error);
                     let damage = self.damage(offset, end, error);
@@ -267,7 +267,7 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
             Some(next) if self.seems_to_lack(held, next) => (held.inside(), held.end),
             Some(_) => return None,
         };
-        self.next_packet(begin, offset, Wanted::Sure(most))
+        self.next_packet(begin, offset, AcceptedOffsets::Sure(most))
     }
 
     /// Returns a packet that begins within the last one of the file, if this extends beyond the end or is
@@ -288,7 +288,7 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         } else {
             return None;
         };
-        self.next_packet(begin, self.data.len(), Wanted::Sure(self.data.len()))
+        self.next_packet(begin, self.data.len(), AcceptedOffsets::Sure(self.data.len()))
     }
 
     /// Returns `true` if packets seem to be missing between the held one and the next one. Tracers lose
@@ -309,7 +309,7 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
 
     /// Returns the first offset from `from` and before `to` at which a whole packet header and context can be
     /// read, if packets have a magic number to search for.
-    fn next_packet(&mut self, from: usize, to: usize, wanted: Wanted) -> Option<usize> {
+    fn next_packet(&mut self, from: usize, to: usize, wanted: AcceptedOffsets) -> Option<usize> {
         let magic = self.magic?;
         let mut clocks = Clocks::of(self.decoder.class);
         let mut any = None;
@@ -333,21 +333,21 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
             let Ok(info) = self.decoder.decode(&self.data[at..end], &self.slots, &mut clocks) else {
                 continue;
             };
-            let most = if let Wanted::Sure(most) = wanted { most } else { self.data.len() };
+            let most = if let AcceptedOffsets::Sure(most) = wanted { most } else { self.data.len() };
             let is_in_run = info.foreign.is_some_and(|(found, _)| Some(found) == self.foreign);
             let fits =
                 || info.total.is_some_and(|total| total / 8 <= (most as u64).saturating_sub(at as u64));
             if info.is_own || is_in_run || (info.foreign.is_none() && fits()) {
                 return Some(at);
             }
-            if wanted == Wanted::Any {
+            if wanted == AcceptedOffsets::Any {
                 any = any.or(Some(at));
                 if self.takes_any {
                     break;
                 }
             }
         }
-        if wanted == Wanted::Any {
+        if wanted == AcceptedOffsets::Any {
             // Nothing better follows: the next search can be shorter.
             self.takes_any = true;
         }

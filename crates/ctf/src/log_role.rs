@@ -69,19 +69,19 @@ const PYTHON: LevelScale = LevelScale(&[
 ]);
 
 /// Events that are messages, by the provider at the beginning of their names.
-struct Source {
+struct MessageProvider {
     provider: &'static str,
     /// Scale of the member that has the severity, if there is one.
     scale: LevelScale,
 }
 
-const SOURCES: [Source; 6] = [
-    Source { provider: "lttng_ust_tracef", scale: LTTNG },
-    Source { provider: "lttng_ust_tracelog", scale: LTTNG },
-    Source { provider: "lttng_jul", scale: JUL },
-    Source { provider: "lttng_log4j", scale: LOG4J },
-    Source { provider: "lttng_log4j2", scale: LOG4J2 },
-    Source { provider: "lttng_python", scale: PYTHON },
+const SOURCES: [MessageProvider; 6] = [
+    MessageProvider { provider: "lttng_ust_tracef", scale: LTTNG },
+    MessageProvider { provider: "lttng_ust_tracelog", scale: LTTNG },
+    MessageProvider { provider: "lttng_jul", scale: JUL },
+    MessageProvider { provider: "lttng_log4j", scale: LOG4J },
+    MessageProvider { provider: "lttng_log4j2", scale: LOG4J2 },
+    MessageProvider { provider: "lttng_python", scale: PYTHON },
 ];
 
 /// Meanings of the members of their payloads.

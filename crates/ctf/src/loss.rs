@@ -6,13 +6,13 @@ use crate::packet_entry::PacketEntry;
 
 /// Data that a tracer discarded, and the time range if that is known.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Loss {
+pub(crate) struct TracerLoss {
     /// Number of discarded items; `None` if unknown.
     pub(crate) count: Option<u64>,
     pub(crate) range: Option<(ClockValue, ClockValue)>,
 }
 
-impl Loss {
+impl TracerLoss {
     /// Returns `true` if the loss, or a part of it, is in the window.
     pub(crate) fn is_in(&self, window: &Window) -> bool {
         let Some((begin, end)) = self.range else { return true };

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 
 use ichnos_model::{Damage, MessageKind};
 
-use crate::loss::Loss;
+use crate::loss::TracerLoss;
 
 /// Message with the data that the cursor itself does not hold.
 #[derive(Debug)]
-pub(crate) enum Pending {
+pub(crate) enum PendingMessage {
     StreamBegin,
     StreamEnd,
     /// Begin of the open packet.
@@ -16,12 +16,12 @@ pub(crate) enum Pending {
     PacketEnd,
     /// The event record that was scanned last, delivered at another time than its own, or after its damage.
     Event,
-    DiscardedEvents(Box<Loss>),
-    DiscardedPackets(Box<Loss>),
+    DiscardedEvents(Box<TracerLoss>),
+    DiscardedPackets(Box<TracerLoss>),
     Damage(Box<Damage>),
 }
 
-impl Pending {
+impl PendingMessage {
     pub(crate) fn kind(&self) -> MessageKind {
         match self {
             Self::StreamBegin => MessageKind::StreamBegin,
@@ -39,7 +39,7 @@ impl Pending {
 /// Message in the queue and its time in nanoseconds; `None`: at once.
 #[derive(Debug)]
 pub(crate) struct TimedMessage {
-    pub(crate) message: Pending,
+    pub(crate) message: PendingMessage,
     pub(crate) nanoseconds: Option<i128>,
 }
 
@@ -64,7 +64,7 @@ impl MessageQueue {
     }
 
     /// Appends a message to those that wait.
-    pub(crate) fn push(&mut self, message: Pending, nanoseconds: Option<i128>) {
+    pub(crate) fn push(&mut self, message: PendingMessage, nanoseconds: Option<i128>) {
         self.waiting.push_back(TimedMessage { message, nanoseconds });
     }
 
@@ -95,13 +95,13 @@ mod tests {
         let mut queue = MessageQueue::default();
         assert!(queue.is_empty() && !queue.advance());
         let damage = Damage::new("file", 0, ichnos_model::DamageKind::EmptyEventRecord);
-        queue.push(Pending::Damage(Box::new(damage)), Some(7));
-        queue.push(Pending::Event, Some(8));
+        queue.push(PendingMessage::Damage(Box::new(damage)), Some(7));
+        queue.push(PendingMessage::Event, Some(8));
         assert_eq!(state(&queue), (None, 2));
         assert!(queue.advance());
         assert_eq!(state(&queue), (Some((MessageKind::Damage, Some(7))), 1));
         // New messages are queued after the waiting ones.
-        queue.push(Pending::PacketEnd, None);
+        queue.push(PendingMessage::PacketEnd, None);
         assert!(queue.advance() && !queue.is_empty());
         assert_eq!(state(&queue), (Some((MessageKind::Event, Some(8))), 1));
         assert!(queue.advance() && queue.is_empty());
@@ -112,11 +112,11 @@ mod tests {
 
     #[test]
     fn each_message_is_of_its_kind() {
-        let loss = || Box::new(Loss { count: None, range: None });
-        assert_eq!(Pending::StreamBegin.kind(), MessageKind::StreamBegin);
-        assert_eq!(Pending::StreamEnd.kind(), MessageKind::StreamEnd);
-        assert_eq!(Pending::PacketBegin.kind(), MessageKind::PacketBegin);
-        assert_eq!(Pending::DiscardedEvents(loss()).kind(), MessageKind::DiscardedEvents);
-        assert_eq!(Pending::DiscardedPackets(loss()).kind(), MessageKind::DiscardedPackets);
+        let loss = || Box::new(TracerLoss { count: None, range: None });
+        assert_eq!(PendingMessage::StreamBegin.kind(), MessageKind::StreamBegin);
+        assert_eq!(PendingMessage::StreamEnd.kind(), MessageKind::StreamEnd);
+        assert_eq!(PendingMessage::PacketBegin.kind(), MessageKind::PacketBegin);
+        assert_eq!(PendingMessage::DiscardedEvents(loss()).kind(), MessageKind::DiscardedEvents);
+        assert_eq!(PendingMessage::DiscardedPackets(loss()).kind(), MessageKind::DiscardedPackets);
     }
 }

@@ -111,7 +111,7 @@ fn find_misplaced(packets: &mut [PacketEntry]) {
             before = Some(i);
             continue;
         }
-        let around = Around {
+        let around = NeighbourPackets {
             before: before.and_then(|before: usize| packets.get(before)),
             next: nexts[i].and_then(|next: usize| packets.get(next)),
         };
@@ -121,12 +121,12 @@ fn find_misplaced(packets: &mut [PacketEntry]) {
 }
 
 /// Packets before and after a packet in the file whose times fit.
-struct Around<'a> {
+struct NeighbourPackets<'a> {
     before: Option<&'a PacketEntry>,
     next: Option<&'a PacketEntry>,
 }
 
-impl Around<'_> {
+impl NeighbourPackets<'_> {
     /// Returns the begin of a packet that is in the right place, or `None` if it is not.
     fn begin_within(&self, packet: &PacketEntry) -> Option<u64> {
         if !self.in_sequence(packet).unwrap_or_else(|| self.end_fits(packet)) {
@@ -206,18 +206,18 @@ fn drop_copies(packets: &mut Vec<PacketEntry>, files: &[StreamFile]) -> LeftOut 
             }
         }
         match kept.find_or_keep(&packet, &all, files) {
-            Known::Copy(of) => {
+            PacketMatch::Copy(of) => {
                 let Some(before) = all.get_mut(of) else { continue };
                 if available(&packet) > available(before) {
                     std::mem::swap(before, &mut packet);
                 }
                 left_out.add(&packet, before, files);
             }
-            Known::Equal(of) => {
+            PacketMatch::Equal(of) => {
                 left_out.equal.push((all.len(), of));
                 all.push(packet);
             }
-            Known::New => all.push(packet),
+            PacketMatch::New => all.push(packet),
         }
     }
     drop(rest);
@@ -226,10 +226,10 @@ fn drop_copies(packets: &mut Vec<PacketEntry>, files: &[StreamFile]) -> LeftOut 
 }
 
 /// Recorded numbers of a packet: end, sizes and counters.
-type Said = [Option<u64>; 5];
+type RecordedNumbers = [Option<u64>; 5];
 
 /// Result of a search for a packet; with the index of the packet that is kept.
-enum Known {
+enum PacketMatch {
     New,
     Copy(usize),
     /// It has the same bytes, and its end is unknown.
@@ -240,9 +240,9 @@ enum Known {
 #[derive(Default)]
 struct Kept {
     /// Packets with an end and a number: those with the same numbers are the same.
-    numbered: HashMap<Said, usize>,
+    numbered: HashMap<RecordedNumbers, usize>,
     /// Other packets, also by a hash of their bytes: those with the same numbers need not be the same.
-    by_bytes: HashMap<(Said, u64), usize>,
+    by_bytes: HashMap<(RecordedNumbers, u64), usize>,
     hash: RandomState,
 }
 
@@ -253,7 +253,12 @@ impl Kept {
     }
 
     /// Searches the kept packets for one of which this is a copy. New ones are kept from now on.
-    fn find_or_keep(&mut self, packet: &PacketEntry, all: &[PacketEntry], files: &[StreamFile]) -> Known {
+    fn find_or_keep(
+        &mut self,
+        packet: &PacketEntry,
+        all: &[PacketEntry],
+        files: &[StreamFile],
+    ) -> PacketMatch {
         let said = [
             packet.end(),
             packet.total(),
@@ -264,32 +269,32 @@ impl Kept {
         let is_numbered = packet.sequence().is_some();
         if is_numbered && packet.end().is_some() {
             return match self.numbered.entry(said) {
-                Entry::Occupied(entry) => Known::Copy(*entry.get()),
+                Entry::Occupied(entry) => PacketMatch::Copy(*entry.get()),
                 Entry::Vacant(entry) => {
                     entry.insert(all.len());
-                    Known::New
+                    PacketMatch::New
                 }
             };
         }
         // If the clock does not move within a packet, the next one can have the same events again.
         if !is_numbered && packet.end() == packet.begin() {
-            return Known::New;
+            return PacketMatch::New;
         }
-        let Some(bytes) = bytes_of(packet, files) else { return Known::New };
+        let Some(bytes) = bytes_of(packet, files) else { return PacketMatch::New };
         match self.by_bytes.entry((said, self.hash.hash_one(bytes))) {
             Entry::Occupied(entry) => {
                 let of = *entry.get();
                 if all.get(of).and_then(|other| bytes_of(other, files)) != Some(bytes) {
-                    return Known::New;
+                    return PacketMatch::New;
                 }
                 match is_numbered || packet.end().is_some() {
-                    true => Known::Copy(of),
-                    false => Known::Equal(of),
+                    true => PacketMatch::Copy(of),
+                    false => PacketMatch::Equal(of),
                 }
             }
             Entry::Vacant(entry) => {
                 entry.insert(all.len());
-                Known::New
+                PacketMatch::New
             }
         }
     }

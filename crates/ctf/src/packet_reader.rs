@@ -7,7 +7,7 @@ use ichnos_io::Bytes;
 use ichnos_model::decode::{PacketBits, Position, Slots, UNKNOWN};
 use ichnos_model::{ClockValue, Damage, DamageKind, Packet, Scopes};
 
-use crate::loss::{Loss, discarded_events, discarded_packets};
+use crate::loss::{TracerLoss, discarded_events, discarded_packets};
 use crate::lost_files::{LostFiles, lost};
 use crate::packet::{Clocks, PacketInfo};
 use crate::packet_check::PacketCheck;
@@ -318,7 +318,7 @@ impl PacketReader {
     }
 
     /// Returns the event records discarded before or in the open packet.
-    pub(crate) fn discarded_events(&self) -> Option<Loss> {
+    pub(crate) fn discarded_events(&self) -> Option<TracerLoss> {
         let before = self.input.packet_before(self.index);
         let count = discarded_events(before, self.entry())?;
         // Loss before the first snapshot of the counter begins with this packet at the earliest.
@@ -330,17 +330,17 @@ impl PacketReader {
     }
 
     /// Returns the number of packets missing before the open one, by sequence numbers.
-    pub(crate) fn discarded_packets(&self) -> Option<Loss> {
+    pub(crate) fn discarded_packets(&self) -> Option<TracerLoss> {
         let before = self.input.packet_before(self.index);
         let count = discarded_packets(before, self.entry())?;
         Some(self.loss(Some(count), before?.end(), self.open.times.begin))
     }
 
-    fn loss(&self, count: Option<u64>, begin: Option<u64>, end: Option<u64>) -> Loss {
+    fn loss(&self, count: Option<u64>, begin: Option<u64>, end: Option<u64>) -> TracerLoss {
         let value = |cycles| self.input.clock_value(cycles);
         // Both times or none: half a range is useless, as is one that ends before it begins.
         let range = value(begin).zip(value(end)).filter(|(begin, end)| begin.cycles <= end.cycles);
-        Loss { count, range }
+        TracerLoss { count, range }
     }
 
     /// Returns the open packet with its scopes, of which `data` bits are available.
@@ -433,10 +433,10 @@ impl PacketReader {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_stream::{HEAD, Said, packet, stream};
+    use crate::test_stream::{HEAD, PacketFields, packet, stream};
 
-    const FIRST: Said = Said { begin: 10, end: 20, sequence: 0, discarded: 5 };
-    const SECOND: Said = Said { begin: 30, end: 40, sequence: 3, discarded: 7 };
+    const FIRST: PacketFields = PacketFields { begin: 10, end: 20, sequence: 0, discarded: 5 };
+    const SECOND: PacketFields = PacketFields { begin: 30, end: 40, sequence: 3, discarded: 7 };
 
     /// Packets of a data stream, and the state to decode them with.
     struct Packets {
@@ -491,7 +491,7 @@ mod tests {
         assert!(packets.reader.discarded_packets().is_none());
         packets.reader.advance();
         packets.open().unwrap();
-        let range = |loss: &Loss| loss.range.map(|(begin, end)| (begin.cycles, end.cycles));
+        let range = |loss: &TracerLoss| loss.range.map(|(begin, end)| (begin.cycles, end.cycles));
         let events = packets.reader.discarded_events().unwrap();
         assert_eq!((events.count, range(&events)), (Some(2), Some((20, 40))));
         let missing = packets.reader.discarded_packets().unwrap();
@@ -510,7 +510,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_a_packet_reaches_no_further() {
-        let backwards = Said { begin: 30, end: 25, ..SECOND };
+        let backwards = PacketFields { begin: 30, end: 25, ..SECOND };
         let mut bytes = [packet(FIRST, &[0, 11, 1]), packet(backwards, &[0, 31, 1, 0, 32, 2])].concat();
         bytes.truncate(bytes.len() - 1);
         let mut packets = Packets::of(&stream(bytes));

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use ichnos_io::{Entry, FileId, Tree};
 
 use crate::packet::PACKET_MAGIC;
-use crate::trace::{Directory, shown};
+use crate::trace::{MetadataDirectory, shown};
 
 /// Maximum number of notices of a kind; the others are counted.
 const SHOWN: usize = 20;
@@ -38,7 +38,10 @@ impl Notices {
 
 /// Returns the directories without complete repetitions of others: same metadata file, and no data stream
 /// file that the other one does not have.
-pub(crate) fn without_repetition<'a>(all: Vec<Directory<'a>>, notices: &mut Notices) -> Vec<Directory<'a>> {
+pub(crate) fn without_repetition<'a>(
+    all: Vec<MetadataDirectory<'a>>,
+    notices: &mut Notices,
+) -> Vec<MetadataDirectory<'a>> {
     let mut by_metadata: HashMap<FileId, Vec<usize>> = HashMap::new();
     if all.iter().any(|directory| directory.metadata_id.is_some_and(|(_, has_other_names)| has_other_names)) {
         for (i, directory) in all.iter().enumerate() {
@@ -80,7 +83,7 @@ pub(crate) fn without_repetition<'a>(all: Vec<Directory<'a>>, notices: &mut Noti
 }
 
 /// Keeps each file in the first directory of a trace only, if it is in several or has several names in one.
-pub(crate) fn read_files_once(directories: &mut [Directory<'_>], notices: &mut Notices) {
+pub(crate) fn read_files_once(directories: &mut [MetadataDirectory<'_>], notices: &mut Notices) {
     if !directories.iter().any(|directory| directory.has_other_names) {
         return;
     }
@@ -106,7 +109,7 @@ pub(crate) fn read_files_once(directories: &mut [Directory<'_>], notices: &mut N
 
 /// Returns a notice about hidden files of a directory, if one looks like a data stream file. They belong to
 /// no trace (CTF2-FS-1.0), but data should not vanish silently because of a file's name.
-pub(crate) fn hidden_data(directory: &Directory<'_>) -> Option<String> {
+pub(crate) fn hidden_data(directory: &MetadataDirectory<'_>) -> Option<String> {
     let magic = PACKET_MAGIC as u32;
     let begins = [magic.to_le_bytes(), magic.to_be_bytes()];
     let is_data = |entry: &&&Entry| {
@@ -121,7 +124,7 @@ pub(crate) fn hidden_data(directory: &Directory<'_>) -> Option<String> {
 }
 
 /// Adds notices of links to directories with traces that are read at another path.
-pub(crate) fn note_links(tree: &Tree, directories: &[Directory<'_>], notices: &mut Notices) {
+pub(crate) fn note_links(tree: &Tree, directories: &[MetadataDirectory<'_>], notices: &mut Notices) {
     let mut paths: Vec<&str> = Vec::new();
     for entry in &tree.entries {
         let Some(first) = entry.repeats() else { continue };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ichnos_model::decode::Position;
 use ichnos_model::{Cursor, MessageKind, Window};
 
-use crate::cursor::{CtfCursor, Current};
+use crate::cursor::{CtfCursor, CurrentMessage};
 use crate::stream_input::StreamInput;
 
 /// Current message of a cursor, and the state to find it again: much smaller than the cursor.
@@ -35,7 +35,7 @@ impl CtfCursor {
         let last = self.scanner.order.last;
         let (kind, at, cycles) = match self.head()?.kind {
             MessageKind::PacketBegin => (ResumeKind::PacketBegin, Position::default(), last),
-            MessageKind::Event if self.current == Current::Event => {
+            MessageKind::Event if self.current == CurrentMessage::Event => {
                 (ResumeKind::Event, self.scanner.event_begin(), self.scanner.clock_before())
             }
             // A corrected end may depend on events that are not read again.

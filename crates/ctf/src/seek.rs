@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ichnos_model::{DataStream, SplitPoint, Window, advance_to};
 
-use crate::cursor::{CtfCursor, State};
+use crate::cursor::{CtfCursor, NextAction};
 use crate::packet::Clocks;
 use crate::packet_entry::PacketEntry;
 use crate::quirks::Quirk;
@@ -52,7 +52,7 @@ impl StreamInput {
     pub(crate) fn cursor_from(self: &Arc<Self>, window: Window, begin: i128) -> CtfCursor {
         if self.stream.clock().is_none() {
             let mut cursor = self.cursor_at(window, 0);
-            cursor.state = State::Done;
+            cursor.state = NextAction::Done;
             return cursor;
         }
         let mut cursor = if self.packets_stand_alone {

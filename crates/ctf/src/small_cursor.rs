@@ -20,21 +20,21 @@ use crate::stream_input::StreamInput;
 #[derive(Debug)]
 pub(crate) struct SmallCursor {
     input: Arc<StreamInput>,
-    shared: Arc<Shared>,
+    shared: Arc<SharedCursorState>,
     excluded: Option<Arc<ExcludedClasses>>,
-    state: State,
+    state: SmallCursorState,
 }
 
 /// State that the cursors of a merge share.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct SharedCursorState {
     window: Window,
-    /// Number of cursors that are [`State::Reading`], and maximum number that stay so while they wait.
+    /// Number of cursors that are [`SmallCursorState::Reading`], and maximum number that stay so while they wait.
     open: AtomicUsize,
     most_open: usize,
 }
 
-impl Shared {
+impl SharedCursorState {
     /// Creates the shared state of the cursors over a window.
     pub(crate) fn new(window: Window, most_open: usize) -> Arc<Self> {
         Arc::new(Self { window, open: AtomicUsize::new(0), most_open })
@@ -42,7 +42,7 @@ impl Shared {
 }
 
 #[derive(Debug)]
-enum State {
+enum SmallCursorState {
     New,
     /// At the beginning of the data stream.
     Begin,
@@ -54,8 +54,13 @@ enum State {
 }
 
 impl SmallCursor {
-    pub(crate) fn new(input: &Arc<StreamInput>, shared: &Arc<Shared>) -> Self {
-        Self { input: Arc::clone(input), shared: Arc::clone(shared), excluded: None, state: State::New }
+    pub(crate) fn new(input: &Arc<StreamInput>, shared: &Arc<SharedCursorState>) -> Self {
+        Self {
+            input: Arc::clone(input),
+            shared: Arc::clone(shared),
+            excluded: None,
+            state: SmallCursorState::New,
+        }
     }
 
     /// Returns the cursor at a message after the beginning of the data stream; `None`: the first one.
@@ -81,8 +86,8 @@ impl SmallCursor {
     }
 
     /// Replaces a cursor that was read by another state, if there is one.
-    fn close(&mut self, state: State) {
-        if matches!(std::mem::replace(&mut self.state, state), State::Reading(_)) {
+    fn close(&mut self, state: SmallCursorState) {
+        if matches!(std::mem::replace(&mut self.state, state), SmallCursorState::Reading(_)) {
             self.shared.open.fetch_sub(1, Ordering::Relaxed);
             self.release();
         }
@@ -90,13 +95,13 @@ impl SmallCursor {
 
     /// Returns the cursor at the current message: it is needed from now on.
     fn reading(&mut self) -> Option<&mut CtfCursor> {
-        if let State::Waiting(_, at, cursor) = &mut self.state {
+        if let SmallCursorState::Waiting(_, at, cursor) = &mut self.state {
             let (at, cursor) = (at.take(), cursor.take());
-            self.state = State::Reading(cursor.unwrap_or_else(|| self.waiting(at.as_ref())));
+            self.state = SmallCursorState::Reading(cursor.unwrap_or_else(|| self.waiting(at.as_ref())));
             self.shared.open.fetch_add(1, Ordering::Relaxed);
         }
         match &mut self.state {
-            State::Reading(cursor) => Some(cursor),
+            SmallCursorState::Reading(cursor) => Some(cursor),
             _ => None,
         }
     }
@@ -105,39 +110,41 @@ impl SmallCursor {
 impl Cursor for SmallCursor {
     fn advance(&mut self) -> bool {
         match &self.state {
-            State::New => self.state = State::Begin,
-            State::Begin => {
+            SmallCursorState::New => self.state = SmallCursorState::Begin,
+            SmallCursorState::Begin => {
                 let cursor = self.waiting(None);
                 self.state = match cursor.head() {
-                    Some(head) => State::Waiting(head, None, OnceCell::new()),
-                    None => State::Done,
+                    Some(head) => SmallCursorState::Waiting(head, None, OnceCell::new()),
+                    None => SmallCursorState::Done,
                 };
                 self.release();
             }
             _ => {
                 if !self.reading().is_some_and(Cursor::advance) {
-                    self.close(State::Done);
+                    self.close(SmallCursorState::Done);
                 }
             }
         }
-        !matches!(self.state, State::Done)
+        !matches!(self.state, SmallCursorState::Done)
     }
 
     fn current(&self) -> Option<Message<'_>> {
         match &self.state {
-            State::New | State::Done => None,
-            State::Begin => Some(Message::StreamBegin(&self.input.stream)),
-            State::Waiting(_, at, cursor) => cursor.get_or_init(|| self.waiting(at.as_ref())).current(),
-            State::Reading(cursor) => cursor.current(),
+            SmallCursorState::New | SmallCursorState::Done => None,
+            SmallCursorState::Begin => Some(Message::StreamBegin(&self.input.stream)),
+            SmallCursorState::Waiting(_, at, cursor) => {
+                cursor.get_or_init(|| self.waiting(at.as_ref())).current()
+            }
+            SmallCursorState::Reading(cursor) => cursor.current(),
         }
     }
 
     fn head(&self) -> Option<Head> {
         match &self.state {
-            State::New | State::Done => None,
-            State::Begin => Some(Head::new(MessageKind::StreamBegin, None)),
-            State::Waiting(head, ..) => Some(*head),
-            State::Reading(cursor) => cursor.head(),
+            SmallCursorState::New | SmallCursorState::Done => None,
+            SmallCursorState::Begin => Some(Head::new(MessageKind::StreamBegin, None)),
+            SmallCursorState::Waiting(head, ..) => Some(*head),
+            SmallCursorState::Reading(cursor) => cursor.head(),
         }
     }
 }
@@ -145,41 +152,43 @@ impl Cursor for SmallCursor {
 impl FastCursor for SmallCursor {
     fn skip_events(&mut self, most: u32, counts: &mut EventCounts) -> u32 {
         match &mut self.state {
-            State::Reading(cursor) => cursor.skip_events(most, counts),
+            SmallCursorState::Reading(cursor) => cursor.skip_events(most, counts),
             _ => 0,
         }
     }
 
     fn exclude(&mut self, classes: &Arc<ExcludedClasses>) {
-        if let State::Reading(cursor) = &mut self.state {
+        if let SmallCursorState::Reading(cursor) = &mut self.state {
             cursor.exclude(classes);
         }
         self.excluded = Some(Arc::clone(classes));
     }
 
     fn prefetch(&self) {
-        if let State::Reading(cursor) = &self.state {
+        if let SmallCursorState::Reading(cursor) = &self.state {
             cursor.prefetch();
         }
     }
 
     fn suspend(&mut self) {
         let resumed = match &self.state {
-            State::Reading(cursor) if self.shared.open.load(Ordering::Relaxed) > self.shared.most_open => {
+            SmallCursorState::Reading(cursor)
+                if self.shared.open.load(Ordering::Relaxed) > self.shared.most_open =>
+            {
                 cursor.head().zip(cursor.resume_point())
             }
             _ => None,
         };
         if let Some((head, at)) = resumed {
-            self.close(State::Waiting(head, Some(at), OnceCell::new()));
+            self.close(SmallCursorState::Waiting(head, Some(at), OnceCell::new()));
         }
     }
 
     fn checkpoint(&self) -> Option<Checkpoint> {
         match &self.state {
-            State::Reading(cursor) => cursor.checkpoint(),
+            SmallCursorState::Reading(cursor) => cursor.checkpoint(),
             // The cursor is not kept: all cursors are asked for checkpoints.
-            State::Waiting(_, at, cursor) => match cursor.get() {
+            SmallCursorState::Waiting(_, at, cursor) => match cursor.get() {
                 Some(cursor) => cursor.checkpoint(),
                 None => {
                     let checkpoint = self.waiting(at.as_ref()).checkpoint();
@@ -187,13 +196,13 @@ impl FastCursor for SmallCursor {
                     checkpoint
                 }
             },
-            State::New => self.input.cursor(self.shared.window).checkpoint(),
-            State::Begin => {
+            SmallCursorState::New => self.input.cursor(self.shared.window).checkpoint(),
+            SmallCursorState::Begin => {
                 let mut cursor = self.input.cursor(self.shared.window);
                 cursor.advance();
                 cursor.checkpoint()
             }
-            State::Done => Some(Checkpoint::End),
+            SmallCursorState::Done => Some(Checkpoint::End),
         }
     }
 }

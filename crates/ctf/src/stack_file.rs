@@ -322,8 +322,8 @@ impl StackFiles {
         let mut fault = None;
         loop {
             match records.next() {
-                Ok(Some(Record::Frame(frame))) => frames.push(frame),
-                Ok(Some(Record::Stack { number, frame, caller })) => {
+                Ok(Some(StackRecord::Frame(frame))) => frames.push(frame),
+                Ok(Some(StackRecord::Stack { number, frame, caller })) => {
                     let frame = frames.get(frame as usize).cloned().unwrap_or_default();
                     if table.push(caller, frame) == Some(number) {
                         continue;
@@ -335,7 +335,7 @@ impl StackFiles {
                     fault = Some(StackFileError::Malformed(records.at as u64));
                     break;
                 }
-                Ok(Some(Record::Symbol(..) | Record::Thread(..))) => has_symbols = true,
+                Ok(Some(StackRecord::Symbol(..) | StackRecord::Thread(..))) => has_symbols = true,
                 Ok(None) => break,
                 Err(error) => {
                     fault = Some(error);
@@ -378,7 +378,7 @@ impl StackFiles {
 }
 
 impl StackFile {
-    fn records(&self) -> impl Iterator<Item = Record> {
+    fn records(&self) -> impl Iterator<Item = StackRecord> {
         let mut records = Records::new(&self.bytes, self.memory).ok();
         records.as_mut().map(Records::classes);
         std::iter::from_fn(move || records.as_mut()?.next().ok()?)
@@ -386,7 +386,7 @@ impl StackFile {
 
     fn symbols(&self, offset: i128) -> impl Iterator<Item = (u32, Symbol)> {
         self.records().filter_map(move |record| {
-            let Record::Symbol(space, mut symbol) = record else { return None };
+            let StackRecord::Symbol(space, mut symbol) = record else { return None };
             if symbol.from != i128::MIN {
                 symbol.from = symbol.from.saturating_add(offset);
             }
@@ -397,7 +397,7 @@ impl StackFile {
 
     fn thread_names(&self) -> impl Iterator<Item = ((Option<u64>, u64), Arc<str>)> {
         self.records().filter_map(|record| match record {
-            Record::Thread(thread, name) => Some((thread, name)),
+            StackRecord::Thread(thread, name) => Some((thread, name)),
             _ => None,
         })
     }
@@ -407,7 +407,7 @@ impl StackFile {
 struct Records<'b> {
     bytes: &'b [u8],
     at: usize,
-    texts: Vec<Text<'b>>,
+    texts: Vec<SharedText<'b>>,
     frames: u64,
     stacks: u32,
     memory: u64,
@@ -416,12 +416,12 @@ struct Records<'b> {
 }
 
 /// A text, and its shared copy once it was used.
-struct Text<'b> {
+struct SharedText<'b> {
     bytes: &'b str,
     shared: Option<Arc<str>>,
 }
 
-enum Record {
+enum StackRecord {
     Frame(Frame),
     Stack {
         number: u32,
@@ -469,16 +469,16 @@ impl<'b> Records<'b> {
     }
 
     /// Returns the next record except texts, or `None` at the end.
-    fn next(&mut self) -> Result<Option<Record>, StackFileError> {
+    fn next(&mut self) -> Result<Option<StackRecord>, StackFileError> {
         loop {
             let begin = self.at;
             let result = match self.number() {
                 Ok(kind::TEXT) => self.text().map(|memory| (None, memory)),
-                Ok(kind::FRAME) => self.frame().map(|frame| (Some(Record::Frame(frame)), FRAME_MEMORY)),
+                Ok(kind::FRAME) => self.frame().map(|frame| (Some(StackRecord::Frame(frame)), FRAME_MEMORY)),
                 Ok(kind::STACK) => self.stack().map(|stack| (Some(stack), STACK_MEMORY)),
-                Ok(kind::SYMBOL) => {
-                    self.symbol().map(|(space, symbol)| (Some(Record::Symbol(space, symbol)), SYMBOL_MEMORY))
-                }
+                Ok(kind::SYMBOL) => self
+                    .symbol()
+                    .map(|(space, symbol)| (Some(StackRecord::Symbol(space, symbol)), SYMBOL_MEMORY)),
                 Ok(kind::THREAD) => self.thread().map(|thread| (Some(thread), THREAD_MEMORY)),
                 Ok(kind::END) => return Ok(None),
                 _ => Err(Malformed),
@@ -533,7 +533,7 @@ impl<'b> Records<'b> {
         };
         let bytes = std::str::from_utf8(bytes).map_err(|_| Malformed)?;
         self.at += len;
-        self.texts.push(Text { bytes, shared: None });
+        self.texts.push(SharedText { bytes, shared: None });
         Ok(TEXT_MEMORY.saturating_add(len as u64))
     }
 
@@ -566,7 +566,7 @@ impl<'b> Records<'b> {
         Ok(frame)
     }
 
-    fn stack(&mut self) -> Result<Record, Malformed> {
+    fn stack(&mut self) -> Result<StackRecord, Malformed> {
         let frame: u32 = self.narrow()?;
         let number = self.stacks;
         let caller = match self.narrow()? {
@@ -577,15 +577,15 @@ impl<'b> Records<'b> {
             return Err(Malformed);
         }
         self.stacks = number.checked_add(1).ok_or(Malformed)?;
-        Ok(Record::Stack { number, frame, caller })
+        Ok(StackRecord::Stack { number, frame, caller })
     }
 
-    fn thread(&mut self) -> Result<Record, Malformed> {
+    fn thread(&mut self) -> Result<StackRecord, Malformed> {
         let flags = self.flags(has::PROCESS)?;
         let thread: u64 = self.narrow()?;
         let name = self.named(has::NAME, has::NAME)?.ok_or(Malformed)?;
         let process = if flags & has::PROCESS == 0 { None } else { Some(self.narrow()?) };
-        Ok(Record::Thread((process, thread), name))
+        Ok(StackRecord::Thread((process, thread), name))
     }
 
     fn symbol(&mut self) -> Result<(u32, Symbol), Malformed> {

@@ -23,7 +23,7 @@ use crate::packet_order::PacketOrder;
 use crate::packet_times::{SaidTime, most_cycles};
 use crate::quirks::{AppliedQuirks, Quirk};
 use crate::seek::packets_stand_alone;
-use crate::stream_input::{StreamFile, StreamInput, StreamRules};
+use crate::stream_input::{EncoderConfig, StreamFile, StreamInput};
 use crate::trace::OpenOptions;
 
 /// Number of packets between reports of the search's progress.
@@ -37,7 +37,7 @@ pub(crate) struct StreamBuilder<'a> {
     trace: &'a Arc<Trace>,
     packet_limits: PacketLimits,
     allowed: Allowed,
-    streams: BTreeMap<StreamKey, Stream>,
+    streams: BTreeMap<StreamKey, BuiltStream>,
     pub(crate) damage: Vec<Damage>,
     pub(crate) diagnostics: Vec<FileDiagnostic>,
     /// Number of packets, and its maximum.
@@ -55,7 +55,7 @@ pub(crate) struct StreamBuilder<'a> {
 }
 
 #[derive(Default)]
-struct Stream {
+struct BuiltStream {
     class: usize,
     files: Vec<StreamFile>,
     packets: Vec<PacketEntry>,
@@ -263,7 +263,7 @@ impl<'a> StreamBuilder<'a> {
     pub(crate) fn finish(self, quirks: &[Quirk], clock_arithmetic: ClockArithmetic) -> Vec<Arc<StreamInput>> {
         let limits = self.packet_limits.of_events(self.packets);
         let mut streams: Vec<Arc<StreamInput>> = Vec::with_capacity(self.streams.len());
-        let mut rules: BTreeMap<usize, Arc<StreamRules>> = BTreeMap::new();
+        let mut rules: BTreeMap<usize, Arc<EncoderConfig>> = BTreeMap::new();
         let order = PacketOrder {
             has_times: !Clocks::of(&self.trace.class).go_on,
             has_ends: !quirks.contains(&Quirk::LttngEventAfterPacket),
@@ -284,7 +284,7 @@ impl<'a> StreamBuilder<'a> {
                     };
                     let most_cycles = most_cycles(stream.clock());
                     let quirks = quirks.into();
-                    let rules = StreamRules { records, quirks, limits, clock_arithmetic, most_cycles };
+                    let rules = EncoderConfig { records, quirks, limits, clock_arithmetic, most_cycles };
                     Arc::clone(unknown.insert(Arc::new(rules)))
                 }
             };

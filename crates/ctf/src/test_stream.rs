@@ -30,7 +30,7 @@ pub(crate) const HEAD: usize = 9;
 
 /// Fields of a packet other than its sizes.
 #[derive(Clone, Copy)]
-pub(crate) struct Said {
+pub(crate) struct PacketFields {
     pub(crate) begin: u8,
     pub(crate) end: u8,
     pub(crate) sequence: u8,
@@ -38,9 +38,9 @@ pub(crate) struct Said {
 }
 
 /// A packet with these bytes after its context.
-pub(crate) fn packet(said: Said, events: &[u8]) -> Vec<u8> {
+pub(crate) fn packet(said: PacketFields, events: &[u8]) -> Vec<u8> {
     let bits = (8 * (HEAD + events.len()) as u16).to_le_bytes();
-    let Said { begin, end, sequence, discarded } = said;
+    let PacketFields { begin, end, sequence, discarded } = said;
     let head = [0, begin, end, bits[0], bits[1], bits[0], bits[1], sequence, discarded];
     [&head, events].concat()
 }

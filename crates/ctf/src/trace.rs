@@ -19,7 +19,7 @@ use crate::lttng_index;
 use crate::metadata::{self, Dialect, MetadataOptions, packetized};
 use crate::quirks::Quirk;
 use crate::repeated::{Notices, hidden_data, linked_files, note_links, read_files_once, without_repetition};
-use crate::small_cursor::{Shared, SmallCursor};
+use crate::small_cursor::{SharedCursorState, SmallCursor};
 use crate::stack_file::{StackFileError, StackFiles, is_stack_file};
 use crate::stream_builder::StreamBuilder;
 use crate::stream_input::StreamInput;
@@ -158,7 +158,7 @@ pub fn open(trees: &[&Tree], options: &OpenOptions) -> Opened {
     let mut opened = Opened::default();
     let mut found: Vec<Described> = Vec::new();
     let mut notices = Notices::default();
-    let mut all: Vec<Directory> = Vec::new();
+    let mut all: Vec<MetadataDirectory> = Vec::new();
     for tree in trees {
         let directories = directories(tree, options);
         note_links(tree, &directories, &mut notices);
@@ -207,7 +207,7 @@ pub(crate) fn packet_indexes(tree: &Tree, options: &OpenOptions) -> PacketIndexe
 }
 
 /// A directory with metadata.
-pub(crate) struct Directory<'a> {
+pub(crate) struct MetadataDirectory<'a> {
     pub(crate) tree: &'a Tree,
     pub(crate) path: String,
     /// Path from the root of the tree.
@@ -241,8 +241,8 @@ pub(crate) fn shown(tree: &Tree, path: &str) -> String {
     if path.is_empty() { tree.name.clone() } else { format!("{}/{path}", tree.name.trim_end_matches('/')) }
 }
 
-fn directories<'a>(tree: &'a Tree, options: &OpenOptions) -> Vec<Directory<'a>> {
-    let directory = |path: &str, metadata_name: String, metadata: std::io::Result<Bytes>| Directory {
+fn directories<'a>(tree: &'a Tree, options: &OpenOptions) -> Vec<MetadataDirectory<'a>> {
+    let directory = |path: &str, metadata_name: String, metadata: std::io::Result<Bytes>| MetadataDirectory {
         tree,
         path: shown(tree, path),
         relative: path.to_owned(),
@@ -260,7 +260,7 @@ fn directories<'a>(tree: &'a Tree, options: &OpenOptions) -> Vec<Directory<'a>> 
         indexes: BTreeMap::new(),
         auxiliary: Vec::new(),
     };
-    let mut directories: BTreeMap<&str, Directory<'a>> = BTreeMap::new();
+    let mut directories: BTreeMap<&str, MetadataDirectory<'a>> = BTreeMap::new();
     let texts = || tree.entries.iter().filter(|entry| is_metadata(entry));
     let all = texts().filter_map(|entry| entry.len).fold(0, u64::saturating_add);
     for entry in texts() {
@@ -269,7 +269,8 @@ fn directories<'a>(tree: &'a Tree, options: &OpenOptions) -> Vec<Directory<'a>> 
         let metadata_id = status.and_then(|status| Some((status.identity?, status.has_other_names)));
         let cut_off = entry.cut_off().map(str::to_owned);
         let packed = entry.packed().map(|given| (all, given));
-        directories.insert(entry.directory(), Directory { cut_off, packed, metadata_id, ..directory });
+        directories
+            .insert(entry.directory(), MetadataDirectory { cut_off, packed, metadata_id, ..directory });
     }
     if let (true, Some((name, bytes))) = (directories.is_empty(), &options.metadata) {
         // The metadata applies to all files in one directory; files in different directories are unrelated.
@@ -291,7 +292,7 @@ fn directories<'a>(tree: &'a Tree, options: &OpenOptions) -> Vec<Directory<'a>> 
     let data = || directories.values().flat_map(|directory| &directory.files);
     let all = directories.values().map(|directory| directory.bytes).fold(0, u64::saturating_add);
     let given = data().find_map(|entry| entry.packed());
-    let mut directories: Vec<Directory<'a>> = directories.into_values().collect();
+    let mut directories: Vec<MetadataDirectory<'a>> = directories.into_values().collect();
     for directory in &mut directories {
         directory.packed_data = given.map(|given| (all, given));
     }
@@ -318,10 +319,10 @@ struct Described<'a> {
     is_packetized: bool,
     diagnostics: Vec<FileDiagnostic>,
     metadata_name: String,
-    directories: Vec<Directory<'a>>,
+    directories: Vec<MetadataDirectory<'a>>,
 }
 
-impl<'a> Directory<'a> {
+impl<'a> MetadataDirectory<'a> {
     /// Adds an entry of the directory to the list for its kind.
     fn add(&mut self, entry: &'a Entry) {
         if let Some(first) = entry.repeats() {
@@ -584,7 +585,7 @@ impl<'a> Described<'a> {
 
 /// Reads the call stacks of the directories of a trace. Returns their faults.
 fn read_stacks(
-    directories: &[Directory<'_>],
+    directories: &[MetadataDirectory<'_>],
     trace: &mut Trace,
     options: &OpenOptions,
 ) -> Vec<FileDiagnostic> {
@@ -653,7 +654,7 @@ impl CtfTrace {
     /// the others restore it, which takes about as long as opening a packet.
     #[must_use]
     pub fn small_cursors(&self, window: Window, most_open: usize) -> Vec<BoxedCursor> {
-        let shared = Shared::new(window, most_open);
+        let shared = SharedCursorState::new(window, most_open);
         self.streams.iter().map(|stream| SmallCursor::new(stream, &shared).boxed_fast()).collect()
     }
 }

@@ -12,7 +12,9 @@ use ichnos_model::{DataStream, Event, Message, Sink, Value};
 
 use self::cells::{Cells, CommonKeys};
 pub use self::columns::{CsvColumn, CsvColumns};
-use self::line::{ClassState, Line, StreamClassState, StreamState, end_line, property_cell, push_cell};
+use self::line::{
+    CsvClassState, CsvRow, CsvStreamClassState, CsvStreamState, end_line, property_cell, push_cell,
+};
 use crate::output::{Output, TextWriter};
 use crate::resume::{ResumableSink, StreamOrder};
 use crate::stream_table::StreamTable;
@@ -69,7 +71,7 @@ pub struct Csv<W> {
     output: Output<W>,
     options: CsvOptions,
     cells: Cells,
-    streams: StreamTable<StreamState, StreamClassState, ClassState>,
+    streams: StreamTable<CsvStreamState, CsvStreamClassState, CsvClassState>,
 }
 
 impl<W> std::fmt::Debug for Csv<W> {
@@ -109,12 +111,12 @@ impl<W: TextWriter> Csv<W> {
     #[cold]
     fn add_stream(&mut self, stream: &DataStream) {
         let options = &self.options;
-        let state = StreamState {
+        let state = CsvStreamState {
             stream: property_cell(&stream.name, options),
             trace: property_cell(&stream.trace.path, options),
             contexts: Vec::new(),
         };
-        self.streams.insert(stream, state, || StreamClassState {
+        self.streams.insert(stream, state, || CsvStreamClassState {
             time: TimeWriter::new(options.time, stream.clock()),
             host: match stream.trace.class.environment("hostname") {
                 Some(Value::Text(name)) => property_cell(name, options),
@@ -131,11 +133,12 @@ impl<W: TextWriter> Csv<W> {
         }
         let options = &self.options;
         let Some((stream, known, classes)) = self.streams.get_mut(event.stream) else { return Ok(()) };
-        let class = classes.of(event, || ClassState::new(event, options, &mut known.keys, &mut known.shapes));
+        let class =
+            classes.of(event, || CsvClassState::new(event, options, &mut known.keys, &mut known.shapes));
         let out = &mut self.output.buffer;
         let begin = out.len();
-        let StreamState { stream, trace, contexts } = stream;
-        let mut line = Line::new(event, [stream, trace], &mut known.time, &known.host, class, options);
+        let CsvStreamState { stream, trace, contexts } = stream;
+        let mut line = CsvRow::new(event, [stream, trace], &mut known.time, &known.host, class, options);
         let failures = &mut self.output.failures;
         for scope in &class.scopes {
             failures.note(match class.is_in_order {

@@ -20,8 +20,8 @@ use crate::printable::printable;
 use crate::property::{self, Hidden};
 use crate::resume::StreamOrder;
 use crate::stream_table::StreamTable;
-use fields::{FieldLines, Scratch};
-use text::Lines;
+use fields::{DetailsScratch, FieldLines};
+use text::DetailsLines;
 
 /// Options of [`Details`].
 #[derive(Clone, Debug)]
@@ -86,7 +86,7 @@ const LISTED_EACH_TIME: usize = 1024;
 
 /// State of a trace.
 #[derive(Debug)]
-struct TraceState {
+struct DetailsTraceState {
     trace: Arc<Trace>,
     streams: Vec<ListedStream>,
     /// Number of its data streams without an id of their own.
@@ -106,7 +106,7 @@ struct ListedStream {
 
 /// State of a data stream.
 #[derive(Debug)]
-struct StreamState {
+struct DetailsStreamState {
     /// Index of its trace.
     trace: usize,
     /// The line with the stream of a message.
@@ -115,7 +115,7 @@ struct StreamState {
 
 /// State of a data stream class.
 #[derive(Debug)]
-struct StreamClassState {
+struct DetailsStreamClassState {
     packet: Hidden,
     common: Hidden,
     has_clock: bool,
@@ -125,7 +125,7 @@ struct StreamClassState {
 
 /// State of an event record class.
 #[derive(Debug)]
-struct ClassState {
+struct DetailsClassState {
     /// First line of an event.
     title: Vec<u8>,
     specific: Hidden,
@@ -159,11 +159,11 @@ pub struct Details<W> {
     warnings: Box<dyn Write + Send>,
     options: DetailsOptions,
     palette: Palette,
-    scratch: Scratch,
-    traces: Vec<TraceState>,
+    scratch: DetailsScratch,
+    traces: Vec<DetailsTraceState>,
     /// Indexes of `traces`, by address.
     trace_indexes: HashMap<usize, usize>,
-    streams: StreamTable<StreamState, StreamClassState, ClassState>,
+    streams: StreamTable<DetailsStreamState, DetailsStreamClassState, DetailsClassState>,
     beginnings: Vec<Beginning>,
     written: bool,
     /// The data streams that have already begun, if the sink was resumed.
@@ -186,7 +186,7 @@ impl<W: TextWriter> Details<W> {
             palette: Palette::new(options.color, !options.color_bright_codes)
                 .printable_only(options.printable_only),
             options,
-            scratch: Scratch::default(),
+            scratch: DetailsScratch::default(),
             traces: Vec::new(),
             trace_indexes: HashMap::new(),
             streams: StreamTable::default(),
@@ -218,8 +218,8 @@ impl<W: TextWriter> Details<W> {
         self.output.flush()
     }
 
-    fn lines(&mut self) -> Lines<'_> {
-        Lines { out: &mut self.output.buffer, palette: &self.palette, indent: 0 }
+    fn lines(&mut self) -> DetailsLines<'_> {
+        DetailsLines { out: &mut self.output.buffer, palette: &self.palette, indent: 0 }
     }
 
     /// Adds the state of a data stream unless it exists.
@@ -235,7 +235,7 @@ impl<W: TextWriter> Details<W> {
         let index = *self.trace_indexes.entry(Arc::as_ptr(&stream.trace).addr()).or_insert_with(|| {
             let trace = Arc::clone(&stream.trace);
             let streams = Vec::new();
-            self.traces.push(TraceState { trace, streams, without_id: 0, written: false, listed: 0 });
+            self.traces.push(DetailsTraceState { trace, streams, without_id: 0, written: false, listed: 0 });
             self.traces.len() - 1
         });
         let trace = &mut self.traces[index];
@@ -264,9 +264,9 @@ impl<W: TextWriter> Details<W> {
             );
             writeln!(tag, "{cyan}{{Trace {ids}}}{reset}")
         };
-        self.streams.insert(stream, StreamState { trace: index, tag: tag.into() }, || {
+        self.streams.insert(stream, DetailsStreamState { trace: index, tag: tag.into() }, || {
             let (plans, features) = (stream.plans(), classes::StreamFeatures::of(class));
-            StreamClassState {
+            DetailsStreamClassState {
                 packet: Hidden::of(plans.packet_context.as_ref()),
                 common: Hidden::of(plans.common_context.as_ref()),
                 has_clock: class.default_clock.is_some(),
@@ -633,9 +633,9 @@ fn push_all(out: &mut Vec<u8>, texts: &[&str]) {
     }
 }
 
-fn make_class(event: &Event<'_>, options: &DetailsOptions, palette: &Palette) -> ClassState {
+fn make_class(event: &Event<'_>, options: &DetailsOptions, palette: &Palette) -> DetailsClassState {
     let mut title = Vec::new();
-    let mut lines = Lines { out: &mut title, palette, indent: 0 };
+    let mut lines = DetailsLines { out: &mut title, palette, indent: 0 };
     lines.object("Event");
     if let Some(name) = &event.class.name {
         lines.push(" `");
@@ -645,7 +645,7 @@ fn make_class(event: &Event<'_>, options: &DetailsOptions, palette: &Palette) ->
     lines.push(if options.compact { " (" } else { " (Class ID " });
     lines.unsigned(event.class.id);
     lines.push(if options.compact { ")\n" } else { "):\n" });
-    ClassState {
+    DetailsClassState {
         title,
         specific: Hidden::of(event.plans.specific_context.as_ref()),
         payload: Hidden::of(event.plans.payload.as_ref()),

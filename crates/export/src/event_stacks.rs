@@ -127,7 +127,7 @@ mod tests {
 
     use ichnos_model::{Frame, Meaning, Scope, Symbol, Symbols};
 
-    use crate::testing::{Fixture, Shared, structure, u8_class};
+    use crate::testing::{Fixture, SharedBytes, structure, u8_class};
     use crate::{
         Details, DetailsOptions, JsonLines, JsonLinesOptions, Log, LogForm, LogOptions, Pretty, PrettyOptions,
     };
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn frames_stand_below_their_event() {
         let fixture = fixture();
-        let out = Shared::default();
+        let out = SharedBytes::default();
         let mut options =
             PrettyOptions { stacks: true, no_delta: true, clock_seconds: true, ..Default::default() };
         options.fields = crate::PrettyFields::NONE;
@@ -190,7 +190,7 @@ mod tests {
             r#"{"address":32,"module":"lib"},{},{"symbol":"a\nb","module":"m\u001b"}]}}"#,
             "\n"
         );
-        let out = Shared::default();
+        let out = SharedBytes::default();
         let mut sink = JsonLines::new(out.clone(), JsonLinesOptions { stacks: true, ..Default::default() });
         fixture.event(&mut sink, 5, &[3, 1]);
         fixture.end(&mut sink);
@@ -198,7 +198,7 @@ mod tests {
         let line = text.lines().find(|line| line.starts_with(r#"{"type":"event","#)).unwrap();
         assert!(format!("{line}\n").ends_with(frames), "{text}");
         assert!(!text.contains(r#"{"type":"stack""#), "{text}");
-        let out = Shared::default();
+        let out = SharedBytes::default();
         let options = LogOptions { stacks: true, form: LogForm::Json, ..Default::default() };
         let mut sink = Log::new(out.clone(), options);
         fixture.event(&mut sink, 5, &[3, 1]);
@@ -210,12 +210,12 @@ mod tests {
     fn details_and_logs_have_the_same_lines() {
         let fixture = fixture();
         let lines = "    lib!f+0xa\n    lib!0x20\n    ?\n    m\\x1b!a\\nb\n";
-        let out = Shared::default();
+        let out = SharedBytes::default();
         let mut sink = Log::new(out.clone(), LogOptions { stacks: true, ..Default::default() });
         fixture.event(&mut sink, 5, &[3, 1]);
         fixture.end(&mut sink);
         assert!(out.text().ends_with(lines), "{}", out.text());
-        let out = Shared::default();
+        let out = SharedBytes::default();
         let mut sink = Details::new(out.clone(), DetailsOptions { stacks: true, ..Default::default() });
         fixture.begin(&mut sink);
         fixture.event(&mut sink, 5, &[3, 1]);

@@ -48,8 +48,8 @@ pub use stacks::{
     StackRoots, StackThread, StackWeight, TopFunction, UNMANAGED_CODE_TIME,
 };
 pub use stats::{
-    Distribution, EventTotals, Gap, GroupBy, GroupValue, LongestGaps, Loss, Number, Pair, PairGroup,
-    PairOptions, PairReader, Pairs, PowerBin, Stats, StatsCollector, StatsGroup, StatsOptions, StatsRow,
+    Distribution, EventTotals, Gap, GroupBy, GroupValue, LongestGaps, Number, Pair, PairGroup, PairOptions,
+    PairReader, Pairs, PowerBin, ReportedLosses, Stats, StatsCollector, StatsGroup, StatsOptions, StatsRow,
     Timeline, Unpaired, find_field,
 };
 pub use tasks::{

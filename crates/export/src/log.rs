@@ -23,10 +23,10 @@ use crate::json_fields::{FieldWriter, Keys, Scratch};
 use crate::output::{Failures, Output, TextWriter};
 use crate::stream_table::StreamTable;
 use crate::time::{self, JsonTime};
-use collect::{Collector, Shown, Treatments};
-use pairs::{Names, Nesting, PairWriter};
-use parts::{Number, NumberPart, Parts, TextPart};
-use resume::Resumed;
+use collect::{PartCollector, ShownParts, Treatments};
+use pairs::{Nesting, PairPrefixes, PairWriter};
+use parts::{LineParts, NumberPart, SignedNumber, TextPart};
+use resume::ResumedLog;
 pub use resume::{FirstMessage, LogState};
 use text::Beginning;
 
@@ -72,7 +72,7 @@ impl LogOptions {
 /// Texts before the pairs of a scope.
 #[derive(Debug)]
 enum Leads {
-    Text(Names),
+    Text(PairPrefixes),
     Json(Keys),
 }
 
@@ -85,7 +85,7 @@ struct ScopeState {
 
 /// State of an event record class.
 #[derive(Debug)]
-struct ClassState {
+struct LogClassState {
     /// The scopes with displayed fields.
     scopes: Vec<ScopeState>,
     /// The resource scope, if any of it is displayed; made for the first event that has a resource.
@@ -93,7 +93,7 @@ struct ClassState {
     /// Name of the class, for events that are not log records.
     name: Option<String>,
     /// The process, if only the environment of the trace contains it.
-    process: Option<Number>,
+    process: Option<SignedNumber>,
     /// Name of the process.
     process_name: Option<String>,
     /// `true` if times are also written as dates.
@@ -101,7 +101,7 @@ struct ClassState {
     stacks: EventStacks,
 }
 
-impl ClassState {
+impl LogClassState {
     fn of(event: &Event<'_>, options: &LogOptions, palette: &Palette) -> Self {
         let role = event.class.log.as_deref();
         let scopes = [
@@ -118,7 +118,7 @@ impl ClassState {
         let environment = |name: &str| event.stream.trace.class.environment(name).filter(|_| role.is_some());
         let process = match environment("vpid") {
             Some(Value::Integer(number)) if !means(event, Meaning::Process) => {
-                i64::try_from(*number).ok().map(Number::Signed)
+                i64::try_from(*number).ok().map(SignedNumber::Signed)
             }
             _ => None,
         };
@@ -142,10 +142,10 @@ impl ScopeState {
         let lines_need_files = is_text && !means(event, Meaning::File);
         let plan = event.plan(scope);
         let meanings = event.class.log.as_deref().map(|_| &event.class.meanings);
-        let shown = Shown { lines_need_files, thread_names: is_text, component_urls: !is_text };
+        let shown = ShownParts { lines_need_files, thread_names: is_text, component_urls: !is_text };
         let treatments = Treatments::of(scope, plan, meanings, shown)?;
         let leads = if is_text {
-            Leads::Text(Names::of(plan, palette.log_escaping()))
+            Leads::Text(PairPrefixes::of(plan, palette.log_escaping()))
         } else {
             Leads::Json(Keys::of(plan))
         };
@@ -161,7 +161,7 @@ fn means(event: &Event<'_>, meaning: Meaning) -> bool {
 /// The sorted fields of an event. Reused for all events, to avoid allocations.
 #[derive(Debug, Default)]
 struct Sorter {
-    parts: Parts,
+    parts: LineParts,
     /// Pairs of names and values, in the line format.
     pairs: Vec<u8>,
     nesting: Nesting,
@@ -169,11 +169,11 @@ struct Sorter {
 }
 
 impl Sorter {
-    /// Sorts the fields of an event. `resource` makes [`ClassState::resource`].
+    /// Sorts the fields of an event. `resource` makes [`LogClassState::resource`].
     fn sort(
         &mut self,
         event: &Event<'_>,
-        class: &ClassState,
+        class: &LogClassState,
         resource: impl FnOnce() -> Option<ScopeState>,
         failures: &mut Failures,
     ) {
@@ -193,12 +193,12 @@ impl Sorter {
             failures.note(match leads {
                 Leads::Text(names) => {
                     let pairs = PairWriter::new(pairs, names, &mut self.nesting);
-                    event.visit(treatments.scope, &mut Collector { treatments, parts, pairs })
+                    event.visit(treatments.scope, &mut PartCollector { treatments, parts, pairs })
                 }
                 Leads::Json(keys) => {
                     let any = !pairs.is_empty();
                     let pairs = FieldWriter::within(pairs, &mut self.scratch, keys, any);
-                    let mut collector = Collector { treatments, parts, pairs };
+                    let mut collector = PartCollector { treatments, parts, pairs };
                     let result = event.visit(treatments.scope, &mut collector);
                     collector.pairs.finish(result.is_err());
                     result
@@ -211,7 +211,7 @@ impl Sorter {
 
 /// A loss that the next event may report itself.
 #[derive(Clone, Debug)]
-struct Loss {
+struct PendingLoss {
     stream: u32,
     name: String,
     count: u64,
@@ -220,7 +220,7 @@ struct Loss {
 }
 
 /// Content of a line besides its parts.
-struct Line<'l> {
+struct LineContent<'l> {
     /// Nanoseconds.
     time: Option<i128>,
     /// `true` if the time is also written as a date.
@@ -228,7 +228,7 @@ struct Line<'l> {
     level: Option<LogLevel>,
     /// Number of the severity, if it is more precise than the level.
     raw: Option<i64>,
-    parts: &'l Parts,
+    parts: &'l LineParts,
     /// Pairs of names and values, in the line format.
     pairs: &'l [u8],
     /// Description of data that could not be read.
@@ -246,12 +246,12 @@ pub struct Log<W> {
     options: LogOptions,
     palette: Palette,
     /// State by key of the data stream.
-    streams: StreamTable<(), (), ClassState>,
+    streams: StreamTable<(), (), LogClassState>,
     sorter: Sorter,
     beginning: Beginning,
-    loss: Option<Loss>,
+    loss: Option<PendingLoss>,
     has_message: bool,
-    resumed: Resumed,
+    resumed: ResumedLog,
 }
 
 impl<W> std::fmt::Debug for Log<W> {
@@ -274,10 +274,10 @@ impl<W: TextWriter> Log<W> {
             beginning: Beginning::new(options.time),
             options,
             streams: StreamTable::default(),
-            sorter: Sorter { parts: Parts::new(keeps_bytes), ..Sorter::default() },
+            sorter: Sorter { parts: LineParts::new(keeps_bytes), ..Sorter::default() },
             loss: None,
             has_message: false,
-            resumed: Resumed::No,
+            resumed: ResumedLog::No,
         }
     }
 
@@ -300,7 +300,7 @@ impl<W: TextWriter> Log<W> {
             self.streams.insert(event.stream, (), || ());
         }
         let Some((.., classes)) = self.streams.get_mut(event.stream) else { return Ok(()) };
-        let class = classes.of(event, || ClassState::of(event, &self.options, &self.palette));
+        let class = classes.of(event, || LogClassState::of(event, &self.options, &self.palette));
         let resource = || ScopeState::of(event, Scope::Resource, &self.options, &self.palette);
         self.sorter.sort(event, class, resource, &mut self.output.failures);
         let has_date = class.has_dates;
@@ -331,7 +331,7 @@ impl<W: TextWriter> Log<W> {
         }
         let time = event.clock.map(|clock| clock.nanoseconds);
         let Sorter { parts, pairs, .. } = &self.sorter;
-        let line = Line { time, has_date, level, raw, parts, pairs, damage: None };
+        let line = LineContent { time, has_date, level, raw, parts, pairs, damage: None };
         line.push(&mut self.output.buffer, self.options.form, &self.palette, &mut self.beginning);
         if self.options.stacks {
             self.push_stacks(event);
@@ -343,7 +343,7 @@ impl<W: TextWriter> Log<W> {
     #[cold]
     fn push_stacks(&mut self, event: &Event<'_>) {
         let Some((.., classes)) = self.streams.get_mut(event.stream) else { return };
-        let class = classes.of(event, || ClassState::of(event, &self.options, &self.palette));
+        let class = classes.of(event, || LogClassState::of(event, &self.options, &self.palette));
         let out = &mut self.output.buffer;
         match self.options.form {
             LogForm::Text => class.stacks.push_lines(out, event),
@@ -367,14 +367,14 @@ impl<W: TextWriter> Log<W> {
         }
     }
 
-    fn lost(&mut self, loss: &Loss) {
+    fn lost(&mut self, loss: &PendingLoss) {
         let what = match loss.count {
             1 => "1 event".to_owned(),
             count => format!("{count} events"),
         };
         let parts = &mut self.sorter.parts;
         parts.clear();
-        parts.number(NumberPart::Dropped, Number::Unsigned(loss.count));
+        parts.number(NumberPart::Dropped, SignedNumber::Unsigned(loss.count));
         self.say(loss.time, loss.has_date, LogLevel::Warn, &discarded(&what, &loss.name));
     }
 
@@ -383,7 +383,7 @@ impl<W: TextWriter> Log<W> {
         let parts = &mut self.sorter.parts;
         parts.say(TextPart::Message, message);
         let damage = (level == LogLevel::Error).then_some(message);
-        let line = Line { time, has_date, level: Some(level), raw: None, parts, pairs: &[], damage };
+        let line = LineContent { time, has_date, level: Some(level), raw: None, parts, pairs: &[], damage };
         line.push(&mut self.output.buffer, self.options.form, &self.palette, &mut self.beginning);
     }
 
@@ -395,8 +395,13 @@ impl<W: TextWriter> Log<W> {
         let has_date = self.options.has_dates(stream);
         match found.count {
             Some(count) if what == "event" => {
-                self.loss =
-                    Some(Loss { stream: stream.key, name: stream.name.to_string(), count, time, has_date });
+                self.loss = Some(PendingLoss {
+                    stream: stream.key,
+                    name: stream.name.to_string(),
+                    count,
+                    time,
+                    has_date,
+                });
             }
             count => {
                 let what = match count {
@@ -425,7 +430,7 @@ fn discarded(what: &str, stream: &str) -> String {
     format!("the tracer discarded {what} in the data stream {stream}")
 }
 
-impl Line<'_> {
+impl LineContent<'_> {
     #[inline]
     fn push(&self, out: &mut Vec<u8>, form: LogForm, palette: &Palette, beginning: &mut Beginning) {
         match form {

@@ -22,9 +22,9 @@ use crate::repeated::Repeated;
 use crate::resume::ResumableSink as _;
 use crate::stream_table::StreamTable;
 use crate::time::ClockDisplay;
-use fields::{FieldPrinter, Scratch};
-use labels::Labels;
-use resume::Resumed;
+use fields::{FieldPrinter, PrettyScratch};
+use labels::FieldLabels;
+use resume::ResumedPretty;
 pub use resume::{DeltaCause, PrettyState};
 use stamp::Stamp;
 
@@ -187,24 +187,24 @@ impl PrettyOptions {
 
 /// State of an event record class.
 #[derive(Debug)]
-struct ClassState {
+struct PrettyClassState {
     /// Text between the time and the scopes.
     prefix: Block,
-    specific: Labels,
-    payload: Labels,
+    specific: FieldLabels,
+    payload: FieldLabels,
     stacks: EventStacks,
 }
 
 /// State of a data stream class.
 #[derive(Debug)]
-struct StreamClassState {
-    packet: Labels,
-    common: Labels,
+struct PrettyStreamClassState {
+    packet: FieldLabels,
+    common: FieldLabels,
 }
 
 /// State of a data stream.
 #[derive(Debug)]
-struct StreamState {
+struct PrettyStreamState {
     /// Packet context and common context of the previous event in the same packet.
     contexts: Repeated,
     /// Text of the current packet's context.
@@ -215,7 +215,7 @@ struct StreamState {
     in_packet: bool,
 }
 
-impl StreamState {
+impl PrettyStreamState {
     /// Resets the state when another packet begins, or this one has ended.
     fn change_packet(&mut self, begins: bool) {
         (self.packet_known, self.in_packet) = (false, begins);
@@ -234,13 +234,13 @@ pub struct Pretty<W> {
     options: PrettyOptions,
     palette: Palette,
     clock: ClockDisplay,
-    scratch: Scratch,
-    streams: StreamTable<StreamState, StreamClassState, ClassState>,
+    scratch: PrettyScratch,
+    streams: StreamTable<PrettyStreamState, PrettyStreamClassState, PrettyClassState>,
     past: PrettyState,
     /// Stamp of a recent event.
     stamp: Option<Stamp>,
     /// `None` if earlier lines are known, or there are none.
-    resumed: Option<Resumed>,
+    resumed: Option<ResumedPretty>,
 }
 
 impl<W: std::fmt::Debug> std::fmt::Debug for Pretty<W> {
@@ -259,7 +259,7 @@ impl<W: TextWriter> Pretty<W> {
                 .printable_only(options.printable_only),
             clock: ClockDisplay::new(options.clock_seconds, options.clock_date, options.clock_gmt),
             options,
-            scratch: Scratch::default(),
+            scratch: PrettyScratch::default(),
             streams: StreamTable::default(),
             past: PrettyState::default(),
             stamp: None,
@@ -306,7 +306,7 @@ impl<W: TextWriter> Pretty<W> {
 
     #[cold]
     fn add_stream(&mut self, stream: &DataStream) {
-        let part = StreamState {
+        let part = PrettyStreamState {
             contexts: Repeated::default(),
             packet_text: Vec::new(),
             packet_known: false,
@@ -316,9 +316,12 @@ impl<W: TextWriter> Pretty<W> {
         self.streams.insert(stream, part, || {
             let plans = stream.plans();
             let labels = |plan: &Option<Plan>| {
-                Labels::of(plan.as_ref(), &self.palette, self.options.names.context, self.options.color)
+                FieldLabels::of(plan.as_ref(), &self.palette, self.options.names.context, self.options.color)
             };
-            StreamClassState { packet: labels(&plans.packet_context), common: labels(&plans.common_context) }
+            PrettyStreamClassState {
+                packet: labels(&plans.packet_context),
+                common: labels(&plans.common_context),
+            }
         });
     }
 
@@ -342,7 +345,7 @@ impl<W: TextWriter> Pretty<W> {
         let (packet, common, scratch) = (&known.packet, &known.common, &mut self.scratch);
         let (packet_text, packet_known, in_packet) =
             (&mut part.packet_text, &mut part.packet_known, part.in_packet);
-        let mut push_packet_context = |out: &mut Vec<u8>, scratch: &mut Scratch| {
+        let mut push_packet_context = |out: &mut Vec<u8>, scratch: &mut PrettyScratch| {
             if *packet_known {
                 out.extend_from_slice(packet_text);
                 return Ok(());
@@ -592,7 +595,12 @@ fn push_scope_name(out: &mut Vec<u8>, wanted: bool, palette: &Palette, name: &st
 }
 
 /// Makes the text between the time and the scopes, for all events of a class.
-fn make_class(event: &Event<'_>, has_clock: bool, options: &PrettyOptions, palette: &Palette) -> ClassState {
+fn make_class(
+    event: &Event<'_>,
+    has_clock: bool,
+    options: &PrettyOptions,
+    palette: &Palette,
+) -> PrettyClassState {
     let mut out = Vec::new();
     let (class, trace) = (event.class, &event.stream.trace.class);
     let PrettyFields { hostname, domain, procname, vpid, .. } = options.fields;
@@ -687,8 +695,8 @@ fn make_class(event: &Event<'_>, has_clock: bool, options: &PrettyOptions, palet
         }
     }
     out.extend_from_slice(if names { b", " } else { b": " });
-    let labels = |plan: &Option<Plan>, names| Labels::of(plan.as_ref(), palette, names, options.color);
-    ClassState {
+    let labels = |plan: &Option<Plan>, names| FieldLabels::of(plan.as_ref(), palette, names, options.color);
+    PrettyClassState {
         prefix: Block::new(&out),
         specific: labels(&event.plans.specific_context, options.names.context),
         payload: labels(&event.plans.payload, options.names.payload),

@@ -20,4 +20,4 @@ pub use gaps::LongestGaps;
 pub use key::{GroupBy, GroupValue, find_field};
 pub use pairs::{Pair, PairGroup, PairOptions, PairReader, Pairs, Unpaired};
 pub use timeline::Timeline;
-pub use totals::{EventTotals, Gap, Loss};
+pub use totals::{EventTotals, Gap, ReportedLosses};

@@ -32,12 +32,12 @@ pub use dot::GraphFormat;
 pub use graph::{DanglingEdge, TaskEdge, TaskGraph};
 pub use identifiers::find_identifiers;
 pub use lanes::LaneRow;
-use operations::{Collected, Edge, Group, NO_TIME, NONE, OpenEdge, TaskEvent};
+use operations::{CollectedTasks, Edge, IdScope, NO_TIME, NONE, OpenEdge, TaskEvent};
 
 /// Collected tasks.
 #[derive(Debug)]
 pub struct Tasks {
-    all: Collected,
+    all: CollectedTasks,
     ids: Vec<Identifier>,
     /// Numbers of operations grouped by task, and the end of each task's group.
     members: Vec<u32>,
@@ -141,13 +141,13 @@ pub struct TaskSummary {
 }
 
 impl Tasks {
-    fn new(mut all: Collected, corrects_clocks: bool) -> Self {
+    fn new(mut all: CollectedTasks, corrects_clocks: bool) -> Self {
         // Empty groups are not tasks.
         let mut task_of_group = vec![NONE; all.groups.len()];
         let (mut ids, mut are_uncertain) = (Vec::new(), Vec::new());
         let used = all.operations.iter().map(|operation| operation.group);
         for group in used.chain(all.events.iter().map(|event| event.group)) {
-            if let (Some(task), Some(Group::Task(id))) =
+            if let (Some(task), Some(IdScope::Task(id))) =
                 (task_of_group.get_mut(group as usize), all.groups.get(group as usize))
                 && *task == NONE
             {

@@ -15,15 +15,15 @@ use ichnos_model::{
 
 /// Bytes that can be inspected while a sink writes them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Shared(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct SharedBytes(Arc<Mutex<Vec<u8>>>);
 
-impl Shared {
+impl SharedBytes {
     pub(crate) fn text(&self) -> String {
         String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
     }
 }
 
-impl io::Write for Shared {
+impl io::Write for SharedBytes {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -247,10 +247,10 @@ impl Fixture {
 pub(crate) fn compare_chunks<S: ResumableSink>(
     fixture: &Fixture,
     chunks: usize,
-    make: impl Fn(Shared) -> S,
+    make: impl Fn(SharedBytes) -> S,
     mut write: impl FnMut(usize, &mut S),
 ) -> usize {
-    let whole = Shared::default();
+    let whole = SharedBytes::default();
     let mut sink = make(whole.clone());
     (0..chunks).for_each(|chunk| write(chunk, &mut sink));
     sink.finish().unwrap();
@@ -261,7 +261,7 @@ pub(crate) fn compare_chunks<S: ResumableSink>(
         let mut again = None;
         loop {
             let before = state.clone();
-            let out = Shared::default();
+            let out = SharedBytes::default();
             let mut sink = make(out.clone());
             if chunk > 0 {
                 sink.resume(&order, again.clone());

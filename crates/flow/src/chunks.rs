@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 pub struct ChunkSender<T> {
     chunk: usize,
     items: SyncSender<T>,
-    shared: Arc<Shared<T>>,
+    shared: Arc<SharedChunks<T>>,
 }
 
 impl<T> fmt::Debug for ChunkSender<T> {
@@ -40,7 +40,7 @@ impl<T> ChunkSender<T> {
     }
 }
 
-struct State<T> {
+struct ChunkProgress<T> {
     /// Next chunk for an idle thread.
     next: usize,
     /// Number of chunks taken completely.
@@ -59,12 +59,12 @@ struct Begun<T> {
 }
 
 /// State shared by the threads.
-struct Shared<T> {
-    state: Mutex<State<T>>,
+struct SharedChunks<T> {
+    state: Mutex<ChunkProgress<T>>,
     changed: Condvar,
 }
 
-impl<T> Shared<T> {
+impl<T> SharedChunks<T> {
     /// Marks a chunk as ready to be taken.
     fn note_ready(&self, chunk: usize) {
         let mut state = self.lock();
@@ -78,17 +78,17 @@ impl<T> Shared<T> {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
+    fn lock(&self) -> MutexGuard<'_, ChunkProgress<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait<'a>(&self, state: MutexGuard<'a, State<T>>) -> MutexGuard<'a, State<T>> {
+    fn wait<'a>(&self, state: MutexGuard<'a, ChunkProgress<T>>) -> MutexGuard<'a, ChunkProgress<T>> {
         self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Ends the work when dropped, even by a panic.
-struct EndGuard<'a, T>(&'a Shared<T>);
+struct EndGuard<'a, T>(&'a SharedChunks<T>);
 
 impl<T> Drop for EndGuard<'_, T> {
     fn drop(&mut self) {
@@ -102,7 +102,7 @@ impl<T> Drop for EndGuard<'_, T> {
 }
 
 /// Marks a chunk as complete when dropped, even by a panic.
-struct ChunkGuard<'a, T>(&'a Shared<T>, usize);
+struct ChunkGuard<'a, T>(&'a SharedChunks<T>, usize);
 
 impl<T> Drop for ChunkGuard<'_, T> {
     fn drop(&mut self) {
@@ -144,8 +144,8 @@ pub fn in_order<T: Send>(
     make: impl Fn(usize, &ChunkSender<T>) + Sync,
     mut take: impl FnMut(usize, Receiver<T>) -> bool,
 ) -> io::Result<()> {
-    let state = State { next: 0, taken: 0, begun: HashMap::new(), is_over: false };
-    let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
+    let state = ChunkProgress { next: 0, taken: 0, begun: HashMap::new(), is_over: false };
+    let shared = Arc::new(SharedChunks { state: Mutex::new(state), changed: Condvar::new() });
     let most_begun = threads.saturating_add(1);
     let work = || {
         loop {

@@ -12,12 +12,12 @@ use ichnos_model::{
 ///
 /// Times are cut to 64 bits here, which are fast to compare. If two are equal, the messages themselves decide.
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct MergeEntry {
     key: u64,
     index: u32,
 }
 
-impl Entry {
+impl MergeEntry {
     /// Entry of a cursor at its end.
     const NONE: Self = Self { key: u64::MAX, index: u32::MAX };
 }
@@ -37,11 +37,11 @@ pub struct Merge {
     cursors: Vec<BoxedCursor>,
     /// Tournament: cursor `i` enters at `cursors.len() + i`, the winner at place `p` advances to `p / 2`.
     /// Each place stores its loser; place 0 is unused.
-    losers: Vec<Entry>,
+    losers: Vec<MergeEntry>,
     /// Cursor of the current message.
     winner: Option<u32>,
     /// First of the losers against the winner.
-    runner_up: Entry,
+    runner_up: MergeEntry,
     /// `true` if the cursors are at their first messages already.
     are_begun: bool,
     started: bool,
@@ -57,7 +57,7 @@ impl Merge {
     /// Merges these cursors.
     #[must_use]
     pub fn new(cursors: Vec<BoxedCursor>) -> Self {
-        let runner_up = Entry::NONE;
+        let runner_up = MergeEntry::NONE;
         Self {
             cursors,
             are_begun: false,
@@ -94,8 +94,8 @@ impl Merge {
             && let Some(cursor) = self.cursors.get_mut(index as usize)
         {
             let entry = match (**cursor).drain(self.limit, handler) {
-                Drained::Limit(key) => Entry { key, index },
-                Drained::End => Entry::NONE,
+                Drained::Limit(key) => MergeEntry { key, index },
+                Drained::End => MergeEntry::NONE,
                 Drained::Stopped => return,
             };
             self.replay(index, entry);
@@ -117,13 +117,13 @@ impl Merge {
 
     /// Returns `true` if `a` comes before `b`.
     #[inline]
-    fn is_before(&self, a: Entry, b: Entry) -> bool {
+    fn is_before(&self, a: MergeEntry, b: MergeEntry) -> bool {
         if a.key == b.key { self.is_exactly_before(a, b) } else { a.key < b.key }
     }
 
     #[cold]
-    fn is_exactly_before(&self, a: Entry, b: Entry) -> bool {
-        let when = |entry: Entry| match self.head_of(entry.index) {
+    fn is_exactly_before(&self, a: MergeEntry, b: MergeEntry) -> bool {
+        let when = |entry: MergeEntry| match self.head_of(entry.index) {
             Some(head) => (false, head.nanoseconds(), entry.index),
             None => (true, None, entry.index),
         };
@@ -135,13 +135,13 @@ impl Merge {
         self.cursors.get(index as usize)?.head()
     }
 
-    fn entry(&self, index: u32) -> Entry {
-        self.head_of(index).map_or(Entry::NONE, |head| Entry { key: head.sort_key(), index })
+    fn entry(&self, index: u32) -> MergeEntry {
+        self.head_of(index).map_or(MergeEntry::NONE, |head| MergeEntry { key: head.sort_key(), index })
     }
 
     /// Moves all cursors to their first messages, plays the tournament and returns the winner.
     #[cold]
-    fn start(&mut self) -> Entry {
+    fn start(&mut self) -> MergeEntry {
         self.started = true;
         if !self.are_begun {
             self.cursors.iter_mut().for_each(|cursor| {
@@ -149,7 +149,7 @@ impl Merge {
             });
         }
         let count = self.cursors.len();
-        let mut winners = vec![Entry::NONE; count];
+        let mut winners = vec![MergeEntry::NONE; count];
         winners.extend((0..count as u32).map(|index| self.entry(index)));
         self.losers = winners[..count.min(winners.len())].to_vec();
         for place in (1..count).rev() {
@@ -157,12 +157,12 @@ impl Merge {
             (winners[place], self.losers[place]) = if self.is_before(b, a) { (b, a) } else { (a, b) };
         }
         // A single cursor is the winner.
-        winners.get(1).copied().unwrap_or(Entry::NONE)
+        winners.get(1).copied().unwrap_or(MergeEntry::NONE)
     }
 
     /// Replays the matches of a cursor with its new message to find the winner.
     #[inline(always)]
-    fn replay(&mut self, index: u32, entry: Entry) {
+    fn replay(&mut self, index: u32, entry: MergeEntry) {
         let mut winner = entry;
         let mut place = (self.cursors.len() + index as usize) / 2;
         while place > 0
@@ -195,9 +195,9 @@ impl Merge {
 
     /// Makes an entry the winner.
     #[inline(always)]
-    fn crown(&mut self, winner: Entry) {
-        self.winner = (winner.index != Entry::NONE.index).then_some(winner.index);
-        let mut runner_up = Entry::NONE;
+    fn crown(&mut self, winner: MergeEntry) {
+        self.winner = (winner.index != MergeEntry::NONE.index).then_some(winner.index);
+        let mut runner_up = MergeEntry::NONE;
         let mut place = self.cursors.len().saturating_add(winner.index as usize) / 2;
         while place > 0
             && let Some(loser) = self.losers.get(place)
@@ -214,13 +214,13 @@ impl Merge {
 
     /// Returns `true` if a message comes at `until` or later.
     #[inline]
-    fn is_after(&self, entry: Entry, until: i128) -> bool {
+    fn is_after(&self, entry: MergeEntry, until: i128) -> bool {
         let exactly = || self.head_of(entry.index).and_then(|head| head.nanoseconds());
         entry.key >= sort_key(Some(until)) && exactly().is_some_and(|time| time >= until)
     }
 
     /// Key below which a message of the winner always comes next.
-    fn limit_of(&self, runner_up: Entry) -> u64 {
+    fn limit_of(&self, runner_up: MergeEntry) -> u64 {
         self.until.map_or(runner_up.key, |until| runner_up.key.min(sort_key(Some(until))))
     }
 

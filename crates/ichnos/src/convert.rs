@@ -1,7 +1,7 @@
 //! Writes traces from read ones: conversions between formats, and parts of traces.
 
+mod ordered_writes;
 mod split;
-mod turns;
 
 use std::io;
 use std::ops::ControlFlow;
@@ -22,8 +22,8 @@ use ichnos_model::{
 use crate::format::FORMATS;
 use crate::verify::verify;
 use crate::{OutputKind, Reader};
+use ordered_writes::{OrderedPart, OrderedWrites};
 pub use split::{SplitBy, SplitTargets};
-use turns::{Part, Turns};
 
 /// Options of [`Reader::convert`] and [`Reader::split`].
 #[derive(Clone, Default)]
@@ -319,7 +319,7 @@ impl Reader<'_> {
     /// Converts each data stream by itself. Returns the number of events that the encoders received.
     fn convert_streams(&self, output: &dyn TraceOutput, options: &ConvertOptions<'_>) -> io::Result<u64> {
         let jobs = self.jobs(output, options.write.repair);
-        let turns = Turns::new(jobs.iter().map(|job| job.number + 1).max().unwrap_or(0));
+        let writes = OrderedWrites::new(jobs.iter().map(|job| job.number + 1).max().unwrap_or(0));
         let (next, written, events) = (AtomicUsize::new(0), AtomicU64::new(0), AtomicU64::new(0));
         let write = |block: EncodedBlock| {
             let bytes = block.bytes.len() as u64;
@@ -329,7 +329,7 @@ impl Reader<'_> {
             io::Result::Ok(())
         };
         let run = |job: &Job| {
-            let mut part = Part::new(&turns, job.number, job.part);
+            let mut part = OrderedPart::new(&writes, job.number, job.part);
             let mut result = Ok(true);
             let given = self.run_job(job, output, options, &mut |block| {
                 result = part.put(block, &mut |block| write(block));
@@ -341,10 +341,10 @@ impl Reader<'_> {
         let failed = Mutex::new(None);
         let work = || {
             while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed))
-                && !turns.is_over()
+                && !writes.is_over()
             {
                 if let Err(error) = run(job) {
-                    turns.end();
+                    writes.end();
                     failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
                 }
             }

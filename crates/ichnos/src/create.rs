@@ -183,11 +183,11 @@ pub fn create(path: impl AsRef<Path>, options: &CreateOptions) -> Result<Writer,
     // With a single order of events, they all go through one encoder.
     let merged = (writer.order() == MessageOrder::Merged)
         .then(|| Arc::new(Mutex::new(StreamState::new(output.encoder(Lane::All)))));
-    let shared = Shared {
+    let shared = SharedTrace {
         streams: Mutex::new(Some(merged.iter().cloned().collect())),
         merged,
         output: RwLock::new(Some(output)),
-        classes: Mutex::new(Classes { class, next_stream_class: 0 }),
+        classes: Mutex::new(DeclaredClasses { class, next_stream_class: 0 }),
         path: path.to_string_lossy().into_owned(),
         packet_age: options.packet_age,
         limits: options.limits,
@@ -207,21 +207,21 @@ fn named(class: TraceClass, path: &Path, limits: &Limits) -> Result<Trace, PlanE
 /// live trace is completed as far as possible, and other traces do not appear.
 #[derive(Debug)]
 pub struct Writer {
-    shared: Arc<Shared>,
+    shared: Arc<SharedTrace>,
     is_live: bool,
 }
 
 /// A clock of a trace that is being written.
 #[derive(Clone, Debug)]
 pub struct Clock {
-    shared: Arc<Shared>,
+    shared: Arc<SharedTrace>,
     index: u16,
 }
 
 /// A data stream class of a trace that is being written.
 #[derive(Clone, Debug)]
 pub struct StreamClass {
-    shared: Arc<Shared>,
+    shared: Arc<SharedTrace>,
     /// Trace with the clocks declared before the class, and only this data stream class.
     trace: Arc<Trace>,
     classes: Arc<Mutex<EventClasses>>,
@@ -244,10 +244,10 @@ pub struct StreamWriter {
 }
 
 /// State shared by all parts of a trace.
-struct Shared {
+struct SharedTrace {
     /// `None` if the trace is finished.
     output: RwLock<Option<Box<dyn TraceOutput>>>,
-    classes: Mutex<Classes>,
+    classes: Mutex<DeclaredClasses>,
     /// `None` if the trace is finished.
     streams: Mutex<Option<Vec<Arc<Mutex<StreamState>>>>>,
     /// State of all data streams, if the format has a single order of events.
@@ -259,7 +259,7 @@ struct Shared {
 
 /// Declared classes, without event record classes.
 #[derive(Debug)]
-struct Classes {
+struct DeclaredClasses {
     /// Class without data stream classes.
     class: TraceClass,
     next_stream_class: u128,
@@ -291,9 +291,9 @@ impl StreamState {
     }
 }
 
-impl std::fmt::Debug for Shared {
+impl std::fmt::Debug for SharedTrace {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shared").field("path", &self.path).finish_non_exhaustive()
+        f.debug_struct("SharedTrace").field("path", &self.path).finish_non_exhaustive()
     }
 }
 
@@ -431,7 +431,7 @@ impl Drop for Writer {
     }
 }
 
-impl Shared {
+impl SharedTrace {
     /// Passes blocks of an encoder to the output. Returns `false` if there are none.
     fn write(&self, encoder: &mut dyn Encoder) -> Result<bool, WriteError> {
         let output = self.output.read().unwrap_or_else(PoisonError::into_inner);

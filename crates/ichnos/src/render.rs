@@ -19,7 +19,7 @@ use ichnos_flow::{ChunkSender, in_order};
 use ichnos_model::{Checkpoint, Message, Sink};
 
 use crate::{Merged, Reader};
-use block::{Block, ItemSender, LocalItems, Pool};
+use block::{ItemSender, LocalItems, Pool, TextBlock};
 use fixed_text::FixedText;
 
 pub use block::ChunkWriter;
@@ -118,7 +118,7 @@ pub trait RenderJob: Sync + Sized {
     ///
     /// # Errors
     /// Errors of the sink.
-    fn run(&self, cursor: &mut Merged, target: &mut Target<'_, Self>) -> io::Result<Self::Outcome>;
+    fn run(&self, cursor: &mut Merged, target: &mut ChunkTarget<'_, Self>) -> io::Result<Self::Outcome>;
 
     /// Ends a chunk; `finished` is the result of [`Sink::finish`].
     ///
@@ -165,7 +165,7 @@ enum Item<N, S: SinkState, O> {
     /// First item: the begin of the cursors.
     Begin(Option<Vec<Checkpoint>>),
     /// Next text, and its fixups.
-    Text(Block, Vec<Fixup<S::Cause>>),
+    Text(TextBlock, Vec<Fixup<S::Cause>>),
     Note(N),
     /// The following text may be wrong.
     Rewrite,
@@ -207,14 +207,14 @@ impl<N, S: SinkState, O> Notes<N, S, O> {
 }
 
 /// Writes the messages of a chunk for a [`RenderJob`].
-pub struct Target<'t, J: RenderJob> {
+pub struct ChunkTarget<'t, J: RenderJob> {
     sink: J::Sink,
-    destination: Destination<'t, J>,
+    destination: ChunkThread<'t, J>,
     must_rewrite: bool,
 }
 
 /// Thread that writes a chunk.
-enum Destination<'t, J: RenderJob> {
+enum ChunkThread<'t, J: RenderJob> {
     /// A thread of its own.
     Chunk { items: &'t ChunkSender<ItemOf<J>>, fixups: Fixups<StateOf<J>> },
     /// The thread that joins the chunks.
@@ -226,16 +226,16 @@ enum Destination<'t, J: RenderJob> {
     },
 }
 
-impl<J: RenderJob> std::fmt::Debug for Target<'_, J> {
+impl<J: RenderJob> std::fmt::Debug for ChunkTarget<'_, J> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Target").finish_non_exhaustive()
+        f.debug_struct("ChunkTarget").finish_non_exhaustive()
     }
 }
 
-impl<J: RenderJob> Target<'_, J> {
+impl<J: RenderJob> ChunkTarget<'_, J> {
     /// Reports progress; to be called from time to time with the number of events since the last call.
     pub fn step(&mut self, message: &Message<'_>, events: u32) {
-        if let Destination::Local { observer, .. } = &mut self.destination {
+        if let ChunkThread::Local { observer, .. } = &mut self.destination {
             observer.step(message, events);
         }
     }
@@ -248,10 +248,10 @@ impl<J: RenderJob> Target<'_, J> {
     /// Reports a note.
     pub fn note(&mut self, note: J::Note) {
         match &mut self.destination {
-            Destination::Chunk { items, .. } => {
+            ChunkThread::Chunk { items, .. } => {
                 items.send(Item::Note(note));
             }
-            Destination::Local { written, observer, .. } => {
+            ChunkThread::Local { written, observer, .. } => {
                 if !written.was_noted() {
                     observer.note(note);
                 }
@@ -263,7 +263,7 @@ impl<J: RenderJob> Target<'_, J> {
     #[inline(always)]
     fn settle(&mut self) -> io::Result<bool> {
         match &mut self.destination {
-            Destination::Chunk { items, fixups } => {
+            ChunkThread::Chunk { items, fixups } => {
                 while let Some(fixup) = self.sink.next_fixup() {
                     fixups.lock().unwrap_or_else(PoisonError::into_inner).push(fixup);
                 }
@@ -273,7 +273,7 @@ impl<J: RenderJob> Target<'_, J> {
                     return Ok(false);
                 }
             }
-            Destination::Local { items, output, written, observer } => {
+            ChunkThread::Local { items, output, written, observer } => {
                 while let Some(item) = items.next() {
                     take_local::<J>(item, *output, written, *observer)?;
                 }
@@ -300,7 +300,7 @@ fn take_local<J: RenderJob>(
     Ok(())
 }
 
-impl<J: RenderJob> Sink for Target<'_, J> {
+impl<J: RenderJob> Sink for ChunkTarget<'_, J> {
     #[inline(always)]
     fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
         let flow = self.sink.message(message)?;
@@ -314,8 +314,8 @@ impl<J: RenderJob> Sink for Target<'_, J> {
         self.sink.flush()?;
         self.settle()?;
         match &mut self.destination {
-            Destination::Local { output, .. } => output.flush(),
-            Destination::Chunk { .. } => Ok(()),
+            ChunkThread::Local { output, .. } => output.flush(),
+            ChunkThread::Chunk { .. } => Ok(()),
         }
     }
 
@@ -467,9 +467,9 @@ impl<J: RenderJob> Work<'_, J> {
         if begin.is_some() {
             sink.resume(&self.order, None);
         }
-        let mut target = Target {
+        let mut target = ChunkTarget {
             sink,
-            destination: Destination::Chunk { items, fixups: Arc::clone(&fixups) },
+            destination: ChunkThread::Chunk { items, fixups: Arc::clone(&fixups) },
             must_rewrite: false,
         };
         let ended = self.run(self.end_of(chunk), &mut cursor, &mut target);
@@ -496,7 +496,7 @@ impl<J: RenderJob> Work<'_, J> {
         &self,
         end: Option<i128>,
         cursor: &mut Merged,
-        target: &mut Target<'_, J>,
+        target: &mut ChunkTarget<'_, J>,
     ) -> io::Result<J::Outcome> {
         let mut outcome = self.job.run(cursor, target)?;
         let finished = if end.is_none() { target.sink.finish() } else { target.sink.pause() };
@@ -614,13 +614,13 @@ impl<J: RenderJob> Joiner<'_, '_, J> {
         }
         let mut cursor = before.unwrap_or_else(|| work.reader.cursor());
         cursor.pause_at(until);
-        let destination = Destination::Local {
+        let destination = ChunkThread::Local {
             items,
             output: &mut *self.output,
             written: &mut written,
             observer: &mut *self.observer,
         };
-        let mut target = Target { sink, destination, must_rewrite: false };
+        let mut target = ChunkTarget { sink, destination, must_rewrite: false };
         let outcome = work.run(until, &mut cursor, &mut target)?;
         // Without chunks, nothing follows.
         let has_chunks = !work.splits.is_empty();
@@ -653,7 +653,7 @@ where
         (self.make)(writer)
     }
 
-    fn run(&self, cursor: &mut Merged, target: &mut Target<'_, Self>) -> io::Result<()> {
+    fn run(&self, cursor: &mut Merged, target: &mut ChunkTarget<'_, Self>) -> io::Result<()> {
         let mut result = Ok(());
         cursor.drain_all(&mut |message| match target.message(message) {
             Ok(flow) => flow,

@@ -65,6 +65,12 @@ impl Selection {
         Self { events: Some(Arc::new(wants)), known_classes: HashMap::new(), ..self }
     }
 
+    /// Selects events of any name.
+    #[must_use]
+    pub fn all_events(self) -> Self {
+        Self { events: None, known_classes: HashMap::new(), ..self }
+    }
+
     /// Selects events by an expression.
     #[must_use]
     pub fn filter(self, filter: &Filter) -> Self {

@@ -14,8 +14,8 @@ use ichnos_model::{ClockClass, ClockOrigin, DataStream, TraceInput, TracerQuirk,
 
 use crate::division::{Division, divide};
 use crate::enclosing::{Opening, without_repetition};
+use crate::foreign_formats::{self, ForeignFormat};
 use crate::format::FORMATS;
-use crate::known_file::{self, KnownFile};
 use crate::open_options::{OpenOptions, Placement};
 use crate::reader::Reader;
 
@@ -258,7 +258,7 @@ fn no_trace(tree: &Tree, options: &OpenOptions) -> OpenError {
         [] if !problems.is_empty() => Hint::new(problems.clone()),
         [] => Hint::new("it is empty"),
         [only] if only.len == Some(0) => Hint::new("it is an empty file"),
-        [only] => match (known_file::describe(only), KnownFile::of(only)) {
+        [only] => match (foreign_formats::describe(only), ForeignFormat::of(only)) {
             (Some(part), _) => part.after("this is "),
             (None, Some(known)) => Hint::new(format!("this is {known}")),
             (None, None) => {
@@ -274,8 +274,8 @@ fn no_trace(tree: &Tree, options: &OpenOptions) -> OpenError {
             let unrecognised = || Hint::new(format!("its {} files have unrecognized formats", several.len()));
             let lacking = lacking().unwrap_or_else(unrecognised);
             let known = several.iter().take(LOOKED_AT).find_map(|entry| {
-                let known = known_file::describe(entry).or_else(|| {
-                    let known = KnownFile::of(entry).filter(|known| known.is_trace)?;
+                let known = foreign_formats::describe(entry).or_else(|| {
+                    let known = ForeignFormat::of(entry).filter(|known| known.is_trace)?;
                     Some(Hint::new(known.to_string()))
                 })?;
                 Some(known.after(&format!("{}; `{}` is ", lacking.message, entry.path)))

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::decompress::Budget;
+use crate::decompress::UnpackBudget;
 use crate::links::Link;
 use crate::{Bytes, IoError, IoLimits};
 
@@ -64,7 +64,7 @@ impl Members {
         &mut self,
         path: &str,
         content: Content,
-        budget: &Budget<'_>,
+        budget: &UnpackBudget<'_>,
     ) -> Result<(), IoError> {
         match sanitised(path) {
             Sanitised::Path(path) => self.files.push((path, content)),

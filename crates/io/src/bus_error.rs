@@ -259,7 +259,7 @@ mod tests {
 
     use super::*;
     use crate::Bytes;
-    use crate::testing::Directory;
+    use crate::testing::TestDirectory;
 
     /// Variable with the role of a process that ends by a signal.
     const ROLE: &str = "ICHNOS_TEST_BUS_ERROR";
@@ -269,7 +269,7 @@ mod tests {
 
     /// Exit status of a process in a role.
     fn end_of(role: &str) -> ExitStatus {
-        let directory = Directory::new("bus-error");
+        let directory = TestDirectory::new("bus-error");
         let test = "bus_error::tests::all_other_signals_are_for_the_handler_before";
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", test, "--nocapture"]).env(ROLE, role).env(DIR, directory.path());

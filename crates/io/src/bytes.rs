@@ -225,11 +225,11 @@ impl fmt::Debug for Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Directory;
+    use crate::testing::TestDirectory;
 
     #[test]
     fn maps_large_and_reads_small_files() {
-        let directory = Directory::new("bytes");
+        let directory = TestDirectory::new("bytes");
         let large: Vec<u8> = (0..200_000u32).map(|i| (i % 251) as u8).collect();
         std::fs::write(directory.join("large"), &large).unwrap();
         std::fs::write(directory.join("empty"), b"").unwrap();
@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn parts_know_what_is_lost_of_them() {
         crate::handle_bus_errors().unwrap();
-        let directory = Directory::new("lost");
+        let directory = TestDirectory::new("lost");
         let path = directory.join("file");
         std::fs::write(&path, vec![1; 200_000]).unwrap();
         let bytes = Bytes::of_file(&path).unwrap();
@@ -284,7 +284,7 @@ mod tests {
     #[test]
     fn released_bytes_are_still_there() {
         crate::handle_bus_errors().unwrap();
-        let directory = Directory::new("released");
+        let directory = TestDirectory::new("released");
         let path = directory.join("file");
         std::fs::write(&path, vec![7; 40 << 20]).unwrap();
         let bytes = Bytes::of_file(&path).unwrap();

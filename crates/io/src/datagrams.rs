@@ -158,12 +158,12 @@ mod tests {
     use std::os::unix::net::UnixDatagram;
 
     use super::*;
-    use crate::testing::Directory;
+    use crate::testing::TestDirectory;
 
     #[test]
     fn what_is_too_much_is_dropped_and_counted() {
         static STOP: AtomicBool = AtomicBool::new(false);
-        let directory = Directory::new("datagrams");
+        let directory = TestDirectory::new("datagrams");
         let path = directory.join("socket");
         let datagrams = Datagrams::at_unix_socket(&path, &STOP).unwrap();
         assert!(Datagrams::at_unix_socket(&path, &STOP).is_err());
@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn a_socket_that_was_left_behind_is_replaced() {
         static STOP: AtomicBool = AtomicBool::new(true);
-        let directory = Directory::new("datagrams-left");
+        let directory = TestDirectory::new("datagrams-left");
         let (socket, file) = (directory.join("socket"), directory.join("file"));
         drop(UnixDatagram::bind(&socket).unwrap());
         assert!(socket.exists());
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn what_has_arrived_at_the_end_is_received() {
         static STOP: AtomicBool = AtomicBool::new(false);
-        let directory = Directory::new("datagrams-end");
+        let directory = TestDirectory::new("datagrams-end");
         let path = directory.join("socket");
         for round in 0..50 {
             STOP.store(false, Ordering::Relaxed);

@@ -84,7 +84,7 @@ fn is_tar(head: &[u8]) -> bool {
 }
 
 /// Counts the unpacked bytes of one tree, and the packed bytes they come from.
-pub(crate) struct Budget<'a> {
+pub(crate) struct UnpackBudget<'a> {
     pub(crate) path: &'a str,
     pub(crate) options: &'a TreeOptions,
     used: u64,
@@ -97,7 +97,7 @@ pub(crate) struct Budget<'a> {
     total: Option<u64>,
 }
 
-impl<'a> Budget<'a> {
+impl<'a> UnpackBudget<'a> {
     pub(crate) fn new(path: &'a str, options: &'a TreeOptions, packed: Option<u64>) -> Self {
         Self {
             path,
@@ -210,7 +210,7 @@ pub(crate) fn unpack(
     packing: Packing,
     reader: impl Read,
     beginning: Option<u64>,
-    budget: &mut Budget<'_>,
+    budget: &mut UnpackBudget<'_>,
 ) -> Result<Unpacked, IoError> {
     let (counter, arrived) = (Rc::new(Cell::new(0u64)), Rc::new(Cell::new(0u64)));
     let reader = Counting { reader, counter: Rc::clone(&arrived) };
@@ -253,7 +253,7 @@ pub(crate) fn unpack(
 pub(crate) fn decoder<'r>(
     packing: Packing,
     reader: impl BufRead + 'r,
-    budget: &Budget<'_>,
+    budget: &UnpackBudget<'_>,
 ) -> Result<Box<dyn Read + 'r>, IoError> {
     Ok(match packing {
         Packing::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(reader)),

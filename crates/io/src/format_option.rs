@@ -121,11 +121,11 @@ pub struct FormatOptions {
 struct SetOption {
     format: &'static str,
     name: &'static str,
-    value: Value,
+    value: GivenValue,
 }
 
 #[derive(Clone, Debug)]
-enum Value {
+enum GivenValue {
     Choice(&'static str),
     File { path: String, bytes: Bytes },
 }
@@ -154,12 +154,12 @@ impl FormatOptions {
                         known: values.iter().map(|value| value.name).collect(),
                     });
                 };
-                Value::Choice(chosen.name)
+                GivenValue::Choice(chosen.name)
             }
             OptionKind::File => {
                 let path = value.to_string_lossy().into_owned();
                 match Bytes::of_file(value.as_ref()) {
-                    Ok(bytes) => Value::File { path, bytes },
+                    Ok(bytes) => GivenValue::File { path, bytes },
                     Err(error) => {
                         return Err(OptionError::File { path, name: option.name, error: error.to_string() });
                     }
@@ -176,8 +176,8 @@ impl FormatOptions {
     #[must_use]
     pub fn choice(&self, format: &dyn Format, name: &str) -> Option<&'static str> {
         match self.value(format, name)? {
-            Value::Choice(value) => Some(value),
-            Value::File { .. } => None,
+            GivenValue::Choice(value) => Some(value),
+            GivenValue::File { .. } => None,
         }
     }
 
@@ -185,20 +185,20 @@ impl FormatOptions {
     #[must_use]
     pub fn file(&self, format: &dyn Format, name: &str) -> Option<(&str, &Bytes)> {
         match self.value(format, name)? {
-            Value::Choice(_) => None,
-            Value::File { path, bytes } => Some((path, bytes)),
+            GivenValue::Choice(_) => None,
+            GivenValue::File { path, bytes } => Some((path, bytes)),
         }
     }
 
     /// Returns the paths of all files that options name.
     pub fn files(&self) -> impl Iterator<Item = &str> {
         self.set.iter().filter_map(|set| match &set.value {
-            Value::Choice(_) => None,
-            Value::File { path, .. } => Some(path.as_str()),
+            GivenValue::Choice(_) => None,
+            GivenValue::File { path, .. } => Some(path.as_str()),
         })
     }
 
-    fn value(&self, format: &dyn Format, name: &str) -> Option<&Value> {
+    fn value(&self, format: &dyn Format, name: &str) -> Option<&GivenValue> {
         let is_meant = |set: &&SetOption| (set.format, set.name) == (format.name(), name);
         self.set.iter().find(is_meant).map(|set| &set.value)
     }

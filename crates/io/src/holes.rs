@@ -58,12 +58,12 @@ impl DataRanges {
     fn ask(&self, file: &File) -> Option<Range<usize>> {
         let rest = self.next..self.end;
         let Ok(at) = i64::try_from(self.begin + self.next as u64) else { return Some(rest) };
-        let begin = match seek(file, at, Wanted::Data) {
+        let begin = match seek(file, at, ExtentKind::Data) {
             Ok(begin) => begin,
             Err(Sought::Nothing) => return None,
             Err(Sought::Unknown) => return Some(rest),
         };
-        let end = seek(file, begin, Wanted::Hole).ok();
+        let end = seek(file, begin, ExtentKind::Hole).ok();
         let within = |at: i64| usize::try_from(u64::try_from(at).ok()?.checked_sub(self.begin)?).ok();
         let begin = within(begin).unwrap_or(self.next).max(self.next);
         let end = end.and_then(within).unwrap_or(self.end).min(self.end);
@@ -72,7 +72,7 @@ impl DataRanges {
     }
 }
 
-enum Wanted {
+enum ExtentKind {
     Data,
     Hole,
 }
@@ -86,11 +86,11 @@ enum Sought {
 }
 
 #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
-fn seek(file: &File, at: i64, wanted: Wanted) -> Result<i64, Sought> {
+fn seek(file: &File, at: i64, wanted: ExtentKind) -> Result<i64, Sought> {
     use std::os::fd::AsRawFd;
     let whence = match wanted {
-        Wanted::Data => libc::SEEK_DATA,
-        Wanted::Hole => libc::SEEK_HOLE,
+        ExtentKind::Data => libc::SEEK_DATA,
+        ExtentKind::Hole => libc::SEEK_HOLE,
     };
     // SAFETY: it takes only numbers, and the descriptor is open as long as `file` exists.
     let found = unsafe { libc::lseek(file.as_raw_fd(), at as libc::off_t, whence) };
@@ -104,9 +104,9 @@ fn seek(file: &File, at: i64, wanted: Wanted) -> Result<i64, Sought> {
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
-fn seek(_: &File, _: i64, wanted: Wanted) -> Result<i64, Sought> {
+fn seek(_: &File, _: i64, wanted: ExtentKind) -> Result<i64, Sought> {
     // Uses both variants, so that they are not dead code here.
-    Err(if matches!(wanted, Wanted::Data | Wanted::Hole) { Sought::Unknown } else { Sought::Nothing })
+    Err(if matches!(wanted, ExtentKind::Data | ExtentKind::Hole) { Sought::Unknown } else { Sought::Nothing })
 }
 
 #[cfg(test)]
@@ -117,11 +117,11 @@ mod tests {
     use std::io::{Seek, SeekFrom, Write};
 
     use super::*;
-    use crate::testing::Directory;
+    use crate::testing::TestDirectory;
 
     #[test]
     fn holes_of_a_file_of_a_terabyte_are_known_at_once() {
-        let directory = Directory::new("holes");
+        let directory = TestDirectory::new("holes");
         let path = directory.join("sparse");
         let mut file = File::create(&path).unwrap();
         file.write_all(&[1; 100_000]).unwrap();

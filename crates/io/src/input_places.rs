@@ -136,11 +136,11 @@ mod tests {
 
     use super::*;
     use crate::IoLimits;
-    use crate::testing::Directory;
+    use crate::testing::TestDirectory;
 
     #[test]
     fn outputs_are_kept_apart() {
-        let root = Directory::new("input-places");
+        let root = TestDirectory::new("input-places");
         fs::create_dir_all(root.join("t/sub")).unwrap();
         fs::create_dir_all(root.join("elsewhere")).unwrap();
         fs::create_dir_all(root.join("empty")).unwrap();

@@ -21,7 +21,7 @@ pub(crate) struct Link {
 
 /// Target of a link.
 #[derive(Debug, PartialEq, Eq)]
-enum Target {
+enum LinkTarget {
     /// The member of this index.
     File(usize),
     /// A directory, whose files are read at their own paths.
@@ -42,19 +42,19 @@ impl Members {
             Content::Link(link) => Some((i, follow(&self.files, path, link, &mut work))),
             _ => None,
         });
-        let targets: Vec<(usize, Target)> = links.collect();
+        let targets: Vec<(usize, LinkTarget)> = links.collect();
         for (i, target) in targets {
             let content = match target {
-                Target::File(file) => {
+                LinkTarget::File(file) => {
                     self.files.get(file).map(|(_, content)| Content::Linked(Box::new(content.clone())))
                 }
-                Target::Missing(target) => Some(Content::Broken(
+                LinkTarget::Missing(target) => Some(Content::Broken(
                     format!("the link leads to {target:?}, which is not in the archive").into(),
                 )),
-                Target::Directory => None,
-                Target::Outside => self.leave_out(i, "it leads out of the archive"),
-                Target::Circle => self.leave_out(i, "it is part of a cycle"),
-                Target::Unknown => self.leave_out(i, "too many links to links"),
+                LinkTarget::Directory => None,
+                LinkTarget::Outside => self.leave_out(i, "it leads out of the archive"),
+                LinkTarget::Circle => self.leave_out(i, "it is part of a cycle"),
+                LinkTarget::Unknown => self.leave_out(i, "too many links to links"),
             };
             if let (Some(content), Some(file)) = (content, self.files.get_mut(i)) {
                 file.1 = content;
@@ -83,7 +83,7 @@ fn beginning(target: &str) -> Cow<'_, str> {
 }
 
 /// Follows a link; `files` are sorted by path.
-fn follow(files: &[(String, Content)], path: &str, link: &Link, work: &mut u64) -> Target {
+fn follow(files: &[(String, Content)], path: &str, link: &Link, work: &mut u64) -> LinkTarget {
     let find = |path: &str| files.binary_search_by(|(other, _)| other.as_str().cmp(path));
     let mut names: Vec<&str> = path.split('/').collect();
     let mut rest: Vec<&str> = Vec::new();
@@ -93,32 +93,32 @@ fn follow(files: &[(String, Content)], path: &str, link: &Link, work: &mut u64) 
         if let Some(link) = next.take() {
             links += 1;
             if links > MOST_LINKS {
-                return Target::Circle;
+                return LinkTarget::Circle;
             }
             // Remove the name of the link itself.
             names.pop();
             if link.is_hard {
                 names.clear();
             } else if link.target.starts_with(SEPARATORS) {
-                return Target::Outside;
+                return LinkTarget::Outside;
             }
             match work.checked_sub(link.target.len() as u64) {
                 Some(left) => *work = left,
-                None => return Target::Unknown,
+                None => return LinkTarget::Unknown,
             }
             rest.extend(link.target.rsplit(SEPARATORS));
         }
         let Some(name) = rest.pop() else { break };
         match name {
             "" | "." => continue,
-            ".." if names.pop().is_none() => return Target::Outside,
+            ".." if names.pop().is_none() => return LinkTarget::Outside,
             ".." => continue,
             name => names.push(name),
         }
         let path = names.join("/");
         match work.checked_sub(path.len() as u64) {
             Some(left) => *work = left,
-            None => return Target::Unknown,
+            None => return LinkTarget::Unknown,
         }
         if let Some((_, Content::Link(link))) = find(&path).ok().and_then(|at| files.get(at)) {
             next = Some(link);
@@ -126,14 +126,14 @@ fn follow(files: &[(String, Content)], path: &str, link: &Link, work: &mut u64) 
     }
     let path = names.join("/");
     match find(&path) {
-        Ok(file) => Target::File(file),
-        Err(_) if path.is_empty() => Target::Directory,
+        Ok(file) => LinkTarget::File(file),
+        Err(_) if path.is_empty() => LinkTarget::Directory,
         Err(_) => {
             let below = path.clone() + "/";
             let (Ok(after) | Err(after)) = find(&below);
             match files.get(after) {
-                Some((file, _)) if file.starts_with(&below) => Target::Directory,
-                _ => Target::Missing(path),
+                Some((file, _)) if file.starts_with(&below) => LinkTarget::Directory,
+                _ => LinkTarget::Missing(path),
             }
         }
     }

@@ -149,10 +149,10 @@ fn identity(_: &Metadata) -> Identity {}
 #[cfg(unix)]
 mod tests {
     use super::*;
-    use crate::testing::Directory;
+    use crate::testing::TestDirectory;
 
     /// Maps a file of this many pages of ones.
-    fn mapped(directory: &Directory, pages: usize) -> (Mapping, File) {
+    fn mapped(directory: &TestDirectory, pages: usize) -> (Mapping, File) {
         crate::handle_bus_errors().unwrap();
         let path = directory.join("file");
         std::fs::write(&path, vec![1; pages * page_size()]).unwrap();
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_file_that_becomes_shorter_is_zeros_from_there_on() {
-        let directory = Directory::new("shorter");
+        let directory = TestDirectory::new("shorter");
         let (mapping, file) = mapped(&directory, 40);
         let page = page_size();
         assert!(mapping.lost().is_empty());
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn other_threads_see_it_too() {
-        let directory = Directory::new("threads");
+        let directory = TestDirectory::new("threads");
         let (mapping, file) = mapped(&directory, 1000);
         file.set_len(0).unwrap();
         std::thread::scope(|scope| {
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn a_file_that_was_replaced_is_still_there() {
-        let directory = Directory::new("replaced");
+        let directory = TestDirectory::new("replaced");
         let (mapping, _file) = mapped(&directory, 20);
         std::fs::write(directory.join("new"), b"short").unwrap();
         std::fs::rename(directory.join("new"), directory.join("file")).unwrap();
@@ -221,10 +221,10 @@ mod tests {
     /// Entries of the registry are reused without their previous state.
     #[test]
     fn many_mappings_one_after_the_other() {
-        let directory = Directory::new("many");
+        let directory = TestDirectory::new("many");
         for _ in 0..100 {
             let (one, file) = mapped(&directory, 20);
-            let other = Directory::new("other");
+            let other = TestDirectory::new("other");
             let (other, _other) = mapped(&other, 20);
             assert!(one.lost().is_empty());
             file.set_len(0).unwrap();

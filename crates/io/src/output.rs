@@ -211,7 +211,7 @@ impl std::fmt::Debug for Output {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Directory;
+    use crate::testing::TestDirectory;
 
     fn names(directory: &Path) -> Vec<String> {
         let mut names: Vec<_> = fs::read_dir(directory)
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn appears_when_finished() {
-        let directory = Directory::new("output");
+        let directory = TestDirectory::new("output");
         let path = directory.join("out.txt");
         fs::write(&path, b"old").unwrap();
         let mut output = create(Some(&path), Existing::Replace).unwrap();
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn what_is_there_stays() {
-        let directory = Directory::new("stays");
+        let directory = TestDirectory::new("stays");
         let path = directory.join("out");
         fs::write(&path, b"old").unwrap();
         let error = create(Some(&path), Existing::Refuse).unwrap_err();
@@ -264,7 +264,7 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn links_to_nothing_stay() {
-        let directory = Directory::new("link-to-nothing");
+        let directory = TestDirectory::new("link-to-nothing");
         let path = directory.join("link");
         std::os::unix::fs::symlink("nothing", &path).unwrap();
         assert_eq!(create(Some(&path), Existing::Replace).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn goes_away_when_dropped() {
-        let directory = Directory::new("dropped");
+        let directory = TestDirectory::new("dropped");
         let mut output = create(Some(&directory.join("out")), Existing::Refuse).unwrap();
         output.write_all(b"new").unwrap();
         assert_eq!(names(&directory).len(), 1);
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn leaves_the_old_file_when_discarded() {
-        let directory = Directory::new("discarded");
+        let directory = TestDirectory::new("discarded");
         let path = directory.join("out");
         fs::write(&path, b"old").unwrap();
         let mut output = create(Some(&path), Existing::Replace).unwrap();
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn refuses_directories() {
-        let directory = Directory::new("refuses");
+        let directory = TestDirectory::new("refuses");
         let error = create(Some(directory.path()), Existing::Replace).unwrap_err();
         assert!(error.to_string().contains("found a directory"), "{error}");
         let error = create(Some(&directory.join("no/such/directory")), Existing::Refuse).unwrap_err();

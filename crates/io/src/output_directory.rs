@@ -160,7 +160,7 @@ impl Drop for OutputDirectory {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Directory;
+    use crate::testing::TestDirectory;
 
     fn names(directory: &Path) -> Vec<String> {
         let item = |item: io::Result<fs::DirEntry>| item.unwrap().file_name().into_string().unwrap();
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn what_is_not_known_stays() {
-        let root = Directory::new("output-directory-foreign");
+        let root = TestDirectory::new("output-directory-foreign");
         let path = root.join("t");
         fs::create_dir_all(path.join("a")).unwrap();
         fs::write(path.join("a/b"), b"old").unwrap();
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn interrupted_replacements_are_completed_or_undone() {
-        let root = Directory::new("output-directory-recovered");
+        let root = TestDirectory::new("output-directory-recovered");
         let path = root.join("t");
         let replaced = root.join(".t.replaced");
         let known: ListWritten = Arc::new(crate::replacement::plain_files);
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn appears_when_finished_and_replaces() {
-        let root = Directory::new("output-directory");
+        let root = TestDirectory::new("output-directory");
         let path = root.join("t");
         let known: ListWritten = Arc::new(|_| Ok(vec!["a/b".into()]));
         for round in 0..2 {
@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn leaves_nothing_when_dropped() {
-        let root = Directory::new("output-directory-dropped");
+        let root = TestDirectory::new("output-directory-dropped");
         let directory = OutputDirectory::create(&root.join("t"), Existing::Refuse, &nothing()).unwrap();
         directory.create_file(Path::new("x")).unwrap();
         assert_eq!(names(&root.join(".")).len(), 1);

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 
-use crate::decompress::Budget;
+use crate::decompress::UnpackBudget;
 use crate::{Bytes, IoError};
 
 /// Size of a read; limits are checked after each.
@@ -36,7 +36,7 @@ impl Store {
     }
 
     /// Sets the expected number of bytes according to the packed data, which may be wrong.
-    pub(crate) fn expect(&mut self, bytes: u64, budget: &Budget<'_>) {
+    pub(crate) fn expect(&mut self, bytes: u64, budget: &UnpackBudget<'_>) {
         self.is_large = bytes > budget.in_memory();
     }
 
@@ -44,7 +44,7 @@ impl Store {
     pub(crate) fn read(
         &mut self,
         reader: impl Read,
-        budget: &mut Budget<'_>,
+        budget: &mut UnpackBudget<'_>,
     ) -> Result<Option<io::Error>, IoError> {
         self.read_counting(reader, budget, || None)
     }
@@ -54,7 +54,7 @@ impl Store {
         &mut self,
         reader: impl Read,
         most: Option<u64>,
-        budget: &mut Budget<'_>,
+        budget: &mut UnpackBudget<'_>,
     ) -> Result<Option<io::Error>, IoError> {
         self.read(reader.take(most.unwrap_or(u64::MAX)), budget)
     }
@@ -63,7 +63,7 @@ impl Store {
     pub(crate) fn read_counting(
         &mut self,
         mut reader: impl Read,
-        budget: &mut Budget<'_>,
+        budget: &mut UnpackBudget<'_>,
         consumed: impl Fn() -> Option<u64>,
     ) -> Result<Option<io::Error>, IoError> {
         loop {
@@ -83,7 +83,7 @@ impl Store {
     }
 
     /// Makes room for one step.
-    fn reserve(&mut self, budget: &Budget<'_>) -> Result<(), IoError> {
+    fn reserve(&mut self, budget: &UnpackBudget<'_>) -> Result<(), IoError> {
         if self.memory.try_reserve(STEP).is_ok() {
             return Ok(());
         }
@@ -94,7 +94,7 @@ impl Store {
         self.memory.try_reserve(STEP).map_err(|_| budget.no_memory(STEP as u64))
     }
 
-    fn keep_within_memory(&mut self, budget: &Budget<'_>) -> Result<(), IoError> {
+    fn keep_within_memory(&mut self, budget: &UnpackBudget<'_>) -> Result<(), IoError> {
         let most = match self.file.is_some() || self.is_large {
             true => WRITTEN_AT_ONCE as u64,
             false => budget.in_memory(),
@@ -103,7 +103,7 @@ impl Store {
     }
 
     /// Writes the bytes in memory to the temporary file.
-    fn write_out(&mut self, budget: &Budget<'_>) -> Result<(), IoError> {
+    fn write_out(&mut self, budget: &UnpackBudget<'_>) -> Result<(), IoError> {
         let written = match &mut self.file {
             Some(file) => file.write_all(&self.memory),
             None => tempfile::tempfile_in(budget.temporary()).and_then(|file| {
@@ -119,7 +119,7 @@ impl Store {
     }
 
     /// Returns all bytes.
-    pub(crate) fn finish(mut self, budget: &mut Budget<'_>) -> Result<Bytes, IoError> {
+    pub(crate) fn finish(mut self, budget: &mut UnpackBudget<'_>) -> Result<Bytes, IoError> {
         if self.file.is_some() {
             self.write_out(budget)?;
         }
@@ -147,7 +147,7 @@ mod tests {
     fn large_data_go_to_the_file_at_once() {
         let options = TreeOptions { memory_bytes: 8 << 20, ..TreeOptions::default() };
         let most_of = |expected: Option<u64>| {
-            let mut budget = Budget::new("test", &options, None);
+            let mut budget = UnpackBudget::new("test", &options, None);
             let mut store = Store::default();
             if let Some(expected) = expected {
                 store.expect(expected, &budget);

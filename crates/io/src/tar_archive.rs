@@ -5,7 +5,7 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::rc::Rc;
 
 use crate::archive::{Content, Members, cut_off, path_text, too_many};
-use crate::decompress::{Budget, Counting, Packing, decoder, said_size};
+use crate::decompress::{Counting, Packing, UnpackBudget, decoder, said_size};
 use crate::links::Link;
 use crate::store::Store;
 use crate::{Bytes, IoError};
@@ -43,7 +43,11 @@ impl<R: Seek> Seek for Allowed<R> {
 
 /// Reads the members of a tar archive. They are parts of `bytes`: only sparse files are copied.
 /// `is_unpacked`: the archive was compressed.
-pub(crate) fn members(bytes: &Bytes, is_unpacked: bool, budget: &mut Budget<'_>) -> Result<Members, IoError> {
+pub(crate) fn members(
+    bytes: &Bytes,
+    is_unpacked: bool,
+    budget: &mut UnpackBudget<'_>,
+) -> Result<Members, IoError> {
     let mut members = Members::default();
     let mut store = Store::default();
     let left = Rc::new(Cell::new(MOST_OF_HEADER));
@@ -134,7 +138,7 @@ pub(crate) fn beginnings(
     bytes: &[u8],
     packing: Packing,
     beginning: u64,
-    budget: &mut Budget<'_>,
+    budget: &mut UnpackBudget<'_>,
 ) -> Result<Option<Members>, IoError> {
     let mut members = Members::default();
     let mut store = Store::default();

@@ -6,9 +6,9 @@ use std::path::Path;
 use tempfile::TempDir;
 
 /// A temporary directory that is removed on drop.
-pub(crate) struct Directory(TempDir);
+pub(crate) struct TestDirectory(TempDir);
 
-impl Directory {
+impl TestDirectory {
     pub(crate) fn new(name: &str) -> Self {
         Self(tempfile::Builder::new().prefix(&format!("ichnos-io-{name}-")).tempdir().unwrap())
     }
@@ -18,7 +18,7 @@ impl Directory {
     }
 }
 
-impl Deref for Directory {
+impl Deref for TestDirectory {
     type Target = Path;
 
     fn deref(&self) -> &Path {

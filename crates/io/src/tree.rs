@@ -5,7 +5,7 @@ use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 
 use crate::archive::{Content, Members};
-use crate::decompress::{Budget, HEAD, Packing, Unpacked, unpack};
+use crate::decompress::{HEAD, Packing, UnpackBudget, Unpacked, unpack};
 use crate::entry::EntrySource;
 use crate::problem::TreeProblem;
 use crate::store::Store;
@@ -94,7 +94,7 @@ impl Tree {
         if metadata.is_file() {
             let bytes = Bytes::of_file(path).map_err(|error| IoError::system(&name, "file", error))?;
             let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            return Self::of_bytes(&name, &file, Source::File(path, bytes), options);
+            return Self::of_bytes(&name, &file, FileSource::File(path, bytes), options);
         }
         if is_pipe(metadata.file_type()) {
             let reader = fs::File::open(path).map_err(|error| IoError::system(&name, "pipe", error))?;
@@ -140,7 +140,7 @@ impl Tree {
         let packing = Packing::of(&head);
         // Counted while unpacking.
         let packed = matches!(packing, Some(Packing::Gzip | Packing::Zstd | Packing::Xz)).then_some(0);
-        let mut budget = Budget::new(&name, options, packed);
+        let mut budget = UnpackBudget::new(&name, options, packed);
         let reader = Cursor::new(head).chain(reader);
         let file = name.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
         let file = if file.is_empty() { "stdin".to_owned() } else { file };
@@ -155,7 +155,7 @@ impl Tree {
                     return Err(IoError::system(&name, "pipe", error));
                 }
                 let bytes = store.finish(&mut budget)?;
-                Self::of_bytes(&name, &file, Source::Memory(bytes), options)
+                Self::of_bytes(&name, &file, FileSource::Memory(bytes), options)
             }
         }
     }
@@ -176,7 +176,7 @@ impl Tree {
         let options_beginning = options.beginning;
         let mut unpack_part = |path: &str, bytes: &Bytes, most: Option<u64>| {
             let packing = Packing::of(head(bytes)).filter(|packing| packing.is_of_one_file())?;
-            let mut budget = Budget::new(path, &options, Some(bytes.len() as u64));
+            let mut budget = UnpackBudget::new(path, &options, Some(bytes.len() as u64));
             let unpacked = unpack(packing, &**bytes, most, &mut budget);
             if let Ok(unpacked) = &unpacked {
                 let used = unpacked.bytes.len() as u64;
@@ -217,7 +217,12 @@ impl Tree {
         }
     }
 
-    fn of_bytes(name: &str, file: &str, source: Source<'_>, options: &TreeOptions) -> Result<Self, IoError> {
+    fn of_bytes(
+        name: &str,
+        file: &str,
+        source: FileSource<'_>,
+        options: &TreeOptions,
+    ) -> Result<Self, IoError> {
         let bytes = source.bytes().clone();
         let mut tree = Self::of_packed_bytes(name, file, source, options)?;
         if !bytes.look_for_loss().is_empty() {
@@ -229,17 +234,17 @@ impl Tree {
     fn of_packed_bytes(
         name: &str,
         file: &str,
-        source: Source<'_>,
+        source: FileSource<'_>,
         options: &TreeOptions,
     ) -> Result<Self, IoError> {
         let bytes = source.bytes();
-        let mut budget = Budget::new(name, options, Some(bytes.len() as u64));
+        let mut budget = UnpackBudget::new(name, options, Some(bytes.len() as u64));
         match Packing::of(head(bytes)) {
             Some(packing @ (Packing::Gzip | Packing::Zstd | Packing::Xz)) => {
                 let mut unpacked = unpack(packing, &**bytes, options.beginning, &mut budget)?;
                 if unpacked.goes_on && Packing::of(head(&unpacked.bytes)) == Some(Packing::Tar) {
                     drop(unpacked);
-                    let new_budget = || Budget::new(name, options, Some(bytes.len() as u64));
+                    let new_budget = || UnpackBudget::new(name, options, Some(bytes.len() as u64));
                     budget = new_budget();
                     let beginning = options.beginning.unwrap_or(u64::MAX);
                     if let Some(members) = tar_archive::beginnings(bytes, packing, beginning, &mut budget)? {
@@ -262,7 +267,7 @@ impl Tree {
             None => {
                 let entry = match source {
                     // By its path, so that it is examined again when it is read.
-                    Source::File(path, bytes) => {
+                    FileSource::File(path, bytes) => {
                         let directory = path.parent().unwrap_or(Path::new("")).into();
                         let name = path.file_name().unwrap_or_default().into();
                         let entry = Entry::of_source(
@@ -271,7 +276,7 @@ impl Tree {
                         );
                         Entry { len: Some(bytes.len() as u64), ..entry }
                     }
-                    Source::Memory(bytes) => Entry::of_bytes(file, bytes),
+                    FileSource::Memory(bytes) => Entry::of_bytes(file, bytes),
                 };
                 Ok(Self { name: name.to_owned(), entries: vec![entry], problems: Vec::new() })
             }
@@ -283,7 +288,7 @@ impl Tree {
         name: &str,
         file: &str,
         unpacked: Unpacked,
-        budget: &mut Budget<'_>,
+        budget: &mut UnpackBudget<'_>,
     ) -> Result<Self, IoError> {
         let Unpacked { bytes, problem, goes_on } = unpacked;
         let mut tree = match Packing::of(head(&bytes)) {
@@ -298,7 +303,7 @@ impl Tree {
         Ok(tree)
     }
 
-    fn of_members(name: &str, members: Members, budget: &Budget<'_>) -> Self {
+    fn of_members(name: &str, members: Members, budget: &UnpackBudget<'_>) -> Self {
         let packed = budget.packed();
         let entries =
             members.files.into_iter().map(|(path, content)| Entry::of_member(path, content, packed));
@@ -307,12 +312,12 @@ impl Tree {
     }
 }
 
-enum Source<'a> {
+enum FileSource<'a> {
     File(&'a Path, Bytes),
     Memory(Bytes),
 }
 
-impl Source<'_> {
+impl FileSource<'_> {
     fn bytes(&self) -> &Bytes {
         match self {
             Self::File(_, bytes) | Self::Memory(bytes) => bytes,
@@ -387,7 +392,7 @@ mod tests {
     use ichnos_testing::Random;
 
     use super::*;
-    use crate::testing::Directory;
+    use crate::testing::TestDirectory;
 
     fn paths(tree: &Tree) -> Vec<&str> {
         tree.entries.iter().map(|entry| entry.path.as_str()).collect()
@@ -433,7 +438,7 @@ mod tests {
 
     #[test]
     fn opens_archives_by_content() {
-        let directory = Directory::new("archives");
+        let directory = TestDirectory::new("archives");
         let tar = archive();
         let zstd = zstd::stream::encode_all(&tar[..], 1).unwrap();
         let mut xz = liblzma::write::XzEncoder::new(Vec::new(), 1);
@@ -459,7 +464,7 @@ mod tests {
 
     #[test]
     fn opens_single_files() {
-        let directory = Directory::new("single");
+        let directory = TestDirectory::new("single");
         fs::write(directory.join("metadata.gz"), gzip(b"/* CTF 1.8 */")).unwrap();
         fs::write(directory.join("plain"), b"plain").unwrap();
         fs::write(directory.join("empty"), b"").unwrap();
@@ -500,7 +505,7 @@ mod tests {
         let ratio = IoLimits { ratio: 100, ..IoLimits::default() };
         assert!(matches!(Tree::from_reader("-", &packed[..], &ratio), Err(IoError::Ratio { .. })));
         // The limit shrinks with the packed size, for files and pipes.
-        let directory = Directory::new("ratio");
+        let directory = TestDirectory::new("ratio");
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
         encoder.write_all(&[0; 200_000]).unwrap();
         let small = encoder.finish().unwrap();

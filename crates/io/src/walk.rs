@@ -221,13 +221,13 @@ impl<'a> Walk<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Directory;
+    use crate::testing::TestDirectory;
 
     fn paths(tree: &Tree) -> Vec<&str> {
         tree.entries.iter().map(|entry| entry.path.as_str()).collect()
     }
 
-    fn write(directory: &Directory, paths: &[&str]) {
+    fn write(directory: &TestDirectory, paths: &[&str]) {
         for path in paths {
             let path = directory.join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -235,13 +235,13 @@ mod tests {
         }
     }
 
-    fn open(directory: &Directory) -> Tree {
+    fn open(directory: &TestDirectory) -> Tree {
         Tree::open(directory.path(), &IoLimits::default()).unwrap()
     }
 
     #[test]
     fn walks_directories() {
-        let directory = Directory::new("walk");
+        let directory = TestDirectory::new("walk");
         write(&directory, &["b/stream_1", "b/stream_0", "a/x/metadata", "a-b", "a.b/c", "metadata"]);
         let tree = open(&directory);
         assert_eq!(paths(&tree), ["a-b", "a.b/c", "a/x/metadata", "b/stream_0", "b/stream_1", "metadata"]);
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn hidden_names_are_taken_like_others() {
-        let directory = Directory::new("hidden");
+        let directory = TestDirectory::new("hidden");
         write(&directory, &[".git/config", ".hidden", "a/.b/metadata"]);
         assert_eq!(paths(&open(&directory)), [".git/config", ".hidden", "a/.b/metadata"]);
     }
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn says_how_far_it_is() {
         use std::sync::Mutex;
-        let directory = Directory::new("progress");
+        let directory = TestDirectory::new("progress");
         write(&directory, &["a/1", "b/2", "c/3"]);
         let steps = Arc::new(Mutex::new(Vec::new()));
         let taken = Arc::clone(&steps);
@@ -290,9 +290,9 @@ mod tests {
     #[test]
     fn links_to_files_are_files_where_they_stand() {
         use std::os::unix::fs::symlink;
-        let directory = Directory::new("links");
+        let directory = TestDirectory::new("links");
         write(&directory, &["real/file", "t/other"]);
-        let outside = Directory::new("links-outside");
+        let outside = TestDirectory::new("links-outside");
         write(&outside, &["file"]);
         symlink(directory.join("real/file"), directory.join("t/copy")).unwrap();
         symlink("copy", directory.join("t/copy-of-copy")).unwrap();
@@ -319,7 +319,7 @@ mod tests {
     #[test]
     fn directories_are_listed_once() {
         use std::os::unix::fs::symlink;
-        let directory = Directory::new("loops");
+        let directory = TestDirectory::new("loops");
         write(&directory, &["real/deep/file", "z/file"]);
         symlink(directory.path(), directory.join("real/deep/root")).unwrap();
         symlink("..", directory.join("real/deep/up")).unwrap();
@@ -332,9 +332,9 @@ mod tests {
         assert_eq!(repeats, [Some("real"), None, Some("real/deep"), None]);
         assert!(tree.entries[0].read().unwrap_err().to_string().contains("a link to the directory `real`"));
         // Two names of a directory outside: it is listed at the first one.
-        let outside = Directory::new("loops-outside");
+        let outside = TestDirectory::new("loops-outside");
         write(&outside, &["file"]);
-        let directory = Directory::new("loops-two");
+        let directory = TestDirectory::new("loops-two");
         symlink(outside.path(), directory.join("b")).unwrap();
         symlink(outside.path(), directory.join("a")).unwrap();
         let tree = open(&directory);
@@ -348,8 +348,8 @@ mod tests {
     fn links_to_each_other_are_looked_at_once() {
         use std::os::unix::fs::symlink;
         const COUNT: usize = 40;
-        let directory = Directory::new("bomb");
-        let outside = Directory::new("bomb-outside");
+        let directory = TestDirectory::new("bomb");
+        let outside = TestDirectory::new("bomb-outside");
         for root in [&directory, &outside] {
             for i in 0..COUNT {
                 write(root, &[&format!("{i:02}/file")]);
@@ -367,8 +367,8 @@ mod tests {
         assert_eq!(files(&tree), 2 * COUNT);
         assert_eq!(tree.problems, []);
         // A chain of 50 links, each in the target directory of the previous one.
-        let directory = Directory::new("chain");
-        let outside = Directory::new("chain-outside");
+        let directory = TestDirectory::new("chain");
+        let outside = TestDirectory::new("chain-outside");
         for i in 0..50 {
             write(&outside, &[&format!("{i}/file")]);
             symlink(outside.join(format!("{}", i + 1)), outside.join(format!("{i}/next"))).unwrap();
@@ -385,7 +385,7 @@ mod tests {
     #[test]
     fn special_files_never_hang() {
         use std::os::unix::net::UnixListener;
-        let directory = Directory::new("special");
+        let directory = TestDirectory::new("special");
         let _socket = UnixListener::bind(directory.join("socket")).unwrap();
         std::os::unix::fs::symlink("/dev/null", directory.join("device")).unwrap();
         let made = std::process::Command::new("mkfifo").arg(directory.join("pipe")).status();

@@ -5,7 +5,7 @@ use std::io::{self, Cursor, Read};
 use zip::result::ZipError;
 
 use crate::archive::{Content, Members, cut_off, path_text, too_many};
-use crate::decompress::{Budget, Packing};
+use crate::decompress::{Packing, UnpackBudget};
 use crate::links::Link;
 use crate::store::Store;
 use crate::{Bytes, IoError};
@@ -14,7 +14,7 @@ use crate::{Bytes, IoError};
 const MOST_OF_PATH: u64 = 4096;
 
 /// Reads the members of a zip archive. Stored members are used in place, the others are unpacked.
-pub(crate) fn members(bytes: &Bytes, budget: &mut Budget<'_>) -> Result<Members, IoError> {
+pub(crate) fn members(bytes: &Bytes, budget: &mut UnpackBudget<'_>) -> Result<Members, IoError> {
     let mut archive = match zip::ZipArchive::new(Cursor::new(&**bytes)) {
         Ok(archive) => archive,
         Err(error) => return without_list(bytes, &error, budget),
@@ -96,7 +96,7 @@ fn link(reader: &mut impl Read) -> Content {
 
 /// Reads the members of a zip archive whose list at its end cannot be read: each member also has its own
 /// header.
-fn without_list(bytes: &Bytes, error: &ZipError, budget: &mut Budget<'_>) -> Result<Members, IoError> {
+fn without_list(bytes: &Bytes, error: &ZipError, budget: &mut UnpackBudget<'_>) -> Result<Members, IoError> {
     let mut members = Members::default();
     let mut store = Store::default();
     let mut reader = Cursor::new(&**bytes);

@@ -11,7 +11,7 @@ use crate::marks::{Mark, Marks};
 
 /// Lines of a file by data stream.
 #[derive(Debug, Default)]
-pub(crate) struct Index {
+pub(crate) struct LineIndex {
     pub(crate) streams: Vec<StreamLines>,
     /// Call stacks: their data streams, and their lines.
     pub(crate) stacks: Vec<(usize, Described)>,
@@ -151,7 +151,7 @@ pub(crate) fn byte_order_mark(bytes: &[u8]) -> usize {
     if bytes.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 }
 }
 
-impl Index {
+impl LineIndex {
     /// Indexes a file.
     pub(crate) fn of(bytes: &[u8], limits: &Limits) -> Self {
         let mut scan = Scan {
@@ -179,7 +179,7 @@ impl Index {
 }
 
 struct Scan {
-    index: Index,
+    index: LineIndex,
     /// Data streams by number.
     numbers: HashMap<u64, usize>,
     /// Number and index of the previous line's data stream.
@@ -373,7 +373,7 @@ mod tests {
             {\"type\":\"event\",\"stream\":4,\"ts\":5,\"cycles\":1}\n\
             {\"type\":\"event\",\"stream\":7,\"ts\":6}\r\n\nnonsense\n\
             {\"type\":\"damage\",\"stream_name\":\"a\"}\n{\"type\":\"stream-end\",\"stream\":7}";
-        let index = Index::of(text.as_bytes(), &Limits::default());
+        let index = LineIndex::of(text.as_bytes(), &Limits::default());
         let [a, b] = &index.streams[..] else { panic!() };
         assert_eq!((a.begin.is_some(), a.has_times, a.least), (true, true, None));
         assert_eq!((b.begin.is_some(), b.has_times, b.least), (false, true, Some(6)));

@@ -15,7 +15,7 @@ use crate::cursor::damage_of;
 use crate::description::{self, MESSAGE, Places};
 use crate::fault::value;
 use crate::field_class::{Classes, Made, StreamScopes, text};
-use crate::index::{Index, StreamLines};
+use crate::index::{LineIndex, StreamLines};
 use crate::stacks::{self, Renumbered};
 use crate::stream::{ClassEntry, File, StreamPart};
 use crate::trace::JsonTrace;
@@ -32,21 +32,21 @@ struct Draft<'i> {
     /// `true` for each data stream class with an id in its lines.
     have_ids: Vec<bool>,
     /// Known event record classes of each data stream class.
-    entries: Vec<Entries<'i>>,
+    entries: Vec<DescribedClasses<'i>>,
     /// Data streams: their index in the file, and in the data stream classes.
     streams: Vec<(usize, usize)>,
 }
 
 /// Event record classes of a data stream class that lines describe.
 #[derive(Default)]
-struct Entries<'i> {
+struct DescribedClasses<'i> {
     /// Classes by id, with their lines.
     by_id: HashMap<u128, (ClassEntry, &'i Value)>,
     /// Ids, by name, of classes whose lines have none.
     without_id: HashMap<Option<String>, u128>,
 }
 
-impl Entries<'_> {
+impl DescribedClasses<'_> {
     /// Returns the id of a class whose line has none: one that no other class has.
     fn id_of_name(&mut self, name: &Option<String>) -> u128 {
         if let Some(known) = self.without_id.get(name) {
@@ -92,7 +92,7 @@ impl Faults<'_> {
 /// # Errors
 /// Returns an error if the described classes exceed the limits.
 pub(crate) fn open(file: &Arc<File>) -> Result<Vec<JsonTrace>, PlanError> {
-    let index = Index::of(&file.bytes, &file.limits);
+    let index = LineIndex::of(&file.bytes, &file.limits);
     let mut faults = Faults { file, damage: Vec::new() };
     for (begin, end) in &index.before {
         let line = file.bytes.get(*begin..*end).unwrap_or_default();
@@ -112,7 +112,7 @@ pub(crate) fn open(file: &Arc<File>) -> Result<Vec<JsonTrace>, PlanError> {
 
 fn make(
     file: &Arc<File>,
-    index: &Index,
+    index: &LineIndex,
     with_selectors: bool,
     damage: &mut Vec<Damage>,
 ) -> Result<Vec<JsonTrace>, PlanError> {
@@ -251,7 +251,7 @@ impl<'i> Draft<'i> {
                 let index = self.class.data_streams.len();
                 self.class.data_streams.push(class);
                 self.have_ids.push(value.get("id").is_some());
-                self.entries.push(Entries::default());
+                self.entries.push(DescribedClasses::default());
                 self.stream_classes.insert(key, index);
                 index
             }
@@ -285,7 +285,7 @@ impl<'i> Draft<'i> {
         }
     }
 
-    fn finish(mut self, file: &Arc<File>, index: &Index) -> Result<JsonTrace, PlanError> {
+    fn finish(mut self, file: &Arc<File>, index: &LineIndex) -> Result<JsonTrace, PlanError> {
         self.number_stream_classes();
         let mut trace = Trace::new(self.class, self.label, &file.limits)?;
         trace.path = self.path;
@@ -397,7 +397,7 @@ fn add_class<'i>(
     value: &'i Value,
     classes: Classes<'_>,
     stream: &mut DataStreamClass,
-    entries: &mut Entries<'i>,
+    entries: &mut DescribedClasses<'i>,
 ) -> Made<()> {
     let mut class: EventRecordClass = description::event_class(value)?;
     if value.get("id").is_none() {

@@ -37,20 +37,20 @@ type Describe = Box<dyn Fn(&[u8]) -> EventRecordClass + Send + Sync>;
 
 #[derive(Debug, Default)]
 struct Inner {
-    classes: Vec<Entry>,
+    classes: Vec<CacheEntry>,
     by_key: HashMap<Arc<[u8]>, u32>,
     /// Size of all classes, in units of about a field class.
     size: u64,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct CacheEntry {
     key: Arc<[u8]>,
-    class: Class,
+    class: CachedClass,
 }
 
 #[derive(Debug)]
-enum Class {
+enum CachedClass {
     Kept(Arc<DynamicClass>),
     /// The compiled class, if it is still in use.
     OfKey(Weak<DynamicClass>),
@@ -113,7 +113,7 @@ impl DynamicClasses {
         let class = Arc::new(compile(make(), index, &self.limits)?);
         let nodes = [&class.plans.specific_context, &class.plans.payload];
         let nodes: usize = nodes.into_iter().flatten().map(|plan| plan.nodes().count()).sum();
-        inner.push(key, Class::Kept(Arc::clone(&class)), nodes as u64);
+        inner.push(key, CachedClass::Kept(Arc::clone(&class)), nodes as u64);
         Ok(Some(class))
     }
 
@@ -128,7 +128,7 @@ impl DynamicClasses {
         if !is_last && self.is_full(&inner) {
             return None;
         }
-        inner.push(key, Class::OfKey(Weak::new()), 1);
+        inner.push(key, CachedClass::OfKey(Weak::new()), 1);
         inner.classes.len().checked_sub(1)
     }
 
@@ -151,8 +151,10 @@ impl DynamicClasses {
     #[must_use]
     pub fn described(&self, index: usize) -> Option<Arc<EventRecordClass>> {
         let key = match self.lock().classes.get(index)? {
-            Entry { class: Class::Kept(class), .. } => return Some(Arc::clone(&class.plans.class)),
-            Entry { key, .. } => Arc::clone(key),
+            CacheEntry { class: CachedClass::Kept(class), .. } => {
+                return Some(Arc::clone(&class.plans.class));
+            }
+            CacheEntry { key, .. } => Arc::clone(key),
         };
         Some(Arc::new(self.describe.get()?(&key)))
     }
@@ -160,8 +162,8 @@ impl DynamicClasses {
     fn compiled(&self, inner: &mut Inner, index: usize) -> Result<Option<Arc<DynamicClass>>, PlanError> {
         let Some(entry) = inner.classes.get_mut(index) else { return Ok(None) };
         let weak = match &mut entry.class {
-            Class::Kept(class) => return Ok(Some(Arc::clone(class))),
-            Class::OfKey(weak) => weak,
+            CachedClass::Kept(class) => return Ok(Some(Arc::clone(class))),
+            CachedClass::OfKey(weak) => weak,
         };
         if let Some(class) = weak.upgrade() {
             return Ok(Some(class));
@@ -192,13 +194,13 @@ impl fmt::Debug for DynamicClasses {
 }
 
 impl Inner {
-    fn push(&mut self, key: &[u8], class: Class, size: u64) {
+    fn push(&mut self, key: &[u8], class: CachedClass, size: u64) {
         // Memory limits the number of keys.
         let Ok(index) = u32::try_from(self.classes.len()) else { return };
         let key: Arc<[u8]> = key.into();
         self.size = self.size.saturating_add(size + key.len() as u64 / KEY_BYTES);
         self.by_key.insert(Arc::clone(&key), index);
-        self.classes.push(Entry { key, class });
+        self.classes.push(CacheEntry { key, class });
     }
 }
 

@@ -44,7 +44,7 @@ use crate::{
 #[derive(Debug)]
 pub struct EventBuilder {
     stream: Arc<DataStream>,
-    class: Class,
+    class: BuilderClass,
     clock: Option<ClockValue>,
     /// Flag if set, and value, by scope and member.
     members: [Vec<(bool, EventValues)>; 7],
@@ -54,13 +54,13 @@ pub struct EventBuilder {
 
 /// The event record class of a builder.
 #[derive(Debug)]
-enum Class {
+enum BuilderClass {
     /// Index among the classes that the data stream class declares.
     Declared(usize),
     Dynamic(Arc<DynamicClass>),
 }
 
-impl Class {
+impl BuilderClass {
     fn plans<'a>(&'a self, stream: &'a DataStream) -> Option<&'a EventRecordPlans> {
         match self {
             Self::Declared(index) => stream.plans().event_records.get(*index),
@@ -103,16 +103,16 @@ impl EventBuilder {
     /// class.
     #[must_use]
     pub fn new(stream: Arc<DataStream>, class: usize) -> Option<Self> {
-        Self::of_class(stream, Class::Declared(class))
+        Self::of_class(stream, BuilderClass::Declared(class))
     }
 
     /// Makes a builder for a data stream and a class discovered while reading or writing it.
     #[must_use]
     pub fn dynamic(stream: Arc<DataStream>, class: Arc<DynamicClass>) -> Option<Self> {
-        Self::of_class(stream, Class::Dynamic(class))
+        Self::of_class(stream, BuilderClass::Dynamic(class))
     }
 
-    fn of_class(stream: Arc<DataStream>, class: Class) -> Option<Self> {
+    fn of_class(stream: Arc<DataStream>, class: BuilderClass) -> Option<Self> {
         let plans = stream.plans();
         let event = class.plans(&stream)?;
         let count = |plan: Option<&Plan>| match plan.map(|plan| &plan.root().op) {

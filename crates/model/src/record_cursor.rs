@@ -48,19 +48,19 @@ pub enum NextRecord {
 /// An event read by a [`RecordSource`].
 #[derive(Debug, Default)]
 pub struct Record {
-    class: Class,
+    class: RecordClass,
     cycles: Option<u64>,
     values: EventValues,
     begins: [Position; 6],
 }
 
 #[derive(Debug)]
-enum Class {
+enum RecordClass {
     Declared(usize),
     Dynamic(Arc<DynamicClass>),
 }
 
-impl Default for Class {
+impl Default for RecordClass {
     fn default() -> Self {
         Self::Declared(0)
     }
@@ -69,12 +69,12 @@ impl Default for Class {
 impl Record {
     /// Sets the event record class by its index in the data stream class. Default: the first one.
     pub fn set_class(&mut self, index: usize) {
-        self.class = Class::Declared(index);
+        self.class = RecordClass::Declared(index);
     }
 
     /// Sets an event record class that was discovered while reading.
     pub fn set_dynamic_class(&mut self, class: &Arc<DynamicClass>) {
-        self.class = Class::Dynamic(Arc::clone(class));
+        self.class = RecordClass::Dynamic(Arc::clone(class));
     }
 
     /// Sets the time in cycles of the stream's default clock.
@@ -96,7 +96,7 @@ impl Record {
     }
 
     fn clear(&mut self) {
-        self.class = Class::default();
+        self.class = RecordClass::default();
         self.cycles = None;
         self.values.clear();
         self.begins = [Position::default(); 6];
@@ -104,8 +104,8 @@ impl Record {
 
     fn plans<'a>(&'a self, stream: &'a DataStream) -> Option<&'a EventRecordPlans> {
         match &self.class {
-            Class::Declared(index) => stream.plans().event_records.get(*index),
-            Class::Dynamic(class) => Some(&class.plans),
+            RecordClass::Declared(index) => stream.plans().event_records.get(*index),
+            RecordClass::Dynamic(class) => Some(&class.plans),
         }
     }
 }
@@ -122,12 +122,12 @@ pub struct RecordCursor<R> {
     clock: Option<ClockValue>,
     /// Clock value of the previous event.
     before: Option<ClockValue>,
-    current: Current,
+    current: CurrentKind,
 }
 
 /// Kind of the current message.
 #[derive(Debug)]
-enum Current {
+enum CurrentKind {
     /// The cursor has not moved yet.
     Before,
     StreamBegin,
@@ -154,17 +154,17 @@ impl<R: RecordSource> RecordCursor<R> {
             record: Record::default(),
             clock: None,
             before: None,
-            current: Current::Before,
+            current: CurrentKind::Before,
         }
     }
 
-    fn read(&mut self) -> Current {
+    fn read(&mut self) -> CurrentKind {
         loop {
             self.record.clear();
             match self.source.next_record(&mut self.record) {
-                NextRecord::Discarded(count) => return Current::Discarded(count),
-                NextRecord::Damage(damage) => return Current::Damage(damage),
-                NextRecord::End => return Current::StreamEnd,
+                NextRecord::Discarded(count) => return CurrentKind::Discarded(count),
+                NextRecord::Damage(damage) => return CurrentKind::Damage(damage),
+                NextRecord::End => return CurrentKind::StreamEnd,
                 NextRecord::Event => {}
             }
             let clock = self.stream.clock();
@@ -175,7 +175,7 @@ impl<R: RecordSource> RecordCursor<R> {
             if let Some(class) = self.record.plans(&self.stream)
                 && let Some(damage) = self.misfit(class)
             {
-                return Current::Damage(damage);
+                return CurrentKind::Damage(damage);
             }
             let time = self.clock.map(|clock| clock.nanoseconds);
             if time.is_some() && time < self.window.begin {
@@ -183,7 +183,7 @@ impl<R: RecordSource> RecordCursor<R> {
             }
             if self.window.end.is_some_and(|end| time > Some(end)) {
                 if self.source.is_ordered() {
-                    return Current::StreamEnd;
+                    return CurrentKind::StreamEnd;
                 }
                 continue;
             }
@@ -192,9 +192,9 @@ impl<R: RecordSource> RecordCursor<R> {
                 && now.nanoseconds < before.nanoseconds
             {
                 let kind = DamageKind::ClockBackwards { from: before.cycles, to: now.cycles };
-                return Current::Early(self.damage(kind));
+                return CurrentKind::Early(self.damage(kind));
             }
-            return Current::Event;
+            return CurrentKind::Event;
         }
     }
 
@@ -220,23 +220,23 @@ impl<R: RecordSource> RecordCursor<R> {
 impl<R: RecordSource> Cursor for RecordCursor<R> {
     fn advance(&mut self) -> bool {
         self.current = match &self.current {
-            Current::Before => Current::StreamBegin,
-            Current::Early(_) => Current::Event,
-            Current::StreamEnd | Current::After => Current::After,
+            CurrentKind::Before => CurrentKind::StreamBegin,
+            CurrentKind::Early(_) => CurrentKind::Event,
+            CurrentKind::StreamEnd | CurrentKind::After => CurrentKind::After,
             _ => self.read(),
         };
-        !matches!(self.current, Current::After)
+        !matches!(self.current, CurrentKind::After)
     }
 
     fn head(&self) -> Option<Head> {
         let time = self.clock.map(|clock| clock.nanoseconds);
         let kind = match &self.current {
-            Current::Before | Current::After => return None,
-            Current::StreamBegin => MessageKind::StreamBegin,
-            Current::StreamEnd => MessageKind::StreamEnd,
-            Current::Discarded(_) => MessageKind::DiscardedEvents,
-            Current::Damage(_) | Current::Early(_) => MessageKind::Damage,
-            Current::Event => {
+            CurrentKind::Before | CurrentKind::After => return None,
+            CurrentKind::StreamBegin => MessageKind::StreamBegin,
+            CurrentKind::StreamEnd => MessageKind::StreamEnd,
+            CurrentKind::Discarded(_) => MessageKind::DiscardedEvents,
+            CurrentKind::Damage(_) | CurrentKind::Early(_) => MessageKind::Damage,
+            CurrentKind::Event => {
                 let index = self.record.plans(&self.stream).and_then(EventRecordPlans::index);
                 return Some(match index {
                     Some(index) => Head::event(index, time),
@@ -249,18 +249,18 @@ impl<R: RecordSource> Cursor for RecordCursor<R> {
 
     fn current(&self) -> Option<Message<'_>> {
         Some(match &self.current {
-            Current::Before | Current::After => return None,
-            Current::StreamBegin => Message::StreamBegin(&self.stream),
-            Current::StreamEnd => Message::StreamEnd(&self.stream),
-            Current::Discarded(count) => Message::DiscardedEvents(Discarded {
+            CurrentKind::Before | CurrentKind::After => return None,
+            CurrentKind::StreamBegin => Message::StreamBegin(&self.stream),
+            CurrentKind::StreamEnd => Message::StreamEnd(&self.stream),
+            CurrentKind::Discarded(count) => Message::DiscardedEvents(Discarded {
                 stream: &self.stream,
                 count: *count,
                 thread: None,
                 begin: self.clock,
                 end: None,
             }),
-            Current::Damage(damage) | Current::Early(damage) => Message::Damage(damage),
-            Current::Event => {
+            CurrentKind::Damage(damage) | CurrentKind::Early(damage) => Message::Damage(damage),
+            CurrentKind::Event => {
                 let plans = self.record.plans(&self.stream)?;
                 Message::Event(Event::new(&self.stream, plans, self.clock.as_ref(), self.scopes()))
             }

@@ -18,13 +18,13 @@ pub struct ValueCache {
     /// Largest number of entries: a power of two.
     most: usize,
     /// By digest of the values; empty as long as nothing is kept.
-    entries: Vec<Entry>,
+    entries: Vec<CachedValues>,
     /// Number of values that were found, less that of those that were not.
     found: i32,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Entry {
+struct CachedValues {
     values: EventValues,
     /// Empty: there is no entry.
     bytes: Vec<u8>,
@@ -84,7 +84,7 @@ impl ValueCache {
             if self.found > SOME {
                 return;
             }
-            self.entries.resize(self.most, Entry::default());
+            self.entries.resize(self.most, CachedValues::default());
         }
         let place = self.place(values);
         let Some(entry) = self.entries.get_mut(place) else { return };

@@ -62,7 +62,7 @@ pub struct Block {
 
 /// Next item of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum FileItem {
     /// A block.
     Block(Block),
     /// A broken rule. The next step continues after it.
@@ -249,15 +249,15 @@ impl Container {
 
     /// Returns the next block in `bytes`, which begin at file offset `base`, at the [position](Self::position) or
     /// before. `is_all` if no more bytes follow.
-    pub fn next(&mut self, bytes: &[u8], base: u64, is_all: bool) -> Step {
+    pub fn next(&mut self, bytes: &[u8], base: u64, is_all: bool) -> FileItem {
         if let Some(fault) = self.fault.take() {
-            return Step::Fault(fault);
+            return FileItem::Fault(fault);
         }
         if self.is_done {
-            return Step::End;
+            return FileItem::End;
         }
         let Some(at) = self.at.checked_sub(base).and_then(|at| usize::try_from(at).ok()) else {
-            return Step::End;
+            return FileItem::End;
         };
         let most = at.saturating_add(LOOK_AHEAD);
         let is_end = is_all && bytes.len() <= most;
@@ -281,13 +281,13 @@ impl Container {
                 let found =
                     if rest == 0 { "the end of the file".to_owned() } else { format!("{rest} bytes") };
                 let statement = format!("expected a block or the end mark, found {found}");
-                Step::Fault(Fault::new(Rule::StreamEnd, self.at, statement).skipping(rest))
+                FileItem::Fault(Fault::new(Rule::StreamEnd, self.at, statement).skipping(rest))
             }
-            None => Step::More,
+            None => FileItem::More,
         }
     }
 
-    /// Minimum file offset up to which bytes should be provided after [`Step::More`].
+    /// Minimum file offset up to which bytes should be provided after [`FileItem::More`].
     #[must_use]
     pub fn needed(&self) -> u64 {
         self.needed
@@ -295,7 +295,7 @@ impl Container {
 
     /// Requests more bytes, at least up to this index; bytes from `from` on are scanned again, so their number
     /// should double.
-    fn more(&mut self, view: View<'_>, from: usize, until: usize) -> Option<Step> {
+    fn more(&mut self, view: View<'_>, from: usize, until: usize) -> Option<FileItem> {
         let looked_at = view.bytes.len().saturating_sub(from);
         self.needed = view.base + until.max(view.bytes.len() + 1 + looked_at) as u64;
         None
@@ -304,7 +304,7 @@ impl Container {
     // -----------------------------------------------------------------------------------------
     // Versions 3 to 5
 
-    fn next_object(&mut self, view: View<'_>, at: usize) -> Option<Step> {
+    fn next_object(&mut self, view: View<'_>, at: usize) -> Option<FileItem> {
         let begin = self.at;
         let tag = *view.bytes.get(at)?;
         if tag == NULL_REFERENCE {
@@ -316,7 +316,7 @@ impl Container {
                     self.is_complete = true;
                     self.is_done = true;
                     self.at += 1;
-                    Some(Step::End)
+                    Some(FileItem::End)
                 }
             };
         }
@@ -355,20 +355,20 @@ impl Container {
                         "expected at most version {known}, found {version}, which needs a newer reader"
                     );
                     let size = content.len() as u64;
-                    return Some(Step::Fault(
+                    return Some(FileItem::Fault(
                         Fault::new(Rule::ObjectVersion, begin, statement).skipping(size),
                     ));
                 }
-                Some(Step::Block(Block { kind, begin, content: absolute(content), is_whole: true }))
+                Some(FileItem::Block(Block { kind, begin, content: absolute(content), is_whole: true }))
             }
             (Tagged::Short, Some(content)) if !view.is_last => self.more(view, content.end, content.end + 1),
             (_, content) => {
                 // Too long or without an end: continue at the next recognised object, or at the end of the file.
                 let data = content.as_ref().map_or(behind + 4, |content| content.start).min(view.bytes.len());
                 let (until, is_found) = match view.find_object(data, self.version) {
-                    Found::At(next) => (next, true),
-                    Found::Short => return self.more(view, data, 0),
-                    Found::Nothing => (view.bytes.len(), false),
+                    SearchResult::At(next) => (next, true),
+                    SearchResult::Short => return self.more(view, data, 0),
+                    SearchResult::Nothing => (view.bytes.len(), false),
                 };
                 let size = content.as_ref().map(Range::len);
                 let end = content.map_or(usize::MAX, |content| content.end);
@@ -385,28 +385,28 @@ impl Container {
                 self.is_done = !is_found && view.is_end;
                 self.fault = Some(Fault::new(rule, if is_truncated { self.at } else { begin }, statement));
                 let end = until.min(end).max(data);
-                Some(Step::Block(Block { kind, begin, content: absolute(data..end), is_whole: false }))
+                Some(FileItem::Block(Block { kind, begin, content: absolute(data..end), is_whole: false }))
             }
         }
     }
 
     /// Continues at the next object, as none begins here. `is_short` if the bytes could be the beginning of one.
-    fn resync(&mut self, view: View<'_>, at: usize, is_short: bool) -> Option<Step> {
+    fn resync(&mut self, view: View<'_>, at: usize, is_short: bool) -> Option<FileItem> {
         let begin = self.at;
         let (until, rule) = match view.find_object(at + 1, self.version) {
-            Found::At(next) => (next, Rule::ObjectBegin),
-            Found::Short => return self.more(view, at, 0),
-            Found::Nothing if view.is_end && is_short => return None,
+            SearchResult::At(next) => (next, Rule::ObjectBegin),
+            SearchResult::Short => return self.more(view, at, 0),
+            SearchResult::Nothing if view.is_end && is_short => return None,
             // Keep bytes that could be the beginning of an object.
-            Found::Nothing if !view.is_end => (view.bytes.len() - LONGEST_TYPE, Rule::ObjectBegin),
-            Found::Nothing => {
+            SearchResult::Nothing if !view.is_end => (view.bytes.len() - LONGEST_TYPE, Rule::ObjectBegin),
+            SearchResult::Nothing => {
                 self.is_done = true;
                 (view.bytes.len(), Rule::ObjectBegin)
             }
         };
         self.at = view.base + until as u64;
         let fault = Fault::new(rule, begin, "expected an object, found something else");
-        Some(Step::Fault(fault.skipping(self.at - begin)))
+        Some(FileItem::Fault(fault.skipping(self.at - begin)))
     }
 
     /// Returns the content and the end of an object of an unknown type: either a block with its size, or only
@@ -448,7 +448,7 @@ impl Container {
     // -----------------------------------------------------------------------------------------
     // Version 6
 
-    fn next_block(&mut self, view: View<'_>, at: usize) -> Option<Step> {
+    fn next_block(&mut self, view: View<'_>, at: usize) -> Option<FileItem> {
         let begin = self.at;
         let header = Wire::at(view.bytes, at).u32()?;
         let (size, kind) = ((header & 0xff_ffff) as usize, (header >> 24) as u8);
@@ -460,7 +460,7 @@ impl Container {
             self.is_complete = true;
             self.is_done = true;
             self.at = view.base + end.min(view.bytes.len()) as u64;
-            return Some(Step::End);
+            return Some(FileItem::End);
         }
         if kind == 0 && end == view.bytes.len() && !view.is_last {
             return None;
@@ -475,7 +475,12 @@ impl Container {
                 Some(true) => {
                     self.at = view.base + end as u64;
                     let content = absolute(data..end);
-                    return Some(Step::Block(Block { kind: kind_of(kind), begin, content, is_whole: true }));
+                    return Some(FileItem::Block(Block {
+                        kind: kind_of(kind),
+                        begin,
+                        content,
+                        is_whole: true,
+                    }));
                 }
                 Some(false) => {}
                 None => return None,
@@ -513,7 +518,7 @@ impl Container {
         self.is_done = is_truncated;
         self.fault = Some(Fault::new(rule, if is_truncated { self.at } else { begin }, statement));
         let content = absolute(data..until.min(end).max(data));
-        Some(Step::Block(Block { kind: kind_of(kind), begin, content, is_whole: false }))
+        Some(FileItem::Block(Block { kind: kind_of(kind), begin, content, is_whole: false }))
     }
 }
 
@@ -650,7 +655,7 @@ struct View<'a> {
 }
 
 /// Result of a search.
-enum Found {
+enum SearchResult {
     At(usize),
     Nothing,
     /// More bytes are needed.
@@ -664,20 +669,20 @@ impl View<'_> {
     }
 
     /// Finds the next object of a known type, from an index on.
-    fn find_object(self, from: usize, version: Version) -> Found {
+    fn find_object(self, from: usize, version: Version) -> SearchResult {
         let tag = if version == Version::V3 { BEGIN_OBJECT } else { BEGIN_PRIVATE_OBJECT };
         let rest = self.bytes.get(from..).unwrap_or_default();
         let begin = [tag, tag, NULL_REFERENCE];
         for at in memmem::find_iter(rest, &begin).map(|found| from + found) {
             match ObjectType::read(&mut Wire::at(self.bytes, at)) {
                 Read::Object(object) if !matches!(object.kind(), BlockKind::Unknown | BlockKind::Trace) => {
-                    return Found::At(at);
+                    return SearchResult::At(at);
                 }
-                Read::Short if !self.is_last => return Found::Short,
+                Read::Short if !self.is_last => return SearchResult::Short,
                 _ => {}
             }
         }
-        if self.is_last { Found::Nothing } else { Found::Short }
+        if self.is_last { SearchResult::Nothing } else { SearchResult::Short }
     }
 
     /// Returns `true` if an object can end here: another object begins, or the file ends, also with its mark if

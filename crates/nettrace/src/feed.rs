@@ -6,8 +6,8 @@ use crate::container::LOOK_AHEAD;
 use crate::reader::EventBlockHeader;
 use crate::wire::Wire;
 use crate::{
-    Block, BlockKind, Container, EventRow, EventRows, Fault, Label, Metadata, Refusal, RowEncoding, Rule,
-    SequencePoint, StackRows, Step, ThreadRow, TraceBlock, Version,
+    Block, BlockKind, Container, EventMetadata, EventRow, EventRows, Fault, FileItem, Label, Refusal,
+    RowEncoding, Rule, SequencePoint, StackRows, ThreadRow, TraceBlock, Version,
 };
 
 /// Parses a file whose bytes are fed in pieces of any size: the items do not depend on the pieces.
@@ -73,7 +73,7 @@ pub enum FeedItem<'a> {
     /// An event.
     Event(FeedEvent<'a>),
     /// Description of an event.
-    Metadata(Metadata),
+    Metadata(EventMetadata),
     /// Stacks.
     Stacks(StackRows<'a>),
     /// Sequence point.
@@ -234,17 +234,17 @@ impl Feed {
                 return None;
             }
             match container.next(&self.buffer, self.base, self.is_all) {
-                Step::Block(block) => {
+                FileItem::Block(block) => {
                     if let Some(next) = self.begin(block) {
                         return Some(next);
                     }
                 }
-                Step::Fault(fault) => return Some(Next::Item(FeedItem::Fault(fault))),
-                Step::More => {
+                FileItem::Fault(fault) => return Some(Next::Item(FeedItem::Fault(fault))),
+                FileItem::More => {
                     self.awaited = container.needed().min(container.position() + LOOK_AHEAD as u64);
                     return None;
                 }
-                Step::End => {
+                FileItem::End => {
                     self.is_done = true;
                     let is_complete = container.is_complete();
                     return Some(Next::Item(FeedItem::End { is_complete }));
@@ -351,7 +351,7 @@ impl Feed {
             let statement = format!("expected {what}, found {rest} other bytes: they are skipped");
             (is_whole && rest > 0).then(|| Fault::new(rule, base + at as u64, statement).skipping(rest))
         };
-        let metadata = |metadata: Option<Metadata>, at: usize| match metadata {
+        let metadata = |metadata: Option<EventMetadata>, at: usize| match metadata {
             Some(metadata) => FeedItem::Metadata(metadata),
             None => FeedItem::Fault(Fault::new(
                 Rule::MetadataRow,
@@ -363,7 +363,7 @@ impl Feed {
             Rows::Events(rows) => match rows.next(bytes) {
                 Some(row) if row.metadata_id == 0 && is_v3 => {
                     let payload = row.payload.clone();
-                    (Some(metadata(Metadata::read(bytes.get(payload.clone())?), payload.start)), None)
+                    (Some(metadata(EventMetadata::read(bytes.get(payload.clone())?), payload.start)), None)
                 }
                 Some(_) => return Some(Next::Event),
                 None => (None, rest(Rule::RowSize, rows.position(), "an event")),
@@ -371,12 +371,14 @@ impl Feed {
             Rows::Metadata(rows) => match rows.next(bytes) {
                 Some(row) => {
                     let payload = row.payload.clone();
-                    (Some(metadata(Metadata::read(bytes.get(payload.clone())?), payload.start)), None)
+                    (Some(metadata(EventMetadata::read(bytes.get(payload.clone())?), payload.start)), None)
                 }
                 None => (None, rest(Rule::MetadataRow, rows.position(), "a row of metadata")),
             },
             Rows::MetadataV6(at) => match sized(bytes, at) {
-                Some(row) => (Some(metadata(Metadata::read_v6(bytes.get(row.clone())?), row.start)), None),
+                Some(row) => {
+                    (Some(metadata(EventMetadata::read_v6(bytes.get(row.clone())?), row.start)), None)
+                }
                 None => (None, rest(Rule::MetadataRow, *at, "a row of metadata")),
             },
             Rows::Threads(at) => {

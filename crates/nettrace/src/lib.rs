@@ -38,11 +38,11 @@ mod tables;
 mod trace_block;
 mod wire;
 
-pub use container::{Block, BlockKind, Container, Refusal, Step, Version, recognise};
+pub use container::{Block, BlockKind, Container, FileItem, Refusal, Version, recognise};
 pub use event_row::{EventRow, EventRows, RowEncoding};
 pub use feed::{Feed, FeedEvent, FeedItem};
 pub use field::{Field, FieldType, ValueNames};
-pub use metadata::Metadata;
+pub use metadata::EventMetadata;
 pub use reader::{Nettrace, NettraceFile, OpenError, OpenOptions, clock_zeros};
 pub use rule::{Fault, Rule};
 pub(crate) use tables::PointHead;

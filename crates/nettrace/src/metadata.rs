@@ -5,7 +5,7 @@ use crate::{Field, FieldType};
 
 /// Description of an event.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Metadata {
+pub struct EventMetadata {
     /// Id used in rows of events.
     pub id: u32,
     /// Name of the provider.
@@ -75,7 +75,7 @@ impl Left {
     }
 }
 
-impl Metadata {
+impl EventMetadata {
     /// Reads a payload of metadata of versions 3 to 5; returns `None` if it ends before the level.
     #[must_use]
     pub fn read(payload: &[u8]) -> Option<Self> {
@@ -179,7 +179,7 @@ impl Metadata {
     }
 }
 
-impl Metadata {
+impl EventMetadata {
     /// Approximate memory for this kind of event: its class, its compiled plan, and the class of its events with
     /// invalid payloads, as measured.
     pub(crate) fn memory(&self) -> u64 {

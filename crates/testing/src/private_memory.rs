@@ -21,12 +21,12 @@ use std::time::Duration;
 /// ```
 #[derive(Debug)]
 pub struct PrivateMemory {
-    state: Arc<State>,
+    state: Arc<PeakState>,
     thread: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct PeakState {
     is_over: AtomicBool,
     peak: AtomicU64,
 }
@@ -45,7 +45,7 @@ impl PrivateMemory {
     }
 
     fn watch(process: u32, with_itself: bool) -> Self {
-        let state = Arc::new(State::default());
+        let state = Arc::new(PeakState::default());
         let watched = Arc::clone(&state);
         let thread = std::thread::spawn(move || {
             while !watched.is_over.load(Ordering::Relaxed) {

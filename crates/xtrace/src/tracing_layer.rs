@@ -118,7 +118,7 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for OperationLayer {
             let metadata = attributes.metadata();
             let begin = |context: &mut Context| {
                 send(context, &self.tracer, metadata, metadata.name(), |event| {
-                    attributes.record(&mut Lines(event));
+                    attributes.record(&mut FieldLines(event));
                 });
                 context.clone()
             };
@@ -169,11 +169,11 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for OperationLayer {
                 .and_then(|span| span.extensions().get::<SpanContext>().map(|context| context.own.clone()));
             let Some(context) = span.or_else(SharedContext::current) else { return };
             let metadata = event.metadata();
-            let mut message = Message(None);
+            let mut message = MessageVisitor(None);
             event.record(&mut message);
             let label = message.0.as_deref().unwrap_or(metadata.name());
             let _ = context.try_with(|context| {
-                send(context, &self.tracer, metadata, label, |report| event.record(&mut Lines(report)));
+                send(context, &self.tracer, metadata, label, |report| event.record(&mut FieldLines(report)));
             });
         });
     }
@@ -214,9 +214,9 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for OperationLayer {
 /// Field that is the label of an event.
 const MESSAGE: &str = "message";
 
-struct Message(Option<String>);
+struct MessageVisitor(Option<String>);
 
-impl Visit for Message {
+impl Visit for MessageVisitor {
     fn record_str(&mut self, field: &Field, value: &str) {
         if field.name() == MESSAGE {
             self.0 = Some(value.to_owned());
@@ -231,9 +231,9 @@ impl Visit for Message {
 }
 
 /// Writes fields as lines.
-struct Lines<'l, 'e>(&'l mut Event<'e>);
+struct FieldLines<'l, 'e>(&'l mut Event<'e>);
 
-impl Visit for Lines<'_, '_> {
+impl Visit for FieldLines<'_, '_> {
     fn record_str(&mut self, field: &Field, value: &str) {
         if field.name() != MESSAGE {
             self.0.add(field.name(), value);

@@ -42,8 +42,8 @@ pub(crate) struct Stacks {
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = FramesKept::All)]
     pub(crate) frames: FramesKept,
     /// Roots of stacks (folded and svg; other formats have threads)
-    #[arg(long, value_enum, value_name = "WHAT", default_value_t = Roots::None)]
-    pub(crate) roots: Roots,
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = RootsShown::None)]
+    pub(crate) roots: RootsShown,
 
     #[command(flatten)]
     pub(crate) selecting: Selecting,
@@ -116,7 +116,7 @@ pub(crate) enum FramesKept {
 
 /// Roots of stacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Roots {
+pub(crate) enum RootsShown {
     /// Nothing.
     None,
     /// The process.

@@ -4,11 +4,11 @@ use ichnos::model::*;
 use serde_json::{Value as Json, json};
 
 use super::{clamped, clock_id};
-use crate::json::{self as js, Object};
+use crate::json::{self as js, JsonObject};
 
 /// Returns a trace class with all its properties.
-pub(super) fn trace_json(class: &TraceClass) -> Object {
-    let mut object = Object::default();
+pub(super) fn trace_json(class: &TraceClass) -> JsonObject {
+    let mut object = JsonObject::default();
     object.put("dialect", class.dialect.as_str());
     identity(&mut object, &class.namespace, &class.name, &class.uid);
     object.put_some("uuid", class.uuid.map(|uuid| uuid.to_string()));
@@ -26,14 +26,19 @@ pub(super) fn trace_json(class: &TraceClass) -> Object {
     object
 }
 
-fn identity(object: &mut Object, namespace: &Option<String>, name: &Option<String>, uid: &Option<String>) {
+fn identity(
+    object: &mut JsonObject,
+    namespace: &Option<String>,
+    name: &Option<String>,
+    uid: &Option<String>,
+) {
     object.put_some("namespace", namespace.as_deref());
     object.put_some("name", name.as_deref());
     object.put_some("uid", uid.as_deref());
 }
 
 fn scope_json(
-    object: &mut Object,
+    object: &mut JsonObject,
     name: &str,
     field: &Option<std::sync::Arc<FieldClass>>,
     trace: &TraceClass,
@@ -42,8 +47,8 @@ fn scope_json(
 }
 
 /// Returns a clock class with all its properties.
-pub(crate) fn clock_json(clock: &ClockClass) -> Object {
-    let mut object = Object::default();
+pub(crate) fn clock_json(clock: &ClockClass) -> JsonObject {
+    let mut object = JsonObject::default();
     object.put("id", clock.id.as_str());
     identity(&mut object, &clock.namespace, &clock.name, &clock.uid);
     object.put_some("uuid", clock.uuid.map(|uuid| uuid.to_string()));
@@ -56,7 +61,7 @@ pub(crate) fn clock_json(clock: &ClockClass) -> Object {
     match &clock.origin {
         ClockOrigin::UnixEpoch => object.put("origin", "unix-epoch"),
         ClockOrigin::Named { namespace, name, uid } => {
-            let mut origin = Object::default();
+            let mut origin = JsonObject::default();
             identity(&mut origin, namespace, &Some(name.clone()), &Some(uid.clone()));
             object.put("origin", origin);
         }
@@ -68,7 +73,7 @@ pub(crate) fn clock_json(clock: &ClockClass) -> Object {
 }
 
 fn stream_json(stream: &DataStreamClass, trace: &TraceClass) -> Json {
-    let mut object = Object::default();
+    let mut object = JsonObject::default();
     object.put("id", stream.id);
     identity(&mut object, &stream.namespace, &stream.name, &stream.uid);
     object.put_some("default_clock", stream.default_clock.and_then(|index| clock_id(index, trace)));
@@ -84,8 +89,8 @@ fn stream_json(stream: &DataStreamClass, trace: &TraceClass) -> Json {
     object.json()
 }
 
-fn event_record_json(record: &EventRecordClass, trace: &TraceClass) -> Object {
-    let mut object = Object::default();
+fn event_record_json(record: &EventRecordClass, trace: &TraceClass) -> JsonObject {
+    let mut object = JsonObject::default();
     object.put("id", record.id);
     identity(&mut object, &record.namespace, &record.name, &record.uid);
     object.put_some("log_level", record.log_level);
@@ -99,8 +104,8 @@ fn event_record_json(record: &EventRecordClass, trace: &TraceClass) -> Object {
 }
 
 /// Returns a field class with all its properties.
-fn field_json(class: &FieldClass, trace: &TraceClass) -> Object {
-    let mut object = Object::default();
+fn field_json(class: &FieldClass, trace: &TraceClass) -> JsonObject {
+    let mut object = JsonObject::default();
     object.put("type", class.type_name());
     match &class.kind {
         FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => {
@@ -113,7 +118,7 @@ fn field_json(class: &FieldClass, trace: &TraceClass) -> Object {
                 StringLength::Static(bytes) => object.put("length", *bytes),
                 StringLength::Dynamic(location) => object.put("length", location_json(location)),
                 StringLength::Prefixed { length, gap } => {
-                    let mut prefix = Object::default();
+                    let mut prefix = JsonObject::default();
                     bits_json(&mut prefix, *length);
                     prefix.put("gap", *gap);
                     object.put("length_prefix", prefix.json());
@@ -151,7 +156,7 @@ fn field_json(class: &FieldClass, trace: &TraceClass) -> Object {
 }
 
 /// Adds the layout of bits, or the alignment alone.
-fn alignment_json(object: &mut Object, class: &FieldClass) {
+fn alignment_json(object: &mut JsonObject, class: &FieldClass) {
     if let Some(bits) = class.bits() {
         return bits_json(object, bits);
     }
@@ -165,14 +170,14 @@ fn alignment_json(object: &mut Object, class: &FieldClass) {
     }
 }
 
-fn bits_json(object: &mut Object, bits: BitField) {
+fn bits_json(object: &mut JsonObject, bits: BitField) {
     object.put("length", bits.length);
     object.put("byte_order", bits.byte_order.name());
     object.put("bit_order", bits.bit_order.name());
     object.put("alignment", bits.alignment);
 }
 
-fn integer_json(object: &mut Object, integer: &IntegerProperties) {
+fn integer_json(object: &mut JsonObject, integer: &IntegerProperties) {
     object.put("signed", integer.signed);
     object.put("preferred_display_base", integer.preferred_base.radix());
     object.put_some("mappings", integer.mappings.as_ref().map(|_| labels_json(integer)));
@@ -180,7 +185,7 @@ fn integer_json(object: &mut Object, integer: &IntegerProperties) {
 }
 
 fn wall_clock_json(clock: WallClock) -> Json {
-    let mut object = Object::default();
+    let mut object = JsonObject::default();
     object.put("epoch_seconds", clock.epoch_seconds());
     object.put("frequency", clock.frequency());
     object.json()
@@ -222,7 +227,7 @@ fn length_json(length: &Length) -> Json {
 }
 
 fn location_json(location: &FieldLocation) -> Json {
-    let mut object = Object::default();
+    let mut object = JsonObject::default();
     object.put_some("origin", location.origin.map(Scope::name));
     let steps: Vec<Json> = location
         .path
@@ -238,11 +243,11 @@ fn location_json(location: &FieldLocation) -> Json {
 }
 
 /// Adds the classes in a class: lists of members and options, or the single class.
-fn children_json(object: &mut Object, class: &FieldClass, trace: &TraceClass) {
+fn children_json(object: &mut JsonObject, class: &FieldClass, trace: &TraceClass) {
     let mut list = Vec::new();
     for child in class.children() {
         let json = field_json(child.class(), trace);
-        let mut entry = Object::default();
+        let mut entry = JsonObject::default();
         match child {
             Child::Element(_) => return object.put("element", json),
             Child::Present(_) => return object.put("field", json),

@@ -2,9 +2,9 @@
 
 use ichnos::export::{GroupValue, Number, StatsRow, Timeline};
 
-use super::rows::{Found, Numbers, Row, name_of, value_text};
+use super::rows::{NumberQuantiles, Row, StatsResults, name_of, value_text};
 
-pub(super) fn text(found: &Found<'_>) -> String {
+pub(super) fn text(found: &StatsResults<'_>) -> String {
     let mut text = String::new();
     let keys: Vec<String> = found.by.iter().map(|by| name_of(by).to_owned()).collect();
     let columns: &[&str] = if found.pairs.is_some() {
@@ -31,8 +31,8 @@ pub(super) fn text(found: &Found<'_>) -> String {
     push_line(&mut text, keys.iter().cloned().chain(columns.iter().map(|name| (*name).to_owned())));
     if found.by.is_empty() {
         let numbers = match found.pairs {
-            Some(pairs) => Some(Numbers::new(pairs.latencies())),
-            None => found.all.numbers.as_deref().map(Numbers::new),
+            Some(pairs) => Some(NumberQuantiles::new(pairs.latencies())),
+            None => found.all.numbers.as_deref().map(NumberQuantiles::new),
         };
         let of = found.pairs.is_none().then_some(found.all);
         push_row(&mut text, found, &Row { key: Vec::new(), missed: 0, of, numbers });
@@ -41,7 +41,7 @@ pub(super) fn text(found: &Found<'_>) -> String {
     text
 }
 
-fn push_row(text: &mut String, found: &Found<'_>, row: &Row<'_>) {
+fn push_row(text: &mut String, found: &StatsResults<'_>, row: &Row<'_>) {
     let key: Vec<String> = row.key.iter().map(cell).collect();
     if let (true, Some(timeline)) = (found.has_timeline, row.of.and_then(|row| row.timeline.as_deref())) {
         return push_timeline(text, &key, timeline);
@@ -83,7 +83,7 @@ fn push_totals(cells: &mut Vec<String>, row: &StatsRow, missed: u64) {
     ]);
 }
 
-fn push_numbers(cells: &mut Vec<String>, numbers: &Numbers<'_>) {
+fn push_numbers(cells: &mut Vec<String>, numbers: &NumberQuantiles<'_>) {
     let range = numbers.distribution.range();
     let text = |number: Option<Number>| match number {
         Some(Number::Integer(value)) => value.to_string(),

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use ichnos::export::{Null, PairOptions, PairReader, Pairs, Stats, StatsCollector, StatsOptions};
 use ichnos::model::{Damage, Message};
-use ichnos::render::{NotesOf, RenderJob, RenderObserver, RenderOptions, Target, WriterOf};
+use ichnos::render::{ChunkTarget, NotesOf, RenderJob, RenderObserver, RenderOptions, WriterOf};
 use ichnos::{Merged, Pass, PassEnd, PassHandler, PassSummary};
 
 use crate::damage;
@@ -45,7 +45,7 @@ pub(super) enum Note {
 }
 
 /// Results of a chunk.
-pub(super) struct Counted {
+pub(super) struct ChunkCounts {
     stats: Stats,
     known_fields: Vec<String>,
     summary: PassSummary,
@@ -55,15 +55,15 @@ impl RenderJob for StatsJob {
     // Nothing is written.
     type Sink = Null;
     type Note = Note;
-    type Outcome = Counted;
+    type Outcome = ChunkCounts;
     type Observer = Follower;
 
     fn sink(&self, _: WriterOf<Self>, _: NotesOf<Self>) -> Null {
         Null::new()
     }
 
-    fn run(&self, cursor: &mut Merged, target: &mut Target<'_, Self>) -> io::Result<Counted> {
-        let mut counting = Counting {
+    fn run(&self, cursor: &mut Merged, target: &mut ChunkTarget<'_, Self>) -> io::Result<ChunkCounts> {
+        let mut counting = ChunkCounting {
             job: self,
             stats: StatsCollector::new(&self.options),
             pairs: self.pairs.as_ref().map(PairReader::new),
@@ -71,25 +71,25 @@ impl RenderJob for StatsJob {
         };
         let pass = Pass::new(self.selection.selected.clone()).strict(self.strict);
         let summary = pass.run(cursor, &mut counting)?;
-        let Counting { stats, pairs, target, .. } = counting;
+        let ChunkCounting { stats, pairs, target, .. } = counting;
         let mut known_fields = Vec::new();
         if let Some(mut pairs) = pairs {
             known_fields.extend(pairs.known_fields().map(str::to_owned));
             target.note(Note::Records(pairs.take_records()));
         }
-        Ok(Counted { stats: stats.finish(), known_fields, summary })
+        Ok(ChunkCounts { stats: stats.finish(), known_fields, summary })
     }
 }
 
 /// Counts the messages of a chunk.
-struct Counting<'p, 't> {
+struct ChunkCounting<'p, 't> {
     job: &'p StatsJob,
     stats: StatsCollector<'p>,
     pairs: Option<PairReader<'p>>,
-    target: &'p mut Target<'t, StatsJob>,
+    target: &'p mut ChunkTarget<'t, StatsJob>,
 }
 
-impl PassHandler for Counting<'_, '_> {
+impl PassHandler for ChunkCounting<'_, '_> {
     #[inline]
     fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
         match &mut self.pairs {
@@ -160,7 +160,7 @@ impl RenderObserver<StatsJob> for Follower {
         }
     }
 
-    fn end_chunk(&mut self, counted: Counted, until: Option<i128>, was_stepped: bool) -> bool {
+    fn end_chunk(&mut self, counted: ChunkCounts, until: Option<i128>, was_stepped: bool) -> bool {
         if !was_stepped {
             self.progress.add(until, counted.summary.counts.events);
         }

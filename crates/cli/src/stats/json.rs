@@ -1,14 +1,14 @@
 //! Statistics as JSON; `docs/cli-json.md` describes it.
 
 use ichnos::export::{
-    Distribution, Gap, GroupValue, LongestGaps, Loss, Number, PowerBin, StatsRow, Timeline,
+    Distribution, Gap, GroupValue, LongestGaps, Number, PowerBin, ReportedLosses, StatsRow, Timeline,
 };
 use serde_json::Value as Json;
 
-use super::rows::{Found, Numbers, Row, name_of};
-use crate::json::{Object, document as new_document, integer};
+use super::rows::{NumberQuantiles, Row, StatsResults, name_of};
+use crate::json::{JsonObject, document as new_document, integer};
 
-pub(super) fn document(found: &Found<'_>, events: u64, damages: u64) -> Object {
+pub(super) fn document(found: &StatsResults<'_>, events: u64, damages: u64) -> JsonObject {
     let mut object = new_document("stats");
     object.put("events", events);
     // Pairs only have these counts.
@@ -22,7 +22,11 @@ pub(super) fn document(found: &Found<'_>, events: u64, damages: u64) -> Object {
         object.put("pairs", pairs_json(found));
         object.put("exact", pairs.missed() == 0);
     } else {
-        put_numbers(&mut object, "histogram", found.all.numbers.as_deref().map(Numbers::new).as_ref());
+        put_numbers(
+            &mut object,
+            "histogram",
+            found.all.numbers.as_deref().map(NumberQuantiles::new).as_ref(),
+        );
         object.put_some("timeline", found.all.timeline.as_deref().map(timeline));
         object.put_some("gaps", found.all.gaps.as_deref().map(gaps));
         object.put("exact", found.missed == 0);
@@ -36,8 +40,8 @@ pub(super) fn document(found: &Found<'_>, events: u64, damages: u64) -> Object {
     object
 }
 
-fn row_json(row: &Row<'_>) -> Object {
-    let mut object = Object::default();
+fn row_json(row: &Row<'_>) -> JsonObject {
+    let mut object = JsonObject::default();
     object.put("key", row.key.iter().map(value).collect::<Vec<_>>());
     if row.missed > 0 {
         object.put("missed_at_most", row.missed);
@@ -59,7 +63,7 @@ fn row_json(row: &Row<'_>) -> Object {
     object
 }
 
-fn put_times(object: &mut Object, row: &StatsRow) {
+fn put_times(object: &mut JsonObject, row: &StatsRow) {
     let times = row.totals.times();
     object.put_integer("begin_ns", times.map(|times| times.0));
     object.put_integer("end_ns", times.map(|times| times.1));
@@ -69,7 +73,7 @@ fn put_times(object: &mut Object, row: &StatsRow) {
     object.put_integer("largest_gap_begin_ns", gap.map(|gap| gap.begin));
 }
 
-fn put_loss(object: &mut Object, loss: Loss) {
+fn put_loss(object: &mut JsonObject, loss: ReportedLosses) {
     object.put("discarded_events", loss.events);
     if loss.unknown_events {
         object.put("discarded_events_of_unknown_number", true);
@@ -77,13 +81,13 @@ fn put_loss(object: &mut Object, loss: Loss) {
     object.put("discarded_packets", loss.packets);
 }
 
-fn put_numbers(object: &mut Object, name: &str, numbers: Option<&Numbers<'_>>) {
+fn put_numbers(object: &mut JsonObject, name: &str, numbers: Option<&NumberQuantiles<'_>>) {
     object.put_some(name, numbers.map(|numbers| numbers_json(numbers).json()));
 }
 
-fn numbers_json(numbers: &Numbers<'_>) -> Object {
+fn numbers_json(numbers: &NumberQuantiles<'_>) -> JsonObject {
     let distribution: &Distribution = numbers.distribution;
-    let mut object = Object::default();
+    let mut object = JsonObject::default();
     object.put("count", distribution.count());
     let range = distribution.range();
     object.put_some("min", range.map(|range| number(range.0)));
@@ -94,7 +98,7 @@ fn numbers_json(numbers: &Numbers<'_>) -> Object {
     object.put_some("max", range.map(|range| number(range.1)));
     object.put("quantile_error", if distribution.is_exact() { 0.0 } else { Distribution::ERROR });
     let bin = |bin: &PowerBin| {
-        let mut object = Object::default();
+        let mut object = JsonObject::default();
         object.put("begin", real(bin.begin()));
         object.put("end", real(bin.end()));
         object.put("count", bin.count);
@@ -105,7 +109,7 @@ fn numbers_json(numbers: &Numbers<'_>) -> Object {
 }
 
 fn timeline(timeline: &Timeline) -> Json {
-    let mut object = Object::default();
+    let mut object = JsonObject::default();
     object.put_integer("begin_ns", Some(timeline.begin()).filter(|_| timeline.width() > 0));
     object.put_integer("bin_ns", Some(timeline.width()));
     object.put("events", timeline.counts().collect::<Vec<u64>>());
@@ -114,7 +118,7 @@ fn timeline(timeline: &Timeline) -> Json {
 
 fn gaps(gaps: &LongestGaps) -> Vec<Json> {
     let gap = |gap: &Gap| {
-        let mut object = Object::default();
+        let mut object = JsonObject::default();
         object.put_integer("length_ns", Some(gap.length));
         object.put_integer("begin_ns", Some(gap.begin));
         object.put_integer("end_ns", Some(gap.begin.saturating_add(gap.length)));
@@ -123,13 +127,13 @@ fn gaps(gaps: &LongestGaps) -> Vec<Json> {
     gaps.gaps().iter().map(gap).collect()
 }
 
-fn pairs_json(found: &Found<'_>) -> Json {
-    let mut object = Object::default();
+fn pairs_json(found: &StatsResults<'_>) -> Json {
+    let mut object = JsonObject::default();
     let Some(pairs) = found.pairs else { return Json::Null };
     object.put("key", found.key.clone());
-    object.put("latency_ns", numbers_json(&Numbers::new(pairs.latencies())).json());
+    object.put("latency_ns", numbers_json(&NumberQuantiles::new(pairs.latencies())).json());
     let unpaired = pairs.unpaired();
-    let mut counts = Object::default();
+    let mut counts = JsonObject::default();
     for (name, count) in [
         ("begun_again", unpaired.begun_again),
         ("without_end", unpaired.without_end),
@@ -143,7 +147,7 @@ fn pairs_json(found: &Found<'_>) -> Json {
     object.put("unpaired", counts.json());
     let slowest = pairs.slowest();
     let slow = |pair: &ichnos::export::Pair| {
-        let mut object = Object::default();
+        let mut object = JsonObject::default();
         object.put_integer("latency_ns", Some(pair.end.saturating_sub(pair.begin)));
         object.put_integer("begin_ns", Some(pair.begin));
         object.put_integer("end_ns", Some(pair.end));
@@ -161,7 +165,7 @@ fn value(value: &GroupValue) -> Json {
         GroupValue::None => Json::Null,
         GroupValue::Integer(number, None) => integer(*number),
         GroupValue::Integer(number, Some(name)) => {
-            let mut object = Object::default();
+            let mut object = JsonObject::default();
             object.put("name", name.as_str());
             object.put_integer("value", Some(*number));
             object.json()

@@ -10,7 +10,7 @@ use crate::args::{self, SortBy};
 pub(super) const QUANTILES: [u64; 3] = [500, 900, 990];
 
 /// Everything to show.
-pub(super) struct Found<'s> {
+pub(super) struct StatsResults<'s> {
     pub(super) by: Vec<GroupBy>,
     /// Statistics of all events.
     pub(super) all: &'s StatsRow,
@@ -39,23 +39,23 @@ pub(super) struct Row<'s> {
     pub(super) missed: u64,
     /// `None` for rows of pairs.
     pub(super) of: Option<&'s StatsRow>,
-    pub(super) numbers: Option<Numbers<'s>>,
+    pub(super) numbers: Option<NumberQuantiles<'s>>,
 }
 
 /// A distribution of numbers with its quantiles.
-pub(super) struct Numbers<'s> {
+pub(super) struct NumberQuantiles<'s> {
     pub(super) distribution: &'s Distribution,
     /// Values of [`QUANTILES`]; empty if there are no numbers.
     pub(super) quantiles: Vec<Number>,
 }
 
-impl<'s> Numbers<'s> {
+impl<'s> NumberQuantiles<'s> {
     pub(super) fn new(distribution: &'s Distribution) -> Self {
         Self { distribution, quantiles: distribution.quantiles(&QUANTILES) }
     }
 }
 
-impl<'s> Found<'s> {
+impl<'s> StatsResults<'s> {
     pub(super) fn new(
         args: &args::Stats,
         stats: &'s Stats,
@@ -68,7 +68,7 @@ impl<'s> Found<'s> {
                     key: group.key,
                     missed: group.missed,
                     of: None,
-                    numbers: Some(Numbers::new(group.latencies)),
+                    numbers: Some(NumberQuantiles::new(group.latencies)),
                 };
                 pairs.groups().map(row).collect()
             }
@@ -77,7 +77,7 @@ impl<'s> Found<'s> {
                     key: group.key,
                     missed: group.missed,
                     of: Some(group.row),
-                    numbers: group.row.numbers.as_deref().map(Numbers::new),
+                    numbers: group.row.numbers.as_deref().map(NumberQuantiles::new),
                 };
                 stats.groups().map(row).collect()
             }

@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 use ichnos::export::{Distribution, GroupBy, GroupValue, Number, PowerBin, StatsRow, Timeline, duration};
 
 use super::draw::{bar, line};
-use super::rows::{Found, Numbers, Row, name_of, value_text};
+use super::rows::{NumberQuantiles, Row, StatsResults, name_of, value_text};
 use crate::style::{Paint, count, grouped, safe, size};
 use crate::{terminal_width, time};
 
 /// Options for showing times.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Times {
+pub(super) struct TimeDisplay {
     /// `true` for dates rather than seconds since the origin of the clock.
     pub(super) has_dates: bool,
     /// `true` to show the date before each time.
@@ -19,7 +19,7 @@ pub(super) struct Times {
     pub(super) gmt: bool,
 }
 
-impl Times {
+impl TimeDisplay {
     /// Returns a time as in the format pretty.
     fn short(self, nanoseconds: i128) -> String {
         if !self.has_dates {
@@ -50,12 +50,12 @@ const BAR: usize = 40;
 const BARS: usize = 40;
 const COLUMNS: usize = 60;
 
-pub(super) fn text(found: &Found<'_>, times: Times, paint: Paint) -> String {
+pub(super) fn text(found: &StatsResults<'_>, times: TimeDisplay, paint: Paint) -> String {
     // Results of several days need dates.
     let range = found.all.totals.times();
     let is_long = range.is_some_and(|(begin, end)| times.has_dates && times.day(begin) != times.day(end));
-    let times = Times { date: times.date || is_long, ..times };
-    let shown = Shown { found, times, paint, prefix: prefix(found) };
+    let times = TimeDisplay { date: times.date || is_long, ..times };
+    let shown = StatsDisplay { found, times, paint, prefix: prefix(found) };
     let mut text = String::new();
     if found.pairs.is_some() {
         shown.pairs(&mut text);
@@ -82,7 +82,7 @@ pub(super) fn text(found: &Found<'_>, times: Times, paint: Paint) -> String {
 }
 
 /// Returns the common directory of all rows' data streams, which is not shown.
-fn prefix(found: &Found<'_>) -> String {
+fn prefix(found: &StatsResults<'_>) -> String {
     let Some(column) = found.by.iter().position(|by| *by == GroupBy::Stream) else { return String::new() };
     let mut names = found.rows.iter().filter_map(|row| match row.key.get(column) {
         Some(GroupValue::Text(name)) => Some(name.as_str()),
@@ -157,14 +157,14 @@ impl Table {
 }
 
 /// Everything to show, and display options.
-struct Shown<'f, 's> {
-    found: &'f Found<'s>,
-    times: Times,
+struct StatsDisplay<'f, 's> {
+    found: &'f StatsResults<'s>,
+    times: TimeDisplay,
     paint: Paint,
     prefix: String,
 }
 
-impl Shown<'_, '_> {
+impl StatsDisplay<'_, '_> {
     /// Returns the components of a row's key for display.
     fn key(&self, row: &Row<'_>) -> Vec<String> {
         let parts = row.key.iter().zip(&self.found.by);
@@ -250,7 +250,7 @@ impl Shown<'_, '_> {
         let name = safe(name);
         if self.found.by.is_empty() {
             if let Some(distribution) = self.found.all.numbers.as_deref() {
-                self.one_distribution(text, &name, "value", &Numbers::new(distribution), &show);
+                self.one_distribution(text, &name, "value", &NumberQuantiles::new(distribution), &show);
             }
             return;
         }
@@ -272,7 +272,7 @@ impl Shown<'_, '_> {
         text: &mut String,
         title: &str,
         noun: &str,
-        numbers: &Numbers<'_>,
+        numbers: &NumberQuantiles<'_>,
         show: &dyn Fn(Number) -> String,
     ) {
         let values = numbers.distribution.count();
@@ -388,7 +388,7 @@ impl Shown<'_, '_> {
             self.distributions(text, "pairs", &show);
             text.push('\n');
         }
-        self.one_distribution(text, "latency", "pair", &Numbers::new(pairs.latencies()), &show);
+        self.one_distribution(text, "latency", "pair", &NumberQuantiles::new(pairs.latencies()), &show);
         let slowest = pairs.slowest();
         if !slowest.is_empty() {
             text.push('\n');
@@ -503,7 +503,7 @@ fn discarded(row: &StatsRow) -> String {
 }
 
 /// Returns the characteristic numbers of a distribution, by name.
-fn quantiles(numbers: &Numbers<'_>, show: &dyn Fn(Number) -> String) -> Vec<(&'static str, String)> {
+fn quantiles(numbers: &NumberQuantiles<'_>, show: &dyn Fn(Number) -> String) -> Vec<(&'static str, String)> {
     let (distribution, quantiles) = (numbers.distribution, &numbers.quantiles);
     let text = |number: Option<Number>| number.map(show).unwrap_or_default();
     let range = distribution.range();

@@ -3,7 +3,7 @@
 use super::{read, warn_of_uncorrected_clocks, warn_of_unknown_machines};
 use crate::args::{Global, TaskListArgs};
 use crate::exit::{Exit, Failure};
-use crate::json::{Object, document};
+use crate::json::{JsonObject, document};
 use crate::output;
 use crate::report::Report;
 use crate::style::{Paint, count, grouped, safe};
@@ -130,8 +130,8 @@ pub(super) fn problems(task: &TaskSummary, with_corrections: bool) -> String {
 }
 
 /// Returns a task as JSON.
-fn json(task: &TaskSummary) -> Object {
-    let mut object = Object::default();
+fn json(task: &TaskSummary) -> JsonObject {
+    let mut object = JsonObject::default();
     object.put("id", task.id.to_string());
     object.put("title", task.title.clone());
     object.put_integer("begin_ns", task.begin);

@@ -7,11 +7,11 @@ use super::show::{label, push_corrections, push_heading, push_place};
 use super::{find, graph, read};
 use crate::args::{Global, TaskPathArgs};
 use crate::exit::{Exit, Failure};
-use crate::json::{Object, document, integer};
-use crate::nearest::list as list_of;
+use crate::json::{JsonObject, document, integer};
 use crate::output;
 use crate::report::Report;
 use crate::style::{Paint, count, safe};
+use crate::suggest::list as list_of;
 
 pub(super) fn run(args: &TaskPathArgs, global: &Global, report: Report) -> Result<Exit, Failure> {
     let found = match read(&args.choice.input, &[&args.choice.id], None, false, global, report)? {
@@ -38,7 +38,7 @@ pub(super) fn run(args: &TaskPathArgs, global: &Global, report: Report) -> Resul
         document.put_integer("time_ns", whole);
         let steps = path.iter().enumerate().filter_map(|(index, node)| {
             let member = graph.member(*node)?;
-            let mut step_object = Object::default();
+            let mut step_object = JsonObject::default();
             step_object.put("id", member.id.to_string());
             step_object.put_some("chain", member.chain);
             step_object.put("label", String::from_utf8_lossy(member.label));

@@ -26,12 +26,12 @@ mod edit_formats;
 mod endings;
 mod errors;
 // Shared with the tests of the reader.
+mod babeltrace_compat;
 #[allow(dead_code)]
 #[path = "../../../ctf/tests/ctf/fault_trace.rs"]
 mod fault_trace;
 mod filter;
 mod generated;
-mod habits;
 #[cfg(target_os = "linux")]
 mod hostile_inputs;
 mod impossible_times;
@@ -48,6 +48,7 @@ mod manifest;
 mod matrix;
 mod mixed;
 mod mutated;
+mod no_match_help;
 mod options;
 mod oracles;
 #[cfg(unix)]
@@ -75,7 +76,6 @@ mod transcript;
 mod trees;
 #[cfg(unix)]
 mod truncated;
-mod unmatched;
 mod untimed_events;
 mod written_limits;
 mod written_schema;

@@ -282,15 +282,21 @@ fn licences_are_welcome() {
 
 /// The sources of a crate: their paths, and their lines that are neither comments nor tests, with numbers.
 fn sources(krate: &str) -> Vec<(PathBuf, Vec<(usize, String)>)> {
+    sources_of(krate, |name| name != "tests.rs" && name != "testing.rs")
+}
+
+/// The same, of files whose names are accepted.
+fn sources_of(krate: &str, accepts: impl Fn(&str) -> bool) -> Vec<(PathBuf, Vec<(usize, String)>)> {
     let mut directories = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(krate).join("src")];
     let mut sources = Vec::new();
     while let Some(directory) = directories.pop() {
         for item in std::fs::read_dir(&directory).unwrap() {
             let path = item.unwrap().path();
             if path.is_dir() {
-                directories.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs")
-                && path.file_name().is_some_and(|name| name != "tests.rs" && name != "testing.rs")
+                if file_name(&path) != "tests" {
+                    directories.push(path);
+                }
+            } else if path.extension().is_some_and(|extension| extension == "rs") && accepts(file_name(&path))
             {
                 let text = std::fs::read_to_string(&path).unwrap();
                 let lines = text.lines().map(str::to_owned).enumerate().map(|(at, line)| (at + 1, line));
@@ -499,7 +505,7 @@ fn no_circles_between_files_of_the_model() {
 
 /// Files of the command that name a format, and why.
 const NAMES_FORMATS: &[(&str, &str)] =
-    &[("habits.rs", "what `babeltrace2` calls its components and formats of output")];
+    &[("babeltrace_compat.rs", "what `babeltrace2` calls its components and formats of output")];
 
 /// The command names neither crates of formats, nor formats, nor what only one of them has. (The texts of
 /// the help are comments.)
@@ -598,4 +604,60 @@ fn libraries_do_not_speak_of_options_of_the_command() {
             }
         }
     }
+}
+
+/// The name of the type that a line defines at the top level of a file.
+fn defined_type(line: &str) -> Option<&str> {
+    let rest = match line.strip_prefix("pub") {
+        Some(rest) if rest.starts_with('(') => rest.split_once(") ")?.1,
+        Some(rest) => rest.strip_prefix(' ')?,
+        None => line,
+    };
+    let (keyword, rest) = rest.split_once(' ')?;
+    let name = rest.split(|character: char| !character.is_ascii_alphanumeric()).next()?;
+    let is_type = ["struct", "enum", "trait", "union", "type"].contains(&keyword);
+    (is_type && name.starts_with(|first: char| first.is_ascii_uppercase())).then_some(name)
+}
+
+#[test]
+fn lines_that_define_types() {
+    assert_eq!(defined_type("pub(super) struct Label<'a> {"), Some("Label"));
+    assert_eq!(defined_type("pub(in crate::log) enum Label {"), Some("Label"));
+    assert_eq!(defined_type("pub trait Label: Sized {"), Some("Label"));
+    assert_eq!(defined_type("type Label = u32;"), Some("Label"));
+    assert_eq!(defined_type("struct Label;"), Some("Label"));
+    assert_eq!(defined_type("    type Label = u32;"), None);
+    assert_eq!(defined_type("pub fn label() {"), None);
+    assert_eq!(defined_type("impl Label {"), None);
+}
+
+/// Maximum number of names of types that three or more modules define. They are those that mean the same
+/// everywhere, such as `OpenOptions`.
+const MOST_COMMON_NAMES: usize = 10;
+
+#[test]
+fn names_of_types_are_distinct() {
+    let mut modules: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for krate in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).unwrap() {
+        let krate = krate.unwrap().path();
+        if !krate.join("src").is_dir() {
+            continue;
+        }
+        for (path, lines) in sources_of(file_name(&krate), |name| !name.starts_with("tests")) {
+            for name in lines.iter().filter_map(|(_, line)| defined_type(line)) {
+                modules.entry(name.to_owned()).or_default().insert(path.display().to_string());
+            }
+        }
+    }
+    assert!(modules.len() > 500, "only {} types were found", modules.len());
+    modules.retain(|_, modules| modules.len() >= 3);
+    let common: Vec<_> = modules
+        .iter()
+        .map(|(name, modules)| format!("{name}: {}", modules.iter().cloned().collect::<Vec<_>>().join(", ")))
+        .collect();
+    assert!(
+        common.len() <= MOST_COMMON_NAMES,
+        "too many modules name different types alike; name them for what they are:\n{}",
+        common.join("\n")
+    );
 }

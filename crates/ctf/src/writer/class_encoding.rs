@@ -11,8 +11,8 @@ use ichnos_model::{ByteOrder, Cost, Event, Field, FieldKind, Scope, Scopes, Stri
 use super::bit_writer::BitWriter;
 use super::context_cache::ContextCache;
 use super::empty_elements::{CountingEncoder, EmptyElements};
+use super::encoder_config::EncoderConfig;
 use super::field_encoder::{EncodeError, FieldEncoder, RoleValues};
-use super::stream_rules::StreamRules;
 
 /// Encoding of the events of a class.
 #[derive(Debug)]
@@ -60,13 +60,13 @@ impl ScopeShape {
 }
 
 impl ScopeEncoding {
-    fn new(lowered: &LoweredEvent, scope: Scope, shape: Option<ScopeShape>, rules: &StreamRules) -> Self {
+    fn new(lowered: &LoweredEvent, scope: Scope, shape: Option<ScopeShape>, config: &EncoderConfig) -> Self {
         // Classes of other formats can have fields that CTF does not have, and less exact ends of scopes.
-        let keeps_bits = rules.is_ctf
-            && rules.mirrors
-            && rules.lowered.fit(lowered, scope).is_some_and(|fit| fit <= Fit::SameBits);
+        let keeps_bits = config.is_ctf
+            && config.mirrors
+            && config.lowered.fit(lowered, scope).is_some_and(|fit| fit <= Fit::SameBits);
         let copy = shape.filter(|_| keeps_bits).map(|shape| shape.most_alignment);
-        let checks_texts = rules.repairs && shape.is_some_and(|shape| shape.has_texts);
+        let checks_texts = config.repairs && shape.is_some_and(|shape| shape.has_texts);
         Self { scope, copy, checks_texts, keeps_bits }
     }
 
@@ -113,31 +113,31 @@ fn copy_bits(out: &mut BitWriter, scopes: &Scopes<'_>, bits: Range<u64>, most_al
 }
 
 impl ClassEncoding {
-    /// Creates the encoding of the class of `event` by these rules.
+    /// Creates the encoding of the class of `event` by this configuration.
     pub(super) fn new(
         lowered: Arc<LoweredEvent>,
         event: &Event<'_>,
-        rules: &StreamRules,
+        config: &EncoderConfig,
     ) -> io::Result<Self> {
         let id = u64::try_from(lowered.class().id)
             .map_err(|_| io::Error::other("the id of an event record class has more than 64 bits"))?;
         let shapes = [
-            (Scope::EventRecordHeader, rules.header_shape),
-            (Scope::CommonContext, rules.common_shape),
+            (Scope::EventRecordHeader, config.header_shape),
+            (Scope::CommonContext, config.common_shape),
             (Scope::SpecificContext, event.plans.specific_context.as_ref().map(ScopeShape::of)),
             (Scope::Payload, event.plans.payload.as_ref().map(ScopeShape::of)),
         ];
-        let has_empty_elements = rules.has_empty_elements || {
+        let has_empty_elements = config.has_empty_elements || {
             let class = lowered.class();
             let roots = class.specific_context.iter().chain(&class.payload);
             roots.into_iter().any(Cost::has_empty_elements)
         };
-        let copies_events = rules.copies_events && !has_empty_elements;
+        let copies_events = config.copies_events && !has_empty_elements;
         let copy = (copies_events && lowered.fit() <= Fit::SameBits).then(|| {
             let all = shapes.iter().filter_map(|(_, shape)| *shape);
             all.map(|shape| shape.most_alignment).fold(8, u64::max)
         });
-        let scopes = shapes.map(|(scope, shape)| ScopeEncoding::new(&lowered, scope, shape, rules));
+        let scopes = shapes.map(|(scope, shape)| ScopeEncoding::new(&lowered, scope, shape, config));
         Ok(Self { lowered, id, copy, scopes, has_empty_elements, losses: EventLosses::default() })
     }
 
@@ -160,7 +160,7 @@ impl ClassEncoding {
         &mut self,
         out: &mut BitWriter,
         (lengths, contexts): (&mut Vec<Option<i128>>, &mut ContextCache),
-        rules: &StreamRules,
+        config: &EncoderConfig,
         event: &Event<'_>,
         time: WrittenTime<'_>,
         elements: &mut EmptyElements,
@@ -176,32 +176,32 @@ impl ClassEncoding {
                 (Ok(()), None) => Ok(()),
             };
         let mut encoded = EncodedEvent::default();
-        if rules.added.are_in_events() {
+        if config.added.are_in_events() {
             out.align(8);
         }
         for encoding in scopes {
             let scope = encoding.scope;
             let mut roles = RoleValues::default();
-            if scope == rules.timestamp.scope {
+            if scope == config.timestamp.scope {
                 // Its timestamps are right: that none of their bits is missing was checked before.
                 let is_same = |cycles: &u64| event.clock.is_some_and(|clock| clock.cycles == *cycles);
                 roles.timestamp = cycles.filter(|cycles| time.is_changed || !is_same(cycles));
                 // Except for a field that has more bits than before, or not as many as it needs now.
-                let is_other = !encoding.keeps_bits || rules.has_gaps && rules.timestamp.are_variable;
+                let is_other = !encoding.keeps_bits || config.has_gaps && config.timestamp.are_variable;
                 roles.whole_timestamp = cycles.filter(|_| is_other);
             }
             let is_same = roles.timestamp.is_none() && roles.whole_timestamp.is_none();
             if is_same && !*has_empty_elements && encoding.copy(out, event) {
                 continue;
             }
-            let is_plain = is_same && scope != rules.timestamp.scope && !*has_empty_elements;
-            let is_context = scope == Scope::CommonContext && !rules.mirrors && is_plain;
-            if is_context && contexts.put(out, event, &rules.lowered) {
+            let is_plain = is_same && scope != config.timestamp.scope && !*has_empty_elements;
+            let is_context = scope == Scope::CommonContext && !config.mirrors && is_plain;
+            if is_context && contexts.put(out, event, &config.lowered) {
                 continue;
             }
             let begin = out.at();
-            let mut encoder = FieldEncoder::new(out, rules, roles, None, lengths);
-            if scope == rules.timestamp.scope && !time.is_changed {
+            let mut encoder = FieldEncoder::new(out, config, roles, None, lengths);
+            if scope == config.timestamp.scope && !time.is_changed {
                 encoder.times = time.fields;
             }
             let mut counting = None;
@@ -210,36 +210,36 @@ impl ClassEncoding {
             }
             let visited = match (encoding.keeps_bits, &mut counting) {
                 (true, Some(counting)) => event.visit(scope, counting),
-                (false, Some(counting)) => rules.lowered.visit(lowered, event, scope, counting, losses),
+                (false, Some(counting)) => config.lowered.visit(lowered, event, scope, counting, losses),
                 (true, None) => event.visit(scope, &mut encoder),
-                (false, None) => rules.lowered.visit(lowered, event, scope, &mut encoder, losses),
+                (false, None) => config.lowered.visit(lowered, event, scope, &mut encoder, losses),
             };
             encoded.texts.cut += encoder.cut;
             encoded.texts.replaced += encoder.replaced;
             let class_id = encoder.class_id;
             problem(visited, encoder.error.take())?;
             if is_context {
-                contexts.keep(out, begin, event, &rules.lowered);
+                contexts.keep(out, begin, event, &config.lowered);
             }
             if scope != Scope::EventRecordHeader {
                 continue;
             }
-            if let Some(said) = class_id.filter(|said| said != id && !rules.is_ctf) {
+            if let Some(said) = class_id.filter(|said| said != id && !config.is_ctf) {
                 return Err(format!("its header has the class id {said}, but its class is {id}"));
             }
-            if rules.added.are_in_events() {
+            if config.added.are_in_events() {
                 out.align(8);
             }
-            if rules.added.class_id {
-                if id.checked_shr(rules.class_id_bits as u32).unwrap_or(0) != 0 {
+            if config.added.class_id {
+                if id.checked_shr(config.class_id_bits as u32).unwrap_or(0) != 0 {
                     return Err(format!(
                         "the id {id} of its class has more than {} bits",
-                        rules.class_id_bits
+                        config.class_id_bits
                     ));
                 }
-                out.put(*id, rules.class_id_bits, ByteOrder::LittleEndian);
+                out.put(*id, config.class_id_bits, ByteOrder::LittleEndian);
             }
-            if let Some(cycles) = cycles.filter(|_| rules.added.timestamp) {
+            if let Some(cycles) = cycles.filter(|_| config.added.timestamp) {
                 encoded.timestamp_bit = Some(out.at());
                 out.put(cycles, 64, ByteOrder::LittleEndian);
             }

@@ -26,7 +26,7 @@ impl EventTimes {
         writes_whole: bool,
     ) {
         self.clear();
-        let mut collector = Collector { fields: &mut self.fields, default_clock, writes_whole };
+        let mut collector = TimeCollector { fields: &mut self.fields, default_clock, writes_whole };
         // An event that is delivered can be visited.
         let _ = event.visit(scope, &mut collector);
         self.clocks.resize(self.fields.len(), cycles);
@@ -66,13 +66,13 @@ impl EventTimes {
 const WHOLE: u64 = 1 << 63;
 const BITS: u64 = WHOLE - 1;
 
-struct Collector<'c> {
+struct TimeCollector<'c> {
     fields: &'c mut Vec<(u64, u64)>,
     default_clock: Option<u16>,
     writes_whole: bool,
 }
 
-impl Visitor for Collector<'_> {
+impl Visitor for TimeCollector<'_> {
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
         let roles = field.node().roles;
         if !roles.has(Role::Timestamp) || is_of_other_clock(roles, self.default_clock) {

@@ -8,9 +8,9 @@ use ichnos_model::{
 };
 
 use super::bit_writer::BitWriter;
-use super::placed::{Layout, Placed};
+use super::encoder_config::EncoderConfig;
+use super::placed::{OverwriteLayout, Placed};
 use super::source_frame::AddedFields;
-use super::stream_rules::StreamRules;
 use crate::packet::PACKET_MAGIC;
 
 /// Reason why a field cannot be written.
@@ -94,7 +94,7 @@ pub(super) fn is_of_other_clock(roles: Roles, default_clock: Option<u16>) -> boo
 impl<'e> FieldEncoder<'e> {
     pub(super) fn new(
         out: &'e mut BitWriter,
-        rules: &StreamRules,
+        config: &EncoderConfig,
         roles: RoleValues,
         placed: Option<&'e mut Vec<Placed>>,
         lengths: &'e mut Vec<Option<i128>>,
@@ -110,12 +110,12 @@ impl<'e> FieldEncoder<'e> {
             changed_times: 0,
             cut: 0,
             error: None,
-            replaces_invalid: rules.repairs,
+            replaces_invalid: config.repairs,
             replaced: 0,
-            default_clock: rules.default_clock,
-            added: rules.added,
+            default_clock: config.default_clock,
+            added: config.added,
             class_id: None,
-            most_integer_bits: rules.limits.integer_bits,
+            most_integer_bits: config.limits.integer_bits,
             uuid: None,
             depth: 0,
             unions,
@@ -215,7 +215,7 @@ impl<'e> FieldEncoder<'e> {
         value
     }
 
-    fn place(&mut self, field: Field<'_>, at: u64, layout: Layout, value: u64) {
+    fn place(&mut self, field: Field<'_>, at: u64, layout: OverwriteLayout, value: u64) {
         let Some(placed) = &mut self.placed else { return };
         let roles = field.node().roles;
         let stays = is_of_other_clock(roles, self.default_clock);
@@ -269,7 +269,8 @@ impl<'e> FieldEncoder<'e> {
                 };
                 self.begin_bits(field, *bits);
                 if is_uuid && let Some(placed) = &mut self.placed {
-                    let (role, at, layout) = (Role::MetadataStreamUuid, self.out.at(), Layout::Bits(*bits));
+                    let (role, at, layout) =
+                        (Role::MetadataStreamUuid, self.out.at(), OverwriteLayout::Bits(*bits));
                     placed.push(Placed { role, at, layout, value });
                 }
                 if bits.length > 64 {
@@ -278,7 +279,7 @@ impl<'e> FieldEncoder<'e> {
                     let high = if bits.byte_order == ByteOrder::BigEndian { bits.length - 64 } else { 0 };
                     let at = self.out.at() + high;
                     if !bits.is_reversed() {
-                        self.place(field, at, Layout::Bits(low), value);
+                        self.place(field, at, OverwriteLayout::Bits(low), value);
                     }
                     let words = [value, fill];
                     let wide = Wide { words: &words, length: bits.length, signed: fill != 0 };
@@ -296,7 +297,7 @@ impl<'e> FieldEncoder<'e> {
                 }
                 if self.placed.is_some() && !node.roles.is_empty() {
                     let at = self.out.at();
-                    self.place(field, at, Layout::Bits(*bits), value);
+                    self.place(field, at, OverwriteLayout::Bits(*bits), value);
                 }
                 self.out.put_field(value, *bits);
             }
@@ -314,7 +315,7 @@ impl<'e> FieldEncoder<'e> {
                 if self.placed.is_some() && !node.roles.is_empty() {
                     groups = groups.max(MOST_GROUPS);
                     let at = self.out.at();
-                    self.place(field, at, Layout::Groups(groups), value);
+                    self.place(field, at, OverwriteLayout::Groups(groups), value);
                 }
                 let wide = u128::from(value) | u128::from(fill) << 64;
                 self.out.put_groups(groups, |index| match 7 * index {
@@ -532,7 +533,7 @@ impl Visitor for FieldEncoder<'_> {
             Some(uuid) if bytes.len() == 16 => {
                 if let Some(placed) = &mut self.placed {
                     let (role, begin) = (Role::MetadataStreamUuid, self.out.at());
-                    let layout = Layout::Bits(BitField::new(8, ByteOrder::LittleEndian, 8));
+                    let layout = OverwriteLayout::Bits(BitField::new(8, ByteOrder::LittleEndian, 8));
                     let bytes = (0..).zip(uuid.as_bytes());
                     placed.extend(bytes.map(|(number, byte)| Placed {
                         role,

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use ichnos_model::lower::{Capabilities, Loss, LossKind, LossTable};
+use ichnos_model::lower::{Capabilities, LossEntry, LossKind, LossTable};
 use ichnos_model::{
     ClockClass, ClockOrigin, ClockUpdate, DataStreamClass, EventRecordClass, FieldClass, FieldKind, Role,
     TraceClass, Value,
@@ -77,7 +77,7 @@ struct Merger {
 
 impl Merger {
     fn change(&mut self, kind: LossKind, field: &str, what: String) {
-        self.changes.add(Loss { kind, class: String::new(), field: field.to_owned(), what }, 1);
+        self.changes.add(LossEntry { kind, class: String::new(), field: field.to_owned(), what }, 1);
     }
 
     /// Sets the name of the trace, and its environment.
@@ -109,7 +109,7 @@ impl Merger {
         let differing = classes().filter(differs).count();
         if differing > 0 {
             self.changes.add(
-                Loss {
+                LossEntry {
                     kind: LossKind::Dropped,
                     class: String::new(),
                     field: "attributes".to_owned(),

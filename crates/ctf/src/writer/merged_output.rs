@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 
 use ichnos_io::{CreateError, WriteSource};
-use ichnos_model::lower::{Loss, LossKind, LossTable};
+use ichnos_model::lower::{LossEntry, LossKind, LossTable};
 use ichnos_model::{DataStream, Role, TraceClass};
 
 use super::capabilities::capabilities;
+use super::encoder_config::{EncoderConfig, HeaderConfig};
 use super::field_encoder::RoleValues;
 use super::merged::{MergePart, MergeProblem, Merged, bits_of_role, merge};
-use super::stream_rules::{HeaderRules, StreamRules};
 use crate::metadata::Dialect;
 use crate::packet::Clocks;
 
@@ -35,7 +35,7 @@ pub(super) struct MergeRules {
     replaces_header: bool,
 }
 
-impl HeaderRules {
+impl HeaderConfig {
     /// Returns the packet header values of a data stream of a trace that is not merged.
     pub(super) fn of(class: &TraceClass, stream: &DataStream, number: usize) -> Self {
         Self {
@@ -48,9 +48,9 @@ impl HeaderRules {
     }
 
     /// Returns the id of the data stream in packets of a part; all bits are set if they have none.
-    pub(super) fn written_stream_id(&self, rules: &StreamRules, part: usize) -> u64 {
-        let is_own = rules.mirrors && !self.is_common && self.replaced.data_stream_id.is_none();
-        match rules.stream.id {
+    pub(super) fn written_stream_id(&self, config: &EncoderConfig, part: usize) -> u64 {
+        let is_own = config.mirrors && !self.is_common && self.replaced.data_stream_id.is_none();
+        match config.stream.id {
             id if is_own => id.map_or(u64::MAX, |id| id as u64),
             _ => self.stream_id | part as u64,
         }
@@ -95,7 +95,7 @@ pub(super) fn plan(
     sources: &[WriteSource],
     correlated: bool,
     dialect: Dialect,
-    headers: &mut [HeaderRules],
+    headers: &mut [HeaderConfig],
 ) -> Result<(MergeRules, LossTable), CreateError> {
     let mut rules = MergeRules { correlated, replaces_header: false };
     let mut all = merged(inputs, rules, dialect)?;
@@ -114,7 +114,7 @@ fn number(
     merged: &mut Merged,
     inputs: &[MergeInput],
     sources: &[WriteSource],
-    headers: &mut [HeaderRules],
+    headers: &mut [HeaderConfig],
 ) -> bool {
     let uuid = merged.class.uuid;
     let header = merged.class.packet_header.as_deref();
@@ -129,16 +129,16 @@ fn number(
     let streams = all.flat_map(|((source, part), classes)| {
         source.streams.iter().map(move |stream| (source, part, classes, stream))
     });
-    for ((source, part, classes, stream), rules) in streams.zip(headers.iter_mut()) {
+    for ((source, part, classes, stream), config) in streams.zip(headers.iter_mut()) {
         let class = classes.get(stream.class_index).and_then(|index| merged.class.data_streams.get(*index));
         let Some(class_id) = class.and_then(|class| u64::try_from(class.id).ok()) else { return false };
-        rules.is_common = part.mirrors && (rules.is_common || merged.has_common_header);
-        (rules.uuid, rules.class_id) = (uuid, class_id);
+        config.is_common = part.mirrors && (config.is_common || merged.has_common_header);
+        (config.uuid, config.class_id) = (uuid, class_id);
         if source.trace.class.uuid != uuid {
-            rules.replaced.uuid = uuid;
+            config.replaced.uuid = uuid;
         }
         if u128::from(class_id) != stream.class().id {
-            rules.replaced.data_stream_class_id = Some(class_id);
+            config.replaced.data_stream_class_id = Some(class_id);
         }
         if !part.mirrors {
             continue;
@@ -158,13 +158,13 @@ fn number(
         if id > most {
             return false;
         }
-        rules.stream_id = id;
+        config.stream_id = id;
         if own.is_none() {
-            rules.replaced.data_stream_id = Some(id);
+            config.replaced.data_stream_id = Some(id);
             if let Some(before) = stream.id {
                 let what = format!("{}: data stream {before} -> {id}", stream.name);
                 let (kind, field) = (LossKind::Renamed, "data stream".to_owned());
-                merged.changes.add(Loss { kind, class: String::new(), field, what }, 1);
+                merged.changes.add(LossEntry { kind, class: String::new(), field, what }, 1);
             }
         }
     }

@@ -9,6 +9,7 @@ mod class_encoding;
 mod class_set;
 mod context_cache;
 mod empty_elements;
+mod encoder_config;
 mod event_times;
 mod field_encoder;
 mod frame;
@@ -25,7 +26,6 @@ mod placed;
 mod repair;
 mod source_frame;
 mod stream_encoder;
-mod stream_rules;
 mod trace_output;
 mod untimed;
 mod usage;
@@ -68,12 +68,12 @@ const DIALECTS: &[OptionValue] = &[
 
 /// Dialect of the output; `is_packetized` puts its metadata into packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Target {
+struct OutputDialect {
     dialect: Dialect,
     is_packetized: bool,
 }
 
-impl Target {
+impl OutputDialect {
     fn of(name: Option<&str>) -> Result<Self, CreateError> {
         let Some(name) = name else { return Ok(Self { dialect: Dialect::Spec2, is_packetized: false }) };
         let known = DIALECTS.iter().find(|known| known.name == name || known.aliases.contains(&name));
@@ -126,7 +126,7 @@ impl TraceWriter for CtfWriter {
         sources: Vec<WriteSource>,
         options: &WriteOptions,
     ) -> Result<Box<dyn TraceOutput>, CreateError> {
-        let dialect = Target::of(options.dialect.as_deref())?;
+        let dialect = OutputDialect::of(options.dialect.as_deref())?;
         Ok(Box::new(trace_output::CtfOutput::new(target, sources, options, dialect)?))
     }
 
@@ -135,7 +135,7 @@ impl TraceWriter for CtfWriter {
         sources: Vec<WriteSource>,
         options: &WriteOptions,
     ) -> Result<Box<dyn PartsOutput>, CreateError> {
-        let dialect = Target::of(options.dialect.as_deref())?;
+        let dialect = OutputDialect::of(options.dialect.as_deref())?;
         Ok(Box::new(parts_output::create(sources, options, dialect)?))
     }
 }

@@ -6,9 +6,9 @@ use ichnos_model::{BitField, ByteOrder, Role};
 
 use super::bit_writer::BitWriter;
 use super::empty_elements::EmptyElements;
+use super::encoder_config::{EncoderConfig, HeaderConfig};
 use super::frame;
-use super::placed::{Layout, Placed};
-use super::stream_rules::{HeaderRules, StreamRules};
+use super::placed::{OverwriteLayout, Placed};
 use super::written_digest::WrittenEvent;
 
 /// Packets of one file.
@@ -101,12 +101,12 @@ impl OpenPacket {
 
 impl Packets {
     /// Opens a packet without a counterpart in the source.
-    pub(super) fn open_own(&mut self, rules: &StreamRules, header: HeaderRules, lane: usize, begin: u64) {
-        let trace = rules.lowered.trace();
+    pub(super) fn open_own(&mut self, config: &EncoderConfig, header: HeaderConfig, lane: usize, begin: u64) {
+        let trace = config.lowered.trace();
         let has_clock = trace
             .class
             .data_streams
-            .get(rules.stream.class_index)
+            .get(config.stream.class_index)
             .is_some_and(|class| class.default_clock.is_some());
         let out = &mut self.out;
         let mut placed = Vec::new();
@@ -115,7 +115,7 @@ impl Packets {
         let bits = BitField::new(64, order, 8);
         frame::put_packet_header(out, header.uuid, header.class_id, header.stream_id | lane as u64);
         let mut put = |out: &mut BitWriter, role, value| {
-            placed.push(Placed { role, at: out.at(), layout: Layout::Bits(bits), value });
+            placed.push(Placed { role, at: out.at(), layout: OverwriteLayout::Bits(bits), value });
             out.put(value, 64, order);
         };
         put(out, Role::PacketTotalLength, 0);

@@ -2,7 +2,7 @@
 //! with sequence numbers and counters for the losses of the part.
 
 use ichnos_io::EncodedPacket;
-use ichnos_model::lower::{Loss, LossKind};
+use ichnos_model::lower::{LossEntry, LossKind};
 use ichnos_model::{DataStreamClass, FieldKind, Message, Packet, Role, Uuid, Window};
 
 use super::packets::{OpenPacket, Packets};
@@ -48,7 +48,7 @@ pub(super) struct Widths {
 
 /// Facts about a packet of the source that it does not contain.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Around {
+pub(super) struct PacketContext {
     pub(super) widths: Widths,
     /// Value of the default clock at the end of the packet before.
     pub(super) end_before: Option<u64>,
@@ -81,7 +81,7 @@ impl Losses {
     }
 }
 
-impl Around {
+impl PacketContext {
     /// Moves to the packet after this one.
     pub(super) fn pass(&mut self, packet: &Packet<'_>) {
         self.end_before = packet.end.map(|end| end.cycles).or(self.end_before);
@@ -132,7 +132,12 @@ impl Counters {
     }
 
     /// Returns `true` if readers derive these losses from a packet with the counter values of the source.
-    pub(super) fn allow(&self, own: (Option<u64>, Option<u64>), losses: &Losses, around: Around) -> bool {
+    pub(super) fn allow(
+        &self,
+        own: (Option<u64>, Option<u64>),
+        losses: &Losses,
+        around: PacketContext,
+    ) -> bool {
         let widths = around.widths;
         self.discarded
             .zip(own.0)
@@ -154,7 +159,7 @@ impl Counters {
         &self,
         own: (Option<u64>, Option<u64>),
         losses: &Losses,
-        around: Around,
+        around: PacketContext,
     ) -> (Option<u64>, Option<u64>) {
         let alone = |discarded, sequence| Self { discarded, sequence, has_packets: true };
         let discarded = own.0.map(|own| match self.discarded {
@@ -180,14 +185,18 @@ fn value_of(placed: &[Placed], role: Role) -> Option<u64> {
 
 impl Template {
     /// Encodes the header and the context of a packet. Returns `None`, and notes a loss, if they cannot be written.
-    pub(super) fn of(encoder: &mut StreamEncoder, packet: &Packet<'_>, around: Around) -> Option<Self> {
-        let goes_on = encoder.rules.clock.goes_on.output;
-        let end = around.end_before.filter(|_| goes_on && !encoder.rules.clock.adds_begin).unwrap_or(0);
+    pub(super) fn of(
+        encoder: &mut StreamEncoder,
+        packet: &Packet<'_>,
+        around: PacketContext,
+    ) -> Option<Self> {
+        let goes_on = encoder.config.clock.goes_on.output;
+        let end = around.end_before.filter(|_| goes_on && !encoder.config.clock.adds_begin).unwrap_or(0);
         let own = Packets { end, ..Packets::default() };
         let lanes = std::mem::replace(&mut encoder.lanes, vec![own]);
         let (header, window) = (encoder.header, encoder.window);
         // Each part has its own.
-        encoder.header = encoder.rules.header;
+        encoder.header = encoder.config.header;
         encoder.header.replaced.uuid = encoder.header.uuid;
         encoder.window = Window::default();
         encoder.open_mirrored(packet);
@@ -206,11 +215,11 @@ impl Template {
         encoder: &mut StreamEncoder,
         uuid: Option<Uuid>,
         (counters, losses): (&mut Counters, &mut Losses),
-        around: Around,
+        around: PacketContext,
         counts_anew: bool,
     ) {
-        let Around { widths, end_before, .. } = around;
-        let rules = std::sync::Arc::clone(&encoder.rules);
+        let PacketContext { widths, end_before, .. } = around;
+        let config = std::sync::Arc::clone(&encoder.config);
         let window = encoder.window;
         let elements = &mut encoder.most_elements;
         elements.of_head = elements.of_head.max(self.open.head_elements.excess);
@@ -220,20 +229,20 @@ impl Template {
             digest.packet = hash;
         }
         let mut open = self.open.clone();
-        let raises = self.has_late_events && rules.timestamp.are_whole();
+        let raises = self.has_late_events && config.timestamp.are_whole();
         let is_early = raises && open.begin < packets.last_event;
         if is_early {
             open.begin = packets.last_event;
         }
-        if rules.clock.adds_begin {
+        if config.clock.adds_begin {
             let end = self.range.end.map(|end| end.cycles);
             let latest = end.filter(|end| !open.is_corrected || *end >= open.begin);
             open.begin = open.begin.max(packets.end).min(latest.unwrap_or(u64::MAX));
         }
-        if let Some(begin) = begin_in_window(&rules, window, self.range.begin, self.range.end, open.begin) {
+        if let Some(begin) = begin_in_window(&config, window, self.range.begin, self.range.end, open.begin) {
             open.begin = begin;
         }
-        let is_late = !rules.is_ctf && open.begin < packets.end;
+        let is_late = !config.is_ctf && open.begin < packets.end;
         if is_late {
             open.begin = packets.end;
         }
@@ -257,9 +266,10 @@ impl Template {
             if has_field {
                 // Readers see a loss between two packets, so an empty packet is written before it.
                 let wanted = end_before.unwrap_or(open.begin);
-                let first = begin_in_window(&rules, window, self.range.begin, self.range.end, 0).unwrap_or(0);
+                let first =
+                    begin_in_window(&config, window, self.range.begin, self.range.end, 0).unwrap_or(0);
                 let wanted = wanted.max(first).max(packets.end).min(open.begin);
-                let can_begin = rules.clock.can_begin(wanted, packets.end, rules.timestamp);
+                let can_begin = config.clock.can_begin(wanted, packets.end, config.timestamp);
                 let begin = if can_begin { wanted } else { open.begin };
                 let empty =
                     OpenPacket { begin, now: begin, source_end: Some(begin), total: 0, ..self.open.clone() };
@@ -281,8 +291,9 @@ impl Template {
             // A counter with few bits may be too small for the loss.
             if said < losses.events {
                 let what = "discarded events: more than their counter can count".to_owned();
-                let loss = Loss { kind: LossKind::Dropped, class: String::new(), field: String::new(), what };
-                rules.lowered.lose(loss, losses.events - said);
+                let loss =
+                    LossEntry { kind: LossKind::Dropped, class: String::new(), field: String::new(), what };
+                config.lowered.lose(loss, losses.events - said);
             }
         }
         let packets = &mut encoder.lanes[0];
@@ -332,8 +343,11 @@ impl Template {
 mod tests {
     use super::*;
 
-    const AROUND: Around =
-        Around { widths: Widths { discarded: 64, sequence: 32 }, end_before: None, sequence_before: Some(8) };
+    const AROUND: PacketContext = PacketContext {
+        widths: Widths { discarded: 64, sequence: 32 },
+        end_before: None,
+        sequence_before: Some(8),
+    };
 
     fn next(before: (u64, u64), own: (u64, u64), events: u64, packets: u64) -> (u64, u64) {
         let counters = Counters { discarded: Some(before.0), sequence: Some(before.1), has_packets: true };

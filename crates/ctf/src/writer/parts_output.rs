@@ -12,11 +12,11 @@ use ichnos_io::{
 use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::{Event, EventRecordClass, Message, Packet, TraceClass, TraceDigest, Uuid};
 
+use super::encoder_config::EncoderConfig;
 use super::index_file;
 use super::names::{derived_uuid, part_name};
-use super::part_packets::{Around, Counters, Losses, Template, Widths};
+use super::part_packets::{Counters, Losses, PacketContext, Template, Widths};
 use super::stream_encoder::{OutputState, PacketRange, StreamEncoder, close_unended};
-use super::stream_rules::StreamRules;
 use super::trace_output::{CtfOutput, identify_part};
 use super::usage::Usage;
 
@@ -31,7 +31,7 @@ const MOST_OPEN: usize = 128;
 pub(super) struct CtfParts {
     /// Common classes and data streams of all parts; writes nothing itself.
     base: CtfOutput,
-    parts: Vec<Part>,
+    parts: Vec<TracePart>,
     lane: Option<PartsLane>,
     /// Names of further files of data streams, by number of the data stream and file.
     names: HashMap<(usize, usize), String>,
@@ -44,7 +44,7 @@ pub(super) struct CtfParts {
 type DescribedTrace = (TraceClass, Vec<(PathBuf, Vec<u8>)>);
 
 #[derive(Debug)]
-struct Part {
+struct TracePart {
     target: PartTarget,
     /// Dynamic classes of its events, by trace, data stream class and id.
     classes: BTreeMap<(usize, usize, u128), Arc<EventRecordClass>>,
@@ -62,7 +62,7 @@ struct PartsLane {
     source: usize,
     encoder: StreamEncoder,
     /// Facts about the previous packet of the source.
-    around: Around,
+    around: PacketContext,
     /// Number of the declared event record classes.
     declared: usize,
     parts: HashMap<usize, PartStream>,
@@ -101,7 +101,7 @@ struct PartFile {
 
 /// End of the packet of a part.
 #[derive(Clone, Copy, Debug)]
-enum End {
+enum PacketEnd {
     /// End in the source.
     Known(PacketRange),
     /// End before that of the source.
@@ -124,7 +124,7 @@ impl CtfParts {
 
     /// Switches the encoder to a part.
     fn select(&mut self, part: usize) -> Option<&mut PartsLane> {
-        let Part { target, digest, .. } = self.parts.get(part)?;
+        let TracePart { target, digest, .. } = self.parts.get(part)?;
         let base = &self.base;
         let lane = self.lane.as_mut()?;
         if lane.current != Some(part) {
@@ -147,7 +147,7 @@ impl CtfParts {
                 }
             });
             encoder.swap_output(&mut stream.output);
-            encoder.header = encoder.rules.header;
+            encoder.header = encoder.config.header;
             if stream.uuid.is_some() {
                 encoder.header.uuid = stream.uuid;
                 encoder.header.replaced.uuid = stream.uuid;
@@ -162,7 +162,7 @@ impl CtfParts {
     fn open(&mut self, part: usize) {
         let counts_anew = self.parts.get(part).is_some_and(|part| part.target.selected_by.is_some());
         let Some(lane) = self.select(part) else { return };
-        if !lane.encoder.rules.mirrors || lane.encoder.lanes[0].open.is_some() {
+        if !lane.encoder.config.mirrors || lane.encoder.lanes[0].open.is_some() {
             return;
         }
         let PartsLane { encoder, parts, template, around, wrong_values, .. } = lane;
@@ -191,13 +191,13 @@ impl CtfParts {
     }
 
     /// Ends the packet of a part, if it is open.
-    fn close(&mut self, part: usize, end: End) -> io::Result<()> {
+    fn close(&mut self, part: usize, end: PacketEnd) -> io::Result<()> {
         let Some(lane) = self.select(part) else { return Ok(()) };
         let PartsLane { encoder, parts, template, .. } = lane;
         let range = match end {
-            End::Known(range) => Some(range),
-            End::OfPart => Some(template.as_ref().map(|template| template.range).unwrap_or_default()),
-            End::Lost => None,
+            PacketEnd::Known(range) => Some(range),
+            PacketEnd::OfPart => Some(template.as_ref().map(|template| template.range).unwrap_or_default()),
+            PacketEnd::Lost => None,
         };
         if encoder.lanes[0].open.is_none() {
             return Ok(());
@@ -206,10 +206,10 @@ impl CtfParts {
         match range {
             Some(range) => encoder.close_mirrored(range),
             None => {
-                let rules = Arc::clone(&encoder.rules);
+                let config = Arc::clone(&encoder.config);
                 let packets = &mut encoder.lanes[0];
                 if let Some(open) = packets.open.take() {
-                    close_unended(packets, open, &rules);
+                    close_unended(packets, open, &config);
                 }
             }
         }
@@ -226,7 +226,7 @@ impl CtfParts {
     /// Ends the open packets of all parts: that of the source does not end.
     fn close_lost(&mut self) -> io::Result<()> {
         let open = self.lane.as_mut().map(|lane| std::mem::take(&mut lane.open)).unwrap_or_default();
-        open.into_iter().try_for_each(|part| self.close(part, End::Lost))
+        open.into_iter().try_for_each(|part| self.close(part, PacketEnd::Lost))
     }
 
     /// Writes the encoder's output for a part.
@@ -244,15 +244,15 @@ impl CtfParts {
         if block.bytes.is_empty() {
             return Ok(());
         }
-        let rules = Arc::clone(&lane.encoder.rules);
+        let config = Arc::clone(&lane.encoder.config);
         let Some(stream) = lane.parts.get_mut(&part) else { return Ok(()) };
         if stream.files.len() <= block.part {
             stream.files.resize_with(block.part + 1, PartFile::default);
         }
         let file = &mut stream.files[block.part];
         if let Some(directory) = &target.path {
-            let name = name_of(&mut self.names, &self.base, &rules, block.part);
-            let path = directory.join(self.base.directory_of(rules.source)).join(name);
+            let name = name_of(&mut self.names, &self.base, &config, block.part);
+            let path = directory.join(self.base.directory_of(config.source)).join(name);
             let place =
                 |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
             let mut open = match file.file.take() {
@@ -268,10 +268,10 @@ impl CtfParts {
             open.write_all(&block.bytes).map_err(place)?;
             file.file = Some(open);
         }
-        let class_id = rules.header.class_id;
-        let stream_id = rules.header.written_stream_id(&rules, block.part);
+        let class_id = config.header.class_id;
+        let stream_id = config.header.written_stream_id(&config, block.part);
         for packet in &block.packets {
-            if rules.has_index {
+            if config.has_index {
                 if file.index.is_empty() {
                     file.index = index_file::header();
                 }
@@ -281,7 +281,7 @@ impl CtfParts {
         }
         lane.used(part, block.part);
         let (bytes, packets) = (block.bytes.len() as u64, block.packets.len() as u64);
-        self.base.add_packets(owner.usages.entry(rules.source).or_default(), bytes, packets)?;
+        self.base.add_packets(owner.usages.entry(config.source).or_default(), bytes, packets)?;
         owner.events += block.events;
         owner.copied_packets += block.copied_packets;
         self.report.bytes += block.bytes.len() as u64;
@@ -319,7 +319,7 @@ impl CtfParts {
         if event.class_index().is_none_or(|index| index < lane.declared) {
             return;
         }
-        let Ok(Some(lowered)) = lane.encoder.rules.lowered.event(event) else { return };
+        let Ok(Some(lowered)) = lane.encoder.config.lowered.event(event) else { return };
         let class = lowered.class();
         if let Some(part) = self.parts.get_mut(part) {
             let key = (lane.source, event.stream.class_index, class.id);
@@ -329,7 +329,7 @@ impl CtfParts {
 
     /// Writes the metadata of a part, and the call stacks of its events.
     fn write_description(&mut self, part: usize) -> Result<(), CreateError> {
-        let Some(Part { target, classes, usages, .. }) = self.parts.get(part) else { return Ok(()) };
+        let Some(TracePart { target, classes, usages, .. }) = self.parts.get(part) else { return Ok(()) };
         for trace in self.base.written_traces() {
             let own = classes.range((trace, 0, 0)..(trace + 1, 0, 0));
             let is_common = target.selected_by.is_none() && own.clone().next().is_none();
@@ -378,14 +378,14 @@ fn at(path: &Path, error: io::Error) -> CreateError {
 fn name_of(
     names: &mut HashMap<(usize, usize), String>,
     base: &CtfOutput,
-    rules: &StreamRules,
+    config: &EncoderConfig,
     file: usize,
 ) -> String {
     if file == 0 {
-        return rules.file.clone();
+        return config.file.clone();
     }
-    let name = || base.with_names(rules.source, |names| part_name(&rules.file, file, names));
-    names.entry((rules.number, file)).or_insert_with(name).clone()
+    let name = || base.with_names(config.source, |names| part_name(&config.file, file, names));
+    names.entry((config.number, file)).or_insert_with(name).clone()
 }
 
 impl PartsLane {
@@ -417,7 +417,7 @@ impl PartsOutput for CtfParts {
         if let Some(path) = &target.path {
             fs::create_dir(path).map_err(|error| at(path, error))?;
         }
-        self.parts.push(Part {
+        self.parts.push(TracePart {
             target,
             classes: BTreeMap::new(),
             digest: self.base.options.verify.is_some().then(Arc::default),
@@ -430,15 +430,15 @@ impl PartsOutput for CtfParts {
 
     fn begin_lane(&mut self, lane: Lane) {
         let source = if let Lane::Stream { source, .. } = lane { source } else { 0 };
-        self.lane = self.base.rules_of(lane).map(|rules| PartsLane {
+        self.lane = self.base.config_of(lane).map(|config| PartsLane {
             source,
-            around: Around {
-                widths: Widths::of(rules.stream.class()),
+            around: PacketContext {
+                widths: Widths::of(config.stream.class()),
                 end_before: None,
                 sequence_before: None,
             },
-            declared: rules.stream.class().event_records.len(),
-            encoder: StreamEncoder::new(rules),
+            declared: config.stream.class().event_records.len(),
+            encoder: StreamEncoder::new(config),
             parts: HashMap::new(),
             current: None,
             template: None,
@@ -486,7 +486,7 @@ impl PartsOutput for CtfParts {
         self.close_lost()?;
         let Some(lane) = &mut self.lane else { return Ok(()) };
         lane.release();
-        lane.template = match lane.encoder.rules.mirrors {
+        lane.template = match lane.encoder.config.mirrors {
             true => {
                 let packet = lane.encoder.with_possible_times(packet);
                 Template::of(&mut lane.encoder, &packet, lane.around)
@@ -502,7 +502,7 @@ impl PartsOutput for CtfParts {
     }
 
     fn close_packet(&mut self, part: usize) -> io::Result<()> {
-        self.close(part, End::OfPart)
+        self.close(part, PacketEnd::OfPart)
     }
 
     fn end_packet(&mut self, packet: &Packet<'_>) -> io::Result<()> {
@@ -511,13 +511,13 @@ impl PartsOutput for CtfParts {
         let range = lane.encoder.possible_range(packet);
         lane.wrong_values = 0;
         for part in std::mem::take(&mut lane.open) {
-            self.close(part, End::Known(range))?;
+            self.close(part, PacketEnd::Known(range))?;
         }
         self.make_room()
     }
 
     fn message(&mut self, part: usize, message: &Message<'_>) -> io::Result<()> {
-        let mirrors = self.lane.as_ref().is_some_and(|lane| lane.encoder.rules.mirrors);
+        let mirrors = self.lane.as_ref().is_some_and(|lane| lane.encoder.config.mirrors);
         match message {
             Message::Event(event) => {
                 if mirrors {
@@ -576,24 +576,24 @@ impl PartsOutput for CtfParts {
                 let what = "discarded events or packets: no packet follows that can count them";
                 lane.encoder.lose(LossKind::Dropped, "", "", what);
             }
-            let trace = lane.encoder.rules.source;
+            let trace = lane.encoder.config.source;
             lane.encoder.end_output(owner.usages.entry(trace).or_default());
         }
         let Some(mut lane) = self.lane.take() else { return Ok(()) };
         lane.release();
         // This adds the final losses.
         lane.encoder.finish()?;
-        let rules = &lane.encoder.rules;
+        let config = &lane.encoder.config;
         // Packets without a size are alone in their file.
-        if !rules.has_index || !rules.is_delimited && rules.mirrors {
+        if !config.has_index || !config.is_delimited && config.mirrors {
             return Ok(());
         }
         for (part, stream) in &lane.parts {
             self.base.options.check_stop()?;
             let Some(Some(directory)) = self.parts.get(*part).map(|part| &part.target.path) else { continue };
             for (number, file) in stream.files.iter().enumerate().filter(|(_, file)| !file.index.is_empty()) {
-                let name = name_of(&mut self.names, &self.base, rules, number);
-                let trace = directory.join(self.base.directory_of(rules.source));
+                let name = name_of(&mut self.names, &self.base, config, number);
+                let trace = directory.join(self.base.directory_of(config.source));
                 let path = trace.join("index").join(format!("{name}.idx"));
                 let result = create_parent(&path).and_then(|()| fs::write(&path, &file.index));
                 result
@@ -677,7 +677,7 @@ impl CtfOutput {
 pub(super) fn create(
     sources: Vec<WriteSource>,
     options: &ichnos_io::WriteOptions,
-    dialect: super::Target,
+    dialect: super::OutputDialect,
 ) -> Result<CtfParts, CreateError> {
     Ok(CtfParts::new(CtfOutput::new(ichnos_io::WriteTarget::Nowhere, sources, options, dialect)?))
 }

@@ -9,7 +9,7 @@ use super::bit_writer::BitWriter;
 pub(super) struct Placed {
     pub(super) role: Role,
     pub(super) at: u64,
-    pub(super) layout: Layout,
+    pub(super) layout: OverwriteLayout,
     /// Current value.
     pub(super) value: u64,
 }
@@ -18,8 +18,8 @@ impl Placed {
     /// Returns the number of bits for the value of a field.
     pub(super) fn bits(&self) -> u64 {
         match self.layout {
-            Layout::Bits(bits) => bits.length,
-            Layout::Groups(groups) => groups * 7,
+            OverwriteLayout::Bits(bits) => bits.length,
+            OverwriteLayout::Groups(groups) => groups * 7,
         }
     }
 
@@ -31,8 +31,8 @@ impl Placed {
     /// Overwrites a field.
     pub(super) fn patch(&self, out: &mut BitWriter, value: u64) {
         match self.layout {
-            Layout::Bits(bits) => out.patch(self.at, value, bits),
-            Layout::Groups(groups) => {
+            OverwriteLayout::Bits(bits) => out.patch(self.at, value, bits),
+            OverwriteLayout::Groups(groups) => {
                 for index in 0..groups {
                     let more = if index + 1 < groups { 0x80 } else { 0 };
                     let group = value.checked_shr(7 * index as u32).unwrap_or(0) & 0x7f;
@@ -46,7 +46,7 @@ impl Placed {
 
 /// Layout of a field that can be overwritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Layout {
+pub(super) enum OverwriteLayout {
     Bits(BitField),
     /// Groups of 7 bits.
     Groups(u64),
@@ -58,8 +58,8 @@ pub(super) fn most_bits(placed: &[Placed]) -> u64 {
         .iter()
         .filter(|placed| matches!(placed.role, Role::PacketTotalLength | Role::PacketContentLength));
     let most = sizes.map(|placed| match placed.layout {
-        Layout::Bits(bits) if bits.length < 64 => (1 << bits.length) - 1,
-        Layout::Groups(groups) if groups < 9 => (1 << (7 * groups)) - 1,
+        OverwriteLayout::Bits(bits) if bits.length < 64 => (1 << bits.length) - 1,
+        OverwriteLayout::Groups(groups) if groups < 9 => (1 << (7 * groups)) - 1,
         _ => u64::MAX,
     });
     // Rounded down to whole bytes, as packets have.

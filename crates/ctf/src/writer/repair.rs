@@ -14,7 +14,7 @@ const WIDE: u64 = 32;
 pub(super) struct Repair {
     /// Largest value of the default clock that is a time of 64 bits.
     most: u64,
-    next: Known,
+    next: PacketValues,
     sequence: Option<u64>,
     discarded: Option<u64>,
     /// Number of events that are counted as discarded, one for each damage that skipped events.
@@ -23,7 +23,7 @@ pub(super) struct Repair {
 
 /// Values of a packet.
 #[derive(Clone, Copy, Debug, Default)]
-struct Known {
+struct PacketValues {
     begin: Option<u64>,
     sequence: Option<u64>,
     discarded: Option<u64>,
@@ -37,7 +37,7 @@ impl Repair {
 
     /// Notes the values of the packet after the one that begins next.
     pub(super) fn look_ahead(&mut self, next: Option<&Packet<'_>>) {
-        self.next = next.map_or(Known::default(), |next| Known {
+        self.next = next.map_or(PacketValues::default(), |next| PacketValues {
             begin: next.begin.map(|begin| begin.cycles),
             sequence: next.sequence_number,
             discarded: next.discarded_counter,

@@ -7,18 +7,18 @@ use std::io;
 use std::sync::Arc;
 
 use ichnos_io::{EncodedBlock, EncodedPacket, Encoder};
-use ichnos_model::lower::{Loss, LossKind, PacketLosses};
+use ichnos_model::lower::{LossEntry, LossKind, PacketLosses};
 use ichnos_model::{ClockArithmetic, ClockValue, Event, Message, Packet, Window};
 
 use super::class_encoding::{ChangedTexts, ClassEncoding, WrittenTime};
 use super::class_set::ClassSet;
 use super::context_cache::ContextCache;
+use super::encoder_config::{EncoderConfig, HeaderConfig};
 use super::event_times::EventTimes;
 use super::field_encoder::RoleValues;
 use super::index_file::SaidTimes;
 use super::packets::{OpenPacket, Packets};
 use super::repair::Repair;
-use super::stream_rules::{HeaderRules, StreamRules};
 use super::untimed::{TimeSource, Untimed};
 use super::usage::ExcessElements;
 use super::written_digest::WrittenDigest;
@@ -39,9 +39,9 @@ const MOST_LANES: usize = 16;
 /// Encodes the messages of a data stream.
 #[derive(Debug)]
 pub(super) struct StreamEncoder {
-    pub(super) rules: Arc<StreamRules>,
+    pub(super) config: Arc<EncoderConfig>,
     /// Values of packet headers.
-    pub(super) header: HeaderRules,
+    pub(super) header: HeaderConfig,
     /// Time range of the packets.
     pub(super) window: Window,
     classes: Vec<Option<ClassEncoding>>,
@@ -68,14 +68,14 @@ pub(super) struct StreamEncoder {
 }
 
 impl StreamEncoder {
-    pub(super) fn new(rules: Arc<StreamRules>) -> Self {
-        let repair = Repair::new(&rules.stream);
-        let digest = rules.digest.as_ref().map(|all| Box::new(WrittenDigest::new(all)));
+    pub(super) fn new(config: Arc<EncoderConfig>) -> Self {
+        let repair = Repair::new(&config.stream);
+        let digest = config.digest.as_ref().map(|all| Box::new(WrittenDigest::new(all)));
         Self {
             digest,
-            header: rules.header,
-            window: rules.window,
-            rules,
+            header: config.header,
+            window: config.window,
+            config,
             classes: Vec::new(),
             lanes: vec![Packets::default()],
             blocks: Vec::new(),
@@ -94,8 +94,9 @@ impl StreamEncoder {
     }
 
     pub(super) fn lose(&self, kind: LossKind, class: &str, field: &str, what: &str) {
-        let loss = Loss { kind, class: class.to_owned(), field: field.to_owned(), what: what.to_owned() };
-        self.rules.lowered.lose(loss, 1);
+        let loss =
+            LossEntry { kind, class: class.to_owned(), field: field.to_owned(), what: what.to_owned() };
+        self.config.lowered.lose(loss, 1);
     }
 
     /// Returns the index of an event's class; creates its encoding for the first event.
@@ -104,9 +105,9 @@ impl StreamEncoder {
         if let Some(Some(_)) = self.classes.get(index) {
             return Ok(Some(index));
         }
-        let lowered = self.rules.lowered.event(event).map_err(io::Error::other)?;
+        let lowered = self.config.lowered.event(event).map_err(io::Error::other)?;
         let Some(lowered) = lowered else { return Ok(None) };
-        let class = ClassEncoding::new(lowered, event, &self.rules)?;
+        let class = ClassEncoding::new(lowered, event, &self.config)?;
         if self.classes.len() <= index {
             self.classes.resize_with(index + 1, || None);
         }
@@ -120,21 +121,21 @@ impl StreamEncoder {
             return Ok(());
         };
         let (cycles, time_source) = self.time(event);
-        let lane = if self.rules.mirrors { 0 } else { self.lane(cycles, event.name()) };
-        let cycles = match (self.rules.mirrors, cycles) {
+        let lane = if self.config.mirrors { 0 } else { self.lane(cycles, event.name()) };
+        let cycles = match (self.config.mirrors, cycles) {
             (false, Some(cycles)) => Some(cycles.max(self.lanes[lane].end)),
-            (true, Some(cycles)) if self.rules.repairs => Some(self.possible_time(cycles, event.name())),
-            (true, Some(cycles)) if !self.rules.is_ctf => Some(self.time_in_order(cycles, event.name())),
+            (true, Some(cycles)) if self.config.repairs => Some(self.possible_time(cycles, event.name())),
+            (true, Some(cycles)) if !self.config.is_ctf => Some(self.time_in_order(cycles, event.name())),
             _ => cycles,
         };
         let first = self.first_time(event, cycles);
         if let (Some(open), Some(cycles)) = (&mut self.lanes[lane].open, cycles) {
-            open.has_right_times &= (open.now..=open.latest).contains(&cycles) || !self.rules.mirrors;
+            open.has_right_times &= (open.now..=open.latest).contains(&cycles) || !self.config.mirrors;
         }
         let (is_changed, mut cycles) = self.make_room(lane, cycles, first);
-        let rules = Arc::clone(&self.rules);
-        if !rules.timestamp.are_there
-            && rules.clock.adds_begin
+        let config = Arc::clone(&self.config);
+        if !config.timestamp.are_there
+            && config.clock.adds_begin
             && let Some(open) = &self.lanes[lane].open
             && cycles.is_some_and(|cycles| cycles != open.now)
         {
@@ -154,17 +155,17 @@ impl StreamEncoder {
             let begin = packets.out.at();
             timestamp_bit = None;
             let mut texts = ChangedTexts::default();
-            if is_changed || !(rules.mirrors && class.copy_event(&mut packets.out, event)) {
+            if is_changed || !(config.mirrors && class.copy_event(&mut packets.out, event)) {
                 let time = WrittenTime { cycles, fields: &self.times.clocks, is_changed };
                 let (out, before) = (&mut packets.out, (&mut self.lengths, &mut self.contexts));
-                match class.encode_event(out, before, &rules, event, time, &mut elements) {
+                match class.encode_event(out, before, &config, event, time, &mut elements) {
                     Ok(encoded) => (texts, timestamp_bit) = (encoded.texts, encoded.timestamp_bit),
                     Err(problem) => {
                         packets.out.go_back(begin);
-                        if !rules.mirrors {
+                        if !config.mirrors {
                             packets.drop_empty_own();
                         }
-                        if rules.must_fit {
+                        if config.must_fit {
                             return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
                         }
                         self.lose_event(event, &problem);
@@ -172,7 +173,7 @@ impl StreamEncoder {
                     }
                 }
             }
-            let most_elements = rules.limits.zero_size_elements;
+            let most_elements = config.limits.zero_size_elements;
             let has_too_many = elements.excess > most_elements;
             if packets.out.at() <= most_bits && !has_too_many {
                 if let Some(open) = &mut packets.open {
@@ -184,28 +185,28 @@ impl StreamEncoder {
                 break;
             }
             packets.out.go_back(begin);
-            if is_split || events == 0 || rules.mirrors && !rules.can_split(now, first) {
+            if is_split || events == 0 || config.mirrors && !config.can_split(now, first) {
                 let problem = match has_too_many {
                     true => {
                         format!("more than {most_elements} array elements of zero size, the limit of readers")
                     }
                     false => "a packet with it would be too large for its size fields".to_owned(),
                 };
-                if !rules.mirrors {
+                if !config.mirrors {
                     packets.drop_empty_own();
                 }
-                if rules.must_fit {
+                if config.must_fit {
                     return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
                 }
                 self.lose_event(event, &problem);
                 return Ok(());
             }
             let end = first.unwrap_or(now).max(now);
-            if rules.mirrors {
+            if config.mirrors {
                 self.lanes[lane].split(end, first, self.repair.left_out);
             } else {
                 self.lanes[lane].close_own(now);
-                self.lanes[lane].open_own(&rules, self.header, lane, end);
+                self.lanes[lane].open_own(&config, self.header, lane, end);
             }
             is_split = true;
         }
@@ -218,7 +219,7 @@ impl StreamEncoder {
         }
         if let Some(cycles) = cycles {
             open.now = cycles;
-            if open.has_right_times || !rules.mirrors {
+            if open.has_right_times || !config.mirrors {
                 packets.end = packets.end.max(cycles);
             }
             packets.last_event = packets.last_event.max(cycles);
@@ -248,7 +249,7 @@ impl StreamEncoder {
         let (Some(digest), Some(Some(encoding))) = (&mut self.digest, self.classes.get(class)) else {
             return;
         };
-        let written = digest.event(&self.rules, (class, encoding), event, cycles);
+        let written = digest.event(&self.config, (class, encoding), event, cycles);
         if waits {
             return digest.hold(written);
         }
@@ -265,15 +266,15 @@ impl StreamEncoder {
     /// Returns the written time of an event, and the source of the time if the event has none.
     #[inline]
     fn time(&mut self, event: &Event<'_>) -> (Option<u64>, Option<TimeSource>) {
-        if self.rules.default_clock.is_none() {
+        if self.config.default_clock.is_none() {
             return (None, None);
         }
         let Some(clock) = event.clock else {
-            let now = self.lanes[0].open.as_ref().filter(|_| self.rules.mirrors).map(|open| open.now);
+            let now = self.lanes[0].open.as_ref().filter(|_| self.config.mirrors).map(|open| open.now);
             let (time, source) = self.untimed.time(now, self.lanes[0].end);
             return (Some(time), Some(source));
         };
-        if self.rules.mirrors && self.rules.is_ctf {
+        if self.config.mirrors && self.config.is_ctf {
             return (Some(clock.cycles), None);
         }
         let (cycles, is_exact) = self.nearest(*clock);
@@ -286,7 +287,7 @@ impl StreamEncoder {
     #[inline]
     fn nearest(&self, time: ClockValue) -> (u64, bool) {
         let cycles = time.cycles.min(self.repair.most_cycles());
-        let Some(clock) = self.rules.stream.clock() else { return (cycles, true) };
+        let Some(clock) = self.config.stream.clock() else { return (cycles, true) };
         let is = |arithmetic| clock.nanoseconds_in(arithmetic, cycles) == time.nanoseconds;
         (cycles, is(ClockArithmetic::Exact) || is(ClockArithmetic::Double))
     }
@@ -319,7 +320,7 @@ impl StreamEncoder {
     }
 
     fn nearest_value(&self, time: ClockValue) -> (ClockValue, bool) {
-        if self.rules.is_ctf {
+        if self.config.is_ctf {
             return (time, true);
         }
         let (cycles, is_exact) = self.nearest(time);
@@ -352,7 +353,7 @@ impl StreamEncoder {
     fn lose_texts(&self, name: &str, texts: ChangedTexts) {
         let lose = |kind, what: &str, count| {
             let (class, field, what) = (name.to_owned(), "payload".to_owned(), what.to_owned());
-            self.rules.lowered.lose(Loss { kind, class, field, what }, count);
+            self.config.lowered.lose(LossEntry { kind, class, field, what }, count);
         };
         if texts.cut > 0 {
             lose(LossKind::Dropped, "rest of a text after U+0000", texts.cut);
@@ -391,14 +392,14 @@ impl StreamEncoder {
     /// Returns the clock value after the first timestamp of an event: no packet with the event can begin later.
     #[inline]
     fn first_time(&mut self, event: &Event<'_>, cycles: Option<u64>) -> Option<u64> {
-        let rules = &*self.rules;
-        if !rules.timestamp.are_several || !rules.mirrors {
+        let config = &*self.config;
+        if !config.timestamp.are_several || !config.mirrors {
             return cycles;
         }
         // If the written time of the event is another one, all of its timestamps get that.
         match cycles.filter(|cycles| event.clock.is_some_and(|clock| clock.cycles == *cycles)) {
             Some(time) => {
-                self.times.read(event, rules.timestamp.scope, rules.default_clock, time, rules.has_gaps);
+                self.times.read(event, config.timestamp.scope, config.default_clock, time, config.has_gaps);
             }
             None => self.times.clear(),
         }
@@ -414,26 +415,26 @@ impl StreamEncoder {
     fn read_after(&self, now: u64, cycles: u64, is_changed: bool) -> u64 {
         match self.times.first() {
             Some(_) if !is_changed => self.times.read_after(now),
-            _ => update_clock(now, cycles, self.rules.timestamp.bits),
+            _ => update_clock(now, cycles, self.config.timestamp.bits),
         }
     }
 
     /// Returns `true` if the shortest timestamp has too few bits for the time after this value of the clock.
     fn has_no_room(&self, now: u64, cycles: u64) -> bool {
-        let bits = self.rules.timestamp.bits;
+        let bits = self.config.timestamp.bits;
         bits < 64 && cycles.wrapping_sub(now) >> bits != 0
     }
 
     /// Ensures that an open packet has room for an event; `first` is the clock value after its first timestamp. Returns
     /// `true` if all of its timestamps must have the time of the event, and the time that a reader decodes.
     fn make_room(&mut self, lane: usize, mut cycles: Option<u64>, first: Option<u64>) -> (bool, Option<u64>) {
-        let rules = Arc::clone(&self.rules);
+        let config = Arc::clone(&self.config);
         let packets = &mut self.lanes[lane];
-        let most = rules.packet_size.or((!rules.mirrors).then_some(PACKET));
-        if let (true, Some(open), Some(first)) = (rules.clock.adds_begin, &mut packets.open, first)
+        let most = config.packet_size.or((!config.mirrors).then_some(PACKET));
+        if let (true, Some(open), Some(first)) = (config.clock.adds_begin, &mut packets.open, first)
             && open.events == 0
             && !open.has_begin
-            && (open.has_right_times || rules.repairs)
+            && (open.has_right_times || config.repairs)
         {
             // A packet cannot begin before the end of the previous one for an event with several timestamps.
             let begin = if first == cycles.unwrap_or(first) { first } else { first.max(packets.end) };
@@ -441,17 +442,17 @@ impl StreamEncoder {
         }
         let mut is_changed = false;
         if let (true, Some(open), Some(cycles), Some(first)) =
-            (rules.mirrors, &self.lanes[lane].open, cycles, first)
-            && rules.has_gaps
+            (config.mirrors, &self.lanes[lane].open, cycles, first)
+            && config.has_gaps
             && self.times.first().is_some()
             && first < open.now
             && self.wraps(open.now, cycles)
         {
             // The packet begins between two timestamps of the event.
             let packets = &mut self.lanes[lane];
-            let can_begin = !rules.repairs
+            let can_begin = !config.repairs
                 && packets.end <= first
-                && rules.clock.can_begin(first, packets.end, rules.timestamp);
+                && config.clock.can_begin(first, packets.end, config.timestamp);
             match &mut packets.open {
                 Some(open) if open.events == 0 && can_begin => open.begin_at(&mut packets.out, first),
                 _ => is_changed = true,
@@ -461,10 +462,10 @@ impl StreamEncoder {
             let at = self.lanes[lane].out.at();
             let can_end = at % 8 == 0 || open.ends_in_byte;
             // Wrong times would become those of packets.
-            let can_end = can_end && (open.has_right_times || !rules.mirrors);
+            let can_end = can_end && (open.has_right_times || !config.mirrors);
             let is_full = most.is_some_and(|most| at / 8 >= most) && open.events > 0 && can_end;
-            let wraps = rules.mirrors
-                && rules.has_gaps
+            let wraps = config.mirrors
+                && config.has_gaps
                 && cycles.is_some_and(|cycles| match is_changed {
                     true => self.has_no_room(open.now, cycles),
                     false => self.wraps(open.now, cycles),
@@ -473,9 +474,9 @@ impl StreamEncoder {
             let now = open.now;
             // After a packet that begins at a wrong time, later packets would get wrong times, too.
             let is_wrong = wraps
-                && !rules.repairs
+                && !config.repairs
                 && !cycles.is_some_and(|cycles| (now..=open.latest).contains(&cycles));
-            if (is_full || wraps) && rules.mirrors && (is_wrong || !rules.can_split(now, begin)) {
+            if (is_full || wraps) && config.mirrors && (is_wrong || !config.can_split(now, begin)) {
                 if wraps {
                     cycles = cycles.map(|cycles| self.read_after(now, cycles, is_changed));
                     let what = "time: bits that the event record header has no room for";
@@ -483,10 +484,10 @@ impl StreamEncoder {
                 }
             } else if is_full || wraps {
                 let end = if wraps && !is_full { now } else { begin.unwrap_or(now).max(now) };
-                if rules.mirrors {
+                if config.mirrors {
                     self.lanes[lane].split(end, begin, self.repair.left_out);
                     is_changed |= !is_changed
-                        && rules.has_gaps
+                        && config.has_gaps
                         && begin.zip(cycles).is_some_and(|(begin, cycles)| self.wraps(begin, cycles));
                 } else {
                     self.give_up_leading();
@@ -497,11 +498,11 @@ impl StreamEncoder {
         }
         if is_changed {
             let what = "timestamps before the last one: the time of the event";
-            self.lose(LossKind::Rounded, "", self.rules.timestamp.scope.short_name(), what);
+            self.lose(LossKind::Rounded, "", self.config.timestamp.scope.short_name(), what);
         }
-        if self.lanes[lane].open.is_none() && !rules.mirrors {
+        if self.lanes[lane].open.is_none() && !config.mirrors {
             let begin = cycles.unwrap_or(0).max(self.lanes[lane].end);
-            self.lanes[lane].open_own(&rules, self.header, lane, begin);
+            self.lanes[lane].open_own(&config, self.header, lane, begin);
         }
         (is_changed, cycles)
     }
@@ -511,7 +512,7 @@ impl StreamEncoder {
         let lose = |count: u64, what: &str| {
             let (kind, class, field) = (LossKind::Dropped, String::new(), String::new());
             if count > 0 {
-                self.rules.lowered.lose(Loss { kind, class, field, what: what.to_owned() }, count);
+                self.config.lowered.lose(LossEntry { kind, class, field, what: what.to_owned() }, count);
             }
         };
         for packets in &mut self.lanes {
@@ -523,12 +524,12 @@ impl StreamEncoder {
             lose(std::mem::take(cut), "packets that end within a byte, without both size fields");
         }
         for (lane, packets) in self.lanes.iter_mut().enumerate() {
-            let is_due = is_end || self.rules.is_live || packets.out.len() >= BLOCK;
+            let is_due = is_end || self.config.is_live || packets.out.len() >= BLOCK;
             if packets.open.is_some() || packets.encoded.is_empty() || !is_due {
                 continue;
             }
             self.blocks.push(EncodedBlock {
-                stream: self.rules.number,
+                stream: self.config.number,
                 part: lane,
                 bytes: packets.out.take(),
                 packets: std::mem::take(&mut packets.encoded),
@@ -543,7 +544,7 @@ impl Encoder for StreamEncoder {
     fn message(&mut self, message: &Message<'_>) -> io::Result<()> {
         match message {
             Message::Event(event) => return self.event(event),
-            Message::PacketBegin(packet) if self.rules.mirrors => {
+            Message::PacketBegin(packet) if self.config.mirrors => {
                 let packet = self.with_possible_times(packet);
                 self.open_mirrored(&packet);
             }
@@ -559,7 +560,7 @@ impl Encoder for StreamEncoder {
                     );
                 }
             }
-            Message::PacketEnd(packet) if self.rules.mirrors => {
+            Message::PacketEnd(packet) if self.config.mirrors => {
                 let range = self.possible_range(packet);
                 self.close_mirrored(range);
             }
@@ -569,7 +570,7 @@ impl Encoder for StreamEncoder {
                     digest.add_discarded(discarded.count.unwrap_or(0));
                 }
             }
-            Message::DiscardedPackets(_) if !self.rules.mirrors => {
+            Message::DiscardedPackets(_) if !self.config.mirrors => {
                 self.lose(LossKind::Dropped, "", "", "loss of packets");
             }
             Message::Damage(damage) => {
@@ -579,7 +580,7 @@ impl Encoder for StreamEncoder {
                 }
                 // The reader reports the details.
                 let kind = if damage.skipped > 0 { LossKind::Dropped } else { LossKind::Rounded };
-                if !self.rules.repairs {
+                if !self.config.repairs {
                     let what = format!("damaged data: {}", damage.kind);
                     self.lose(LossKind::Dropped, "", "", &what);
                     if let (LossKind::Rounded, Some(digest)) = (kind, &mut self.digest) {
@@ -601,7 +602,7 @@ impl Encoder for StreamEncoder {
         if !self.can_copy(packet) {
             return Ok(false);
         }
-        let (has_index, default_clock) = (self.rules.has_index, self.rules.default_clock);
+        let (has_index, default_clock) = (self.config.has_index, self.config.default_clock);
         let bytes = packet.scopes.bits.data;
         let changed = match self.header.replaced == RoleValues::default() {
             true => None,
@@ -644,12 +645,12 @@ impl Encoder for StreamEncoder {
                 return;
             };
             let cycles = event.clock.map(|clock| clock.cycles);
-            let written = digest.event(&self.rules, (class, encoding), event, cycles);
+            let written = digest.event(&self.config, (class, encoding), event, cycles);
             return digest.add(written);
         }
         let Some(digest) = &mut self.digest else { return };
         match message {
-            Message::PacketBegin(packet) => digest.begin_packet(&self.rules, packet),
+            Message::PacketBegin(packet) => digest.begin_packet(&self.config, packet),
             Message::DiscardedEvents(discarded) => digest.add_discarded(discarded.count.unwrap_or(0)),
             Message::Damage(_) => digest.add_damage(),
             _ => {}
@@ -657,7 +658,7 @@ impl Encoder for StreamEncoder {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        if !self.rules.mirrors {
+        if !self.config.mirrors {
             self.give_up_leading();
             for lane in 0..self.lanes.len() {
                 if let Some(open) = self.lanes[lane].open.as_ref().filter(|open| open.events > 0) {
@@ -680,10 +681,10 @@ impl Encoder for StreamEncoder {
 
     fn finish(&mut self) -> io::Result<Vec<EncodedBlock>> {
         for lane in 0..self.lanes.len() {
-            if self.rules.mirrors {
+            if self.config.mirrors {
                 match self.lanes[lane].open.take() {
-                    Some(open) if self.rules.repairs => self.close_repaired(open),
-                    Some(open) => close_unended(&mut self.lanes[lane], open, &self.rules),
+                    Some(open) if self.config.repairs => self.close_repaired(open),
+                    Some(open) => close_unended(&mut self.lanes[lane], open, &self.config),
                     None => {}
                 }
             } else if let Some(open) = &self.lanes[lane].open {
@@ -692,18 +693,18 @@ impl Encoder for StreamEncoder {
             }
         }
         self.collect(true);
-        let usage = Arc::clone(&self.rules.usage);
+        let usage = Arc::clone(&self.config.usage);
         self.end_output(&usage);
         for (index, class) in self.classes.iter().enumerate() {
             let Some(class) = class else { continue };
-            self.rules.lowered.add_losses(&class.lowered, index, &class.losses);
+            self.config.lowered.add_losses(&class.lowered, index, &class.losses);
             let name = class.lowered.class().name.clone().unwrap_or_default();
             for (what, count) in self.untimed.losses(index) {
                 let (kind, class, field) = (LossKind::Rounded, name.clone(), String::new());
-                self.rules.lowered.lose(Loss { kind, class, field, what: what.to_owned() }, count);
+                self.config.lowered.lose(LossEntry { kind, class, field, what: what.to_owned() }, count);
             }
         }
-        self.rules.lowered.add_packet_losses(self.rules.stream.class_index, &self.packet_losses);
+        self.config.lowered.add_packet_losses(self.config.stream.class_index, &self.packet_losses);
         Ok(std::mem::take(&mut self.blocks))
     }
 }

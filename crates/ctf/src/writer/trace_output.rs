@@ -11,12 +11,13 @@ use ichnos_io::{
     WriteOptions, WriteReport, WriteSource, WriteTarget,
 };
 use ichnos_model::decode::DecodeLimits;
-use ichnos_model::lower::{Loss, LossKind, LossTable, LowerOptions, LoweredTrace, take_annotations};
+use ichnos_model::lower::{LossEntry, LossKind, LossTable, LowerOptions, LoweredTrace, take_annotations};
 use ichnos_model::{ByteOrder, Cost, DataStream, Trace, TraceClass, TraceDigest, Value, Window};
 
-use super::Target;
+use super::OutputDialect;
 use super::capabilities::capabilities;
 use super::class_encoding::ScopeShape;
+use super::encoder_config::{EncoderConfig, HeaderConfig, Timestamps};
 use super::frame::{add_fields, add_packets, add_times, packet_header};
 use super::index_file;
 use super::merged_output::{MergeInput, MergeRules, merged, plan};
@@ -25,7 +26,6 @@ use super::packet_clock::{GoesOn, PacketClock};
 use super::packet_sizes::{PacketSizes, adapt_sizes};
 use super::source_frame::SourceFrame;
 use super::stream_encoder::StreamEncoder;
-use super::stream_rules::{HeaderRules, StreamRules, Timestamps};
 use super::usage::Usage;
 use super::versions::{SourceStacks, Versions};
 use super::written_files::{ENVIRONMENT, written_files};
@@ -43,11 +43,11 @@ const MOST_OPEN: usize = 128;
 pub(super) struct CtfOutput {
     pub(super) traces: Vec<OutputTrace>,
     /// Rules of all data streams, by their numbers.
-    streams: RwLock<Vec<Arc<StreamRules>>>,
+    streams: RwLock<Vec<Arc<EncoderConfig>>>,
     /// Output directory; `None`: nothing is written.
     directory: Option<OutputDirectory>,
     files: Mutex<Files>,
-    target: Target,
+    target: OutputDialect,
     pub(super) options: WriteOptions,
     /// Digest of the written events, if it is compared with the output.
     digest: Option<Arc<Mutex<TraceDigest>>>,
@@ -113,7 +113,7 @@ impl CtfOutput {
         target: WriteTarget,
         sources: Vec<WriteSource>,
         options: &WriteOptions,
-        dialect: Target,
+        dialect: OutputDialect,
     ) -> Result<Self, CreateError> {
         let mut names = FileNames::default();
         let merges = options.merge && sources.len() > 1;
@@ -202,8 +202,8 @@ impl CtfOutput {
         lock(&self.files)
     }
 
-    /// Returns the rules of the data stream for a lane.
-    pub(super) fn rules_of(&self, lane: Lane) -> Option<Arc<StreamRules>> {
+    /// Returns the configuration of the data stream of a lane.
+    pub(super) fn config_of(&self, lane: Lane) -> Option<Arc<EncoderConfig>> {
         let number = match lane {
             Lane::Stream { source, stream } => {
                 let streams = &self.traces.get(source)?.streams;
@@ -212,10 +212,10 @@ impl CtfOutput {
             // Data streams come one after the other.
             Lane::All => 0,
         };
-        self.rules(number)
+        self.config(number)
     }
 
-    fn rules(&self, number: usize) -> Option<Arc<StreamRules>> {
+    fn config(&self, number: usize) -> Option<Arc<EncoderConfig>> {
         self.streams.read().unwrap_or_else(PoisonError::into_inner).get(number).cloned()
     }
 
@@ -265,7 +265,7 @@ impl CtfOutput {
     }
 
     /// Returns the packet header values of all data streams if traces are not merged.
-    fn headers(&self, sources: &[WriteSource]) -> Result<Vec<HeaderRules>, CreateError> {
+    fn headers(&self, sources: &[WriteSource]) -> Result<Vec<HeaderConfig>, CreateError> {
         let mut headers = Vec::new();
         for (number, source) in sources.iter().enumerate() {
             for stream in &source.streams {
@@ -284,8 +284,8 @@ impl CtfOutput {
         lowered: &LoweredTrace,
         stream: &DataStream,
         number: usize,
-    ) -> HeaderRules {
-        let mut header = HeaderRules::of(&lowered.trace().class, stream, number);
+    ) -> HeaderConfig {
+        let mut header = HeaderConfig::of(&lowered.trace().class, stream, number);
         let format = self.traces.get(source).map_or("", |trace| trace.format);
         let frame = SourceFrame::of(format, &stream.trace.class, &self.options);
         if frame.mirrors && !frame.is_ctf {
@@ -306,7 +306,7 @@ impl CtfOutput {
         &self,
         source: usize,
         stream: &Arc<DataStream>,
-        header: Option<HeaderRules>,
+        header: Option<HeaderConfig>,
     ) -> Result<usize, CreateError> {
         let Some(trace) = self.traces.get(source) else { return Err(CreateError::FixedStreams) };
         let lowered = self.lower(source, &stream.trace)?;
@@ -315,10 +315,10 @@ impl CtfOutput {
         let header = header.unwrap_or_else(|| self.header(source, &lowered, stream, number));
         let written_in = &self.traces[self.written_in(source)];
         let file = file_name(&stream.name, &mut lock(&written_in.names));
-        let rules = rules(source, &lowered, stream, (number, file), self, header);
+        let config = config(source, &lowered, stream, (number, file), self, header);
         let mut numbers = trace.streams.write().unwrap_or_else(PoisonError::into_inner);
         numbers.push(number);
-        streams.push(Arc::new(rules));
+        streams.push(Arc::new(config));
         Ok(numbers.len() - 1)
     }
 
@@ -529,8 +529,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl TraceOutput for CtfOutput {
     fn encoder(&self, lane: Lane) -> Box<dyn Encoder + Send> {
-        match self.rules_of(lane) {
-            Some(rules) => Box::new(StreamEncoder::new(rules)),
+        match self.config_of(lane) {
+            Some(config) => Box::new(StreamEncoder::new(config)),
             None => Box::new(Nothing),
         }
     }
@@ -544,17 +544,17 @@ impl TraceOutput for CtfOutput {
     }
 
     fn is_divisible(&self, lane: Lane) -> bool {
-        lane != Lane::All && self.rules_of(lane).is_some_and(|rules| rules.is_divisible())
+        lane != Lane::All && self.config_of(lane).is_some_and(|config| config.is_divisible())
     }
 
     fn write(&self, block: EncodedBlock) -> io::Result<()> {
-        let Some(rules) = self.rules(block.stream) else { return Ok(()) };
+        let Some(config) = self.config(block.stream) else { return Ok(()) };
         if block.bytes.is_empty() && !self.is_live {
             // Empty packet: a file of zero bytes would have none.
             return Ok(());
         }
         let mut files = self.lock();
-        let trace = self.written_in(rules.source);
+        let trace = self.written_in(config.source);
         if self.is_live {
             // A packet is never present before its metadata.
             let classes = self.class_count(trace);
@@ -566,8 +566,8 @@ impl TraceOutput for CtfOutput {
         let key = (block.stream, block.part);
         let stream = files.streams.entry(key).or_insert_with(|| {
             let name = match block.part {
-                0 => rules.file.clone(),
-                part => part_name(&rules.file, part, &mut lock(&self.traces[trace].names)),
+                0 => config.file.clone(),
+                part => part_name(&config.file, part, &mut lock(&self.traces[trace].names)),
             };
             let (path, index) = (self.traces[trace].directory.join(&name), index_file::header());
             Arc::new(Mutex::new(StreamFile { path, name, size: 0, index, file: None }))
@@ -582,8 +582,8 @@ impl TraceOutput for CtfOutput {
         if let Some(directory) = &self.directory {
             stream.append(directory, &block.bytes)?;
         }
-        let class_id = rules.header.class_id;
-        let stream_id = rules.header.written_stream_id(&rules, block.part);
+        let class_id = config.header.class_id;
+        let stream_id = config.header.written_stream_id(&config, block.part);
         for packet in &block.packets {
             let offset = stream.size;
             if self.options.index {
@@ -626,11 +626,12 @@ impl TraceOutput for CtfOutput {
             for ((number, _), stream) in &streams {
                 check_stop(&self.options)?;
                 // Packets without a size are alone in their file.
-                let Some(rules) = self.rules(*number).filter(|rules| rules.is_delimited || !rules.mirrors)
+                let Some(config) =
+                    self.config(*number).filter(|config| config.is_delimited || !config.mirrors)
                 else {
                     continue;
                 };
-                let (trace, stream) = (&self.traces[rules.source], lock(stream));
+                let (trace, stream) = (&self.traces[config.source], lock(stream));
                 let path = trace.directory.join("index").join(format!("{}.idx", stream.name));
                 directory.write_file(&path, &stream.index).map_err(|error| with_path(&path, error))?;
             }
@@ -738,13 +739,14 @@ fn lower(
         for (name, verb, count) in added.into_iter().filter(|(.., count)| *count > 0) {
             let what = format!("added: the value of the clock when the packet {verb}, with all bits");
             let field = format!("packet.context.timestamp_{name}");
-            lowered.lose(Loss { kind: LossKind::Lowered, class: String::new(), field, what }, count as u64);
+            lowered
+                .lose(LossEntry { kind: LossKind::Lowered, class: String::new(), field, what }, count as u64);
         }
     }
     for stream in &original.data_streams {
         for (field, what) in frame.added_fields(stream).changes(stream) {
             let (class, field) = (String::new(), field.to_owned());
-            lowered.lose(Loss { kind: LossKind::Lowered, class, field, what: what.to_owned() }, 1);
+            lowered.lose(LossEntry { kind: LossKind::Lowered, class, field, what: what.to_owned() }, 1);
         }
     }
     note_origins(&lowered);
@@ -760,7 +762,7 @@ fn note_origins(lowered: &LoweredTrace) {
     for (clock, _) in clocks.filter(|(written, read)| written.origin != read.origin) {
         let (kind, class, field) = (LossKind::Rounded, String::new(), format!("clock.{}", clock.id));
         let what = "origin that is not the Unix epoch: read as the Unix epoch, like that of LTTng".to_owned();
-        lowered.lose(Loss { kind, class, field, what }, 1);
+        lowered.lose(LossEntry { kind, class, field, what }, 1);
     }
 }
 
@@ -774,14 +776,14 @@ pub(super) fn identify_part(class: &mut TraceClass, selected_by: &[String]) {
     }
 }
 
-fn rules(
+fn config(
     source: usize,
     lowered: &Arc<LoweredTrace>,
     stream: &Arc<DataStream>,
     (number, file): (usize, String),
     output: &CtfOutput,
-    header: HeaderRules,
-) -> StreamRules {
+    header: HeaderConfig,
+) -> EncoderConfig {
     let (options, dialect) = (&output.options, output.target.dialect);
     let class = stream.class();
     let written = lowered.trace().class.data_streams.get(stream.class_index);
@@ -816,7 +818,7 @@ fn rules(
         || options.repair
         || clock.adds_begin
         || options.window != Window::default();
-    StreamRules {
+    EncoderConfig {
         lowered: Arc::clone(lowered),
         stream: Arc::clone(stream),
         number,

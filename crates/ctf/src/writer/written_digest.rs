@@ -7,8 +7,8 @@ use ichnos_model::{ClassDigest, Event, EventHash, Packet, Scope, ScopeVisitor, T
 
 use super::class_encoding::ClassEncoding;
 use super::class_set::ClassSet;
+use super::encoder_config::EncoderConfig;
 use super::field_encoder::valid;
-use super::stream_rules::StreamRules;
 
 /// An event that was encoded.
 #[derive(Clone, Copy, Debug)]
@@ -50,22 +50,22 @@ impl WrittenDigest {
     }
 
     /// Begins a packet that is made of one of the source.
-    pub(super) fn begin_packet(&mut self, rules: &StreamRules, packet: &Packet<'_>) {
+    pub(super) fn begin_packet(&mut self, config: &EncoderConfig, packet: &Packet<'_>) {
         let mut hash = ValueHash::new(0);
         let mut visitor = ScopeVisitor::of_packet(&mut hash);
-        if rules.repairs {
+        if config.repairs {
             visitor.change_texts(valid);
         }
         let losses = &mut self.packet_losses;
         // It was encoded before, so that it can be visited.
-        let _ = rules.lowered.visit_packet(packet, Scope::PacketContext, &mut visitor, losses);
+        let _ = config.lowered.visit_packet(packet, Scope::PacketContext, &mut visitor, losses);
         self.packet = hash.finish();
     }
 
     /// Returns the event as written at a time.
     pub(super) fn event(
         &mut self,
-        rules: &StreamRules,
+        config: &EncoderConfig,
         (index, class): (usize, &ClassEncoding),
         event: &Event<'_>,
         cycles: Option<u64>,
@@ -74,13 +74,13 @@ impl WrittenDigest {
         let losses = &mut self.event_losses;
         for scope in EventHash::SCOPES {
             let _ = hash.scope(scope, |visitor| {
-                if rules.repairs {
+                if config.repairs {
                     visitor.change_texts(valid);
                 }
-                rules.lowered.visit(&class.lowered, event, scope, visitor, losses)
+                config.lowered.visit(&class.lowered, event, scope, visitor, losses)
             });
         }
-        let cycles = cycles.filter(|_| rules.default_clock.is_some());
+        let cycles = cycles.filter(|_| config.default_clock.is_some());
         WrittenEvent { class: index, cycles, values: hash.finish() }
     }
 

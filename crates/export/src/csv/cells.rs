@@ -7,8 +7,8 @@ use std::sync::Arc;
 use ichnos_model::plan::Plan;
 use ichnos_model::{Event, Field, FieldKind, Real, Scope, Text, Uuid, Visitor, Wide};
 
-use super::columns::{CsvColumn, Property, Source, Target, Trees};
-use super::line::{Context, Line};
+use super::columns::{ColumnField, ColumnSource, CsvColumn, EventProperty, Trees};
+use super::line::{ContextCells, CsvRow};
 use crate::json_fields::{FieldWriter, Keys, Scratch, mappings};
 use crate::number;
 use crate::time::push_date;
@@ -18,14 +18,14 @@ use crate::time::push_date;
 pub(super) struct Cells {
     text: Vec<u8>,
     /// By number of the cell; `None`: the event has no such field.
-    places: Vec<Option<Place>>,
+    places: Vec<Option<CellPlace>>,
     scratch: Scratch,
     counts: Vec<u64>,
 }
 
 /// Place of a cell in the text.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct CellPlace {
     begin: usize,
     end: usize,
     /// Set for digits and the like, which are never quoted.
@@ -51,15 +51,15 @@ impl Cells {
 pub(super) struct ScopeCells {
     pub(super) scope: Scope,
     /// If they mostly are as they were for the event before.
-    pub(super) context: Option<Context>,
+    pub(super) context: Option<ContextCells>,
     /// For fields that are written as JSON; none if there are none.
     keys: Arc<Keys>,
     /// Passes over the scope. A pass has no fields that contain each other.
-    passes: Vec<Pass>,
+    passes: Vec<CellSearch>,
 }
 
 #[derive(Debug, Default)]
-struct Pass {
+struct CellSearch {
     /// In the order of their fields.
     wants: Vec<Want>,
     /// Until all are there: the fields of `wants` with where they end. None of them is within another one.
@@ -92,7 +92,7 @@ impl NodeCells {
 struct Want {
     /// Number of the cell.
     cell: usize,
-    target: Target,
+    target: ColumnField,
     /// Indexes in `counted`, and the index of the element to write.
     elements: Vec<(usize, u64)>,
 }
@@ -120,14 +120,14 @@ pub(super) fn find(
     event: &Event<'_>,
     columns: &[CsvColumn],
     common: &mut CommonKeys,
-) -> (Vec<ScopeCells>, Vec<(usize, Option<Property>)>) {
+) -> (Vec<ScopeCells>, Vec<(usize, Option<EventProperty>)>) {
     let trees = Trees::of_event(event);
     let mut scopes: Vec<ScopeCells> = Vec::new();
-    let mut cells: Vec<(usize, Option<Property>)> = Vec::new();
+    let mut cells: Vec<(usize, Option<EventProperty>)> = Vec::new();
     for (column, CsvColumn { source, .. }) in columns.iter().enumerate() {
         let path = match source {
-            Source::Field(path) => path,
-            Source::Property(property) => {
+            ColumnSource::Field(path) => path,
+            ColumnSource::Property(property) => {
                 cells.push((column, Some(*property)));
                 continue;
             }
@@ -164,11 +164,11 @@ pub(super) fn find(
 }
 
 impl ScopeCells {
-    fn add(&mut self, cell: usize, target: Target) {
+    fn add(&mut self, cell: usize, target: ColumnField) {
         let place = match self.passes.iter().position(|pass| pass.is_apart_from(&target)) {
             Some(place) => place,
             None => {
-                self.passes.push(Pass::default());
+                self.passes.push(CellSearch::default());
                 self.passes.len() - 1
             }
         };
@@ -188,7 +188,7 @@ impl ScopeCells {
             counts.clear();
             counts.resize(pass.counted.len(), 0);
             let json = FieldWriter::new(text, scratch, &self.keys);
-            let to = Collected { pass, places, counts };
+            let to = CollectedCells { pass, places, counts };
             let mut writer = CellWriter { json, to, whole: None, depth: 0 };
             event.visit(self.scope, &mut writer)?;
         }
@@ -200,7 +200,7 @@ impl ScopeCells {
         &self,
         event: &Event<'_>,
         out: &mut Vec<u8>,
-        line: &mut Line<'_>,
+        line: &mut CsvRow<'_>,
         cells: &mut Cells,
     ) -> Result<(), ichnos_model::decode::DecodeError> {
         let Cells { text, scratch, .. } = cells;
@@ -255,9 +255,9 @@ impl ScopeCells {
     }
 }
 
-impl Pass {
+impl CellSearch {
     /// Whether a field is neither within another one of these nor around one.
-    fn is_apart_from(&self, target: &Target) -> bool {
+    fn is_apart_from(&self, target: &ColumnField) -> bool {
         // As they do not contain each other, only neighbours matter.
         let is_within =
             self.spans.range(..target.node).next_back().is_some_and(|(_, end)| target.node < *end);
@@ -304,7 +304,7 @@ impl Pass {
 }
 
 /// Destination of cells.
-trait Destination {
+trait CellSink {
     /// The cells of a field.
     type Wants: Copy;
 
@@ -328,14 +328,14 @@ trait Destination {
 }
 
 /// Cells that are kept until all are there.
-struct Collected<'a> {
-    pass: &'a Pass,
-    places: &'a mut Vec<Option<Place>>,
+struct CollectedCells<'a> {
+    pass: &'a CellSearch,
+    places: &'a mut Vec<Option<CellPlace>>,
     /// Of what is counted, how many there were.
     counts: &'a mut Vec<u64>,
 }
 
-impl<'a> Destination for Collected<'a> {
+impl<'a> CellSink for CollectedCells<'a> {
     type Wants = &'a [Want];
 
     #[inline]
@@ -366,7 +366,7 @@ impl<'a> Destination for Collected<'a> {
     #[inline]
     fn end(&mut self, out: &mut Vec<u8>, begin: usize, wants: Self::Wants, names: bool, is_plain: bool) {
         let Self { places, counts, .. } = self;
-        let place = Place { begin, end: out.len(), is_plain };
+        let place = CellPlace { begin, end: out.len(), is_plain };
         for want in wants.iter().filter(|want| want.target.names == names && is_at(want, counts)) {
             if places.len() <= want.cell {
                 places.resize(want.cell + 1, None);
@@ -388,11 +388,11 @@ impl<'a> Destination for Collected<'a> {
 /// Cells that come in the order of their columns.
 struct InLine<'a, 'l> {
     nodes: &'a [NodeCells],
-    line: &'a mut Line<'l>,
+    line: &'a mut CsvRow<'l>,
     scratch: &'a mut Vec<u8>,
 }
 
-impl Destination for InLine<'_, '_> {
+impl CellSink for InLine<'_, '_> {
     type Wants = NodeCells;
 
     #[inline]
@@ -426,7 +426,7 @@ impl Destination for InLine<'_, '_> {
 }
 
 /// Writes the cells of a pass.
-struct CellWriter<'a, D: Destination> {
+struct CellWriter<'a, D: CellSink> {
     json: FieldWriter<'a>,
     to: D,
     /// Where the field begins that is being written as a whole, and what it is wanted for.
@@ -435,7 +435,7 @@ struct CellWriter<'a, D: Destination> {
     depth: usize,
 }
 
-impl<'a, D: Destination> CellWriter<'a, D> {
+impl<'a, D: CellSink> CellWriter<'a, D> {
     /// Begins the cell of a field, or of its `names`; gives its offset, `None` if there is nothing to write.
     #[inline]
     fn begin_cell(&mut self, wants: D::Wants, names: bool) -> Option<usize> {
@@ -548,7 +548,7 @@ macro_rules! within_json {
     };
 }
 
-impl<D: Destination> Visitor for CellWriter<'_, D> {
+impl<D: CellSink> Visitor for CellWriter<'_, D> {
     #[inline]
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
         within_json!(self, unsigned(field, value));

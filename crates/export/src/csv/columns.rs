@@ -12,7 +12,7 @@ use crate::time::JsonTime;
 
 /// A property of an event that is not a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Property {
+pub(super) enum EventProperty {
     /// Time in the selected format.
     Time,
     /// Time in nanoseconds.
@@ -29,16 +29,16 @@ pub(super) enum Property {
 }
 
 /// Names of columns with properties.
-const PROPERTIES: [(&str, Property); 9] = [
-    ("time", Property::Time),
-    ("ts", Property::Nanoseconds),
-    ("cycles", Property::Cycles),
-    ("event", Property::Name),
-    ("id", Property::Id),
-    ("log_level", Property::LogLevel),
-    ("host", Property::Host),
-    ("stream", Property::Stream),
-    ("trace", Property::Trace),
+const PROPERTIES: [(&str, EventProperty); 9] = [
+    ("time", EventProperty::Time),
+    ("ts", EventProperty::Nanoseconds),
+    ("cycles", EventProperty::Cycles),
+    ("event", EventProperty::Name),
+    ("id", EventProperty::Id),
+    ("log_level", EventProperty::LogLevel),
+    ("host", EventProperty::Host),
+    ("stream", EventProperty::Stream),
+    ("trace", EventProperty::Trace),
 ];
 
 /// Scopes in which fields are searched, in this order, and their names in paths.
@@ -59,12 +59,12 @@ const NAMES: [&str; 2] = [".labels", ".flags"];
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CsvColumn {
     pub(super) name: String,
-    pub(super) source: Source,
+    pub(super) source: ColumnSource,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Source {
-    Property(Property),
+pub(super) enum ColumnSource {
+    Property(EventProperty),
     Field(Path),
 }
 
@@ -85,8 +85,8 @@ impl CsvColumn {
     pub fn new(name: &str) -> Self {
         let property = PROPERTIES.iter().find(|(known, _)| *known == name);
         let source = match property {
-            Some((_, property)) => Source::Property(*property),
-            None => Source::Field(Path { scope: None, path: name.to_owned() }),
+            Some((_, property)) => ColumnSource::Property(*property),
+            None => ColumnSource::Field(Path { scope: None, path: name.to_owned() }),
         };
         Self { name: name.to_owned(), source }
     }
@@ -104,8 +104,8 @@ impl CsvColumn {
         }
         let trees = Trees::of_classes(stream, record);
         columns.retain(|column| match &column.source {
-            Source::Property(_) => false,
-            Source::Field(path) => path.resolve(&trees).is_empty(),
+            ColumnSource::Property(_) => false,
+            ColumnSource::Field(path) => path.resolve(&trees).is_empty(),
         });
     }
 
@@ -188,7 +188,7 @@ impl CsvColumns {
                 return;
             }
             self.known.insert(name.clone());
-            self.columns.push(CsvColumn { name, source: Source::Field(Path { scope, path }) });
+            self.columns.push(CsvColumn { name, source: ColumnSource::Field(Path { scope, path }) });
         }
     }
 
@@ -201,7 +201,7 @@ impl CsvColumns {
 
 /// Field of a column in the events of a class.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Target {
+pub(super) struct ColumnField {
     pub(super) scope: Scope,
     /// Index of the field in the order of [`Plan::nodes`](ichnos_model::plan::Plan::nodes).
     pub(super) node: usize,
@@ -218,7 +218,7 @@ pub(super) struct Target {
 impl Path {
     /// Returns the fields of the path in events of a class: for a variant, one per option that has it. Empty if there
     /// are none.
-    pub(super) fn resolve(&self, trees: &Trees<'_>) -> Vec<Target> {
+    pub(super) fn resolve(&self, trees: &Trees<'_>) -> Vec<ColumnField> {
         let found = self.find(trees, &self.path, false);
         if !found.is_empty() {
             return found;
@@ -227,7 +227,7 @@ impl Path {
         suffix.map(|path| self.find(trees, path, true)).unwrap_or_default()
     }
 
-    fn find(&self, trees: &Trees<'_>, path: &str, names: bool) -> Vec<Target> {
+    fn find(&self, trees: &Trees<'_>, path: &str, names: bool) -> Vec<ColumnField> {
         let within = |scopes: &mut dyn Iterator<Item = Scope>, path: &str| {
             scopes.map(|scope| trees.find(scope, path, names)).find(|found| !found.is_empty())
         };
@@ -273,10 +273,10 @@ impl<'c> Trees<'c> {
         self.0.iter().find(|(known, _)| *known == scope).map(|(_, tree)| tree)
     }
 
-    fn find(&self, scope: Scope, path: &str, names: bool) -> Vec<Target> {
+    fn find(&self, scope: Scope, path: &str, names: bool) -> Vec<ColumnField> {
         let mut found = Vec::new();
         if let Some(tree) = self.of(scope) {
-            let target = Target { scope, node: 0, end: 0, elements: Vec::new(), names, is_date: false };
+            let target = ColumnField { scope, node: 0, end: 0, elements: Vec::new(), names, is_date: false };
             tree.follow(target, path, &mut found);
         }
         found
@@ -353,9 +353,9 @@ impl<'c> Tree<'c> {
     }
 
     /// Takes a path from a field on, and adds the fields that it leads to.
-    fn follow(&self, target: Target, path: &str, found: &mut Vec<Target>) {
+    fn follow(&self, target: ColumnField, path: &str, found: &mut Vec<ColumnField>) {
         let Some(branch) = self.branches.get(target.node) else { return };
-        let to = |node| Target { node, ..target.clone() };
+        let to = |node| ColumnField { node, ..target.clone() };
         match &branch.class.kind {
             FieldKind::Optional { .. } | FieldKind::Variant { .. } => {
                 self.children(target.node).for_each(|child| self.follow(to(child), path, found));
@@ -364,7 +364,7 @@ impl<'c> Tree<'c> {
                 let has_names = matches!(kind, FieldKind::BitMap { .. }) || mappings(kind).is_some();
                 if !matches!(kind, FieldKind::Padding(_)) && (has_names || !target.names) {
                     let is_date = branch.class.integer().is_some_and(|integer| integer.wall_clock.is_some());
-                    found.push(Target { end: branch.end, is_date, ..target });
+                    found.push(ColumnField { end: branch.end, is_date, ..target });
                 }
             }
             FieldKind::Structure { .. } | FieldKind::Union { .. } => {

@@ -5,7 +5,7 @@ use ichnos_model::decode::DecodeError;
 use ichnos_model::{Event, Scope};
 
 use super::cells::{Cells, CommonKeys, ScopeCells, find};
-use super::columns::Property;
+use super::columns::EventProperty;
 use super::{CsvForm, CsvOptions};
 use crate::number;
 use crate::printable::{Escaping, escape_from};
@@ -15,7 +15,7 @@ use crate::time::TimeWriter;
 
 /// State of a data stream: they can be very many.
 #[derive(Debug)]
-pub(super) struct StreamState {
+pub(super) struct CsvStreamState {
     /// Cells that are the same for all of its events.
     pub(super) stream: Box<[u8]>,
     pub(super) trace: Box<[u8]>,
@@ -32,7 +32,7 @@ const MOST_SHAPES: usize = 16;
 
 /// State of a data stream class.
 #[derive(Debug)]
-pub(super) struct StreamClassState {
+pub(super) struct CsvStreamClassState {
     pub(super) time: TimeWriter,
     pub(super) host: Box<[u8]>,
     pub(super) keys: CommonKeys,
@@ -41,7 +41,7 @@ pub(super) struct StreamClassState {
 
 /// Cells of events of a class. Other columns of a wide table take only their separators.
 #[derive(Debug)]
-pub(super) struct ClassState {
+pub(super) struct CsvClassState {
     name: Box<[u8]>,
     /// Cells in the order of their columns.
     cells: Vec<ClassCell>,
@@ -58,10 +58,10 @@ struct ClassCell {
     /// Number of separators between the previous cell and this one.
     separators: usize,
     /// `None` for a field.
-    property: Option<Property>,
+    property: Option<EventProperty>,
 }
 
-impl ClassState {
+impl CsvClassState {
     pub(super) fn new(
         event: &Event<'_>,
         options: &CsvOptions,
@@ -83,7 +83,7 @@ impl ClassState {
         if is_in_order {
             for scope in &mut scopes {
                 scope.use_order();
-                scope.context = Context::of(scope, &cells, shapes);
+                scope.context = ContextCells::of(scope, &cells, shapes);
             }
         }
         Self { name, cells, trailing, scopes, is_in_order }
@@ -92,14 +92,14 @@ impl ClassState {
 
 /// The cells of a context that mostly are as they were for the event before.
 #[derive(Debug)]
-pub(super) struct Context {
+pub(super) struct ContextCells {
     /// Numbers of the first cell and of the one behind the last one.
     cells: [usize; 2],
     /// Number of the shape.
     shape: usize,
 }
 
-impl Context {
+impl ContextCells {
     /// `None` for other scopes, and where properties are between the cells.
     fn of(scope: &ScopeCells, cells: &[ClassCell], shapes: &mut Vec<ContextShape>) -> Option<Self> {
         if !matches!(scope.scope, Scope::PacketContext | Scope::CommonContext) {
@@ -125,25 +125,25 @@ impl Context {
 }
 
 /// The line of an event, from left to right.
-pub(super) struct Line<'a> {
+pub(super) struct CsvRow<'a> {
     event: &'a Event<'a>,
     /// The cells of the data stream and of the trace.
     sources: [&'a [u8]; 2],
     time: &'a mut TimeWriter,
     host: &'a [u8],
-    class: &'a ClassState,
+    class: &'a CsvClassState,
     options: &'a CsvOptions,
     /// Number of the next cell.
     next: usize,
 }
 
-impl<'a> Line<'a> {
+impl<'a> CsvRow<'a> {
     pub(super) fn new(
         event: &'a Event<'a>,
         sources: [&'a [u8]; 2],
         time: &'a mut TimeWriter,
         host: &'a [u8],
-        class: &'a ClassState,
+        class: &'a CsvClassState,
         options: &'a CsvOptions,
     ) -> Self {
         Self { event, sources, time, host, class, options, next: 0 }
@@ -240,23 +240,23 @@ impl<'a> Line<'a> {
         end_line(out, begin, self.options);
     }
 
-    fn push_property(&mut self, out: &mut Vec<u8>, property: Property) {
+    fn push_property(&mut self, out: &mut Vec<u8>, property: EventProperty) {
         let event = self.event;
         let cell = match (property, event.clock) {
-            (Property::Time, Some(clock)) => return self.time.push_bare(out, clock.nanoseconds),
-            (Property::Nanoseconds, Some(clock)) => return number::push_integer(out, clock.nanoseconds),
-            (Property::Cycles, Some(clock)) => return number::push_unsigned(out, clock.cycles),
-            (Property::Time | Property::Nanoseconds | Property::Cycles, None) => return,
-            (Property::Id, _) => return number::write_id(ValueWriter::new(out), event.class.id),
-            (Property::LogLevel, _) => match (property::log_level(event.class), event.class.log_level) {
+            (EventProperty::Time, Some(clock)) => return self.time.push_bare(out, clock.nanoseconds),
+            (EventProperty::Nanoseconds, Some(clock)) => return number::push_integer(out, clock.nanoseconds),
+            (EventProperty::Cycles, Some(clock)) => return number::push_unsigned(out, clock.cycles),
+            (EventProperty::Time | EventProperty::Nanoseconds | EventProperty::Cycles, None) => return,
+            (EventProperty::Id, _) => return number::write_id(ValueWriter::new(out), event.class.id),
+            (EventProperty::LogLevel, _) => match (property::log_level(event.class), event.class.log_level) {
                 (Some(level), _) => level.attribute.as_bytes(),
                 (None, Some(level)) => return number::push_signed(out, level),
                 (None, None) => return,
             },
-            (Property::Name, _) => &self.class.name,
-            (Property::Host, _) => self.host,
-            (Property::Stream, _) => self.sources[0],
-            (Property::Trace, _) => self.sources[1],
+            (EventProperty::Name, _) => &self.class.name,
+            (EventProperty::Host, _) => self.host,
+            (EventProperty::Stream, _) => self.sources[0],
+            (EventProperty::Trace, _) => self.sources[1],
         };
         out.extend_from_slice(cell);
     }

@@ -8,7 +8,7 @@ use ichnos_model::{
 use ichnos_testing::{Random, cases};
 
 use super::*;
-use crate::testing::{Fixture, Shared, bits, class, compare_chunks, integer, structure, u8_class};
+use crate::testing::{Fixture, SharedBytes, bits, class, compare_chunks, integer, structure, u8_class};
 
 fn range(lower: i128, upper: i128) -> RangeSet {
     RangeSet(vec![IntegerRange { lower, upper }])
@@ -68,7 +68,7 @@ fn default_columns(fixture: &Fixture, time: JsonTime) -> Arc<[CsvColumn]> {
 }
 
 fn written(fixture: &Fixture, options: CsvOptions, bytes: &[u8]) -> String {
-    let out = Shared::default();
+    let out = SharedBytes::default();
     let mut sink = Csv::new(out.clone(), options);
     fixture.begin(&mut sink);
     fixture.event(&mut sink, 1_000_000_001, bytes);
@@ -163,7 +163,8 @@ impl Sink for Classes {
         if let Message::Event(event) = message {
             for _ in 0..self.1 {
                 assert!(
-                    ClassState::new(event, &options, &mut CommonKeys::default(), &mut Vec::new()).is_in_order
+                    CsvClassState::new(event, &options, &mut CommonKeys::default(), &mut Vec::new())
+                        .is_in_order
                 );
             }
         }
@@ -235,7 +236,7 @@ fn contexts_that_repeat() {
         &["a", "a.labels"],
     ] {
         let write = |events: &[(usize, [u8; 2])]| {
-            let out = Shared::default();
+            let out = SharedBytes::default();
             let mut sink =
                 Csv::new(out.clone(), CsvOptions { columns: columns(names), ..CsvOptions::default() });
             events.iter().for_each(|(class, bytes)| fixture.event_of(&mut sink, *class, bytes));
@@ -315,7 +316,7 @@ fn readers_find_all_texts() {
         for form in [CsvForm::Comma, CsvForm::Tab] {
             let paths: Vec<String> = names.iter().map(|name| format!("payload.{name}")).collect();
             let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
-            let out = Shared::default();
+            let out = SharedBytes::default();
             let options = CsvOptions { columns: columns(&paths), form, ..CsvOptions::default() };
             let mut sink = Csv::new(out.clone(), options);
             for row in &rows {
@@ -356,7 +357,7 @@ fn terminals() {
 #[test]
 fn losses_are_left_out() {
     let fixture = Fixture::new(payload());
-    let out = Shared::default();
+    let out = SharedBytes::default();
     let mut sink = Csv::new(out.clone(), CsvOptions::default());
     crate::testing::send(&mut sink, &Message::DiscardedEvents(fixture.discarded(Some(3))));
     fixture.end(&mut sink);

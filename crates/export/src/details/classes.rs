@@ -11,7 +11,7 @@ use ichnos_model::{
 };
 
 use super::DetailsOptions;
-use super::text::Lines;
+use super::text::DetailsLines;
 use crate::property::{self, Hidden};
 
 /// Optional data in packets of a data stream class.
@@ -56,7 +56,7 @@ fn has_role(class: &FieldClass, role: Role) -> bool {
 }
 
 /// Writes a trace class with all classes in it.
-pub(crate) fn write_trace_class(lines: &mut Lines<'_>, trace: &Trace, options: &DetailsOptions) {
+pub(crate) fn write_trace_class(lines: &mut DetailsLines<'_>, trace: &Trace, options: &DetailsOptions) {
     let class = &trace.class;
     lines.object("Trace class");
     if class.data_streams.is_empty() && class.attributes.is_empty() {
@@ -73,7 +73,7 @@ pub(crate) fn write_trace_class(lines: &mut Lines<'_>, trace: &Trace, options: &
     lines.indent -= 2;
 }
 
-fn write_stream_class(lines: &mut Lines<'_>, trace: &Trace, index: usize, options: &DetailsOptions) {
+fn write_stream_class(lines: &mut DetailsLines<'_>, trace: &Trace, index: usize, options: &DetailsOptions) {
     let (class, plans) = (&trace.class.data_streams[index], &trace.plans.data_streams[index]);
     lines.indent();
     lines.object("Stream class");
@@ -108,7 +108,7 @@ fn write_stream_class(lines: &mut Lines<'_>, trace: &Trace, index: usize, option
         write_clock_class(lines, clock, &trace.class, options);
         lines.indent -= 2;
     }
-    let mut scopes = Scopes { trace: &trace.class, stream: class, event: None };
+    let mut scopes = ReachableScopes { trace: &trace.class, stream: class, event: None };
     let context = plans.packet_context.as_ref();
     scopes.write_root(lines, "Packet context field class", Scope::PacketContext, context);
     let context = plans.common_context.as_ref();
@@ -132,7 +132,7 @@ fn write_stream_class(lines: &mut Lines<'_>, trace: &Trace, index: usize, option
 }
 
 /// Writes the properties of an event record class except its field classes.
-fn write_event_class(lines: &mut Lines<'_>, class: &EventRecordClass, options: &DetailsOptions) {
+fn write_event_class(lines: &mut DetailsLines<'_>, class: &EventRecordClass, options: &DetailsOptions) {
     lines.indent();
     lines.object("Event class");
     if let Some(name) = &class.name {
@@ -158,7 +158,7 @@ fn write_event_class(lines: &mut Lines<'_>, class: &EventRecordClass, options: &
 }
 
 fn write_clock_class(
-    lines: &mut Lines<'_>,
+    lines: &mut DetailsLines<'_>,
     clock: &ClockClass,
     trace: &TraceClass,
     options: &DetailsOptions,
@@ -214,7 +214,7 @@ fn write_clock_class(
 /// Writes attributes, if there are any, with the end of their last line.
 ///
 /// Skips attributes that only hold properties which are written anyway.
-fn write_attributes(lines: &mut Lines<'_>, attributes: &Attributes) {
+fn write_attributes(lines: &mut DetailsLines<'_>, attributes: &Attributes) {
     let shown = |(namespace, _): &&(String, Value)| namespace != "babeltrace.org,2020";
     if attributes.iter().any(|entry| shown(&entry)) {
         let shown: Attributes = attributes.iter().filter(shown).cloned().collect();
@@ -223,12 +223,12 @@ fn write_attributes(lines: &mut Lines<'_>, attributes: &Attributes) {
     }
 }
 
-fn write_open_attributes(lines: &mut Lines<'_>, attributes: &Attributes) {
+fn write_open_attributes(lines: &mut DetailsLines<'_>, attributes: &Attributes) {
     lines.property_line("User attributes");
     lines.map(attributes.entries());
 }
 
-fn write_range(lines: &mut Lines<'_>, range: IntegerRange) {
+fn write_range(lines: &mut DetailsLines<'_>, range: IntegerRange) {
     lines.push("[");
     lines.integer(range.lower);
     if range.lower != range.upper {
@@ -239,7 +239,7 @@ fn write_range(lines: &mut Lines<'_>, range: IntegerRange) {
 }
 
 /// Writes ranges in order, each after a space.
-fn write_ranges(lines: &mut Lines<'_>, ranges: impl Iterator<Item = IntegerRange>) {
+fn write_ranges(lines: &mut DetailsLines<'_>, ranges: impl Iterator<Item = IntegerRange>) {
     let mut ranges: Vec<IntegerRange> = ranges.collect();
     ranges.sort_by_key(|range| (range.lower, range.upper));
     for range in ranges {
@@ -277,7 +277,7 @@ impl<'m> ByName<'m> {
     }
 }
 
-fn push_count(lines: &mut Lines<'_>, count: usize, what: &str) {
+fn push_count(lines: &mut DetailsLines<'_>, count: usize, what: &str) {
     lines.integer(count as i128);
     lines.push(" ");
     lines.push(what);
@@ -286,19 +286,19 @@ fn push_count(lines: &mut Lines<'_>, count: usize, what: &str) {
 
 /// Classes reachable by field locations.
 #[derive(Clone, Copy)]
-struct Scopes<'a> {
+struct ReachableScopes<'a> {
     trace: &'a TraceClass,
     stream: &'a DataStreamClass,
     event: Option<&'a EventRecordClass>,
 }
 
-impl<'a> Scopes<'a> {
+impl<'a> ReachableScopes<'a> {
     fn root(&self, scope: Scope) -> Option<&'a FieldClass> {
         ichnos_model::plan::scope_class(scope, self.trace, self.stream, self.event).map(|class| &**class)
     }
 
     /// Writes the class of a scope, unless all of it is hidden.
-    fn write_root(&self, lines: &mut Lines<'_>, title: &str, scope: Scope, plan: Option<&Plan>) {
+    fn write_root(&self, lines: &mut DetailsLines<'_>, title: &str, scope: Scope, plan: Option<&Plan>) {
         let Some(class) = self.root(scope) else {
             return;
         };
@@ -315,7 +315,7 @@ impl<'a> Scopes<'a> {
 }
 
 /// Target of a field location.
-struct Target<'a> {
+struct LocationTarget<'a> {
     scope: Scope,
     /// Names of members, as displayed.
     path: Vec<&'a str>,
@@ -324,7 +324,7 @@ struct Target<'a> {
     is_of_values: bool,
 }
 
-impl Target<'_> {
+impl LocationTarget<'_> {
     /// `true` if the target is displayed; headers are hidden.
     fn is_seen(&self) -> bool {
         !self.is_of_values && !matches!(self.scope, Scope::PacketHeader | Scope::EventRecordHeader)
@@ -361,7 +361,7 @@ fn find_member<'a>(class: &'a FieldClass, wanted: &dyn Fn(&Member) -> bool) -> O
 
 /// Writes the field classes of one scope.
 struct ClassWriter<'a> {
-    scopes: &'a Scopes<'a>,
+    scopes: &'a ReachableScopes<'a>,
     scope: Scope,
     hidden: &'a Hidden,
     /// Index of the next class in the order of the plan's nodes.
@@ -371,7 +371,7 @@ struct ClassWriter<'a> {
 }
 
 impl<'a> ClassWriter<'a> {
-    fn locate(&self, location: &'a FieldLocation) -> Target<'a> {
+    fn locate(&self, location: &'a FieldLocation) -> LocationTarget<'a> {
         let (scope, mut path) = match location.origin {
             Some(scope) => (scope, Vec::new()),
             None => (self.scope, self.path.clone()),
@@ -398,10 +398,10 @@ impl<'a> ClassWriter<'a> {
                 }
             }
         }
-        Target { scope, path, class, is_of_values: location.is_of_values() }
+        LocationTarget { scope, path, class, is_of_values: location.is_of_values() }
     }
 
-    fn write_location(lines: &mut Lines<'_>, title: &str, target: &Target<'_>) {
+    fn write_location(lines: &mut DetailsLines<'_>, title: &str, target: &LocationTarget<'_>) {
         lines.push(title);
         lines.push(" [");
         lines.text(match target.scope {
@@ -440,7 +440,7 @@ impl<'a> ClassWriter<'a> {
     }
 
     /// Writes a class; `name` is that of the member with this class.
-    fn write(&mut self, lines: &mut Lines<'_>, class: &'a FieldClass, name: Option<&'a str>) {
+    fn write(&mut self, lines: &mut DetailsLines<'_>, class: &'a FieldClass, name: Option<&'a str>) {
         self.next += 1;
         match &class.kind {
             FieldKind::BitArray(_)
@@ -490,14 +490,14 @@ impl<'a> ClassWriter<'a> {
         }
     }
 
-    fn simple(&mut self, lines: &mut Lines<'_>, class: &FieldClass, name: &str, properties: &str) {
+    fn simple(&mut self, lines: &mut DetailsLines<'_>, class: &FieldClass, name: &str, properties: &str) {
         lines.colored(lines.palette.blue, name);
         lines.push(properties);
         self.attributes(lines, class);
     }
 
     /// Writes the attributes of a class after its line, with the same indentation. Returns `true` if there are any.
-    fn attributes(&mut self, lines: &mut Lines<'_>, class: &FieldClass) -> bool {
+    fn attributes(&mut self, lines: &mut DetailsLines<'_>, class: &FieldClass) -> bool {
         if class.attributes.is_empty() {
             return false;
         }
@@ -510,7 +510,7 @@ impl<'a> ClassWriter<'a> {
 
     /// Begins a list after the line of a class: directly below without attributes, otherwise under
     /// a title of its own. Returns the added indentation.
-    fn begin_list(&mut self, lines: &mut Lines<'_>, class: &FieldClass, title: &str) -> usize {
+    fn begin_list(&mut self, lines: &mut DetailsLines<'_>, class: &FieldClass, title: &str) -> usize {
         let titled = self.attributes(lines, class);
         lines.indent += 2;
         if titled {
@@ -524,13 +524,19 @@ impl<'a> ClassWriter<'a> {
     }
 
     /// Begins properties after the line of a class, one per line.
-    fn begin_properties(&mut self, lines: &mut Lines<'_>, class: &FieldClass) {
+    fn begin_properties(&mut self, lines: &mut DetailsLines<'_>, class: &FieldClass) {
         let any = self.attributes(lines, class);
         lines.push(if any { "\n" } else { ":\n" });
         lines.indent += 2;
     }
 
-    fn mappings(&mut self, lines: &mut Lines<'_>, class: &FieldClass, title: &str, mappings: &ByName<'_>) {
+    fn mappings(
+        &mut self,
+        lines: &mut DetailsLines<'_>,
+        class: &FieldClass,
+        title: &str,
+        mappings: &ByName<'_>,
+    ) {
         if mappings.order.is_empty() {
             self.attributes(lines, class);
             return;
@@ -546,7 +552,7 @@ impl<'a> ClassWriter<'a> {
 
     fn integer(
         &mut self,
-        lines: &mut Lines<'_>,
+        lines: &mut DetailsLines<'_>,
         class: &FieldClass,
         integer: &IntegerProperties,
         length: u64,
@@ -585,10 +591,16 @@ impl<'a> ClassWriter<'a> {
         }
     }
 
-    fn blob(&mut self, lines: &mut Lines<'_>, class: &FieldClass, length: &'a Length, media_type: &str) {
+    fn blob(
+        &mut self,
+        lines: &mut DetailsLines<'_>,
+        class: &FieldClass,
+        length: &'a Length,
+        media_type: &str,
+    ) {
         let target = match length {
             Length::Static(_) => None,
-            Length::Dynamic(location) => Some(self.locate(location)).filter(Target::is_seen),
+            Length::Dynamic(location) => Some(self.locate(location)).filter(LocationTarget::is_seen),
         };
         let name = match (length, &target) {
             (Length::Static(_), _) => "Static BLOB",
@@ -614,7 +626,7 @@ impl<'a> ClassWriter<'a> {
 
     fn structure(
         &mut self,
-        lines: &mut Lines<'_>,
+        lines: &mut DetailsLines<'_>,
         class: &FieldClass,
         members: &'a [Member],
         name: Option<&'a str>,
@@ -657,7 +669,7 @@ impl<'a> ClassWriter<'a> {
     /// Writes a class that has attributes itself, as one property of two.
     fn described(
         &mut self,
-        lines: &mut Lines<'_>,
+        lines: &mut DetailsLines<'_>,
         class: &'a FieldClass,
         attributes: &Attributes,
         name: Option<&'a str>,
@@ -679,7 +691,7 @@ impl<'a> ClassWriter<'a> {
 
     fn array(
         &mut self,
-        lines: &mut Lines<'_>,
+        lines: &mut DetailsLines<'_>,
         class: &FieldClass,
         element: &'a FieldClass,
         length: &'a Length,
@@ -713,10 +725,10 @@ impl<'a> ClassWriter<'a> {
 
     fn optional(
         &mut self,
-        lines: &mut Lines<'_>,
+        lines: &mut DetailsLines<'_>,
         class: &FieldClass,
         field: &'a FieldClass,
-        target: &Target<'_>,
+        target: &LocationTarget<'_>,
         ranges: Option<&RangeSet>,
         name: Option<&'a str>,
     ) {
@@ -752,10 +764,10 @@ impl<'a> ClassWriter<'a> {
 
     fn variant(
         &mut self,
-        lines: &mut Lines<'_>,
+        lines: &mut DetailsLines<'_>,
         class: &FieldClass,
         options: &'a [VariantOption],
-        target: &Target<'_>,
+        target: &LocationTarget<'_>,
         name: Option<&'a str>,
     ) {
         lines.colored(

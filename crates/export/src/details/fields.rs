@@ -12,7 +12,7 @@ use crate::time::push_date;
 
 /// Container of the field that is being written.
 #[derive(Clone, Copy, Debug)]
-enum Around {
+enum DetailsContainer {
     /// No container, or an optional or a variant.
     Alone,
     Structure,
@@ -22,8 +22,8 @@ enum Around {
 
 /// Buffers reused for all scopes, to avoid allocations.
 #[derive(Debug, Default)]
-pub(crate) struct Scratch {
-    around: Vec<Around>,
+pub(crate) struct DetailsScratch {
+    around: Vec<DetailsContainer>,
 }
 
 /// Writes the fields of one scope.
@@ -31,8 +31,8 @@ pub(crate) struct FieldLines<'a> {
     out: &'a mut Vec<u8>,
     palette: &'a Palette,
     hidden: &'a Hidden,
-    scratch: &'a mut Scratch,
-    around: Around,
+    scratch: &'a mut DetailsScratch,
+    around: DetailsContainer,
     indent: usize,
 }
 
@@ -42,14 +42,14 @@ impl<'a> FieldLines<'a> {
         out: &'a mut Vec<u8>,
         palette: &'a Palette,
         hidden: &'a Hidden,
-        scratch: &'a mut Scratch,
+        scratch: &'a mut DetailsScratch,
         title: &str,
     ) -> Self {
         scratch.around.clear();
         for text in ["  ", palette.magenta, title, palette.reset, ":"] {
             out.extend_from_slice(text.as_bytes());
         }
-        Self { out, palette, hidden, scratch, around: Around::Alone, indent: 2 }
+        Self { out, palette, hidden, scratch, around: DetailsContainer::Alone, indent: 2 }
     }
 
     /// Appends the text before a field. Returns `false` if the field is hidden.
@@ -59,12 +59,12 @@ impl<'a> FieldLines<'a> {
             return false;
         }
         match &mut self.around {
-            Around::Alone => return true,
-            Around::Structure => {
+            DetailsContainer::Alone => return true,
+            DetailsContainer::Structure => {
                 self.line();
                 self.palette.push(self.out, field.name().unwrap_or_default());
             }
-            Around::Array(count) => {
+            DetailsContainer::Array(count) => {
                 let index = *count;
                 *count += 1;
                 self.line();
@@ -111,13 +111,13 @@ impl<'a> FieldLines<'a> {
         }
     }
 
-    fn enter(&mut self, around: Around, indent: usize) {
+    fn enter(&mut self, around: DetailsContainer, indent: usize) {
         self.scratch.around.push(std::mem::replace(&mut self.around, around));
         self.indent += indent;
     }
 
     fn leave(&mut self, indent: usize) {
-        self.around = self.scratch.around.pop().unwrap_or(Around::Alone);
+        self.around = self.scratch.around.pop().unwrap_or(DetailsContainer::Alone);
         self.indent -= indent;
     }
 
@@ -284,7 +284,7 @@ impl Visitor for FieldLines<'_> {
             if matches!(&field.class().kind, FieldKind::Structure { members, .. } if members.is_empty()) {
                 self.none("Empty");
             }
-            self.enter(Around::Structure, 2);
+            self.enter(DetailsContainer::Structure, 2);
         }
     }
 
@@ -301,7 +301,7 @@ impl Visitor for FieldLines<'_> {
             } else {
                 self.length(length);
             }
-            self.enter(Around::Array(0), 2);
+            self.enter(DetailsContainer::Array(0), 2);
         }
     }
 
@@ -314,7 +314,7 @@ impl Visitor for FieldLines<'_> {
             if !present {
                 self.none("None");
             }
-            self.enter(Around::Alone, 0);
+            self.enter(DetailsContainer::Alone, 0);
         }
     }
 
@@ -326,7 +326,7 @@ impl Visitor for FieldLines<'_> {
 
     fn begin_variant(&mut self, field: Field<'_>, _: usize, _: i128) {
         if self.lead(field) {
-            self.enter(Around::Alone, 0);
+            self.enter(DetailsContainer::Alone, 0);
         }
     }
 
@@ -336,7 +336,7 @@ impl Visitor for FieldLines<'_> {
 
     fn begin_union(&mut self, field: Field<'_>) {
         if self.lead(field) {
-            self.enter(Around::Structure, 2);
+            self.enter(DetailsContainer::Structure, 2);
         }
     }
 

@@ -5,11 +5,12 @@ use ichnos_model::{
 
 use super::*;
 use crate::testing::{
-    Fixture, Shared, bits, class, compare_chunks, guid_dates_characters, integer, send, structure, u8_class,
+    Fixture, SharedBytes, bits, class, compare_chunks, guid_dates_characters, integer, send, structure,
+    u8_class,
 };
 
 fn print(fixture: &Fixture, options: DetailsOptions, payload: &[u8]) -> String {
-    let out = Shared::default();
+    let out = SharedBytes::default();
     let mut sink = Details::new(out.clone(), options);
     fixture.begin(&mut sink);
     fixture.packet(&mut sink, 1000, true);
@@ -349,7 +350,7 @@ Trace class:
 #[test]
 fn losses() {
     let fixture = Fixture::new(structure(vec![]));
-    let out = Shared::default();
+    let out = SharedBytes::default();
     let options = DetailsOptions { metadata: false, uncounted_losses: true, ..DetailsOptions::default() };
     let mut sink = Details::new(out.clone(), options);
     send(&mut sink, &Message::DiscardedEvents(fixture.discarded(Some(12345))));
@@ -371,7 +372,7 @@ fn streams_list_each_other() {
     let first = Fixture::new(structure(vec![]));
     let trace = Arc::clone(&first.stream.trace);
     let second = DataStream::new(trace, 0, None, "second").unwrap();
-    let out = Shared::default();
+    let out = SharedBytes::default();
     let mut sink = Details::new(out.clone(), DetailsOptions::default());
     first.begin(&mut sink);
     send(&mut sink, &Message::StreamBegin(&second));
@@ -384,7 +385,7 @@ fn streams_list_each_other() {
 #[test]
 fn many_streams_are_listed_once() {
     let fixture = Fixture::new(structure(vec![]));
-    let out = Shared::default();
+    let out = SharedBytes::default();
     let mut sink = Details::new(out.clone(), DetailsOptions::default());
     for id in 0..3000 {
         let trace = Arc::clone(&fixture.stream.trace);

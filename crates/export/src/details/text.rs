@@ -6,7 +6,7 @@ use crate::color::Palette;
 use crate::number;
 
 /// Appends elements of lines, with colours.
-pub(crate) struct Lines<'a> {
+pub(crate) struct DetailsLines<'a> {
     pub(crate) out: &'a mut Vec<u8>,
     pub(crate) palette: &'a Palette,
     /// Number of spaces at the beginning of lines.
@@ -20,7 +20,7 @@ pub(crate) fn push_indent(out: &mut Vec<u8>, indent: usize) {
     out.resize(length, b' ');
 }
 
-impl Lines<'_> {
+impl DetailsLines<'_> {
     /// Appends a text that does not come from the trace.
     pub(crate) fn push(&mut self, text: &str) {
         self.out.extend_from_slice(text.as_bytes());

@@ -7,11 +7,12 @@ use ichnos_model::{
 
 use super::*;
 use crate::testing::{
-    Fixture, Shared, bits, class, compare_chunks, guid_dates_characters, integer, send, structure, u8_class,
+    Fixture, SharedBytes, bits, class, compare_chunks, guid_dates_characters, integer, send, structure,
+    u8_class,
 };
 
 fn print(fixture: &Fixture, options: JsonLinesOptions, payload: &[u8]) -> String {
-    let out = Shared::default();
+    let out = SharedBytes::default();
     let mut sink = JsonLines::new(out.clone(), options);
     fixture.begin(&mut sink);
     fixture.packet(&mut sink, 1000, true);
@@ -76,7 +77,7 @@ fn everything_about_classes() {
         event.log_level = Some(99);
         event.attributes = attributes("of the event");
     });
-    let out = Shared::default();
+    let out = SharedBytes::default();
     let mut sink = JsonLines::new(out.clone(), JsonLinesOptions::default());
     fixture.begin(&mut sink);
     fixture.event_at(&mut sink, 1000, &[(1, 42)], &[1]);
@@ -99,7 +100,7 @@ fn everything_about_classes() {
 #[test]
 fn losses_and_damage() {
     let fixture = Fixture::new(structure(vec![]));
-    let out = Shared::default();
+    let out = SharedBytes::default();
     let options = JsonLinesOptions { streams: false, ..JsonLinesOptions::default() };
     let mut sink = JsonLines::new(out.clone(), options);
     send(&mut sink, &Message::DiscardedEvents(fixture.discarded(Some(5))));
@@ -206,7 +207,7 @@ fn everything_else() {
 fn what_cannot_be_decoded_leaves_valid_lines() {
     let inner = structure(vec![("a", u8_class()), ("b", integer(64, IntegerProperties::default()))]);
     let fixture = Fixture::new(structure(vec![("n", u8_class()), ("s", inner)]));
-    let out = Shared::default();
+    let out = SharedBytes::default();
     let mut sink = JsonLines::new(out.clone(), JsonLinesOptions::default());
     fixture.event(&mut sink, 0, &[1, 2, 3]);
     assert!(sink.finish().is_err());
@@ -245,7 +246,7 @@ fn integers_and_times_in_other_forms() {
     let bytes = [(1u64 << 53) + 1, (1 << 53) - 1].map(u64::to_le_bytes).concat();
     let show = |integers, time| {
         let options = JsonLinesOptions { packets: true, integers, time, ..JsonLinesOptions::default() };
-        let out = Shared::default();
+        let out = SharedBytes::default();
         let mut sink = JsonLines::new(out.clone(), options);
         fixture.begin(&mut sink);
         fixture.packet(&mut sink, 1000, true);
@@ -309,7 +310,7 @@ fn meanings_and_stacks() {
     let stacks = &fixture.stream.trace.stacks;
     let main = Frame::at(4096).with_symbol("main").with_module("app");
     assert_eq!(stacks.intern([main, Frame::at(0x7fff_0000_0000), Frame::default()]), Some(2));
-    let out = Shared::default();
+    let out = SharedBytes::default();
     let mut sink = JsonLines::new(out.clone(), JsonLinesOptions { cycles: false, ..Default::default() });
     for (time, stack) in [(1, 0), (2, 2), (3, 0), (4, 99)] {
         fixture.event(&mut sink, time, &[7, stack, 5]);

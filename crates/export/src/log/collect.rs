@@ -3,7 +3,7 @@
 use ichnos_model::plan::{Node, Plan};
 use ichnos_model::{Field, FieldKind, Meaning, Meanings, Real, Scope, Text, Uuid, Visitor, Wide};
 
-use super::parts::{Number, NumberPart, Parts, TextPart};
+use super::parts::{LineParts, NumberPart, SignedNumber, TextPart};
 use crate::property;
 
 /// Treatment of a field.
@@ -29,7 +29,7 @@ pub(super) struct Treatments {
 
 /// Parts that the line format can show.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shown {
+pub(super) struct ShownParts {
     /// `true` if file and line are shown together, so that a line without a file becomes a pair.
     pub(super) lines_need_files: bool,
     /// `true` if a thread can be identified by a name.
@@ -44,7 +44,7 @@ impl Treatments {
         scope: Scope,
         plan: Option<&Plan>,
         meanings: Option<&Meanings>,
-        shown: Shown,
+        shown: ShownParts,
     ) -> Option<Self> {
         let plan = plan?;
         let nodes: Vec<&Node> = plan.nodes().collect();
@@ -81,7 +81,7 @@ impl Treatments {
 
 /// Returns the treatment of a member with a meaning; `nodes` are its own and those within it. A
 /// member of the wrong kind becomes a pair.
-fn treatment_of(meaning: Meaning, nodes: &[&Node], shown: Shown) -> Treatment {
+fn treatment_of(meaning: Meaning, nodes: &[&Node], shown: ShownParts) -> Treatment {
     let kind = match nodes {
         [node] => Some(&node.class.kind),
         [optional, field] if matches!(optional.class.kind, FieldKind::Optional { .. }) => {
@@ -113,13 +113,13 @@ fn treatment_of(meaning: Meaning, nodes: &[&Node], shown: Shown) -> Treatment {
 }
 
 /// Extracts the parts from the fields of a scope; `pairs` receives the other fields.
-pub(super) struct Collector<'c, V> {
+pub(super) struct PartCollector<'c, V> {
     pub(super) treatments: &'c Treatments,
-    pub(super) parts: &'c mut Parts,
+    pub(super) parts: &'c mut LineParts,
     pub(super) pairs: V,
 }
 
-impl<V: Visitor> Collector<'_, V> {
+impl<V: Visitor> PartCollector<'_, V> {
     #[inline]
     fn is_pair(&self, field: Field<'_>) -> bool {
         self.treatments.get(field) == Treatment::Pair
@@ -137,11 +137,11 @@ macro_rules! pass_pairs {
     };
 }
 
-impl<V: Visitor> Visitor for Collector<'_, V> {
+impl<V: Visitor> Visitor for PartCollector<'_, V> {
     #[inline]
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
         match self.treatments.get(field) {
-            Treatment::Number(part) => self.parts.number(part, Number::Unsigned(value)),
+            Treatment::Number(part) => self.parts.number(part, SignedNumber::Unsigned(value)),
             Treatment::Pair => self.pairs.unsigned(field, value),
             _ => {}
         }
@@ -150,7 +150,7 @@ impl<V: Visitor> Visitor for Collector<'_, V> {
     #[inline]
     fn signed(&mut self, field: Field<'_>, value: i64) {
         match self.treatments.get(field) {
-            Treatment::Number(part) => self.parts.number(part, Number::Signed(value)),
+            Treatment::Number(part) => self.parts.number(part, SignedNumber::Signed(value)),
             Treatment::Pair => self.pairs.signed(field, value),
             _ => {}
         }

@@ -3,11 +3,11 @@
 use ichnos_json::write::{ObjectWriter, ValueWriter};
 use ichnos_model::LogLevel;
 
-use super::Line;
-use super::parts::Number;
+use super::LineContent;
+use super::parts::SignedNumber;
 use crate::time::TimeWriter;
 
-impl Line<'_> {
+impl LineContent<'_> {
     /// Appends the line; `dates` writes the time if it has a date.
     pub(super) fn push_json(&self, out: &mut Vec<u8>, dates: &mut TimeWriter) {
         let parts = self.parts;
@@ -37,8 +37,8 @@ impl Line<'_> {
         }
         for (name, value) in [("line", parts.line), ("pid", parts.process), ("tid", parts.thread)] {
             match value {
-                Some(Number::Unsigned(value)) => metadata.member(name).unsigned(value),
-                Some(Number::Signed(value)) => metadata.member(name).signed(value),
+                Some(SignedNumber::Unsigned(value)) => metadata.member(name).unsigned(value),
+                Some(SignedNumber::Signed(value)) => metadata.member(name).signed(value),
                 None => {}
             }
         }

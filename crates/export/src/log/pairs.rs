@@ -14,14 +14,14 @@ use crate::time::push_date;
 
 /// Texts before the fields of a scope: ` name=`.
 #[derive(Debug)]
-pub(super) struct Names {
+pub(super) struct PairPrefixes {
     /// Texts by index of the node.
     names: Vec<Block>,
     /// Escaping in names and values.
     escaping: Escaping,
 }
 
-impl Names {
+impl PairPrefixes {
     pub(super) fn of(plan: Option<&Plan>, escaping: Escaping) -> Self {
         let names = plan.into_iter().flat_map(Plan::nodes).map(|node| {
             let mut name = vec![b' '];
@@ -35,7 +35,7 @@ impl Names {
 
 /// Container of the value that is being written.
 #[derive(Clone, Copy, Debug)]
-enum Around {
+enum PairContainer {
     /// The line.
     Line,
     /// An optional or a variant, of which only the content is written.
@@ -48,33 +48,33 @@ enum Around {
 
 /// Buffers reused for all scopes, to avoid allocations.
 #[derive(Debug, Default)]
-pub(super) struct Nesting(Vec<Around>);
+pub(super) struct Nesting(Vec<PairContainer>);
 
 /// Writes the pairs of a scope.
 pub(super) struct PairWriter<'a> {
     out: &'a mut Vec<u8>,
-    names: &'a Names,
+    names: &'a PairPrefixes,
     nesting: &'a mut Nesting,
-    around: Around,
+    around: PairContainer,
 }
 
 impl<'a> PairWriter<'a> {
-    pub(super) fn new(out: &'a mut Vec<u8>, names: &'a Names, nesting: &'a mut Nesting) -> Self {
+    pub(super) fn new(out: &'a mut Vec<u8>, names: &'a PairPrefixes, nesting: &'a mut Nesting) -> Self {
         nesting.0.clear();
-        Self { out, names, nesting, around: Around::Line }
+        Self { out, names, nesting, around: PairContainer::Line }
     }
 
     /// Appends the text before a value.
     #[inline]
     fn lead(&mut self, field: Field<'_>) {
         match &mut self.around {
-            Around::Alone => {}
-            Around::Line => {
+            PairContainer::Alone => {}
+            PairContainer::Line => {
                 if let Some(name) = self.names.names.get(field.index()) {
                     name.push(self.out, false);
                 }
             }
-            Around::Structure(any) => {
+            PairContainer::Structure(any) => {
                 if std::mem::replace(any, true) {
                     self.out.push(b',');
                 }
@@ -83,7 +83,7 @@ impl<'a> PairWriter<'a> {
                     name.push(self.out, is_first);
                 }
             }
-            Around::Array(any) => {
+            PairContainer::Array(any) => {
                 if std::mem::replace(any, true) {
                     self.out.extend_from_slice(b", ");
                 }
@@ -91,12 +91,12 @@ impl<'a> PairWriter<'a> {
         }
     }
 
-    fn enter(&mut self, around: Around) {
+    fn enter(&mut self, around: PairContainer) {
         self.nesting.0.push(std::mem::replace(&mut self.around, around));
     }
 
     fn leave(&mut self) {
-        self.around = self.nesting.0.pop().unwrap_or(Around::Line);
+        self.around = self.nesting.0.pop().unwrap_or(PairContainer::Line);
     }
 
     /// Appends names with `|` between them. Returns `false` if there are none.
@@ -217,7 +217,7 @@ impl Visitor for PairWriter<'_> {
     fn begin_structure(&mut self, field: Field<'_>) {
         self.lead(field);
         self.out.push(b'{');
-        self.enter(Around::Structure(false));
+        self.enter(PairContainer::Structure(false));
     }
 
     fn end_structure(&mut self, _: Field<'_>) {
@@ -228,7 +228,7 @@ impl Visitor for PairWriter<'_> {
     fn begin_array(&mut self, field: Field<'_>, _: u64) {
         self.lead(field);
         self.out.push(b'[');
-        self.enter(Around::Array(false));
+        self.enter(PairContainer::Array(false));
     }
 
     fn end_array(&mut self, _: Field<'_>) {
@@ -238,13 +238,13 @@ impl Visitor for PairWriter<'_> {
 
     fn begin_optional(&mut self, field: Field<'_>, present: bool, _: i128) {
         // An absent field is not a pair, but it is an element.
-        if present || !matches!(self.around, Around::Line) {
+        if present || !matches!(self.around, PairContainer::Line) {
             self.lead(field);
         }
-        if !present && !matches!(self.around, Around::Line) {
+        if !present && !matches!(self.around, PairContainer::Line) {
             self.out.extend_from_slice(b"none");
         }
-        self.enter(Around::Alone);
+        self.enter(PairContainer::Alone);
     }
 
     fn end_optional(&mut self, _: Field<'_>) {
@@ -253,7 +253,7 @@ impl Visitor for PairWriter<'_> {
 
     fn begin_variant(&mut self, field: Field<'_>, _: usize, _: i128) {
         self.lead(field);
-        self.enter(Around::Alone);
+        self.enter(PairContainer::Alone);
     }
 
     fn end_variant(&mut self, _: Field<'_>) {

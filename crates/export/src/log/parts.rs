@@ -7,12 +7,12 @@ use ichnos_model::{StringEncoding, Text};
 
 /// A number with its original sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Number {
+pub(super) enum SignedNumber {
     Unsigned(u64),
     Signed(i64),
 }
 
-impl Number {
+impl SignedNumber {
     /// Returns the number as a count, 0 if it is negative.
     pub(super) fn count(self) -> u64 {
         match self {
@@ -52,16 +52,16 @@ pub(super) enum TextPart {
     ComponentUrl,
 }
 
-/// Range of a text in [`Parts::texts`].
+/// Range of a text in [`LineParts::texts`].
 type Span = Range<usize>;
 
 /// The parts of a line that are not pairs of names and values. Reused for all lines, to avoid allocations.
 #[derive(Debug, Default)]
-pub(super) struct Parts {
+pub(super) struct LineParts {
     pub(super) severity: Option<i64>,
-    pub(super) process: Option<Number>,
-    pub(super) thread: Option<Number>,
-    pub(super) line: Option<Number>,
+    pub(super) process: Option<SignedNumber>,
+    pub(super) thread: Option<SignedNumber>,
+    pub(super) line: Option<SignedNumber>,
     pub(super) dropped: u64,
     pub(super) rolled_out: u64,
     message: Option<Span>,
@@ -76,7 +76,7 @@ pub(super) struct Parts {
     keeps_bytes: bool,
 }
 
-impl Parts {
+impl LineParts {
     /// Makes an empty line. With `keeps_bytes`, bytes that are not UTF-8 are kept for callers that escape them later.
     pub(super) fn new(keeps_bytes: bool) -> Self {
         Self { keeps_bytes, ..Self::default() }
@@ -92,7 +92,7 @@ impl Parts {
     }
 
     #[inline]
-    pub(super) fn number(&mut self, part: NumberPart, number: Number) {
+    pub(super) fn number(&mut self, part: NumberPart, number: SignedNumber) {
         match part {
             NumberPart::Severity => self.severity = Some(number.signed()),
             NumberPart::Process => self.process = Some(number),

@@ -4,7 +4,7 @@
 
 use std::io;
 
-use super::{Log, Loss};
+use super::{Log, PendingLoss};
 use crate::output::TextWriter;
 use crate::resume::{Fixup, Resolution, ResumableSink, SinkState, StreamOrder};
 
@@ -12,7 +12,7 @@ use crate::resume::{Fixup, Resolution, ResumableSink, SinkState, StreamOrder};
 #[derive(Clone, Debug, Default)]
 pub struct LogState {
     /// A loss that was not written yet.
-    pub(super) loss: Option<Loss>,
+    pub(super) loss: Option<PendingLoss>,
     /// `true` after a message that writes such a loss.
     has_message: bool,
 }
@@ -35,7 +35,7 @@ impl SinkState for LogState {
 
 /// State of a resumed sink.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Resumed {
+pub(super) enum ResumedLog {
     /// The earlier messages are known.
     #[default]
     No,
@@ -52,8 +52,8 @@ impl<W: TextWriter> Log<W> {
     #[inline]
     pub(super) fn begin_message(&mut self) {
         self.has_message = true;
-        if self.resumed == Resumed::Before {
-            self.resumed = Resumed::At(self.output.position());
+        if self.resumed == ResumedLog::Before {
+            self.resumed = ResumedLog::At(self.output.position());
         }
     }
 }
@@ -64,14 +64,14 @@ impl<W: TextWriter> ResumableSink for Log<W> {
     fn resume(&mut self, _: &StreamOrder, state: Option<LogState>) {
         match state {
             Some(state) => self.loss = state.loss,
-            None => self.resumed = Resumed::Before,
+            None => self.resumed = ResumedLog::Before,
         }
     }
 
     #[inline]
     fn next_fixup(&mut self) -> Option<Fixup<FirstMessage>> {
-        let Resumed::At(offset) = self.resumed else { return None };
-        self.resumed = Resumed::Done;
+        let ResumedLog::At(offset) = self.resumed else { return None };
+        self.resumed = ResumedLog::Done;
         Some(Fixup { offset, length: 0, cause: FirstMessage })
     }
 

@@ -10,7 +10,8 @@ use ichnos_model::{
 
 use super::*;
 use crate::testing::{
-    Fixture, Shared, bits, class, compare_chunks, guid_dates_characters, integer, send, structure, u8_class,
+    Fixture, SharedBytes, bits, class, compare_chunks, guid_dates_characters, integer, send, structure,
+    u8_class,
 };
 use ichnos_model::LogRole;
 
@@ -55,8 +56,8 @@ fn fixture_of(
     })
 }
 
-fn sink(form: LogForm) -> (Shared, Log<Shared>) {
-    let out = Shared::default();
+fn sink(form: LogForm) -> (SharedBytes, Log<SharedBytes>) {
+    let out = SharedBytes::default();
     let options = LogOptions { form, ..LogOptions::default() };
     (out.clone(), Log::new(out, options))
 }
@@ -401,7 +402,7 @@ fn a_loss_that_an_event_tells_is_told_once() {
 #[test]
 fn colors_are_those_of_the_severity() {
     let fixture = fixture_of(vec![("severity", u8_class(), Some(Meaning::Severity))], |_| {});
-    let out = Shared::default();
+    let out = SharedBytes::default();
     let options = LogOptions { color: true, ..LogOptions::default() };
     let mut sink = Log::new(out.clone(), options);
     fixture.event(&mut sink, 0, &[40]);
@@ -413,7 +414,7 @@ fn colors_are_those_of_the_severity() {
 fn json_with_dates_and_integers_as_strings() {
     let fixture = fixture_of(vec![("n", u8_class(), None)], |_| {});
     let show = |time, integers| {
-        let out = Shared::default();
+        let out = SharedBytes::default();
         let options = LogOptions { form: LogForm::Json, time, integers, ..LogOptions::default() };
         let mut sink = Log::new(out.clone(), options);
         fixture.event(&mut sink, 1_565_957_300_948_091_100, &[7]);
@@ -449,7 +450,7 @@ fn json_with_dates_and_integers_as_strings() {
 #[test]
 fn chunks() {
     let fixture = fixture_of(vec![("dropped", u8_class(), Some(Meaning::Dropped))], |_| {});
-    let lose = |sink: &mut Log<Shared>, count| {
+    let lose = |sink: &mut Log<SharedBytes>, count| {
         send(sink, &Message::DiscardedEvents(fixture.discarded(Some(count))));
     };
     let resolved = compare_chunks(

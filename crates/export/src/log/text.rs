@@ -2,9 +2,9 @@
 
 use ichnos_model::LogLevel;
 
-use super::Line;
+use super::LineContent;
 use super::pairs::push_text;
-use super::parts::{Number, Parts};
+use super::parts::{LineParts, SignedNumber};
 use crate::block::Block;
 use crate::color::Palette;
 use crate::number;
@@ -19,7 +19,7 @@ pub(super) struct Beginning {
     /// The seconds and their text: `[00012.`.
     seconds: Option<(u64, Block)>,
     /// Process and thread, and their text: `][1][2][`.
-    thread: (Option<Number>, Option<Number>),
+    thread: (Option<SignedNumber>, Option<SignedNumber>),
     thread_text: Block,
     /// Times of JSON lines with dates.
     pub(super) dates: TimeWriter,
@@ -36,7 +36,7 @@ impl Beginning {
     }
 
     #[inline]
-    fn push(&mut self, out: &mut Vec<u8>, time: Option<i128>, parts: &Parts, palette: &Palette) {
+    fn push(&mut self, out: &mut Vec<u8>, time: Option<i128>, parts: &LineParts, palette: &Palette) {
         match time.map(u64::try_from) {
             Some(Ok(time)) => {
                 let second = time / 1_000_000_000;
@@ -76,7 +76,7 @@ impl Beginning {
     }
 
     #[inline(never)]
-    fn push_thread(&mut self, out: &mut Vec<u8>, parts: &Parts) {
+    fn push_thread(&mut self, out: &mut Vec<u8>, parts: &LineParts) {
         let begin = out.len();
         for number in [parts.process, parts.thread] {
             out.extend_from_slice(b"][");
@@ -90,7 +90,7 @@ impl Beginning {
     }
 }
 
-impl Line<'_> {
+impl LineContent<'_> {
     pub(super) fn push_text(&self, out: &mut Vec<u8>, palette: &Palette, beginning: &mut Beginning) {
         let parts = self.parts;
         let color = self.level.map_or("", |level| color(level, palette));
@@ -161,10 +161,10 @@ fn color(level: LogLevel, palette: &Palette) -> &'static str {
 }
 
 #[inline]
-fn push_number(out: &mut Vec<u8>, number: Number) {
+fn push_number(out: &mut Vec<u8>, number: SignedNumber) {
     match number {
-        Number::Unsigned(number) => number::push_unsigned(out, number),
-        Number::Signed(number) => number::push_signed(out, number),
+        SignedNumber::Unsigned(number) => number::push_unsigned(out, number),
+        SignedNumber::Signed(number) => number::push_signed(out, number),
     }
 }
 

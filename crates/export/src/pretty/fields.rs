@@ -5,14 +5,14 @@ use ichnos_model::{
     Visitor, Wide,
 };
 
-use super::labels::Labels;
+use super::labels::FieldLabels;
 use crate::color::Palette;
 use crate::number;
 use crate::time::push_date;
 
 /// Container of the field that is being written.
 #[derive(Clone, Copy, Debug)]
-enum Around {
+enum PrettyContainer {
     /// No container, or an optional or a variant.
     Alone,
     /// A structure, with the number of members written so far.
@@ -23,8 +23,8 @@ enum Around {
 
 /// Buffers reused for all scopes, to avoid allocations.
 #[derive(Debug, Default)]
-pub(crate) struct Scratch {
-    around: Vec<Around>,
+pub(crate) struct PrettyScratch {
+    around: Vec<PrettyContainer>,
     /// Text converted from another encoding.
     text: Vec<u8>,
 }
@@ -33,26 +33,26 @@ pub(crate) struct Scratch {
 pub(crate) struct FieldPrinter<'a, const STYLED: bool> {
     pub(crate) out: &'a mut Vec<u8>,
     pub(crate) palette: &'a Palette,
-    pub(crate) labels: &'a Labels,
+    pub(crate) labels: &'a FieldLabels,
     /// `true` if members and elements are named.
     pub(crate) names: bool,
     /// `true` if unnamed values of enumerations are split into bits.
     pub(crate) enum_flags: bool,
-    scratch: &'a mut Scratch,
-    around: Around,
+    scratch: &'a mut PrettyScratch,
+    around: PrettyContainer,
 }
 
 impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
     pub(crate) fn new(
         out: &'a mut Vec<u8>,
         palette: &'a Palette,
-        labels: &'a Labels,
+        labels: &'a FieldLabels,
         names: bool,
         enum_flags: bool,
-        scratch: &'a mut Scratch,
+        scratch: &'a mut PrettyScratch,
     ) -> Self {
         scratch.around.clear();
-        Self { out, palette, labels, names, enum_flags, scratch, around: Around::Alone }
+        Self { out, palette, labels, names, enum_flags, scratch, around: PrettyContainer::Alone }
     }
 
     /// Appends the text before a field. Returns `false` if the field is hidden.
@@ -63,12 +63,12 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
             return false;
         }
         match &mut self.around {
-            Around::Alone => {}
-            Around::Structure(count) => {
+            PrettyContainer::Alone => {}
+            PrettyContainer::Structure(count) => {
                 label.lead.push(self.out, *count == 0);
                 *count += 1;
             }
-            Around::Array(count) => {
+            PrettyContainer::Array(count) => {
                 *count += 1;
                 let index = *count - 1;
                 self.lead_element(index);
@@ -121,12 +121,12 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
         }
     }
 
-    fn enter(&mut self, around: Around) {
+    fn enter(&mut self, around: PrettyContainer) {
         self.scratch.around.push(std::mem::replace(&mut self.around, around));
     }
 
     fn leave(&mut self) {
-        self.around = self.scratch.around.pop().unwrap_or(Around::Alone);
+        self.around = self.scratch.around.pop().unwrap_or(PrettyContainer::Alone);
     }
 
     fn unknown(&mut self) {
@@ -443,7 +443,7 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
     fn begin_structure(&mut self, field: Field<'_>) {
         if self.lead(field) {
             self.out.push(b'{');
-            self.enter(Around::Structure(0));
+            self.enter(PrettyContainer::Structure(0));
         }
     }
 
@@ -457,7 +457,7 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
     fn begin_array(&mut self, field: Field<'_>, _: u64) {
         if self.lead(field) {
             self.out.push(b'[');
-            self.enter(Around::Array(0));
+            self.enter(PrettyContainer::Array(0));
         }
     }
 
@@ -472,23 +472,23 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
         if field.class().is_shown_if_present() {
             // An absent field is not in the record, so it is skipped; elements of arrays keep their positions.
             if !present {
-                if matches!(self.around, Around::Array(_)) && self.lead(field) {
+                if matches!(self.around, PrettyContainer::Array(_)) && self.lead(field) {
                     self.push("<none>");
                 }
-                self.enter(Around::Array(0));
+                self.enter(PrettyContainer::Array(0));
             } else if self.lead(field) {
-                self.enter(Around::Alone);
+                self.enter(PrettyContainer::Alone);
             }
         } else if self.lead(field) {
             self.push(if present { "{ " } else { "<none>" });
-            self.enter(if present { Around::Alone } else { Around::Array(0) });
+            self.enter(if present { PrettyContainer::Alone } else { PrettyContainer::Array(0) });
         }
     }
 
     fn end_optional(&mut self, field: Field<'_>) {
         let is_bare = field.class().is_shown_if_present();
-        if !self.labels.hide(field) || is_bare && matches!(self.around, Around::Array(_)) {
-            if matches!(self.around, Around::Alone) && !is_bare {
+        if !self.labels.hide(field) || is_bare && matches!(self.around, PrettyContainer::Array(_)) {
+            if matches!(self.around, PrettyContainer::Alone) && !is_bare {
                 self.push(" }");
             }
             self.leave();
@@ -498,7 +498,7 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
     fn begin_variant(&mut self, field: Field<'_>, _: usize, _: i128) {
         if self.lead(field) {
             self.push("{ ");
-            self.enter(Around::Alone);
+            self.enter(PrettyContainer::Alone);
         }
     }
 

@@ -9,7 +9,7 @@ use crate::property::Hidden;
 
 /// Text before a field, and its kind.
 #[derive(Debug)]
-pub(crate) struct Label {
+pub(crate) struct FieldLabel {
     /// Text before the field as a member of a structure; the comma is skipped for the first member.
     pub(crate) lead: Block,
     pub(crate) is_hidden: bool,
@@ -19,13 +19,13 @@ pub(crate) struct Label {
 
 /// The labels of all fields of a scope.
 #[derive(Debug, Default)]
-pub(crate) struct Labels {
+pub(crate) struct FieldLabels {
     /// Labels by index of the node.
-    labels: Vec<Label>,
+    labels: Vec<FieldLabel>,
     is_hidden: bool,
 }
 
-impl Labels {
+impl FieldLabels {
     /// `names`: with names of members; `color`: in colours.
     pub(crate) fn of(plan: Option<&Plan>, palette: &Palette, names: bool, color: bool) -> Self {
         let Some(plan) = plan else { return Self::default() };
@@ -52,14 +52,14 @@ impl Labels {
                     && integer.wall_clock.is_none()
                     && integer.preferred_base == DisplayBase::Decimal
             });
-            Label { lead: Block::new(&lead), is_hidden: hidden.at(index), is_decimal }
+            FieldLabel { lead: Block::new(&lead), is_hidden: hidden.at(index), is_decimal }
         };
         Self { labels: plan.nodes().enumerate().map(label).collect(), is_hidden: hidden.all() }
     }
 
     /// Returns the label of a field of the same plan.
     #[inline]
-    pub(crate) fn get(&self, field: Field<'_>) -> Option<&Label> {
+    pub(crate) fn get(&self, field: Field<'_>) -> Option<&FieldLabel> {
         self.labels.get(field.index())
     }
 

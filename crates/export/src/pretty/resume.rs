@@ -64,14 +64,14 @@ impl PrettyState {
 
 /// State of a resumed sink that does not know the earlier lines.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Resumed {
+pub(super) struct ResumedPretty {
     /// `true` after the first event with a time.
     pub(super) has_event: bool,
     pub(super) fixup: Option<Fixup<DeltaCause>>,
     pub(super) must_rewrite: bool,
 }
 
-impl Resumed {
+impl ResumedPretty {
     /// Notes the offset of the first event's missing difference; `now` is `None` if its time cannot be used.
     pub(super) fn first_event(&mut self, offset: u64, now: Option<u64>, cycles: bool) {
         match now {
@@ -93,7 +93,7 @@ impl<W: crate::TextWriter> ResumableSink for Pretty<W> {
                 self.past = state;
                 self.clock.negative_seen = state.negative_seen;
             }
-            None => self.resumed = Some(Resumed::default()),
+            None => self.resumed = Some(ResumedPretty::default()),
         }
     }
 

@@ -8,7 +8,7 @@ use ichnos_model::{
 
 use super::*;
 use crate::testing::{
-    Fixture, Shared, bits, class, guid_dates_characters, integer, send, structure, u8_class,
+    Fixture, SharedBytes, bits, class, guid_dates_characters, integer, send, structure, u8_class,
 };
 
 fn mappings(names: &[(&str, i128, i128)]) -> Mappings {
@@ -21,7 +21,7 @@ fn gmt() -> PrettyOptions {
 }
 
 fn print(fixture: &Fixture, options: PrettyOptions, payloads: &[&[u8]]) -> String {
-    let out = Shared::default();
+    let out = SharedBytes::default();
     let mut sink = Pretty::new(out.clone(), options);
     for (i, payload) in payloads.iter().enumerate() {
         fixture.event(&mut sink, 1_000_000_000 + 11 * i as i64, payload);
@@ -92,7 +92,7 @@ fn colors() {
 #[test]
 fn packet_contexts_are_kept_for_the_packet_only() {
     let fixture = Fixture::new(structure(vec![]));
-    let out = Shared::default();
+    let out = SharedBytes::default();
     let mut sink = Pretty::new(out.clone(), gmt());
     fixture.packet(&mut sink, 0, true);
     fixture.event(&mut sink, 0, &[]);
@@ -248,7 +248,7 @@ fn compound_fields() {
 #[test]
 fn warnings() {
     let fixture = Fixture::new(structure(vec![]));
-    let warnings = Shared::default();
+    let warnings = SharedBytes::default();
     let mut sink = Pretty::new(Vec::new(), gmt()).warnings_to(warnings.clone());
     send(&mut sink, &Message::DiscardedEvents(fixture.discarded(Some(5))));
     send(&mut sink, &Message::DiscardedPackets(fixture.discarded(Some(1))));

@@ -9,7 +9,7 @@ use ichnos_model::{DataStream, Event, EventRole, FieldRef, FieldValue, Meaning, 
 
 use super::calls::{Calls, NO_CALL};
 use super::condition::Condition;
-use super::packed::{Sample, Samples, State};
+use super::packed::{RunState, Sample, Samples};
 use super::profile::{LeftOut, StackProfile, StackThread, ThreadSamples, Total};
 use super::resolve::Resolver;
 use super::{CPU_TIME, StackOptions, StackWeight, UNMANAGED_CODE_TIME};
@@ -23,23 +23,23 @@ const MOST_BUFFERED: usize = 16 << 20;
 const MOST_THREADS: usize = 1 << 16;
 
 /// Returns `true` if a thread counts.
-type Selection = Box<dyn FnMut(&StackThread) -> bool + Send>;
+type ThreadSelection = Box<dyn FnMut(&StackThread) -> bool + Send>;
 
 /// Makes a [`StackProfile`] from events.
 ///
 /// An event takes only a few steps, since its stack is a number, whose frames are looked up once for all its samples.
 pub struct StackCollector {
     options: StackOptions,
-    selection: Option<Selection>,
+    selection: Option<ThreadSelection>,
     /// By data stream: index of its trace, or of the part of the trace with the same call stacks.
-    streams: StreamTable<usize, (), Option<Source>>,
+    streams: StreamTable<usize, (), Option<SampleSource>>,
     traces: Vec<TraceState>,
     threads: Vec<ThreadState>,
     /// Indexes of `threads`; `None` if the thread does not count.
     by_key: HashMap<ThreadKey, Option<usize>>,
     /// Thread of the previous event.
     last: Option<(ThreadKey, Option<usize>)>,
-    names: Names,
+    names: ThreadNames,
     /// Names of the classes of samples, as numbers. Weights of different classes cannot be added.
     kinds: HashMap<String, usize>,
     calls: Calls,
@@ -63,7 +63,7 @@ struct TraceState {
 
 /// Members of an event record class that make its events samples.
 #[derive(Debug)]
-struct Source {
+struct SampleSource {
     /// `true` if they are samples of a profiler.
     is_sample: bool,
     /// Index in [`StackCollector::kinds`].
@@ -79,11 +79,11 @@ struct Source {
 }
 
 /// A sample whose stack is not looked up yet.
-struct Found {
+struct PendingSample {
     stack: u32,
     thread: ThreadKey,
     weight: u64,
-    state: State,
+    state: RunState,
     /// `true` if the sample counts.
     is_wanted: bool,
 }
@@ -92,7 +92,7 @@ struct Found {
 struct Last {
     time: i128,
     stack: u32,
-    state: State,
+    state: RunState,
     is_wanted: bool,
 }
 
@@ -116,12 +116,12 @@ enum Id {
 
 /// Names of processes and threads, as numbers.
 #[derive(Default)]
-struct Names {
+struct ThreadNames {
     names: Vec<Arc<[u8]>>,
     indexes: HashMap<Arc<[u8]>, u32>,
 }
 
-impl Names {
+impl ThreadNames {
     fn id(&mut self, name: &[u8]) -> Id {
         if let Some(index) = self.indexes.get(name) {
             return Id::Name(*index);
@@ -173,7 +173,7 @@ impl StackCollector {
             threads: Vec::new(),
             by_key: HashMap::new(),
             last: None,
-            names: Names::default(),
+            names: ThreadNames::default(),
             kinds: HashMap::new(),
             calls: Calls::default(),
             buffered: 0,
@@ -251,7 +251,7 @@ impl StackCollector {
         let Some((trace, _, classes)) = self.streams.get_mut(event.stream) else { return };
         let options = &self.options;
         let kinds = &mut self.kinds;
-        if let Some(source) = classes.of(event, || Source::of(event, options, kinds)) {
+        if let Some(source) = classes.of(event, || SampleSource::of(event, options, kinds)) {
             if !source.is_sample && self.only_samples {
                 return;
             }
@@ -300,8 +300,8 @@ impl StackCollector {
     }
 
     /// Adds a sample of a thread.
-    fn sample(&mut self, event: &Event<'_>, found: &Found) {
-        let Found { stack, thread: key, weight, state, is_wanted } = *found;
+    fn sample(&mut self, event: &Event<'_>, found: &PendingSample) {
+        let PendingSample { stack, thread: key, weight, state, is_wanted } = *found;
         let thread = match self.last {
             Some((last, thread)) if last == key => thread,
             _ => self.thread(event, key),
@@ -409,11 +409,11 @@ impl StackCollector {
                         continue;
                     }
                     let call = match state {
-                        State::Unknown => call,
-                        State::OnProcessor => self.calls.call_of_state(call, CPU_TIME),
-                        State::Other => self.calls.call_of_state(call, UNMANAGED_CODE_TIME),
+                        RunState::Unknown => call,
+                        RunState::OnProcessor => self.calls.call_of_state(call, CPU_TIME),
+                        RunState::Other => self.calls.call_of_state(call, UNMANAGED_CODE_TIME),
                     };
-                    self.has_states |= state != State::Unknown;
+                    self.has_states |= state != RunState::Unknown;
                     thread.kept.totals.entry(call).or_default().add(Total { samples: 1, weight });
                     if self.options.with_times {
                         thread.kept.samples.push(Sample { stack: call, ..sample });
@@ -425,7 +425,7 @@ impl StackCollector {
     }
 }
 
-impl Source {
+impl SampleSource {
     /// Returns the members that make events of a class samples, or `None` if they are not samples.
     fn of(event: &Event<'_>, options: &StackOptions, kinds: &mut HashMap<String, usize>) -> Option<Self> {
         let field = |meaning| FieldRef::of_meaning(event, meaning);
@@ -465,9 +465,9 @@ impl Source {
         event: &Event<'_>,
         trace: usize,
         options: &StackOptions,
-        names: &mut Names,
+        names: &mut ThreadNames,
         left_out: &mut LeftOut,
-    ) -> Option<Found> {
+    ) -> Option<PendingSample> {
         let stack = |field| u32::try_from(event.get(field)?.as_u64()?).ok();
         let stack = self.stacks.iter().find_map(stack)?;
         let value = self.weight.as_ref().and_then(|field| weight(event.get(field)?));
@@ -492,11 +492,11 @@ impl Source {
         let thread = ThreadKey { trace, kind: self.kind, process, thread: id(&self.thread) };
         let is_wanted = self.conditions.iter().all(|condition| condition.holds(event));
         let state = match &self.on_processor {
-            Some(condition) if condition.holds(event) => State::OnProcessor,
-            Some(condition) if condition.is_known(event) => State::Other,
-            _ => State::Unknown,
+            Some(condition) if condition.holds(event) => RunState::OnProcessor,
+            Some(condition) if condition.is_known(event) => RunState::Other,
+            _ => RunState::Unknown,
         };
-        Some(Found { stack, thread, weight, state, is_wanted })
+        Some(PendingSample { stack, thread, weight, state, is_wanted })
     }
 }
 

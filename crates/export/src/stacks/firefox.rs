@@ -15,7 +15,8 @@ pub(super) fn write(profile: &StackProfile, out: &mut dyn Write) -> io::Result<(
     let begin = profile.begin.filter(|_| profile.has_dates).unwrap_or_default();
     let reference = fx::ReferenceTimestamp::from_millis_since_unix_epoch(begin as f64 / MILLISECOND as f64);
     let interval = fx::SamplingInterval::from_nanos(interval(profile));
-    let mut writer = Writer { profile, out: fx::Profile::new(&profile.title, reference, interval), calls: 0 };
+    let mut writer =
+        FirefoxWriter { profile, out: fx::Profile::new(&profile.title, reference, interval), calls: 0 };
     // All symbols are already looked up.
     writer.out.set_symbolicated(true);
     let mut processes = HashMap::new();
@@ -46,14 +47,14 @@ fn interval(profile: &StackProfile) -> u64 {
     steps.get(steps.len() / 2).copied().unwrap_or_default().max(1)
 }
 
-struct Writer<'p> {
+struct FirefoxWriter<'p> {
     profile: &'p StackProfile,
     out: fx::Profile,
     /// Number of written calls: each thread has its own.
     calls: usize,
 }
 
-impl Writer<'_> {
+impl FirefoxWriter<'_> {
     fn thread(&mut self, process: fx::ProcessHandle, thread: &ThreadSamples) {
         let id = thread.thread.thread.and_then(|number| u32::try_from(number).ok()).unwrap_or_default();
         let begin = self.profile.begin.unwrap_or_default();

@@ -8,12 +8,12 @@ pub(super) struct Sample {
     /// Number of its stack, or of its call.
     pub(super) stack: u32,
     pub(super) weight: u64,
-    pub(super) state: State,
+    pub(super) state: RunState,
 }
 
 /// State of the thread of a sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum RunState {
     /// Unknown, or not needed.
     #[default]
     Unknown,
@@ -23,7 +23,7 @@ pub(super) enum State {
     Other,
 }
 
-impl State {
+impl RunState {
     const ALL: [Self; 3] = [Self::Unknown, Self::OnProcessor, Self::Other];
 }
 
@@ -58,7 +58,7 @@ impl Samples {
             let step = number(&mut rest)?;
             time += i128::from((step >> 1) as i64 ^ -((step & 1) as i64));
             let stack = number(&mut rest)?;
-            let state = State::ALL.get((stack & 3) as usize).copied().unwrap_or_default();
+            let state = RunState::ALL.get((stack & 3) as usize).copied().unwrap_or_default();
             Some(Sample { time, stack: (stack >> 2) as u32, weight: number(&mut rest)?, state })
         })
     }
@@ -98,7 +98,7 @@ mod tests {
                 .map(|_| {
                     let mut number = || random.number() >> random.below(64);
                     let (time, stack, weight) = (i128::from(number() as i64 / 2), number() as u32, number());
-                    let state = State::ALL[number() as usize % 3];
+                    let state = RunState::ALL[number() as usize % 3];
                     Sample { time, stack, weight, state }
                 })
                 .collect();

@@ -15,8 +15,8 @@ pub(super) struct Resolver {
     frames: StackFrames,
     /// By stack: its number of frames, and the stack that it is cut to.
     depths: Vec<(u32, u32)>,
-    known_stacks: HashMap<u32, Known>,
-    known_frames: HashMap<u32, Known>,
+    known_stacks: HashMap<u32, CachedResult>,
+    known_frames: HashMap<u32, CachedResult>,
     /// Label of a frame; a reused buffer.
     label: String,
     /// Stacks to resolve, innermost first; a reused buffer.
@@ -25,7 +25,7 @@ pub(super) struct Resolver {
 
 /// Cached result for a stack or a frame.
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct CachedResult {
     validity: Validity,
     /// Call or function; [`NO_CALL`] if no frame is kept.
     is: u32,
@@ -48,7 +48,7 @@ impl Resolver {
         self.measure(view);
         let Some((_, stack)) = self.depths.get(stack as usize).copied() else { return NO_CALL };
         self.path.clear();
-        let mut found = Known { validity: Validity::EVER, is: NO_CALL };
+        let mut found = CachedResult { validity: Validity::EVER, is: NO_CALL };
         let mut next = Some(stack);
         while let Some(stack) = next {
             if let Some(known) = self.known_stacks.get(&stack).filter(|known| known.validity.contains(time)) {
@@ -65,13 +65,13 @@ impl Resolver {
                 _ => {
                     let frame = view.frame(number);
                     let known = frame.map(|frame| self.function(frame, time, symbols, calls));
-                    let known = known.unwrap_or(Known { validity: Validity::EVER, is: NO_CALL });
+                    let known = known.unwrap_or(CachedResult { validity: Validity::EVER, is: NO_CALL });
                     self.known_frames.insert(number, known);
                     known
                 }
             };
             let is = if function.is == NO_CALL { found.is } else { calls.call(found.is, function.is) };
-            found = Known { validity: found.validity.and(function.validity), is };
+            found = CachedResult { validity: found.validity.and(function.validity), is };
             self.known_stacks.insert(stack, found);
         }
         found.is
@@ -90,7 +90,7 @@ impl Resolver {
         }
     }
 
-    fn function(&mut self, frame: &Frame, time: i128, symbols: &Symbols, calls: &mut Calls) -> Known {
+    fn function(&mut self, frame: &Frame, time: i128, symbols: &Symbols, calls: &mut Calls) -> CachedResult {
         let space = frame.address_space;
         let (resolved, validity) = match frame.address {
             Some(address) => (symbols.resolve(space, address, time), symbols.validity(space, address, time)),
@@ -106,7 +106,7 @@ impl Resolver {
             StackFrames::Managed => is_managed,
         };
         if !is_kept {
-            return Known { validity, is: NO_CALL };
+            return CachedResult { validity, is: NO_CALL };
         }
         let label = &mut self.label;
         label.clear();
@@ -123,6 +123,6 @@ impl Resolver {
             // One function for all unknown ones of a module.
             _ => label.push('?'),
         }
-        Known { validity, is: calls.function(label, module, is_managed) }
+        CachedResult { validity, is: calls.function(label, module, is_managed) }
     }
 }

@@ -23,7 +23,7 @@ const SCRIPT: &str = include_str!("svg/flame_graph.js");
 const STYLE: &str = include_str!("svg/flame_graph.css");
 
 /// A frame of the image.
-struct Frame {
+struct FrameBox {
     call: u32,
     depth: usize,
     /// Total weight of the frames left of it.
@@ -45,7 +45,7 @@ pub(super) fn write(profile: &StackProfile, roots: StackRoots, out: &mut dyn Wri
         // Called functions begin at the same position.
         next.push(begin);
         if weight as f64 * scale >= NARROWEST {
-            frames.push(Frame { call, depth, begin });
+            frames.push(FrameBox { call, depth, begin });
         }
         Ok(())
     });

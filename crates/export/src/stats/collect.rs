@@ -7,10 +7,10 @@ use ichnos_model::{Discarded, Event, FieldRef, Message};
 
 use super::distribution::{Distribution, Number};
 use super::gaps::LongestGaps;
-use super::group::{Group, GroupRow, Groups};
+use super::group::{GroupRow, Groups, TableGroup};
 use super::key::{self, ClassKey, GroupBy, GroupValue, StreamKey, find_field};
 use super::timeline::Timeline;
-use super::totals::{EventTotals, Loss};
+use super::totals::{EventTotals, ReportedLosses};
 use crate::stream_table::StreamTable;
 
 /// Options of [`StatsCollector`].
@@ -52,7 +52,7 @@ impl StatsOptions {
     fn row(&self, numbers: usize) -> StatsRow {
         StatsRow {
             totals: EventTotals::default(),
-            loss: Loss::default(),
+            loss: ReportedLosses::default(),
             numbers: self.histogram.is_some().then(|| Box::new(Distribution::new(numbers))),
             timeline: self.timeline.then(Box::default),
             gaps: (self.gaps > 0).then(|| Box::new(LongestGaps::new(self.gaps))),
@@ -67,7 +67,7 @@ pub struct StatsRow {
     /// Number, size and times of events.
     pub totals: EventTotals,
     /// Losses; only for data streams and for all events.
-    pub loss: Loss,
+    pub loss: ReportedLosses,
     /// Numeric values of the histogram's field.
     pub numbers: Option<Box<Distribution>>,
     /// Number of events over time.
@@ -159,7 +159,7 @@ impl Stats {
 
     /// Returns the rows, in unspecified order.
     pub fn groups(&self) -> impl Iterator<Item = StatsGroup<'_>> {
-        self.groups.iter().map(|Group { key, missed, row }| StatsGroup {
+        self.groups.iter().map(|TableGroup { key, missed, row }| StatsGroup {
             key: key::decode(key),
             missed: *missed,
             row,
@@ -258,7 +258,7 @@ impl<'o> StatsCollector<'o> {
             Message::Event(event) => self.event(event),
             Message::DiscardedEvents(discarded) => self.loss(
                 discarded,
-                Loss {
+                ReportedLosses {
                     events: discarded.count.unwrap_or_default(),
                     unknown_events: discarded.count.is_none(),
                     packets: 0,
@@ -266,7 +266,7 @@ impl<'o> StatsCollector<'o> {
             ),
             Message::DiscardedPackets(discarded) => {
                 let packets = discarded.count.unwrap_or_default();
-                self.loss(discarded, Loss { packets, ..Loss::default() });
+                self.loss(discarded, ReportedLosses { packets, ..ReportedLosses::default() });
             }
             Message::StreamEnd(stream) => self.streams.remove(stream),
             _ => {}
@@ -321,7 +321,7 @@ impl<'o> StatsCollector<'o> {
     }
 
     #[cold]
-    fn loss(&mut self, discarded: &Discarded<'_>, loss: Loss) {
+    fn loss(&mut self, discarded: &Discarded<'_>, loss: ReportedLosses) {
         self.stats.all.loss.add(loss);
         if self.rows != RowsOf::Streams {
             return;

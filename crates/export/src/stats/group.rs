@@ -15,7 +15,7 @@ pub(super) trait GroupRow {
 
 /// A group in the table.
 #[derive(Clone, Debug)]
-pub(super) struct Group<R> {
+pub(super) struct TableGroup<R> {
     /// Encoded key.
     pub(super) key: Box<[u8]>,
     /// Maximum number of events before the group was added.
@@ -32,7 +32,7 @@ pub(super) struct Group<R> {
 /// `most`, mostly much less. Up to `most` groups, all is exact.
 #[derive(Clone, Debug)]
 pub(super) struct Groups<R> {
-    groups: Vec<Group<R>>,
+    groups: Vec<TableGroup<R>>,
     by_key: HashTable<u32>,
     hasher: RandomState,
     most: usize,
@@ -64,7 +64,7 @@ impl<R: GroupRow> Groups<R> {
         self.missed
     }
 
-    pub(super) fn iter(&self) -> std::slice::Iter<'_, Group<R>> {
+    pub(super) fn iter(&self) -> std::slice::Iter<'_, TableGroup<R>> {
         self.groups.iter()
     }
 
@@ -83,10 +83,10 @@ impl<R: GroupRow> Groups<R> {
         if self.groups.len() >= self.most {
             self.leave_out();
         }
-        self.push(Group { key: key.into(), missed: self.missed, row: make() }, hash)
+        self.push(TableGroup { key: key.into(), missed: self.missed, row: make() }, hash)
     }
 
-    fn push(&mut self, group: Group<R>, hash: u64) -> u32 {
+    fn push(&mut self, group: TableGroup<R>, hash: u64) -> u32 {
         let index = self.groups.len() as u32;
         self.groups.push(group);
         let (groups, hasher) = (&self.groups, &self.hasher);
@@ -97,7 +97,7 @@ impl<R: GroupRow> Groups<R> {
     /// Drops the groups whose maximum number of events is not above the median.
     #[cold]
     fn leave_out(&mut self) {
-        let possible = |group: &Group<R>| group.row.events().saturating_add(group.missed);
+        let possible = |group: &TableGroup<R>| group.row.events().saturating_add(group.missed);
         let mut all: Vec<u64> = self.groups.iter().map(possible).collect();
         let middle = all.len() / 2;
         let (_, limit, _) = all.select_nth_unstable(middle);
@@ -130,7 +130,7 @@ impl<R: GroupRow> Groups<R> {
                     }
                 }
                 None => {
-                    self.push(Group { missed: group.missed + before, ..group }, hash);
+                    self.push(TableGroup { missed: group.missed + before, ..group }, hash);
                 }
             }
         }
@@ -196,7 +196,7 @@ mod tests {
                 inexact += u64::from(!is_exact);
                 assert!(found.missed() <= 4 * keys.len() as u64 / most as u64);
                 let mut rows: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
-                for Group { key, missed, row } in found.iter() {
+                for TableGroup { key, missed, row } in found.iter() {
                     assert!(
                         rows.insert(u64::from_le_bytes((**key).try_into().unwrap()), (row.0, *missed))
                             .is_none()

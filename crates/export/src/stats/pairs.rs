@@ -12,7 +12,7 @@ use ichnos_model::{DataStreamClass, Event, EventRecordClass, EventRole, FieldKin
 
 use super::collect::{MOST_NUMBERS, MOST_NUMBERS_OF_GROUP};
 use super::distribution::{Distribution, Number};
-use super::group::{Group, GroupRow, Groups};
+use super::group::{GroupRow, Groups, TableGroup};
 use super::key::{self, ClassKey, GroupBy, GroupValue, KeyField, StreamKey};
 use crate::stream_table::StreamTable;
 
@@ -250,7 +250,7 @@ impl ClassPart {
 }
 
 /// A record of an event.
-struct Record<'r> {
+struct PairRecord<'r> {
     does: u8,
     time: i128,
     key: &'r [u8],
@@ -258,7 +258,7 @@ struct Record<'r> {
     name: &'r [u8],
 }
 
-impl<'r> Record<'r> {
+impl<'r> PairRecord<'r> {
     fn next(records: &mut &'r [u8]) -> Option<Self> {
         let (does, rest) = records.split_first()?;
         let (time, mut rest) = rest.split_first_chunk()?;
@@ -315,7 +315,7 @@ pub struct Pairs {
     all: PairRow,
     groups: Groups<PairRow>,
     unpaired: Unpaired,
-    open: HashMap<Arc<[u8]>, Open>,
+    open: HashMap<Arc<[u8]>, OpenPair>,
     most_open: usize,
     /// Open pairs, oldest first, and some that are no longer open.
     order: VecDeque<(u64, Arc<[u8]>)>,
@@ -329,7 +329,7 @@ pub struct Pairs {
 
 /// An open pair.
 #[derive(Debug)]
-struct Open {
+struct OpenPair {
     number: u64,
     time: i128,
     by: Box<[u8]>,
@@ -394,12 +394,12 @@ impl Pairs {
     /// Pairs the records of later events, made by a [`PairReader`].
     pub fn take(&mut self, records: &[u8]) {
         let mut rest = records;
-        while let Some(record) = Record::next(&mut rest) {
+        while let Some(record) = PairRecord::next(&mut rest) {
             self.event(&record);
         }
     }
 
-    fn event(&mut self, record: &Record<'_>) {
+    fn event(&mut self, record: &PairRecord<'_>) {
         if record.does & does::NO_KEY != 0 {
             self.unpaired.without_key += 1;
             return;
@@ -416,10 +416,10 @@ impl Pairs {
         }
     }
 
-    fn begin(&mut self, record: &Record<'_>) {
+    fn begin(&mut self, record: &PairRecord<'_>) {
         let number = self.next;
         self.next += 1;
-        let open = Open { number, time: record.time, by: record.by.into(), name: record.name.into() };
+        let open = OpenPair { number, time: record.time, by: record.by.into(), name: record.name.into() };
         if let Some(known) = self.open.get_mut(record.key) {
             *known = open;
             self.unpaired.begun_again += 1;
@@ -452,7 +452,7 @@ impl Pairs {
         }
     }
 
-    fn end(&mut self, record: &Record<'_>) {
+    fn end(&mut self, record: &PairRecord<'_>) {
         let Some((key, open)) = self.open.remove_entry(record.key) else {
             // An event that also begins is not an end if nothing is open.
             if record.does & does::BEGIN == 0 {
@@ -488,7 +488,7 @@ impl Pairs {
 
     /// Returns the rows, in unspecified order.
     pub fn groups(&self) -> impl Iterator<Item = PairGroup<'_>> {
-        self.groups.iter().map(|Group { key, missed, row }| PairGroup {
+        self.groups.iter().map(|TableGroup { key, missed, row }| PairGroup {
             key: key::decode(key),
             missed: *missed,
             latencies: &row.0,

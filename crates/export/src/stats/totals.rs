@@ -10,12 +10,12 @@ pub struct EventTotals {
     bits: u64,
     /// Number of events with a known size.
     sized: u64,
-    times: Option<Times>,
+    times: Option<EventTimes>,
 }
 
 /// Times of events, in nanoseconds from the origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Times {
+struct EventTimes {
     /// The earliest time.
     begin: i128,
     /// The latest time, unless `last` is later.
@@ -28,7 +28,7 @@ struct Times {
     uneventful: u128,
 }
 
-impl Times {
+impl EventTimes {
     fn new(time: i128) -> Self {
         Self { begin: time, end: time, first: time, last: time, gap: None, uneventful: 0 }
     }
@@ -93,7 +93,7 @@ impl EventTotals {
         }
         match (&mut self.times, time) {
             (Some(times), Some(time)) => times.add(time),
-            (None, Some(time)) => self.times = Some(Times::new(time)),
+            (None, Some(time)) => self.times = Some(EventTimes::new(time)),
             (_, None) => {}
         }
     }
@@ -132,7 +132,7 @@ impl EventTotals {
 /// Losses reported by tracers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Loss {
+pub struct ReportedLosses {
     /// Number of discarded events, as far as known.
     pub events: u64,
     /// `true` if unknown numbers of events were discarded.
@@ -141,7 +141,7 @@ pub struct Loss {
     pub packets: u64,
 }
 
-impl Loss {
+impl ReportedLosses {
     /// Adds another loss.
     pub(crate) fn add(&mut self, other: Self) {
         self.events = self.events.saturating_add(other.events);

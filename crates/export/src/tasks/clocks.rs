@@ -8,7 +8,7 @@ const MOST_STEPS: usize = 50_000_000;
 
 /// An edge between operations of two machines.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Message {
+pub(super) struct MachineEdge {
     /// The machine of the cause.
     pub(super) from: u32,
     /// The machine of the effect.
@@ -26,7 +26,7 @@ pub(super) struct Message {
 /// in time as little as possible.
 pub(super) fn offsets(
     first: Option<u32>,
-    messages: impl Iterator<Item = Message> + Clone,
+    messages: impl Iterator<Item = MachineEdge> + Clone,
 ) -> Option<HashMap<u32, i128>> {
     if !messages.clone().any(|message| message.late > 0) {
         return Some(HashMap::new());
@@ -43,14 +43,14 @@ pub(super) fn offsets(
 struct Bounds {
     machines: Vec<u32>,
     /// The latest message of each machine to each other one.
-    pairs: Vec<Message>,
+    pairs: Vec<MachineEdge>,
     /// Indexes of the pairs from and to each machine.
     pairs_of: [Vec<Vec<u32>>; 2],
     steps: usize,
 }
 
 impl Bounds {
-    fn new(first: Option<u32>, messages: impl Iterator<Item = Message>) -> Self {
+    fn new(first: Option<u32>, messages: impl Iterator<Item = MachineEdge>) -> Self {
         let mut bounds =
             Self { machines: Vec::new(), pairs: Vec::new(), pairs_of: Default::default(), steps: 0 };
         let mut indexes = HashMap::new();
@@ -65,11 +65,11 @@ impl Bounds {
             index(&mut bounds, first);
         }
         let mut known: HashMap<(u32, u32), usize> = HashMap::new();
-        for Message { from, to, late } in messages {
+        for MachineEdge { from, to, late } in messages {
             let (from, to) = (index(&mut bounds, from), index(&mut bounds, to));
             let at = *known.entry((from, to)).or_insert_with(|| {
                 let at = bounds.pairs.len();
-                bounds.pairs.push(Message { from, to, late });
+                bounds.pairs.push(MachineEdge { from, to, late });
                 bounds.pairs_of[0][from as usize].push(at as u32);
                 bounds.pairs_of[1][to as usize].push(at as u32);
                 at
@@ -203,7 +203,8 @@ mod tests {
     use super::*;
 
     fn of(messages: &[(u32, u32, i128)]) -> Vec<(u32, i128)> {
-        let messages = messages.iter().map(|(from, to, late)| Message { from: *from, to: *to, late: *late });
+        let messages =
+            messages.iter().map(|(from, to, late)| MachineEdge { from: *from, to: *to, late: *late });
         let mut all: Vec<_> = offsets(Some(1), messages).unwrap().into_iter().collect();
         all.sort_unstable();
         all
@@ -238,7 +239,7 @@ mod tests {
     #[test]
     fn a_search_that_takes_too_long_is_said_to() {
         let around = |machines: u32| {
-            let message = move |from| Message { from, to: (from + 1) % machines, late: 1_000_000_000 };
+            let message = move |from| MachineEdge { from, to: (from + 1) % machines, late: 1_000_000_000 };
             offsets(Some(0), (0..machines).map(message))
         };
         assert_eq!(around(100), Some(HashMap::new()));

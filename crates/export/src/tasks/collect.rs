@@ -8,9 +8,9 @@ use std::sync::Arc;
 use ichnos_model::{DataStream, Event, EventRole, FindMentions, Message, Sink};
 use std::collections::HashMap;
 
-use super::fields::{Said, TaskFields};
+use super::fields::{EventContent, TaskFields};
 use super::operations::{
-    Collected, Edge, Group, Link, MOST, NO_TIME, NONE, OpenEdge, Operation, Place, TaskEvent,
+    CollectedTasks, Edge, EventOrigin, IdScope, Link, MOST, NO_TIME, NONE, OpenEdge, Operation, TaskEvent,
 };
 use super::{Tasks, join};
 use crate::stream_table::StreamTable;
@@ -33,21 +33,21 @@ pub struct TaskOptions {
 pub struct TaskCollector {
     options: TaskOptions,
     /// By data stream: index of its trace.
-    streams: StreamTable<u32, (), Option<ClassState>>,
+    streams: StreamTable<u32, (), Option<TaskClassState>>,
     /// Addresses of traces, by index; the table of streams keeps them alive.
     traces: Vec<usize>,
-    said: Said,
+    said: EventContent,
     text: Vec<u8>,
-    last_group: (Option<Group>, u32),
-    by_place: HashMap<Place, u32>,
+    last_group: (Option<IdScope>, u32),
+    by_place: HashMap<EventOrigin, u32>,
     /// Recognises copies; with constant keys, so that all runs give the same result.
     hasher: BuildHasherDefault<DefaultHasher>,
-    all: Collected,
+    all: CollectedTasks,
 }
 
 /// State of an event record class.
 #[derive(Debug)]
-struct ClassState {
+struct TaskClassState {
     fields: TaskFields,
     name: u32,
     is_end: bool,
@@ -67,12 +67,12 @@ impl TaskCollector {
             options,
             streams: StreamTable::default(),
             traces: Vec::new(),
-            said: Said::default(),
+            said: EventContent::default(),
             text: Vec::new(),
             last_group: (None, 0),
             by_place: HashMap::new(),
             hasher: BuildHasherDefault::default(),
-            all: Collected::default(),
+            all: CollectedTasks::default(),
         }
     }
 
@@ -94,7 +94,7 @@ impl TaskCollector {
         let class = classes.of(event, || {
             let fields = TaskFields::of(event, !finders.is_empty());
             let is_end = event.class.role == EventRole::End;
-            (!fields.is_empty()).then(|| ClassState {
+            (!fields.is_empty()).then(|| TaskClassState {
                 name: all.names.number(event.name().as_bytes()),
                 fields,
                 is_end,
@@ -123,7 +123,7 @@ impl TaskCollector {
         let place = self.place(&said);
         let label = if said.message.is_empty() { name } else { self.all.names.number(&said.message) };
         if let Some(id) = said.operation {
-            let group = self.group(said.task.map_or(Group::Trace(trace), Group::Task));
+            let group = self.group(said.task.map_or(IdScope::Trace(trace), IdScope::Task));
             let mut fingerprint = self.hasher.hash_one((time, label, place)) as u32;
             for (cause, chain, kind) in said.causes() {
                 fingerprint = fingerprint.rotate_left(5) ^ self.hasher.hash_one((cause, chain, kind)) as u32;
@@ -140,7 +140,7 @@ impl TaskCollector {
     }
 
     /// Adds an event of an operation; `label` is used unless it is the operation's first event.
-    fn operation(&mut self, found: Operation, label: u32, said: &Said) {
+    fn operation(&mut self, found: Operation, label: u32, said: &EventContent) {
         let Operation { chain, begin: time, place, group, .. } = found;
         let all = &mut self.all;
         let number = match all.find(group, chain, found.id) {
@@ -181,13 +181,13 @@ impl TaskCollector {
                 }
             }
         }
-        if matches!(all.groups.get(group as usize), Some(Group::Trace(_))) {
+        if matches!(all.groups.get(group as usize), Some(IdScope::Trace(_))) {
             let links = said.mentions.iter().map(|mention| Link { operation: number, mention: *mention });
             all.links.extend(links);
         }
     }
 
-    fn group(&mut self, group: Group) -> u32 {
+    fn group(&mut self, group: IdScope) -> u32 {
         if let (Some(last), number) = self.last_group
             && last == group
         {
@@ -198,11 +198,11 @@ impl TaskCollector {
         number
     }
 
-    fn place(&mut self, said: &Said) -> u32 {
+    fn place(&mut self, said: &EventContent) -> u32 {
         self.text.clear();
         said.push_place(&mut self.text);
-        let Collected { names, places, .. } = &mut self.all;
-        let place = Place { machine: names.number(said.machine()), text: names.number(&self.text) };
+        let CollectedTasks { names, places, .. } = &mut self.all;
+        let place = EventOrigin { machine: names.number(said.machine()), text: names.number(&self.text) };
         *self.by_place.entry(place).or_insert_with(|| {
             places.push(place);
             places.len() as u32 - 1

@@ -21,7 +21,7 @@ enum Use {
     Message {
         searched: bool,
     },
-    Place(Part),
+    Place(OriginPart),
     Title,
     /// A text that may name an operation.
     Search,
@@ -29,7 +29,7 @@ enum Use {
 
 /// Components of an event's origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum OriginPart {
     Machine,
     Component,
     Process,
@@ -80,12 +80,12 @@ impl TaskFields {
     }
 
     /// Reads an event into `said`.
-    pub(super) fn read(&self, event: &Event<'_>, finders: &[FindMentions], said: &mut Said) {
+    pub(super) fn read(&self, event: &Event<'_>, finders: &[FindMentions], said: &mut EventContent) {
         said.clear();
         said.chain = if self.has_chains { Chain::NONE } else { Chain::UNKNOWN };
         for (scope, uses) in &self.scopes {
             // Delivered events can always be decoded.
-            let _ = event.visit(*scope, &mut Reader { uses, finders, said });
+            let _ = event.visit(*scope, &mut ScopeReader { uses, finders, said });
         }
         // An event that names only its task belongs to that.
         if let Some(task) = said.task
@@ -107,11 +107,11 @@ fn mark(plan: &Plan, member: usize, meaning: Meaning, uses: &mut [Use]) {
         Meaning::CauseChain => Use::CauseChain,
         Meaning::Message => Use::Message { searched: false },
         Meaning::TaskTitle => Use::Title,
-        Meaning::Machine => Use::Place(Part::Machine),
-        Meaning::Component | Meaning::ProcessName => Use::Place(Part::Component),
-        Meaning::Tag => Use::Place(Part::Tag),
-        Meaning::Process => Use::Place(Part::Process),
-        Meaning::Thread => Use::Place(Part::Thread),
+        Meaning::Machine => Use::Place(OriginPart::Machine),
+        Meaning::Component | Meaning::ProcessName => Use::Place(OriginPart::Component),
+        Meaning::Tag => Use::Place(OriginPart::Tag),
+        Meaning::Process => Use::Place(OriginPart::Process),
+        Meaning::Thread => Use::Place(OriginPart::Thread),
         _ => return,
     };
     let Some(begin) = plan.member(member) else { return };
@@ -125,7 +125,7 @@ fn mark(plan: &Plan, member: usize, meaning: Meaning, uses: &mut [Use]) {
 
 /// Content of an event.
 #[derive(Debug)]
-pub(super) struct Said {
+pub(super) struct EventContent {
     pub(super) task: Option<Identifier>,
     pub(super) operation: Option<Identifier>,
     pub(super) chain: Chain,
@@ -142,12 +142,12 @@ pub(super) struct Said {
     pub(super) message: Vec<u8>,
     /// Title of the task.
     pub(super) title: Vec<u8>,
-    /// Places by [`Part`].
+    /// Places by [`OriginPart`].
     places: [Vec<u8>; 5],
     text: Vec<u8>,
 }
 
-impl Default for Said {
+impl Default for EventContent {
     fn default() -> Self {
         Self {
             task: None,
@@ -167,7 +167,7 @@ impl Default for Said {
     }
 }
 
-impl Said {
+impl EventContent {
     /// Returns the causes: identifier, chain and kind.
     pub(super) fn causes(&self) -> impl Iterator<Item = (Identifier, Chain, CauseKind)> + '_ {
         self.causes.iter().map(|(cause, kind, position)| {
@@ -191,7 +191,7 @@ impl Said {
 
     /// Returns the machine of the event.
     pub(super) fn machine(&self) -> &[u8] {
-        &self.places[Part::Machine as usize]
+        &self.places[OriginPart::Machine as usize]
     }
 
     /// Appends the origin of the event: machine, component, process and thread, as far as known. A tag is
@@ -222,13 +222,13 @@ fn separate(out: &mut Vec<u8>, separator: u8) {
 }
 
 /// Reads the fields of a scope.
-struct Reader<'r> {
+struct ScopeReader<'r> {
     uses: &'r [Use],
     finders: &'r [FindMentions],
-    said: &'r mut Said,
+    said: &'r mut EventContent,
 }
 
-impl Reader<'_> {
+impl ScopeReader<'_> {
     fn use_of(&self, field: Field<'_>) -> Use {
         self.uses.get(field.index()).copied().unwrap_or(Use::Nothing)
     }
@@ -299,7 +299,7 @@ fn is_too_long(value: &FieldValue<'_>) -> bool {
 /// Maximum number of operations that one event can name.
 const MOST_MENTIONS: usize = 64;
 
-impl Visitor for Reader<'_> {
+impl Visitor for ScopeReader<'_> {
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
         self.value(field, &FieldValue::Unsigned(value));
     }

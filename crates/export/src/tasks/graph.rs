@@ -5,7 +5,7 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 
 use ichnos_model::{CauseKind, Identifier};
 
-use super::clocks::{self, Message};
+use super::clocks::{self, MachineEdge};
 use super::identifiers::find_identifiers;
 use super::operations::{NO_TIME, NONE, Operation};
 use super::{JoinedEvent, TaskMember, TaskSummary, Tasks, of_task};
@@ -462,7 +462,7 @@ fn clock_offsets(
         let late = i128::from(cause.begin) - i128::from(effect.begin);
         // Operations that do not name their machine may be on different ones.
         let are_named = [from, to].iter().all(|machine| !tasks.all.names.text(*machine).is_empty());
-        (from != to && has_times && are_named).then_some(Message { from, to, late })
+        (from != to && has_times && are_named).then_some(MachineEdge { from, to, late })
     });
     if !messages.clone().any(|message| message.late > 0) {
         return Some(HashMap::new());

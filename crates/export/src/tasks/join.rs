@@ -7,11 +7,11 @@ use hashbrown::HashTable;
 use ichnos_model::{CauseKind, Identifier, Mention};
 
 use super::namesakes::Namesakes;
-use super::operations::{Collected, Edge, Group, Link, NO_TIME, NONE, OpenEdge, Operation, TaskEvent};
+use super::operations::{CollectedTasks, Edge, IdScope, Link, NO_TIME, NONE, OpenEdge, Operation, TaskEvent};
 
 /// Assigns each operation to the group of its task, and resolves edges and names in texts. Groups of traces
 /// are empty afterwards.
-pub(super) fn join(all: &mut Collected) {
+pub(super) fn join(all: &mut CollectedTasks) {
     let mut tasks = KnownTasks::new(all);
     let mentions: Vec<Mention> = (all.links.iter().map(|link| &link.mention))
         .chain(all.mentioned.iter().map(|(mention, _)| mention))
@@ -67,8 +67,8 @@ pub(super) fn join(all: &mut Collected) {
 
 /// Assigns operations of traces to the tasks that they or connected operations name; the others become tasks
 /// of their own.
-fn join_operations_of_traces(all: &mut Collected, tasks: &KnownTasks) {
-    let mut parts = Parts::new(all.operations.len());
+fn join_operations_of_traces(all: &mut CollectedTasks, tasks: &KnownTasks) {
+    let mut parts = UnionFind::new(all.operations.len());
     for Edge { from, to, .. } in &all.edges {
         parts.unite(*from, *to);
     }
@@ -80,7 +80,7 @@ fn join_operations_of_traces(all: &mut Collected, tasks: &KnownTasks) {
     }
     let of_traces: Vec<u32> = (0..)
         .zip(&all.operations)
-        .filter(|(_, operation)| matches!(all.groups.get(operation.group as usize), Some(Group::Trace(_))))
+        .filter(|(_, operation)| matches!(all.groups.get(operation.group as usize), Some(IdScope::Trace(_))))
         .map(|(number, _)| number)
         .collect();
     for number in &of_traces {
@@ -96,7 +96,7 @@ fn join_operations_of_traces(all: &mut Collected, tasks: &KnownTasks) {
         let Some(operation) = all.operations.get_mut(number as usize) else { continue };
         operation.group = *group_of_part.entry(parts.root(number)).or_insert_with(|| {
             // The identifier of its first operation becomes that of the task.
-            all.groups.push(Group::Task(operation.id));
+            all.groups.push(IdScope::Task(operation.id));
             all.groups.len() as u32 - 1
         });
     }
@@ -111,7 +111,11 @@ fn short(id: Identifier) -> Option<Identifier> {
 }
 
 /// Returns the identifiers of the operation that a mention names, each with the group of its task.
-fn wanted(all: &Collected, tasks: &KnownTasks, mention: &Mention) -> impl Iterator<Item = (u32, Identifier)> {
+fn wanted(
+    all: &CollectedTasks,
+    tasks: &KnownTasks,
+    mention: &Mention,
+) -> impl Iterator<Item = (u32, Identifier)> {
     let named = mention.operation.zip(tasks.find_task(all, mention.task));
     let ids = named.map(|(id, group)| [Some((group, id)), short(id).map(|short| (group, short))]);
     ids.into_iter().flatten().flatten()
@@ -120,7 +124,7 @@ fn wanted(all: &Collected, tasks: &KnownTasks, mention: &Mention) -> impl Iterat
 /// Returns the operation that an event at a time names, added if no event is about it; `None` if the event
 /// names only the task.
 fn named(
-    all: &mut Collected,
+    all: &mut CollectedTasks,
     namesakes: &mut Namesakes,
     group: u32,
     mention: &Mention,
@@ -162,7 +166,7 @@ struct KnownTasks {
 }
 
 impl KnownTasks {
-    fn new(all: &Collected) -> Self {
+    fn new(all: &CollectedTasks) -> Self {
         let mut tasks = Self {
             by_common_part: HashTable::new(),
             hasher: RandomState::new(),
@@ -175,7 +179,7 @@ impl KnownTasks {
         // Longer identifiers first: they are more specific.
         numbers.sort_unstable();
         for (_, number) in numbers {
-            let Some(id) = all.groups.get(number as usize).and_then(Group::task) else { continue };
+            let Some(id) = all.groups.get(number as usize).and_then(IdScope::task) else { continue };
             let known = tasks.find(all, &id).unwrap_or_else(|| {
                 tasks.insert(all, number, &id);
                 number
@@ -189,29 +193,29 @@ impl KnownTasks {
         tasks
     }
 
-    fn find(&self, all: &Collected, id: &Identifier) -> Option<u32> {
+    fn find(&self, all: &CollectedTasks, id: &Identifier) -> Option<u32> {
         let part = id.common_part();
         let is_it = |group: &u32| common_part(all, *group) == Some(part);
         self.by_common_part.find(self.hasher.hash_one(part), is_it).copied()
     }
 
     /// Adds the group of a task with a new common part.
-    fn insert(&mut self, all: &Collected, group: u32, id: &Identifier) {
+    fn insert(&mut self, all: &CollectedTasks, group: u32, id: &Identifier) {
         let hasher = &self.hasher;
         let hash = |group: &u32| hasher.hash_one(common_part(all, *group).unwrap_or_default());
         self.by_common_part.insert_unique(hasher.hash_one(id.common_part()), group, hash);
     }
 
     /// Returns the group of a task.
-    fn find_task(&self, all: &Collected, id: Identifier) -> Option<u32> {
-        let exact = all.known_group(Group::Task(id)).map(|group| self.representative(group));
+    fn find_task(&self, all: &CollectedTasks, id: Identifier) -> Option<u32> {
+        let exact = all.known_group(IdScope::Task(id)).map(|group| self.representative(group));
         exact.or_else(|| self.find(all, &id))
     }
 
     /// Adds a task that only texts name.
-    fn add(&mut self, all: &mut Collected, mention: &Mention) {
+    fn add(&mut self, all: &mut CollectedTasks, mention: &Mention) {
         if self.find_task(all, mention.task).is_none() {
-            let group = all.group(Group::Task(mention.task));
+            let group = all.group(IdScope::Task(mention.task));
             self.insert(all, group, &mention.task);
             if !mention.is_certain {
                 self.uncertain.insert(group);
@@ -225,14 +229,14 @@ impl KnownTasks {
 }
 
 /// Returns the common part of a task's identifier.
-fn common_part(all: &Collected, group: u32) -> Option<[u8; 16]> {
+fn common_part(all: &CollectedTasks, group: u32) -> Option<[u8; 16]> {
     Some(all.groups.get(group as usize)?.task()?.common_part())
 }
 
 /// Union-find structure of operations connected by edges of any direction.
-struct Parts(Vec<u32>);
+struct UnionFind(Vec<u32>);
 
-impl Parts {
+impl UnionFind {
     fn new(count: usize) -> Self {
         Self((0..count as u32).collect())
     }

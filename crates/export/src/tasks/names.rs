@@ -6,7 +6,7 @@ use hashbrown::HashTable;
 
 /// Texts by number, each kept once.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(super) struct NameTable {
     bytes: Vec<u8>,
     /// End of each text in `bytes`.
     ends: Vec<usize>,
@@ -14,10 +14,10 @@ pub(super) struct Names {
     hasher: RandomState,
 }
 
-/// Maximum size of all texts, in bytes; later ones become [`Names::LEFT_OUT`].
+/// Maximum size of all texts, in bytes; later ones become [`NameTable::LEFT_OUT`].
 const MOST_BYTES: usize = 1 << 30;
 
-impl Names {
+impl NameTable {
     /// Number of all texts for which there was no space.
     pub(super) const LEFT_OUT: u32 = u32::MAX;
 
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn the_same_text_has_the_same_number() {
-        let mut names = Names::default();
+        let mut names = NameTable::default();
         let all = ["", "a", "b", "a", "", "ab"].map(|text| names.number(text.as_bytes()));
         assert_eq!(all, [0, 1, 2, 1, 0, 3]);
         assert_eq!((names.text(0), names.text(3), names.text(9)), (&b""[..], &b"ab"[..], &b""[..]));

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use ichnos_model::{Chain, Identifier};
 
-use super::operations::{Collected, Operation};
+use super::operations::{CollectedTasks, Operation};
 
 /// Operations with requested identifiers, in any chain.
 #[derive(Debug, Default)]
@@ -21,17 +21,20 @@ enum Namesake {
 
 impl Namesakes {
     /// Finds the operations with one of the requested identifiers, each within a group.
-    pub(super) fn new(all: &Collected, wanted: impl Iterator<Item = (u32, Identifier)>) -> Self {
+    pub(super) fn new(all: &CollectedTasks, wanted: impl Iterator<Item = (u32, Identifier)>) -> Self {
         Self::of(all, wanted, |_| true)
     }
 
     /// Finds these operations if their chain is known.
-    pub(super) fn of_known_chains(all: &Collected, wanted: impl Iterator<Item = (u32, Identifier)>) -> Self {
+    pub(super) fn of_known_chains(
+        all: &CollectedTasks,
+        wanted: impl Iterator<Item = (u32, Identifier)>,
+    ) -> Self {
         Self::of(all, wanted, |operation| operation.chain != Chain::UNKNOWN)
     }
 
     fn of(
-        all: &Collected,
+        all: &CollectedTasks,
         wanted: impl Iterator<Item = (u32, Identifier)>,
         counts: impl Fn(&Operation) -> bool,
     ) -> Self {

@@ -6,7 +6,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use hashbrown::HashTable;
 use ichnos_model::{CauseKind, Chain, Identifier, Mention};
 
-use super::names::Names;
+use super::names::NameTable;
 use super::namesakes::Namesakes;
 
 /// No operation, and no time.
@@ -18,14 +18,14 @@ pub(super) const MOST: usize = 1 << 28;
 
 /// Scope in which operation identifiers are unique.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Group {
+pub(super) enum IdScope {
     /// A task with an identifier.
     Task(Identifier),
     /// A trace whose operations belong to no task: its index.
     Trace(u32),
 }
 
-impl Group {
+impl IdScope {
     /// Returns the identifier of the task.
     pub(super) fn task(&self) -> Option<Identifier> {
         match self {
@@ -114,7 +114,7 @@ pub(super) struct Link {
 
 /// Origin of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Place {
+pub(super) struct EventOrigin {
     /// Number of the machine's name; each machine has its own clock.
     pub(super) machine: u32,
     /// Number of the displayed text.
@@ -123,8 +123,8 @@ pub(super) struct Place {
 
 /// Collected operations and events.
 #[derive(Debug, Default)]
-pub(super) struct Collected {
-    pub(super) groups: Vec<Group>,
+pub(super) struct CollectedTasks {
+    pub(super) groups: Vec<IdScope>,
     pub(super) operations: Vec<Operation>,
     pub(super) edges: Vec<Edge>,
     pub(super) open_edges: Vec<OpenEdge>,
@@ -132,8 +132,8 @@ pub(super) struct Collected {
     /// Events whose texts name an operation, without operations of their own.
     pub(super) mentioned: Vec<(Mention, TaskEvent)>,
     pub(super) events: Vec<TaskEvent>,
-    pub(super) names: Names,
-    pub(super) places: Vec<Place>,
+    pub(super) names: NameTable,
+    pub(super) places: Vec<EventOrigin>,
     /// Operations with an edge from nothing.
     pub(super) marked_roots: Vec<u32>,
     /// Operations with a title for their task, and the number of its name.
@@ -152,9 +152,9 @@ pub(super) struct Collected {
     hasher: RandomState,
 }
 
-impl Collected {
+impl CollectedTasks {
     /// Returns the number of a group, added if it is new.
-    pub(super) fn group(&mut self, group: Group) -> u32 {
+    pub(super) fn group(&mut self, group: IdScope) -> u32 {
         if let Some(known) = self.known_group(group) {
             return known;
         }
@@ -167,7 +167,7 @@ impl Collected {
     }
 
     /// Returns the number of a group, if it exists.
-    pub(super) fn known_group(&self, group: Group) -> Option<u32> {
+    pub(super) fn known_group(&self, group: IdScope) -> Option<u32> {
         let is_it = |number: &u32| self.groups.get(*number as usize) == Some(&group);
         self.by_group.find(self.hasher.hash_one(group), is_it).copied()
     }

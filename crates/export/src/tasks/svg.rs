@@ -55,7 +55,7 @@ pub(super) fn write(graph: &TaskGraph<'_>, out: &mut dyn Write) -> io::Result<()
 
 /// A line between two marks, for one or several edges.
 #[derive(Clone, Copy, Debug)]
-struct Line {
+struct EdgeLine {
     from: u32,
     to: u32,
     kind: LineKind,
@@ -87,7 +87,7 @@ impl LineKind {
 struct Drawing<'g, 't> {
     graph: &'g TaskGraph<'t>,
     picture: Picture,
-    lines: Vec<Line>,
+    lines: Vec<EdgeLine>,
     /// By shared mark: number of edges within it.
     within: HashMap<u32, u64>,
     /// Number of edges beyond the limit of lines.
@@ -159,7 +159,7 @@ impl<'g, 't> Drawing<'g, 't> {
             None if is_full => self.left_out += 1,
             None => {
                 known.insert((from, to, kind), self.lines.len());
-                self.lines.push(Line { from, to, kind, edges: 1, first });
+                self.lines.push(EdgeLine { from, to, kind, edges: 1, first });
             }
         }
     }
@@ -250,7 +250,7 @@ impl<'g, 't> Drawing<'g, 't> {
                 ROW * band.rows + 4,
                 y + ROW / 2 + 4,
                 Escaped(&shown(label.as_bytes(), fits)),
-                Lines(&title),
+                EscapedLines(&title),
             )?;
         }
         Ok(())
@@ -280,7 +280,7 @@ impl<'g, 't> Drawing<'g, 't> {
         Ok(())
     }
 
-    fn write_line(&self, line: &Line, out: &mut dyn Write) -> io::Result<()> {
+    fn write_line(&self, line: &EdgeLine, out: &mut dyn Write) -> io::Result<()> {
         let mark = |mark: u32| self.picture.marks.get(mark as usize).copied();
         let Some((from, to)) = mark(line.from).zip(mark(line.to)) else { return Ok(()) };
         let (x1, y1, x2, y2) = (self.x(from), self.y(from), self.x(to), self.y(to));
@@ -337,7 +337,7 @@ impl<'g, 't> Drawing<'g, 't> {
                     "<rect class=\"group\" x=\"{:.1}\" y=\"{}\" width=\"8\" height=\"8\"><title>{}</title></rect>",
                     x - 4.0,
                     y - 4,
-                    Lines(title)
+                    EscapedLines(title)
                 )?,
                 None => self.write_operation(mark.first, x, y, room, out)?,
             }
@@ -360,7 +360,7 @@ impl<'g, 't> Drawing<'g, 't> {
         writeln!(
             out,
             "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y}\" r=\"4\"><title>{}</title></circle>",
-            Lines(&self.title(node))
+            EscapedLines(&self.title(node))
         )?;
         // Shorter texts are useless.
         let fits = ((room - 14.0) / CHARACTER).max(0.0) as usize;
@@ -419,9 +419,9 @@ impl<'g, 't> Drawing<'g, 't> {
 }
 
 /// A text of several lines, escaped line by line.
-struct Lines<'a>(&'a str);
+struct EscapedLines<'a>(&'a str);
 
-impl std::fmt::Display for Lines<'_> {
+impl std::fmt::Display for EscapedLines<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (index, line) in self.0.split('\n').enumerate() {
             if index > 0 {

@@ -4,7 +4,9 @@ use ichnos_model::{CauseKind, Chain, Identifier, Mention};
 use ichnos_testing::{Random, cases};
 
 use super::graph::TaskGraph;
-use super::operations::{Collected, Edge, Group, Link, NONE, OpenEdge, Operation, Place, TaskEvent};
+use super::operations::{
+    CollectedTasks, Edge, EventOrigin, IdScope, Link, NONE, OpenEdge, Operation, TaskEvent,
+};
 use super::{GraphFormat, TaskDiff, Tasks, join};
 
 fn id(number: u32) -> Identifier {
@@ -12,10 +14,10 @@ fn id(number: u32) -> Identifier {
 }
 
 /// Adds an operation with `number` in its identifier.
-fn add(all: &mut Collected, group: u32, number: u32, begin: i64, label: &str) -> u32 {
+fn add(all: &mut CollectedTasks, group: u32, number: u32, begin: i64, label: &str) -> u32 {
     let label = all.names.number(label.as_bytes());
     if all.places.is_empty() {
-        all.places.push(Place { machine: label, text: label });
+        all.places.push(EventOrigin { machine: label, text: label });
     }
     all.add(Operation {
         id: id(number),
@@ -49,8 +51,8 @@ fn letters(number: u32) -> String {
 
 /// Makes one task with these edges, whose nodes begin in order.
 fn task(count: u32, edges: &[(u32, u32)]) -> Tasks {
-    let mut all = Collected::default();
-    let group = all.group(Group::Task(id(1_000)));
+    let mut all = CollectedTasks::default();
+    let group = all.group(IdScope::Task(id(1_000)));
     for number in 0..count {
         add(&mut all, group, number, i64::from(number) * 10, &letters(number));
     }
@@ -61,13 +63,13 @@ fn task(count: u32, edges: &[(u32, u32)]) -> Tasks {
 
 /// Makes one task with these edges; `of` returns the time and the place of an operation.
 pub(super) fn task_of(count: u32, edges: &[(u32, u32)], mut of: impl FnMut(u32) -> (i64, u32)) -> Tasks {
-    let mut all = Collected::default();
-    let group = all.group(Group::Task(id(1_000)));
+    let mut all = CollectedTasks::default();
+    let group = all.group(IdScope::Task(id(1_000)));
     for number in 0..count {
         let (time, place) = of(number);
         while all.places.len() <= place as usize {
             let name = all.names.number(format!("place {}", all.places.len()).as_bytes());
-            all.places.push(Place { machine: name, text: name });
+            all.places.push(EventOrigin { machine: name, text: name });
         }
         let operation = add(&mut all, group, number, time, &letters(number));
         all.operations[operation as usize].place = place;
@@ -108,8 +110,8 @@ fn cycles_are_broken_and_reported() {
 
 #[test]
 fn edges_from_what_is_not_known_dangle() {
-    let mut all = Collected::default();
-    let (one, other) = (all.group(Group::Task(id(1_000))), all.group(Group::Task(id(2_000))));
+    let mut all = CollectedTasks::default();
+    let (one, other) = (all.group(IdScope::Task(id(1_000))), all.group(IdScope::Task(id(2_000))));
     let a = add(&mut all, one, 1, 0, "a");
     add(&mut all, other, 2, 0, "b");
     all.open_edges = vec![open(2, a), open(3, a)];
@@ -126,11 +128,11 @@ fn edges_from_what_is_not_known_dangle() {
 /// Operations of a trace, with all their effects, join the task that one of them names.
 #[test]
 fn operations_of_traces_join_tasks() {
-    let mut all = Collected::default();
+    let mut all = CollectedTasks::default();
     let long = Identifier::new(&[7; 20]).unwrap();
     let short = Identifier::new(&[7; 16]).unwrap();
-    let task = all.group(Group::Task(long));
-    let trace = all.group(Group::Trace(0));
+    let task = all.group(IdScope::Task(long));
+    let trace = all.group(IdScope::Trace(0));
     let client = add(&mut all, task, 1, 0, "client");
     let server = add(&mut all, trace, 2, 10, "server");
     let query = add(&mut all, trace, 3, 20, "query");
@@ -158,12 +160,12 @@ fn operations_of_traces_join_tasks() {
 /// A task with identifiers of two sizes in two traces has the operations of both, each once.
 #[test]
 fn operations_of_one_task_in_identifiers_of_two_sizes() {
-    let mut all = Collected::default();
+    let mut all = CollectedTasks::default();
     let short = Identifier::new(&[7; 8]).unwrap();
     let long = Identifier::of_text(b"00000000000000000707070707070707").unwrap();
     // Identifiers with leading zeros keep their size.
     assert_eq!(long.as_bytes().len(), 16);
-    let [here, there] = [short, long].map(|task| all.group(Group::Task(task)));
+    let [here, there] = [short, long].map(|task| all.group(IdScope::Task(task)));
     let first = add(&mut all, here, 0, 100, "client");
     let second = add(&mut all, there, 1, 200, "server");
     add(&mut all, here, 1, 190, "accepted");
@@ -239,10 +241,10 @@ fn differences_are_found() {
 
 #[test]
 fn clocks_are_moved_to_the_middle() {
-    let mut all = Collected::default();
-    let group = all.group(Group::Task(id(1_000)));
+    let mut all = CollectedTasks::default();
+    let group = all.group(IdScope::Task(id(1_000)));
     let places: Vec<u32> = (0..2).map(|machine| all.names.number(&[b'A' + machine])).collect();
-    all.places = places.iter().map(|name| Place { machine: *name, text: *name }).collect();
+    all.places = places.iter().map(|name| EventOrigin { machine: *name, text: *name }).collect();
     // The clock of the second machine is 100 slow.
     for (number, begin, place) in [(0, 1_000, 0), (1, 910, 1), (2, 930, 1), (3, 1_040, 0)] {
         let operation = add(&mut all, group, number, begin, "x");
@@ -269,8 +271,8 @@ const EVENT: TaskEvent =
 /// An operation of a trace is found by its identifier after it has joined a task.
 #[test]
 fn joined_operations_are_found_again() {
-    let mut all = Collected::default();
-    let trace = all.group(Group::Trace(0));
+    let mut all = CollectedTasks::default();
+    let trace = all.group(IdScope::Trace(0));
     let one = add(&mut all, trace, 1, 0, "one");
     all.links.push(Link { operation: one, mention: mention(id(1_000), None) });
     all.mentioned.push((mention(id(1_000), Some(1)), EVENT));
@@ -282,8 +284,8 @@ fn joined_operations_are_found_again() {
 /// An edge and a text that name the same operation share it.
 #[test]
 fn named_operations_are_causes() {
-    let mut all = Collected::default();
-    let group = all.group(Group::Task(id(1_000)));
+    let mut all = CollectedTasks::default();
+    let group = all.group(IdScope::Task(id(1_000)));
     let one = add(&mut all, group, 1, 20, "one");
     all.open_edges.push(open(2, one));
     all.mentioned.push((mention(id(1_000), Some(2)), EVENT));
@@ -296,9 +298,9 @@ fn named_operations_are_causes() {
 /// The same task with identifiers of 16 and of 20 bytes has each operation once.
 #[test]
 fn operations_of_one_task_are_merged() {
-    let mut all = Collected::default();
-    let long = all.group(Group::Task(Identifier::new(&[7; 20]).unwrap()));
-    let short = all.group(Group::Task(Identifier::new(&[7; 16]).unwrap()));
+    let mut all = CollectedTasks::default();
+    let long = all.group(IdScope::Task(Identifier::new(&[7; 20]).unwrap()));
+    let short = all.group(IdScope::Task(Identifier::new(&[7; 16]).unwrap()));
     add(&mut all, long, 1, 10, "one");
     add(&mut all, short, 1, 5, "the same");
     let two = add(&mut all, short, 2, 20, "two");
@@ -315,11 +317,11 @@ fn operations_of_one_task_are_merged() {
 /// An operation belongs to a task that only texts name by the same identifier.
 #[test]
 fn operations_that_are_tasks() {
-    let mut all = Collected::default();
-    let trace = all.group(Group::Trace(0));
+    let mut all = CollectedTasks::default();
+    let trace = all.group(IdScope::Trace(0));
     let task = Identifier::new(&[9; 16]).unwrap();
     let label = all.names.number(b"x");
-    all.places.push(Place { machine: label, text: label });
+    all.places.push(EventOrigin { machine: label, text: label });
     let operation = Operation {
         id: task,
         chain: Chain::UNKNOWN,
@@ -358,7 +360,7 @@ fn lanes_are_bounded() {
 }
 
 /// Adds an operation of a chain.
-fn add_in_chain(all: &mut Collected, group: u32, number: u32, chain: Chain) -> u32 {
+fn add_in_chain(all: &mut CollectedTasks, group: u32, number: u32, chain: Chain) -> u32 {
     let added = add(all, group, number + 10_000, i64::from(number), "x");
     let operation = Operation { id: id(number), chain, ..all.operations[added as usize] };
     all.operations.truncate(added as usize);
@@ -369,8 +371,8 @@ fn add_in_chain(all: &mut Collected, group: u32, number: u32, chain: Chain) -> u
 #[test]
 fn identifiers_are_unique_within_chains() {
     let chain = Chain::new;
-    let mut all = Collected::default();
-    let group = all.group(Group::Task(id(1_000)));
+    let mut all = CollectedTasks::default();
+    let group = all.group(IdScope::Task(id(1_000)));
     let root = add_in_chain(&mut all, group, 1, Chain::NONE);
     let one = add_in_chain(&mut all, group, 2, chain(1));
     let two = add_in_chain(&mut all, group, 2, chain(2));
@@ -404,8 +406,8 @@ fn identifiers_are_unique_within_chains() {
 /// An operation of a format without chains is merged with the only one with its identifier.
 #[test]
 fn operations_of_unknown_chains() {
-    let mut all = Collected::default();
-    let group = all.group(Group::Task(id(1_000)));
+    let mut all = CollectedTasks::default();
+    let group = all.group(IdScope::Task(id(1_000)));
     add_in_chain(&mut all, group, 1, Chain::UNKNOWN);
     add_in_chain(&mut all, group, 1, Chain::new(5));
     add_in_chain(&mut all, group, 2, Chain::new(5));
@@ -479,11 +481,11 @@ impl Calls {
 
     /// Makes the task, with clocks wrong by `skews`.
     fn tasks(&self, skews: &[i64], corrects_clocks: bool) -> Tasks {
-        let mut all = Collected::default();
-        let group = all.group(Group::Task(id(1_000_000)));
+        let mut all = CollectedTasks::default();
+        let group = all.group(IdScope::Task(id(1_000_000)));
         let names: Vec<u32> =
             (0..skews.len() as u32).map(|name| all.names.number(letters(name).as_bytes())).collect();
-        all.places = names.iter().map(|name| Place { machine: *name, text: *name }).collect();
+        all.places = names.iter().map(|name| EventOrigin { machine: *name, text: *name }).collect();
         for ((machine, time), number) in self.operations.iter().zip(0..) {
             let operation = add(&mut all, group, number, time + skews[*machine], "x");
             all.operations[operation as usize].place = *machine as u32;

@@ -7,7 +7,7 @@ use ichnos_model::{
 };
 
 use super::*;
-use crate::testing::{Fixture, Shared, bits, class, integer, send, structure};
+use crate::testing::{Fixture, SharedBytes, bits, class, integer, send, structure};
 use crate::{Details, DetailsOptions, Log, LogOptions, Pretty, PrettyFields, PrettyNames, PrettyOptions};
 
 const HOSTILE: &str = "a\x1b[31mé\x1b]0;t\x07\x1b[2J\u{9b}31m\u{202e}\t\u{200b}\r\n\u{e0001}\x7f\x1b[1;2";
@@ -111,7 +111,12 @@ fn fixture(names: &[String]) -> Fixture {
 }
 
 /// Returns the complete text of a sink for such a trace.
-fn text<S: Sink>(names: &[String], with_bytes: bool, is_log: bool, make: impl Fn(Shared) -> S) -> String {
+fn text<S: Sink>(
+    names: &[String],
+    with_bytes: bool,
+    is_log: bool,
+    make: impl Fn(SharedBytes) -> S,
+) -> String {
     let mut payload: Vec<u8> = names.iter().flat_map(|name| [name.as_bytes(), b"\0"].concat()).collect();
     payload.extend(if with_bytes { [0x2e, 0x20] } else { [b'x', 0] });
     payload.extend([3, 3]);
@@ -128,7 +133,7 @@ fn text<S: Sink>(names: &[String], with_bytes: bool, is_log: bool, make: impl Fn
         }
         fixture = fixture.with_log(role, meanings);
     }
-    let out = Shared::default();
+    let out = SharedBytes::default();
     let mut sink = make(out.clone());
     fixture.begin(&mut sink);
     fixture.packet(&mut sink, 0, true);
@@ -149,7 +154,7 @@ fn text<S: Sink>(names: &[String], with_bytes: bool, is_log: bool, make: impl Fn
 
 /// Checks that all unprintable characters are escaped in terminal output, except as many line feeds and colours as
 /// with harmless names.
-fn check<S: Sink>(is_log: bool, make: impl Fn(Shared) -> S) {
+fn check<S: Sink>(is_log: bool, make: impl Fn(SharedBytes) -> S) {
     let names =
         |hostile: bool| NAMES.map(|(name, plain)| if hostile { name.to_owned() } else { plain.to_owned() });
     let (hostile, plain) =
@@ -171,7 +176,7 @@ fn sinks_for_terminals_escape_all_names_and_values() {
     for color in [false, true] {
         let mut pretty = PrettyOptions { color, color_warnings: color, ..PrettyOptions::default() };
         (pretty.printable_only, pretty.fields, pretty.names) = (true, PrettyFields::ALL, PrettyNames::ALL);
-        let make = |out: Shared| Pretty::new(out.clone(), pretty.clone()).warnings_to(out);
+        let make = |out: SharedBytes| Pretty::new(out.clone(), pretty.clone()).warnings_to(out);
         check(false, make);
         for compact in [false, true] {
             let mut details = DetailsOptions { color, compact, ..DetailsOptions::default() };

@@ -6,12 +6,12 @@ use ichnos_model::{
     VariableLengthValue, WallClock,
 };
 
-use super::fetch::{ElementOf, Target};
-use super::syntax::Step;
+use super::fetch::{ElementOf, PlanNode};
+use super::syntax::PathStep;
 
 /// A class of events: of a data stream, or of all data streams of a class.
 #[derive(Clone, Copy)]
-pub(super) struct Class<'c> {
+pub(super) struct FilterClass<'c> {
     pub(super) trace: &'c Trace,
     pub(super) stream_class: &'c DataStreamClass,
     pub(super) stream_plans: &'c DataStreamPlans,
@@ -23,7 +23,7 @@ pub(super) struct Class<'c> {
 
 /// Type of a field's values.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Type {
+pub(super) enum ValueType {
     Boolean,
     Integer,
     /// An integer whose values have names.
@@ -42,7 +42,7 @@ pub(super) enum Type {
     Array(Option<Box<Self>>),
 }
 
-impl Type {
+impl ValueType {
     /// Returns the display name of a value of the type.
     pub(super) fn name(&self) -> &'static str {
         match self {
@@ -99,10 +99,10 @@ impl Type {
 }
 
 /// Fields of one type, at most one of which is present in an event.
-pub(super) struct Found {
+pub(super) struct TypedFields {
     pub(super) scope: Scope,
-    pub(super) targets: Vec<Target>,
-    pub(super) kind: Type,
+    pub(super) targets: Vec<PlanNode>,
+    pub(super) kind: ValueType,
 }
 
 /// Maximum number of fields that a name can mean in a class: options of variants.
@@ -143,7 +143,7 @@ pub(super) fn word_of(scope: Scope) -> &'static str {
     }
 }
 
-impl<'c> Class<'c> {
+impl<'c> FilterClass<'c> {
     /// Returns the class of an event.
     pub(super) fn of(event: &'c Event<'c>) -> Self {
         Self {
@@ -173,11 +173,11 @@ impl<'c> Class<'c> {
     }
 
     /// Finds the fields of these names in the first of the scopes that has any, by type.
-    pub(super) fn find(&self, scopes: &[Scope], steps: &[Step]) -> Vec<Found> {
+    pub(super) fn find(&self, scopes: &[Scope], steps: &[PathStep]) -> Vec<TypedFields> {
         for scope in scopes {
             let Some(plan) = self.plan(*scope) else { continue };
             let mut targets = Vec::new();
-            Target::default().follow(plan, steps, &mut targets);
+            PlanNode::default().follow(plan, steps, &mut targets);
             if !targets.is_empty() {
                 return by_type(*scope, plan, targets);
             }
@@ -186,14 +186,14 @@ impl<'c> Class<'c> {
     }
 
     /// Finds the first or the last member with a meaning.
-    pub(super) fn meaning(&self, meaning: Meaning, is_last: bool) -> Vec<Found> {
+    pub(super) fn meaning(&self, meaning: Meaning, is_last: bool) -> Vec<TypedFields> {
         let mut members = self.plans.class.meanings.members(meaning);
         let member = if is_last { members.last() } else { members.next() };
         let Some(MemberIndex { scope, index, .. }) = member else { return Vec::new() };
         let Some(plan) = self.plan(scope) else { return Vec::new() };
         let Some(node) = plan.member(index as usize) else { return Vec::new() };
         let mut targets = Vec::new();
-        Target { node, ..Target::default() }.follow(plan, &[], &mut targets);
+        PlanNode { node, ..PlanNode::default() }.follow(plan, &[], &mut targets);
         by_type(scope, plan, targets)
     }
 
@@ -233,25 +233,25 @@ impl<'c> Class<'c> {
     }
 }
 
-fn by_type(scope: Scope, plan: &Plan, targets: Vec<Target>) -> Vec<Found> {
-    let mut all: Vec<Found> = Vec::new();
+fn by_type(scope: Scope, plan: &Plan, targets: Vec<PlanNode>) -> Vec<TypedFields> {
+    let mut all: Vec<TypedFields> = Vec::new();
     for mut target in targets {
-        let Some(kind) = Type::of(plan, target.node) else { continue };
-        if matches!(kind, Type::Array(_)) {
+        let Some(kind) = ValueType::of(plan, target.node) else { continue };
+        if matches!(kind, ValueType::Array(_)) {
             target.element = plan.children(target.node).next();
         }
         if let Some(found) = all.iter_mut().find(|found| found.kind == kind) {
             found.targets.push(target);
         } else if all.len() < TYPES {
-            all.push(Found { scope, targets: vec![target], kind });
+            all.push(TypedFields { scope, targets: vec![target], kind });
         }
     }
     all
 }
 
-impl Target {
+impl PlanNode {
     /// Follows steps from the node and adds the fields they lead to.
-    fn follow(&self, plan: &Plan, steps: &[Step], found: &mut Vec<Self>) {
+    fn follow(&self, plan: &Plan, steps: &[PathStep], found: &mut Vec<Self>) {
         if found.len() >= TARGETS {
             return;
         }
@@ -266,7 +266,7 @@ impl Target {
                 // A name may contain points: the shortest existing one counts.
                 let mut name = String::new();
                 for (taken, step) in steps.iter().enumerate() {
-                    let Step::Member(step) = step else { return };
+                    let PathStep::Member(step) = step else { return };
                     if taken > 0 {
                         name.push('.');
                     }
@@ -282,7 +282,7 @@ impl Target {
                     }
                 }
             }
-            (FieldKind::Array { .. }, [Step::Index(index), rest @ ..]) => {
+            (FieldKind::Array { .. }, [PathStep::Index(index), rest @ ..]) => {
                 if let Some(element) = plan.children(self.node).next() {
                     let mut target = to(element);
                     target.elements.push(ElementOf { array: self.node, element, index: *index });

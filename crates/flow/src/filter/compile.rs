@@ -7,17 +7,17 @@ use std::sync::Arc;
 use ichnos_model::{FieldRef, IntegerRange, LogLevel, Mappings, Meaning, RangeSet, Uuid};
 use regex::bytes::Regex;
 
-use super::class::{Class, Found, SCOPES, Type, scopes_of};
+use super::class::{FilterClass, SCOPES, TypedFields, ValueType, scopes_of};
 use super::error::{FilterError, FilterErrorKind};
 use super::fetch::Register;
 use super::glob::Glob;
 use super::program::{Code, Leaf, Program, Test};
-use super::property::{self, Alias, is_reserved};
-use super::syntax::{ArithmeticOp, CompareOp, Literal, Node, NodeKind, Path};
+use super::property::{self, PropertyAlias, is_reserved};
+use super::syntax::{ArithmeticOp, CompareOp, Literal, NodeKind, Path, SyntaxNode};
 use super::value::{Constant, SortedRanges, calculate, compare};
 
 /// Resolves times: texts resolved before, and others as long as that is possible.
-pub(super) type Times<'t> = dyn Fn(&str) -> Result<i128, String> + 't;
+pub(super) type TimeResolver<'t> = dyn Fn(&str) -> Result<i128, String> + 't;
 
 /// Findings of compiling about parts of the expression, by their positions.
 #[derive(Clone, Debug)]
@@ -44,39 +44,39 @@ pub(super) struct Mismatch {
 #[derive(Clone, Debug)]
 pub(super) struct Typed {
     pub(super) code: Code,
-    pub(super) kind: Type,
+    pub(super) kind: ValueType,
 }
 
 impl Typed {
-    pub(super) fn constant(constant: Constant, kind: Type) -> Self {
+    pub(super) fn constant(constant: Constant, kind: ValueType) -> Self {
         Self { code: Code::Constant(constant), kind }
     }
 }
 
 /// Compiles an expression for a class.
 pub(super) struct Compiler<'c> {
-    pub(super) class: Class<'c>,
+    pub(super) class: FilterClass<'c>,
     pub(super) source: &'c str,
     pub(super) patterns: &'c [Regex],
-    pub(super) times: &'c Times<'c>,
+    pub(super) times: &'c TimeResolver<'c>,
     /// Names in other tools that mean properties.
-    aliases: &'c [Alias],
+    aliases: &'c [PropertyAlias],
     registers: Vec<Register>,
     pub(super) findings: Vec<Finding>,
 }
 
 impl<'c> Compiler<'c> {
     pub(super) fn new(
-        class: Class<'c>,
+        class: FilterClass<'c>,
         source: &'c str,
         patterns: &'c [Regex],
-        times: &'c Times<'c>,
-        aliases: &'c [Alias],
+        times: &'c TimeResolver<'c>,
+        aliases: &'c [PropertyAlias],
     ) -> Self {
         Self { class, source, patterns, times, aliases, registers: Vec::new(), findings: Vec::new() }
     }
 
-    pub(super) fn program(&mut self, root: &Node) -> Program {
+    pub(super) fn program(&mut self, root: &SyntaxNode) -> Program {
         let test = self.test(root);
         Program::new(test, &self.registers)
     }
@@ -86,7 +86,7 @@ impl<'c> Compiler<'c> {
     }
 
     /// Compiles a part as a condition.
-    pub(super) fn test(&mut self, node: &Node) -> Test {
+    pub(super) fn test(&mut self, node: &SyntaxNode) -> Test {
         match &node.kind {
             NodeKind::And(nodes) => Test::all(self.sequence(nodes, false)),
             NodeKind::Or(nodes) => Test::any(self.sequence(nodes, true)),
@@ -116,8 +116,8 @@ impl<'c> Compiler<'c> {
             _ => {
                 let found = self.value(node);
                 self.fitting(node, found, |compiler, found| match (found.kind, found.code) {
-                    (Type::Boolean, Code::Test(test)) => Ok(*test),
-                    (Type::Boolean, code) => Ok(compiler.leaf(Leaf::Truth(code))),
+                    (ValueType::Boolean, Code::Test(test)) => Ok(*test),
+                    (ValueType::Boolean, code) => Ok(compiler.leaf(Leaf::Truth(code))),
                     (kind, _) => Err(Mismatch {
                         message: format!(
                             "expected a condition, but {} is {}",
@@ -133,7 +133,7 @@ impl<'c> Compiler<'c> {
 
     /// Compiles the parts of a conjunction or a disjunction. If one of them decides alone, findings about the
     /// others are dropped.
-    fn sequence(&mut self, nodes: &[Node], decisive: bool) -> Vec<Test> {
+    fn sequence(&mut self, nodes: &[SyntaxNode], decisive: bool) -> Vec<Test> {
         let begin = self.findings.len();
         let mut kept = Vec::new();
         let mut tests = Vec::new();
@@ -154,7 +154,7 @@ impl<'c> Compiler<'c> {
     /// Compiles a condition for the present one of several values.
     pub(super) fn fitting(
         &mut self,
-        node: &Node,
+        node: &SyntaxNode,
         found: Vec<Typed>,
         mut test: impl FnMut(&mut Self, Typed) -> Result<Test, Mismatch>,
     ) -> Test {
@@ -172,7 +172,7 @@ impl<'c> Compiler<'c> {
     }
 
     /// Returns the source text of a part.
-    pub(super) fn text(&self, node: &Node) -> String {
+    pub(super) fn text(&self, node: &SyntaxNode) -> String {
         let text = self.source.get(node.span.clone()).unwrap_or_default();
         if text.chars().count() > 60 { "this".to_owned() } else { format!("`{text}`") }
     }
@@ -204,8 +204,8 @@ impl<'c> Compiler<'c> {
     }
 
     /// Values of fields.
-    pub(super) fn fields(&mut self, found: Vec<Found>) -> Vec<Typed> {
-        let typed = found.into_iter().map(|Found { scope, targets, kind }| {
+    pub(super) fn fields(&mut self, found: Vec<TypedFields>) -> Vec<Typed> {
+        let typed = found.into_iter().map(|TypedFields { scope, targets, kind }| {
             let node = match &targets[..] {
                 [only] if only.elements.is_empty() => Some(only.node),
                 _ => None,
@@ -244,18 +244,18 @@ impl<'c> Compiler<'c> {
 
     /// Compiles a part as a value of one of several types, at most one of which is present in an event. Empty
     /// if unknown.
-    pub(super) fn value(&mut self, node: &Node) -> Vec<Typed> {
+    pub(super) fn value(&mut self, node: &SyntaxNode) -> Vec<Typed> {
         match &node.kind {
             NodeKind::Integer(value) | NodeKind::Duration(value) => {
-                vec![Typed::constant(Constant::Integer(*value), Type::Integer)]
+                vec![Typed::constant(Constant::Integer(*value), ValueType::Integer)]
             }
-            NodeKind::Float(value) => vec![Typed::constant(Constant::Float(*value), Type::Float)],
+            NodeKind::Float(value) => vec![Typed::constant(Constant::Float(*value), ValueType::Float)],
             NodeKind::Text(literal) => {
-                vec![Typed::constant(Constant::Text(literal.text.as_bytes().into()), Type::Text)]
+                vec![Typed::constant(Constant::Text(literal.text.as_bytes().into()), ValueType::Text)]
             }
             NodeKind::Time(text) => self
                 .time(node, text)
-                .map(|time| Typed::constant(Constant::Time(time), Type::Time))
+                .map(|time| Typed::constant(Constant::Time(time), ValueType::Time))
                 .into_iter()
                 .collect(),
             NodeKind::Name(path) => self.name(&node.span, path),
@@ -263,8 +263,9 @@ impl<'c> Compiler<'c> {
             NodeKind::Negate(operand) => {
                 let found = self.value(operand);
                 self.each(node, found, |found| match &found.kind {
-                    kind if kind.is_integer() || *kind == Type::Float => {
-                        let kind = if *kind == Type::Float { Type::Float } else { Type::Integer };
+                    kind if kind.is_integer() || *kind == ValueType::Float => {
+                        let kind =
+                            if *kind == ValueType::Float { ValueType::Float } else { ValueType::Integer };
                         Ok(Typed { code: Code::Negate(Box::new(found.code)), kind })
                     }
                     kind => Err(format!("{} has no sign", kind.name())),
@@ -274,7 +275,7 @@ impl<'c> Compiler<'c> {
                 let found = self.value(operand);
                 self.each(node, found, |found| match &found.kind {
                     kind if kind.is_integer() => {
-                        Ok(Typed { code: Code::Complement(Box::new(found.code)), kind: Type::Integer })
+                        Ok(Typed { code: Code::Complement(Box::new(found.code)), kind: ValueType::Integer })
                     }
                     kind => Err(format!("{} has no bits", kind.name())),
                 })
@@ -283,17 +284,19 @@ impl<'c> Compiler<'c> {
                 let found = self.value(operand);
                 self.each(node, found, |found| {
                     let code = match (&found.kind, found.code) {
-                        (Type::Array(_), Code::Register(register)) => Code::ArrayLength(register),
-                        (Type::Text | Type::Blob, code) => Code::Length(Box::new(code)),
+                        (ValueType::Array(_), Code::Register(register)) => Code::ArrayLength(register),
+                        (ValueType::Text | ValueType::Blob, code) => Code::Length(Box::new(code)),
                         (kind, _) => return Err(format!("{} has no length", kind.name())),
                     };
-                    Ok(Typed { code, kind: Type::Integer })
+                    Ok(Typed { code, kind: ValueType::Integer })
                 })
             }
             _ => match self.test(node) {
                 Test::Constant(None) => Vec::new(),
-                Test::Constant(Some(known)) => vec![Typed::constant(Constant::Boolean(known), Type::Boolean)],
-                test => vec![Typed { code: Code::Test(Box::new(test)), kind: Type::Boolean }],
+                Test::Constant(Some(known)) => {
+                    vec![Typed::constant(Constant::Boolean(known), ValueType::Boolean)]
+                }
+                test => vec![Typed { code: Code::Test(Box::new(test)), kind: ValueType::Boolean }],
             },
         }
     }
@@ -301,7 +304,7 @@ impl<'c> Compiler<'c> {
     /// Converts each of several values.
     fn each(
         &mut self,
-        node: &Node,
+        node: &SyntaxNode,
         found: Vec<Typed>,
         make: impl Fn(Typed) -> Result<Typed, String>,
     ) -> Vec<Typed> {
@@ -321,7 +324,7 @@ impl<'c> Compiler<'c> {
         made
     }
 
-    fn time(&mut self, node: &Node, text: &str) -> Option<i128> {
+    fn time(&mut self, node: &SyntaxNode, text: &str) -> Option<i128> {
         match (self.times)(text) {
             Ok(time) => Some(time),
             Err(reason) => {
@@ -333,7 +336,13 @@ impl<'c> Compiler<'c> {
         }
     }
 
-    fn arithmetic(&mut self, node: &Node, op: ArithmeticOp, a: &Node, b: &Node) -> Vec<Typed> {
+    fn arithmetic(
+        &mut self,
+        node: &SyntaxNode,
+        op: ArithmeticOp,
+        a: &SyntaxNode,
+        b: &SyntaxNode,
+    ) -> Vec<Typed> {
         let (left, right) = (self.value(a), self.value(b));
         let mut made: Vec<Typed> = Vec::new();
         for (x, y) in left.iter().flat_map(|x| right.iter().map(move |y| (x, y))) {
@@ -346,16 +355,20 @@ impl<'c> Compiler<'c> {
                     | ArithmeticOp::Remainder
             );
             let kind = match (&x.kind, &y.kind) {
-                (x, y) if x.is_integer() && y.is_integer() => Some(Type::Integer),
-                (Type::Float, y) if (*y == Type::Float || y.is_integer()) && !is_bits => Some(Type::Float),
-                (x, Type::Float) if x.is_integer() && !is_bits => Some(Type::Float),
-                (Type::Time, Type::Time) if op == ArithmeticOp::Subtract => Some(Type::Integer),
-                (Type::Time, y)
+                (x, y) if x.is_integer() && y.is_integer() => Some(ValueType::Integer),
+                (ValueType::Float, y) if (*y == ValueType::Float || y.is_integer()) && !is_bits => {
+                    Some(ValueType::Float)
+                }
+                (x, ValueType::Float) if x.is_integer() && !is_bits => Some(ValueType::Float),
+                (ValueType::Time, ValueType::Time) if op == ArithmeticOp::Subtract => {
+                    Some(ValueType::Integer)
+                }
+                (ValueType::Time, y)
                     if y.is_integer() && matches!(op, ArithmeticOp::Add | ArithmeticOp::Subtract) =>
                 {
-                    Some(Type::Time)
+                    Some(ValueType::Time)
                 }
-                (x, Type::Time) if x.is_integer() && op == ArithmeticOp::Add => Some(Type::Time),
+                (x, ValueType::Time) if x.is_integer() && op == ArithmeticOp::Add => Some(ValueType::Time),
                 _ => None,
             };
             let Some(kind) = kind else {
@@ -377,28 +390,37 @@ impl<'c> Compiler<'c> {
         made
     }
 
-    fn compare(&mut self, node: &Node, op: CompareOp, a: &Node, b: &Node) -> Test {
-        let is_literal = |node: &Node| matches!(node.kind, NodeKind::Text(_)) || level_word(node).is_some();
+    fn compare(&mut self, node: &SyntaxNode, op: CompareOp, a: &SyntaxNode, b: &SyntaxNode) -> Test {
+        let is_literal =
+            |node: &SyntaxNode| matches!(node.kind, NodeKind::Text(_)) || level_word(node).is_some();
         let (op, a, b) = if is_literal(a) && !is_literal(b) { (op.mirrored(), b, a) } else { (op, a, b) };
         let left = self.value(a);
         self.compare_with(node, op, (left, a), b)
     }
 
     /// Compares values with a part of the expression.
-    fn compare_with(&mut self, node: &Node, op: CompareOp, (left, a): (Vec<Typed>, &Node), b: &Node) -> Test {
+    fn compare_with(
+        &mut self,
+        node: &SyntaxNode,
+        op: CompareOp,
+        (left, a): (Vec<Typed>, &SyntaxNode),
+        b: &SyntaxNode,
+    ) -> Test {
         if let NodeKind::Text(literal) = &b.kind {
             return self.fitting(node, left, |compiler, found| compiler.literal(op, found, a, literal, b));
         }
-        let has = |kind: &Type| left.iter().any(|found| found.kind == *kind);
-        if let Some(level) = level_word(b).filter(|_| has(&Type::Level)) {
+        let has = |kind: &ValueType| left.iter().any(|found| found.kind == *kind);
+        if let Some(level) = level_word(b).filter(|_| has(&ValueType::Level)) {
             self.findings.push(Finding::Found(b.span.clone()));
-            let right = vec![Typed::constant(Constant::Level(level), Type::Level)];
+            let right = vec![Typed::constant(Constant::Level(level), ValueType::Level)];
             return self.cross(node, op, (left, a), (right, b));
         }
         let right = match &b.kind {
-            NodeKind::Negate(inner) if has(&Type::Time) && matches!(inner.kind, NodeKind::Duration(_)) => {
+            NodeKind::Negate(inner)
+                if has(&ValueType::Time) && matches!(inner.kind, NodeKind::Duration(_)) =>
+            {
                 let time = self.time_literal(b);
-                time.map(|time| Typed::constant(Constant::Time(time), Type::Time)).into_iter().collect()
+                time.map(|time| Typed::constant(Constant::Time(time), ValueType::Time)).into_iter().collect()
             }
             _ => self.value(b),
         };
@@ -407,25 +429,25 @@ impl<'c> Compiler<'c> {
 
     fn cross(
         &mut self,
-        node: &Node,
+        node: &SyntaxNode,
         op: CompareOp,
-        (left, a): (Vec<Typed>, &Node),
-        (right, b): (Vec<Typed>, &Node),
+        (left, a): (Vec<Typed>, &SyntaxNode),
+        (right, b): (Vec<Typed>, &SyntaxNode),
     ) -> Test {
         let pairs = left.iter().flat_map(|x| right.iter().map(move |y| (x.clone(), y.clone())));
         let mut tests = Vec::new();
         for (x, y) in pairs {
             let date = |typed: &Typed| match typed.kind {
-                Type::Date(clock) => Code::Date(Box::new(typed.code.clone()), clock),
+                ValueType::Date(clock) => Code::Date(Box::new(typed.code.clone()), clock),
                 _ => typed.code.clone(),
             };
-            let is_number = |kind: &Type| kind.is_integer() || *kind == Type::Float;
-            let is_time = |kind: &Type| matches!(kind, Type::Time | Type::Date(_));
+            let is_number = |kind: &ValueType| kind.is_integer() || *kind == ValueType::Float;
+            let is_time = |kind: &ValueType| matches!(kind, ValueType::Time | ValueType::Date(_));
             let codes = if is_number(&x.kind) && is_number(&y.kind) {
                 Some((x.code, y.code))
             } else if is_time(&x.kind) && is_time(&y.kind) {
                 Some((date(&x), date(&y)))
-            } else if x.kind == y.kind && !matches!(x.kind, Type::Structure | Type::Array(_)) {
+            } else if x.kind == y.kind && !matches!(x.kind, ValueType::Structure | ValueType::Array(_)) {
                 Some((x.code, y.code))
             } else {
                 None
@@ -444,11 +466,13 @@ impl<'c> Compiler<'c> {
                         y.kind.name()
                     );
                     let help = match (&x.kind, &y.kind) {
-                        (Type::Time, kind) | (kind, Type::Time) if is_number(kind) => Some(
+                        (ValueType::Time, kind) | (kind, ValueType::Time) if is_number(kind) => Some(
                             "times are written `09:22:11.95`, `2026-05-22 09:22`, `+3s` from the beginning, or \
                              `@5000` in nanoseconds",
                         ),
-                        (Type::Array(_), _) | (_, Type::Array(_)) => Some("an element is written `a[0]`"),
+                        (ValueType::Array(_), _) | (_, ValueType::Array(_)) => {
+                            Some("an element is written `a[0]`")
+                        }
                         _ => None,
                     };
                     self.findings.push(Finding::Mismatch(node.span.clone(), Mismatch { message, help }));
@@ -463,26 +487,26 @@ impl<'c> Compiler<'c> {
         &mut self,
         op: CompareOp,
         found: Typed,
-        a: &Node,
+        a: &SyntaxNode,
         literal: &Literal,
-        b: &Node,
+        b: &SyntaxNode,
     ) -> Result<Test, Mismatch> {
         let Typed { code, kind } = found;
         let mismatch = |message: String, help: Option<&'static str>| Err(Mismatch { message, help });
         let signed = |test: Test| if op == CompareOp::NotEqual { test.not() } else { test };
         let is_equality = matches!(op, CompareOp::Equal | CompareOp::NotEqual);
-        if !matches!(kind, Type::Enumeration(_) | Type::BitMap(_)) {
+        if !matches!(kind, ValueType::Enumeration(_) | ValueType::BitMap(_)) {
             // The string need not be a label here.
             self.findings.push(Finding::Label(b.span.clone(), Ok(())));
         }
         let constant = match &kind {
-            Type::Text => {
+            ValueType::Text => {
                 if let Some(glob) = Glob::new(literal).filter(|_| is_equality) {
                     return Ok(signed(self.leaf(Leaf::Glob(code, Arc::new(glob)))));
                 }
                 Constant::Text(literal.text.as_bytes().into())
             }
-            Type::Enumeration(names) => {
+            ValueType::Enumeration(names) => {
                 if !is_equality {
                     let what = format!("{} is an enumeration, whose labels have no order", self.text(a));
                     return mismatch(what, Some("compare it with a number"));
@@ -490,7 +514,7 @@ impl<'c> Compiler<'c> {
                 let ranges = self.labelled(names, literal, b);
                 return Ok(signed(self.leaf(Leaf::Ranges(code, SortedRanges::new(ranges.0)))));
             }
-            Type::Guid => match Uuid::try_parse(literal.text.trim_matches(['{', '}'])) {
+            ValueType::Guid => match Uuid::try_parse(literal.text.trim_matches(['{', '}'])) {
                 Ok(guid) => Constant::Guid(guid),
                 Err(_) => {
                     return mismatch(
@@ -499,25 +523,25 @@ impl<'c> Compiler<'c> {
                     );
                 }
             },
-            Type::Blob => match bytes_of(&literal.text) {
+            ValueType::Blob => match bytes_of(&literal.text) {
                 Some(bytes) => Constant::Blob(bytes.into()),
                 None => {
                     let what = format!("{} is a BLOB, but {} is not", self.text(a), self.text(b));
                     return mismatch(what, Some("bytes are written as hexadecimal digits, `\"0aff\"`"));
                 }
             },
-            Type::Level => match level_named(&literal.text) {
+            ValueType::Level => match level_named(&literal.text) {
                 Some(level) => Constant::Level(level),
                 None => {
                     let what = format!("{} is not a log level", self.text(b));
                     return mismatch(what, Some("log levels are trace, debug, info, warn, error and fatal"));
                 }
             },
-            Type::Time => match self.time(b, &literal.text) {
+            ValueType::Time => match self.time(b, &literal.text) {
                 Some(time) => Constant::Time(time),
                 None => return Ok(Test::UNKNOWN),
             },
-            Type::BitMap(_) => {
+            ValueType::BitMap(_) => {
                 let what = format!("{} is a bit map, which can have several labels", self.text(a));
                 return mismatch(what, Some("write `\"label\" in x`"));
             }
@@ -530,7 +554,7 @@ impl<'c> Compiler<'c> {
     }
 
     /// Values of a label, or of several labels if it contains a star.
-    fn labelled(&mut self, names: &Mappings, literal: &Literal, node: &Node) -> RangeSet {
+    fn labelled(&mut self, names: &Mappings, literal: &Literal, node: &SyntaxNode) -> RangeSet {
         let glob = Glob::new(literal);
         let is_called = |name: &str| match &glob {
             Some(glob) => glob.matches(name.as_bytes()),
@@ -560,15 +584,15 @@ impl<'c> Compiler<'c> {
         RangeSet(ranges)
     }
 
-    fn matches(&mut self, node: &Node, text: &Node, pattern: usize) -> Test {
+    fn matches(&mut self, node: &SyntaxNode, text: &SyntaxNode, pattern: usize) -> Test {
         let found = self.value(text);
         let Some(regex) = self.patterns.get(pattern).cloned() else { return Test::UNKNOWN };
         self.fitting(node, found, |compiler, found| match &found.kind {
-            Type::Text | Type::Blob => {
+            ValueType::Text | ValueType::Blob => {
                 compiler.findings.push(Finding::Label(node.span.clone(), Ok(())));
                 Ok(compiler.leaf(Leaf::Pattern(found.code, pattern)))
             }
-            Type::Enumeration(names) => {
+            ValueType::Enumeration(names) => {
                 let ranges = compiler.ranges(names, |name| regex.is_match(name.as_bytes()), &node.span);
                 Ok(compiler.leaf(Leaf::Ranges(found.code, SortedRanges::new(ranges.0))))
             }
@@ -580,15 +604,15 @@ impl<'c> Compiler<'c> {
     }
 
     /// Tests if a value is among others.
-    fn among(&mut self, value: &Node, items: &[Node]) -> Test {
+    fn among(&mut self, value: &SyntaxNode, items: &[SyntaxNode]) -> Test {
         let found = self.value(value);
         let mut integers: Vec<i128> = Vec::new();
         let mut ranges: Vec<IntegerRange> = Vec::new();
         let mut texts: HashSet<Box<[u8]>> = HashSet::new();
-        let mut others: Vec<&Node> = Vec::new();
+        let mut others: Vec<&SyntaxNode> = Vec::new();
         let are_integers = found.iter().all(|found| found.kind.is_integer());
-        let are_texts = found.iter().all(|found| found.kind == Type::Text);
-        let are_times = !found.is_empty() && found.iter().all(|found| found.kind == Type::Time);
+        let are_texts = found.iter().all(|found| found.kind == ValueType::Text);
+        let are_times = !found.is_empty() && found.iter().all(|found| found.kind == ValueType::Time);
         for item in items {
             match &item.kind {
                 NodeKind::Integer(number) | NodeKind::Duration(number) if are_integers => {
@@ -636,7 +660,8 @@ impl<'c> Compiler<'c> {
                 NodeKind::Range(begin, end) => {
                     self.check_order(item, &item.kind, &found);
                     let ends = [(begin, CompareOp::GreaterOrEqual), (end, CompareOp::LessOrEqual)];
-                    let mut one = |end: &Node, op| self.compare_with(end, op, (found.clone(), value), end);
+                    let mut one =
+                        |end: &SyntaxNode, op| self.compare_with(end, op, (found.clone(), value), end);
                     let tests = ends.into_iter().filter_map(|(end, op)| Some(one(end.as_ref()?, op)));
                     Test::all(tests.collect())
                 }
@@ -647,7 +672,7 @@ impl<'c> Compiler<'c> {
     }
 
     /// The time that a part stands for where it is compared with times.
-    fn time_literal(&mut self, node: &Node) -> Option<i128> {
+    fn time_literal(&mut self, node: &SyntaxNode) -> Option<i128> {
         match &node.kind {
             NodeKind::Time(text) => self.time(node, text),
             NodeKind::Text(literal) => {
@@ -664,11 +689,11 @@ impl<'c> Compiler<'c> {
     }
 
     /// The times of an item of a list, if its ends are times.
-    fn time_range(&mut self, item: &Node, kind: &NodeKind) -> Option<IntegerRange> {
+    fn time_range(&mut self, item: &SyntaxNode, kind: &NodeKind) -> Option<IntegerRange> {
         let NodeKind::Range(begin, end) = kind else {
             return self.time_literal(item).map(IntegerRange::single);
         };
-        let mut end_of = |end: &Option<Box<Node>>, open: i128| match end {
+        let mut end_of = |end: &Option<Box<SyntaxNode>>, open: i128| match end {
             None => Some(open),
             Some(end) => self.time_literal(end),
         };
@@ -676,12 +701,12 @@ impl<'c> Compiler<'c> {
     }
 
     /// Adds an error if a range of values that are known ends before it begins.
-    fn check_order(&mut self, item: &Node, kind: &NodeKind, found: &[Typed]) {
+    fn check_order(&mut self, item: &SyntaxNode, kind: &NodeKind, found: &[Typed]) {
         let NodeKind::Range(Some(begin), Some(end)) = kind else { return };
-        let has = |kind: &Type| found.iter().any(|found| found.kind == *kind);
-        let (has_levels, has_texts) = (has(&Type::Level), has(&Type::Text));
-        let has_times = found.iter().any(|found| matches!(found.kind, Type::Time | Type::Date(_)));
-        let mut constant = |node: &Node| match &node.kind {
+        let has = |kind: &ValueType| found.iter().any(|found| found.kind == *kind);
+        let (has_levels, has_texts) = (has(&ValueType::Level), has(&ValueType::Text));
+        let has_times = found.iter().any(|found| matches!(found.kind, ValueType::Time | ValueType::Date(_)));
+        let mut constant = |node: &SyntaxNode| match &node.kind {
             NodeKind::Text(literal) if has_levels => level_named(&literal.text).map(Constant::Level),
             NodeKind::Text(literal) if has_texts => Some(Constant::Text(literal.text.as_bytes().into())),
             _ if has_levels => level_word(node).map(Constant::Level),
@@ -697,7 +722,7 @@ impl<'c> Compiler<'c> {
     }
 
     /// Whether a field contains a value: a bit map a flag, an array an element.
-    fn contains(&mut self, node: &Node, value: &Node, container: &Node) -> Test {
+    fn contains(&mut self, node: &SyntaxNode, value: &SyntaxNode, container: &SyntaxNode) -> Test {
         let found = self.value(container);
         // The value is checked even if there is no field to search.
         self.value(value);
@@ -707,11 +732,11 @@ impl<'c> Compiler<'c> {
     pub(super) fn contained(
         &mut self,
         found: Typed,
-        value: &Node,
-        container: &Node,
+        value: &SyntaxNode,
+        container: &SyntaxNode,
     ) -> Result<Test, Mismatch> {
         match (&found.kind, &value.kind, &found.code) {
-            (Type::BitMap(flags), NodeKind::Text(literal), code) => {
+            (ValueType::BitMap(flags), NodeKind::Text(literal), code) => {
                 let bits = self.labelled(flags, literal, value);
                 let ranges = bits.0.iter().filter(|range| range.upper >= 0 && range.lower < 128);
                 let mask = ranges.fold(0u128, |mask, range| {
@@ -720,7 +745,7 @@ impl<'c> Compiler<'c> {
                 });
                 return Ok(self.leaf(Leaf::Flag(code.clone(), mask)));
             }
-            (Type::Array(Some(kind)), _, Code::Register(register)) => {
+            (ValueType::Array(Some(kind)), _, Code::Register(register)) => {
                 let Some(of) = self.registers.get(*register).cloned() else {
                     return Ok(Test::UNKNOWN);
                 };
@@ -732,9 +757,9 @@ impl<'c> Compiler<'c> {
             _ => {}
         }
         let help = match found.kind {
-            Type::Text => Some("to look for a part of a string, write `x contains \"part\"`"),
-            Type::BitMap(_) => Some("a flag is a string: `\"label\" in x`"),
-            Type::Enumeration(_) => Some("to compare it with a label, write `==`"),
+            ValueType::Text => Some("to look for a part of a string, write `x contains \"part\"`"),
+            ValueType::BitMap(_) => Some("a flag is a string: `\"label\" in x`"),
+            ValueType::Enumeration(_) => Some("to compare it with a label, write `==`"),
             _ => Some("`in` takes a list, `[1, 2]`, or an array or a bit map"),
         };
         let what = format!("{} is {}, which contains no values", self.text(container), found.kind.name());
@@ -749,8 +774,8 @@ impl<'c> Compiler<'c> {
 }
 
 /// Integers of a range, if its ends are integers.
-fn integer_range(begin: &Option<Box<Node>>, end: &Option<Box<Node>>) -> Option<IntegerRange> {
-    let end_of = |end: &Option<Box<Node>>, open: i128| match end.as_deref().map(|end| &end.kind) {
+fn integer_range(begin: &Option<Box<SyntaxNode>>, end: &Option<Box<SyntaxNode>>) -> Option<IntegerRange> {
+    let end_of = |end: &Option<Box<SyntaxNode>>, open: i128| match end.as_deref().map(|end| &end.kind) {
         None => Some(open),
         Some(NodeKind::Integer(number) | NodeKind::Duration(number)) => Some(*number),
         Some(_) => None,
@@ -759,7 +784,7 @@ fn integer_range(begin: &Option<Box<Node>>, end: &Option<Box<Node>>) -> Option<I
 }
 
 /// Log level of a word that is compared with a level.
-fn level_word(node: &Node) -> Option<LogLevel> {
+fn level_word(node: &SyntaxNode) -> Option<LogLevel> {
     match &node.kind {
         NodeKind::Name(path) if !path.is_property => level_named(path.word()?),
         _ => None,

@@ -4,20 +4,20 @@ use std::ops::Range;
 
 use ichnos_model::{Event, Field, LogText, Real, Scope, Text, Uuid, Visitor, Wide};
 
-use super::value::Value;
+use super::value::FilterValue;
 
 /// A fetched field, or several options of variants, at most one of which is present.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Register {
     pub(super) scope: Scope,
-    pub(super) targets: Vec<Target>,
+    pub(super) targets: Vec<PlanNode>,
     /// `true` if the elements of the array are fetched, too.
     pub(super) has_elements: bool,
 }
 
 /// A node of the plan of a scope.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Target {
+pub(super) struct PlanNode {
     pub(super) node: usize,
     /// Arrays around it of which one element is wanted, the outermost first.
     pub(super) elements: Vec<ElementOf>,
@@ -41,24 +41,24 @@ pub(super) struct ElementOf {
 pub(super) struct ScopeFetch {
     scope: Scope,
     registers: Vec<usize>,
-    wanted: Vec<Wanted>,
+    wanted: Vec<WantedField>,
     tracks: Vec<ElementOf>,
     /// Range of the relevant nodes.
     nodes: Range<usize>,
 }
 
 #[derive(Debug)]
-struct Wanted {
+struct WantedField {
     node: usize,
     register: usize,
-    part: Part,
+    part: FieldPart,
     /// Arrays around it, among the tracks of the scope.
     tracks: Range<usize>,
 }
 
 /// Part of a field to fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum FieldPart {
     Value,
     /// The number and the positions of an array's elements.
     Array,
@@ -93,10 +93,10 @@ impl ScopeFetch {
                 let begin = fetch.tracks.len();
                 fetch.tracks.extend(&target.elements);
                 let tracks = begin..fetch.tracks.len();
-                let part = if *has_elements { Part::Array } else { Part::Value };
-                fetch.wanted.push(Wanted { node: target.node, register, part, tracks: tracks.clone() });
+                let part = if *has_elements { FieldPart::Array } else { FieldPart::Value };
+                fetch.wanted.push(WantedField { node: target.node, register, part, tracks: tracks.clone() });
                 if let Some(node) = target.element.filter(|_| *has_elements) {
-                    fetch.wanted.push(Wanted { node, register, part: Part::Element, tracks });
+                    fetch.wanted.push(WantedField { node, register, part: FieldPart::Element, tracks });
                 }
             }
         }
@@ -114,28 +114,28 @@ impl ScopeFetch {
 pub(super) struct Fetched {
     /// Scopes that were fetched.
     done: u8,
-    slots: Vec<Slot>,
+    slots: Vec<FetchedValue>,
     /// Bytes of strings and BLOBs.
     bytes: Vec<u8>,
     /// Elements of arrays, with their registers.
-    elements: Vec<(usize, Slot)>,
-    counters: Vec<Counter>,
+    elements: Vec<(usize, FetchedValue)>,
+    counters: Vec<ElementCounter>,
     /// Element that a condition tests.
-    element: Slot,
+    element: FetchedValue,
     /// Message that the class renders.
-    message: Slot,
+    message: FetchedValue,
 }
 
 /// Current and wanted element of an array.
 #[derive(Clone, Copy, Debug, Default)]
-struct Counter {
+struct ElementCounter {
     current: i64,
     wanted: i64,
 }
 
 /// A fetched value.
 #[derive(Clone, Copy, Debug, Default)]
-enum Slot {
+enum FetchedValue {
     #[default]
     Nothing,
     Boolean(bool),
@@ -172,14 +172,14 @@ impl Fetched {
     fn fetch_missing(&mut self, event: &Event<'_>, missing: u8, all: &[ScopeFetch], registers: usize) {
         self.done |= missing;
         if self.slots.len() < registers {
-            self.slots.resize(registers, Slot::Nothing);
+            self.slots.resize(registers, FetchedValue::Nothing);
         }
         for fetch in all.iter().filter(|fetch| missing & bit(fetch.scope) != 0) {
             for register in &fetch.registers {
-                self.slots[*register] = Slot::Nothing;
+                self.slots[*register] = FetchedValue::Nothing;
             }
             self.counters.clear();
-            self.counters.resize(fetch.tracks.len(), Counter::default());
+            self.counters.resize(fetch.tracks.len(), ElementCounter::default());
             // Readers deliver events that can be visited; unreadable fields count as absent.
             let _ = if fetch.tracks.is_empty() {
                 event.visit(fetch.scope, &mut Fetcher::<false> { fetch, fetched: self })
@@ -190,12 +190,12 @@ impl Fetched {
         if missing & MESSAGE != 0 {
             self.message = match event.class.log.as_ref().and_then(|role| role.text) {
                 Some(text) => self.render(event, text),
-                None => Slot::Nothing,
+                None => FetchedValue::Nothing,
             };
         }
     }
 
-    fn render(&mut self, event: &Event<'_>, text: LogText) -> Slot {
+    fn render(&mut self, event: &Event<'_>, text: LogText) -> FetchedValue {
         /// Maximum length of a message in bytes; longer ones are cut.
         const LONGEST: usize = 1 << 20;
         struct Message<'b>(&'b mut Vec<u8>, usize);
@@ -211,36 +211,40 @@ impl Fetched {
         let begin = self.bytes.len();
         // The only error is reaching the limit.
         let _ = (text.write)(event, &mut Message(&mut self.bytes, begin + LONGEST));
-        Slot::Text(begin, self.bytes.len())
+        FetchedValue::Text(begin, self.bytes.len())
     }
 
-    fn value_of(&self, slot: Slot) -> Value<'_> {
+    fn value_of(&self, slot: FetchedValue) -> FilterValue<'_> {
         match slot {
-            Slot::Boolean(value) => Value::Boolean(value),
-            Slot::Integer(value) => Value::Integer(value),
-            Slot::Float(value) => Value::Float(value),
-            Slot::Text(begin, end) => Value::Text(self.bytes.get(begin..end).unwrap_or_default()),
-            Slot::Blob(begin, end) => Value::Blob(self.bytes.get(begin..end).unwrap_or_default()),
-            Slot::Guid(value) => Value::Guid(value),
-            Slot::Nothing | Slot::Structure | Slot::Array(..) => Value::Unknown,
+            FetchedValue::Boolean(value) => FilterValue::Boolean(value),
+            FetchedValue::Integer(value) => FilterValue::Integer(value),
+            FetchedValue::Float(value) => FilterValue::Float(value),
+            FetchedValue::Text(begin, end) => {
+                FilterValue::Text(self.bytes.get(begin..end).unwrap_or_default())
+            }
+            FetchedValue::Blob(begin, end) => {
+                FilterValue::Blob(self.bytes.get(begin..end).unwrap_or_default())
+            }
+            FetchedValue::Guid(value) => FilterValue::Guid(value),
+            FetchedValue::Nothing | FetchedValue::Structure | FetchedValue::Array(..) => FilterValue::Unknown,
         }
     }
 
     /// Returns the value of a register.
     #[inline]
-    pub(super) fn value(&self, register: usize) -> Value<'_> {
-        self.slots.get(register).map_or(Value::Unknown, |slot| self.value_of(*slot))
+    pub(super) fn value(&self, register: usize) -> FilterValue<'_> {
+        self.slots.get(register).map_or(FilterValue::Unknown, |slot| self.value_of(*slot))
     }
 
     /// Returns `true` if a register has a value.
     pub(super) fn has(&self, register: usize) -> bool {
-        !matches!(self.slots.get(register), None | Some(Slot::Nothing))
+        !matches!(self.slots.get(register), None | Some(FetchedValue::Nothing))
     }
 
     /// Returns the number of elements of the array.
     pub(super) fn array_length(&self, register: usize) -> Option<u64> {
         match self.slots.get(register) {
-            Some(Slot::Array(length, _)) => Some(*length),
+            Some(FetchedValue::Array(length, _)) => Some(*length),
             _ => None,
         }
     }
@@ -249,7 +253,7 @@ impl Fetched {
     /// array is absent.
     pub(super) fn elements(&self, register: usize) -> Option<Range<usize>> {
         match self.slots.get(register) {
-            Some(Slot::Array(_, begin)) => Some(*begin..self.elements.len()),
+            Some(FetchedValue::Array(_, begin)) => Some(*begin..self.elements.len()),
             _ => None,
         }
     }
@@ -261,11 +265,11 @@ impl Fetched {
         element.is_some()
     }
 
-    pub(super) fn element(&self) -> Value<'_> {
+    pub(super) fn element(&self) -> FilterValue<'_> {
         self.value_of(self.element)
     }
 
-    pub(super) fn message(&self) -> Value<'_> {
+    pub(super) fn message(&self) -> FilterValue<'_> {
         self.value_of(self.message)
     }
 }
@@ -279,7 +283,12 @@ struct Fetcher<'f, const TRACKS: bool> {
 impl<const TRACKS: bool> Fetcher<'_, TRACKS> {
     /// Begins a field, or an array with its number of elements. Calls `slot` for its value if wanted.
     #[inline]
-    fn begin(&mut self, field: Field<'_>, length: Option<u64>, slot: impl FnOnce(&mut Fetched) -> Slot) {
+    fn begin(
+        &mut self,
+        field: Field<'_>,
+        length: Option<u64>,
+        slot: impl FnOnce(&mut Fetched) -> FetchedValue,
+    ) {
         let node = field.index();
         if self.fetch.nodes.contains(&node) {
             self.look(node, length, slot);
@@ -287,12 +296,12 @@ impl<const TRACKS: bool> Fetcher<'_, TRACKS> {
     }
 
     #[inline]
-    fn look(&mut self, node: usize, length: Option<u64>, slot: impl FnOnce(&mut Fetched) -> Slot) {
+    fn look(&mut self, node: usize, length: Option<u64>, slot: impl FnOnce(&mut Fetched) -> FetchedValue) {
         if TRACKS {
             self.count(node, length);
         }
         let mut slot = Some(slot);
-        let mut known = Slot::Nothing;
+        let mut known = FetchedValue::Nothing;
         for wanted in self.fetch.wanted.iter().filter(|wanted| wanted.node == node) {
             let counters = self.fetched.counters.get(wanted.tracks.clone()).unwrap_or_default();
             if TRACKS && counters.iter().any(|counter| counter.current != counter.wanted) {
@@ -303,9 +312,11 @@ impl<const TRACKS: bool> Fetcher<'_, TRACKS> {
             }
             let begin = self.fetched.elements.len();
             match (wanted.part, self.fetched.slots.get_mut(wanted.register)) {
-                (Part::Value, Some(slot @ Slot::Nothing)) => *slot = known,
-                (Part::Array, Some(slot @ Slot::Nothing)) => *slot = Slot::Array(length.unwrap_or(0), begin),
-                (Part::Element, Some(Slot::Array(..))) => {
+                (FieldPart::Value, Some(slot @ FetchedValue::Nothing)) => *slot = known,
+                (FieldPart::Array, Some(slot @ FetchedValue::Nothing)) => {
+                    *slot = FetchedValue::Array(length.unwrap_or(0), begin)
+                }
+                (FieldPart::Element, Some(FetchedValue::Array(..))) => {
                     self.fetched.elements.push((wanted.register, known))
                 }
                 _ => {}
@@ -323,7 +334,7 @@ impl<const TRACKS: bool> Fetcher<'_, TRACKS> {
                 let length = i64::try_from(length.unwrap_or(0)).unwrap_or(i64::MAX);
                 let wanted = if track.index < 0 { length.saturating_add(track.index) } else { track.index };
                 // An index before the first element matches no element.
-                *counter = Counter { current: -1, wanted: if wanted < 0 { i64::MAX } else { wanted } };
+                *counter = ElementCounter { current: -1, wanted: if wanted < 0 { i64::MAX } else { wanted } };
             }
         }
     }
@@ -340,32 +351,32 @@ impl Fetched {
 impl<const TRACKS: bool> Visitor for Fetcher<'_, TRACKS> {
     #[inline]
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
-        self.begin(field, None, |_| Slot::Integer(value.into()));
+        self.begin(field, None, |_| FetchedValue::Integer(value.into()));
     }
 
     #[inline]
     fn signed(&mut self, field: Field<'_>, value: i64) {
-        self.begin(field, None, |_| Slot::Integer(value.into()));
+        self.begin(field, None, |_| FetchedValue::Integer(value.into()));
     }
 
     fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
-        self.begin(field, None, |_| value.as_i128().map_or(Slot::Nothing, Slot::Integer));
+        self.begin(field, None, |_| value.as_i128().map_or(FetchedValue::Nothing, FetchedValue::Integer));
     }
 
     fn boolean(&mut self, field: Field<'_>, value: bool, _: u64) {
-        self.begin(field, None, |_| Slot::Boolean(value));
+        self.begin(field, None, |_| FetchedValue::Boolean(value));
     }
 
     fn bit_array(&mut self, field: Field<'_>, bits: u64) {
-        self.begin(field, None, |_| Slot::Integer(bits.into()));
+        self.begin(field, None, |_| FetchedValue::Integer(bits.into()));
     }
 
     fn bit_map(&mut self, field: Field<'_>, bits: u64) {
-        self.begin(field, None, |_| Slot::Integer(bits.into()));
+        self.begin(field, None, |_| FetchedValue::Integer(bits.into()));
     }
 
     fn real(&mut self, field: Field<'_>, value: Real<'_>) {
-        self.begin(field, None, |_| Slot::Float(value.to_f64()));
+        self.begin(field, None, |_| FetchedValue::Float(value.to_f64()));
     }
 
     #[inline]
@@ -373,42 +384,42 @@ impl<const TRACKS: bool> Visitor for Fetcher<'_, TRACKS> {
         self.begin(field, None, |fetched| {
             let begin = fetched.bytes.len();
             value.write_utf8(&mut fetched.bytes);
-            Slot::Text(begin, fetched.bytes.len())
+            FetchedValue::Text(begin, fetched.bytes.len())
         });
     }
 
     fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
         self.begin(field, None, |fetched| {
             let (begin, end) = fetched.add_bytes(bytes);
-            Slot::Blob(begin, end)
+            FetchedValue::Blob(begin, end)
         });
     }
 
     fn guid(&mut self, field: Field<'_>, value: Uuid) {
-        self.begin(field, None, |_| Slot::Guid(value));
+        self.begin(field, None, |_| FetchedValue::Guid(value));
     }
 
     fn null(&mut self, field: Field<'_>) {
-        self.begin(field, None, |_| Slot::Nothing);
+        self.begin(field, None, |_| FetchedValue::Nothing);
     }
 
     fn begin_structure(&mut self, field: Field<'_>) {
-        self.begin(field, None, |_| Slot::Structure);
+        self.begin(field, None, |_| FetchedValue::Structure);
     }
 
     fn begin_array(&mut self, field: Field<'_>, length: u64) {
-        self.begin(field, Some(length), |_| Slot::Array(length, 0));
+        self.begin(field, Some(length), |_| FetchedValue::Array(length, 0));
     }
 
     fn begin_optional(&mut self, field: Field<'_>, _: bool, _: i128) {
-        self.begin(field, None, |_| Slot::Nothing);
+        self.begin(field, None, |_| FetchedValue::Nothing);
     }
 
     fn begin_variant(&mut self, field: Field<'_>, _: usize, _: i128) {
-        self.begin(field, None, |_| Slot::Nothing);
+        self.begin(field, None, |_| FetchedValue::Nothing);
     }
 
     fn begin_union(&mut self, field: Field<'_>) {
-        self.begin(field, None, |_| Slot::Structure);
+        self.begin(field, None, |_| FetchedValue::Structure);
     }
 }

@@ -34,20 +34,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ichnos_model::{DataStream, Event, ExcludedClasses, Trace, Window};
 use regex::bytes::Regex;
 
-use class::Class;
+use class::FilterClass;
 use compile::Compiler;
 pub use error::{FilterError, FilterErrorKind, FilterWarning, KnownName};
 use fetch::Fetched;
 use program::Program;
-use property::Alias;
+use property::PropertyAlias;
 use survey::Survey;
-use syntax::{CompareOp, Node, NodeKind, Path};
+use syntax::{CompareOp, NodeKind, Path, SyntaxNode};
 
 /// A parsed expression. Displayed with all parentheses.
 #[derive(Clone, Debug)]
 pub struct Expression {
     source: Arc<str>,
-    root: Arc<Node>,
+    root: Arc<SyntaxNode>,
     patterns: Vec<Regex>,
 }
 
@@ -115,7 +115,7 @@ struct Shared {
     times: HashMap<String, Result<i128, String>>,
     /// `true` if classes are known only after reading.
     is_open: bool,
-    aliases: Vec<Alias>,
+    aliases: Vec<PropertyAlias>,
     /// `true` if it depends on the data stream, not only on its class.
     depends_on_stream: bool,
     window: Window,
@@ -184,7 +184,7 @@ impl Filter {
         });
         let is_time = |path: &Path| {
             // In a class that is met later, it may be a field.
-            let is_used = |alias: &Alias| path.is_property || !is_open && aliases.contains(alias);
+            let is_used = |alias: &PropertyAlias| path.is_property || !is_open && aliases.contains(alias);
             let alias = property::alias(path).filter(is_used);
             alias.map(|alias| alias.property).or(path.word()) == Some("time")
         };
@@ -273,7 +273,8 @@ impl Filter {
         }
         let classes = ExcludedClasses::new(stream_plans.event_records.iter().map(|plans| {
             let trace = &stream.trace;
-            let class = Class { trace, stream_class, stream_plans, plans, stream: Some(stream), event: None };
+            let class =
+                FilterClass { trace, stream_class, stream_plans, plans, stream: Some(stream), event: None };
             self.compile(class).verdict() == Some(false)
         }));
         excluded.entry(key).or_insert(classes.map(Arc::new)).clone()
@@ -299,11 +300,11 @@ impl Filter {
         if let Some(program) = programs().get(&key) {
             return Arc::clone(program);
         }
-        let program = Arc::new(self.compile(Class::of(event)));
+        let program = Arc::new(self.compile(FilterClass::of(event)));
         Arc::clone(programs().entry(key).or_insert(program))
     }
 
-    fn compile(&self, class: Class<'_>) -> Program {
+    fn compile(&self, class: FilterClass<'_>) -> Program {
         let Expression { source, root, patterns } = &self.shared.expression;
         let times = |text: &str| self.resolved(text);
         Compiler::new(class, source, patterns, &times, &self.shared.aliases).program(root)
@@ -374,7 +375,7 @@ impl Selector {
         let filter = self.filter();
         let Some(class) = event.class_index() else {
             // Its plans are from elsewhere: nothing can be cached.
-            let program = filter.compile(Class::of(event));
+            let program = filter.compile(FilterClass::of(event));
             return program.selects(event, &mut self.fetched, &self.patterns);
         };
         let of_stream = self.shared.depends_on_stream.then_some(stream.key);
@@ -412,7 +413,7 @@ impl Selector {
 }
 
 /// Time of a part.
-fn time_of(node: &Node, source: &str, resolve: &dyn Fn(&str) -> Result<i128, String>) -> Option<i128> {
+fn time_of(node: &SyntaxNode, source: &str, resolve: &dyn Fn(&str) -> Result<i128, String>) -> Option<i128> {
     match &node.kind {
         NodeKind::Time(text) => resolve(text).ok(),
         NodeKind::Text(literal) => resolve(&literal.text).ok(),
@@ -425,9 +426,9 @@ fn time_of(node: &Node, source: &str, resolve: &dyn Fn(&str) -> Result<i128, Str
 
 /// Part of the timeline that contains all events for which a condition is true.
 fn window_of(
-    node: &Node,
-    is_time: &dyn Fn(&Node) -> bool,
-    time_of: &dyn Fn(&Node) -> Option<i128>,
+    node: &SyntaxNode,
+    is_time: &dyn Fn(&SyntaxNode) -> bool,
+    time_of: &dyn Fn(&SyntaxNode) -> Option<i128>,
 ) -> Window {
     let narrower = |a: Option<i128>, b: Option<i128>, pick: fn(i128, i128) -> i128| match (a, b) {
         (Some(a), Some(b)) => Some(pick(a, b)),
@@ -450,7 +451,7 @@ fn window_of(
         }
         NodeKind::In { value, list, is_negated: false } if is_time(value) => {
             let NodeKind::List(items) = &list.kind else { return Window::default() };
-            let end = |end: &Option<Box<Node>>| end.as_deref().and_then(time_of);
+            let end = |end: &Option<Box<SyntaxNode>>| end.as_deref().and_then(time_of);
             let windows = items.iter().map(|item| match &item.kind {
                 NodeKind::Range(first, last) => Window { begin: end(first), end: end(last) },
                 _ => Window { begin: time_of(item), end: time_of(item) },

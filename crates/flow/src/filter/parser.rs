@@ -5,9 +5,11 @@ use std::ops::Range;
 use regex::bytes::{Regex, RegexBuilder};
 
 use super::error::{FilterError, FilterErrorKind};
-use super::syntax::{ArithmeticOp, CompareOp, Node, NodeKind, PartOp, Path, Pattern, Step, keyword};
+use super::syntax::{
+    ArithmeticOp, CompareOp, NodeKind, PartOp, Path, PathStep, Pattern, SyntaxNode, keyword,
+};
 use super::token::{Token, quote, tokens, unescaped, unquoted};
-use super::value::{Value, compare};
+use super::value::{FilterValue, compare};
 
 /// Maximum length of an expression in bytes.
 pub(super) const MOST_BYTES: usize = 64 << 10;
@@ -23,12 +25,12 @@ const REGEX_BYTES_TOGETHER: usize = 64 << 20;
 const STEPS: usize = 64;
 
 /// Parses an expression, with its regular expressions.
-pub(super) fn parse(source: &str) -> Result<(Node, Vec<Regex>), FilterError> {
+pub(super) fn parse(source: &str) -> Result<(SyntaxNode, Vec<Regex>), FilterError> {
     if source.len() > MOST_BYTES {
         let message = format!("the expression is longer than {MOST_BYTES} bytes");
         return Err(FilterError::new(FilterErrorKind::Limit, "", 0..0, message));
     }
-    let mut parser = Parser {
+    let mut parser = FilterParser {
         source,
         tokens: tokens(source)?,
         at: 0,
@@ -51,9 +53,9 @@ pub(super) fn parse(source: &str) -> Result<(Node, Vec<Regex>), FilterError> {
 }
 
 /// A node with its depth.
-type Deep = (Node, usize);
+type Deep = (SyntaxNode, usize);
 
-struct Parser<'s> {
+struct FilterParser<'s> {
     source: &'s str,
     tokens: Vec<(Token, Range<usize>)>,
     at: usize,
@@ -71,7 +73,7 @@ fn describe(token: &Token, text: &str) -> String {
     }
 }
 
-impl<'s> Parser<'s> {
+impl<'s> FilterParser<'s> {
     fn peek(&self) -> &Token {
         self.tokens.get(self.at).map_or(&Token::End, |(token, _)| token)
     }
@@ -124,7 +126,7 @@ impl<'s> Parser<'s> {
         let end =
             self.at.checked_sub(1).and_then(|at| self.tokens.get(at)).map_or(begin, |(_, span)| span.end);
         self.check_depth(depth, DEPTH)?;
-        Ok((Node { span: begin..end.max(begin), kind }, depth))
+        Ok((SyntaxNode { span: begin..end.max(begin), kind }, depth))
     }
 
     fn check_depth(&self, depth: usize, most: usize) -> Result<(), FilterError> {
@@ -160,7 +162,7 @@ impl<'s> Parser<'s> {
         sign: &str,
         keyword: &str,
         read: fn(&mut Self) -> Result<Deep, FilterError>,
-        kind: fn(Vec<Node>) -> NodeKind,
+        kind: fn(Vec<SyntaxNode>) -> NodeKind,
     ) -> Result<Deep, FilterError> {
         let begin = self.span().start;
         let first = read(self)?;
@@ -179,7 +181,7 @@ impl<'s> Parser<'s> {
                     (NodeKind::And(_), NodeKind::And(inner)) | (NodeKind::Or(_), NodeKind::Or(inner)) => {
                         inner
                     }
-                    (_, kind) => vec![Node { span: node.span, kind }],
+                    (_, kind) => vec![SyntaxNode { span: node.span, kind }],
                 });
                 let flat = flat.collect();
                 self.node(begin, kind(flat), depth + 1)
@@ -487,7 +489,7 @@ impl<'s> Parser<'s> {
                 let Some(index) = index else { return Err(self.expected("the index of an element")) };
                 self.at += 1;
                 self.require("]")?;
-                steps.push(Step::Index(if is_negative { -index } else { index }));
+                steps.push(PathStep::Index(if is_negative { -index } else { index }));
             } else {
                 break;
             }
@@ -499,12 +501,12 @@ impl<'s> Parser<'s> {
         self.node(begin, NodeKind::Name(Path { is_property, steps }), 1)
     }
 
-    fn member(&mut self, is_first: bool) -> Result<Step, FilterError> {
+    fn member(&mut self, is_first: bool) -> Result<PathStep, FilterError> {
         let is_name = |name: &str| !is_first || keyword(name).is_none();
         match self.peek().clone() {
             Token::Name { name, quoted } if quoted || is_name(&name) => {
                 self.at += 1;
-                Ok(Step::Member(name))
+                Ok(PathStep::Member(name))
             }
             Token::Integer(_) | Token::Float(_) if !is_first => {
                 let error = self.expected("a name after the point");
@@ -516,13 +518,13 @@ impl<'s> Parser<'s> {
 }
 
 /// Number of a part, if it is a number.
-fn number(node: &Node) -> Option<Value<'static>> {
+fn number(node: &SyntaxNode) -> Option<FilterValue<'static>> {
     match &node.kind {
-        NodeKind::Integer(value) | NodeKind::Duration(value) => Some(Value::Integer(*value)),
-        NodeKind::Float(value) => Some(Value::Float(*value)),
+        NodeKind::Integer(value) | NodeKind::Duration(value) => Some(FilterValue::Integer(*value)),
+        NodeKind::Float(value) => Some(FilterValue::Float(*value)),
         NodeKind::Negate(inner) => match number(inner)? {
-            Value::Integer(value) => value.checked_neg().map(Value::Integer),
-            Value::Float(value) => Some(Value::Float(-value)),
+            FilterValue::Integer(value) => value.checked_neg().map(FilterValue::Integer),
+            FilterValue::Float(value) => Some(FilterValue::Float(-value)),
             _ => None,
         },
         _ => None,

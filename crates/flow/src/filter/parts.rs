@@ -2,15 +2,21 @@
 
 use std::sync::Arc;
 
-use super::class::Type;
+use super::class::ValueType;
 use super::compile::{Compiler, Finding, Mismatch, bytes_of};
-use super::program::{Leaf, Part, Test};
-use super::syntax::{Node, NodeKind, PartOp};
+use super::program::{Leaf, Needle, Test};
+use super::syntax::{NodeKind, PartOp, SyntaxNode};
 use super::value::SortedRanges;
 
 impl Compiler<'_> {
     /// Returns `true` if a value has a part.
-    pub(super) fn has_part(&mut self, node: &Node, op: PartOp, value: &Node, part: &Node) -> Test {
+    pub(super) fn has_part(
+        &mut self,
+        node: &SyntaxNode,
+        op: PartOp,
+        value: &SyntaxNode,
+        part: &SyntaxNode,
+    ) -> Test {
         let found = self.value(value);
         let literal = match &part.kind {
             NodeKind::Text(literal) => Some(literal),
@@ -19,21 +25,21 @@ impl Compiler<'_> {
         // Checked even if no value can contain it.
         let parts = self.value(part);
         self.fitting(node, found, |compiler, found| {
-            if !matches!(found.kind, Type::Enumeration(_)) {
+            if !matches!(found.kind, ValueType::Enumeration(_)) {
                 compiler.findings.push(Finding::Label(node.span.clone(), Ok(())));
             }
             match (&found.kind, literal) {
-                (Type::Enumeration(names), Some(literal)) => {
+                (ValueType::Enumeration(names), Some(literal)) => {
                     let is_wanted = |name: &str| op.holds(name.as_bytes(), literal.text.as_bytes());
                     let ranges = compiler.ranges(names, is_wanted, &node.span);
                     Ok(compiler.leaf(Leaf::Ranges(found.code, SortedRanges::new(ranges.0))))
                 }
-                (Type::Enumeration(_), None) => Err(Mismatch {
+                (ValueType::Enumeration(_), None) => Err(Mismatch {
                     message: format!("{} is not a string in quotes", compiler.text(part)),
                     help: Some("to search the labels of an enumeration, write a string in quotes"),
                 }),
-                (Type::Blob, Some(literal)) => match bytes_of(&literal.text) {
-                    Some(bytes) => Ok(compiler.leaf(Leaf::Part(found.code, Arc::new(Part::new(op, &bytes))))),
+                (ValueType::Blob, Some(literal)) => match bytes_of(&literal.text) {
+                    Some(bytes) => Ok(compiler.leaf(Leaf::Part(found.code, Arc::new(Needle::new(op, &bytes))))),
                     None => Err(Mismatch {
                         message: format!(
                             "{} is a BLOB, but {} is not",
@@ -45,10 +51,10 @@ impl Compiler<'_> {
                         ),
                     }),
                 },
-                (Type::Text, Some(literal)) => {
-                    Ok(compiler.leaf(Leaf::Part(found.code, Arc::new(Part::new(op, literal.text.as_bytes())))))
+                (ValueType::Text, Some(literal)) => {
+                    Ok(compiler.leaf(Leaf::Part(found.code, Arc::new(Needle::new(op, literal.text.as_bytes())))))
                 }
-                (Type::Text | Type::Blob, None) => {
+                (ValueType::Text | ValueType::Blob, None) => {
                     let fits = parts.iter().filter(|part| part.kind == found.kind);
                     let tests: Vec<Test> = fits
                         .map(|part| compiler.leaf(Leaf::PartOf(op, found.code.clone(), part.code.clone())))
@@ -67,12 +73,12 @@ impl Compiler<'_> {
                         _ => Ok(Test::known(tests)),
                     }
                 }
-                (Type::Array(_) | Type::BitMap(_), _) if op == PartOp::Contains => {
+                (ValueType::Array(_) | ValueType::BitMap(_), _) if op == PartOp::Contains => {
                     compiler.contained(found, part, value)
                 }
                 (kind, _) => Err(Mismatch {
                     message: format!("expected a string, but {} is {}", compiler.text(value), kind.name()),
-                    help: matches!(kind, Type::Array(_)).then_some("an element is written `a[0]`"),
+                    help: matches!(kind, ValueType::Array(_)).then_some("an element is written `a[0]`"),
                 }),
             }
         })

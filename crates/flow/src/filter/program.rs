@@ -10,7 +10,7 @@ use regex::bytes::Regex;
 use super::fetch::{Fetched, MESSAGE, Register, ScopeFetch, bit};
 use super::glob::Glob;
 use super::syntax::{ArithmeticOp, CompareOp, PartOp};
-use super::value::{Constant, SortedRanges, Value, calculate, compare, is_ordered};
+use super::value::{Constant, FilterValue, SortedRanges, calculate, compare, is_ordered};
 
 /// Selects events of a class.
 #[derive(Debug)]
@@ -76,19 +76,19 @@ pub(super) enum Leaf {
     Glob(Code, Arc<Glob>),
     Pattern(Code, usize),
     /// A constant part.
-    Part(Code, Arc<Part>),
+    Part(Code, Arc<Needle>),
     PartOf(PartOp, Code, Code),
     Has(usize),
 }
 
 /// A part to search for in a string or BLOB.
 #[derive(Clone, Debug)]
-pub(super) struct Part {
+pub(super) struct Needle {
     op: PartOp,
     finder: Finder<'static>,
 }
 
-impl Part {
+impl Needle {
     pub(super) fn new(op: PartOp, part: &[u8]) -> Self {
         Self { op, finder: Finder::new(part).into_owned() }
     }
@@ -284,31 +284,32 @@ impl Leaf {
 
     /// Returns the result for a value.
     #[inline]
-    fn result(&self, value: Value<'_>, patterns: &[Regex]) -> Option<bool> {
+    fn result(&self, value: FilterValue<'_>, patterns: &[Regex]) -> Option<bool> {
         match (self, value) {
-            (Self::Truth(_), Value::Boolean(value)) => Some(value),
-            (Self::Integers(_, all), Value::Integer(value)) => Some(all.binary_search(&value).is_ok()),
-            (Self::Ranges(_, ranges), Value::Integer(value) | Value::Time(value)) => {
+            (Self::Truth(_), FilterValue::Boolean(value)) => Some(value),
+            (Self::Integers(_, all), FilterValue::Integer(value)) => Some(all.binary_search(&value).is_ok()),
+            (Self::Ranges(_, ranges), FilterValue::Integer(value) | FilterValue::Time(value)) => {
                 Some(ranges.contains(value))
             }
-            (Self::Flag(_, mask), Value::Integer(bits)) => Some(bits as u128 & mask != 0),
-            (Self::Texts(_, all), Value::Text(text)) => Some(all.contains(text)),
-            (Self::Glob(_, glob), Value::Text(text)) => Some(glob.matches(text)),
-            (Self::Pattern(_, index), Value::Text(bytes) | Value::Blob(bytes)) => {
+            (Self::Flag(_, mask), FilterValue::Integer(bits)) => Some(bits as u128 & mask != 0),
+            (Self::Texts(_, all), FilterValue::Text(text)) => Some(all.contains(text)),
+            (Self::Glob(_, glob), FilterValue::Text(text)) => Some(glob.matches(text)),
+            (Self::Pattern(_, index), FilterValue::Text(bytes) | FilterValue::Blob(bytes)) => {
                 patterns.get(*index).map(|pattern| pattern.is_match(bytes))
             }
-            (Self::Part(_, part), Value::Text(bytes) | Value::Blob(bytes)) => Some(part.is_in(bytes)),
+            (Self::Part(_, part), FilterValue::Text(bytes) | FilterValue::Blob(bytes)) => {
+                Some(part.is_in(bytes))
+            }
             _ => None,
         }
     }
 }
 
 /// Returns `true` if a value contains another one; `None` if one of them is missing.
-fn part_holds(op: PartOp, whole: Value<'_>, part: Value<'_>) -> Option<bool> {
+fn part_holds(op: PartOp, whole: FilterValue<'_>, part: FilterValue<'_>) -> Option<bool> {
     match (whole, part) {
-        (Value::Text(whole), Value::Text(part)) | (Value::Blob(whole), Value::Blob(part)) => {
-            Some(op.holds(whole, part))
-        }
+        (FilterValue::Text(whole), FilterValue::Text(part))
+        | (FilterValue::Blob(whole), FilterValue::Blob(part)) => Some(op.holds(whole, part)),
         _ => None,
     }
 }
@@ -383,7 +384,7 @@ impl Evaluation<'_, '_> {
                 // A condition in an operand needs the whole evaluation.
                 if let (Code::Test(_), _) | (_, Code::Test(_)) = (a, b) {
                     let (a, b) = (self.boolean(a)?, self.boolean(b)?);
-                    return compare(*op, Value::Boolean(a), Value::Boolean(b));
+                    return compare(*op, FilterValue::Boolean(a), FilterValue::Boolean(b));
                 }
                 compare(*op, self.value(a), self.value(b))
             }
@@ -409,7 +410,7 @@ impl Evaluation<'_, '_> {
             Code::Test(test) if self.is(test, true) => Some(true),
             Code::Test(test) => self.is(test, false).then_some(false),
             code => match self.value(code) {
-                Value::Boolean(value) => Some(value),
+                FilterValue::Boolean(value) => Some(value),
                 _ => None,
             },
         }
@@ -420,7 +421,7 @@ impl Evaluation<'_, '_> {
     fn direct(&self, field: &FieldRef, register: usize) -> Option<i128> {
         if self.event.scopes.values.is_some_and(|values| values.has(field.scope())) {
             return match self.fetched.value(register) {
-                Value::Integer(value) => Some(value),
+                FilterValue::Integer(value) => Some(value),
                 _ => None,
             };
         }
@@ -428,59 +429,63 @@ impl Evaluation<'_, '_> {
     }
 
     #[inline]
-    fn value<'v>(&'v self, code: &'v Code) -> Value<'v> {
+    fn value<'v>(&'v self, code: &'v Code) -> FilterValue<'v> {
         match code {
             Code::Constant(constant) => constant.value(),
             Code::Register(register) => self.fetched.value(*register),
             Code::Direct(field, register) => {
-                self.direct(field, *register).map_or(Value::Unknown, Value::Integer)
+                self.direct(field, *register).map_or(FilterValue::Unknown, FilterValue::Integer)
             }
-            Code::Time => self.event.nanoseconds().map_or(Value::Unknown, Value::Time),
+            Code::Time => self.event.nanoseconds().map_or(FilterValue::Unknown, FilterValue::Time),
             code => self.computed(code),
         }
     }
 
     #[inline(never)]
-    fn computed<'v>(&'v self, code: &'v Code) -> Value<'v> {
+    fn computed<'v>(&'v self, code: &'v Code) -> FilterValue<'v> {
         match code {
             Code::Message => self.fetched.message(),
             Code::Element => self.fetched.element(),
             Code::Level(code, scale) => match self.value(code) {
-                Value::Integer(raw) => {
+                FilterValue::Integer(raw) => {
                     let raw = i64::try_from(raw).unwrap_or(if raw < 0 { i64::MIN } else { i64::MAX });
-                    Value::Level(scale.level(raw))
+                    FilterValue::Level(scale.level(raw))
                 }
-                _ => Value::Unknown,
+                _ => FilterValue::Unknown,
             },
             Code::Date(code, clock) => match self.value(code) {
-                Value::Integer(value) => clock.nanoseconds(value).map_or(Value::Unknown, Value::Time),
-                _ => Value::Unknown,
+                FilterValue::Integer(value) => {
+                    clock.nanoseconds(value).map_or(FilterValue::Unknown, FilterValue::Time)
+                }
+                _ => FilterValue::Unknown,
             },
             Code::Arithmetic(op, operands) => {
                 calculate(*op, self.value(&operands[0]), self.value(&operands[1]))
             }
             Code::Negate(code) => match self.value(code) {
-                Value::Integer(value) => value.checked_neg().map_or(Value::Unknown, Value::Integer),
-                Value::Float(value) => Value::Float(-value),
-                _ => Value::Unknown,
+                FilterValue::Integer(value) => {
+                    value.checked_neg().map_or(FilterValue::Unknown, FilterValue::Integer)
+                }
+                FilterValue::Float(value) => FilterValue::Float(-value),
+                _ => FilterValue::Unknown,
             },
             Code::Complement(code) => match self.value(code) {
-                Value::Integer(value) => Value::Integer(!value),
-                _ => Value::Unknown,
+                FilterValue::Integer(value) => FilterValue::Integer(!value),
+                _ => FilterValue::Unknown,
             },
             Code::Length(code) => match self.value(code) {
                 // All bytes except those that continue a character.
-                Value::Text(text) => {
-                    Value::Integer(text.iter().filter(|byte| **byte & 0xc0 != 0x80).count() as i128)
+                FilterValue::Text(text) => {
+                    FilterValue::Integer(text.iter().filter(|byte| **byte & 0xc0 != 0x80).count() as i128)
                 }
-                Value::Blob(bytes) => Value::Integer(bytes.len() as i128),
-                _ => Value::Unknown,
+                FilterValue::Blob(bytes) => FilterValue::Integer(bytes.len() as i128),
+                _ => FilterValue::Unknown,
             },
             Code::ArrayLength(register) => {
                 let length = self.fetched.array_length(*register);
-                length.map_or(Value::Unknown, |length| Value::Integer(length.into()))
+                length.map_or(FilterValue::Unknown, |length| FilterValue::Integer(length.into()))
             }
-            _ => Value::Unknown,
+            _ => FilterValue::Unknown,
         }
     }
 }

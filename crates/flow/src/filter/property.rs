@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use ichnos_model::{LogSeverity, Meaning, Value};
 
-use super::class::Type;
+use super::class::ValueType;
 use super::compile::{Compiler, Typed};
 use super::program::Code;
-use super::syntax::{Path, Step};
+use super::syntax::{Path, PathStep};
 use super::value::Constant;
 
 /// Properties that take precedence over fields of the same names.
@@ -15,23 +15,23 @@ const RESERVED: [&str; 7] = ["event", "time", "stream", "trace", "host", "level"
 
 /// A name of a property in other tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Alias {
+pub(super) struct PropertyAlias {
     pub(super) name: &'static str,
     pub(super) property: &'static str,
 }
 
 /// Names of Perfetto, trace-cmd and bpftrace. Each is used where no event has a field of that name, and something says
 /// the property; where classes are met while reading, in the classes without such a field.
-pub(super) const ALIASES: [Alias; 5] = [
-    Alias { name: "name", property: "event" },
-    Alias { name: "ts", property: "time" },
-    Alias { name: "pid", property: "process" },
-    Alias { name: "tid", property: "thread" },
-    Alias { name: "comm", property: "process_name" },
+pub(super) const ALIASES: [PropertyAlias; 5] = [
+    PropertyAlias { name: "name", property: "event" },
+    PropertyAlias { name: "ts", property: "time" },
+    PropertyAlias { name: "pid", property: "process" },
+    PropertyAlias { name: "tid", property: "thread" },
+    PropertyAlias { name: "comm", property: "process_name" },
 ];
 
 /// Property with this name in other tools.
-pub(super) fn alias(path: &Path) -> Option<Alias> {
+pub(super) fn alias(path: &Path) -> Option<PropertyAlias> {
     let word = path.word()?;
     ALIASES.into_iter().find(|alias| alias.name == word)
 }
@@ -65,22 +65,22 @@ fn is_internal(meaning: Meaning) -> bool {
 
 fn text(text: Option<&str>) -> Vec<Typed> {
     let constant = text.map_or(Constant::Unknown, |text| Constant::Text(text.as_bytes().into()));
-    vec![Typed::constant(constant, Type::Text)]
+    vec![Typed::constant(constant, ValueType::Text)]
 }
 
 fn integer(number: Option<u128>) -> Vec<Typed> {
     let number = number.and_then(|number| i128::try_from(number).ok());
-    vec![Typed::constant(number.map_or(Constant::Unknown, Constant::Integer), Type::Integer)]
+    vec![Typed::constant(number.map_or(Constant::Unknown, Constant::Integer), ValueType::Integer)]
 }
 
 /// Values of a property in the class; empty if it has no such property.
-pub(super) fn find(compiler: &mut Compiler<'_>, first: &str, rest: &[Step]) -> Vec<Typed> {
+pub(super) fn find(compiler: &mut Compiler<'_>, first: &str, rest: &[PathStep]) -> Vec<Typed> {
     let class = compiler.class;
     let rest: Option<Vec<&str>> = rest
         .iter()
         .map(|step| match step {
-            Step::Member(name) => Some(name.as_str()),
-            Step::Index(_) => None,
+            PathStep::Member(name) => Some(name.as_str()),
+            PathStep::Index(_) => None,
         })
         .collect();
     let Some(rest) = rest else { return Vec::new() };
@@ -88,7 +88,7 @@ pub(super) fn find(compiler: &mut Compiler<'_>, first: &str, rest: &[Step]) -> V
     match (first, &rest[..]) {
         ("event", [] | ["name"]) => text(class.name()),
         ("event", ["id"]) => integer(Some(class.plans.class.id)),
-        ("time", []) => vec![Typed { code: Code::Time, kind: Type::Time }],
+        ("time", []) => vec![Typed { code: Code::Time, kind: ValueType::Time }],
         // The location of its file differs from machine to machine.
         ("stream", [] | ["name"]) => {
             text(class.stream.map(|stream| stream.name.rsplit('/').next().unwrap_or_default()))
@@ -101,7 +101,7 @@ pub(super) fn find(compiler: &mut Compiler<'_>, first: &str, rest: &[Step]) -> V
         }
         ("trace", ["path"]) => text(Some(&class.trace.path)),
         ("trace", ["uuid"]) => {
-            vec![Typed::constant(trace.uuid.map_or(Constant::Unknown, Constant::Guid), Type::Guid)]
+            vec![Typed::constant(trace.uuid.map_or(Constant::Unknown, Constant::Guid), ValueType::Guid)]
         }
         ("env", [_, ..]) => environment(compiler, &rest.join(".")),
         ("level", []) => level(compiler, false),
@@ -111,7 +111,7 @@ pub(super) fn find(compiler: &mut Compiler<'_>, first: &str, rest: &[Step]) -> V
         ("process_name", []) => first_of(compiler, Meaning::ProcessName, "procname"),
         ("cpu", []) => compiler.meaning(Meaning::Processor, false),
         ("message", []) => match class.plans.class.log.as_ref().and_then(|role| role.text) {
-            Some(_) => vec![Typed { code: Code::Message, kind: Type::Text }],
+            Some(_) => vec![Typed { code: Code::Message, kind: ValueType::Text }],
             None => compiler.meaning(Meaning::Message, false),
         },
         (name, []) => match name.replace('_', "-").parse() {
@@ -133,7 +133,7 @@ fn first_of(compiler: &mut Compiler<'_>, meaning: Meaning, entry: &str) -> Vec<T
 fn environment(compiler: &Compiler<'_>, entry: &str) -> Vec<Typed> {
     match compiler.class.trace.class.environment(entry) {
         Some(Value::Integer(number)) => {
-            vec![Typed::constant(Constant::Integer(*number), Type::Integer)]
+            vec![Typed::constant(Constant::Integer(*number), ValueType::Integer)]
         }
         Some(value) => value.as_text().map_or(Vec::new(), |value| text(Some(value))),
         None => Vec::new(),
@@ -146,17 +146,19 @@ fn level(compiler: &mut Compiler<'_>, is_number: bool) -> Vec<Typed> {
     let Some(role) = class.plans.class.log.as_ref() else { return Vec::new() };
     match role.severity {
         LogSeverity::Constant(raw) if is_number => {
-            vec![Typed::constant(Constant::Integer(raw.into()), Type::Integer)]
+            vec![Typed::constant(Constant::Integer(raw.into()), ValueType::Integer)]
         }
         LogSeverity::Constant(raw) => {
-            vec![Typed::constant(Constant::Level(role.scale.level(raw)), Type::Level)]
+            vec![Typed::constant(Constant::Level(role.scale.level(raw)), ValueType::Level)]
         }
         LogSeverity::Member => {
             let found = compiler.meaning(Meaning::Severity, false);
             let numbers = found.into_iter().filter(|found| found.kind.is_integer());
             let levels = numbers.map(|found| match is_number {
                 true => found,
-                false => Typed { code: Code::Level(Box::new(found.code), role.scale), kind: Type::Level },
+                false => {
+                    Typed { code: Code::Level(Box::new(found.code), role.scale), kind: ValueType::Level }
+                }
             });
             levels.collect()
         }

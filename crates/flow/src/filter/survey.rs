@@ -8,12 +8,12 @@ use ichnos_model::plan::EventRecordPlans;
 use ichnos_model::{DynamicClass, Scope, Trace};
 use regex::bytes::Regex;
 
-use super::class::{Class, SCOPES, Type, word_of};
-use super::compile::{Compiler, Finding, Mismatch, Times};
+use super::class::{FilterClass, SCOPES, ValueType, word_of};
+use super::compile::{Compiler, Finding, Mismatch, TimeResolver};
 use super::error::{FilterError, FilterErrorKind, FilterWarning, KnownName};
 use super::glob::Glob;
-use super::property::{self, Alias};
-use super::syntax::{Literal, Node, NodeKind, Path, Step};
+use super::property::{self, PropertyAlias};
+use super::syntax::{Literal, NodeKind, Path, PathStep, SyntaxNode};
 use super::token::quote;
 
 /// Maximum number of names and labels that an error lists as candidates.
@@ -24,18 +24,18 @@ const PLACES: usize = 3;
 /// An expression and its traces.
 pub(super) struct Survey<'s> {
     pub(super) source: &'s str,
-    pub(super) root: &'s Node,
+    pub(super) root: &'s SyntaxNode,
     pub(super) patterns: &'s [Regex],
     pub(super) traces: &'s [Arc<Trace>],
     /// `true` if further classes may be discovered while reading.
     pub(super) is_open: bool,
-    pub(super) times: &'s Times<'s>,
-    pub(super) aliases: &'s [Alias],
+    pub(super) times: &'s TimeResolver<'s>,
+    pub(super) aliases: &'s [PropertyAlias],
 }
 
 /// Findings about a part of the expression in all classes.
 #[derive(Default)]
-struct Part {
+struct PartFinding {
     is_found: bool,
     fits: bool,
     mismatch: Option<(Mismatch, Option<String>)>,
@@ -45,16 +45,16 @@ struct Part {
 
 /// Findings by the position of the parts.
 #[derive(Default)]
-struct Parts(HashMap<(usize, usize), Part>);
+struct PartFindings(HashMap<(usize, usize), PartFinding>);
 
-impl Parts {
-    fn at(&mut self, span: &Range<usize>) -> &mut Part {
+impl PartFindings {
+    fn at(&mut self, span: &Range<usize>) -> &mut PartFinding {
         self.0.entry((span.start, span.end)).or_default()
     }
 }
 
 impl<'s> Survey<'s> {
-    fn compiler<'c>(&self, class: Class<'c>) -> Compiler<'c>
+    fn compiler<'c>(&self, class: FilterClass<'c>) -> Compiler<'c>
     where
         's: 'c,
     {
@@ -63,8 +63,8 @@ impl<'s> Survey<'s> {
 
     /// Names of other tools that can stand for properties here: no event can have a field of that name, and something
     /// says the property. Where further classes may be met, that is decided for each class.
-    pub(super) fn find_aliases(&self) -> Vec<Alias> {
-        let mut wanted: Vec<Alias> = Vec::new();
+    pub(super) fn find_aliases(&self) -> Vec<PropertyAlias> {
+        let mut wanted: Vec<PropertyAlias> = Vec::new();
         self.root.for_each(&mut |node| {
             if let NodeKind::Name(path) | NodeKind::Has(path) = &node.kind
                 && let Some(alias) = property::alias(path).filter(|alias| !wanted.contains(alias))
@@ -75,11 +75,11 @@ impl<'s> Survey<'s> {
         if self.is_open {
             return wanted;
         }
-        let is_usable = |alias: &Alias| {
+        let is_usable = |alias: &PropertyAlias| {
             let (mut has_field, mut has_property) = (false, false);
-            let steps = [Step::Member(alias.name.to_owned())];
-            let path = Path { is_property: true, steps: vec![Step::Member(alias.property.to_owned())] };
-            let property = Node { span: 0..0, kind: NodeKind::Has(path) };
+            let steps = [PathStep::Member(alias.name.to_owned())];
+            let path = Path { is_property: true, steps: vec![PathStep::Member(alias.property.to_owned())] };
+            let property = SyntaxNode { span: 0..0, kind: NodeKind::Has(path) };
             self.for_each_class(false, &mut |class| {
                 has_field |= !class.find(&SCOPES, &steps).is_empty();
                 let mut compiler = self.compiler(class);
@@ -101,7 +101,7 @@ impl<'s> Survey<'s> {
 
     /// Checks the expression and returns warnings.
     pub(super) fn run(&self) -> Result<Vec<FilterWarning>, FilterError> {
-        let mut parts = Parts::default();
+        let mut parts = PartFindings::default();
         let mut error = None;
         self.for_each_class(self.is_open, &mut |class| {
             let mut compiler = self.compiler(class);
@@ -148,7 +148,7 @@ impl<'s> Survey<'s> {
         Ok(warnings)
     }
 
-    fn check_types(&self, parts: &mut Parts) -> Result<(), FilterError> {
+    fn check_types(&self, parts: &mut PartFindings) -> Result<(), FilterError> {
         let mut nodes = Vec::new();
         self.root.for_each(&mut |node| nodes.push(node));
         // Values of lists are compared with the value before the list.
@@ -196,7 +196,7 @@ impl<'s> Survey<'s> {
     }
 
     /// Passes all known classes; with `and_none` also one without fields for each data stream class.
-    fn for_each_class(&self, and_none: bool, take: &mut dyn FnMut(Class<'_>)) {
+    fn for_each_class(&self, and_none: bool, take: &mut dyn FnMut(FilterClass<'_>)) {
         let nothing = EventRecordPlans::default();
         let mut count = 0u64;
         for trace in self.traces {
@@ -204,7 +204,7 @@ impl<'s> Survey<'s> {
                 let Some(stream_plans) = trace.plans.data_streams.get(index) else { continue };
                 let mut take = |plans: &EventRecordPlans| {
                     count += 1;
-                    take(Class { trace, stream_class, stream_plans, plans, stream: None, event: None });
+                    take(FilterClass { trace, stream_class, stream_plans, plans, stream: None, event: None });
                 };
                 stream_plans.event_records.iter().for_each(&mut take);
                 if let Some(dynamic) = trace.dynamic_classes(index) {
@@ -258,12 +258,12 @@ impl<'s> Survey<'s> {
         let mut places: BTreeSet<String> = BTreeSet::new();
         let mut names: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         let member = path.steps.iter().rev().find_map(|step| match step {
-            Step::Member(name) => Some(name.as_str()),
-            Step::Index(_) => None,
+            PathStep::Member(name) => Some(name.as_str()),
+            PathStep::Index(_) => None,
         });
         let mut elsewhere: BTreeSet<String> = BTreeSet::new();
         let mut exists = false;
-        let lone = Node { span: span.clone(), kind: NodeKind::Has(path.clone()) };
+        let lone = SyntaxNode { span: span.clone(), kind: NodeKind::Has(path.clone()) };
         self.for_each_class(false, &mut |class| {
             let mut compiler = self.compiler(class);
             compiler.test(&lone);
@@ -325,7 +325,7 @@ impl<'s> Survey<'s> {
     /// Error of a name that is compared with a string, and so is probably a string itself.
     fn without_quotes(&self, error: &FilterError) -> Option<FilterError> {
         let mut found = None;
-        let mut look = |value: &Node, other: &Node| {
+        let mut look = |value: &SyntaxNode, other: &SyntaxNode| {
             let is_in = other.span.start <= error.span.start && error.span.end <= other.span.end;
             let text = self.source.get(other.span.clone()).unwrap_or_default();
             // Take the whole word up to blanks: `sched-switch` is not a difference.
@@ -334,7 +334,7 @@ impl<'s> Survey<'s> {
             if is_in && is_word && literal(value).is_none() {
                 let span = other.span.clone();
                 match self.kind(value) {
-                    Some(Type::Level) => {
+                    Some(ValueType::Level) => {
                         let help = "log levels are trace, debug, info, warn, error and fatal";
                         found = Some(error.clone().help(help));
                     }
@@ -364,25 +364,25 @@ impl<'s> Survey<'s> {
     }
 
     /// Type of a part in any class, if it is compared with strings in quotes.
-    fn kind(&self, node: &Node) -> Option<Type> {
+    fn kind(&self, node: &SyntaxNode) -> Option<ValueType> {
         let mut kind = None;
         self.for_each_class(self.is_open, &mut |class| {
             if kind.is_some() {
                 return;
             }
             let found = self.compiler(class).value(node).into_iter().map(|typed| match typed.kind {
-                Type::Array(Some(element)) => *element,
+                ValueType::Array(Some(element)) => *element,
                 kind => kind,
             });
-            let is_text = |kind: &Type| {
+            let is_text = |kind: &ValueType| {
                 matches!(
                     kind,
-                    Type::Text
-                        | Type::Enumeration(_)
-                        | Type::BitMap(_)
-                        | Type::Guid
-                        | Type::Blob
-                        | Type::Level
+                    ValueType::Text
+                        | ValueType::Enumeration(_)
+                        | ValueType::BitMap(_)
+                        | ValueType::Guid
+                        | ValueType::Blob
+                        | ValueType::Level
                 )
             };
             kind = found.into_iter().find(is_text);
@@ -390,7 +390,7 @@ impl<'s> Survey<'s> {
         kind
     }
 
-    fn is_event(&self, node: &Node) -> bool {
+    fn is_event(&self, node: &SyntaxNode) -> bool {
         let NodeKind::Name(path) = &node.kind else { return false };
         let alias = property::alias(path).filter(|alias| path.is_property || self.aliases.contains(alias));
         alias.map(|alias| alias.property).or(path.word()) == Some("event")
@@ -409,7 +409,7 @@ fn place(scope: Scope, class: Option<&str>) -> String {
     }
 }
 
-fn literal(node: &Node) -> Option<&Literal> {
+fn literal(node: &SyntaxNode) -> Option<&Literal> {
     match &node.kind {
         NodeKind::Text(literal) => Some(literal),
         _ => None,
@@ -417,7 +417,7 @@ fn literal(node: &Node) -> Option<&Literal> {
 }
 
 /// Returns `true` if the meaning of a part depends on the class.
-fn mentions_field(node: &Node) -> bool {
+fn mentions_field(node: &SyntaxNode) -> bool {
     let mut mentions = false;
     node.for_each(&mut |node| {
         if let NodeKind::Name(path) = &node.kind {

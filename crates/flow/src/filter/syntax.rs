@@ -5,12 +5,12 @@ use std::ops::Range;
 
 /// A part of an expression with its position, which comparisons ignore.
 #[derive(Clone, Debug)]
-pub(super) struct Node {
+pub(super) struct SyntaxNode {
     pub(super) span: Range<usize>,
     pub(super) kind: NodeKind,
 }
 
-impl PartialEq for Node {
+impl PartialEq for SyntaxNode {
     fn eq(&self, other: &Self) -> bool {
         self.kind == other.kind
     }
@@ -19,37 +19,37 @@ impl PartialEq for Node {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum NodeKind {
     /// Two parts or more; nested conjunctions are flattened.
-    And(Vec<Node>),
-    Or(Vec<Node>),
-    Not(Box<Node>),
-    Compare(CompareOp, Box<Node>, Box<Node>),
+    And(Vec<SyntaxNode>),
+    Or(Vec<SyntaxNode>),
+    Not(Box<SyntaxNode>),
+    Compare(CompareOp, Box<SyntaxNode>, Box<SyntaxNode>),
     Match {
-        text: Box<Node>,
+        text: Box<SyntaxNode>,
         pattern: Pattern,
         is_negated: bool,
     },
     /// A string or a BLOB contains a part, or an array or a bit map a value.
     Part {
         op: PartOp,
-        value: Box<Node>,
-        part: Box<Node>,
+        value: Box<SyntaxNode>,
+        part: Box<SyntaxNode>,
         is_negated: bool,
     },
     /// Among values, or in the content of a field.
     In {
-        value: Box<Node>,
-        list: Box<Node>,
+        value: Box<SyntaxNode>,
+        list: Box<SyntaxNode>,
         is_negated: bool,
     },
     /// Only after `in`.
-    List(Vec<Node>),
+    List(Vec<SyntaxNode>),
     /// Only in a list: from one value to another, both included. One of them may be missing.
-    Range(Option<Box<Node>>, Option<Box<Node>>),
-    Arithmetic(ArithmeticOp, Box<Node>, Box<Node>),
-    Negate(Box<Node>),
-    Complement(Box<Node>),
+    Range(Option<Box<SyntaxNode>>, Option<Box<SyntaxNode>>),
+    Arithmetic(ArithmeticOp, Box<SyntaxNode>, Box<SyntaxNode>),
+    Negate(Box<SyntaxNode>),
+    Complement(Box<SyntaxNode>),
     Has(Path),
-    Length(Box<Node>),
+    Length(Box<SyntaxNode>),
     Name(Path),
     Integer(i128),
     Float(f64),
@@ -224,12 +224,12 @@ pub(super) struct Path {
     /// `true` after `$`: then it is not a field.
     pub(super) is_property: bool,
     /// Steps, at least one, the first of them a member.
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<PathStep>,
 }
 
 /// A step of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum PathStep {
     Member(String),
     /// Element of an array; from the end if negative, -1 being the last one.
     Index(i64),
@@ -239,15 +239,15 @@ impl Path {
     /// Returns the name, if it has a single step.
     pub(super) fn word(&self) -> Option<&str> {
         match &self.steps[..] {
-            [Step::Member(name)] => Some(name),
+            [PathStep::Member(name)] => Some(name),
             _ => None,
         }
     }
 
     /// Returns the name of the first member, and the steps after it.
-    pub(super) fn split(&self) -> (&str, &[Step]) {
+    pub(super) fn split(&self) -> (&str, &[PathStep]) {
         match self.steps.split_first() {
-            Some((Step::Member(name), rest)) => (name, rest),
+            Some((PathStep::Member(name), rest)) => (name, rest),
             _ => ("", &[]),
         }
     }
@@ -269,8 +269,8 @@ impl fmt::Display for Path {
         }
         for (i, step) in self.steps.iter().enumerate() {
             match step {
-                Step::Index(index) => write!(f, "[{index}]")?,
-                Step::Member(name) => {
+                PathStep::Index(index) => write!(f, "[{index}]")?,
+                PathStep::Member(name) => {
                     if i > 0 {
                         f.write_str(".")?;
                     }
@@ -326,7 +326,7 @@ impl fmt::Display for Pattern {
 }
 
 /// Writes each operator with parentheses around its operands, unless these are single words.
-impl fmt::Display for Node {
+impl fmt::Display for SyntaxNode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let joined = |f: &mut fmt::Formatter<'_>, nodes: &[Self], sign: &str| {
             nodes.iter().enumerate().try_for_each(|(i, node)| {
@@ -380,7 +380,7 @@ impl fmt::Display for Node {
 }
 
 /// An operand.
-struct Operand<'n>(&'n Node);
+struct Operand<'n>(&'n SyntaxNode);
 
 impl fmt::Display for Operand<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -402,7 +402,7 @@ impl fmt::Display for Operand<'_> {
     }
 }
 
-impl Node {
+impl SyntaxNode {
     /// Calls `take` for the node and all nodes in it, in the order of their positions.
     pub(super) fn for_each<'n>(&'n self, take: &mut dyn FnMut(&'n Self)) {
         take(self);

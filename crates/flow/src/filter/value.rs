@@ -8,7 +8,7 @@ use super::syntax::{ArithmeticOp, CompareOp};
 
 /// A value, borrowed from the expression or from the fetched fields of an event.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Value<'v> {
+pub(super) enum FilterValue<'v> {
     /// A missing field, or a failed computation.
     Unknown,
     Boolean(bool),
@@ -38,33 +38,33 @@ pub(super) enum Constant {
 }
 
 impl Constant {
-    pub(super) fn value(&self) -> Value<'_> {
+    pub(super) fn value(&self) -> FilterValue<'_> {
         match self {
-            Self::Unknown => Value::Unknown,
-            Self::Boolean(value) => Value::Boolean(*value),
-            Self::Integer(value) => Value::Integer(*value),
-            Self::Float(value) => Value::Float(*value),
-            Self::Text(text) => Value::Text(text),
-            Self::Blob(bytes) => Value::Blob(bytes),
-            Self::Guid(value) => Value::Guid(*value),
-            Self::Time(value) => Value::Time(*value),
-            Self::Level(value) => Value::Level(*value),
+            Self::Unknown => FilterValue::Unknown,
+            Self::Boolean(value) => FilterValue::Boolean(*value),
+            Self::Integer(value) => FilterValue::Integer(*value),
+            Self::Float(value) => FilterValue::Float(*value),
+            Self::Text(text) => FilterValue::Text(text),
+            Self::Blob(bytes) => FilterValue::Blob(bytes),
+            Self::Guid(value) => FilterValue::Guid(*value),
+            Self::Time(value) => FilterValue::Time(*value),
+            Self::Level(value) => FilterValue::Level(*value),
         }
     }
 }
 
-impl From<Value<'_>> for Constant {
-    fn from(value: Value<'_>) -> Self {
+impl From<FilterValue<'_>> for Constant {
+    fn from(value: FilterValue<'_>) -> Self {
         match value {
-            Value::Unknown => Self::Unknown,
-            Value::Boolean(value) => Self::Boolean(value),
-            Value::Integer(value) => Self::Integer(value),
-            Value::Float(value) => Self::Float(value),
-            Value::Text(text) => Self::Text(text.into()),
-            Value::Blob(bytes) => Self::Blob(bytes.into()),
-            Value::Guid(value) => Self::Guid(value),
-            Value::Time(value) => Self::Time(value),
-            Value::Level(value) => Self::Level(value),
+            FilterValue::Unknown => Self::Unknown,
+            FilterValue::Boolean(value) => Self::Boolean(value),
+            FilterValue::Integer(value) => Self::Integer(value),
+            FilterValue::Float(value) => Self::Float(value),
+            FilterValue::Text(text) => Self::Text(text.into()),
+            FilterValue::Blob(bytes) => Self::Blob(bytes.into()),
+            FilterValue::Guid(value) => Self::Guid(value),
+            FilterValue::Time(value) => Self::Time(value),
+            FilterValue::Level(value) => Self::Level(value),
         }
     }
 }
@@ -99,16 +99,20 @@ impl SortedRanges {
 
 /// The result of a comparison; None if it is unknown.
 #[inline]
-pub(super) fn compare(op: CompareOp, a: Value<'_>, b: Value<'_>) -> Option<bool> {
+pub(super) fn compare(op: CompareOp, a: FilterValue<'_>, b: FilterValue<'_>) -> Option<bool> {
     let ordering = match (a, b) {
-        (Value::Integer(a), Value::Integer(b)) | (Value::Time(a), Value::Time(b)) => a.cmp(&b),
-        (Value::Text(a), Value::Text(b)) | (Value::Blob(a), Value::Blob(b)) => a.cmp(b),
-        (Value::Boolean(a), Value::Boolean(b)) => a.cmp(&b),
-        (Value::Guid(a), Value::Guid(b)) => a.cmp(&b),
-        (Value::Level(a), Value::Level(b)) => a.cmp(&b),
-        (Value::Float(a), Value::Float(b)) => return Some(is_ordered(op, a.partial_cmp(&b))),
-        (Value::Integer(a), Value::Float(b)) => return Some(is_ordered(op, compare_mixed(a, b))),
-        (Value::Float(a), Value::Integer(b)) => {
+        (FilterValue::Integer(a), FilterValue::Integer(b)) | (FilterValue::Time(a), FilterValue::Time(b)) => {
+            a.cmp(&b)
+        }
+        (FilterValue::Text(a), FilterValue::Text(b)) | (FilterValue::Blob(a), FilterValue::Blob(b)) => {
+            a.cmp(b)
+        }
+        (FilterValue::Boolean(a), FilterValue::Boolean(b)) => a.cmp(&b),
+        (FilterValue::Guid(a), FilterValue::Guid(b)) => a.cmp(&b),
+        (FilterValue::Level(a), FilterValue::Level(b)) => a.cmp(&b),
+        (FilterValue::Float(a), FilterValue::Float(b)) => return Some(is_ordered(op, a.partial_cmp(&b))),
+        (FilterValue::Integer(a), FilterValue::Float(b)) => return Some(is_ordered(op, compare_mixed(a, b))),
+        (FilterValue::Float(a), FilterValue::Integer(b)) => {
             return Some(is_ordered(op, compare_mixed(b, a).map(Ordering::reverse)));
         }
         _ => return None,
@@ -153,24 +157,26 @@ fn compare_mixed(integer: i128, float: f64) -> Option<Ordering> {
 
 /// Result of an operator; unknown if it is not a number of the type.
 #[inline]
-pub(super) fn calculate<'v>(op: ArithmeticOp, a: Value<'_>, b: Value<'_>) -> Value<'v> {
+pub(super) fn calculate<'v>(op: ArithmeticOp, a: FilterValue<'_>, b: FilterValue<'_>) -> FilterValue<'v> {
     match (a, b) {
-        (Value::Integer(a), Value::Integer(b)) => integer(op, a, b).map_or(Value::Unknown, Value::Integer),
-        (Value::Float(a), Value::Float(b)) => float(op, a, b),
-        (Value::Integer(a), Value::Float(b)) => float(op, a as f64, b),
-        (Value::Float(a), Value::Integer(b)) => float(op, a, b as f64),
-        (Value::Time(a), Value::Time(b)) if op == ArithmeticOp::Subtract => {
-            a.checked_sub(b).map_or(Value::Unknown, Value::Integer)
+        (FilterValue::Integer(a), FilterValue::Integer(b)) => {
+            integer(op, a, b).map_or(FilterValue::Unknown, FilterValue::Integer)
         }
-        (Value::Time(a), Value::Integer(b)) => match op {
-            ArithmeticOp::Add => a.checked_add(b).map_or(Value::Unknown, Value::Time),
-            ArithmeticOp::Subtract => a.checked_sub(b).map_or(Value::Unknown, Value::Time),
-            _ => Value::Unknown,
+        (FilterValue::Float(a), FilterValue::Float(b)) => float(op, a, b),
+        (FilterValue::Integer(a), FilterValue::Float(b)) => float(op, a as f64, b),
+        (FilterValue::Float(a), FilterValue::Integer(b)) => float(op, a, b as f64),
+        (FilterValue::Time(a), FilterValue::Time(b)) if op == ArithmeticOp::Subtract => {
+            a.checked_sub(b).map_or(FilterValue::Unknown, FilterValue::Integer)
+        }
+        (FilterValue::Time(a), FilterValue::Integer(b)) => match op {
+            ArithmeticOp::Add => a.checked_add(b).map_or(FilterValue::Unknown, FilterValue::Time),
+            ArithmeticOp::Subtract => a.checked_sub(b).map_or(FilterValue::Unknown, FilterValue::Time),
+            _ => FilterValue::Unknown,
         },
-        (Value::Integer(a), Value::Time(b)) if op == ArithmeticOp::Add => {
-            a.checked_add(b).map_or(Value::Unknown, Value::Time)
+        (FilterValue::Integer(a), FilterValue::Time(b)) if op == ArithmeticOp::Add => {
+            a.checked_add(b).map_or(FilterValue::Unknown, FilterValue::Time)
         }
-        _ => Value::Unknown,
+        _ => FilterValue::Unknown,
     }
 }
 
@@ -192,15 +198,15 @@ fn integer(op: ArithmeticOp, a: i128, b: i128) -> Option<i128> {
     }
 }
 
-fn float<'v>(op: ArithmeticOp, a: f64, b: f64) -> Value<'v> {
-    Value::Float(match op {
+fn float<'v>(op: ArithmeticOp, a: f64, b: f64) -> FilterValue<'v> {
+    FilterValue::Float(match op {
         ArithmeticOp::Add => a + b,
         ArithmeticOp::Subtract => a - b,
         ArithmeticOp::Multiply => a * b,
         // For numbers of either type, a division by zero is unknown.
         ArithmeticOp::Divide if b != 0.0 => a / b,
         ArithmeticOp::Remainder if b != 0.0 => a % b,
-        _ => return Value::Unknown,
+        _ => return FilterValue::Unknown,
     })
 }
 
@@ -223,7 +229,7 @@ mod tests {
         );
         assert_eq!(order(i128::MIN, f64::NEG_INFINITY), Some(Ordering::Greater));
         assert_eq!(order(5, f64::NAN), None);
-        let is = |op, a, b| compare(op, Value::Float(a), Value::Float(b));
+        let is = |op, a, b| compare(op, FilterValue::Float(a), FilterValue::Float(b));
         assert_eq!(is(CompareOp::NotEqual, f64::NAN, f64::NAN), Some(true));
         assert_eq!(is(CompareOp::LessOrEqual, f64::NAN, 1.0), Some(false));
     }
@@ -272,6 +278,9 @@ mod tests {
         for (op, a, b) in unknown {
             assert_eq!(integer(op, a, b), None, "{a} {} {b}", op.sign());
         }
-        assert!(matches!(calculate(Divide, Value::Float(1.0), Value::Integer(0)), Value::Unknown));
+        assert!(matches!(
+            calculate(Divide, FilterValue::Float(1.0), FilterValue::Integer(0)),
+            FilterValue::Unknown
+        ));
     }
 }

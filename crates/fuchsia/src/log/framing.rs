@@ -5,7 +5,7 @@ use core::fmt;
 
 use super::error::{LogError, Rule};
 use super::message::{Message, is_plausible, is_usual};
-use super::proof::{self, Budget, Proof};
+use super::proof::{self, Proof, ProofBudget};
 use super::record::{RECORD_HEADER, Record};
 use super::unit::{LENGTH, Unit};
 use super::word::load;
@@ -65,7 +65,7 @@ pub struct Framer {
     doubt: Option<Doubt>,
     /// Position up to which sizes of unreadable items lead from one to the next, with no message in between.
     good: u64,
-    budget: Budget,
+    budget: ProofBudget,
 }
 
 /// Unreadable bytes; the next readable message is searched for after them.
@@ -138,7 +138,7 @@ enum Outcome {
 
 /// Messages to look for inside a doubtful candidate.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Wanted {
+enum WantedMessages {
     Any,
     /// Messages followed by one that ends at the candidate's end.
     ToEnd,
@@ -150,7 +150,7 @@ impl Framer {
     /// Creates a framer at byte `offset` of the input.
     #[must_use]
     pub const fn new(framing: Framing, offset: u64) -> Self {
-        Self { framing, offset, lost: None, doubt: None, good: 0, budget: Budget::new() }
+        Self { framing, offset, lost: None, doubt: None, good: 0, budget: ProofBudget::new() }
     }
 
     /// Byte offset of the input for the next [`Framer::step`].
@@ -310,10 +310,10 @@ impl Framer {
             Sight::Broken => false,
         };
         let wanted = match (sight, is_end_good) {
-            (Sight::Right(false) | Sight::Wrong(false), _) => Wanted::Any,
-            (_, true) => Wanted::ToEnd,
-            (Sight::Broken, false) => Wanted::Any,
-            (_, false) => Wanted::AcrossEnd,
+            (Sight::Right(false) | Sight::Wrong(false), _) => WantedMessages::Any,
+            (_, true) => WantedMessages::ToEnd,
+            (Sight::Broken, false) => WantedMessages::Any,
+            (_, false) => WantedMessages::AcrossEnd,
         };
         match self.look(&mut doubt.looked, input, is_last, end, wanted) {
             Verdict::Yes(at) => return Verdict::Yes(Outcome::Within(at)),
@@ -330,7 +330,7 @@ impl Framer {
             Verdict::No => return Verdict::Yes(Outcome::Lost(end)),
             Verdict::Unknown(needed) => return Verdict::Unknown(needed),
         }
-        match self.look(&mut doubt.looked, input, is_last, doubt.run, Wanted::Any) {
+        match self.look(&mut doubt.looked, input, is_last, doubt.run, WantedMessages::Any) {
             Verdict::Yes(_) => Verdict::Yes(Outcome::Lost(end)),
             Verdict::Unknown(needed) => Verdict::Unknown(needed),
             Verdict::No => {
@@ -341,7 +341,7 @@ impl Framer {
     }
 
     /// Runs `work` within the budget; nothing is charged if more bytes are needed.
-    fn paid<T>(&mut self, work: impl FnOnce(&Self, &mut Budget) -> Verdict<T>) -> Verdict<T> {
+    fn paid<T>(&mut self, work: impl FnOnce(&Self, &mut ProofBudget) -> Verdict<T>) -> Verdict<T> {
         let mut budget = self.budget;
         let verdict = work(self, &mut budget);
         if !matches!(verdict, Verdict::Unknown(_)) {
@@ -389,7 +389,7 @@ impl Framer {
         input: &[u8],
         is_last: bool,
         end: usize,
-        wanted: Wanted,
+        wanted: WantedMessages,
     ) -> Verdict<usize> {
         while *looked < end {
             let to = end.min(input.len());
@@ -405,10 +405,10 @@ impl Framer {
             let found = self.paid(|framer, budget| {
                 budget.gain(1);
                 match budget.of_place(|budget| framer.is_proven(budget, input, at, is_last)) {
-                    Verdict::Yes(()) if wanted == Wanted::Any => Verdict::Yes(true),
+                    Verdict::Yes(()) if wanted == WantedMessages::Any => Verdict::Yes(true),
                     // Continuing from another place would lead to the same one.
                     Verdict::Yes(()) => match framer.passage(budget, input, at, end, is_last) {
-                        Verdict::Yes(last) if (wanted == Wanted::ToEnd) == (last == end) => {
+                        Verdict::Yes(last) if (wanted == WantedMessages::ToEnd) == (last == end) => {
                             Verdict::Yes(true)
                         }
                         Verdict::Unknown(needed) => Verdict::Unknown(needed),
@@ -432,7 +432,7 @@ impl Framer {
     /// `end`; `No` if nothing before `end` leads there.
     fn passage(
         &self,
-        budget: &mut Budget,
+        budget: &mut ProofBudget,
         input: &[u8],
         begin: usize,
         end: usize,
@@ -464,13 +464,13 @@ impl Framer {
     }
 
     /// Reads the unit at `at`.
-    fn unit<'a>(&self, budget: &mut Budget, input: &'a [u8], at: usize, is_last: bool) -> Unit<'a> {
+    fn unit<'a>(&self, budget: &mut ProofBudget, input: &'a [u8], at: usize, is_last: bool) -> Unit<'a> {
         let bytes = input.get(at..).unwrap_or_default();
         budget.read(self.framing, bytes, self.offset + at as u64, is_last)
     }
 
     /// Returns `Yes` if a message, or the end of the input, is at `at`, where an item ends by its own size.
-    fn is_good(&self, budget: &mut Budget, input: &[u8], at: usize, is_last: bool) -> Verdict {
+    fn is_good(&self, budget: &mut ProofBudget, input: &[u8], at: usize, is_last: bool) -> Verdict {
         match at.cmp(&input.len()) {
             Ordering::Less => {}
             Ordering::Equal if is_last => return Verdict::Yes(()),
@@ -491,7 +491,7 @@ impl Framer {
     }
 
     /// Returns `Yes` if a message begins at `at`, where nothing is known yet, and it cannot be an accident.
-    fn is_proven(&self, budget: &mut Budget, input: &[u8], at: usize, is_last: bool) -> Verdict {
+    fn is_proven(&self, budget: &mut ProofBudget, input: &[u8], at: usize, is_last: bool) -> Verdict {
         if budget.is_spent() {
             return Verdict::No;
         }
@@ -508,7 +508,7 @@ impl Framer {
     /// Returns `Yes` if a candidate with this proof is a message, given that it ends here.
     fn with_follower(
         &self,
-        budget: &mut Budget,
+        budget: &mut ProofBudget,
         proof: Proof,
         input: &[u8],
         end: usize,
@@ -540,7 +540,7 @@ impl Framer {
             return Step::wait(1);
         };
         let mut at = 0;
-        let needed = match self.look(&mut at, input, is_last, input.len(), Wanted::Any) {
+        let needed = match self.look(&mut at, input, is_last, input.len(), WantedMessages::Any) {
             Verdict::Yes(found) => {
                 at = found;
                 0
@@ -564,8 +564,8 @@ impl Framer {
     pub(super) fn first(mut self, input: &[u8], end: usize, is_last: bool) -> Option<(usize, usize)> {
         let mut looked = 0;
         loop {
-            match self.look(&mut looked, input, is_last, end, Wanted::Any) {
-                Verdict::Yes(at) => match self.unit(&mut Budget::new(), input, at, is_last) {
+            match self.look(&mut looked, input, is_last, end, WantedMessages::Any) {
+                Verdict::Yes(at) => match self.unit(&mut ProofBudget::new(), input, at, is_last) {
                     Unit::Message(_, size, _) => return Some((at, at + size)),
                     _ => return None,
                 },
@@ -578,7 +578,7 @@ impl Framer {
 
     /// Returns `true` if a message is at `at`.
     pub(super) fn holds(&self, input: &[u8], at: usize, is_last: bool) -> bool {
-        matches!(self.unit(&mut Budget::new(), input, at, is_last), Unit::Message(..))
+        matches!(self.unit(&mut ProofBudget::new(), input, at, is_last), Unit::Message(..))
     }
 }
 

@@ -157,11 +157,11 @@ fn is_like_datagram(bytes: &[u8; LENGTH + 8]) -> bool {
 /// Each position of a file can look like the beginning of a message until its end is examined. So looking
 /// ahead has a budget, which grows with each byte that is passed. When it is used up, positions are skipped.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Budget {
+pub(super) struct ProofBudget {
     left: i32,
 }
 
-impl Budget {
+impl ProofBudget {
     /// Initial and maximum budget in bytes.
     const MOST: i32 = 256 << 10;
     /// Gain for each passed byte.

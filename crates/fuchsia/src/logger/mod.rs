@@ -90,9 +90,9 @@ pub struct LoggerOptions {
 ///
 /// Clones are the same logger.
 #[derive(Clone)]
-pub struct Logger(Arc<Shared>);
+pub struct Logger(Arc<LoggerState>);
 
-struct Shared {
+struct LoggerState {
     sink: Box<dyn RecordSink>,
     options: LoggerOptions,
     pid: u64,
@@ -110,7 +110,7 @@ impl Logger {
     /// Writes to `sink`.
     pub fn new(sink: impl RecordSink + 'static, options: LoggerOptions) -> Self {
         let (sink, pid) = (Box::new(sink), u64::from(std::process::id()));
-        Self(Arc::new(Shared { sink, options, pid, dropped: AtomicU64::new(0) }))
+        Self(Arc::new(LoggerState { sink, options, pid, dropped: AtomicU64::new(0) }))
     }
 
     /// Returns the number of records dropped since the last successful one.
@@ -141,7 +141,7 @@ impl Logger {
         event: &Event<'_>,
         fields: impl FnOnce(&mut RecordEncoder<'_>) -> Result<(), EncodeError>,
     ) {
-        let Shared { sink, options, pid, dropped } = &*self.0;
+        let LoggerState { sink, options, pid, dropped } = &*self.0;
         let attempt = Attempt::begin(dropped);
         let event = Event {
             timestamp: options.clock.now(),

@@ -24,11 +24,11 @@ pub struct RotatingFile {
     path: PathBuf,
     max_size: u64,
     old_files: u32,
-    current: Mutex<Current>,
+    current: Mutex<CurrentFile>,
 }
 
 #[derive(Debug)]
-struct Current {
+struct CurrentFile {
     file: File,
     size: u64,
     /// Size at which the file is rotated.
@@ -43,7 +43,7 @@ impl RotatingFile {
     /// If the file cannot be opened or created.
     pub fn open(path: impl Into<PathBuf>, max_size: u64, old_files: u32) -> io::Result<Self> {
         let path = path.into();
-        let current = Mutex::new(Current::open(&path, max_size)?);
+        let current = Mutex::new(CurrentFile::open(&path, max_size)?);
         Ok(Self { path, max_size, old_files, current })
     }
 
@@ -58,7 +58,7 @@ impl RotatingFile {
 
     /// Starts a new file.
     #[cold]
-    fn rotate(&self, current: &mut Current) -> io::Result<()> {
+    fn rotate(&self, current: &mut CurrentFile) -> io::Result<()> {
         if self.old_files == 0 {
             current.file.set_len(0)?;
             current.size = 0;
@@ -70,12 +70,12 @@ impl RotatingFile {
                 _ => {}
             }
         }
-        *current = Current::open(&self.path, self.max_size)?;
+        *current = CurrentFile::open(&self.path, self.max_size)?;
         Ok(())
     }
 }
 
-impl Current {
+impl CurrentFile {
     fn open(path: &Path, limit: u64) -> io::Result<Self> {
         let file = OpenOptions::new().append(true).create(true).open(path)?;
         let size = file.metadata()?.len();

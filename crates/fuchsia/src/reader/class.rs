@@ -243,7 +243,7 @@ fn structure(members: Vec<Member>, alignment: u64) -> Option<Arc<FieldClass>> {
 }
 
 /// Field classes shared by all records.
-struct Shared {
+struct SharedClasses {
     unsigned: Arc<FieldClass>,
     signed: Arc<FieldClass>,
     float: Arc<FieldClass>,
@@ -253,7 +253,7 @@ struct Shared {
     half: Arc<FieldClass>,
 }
 
-static SHARED: LazyLock<Shared> = LazyLock::new(|| Shared {
+static SHARED: LazyLock<SharedClasses> = LazyLock::new(|| SharedClasses {
     unsigned: integer(64, WORD, false),
     signed: integer(64, WORD, true),
     float: Arc::new(FieldClass::new(FieldKind::Float(bits(64, WORD)))),

@@ -14,7 +14,7 @@ use ichnos_model::{
 
 use super::class::{self, Form};
 use super::components::Components;
-use super::shape::{self, Shape};
+use super::shape::{self, RecordShape};
 use super::{OpenOptions, any};
 use crate::log::{self, CheckOptions, Framer, Framing, LogError, Record};
 
@@ -60,7 +60,7 @@ const FEWEST_KNOWN: usize = 8;
 
 /// A class in use, and the shape of its records.
 #[derive(Debug)]
-struct Known {
+struct KnownClass {
     class: Arc<DynamicClass>,
     /// Index among the dynamic classes.
     dynamic: usize,
@@ -69,7 +69,7 @@ struct Known {
     /// `true` if a record of it was read since the last eviction check.
     was_met: bool,
     /// `None` if records of the class have to be examined one by one.
-    shape: Option<Shape>,
+    shape: Option<RecordShape>,
     /// `true` if records contain a number of records dropped before them.
     counts_drops: bool,
     /// Index of the class.
@@ -100,7 +100,7 @@ pub(super) struct LogCursor {
     /// Number of records read, including unreadable ones.
     records: u64,
     /// Classes in use; unused ones are evicted when there are too many.
-    known: Vec<Known>,
+    known: Vec<KnownClass>,
     /// Maximum number of known classes.
     most_known: usize,
     /// Next eviction candidate.
@@ -530,7 +530,7 @@ impl LogCursor {
             Some(Form::Record(record)) => Some(record),
             _ => None,
         };
-        let shape = record.and_then(Shape::of);
+        let shape = record.and_then(RecordShape::of);
         let hash = record.filter(|_| shape.is_some()).map(|record| {
             let words = record.as_bytes().as_chunks::<8>().0;
             shape::hash(words, self.seed)
@@ -540,7 +540,7 @@ impl LogCursor {
             Some(Form::Record(record)) => counts_drops(record),
             Some(_) => true,
         };
-        let known = Known {
+        let known = KnownClass {
             dynamic,
             hash: hash.filter(|hash| !self.by_hash.contains_key(hash)),
             was_met: true,

@@ -19,7 +19,7 @@ const OF_BOOL: u64 = 1 << 32;
 ///
 /// A record that [matches](Shape::size_of_match) breaks no rule.
 #[derive(Debug)]
-pub(super) struct Shape {
+pub(super) struct RecordShape {
     /// Expected header bits, selected by the mask.
     header: u64,
     mask: u64,
@@ -38,7 +38,7 @@ struct ShapeArgument {
     /// Expected header bits, selected by the mask.
     header: u64,
     mask: u64,
-    kind: Kind,
+    kind: ValueKind,
     /// `true` if the name is one word, `name`; otherwise it is `long_name`.
     is_short: bool,
     name: u64,
@@ -46,7 +46,7 @@ struct ShapeArgument {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum ValueKind {
     Number,
     /// Zero, which makes the message a printf format string.
     Marker,
@@ -56,7 +56,7 @@ enum Kind {
     Message,
 }
 
-impl Shape {
+impl RecordShape {
     /// Returns the shape of a readable record, or `None` if records like it have to be examined one by one.
     pub(super) fn of(record: &Record<'_>) -> Option<Self> {
         let mut arguments: Vec<ShapeArgument> = Vec::new();
@@ -65,22 +65,22 @@ impl Shape {
         for (index, (role, argument)) in record.roles().enumerate() {
             let (kind, mask, value_words) = match argument.value {
                 Value::Null => return None,
-                Value::Bool(_) => (Kind::Bool, !OF_BOOL, 0),
+                Value::Bool(_) => (ValueKind::Bool, !OF_BOOL, 0),
                 Value::Text(_) if argument.meaning() == Meaning::Message && !has_message => {
                     has_message = true;
-                    (Kind::Message, !OF_TEXT, 0)
+                    (ValueKind::Message, !OF_TEXT, 0)
                 }
-                Value::Text(_) => (Kind::Text, !OF_TEXT, 0),
-                _ if role == Role::Marker => (Kind::Marker, !0, 1),
+                Value::Text(_) => (ValueKind::Text, !OF_TEXT, 0),
+                _ if role == Role::Marker => (ValueKind::Marker, !0, 1),
                 // If it were 0, it would be a printf record.
                 _ if index == 0 && is_like_marker(&argument) => return None,
-                _ => (Kind::Number, !0, 1),
+                _ => (ValueKind::Number, !0, 1),
             };
             let name: Vec<u64> = argument.name.as_bytes().chunks(8).map(load_short).collect();
             let size = (1 + name.len() + value_words) as u64;
             let reference = u64::from(argument.name.text().reference());
             let header = u64::from(argument.value.kind()) | size << 4 | reference << 16;
-            if kind == Kind::Number && arguments.is_empty() {
+            if kind == ValueKind::Number && arguments.is_empty() {
                 same.push((numbers, header));
                 same.extend(name.iter().zip(numbers + 1..).map(|(word, at)| (at, *word)));
                 numbers += size as usize;
@@ -132,11 +132,11 @@ impl Shape {
                 _ => return None,
             };
             left = match argument.kind {
-                Kind::Number => rest.get(1..)?,
-                Kind::Text => behind_text(header, left.len() - rest.len(), rest, false)?,
-                Kind::Message => behind_text(header, left.len() - rest.len(), rest, true)?,
-                Kind::Bool => rest,
-                Kind::Marker => match rest.split_first()? {
+                ValueKind::Number => rest.get(1..)?,
+                ValueKind::Text => behind_text(header, left.len() - rest.len(), rest, false)?,
+                ValueKind::Message => behind_text(header, left.len() - rest.len(), rest, true)?,
+                ValueKind::Bool => rest,
+                ValueKind::Marker => match rest.split_first()? {
                     (value, rest) if load(value) == 0 => rest,
                     _ => return None,
                 },

@@ -6,13 +6,13 @@ use ichnos_model::{Field, FieldKind, Real, Scope, Text, Uuid, Visitor, Wide};
 
 use super::class_encoding::{NumberPart, ScopeEncoding, TextPart, Treatment};
 use super::components::Component;
-use super::losses::{Change, ClassNumber, Losses, Place};
+use super::losses::{Change, ClassNumber, LossPlace, Losses};
 use super::record_hash::ExpectedRecord;
 use crate::log::{MAX_TEXT, Name, Value};
 
 /// Enclosing value of a field.
 #[derive(Clone, Copy, Debug)]
-enum Around {
+enum EnclosingValue {
     /// An optional or a variant, which has the name of its content.
     Alone,
     /// A structure with a name of this length.
@@ -23,7 +23,7 @@ enum Around {
 
 /// Data of an event other than its arguments, and buffers that are reused for the next event.
 #[derive(Debug, Default)]
-pub(super) struct Parts {
+pub(super) struct EventParts {
     pub(super) severity: Option<i64>,
     /// Number of events dropped or deleted before this one, by its fields.
     pub(super) dropped: u64,
@@ -38,7 +38,7 @@ pub(super) struct Parts {
     replaces_invalid: bool,
     /// Name of the next argument.
     path: String,
-    around: Vec<Around>,
+    around: Vec<EnclosingValue>,
     text: Vec<u8>,
 }
 
@@ -73,7 +73,7 @@ impl ComponentParts {
     }
 }
 
-impl Parts {
+impl EventParts {
     /// Sets whether message bytes that are not UTF-8 are replaced by U+FFFD.
     pub(super) fn replace_invalid(&mut self, replaces: bool) {
         self.replaces_invalid = replaces;
@@ -104,7 +104,7 @@ impl Parts {
         let _ = make(&mut writer);
         let is_cut = writer.is_cut;
         self.has_message = true;
-        let place = Place::event(class);
+        let place = LossPlace::event(class);
         if is_cut {
             losses.add(place, Change::Cut);
         }
@@ -136,7 +136,7 @@ pub(super) fn push_text(
     name: &str,
     text: &[u8],
     losses: &mut Losses,
-    place: Place,
+    place: LossPlace,
 ) {
     if record.argument(name, crate::log::Text::from(text)).is_ok() {
         return;
@@ -162,7 +162,7 @@ pub(super) fn push_text(
 pub(super) struct ArgumentWriter<'a, 'e> {
     pub(super) scope: &'a ScopeEncoding,
     pub(super) record: &'a mut ExpectedRecord<'e>,
-    pub(super) parts: &'a mut Parts,
+    pub(super) parts: &'a mut EventParts,
     pub(super) losses: &'a mut Losses,
     pub(super) class: ClassNumber,
     /// `true` for a control record, which names its component itself.
@@ -175,8 +175,8 @@ impl ArgumentWriter<'_, '_> {
         self.losses.add(self.place(field), change);
     }
 
-    fn place(&self, field: Field<'_>) -> Place {
-        Place { class: self.class, scope: self.scope.scope, node: field.index() as u32 }
+    fn place(&self, field: Field<'_>) -> LossPlace {
+        LossPlace { class: self.class, scope: self.scope.scope, node: field.index() as u32 }
     }
 
     #[inline]
@@ -285,14 +285,14 @@ impl ArgumentWriter<'_, '_> {
 
     /// Sets the name of the next argument.
     fn lead(&mut self, field: Field<'_>) {
-        let Parts { path, around, .. } = &mut *self.parts;
+        let EventParts { path, around, .. } = &mut *self.parts;
         match around.last_mut() {
             None => {
                 path.clear();
                 path.push_str(self.scope.name(field.index()));
             }
-            Some(Around::Alone) => {}
-            Some(Around::Structure { name, any }) => {
+            Some(EnclosingValue::Alone) => {}
+            Some(EnclosingValue::Structure { name, any }) => {
                 *any = true;
                 path.truncate(*name);
                 path.push('.');
@@ -302,7 +302,7 @@ impl ArgumentWriter<'_, '_> {
                 let end = own.floor_char_boundary(most);
                 path.push_str(own.get(..end).unwrap_or_default());
             }
-            Some(Around::Array { name, next }) => {
+            Some(EnclosingValue::Array { name, next }) => {
                 path.truncate(*name);
                 let _ = write!(path, "[{next}]");
                 *next += 1;
@@ -346,7 +346,7 @@ impl ArgumentWriter<'_, '_> {
         any
     }
 
-    fn enter(&mut self, field: Field<'_>, around: impl FnOnce(usize) -> Around) {
+    fn enter(&mut self, field: Field<'_>, around: impl FnOnce(usize) -> EnclosingValue) {
         if self.is_pair(field) {
             self.lead(field);
             let around = around(self.parts.path.len());
@@ -359,8 +359,8 @@ impl ArgumentWriter<'_, '_> {
             return;
         }
         let is_empty = match self.parts.around.pop() {
-            Some(Around::Structure { any, .. }) => !any,
-            Some(Around::Array { next, .. }) => next == 0,
+            Some(EnclosingValue::Structure { any, .. }) => !any,
+            Some(EnclosingValue::Array { next, .. }) => next == 0,
             _ => false,
         };
         if is_empty {
@@ -518,7 +518,7 @@ impl Visitor for ArgumentWriter<'_, '_> {
     }
 
     fn begin_structure(&mut self, field: Field<'_>) {
-        self.enter(field, |name| Around::Structure { name, any: false });
+        self.enter(field, |name| EnclosingValue::Structure { name, any: false });
     }
 
     fn end_structure(&mut self, field: Field<'_>) {
@@ -526,7 +526,7 @@ impl Visitor for ArgumentWriter<'_, '_> {
     }
 
     fn begin_array(&mut self, field: Field<'_>, _: u64) {
-        self.enter(field, |name| Around::Array { name, next: 0 });
+        self.enter(field, |name| EnclosingValue::Array { name, next: 0 });
     }
 
     fn end_array(&mut self, field: Field<'_>) {
@@ -534,7 +534,7 @@ impl Visitor for ArgumentWriter<'_, '_> {
     }
 
     fn begin_optional(&mut self, field: Field<'_>, _: bool, _: i128) {
-        self.enter(field, |_| Around::Alone);
+        self.enter(field, |_| EnclosingValue::Alone);
     }
 
     fn end_optional(&mut self, field: Field<'_>) {
@@ -542,7 +542,7 @@ impl Visitor for ArgumentWriter<'_, '_> {
     }
 
     fn begin_variant(&mut self, field: Field<'_>, _: usize, _: i128) {
-        self.enter(field, |_| Around::Alone);
+        self.enter(field, |_| EnclosingValue::Alone);
     }
 
     fn end_variant(&mut self, field: Field<'_>) {

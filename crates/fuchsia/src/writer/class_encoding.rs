@@ -1,6 +1,6 @@
 //! Encoding of event classes as records: the treatment of each field, decided once.
 
-use ichnos_model::lower::{Loss, LossKind, LossTable};
+use ichnos_model::lower::{LossEntry, LossKind, LossTable};
 use ichnos_model::plan::{Node, Plan};
 use ichnos_model::{
     DataStream, Event, FieldKind, LogLevel, LogRole, LogSeverity, Meaning, Meanings, Scope, Value,
@@ -98,7 +98,7 @@ struct Noting<'t> {
 impl Noting<'_> {
     fn lose(&mut self, kind: LossKind, field: &str, what: impl Into<String>) {
         let (class, field) = (self.class.to_owned(), field.to_owned());
-        self.table.add(Loss { kind, class, field, what: what.into() }, 1);
+        self.table.add(LossEntry { kind, class, field, what: what.into() }, 1);
     }
 }
 
@@ -431,7 +431,7 @@ pub(super) fn note_outside(stream: &DataStream, table: &mut LossTable) {
         for name in plain_members(plan) {
             let field = format!("{}.{name}", scope.short_name());
             let what = "what is outside of events".to_owned();
-            table.add(Loss { kind: LossKind::Dropped, class: String::new(), field, what }, 1);
+            table.add(LossEntry { kind: LossKind::Dropped, class: String::new(), field, what }, 1);
         }
     }
 }

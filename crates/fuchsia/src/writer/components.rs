@@ -44,7 +44,7 @@ impl Component {
 
 /// Tags of the written records.
 #[derive(Debug, Default)]
-pub(super) struct Tags {
+pub(super) struct ComponentTags {
     /// `true` to keep the tags of the only source.
     is_same: bool,
     used: HashSet<u32>,
@@ -58,7 +58,7 @@ pub(super) struct Tags {
     size: usize,
 }
 
-impl Tags {
+impl ComponentTags {
     /// Creates the tags; `is_same` if all records come from one log, whose tags are kept.
     pub(super) fn new(is_same: bool) -> Self {
         Self { is_same, ..Self::default() }
@@ -139,19 +139,19 @@ mod tests {
 
     #[test]
     fn tags_of_several_logs_do_not_meet() {
-        let mut tags = Tags::new(false);
+        let mut tags = ComponentTags::new(false);
         assert_eq!(tags.of_stream(0, 7), Some(7));
         assert_eq!(tags.of_stream(1, 7), Some(1));
         assert_eq!(tags.of_stream(1, 1), Some(2));
         assert_eq!(tags.of_stream(0, 7), Some(7));
         assert_eq!(tags.of_component(&component("a")), Some(3));
         assert_eq!(tags.of_component(&component("a")), Some(3));
-        assert_eq!(Tags::new(true).of_stream(9, 5), Some(5));
+        assert_eq!(ComponentTags::new(true).of_stream(9, 5), Some(5));
     }
 
     #[test]
     fn a_tag_is_named_anew_when_it_stands_for_something_else() {
-        let mut tags = Tags::new(true);
+        let mut tags = ComponentTags::new(true);
         let (a, b) = (component("a"), component("b"));
         assert!(!tags.is_named(1, &a) && tags.name(1, &a) && tags.is_named(1, &a));
         assert!(!tags.is_named(1, &b) && tags.name(1, &b) && !tags.is_named(1, &a));

@@ -2,8 +2,8 @@
 
 use ichnos_model::{Event, Field, Scope, Text, Visitor};
 
-use super::components::{Component, Tags};
-use super::losses::{Change, ClassNumber, Losses, Place};
+use super::components::{Component, ComponentTags};
+use super::losses::{Change, ClassNumber, LossPlace, Losses};
 use crate::log::{
     Attribution, CheckOptions, Framing, MAX_RECORD_WORDS, Message, Packet, Record, add_dropped_count,
 };
@@ -51,7 +51,7 @@ impl Copy {
         event: &Event<'_>,
         framing: Framing,
         pending: &mut u64,
-        tags: &mut Tags,
+        tags: &mut ComponentTags,
         losses: &mut Losses,
         class: ClassNumber,
     ) -> bool {
@@ -93,7 +93,7 @@ impl Copy {
             if left == 0 || self.add_dropped(left) {
                 self.added = left;
             } else {
-                losses.add_many(Place::event(class), Change::DroppedCount, left);
+                losses.add_many(LossPlace::event(class), Change::DroppedCount, left);
             }
         }
         self.bytes.extend_from_slice(behind);
@@ -129,7 +129,7 @@ impl Copy {
         &mut self,
         event: &Event<'_>,
         record: &Record<'_>,
-        tags: &mut Tags,
+        tags: &mut ComponentTags,
         losses: &mut Losses,
         class: ClassNumber,
     ) {
@@ -139,7 +139,7 @@ impl Copy {
         }
         let stream = event.stream.key;
         let tag = tags.of_stream(stream, record.tag()).unwrap_or_else(|| {
-            losses.add(Place::event(class), Change::Tag);
+            losses.add(LossPlace::event(class), Change::Tag);
             0
         });
         self.tag = tag;

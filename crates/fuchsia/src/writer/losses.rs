@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use ichnos_model::Scope;
-use ichnos_model::lower::{Loss, LossKind, LossTable};
+use ichnos_model::lower::{LossEntry, LossKind, LossTable};
 
 /// Kind of loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -57,16 +57,16 @@ pub(super) struct ClassNumber {
     pub(super) class: u32,
 }
 
-/// A field, or with [`Place::WHOLE`] the event.
+/// A field, or with [`LossPlace::WHOLE`] the event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Place {
+pub(super) struct LossPlace {
     pub(super) class: ClassNumber,
     pub(super) scope: Scope,
     /// Index of its node.
     pub(super) node: u32,
 }
 
-impl Place {
+impl LossPlace {
     /// Node index of a whole event.
     pub(super) const WHOLE: u32 = u32::MAX;
 
@@ -82,17 +82,17 @@ const MOST: usize = 10_000;
 /// Counts losses without names.
 #[derive(Debug, Default)]
 pub(super) struct Losses {
-    counts: HashMap<(Place, Change), u64>,
+    counts: HashMap<(LossPlace, Change), u64>,
 }
 
 impl Losses {
     #[cold]
-    pub(super) fn add(&mut self, place: Place, change: Change) {
+    pub(super) fn add(&mut self, place: LossPlace, change: Change) {
         self.add_many(place, change, 1);
     }
 
     #[cold]
-    pub(super) fn add_many(&mut self, place: Place, change: Change, count: u64) {
+    pub(super) fn add_many(&mut self, place: LossPlace, change: Change, count: u64) {
         let sum = self.counts.entry((place, change)).or_default();
         *sum = sum.saturating_add(count);
     }
@@ -104,11 +104,11 @@ impl Losses {
     }
 
     /// Moves all counts to a table; `name` returns the names of a class and a field.
-    pub(super) fn move_to(&mut self, table: &mut LossTable, name: impl Fn(Place) -> (String, String)) {
+    pub(super) fn move_to(&mut self, table: &mut LossTable, name: impl Fn(LossPlace) -> (String, String)) {
         for ((place, change), count) in self.counts.drain() {
             let (class, field) = name(place);
             let (kind, what) = change.loss();
-            table.add(Loss { kind, class, field, what: what.to_owned() }, count);
+            table.add(LossEntry { kind, class, field, what: what.to_owned() }, count);
         }
     }
 }

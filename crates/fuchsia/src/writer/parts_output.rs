@@ -22,7 +22,7 @@ const WAITING: usize = 32 << 20;
 #[derive(Debug)]
 pub(super) struct LogParts {
     rules: Arc<LogRules>,
-    parts: Vec<Part>,
+    parts: Vec<LogPart>,
     /// Buffer for a record, shared by the encoders.
     room: Box<[u8]>,
     waiting: usize,
@@ -31,7 +31,7 @@ pub(super) struct LogParts {
 }
 
 #[derive(Debug)]
-struct Part {
+struct LogPart {
     target: PartTarget,
     encoder: LogEncoder,
     /// Digest of the written records.
@@ -46,7 +46,7 @@ impl LogParts {
     }
 }
 
-impl Part {
+impl LogPart {
     /// Appends to the file.
     fn write(&mut self, block: &EncodedBlock, report: &mut WriteReport) -> io::Result<()> {
         if let Some(path) = &self.target.path {
@@ -68,7 +68,7 @@ impl PartsOutput for LogParts {
             File::create_new(path).map_err(|error| at(path, error))?;
         }
         let encoder = LogEncoder::without_room(Arc::clone(&self.rules));
-        self.parts.push(Part { target, encoder, records: ClassDigest::default(), events: 0 });
+        self.parts.push(LogPart { target, encoder, records: ClassDigest::default(), events: 0 });
         Ok(self.parts.len() - 1)
     }
 

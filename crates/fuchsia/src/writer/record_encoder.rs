@@ -4,14 +4,14 @@ use std::io;
 use std::sync::Arc;
 
 use ichnos_io::{EncodedBlock, Encoder as TraceEncoder};
-use ichnos_model::lower::{Loss, LossKind};
+use ichnos_model::lower::{LossEntry, LossKind};
 use ichnos_model::{ClassDigest, Discarded, Event, Message, Scope};
 
-use super::arguments::{ArgumentWriter, Parts, push_text};
+use super::arguments::{ArgumentWriter, EventParts, push_text};
 use super::class_encoding::{ClassEncoding, note_outside, severity};
-use super::components::{Component, Tags};
+use super::components::{Component, ComponentTags};
 use super::copy::{Copy, breaks_rule, message_bytes};
-use super::losses::{Change, ClassNumber, Losses, Place};
+use super::losses::{Change, ClassNumber, LossPlace, Losses};
 use super::record_hash::{ExpectedRecord, RecordHash, copied_hash};
 use super::trace_output::LogRules;
 use crate::log::{Encoder, Framing, MAX_RECORD_WORDS, Message as LogMessage, Severity, Value};
@@ -30,7 +30,7 @@ struct Stream {
 
 /// Classes of a data stream class, by index.
 #[derive(Debug)]
-struct Group {
+struct ClassGroup {
     /// Address of the trace, and index of the data stream class in it.
     of: (usize, usize),
     classes: Vec<Option<Box<ClassEncoding>>>,
@@ -76,15 +76,15 @@ pub(super) struct LogEncoder {
     rules: Arc<LogRules>,
     /// By key.
     streams: Vec<Option<Stream>>,
-    groups: Vec<Group>,
-    tags: Tags,
+    groups: Vec<ClassGroup>,
+    tags: ComponentTags,
     losses: Losses,
     framed: Framed,
     events: u64,
     /// Time of the last record of an event.
     last: i64,
     copy: Copy,
-    parts: Parts,
+    parts: EventParts,
     component: Component,
     /// Buffer for a record.
     room: Box<[u8]>,
@@ -107,12 +107,12 @@ impl LogEncoder {
     /// Creates an encoder that borrows the buffer of others while it works: there can be many.
     pub(super) fn without_room(rules: Arc<LogRules>) -> Self {
         let (framing, keeps_tags) = (rules.framing(), rules.keeps_tags());
-        let parts = Parts::default();
+        let parts = EventParts::default();
         Self {
             rules,
             streams: Vec::new(),
             groups: Vec::new(),
-            tags: Tags::new(keeps_tags),
+            tags: ComponentTags::new(keeps_tags),
             losses: Losses::default(),
             framed: Framed {
                 framing,
@@ -161,7 +161,7 @@ impl LogEncoder {
                 if !is_log {
                     output.with_losses(|table| note_outside(stream, table));
                 }
-                groups.push(Group { of, classes: Vec::new() });
+                groups.push(ClassGroup { of, classes: Vec::new() });
                 groups.len() - 1
             });
             Stream { group, is_log: output.is_log(trace), discarded: 0 }
@@ -169,7 +169,7 @@ impl LogEncoder {
     }
 
     fn lose(&self, kind: LossKind, what: &str, count: u64) {
-        let loss = Loss { kind, class: String::new(), field: String::new(), what: what.to_owned() };
+        let loss = LossEntry { kind, class: String::new(), field: String::new(), what: what.to_owned() };
         self.rules.with_losses(|table| table.add(loss, count));
     }
 
@@ -212,7 +212,7 @@ impl LogEncoder {
         }
         self.encode(event, class, discarded);
         if is_log && message_bytes(event).is_some_and(|bytes| has_trailing(event, bytes)) {
-            self.losses.add(Place::event(class), Change::Trailing);
+            self.losses.add(LossPlace::event(class), Change::Trailing);
         }
         self.stream(event.stream).discarded = 0;
         if self.losses.is_full() {
@@ -227,7 +227,7 @@ impl LogEncoder {
         let encoding =
             groups.get(class.group as usize).and_then(|group| group.classes.get(class.class as usize));
         let Some(Some(encoding)) = encoding else { return };
-        let place = Place::event(class);
+        let place = LossPlace::event(class);
         parts.clear();
         let time = event_time(event, self.last, losses, place);
         self.last = time;
@@ -298,7 +298,7 @@ impl LogEncoder {
     /// Writes a control record that names the component of a tag from here on.
     #[cold]
     fn name_component(&mut self, tag: u32, time: i64, class: ClassNumber) {
-        let place = Place::event(class);
+        let place = LossPlace::event(class);
         if !self.tags.name(tag, &self.component) {
             return self.losses.add(place, Change::Component);
         }
@@ -338,13 +338,13 @@ impl LogEncoder {
 }
 
 /// Returns the names of a class and its field.
-fn names_of(groups: &[Group], place: Place) -> (String, String) {
+fn names_of(groups: &[ClassGroup], place: LossPlace) -> (String, String) {
     let ClassNumber { group, class } = place.class;
     let classes = groups.get(group as usize).map(|group| &group.classes);
     let encoding = classes.and_then(|classes| classes.get(class as usize)).and_then(Option::as_deref);
     let Some(encoding) = encoding else { return Default::default() };
     let scopes = encoding.contexts.iter().chain(&encoding.payload);
-    let mut scopes = scopes.filter(|scope| scope.scope == place.scope && place.node != Place::WHOLE);
+    let mut scopes = scopes.filter(|scope| scope.scope == place.scope && place.node != LossPlace::WHOLE);
     // Nodes within a member are counted with it.
     let field = scopes
         .next()
@@ -353,7 +353,7 @@ fn names_of(groups: &[Group], place: Place) -> (String, String) {
 }
 
 /// Returns the time of an event on the clock of records; `last` is the time of the record before.
-fn event_time(event: &Event<'_>, last: i64, losses: &mut Losses, place: Place) -> i64 {
+fn event_time(event: &Event<'_>, last: i64, losses: &mut Losses, place: LossPlace) -> i64 {
     let Some(clock) = event.clock else {
         losses.add(place, Change::NoTime);
         return last;
@@ -369,11 +369,11 @@ fn push_fields(
     event: &Event<'_>,
     encoding: &ClassEncoding,
     record: &mut ExpectedRecord<'_>,
-    parts: &mut Parts,
+    parts: &mut EventParts,
     losses: &mut Losses,
     class: ClassNumber,
 ) {
-    let place = Place::event(class);
+    let place = LossPlace::event(class);
     if let Some(process) = encoding.process
         && record.argument("pid", process).is_err()
     {
@@ -407,7 +407,7 @@ fn push_fields(
 }
 
 /// Appends the event's own origin, as the archivist does.
-fn push_appended(record: &mut ExpectedRecord<'_>, parts: &Parts, losses: &mut Losses, place: Place) {
+fn push_appended(record: &mut ExpectedRecord<'_>, parts: &EventParts, losses: &mut Losses, place: LossPlace) {
     if let Some(count) = parts.rolled_out
         && record.argument(ROLLED_OUT, count).is_err()
     {
@@ -427,7 +427,7 @@ fn push_extension(
     moniker: &str,
     url: &str,
     losses: &mut Losses,
-    place: Place,
+    place: LossPlace,
     hash: Option<&mut RecordHash>,
 ) {
     let mut fitting = |text| {

@@ -9,7 +9,7 @@ use ichnos_io::{
     CreateError, EncodedBlock, Encoder, Lane, Output, TraceOutput, Verify, WriteOptions, WriteReport,
     WriteSource, WriteTarget,
 };
-use ichnos_model::lower::{Loss, LossKind, LossTable};
+use ichnos_model::lower::{LossEntry, LossKind, LossTable};
 use ichnos_model::{ClassDigest, ClockClass, ClockOrigin, DataStream, Trace, TraceDigest};
 
 use super::is_log;
@@ -23,7 +23,7 @@ const BLOCK: usize = 256 << 10;
 
 /// Destination of records.
 #[derive(Debug)]
-enum Target {
+enum RecordDestination {
     Nowhere,
     Complete { output: Output, path: PathBuf },
     Live { file: File, path: PathBuf },
@@ -33,7 +33,7 @@ enum Target {
 #[derive(Debug)]
 pub(super) struct LogOutput {
     rules: Arc<LogRules>,
-    target: Mutex<(Target, WriteReport)>,
+    target: Mutex<(RecordDestination, WriteReport)>,
     /// Data streams added so far, kept because encoders identify traces by their addresses.
     added: Mutex<Vec<Arc<DataStream>>>,
     verify: Option<Verify>,
@@ -61,7 +61,7 @@ impl LogOutput {
         options: &WriteOptions,
     ) -> Result<Self, CreateError> {
         let target = match target {
-            WriteTarget::Nowhere => Target::Nowhere,
+            WriteTarget::Nowhere => RecordDestination::Nowhere,
             WriteTarget::Complete(path) => {
                 let output = ichnos_io::create(Some(path), options.existing).map_err(|error| {
                     // The path is already in the text and should not be repeated.
@@ -69,11 +69,11 @@ impl LogOutput {
                     let text = text.strip_prefix(&format!("{}: ", path.display())).unwrap_or(&text);
                     with_path(path, io::Error::new(error.kind(), text))
                 })?;
-                Target::Complete { output, path: path.clone() }
+                RecordDestination::Complete { output, path: path.clone() }
             }
             WriteTarget::Live(path) => {
                 let file = create_live(path).map_err(|error| with_path(path, error))?;
-                Target::Live { file, path: path.clone() }
+                RecordDestination::Live { file, path: path.clone() }
             }
         };
         let rules = LogRules::new(sources, framing, options);
@@ -81,7 +81,7 @@ impl LogOutput {
         Ok(Self { rules: Arc::new(rules), target, added: Mutex::default(), verify: options.verify.clone() })
     }
 
-    fn lock(&self) -> MutexGuard<'_, (Target, WriteReport)> {
+    fn lock(&self) -> MutexGuard<'_, (RecordDestination, WriteReport)> {
         self.target.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -181,8 +181,8 @@ fn is_copied(source: &WriteSource, framing: Framing) -> bool {
     framing == Framing::Datagrams || framing_of(&source.trace.class.dialect) == Some(framing)
 }
 
-fn loss(kind: LossKind, field: &str, what: &str) -> Loss {
-    Loss { kind, class: String::new(), field: field.to_owned(), what: what.to_owned() }
+fn loss(kind: LossKind, field: &str, what: &str) -> LossEntry {
+    LossEntry { kind, class: String::new(), field: field.to_owned(), what: what.to_owned() }
 }
 
 /// Notes losses of a whole trace.
@@ -252,11 +252,13 @@ impl TraceOutput for LogOutput {
         let mut target = self.lock();
         let (target, report) = &mut *target;
         let written = match target {
-            Target::Nowhere => Ok(()),
-            Target::Complete { output, path } => {
+            RecordDestination::Nowhere => Ok(()),
+            RecordDestination::Complete { output, path } => {
                 output.write_all(&block.bytes).map_err(|error| (error, path))
             }
-            Target::Live { file, path } => file.write_all(&block.bytes).map_err(|error| (error, path)),
+            RecordDestination::Live { file, path } => {
+                file.write_all(&block.bytes).map_err(|error| (error, path))
+            }
         };
         written
             .map_err(|(error, path)| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
@@ -274,8 +276,8 @@ impl TraceOutput for LogOutput {
         let (target, mut report) = self.target.into_inner().unwrap_or_else(PoisonError::into_inner);
         report.losses = losses;
         let (result, path) = match target {
-            Target::Nowhere => return Ok(report),
-            Target::Complete { mut output, path } => {
+            RecordDestination::Nowhere => return Ok(report),
+            RecordDestination::Complete { mut output, path } => {
                 if let Some(verify) = &self.verify {
                     let mut digest = self.rules.digest.lock().unwrap_or_else(PoisonError::into_inner).clone();
                     digest.event_hash = Some(record_hash);
@@ -286,7 +288,7 @@ impl TraceOutput for LogOutput {
                 }
                 (output.finish(), path)
             }
-            Target::Live { file, path } => (file.sync_all(), path),
+            RecordDestination::Live { file, path } => (file.sync_all(), path),
         };
         result.map_err(|error| CreateError::Io { path: path.display().to_string(), error })?;
         if path != Path::new("-") {

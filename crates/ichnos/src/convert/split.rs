@@ -82,7 +82,7 @@ impl Reader<'_> {
         write.stop = options.stop;
         let output = writer.create_parts(sources, &write)?;
         check_strict(&*output, options)?;
-        let mut splitter = Splitter {
+        let mut splitter = PartSplitter {
             reader: self,
             options,
             by,
@@ -125,7 +125,7 @@ fn check_strict(output: &dyn PartsOutput, options: &ConvertOptions<'_>) -> Resul
 
 /// A loss whose part is not known yet.
 #[derive(Clone, Copy)]
-struct Pending {
+struct PendingLoss {
     are_packets: bool,
     count: Option<u64>,
     thread: Option<u64>,
@@ -133,7 +133,7 @@ struct Pending {
     end: Option<ClockValue>,
 }
 
-impl Pending {
+impl PendingLoss {
     fn of(message: &Message<'_>) -> Option<Self> {
         let (are_packets, discarded) = match message {
             Message::DiscardedEvents(discarded) => (false, discarded),
@@ -161,7 +161,7 @@ struct InStream {
     /// Index of the data stream among the read ones.
     number: usize,
     has_packets: bool,
-    pending: Vec<Pending>,
+    pending: Vec<PendingLoss>,
     /// Part of the last event.
     last: Option<usize>,
     /// With times: the part in which the packet is open.
@@ -174,7 +174,7 @@ impl InStream {
     }
 }
 
-struct Splitter<'r, 'o, 'c, 'b, 't> {
+struct PartSplitter<'r, 'o, 'c, 'b, 't> {
     reader: &'r Reader<'r>,
     options: &'o ConvertOptions<'c>,
     by: SplitBy<'b>,
@@ -191,7 +191,7 @@ struct Splitter<'r, 'o, 'c, 'b, 't> {
     select: Option<Select<'c>>,
 }
 
-impl Splitter<'_, '_, '_, '_, '_> {
+impl PartSplitter<'_, '_, '_, '_, '_> {
     fn is_stopped(&self) -> bool {
         self.is_refused || self.options.is_stopped()
     }
@@ -357,10 +357,10 @@ impl Splitter<'_, '_, '_, '_, '_> {
         match message {
             Message::Event(event) => return self.event(event, at),
             Message::DiscardedEvents(_) | Message::DiscardedPackets(_) => {
-                at.pending.extend(Pending::of(message));
+                at.pending.extend(PendingLoss::of(message));
                 if let SplitBy::Times { begins, .. } = self.by
                     && !at.has_packets
-                    && let Some(time) = at.pending.iter().find_map(Pending::time)
+                    && let Some(time) = at.pending.iter().find_map(PendingLoss::time)
                 {
                     let part = self.part(Self::at_time(begins, time))?;
                     self.deliver(part, at)?;
@@ -394,7 +394,7 @@ impl Splitter<'_, '_, '_, '_, '_> {
         if at.pending.is_empty() {
             return Ok(());
         }
-        let time = at.pending.iter().find_map(Pending::time);
+        let time = at.pending.iter().find_map(PendingLoss::time);
         let number = match &mut self.by {
             SplitBy::Streams => at.number,
             SplitBy::Times { begins, .. } => match time {

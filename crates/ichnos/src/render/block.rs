@@ -47,12 +47,12 @@ impl Pool {
 
 /// A block of text, whose buffer returns to its pool.
 #[derive(Debug)]
-pub(super) struct Block {
+pub(super) struct TextBlock {
     pub(super) bytes: Vec<u8>,
     pool: Arc<Pool>,
 }
 
-impl Drop for Block {
+impl Drop for TextBlock {
     fn drop(&mut self) {
         let mut buffer = std::mem::take(&mut self.bytes);
         buffer.clear();
@@ -162,7 +162,7 @@ impl<N, S: SinkState, O> ChunkWriter<N, S, O> {
         if bytes.is_empty() {
             return Ok(());
         }
-        let block = Block { bytes, pool: Arc::clone(&self.pool) };
+        let block = TextBlock { bytes, pool: Arc::clone(&self.pool) };
         if self.sender.send(Item::Text(block, take_fixups(&self.fixups))) {
             return Ok(());
         }

@@ -5,11 +5,11 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::annotations::{NAMESPACE, annotate_field, strip};
-use super::before::{Before, option_names};
 use super::class_lowerer::ClassLowerer;
 use super::loss_table::LossKind;
 use super::moves::{Fit, MoveKind, NONE, NodeMove, ScopeMoves};
 use super::names::UniqueNames;
+use super::prefix_member::{PrefixMember, option_names};
 use crate::plan::steps::{NodeId, Op, Plan, align};
 use crate::{
     Attributes, FieldClass, FieldKind, FieldLocation, IntegerRange, Length, LocationStep, Member, RangeSet,
@@ -137,7 +137,7 @@ impl<'a> ClassLowerer<'a> {
             let path = vec![LocationStep::Member(name)];
             return self.class(id, Some(FieldLocation { path, ..FieldLocation::of_values() }));
         }
-        if self.before(id, false).is_none() {
+        if self.prefix(id, false).is_none() {
             return self.class(id, None);
         }
         let wrap = self.allocate();
@@ -161,15 +161,15 @@ impl<'a> ClassLowerer<'a> {
         names: &mut UniqueNames,
     ) -> Option<FieldLocation> {
         let mut location = None;
-        if let Some(before) = self.before(id, is_member) {
-            let extra = names.take(&format!("{name}_{}", before.name()));
-            out.push(self.extra(id, before, &extra));
+        if let Some(prefix) = self.prefix(id, is_member) {
+            let extra = names.take(&format!("{name}_{}", prefix.name()));
+            out.push(self.extra(id, prefix, &extra));
             let path = vec![LocationStep::Member(extra)];
             location = Some(FieldLocation { path, ..FieldLocation::of_values() });
         }
         if let Some(field) = self.hoisted(id) {
-            let extra = names.take(&format!("{name}_{}", Before::Length.name()));
-            out.push(self.extra(field, Before::Length, &extra));
+            let extra = names.take(&format!("{name}_{}", PrefixMember::Length.name()));
+            out.push(self.extra(field, PrefixMember::Length, &extra));
             self.moves[id as usize].hoisted = self.moves[field as usize].extra;
             self.hoists.push((field, extra));
         }

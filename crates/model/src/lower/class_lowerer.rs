@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use super::absolute::absolute_location;
 use super::capabilities::Capabilities;
-use super::loss_table::{Loss, LossKind, LossTable};
+use super::loss_table::{LossEntry, LossKind, LossTable};
 use super::moves::{Fit, NONE, NodeMove};
 use super::names::{UniqueNames, identifier};
 use super::options::LowerOptions;
@@ -91,7 +91,7 @@ impl<'a> ClassLowerer<'a> {
             field.push('.');
             field.push_str(name);
         }
-        self.losses.add(Loss { kind, class: self.class_name.to_owned(), field, what }, 1);
+        self.losses.add(LossEntry { kind, class: self.class_name.to_owned(), field, what }, 1);
     }
 
     pub(super) fn lowered(&mut self, fit: Fit, from: &FieldClass, to: &str) {

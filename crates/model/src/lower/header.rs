@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::class_lowerer::ClassLowerer;
-use super::loss_table::{Loss, LossKind};
+use super::loss_table::{LossEntry, LossKind};
 use super::moves::{Fit, ScopeMoves};
 use super::names::UniqueNames;
 use super::trace_lowerer::TraceLowerer;
@@ -21,7 +21,7 @@ pub(super) struct Header {
 }
 
 /// A lowered context, and the moves of header fields into it.
-pub(super) struct Context {
+pub(super) struct LoweredContext {
     pub(super) class: Option<Arc<FieldClass>>,
     pub(super) moves: ScopeMoves,
     /// Moves of header fields, which precede those of the context.
@@ -52,11 +52,11 @@ impl TraceLowerer<'_> {
         (header, header_scope, header_plan): (&Header, Scope, Option<&Plan>),
         (plan, scope): (Option<&Plan>, Scope),
         clock: Option<u16>,
-    ) -> Context {
+    ) -> LoweredContext {
         let header_plan = header_plan.filter(|_| !header.moved.is_empty());
         let Some(header_plan) = header_plan else {
             let (class, moves) = self.scope(plan, scope, clock, "").unzip();
-            return Context { class, moves: moves.unwrap_or_default(), of_header: None };
+            return LoweredContext { class, moves: moves.unwrap_or_default(), of_header: None };
         };
         let minimum_alignment = match plan.map(|plan| &plan.root().class.kind) {
             Some(FieldKind::Structure { minimum_alignment, .. }) => *minimum_alignment,
@@ -76,10 +76,10 @@ impl TraceLowerer<'_> {
         };
         let what = format!("fields without a role -> {}", scope.name());
         let field = header_scope.short_name().to_owned();
-        let loss = Loss { kind: LossKind::Moved, class: String::new(), field, what };
+        let loss = LossEntry { kind: LossKind::Moved, class: String::new(), field, what };
         self.losses.add(loss, header.moved.len() as u64);
         let class = FieldClass::new(FieldKind::Structure { members, minimum_alignment });
-        Context { class: Some(Arc::new(class)), moves, of_header }
+        LoweredContext { class: Some(Arc::new(class)), moves, of_header }
     }
 }
 

@@ -43,7 +43,7 @@ impl fmt::Display for LossKind {
 
 /// A line of a [`LossTable`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Loss {
+pub struct LossEntry {
     /// Kind of the loss.
     pub kind: LossKind,
     /// Class, for instance the name of the event record class; empty for the trace.
@@ -59,7 +59,7 @@ pub struct Loss {
 /// Losses that follow from classes count classes; those that depend on data count values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LossTable {
-    lines: BTreeMap<Loss, u64>,
+    lines: BTreeMap<LossEntry, u64>,
     /// Counts of lines beyond the maximum.
     omitted: BTreeMap<LossKind, u64>,
 }
@@ -69,7 +69,7 @@ const MOST_LINES: usize = 100_000;
 
 impl LossTable {
     /// Adds to the count of a line.
-    pub fn add(&mut self, loss: Loss, count: u64) {
+    pub fn add(&mut self, loss: LossEntry, count: u64) {
         if self.lines.len() >= MOST_LINES && !self.lines.contains_key(&loss) {
             let omitted = self.omitted.entry(loss.kind).or_default();
             *omitted = omitted.saturating_add(count);
@@ -97,7 +97,7 @@ impl LossTable {
     }
 
     /// Returns the lines with their counts, by kind, class and field.
-    pub fn iter(&self) -> impl Iterator<Item = (&Loss, u64)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&LossEntry, u64)> {
         self.lines.iter().map(|(loss, count)| (loss, *count))
     }
 
@@ -119,9 +119,9 @@ impl LossTable {
 mod tests {
     use super::*;
 
-    fn loss(kind: LossKind, field: impl ToString) -> Loss {
+    fn loss(kind: LossKind, field: impl ToString) -> LossEntry {
         let (class, what) = ("open".to_owned(), "boolean -> unsigned integer".to_owned());
-        Loss { kind, class, field: field.to_string(), what }
+        LossEntry { kind, class, field: field.to_string(), what }
     }
 
     #[test]

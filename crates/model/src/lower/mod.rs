@@ -28,14 +28,13 @@
 
 pub use self::annotations::{NAMESPACE, annotate, apply_annotations, put_annotations, take_annotations};
 pub use self::capabilities::{Capabilities, Environment, VariantSelection};
-pub use self::loss_table::{Loss, LossKind, LossTable};
+pub use self::loss_table::{LossEntry, LossKind, LossTable};
 pub use self::moves::{Fit, ScopeMoves};
 pub use self::options::LowerOptions;
 pub use self::trace::{EventLosses, LoweredEvent, LoweredStream, LoweredTrace, PacketLosses};
 
 mod absolute;
 mod annotations;
-mod before;
 mod capabilities;
 mod class;
 mod class_ids;
@@ -49,6 +48,7 @@ mod names;
 mod objects;
 mod options;
 mod payload;
+mod prefix_member;
 mod scalar;
 mod trace;
 mod trace_lowerer;

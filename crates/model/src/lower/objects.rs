@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use super::annotations::strip;
 use super::capabilities::{Capabilities, Environment};
-use super::loss_table::{Loss, LossKind, LossTable};
+use super::loss_table::{LossEntry, LossKind, LossTable};
 use super::names::{UniqueNames, identifier};
 use crate::{ClockOrigin, EventRecordClass, FieldClass, FieldKind, TraceClass, Value};
 
 /// Lowers everything but field classes and event record classes.
 pub(super) fn lower_objects(class: &mut TraceClass, capabilities: &Capabilities, losses: &mut LossTable) {
     let mut lose = |kind, what: String| {
-        losses.add(Loss { kind, class: String::new(), field: String::new(), what }, 1);
+        losses.add(LossEntry { kind, class: String::new(), field: String::new(), what }, 1);
     };
     let mut drop = |was_there: bool, what: &str| {
         if was_there {
@@ -75,7 +75,7 @@ pub(super) fn lower_objects(class: &mut TraceClass, capabilities: &Capabilities,
 fn lower_stream(class: &mut TraceClass, index: usize, capabilities: &Capabilities, losses: &mut LossTable) {
     let mut drop = |was_there: bool, what: &str| {
         if was_there {
-            let loss = Loss {
+            let loss = LossEntry {
                 kind: LossKind::Dropped,
                 class: String::new(),
                 field: String::new(),
@@ -114,7 +114,7 @@ pub(super) fn lower_event(class: &mut EventRecordClass, capabilities: &Capabilit
     let mut drop = |was_there: bool, what: &str| {
         if was_there {
             let (class, field) = (name.clone(), String::new());
-            losses.add(Loss { kind: LossKind::Dropped, class, field, what: what.to_owned() }, 1);
+            losses.add(LossEntry { kind: LossKind::Dropped, class, field, what: what.to_owned() }, 1);
         }
     };
     if !capabilities.namespaces {
@@ -132,7 +132,8 @@ pub(super) fn lower_event(class: &mut EventRecordClass, capabilities: &Capabilit
     if !capabilities.unnamed_events && class.name.is_none() {
         let name = format!("event_{}", class.id);
         let what = format!("no name -> `{name}`");
-        losses.add(Loss { kind: LossKind::Renamed, class: String::new(), field: String::new(), what }, 1);
+        losses
+            .add(LossEntry { kind: LossKind::Renamed, class: String::new(), field: String::new(), what }, 1);
         class.name = Some(name);
     }
 }
@@ -177,7 +178,10 @@ fn rename_clocks(class: &mut TraceClass, is_reserved: fn(&str) -> bool, losses: 
         let name = names.take(&wanted);
         if name != source {
             let what = format!("clock `{source}` -> `{name}`");
-            losses.add(Loss { kind: LossKind::Renamed, class: String::new(), field: String::new(), what }, 1);
+            losses.add(
+                LossEntry { kind: LossKind::Renamed, class: String::new(), field: String::new(), what },
+                1,
+            );
         }
         clock.id.clone_from(&name);
         clock.name = Some(name);
@@ -192,7 +196,10 @@ fn distinguish_clocks(class: &mut TraceClass, by_name: bool, losses: &mut LossTa
         let name = taken.take(source);
         if name != *source {
             let what = format!("clock `{source}` -> `{name}`");
-            losses.add(Loss { kind: LossKind::Renamed, class: String::new(), field: String::new(), what }, 1);
+            losses.add(
+                LossEntry { kind: LossKind::Renamed, class: String::new(), field: String::new(), what },
+                1,
+            );
             *source = name;
         }
     };
@@ -212,7 +219,7 @@ fn distinguish_clocks(class: &mut TraceClass, by_name: bool, losses: &mut LossTa
 fn lower_environment(class: &mut TraceClass, capabilities: &Capabilities, losses: &mut LossTable) {
     let environment = capabilities.environment;
     let mut lose = |kind, what: String| {
-        losses.add(Loss { kind, class: String::new(), field: String::new(), what }, 1);
+        losses.add(LossEntry { kind, class: String::new(), field: String::new(), what }, 1);
     };
     let is_identifier = |name: &str| {
         let is_first = |c: char| c.is_ascii_alphabetic() || c == '_';

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::class_lowerer::ClassLowerer;
 use super::header::member_names;
-use super::loss_table::{Loss, LossKind, LossTable};
+use super::loss_table::{LossEntry, LossKind, LossTable};
 use super::moves::{Fit, ScopeMoves};
 use super::trace_lowerer::TraceLowerer;
 use crate::plan::Plan;
@@ -41,7 +41,7 @@ impl TraceLowerer<'_> {
         (class.specific_context, class.payload) = (None, Some(Arc::new(root)));
         let what = "specific context -> payload".to_owned();
         let field = Scope::SpecificContext.short_name().to_owned();
-        self.losses.add(Loss { kind: LossKind::Moved, class: name.to_owned(), field, what }, 1);
+        self.losses.add(LossEntry { kind: LossKind::Moved, class: name.to_owned(), field, what }, 1);
         (context, payload)
     }
 
@@ -67,7 +67,7 @@ impl TraceLowerer<'_> {
         moves.fit = Fit::Moved;
         let what = "message that is more than a field -> a member".to_owned();
         let (class, field) = (class.name.clone().unwrap_or_default(), "payload".to_owned());
-        self.losses.add(Loss { kind: LossKind::Lowered, class, field, what }, 1);
+        self.losses.add(LossEntry { kind: LossKind::Lowered, class, field, what }, 1);
         node
     }
 }

@@ -10,7 +10,7 @@ use super::class_ids::ClassIds;
 use super::class_lowerer::ClassLowerer;
 use super::context::joins_payload;
 use super::header::Header;
-use super::loss_table::{Loss, LossKind, LossTable};
+use super::loss_table::{LossEntry, LossKind, LossTable};
 use super::mover::{Ends, Mover, ValueLosses};
 use super::moves::{Fit, ScopeMoves};
 use super::objects::{lower_event, lower_objects};
@@ -451,7 +451,7 @@ impl LoweredTrace {
     }
 
     /// Adds a loss that a writer found.
-    pub fn lose(&self, loss: Loss, count: u64) {
+    pub fn lose(&self, loss: LossEntry, count: u64) {
         self.lock().add(loss, count);
     }
 }
@@ -473,7 +473,7 @@ fn add_value_losses(
     for (counts, kind, what) in all {
         for (node, count) in counts {
             let field = path_of(plan, *node, scope);
-            table.add(Loss { kind, class: name.to_owned(), field, what: what.to_owned() }, *count);
+            table.add(LossEntry { kind, class: name.to_owned(), field, what: what.to_owned() }, *count);
         }
     }
 }
@@ -635,7 +635,7 @@ impl TraceLowerer<'_> {
                 };
                 let what = "resource -> common context".to_owned();
                 let field = Scope::Resource.short_name().to_owned();
-                self.losses.add(Loss { kind: LossKind::Moved, class: String::new(), field, what }, 1);
+                self.losses.add(LossEntry { kind: LossKind::Moved, class: String::new(), field, what }, 1);
                 let root = FieldClass::new(FieldKind::Structure { members, minimum_alignment });
                 class.common_context = Some(Arc::new(root));
                 (common, None, Some(resource))

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Trees of the scopes that a field can see, by the number of the scope.
-pub(super) type Scopes<'a> = [Option<&'a Plan>; 6];
+pub(super) type ScopePlans<'a> = [Option<&'a Plan>; 6];
 
 /// Steps charged for each range of a selection by one of several selectors, because it takes memory.
 const CHOICE_STEPS: usize = 64;
@@ -70,7 +70,7 @@ impl MemberNames {
 /// Search for the field that another one needs.
 pub(super) struct Search<'a> {
     pub(super) names: &'a MemberNames,
-    pub(super) scopes: &'a Scopes<'a>,
+    pub(super) scopes: &'a ScopePlans<'a>,
     /// Scope of the dependent field.
     pub(super) scope: Scope,
     pub(super) plan: &'a Plan,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::dead_end::{Need, Trouble};
 use super::error::{LocationProblem, LocationRule, PlanError};
-use super::locate::{MemberNames, Scopes, Search};
+use super::locate::{MemberNames, ScopePlans, Search};
 use super::plans::DataStreamPlans;
 use super::steps::{Choices, NodeId, Op, Plan, Slot};
 use crate::{
@@ -205,7 +205,7 @@ fn find_in_stream(
 /// Finds dependencies of the fields of one scope.
 fn find(
     names: &MemberNames,
-    scopes: &Scopes<'_>,
+    scopes: &ScopePlans<'_>,
     scope: Scope,
     event: Option<usize>,
     within: &[String],

@@ -5,16 +5,16 @@ use std::collections::HashMap;
 /// Threads that make events, and their event counts.
 #[derive(Debug, Default)]
 pub(crate) struct CaptureThreads {
-    threads: HashMap<u64, Counted>,
+    threads: HashMap<u64, ThreadCount>,
     /// Thread of the previous event, which is not in the list meanwhile.
-    current: Option<(u64, Counted)>,
+    current: Option<(u64, ThreadCount)>,
     /// `true` if a thread that is not in the list has certainly made no event yet.
     is_complete: bool,
 }
 
 /// Event count of a thread.
 #[derive(Clone, Copy, Debug)]
-struct Counted {
+struct ThreadCount {
     /// Sequence number of its last event.
     sequence: u32,
     /// Time of that event in ticks; 0 if it was not seen.
@@ -53,7 +53,7 @@ impl CaptureThreads {
             Some((current, counted))
                 if *current == thread && counted.sequence.wrapping_add(1) == sequence =>
             {
-                *counted = Counted { sequence, timestamp };
+                *counted = ThreadCount { sequence, timestamp };
                 None
             }
             _ => self.note_other(thread, sequence, timestamp, are_ids_recycled),
@@ -71,8 +71,8 @@ impl CaptureThreads {
         if let Some((before, counted)) = self.current.take() {
             self.insert(before, counted);
         }
-        let known = self.insert(thread, Counted { sequence, timestamp });
-        self.current = Some((thread, Counted { sequence, timestamp }));
+        let known = self.insert(thread, ThreadCount { sequence, timestamp });
+        self.current = Some((thread, ThreadCount { sequence, timestamp }));
         let (last, after) = match known {
             Some(counted) => (counted.sequence, counted.timestamp),
             // Sequence numbers start at 1, so the thread has made events before this one. The reference reader
@@ -103,7 +103,7 @@ impl CaptureThreads {
         let count = sequence.wrapping_sub(last);
         let is_behind = count < 1 << 31;
         let sequence = if is_behind { sequence } else { last };
-        self.insert(thread, Counted { sequence, timestamp: time });
+        self.insert(thread, ThreadCount { sequence, timestamp: time });
         (is_behind && count > 0).then_some(Gap { count: Some(count), after })
     }
 
@@ -138,7 +138,7 @@ impl CaptureThreads {
         let current = self.current.iter().map(|(id, counted)| (*id, *counted));
         let others = self.threads.iter().map(|(id, counted)| (*id, *counted));
         let others = others.filter(|(id, _)| self.current.is_none_or(|(current, _)| current != *id));
-        let hash = |(id, counted): (u64, Counted)| {
+        let hash = |(id, counted): (u64, ThreadCount)| {
             let mixed = (id ^ u64::from(counted.sequence) << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             let mixed = (mixed ^ counted.timestamp).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             mixed ^ mixed >> 29
@@ -152,7 +152,7 @@ impl CaptureThreads {
         }
     }
 
-    fn insert(&mut self, thread: u64, counted: Counted) -> Option<Counted> {
+    fn insert(&mut self, thread: u64, counted: ThreadCount) -> Option<ThreadCount> {
         if self.threads.len() >= MOST_THREADS && !self.threads.contains_key(&thread) {
             self.is_complete = false;
             return None;

@@ -10,9 +10,9 @@ use ichnos_model::{
 };
 
 use super::OpenOptions;
-use super::outline::Outline;
+use super::index::FileIndex;
 use crate::known::{self, EventMeaning, FieldPath, KnownEvent};
-use crate::{Field, FieldType, Metadata, ValueNames, Version};
+use crate::{EventMetadata, Field, FieldType, ValueNames, Version};
 
 /// Indexes in the common context of all events, whose members are always values.
 pub(super) mod context {
@@ -94,7 +94,7 @@ const LOGGER_LEVELS: LevelScale = LevelScale(&[
 ]);
 
 /// Returns the kind of an event described by its metadata or the tables of well-known events.
-pub(super) fn event_kind(metadata: &Metadata, id: u128, pointer_bits: u64, is_v6: bool) -> EventKind {
+pub(super) fn event_kind(metadata: &EventMetadata, id: u128, pointer_bits: u64, is_v6: bool) -> EventKind {
     let known = known::find(&metadata.provider, metadata.event_id, metadata.version, &metadata.name);
     let name = match &*metadata.name {
         "" => {
@@ -178,12 +178,12 @@ pub(super) fn event_kind(metadata: &Metadata, id: u128, pointer_bits: u64, is_v6
 }
 
 /// Returns the level of an event: from the file, or else from the manifest.
-pub(super) fn level(metadata: &Metadata, known: Option<&KnownEvent>) -> Option<u8> {
+pub(super) fn level(metadata: &EventMetadata, known: Option<&KnownEvent>) -> Option<u8> {
     metadata.level.or(known.and_then(|known| known.level))
 }
 
 /// Returns the keywords of an event, without the four bits that an EventSource adds for sessions.
-pub(super) fn own_keywords(metadata: &Metadata) -> u64 {
+pub(super) fn own_keywords(metadata: &EventMetadata) -> u64 {
     match metadata.keywords {
         // All bits: written by an EventSource itself.
         u64::MAX => u64::MAX,
@@ -231,7 +231,7 @@ fn insert_meanings(meanings: &mut Meanings, payload: &FieldClass, fields: &[Fiel
 }
 
 /// Returns the log role of messages of EventSource itself, and of loggers.
-fn log_role(metadata: &Metadata, level: Option<u8>, meaning: &EventMeaning) -> Option<LogRole> {
+fn log_role(metadata: &EventMetadata, level: Option<u8>, meaning: &EventMeaning) -> Option<LogRole> {
     // Without a level, the event is always logged.
     let level = level.unwrap_or(0);
     if metadata.name == "EventSourceMessage" {
@@ -286,13 +286,13 @@ fn context_meanings(is_v6: bool) -> Meanings {
 
 /// Returns the class of the trace.
 pub(super) fn trace_class(
-    outline: &Outline,
+    index: &FileIndex,
     kinds: &[EventKind],
     said: Vec<(String, Value)>,
     options: &OpenOptions,
 ) -> Option<TraceClass> {
-    let trace = &outline.trace;
-    let is_v6 = matches!(outline.version, Version::V6(_));
+    let trace = &index.trace;
+    let is_v6 = matches!(index.version, Version::V6(_));
     let mut clock = ClockClass::new("ticks", trace.frequency);
     if let Some(zero) = options.clock_zero {
         clock.offset_seconds = i64::try_from(zero.div_euclid(1_000_000_000)).ok()?;
@@ -330,7 +330,7 @@ pub(super) fn trace_class(
         ..DataStreamClass::default()
     };
     Some(TraceClass {
-        dialect: match outline.version {
+        dialect: match index.version {
             Version::V3 => "NetPerf 3".to_owned(),
             Version::V4 => "NetTrace 4".to_owned(),
             Version::V6(minor) => format!("NetTrace 6.{minor}"),

@@ -1,6 +1,6 @@
 //! Origins of the clocks of several files.
 
-use crate::{BlockKind, Container, Step, TraceBlock};
+use crate::{BlockKind, Container, FileItem, TraceBlock};
 
 /// Maximum difference, in nanoseconds, between clock origins of one boot of a machine: file dates are exact to
 /// the millisecond, and wall clocks are adjusted from time to time. Two machines are unlikely to start that close
@@ -32,7 +32,7 @@ pub fn clock_zeros(files: &[&[u8]]) -> Vec<Option<i128>> {
 /// Returns the origin of a file's clock if it counts nanoseconds, as monotonic clocks do.
 fn clock_zero(file: &[u8]) -> Option<i128> {
     let mut container = Container::open(file, true).ok()??;
-    let Step::Block(block) = container.next(file, 0, true) else { return None };
+    let FileItem::Block(block) = container.next(file, 0, true) else { return None };
     let content = file.get(block.content.start as usize..block.content.end as usize)?;
     let trace = TraceBlock::read(content, container.version()).filter(|_| block.kind == BlockKind::Trace)?;
     let since = trace.sync_time.since_unix_epoch()?;

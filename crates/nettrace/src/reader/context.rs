@@ -3,7 +3,7 @@
 use ichnos_model::{EventValues, FieldValue, Scope, Uuid};
 
 use super::TraceFile;
-use super::pending::Entry;
+use super::pending::PendingEvent;
 
 /// Members in the common context of the previous event: if the next event has the same ones, only their values
 /// are replaced.
@@ -24,7 +24,7 @@ impl ContextShape {
         &mut self,
         values: &mut EventValues,
         file: &TraceFile,
-        entry: &Entry,
+        entry: &PendingEvent,
         stack: Option<u32>,
     ) {
         let shape = Self {
@@ -44,7 +44,7 @@ impl ContextShape {
     }
 
     #[inline(always)]
-    fn replace(self, values: &mut EventValues, file: &TraceFile, entry: &Entry, stack: Option<u32>) {
+    fn replace(self, values: &mut EventValues, file: &TraceFile, entry: &PendingEvent, stack: Option<u32>) {
         const SCOPE: Scope = Scope::CommonContext;
         values.replace_unsigned(SCOPE, 0, entry.thread);
         // Each optional member follows its presence flag.
@@ -79,7 +79,7 @@ impl ContextShape {
     }
 
     #[inline(never)]
-    fn write_all(self, values: &mut EventValues, file: &TraceFile, entry: &Entry, stack: Option<u32>) {
+    fn write_all(self, values: &mut EventValues, file: &TraceFile, entry: &PendingEvent, stack: Option<u32>) {
         let guid = |before: u32| FieldValue::Guid(guid_before(&file.bytes, entry.payload, before));
         values.clear();
         values.begin(Scope::CommonContext);
@@ -90,7 +90,7 @@ impl ContextShape {
         push_optional(values, self.has_activity.then(|| guid(entry.activity)));
         push_optional(values, self.has_related_activity.then(|| guid(entry.related_activity)));
         values.begin(Scope::Resource);
-        push_optional(values, file.outline.trace.process_id);
+        push_optional(values, file.index.trace.process_id);
     }
 }
 

@@ -12,7 +12,7 @@ use ichnos_model::{
     EventValues, FastCursor, FieldValue, Head, Message, MessageKind, Scope, Scopes, Skip, Uuid, Window,
 };
 
-use self::fill::OpenBlock;
+use self::fill::OpenEventBlock;
 use super::TraceFile;
 use super::capture::CaptureThreads;
 use super::class::{PayloadForm, raw_class};
@@ -20,8 +20,8 @@ use super::context::{ContextShape, push_optional};
 use super::kinds::Kinds;
 use super::overrides::Overrides;
 use super::payload::{self, PayloadWidths, bytes_behind};
-use super::pending::{Entry, GAP, Pending};
-use super::tables::{LabelTable, Labels, Stack, StackBlocks, ThreadTable, address_space};
+use super::pending::{EventSorter, GAP, PendingEvent};
+use super::tables::{LabelTable, ListLabels, Stack, StackBlocks, ThreadTable, address_space};
 use crate::{Block, Container, Fault, PointHead, Rule, Version};
 
 /// Current message.
@@ -44,7 +44,7 @@ pub(super) struct EventCursor {
     file: Arc<TraceFile>,
     stream: Arc<DataStream>,
     container: Container,
-    open: Option<OpenBlock>,
+    open: Option<OpenEventBlock>,
     /// A sequence point that was read, and is passed after all events before it.
     barrier: Option<(PointHead, Block)>,
     is_file_read: bool,
@@ -54,7 +54,7 @@ pub(super) struct EventCursor {
     labels: LabelTable,
     stacks: StackBlocks,
     capture: CaptureThreads,
-    pending: Pending,
+    pending: EventSorter,
     is_unsorted: bool,
     check: bool,
     /// Faults to report after the ready events.
@@ -69,7 +69,7 @@ pub(super) struct EventCursor {
     counted_from: u64,
     /// Offset of the sequence point at which reading begins; `None` for the beginning of the file.
     begun_at: Option<u64>,
-    entry: Entry,
+    entry: PendingEvent,
     clock: ClockValue,
     has_time: bool,
     /// Latest time delivered, in ticks.
@@ -111,7 +111,7 @@ impl EventCursor {
             container.seek(from);
         }
         let wanted = (ticks(window.begin, 0, true), ticks(window.end, u64::MAX, false));
-        let barriers = &file.outline.barriers;
+        let barriers = &file.index.barriers;
         let before = barriers.get(..barriers.partition_point(|barrier| barrier.timestamp < wanted.0));
         let counted_from = before.and_then(<[_]>::last).map_or(0, |barrier| barrier.offset);
         let mut cursor = Self {
@@ -124,8 +124,8 @@ impl EventCursor {
             labels: LabelTable::default(),
             stacks: StackBlocks::default(),
             capture: CaptureThreads::new(from.is_none()),
-            pending: Pending::default(),
-            is_unsorted: file.options.unsorted || file.outline.version == Version::V3,
+            pending: EventSorter::default(),
+            is_unsorted: file.options.unsorted || file.index.version == Version::V3,
             check: file.options.check,
             faults: VecDeque::new(),
             reported: [0; Rule::ALL.len()],
@@ -133,7 +133,7 @@ impl EventCursor {
             wanted,
             counted_from,
             begun_at: from,
-            entry: Entry::default(),
+            entry: PendingEvent::default(),
             clock: ClockValue { nanoseconds: 0, cycles: 0 },
             has_time: false,
             latest: 0,
@@ -262,7 +262,7 @@ impl EventCursor {
                 }
             },
             (Some(PayloadForm::Values(fields)), Some(_)) => {
-                match payload::read(payload, fields, PayloadWidths::of(&file.outline), values) {
+                match payload::read(payload, fields, PayloadWidths::of(&file.index), values) {
                     Some(rest) => {
                         is_longer = rest > 0;
                         true
@@ -297,7 +297,7 @@ impl EventCursor {
         let plans = self.stream.plans().event_records.get(index);
         let (Some(form), Some(plans)) = (self.file.forms.get(index), plans) else { return };
         let layout = plans.payload.as_ref().map(|plan| (plan, &*self.slots, self.limits));
-        let rest = bytes_behind(payload, form, layout, PayloadWidths::of(&self.file.outline));
+        let rest = bytes_behind(payload, form, layout, PayloadWidths::of(&self.file.index));
         if rest == 0 || !self.longer.insert(index) || self.longer.len() > self.most_longer() {
             return;
         }
@@ -343,7 +343,7 @@ impl EventCursor {
         let declared =
             self.stream.plans().event_records.get(entry.class as usize).map(|plans| Arc::clone(&plans.class));
         let id = (1 << 32) + u128::from(entry.class);
-        let is_v6 = matches!(file.outline.version, Version::V6(_));
+        let is_v6 = matches!(file.index.version, Version::V6(_));
         let class = self.stream.trace.dynamic_classes(self.stream.class_index).and_then(|dynamic| {
             let key = entry.class.to_le_bytes();
             dynamic.last(&key, || raw_class(declared.as_deref(), id, is_v6)).ok().flatten()
@@ -375,7 +375,7 @@ impl EventCursor {
     /// Writes the common context of the current event, with this stack: see `class::common_context`.
     #[inline(always)]
     fn write_context(&mut self, stack: Option<u32>) {
-        if matches!(self.file.outline.version, Version::V6(_)) {
+        if matches!(self.file.index.version, Version::V6(_)) {
             return self.write_context_v6(stack);
         }
         let is_bits = matches!(self.file.forms.get(self.entry.class as usize), Some(PayloadForm::Bits));
@@ -387,7 +387,7 @@ impl EventCursor {
     }
 
     fn are_threads_indexes(&self) -> bool {
-        matches!(self.file.outline.version, Version::V6(_))
+        matches!(self.file.index.version, Version::V6(_))
     }
 
     /// Notes references of the current event to missing threads and labels (version 6).
@@ -414,7 +414,7 @@ impl EventCursor {
 
     #[inline(never)]
     fn write_context_v6(&mut self, stack: Option<u32>) {
-        static NONE: Labels = Labels {
+        static NONE: ListLabels = ListLabels {
             activity: None,
             related_activity: None,
             trace_id: None,
@@ -470,14 +470,14 @@ impl EventCursor {
         let Self { file, stream, stacks, threads, entry, frames, .. } = self;
         let trace = &stream.trace;
         file.intern_stacks(trace);
-        let pointer_size = file.outline.trace.pointer_size;
-        if file.outline.version == Version::V3 {
+        let pointer_size = file.index.trace.pointer_size;
+        if file.index.version == Version::V3 {
             // After the payload and the size of the stack.
             let begin = (entry.payload + u64::from(entry.length)) as usize + 4;
             let stack = file.bytes.get(begin..begin + entry.stack as usize)?;
             return super::tables::intern_stack(stack, pointer_size, trace, frames);
         }
-        let found = match file.outline.version {
+        let found = match file.index.version {
             Version::V6(_) => {
                 let space = address_space(threads.get(entry.thread).and_then(|row| row.process_id));
                 stacks.get_in_space(entry.stack, space, &file.bytes, pointer_size, trace)
@@ -516,7 +516,7 @@ fn raw_payload(payload: &[u8]) -> Option<FieldValue<'_>> {
 }
 
 #[inline(always)]
-fn payload_of<'f>(file: &'f TraceFile, entry: &Entry) -> &'f [u8] {
+fn payload_of<'f>(file: &'f TraceFile, entry: &PendingEvent) -> &'f [u8] {
     let begin = entry.payload as usize;
     file.bytes.get(begin..begin + entry.length as usize).unwrap_or_default()
 }
@@ -592,7 +592,7 @@ impl FastCursor for EventCursor {
             // Each event may break a rule.
             return 0;
         }
-        let are_stacks_rows = self.file.outline.version != Version::V3;
+        let are_stacks_rows = self.file.index.version != Version::V3;
         let are_threads_indexes = self.are_threads_indexes();
         let mut skipped = 0;
         let mut times: Option<(u64, u64)> = None;
@@ -656,7 +656,7 @@ impl FastCursor for EventCursor {
                     self.reported.iter().fold(0u64, |sum, count| sum.wrapping_mul(31).wrapping_add(*count));
                 let longer = self.longer.iter().map(|class| (*class as u64 + 1).wrapping_mul(0x9e37_79b9));
                 let reported = longer.fold(reported, u64::wrapping_add);
-                let Entry { payload, timestamp, .. } = self.entry;
+                let PendingEvent { payload, timestamp, .. } = self.entry;
                 Checkpoint::At([payload, timestamp, self.capture.fingerprint(), reported])
             }
             _ => return None,

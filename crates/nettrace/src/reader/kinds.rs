@@ -1,6 +1,6 @@
 //! Kinds of events by metadata id, at a position in the file.
 
-use super::outline::Outline;
+use super::index::FileIndex;
 use super::pending::UNKNOWN_CLASS;
 
 /// Kinds of events by metadata id: ids can be reused within a file.
@@ -17,8 +17,8 @@ impl Kinds {
     const FEW: u32 = 1 << 12;
 
     /// Adds the rows of metadata before this file offset.
-    pub(super) fn advance(&mut self, outline: &Outline, until: u64) {
-        while let Some(row) = outline.metadata.get(self.next)
+    pub(super) fn advance(&mut self, index: &FileIndex, until: u64) {
+        while let Some(row) = index.metadata.get(self.next)
             && row.offset < until
         {
             self.insert(row.id, row.class);

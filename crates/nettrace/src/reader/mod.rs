@@ -8,8 +8,8 @@ mod clock_zero;
 mod context;
 mod cursor;
 mod format;
+mod index;
 mod kinds;
-mod outline;
 mod overrides;
 mod payload;
 mod pending;
@@ -32,12 +32,14 @@ use self::class::{EventKind, PayloadForm};
 pub use self::clock_zero::clock_zeros;
 use self::cursor::EventCursor;
 pub use self::format::Nettrace;
-pub(crate) use self::outline::EventBlockHeader;
-use self::outline::{Outline, content, release};
+pub(crate) use self::index::EventBlockHeader;
+use self::index::{FileIndex, content, release};
 use self::processes::{ProcessNameReader, ProcessNames};
 use self::tables::{StackBlocks, StackNumbers};
 use self::walk::{Walker, walk};
-use crate::{BlockKind, Container, EventRows, Fault, Metadata, Refusal, RowEncoding, Rule, Step, Version};
+use crate::{
+    BlockKind, Container, EventMetadata, EventRows, Fault, FileItem, Refusal, RowEncoding, Rule, Version,
+};
 
 /// Options for opening a file.
 #[derive(Clone, Debug, Default)]
@@ -81,7 +83,7 @@ struct TraceFile {
     bytes: Bytes,
     /// At the first block.
     container: Container,
-    outline: Outline,
+    index: FileIndex,
     /// By kind of event.
     forms: Vec<PayloadForm>,
     /// Nanoseconds at tick 0, if a tick is a nanosecond.
@@ -95,7 +97,7 @@ struct TraceFile {
 impl TraceFile {
     /// Passes all blocks and events to a walker.
     fn walk(&self, walker: &mut impl Walker) {
-        walk(&self.bytes, &self.container, &self.outline, walker);
+        walk(&self.bytes, &self.container, &self.index, walker);
     }
 
     /// Returns the names of processes, read from the whole file so that they do not depend on the event read
@@ -120,8 +122,8 @@ impl TraceFile {
     /// Numbers all stacks of the file, in file order, so that the numbers do not depend on the event read first.
     fn intern_stacks(&self, trace: &Trace) {
         self.are_stacks_interned.get_or_init(|| {
-            let pointer_size = self.outline.trace.pointer_size;
-            if matches!(self.outline.version, Version::V6(_)) {
+            let pointer_size = self.index.trace.pointer_size;
+            if matches!(self.index.version, Version::V6(_)) {
                 // The same stack in two processes is two stacks, which only events reveal.
                 let stacks = StackBlocks::default();
                 return self.walk(&mut StackNumbers { file: self, trace, stacks });
@@ -130,15 +132,15 @@ impl TraceFile {
             let mut frames = Vec::new();
             loop {
                 let block = match container.next(&self.bytes, 0, true) {
-                    Step::Block(block) => block,
-                    Step::Fault(_) => continue,
-                    Step::More | Step::End => return,
+                    FileItem::Block(block) => block,
+                    FileItem::Fault(_) => continue,
+                    FileItem::More | FileItem::End => return,
                 };
                 release(&self.bytes, &block);
                 let content = content(&self.bytes, &block);
                 match block.kind {
                     BlockKind::Stack => drop(tables::intern(content, pointer_size, trace)),
-                    BlockKind::Event if self.outline.version == Version::V3 => {
+                    BlockKind::Event if self.index.version == Version::V3 => {
                         let mut rows = EventRows::new(RowEncoding::V3, 0..content.len(), block.content.start);
                         while let Some(row) = rows.next(content) {
                             let stack = content.get(row.stack.clone()).unwrap_or_default();
@@ -167,19 +169,19 @@ impl NettraceFile {
     /// # Errors
     /// If it is not an EventPipe file, has an unsupported version, or exceeds the limits.
     pub fn open(name: &str, bytes: Bytes, options: &OpenOptions) -> Result<Self, OpenError> {
-        let mut outline = Outline::read(&bytes, &options.limits)?;
+        let mut index = FileIndex::read(&bytes, &options.limits)?;
         let container = Container::open(&bytes, true)?.ok_or(Refusal::Short(bytes.len() as u64))?;
-        let pointer_bits = if outline.trace.has_short_pointers() { 32 } else { 64 };
-        let is_v6 = matches!(outline.version, Version::V6(_));
+        let pointer_bits = if index.trace.has_short_pointers() { 32 } else { 64 };
+        let is_v6 = matches!(index.version, Version::V6(_));
         let kinds: Vec<EventKind> = (0..)
-            .zip(&outline.classes)
+            .zip(&index.classes)
             .map(|(id, metadata)| class::event_kind(metadata, id, pointer_bits, is_v6))
             .collect();
-        let mut said = session::process(&bytes, &container, &outline);
-        said.extend(session::providers(&outline));
-        said.push(session::end(&outline, &bytes));
+        let mut said = session::process(&bytes, &container, &index);
+        said.extend(session::providers(&index));
+        said.push(session::end(&index, &bytes));
         let compile = |kinds: &[EventKind]| -> Result<Trace, OpenError> {
-            let class = class::trace_class(&outline, kinds, said.clone(), options);
+            let class = class::trace_class(&index, kinds, said.clone(), options);
             let class = class.ok_or(OpenError::ClockOffset)?;
             Ok(Trace::new(class, "", &options.limits)?)
         };
@@ -187,7 +189,7 @@ impl NettraceFile {
             Ok(trace) => (trace, kinds, None),
             Err(OpenError::Plan(error)) => {
                 // Kinds with many fields are the likely reason; if not, make all of them raw.
-                let is_simple = |index| outline.classes.get(index).is_some_and(Metadata::has_few_fields);
+                let is_simple = |class| index.classes.get(class).is_some_and(EventMetadata::has_few_fields);
                 let raw = |kinds: Vec<EventKind>, keep: &dyn Fn(usize) -> bool| -> Vec<EventKind> {
                     let kinds = kinds.into_iter().enumerate();
                     kinds.map(|(index, kind)| if keep(index) { kind } else { kind.into_raw(is_v6) }).collect()
@@ -205,7 +207,7 @@ impl NettraceFile {
         };
         if let Some(error) = refused {
             let statement = format!("{error}: events that have too many fields are shown as bytes");
-            outline.metadata_faults.push(Fault::new(Rule::MetadataRow, 0, statement));
+            index.metadata_faults.push(Fault::new(Rule::MetadataRow, 0, statement));
         }
         let nanoseconds = trace.class.clocks.first();
         let nanoseconds =
@@ -216,13 +218,13 @@ impl NettraceFile {
         trace.stacks = StackTable::new(most.clamp(1 << 16, MOST_STACKS));
         let trace = Arc::new(trace);
         let stream = DataStream::new(Arc::clone(&trace), 0, None, name).ok_or(OpenError::ClockOffset)?;
-        let reported = outline.metadata_faults.iter().filter(|fault| options.check || fault.rule.is_fatal());
+        let reported = index.metadata_faults.iter().filter(|fault| options.check || fault.rule.is_fatal());
         let damage = reported.map(|fault| fault.damage(name)).collect();
         let file = TraceFile {
             name: name.to_owned(),
             bytes,
             container,
-            outline,
+            index,
             forms: kinds.into_iter().map(|kind| kind.form).collect(),
             nanoseconds,
             options: options.clone(),
@@ -261,13 +263,13 @@ impl TraceInput for NettraceFile {
     }
 
     fn streams(&self) -> Vec<StreamSummary> {
-        let outline = &self.file.outline;
+        let index = &self.file.index;
         let clock = self.stream.clock();
         let nanoseconds = |ticks: u64| clock.map_or(0, |clock| clock.nanoseconds(ticks));
         vec![StreamSummary {
             bytes: self.file.bytes.len() as u64,
-            time_range: outline.times.map(|(begin, end)| (nanoseconds(begin), nanoseconds(end))),
-            damage: outline.faults.iter().map(|fault| fault.damage(&self.file.name)).collect(),
+            time_range: index.times.map(|(begin, end)| (nanoseconds(begin), nanoseconds(end))),
+            damage: index.faults.iter().map(|fault| fault.damage(&self.file.name)).collect(),
             ..StreamSummary::new(Arc::clone(&self.stream))
         }]
     }
@@ -290,13 +292,13 @@ impl TraceInput for NettraceFile {
     }
 
     fn split_points(&self, stream: usize, grain: u64) -> Option<Vec<SplitPoint>> {
-        if stream != 0 || self.file.options.unsorted || self.file.outline.version == Version::V3 {
+        if stream != 0 || self.file.options.unsorted || self.file.index.version == Version::V3 {
             return None;
         }
         let clock = self.stream.clock()?;
         let mut points = Vec::new();
         let mut last = (0, i128::MIN);
-        for barrier in &self.file.outline.barriers {
+        for barrier in &self.file.index.barriers {
             // Headers are compressed: as text, an event is some ten times as long as in the file; in other
             // formats, four times.
             let bytes = (barrier.offset - last.0).saturating_mul(3);
@@ -314,7 +316,7 @@ impl TraceInput for NettraceFile {
             return None;
         }
         let clock = self.stream.clock()?;
-        let barriers = &self.file.outline.barriers;
+        let barriers = &self.file.index.barriers;
         let behind = barriers.partition_point(|barrier| clock.nanoseconds(barrier.timestamp) <= begin);
         let from = behind.checked_sub(1).and_then(|index| barriers.get(index)).map(|barrier| barrier.offset);
         let mut cursor = EventCursor::new(&self.file, &self.stream, window, from);

@@ -7,11 +7,11 @@ use std::collections::HashSet;
 
 use ichnos_io::Bytes;
 
-use super::outline::{Outline, content};
+use super::index::{FileIndex, content};
 use super::pending::UNKNOWN_CLASS;
 use super::tables::{LabelTable, ThreadTable};
 use super::walk::{Walker, walk};
-use crate::{Block, BlockKind, Container, EventRow, Metadata};
+use crate::{Block, BlockKind, Container, EventMetadata, EventRow};
 
 /// Labels of a list that replace parts of metadata.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -27,7 +27,7 @@ impl Overrides {
     pub(crate) const NONE: Self = Self { opcode: None, keywords: None, level: None, version: None };
 
     /// Returns the metadata of events that have these labels.
-    pub(super) fn apply(self, metadata: &Metadata) -> Metadata {
+    pub(super) fn apply(self, metadata: &EventMetadata) -> EventMetadata {
         let mut metadata = metadata.clone();
         metadata.opcode = self.opcode.or(metadata.opcode);
         metadata.keywords = self.keywords.unwrap_or(metadata.keywords);
@@ -43,10 +43,10 @@ const MOST: usize = 1 << 16;
 
 /// Returns the classes of events whose labels override their metadata, with these labels, sorted; `true` if there
 /// are more.
-pub(super) fn find(bytes: &Bytes, container: &Container, outline: &Outline) -> (Vec<(u32, Overrides)>, bool) {
+pub(super) fn find(bytes: &Bytes, container: &Container, index: &FileIndex) -> (Vec<(u32, Overrides)>, bool) {
     let mut reader =
         OverrideReader { bytes, labels: LabelTable::default(), pairs: HashSet::new(), is_full: false };
-    walk(bytes, container, outline, &mut reader);
+    walk(bytes, container, index, &mut reader);
     let is_full = reader.is_full;
     let mut pairs: Vec<_> = reader.pairs.into_iter().collect();
     // Ids of classes must not depend on the order of a set.

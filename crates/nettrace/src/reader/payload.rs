@@ -5,7 +5,7 @@ use ichnos_model::plan::Plan;
 use ichnos_model::{EventValues, FieldValue, Real, Scope, Skip, Uuid};
 
 use super::class::PayloadForm;
-use super::outline::Outline;
+use super::index::FileIndex;
 use crate::wire::{Wire, zigzag};
 use crate::{Field, FieldType, SystemTime, Version};
 
@@ -18,10 +18,10 @@ pub(super) struct PayloadWidths {
 }
 
 impl PayloadWidths {
-    pub(super) fn of(outline: &Outline) -> Self {
+    pub(super) fn of(index: &FileIndex) -> Self {
         Self {
-            has_short_pointers: outline.trace.has_short_pointers(),
-            has_system_times: matches!(outline.version, Version::V6(_)),
+            has_short_pointers: index.trace.has_short_pointers(),
+            has_system_times: matches!(index.version, Version::V6(_)),
         }
     }
 }

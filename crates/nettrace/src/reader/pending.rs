@@ -6,7 +6,7 @@ use std::collections::binary_heap::PeekMut;
 
 /// Event that was read, or a gap: its place in the file, and its properties outside of the payload.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Entry {
+pub(crate) struct PendingEvent {
     /// Time in ticks.
     pub(crate) timestamp: u64,
     /// Thread that the event is about: its id, or its place in the table of threads.
@@ -45,9 +45,9 @@ pub(crate) const UNKNOWN_CLASS: u32 = u32::MAX - 1;
 /// Entries do not move while they wait: runs are chained where one continues another, and the chains, of which there
 /// are about as many as threads, are merged as events go.
 #[derive(Debug)]
-pub(crate) struct Pending {
+pub(crate) struct EventSorter {
     /// Entries in the order of the file; some of them may have gone.
-    entries: Vec<Entry>,
+    entries: Vec<PendingEvent>,
     /// Entries that have not gone, as ascending runs in the order of the file.
     runs: Vec<Run>,
     /// First entry of each chain but the current one.
@@ -68,7 +68,7 @@ pub(crate) struct Pending {
     bound: u64,
     /// Time of the earliest entry that waits, or an earlier time.
     earliest: u64,
-    /// Number of waiting entries from which on [`Pending::push`] asks for a release.
+    /// Number of waiting entries from which on [`EventSorter::push`] asks for a release.
     look_at: usize,
 }
 
@@ -102,7 +102,7 @@ const TAILS: usize = 32;
 /// Number of entries that are compared ahead.
 const AHEAD: usize = 32;
 
-impl Default for Pending {
+impl Default for EventSorter {
     fn default() -> Self {
         Self {
             entries: Vec::new(),
@@ -121,10 +121,10 @@ impl Default for Pending {
     }
 }
 
-impl Pending {
+impl EventSorter {
     /// Adds an entry; returns `true` if entries should be [released](Self::release).
     #[inline(always)]
-    pub(crate) fn push(&mut self, entry: Entry, is_sorted: bool) -> bool {
+    pub(crate) fn push(&mut self, entry: PendingEvent, is_sorted: bool) -> bool {
         let index = self.entries.len();
         let continues = self.entries.last().is_some_and(|last| last.timestamp <= entry.timestamp);
         match self.runs.last_mut() {
@@ -142,7 +142,7 @@ impl Pending {
 
     /// Takes the next entry that can go.
     #[inline(always)]
-    pub(crate) fn next(&mut self) -> Option<Entry> {
+    pub(crate) fn next(&mut self) -> Option<PendingEvent> {
         let entry = *self.peek()?;
         self.skip();
         Some(entry)
@@ -150,7 +150,7 @@ impl Pending {
 
     /// The next entry that can go.
     #[inline(always)]
-    pub(crate) fn peek(&mut self) -> Option<&Entry> {
+    pub(crate) fn peek(&mut self) -> Option<&PendingEvent> {
         if self.ready == 0 {
             self.compact();
             return None;
@@ -161,7 +161,7 @@ impl Pending {
         self.entries.get(self.at)
     }
 
-    /// Takes the entry that [`Pending::peek`] has returned.
+    /// Takes the entry that [`EventSorter::peek`] has returned.
     #[inline(always)]
     pub(crate) fn skip(&mut self) {
         self.at += 1;
@@ -312,17 +312,17 @@ impl Pending {
 mod tests {
     use super::*;
 
-    fn entry(timestamp: u64, thread: u64) -> Entry {
-        Entry { timestamp, thread, ..Entry::default() }
+    fn entry(timestamp: u64, thread: u64) -> PendingEvent {
+        PendingEvent { timestamp, thread, ..PendingEvent::default() }
     }
 
-    fn drain(pending: &mut Pending) -> Vec<(u64, u64)> {
+    fn drain(pending: &mut EventSorter) -> Vec<(u64, u64)> {
         std::iter::from_fn(|| pending.next().map(|entry| (entry.timestamp, entry.thread))).collect()
     }
 
     #[test]
     fn runs_of_threads_are_merged_up_to_what_was_promised() {
-        let mut pending = Pending::default();
+        let mut pending = EventSorter::default();
         for (time, thread, is_sorted) in [
             (1, 1, true),
             (5, 1, false),
@@ -354,7 +354,7 @@ mod tests {
             (random >> 33) % bound
         };
         for round in 0..200 {
-            let (mut pending, mut sorted) = (Pending::default(), Vec::new());
+            let (mut pending, mut sorted) = (EventSorter::default(), Vec::new());
             let (threads, spread) = (1 + next(60), 1 + next(100));
             let mut times = vec![0u64; threads as usize];
             let (mut bound, mut number) = (0, 0);
@@ -389,7 +389,7 @@ mod tests {
 
     #[test]
     fn not_too_many_wait() {
-        let mut pending = Pending::default();
+        let mut pending = EventSorter::default();
         let mut most = 0;
         for time in 0..2_000_000 {
             if pending.push(entry(time, 0), false) {
@@ -404,7 +404,7 @@ mod tests {
     /// If each mark releases only one event, the others must not wait for ever.
     #[test]
     fn not_too_many_wait_for_promises_that_are_too_small() {
-        let mut pending = Pending::default();
+        let mut pending = EventSorter::default();
         let (mut most, mut gone) = (0, 0);
         for time in 0..2_000_000u64 {
             let is_mark = time % 512 == 0;

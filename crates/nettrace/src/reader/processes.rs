@@ -5,7 +5,7 @@ use super::symbols::UNIVERSAL_SYSTEM;
 use super::tables::ThreadTable;
 use super::walk::Walker;
 use crate::wire::Wire;
-use crate::{Block, EventRow, Metadata};
+use crate::{Block, EventMetadata, EventRow};
 
 /// Names of a file's processes, over time: ids are reused, and a process can be renamed.
 #[derive(Debug, Default)]
@@ -48,14 +48,14 @@ impl ProcessNames {
 
 /// Information about processes in events of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Source {
+enum ProcessEvent {
     Nothing,
     Name,
     End,
 }
 
-impl Source {
-    fn of(metadata: &Metadata) -> Self {
+impl ProcessEvent {
+    fn of(metadata: &EventMetadata) -> Self {
         if metadata.provider != UNIVERSAL_SYSTEM {
             return Self::Nothing;
         }
@@ -72,15 +72,15 @@ impl Source {
 pub(super) struct ProcessNameReader<'f> {
     bytes: &'f [u8],
     /// By class.
-    sources: Vec<Source>,
+    sources: Vec<ProcessEvent>,
     rows: Vec<Row>,
 }
 
 impl<'f> ProcessNameReader<'f> {
     /// Returns `None` if no event of the file can name a process.
     pub(super) fn new(file: &'f TraceFile) -> Option<Self> {
-        let sources: Vec<_> = file.outline.classes.iter().map(Source::of).collect();
-        sources.contains(&Source::Name).then(|| Self { bytes: &file.bytes, sources, rows: Vec::new() })
+        let sources: Vec<_> = file.index.classes.iter().map(ProcessEvent::of).collect();
+        sources.contains(&ProcessEvent::Name).then(|| Self { bytes: &file.bytes, sources, rows: Vec::new() })
     }
 
     pub(super) fn finish(mut self) -> ProcessNames {
@@ -94,12 +94,12 @@ impl<'f> ProcessNameReader<'f> {
     }
 
     #[cold]
-    fn note(&mut self, source: Source, row: &EventRow, threads: &ThreadTable) {
+    fn note(&mut self, source: ProcessEvent, row: &EventRow, threads: &ThreadTable) {
         let Some(process) = threads.process(row.thread) else { return };
         let name = match source {
-            Source::Nothing => return,
-            Source::End => Some((0, None)),
-            Source::Name => self.name(row),
+            ProcessEvent::Nothing => return,
+            ProcessEvent::End => Some((0, None)),
+            ProcessEvent::Name => self.name(row),
         };
         if let Some((begin, length)) = name.filter(|_| self.rows.len() < MOST) {
             self.rows.push(Row { process, ticks: row.timestamp, begin, length });
@@ -123,7 +123,7 @@ impl Walker for ProcessNameReader<'_> {
     #[inline(always)]
     fn event(&mut self, row: &EventRow, class: u32, threads: &ThreadTable) {
         match self.sources.get(class as usize) {
-            None | Some(Source::Nothing) => {}
+            None | Some(ProcessEvent::Nothing) => {}
             Some(source) => self.note(*source, row, threads),
         }
     }

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, VecDeque};
 use ichnos_io::Bytes;
 use ichnos_model::Value;
 
-use super::outline::{EventBlockHeader, Outline, content, release};
+use super::index::{EventBlockHeader, FileIndex, content, release};
 use crate::wire::Wire;
-use crate::{Block, BlockKind, Container, EventRows, Metadata, RowEncoding, Step, Version, known};
+use crate::{Block, BlockKind, Container, EventMetadata, EventRows, FileItem, RowEncoding, Version, known};
 
 /// Number of bytes at the beginning and at the end of a file to search for events about the process: runtimes
 /// write them when they start, and when a session is stopped.
@@ -26,7 +26,7 @@ enum About {
 }
 
 impl About {
-    fn of(metadata: &Metadata) -> Option<Self> {
+    fn of(metadata: &EventMetadata) -> Option<Self> {
         match (&*metadata.provider, metadata.event_id) {
             ("Microsoft-DotNETCore-EventPipe", 1) => Some(Self::Process),
             ("Microsoft-Windows-DotNETRuntime" | "Microsoft-Windows-DotNETRuntimeRundown", 187) => {
@@ -73,10 +73,10 @@ impl About {
 }
 
 /// Returns information about the process from events of a file, as entries of the environment.
-pub(super) fn process(bytes: &Bytes, start: &Container, outline: &Outline) -> Vec<(String, Value)> {
-    let about: Vec<_> = outline.classes.iter().map(About::of).collect();
+pub(super) fn process(bytes: &Bytes, start: &Container, index: &FileIndex) -> Vec<(String, Value)> {
+    let about: Vec<_> = index.classes.iter().map(About::of).collect();
     // By metadata id: for a few kinds of events, reused ids do not matter.
-    let mut ids: Vec<_> = outline
+    let mut ids: Vec<_> = index
         .metadata
         .iter()
         .filter_map(|row| Some((row.id, about.get(row.class as usize).copied().flatten()?)))
@@ -92,7 +92,7 @@ pub(super) fn process(bytes: &Bytes, start: &Container, outline: &Outline) -> Ve
     let mut found: BTreeMap<&'static str, String> = BTreeMap::new();
     for block in blocks_to_look_through(bytes, start).into_iter().rev() {
         let mut facts = BTreeMap::new();
-        for_each_event(bytes, &block, outline.version, &ids, |about, payload| {
+        for_each_event(bytes, &block, index.version, &ids, |about, payload| {
             for (name, value) in about.read(payload).unwrap_or_default() {
                 if !value.is_empty() {
                     missing.retain(|missing| *missing != about);
@@ -115,9 +115,9 @@ fn blocks_to_look_through(bytes: &Bytes, start: &Container) -> Vec<Block> {
     let mut container = start.clone();
     loop {
         let block = match container.next(bytes, 0, true) {
-            Step::Block(block) if block.kind == BlockKind::Event => block,
-            Step::Block(_) | Step::Fault(_) => continue,
-            Step::More | Step::End => break,
+            FileItem::Block(block) if block.kind == BlockKind::Event => block,
+            FileItem::Block(_) | FileItem::Fault(_) => continue,
+            FileItem::More | FileItem::End => break,
         };
         if block.begin <= LOOKED_THROUGH && first.len() < MOST_BLOCKS {
             first.push(block);
@@ -157,9 +157,9 @@ fn for_each_event(
 }
 
 /// The providers of events, with what their events are selected by, as entries of the environment.
-pub(super) fn providers(outline: &Outline) -> Vec<(String, Value)> {
+pub(super) fn providers(index: &FileIndex) -> Vec<(String, Value)> {
     let mut providers: BTreeMap<&str, (Option<u8>, u64)> = BTreeMap::new();
-    for metadata in &outline.classes {
+    for metadata in &index.classes {
         let known = known::find(&metadata.provider, metadata.event_id, metadata.version, &metadata.name);
         let level = super::class::level(metadata, known.as_ref());
         let provider = providers.entry(&metadata.provider).or_default();
@@ -178,8 +178,8 @@ pub(super) fn providers(outline: &Outline) -> Vec<(String, Value)> {
 }
 
 /// Returns the end of the session, as an entry of the environment.
-pub(super) fn end(outline: &Outline, bytes: &Bytes) -> (String, Value) {
-    let text = match outline.is_complete {
+pub(super) fn end(index: &FileIndex, bytes: &Bytes) -> (String, Value) {
+    let text = match index.is_complete {
         true => "complete".to_owned(),
         false => format!("not stopped: the file has {} bytes and no mark of its end", bytes.len()),
     };

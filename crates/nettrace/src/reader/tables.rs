@@ -105,14 +105,14 @@ pub(super) fn is_kernel_address(address: u64) -> bool {
 /// Label lists of version 6 since the last sequence point.
 #[derive(Debug, Default)]
 pub(super) struct LabelTable {
-    lists: HashMap<u32, Labels>,
+    lists: HashMap<u32, ListLabels>,
     /// Approximate memory in bytes.
     bytes: usize,
 }
 
 /// Labels of a list, by kind.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Labels {
+pub(super) struct ListLabels {
     pub(super) activity: Option<[u8; 16]>,
     pub(super) related_activity: Option<[u8; 16]>,
     /// Hexadecimal digits.
@@ -138,7 +138,7 @@ impl LabelTable {
         self.bytes >= MOST_LABEL_BYTES
     }
 
-    pub(super) fn get(&self, list: u32) -> Option<&Labels> {
+    pub(super) fn get(&self, list: u32) -> Option<&ListLabels> {
         self.lists.get(&list)
     }
 
@@ -159,7 +159,7 @@ impl LabelTable {
             if self.bytes >= MOST_LABEL_BYTES {
                 return;
             }
-            let mut labels = Labels::default();
+            let mut labels = ListLabels::default();
             for label in list {
                 labels.add(label);
             }
@@ -169,7 +169,7 @@ impl LabelTable {
     }
 }
 
-impl Labels {
+impl ListLabels {
     /// Approximate memory in bytes.
     fn bytes(&self) -> usize {
         let texts = self.others.iter().map(|(name, value)| 64 + name.len() + value.len());
@@ -435,7 +435,7 @@ impl Walker for StackNumbers<'_> {
     fn event(&mut self, row: &EventRow, _: u32, threads: &ThreadTable) {
         if row.stack_id != 0 {
             let space = address_space(threads.process(row.thread));
-            let pointer_size = self.file.outline.trace.pointer_size;
+            let pointer_size = self.file.index.trace.pointer_size;
             // The trace keeps its number.
             let _ = self.stacks.get_in_space(row.stack_id, space, &self.file.bytes, pointer_size, self.trace);
         }

@@ -2,12 +2,12 @@
 
 use ichnos_io::Bytes;
 
+use super::index::{EventBlockHeader, FileIndex, content, release};
 use super::kinds::Kinds;
-use super::outline::{EventBlockHeader, Outline, content, release};
 use super::tables::ThreadTable;
 use crate::{
-    Block, BlockKind, Container, EventRow, EventRows, PointHead, RowEncoding, SequencePoint, Step, ThreadRow,
-    Version,
+    Block, BlockKind, Container, EventRow, EventRows, FileItem, PointHead, RowEncoding, SequencePoint,
+    ThreadRow, Version,
 };
 
 /// Receiver of a file's blocks and events.
@@ -35,16 +35,16 @@ impl<A: Walker, B: Walker> Walker for (&mut A, &mut B) {
 }
 
 /// Passes all blocks and events of a file to a walker. `container` is at its first block.
-pub(super) fn walk(bytes: &Bytes, container: &Container, outline: &Outline, walker: &mut impl Walker) {
-    let version = outline.version;
+pub(super) fn walk(bytes: &Bytes, container: &Container, index: &FileIndex, walker: &mut impl Walker) {
+    let version = index.version;
     let mut container = container.clone();
     let mut kinds = Kinds::default();
     let mut threads = ThreadTable::default();
     loop {
         let block = match container.next(bytes, 0, true) {
-            Step::Block(block) => block,
-            Step::Fault(_) => continue,
-            Step::More | Step::End => return,
+            FileItem::Block(block) => block,
+            FileItem::Fault(_) => continue,
+            FileItem::More | FileItem::End => return,
         };
         release(bytes, &block);
         walker.block(&block);
@@ -61,11 +61,11 @@ pub(super) fn walk(bytes: &Bytes, container: &Container, outline: &Outline, walk
                         None => continue,
                     },
                 };
-                kinds.advance(outline, block.content.start);
+                kinds.advance(index, block.content.start);
                 let mut rows = EventRows::new(encoding, rows, 0);
                 while let Some(row) = rows.next(bytes) {
                     if version == Version::V3 && row.metadata_id == 0 {
-                        kinds.advance(outline, row.payload.end as u64);
+                        kinds.advance(index, row.payload.end as u64);
                     } else {
                         walker.event(row, kinds.get(row.metadata_id), &threads);
                     }
@@ -77,7 +77,7 @@ pub(super) fn walk(bytes: &Bytes, container: &Container, outline: &Outline, walk
             }
             BlockKind::SequencePoint => {
                 if let Some(point) = PointHead::read(content, version) {
-                    kinds.advance(outline, block.begin);
+                    kinds.advance(index, block.begin);
                     if point.flushes_threads {
                         threads.clear();
                     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ichnos_model::{Message, TraceInput};
-use ichnos_nettrace::{BlockKind, Container, StackRows, Step};
+use ichnos_nettrace::{BlockKind, Container, FileItem, StackRows};
 
 use crate::support::{Opened, bytes_of, find, traces};
 
@@ -115,7 +115,7 @@ fn every_event_of_a_big_file_is_there() {
     assert_eq!(found.samples, 79_376);
     let (bytes, mut stacks) = (bytes_of(&find(&traces, "net10.0-big.nettrace")), 0);
     let mut container = Container::open(&bytes, true).unwrap().unwrap();
-    while let Step::Block(block) = container.next(&bytes, 0, true) {
+    while let FileItem::Block(block) = container.next(&bytes, 0, true) {
         if block.kind == BlockKind::Stack {
             let rows =
                 StackRows::read(&bytes[block.content.start as usize..block.content.end as usize]).unwrap();

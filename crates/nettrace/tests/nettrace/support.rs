@@ -7,7 +7,7 @@ use ichnos_model::{
     Event, EventRecordClass, Field, FieldKind, IntegerProperties, Message, Real, Scope, Text, TraceInput,
     Uuid, VariableLengthValue, Visitor, Window,
 };
-use ichnos_nettrace::{BlockKind, Container, NettraceFile, OpenOptions, Step, TraceBlock};
+use ichnos_nettrace::{BlockKind, Container, FileItem, NettraceFile, OpenOptions, TraceBlock};
 
 /// The recorded files: in `ICHNOS_TRACES`, or `../shared/traces` from the project's root. Where they are absent, the
 /// test says so by name and skips.
@@ -58,12 +58,12 @@ impl Opened {
         let mut container = Container::open(&bytes, true).unwrap().unwrap();
         let block = loop {
             match container.next(&bytes, 0, true) {
-                Step::Block(block) if block.kind == BlockKind::Trace => {
+                FileItem::Block(block) if block.kind == BlockKind::Trace => {
                     let content = &bytes[block.content.start as usize..block.content.end as usize];
                     break TraceBlock::read(content, container.version()).unwrap();
                 }
-                Step::Block(_) | Step::Fault(_) => {}
-                Step::More | Step::End => panic!("{name}: no trace block"),
+                FileItem::Block(_) | FileItem::Fault(_) => {}
+                FileItem::More | FileItem::End => panic!("{name}: no trace block"),
             }
         };
         let file = NettraceFile::open(name, bytes, options).unwrap();

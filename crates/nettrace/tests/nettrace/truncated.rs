@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ichnos_model::{FastCursor, MessageKind, TraceInput, Window};
 use ichnos_nettrace::{
-    BlockKind, Container, EventRows, NettraceFile, OpenOptions, RowEncoding, Step, Version,
+    BlockKind, Container, EventRows, FileItem, NettraceFile, OpenOptions, RowEncoding, Version,
 };
 use ichnos_testing::Random;
 
@@ -54,7 +54,7 @@ fn ends(bytes: &[u8]) -> Vec<usize> {
     let mut ends = Vec::new();
     loop {
         match container.next(bytes, 0, true) {
-            Step::Block(block) if block.kind == BlockKind::Event => {
+            FileItem::Block(block) if block.kind == BlockKind::Event => {
                 let range = block.content.start as usize..block.content.end as usize;
                 let (flags, header) = match version {
                     Version::V3 => (0, 0),
@@ -68,8 +68,8 @@ fn ends(bytes: &[u8]) -> Vec<usize> {
                     }
                 }
             }
-            Step::Block(_) | Step::Fault(_) => {}
-            Step::End | Step::More => return ends,
+            FileItem::Block(_) | FileItem::Fault(_) => {}
+            FileItem::End | FileItem::More => return ends,
         }
     }
 }

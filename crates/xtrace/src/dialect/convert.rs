@@ -11,7 +11,7 @@ use crate::option::Severity;
 
 /// Losses of a conversion: differences if the result is converted back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Loss {
+pub struct ConversionLoss {
     /// Number of bytes of the task lost from its end: 4 or 0.
     pub task_bytes: usize,
     /// `true` if the length of the task's identifier is lost, as it was padded with zeros before or after it.
@@ -24,7 +24,7 @@ pub struct Loss {
     pub version: bool,
 }
 
-impl Loss {
+impl ConversionLoss {
     /// Returns `true` if nothing is lost.
     #[must_use]
     pub fn is_none(&self) -> bool {
@@ -43,7 +43,7 @@ impl Loss {
     }
 }
 
-impl fmt::Display for Loss {
+impl fmt::Display for ConversionLoss {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = [
             (self.task_bytes > 0, "the last 4 bytes of the task"),
@@ -81,9 +81,9 @@ pub struct WithState {
     /// Traceparent.
     pub parent: TraceParent,
     /// Losses if the tracestate is also received.
-    pub loss: Loss,
+    pub loss: ConversionLoss,
     /// Losses if only the traceparent is received.
-    pub loss_without_state: Loss,
+    pub loss_without_state: ConversionLoss,
     sw: Option<SwMember>,
     member: [u8; MAX_VALUE],
     member_length: usize,
@@ -99,7 +99,7 @@ impl WithState {
         let is_sampled = Severity::threshold_of(metadata.as_ref()) != Severity::NONE;
         let trace = trace_of(metadata.task_id());
         let parent = TraceParent::new(trace, op_of(metadata.op_id()), is_sampled).ok_or(ZeroId)?;
-        let loss = Loss::between(metadata, &parent.to_metadata(&TraceState::default()));
+        let loss = ConversionLoss::between(metadata, &parent.to_metadata(&TraceState::default()));
         let mut with_state = Self {
             parent,
             loss,
@@ -115,7 +115,7 @@ impl WithState {
                 with_state.set_member(without.write_text(&mut text));
             }
             let member = hex::as_str(&with_state.member[..with_state.member_length]);
-            with_state.loss = Loss::between(metadata, &parent.with_member(Some(member)));
+            with_state.loss = ConversionLoss::between(metadata, &parent.with_member(Some(member)));
         }
         Ok(with_state)
     }
@@ -131,8 +131,11 @@ impl WithState {
         let is_lost = rest != [0; 4];
         let mut with_state = Self {
             parent,
-            loss: Loss::default(),
-            loss_without_state: Loss { task_bytes: if is_lost { 4 } else { 0 }, ..Loss::default() },
+            loss: ConversionLoss::default(),
+            loss_without_state: ConversionLoss {
+                task_bytes: if is_lost { 4 } else { 0 },
+                ..ConversionLoss::default()
+            },
             sw: Some(SwMember { op: metadata.op, flags: u8::from(metadata.sampled) }),
             member: [0; MAX_VALUE],
             member_length: 0,
@@ -269,7 +272,7 @@ impl Version2 {
     /// Converts X-Trace metadata; returns the result and the losses. Shorter tasks are padded as in a
     /// traceparent, followed by 4 zeros.
     #[must_use]
-    pub fn of_metadata(metadata: &ValidMetadata) -> (Self, Loss) {
+    pub fn of_metadata(metadata: &ValidMetadata) -> (Self, ConversionLoss) {
         let task = metadata.task_id();
         let task = <[u8; 20]>::try_from(task.as_bytes()).unwrap_or_else(|_| {
             let mut long = [0; 20];
@@ -279,9 +282,9 @@ impl Version2 {
         let sampled = Severity::threshold_of(metadata.as_ref()) != Severity::NONE;
         let converted = Self { task, op: op_of(metadata.op_id()), sampled };
         let loss = match converted.to_metadata() {
-            Ok(back) => Loss::between(metadata, &back),
+            Ok(back) => ConversionLoss::between(metadata, &back),
             // A valid task remains valid.
-            Err(_) => Loss::default(),
+            Err(_) => ConversionLoss::default(),
         };
         (converted, loss)
     }

@@ -36,7 +36,7 @@ mod trace_state;
 mod version_2;
 
 pub(crate) use convert::trace_of;
-pub use convert::{Loss, SwMember, WithState, ZeroId};
+pub use convert::{ConversionLoss, SwMember, WithState, ZeroId};
 pub use trace_parent::{TraceParent, TraceParentError};
 pub use trace_state::{TraceState, TraceStateError, TraceStateRule};
 pub use version_2::{Version2, Version2Error};

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use super::context::{Context, Next};
 use super::tracer::Tracer;
 use crate::option::{ChainId, Severity};
-use crate::report::Lines;
+use crate::report::WrittenLines;
 
 /// Maximum size in bytes of the buffer kept for the next report.
 const MAX_KEPT: usize = 64 << 10;
@@ -53,19 +53,20 @@ pub struct Event<'e> {
     context: &'e mut Context,
     tracer: &'e Tracer,
     /// `None` if it is not important enough.
-    report: Option<Report>,
+    report: Option<EventReport>,
 }
 
 #[derive(Debug)]
-struct Report {
+struct EventReport {
     text: Vec<u8>,
-    lines: Lines,
+    lines: WrittenLines,
     next: Next,
 }
 
 impl<'e> Event<'e> {
     pub(super) fn new(context: &'e mut Context, tracer: &'e Tracer, severity: Severity, label: &str) -> Self {
-        let report = context.reports(tracer, severity).then(|| Report::new(context, tracer, severity, label));
+        let report =
+            context.reports(tracer, severity).then(|| EventReport::new(context, tracer, severity, label));
         Self { context, tracer, report }
     }
 
@@ -131,13 +132,13 @@ impl<'e> Event<'e> {
     }
 }
 
-impl Report {
+impl EventReport {
     fn new(context: &Context, tracer: &Tracer, severity: Severity, label: &str) -> Self {
         let next = context.next(tracer);
         let metadata = next.changed.as_deref().unwrap_or(context.metadata());
         let mut text = ROOM.try_with(Cell::take).unwrap_or_default();
         let out = &mut text;
-        let mut lines = Lines::begin(out);
+        let mut lines = WrittenLines::begin(out);
         lines.operation(out, metadata, next.op);
         for edge in next.edge.iter().chain(context.edges()) {
             lines.edge(out, edge);

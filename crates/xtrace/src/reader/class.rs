@@ -12,7 +12,7 @@ use super::log_text;
 
 /// Meaning of a line beyond its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum LineRole {
     Metadata,
     Edge,
     Timestamp,
@@ -27,7 +27,7 @@ pub(super) enum Role {
     Other,
 }
 
-impl Role {
+impl LineRole {
     /// Returns the role of lines with a key.
     pub(super) fn of(key: &[u8]) -> Self {
         match key {
@@ -153,16 +153,16 @@ fn keys(mut key: &[u8]) -> impl Iterator<Item = Key<'_>> + Clone {
 }
 
 /// Returns the numbers in the specific context of a report with these keys, in order.
-pub(super) fn numbers<'k>(keys: impl Iterator<Item = Key<'k>> + Clone) -> impl Iterator<Item = Role> {
-    let has = move |role: Role| keys.clone().any(|key| Role::of(key.name) == role);
-    [Role::Process, Role::Thread, Role::Severity].into_iter().filter(move |role| has(*role))
+pub(super) fn numbers<'k>(keys: impl Iterator<Item = Key<'k>> + Clone) -> impl Iterator<Item = LineRole> {
+    let has = move |role: LineRole| keys.clone().any(|key| LineRole::of(key.name) == role);
+    [LineRole::Process, LineRole::Thread, LineRole::Severity].into_iter().filter(move |role| has(*role))
 }
 
 /// Returns the name and meaning of a number in the specific context.
-fn number(role: Role) -> (&'static str, Meaning) {
+fn number(role: LineRole) -> (&'static str, Meaning) {
     match role {
-        Role::Process => ("process_id", Meaning::Process),
-        Role::Thread => ("thread_id", Meaning::Thread),
+        LineRole::Process => ("process_id", Meaning::Process),
+        LineRole::Thread => ("thread_id", Meaning::Thread),
         _ => ("severity", Meaning::Severity),
     }
 }
@@ -173,7 +173,7 @@ pub(super) fn class_of(key: &[u8]) -> EventRecordClass {
     insert_common_meanings(&mut meanings);
     let mut role = LogRole::new(LogSeverity::Unknown, SCALE);
     let is_any = key == ANY_KEY;
-    let all = [Role::Process, Role::Thread, Role::Severity];
+    let all = [LineRole::Process, LineRole::Thread, LineRole::Severity];
     let of_key = numbers(keys(key)).collect::<Vec<_>>();
     let mut context = Vec::new();
     for number_role in all.into_iter().filter(|role| is_any || of_key.contains(role)) {
@@ -222,7 +222,7 @@ pub(super) fn class_of(key: &[u8]) -> EventRecordClass {
 /// Returns the meaning of lines of a key; `message` is the key of the message.
 fn meaning_of(key: Key<'_>, message: Option<&[u8]>) -> Option<Meaning> {
     // These are in the contexts.
-    if Role::of(key.name) != Role::Other {
+    if LineRole::of(key.name) != LineRole::Other {
         return Some(Meaning::Rendered);
     }
     match key.name {

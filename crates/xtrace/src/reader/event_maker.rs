@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use ichnos_model::{DynamicClass, EventValues, FieldValue, Scope, Trace};
 
-use super::class::Role;
+use super::class::LineRole;
 use super::reported_operations::{OperationKey, ReportedOperations};
-use super::shape::{KeySequence, Shape, Shapes};
+use super::shape::{KeySequence, ReportShape, Shapes};
 use crate::dialect::Version2;
 use crate::hex;
 use crate::metadata::Mode;
@@ -18,14 +18,14 @@ use crate::{Edge, EdgeKind, Metadata, OpId, TaskId};
 
 /// A line: the range of its value in some bytes, and its offset in the file.
 #[derive(Debug)]
-struct Value {
+struct LineValue {
     range: Range<usize>,
     offset: usize,
 }
 
 /// Data from the lines of a report.
 #[derive(Debug, Default)]
-struct Said {
+struct ReportData {
     task: Option<TaskId>,
     operation: Option<OpId>,
     chain: Option<u16>,
@@ -36,7 +36,7 @@ struct Said {
     has_metadata: bool,
 }
 
-impl Said {
+impl ReportData {
     fn clear(&mut self) {
         let mut causes = std::mem::take(&mut self.causes);
         causes.clear();
@@ -66,8 +66,8 @@ pub(super) struct EventMaker {
     check: Option<Checking>,
     shapes: Shapes,
     keys: KeySequence,
-    lines: Vec<Value>,
-    said: Said,
+    lines: Vec<LineValue>,
+    said: ReportData,
     /// Values of the event.
     pub(super) values: EventValues,
     pub(super) class: Option<Arc<DynamicClass>>,
@@ -84,7 +84,7 @@ impl EventMaker {
             shapes: Shapes::new(most_shapes),
             keys: KeySequence::default(),
             lines: Vec::new(),
-            said: Said::default(),
+            said: ReportData::default(),
             values: EventValues::default(),
             class: None,
             cycles: None,
@@ -116,7 +116,7 @@ impl EventMaker {
     #[inline]
     pub(super) fn line(&mut self, key: &[u8], range: Range<usize>, offset: usize) {
         self.keys.push(key);
-        self.lines.push(Value { range, offset });
+        self.lines.push(LineValue { range, offset });
     }
 
     /// Finishes the event of a report at this offset; returns `false` if the limits are too low for any class.
@@ -134,10 +134,10 @@ impl EventMaker {
     }
 
     /// Parses the lines with a meaning.
-    fn understand(&mut self, shape: &Shape, bytes: &[u8], offset: usize) {
+    fn understand(&mut self, shape: &ReportShape, bytes: &[u8], offset: usize) {
         let lines = std::mem::take(&mut self.lines);
         for (line, role) in lines.iter().zip(&shape.roles) {
-            if *role != Role::Other {
+            if *role != LineRole::Other {
                 self.understand_line(*role, bytes.get(line.range.clone()).unwrap_or_default(), line.offset);
             }
         }
@@ -170,18 +170,20 @@ impl EventMaker {
         }
     }
 
-    fn understand_line(&mut self, role: Role, value: &[u8], offset: usize) {
+    fn understand_line(&mut self, role: LineRole, value: &[u8], offset: usize) {
         match role {
-            Role::Metadata if self.said.has_metadata => self.found(ReportRule::MetadataOnce, offset, value),
-            Role::Metadata => self.metadata(value, offset),
-            Role::Edge => self.edge(value, offset),
-            Role::Timestamp if self.cycles.is_none() => {
+            LineRole::Metadata if self.said.has_metadata => {
+                self.found(ReportRule::MetadataOnce, offset, value)
+            }
+            LineRole::Metadata => self.metadata(value, offset),
+            LineRole::Edge => self.edge(value, offset),
+            LineRole::Timestamp if self.cycles.is_none() => {
                 self.cycles = parse_timestamp(value);
                 if self.cycles.is_none() {
                     self.found(ReportRule::Timestamp, offset, value);
                 }
             }
-            Role::Chain => {
+            LineRole::Chain => {
                 let digits = value.strip_prefix(b"0x").or_else(|| value.strip_prefix(b"0X"));
                 let chain = digits.and_then(|digits| std::str::from_utf8(digits).ok());
                 let chain = chain.filter(|digits| !digits.starts_with('+'));
@@ -190,19 +192,21 @@ impl EventMaker {
                     None => self.found(ReportRule::Number, offset, value),
                 }
             }
-            Role::Process => self.said.numbers[0] = self.said.numbers[0].or_else(|| leading_number(value)),
-            Role::Thread => self.said.numbers[1] = self.said.numbers[1].or_else(|| number(value)),
-            Role::Severity => match number(value).filter(|level| *level <= u64::from(u8::MAX)) {
+            LineRole::Process => {
+                self.said.numbers[0] = self.said.numbers[0].or_else(|| leading_number(value))
+            }
+            LineRole::Thread => self.said.numbers[1] = self.said.numbers[1].or_else(|| number(value)),
+            LineRole::Severity => match number(value).filter(|level| *level <= u64::from(u8::MAX)) {
                 Some(level) => self.said.numbers[2] = self.said.numbers[2].or(Some(level)),
                 None => self.found(ReportRule::Number, offset, value),
             },
-            Role::TaskId => self.said.task = self.said.task.or_else(|| TaskId::from_hex(value).ok()),
-            Role::EventId => self.said.operation = self.said.operation.or_else(|| decimal_id(value)),
-            Role::ParentEventId => {
+            LineRole::TaskId => self.said.task = self.said.task.or_else(|| TaskId::from_hex(value).ok()),
+            LineRole::EventId => self.said.operation = self.said.operation.or_else(|| decimal_id(value)),
+            LineRole::ParentEventId => {
                 // The relation between operations is unknown there.
                 self.said.causes.extend(decimal_id(value).map(Edge::next));
             }
-            Role::Timestamp | Role::Other => {}
+            LineRole::Timestamp | LineRole::Other => {}
         }
     }
 
@@ -255,7 +259,7 @@ impl EventMaker {
         self.said.causes.push(edge);
     }
 
-    fn push_contexts(&mut self, shape: &Shape) {
+    fn push_contexts(&mut self, shape: &ReportShape) {
         let (values, said) = (&mut self.values, &self.said);
         values.begin(Scope::CommonContext);
         push_id(values, said.task.as_ref().map(TaskId::as_bytes));
@@ -290,8 +294,8 @@ impl EventMaker {
                 push_number(
                     values,
                     match role {
-                        Role::Process => said.numbers[0],
-                        Role::Thread => said.numbers[1],
+                        LineRole::Process => said.numbers[0],
+                        LineRole::Thread => said.numbers[1],
                         _ => said.numbers[2],
                     },
                 );
@@ -299,9 +303,9 @@ impl EventMaker {
         }
     }
 
-    fn push_payload(&mut self, shape: &Shape, bytes: &[u8]) {
+    fn push_payload(&mut self, shape: &ReportShape, bytes: &[u8]) {
         let values = &mut self.values;
-        let value = |line: &Value| FieldValue::Text(bytes.get(line.range.clone()).unwrap_or_default());
+        let value = |line: &LineValue| FieldValue::Text(bytes.get(line.range.clone()).unwrap_or_default());
         values.begin(Scope::Payload);
         let Some(members) = &shape.members else {
             values.begin_array();

@@ -6,7 +6,7 @@ use ichnos_model::{Event, Field, Scope, Text, Visitor};
 
 /// Writes the message of a report of any class, and all other lines missing from the contexts.
 pub(super) fn write(event: &Event<'_>, out: &mut dyn fmt::Write) -> fmt::Result {
-    let mut lines = Lines::default();
+    let mut lines = PairCollector::default();
     // Delivered events are readable.
     let _ = event.visit(Scope::Payload, &mut lines);
     let message = ["Label", "Operation", "Title"]
@@ -28,12 +28,12 @@ pub(super) fn write(event: &Event<'_>, out: &mut dyn fmt::Write) -> fmt::Result 
 
 /// Collects alternating keys and values.
 #[derive(Default)]
-struct Lines {
+struct PairCollector {
     lines: Vec<(String, String)>,
     key: Option<String>,
 }
 
-impl Visitor for Lines {
+impl Visitor for PairCollector {
     fn text(&mut self, _: Field<'_>, value: Text<'_>) {
         let mut text = Vec::new();
         value.write_utf8(&mut text);

@@ -16,11 +16,11 @@ const WINDOW: usize = 200_000;
 pub(super) struct ReportedOperations {
     window: usize,
     hasher: RandomState,
-    state: Mutex<State>,
+    state: Mutex<RecentOperations>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct RecentOperations {
     recent: HashMap<u64, FirstReport>,
     older: HashMap<u64, FirstReport>,
     files: Vec<Arc<str>>,

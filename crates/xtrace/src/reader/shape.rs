@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ichnos_model::{DynamicClass, Trace};
 
-use super::class::{self, ANY_KEY, Key, Role};
+use super::class::{self, ANY_KEY, Key, LineRole};
 
 /// Maximum number of lines of a report with a class of its own.
 const MOST_LINES: usize = 256;
@@ -14,22 +14,22 @@ const MOST_BYTES: usize = 16 << 10;
 
 /// Common layout of all reports with the same keys in the same order.
 #[derive(Debug)]
-pub(super) struct Shape {
+pub(super) struct ReportShape {
     pub(super) class: Arc<DynamicClass>,
     /// Role of each line.
-    pub(super) roles: Box<[Role]>,
+    pub(super) roles: Box<[LineRole]>,
     /// Members of the payload, or `None` for an array of keys and values.
     pub(super) members: Option<Box<[ShapeMember]>>,
     /// Lines of the members.
     pub(super) lines: Box<[u32]>,
     /// Numbers in the specific context.
-    pub(super) numbers: Box<[Role]>,
+    pub(super) numbers: Box<[LineRole]>,
 }
 
 /// A member of the payload.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ShapeMember {
-    /// Number of entries of [`Shape::lines`].
+    /// Number of entries of [`ReportShape::lines`].
     pub(super) lines: u32,
     pub(super) is_array: bool,
 }
@@ -72,7 +72,7 @@ impl KeySequence {
 #[derive(Debug)]
 pub(super) struct Shapes {
     by_keys: HashMap<Box<[u8]>, usize>,
-    shapes: Vec<Arc<Shape>>,
+    shapes: Vec<Arc<ReportShape>>,
     /// The last one used, and its keys.
     last: Option<usize>,
     last_keys: Vec<u8>,
@@ -98,7 +98,7 @@ impl Shapes {
 
     /// Returns the shape of a report with these keys, or `None` if the limits are too low for any class.
     #[inline]
-    pub(super) fn get(&mut self, keys: &KeySequence, trace: &Trace) -> Option<Arc<Shape>> {
+    pub(super) fn get(&mut self, keys: &KeySequence, trace: &Trace) -> Option<Arc<ReportShape>> {
         if self.last.is_none() || self.last_keys != keys.bytes {
             let known = self.by_keys.get(&keys.bytes[..]).copied();
             self.last = Some(match known {
@@ -119,12 +119,12 @@ impl Shapes {
         self.last = None;
         let shape = match self.shape_of(keys, trace) {
             Some(shape) => shape,
-            None => Shape {
+            None => ReportShape {
                 class: self.any(trace)?,
-                roles: keys.keys().map(Role::of).collect(),
+                roles: keys.keys().map(LineRole::of).collect(),
                 members: None,
                 lines: Box::default(),
-                numbers: [Role::Process, Role::Thread, Role::Severity].into(),
+                numbers: [LineRole::Process, LineRole::Thread, LineRole::Severity].into(),
             },
         };
         // Long sequences are unlikely to repeat.
@@ -136,7 +136,7 @@ impl Shapes {
     }
 
     /// Returns `None` if the report has no class of its own.
-    fn shape_of(&mut self, keys: &KeySequence, trace: &Trace) -> Option<Shape> {
+    fn shape_of(&mut self, keys: &KeySequence, trace: &Trace) -> Option<ReportShape> {
         if keys.lines > MOST_LINES || keys.bytes.len() > MOST_BYTES {
             return None;
         }
@@ -157,9 +157,9 @@ impl Shapes {
         let classes = trace.dynamic_classes(0)?;
         let class = classes.get(classes.index(&self.key, false)?).ok().flatten()?;
         let all = members.iter().map(|member| Key { name: member.0, is_array: of_class(member) });
-        Some(Shape {
+        Some(ReportShape {
             class,
-            roles: keys.keys().map(Role::of).collect(),
+            roles: keys.keys().map(LineRole::of).collect(),
             numbers: class::numbers(all).collect(),
             lines: members.iter().flat_map(|(_, lines)| lines.iter().copied()).collect(),
             members: Some(

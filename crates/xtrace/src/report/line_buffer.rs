@@ -24,7 +24,7 @@ pub struct BufferedLine<'b> {
 #[derive(Clone, Debug, Default)]
 pub struct LineBuffer {
     bytes: Vec<u8>,
-    lines: Vec<Place>,
+    lines: Vec<LinePlace>,
     /// Beginning of the current line's key.
     begin: usize,
     /// `true` if lines that do not fit were dropped.
@@ -32,7 +32,7 @@ pub struct LineBuffer {
 }
 
 #[derive(Clone, Debug)]
-struct Place {
+struct LinePlace {
     key: Range<usize>,
     value: Range<usize>,
     offset: usize,
@@ -60,7 +60,11 @@ impl LineBuffer {
             let value = self.bytes.len();
             let in_value = push(line.value, &mut self.bytes).map(|at| line.offset + at);
             wrong = wrong.or(in_key).or(in_value);
-            self.lines.push(Place { key: key..value, value: value..self.bytes.len(), offset: line.offset });
+            self.lines.push(LinePlace {
+                key: key..value,
+                value: value..self.bytes.len(),
+                offset: line.offset,
+            });
         }
         wrong
     }
@@ -139,6 +143,6 @@ impl LineBuffer {
 
     /// Ends a line whose value was written from an index on.
     pub(super) fn end_value(&mut self, key: &Range<usize>, value: usize, offset: usize) {
-        self.lines.push(Place { key: key.clone(), value: value..self.bytes.len(), offset });
+        self.lines.push(LinePlace { key: key.clone(), value: value..self.bytes.len(), offset });
     }
 }

@@ -23,7 +23,7 @@ pub use rule::{ReportFault, ReportRule};
 pub use timestamp::parse_timestamp;
 pub use writer::{HEAD, ReportWriter};
 #[cfg(feature = "propagation")]
-pub(crate) use writer::{Lines, plain_lines};
+pub(crate) use writer::{WrittenLines, plain_lines};
 
 /// Maximum number of bytes of a report that is read: 16 MiB. Senders of the original libraries allow 4 KiB.
 pub const MAX_REPORT_LENGTH: usize = 16 << 20;

@@ -46,7 +46,7 @@ const ESCAPED: &[u8] = b"Escaped";
 #[derive(Debug)]
 pub struct ReportWriter<'b> {
     out: &'b mut Vec<u8>,
-    lines: Lines,
+    lines: WrittenLines,
 }
 
 impl<'b> ReportWriter<'b> {
@@ -56,7 +56,7 @@ impl<'b> ReportWriter<'b> {
     /// feature `propagation`, `Context` does so.
     #[must_use]
     pub fn new(out: &'b mut Vec<u8>, metadata: &ValidMetadata) -> Self {
-        let lines = Lines::begin(out);
+        let lines = WrittenLines::begin(out);
         lines.metadata(out, metadata);
         Self { out, lines }
     }
@@ -64,7 +64,7 @@ impl<'b> ReportWriter<'b> {
     /// Begins a report from existing lines, even an invalid one.
     #[must_use]
     pub fn of_lines(out: &'b mut Vec<u8>) -> Self {
-        let lines = Lines::begin(out);
+        let lines = WrittenLines::begin(out);
         Self { out, lines }
     }
 
@@ -96,13 +96,13 @@ impl<'b> ReportWriter<'b> {
 
 /// Lines of a report that is being written into a buffer.
 #[derive(Debug)]
-pub(crate) struct Lines {
+pub(crate) struct WrittenLines {
     /// Beginning of the lines after the first one.
     begin: usize,
     is_escaped: bool,
 }
 
-impl Lines {
+impl WrittenLines {
     pub(crate) fn begin(out: &mut Vec<u8>) -> Self {
         out.extend_from_slice(HEAD.as_bytes());
         out.push(b'\n');
@@ -231,7 +231,7 @@ fn push_timestamp<const DIGITS: usize>(out: &mut Vec<u8>, seconds: u64, fraction
 #[cfg(feature = "propagation")]
 pub(crate) fn plain_lines(lines: &[(alloc::string::String, alloc::string::String)]) -> Option<Vec<u8>> {
     let mut out = Vec::new();
-    let mut plain = Lines { begin: 0, is_escaped: false };
+    let mut plain = WrittenLines { begin: 0, is_escaped: false };
     for (key, value) in lines {
         plain.line(&mut out, key.as_bytes(), value.as_bytes());
     }

@@ -11,13 +11,13 @@ use ichnos_model::{ByteOrder, DisplayBase, Mappings, TextPosition, Uuid, Value};
 ///
 /// Everything that walks types recurses, so the parser refuses types that are too deep.
 #[derive(Debug)]
-pub(super) struct Type {
+pub(super) struct ParsedType {
     pub(super) at: TextPosition,
     pub(super) kind: TypeKind,
     pub(super) depth: u32,
 }
 
-impl Type {
+impl ParsedType {
     pub(super) fn new(at: TextPosition, kind: TypeKind) -> Self {
         let depth = match &kind {
             TypeKind::Structure(structure) => structure.fields.iter().map(|field| field.class.depth).max(),
@@ -30,7 +30,7 @@ impl Type {
     }
 
     /// Returns the type after resolving all aliases.
-    pub(super) fn resolved(&self) -> &Type {
+    pub(super) fn resolved(&self) -> &ParsedType {
         let mut class = self;
         while let TypeKind::Alias { target, .. } = &class.kind {
             class = target;
@@ -52,16 +52,16 @@ pub(super) enum TypeKind {
     Structure(Rc<Compound>),
     Variant {
         body: Rc<Compound>,
-        tag: Option<Location>,
+        tag: Option<PathLocation>,
     },
     Array {
-        element: Rc<Type>,
+        element: Rc<ParsedType>,
         length: ArrayLength,
     },
     /// Another type by its name. Relative locations within are looked up from the structure that contains the
     /// declaration of the name (section 7.3.2).
     Alias {
-        target: Rc<Type>,
+        target: Rc<ParsedType>,
         declared_in: Option<u32>,
     },
     /// Type with an error that was reported; its uses are not reported again.
@@ -96,27 +96,27 @@ pub(super) struct FloatType {
 pub(super) struct Compound {
     /// Unique id of the body.
     pub(super) id: u32,
-    pub(super) fields: Vec<Field>,
+    pub(super) fields: Vec<DeclaredField>,
     pub(super) minimum_alignment: u64,
 }
 
 /// Member of a structure or option of a variant.
 #[derive(Debug)]
-pub(super) struct Field {
+pub(super) struct DeclaredField {
     pub(super) name: String,
-    pub(super) class: Rc<Type>,
+    pub(super) class: Rc<ParsedType>,
 }
 
 /// Length of an array or a sequence (sections 4.2.3 and 4.2.4).
 #[derive(Clone, Debug)]
 pub(super) enum ArrayLength {
     Static(u64),
-    Located(Location),
+    Located(PathLocation),
 }
 
 /// Path to another field or an environment entry (section 7.3.2).
 #[derive(Clone, Debug)]
-pub(super) struct Location {
+pub(super) struct PathLocation {
     pub(super) names: Vec<String>,
     pub(super) at: TextPosition,
 }
@@ -138,7 +138,7 @@ pub(super) struct TraceBlock {
     pub(super) at: TextPosition,
     pub(super) uuid: Option<Uuid>,
     pub(super) byte_order: ByteOrder,
-    pub(super) packet_header: Option<Rc<Type>>,
+    pub(super) packet_header: Option<Rc<ParsedType>>,
 }
 
 /// `clock` (section 8).
@@ -160,9 +160,9 @@ pub(super) struct ClockBlock {
 pub(super) struct StreamBlock {
     pub(super) at: TextPosition,
     pub(super) id: Option<u64>,
-    pub(super) packet_context: Option<Rc<Type>>,
-    pub(super) event_header: Option<Rc<Type>>,
-    pub(super) event_context: Option<Rc<Type>>,
+    pub(super) packet_context: Option<Rc<ParsedType>>,
+    pub(super) event_header: Option<Rc<ParsedType>>,
+    pub(super) event_context: Option<Rc<ParsedType>>,
 }
 
 /// `event` (section 7.4).
@@ -174,6 +174,6 @@ pub(super) struct EventBlock {
     pub(super) stream_id: Option<(u64, TextPosition)>,
     pub(super) log_level: Option<i64>,
     pub(super) emf_uri: Option<String>,
-    pub(super) context: Option<Rc<Type>>,
-    pub(super) fields: Option<Rc<Type>>,
+    pub(super) context: Option<Rc<ParsedType>>,
+    pub(super) fields: Option<Rc<ParsedType>>,
 }

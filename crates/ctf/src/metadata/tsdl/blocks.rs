@@ -6,10 +6,10 @@ use ichnos_model::memory::size;
 use ichnos_model::{ByteOrder, ClockClass, Diagnostic, Severity, TextPosition, Uuid, Value};
 
 use super::super::memory;
-use super::ast::{ClockBlock, Document, EventBlock, StreamBlock, TraceBlock, Type};
-use super::parser::{Expression, Met, Operand, Parser, Read};
+use super::ast::{ClockBlock, Document, EventBlock, ParsedType, StreamBlock, TraceBlock};
+use super::parser::{Expression, Met, Operand, Read, TsdlParser};
 
-impl Parser<'_> {
+impl TsdlParser<'_> {
     /// Reads the whole text.
     pub(super) fn document(mut self) -> Document {
         while !self.at_end() {
@@ -373,5 +373,5 @@ impl Parser<'_> {
 /// Value of a block's statement.
 enum Assigned {
     Value(Expression),
-    Type(Rc<Type>),
+    Type(Rc<ParsedType>),
 }

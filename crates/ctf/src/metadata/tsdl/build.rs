@@ -13,10 +13,10 @@ use ichnos_model::{
 
 use super::super::{Problems, choices, memory};
 use super::ast::{
-    ArrayLength, ClockBlock, Compound, Document, EventBlock, IntegerType, Location, StreamBlock, Type,
-    TypeKind,
+    ArrayLength, ClockBlock, Compound, Document, EventBlock, IntegerType, ParsedType, PathLocation,
+    StreamBlock, TypeKind,
 };
-use super::lookup::{Frame, Resolved, View};
+use super::lookup::{OpenStructure, Resolved, View};
 use super::parser::{Read, Stop};
 
 /// Number of classes that lookups may visit, for each field class that the limits allow.
@@ -114,7 +114,7 @@ struct Builder<'a> {
     default_clock: Option<u16>,
     roots: [Option<Arc<FieldClass>>; 6],
     scope: Scope,
-    frames: Vec<Frame>,
+    frames: Vec<OpenStructure>,
     innermost: Option<usize>,
     /// Names from the root field to the current field.
     path: Vec<String>,
@@ -129,7 +129,7 @@ struct Builder<'a> {
 
 /// Name of a field; `direct` is `true` for a member of a root field itself.
 #[derive(Clone, Copy)]
-struct Slot<'n> {
+struct NamedField<'n> {
     name: &'n str,
     direct: bool,
 }
@@ -263,7 +263,7 @@ impl<'a> Builder<'a> {
         for root in self.roots.iter_mut().skip(1) {
             *root = None;
         }
-        let root = |this: &mut Self, scope, class: Option<&Option<Rc<Type>>>| {
+        let root = |this: &mut Self, scope, class: Option<&Option<Rc<ParsedType>>>| {
             this.root(scope, class.and_then(Option::as_ref))
         };
         let mut stream = DataStreamClass { id: id.into(), ..DataStreamClass::default() };
@@ -314,7 +314,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Builds a root field, to which locations can then lead.
-    fn root(&mut self, scope: Scope, class: Option<&Rc<Type>>) -> Option<Arc<FieldClass>> {
+    fn root(&mut self, scope: Scope, class: Option<&Rc<ParsedType>>) -> Option<Arc<FieldClass>> {
         self.scope = scope;
         self.frames.clear();
         self.innermost = None;
@@ -324,7 +324,7 @@ impl<'a> Builder<'a> {
                 self.error(class.at, "the type of a root field is not a structure");
                 return None;
             }
-            self.class(class, class.at, Slot { name: "", direct: false }).ok()
+            self.class(class, class.at, NamedField { name: "", direct: false }).ok()
         });
         if let Some(root) = self.roots.get_mut(scope as usize) {
             root.clone_from(&made);
@@ -332,7 +332,7 @@ impl<'a> Builder<'a> {
         made
     }
 
-    fn class(&mut self, class: &Type, at: TextPosition, slot: Slot<'_>) -> Read<Arc<FieldClass>> {
+    fn class(&mut self, class: &ParsedType, at: TextPosition, slot: NamedField<'_>) -> Read<Arc<FieldClass>> {
         if let TypeKind::Alias { target, declared_in } = &class.kind {
             let outer = self.innermost;
             let frame = declared_in.and_then(|body| self.frames.iter().rposition(|frame| frame.body == body));
@@ -425,7 +425,12 @@ impl<'a> Builder<'a> {
 
     /// Returns the roles of an integer: from special names (sections 5 and 6.1) and clocks (section 8). A
     /// signed integer has none.
-    fn integer_roles(&mut self, integer: &IntegerType, at: TextPosition, slot: Slot<'_>) -> Read<Roles> {
+    fn integer_roles(
+        &mut self,
+        integer: &IntegerType,
+        at: TextPosition,
+        slot: NamedField<'_>,
+    ) -> Read<Roles> {
         let mut clock = None;
         if let Some((name, at)) = integer.clock.as_deref() {
             let Some(index) = self.clock_indexes.get(name.as_str()) else {
@@ -493,7 +498,7 @@ impl<'a> Builder<'a> {
         let outer = self.innermost;
         let direct = self.frames.is_empty();
         self.innermost = Some(self.frames.len());
-        self.frames.push(Frame {
+        self.frames.push(OpenStructure {
             body: body.id,
             parent: outer,
             path: self.path.clone(),
@@ -503,7 +508,7 @@ impl<'a> Builder<'a> {
         for field in &body.fields {
             self.path.push(field.name.clone());
             let name = shown(&field.name);
-            let class = self.class(&field.class, field.class.at, Slot { name, direct });
+            let class = self.class(&field.class, field.class.at, NamedField { name, direct });
             self.path.pop();
             match (class, self.frames.last_mut()) {
                 (Ok(class), Some(frame)) => {
@@ -529,7 +534,7 @@ impl<'a> Builder<'a> {
         result.map(|()| FieldKind::Structure { members, minimum_alignment: body.minimum_alignment })
     }
 
-    fn variant(&mut self, body: &Compound, tag: Option<&Location>, at: TextPosition) -> Read<FieldKind> {
+    fn variant(&mut self, body: &Compound, tag: Option<&PathLocation>, at: TextPosition) -> Read<FieldKind> {
         let Some(tag) = tag else { return Err(self.error(at, "a variant is used without a tag")) };
         let Resolved { location: selector, classes } = self.locate(tag)?;
         let tags: Vec<&Mappings> = classes.iter().filter_map(|class| mappings_of(class)).collect();
@@ -545,7 +550,7 @@ impl<'a> Builder<'a> {
         let mut options = Vec::with_capacity(body.fields.len());
         for field in &body.fields {
             let name = shown(&field.name);
-            let class = self.class(&field.class, field.class.at, Slot { name, direct: false })?;
+            let class = self.class(&field.class, field.class.at, NamedField { name, direct: false })?;
             let mut ranges = tags.iter().map(|tags| tags.get(field.name.as_str()).copied());
             let first = ranges.next().flatten();
             if ranges.any(|other| other != first) {
@@ -582,7 +587,7 @@ impl<'a> Builder<'a> {
         Ok(FieldKind::Variant { options, selector: Box::new(selector), alignment: 1 })
     }
 
-    fn array(&mut self, element: &Type, length: &ArrayLength) -> Read<FieldKind> {
+    fn array(&mut self, element: &ParsedType, length: &ArrayLength) -> Read<FieldKind> {
         let length = self.length(length)?;
         let encoded = match &element.resolved().kind {
             TypeKind::Integer(integer) => integer.encoded && integer.size == 8 && integer.align == 8,
@@ -599,7 +604,7 @@ impl<'a> Builder<'a> {
                 alignment: 8,
             });
         }
-        let element = self.class(element, element.at, Slot { name: "", direct: false })?;
+        let element = self.class(element, element.at, NamedField { name: "", direct: false })?;
         Ok(FieldKind::Array { element, length, minimum_alignment: 1, element_aligns: true })
     }
 
@@ -641,7 +646,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Resolves the location of a field.
-    fn locate(&mut self, location: &Location) -> Read<Resolved> {
+    fn locate(&mut self, location: &PathLocation) -> Read<Resolved> {
         if super::lookup::absolute(&location.names).is_some_and(|(_, rest)| rest.is_empty()) {
             let message = format!("`{}` is a root field, not a field in one", location.names.join("."));
             return Err(self.error(location.at, message));

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use ichnos_model::{FieldClass, FieldKind, FieldLocation, LocationStep, Member, Scope};
 
-use super::ast::Location;
+use super::ast::PathLocation;
 
 /// A structure that is being built: its members so far can be found.
-pub(super) struct Frame {
+pub(super) struct OpenStructure {
     /// Id of the body of which it is an instance.
     pub(super) body: u32,
     /// Next frame to search for names that this one does not have.
@@ -22,7 +22,7 @@ pub(super) struct View<'a> {
     /// Scope of the root field that is being built.
     pub(super) scope: Scope,
     /// Enclosing structures, the root field first.
-    pub(super) frames: &'a [Frame],
+    pub(super) frames: &'a [OpenStructure],
     /// Frame in which relative locations begin.
     pub(super) innermost: Option<usize>,
     /// Complete root fields, in the order of [`Scope::DECODED`].
@@ -56,7 +56,7 @@ pub(super) fn absolute(names: &[String]) -> Option<(Scope, &[String])> {
 impl View<'_> {
     /// Looks up a location. Returns `None` for a relative location with an unknown first name. `budget` is
     /// the number of classes that may still be visited.
-    pub(super) fn find(&self, location: &Location, budget: &mut u64) -> Option<Resolved> {
+    pub(super) fn find(&self, location: &PathLocation, budget: &mut u64) -> Option<Resolved> {
         let (scope, path, classes) = match absolute(&location.names) {
             Some((scope, rest)) => {
                 let (path, classes) = self.find_absolute(scope, rest, budget);

@@ -36,7 +36,7 @@ pub fn parse(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<Tr
         return None;
     }
     let left = problems.bytes_left();
-    let document = parser::Parser::new(text, limits, problems).document();
+    let document = parser::TsdlParser::new(text, limits, problems).document();
     if problems.errors() > before {
         // Classes of half-read types would only add false problems.
         return None;

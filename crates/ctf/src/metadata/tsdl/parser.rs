@@ -12,9 +12,9 @@ use ichnos_model::{Diagnostic, Limits, Severity, TextPosition};
 
 use super::super::name_index::NameIndex;
 use super::super::{Problems, memory};
-use super::ast::{Document, Location};
+use super::ast::{Document, PathLocation};
 use super::lexer::{Lexeme, Lexer, Token};
-use super::scopes::Scopes;
+use super::scopes::TypeScopes;
 
 /// The statement cannot be read further; the problem was reported.
 #[derive(Debug)]
@@ -98,14 +98,14 @@ impl Operand {
 }
 
 /// Parser for a text.
-pub(super) struct Parser<'a> {
+pub(super) struct TsdlParser<'a> {
     lexer: Lexer<'a>,
     ahead: VecDeque<Token<'a>>,
     /// End of the last token that was taken.
     pub(super) last_end: TextPosition,
     pub(super) problems: &'a mut Problems,
     pub(super) limits: &'a Limits,
-    pub(super) scopes: Scopes,
+    pub(super) scopes: TypeScopes,
     /// Duplicate names that a statement declared, to be reported at its end.
     pub(super) doubles: Vec<String>,
     /// Current nesting depth.
@@ -122,7 +122,7 @@ pub(super) struct Parser<'a> {
     pub(super) document: Document,
 }
 
-impl<'a> Parser<'a> {
+impl<'a> TsdlParser<'a> {
     pub(super) fn new(text: &'a [u8], limits: &'a Limits, problems: &'a mut Problems) -> Self {
         Self {
             lexer: Lexer::new(text),
@@ -130,7 +130,7 @@ impl<'a> Parser<'a> {
             last_end: TextPosition { line: 1, column: 1, offset: 0 },
             problems,
             limits,
-            scopes: Scopes::new(),
+            scopes: TypeScopes::new(),
             doubles: Vec::new(),
             depth: 0,
             bodies: 0,
@@ -330,7 +330,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Reads a dotted name, from its first word on.
-    pub(super) fn names(&mut self, what: &str) -> Read<Location> {
+    pub(super) fn names(&mut self, what: &str) -> Read<PathLocation> {
         let at = self.at();
         let mut names = Vec::new();
         loop {
@@ -342,7 +342,7 @@ impl<'a> Parser<'a> {
             names.push(word.to_owned());
             self.take();
             if !(self.accept(".") || self.accept("->")) {
-                return Ok(Location { names, at });
+                return Ok(PathLocation { names, at });
             }
         }
     }
@@ -376,7 +376,12 @@ impl<'a> Parser<'a> {
     }
 
     /// Reports an unknown attribute.
-    pub(super) fn unknown_attribute(&mut self, name: &Location, known: &[&str], severity: Severity) -> Stop {
+    pub(super) fn unknown_attribute(
+        &mut self,
+        name: &PathLocation,
+        known: &[&str],
+        severity: Severity,
+    ) -> Stop {
         let name_text = name.names.join(".");
         let diagnostic = Diagnostic::new(severity, name.at, format!("unknown attribute `{name_text}`"));
         self.problems.add(diagnostic.expected(known.join(", "), format!("`{name_text}`")));
@@ -476,7 +481,7 @@ impl Met {
     /// Finds a known attribute by its name; a duplicate is an error at `at`.
     pub(super) fn meet(
         &mut self,
-        parser: &mut Parser<'_>,
+        parser: &mut TsdlParser<'_>,
         name: &str,
         at: TextPosition,
         known: &[&'static str],

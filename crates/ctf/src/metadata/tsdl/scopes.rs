@@ -6,12 +6,12 @@ use std::rc::Rc;
 use ichnos_model::memory::size;
 
 use super::super::memory;
-use super::ast::Type;
+use super::ast::ParsedType;
 
 /// A named type.
 #[derive(Clone)]
 pub(super) struct Named {
-    pub(super) class: Rc<Type>,
+    pub(super) class: Rc<ParsedType>,
     /// Body of the innermost structure around the declaration.
     pub(super) declared_in: Option<u32>,
 }
@@ -25,11 +25,11 @@ struct Scope {
 /// Nested scopes of type names, the root at the bottom.
 ///
 /// Names are spelled with single spaces: `unsigned long`, `struct point`, `void *`.
-pub(super) struct Scopes {
+pub(super) struct TypeScopes {
     stack: Vec<Scope>,
 }
 
-impl Scopes {
+impl TypeScopes {
     /// Creates the root scope.
     pub(super) fn new() -> Self {
         Self { stack: vec![Scope { names: HashMap::new(), structure: None }] }
@@ -59,7 +59,7 @@ impl Scopes {
     }
 
     /// Declares a type in the innermost scope. Returns the name as an error if it is known; its type stays.
-    pub(super) fn declare(&mut self, name: String, class: Rc<Type>) -> Result<(), String> {
+    pub(super) fn declare(&mut self, name: String, class: Rc<ParsedType>) -> Result<(), String> {
         let declared_in = self.stack.iter().rev().find_map(|scope| scope.structure);
         let Some(scope) = self.stack.last_mut() else { return Ok(()) };
         if scope.names.contains_key(&name) {
@@ -78,8 +78,8 @@ mod tests {
 
     #[test]
     fn inner_scopes_hide_and_forget() {
-        let class = || Rc::new(Type::new(Default::default(), TypeKind::String));
-        let mut scopes = Scopes::new();
+        let class = || Rc::new(ParsedType::new(Default::default(), TypeKind::String));
+        let mut scopes = TypeScopes::new();
         assert!(scopes.declare("a".to_owned(), class()).is_ok());
         assert!(scopes.declare("a".to_owned(), class()).is_err(), "twice in one scope");
         scopes.open(Some(7));

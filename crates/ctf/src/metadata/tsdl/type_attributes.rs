@@ -3,9 +3,9 @@
 use ichnos_model::{ByteOrder, DisplayBase, Severity, TextPosition};
 
 use super::ast::{FloatType, IntegerType};
-use super::parser::{Expression, Met, Operand, Parser, Read, Stop};
+use super::parser::{Expression, Met, Operand, Read, Stop, TsdlParser};
 
-impl Parser<'_> {
+impl TsdlParser<'_> {
     /// Reads an attribute of a type. Returns `None` for an unknown one.
     pub(super) fn attribute(
         &mut self,

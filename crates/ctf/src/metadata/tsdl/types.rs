@@ -8,10 +8,10 @@ use ichnos_model::{Diagnostic, IntegerRange, Mappings, MappingsBuilder, TextPosi
 
 use super::super::memory;
 use super::super::name_index::NameIndex;
-use super::ast::{ArrayLength, Compound, Field, IntegerType, Location, Type, TypeKind};
+use super::ast::{ArrayLength, Compound, DeclaredField, IntegerType, ParsedType, PathLocation, TypeKind};
 use super::lexer::Lexeme;
-use super::parser::{Parser, Read, Stop, is_c_type_word, is_reserved};
-use super::scopes::Scopes;
+use super::parser::{Read, Stop, TsdlParser, is_c_type_word, is_reserved};
+use super::scopes::TypeScopes;
 
 /// Context of a type: determines the number of words of its name, and the message if there is no such type.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ enum Stands {
     Alone,
 }
 
-impl Parser<'_> {
+impl TsdlParser<'_> {
     /// Returns `true` if a declaration of types begins here, and not an attribute.
     pub(super) fn declares_type(&mut self) -> bool {
         match self.word() {
@@ -49,13 +49,13 @@ impl Parser<'_> {
     }
 
     /// Reads the type of a root field, after `:=`.
-    pub(super) fn root_type(&mut self) -> Read<Rc<Type>> {
+    pub(super) fn root_type(&mut self) -> Read<Rc<ParsedType>> {
         self.type_specifier(Stands::Alone)
     }
 
-    fn declare(&mut self, name: String, class: Rc<Type>) -> Read<()> {
+    fn declare(&mut self, name: String, class: Rc<ParsedType>) -> Read<()> {
         let at = self.last_end;
-        self.charge(Scopes::memory_of(&name), at)?;
+        self.charge(TypeScopes::memory_of(&name), at)?;
         if let Err(name) = self.scopes.declare(name, class) {
             self.doubles.push(name);
         }
@@ -70,7 +70,7 @@ impl Parser<'_> {
             Err(Stop) => {
                 // The name is still declared, so that its uses are not reported.
                 self.skip_to_assignment()?;
-                Rc::new(Type::new(self.last_end, TypeKind::Broken))
+                Rc::new(ParsedType::new(self.last_end, TypeKind::Broken))
             }
         };
         self.expect(":=")?;
@@ -86,7 +86,7 @@ impl Parser<'_> {
         self.end_statement()
     }
 
-    fn aliased_type(&mut self) -> Read<Rc<Type>> {
+    fn aliased_type(&mut self) -> Read<Rc<ParsedType>> {
         let class = self.type_specifier(Stands::BeforeAssignment)?;
         let class = self.array_lengths(class)?;
         if self.peek_mark(":=") { Ok(class) } else { Err(self.unexpected("`:=`")) }
@@ -145,7 +145,7 @@ impl Parser<'_> {
     }
 
     /// Reads a name and the lengths of arrays after it.
-    fn declarator(&mut self, class: &Rc<Type>) -> Read<(String, Rc<Type>)> {
+    fn declarator(&mut self, class: &Rc<ParsedType>) -> Read<(String, Rc<ParsedType>)> {
         let at = self.at();
         let Some(name) = self.word() else { return Err(self.unexpected("a name")) };
         if is_reserved(name) || is_c_type_word(name) {
@@ -161,7 +161,7 @@ impl Parser<'_> {
     }
 
     /// Reads the lengths of arrays after a name: as in C, the first one is the outermost.
-    fn array_lengths(&mut self, element: Rc<Type>) -> Read<Rc<Type>> {
+    fn array_lengths(&mut self, element: Rc<ParsedType>) -> Read<Rc<ParsedType>> {
         let mut lengths = Vec::new();
         while self.accept("[") {
             let at = self.at();
@@ -189,7 +189,7 @@ impl Parser<'_> {
     }
 
     /// Reads a path to a field (section 7.3.2).
-    fn location(&mut self) -> Read<Location> {
+    fn location(&mut self) -> Read<PathLocation> {
         let mut location = self.names("a field")?;
         location.names.shrink_to_fit();
         let names: u64 = location.names.iter().map(|name| memory::of_text(name)).sum();
@@ -205,12 +205,12 @@ impl Parser<'_> {
     }
 
     /// Creates a type, unless it is too deep.
-    fn new_type(&mut self, at: TextPosition, kind: TypeKind) -> Read<Rc<Type>> {
-        let class = Type::new(at, kind);
+    fn new_type(&mut self, at: TextPosition, kind: TypeKind) -> Read<Rc<ParsedType>> {
+        let class = ParsedType::new(at, kind);
         if class.depth > self.limits.depth {
             return Err(self.too_deep(at));
         }
-        self.charge(allocated(size::<Type>() + 16), at)?;
+        self.charge(allocated(size::<ParsedType>() + 16), at)?;
         Ok(Rc::new(class))
     }
 
@@ -221,7 +221,7 @@ impl Parser<'_> {
     }
 
     /// Reads a type, up to its declarators.
-    fn type_specifier(&mut self, stands: Stands) -> Read<Rc<Type>> {
+    fn type_specifier(&mut self, stands: Stands) -> Read<Rc<ParsedType>> {
         let at = self.at();
         if self.depth >= self.limits.depth {
             let most = self.limits.depth;
@@ -234,7 +234,7 @@ impl Parser<'_> {
         class
     }
 
-    fn type_specifier_inner(&mut self, at: TextPosition, stands: Stands) -> Read<Rc<Type>> {
+    fn type_specifier_inner(&mut self, at: TextPosition, stands: Stands) -> Read<Rc<ParsedType>> {
         if self.word() == Some("const") && self.word_at(1).is_some_and(|word| !is_c_type_word(word)) {
             self.take();
         }
@@ -265,7 +265,7 @@ impl Parser<'_> {
     }
 
     /// Reads the name of a type: one or several words, perhaps with asterisks.
-    fn named_type(&mut self, at: TextPosition, stands: Stands) -> Read<Rc<Type>> {
+    fn named_type(&mut self, at: TextPosition, stands: Stands) -> Read<Rc<ParsedType>> {
         // Words up to the next punctuation. In a declaration, the last word is the declared name, unless
         // asterisks follow: then the name comes after them.
         let mut words = Vec::new();
@@ -312,7 +312,7 @@ impl Parser<'_> {
     }
 
     /// Returns the type with this name, as used at `at`.
-    fn use_alias(&mut self, name: &str, at: TextPosition) -> Read<Option<Rc<Type>>> {
+    fn use_alias(&mut self, name: &str, at: TextPosition) -> Read<Option<Rc<ParsedType>>> {
         let Some(named) = self.scopes.find(name) else { return Ok(None) };
         let (mut target, mut declared_in) = (Rc::clone(&named.class), named.declared_in);
         // An alias of an alias is one alias, or chains of them would count as nesting. Lookups begin at the
@@ -325,7 +325,13 @@ impl Parser<'_> {
     }
 
     /// Reads a tagged type by its name, for instance `struct point`.
-    fn tagged_type(&mut self, kind: &str, name: &str, at: TextPosition, stands: Stands) -> Read<Rc<Type>> {
+    fn tagged_type(
+        &mut self,
+        kind: &str,
+        name: &str,
+        at: TextPosition,
+        stands: Stands,
+    ) -> Read<Rc<ParsedType>> {
         let mut key = format!("{kind} {name}");
         while self.accept("*") {
             key.push_str(" *");
@@ -338,7 +344,7 @@ impl Parser<'_> {
     }
 
     /// Reads `struct name { ... } align(...)`.
-    fn structure(&mut self, at: TextPosition, stands: Stands) -> Read<Rc<Type>> {
+    fn structure(&mut self, at: TextPosition, stands: Stands) -> Read<Rc<ParsedType>> {
         self.take();
         let name = match self.word() {
             Some("align") if self.peek_mark_at(1, "(") => None,
@@ -371,7 +377,7 @@ impl Parser<'_> {
     }
 
     /// Reads `variant name <tag> { ... }`.
-    fn variant(&mut self, at: TextPosition, stands: Stands) -> Read<Rc<Type>> {
+    fn variant(&mut self, at: TextPosition, stands: Stands) -> Read<Rc<ParsedType>> {
         self.take();
         let name = self.word();
         if name.is_some() {
@@ -412,7 +418,7 @@ impl Parser<'_> {
     }
 
     /// Reads the members of a structure or the options of a variant.
-    fn compound_body(&mut self, id: u32, structure: bool) -> Read<Vec<Field>> {
+    fn compound_body(&mut self, id: u32, structure: bool) -> Read<Vec<DeclaredField>> {
         let mut fields = Vec::new();
         self.scopes.open(structure.then_some(id));
         let at = self.last_end;
@@ -426,7 +432,7 @@ impl Parser<'_> {
     }
 
     /// Reads a statement in the body of a structure or a variant: members, or a declaration of types.
-    fn member(&mut self, fields: &mut Vec<Field>) -> Read<()> {
+    fn member(&mut self, fields: &mut Vec<DeclaredField>) -> Read<()> {
         if matches!(self.word(), Some("typealias" | "typedef")) {
             return self.type_declaration();
         }
@@ -442,8 +448,8 @@ impl Parser<'_> {
         }
         loop {
             let (name, class) = self.declarator(&class)?;
-            self.charge(size::<Field>() as u64 + memory::of_text(&name), at)?;
-            fields.push(Field { name, class });
+            self.charge(size::<DeclaredField>() as u64 + memory::of_text(&name), at)?;
+            fields.push(DeclaredField { name, class });
             if !self.accept(",") {
                 return self.end_statement();
             }
@@ -451,7 +457,7 @@ impl Parser<'_> {
     }
 
     /// Checks that no two fields have the same name; a duplicate is an error at `at`.
-    fn distinct(&mut self, at: TextPosition, fields: &[Field]) -> Read<()> {
+    fn distinct(&mut self, at: TextPosition, fields: &[DeclaredField]) -> Read<()> {
         let mut names = HashSet::with_capacity(fields.len());
         match fields.iter().find(|field| !names.insert(field.name.as_str())) {
             Some(field) => Err(self.stop(at, format!("duplicate field `{}`", field.name))),
@@ -460,7 +466,7 @@ impl Parser<'_> {
     }
 
     /// Reads `enum name : base { label = value ... value, ... }` (section 4.1.8).
-    fn enumeration(&mut self, at: TextPosition, stands: Stands) -> Read<Rc<Type>> {
+    fn enumeration(&mut self, at: TextPosition, stands: Stands) -> Read<Rc<ParsedType>> {
         self.take();
         let name = self.word();
         if name.is_some() {

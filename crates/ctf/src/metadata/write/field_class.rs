@@ -10,7 +10,7 @@ use ichnos_model::{
 
 use super::aliases::Aliases;
 use super::json::{self, Object};
-use super::places::{Place, Roots, Target};
+use super::places::{LocationTarget, RootClasses, RootPosition};
 use super::ranges::{self, Bounds};
 use super::sizes::Sizes;
 use super::unsupported::Refusals;
@@ -31,7 +31,7 @@ pub(super) struct ClassWriter<'c> {
     pub(super) visits: u64,
     /// Names of shared classes.
     pub(super) aliases: Aliases,
-    place: Place<'c>,
+    place: RootPosition<'c>,
 }
 
 impl<'c> ClassWriter<'c> {
@@ -43,13 +43,13 @@ impl<'c> ClassWriter<'c> {
             default_clock: None,
             visits,
             aliases: Aliases::new("class"),
-            place: Place::new(Scope::PacketHeader, [None; 6]),
+            place: RootPosition::new(Scope::PacketHeader, [None; 6]),
         }
     }
 
     /// Returns the class of a root field.
-    pub(super) fn root(&mut self, class: &'c Arc<FieldClass>, scope: Scope, roots: Roots<'c>) -> Value {
-        self.place = Place::new(scope, roots);
+    pub(super) fn root(&mut self, class: &'c Arc<FieldClass>, scope: Scope, roots: RootClasses<'c>) -> Value {
+        self.place = RootPosition::new(scope, roots);
         self.refusals.enter(scope.name());
         let is_structure = matches!(class.kind, FieldKind::Structure { .. });
         self.refusals.refuse_if(!is_structure, "a root field that is not a structure");
@@ -300,7 +300,7 @@ impl<'c> ClassWriter<'c> {
         }
     }
 
-    fn field_location(&self, location: &FieldLocation, target: &Target<'c>) -> Value {
+    fn field_location(&self, location: &FieldLocation, target: &LocationTarget<'c>) -> Value {
         let names = target.members.iter().map(|member| json::text(&member.name));
         match self.vocabulary {
             Vocabulary::Prop2 => {

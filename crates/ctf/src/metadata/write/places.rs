@@ -5,27 +5,27 @@ use ichnos_model::{FieldClass, FieldKind, FieldLocation, LocationStep, Member, S
 use super::unsupported::Refusals;
 
 /// Classes of the root fields, by scope.
-pub(super) type Roots<'c> = [Option<&'c FieldClass>; 6];
+pub(super) type RootClasses<'c> = [Option<&'c FieldClass>; 6];
 
 /// A structure or union whose members are being written.
-struct Frame<'c> {
+struct OpenContainer<'c> {
     members: &'c [Member],
     /// Number of members on the path to it from the root field.
     depth: usize,
 }
 
 /// Position of the writer in a root field.
-pub(super) struct Place<'c> {
+pub(super) struct RootPosition<'c> {
     /// Current scope.
     pub(super) scope: Scope,
     /// Classes of this and the other scopes.
-    pub(super) roots: Roots<'c>,
-    frames: Vec<Frame<'c>>,
+    pub(super) roots: RootClasses<'c>,
+    frames: Vec<OpenContainer<'c>>,
     path: Vec<&'c Member>,
 }
 
 /// Target of a location.
-pub(super) struct Target<'c> {
+pub(super) struct LocationTarget<'c> {
     /// Scope of the target.
     pub(super) scope: Scope,
     /// Members on the path to it from the root field.
@@ -41,9 +41,9 @@ pub(super) struct Target<'c> {
     pub(super) fits_all: bool,
 }
 
-impl<'c> Place<'c> {
+impl<'c> RootPosition<'c> {
     /// Creates a position at a root field.
-    pub(super) fn new(scope: Scope, roots: Roots<'c>) -> Self {
+    pub(super) fn new(scope: Scope, roots: RootClasses<'c>) -> Self {
         Self { scope, roots, frames: Vec::new(), path: Vec::new() }
     }
 
@@ -54,7 +54,7 @@ impl<'c> Place<'c> {
 
     /// Enters a structure or a union.
     pub(super) fn enter_structure(&mut self, members: &'c [Member]) {
-        self.frames.push(Frame { members, depth: self.path.len() });
+        self.frames.push(OpenContainer { members, depth: self.path.len() });
     }
 
     /// Leaves the innermost structure or union.
@@ -79,7 +79,7 @@ impl<'c> Place<'c> {
         location: &FieldLocation,
         visits: &mut u64,
         refusals: &mut Refusals,
-    ) -> Option<Target<'c>> {
+    ) -> Option<LocationTarget<'c>> {
         if location.is_of_values() {
             refusals.refuse("a field without a length in the data: only its values determine it");
             return None;
@@ -97,7 +97,7 @@ impl<'c> Place<'c> {
         location: &FieldLocation,
         visits: &mut u64,
         refusals: &mut Refusals,
-    ) -> Option<Target<'c>> {
+    ) -> Option<LocationTarget<'c>> {
         let target = self.target(location, visits, refusals)?;
         if target.members.is_empty() {
             refusals.refuse("the location of a root field itself");
@@ -111,7 +111,7 @@ impl<'c> Place<'c> {
     }
 
     /// Returns `None` if there is no target, or the names on the path differ between targets.
-    fn find(&self, location: &FieldLocation, visits: &mut u64) -> Option<Target<'c>> {
+    fn find(&self, location: &FieldLocation, visits: &mut u64) -> Option<LocationTarget<'c>> {
         let innermost = self.frames.last().map(|frame| frame.depth);
         let mut level = self.frames.len().checked_sub(1);
         let mut names: Vec<&str> = Vec::new();
@@ -151,8 +151,8 @@ impl<'c> Place<'c> {
         Some(target)
     }
 
-    /// See [`Target::around`].
-    fn level_around(&self, target: &Target<'c>) -> Option<usize> {
+    /// See [`LocationTarget::around`].
+    fn level_around(&self, target: &LocationTarget<'c>) -> Option<usize> {
         let (last, before) = target.members.split_last()?;
         if target.scope != self.scope {
             return None;
@@ -166,17 +166,17 @@ impl<'c> Place<'c> {
         (!inner.any(|member| member.name == last.name)).then_some(before.len())
     }
 
-    fn within(&self, level: usize, names: &[&str], visits: &mut u64) -> Option<Target<'c>> {
+    fn within(&self, level: usize, names: &[&str], visits: &mut u64) -> Option<LocationTarget<'c>> {
         let frame = self.frames.get(level)?;
         let mut found = follow_member(frame.members, names, visits)?;
         let mut members = self.path.get(..frame.depth)?.to_vec();
         members.append(&mut found.members);
-        Some(Target { scope: self.scope, members, ..found })
+        Some(LocationTarget { scope: self.scope, members, ..found })
     }
 
-    fn in_root(&self, scope: Scope, names: &[&str], visits: &mut u64) -> Option<Target<'c>> {
+    fn in_root(&self, scope: Scope, names: &[&str], visits: &mut u64) -> Option<LocationTarget<'c>> {
         let root = self.roots.get(scope as usize).copied().flatten()?;
-        Some(Target { scope, ..follow(root, names, visits)? })
+        Some(LocationTarget { scope, ..follow(root, names, visits)? })
     }
 }
 
@@ -187,7 +187,7 @@ fn agree(classes: &[&FieldClass]) -> bool {
     mappings.all(|other| Some(other) == first)
 }
 
-fn follow_member<'c>(members: &'c [Member], names: &[&str], visits: &mut u64) -> Option<Target<'c>> {
+fn follow_member<'c>(members: &'c [Member], names: &[&str], visits: &mut u64) -> Option<LocationTarget<'c>> {
     let (first, rest) = names.split_first()?;
     *visits = visits.saturating_sub(members.len() as u64 / 16);
     let member = members.iter().find(|member| member.is_called(first))?;
@@ -197,13 +197,13 @@ fn follow_member<'c>(members: &'c [Member], names: &[&str], visits: &mut u64) ->
 }
 
 /// Follows names into a class, through the elements of arrays, optionals and the options of variants.
-fn follow<'c>(class: &'c FieldClass, names: &[&str], visits: &mut u64) -> Option<Target<'c>> {
+fn follow<'c>(class: &'c FieldClass, names: &[&str], visits: &mut u64) -> Option<LocationTarget<'c>> {
     *visits = visits.checked_sub(1)?;
     match &class.kind {
         FieldKind::Array { element, .. } if !names.is_empty() => follow(element, names, visits),
         FieldKind::Optional { field, .. } => follow(field, names, visits),
         FieldKind::Variant { options, .. } => {
-            let mut all: Option<Target<'c>> = None;
+            let mut all: Option<LocationTarget<'c>> = None;
             let mut fits_all = true;
             for option in options {
                 let Some(found) = follow(&option.class, names, visits) else {
@@ -213,7 +213,7 @@ fn follow<'c>(class: &'c FieldClass, names: &[&str], visits: &mut u64) -> Option
                 match &mut all {
                     None => all = Some(found),
                     Some(all) => {
-                        let spelled = |target: &Target<'c>| -> Vec<bool> {
+                        let spelled = |target: &LocationTarget<'c>| -> Vec<bool> {
                             target.members.iter().map(|member| member.has_underscore).collect()
                         };
                         if spelled(all) != spelled(&found) {
@@ -224,12 +224,12 @@ fn follow<'c>(class: &'c FieldClass, names: &[&str], visits: &mut u64) -> Option
                     }
                 }
             }
-            all.map(|all| Target { fits_all: all.fits_all && fits_all, ..all })
+            all.map(|all| LocationTarget { fits_all: all.fits_all && fits_all, ..all })
         }
         FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } if !names.is_empty() => {
             follow_member(members, names, visits)
         }
-        _ if names.is_empty() => Some(Target {
+        _ if names.is_empty() => Some(LocationTarget {
             scope: Scope::PacketHeader,
             members: Vec::new(),
             shared: None,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ichnos_model::{DataStreamClass, EventRecordClass, FieldClass, FieldKind, Mappings, Member, TraceClass};
 
-use super::places::Roots;
+use super::places::RootClasses;
 use crate::metadata::{Dialect, memory};
 
 /// Number of classes (shared ones are counted once for each use), their nesting depth, and the shared ones.
@@ -130,7 +130,7 @@ pub(super) fn roots_of<'c>(
     trace: &'c TraceClass,
     stream: Option<&'c DataStreamClass>,
     event: Option<&'c EventRecordClass>,
-) -> Roots<'c> {
+) -> RootClasses<'c> {
     [
         trace.packet_header.as_deref(),
         stream.and_then(|stream| stream.packet_context.as_deref()),

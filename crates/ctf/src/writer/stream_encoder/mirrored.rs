@@ -3,12 +3,12 @@
 use super::StreamEncoder;
 use crate::writer::bit_writer::BitWriter;
 use crate::writer::empty_elements::{CountingEncoder, EmptyElements};
+use crate::writer::encoder_config::EncoderConfig;
 use crate::writer::field_encoder::{FieldEncoder, RoleValues};
 use crate::writer::frame;
 use crate::writer::packets::{OpenPacket, Packets};
-use crate::writer::placed::{Layout, Placed, ends_in_byte, most_bits};
-use crate::writer::stream_rules::StreamRules;
-use ichnos_model::lower::{Loss, LossKind, PacketLosses};
+use crate::writer::placed::{OverwriteLayout, Placed, ends_in_byte, most_bits};
+use ichnos_model::lower::{LossEntry, LossKind, PacketLosses};
 use ichnos_model::{
     BitField, ByteOrder, ClockValue, DataStream, DataStreamClass, Discarded, FieldClass, FieldKind, Packet,
     Role, Scope, Window,
@@ -21,7 +21,7 @@ const DAMAGED_TIME: &str = "time of a damaged packet: one that fits between the 
 impl StreamEncoder {
     /// Returns `true` if a packet's header and time allow copying it as a whole.
     pub(in crate::writer) fn can_copy(&self, packet: &Packet<'_>) -> bool {
-        let (rules, window) = (&*self.rules, self.window);
+        let (config, window) = (&*self.config, self.window);
         let is_within = |time: Option<ClockValue>| {
             let Some(time) = time else { return window == Window::default() };
             window.begin.is_none_or(|begin| time.nanoseconds >= begin)
@@ -30,12 +30,12 @@ impl StreamEncoder {
         // LTTng writes such times for packets that were open when it crashed: their end is not known yet.
         let has_no_end = packet.begin.zip(packet.end).is_some_and(|(begin, end)| end.cycles < begin.cycles);
         let is_whole = packet.scopes.bits.data.len() as u64 * 8 == packet.total_length;
-        rules.copies_packets
+        config.copies_packets
             && !self.header.is_common
             && self.lanes[0].inserted == 0
             && self.lanes[0].open.is_none()
             && is_whole
-            && !rules.clock.depends_on_ends()
+            && !config.clock.depends_on_ends()
             && is_within(packet.begin)
             && is_within(packet.end)
             && !packet.has_corrected_times
@@ -44,15 +44,15 @@ impl StreamEncoder {
 
     /// Returns a packet header before and after replacing values, if its size in the source stays the same.
     pub(super) fn changed_header(&mut self, packet: &Packet<'_>) -> Option<(Vec<u8>, Vec<u8>)> {
-        let rules = Arc::clone(&self.rules);
+        let config = Arc::clone(&self.config);
         let end = packet.scopes.begins.get(Scope::PacketContext as usize)?.bit;
         let replaced = self.header.replaced;
         let mut encode = |roles: RoleValues| {
             let mut out = BitWriter::default();
-            let mut encoder = FieldEncoder::new(&mut out, &rules, roles, None, &mut self.lengths);
+            let mut encoder = FieldEncoder::new(&mut out, &config, roles, None, &mut self.lengths);
             // Headers whose values change have other bits, and are not copied.
             let mut losses = PacketLosses::default();
-            rules.lowered.visit_packet(packet, Scope::PacketHeader, &mut encoder, &mut losses).ok()?;
+            config.lowered.visit_packet(packet, Scope::PacketHeader, &mut encoder, &mut losses).ok()?;
             let is_encoded = encoder.error.is_none();
             (is_encoded && out.at() == end).then(|| out.take())
         };
@@ -61,20 +61,20 @@ impl StreamEncoder {
 
     /// Opens a packet that is made of one of the source.
     pub(in crate::writer) fn open_mirrored(&mut self, packet: &Packet<'_>) {
-        let rules = Arc::clone(&self.rules);
+        let config = Arc::clone(&self.config);
         let packets = &mut self.lanes[0];
         if let Some(open) = packets.open.take() {
             // Its end was lost in damage.
-            if rules.repairs {
+            if config.repairs {
                 self.close_repaired(open);
             } else {
-                close_unended(packets, open, &rules);
+                close_unended(packets, open, &config);
             }
         }
         let packets = &mut self.lanes[0];
         packets.out.begin_packet();
         let before = packets.end;
-        if !rules.repairs && packet.begin.is_some_and(|begin| rules.clock.goes_back(begin.cycles, before)) {
+        if !config.repairs && packet.begin.is_some_and(|begin| config.clock.goes_back(begin.cycles, before)) {
             self.lose_packet(
                 "it begins before the end of the packet before, which its clock cannot express in this dialect",
             );
@@ -83,8 +83,8 @@ impl StreamEncoder {
         let mut placed = Vec::new();
         let mut elements = EmptyElements::default();
         let begins_with = |scope| match scope {
-            Scope::PacketContext if rules.adds_to_context() => {
-                rules.lowered_context().map_or(8, FieldClass::alignment)
+            Scope::PacketContext if config.adds_to_context() => {
+                config.lowered_context().map_or(8, FieldClass::alignment)
             }
             _ => 1,
         };
@@ -92,9 +92,9 @@ impl StreamEncoder {
         let header = self.header;
         let cycles = |value: Option<ichnos_model::ClockValue>| value.map(|value| value.cycles);
         // Timestamp fields can have other sizes than before. A time that cannot be read does not move the clock.
-        let begin = cycles(packet.begin).or(rules.default_clock.map(|_| 0));
+        let begin = cycles(packet.begin).or(config.default_clock.map(|_| 0));
         // An event after the end of the packet before may be after the beginning of this one.
-        let raises = packet.has_late_events && rules.timestamp.are_whole();
+        let raises = packet.has_late_events && config.timestamp.are_whole();
         let earliest = if raises { packets.last_event } else { 0 };
         self.lose_begin(begin.is_some_and(|begin| begin < earliest), false);
         let begin = begin.map(|begin| begin.max(earliest));
@@ -120,9 +120,9 @@ impl StreamEncoder {
             packets.out.align(begins_with(scope));
             let roles = if is_header { header.replaced } else { times };
             let mut encoder =
-                FieldEncoder::new(&mut packets.out, &rules, roles, Some(&mut placed), &mut self.lengths);
+                FieldEncoder::new(&mut packets.out, &config, roles, Some(&mut placed), &mut self.lengths);
             let mut counting = CountingEncoder::new(&mut encoder, &mut elements);
-            let visited = rules.lowered.visit_packet(packet, scope, &mut counting, &mut self.packet_losses);
+            let visited = config.lowered.visit_packet(packet, scope, &mut counting, &mut self.packet_losses);
             changed_times += encoder.changed_times;
             let problem = encoder.error.take().map(|error| error.to_string());
             let problem = problem.or_else(|| visited.err().map(|error| error.to_string()));
@@ -131,23 +131,23 @@ impl StreamEncoder {
                 return;
             }
         }
-        if changed_times > 0 && !rules.repairs {
+        if changed_times > 0 && !config.repairs {
             // The reader knows times that fit between the packets around it.
             self.lose(LossKind::Rounded, "", Scope::PacketContext.short_name(), DAMAGED_TIME);
         }
         let packets = &mut self.lanes[0];
         let mut begin = cycles(packet.begin).unwrap_or(0).max(earliest);
         let sizes = [
-            (rules.added.total_size, Role::PacketTotalLength),
-            (rules.added.content_size, Role::PacketContentLength),
+            (config.added.total_size, Role::PacketTotalLength),
+            (config.added.content_size, Role::PacketContentLength),
         ];
         for (_, role) in sizes.into_iter().filter(|(is_added, _)| *is_added) {
             packets.out.align(8);
             let bits = BitField::new(64, ByteOrder::LittleEndian, 8);
-            placed.push(Placed { role, at: packets.out.at(), layout: Layout::Bits(bits), value: 0 });
+            placed.push(Placed { role, at: packets.out.at(), layout: OverwriteLayout::Bits(bits), value: 0 });
             packets.out.put_field(0, bits);
         }
-        if rules.clock.adds_begin {
+        if config.clock.adds_begin {
             // Its begin is the time of the first event, if there is one.
             let latest = end.filter(|end| *end >= begin).unwrap_or(u64::MAX);
             begin = begin.max(packets.end).min(latest);
@@ -155,11 +155,21 @@ impl StreamEncoder {
             let bits = BitField::new(64, ByteOrder::LittleEndian, 8);
             let at = packets.out.at();
             packets.out.put_field(begin, bits);
-            placed.push(Placed { role: Role::Timestamp, at, layout: Layout::Bits(bits), value: begin });
-            if rules.clock.adds_end {
+            placed.push(Placed {
+                role: Role::Timestamp,
+                at,
+                layout: OverwriteLayout::Bits(bits),
+                value: begin,
+            });
+            if config.clock.adds_end {
                 let (at, value) = (packets.out.at(), end.unwrap_or(begin));
                 packets.out.put_field(value, bits);
-                placed.push(Placed { role: Role::PacketEndTimestamp, at, layout: Layout::Bits(bits), value });
+                placed.push(Placed {
+                    role: Role::PacketEndTimestamp,
+                    at,
+                    layout: OverwriteLayout::Bits(bits),
+                    value,
+                });
             }
         }
         let head_bits = packets.out.at();
@@ -168,7 +178,7 @@ impl StreamEncoder {
             self.lose_packet("its header and context are too large for its size fields");
             return;
         }
-        if elements.excess > rules.limits.zero_size_elements {
+        if elements.excess > config.limits.zero_size_elements {
             self.lose_packet("more array elements of zero size than readers accept");
             return;
         }
@@ -180,18 +190,18 @@ impl StreamEncoder {
         // For tracers with known bugs, the reader determines the end when the packet ends; for other formats
         // and repaired traces, the events do.
         let known_end = end.filter(|end| !packet.has_corrected_times || source_begin <= *end);
-        let makes_right = rules.repairs || !rules.is_ctf;
+        let makes_right = config.repairs || !config.is_ctf;
         let has_right_times =
             makes_right || known_end.is_none_or(|end| source_begin <= end && is_before_next(end));
         if has_right_times
-            && let Some(wanted) = begin_in_window(&rules, self.window, packet.begin, packet.end, begin)
+            && let Some(wanted) = begin_in_window(&config, self.window, packet.begin, packet.end, begin)
         {
             begin = wanted;
             for placed in placed.iter().filter(|placed| placed.role == Role::Timestamp) {
                 placed.patch(&mut packets.out, begin);
             }
         }
-        if !rules.is_ctf && begin < packets.end {
+        if !config.is_ctf && begin < packets.end {
             begin = packets.end;
             for placed in placed.iter().filter(|placed| placed.role == Role::Timestamp) {
                 placed.patch(&mut packets.out, begin);
@@ -202,7 +212,7 @@ impl StreamEncoder {
         packets.has_packets = true;
         if let Some(digest) = &mut self.digest {
             packets.uncertain.drain(..).for_each(|event| digest.add(event));
-            digest.begin_packet(&rules, packet);
+            digest.begin_packet(&config, packet);
         }
         let source_end = cycles(packet.end);
         // The size of a truncated packet is not credible.
@@ -215,14 +225,14 @@ impl StreamEncoder {
             source_end,
             most_bits,
             // Without the end of the content, padding would be read as events.
-            total: if is_whole && rules.keeps_packets && ends_in_byte(&placed, true) {
+            total: if is_whole && config.keeps_packets && ends_in_byte(&placed, true) {
                 packet.total_length
             } else {
                 0
             },
-            has_begin: rules.keeps_packets && packet.begin.is_some(),
+            has_begin: config.keeps_packets && packet.begin.is_some(),
             is_corrected: packet.has_corrected_times,
-            ends_in_byte: ends_in_byte(&placed, rules.is_delimited),
+            ends_in_byte: ends_in_byte(&placed, config.is_delimited),
             elements,
             head_elements: elements,
             // Events can be after its end if the tracer is known for that.
@@ -231,7 +241,7 @@ impl StreamEncoder {
             placed,
             ..OpenPacket::default()
         };
-        if rules.repairs {
+        if config.repairs {
             let changes = self.repair.begin(packets.end, &mut open, packet.has_late_events);
             for placed in &open.placed {
                 placed.patch(&mut packets.out, placed.value);
@@ -239,8 +249,8 @@ impl StreamEncoder {
             for what in changes {
                 let field = "packet.context".to_owned();
                 let loss =
-                    Loss { kind: LossKind::Rounded, class: String::new(), field, what: what.to_owned() };
-                rules.lowered.lose(loss, 1);
+                    LossEntry { kind: LossKind::Rounded, class: String::new(), field, what: what.to_owned() };
+                config.lowered.lose(loss, 1);
             }
         }
         if packets.inserted > 0 {
@@ -274,11 +284,11 @@ impl StreamEncoder {
 
     /// Ends a packet that is made of one of the source, with the source's begin and end.
     pub(in crate::writer) fn close_mirrored(&mut self, packet: PacketRange) {
-        let rules = Arc::clone(&self.rules);
+        let config = Arc::clone(&self.config);
         let packets = &mut self.lanes[0];
         let Some(open) = packets.open.take() else { return };
         let (mut end, mut is_changed) = (None, false);
-        if rules.repairs {
+        if config.repairs {
             self.close_repaired(open);
             return;
         }
@@ -290,15 +300,15 @@ impl StreamEncoder {
             packets.out.go_back(0);
             return;
         }
-        if let Some(last) = window_cycles(&rules.stream, window.end)
+        if let Some(last) = window_cycles(&config.stream, window.end)
             && packet.end.is_some_and(|end| end.cycles > last)
         {
             end = Some(last.max(open.now));
         } else if packets.inserted > 0 || open.is_corrected {
             end = packet.end.map(|end| open.end_behind_events(end.cycles));
-        } else if !rules.is_ctf && rules.default_clock.is_some() {
+        } else if !config.is_ctf && config.default_clock.is_some() {
             end = Some(packet.end.map_or(open.now, |end| end.cycles.max(open.now)));
-        } else if rules.clock.depends_on_ends() {
+        } else if config.clock.depends_on_ends() {
             // The recorded end of a damaged packet may be after the begin of the next one.
             end = packet.end.map(|end| end.cycles.max(open.now));
             let says_other = |placed: &Placed| end.is_some_and(|end| !placed.has_lower_bits_of(end));
@@ -363,9 +373,9 @@ impl StreamEncoder {
 
     /// Writes a loss of events of a source without packets: between two packets of the output.
     pub(in crate::writer) fn discarded_events(&mut self, discarded: &Discarded<'_>) {
-        if self.rules.mirrors {
+        if self.config.mirrors {
             // The counters of its packets show the loss.
-            if !self.rules.is_ctf && !has_counter(self.rules.stream.class()) {
+            if !self.config.is_ctf && !has_counter(self.config.stream.class()) {
                 let what = "discarded events: packets do not count them";
                 self.lose(LossKind::Dropped, "", "", what);
             }
@@ -384,21 +394,21 @@ impl StreamEncoder {
         let end = discarded.end.map_or(begin, |end| self.nearest(end).0).max(begin);
         if self.lanes[0].open.is_none() && !self.lanes[0].has_packets {
             // The first packet shows the counter before the loss.
-            self.lanes[0].open_own(&self.rules, self.header, 0, begin);
+            self.lanes[0].open_own(&self.config, self.header, 0, begin);
         }
         self.lanes[0].close_own(begin);
         self.lanes[0].discarded = self.lanes[0].discarded.wrapping_add(count);
-        self.lanes[0].open_own(&self.rules, self.header, 0, begin);
+        self.lanes[0].open_own(&self.config, self.header, 0, begin);
         self.lanes[0].close_own(end);
     }
 }
 
 /// Ends a packet that the source does not end.
-pub(in crate::writer) fn close_unended(packets: &mut Packets, open: OpenPacket, rules: &StreamRules) {
+pub(in crate::writer) fn close_unended(packets: &mut Packets, open: OpenPacket, config: &EncoderConfig) {
     let now = open.now;
     packets.end = packets.end.max(now);
     // The end in a packet of CTF is right, except for known bugs of its tracer.
-    let end = match !rules.is_ctf && rules.default_clock.is_some() {
+    let end = match !config.is_ctf && config.default_clock.is_some() {
         true => Some(now),
         false => open.end_without_message(),
     };
@@ -421,18 +431,18 @@ pub(in crate::writer) struct PacketRange {
 
 /// Returns the clock value at which a packet of these times begins instead of `before`, if a window cuts it.
 pub(in crate::writer) fn begin_in_window(
-    rules: &StreamRules,
+    config: &EncoderConfig,
     window: Window,
     begin: Option<ClockValue>,
     end: Option<ClockValue>,
     before: u64,
 ) -> Option<u64> {
-    let first = window_cycles(&rules.stream, window.begin)?;
+    let first = window_cycles(&config.stream, window.begin)?;
     begin.filter(|begin| begin.cycles < first)?;
     // It may end before the window, and have events after its end.
     let wanted = end.map_or(first, |end| first.min(end.cycles.max(before)));
     // A timestamp of few bits may be too short: then the begin is unchanged.
-    rules.clock.can_begin(wanted, before, rules.timestamp).then_some(wanted)
+    config.clock.can_begin(wanted, before, config.timestamp).then_some(wanted)
 }
 
 /// Returns the first or last value of the default clock in a window.

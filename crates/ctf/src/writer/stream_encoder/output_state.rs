@@ -7,7 +7,7 @@ use crate::writer::untimed::Untimed;
 use crate::writer::usage::{ExcessElements, Usage};
 use crate::writer::written_digest::WrittenDigest;
 use ichnos_model::TraceDigest;
-use ichnos_model::lower::{Loss, LossKind};
+use ichnos_model::lower::{LossEntry, LossKind};
 use std::sync::{Arc, Mutex};
 
 /// State of one output of an encoder that alternates between several parts.
@@ -62,12 +62,14 @@ impl StreamEncoder {
         }
         if self.moved_events > 0 {
             let class = String::new();
-            let field = self.rules.stream.name.to_string();
+            let field = self.config.stream.name.to_string();
             let what = format!("events before earlier ones -> {} data streams", self.lanes.len());
-            self.rules.lowered.lose(Loss { kind: LossKind::Moved, class, field, what }, self.moved_events);
+            self.config
+                .lowered
+                .lose(LossEntry { kind: LossKind::Moved, class, field, what }, self.moved_events);
         }
         let written = self.written.iter().filter_map(|index| self.classes.get(index)?.as_ref());
         let written = written.map(|class| class.lowered.class().id);
-        usage.add_events(self.rules.header.class_id, written, self.has_copies, self.most_elements);
+        usage.add_events(self.config.header.class_id, written, self.has_copies, self.most_elements);
     }
 }

@@ -2,7 +2,7 @@
 
 /// A section of a format string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part<'f> {
+pub(super) enum FormatSection<'f> {
     /// Literal text.
     Text(&'f [u8]),
     /// A conversion.
@@ -47,13 +47,13 @@ const MAX_COUNT: usize = i32::MAX as usize;
 
 /// Splits a format string into its sections.
 #[derive(Clone, Debug)]
-pub(super) struct Parts<'f> {
+pub(super) struct FormatSections<'f> {
     format: &'f [u8],
     /// Offset of the next section.
     at: usize,
 }
 
-impl<'f> Parts<'f> {
+impl<'f> FormatSections<'f> {
     pub(super) const fn new(format: &'f [u8]) -> Self {
         Self { format, at: 0 }
     }
@@ -93,7 +93,7 @@ impl<'f> Parts<'f> {
     }
 
     /// Reads the conversion after a `%`.
-    fn conversion(&mut self) -> Part<'f> {
+    fn conversion(&mut self) -> FormatSection<'f> {
         let mut conversion = Conversion { bits: 32, ..Conversion::default() };
         while let Some(flag) = self.next_byte() {
             match flag {
@@ -131,16 +131,16 @@ impl<'f> Parts<'f> {
             Some(letter) if letter.is_ascii_graphic() => {
                 self.at += 1;
                 conversion.letter = letter;
-                Part::Conversion(conversion)
+                FormatSection::Conversion(conversion)
             }
-            _ => Part::Unfinished,
+            _ => FormatSection::Unfinished,
         }
     }
 }
 
-impl<'f> Iterator for Parts<'f> {
+impl<'f> Iterator for FormatSections<'f> {
     /// Offset of the section in the format string, and the section.
-    type Item = (usize, Part<'f>);
+    type Item = (usize, FormatSection<'f>);
 
     fn next(&mut self) -> Option<Self::Item> {
         let (begin, rest) = (self.at, self.rest());
@@ -152,7 +152,7 @@ impl<'f> Iterator for Parts<'f> {
             end => {
                 let text = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
                 self.at += text.len();
-                (!text.is_empty()).then_some((begin, Part::Text(text)))
+                (!text.is_empty()).then_some((begin, FormatSection::Text(text)))
             }
         }
     }
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn parts_of_a_format_string() {
-        let parts: Vec<_> = Parts::new(b"a%-+ #0'*.7hhdb%99999999999.*lls% \xc3\xa4%").collect();
+        let parts: Vec<_> = FormatSections::new(b"a%-+ #0'*.7hhdb%99999999999.*lls% \xc3\xa4%").collect();
         let first = Conversion {
             left: true,
             plus: true,
@@ -186,13 +186,13 @@ mod tests {
             ..Conversion::default()
         };
         let expected = [
-            (0, Part::Text(b"a")),
-            (1, Part::Conversion(first)),
-            (14, Part::Text(b"b")),
-            (15, Part::Conversion(second)),
-            (32, Part::Unfinished),
-            (34, Part::Text("ä".as_bytes())),
-            (36, Part::Unfinished),
+            (0, FormatSection::Text(b"a")),
+            (1, FormatSection::Conversion(first)),
+            (14, FormatSection::Text(b"b")),
+            (15, FormatSection::Conversion(second)),
+            (32, FormatSection::Unfinished),
+            (34, FormatSection::Text("ä".as_bytes())),
+            (36, FormatSection::Unfinished),
         ];
         assert_eq!(parts, expected);
     }

@@ -10,8 +10,8 @@ mod output;
 
 use core::fmt::{self, Write};
 
-use self::conversion::{Conversion, Count, Part, Parts};
-use self::number::Layout;
+use self::conversion::{Conversion, Count, FormatSection, FormatSections};
+use self::number::NumberLayout;
 use self::output::Bounded;
 use super::argument::{Argument, Arguments, Meaning, Value, kind};
 use super::error::Rule;
@@ -36,11 +36,11 @@ pub enum Role {
 #[derive(Clone, Debug)]
 pub struct Roles<'a> {
     arguments: Arguments<'a>,
-    state: State,
+    state: ArgumentPhase,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum ArgumentPhase {
     Begin,
     /// The message is a format string, and no pair has been read yet.
     Printf,
@@ -52,17 +52,19 @@ impl<'a> Iterator for Roles<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let argument = self.arguments.next()?.ok()?;
-        if self.state == State::Begin {
+        if self.state == ArgumentPhase::Begin {
             if argument.name.is("printf") && argument.value == Value::Unsigned(0) {
-                self.state = State::Printf;
+                self.state = ArgumentPhase::Printf;
                 return Some((Role::Marker, argument));
             }
-            self.state = State::Pairs;
+            self.state = ArgumentPhase::Pairs;
         }
         let role = match argument.meaning() {
-            Meaning::Other if self.state == State::Printf && argument.name.is_empty() => Role::Positional,
+            Meaning::Other if self.state == ArgumentPhase::Printf && argument.name.is_empty() => {
+                Role::Positional
+            }
             Meaning::Other => {
-                self.state = State::Pairs;
+                self.state = ArgumentPhase::Pairs;
                 Role::Pair
             }
             meaning => Role::Known(meaning),
@@ -78,7 +80,7 @@ impl<'a> Record<'a> {
     /// Returns an iterator over the arguments with their roles.
     #[must_use]
     pub fn roles(&self) -> Roles<'a> {
-        Roles { arguments: self.arguments(), state: State::Begin }
+        Roles { arguments: self.arguments(), state: ArgumentPhase::Begin }
     }
 
     /// Returns `true` if the message is a printf format string.
@@ -202,11 +204,11 @@ impl<'a, 'p> Printf<'a, 'p> {
     }
 
     fn write(&mut self, format: &[u8], out: &mut Bounded<'_>) -> fmt::Result {
-        for (at, part) in Parts::new(format) {
+        for (at, part) in FormatSections::new(format) {
             match part {
-                Part::Text(text) => write_lossy(text, out)?,
-                Part::Conversion(conversion) => self.conversion(&conversion, at, out)?,
-                Part::Unfinished => {
+                FormatSection::Text(text) => write_lossy(text, out)?,
+                FormatSection::Conversion(conversion) => self.conversion(&conversion, at, out)?,
+                FormatSection::Unfinished => {
                     self.unknown(at, 0);
                     out.write_str("%!(NOVERB)")?;
                 }
@@ -289,7 +291,7 @@ impl<'a, 'p> Printf<'a, 'p> {
         let Some(argument) = self.argument(at) else {
             return write!(out, "%!{}(MISSING)", char::from(letter));
         };
-        let layout = Layout {
+        let layout = NumberLayout {
             left: conversion.left || width.is_some_and(i32::is_negative),
             plus: conversion.plus,
             space: conversion.space,

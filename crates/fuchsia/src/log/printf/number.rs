@@ -6,7 +6,7 @@ use super::output::{Bounded, Buffer};
 
 /// Layout of a value: a conversion with known width and precision.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Layout {
+pub(super) struct NumberLayout {
     pub(super) left: bool,
     pub(super) plus: bool,
     pub(super) space: bool,
@@ -18,7 +18,7 @@ pub(super) struct Layout {
 
 /// Sections of a number, in the order in which they are written.
 #[derive(Default)]
-struct Number<'n> {
+struct NumberSections<'n> {
     sign: &'n str,
     /// `0x` or a similar prefix.
     prefix: &'n str,
@@ -31,7 +31,7 @@ struct Number<'n> {
     tail: &'n str,
 }
 
-impl Layout {
+impl NumberLayout {
     /// Pads output of `length` characters with spaces before or after it, up to the width.
     pub(super) fn padded(
         &self,
@@ -48,8 +48,8 @@ impl Layout {
     }
 
     /// Writes a number; `zeros` if it may be padded with zeros.
-    fn number(&self, out: &mut Bounded<'_>, mut number: Number<'_>, zeros: bool) -> fmt::Result {
-        let Number { sign, prefix, digits, tail, .. } = number;
+    fn number(&self, out: &mut Bounded<'_>, mut number: NumberSections<'_>, zeros: bool) -> fmt::Result {
+        let NumberSections { sign, prefix, digits, tail, .. } = number;
         let rest = sign.len() + prefix.len() + digits.len() + tail.len();
         let mut length = rest.saturating_add(number.leading).saturating_add(number.trailing);
         if zeros && self.zero && !self.left {
@@ -125,7 +125,7 @@ impl Layout {
         if letter == b'o' && self.alternative && leading == 0 && !digits.starts_with('0') {
             leading = 1;
         }
-        let number = Number { sign, prefix, leading, digits, ..Number::default() };
+        let number = NumberSections { sign, prefix, leading, digits, ..NumberSections::default() };
         self.number(out, number, self.precision.is_none())
     }
 
@@ -144,7 +144,7 @@ impl Layout {
                 (false, false) => "inf",
                 (false, true) => "INF",
             };
-            return self.number(out, Number { sign, digits, ..Number::default() }, false);
+            return self.number(out, NumberSections { sign, digits, ..NumberSections::default() }, false);
         }
         let value = value.abs();
         let mut digits = Buffer::<DIGITS>::new();
@@ -165,8 +165,14 @@ impl Layout {
             digits.make_uppercase();
             tail.make_uppercase();
         }
-        let number =
-            Number { sign, prefix, leading: 0, digits: digits.as_str(), trailing, tail: tail.as_str() };
+        let number = NumberSections {
+            sign,
+            prefix,
+            leading: 0,
+            digits: digits.as_str(),
+            trailing,
+            tail: tail.as_str(),
+        };
         self.number(out, number, true)
     }
 

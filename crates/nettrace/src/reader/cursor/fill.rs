@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use super::super::capture::Gap;
-use super::super::outline::{EventBlockHeader, content, release};
-use super::super::pending::{Entry, GAP};
+use super::super::index::{EventBlockHeader, content, release};
+use super::super::pending::{GAP, PendingEvent};
 use super::{EventCursor, UNKNOWN_THREAD};
 use crate::{
-    Block, BlockKind, EventRow, EventRows, Fault, PointHead, RowEncoding, Rule, SequencePoint, Step,
+    Block, BlockKind, EventRow, EventRows, Fault, FileItem, PointHead, RowEncoding, Rule, SequencePoint,
     ThreadRow, Version,
 };
 
 /// Event block being read.
 #[derive(Debug)]
-pub(super) struct OpenBlock {
+pub(super) struct OpenEventBlock {
     rows: EventRows,
     times: (u64, u64),
     is_whole: bool,
@@ -57,18 +57,18 @@ impl Gaps {
 impl EventCursor {
     /// Reads the tables before a sequence point to which events after it refer.
     pub(super) fn prepare(&mut self, from: u64) {
-        if matches!(self.file.outline.version, Version::V6(_)) {
+        if matches!(self.file.index.version, Version::V6(_)) {
             let file = Arc::clone(&self.file);
             let mut container = file.container.clone();
             while container.position() < from {
                 match container.next(&file.bytes, 0, true) {
-                    Step::Block(block) if block.kind != BlockKind::Event => self.note_table(&block, true),
-                    Step::End | Step::More => break,
+                    FileItem::Block(block) if block.kind != BlockKind::Event => self.note_table(&block, true),
+                    FileItem::End | FileItem::More => break,
                     _ => {}
                 }
             }
         }
-        self.kinds.advance(&self.file.outline, from);
+        self.kinds.advance(&self.file.index, from);
     }
 
     /// Reads a block that events refer to. `only_tables` if it is before the beginning of reading.
@@ -114,9 +114,9 @@ impl EventCursor {
                 }
             }
             BlockKind::SequencePoint if only_tables => {
-                if let Some(point) = PointHead::read(content, file.outline.version) {
+                if let Some(point) = PointHead::read(content, file.index.version) {
                     // Ids before it become invalid: those after it are new ones.
-                    self.kinds.advance(&file.outline, block.begin);
+                    self.kinds.advance(&file.index, block.begin);
                     self.pass(&point);
                 }
             }
@@ -130,7 +130,7 @@ impl EventCursor {
             self.faults.push_back(Fault::new(Rule::BlockHeader, block.content.start, statement));
             return;
         };
-        let pointer = self.file.outline.trace.pointer_size as usize;
+        let pointer = self.file.index.trace.pointer_size as usize;
         let mut found = 0u32;
         let uneven =
             rows.by_ref().inspect(|_| found += 1).filter(|stack| stack.len() % pointer.max(1) != 0).count();
@@ -180,14 +180,14 @@ impl EventCursor {
             }
             let file = Arc::clone(&self.file);
             match self.container.next(&file.bytes, 0, true) {
-                Step::Block(block) => {
+                FileItem::Block(block) => {
                     self.note_block(&block);
                     if self.pending.has_ready() {
                         return true;
                     }
                 }
-                Step::Fault(fault) => self.faults.push_back(fault),
-                Step::More | Step::End => {
+                FileItem::Fault(fault) => self.faults.push_back(fault),
+                FileItem::More | FileItem::End => {
                     self.is_file_read = true;
                     if !self.pending.is_empty() {
                         self.pending.release(true);
@@ -206,7 +206,7 @@ impl EventCursor {
         release(&file.bytes, block);
         match block.kind {
             BlockKind::Event => {
-                let version = file.outline.version;
+                let version = file.index.version;
                 let range = block.content.start as usize..block.content.end as usize;
                 let (encoding, rows, times) = match version {
                     Version::V3 => (RowEncoding::V3, range, (0, u64::MAX)),
@@ -233,15 +233,15 @@ impl EventCursor {
                     } else {
                         self.count_rows(EventRows::new(encoding, rows, 0));
                     }
-                    self.kinds.advance(&file.outline, block.content.end);
+                    self.kinds.advance(&file.index, block.content.end);
                     return;
                 }
-                self.kinds.advance(&file.outline, block.content.start);
+                self.kinds.advance(&file.index, block.content.start);
                 let rows = EventRows::new(encoding, rows, 0);
-                self.open = Some(OpenBlock { rows, times, is_whole: block.is_whole });
+                self.open = Some(OpenEventBlock { rows, times, is_whole: block.is_whole });
             }
             BlockKind::SequencePoint => {
-                match PointHead::read(content(&file.bytes, block), file.outline.version) {
+                match PointHead::read(content(&file.bytes, block), file.index.version) {
                     Some(point) => {
                         if point.timestamp > self.wanted.1 {
                             // All following events are later.
@@ -268,7 +268,7 @@ impl EventCursor {
     /// Counts events that are not selected. Losses before them are not selected either.
     fn count_rows(&mut self, mut rows: EventRows) {
         let file = Arc::clone(&self.file);
-        let are_ids_recycled = !matches!(file.outline.version, Version::V6(_));
+        let are_ids_recycled = !matches!(file.index.version, Version::V6(_));
         while let Some(row) = rows.next(&file.bytes) {
             self.capture.note(row.capture_thread, row.sequence, row.timestamp, are_ids_recycled);
         }
@@ -277,15 +277,15 @@ impl EventCursor {
     /// Passes a sequence point after all events before it: takes its thread counts, and forgets earlier data.
     fn pass_barrier(&mut self, point: &PointHead, block: &Block) {
         let file = Arc::clone(&self.file);
-        self.kinds.advance(&file.outline, block.begin);
+        self.kinds.advance(&file.index, block.begin);
         let mut gaps = Gaps::default();
-        let threads = || PointHead::threads(content(&file.bytes, block), file.outline.version);
+        let threads = || PointHead::threads(content(&file.bytes, block), file.index.version);
         for (thread, sequence) in threads() {
             let gap = self.capture.note_bound(thread, sequence, point.timestamp);
             gaps.add(gap, thread, |gap, thread| self.push_gap(Some(gap), thread, Some(point.timestamp)));
         }
         gaps.finish(|gap, thread| self.push_gap(Some(gap), thread, Some(point.timestamp)));
-        if !matches!(self.file.outline.version, Version::V6(_)) {
+        if !matches!(self.file.index.version, Version::V6(_)) {
             // All threads that can make events are in the list.
             self.capture.retain(threads().map(|(thread, _)| thread));
         } else if self.begun_at == Some(block.begin) {
@@ -303,13 +303,13 @@ impl EventCursor {
             let row = self.threads.place(thread).and_then(|place| self.threads.get(place));
             let thread = row.and_then(|row| row.thread_id).unwrap_or(thread);
             let timestamp = end.unwrap_or(self.latest).max(gap.after);
-            let entry = Entry {
+            let entry = PendingEvent {
                 timestamp,
                 capture_thread: thread,
                 payload: gap.after,
                 length: gap.count.unwrap_or(0),
                 class: GAP,
-                ..Entry::default()
+                ..PendingEvent::default()
             };
             self.pending.push(entry, false);
         }
@@ -320,12 +320,12 @@ impl EventCursor {
         let Some(mut open) = self.open.take() else { return false };
         let file = Arc::clone(&self.file);
         let bytes: &[u8] = &file.bytes;
-        let version = file.outline.version;
+        let version = file.index.version;
         let (is_v6, are_numbered) = (matches!(version, Version::V6(_)), version != Version::V3);
         while let Some(row) = open.rows.next(bytes) {
             if row.metadata_id == 0 && !are_numbered {
                 let until = row.payload.end as u64;
-                self.kinds.advance(&file.outline, until);
+                self.kinds.advance(&file.index, until);
                 continue;
             }
             if are_numbered
@@ -362,7 +362,7 @@ impl EventCursor {
     }
 
     #[inline(always)]
-    fn entry_of(&self, row: &EventRow, is_v6: bool, are_numbered: bool) -> Entry {
+    fn entry_of(&self, row: &EventRow, is_v6: bool, are_numbered: bool) -> PendingEvent {
         let thread = |index: u64| match is_v6 {
             true => self.threads.place(index).unwrap_or(index | UNKNOWN_THREAD),
             false => index,
@@ -371,7 +371,7 @@ impl EventCursor {
         if row.label_list != 0 {
             class = self.class_with_labels(class, row.label_list);
         }
-        Entry {
+        PendingEvent {
             timestamp: row.timestamp,
             thread: thread(row.thread),
             capture_thread: if row.capture_thread == row.thread {
@@ -394,12 +394,12 @@ impl EventCursor {
 impl EventCursor {
     /// Returns the class of an event whose labels may override its metadata (version 6).
     fn class_with_labels(&self, class: u32, list: u32) -> u32 {
-        let outline = &self.file.outline;
-        if outline.overridden.is_empty() {
+        let index = &self.file.index;
+        if index.overridden.is_empty() {
             return class;
         }
         let labels = self.labels.get(list);
-        let overridden = labels.and_then(|labels| outline.overridden.get(&(class, labels.overrides)));
+        let overridden = labels.and_then(|labels| index.overridden.get(&(class, labels.overrides)));
         overridden.copied().unwrap_or(class)
     }
 }

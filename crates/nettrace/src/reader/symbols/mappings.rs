@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ichnos_model::{CodeKind, Symbol};
 
-use super::{Said, Texts, file_name};
+use super::{SymbolContext, Texts, file_name};
 use crate::reader::tables::is_kernel_address;
 use crate::wire::Wire;
 
@@ -36,7 +36,7 @@ struct MappingRow {
     id: u64,
     begin: u64,
     end: u64,
-    name: Text,
+    name: MappingText,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -46,26 +46,26 @@ struct SymbolRow {
     mapping: u64,
     begin: u64,
     end: u64,
-    name: Text,
+    name: MappingText,
 }
 
 /// File position of a UTF-8 text.
 #[derive(Clone, Copy, Debug)]
-struct Text {
+struct MappingText {
     begin: usize,
     length: u16,
 }
 
 impl Mappings {
     /// Adds an event; skips it if fields are missing.
-    pub(super) fn add(&mut self, event: MappingEvent, said: Said, bytes: &[u8]) {
+    pub(super) fn add(&mut self, event: MappingEvent, said: SymbolContext, bytes: &[u8]) {
         let mut wire = Wire::new(said.payload(bytes));
         let (process, ticks) = (said.space, said.ticks);
         let text = |wire: &mut Wire<'_>| {
             let length = wire.u16()?;
             let begin = said.payload + wire.position();
             wire.take(length.into())?;
-            Some(Text { begin, length })
+            Some(MappingText { begin, length })
         };
         match event {
             MappingEvent::Process => self.processes.push((process, ticks)),
@@ -296,7 +296,7 @@ fn kind(address: u64) -> CodeKind {
     if is_kernel_address(address) { CodeKind::Kernel } else { CodeKind::Native }
 }
 
-impl Text {
+impl MappingText {
     fn get<'f>(&self, bytes: &'f [u8]) -> std::borrow::Cow<'f, str> {
         let bytes = bytes.get(self.begin..self.begin + usize::from(self.length)).unwrap_or_default();
         String::from_utf8_lossy(bytes)

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use ichnos_model::{CodeKind, Symbol};
 
-use super::{Said, Texts, file_name};
+use super::{SymbolContext, Texts, file_name};
 use crate::wire::Wire;
 
 /// An event about a method.
@@ -67,7 +67,7 @@ type Since<T> = Vec<(u64, T)>;
 #[derive(Clone, Copy, Debug)]
 struct MethodRow {
     event: MethodEvent,
-    said: Said,
+    said: SymbolContext,
     method: u64,
     module: u64,
     begin: u64,
@@ -80,7 +80,7 @@ const BEFORE_TEXTS: usize = 36;
 
 impl Methods {
     /// Adds an event; skips it if fields are missing.
-    pub(super) fn add(&mut self, event: MethodEvent, said: Said, bytes: &[u8]) {
+    pub(super) fn add(&mut self, event: MethodEvent, said: SymbolContext, bytes: &[u8]) {
         let mut wire = Wire::new(said.payload(bytes));
         let mut read = || {
             let (method, module, begin) = (wire.u64()?, wire.u64()?, wire.u64()?);
@@ -96,7 +96,13 @@ impl Methods {
     }
 
     /// Adds an event about a module.
-    pub(super) fn add_module(&mut self, form: ModuleForm, said: Said, bytes: &[u8], texts: &mut Texts) {
+    pub(super) fn add_module(
+        &mut self,
+        form: ModuleForm,
+        said: SymbolContext,
+        bytes: &[u8],
+        texts: &mut Texts,
+    ) {
         let mut wire = Wire::new(said.payload(bytes));
         let before_paths = match form {
             // Assembly, flags, a reserved field.

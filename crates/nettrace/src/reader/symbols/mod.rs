@@ -22,23 +22,23 @@ use self::methods::{MethodEvent, Methods, ModuleForm};
 use super::TraceFile;
 use super::tables::{ThreadTable, address_space};
 use super::walk::Walker;
-use crate::{Block, EventRow, Metadata, Version, known};
+use crate::{Block, EventMetadata, EventRow, Version, known};
 
 /// Reads all symbols of a file in one pass over its events. `clock` is the clock of their times.
 pub(super) fn read(file: &TraceFile, clock: &ClockClass) -> Symbols {
-    let sources: Vec<Source> = file.outline.classes.iter().map(source).collect();
-    if sources.iter().all(|source| *source == Source::None) {
+    let sources: Vec<SymbolEvent> = file.index.classes.iter().map(source).collect();
+    if sources.iter().all(|source| *source == SymbolEvent::None) {
         return Symbols::default();
     }
     let mut reader = SymbolReader {
         bytes: &file.bytes,
-        is_v6: matches!(file.outline.version, Version::V6(_)),
+        is_v6: matches!(file.index.version, Version::V6(_)),
         sources,
         methods: Methods::default(),
         mappings: Mappings::default(),
         texts: Texts::default(),
         threads: HashMap::new(),
-        process: file.outline.trace.process_id,
+        process: file.index.trace.process_id,
     };
     file.walk(&mut reader);
     let SymbolReader { methods, mappings, mut texts, threads, .. } = reader;
@@ -51,7 +51,7 @@ pub(super) fn read(file: &TraceFile, clock: &ClockClass) -> Symbols {
 
 /// Information about symbols in events of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Source {
+enum SymbolEvent {
     None,
     Method(MethodEvent),
     Module(ModuleForm),
@@ -66,36 +66,38 @@ const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
 pub(super) const UNIVERSAL_SYSTEM: &str = "Universal.System";
 
 /// Returns the information about symbols in events of a class.
-fn source(metadata: &Metadata) -> Source {
-    let Metadata { provider, event_id, version, name, .. } = metadata;
+fn source(metadata: &EventMetadata) -> SymbolEvent {
+    let EventMetadata { provider, event_id, version, name, .. } = metadata;
     if let Some(name) = threads::name_of(provider, *event_id, name) {
-        return Source::Thread(name);
+        return SymbolEvent::Thread(name);
     }
     if ![RUNTIME, RUNDOWN, UNIVERSAL_SYSTEM].contains(&&**provider) {
-        return Source::None;
+        return SymbolEvent::None;
     }
-    let Some(event) = known::find(provider, *event_id, *version, name) else { return Source::None };
+    let Some(event) = known::find(provider, *event_id, *version, name) else { return SymbolEvent::None };
     if provider == UNIVERSAL_SYSTEM {
         return match &*event.name {
-            "ProcessMapping" => Source::Mapping(MappingEvent::Mapping),
-            "ProcessSymbol" => Source::Mapping(MappingEvent::Symbol),
-            "ExistingProcess" | "ProcessCreate" => Source::Mapping(MappingEvent::Process),
-            _ => Source::None,
+            "ProcessMapping" => SymbolEvent::Mapping(MappingEvent::Mapping),
+            "ProcessSymbol" => SymbolEvent::Mapping(MappingEvent::Symbol),
+            "ExistingProcess" | "ProcessCreate" => SymbolEvent::Mapping(MappingEvent::Process),
+            _ => SymbolEvent::None,
         };
     }
     // Events that had other numbers in .NET Framework have the same names with this suffix.
     match event.name.strip_suffix("V2").unwrap_or(&event.name) {
-        "MethodLoad" => Source::Method(MethodEvent::load(false)),
-        "MethodLoadVerbose" => Source::Method(MethodEvent::load(true)),
-        "MethodUnload" => Source::Method(MethodEvent::unload(false)),
-        "MethodUnloadVerbose" => Source::Method(MethodEvent::unload(true)),
-        "MethodDCStart" | "MethodDCEnd" => Source::Method(MethodEvent::rundown(false)),
-        "MethodDCStartVerbose" | "MethodDCEndVerbose" => Source::Method(MethodEvent::rundown(true)),
-        "ModuleLoad" | "ModuleUnload" | "ModuleDCStart" | "ModuleDCEnd" => Source::Module(ModuleForm::Module),
-        "DomainModuleLoad" | "DomainModuleDCStart" | "DomainModuleDCEnd" => {
-            Source::Module(ModuleForm::DomainModule)
+        "MethodLoad" => SymbolEvent::Method(MethodEvent::load(false)),
+        "MethodLoadVerbose" => SymbolEvent::Method(MethodEvent::load(true)),
+        "MethodUnload" => SymbolEvent::Method(MethodEvent::unload(false)),
+        "MethodUnloadVerbose" => SymbolEvent::Method(MethodEvent::unload(true)),
+        "MethodDCStart" | "MethodDCEnd" => SymbolEvent::Method(MethodEvent::rundown(false)),
+        "MethodDCStartVerbose" | "MethodDCEndVerbose" => SymbolEvent::Method(MethodEvent::rundown(true)),
+        "ModuleLoad" | "ModuleUnload" | "ModuleDCStart" | "ModuleDCEnd" => {
+            SymbolEvent::Module(ModuleForm::Module)
         }
-        _ => Source::None,
+        "DomainModuleLoad" | "DomainModuleDCStart" | "DomainModuleDCEnd" => {
+            SymbolEvent::Module(ModuleForm::DomainModule)
+        }
+        _ => SymbolEvent::None,
     }
 }
 
@@ -104,7 +106,7 @@ struct SymbolReader<'f> {
     bytes: &'f [u8],
     is_v6: bool,
     /// By class.
-    sources: Vec<Source>,
+    sources: Vec<SymbolEvent>,
     methods: Methods,
     mappings: Mappings,
     texts: Texts,
@@ -120,7 +122,7 @@ impl Walker for SymbolReader<'_> {
     #[inline(always)]
     fn event(&mut self, row: &EventRow, class: u32, threads: &ThreadTable) {
         match self.sources.get(class as usize) {
-            None | Some(Source::None) => {}
+            None | Some(SymbolEvent::None) => {}
             Some(source) => self.note(*source, row, threads),
         }
     }
@@ -128,18 +130,22 @@ impl Walker for SymbolReader<'_> {
 
 impl SymbolReader<'_> {
     #[cold]
-    fn note(&mut self, source: Source, row: &EventRow, threads: &ThreadTable) {
-        if let Source::Thread(name) = source {
+    fn note(&mut self, source: SymbolEvent, row: &EventRow, threads: &ThreadTable) {
+        if let SymbolEvent::Thread(name) = source {
             return self.note_thread(name, row, threads);
         }
         let space = if self.is_v6 { address_space(threads.process(row.thread)) } else { 0 };
-        let said =
-            Said { space, ticks: row.timestamp, payload: row.payload.start, length: row.payload.len() };
+        let said = SymbolContext {
+            space,
+            ticks: row.timestamp,
+            payload: row.payload.start,
+            length: row.payload.len(),
+        };
         match source {
-            Source::None | Source::Thread(_) => {}
-            Source::Method(event) => self.methods.add(event, said, self.bytes),
-            Source::Module(form) => self.methods.add_module(form, said, self.bytes, &mut self.texts),
-            Source::Mapping(event) => self.mappings.add(event, said, self.bytes),
+            SymbolEvent::None | SymbolEvent::Thread(_) => {}
+            SymbolEvent::Method(event) => self.methods.add(event, said, self.bytes),
+            SymbolEvent::Module(form) => self.methods.add_module(form, said, self.bytes, &mut self.texts),
+            SymbolEvent::Mapping(event) => self.mappings.add(event, said, self.bytes),
         }
     }
 }
@@ -163,7 +169,7 @@ impl SymbolReader<'_> {
 
 /// Context of an event about symbols.
 #[derive(Clone, Copy, Debug)]
-struct Said {
+struct SymbolContext {
     /// Address space that it is about.
     space: u32,
     ticks: u64,
@@ -172,7 +178,7 @@ struct Said {
     length: usize,
 }
 
-impl Said {
+impl SymbolContext {
     fn payload<'f>(&self, bytes: &'f [u8]) -> &'f [u8] {
         let end = self.payload.saturating_add(self.length);
         bytes.get(self.payload..end).unwrap_or_default()

@@ -18,7 +18,7 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// Reason why reports were not delivered.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Failure {
+pub(super) enum DeliveryFailure {
     /// No connection.
     NotConnected,
     /// The collector has closed the connection.
@@ -49,8 +49,8 @@ pub(super) struct Connection {
 
 impl Connection {
     /// Connects to the first reachable address of a name.
-    pub(super) fn new(address: &str, queue: &Queue, patience: Duration) -> Result<Self, Failure> {
-        let addresses = address.to_socket_addrs().map_err(|_| Failure::NotConnected)?;
+    pub(super) fn new(address: &str, queue: &Queue, patience: Duration) -> Result<Self, DeliveryFailure> {
+        let addresses = address.to_socket_addrs().map_err(|_| DeliveryFailure::NotConnected)?;
         for address in addresses {
             if queue.is_over() {
                 break;
@@ -67,16 +67,21 @@ impl Connection {
                 });
             }
         }
-        Err(Failure::NotConnected)
+        Err(DeliveryFailure::NotConnected)
     }
 
     /// Sends reports, each after its length.
-    pub(super) fn send(&mut self, frames: &[u8], queue: &Queue, patience: Duration) -> Result<(), Failure> {
+    pub(super) fn send(
+        &mut self,
+        frames: &[u8],
+        queue: &Queue,
+        patience: Duration,
+    ) -> Result<(), DeliveryFailure> {
         let mut rest = frames;
         let mut since = Instant::now();
         while !rest.is_empty() {
             match self.stream.write(rest) {
-                Ok(0) => return Err(Failure::Closed),
+                Ok(0) => return Err(DeliveryFailure::Closed),
                 Ok(written) => {
                     rest = rest.get(written..).unwrap_or_default();
                     since = Instant::now();
@@ -89,7 +94,12 @@ impl Connection {
 
     /// Asks for the number of reports on disk, and returns the result for the `sent` reports since the last
     /// question.
-    pub(super) fn ask(&mut self, sent: u64, queue: &Queue, patience: Duration) -> Result<Answer, Failure> {
+    pub(super) fn ask(
+        &mut self,
+        sent: u64,
+        queue: &Queue,
+        patience: Duration,
+    ) -> Result<Answer, DeliveryFailure> {
         self.send(&QUESTION, queue, patience)?;
         let (mut reports, mut refused) = ([0; 8], [0; 8]);
         let since = Instant::now();
@@ -104,7 +114,7 @@ impl Connection {
                 refused: answer.refused.checked_sub(before.refused)?,
             })
         };
-        new().filter(|new| new.reports.checked_add(new.refused) == Some(sent)).ok_or(Failure::Stalled)
+        new().filter(|new| new.reports.checked_add(new.refused) == Some(sent)).ok_or(DeliveryFailure::Stalled)
     }
 
     fn read(
@@ -113,10 +123,10 @@ impl Connection {
         since: Instant,
         queue: &Queue,
         patience: Duration,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), DeliveryFailure> {
         while !room.is_empty() {
             match self.stream.read(room) {
-                Ok(0) => return Err(Failure::Closed),
+                Ok(0) => return Err(DeliveryFailure::Closed),
                 Ok(read) => room = room.get_mut(read..).unwrap_or_default(),
                 Err(error) => check(&error, since, queue, patience)?,
             }
@@ -130,11 +140,11 @@ impl Connection {
     }
 
     /// Checks that the collector does not close the connection for some time.
-    pub(super) fn stay_open(&self, time: Duration, queue: &Queue) -> Result<(), Failure> {
+    pub(super) fn stay_open(&self, time: Duration, queue: &Queue) -> Result<(), DeliveryFailure> {
         let since = Instant::now();
         while since.elapsed() < time {
             match self.stream.peek(&mut [0]) {
-                Ok(0) => return Err(Failure::Closed),
+                Ok(0) => return Err(DeliveryFailure::Closed),
                 // Nothing was asked; to look for the end behind this is not possible.
                 Ok(_) => break,
                 // It takes no longer than a tick.
@@ -169,12 +179,21 @@ fn prepare(stream: &TcpStream) -> io::Result<()> {
 }
 
 /// Returns `true` for errors after which to continue: nothing happened for a moment.
-fn check(error: &io::Error, since: Instant, queue: &Queue, patience: Duration) -> Result<(), Failure> {
+fn check(
+    error: &io::Error,
+    since: Instant,
+    queue: &Queue,
+    patience: Duration,
+) -> Result<(), DeliveryFailure> {
     match error.kind() {
         io::ErrorKind::Interrupted => Ok(()),
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            if since.elapsed() >= patience || queue.is_over() { Err(Failure::Stalled) } else { Ok(()) }
+            if since.elapsed() >= patience || queue.is_over() {
+                Err(DeliveryFailure::Stalled)
+            } else {
+                Ok(())
+            }
         }
-        _ => Err(Failure::Closed),
+        _ => Err(DeliveryFailure::Closed),
     }
 }

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use super::super::random;
 use super::Acknowledgements;
 use super::asking::{Asking, FIRST_REPORTS, Plan};
-use super::connection::{Answer, Connection, Failure, LENGTH};
-use super::queue::{Block, Queue};
+use super::connection::{Answer, Connection, DeliveryFailure, LENGTH};
+use super::queue::{Queue, ReportBlock};
 
 /// Pause after the first failure, and the longest pause.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
@@ -67,7 +67,7 @@ impl Delivery {
     }
 
     /// Delivers the reports of a block; returns `false` when the thread has to end.
-    fn deliver(&mut self, block: &Block) -> bool {
+    fn deliver(&mut self, block: &ReportBlock) -> bool {
         let mut rest = &block.frames[..];
         // Number of reports sent that may have to be sent again.
         let mut sent = 0;
@@ -114,7 +114,7 @@ impl Delivery {
         frames: &[u8],
         reports: u64,
         sent: &mut u64,
-    ) -> Result<Option<Answer>, Failure> {
+    ) -> Result<Option<Answer>, DeliveryFailure> {
         let again = reports.min(*sent);
         if again > 0 {
             self.queue.count(|counts| counts.sent_again += again);
@@ -134,7 +134,7 @@ impl Delivery {
     }
 
     /// The connection for the next reports: the last one if that is open, else a new one.
-    fn connection(&mut self) -> Result<Connection, Failure> {
+    fn connection(&mut self) -> Result<Connection, DeliveryFailure> {
         let Some(mut connection) = self.connection.take() else { return self.connect() };
         let is_lost = connection.is_closed();
         if connection.is_acknowledged {
@@ -159,7 +159,7 @@ impl Delivery {
     }
 
     /// A new connection, whose collector has answered if it is asked at all.
-    fn connect(&mut self) -> Result<Connection, Failure> {
+    fn connect(&mut self) -> Result<Connection, DeliveryFailure> {
         let connected = Connection::new(&self.address, &self.queue, self.patience);
         let mut connection = connected.inspect_err(|_| {
             self.closed_at_reports = 0;
@@ -168,10 +168,10 @@ impl Delivery {
         self.queue.count(|counts| counts.connections += 1);
         let Plan { asks, .. } = self.asking.plan();
         if let Err(failure) = connection.stay_open(self.admission(), &self.queue) {
-            if failure == Failure::Closed {
+            if failure == DeliveryFailure::Closed {
                 self.asking.closed_before_question();
             }
-            return Err(Failure::NotConnected);
+            return Err(DeliveryFailure::NotConnected);
         }
         if !asks {
             connection.first_reports = self.asking.is_historical().then_some(FIRST_REPORTS);
@@ -184,9 +184,9 @@ impl Delivery {
                 connection.is_acknowledged = true;
                 Ok(connection)
             }
-            Err(Failure::Closed) => {
+            Err(DeliveryFailure::Closed) => {
                 self.asking.closed_at_question(begin.elapsed());
-                Err(Failure::NotConnected)
+                Err(DeliveryFailure::NotConnected)
             }
             Err(failure) => Err(failure),
         }
@@ -194,8 +194,8 @@ impl Delivery {
 
     /// Checks if one of the sent reports makes a reachable collector close its connection: returns `true` if
     /// that report was found, otherwise sends fewer of them the next time.
-    fn is_unwanted(&mut self, result: &Result<Option<Answer>, Failure>, reports: u64) -> bool {
-        if !matches!(result, Err(Failure::Closed)) {
+    fn is_unwanted(&mut self, result: &Result<Option<Answer>, DeliveryFailure>, reports: u64) -> bool {
+        if !matches!(result, Err(DeliveryFailure::Closed)) {
             return false;
         }
         self.closed_at_reports += 1;

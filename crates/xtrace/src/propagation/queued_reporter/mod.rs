@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use self::delivery::Delivery;
 pub use self::queue::QueueCounts;
-use self::queue::{Limits, Queue};
+use self::queue::{Queue, QueueLimits};
 use super::reporter::{MAX_REPORT, Reporter, too_long};
 
 /// Collectors to ask for acknowledgements.
@@ -41,7 +41,7 @@ pub enum Acknowledgements {
 /// ```
 #[derive(Clone, Debug)]
 pub struct QueueOptions {
-    limits: Limits,
+    limits: QueueLimits,
     acknowledgements: Acknowledgements,
     patience: Duration,
     shutdown: Duration,
@@ -50,7 +50,7 @@ pub struct QueueOptions {
 impl Default for QueueOptions {
     fn default() -> Self {
         Self {
-            limits: Limits { reports: 65_536, bytes: 16 << 20 },
+            limits: QueueLimits { reports: 65_536, bytes: 16 << 20 },
             acknowledgements: Acknowledgements::default(),
             patience: Duration::from_secs(10),
             shutdown: Duration::from_secs(2),

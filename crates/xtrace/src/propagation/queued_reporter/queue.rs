@@ -73,23 +73,23 @@ impl Undelivered {
 
 /// Limits of the queue.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
+pub(super) struct QueueLimits {
     pub(super) reports: usize,
     pub(super) bytes: usize,
 }
 
 /// Reports, each after its length.
 #[derive(Debug, Default)]
-pub(super) struct Block {
+pub(super) struct ReportBlock {
     pub(super) frames: Vec<u8>,
     pub(super) reports: u64,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    blocks: VecDeque<Block>,
+struct QueueState {
+    blocks: VecDeque<ReportBlock>,
     /// A delivered block, whose memory is reused.
-    free: Option<Block>,
+    free: Option<ReportBlock>,
     /// Bytes of waiting reports, including those being sent.
     bytes: usize,
     counts: QueueCounts,
@@ -109,8 +109,8 @@ struct State {
 /// Waiting reports, shared by the reporting threads and the sending thread.
 #[derive(Debug)]
 pub(super) struct Queue {
-    limits: Limits,
-    state: Mutex<State>,
+    limits: QueueLimits,
+    state: Mutex<QueueState>,
     /// Notified when the thread has work.
     work: Condvar,
     /// Notified when reports were delivered.
@@ -118,7 +118,7 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    pub(super) fn new(limits: Limits) -> Self {
+    pub(super) fn new(limits: QueueLimits) -> Self {
         Self { limits, state: Mutex::default(), work: Condvar::new(), progress: Condvar::new() }
     }
 
@@ -158,11 +158,12 @@ impl Queue {
     }
 
     /// Returns the next reports to send, as soon as there are any; `None` at the end.
-    pub(super) fn take(&self) -> Option<Block> {
-        let idle = |state: &mut State| state.blocks.is_empty() && !state.is_closed;
+    pub(super) fn take(&self) -> Option<ReportBlock> {
+        let idle = |state: &mut QueueState| state.blocks.is_empty() && !state.is_closed;
         let state = self.work.wait_while(lock(&self.state), idle);
-        let is_filling =
-            |state: &mut State| state.blocks.len() == 1 && state.flushed_to <= state.done && !state.is_closed;
+        let is_filling = |state: &mut QueueState| {
+            state.blocks.len() == 1 && state.flushed_to <= state.done && !state.is_closed
+        };
         let state = state.unwrap_or_else(PoisonError::into_inner);
         let waited = self.work.wait_timeout_while(state, LINGER, is_filling);
         waited.unwrap_or_else(PoisonError::into_inner).0.blocks.pop_front()
@@ -185,7 +186,7 @@ impl Queue {
     }
 
     /// Reuses a block whose reports are all done.
-    pub(super) fn recycle(&self, mut block: Block) {
+    pub(super) fn recycle(&self, mut block: ReportBlock) {
         block.frames.clear();
         block.frames.shrink_to(BLOCK);
         block.reports = 0;
@@ -266,7 +267,7 @@ impl Queue {
     }
 }
 
-impl State {
+impl QueueState {
     fn finish(&mut self, reports: u64, bytes: usize) {
         self.counts.waiting = self.counts.waiting.saturating_sub(reports);
         self.bytes = self.bytes.saturating_sub(bytes);

@@ -55,7 +55,7 @@ pub fn parse_prop1(text: &[u8], limits: &Limits, problems: &mut Problems) -> Opt
             _ => None,
         }
     });
-    let mut reader = Reader {
+    let mut reader = Prop1Reader {
         types: TypeReader::new(default_byte_order, limits, problems),
         trace: TraceClass {
             dialect: Dialect::Prop1.title().to_owned(),
@@ -74,7 +74,7 @@ pub fn parse_prop1(text: &[u8], limits: &Limits, problems: &mut Problems) -> Opt
     for fragment in fragments {
         reader.fragment(fragment);
     }
-    let Reader { trace, has_trace_class, .. } = reader;
+    let Prop1Reader { trace, has_trace_class, .. } = reader;
     if !has_trace_class {
         problems.warning(node.position, "a metadata stream must have a trace class fragment");
     }
@@ -96,7 +96,7 @@ fn is_of(fragment: &Node, name: &str) -> bool {
 /// Classes of root fields by scope.
 type Roots = [Option<Arc<FieldClass>>; 6];
 
-struct Reader<'a> {
+struct Prop1Reader<'a> {
     types: TypeReader<'a>,
     trace: TraceClass,
     /// Classes of the root fields that later fragments share; a data stream class stores its own.
@@ -111,7 +111,7 @@ struct Reader<'a> {
     visits: u64,
 }
 
-impl Reader<'_> {
+impl Prop1Reader<'_> {
     fn fragment(&mut self, node: &Node) {
         let Some(mut object) = Object::open(node, self.types.problems) else { return };
         let Some(kind) = object.require("fragment", self.types.problems) else { return };

@@ -13,7 +13,7 @@ use crate::metadata::json::SCOPES;
 use crate::metadata::write::aliases::Aliases;
 use crate::metadata::write::field_class::ANY_BYTES;
 use crate::metadata::write::json::{self, Object};
-use crate::metadata::write::places::{Place, Roots, Target};
+use crate::metadata::write::places::{LocationTarget, RootClasses, RootPosition};
 use crate::metadata::write::ranges::{self, Bounds};
 use crate::metadata::write::sizes::Sizes;
 use crate::metadata::write::unsupported::Refusals;
@@ -29,7 +29,7 @@ pub(super) struct TypeWriter<'c> {
     pub(super) visits: u64,
     /// Names of shared classes.
     pub(super) aliases: Aliases,
-    place: Place<'c>,
+    place: RootPosition<'c>,
 }
 
 impl<'c> TypeWriter<'c> {
@@ -40,13 +40,13 @@ impl<'c> TypeWriter<'c> {
             byte_order,
             visits,
             aliases: Aliases::new("type"),
-            place: Place::new(Scope::PacketHeader, [None; 6]),
+            place: RootPosition::new(Scope::PacketHeader, [None; 6]),
         }
     }
 
     /// Returns the type of a root field.
-    pub(super) fn root(&mut self, class: &'c Arc<FieldClass>, scope: Scope, roots: Roots<'c>) -> Value {
-        self.place = Place::new(scope, roots);
+    pub(super) fn root(&mut self, class: &'c Arc<FieldClass>, scope: Scope, roots: RootClasses<'c>) -> Value {
+        self.place = RootPosition::new(scope, roots);
         self.refusals.enter(scope.name());
         let value = self.field_type(class);
         self.refusals.leave();
@@ -219,7 +219,12 @@ impl<'c> TypeWriter<'c> {
         object.set_unless("alignment", alignment, usual);
     }
 
-    fn location(&mut self, name: &str, location: &FieldLocation, object: &mut Object) -> Option<Target<'c>> {
+    fn location(
+        &mut self,
+        name: &str,
+        location: &FieldLocation,
+        object: &mut Object,
+    ) -> Option<LocationTarget<'c>> {
         let target = self.place.target(location, &mut self.visits, &mut self.refusals)?;
         object.set(name, path(target.scope, target.members.iter().map(|member| member.name.as_str())));
         Some(target)
@@ -246,7 +251,7 @@ impl<'c> TypeWriter<'c> {
         &mut self,
         options: &'c [VariantOption],
         selector: &FieldLocation,
-        target: Option<&Target<'c>>,
+        target: Option<&LocationTarget<'c>>,
     ) -> Value {
         let tags = target.iter().flat_map(|target| &target.classes).filter_map(|class| mappings_of(class));
         let names = || options.iter().filter_map(|option| option.name.as_deref());

@@ -12,7 +12,7 @@ use ichnos_model::{
 };
 
 use self::field_type::TypeWriter;
-use self::tags::{Clocks, Tags};
+use self::tags::{Clocks, FieldTags};
 use super::json::{self, Fragments, Object};
 use super::sizes::{Sizes, roots_of};
 use super::unsupported::{Refusals, Unsupported};
@@ -27,7 +27,7 @@ pub(super) fn write(
 ) -> Result<String, Vec<Unsupported>> {
     let clock_names = clocks::keys(&trace.clocks, true, &mut refusals);
     let visits = limits.field_classes.saturating_mul(super::VISITS);
-    let mut writer = Writer {
+    let mut writer = Prop1Writer {
         trace,
         clock_names,
         header_clock: None,
@@ -59,7 +59,7 @@ pub(super) fn write(
     }
 }
 
-struct Writer<'c> {
+struct Prop1Writer<'c> {
     trace: &'c TraceClass,
     clock_names: Vec<String>,
     /// Clock of the first tag about the packet header.
@@ -71,7 +71,7 @@ struct Writer<'c> {
 /// Root field: the property with its type, its scope, its class.
 type Root<'c> = (&'static str, Scope, &'c Option<Arc<FieldClass>>);
 
-impl<'c> Writer<'c> {
+impl<'c> Prop1Writer<'c> {
     /// Adds a fragment, after those of the aliases that it uses.
     fn add(&mut self, fragment: Object) {
         for (name, class) in self.types.aliases.take_new() {
@@ -104,7 +104,8 @@ impl<'c> Writer<'c> {
             fragment.set(property, value);
             let default = stream.and_then(|stream| stream.default_clock);
             let named = Clocks { names: &self.clock_names, default };
-            let Tags { values, first_clock } = tags::of_root(class, *scope, &named, &mut self.types.refusals);
+            let FieldTags { values, first_clock } =
+                tags::of_root(class, *scope, &named, &mut self.types.refusals);
             all.extend(values);
             if let Some(slot) = clocks.get_mut(*scope as usize) {
                 *slot = first_clock;

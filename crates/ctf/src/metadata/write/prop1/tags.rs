@@ -10,7 +10,7 @@ use crate::metadata::write::json::{self, Object};
 use crate::metadata::write::unsupported::Refusals;
 
 /// Tags of the fields of one root field, and the clocks that they name.
-pub(super) struct Tags {
+pub(super) struct FieldTags {
     pub(super) values: Vec<Value>,
     /// Clock of the first tag that names one.
     pub(super) first_clock: Option<u16>,
@@ -25,14 +25,19 @@ pub(super) struct Clocks<'n> {
 }
 
 /// Returns the tags of a root field.
-pub(super) fn of_root(root: &FieldClass, scope: Scope, clocks: &Clocks<'_>, refusals: &mut Refusals) -> Tags {
+pub(super) fn of_root(
+    root: &FieldClass,
+    scope: Scope,
+    clocks: &Clocks<'_>,
+    refusals: &mut Refusals,
+) -> FieldTags {
     refusals.enter(scope.name());
-    let mut found = Found { default: clocks.default, fields: Vec::new() };
+    let mut found = RoleFields { default: clocks.default, fields: Vec::new() };
     found.collect(&[root], &mut Vec::new(), refusals);
     let fields = found.fields;
     // Readers use the clock of the first tag as the default one.
-    let clock_of = |field: &Field<'_>| field.tags.iter().find_map(|(_, clock)| *clock);
-    let is_first = |field: &&Field<'_>| clocks.default.is_some() && clock_of(field) == clocks.default;
+    let clock_of = |field: &TaggedField<'_>| field.tags.iter().find_map(|(_, clock)| *clock);
+    let is_first = |field: &&TaggedField<'_>| clocks.default.is_some() && clock_of(field) == clocks.default;
     let (first, others): (Vec<_>, Vec<_>) = fields.iter().partition(is_first);
     let mut values = Vec::new();
     for field in first.iter().chain(&others) {
@@ -42,11 +47,11 @@ pub(super) fn of_root(root: &FieldClass, scope: Scope, clocks: &Clocks<'_>, refu
     }
     let first_clock = first.iter().chain(&others).find_map(|field| clock_of(field));
     refusals.leave();
-    Tags { values, first_clock }
+    FieldTags { values, first_clock }
 }
 
 /// A field that has roles: its path and its tags.
-struct Field<'c> {
+struct TaggedField<'c> {
     names: Vec<&'c str>,
     tags: Vec<RoleTag>,
 }
@@ -55,13 +60,13 @@ struct Field<'c> {
 type RoleTag = (Role, Option<u16>);
 
 /// Fields that have roles.
-struct Found<'c> {
+struct RoleFields<'c> {
     /// Clock of timestamps that name none.
     default: Option<u16>,
-    fields: Vec<Field<'c>>,
+    fields: Vec<TaggedField<'c>>,
 }
 
-impl<'c> Found<'c> {
+impl<'c> RoleFields<'c> {
     /// Collects the roles of all classes on one path, to all of which a tag applies. A path through variants
     /// leads to several classes.
     fn collect(&mut self, classes: &[&'c FieldClass], names: &mut Vec<&'c str>, refusals: &mut Refusals) {
@@ -76,7 +81,7 @@ impl<'c> Found<'c> {
             ));
         }
         if !tags.is_empty() {
-            self.fields.push(Field { names: names.clone(), tags });
+            self.fields.push(TaggedField { names: names.clone(), tags });
         }
         let mut groups: Vec<(&'c str, Vec<&'c FieldClass>)> = Vec::new();
         let mut known: HashMap<&str, usize> = HashMap::new();

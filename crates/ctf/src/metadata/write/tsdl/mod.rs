@@ -16,7 +16,7 @@ use ichnos_model::{
 };
 
 use self::types::{TypeWriter, is_constant};
-use super::places::Place;
+use super::places::RootPosition;
 use super::sizes::roots_of;
 use super::unsupported::{Refusals, Unsupported};
 use super::{attributes, be_or_le, clocks};
@@ -30,7 +30,7 @@ pub(super) fn write(
 ) -> Result<String, Vec<Unsupported>> {
     let clocks = clocks::keys(&trace.clocks, true, &mut refusals);
     let byte_order = trace.default_byte_order.or_else(|| first_byte_order(trace));
-    let mut writer = Writer {
+    let mut writer = TsdlWriter {
         trace,
         types: TypeWriter {
             out: "/* CTF 1.8 */\n".to_owned(),
@@ -41,7 +41,7 @@ pub(super) fn write(
             first_clock: None,
             visits: limits.field_classes.saturating_mul(super::VISITS),
             most: limits.metadata_bytes,
-            place: Place::new(Scope::PacketHeader, [None; 6]),
+            place: RootPosition::new(Scope::PacketHeader, [None; 6]),
         },
     };
     writer.trace();
@@ -73,12 +73,12 @@ pub(super) fn write(
     }
 }
 
-struct Writer<'c> {
+struct TsdlWriter<'c> {
     trace: &'c TraceClass,
     types: TypeWriter<'c>,
 }
 
-impl<'c> Writer<'c> {
+impl<'c> TsdlWriter<'c> {
     fn refuse_if(&mut self, is: bool, what: &str) {
         self.types.refusals.refuse_if(is, what);
     }

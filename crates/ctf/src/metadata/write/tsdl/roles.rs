@@ -4,19 +4,24 @@ use ichnos_model::{FieldClass, FieldKind, Length, Role, Roles, Scope};
 
 /// Name of a field; `is_direct` is `true` for a member of a root field itself.
 #[derive(Clone, Copy)]
-pub(super) struct Slot<'n> {
+pub(super) struct NamedField<'n> {
     pub(super) name: &'n str,
     pub(super) is_direct: bool,
 }
 
-impl Slot<'_> {
+impl NamedField<'_> {
     /// Slot without a name.
     pub(super) const NONE: Self = Self { name: "", is_direct: false };
 }
 
 /// Returns the roles of a field that its class, its place and its clock imply. Returns `None` if the field is
 /// a timestamp at its place, so that it must be mapped to a clock.
-pub(super) fn implied(class: &FieldClass, scope: Scope, slot: Slot<'_>, clock: Option<u16>) -> Option<Roles> {
+pub(super) fn implied(
+    class: &FieldClass,
+    scope: Scope,
+    slot: NamedField<'_>,
+    clock: Option<u16>,
+) -> Option<Roles> {
     let mut roles = Roles::NONE;
     let FieldKind::Integer { integer, .. } = &class.kind else {
         if scope == Scope::PacketHeader && slot.is_direct && slot.name == "uuid" && is_uuid(class) {
@@ -41,7 +46,7 @@ pub(super) fn implied(class: &FieldClass, scope: Scope, slot: Slot<'_>, clock: O
 }
 
 /// Returns the role that the name of an unsigned integer implies, except for timestamps.
-fn of_name(scope: Scope, slot: Slot<'_>) -> Option<Role> {
+fn of_name(scope: Scope, slot: NamedField<'_>) -> Option<Role> {
     Some(match (scope, slot.is_direct, slot.name) {
         (Scope::PacketHeader, true, "magic") => Role::PacketMagicNumber,
         (Scope::PacketHeader, _, "stream_id") => Role::DataStreamClassId,

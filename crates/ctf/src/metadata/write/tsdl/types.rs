@@ -9,10 +9,10 @@ use ichnos_model::{
 };
 
 use super::names;
-use super::roles::{self, Slot};
+use super::roles::{self, NamedField};
 use crate::metadata::choices;
 use crate::metadata::write::field_class::ANY_BYTES;
-use crate::metadata::write::places::{Place, Roots, Target};
+use crate::metadata::write::places::{LocationTarget, RootClasses, RootPosition};
 use crate::metadata::write::ranges::{self, Bounds};
 use crate::metadata::write::unsupported::Refusals;
 use crate::metadata::write::{attributes, be_or_le, range_lists_agree};
@@ -33,17 +33,23 @@ pub(super) struct TypeWriter<'c> {
     pub(super) visits: u64,
     /// Maximum length of the text in bytes.
     pub(super) most: u64,
-    pub(super) place: Place<'c>,
+    pub(super) place: RootPosition<'c>,
 }
 
 impl<'c> TypeWriter<'c> {
     /// Writes `NAME := TYPE;` for a root field.
-    pub(super) fn root(&mut self, name: &str, class: &'c Arc<FieldClass>, scope: Scope, roots: Roots<'c>) {
-        self.place = Place::new(scope, roots);
+    pub(super) fn root(
+        &mut self,
+        name: &str,
+        class: &'c Arc<FieldClass>,
+        scope: Scope,
+        roots: RootClasses<'c>,
+    ) {
+        self.place = RootPosition::new(scope, roots);
         self.refusals.enter(scope.name());
         let _ = write!(self.out, "\t{name} := ");
         if matches!(class.kind, FieldKind::Structure { .. }) {
-            self.declaration(class, None, Slot::NONE, 1);
+            self.declaration(class, None, NamedField::NONE, 1);
         } else {
             self.refusals.refuse("a root field that is not a structure");
         }
@@ -51,7 +57,13 @@ impl<'c> TypeWriter<'c> {
     }
 
     /// Writes a type, a name and the lengths of arrays.
-    fn declaration(&mut self, class: &'c FieldClass, name: Option<&str>, slot: Slot<'_>, indent: usize) {
+    fn declaration(
+        &mut self,
+        class: &'c FieldClass,
+        name: Option<&str>,
+        slot: NamedField<'_>,
+        indent: usize,
+    ) {
         if self.out.len() as u64 > self.most {
             // The text is already too long, and is refused as a whole.
             return;
@@ -75,7 +87,7 @@ impl<'c> TypeWriter<'c> {
                     self.refusals.enter("element");
                     depth += 1;
                     class = element;
-                    slot = Slot::NONE;
+                    slot = NamedField::NONE;
                 }
                 FieldKind::String { length, .. } if *length != StringLength::NullTerminated => {
                     self.text_length(length, &mut lengths);
@@ -114,7 +126,7 @@ impl<'c> TypeWriter<'c> {
     }
 
     /// Returns the clock that a class is mapped to. Refuses roles that its place and its name do not imply.
-    fn clock(&mut self, class: &FieldClass, slot: Slot<'_>) -> Option<u16> {
+    fn clock(&mut self, class: &FieldClass, slot: NamedField<'_>) -> Option<u16> {
         let mut roles = class.roles;
         if !class.clock_updates().is_empty() {
             self.refusals.refuse("a field that updates several clocks");
@@ -314,7 +326,7 @@ impl<'c> TypeWriter<'c> {
     }
 
     /// Returns the target of a location, if it can be written.
-    fn target(&mut self, location: &FieldLocation) -> Option<Target<'c>> {
+    fn target(&mut self, location: &FieldLocation) -> Option<LocationTarget<'c>> {
         self.place.single_target(location, &mut self.visits, &mut self.refusals)
     }
 
@@ -328,7 +340,7 @@ impl<'c> TypeWriter<'c> {
 
     /// Returns the text of a location: a name alone if the field is in the same structure or in an enclosing
     /// one. In Babeltrace 2, selectors of variants have no other way out of a structure.
-    fn path(&self, target: &Target<'c>) -> String {
+    fn path(&self, target: &LocationTarget<'c>) -> String {
         let mut path = String::new();
         let around = target.shared.or(target.around);
         if around.is_none() {
@@ -362,7 +374,7 @@ impl<'c> TypeWriter<'c> {
             };
             self.place.enter_member(member);
             self.indent(indent + 1);
-            let slot = Slot { name: &member.name, is_direct };
+            let slot = NamedField { name: &member.name, is_direct };
             self.declaration(&member.class, Some(&name), slot, indent + 1);
             self.place.leave_member();
             self.refusals.leave();
@@ -416,7 +428,7 @@ impl<'c> TypeWriter<'c> {
             match candidates.iter().find(is_label) {
                 Some(label) => {
                     self.indent(indent + 1);
-                    let slot = Slot { name, is_direct: false };
+                    let slot = NamedField { name, is_direct: false };
                     self.declaration(&option.class, Some(label), slot, indent + 1);
                 }
                 None => self

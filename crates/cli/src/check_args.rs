@@ -7,8 +7,8 @@ use ichnos::Session;
 use crate::args::{Cat, CatFormat, FieldName, LowArgs, Reading, Selecting, Verb};
 use crate::exit::Failure;
 use crate::format_flags::declared;
-use crate::nearest::{alternatives, list, nearest};
 use crate::report::Report;
+use crate::suggest::{alternatives, list, nearest};
 
 /// Options of `cat` that only apply to some formats. All others apply to every format.
 const FORMATS: &[(&str, &[CatFormat])] = &[

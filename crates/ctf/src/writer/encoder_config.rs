@@ -1,4 +1,4 @@
-//! Rules that all encoders of a data stream share.
+//! Configuration that all encoders of a data stream share.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,9 +14,9 @@ use super::packet_clock::PacketClock;
 use super::source_frame::AddedFields;
 use super::usage::Usage;
 
-/// Rules that all encoders of a data stream share.
+/// Configuration that all encoders of a data stream share.
 #[derive(Debug)]
-pub(super) struct StreamRules {
+pub(super) struct EncoderConfig {
     pub(super) lowered: Arc<LoweredTrace>,
     pub(super) stream: Arc<DataStream>,
     /// Number of the data stream in the output.
@@ -71,13 +71,13 @@ pub(super) struct StreamRules {
     /// `true` if event record headers or common contexts can have array elements without bits.
     pub(super) has_empty_elements: bool,
     /// Values of packet headers.
-    pub(super) header: HeaderRules,
+    pub(super) header: HeaderConfig,
     /// Shapes of event record headers and of common contexts.
     pub(super) header_shape: Option<ScopeShape>,
     pub(super) common_shape: Option<ScopeShape>,
 }
 
-impl StreamRules {
+impl EncoderConfig {
     /// Returns `true` if packets can be encoded without those before: no packet is inserted, which would
     /// change later sequence numbers, and none begins at the end of the one before.
     pub(super) fn is_divisible(&self) -> bool {
@@ -104,7 +104,7 @@ impl StreamRules {
 
 /// Values in the packet headers of a data stream.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct HeaderRules {
+pub(super) struct HeaderConfig {
     /// `true` if they are those of [`frame::packet_header`]; otherwise they have the class of the source.
     pub(super) is_common: bool,
     /// Values that replace those in headers of the source.

@@ -11,17 +11,17 @@ use super::overrides::{self, Overrides};
 use super::tables::LabelTable;
 use crate::wire::Wire;
 use crate::{
-    Block, BlockKind, Container, EventRows, Fault, Metadata, PointHead, Refusal, RowEncoding, Rule, Step,
-    TraceBlock, Version,
+    Block, BlockKind, Container, EventMetadata, EventRows, Fault, FileItem, PointHead, Refusal, RowEncoding,
+    Rule, TraceBlock, Version,
 };
 
 /// Information about a file from one pass over its blocks.
 #[derive(Debug)]
-pub(crate) struct Outline {
+pub(crate) struct FileIndex {
     pub(crate) version: Version,
     pub(crate) trace: TraceBlock,
     /// Distinct kinds of events.
-    pub(crate) classes: Vec<Metadata>,
+    pub(crate) classes: Vec<EventMetadata>,
     /// Meaning of each metadata id, from a file offset on.
     pub(crate) metadata: Vec<MetadataAt>,
     /// Classes of events whose labels override their metadata, by the class of the metadata and these labels.
@@ -98,13 +98,13 @@ pub(crate) fn content<'a>(bytes: &'a [u8], block: &Block) -> &'a [u8] {
     bytes.get(range).unwrap_or_default()
 }
 
-impl Outline {
+impl FileIndex {
     /// Reads the blocks of a file.
     pub(crate) fn read(bytes: &Bytes, limits: &Limits) -> Result<Self, Refusal> {
         let short = Refusal::Short(bytes.len() as u64);
         let mut container = Container::open(bytes, true)?.ok_or_else(|| short.clone())?;
         let version = container.version();
-        let mut outline = Self {
+        let mut index = Self {
             version,
             trace: TraceBlock::default(),
             classes: Vec::new(),
@@ -129,41 +129,41 @@ impl Outline {
         let mut has_trace = false;
         loop {
             match container.next(bytes, 0, true) {
-                Step::Block(block) => {
-                    outline.blocks += 1;
+                FileItem::Block(block) => {
+                    index.blocks += 1;
                     release(bytes, &block);
                     if block.kind == BlockKind::Trace && !has_trace {
                         has_trace = true;
                         let trace = TraceBlock::read(content(bytes, &block), version);
                         match trace.filter(|_| block.is_whole || matches!(version, Version::V6(_))) {
-                            Some(trace) => outline.trace = trace,
+                            Some(trace) => index.trace = trace,
                             None => return Err(short),
                         }
                     } else {
-                        outline.add(bytes, &block, &mut rows);
+                        index.add(bytes, &block, &mut rows);
                     }
                 }
-                Step::Fault(fault) => {
-                    outline.fault_count += 1;
-                    if outline.faults.len() < limits.diagnostics {
-                        outline.faults.push(fault);
+                FileItem::Fault(fault) => {
+                    index.fault_count += 1;
+                    if index.faults.len() < limits.diagnostics {
+                        index.faults.push(fault);
                     }
                 }
-                Step::End | Step::More => break,
+                FileItem::End | FileItem::More => break,
             }
         }
         if !has_trace {
             let found = "another block".to_owned();
-            return Err(if outline.blocks == 0 { short } else { Refusal::NoTrace { offset: 20, found } });
+            return Err(if index.blocks == 0 { short } else { Refusal::NoTrace { offset: 20, found } });
         }
-        outline.is_complete = container.is_complete();
+        index.is_complete = container.is_complete();
         if rows.have_overrides
             && let Some(container) = Container::open(bytes, true)?
         {
-            outline.add_overridden(bytes, &container, &mut rows);
+            index.add_overridden(bytes, &container, &mut rows);
         }
-        outline.check_trace();
-        Ok(outline)
+        index.check_trace();
+        Ok(index)
     }
 
     fn check_trace(&mut self) {
@@ -189,7 +189,7 @@ impl Outline {
                     if row.metadata_id == 0 {
                         let payload = content.get(row.payload.clone()).unwrap_or_default();
                         let offset = block.content.start + row.payload.start as u64;
-                        self.add_metadata(offset, Metadata::read(payload), rows);
+                        self.add_metadata(offset, EventMetadata::read(payload), rows);
                     } else {
                         self.add_times((row.timestamp, row.timestamp));
                     }
@@ -202,7 +202,7 @@ impl Outline {
             }
             (BlockKind::Metadata, Version::V6(_)) => {
                 let begin = block.content.start;
-                let rest = Metadata::read_block_v6(content, |at, metadata| {
+                let rest = EventMetadata::read_block_v6(content, |at, metadata| {
                     self.add_metadata(begin + at as u64, metadata, rows);
                 });
                 if let Some(at) = rest.filter(|_| block.is_whole) {
@@ -224,7 +224,7 @@ impl Outline {
                 while let Some(row) = events.next(content) {
                     let payload = content.get(row.payload.clone()).unwrap_or_default();
                     let offset = block.content.start + row.payload.start as u64;
-                    self.add_metadata(offset, Metadata::read(payload), rows);
+                    self.add_metadata(offset, EventMetadata::read(payload), rows);
                 }
                 if !events.is_at_end() && block.is_whole {
                     let offset = block.content.start + events.position() as u64;
@@ -294,7 +294,7 @@ impl Outline {
         });
     }
 
-    fn add_metadata(&mut self, offset: u64, metadata: Option<Metadata>, rows: &mut MetadataRows<'_>) {
+    fn add_metadata(&mut self, offset: u64, metadata: Option<EventMetadata>, rows: &mut MetadataRows<'_>) {
         let Some(metadata) = metadata else {
             return self.metadata_fault(offset, "the row of metadata is incomplete");
         };
@@ -354,7 +354,7 @@ impl MetadataRows<'_> {
     }
 
     /// Returns the index of a kind of event, or `None` if there are too many.
-    fn find_or_add(&mut self, mut metadata: Metadata, classes: &mut Vec<Metadata>) -> Option<u32> {
+    fn find_or_add(&mut self, mut metadata: EventMetadata, classes: &mut Vec<EventMetadata>) -> Option<u32> {
         // The same event may have several ids.
         metadata.id = 0;
         let hash = self.hasher.hash_one(&metadata);

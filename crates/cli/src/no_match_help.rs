@@ -9,10 +9,10 @@ use ichnos::Session;
 use ichnos::model::{ClockOrigin, DataStream, StreamSummary, Window};
 
 use crate::interrupt;
-use crate::nearest::{alternatives, list, nearest};
 use crate::report::Report;
 use crate::selection::{Patterns, Selection};
 use crate::style::count;
+use crate::suggest::{alternatives, list, nearest};
 use crate::time::{show, show_seconds};
 
 /// Maximum number of names to list if none is similar.

@@ -17,7 +17,7 @@ use crate::{
 
 /// Data that is added before a field.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Before {
+pub(super) enum PrefixMember {
     /// Length in bytes or elements.
     Length,
     /// Presence of the field.
@@ -26,7 +26,7 @@ pub(super) enum Before {
     Tag,
 }
 
-impl Before {
+impl PrefixMember {
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Length => "length",
@@ -93,35 +93,35 @@ impl<'a> ClassLowerer<'a> {
     }
 
     /// Data to add before a field because nothing contains it yet; `is_member` if a member can precede the field.
-    pub(super) fn before(&self, id: NodeId, is_member: bool) -> Option<Before> {
+    pub(super) fn prefix(&self, id: NodeId, is_member: bool) -> Option<PrefixMember> {
         let node = self.plan.node(id);
-        let is = |condition: bool, before| condition.then_some(before);
+        let is = |condition: bool, prefix| condition.then_some(prefix);
         match (&node.class.kind, &node.op) {
             (FieldKind::String { encoding, length, .. }, op) => match length {
                 StringLength::Prefixed { .. } => {
-                    is(!self.capabilities.prefixed_strings && is_member, Before::Length)
+                    is(!self.capabilities.prefixed_strings && is_member, PrefixMember::Length)
                 }
                 StringLength::Dynamic(location) => {
                     let slot = if let Op::DynamicText(_, slot) = op { Some(*slot) } else { None };
                     let stays = self.capabilities.encodings.contains(encoding);
                     let is_lost = is_member && self.is_lost(location, slot) || self.is_outside(id, slot);
-                    is(stays && is_lost, Before::Length)
+                    is(stays && is_lost, PrefixMember::Length)
                 }
                 _ => None,
             },
             (FieldKind::Blob { length: Length::Dynamic(location), .. }, op) => {
                 let slot = if let Op::DynamicBlob(slot) = op { Some(*slot) } else { None };
-                is(self.is_lost(location, slot) || self.is_outside(id, slot), Before::Length)
+                is(self.is_lost(location, slot) || self.is_outside(id, slot), PrefixMember::Length)
             }
             (FieldKind::Array { length: Length::Dynamic(location), .. }, op) => {
                 let slot = if let Op::DynamicArray { length, .. } = op { Some(*length) } else { None };
-                is(self.is_lost(location, slot) || self.is_outside(id, slot), Before::Length)
+                is(self.is_lost(location, slot) || self.is_outside(id, slot), PrefixMember::Length)
             }
             (FieldKind::Optional { selector, .. }, op) => {
                 let slot = if let Op::Optional { selector, .. } = op { Some(*selector) } else { None };
                 let is_lost =
                     self.is_variant(id) || self.is_lost(selector, slot) || self.is_outside(id, slot);
-                is(is_lost, Before::Presence)
+                is(is_lost, PrefixMember::Presence)
             }
             (FieldKind::Variant { options, selector, .. }, Op::Variant(variant)) => {
                 let several = !variant.choices.is_empty() && !self.capabilities.any_option_locations;
@@ -133,7 +133,7 @@ impl<'a> ClassLowerer<'a> {
                     || self.is_left_out(variant.selector)
                     || self.is_outside(id, Some(variant.selector))
                     || self.is_elsewhere(selector);
-                is(several || !stays || is_lost, Before::Tag)
+                is(several || !stays || is_lost, PrefixMember::Tag)
             }
             _ => None,
         }
@@ -156,24 +156,24 @@ impl<'a> ClassLowerer<'a> {
     }
 
     /// Makes the member before a field and records the move.
-    pub(super) fn extra(&mut self, id: NodeId, before: Before, name: &str) -> Member {
+    pub(super) fn extra(&mut self, id: NodeId, prefix: PrefixMember, name: &str) -> Member {
         let node = self.plan.node(id);
         self.note(Fit::Moved);
         self.moves[id as usize].extra = self.allocate();
-        let class = match (before, &node.class.kind) {
-            (Before::Presence, _) if self.capabilities.optionals => FieldClass::unsigned(8),
-            (Before::Presence, _) => enumeration(["none", "some"].map(Cow::from).into_iter()),
-            (Before::Tag, FieldKind::Variant { options, .. }) => {
+        let class = match (prefix, &node.class.kind) {
+            (PrefixMember::Presence, _) if self.capabilities.optionals => FieldClass::unsigned(8),
+            (PrefixMember::Presence, _) => enumeration(["none", "some"].map(Cow::from).into_iter()),
+            (PrefixMember::Tag, FieldKind::Variant { options, .. }) => {
                 enumeration(option_names(options, self.capabilities.is_reserved))
             }
             _ => FieldClass::unsigned(32),
         };
         self.path.push(name.to_owned());
-        self.lose(LossKind::Lowered, format!("added: {}", before.what()));
+        self.lose(LossKind::Lowered, format!("added: {}", prefix.what()));
         self.path.pop();
         let mut class = class;
         if self.can_annotate() {
-            annotate_added(before.name(), &mut class.attributes);
+            annotate_added(prefix.name(), &mut class.attributes);
         }
         Member::new(name, class)
     }
@@ -187,7 +187,7 @@ impl<'a> ClassLowerer<'a> {
     /// Field in an optional field, if its length can be written before the optional field.
     pub(super) fn hoisted(&self, id: NodeId) -> Option<NodeId> {
         let Op::Optional { field, .. } = &self.plan.node(id).op else { return None };
-        (self.before(*field, true) == Some(Before::Length)).then_some(*field)
+        (self.prefix(*field, true) == Some(PrefixMember::Length)).then_some(*field)
     }
 }
 

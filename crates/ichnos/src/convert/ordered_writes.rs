@@ -3,29 +3,29 @@
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// The turns of threads, by data stream: parts of a data stream are written one after the other, those of different
+/// Writes in order: parts of a data stream are written one after the other, those of different
 /// data streams concurrently.
 ///
 /// Parts must begin in their order, so that the one whose turn it is never has to wait.
-pub(super) struct Turns {
-    state: Mutex<State>,
+pub(super) struct OrderedWrites {
+    state: Mutex<TurnState>,
     changed: Condvar,
 }
 
-struct State {
+struct TurnState {
     /// By data stream: number of the part that is written now.
     next: Vec<usize>,
     is_over: bool,
 }
 
-impl Turns {
-    /// Makes turns for a number of data streams.
+impl OrderedWrites {
+    /// Begins with the first part of each of `streams` data streams.
     pub(super) fn new(streams: usize) -> Self {
-        let state = State { next: vec![0; streams], is_over: false };
+        let state = TurnState { next: vec![0; streams], is_over: false };
         Self { state: Mutex::new(state), changed: Condvar::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, TurnState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -35,27 +35,27 @@ impl Turns {
         self.changed.notify_all();
     }
 
-    /// `true` after [`Turns::end`].
+    /// `true` after [`OrderedWrites::end`].
     pub(super) fn is_over(&self) -> bool {
         self.lock().is_over
     }
 }
 
 /// A part of a data stream, whose items wait until it is its turn.
-pub(super) struct Part<'t, T> {
-    turns: &'t Turns,
+pub(super) struct OrderedPart<'t, T> {
+    writes: &'t OrderedWrites,
     stream: usize,
     number: usize,
     waiting: Vec<T>,
 }
 
-impl<'t, T> Part<'t, T> {
+impl<'t, T> OrderedPart<'t, T> {
     /// Maximum number of waiting items.
     const ROOM: usize = 4;
 
     /// Begins a part of a data stream; numbers begin at 0.
-    pub(super) fn new(turns: &'t Turns, stream: usize, number: usize) -> Self {
-        Self { turns, stream, number, waiting: Vec::new() }
+    pub(super) fn new(writes: &'t OrderedWrites, stream: usize, number: usize) -> Self {
+        Self { writes, stream, number, waiting: Vec::new() }
     }
 
     /// Writes an item by `write`, or keeps it. Returns `false` if writing has ended.
@@ -69,10 +69,10 @@ impl<'t, T> Part<'t, T> {
 
     /// Writes the waiting items if it is the turn of the part; waits for the turn if `waits` is set.
     fn advance(&mut self, waits: bool, write: &mut dyn FnMut(T) -> io::Result<()>) -> io::Result<bool> {
-        let mut state = self.turns.lock();
-        let is_due = |state: &State| state.next.get(self.stream) == Some(&self.number);
+        let mut state = self.writes.lock();
+        let is_due = |state: &TurnState| state.next.get(self.stream) == Some(&self.number);
         while waits && !state.is_over && !is_due(&state) {
-            state = self.turns.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.writes.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         if state.is_over {
             return Ok(false);
@@ -91,20 +91,20 @@ impl<'t, T> Part<'t, T> {
     /// Errors of `write`.
     pub(super) fn finish(mut self, write: &mut dyn FnMut(T) -> io::Result<()>) -> io::Result<()> {
         if self.advance(true, write)? {
-            if let Some(next) = self.turns.lock().next.get_mut(self.stream) {
+            if let Some(next) = self.writes.lock().next.get_mut(self.stream) {
                 *next += 1;
             }
-            self.turns.changed.notify_all();
+            self.writes.changed.notify_all();
         }
         Ok(())
     }
 }
 
-impl<T> Drop for Part<'_, T> {
+impl<T> Drop for OrderedPart<'_, T> {
     /// Ends waiting for a part whose thread panicked.
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.turns.end();
+            self.writes.end();
         }
     }
 }
@@ -118,7 +118,7 @@ mod tests {
     /// Two data streams with eight parts of ten items each.
     #[test]
     fn parts_are_written_in_order() {
-        let (turns, taken) = (Turns::new(2), AtomicUsize::new(0));
+        let (writes, taken) = (OrderedWrites::new(2), AtomicUsize::new(0));
         let written: Mutex<[Vec<usize>; 2]> = Mutex::default();
         let work = || {
             loop {
@@ -131,10 +131,10 @@ mod tests {
                     written.lock().unwrap()[stream].push(item);
                     Ok(())
                 };
-                let mut part = Part::new(&turns, stream, number);
+                let mut part = OrderedPart::new(&writes, stream, number);
                 for item in 0..10 {
                     assert!(part.put(10 * number + item, write).unwrap());
-                    assert!(part.waiting.len() <= Part::<usize>::ROOM);
+                    assert!(part.waiting.len() <= OrderedPart::<usize>::ROOM);
                 }
                 part.finish(write).unwrap();
             }
@@ -146,16 +146,16 @@ mod tests {
 
     #[test]
     fn nothing_waits_after_the_end() {
-        let turns = Turns::new(1);
+        let writes = OrderedWrites::new(1);
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| {
-                let mut part = Part::new(&turns, 0, 1);
+                let mut part = OrderedPart::new(&writes, 0, 1);
                 let mut write = |_: u8| panic!("it was not its turn");
                 (0..100).all(|item| part.put(item, &mut write).unwrap())
             });
-            turns.end();
+            writes.end();
             assert!(!waiting.join().unwrap());
         });
-        assert!(turns.is_over());
+        assert!(writes.is_over());
     }
 }

@@ -9,7 +9,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::args::{FieldName, NameScope};
 use crate::exit::Failure;
-use crate::nearest::{alternatives, nearest};
+use crate::suggest::{alternatives, nearest};
 
 /// Puts the words of a command line in the order that the parser expects: the verb first, which is `cat` if
 /// only a path is given.
@@ -19,17 +19,17 @@ use crate::nearest::{alternatives, nearest};
 pub(crate) fn arrange(mut words: Vec<OsString>, command: &Command) -> Result<Vec<OsString>, Failure> {
     let Some(cat) = command.find_subcommand("cat") else { return Ok(words) };
     let scanned = scan(&words, cat);
-    let is_known_above = |word: &Word| match word {
-        Word::Option { name, .. } => {
+    let is_known_above = |word: &CommandWord| match word {
+        CommandWord::Option { name, .. } => {
             matches!(name.as_str(), "--help" | "-h" | "--version" | "-V") || has_option(command, name)
         }
-        Word::Path(_) => true,
+        CommandWord::Path(_) => true,
     };
-    let first = scanned.iter().position(|(_, word)| matches!(word, Word::Path(_)));
+    let first = scanned.iter().position(|(_, word)| matches!(word, CommandWord::Path(_)));
     let options_before = || scanned[..first.unwrap_or(scanned.len())].iter();
     let has_own_options = options_before().any(|(_, word)| !is_known_above(word));
     let verb = match first.and_then(|first| scanned.get(first)) {
-        Some((at, Word::Path(path))) => {
+        Some((at, CommandWord::Path(path))) => {
             let name = path.to_string_lossy().into_owned();
             let is_verb = command
                 .get_subcommands()
@@ -77,7 +77,7 @@ fn is_path(word: &OsStr) -> bool {
 }
 
 /// A word of a command line.
-enum Word {
+enum CommandWord {
     /// An option as written, `--begin` or `-b`, and its value.
     Option {
         name: String,
@@ -87,7 +87,7 @@ enum Word {
 }
 
 /// Splits a command line into words with their positions, as far as possible without errors.
-fn scan(words: &[OsString], command: &Command) -> Vec<(usize, Word)> {
+fn scan(words: &[OsString], command: &Command) -> Vec<(usize, CommandWord)> {
     let takes_value = |name: &str| {
         let argument = command.get_arguments().find(|argument| is_called(argument, name));
         argument.map_or_else(|| FOREIGN_WITH_VALUE.contains(&name), |found| found.get_action().takes_values())
@@ -97,7 +97,7 @@ fn scan(words: &[OsString], command: &Command) -> Vec<(usize, Word)> {
     while let Some((at, word)) = rest.next() {
         let text = word.to_string_lossy();
         if text == "--" {
-            scanned.extend(rest.by_ref().map(|(at, word)| (at, Word::Path(word.clone()))));
+            scanned.extend(rest.by_ref().map(|(at, word)| (at, CommandWord::Path(word.clone()))));
         } else if text.starts_with("--") {
             let (name, value) = match text.split_once('=') {
                 Some((name, value)) => (name, Some(value.to_owned())),
@@ -109,12 +109,12 @@ fn scan(words: &[OsString], command: &Command) -> Vec<(usize, Word)> {
                 }
                 value => value,
             };
-            scanned.push((at, Word::Option { name: name.to_owned(), value }));
+            scanned.push((at, CommandWord::Option { name: name.to_owned(), value }));
         } else if text.len() > 1 && text.starts_with('-') {
             for (i, letter) in text.char_indices().skip(1) {
                 let name = format!("-{letter}");
                 if !takes_value(&name) {
-                    scanned.push((at, Word::Option { name, value: None }));
+                    scanned.push((at, CommandWord::Option { name, value: None }));
                     continue;
                 }
                 let behind = text.get(i + letter.len_utf8()..).unwrap_or_default();
@@ -123,11 +123,11 @@ fn scan(words: &[OsString], command: &Command) -> Vec<(usize, Word)> {
                 } else {
                     Some(behind.strip_prefix('=').unwrap_or(behind).to_owned())
                 };
-                scanned.push((at, Word::Option { name, value }));
+                scanned.push((at, CommandWord::Option { name, value }));
                 break;
             }
         } else {
-            scanned.push((at, Word::Path(word.clone())));
+            scanned.push((at, CommandWord::Path(word.clone())));
         }
     }
     scanned
@@ -169,8 +169,8 @@ const FOREIGN_WITH_VALUE: &[&str] = &[
 fn answer_all(words: &[OsString], verb: &Command, cat: &Command) -> Result<(), Failure> {
     for (_, word) in scan(words, cat) {
         let answer = match &word {
-            Word::Path(path) => address(&path.to_string_lossy()),
-            Word::Option { name, value } => {
+            CommandWord::Path(path) => address(&path.to_string_lossy()),
+            CommandWord::Option { name, value } => {
                 let value = value.as_deref().unwrap_or_default();
                 match name.as_str() {
                     "-o" if matches!(verb.get_name(), "cat" | "convert") => {

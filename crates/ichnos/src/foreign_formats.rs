@@ -18,7 +18,7 @@ pub(crate) fn describe(entry: &Entry) -> Option<Hint> {
 
 /// A file type that ichnos does not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct KnownFile {
+pub(crate) struct ForeignFormat {
     /// Description with an article, for display.
     what: &'static str,
     /// Advice on how to access the content, if there is a way.
@@ -27,7 +27,7 @@ pub(crate) struct KnownFile {
     pub(crate) is_trace: bool,
 }
 
-impl fmt::Display for KnownFile {
+impl fmt::Display for ForeignFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, which ichnos does not read", self.what)?;
         match self.advice {
@@ -37,7 +37,7 @@ impl fmt::Display for KnownFile {
     }
 }
 
-impl KnownFile {
+impl ForeignFormat {
     /// Returns the type of a file; `None` if it is unknown, or cannot be read.
     pub(crate) fn of(entry: &Entry) -> Option<Self> {
         let bytes = entry.read().ok()?;
@@ -71,19 +71,19 @@ impl KnownFile {
 /// Magic number of a file type.
 struct Magic {
     bytes: &'static [u8],
-    file: KnownFile,
+    file: ForeignFormat,
 }
 
 const fn trace(bytes: &'static [u8], what: &'static str) -> Magic {
-    Magic { bytes, file: KnownFile::trace(what) }
+    Magic { bytes, file: ForeignFormat::trace(what) }
 }
 
 const fn other(bytes: &'static [u8], what: &'static str) -> Magic {
-    Magic { bytes, file: KnownFile::other(what) }
+    Magic { bytes, file: ForeignFormat::other(what) }
 }
 
 const fn of_perf(bytes: &'static [u8]) -> Magic {
-    Magic { bytes, file: KnownFile { advice: Some(PERF), ..KnownFile::trace("a perf.data file") } }
+    Magic { bytes, file: ForeignFormat { advice: Some(PERF), ..ForeignFormat::trace("a perf.data file") } }
 }
 
 const PERF: &str = "`perf data convert --to-ctf DIR` makes a CTF trace of it";
@@ -117,13 +117,13 @@ const MAGICS: &[Magic] = &[
 ];
 
 /// Recognises programs, libraries, and core dumps.
-fn elf(head: &[u8]) -> Option<KnownFile> {
+fn elf(head: &[u8]) -> Option<ForeignFormat> {
     const CORE: u16 = 4;
     head.strip_prefix(b"\x7fELF")?;
     let kind = [*head.get(16)?, *head.get(17)?];
     let is_big_endian = head.get(5) == Some(&2);
     let kind = if is_big_endian { u16::from_be_bytes(kind) } else { u16::from_le_bytes(kind) };
-    Some(KnownFile::other(if kind == CORE {
+    Some(ForeignFormat::other(if kind == CORE {
         "a core dump (ELF) of a program that crashed"
     } else {
         "a program or library (ELF)"
@@ -132,18 +132,18 @@ fn elf(head: &[u8]) -> Option<KnownFile> {
 
 /// Recognises Event Tracing for Windows: a buffer whose first event has a system header, in one of two versions, for
 /// 32 or 64 bits.
-fn etl(head: &[u8]) -> Option<KnownFile> {
+fn etl(head: &[u8]) -> Option<ForeignFormat> {
     /// Offset of the first event in a buffer.
     const EVENT: usize = 0x48;
     let word = |at: usize| Some(u32::from_le_bytes(head.get(at..at + 4)?.try_into().ok()?));
     let size = word(0)?;
     let is_header = matches!(word(EVENT)?, 0xc001_0001 | 0xc001_0002 | 0xc002_0001 | 0xc002_0002);
     (size > 0 && size % 1024 == 0 && is_header)
-        .then_some(KnownFile::trace("an ETL file (Event Tracing for Windows)"))
+        .then_some(ForeignFormat::trace("an ETL file (Event Tracing for Windows)"))
 }
 
 /// Recognises text.
-fn text(head: &[u8]) -> Option<KnownFile> {
+fn text(head: &[u8]) -> Option<ForeignFormat> {
     let text = match std::str::from_utf8(head) {
         Ok(text) => text,
         // The end may be within a character.
@@ -161,23 +161,23 @@ fn text(head: &[u8]) -> Option<KnownFile> {
     if begin.starts_with(['{', '[']) && !is_of_strace(first) {
         let has = |part: &str| begin.contains(part);
         return Some(if has("\"traceEvents\"") || (has("\"ph\"") && has("\"ts\"")) {
-            KnownFile::trace("a trace in Chrome's JSON format")
+            ForeignFormat::trace("a trace in Chrome's JSON format")
         } else {
-            KnownFile::other("a JSON file")
+            ForeignFormat::other("a JSON file")
         });
     }
     Some(if begin.starts_with("# tracer: ") {
-        KnownFile::trace("ftrace output")
+        ForeignFormat::trace("ftrace output")
     } else if is_of_strace(first) {
-        KnownFile::trace("strace output")
+        ForeignFormat::trace("strace output")
     } else if begin.starts_with("#Paraver") {
-        KnownFile::trace("a Paraver trace")
+        ForeignFormat::trace("a Paraver trace")
     } else if begin.starts_with("<?xml") {
-        KnownFile::other("an XML file")
+        ForeignFormat::other("an XML file")
     } else if begin.get(..15).is_some_and(|begin| begin.eq_ignore_ascii_case("<!doctype html>")) {
-        KnownFile::other("an HTML page")
+        ForeignFormat::other("an HTML page")
     } else {
-        KnownFile::other("a text file")
+        ForeignFormat::other("a text file")
     })
 }
 
@@ -191,7 +191,7 @@ fn is_of_strace(line: &str) -> bool {
 
 /// Recognises Perfetto traces and pprof profiles. Both are protobuf messages that begin with members of number 1 that
 /// are messages themselves.
-fn protobuf(head: &[u8]) -> Option<KnownFile> {
+fn protobuf(head: &[u8]) -> Option<ForeignFormat> {
     /// Maximum number of examined members.
     const MOST: usize = 64;
     let mut rest = head;
@@ -199,7 +199,7 @@ fn protobuf(head: &[u8]) -> Option<KnownFile> {
     let mut count = 0;
     while !rest.is_empty() && count < MOST {
         let Some(member) = Member::take(&mut rest) else { break };
-        if (member.number, member.kind) != (1, Kind::Bytes) {
+        if (member.number, member.kind) != (1, MemberKind::Bytes) {
             // In a profile, samples follow.
             if count == 0 || !are_types {
                 return None;
@@ -220,7 +220,7 @@ fn protobuf(head: &[u8]) -> Option<KnownFile> {
         if numbers.is_empty() {
             return None;
         }
-        are_types &= numbers.iter().all(|(number, kind)| *number <= 2 && *kind == Kind::Number);
+        are_types &= numbers.iter().all(|(number, kind)| *number <= 2 && *kind == MemberKind::Number);
         count += 1;
         if !is_whole {
             break;
@@ -228,14 +228,14 @@ fn protobuf(head: &[u8]) -> Option<KnownFile> {
     }
     match count {
         0 => None,
-        _ if are_types => Some(KnownFile::other("a pprof profile")),
-        _ => Some(KnownFile::trace("a Perfetto trace")),
+        _ if are_types => Some(ForeignFormat::other("a pprof profile")),
+        _ => Some(ForeignFormat::trace("a Perfetto trace")),
     }
 }
 
 /// Kind of a member's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum MemberKind {
     Number,
     Bytes,
     Fixed,
@@ -244,7 +244,7 @@ enum Kind {
 /// A member of a protobuf message.
 struct Member<'a> {
     number: u64,
-    kind: Kind,
+    kind: MemberKind,
     /// Length in bytes.
     len: usize,
     /// Its examined bytes.
@@ -258,11 +258,11 @@ impl<'a> Member<'a> {
         let (kind, len) = match tag & 7 {
             0 => {
                 number(rest)?;
-                (Kind::Number, 0)
+                (MemberKind::Number, 0)
             }
-            1 => (Kind::Fixed, 8),
-            2 => (Kind::Bytes, usize::try_from(number(rest)?).ok().filter(|len| *len < 1 << 31)?),
-            5 => (Kind::Fixed, 4),
+            1 => (MemberKind::Fixed, 8),
+            2 => (MemberKind::Bytes, usize::try_from(number(rest)?).ok().filter(|len| *len < 1 << 31)?),
+            5 => (MemberKind::Fixed, 4),
             _ => return None,
         };
         let number = Some(tag >> 3).filter(|number| (1..1 << 29).contains(number))?;
@@ -293,7 +293,7 @@ mod tests {
     use super::*;
 
     fn what(bytes: &[u8]) -> &'static str {
-        KnownFile::recognise(bytes).map_or("", |known| known.what)
+        ForeignFormat::recognise(bytes).map_or("", |known| known.what)
     }
 
     #[test]
@@ -378,7 +378,7 @@ mod tests {
             if let Some(first) = bytes.first_mut() {
                 *first = 0x0a;
             }
-            let _ = KnownFile::recognise(&bytes);
+            let _ = ForeignFormat::recognise(&bytes);
         });
     }
 }
