@@ -66,6 +66,11 @@ pub(crate) fn line(damage: &Damage) -> String {
     }
 }
 
+/// Returns the error of damage that --strict refuses.
+pub(crate) fn refused(damage: &Damage) -> Failure {
+    Failure::new(line(damage)).help("without --strict, reading resumes at the next readable packet or record")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,9 +93,4 @@ mod tests {
         damage.skipped = 0;
         assert!(line(&damage).ends_with("size zero"));
     }
-}
-
-/// Returns the error of damage that --strict refuses.
-pub(crate) fn refused(damage: &Damage) -> Failure {
-    Failure::new(line(damage)).help("without --strict, reading resumes at the next readable packet or record")
 }

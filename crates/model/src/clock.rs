@@ -232,3 +232,12 @@ impl ClockClass {
         same_origin || same_identity
     }
 }
+
+/// A value of a clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ClockValue {
+    /// Nanoseconds from the origin of the clock.
+    pub nanoseconds: i128,
+    /// Cycles as recorded, without the offset of the clock class.
+    pub cycles: u64,
+}
