@@ -4,15 +4,6 @@ use uuid::Uuid;
 
 use crate::{Attributes, DeclaredAt};
 
-/// A value of a clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ClockValue {
-    /// Nanoseconds from the origin of the clock.
-    pub nanoseconds: i128,
-    /// Cycles as recorded, without the offset of the clock class.
-    pub cycles: u64,
-}
-
 /// Origin of a clock.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub enum ClockOrigin {
