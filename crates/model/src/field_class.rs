@@ -279,49 +279,41 @@ impl FieldClass {
     #[must_use]
     pub fn type_name(&self) -> &'static str {
         match &self.kind {
-            FieldKind::BitArray(_) => "bit-array",
-            FieldKind::BitMap { .. } => "bit-map",
-            FieldKind::Boolean(_) => "boolean",
-            FieldKind::Integer { .. } => "integer",
-            FieldKind::Float(_) => "float",
-            FieldKind::VariableLength { value, .. } => match value {
-                VariableLengthValue::BitArray => "variable-length-bit-array",
-                VariableLengthValue::Boolean => "variable-length-boolean",
-                VariableLengthValue::Integer(_) => "variable-length-integer",
-            },
-            FieldKind::String { .. } => "string",
-            FieldKind::Blob { .. } => "blob",
-            FieldKind::Guid { .. } => "guid",
-            FieldKind::Structure { .. } => "structure",
-            FieldKind::Array { .. } => "array",
-            FieldKind::Optional { .. } => "optional",
-            FieldKind::Variant { .. } => "variant",
-            FieldKind::Union { .. } => "union",
-            FieldKind::Null { .. } => "null",
-            FieldKind::Padding(_) => "padding",
+            FieldKind::VariableLength { value: VariableLengthValue::BitArray, .. } => {
+                "variable-length-bit-array"
+            }
+            FieldKind::VariableLength { value: VariableLengthValue::Boolean, .. } => {
+                "variable-length-boolean"
+            }
+            _ => self.kind_names().0,
         }
     }
 
     /// Names the kind with its article, for messages: "a bit array".
     #[must_use]
     pub fn kind_with_article(&self) -> &'static str {
+        self.kind_names().1
+    }
+
+    /// Returns the names of the kind in JSON and in messages.
+    fn kind_names(&self) -> (&'static str, &'static str) {
         match &self.kind {
-            FieldKind::BitArray(_) => "a bit array",
-            FieldKind::BitMap { .. } => "a bit map",
-            FieldKind::Boolean(_) => "a boolean",
-            FieldKind::Integer { .. } => "an integer",
-            FieldKind::Float(_) => "a floating-point number",
-            FieldKind::VariableLength { .. } => "a variable-length field",
-            FieldKind::String { .. } => "a string",
-            FieldKind::Blob { .. } => "a BLOB",
-            FieldKind::Guid { .. } => "a GUID",
-            FieldKind::Structure { .. } => "a structure",
-            FieldKind::Array { .. } => "an array",
-            FieldKind::Optional { .. } => "an optional",
-            FieldKind::Variant { .. } => "a variant",
-            FieldKind::Union { .. } => "a union",
-            FieldKind::Null { .. } => "a null field",
-            FieldKind::Padding(_) => "padding",
+            FieldKind::BitArray(_) => ("bit-array", "a bit array"),
+            FieldKind::BitMap { .. } => ("bit-map", "a bit map"),
+            FieldKind::Boolean(_) => ("boolean", "a boolean"),
+            FieldKind::Integer { .. } => ("integer", "an integer"),
+            FieldKind::Float(_) => ("float", "a floating-point number"),
+            FieldKind::VariableLength { .. } => ("variable-length-integer", "a variable-length field"),
+            FieldKind::String { .. } => ("string", "a string"),
+            FieldKind::Blob { .. } => ("blob", "a BLOB"),
+            FieldKind::Guid { .. } => ("guid", "a GUID"),
+            FieldKind::Structure { .. } => ("structure", "a structure"),
+            FieldKind::Array { .. } => ("array", "an array"),
+            FieldKind::Optional { .. } => ("optional", "an optional"),
+            FieldKind::Variant { .. } => ("variant", "a variant"),
+            FieldKind::Union { .. } => ("union", "a union"),
+            FieldKind::Null { .. } => ("null", "a null field"),
+            FieldKind::Padding(_) => ("padding", "padding"),
         }
     }
 
