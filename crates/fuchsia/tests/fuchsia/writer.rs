@@ -257,8 +257,8 @@ fn values_that_are_written_wrong_are_found() {
             let path = directory.path().join("x.log");
             let error = write_compared(&[trace], None, Some(&path), verify).unwrap_err();
             let CreateError::Mismatch(problem) = error else { panic!("{error}") };
-            let expected = if *what == "time" { "other times of" } else { "other values of" };
-            assert!(problem.starts_with(expected), "{what}: {problem}");
+            let what_differs = if *what == "time" { "times" } else { "values" };
+            assert_eq!(problem, format!("the {what_differs} of events differ"), "{what}");
         }
     }
 }
