@@ -44,7 +44,9 @@ fn dialect(trace: &Path) -> &'static str {
 #[track_caller]
 fn babeltrace2_reads(trace: &Path) {
     let mut command = Command::new("babeltrace2");
-    let Ok(output) = command.arg("--no-delta").arg(trace).stdin(Stdio::null()).output() else {
+    // As `ichnos` in tests.
+    command.env("TZ", "UTC").arg("--no-delta").arg(trace).stdin(Stdio::null());
+    let Ok(output) = command.output() else {
         return eprintln!("skipped: `babeltrace2` is not installed");
     };
     let error = String::from_utf8_lossy(&output.stderr);
