@@ -8,7 +8,7 @@
 //!
 //! Metadata represent *not sampled* by the threshold [`Severity::NONE`](crate::option::Severity::NONE).
 //!
-//! Conversions return their [losses](Loss). Data that do not fit into a traceparent go into a member of the
+//! Conversions return their [losses](ConversionLoss). Data that do not fit into a traceparent go into a member of the
 //! [`TraceState`], if there are any, so that nothing is lost when converting back.
 //!
 //! ```
