@@ -330,7 +330,7 @@ impl<'o> ObjectWriter<'o> {
         self.has_members
     }
 
-    /// The buffer. Complete members are handed on, or are appended with their commas.
+    /// The buffer. Complete members are passed to the writer, or appended with their commas.
     #[inline]
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         self.out

@@ -98,7 +98,7 @@ impl ValueCache {
     /// Appends the bytes that were kept for the values of an event to `out`, or those that `write` appends.
     ///
     /// # Errors
-    /// Those of `write`.
+    /// Errors of `write`.
     pub fn push<E>(
         &mut self,
         out: &mut Vec<u8>,

@@ -256,7 +256,7 @@ impl ScopeCells {
 }
 
 impl CellSearch {
-    /// Whether a field is neither within another one of these nor around one.
+    /// Returns `true` if a field is neither within another one of these nor around one.
     fn is_apart_from(&self, target: &ColumnField) -> bool {
         // As they do not contain each other, only neighbours matter.
         let is_within =
@@ -429,9 +429,9 @@ impl CellSink for InLine<'_, '_> {
 struct CellWriter<'a, D: CellSink> {
     json: FieldWriter<'a>,
     to: D,
-    /// Where the field begins that is being written as a whole, and what it is wanted for.
+    /// Begin of the field that is written as a whole, and the cells that want it.
     whole: Option<(usize, D::Wants)>,
-    /// How many structures, arrays and unions are open in it.
+    /// Number of structures, arrays and unions that are open in it.
     depth: usize,
 }
 

@@ -74,7 +74,7 @@ impl From<FilterValue<'_>> for Constant {
 pub(super) struct SortedRanges(Box<[IntegerRange]>);
 
 impl SortedRanges {
-    /// Those without a value are dropped.
+    /// Ranges without a value are dropped.
     pub(super) fn new(mut ranges: Vec<IntegerRange>) -> Self {
         ranges.retain(|range| range.lower <= range.upper);
         ranges.sort_unstable_by_key(|range| range.lower);

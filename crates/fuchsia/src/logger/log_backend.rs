@@ -37,7 +37,7 @@ impl Log for Logger {
     }
 
     fn flush(&self) {
-        // Nobody to report the error to.
+        // There is no place to report the error.
         let _ = Self::flush(self);
     }
 }

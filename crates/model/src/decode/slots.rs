@@ -9,7 +9,7 @@ pub type Slots = [Cell<i128>];
 /// The value of a slot whose field was not decoded.
 pub const UNKNOWN: i128 = i128::MIN;
 
-/// Lowest value of a slot. So the upper half alone tells if a value is known: loading a whole slot shortly
+/// Lowest value of a slot. So the upper half alone shows if a value is known: loading a whole slot shortly
 /// after its halves were stored is slow.
 pub const LEAST: i128 = i128::MIN + (1 << 64);
 

@@ -154,7 +154,7 @@ mod tests {
         }
     }
 
-    /// What closes any connection after some time does not become a historical collector.
+    /// A server that closes any connection after some time does not become a historical collector.
     #[test]
     fn those_that_close_late_are_given_more_time() {
         let mut asking = Asking::new(Acknowledgements::IfKnown);

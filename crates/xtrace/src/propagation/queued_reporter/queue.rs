@@ -97,7 +97,7 @@ struct QueueState {
     done: u64,
     /// Value of `done` that `flush` waits for.
     flushed_to: u64,
-    /// Those that a flush has returned an error for.
+    /// Reports for which a flush has returned an error.
     reported: Undelivered,
     /// No more is taken.
     is_closed: bool,
