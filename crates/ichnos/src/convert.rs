@@ -15,8 +15,8 @@ use ichnos_io::{
 };
 use ichnos_model::lower::LossTable;
 use ichnos_model::{
-    BoxedCursor, Damage, Event, FastCursor, FileDiagnostic, Message, MessageKind, Packet, Severity,
-    StreamCursor, TraceInput, Window,
+    BoxedCursor, Cursor, Damage, Event, FileDiagnostic, Message, MessageKind, Packet, Severity, StreamCursor,
+    TraceInput, Window,
 };
 
 use crate::format::FORMATS;

@@ -9,7 +9,7 @@ use ichnos_io::{Bytes, Datagrams};
 use ichnos_model::decode::{DecodeLimits, PacketBits, Position, UNKNOWN};
 use ichnos_model::{
     BrokenRule, ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, DynamicClass, Event,
-    EventValues, FastCursor, Head, Message, MessageKind, Scope, Scopes, Window,
+    EventValues, Head, Message, MessageKind, Scope, Scopes, Window,
 };
 
 use super::class::{self, Form};
@@ -716,8 +716,6 @@ impl Cursor for LogCursor {
         self.other_message()
     }
 }
-
-impl FastCursor for LogCursor {}
 
 /// Clamps a time to 64 bits.
 fn to_i64(nanoseconds: i128) -> i64 {

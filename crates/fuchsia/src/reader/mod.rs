@@ -40,8 +40,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ichnos_io::{Bytes, Datagrams, Entry, FileId, Tree};
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
-    BoxedCursor, ClockOffsets, Damage, DamageKind, DataStream, FastCursor, FileDiagnostic, Limits,
-    StreamSummary, Trace, TraceInput, TracerQuirk, Window,
+    BoxedCursor, ClockOffsets, Cursor, Damage, DamageKind, DataStream, FileDiagnostic, Limits, StreamSummary,
+    Trace, TraceInput, TracerQuirk, Window,
 };
 
 use self::cursor::LogCursor;
@@ -373,6 +373,6 @@ impl TraceInput for LogTrace {
             Some(live) => cursor.listen(live),
             None => cursor,
         };
-        Some(cursor.boxed_fast())
+        Some(cursor.boxed())
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ichnos_model::decode::{DecodeLimits, PacketBits, Position, UNKNOWN};
 use ichnos_model::{
     Checkpoint, ClockValue, Cursor, Damage, DataStream, Discarded, DynamicClass, Event, EventCounts,
-    EventValues, FastCursor, FieldValue, Head, Message, MessageKind, Scope, Scopes, Skip, Uuid, Window,
+    EventValues, FieldValue, Head, Message, MessageKind, Scope, Scopes, Skip, Uuid, Window,
 };
 
 use self::fill::OpenEventBlock;
@@ -584,9 +584,7 @@ impl Cursor for EventCursor {
             }
         })
     }
-}
 
-impl FastCursor for EventCursor {
     fn skip_events(&mut self, most: u32, counts: &mut EventCounts) -> u32 {
         if self.check {
             // Each event may break a rule.

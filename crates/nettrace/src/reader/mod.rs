@@ -24,8 +24,8 @@ use std::sync::{Arc, OnceLock};
 use ichnos_io::Bytes;
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
-    BoxedCursor, ClockOffsets, Damage, DataStream, FastCursor, FileDiagnostic, Limits, SplitPoint,
-    StackTable, StreamCursor, StreamSummary, Trace, TraceInput, TracerQuirk, Window, advance_to,
+    BoxedCursor, ClockOffsets, Cursor, Damage, DataStream, FileDiagnostic, Limits, SplitPoint, StackTable,
+    StreamCursor, StreamSummary, Trace, TraceInput, TracerQuirk, Window, advance_to,
 };
 
 use self::class::{EventKind, PayloadForm};
@@ -288,7 +288,7 @@ impl TraceInput for NettraceFile {
     }
 
     fn cursors(&self, window: Window) -> Vec<BoxedCursor> {
-        vec![EventCursor::new(&self.file, &self.stream, window, None).boxed_fast()]
+        vec![EventCursor::new(&self.file, &self.stream, window, None).boxed()]
     }
 
     fn split_points(&self, stream: usize, grain: u64) -> Option<Vec<SplitPoint>> {
@@ -321,6 +321,6 @@ impl TraceInput for NettraceFile {
         let from = behind.checked_sub(1).and_then(|index| barriers.get(index)).map(|barrier| barrier.offset);
         let mut cursor = EventCursor::new(&self.file, &self.stream, window, from);
         advance_to(&mut cursor as &mut dyn StreamCursor, begin);
-        Some(cursor.boxed_fast())
+        Some(cursor.boxed())
     }
 }
