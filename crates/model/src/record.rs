@@ -42,13 +42,14 @@ enum RecordClass {
 impl Record {
     /// Makes the record of a data stream, whose begin is its first message.
     pub(crate) fn new(stream: Arc<DataStream>, limits: DecodeLimits) -> Self {
+        let slots = vec![Cell::new(UNKNOWN); stream.trace.plans.slots()];
         Self {
             stream,
             clock: None,
             time: None,
             values: EventValues::default(),
             begins: [Position::default(); 6],
-            slots: Vec::new(),
+            slots,
             limits,
             messages: MessageQueue::default(),
             class: RecordClass::Declared(0),

@@ -1,9 +1,8 @@
 //! The cursor of all formats.
 
-use std::cell::Cell;
 use std::sync::Arc;
 
-use crate::decode::{DecodeLimits, UNKNOWN};
+use crate::decode::DecodeLimits;
 use crate::{
     Checkpoint, ClockValue, Cursor, Damage, DamageKind, DataStream, EventCounts, ExcludedClasses, Head,
     Message, Next, QueuedMessage, Record, Scope, Source, StreamLoss, Window,
@@ -56,10 +55,7 @@ impl<S: Source> SourceCursor<S> {
         limits: impl Into<DecodeLimits>,
         resume: impl FnOnce(&mut S, &mut Record) -> Option<Next>,
     ) -> Self {
-        let mut record = Record::new(stream, limits.into());
-        if !source.checks_events() {
-            record.slots = vec![Cell::new(UNKNOWN); record.stream.trace.plans.slots()];
-        }
+        let record = Record::new(stream, limits.into());
         let current = CurrentMessage::Nothing;
         let mut cursor =
             Self { source, record, current, is_over: false, has_end: true, window, before: None };
