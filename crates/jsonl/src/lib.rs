@@ -18,7 +18,6 @@
 #![forbid(unsafe_code)]
 
 mod class_ids;
-mod cursor;
 mod description;
 mod event;
 mod fault;
@@ -30,6 +29,7 @@ mod marks;
 mod open;
 mod selectors;
 mod shape;
+mod source;
 mod stacks;
 mod stream;
 mod time;

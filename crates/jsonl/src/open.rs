@@ -11,11 +11,11 @@ use ichnos_model::{
 };
 
 use crate::class_ids::{self, ClassIds};
-use crate::cursor::damage_of;
 use crate::description::{self, MESSAGE, Places};
 use crate::fault::value;
 use crate::field_class::{Classes, Made, StreamScopes, text};
 use crate::index::{LineIndex, StreamLines};
+use crate::source::damage_of;
 use crate::stacks::{self, Renumbered};
 use crate::stream::{ClassEntry, File, StreamPart};
 use crate::trace::JsonTrace;

@@ -13,8 +13,8 @@ use crate::{Checkpoint, Damage, Event, EventCounts, ExcludedClasses, Head, Messa
 /// Damage is a message, after which reading resumes where possible. Data must fit the class of an event when it is
 /// delivered: the cursor checks that, unless the source [does](Self::checks_events).
 pub trait Source: Send {
-    /// Reads the next event into `record`, or queues the messages before it. After the end of the data, it returns
-    /// [`Next::End`] however often it is called. Called only if no message waits in the queue of `record`.
+    /// Reads the next event into `record`, or queues the messages before it. Called only if no message waits in the
+    /// queue of `record`, and not after [`Next::End`].
     fn next(&mut self, record: &mut Record) -> Next;
 
     /// Returns the bytes that contain the scopes of the current event, if they are bits: see [`Record::set_bits`].
