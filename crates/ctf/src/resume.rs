@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ichnos_model::decode::Position;
 use ichnos_model::{Cursor, DataStream, MessageKind, Next, Record, Reopen, SourceCursor, Window};
 
-use crate::cursor::{CtfCursor, CtfSource, Delivery};
+use crate::source::{CtfCursor, CtfSource, Delivery};
 use crate::stream_input::StreamInput;
 
 /// Current message of a cursor, and the state to find it again: much smaller than the cursor.

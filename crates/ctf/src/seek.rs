@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use ichnos_model::{DataStream, SplitPoint, Window, advance_to};
 
-use crate::cursor::CtfCursor;
 use crate::packet::Clocks;
 use crate::packet_entry::PacketEntry;
 use crate::quirks::Quirk;
+use crate::source::CtfCursor;
 use crate::stream_input::StreamInput;
 
 /// Returns `true` if packets of a data stream can be decoded without those before them.
