@@ -11,9 +11,6 @@ use ichnos_model::{
 
 use crate::Session;
 
-/// Merge of the selected cursors.
-pub type Merged = Merge;
-
 /// Makes cursors over the messages of selected data streams of a session, in a window; see [`Session::reader`].
 pub struct Reader<'a> {
     pub(crate) session: &'a Session,
@@ -134,12 +131,6 @@ impl Reader<'_> {
         cursor
     }
 
-    /// Sets the begin of [`Reader::cursor`] and [`Reader::render`], as in [`Reader::cursor_from`]; `None` for the
-    /// beginning.
-    pub fn begin_at(&mut self, begin: Option<i128>) {
-        self.begin = begin;
-    }
-
     /// Returns the windows of the traces, in order.
     #[must_use]
     pub fn windows(&self) -> &[Window] {
@@ -171,7 +162,7 @@ impl Reader<'_> {
 
     /// Returns all messages, merged by time.
     #[must_use]
-    pub fn cursor(&self) -> Merged {
+    pub fn cursor(&self) -> Merge {
         if let Some(begin) = self.begin {
             return self.cursor_from(begin);
         }
@@ -191,7 +182,7 @@ impl Reader<'_> {
     /// [`Merge::checkpoints`] with those of a cursor that has read the earlier data up to `begin`. `begin` must be
     /// one of [`Reader::chunks`].
     #[must_use]
-    pub fn cursor_from(&self, begin: i128) -> Merged {
+    pub fn cursor_from(&self, begin: i128) -> Merge {
         let mut cursors: Vec<BoxedCursor> = Vec::new();
         for (number, (trace, wanted, window)) in self.wanted().enumerate() {
             if !trace.damage().is_empty() {

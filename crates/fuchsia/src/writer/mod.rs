@@ -18,7 +18,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ichnos_io::{
-    CreateError, Format as _, IoLimits, MessageOrder, OptionValue, PartsOutput, ReadOptions, TraceOutput,
+    CreateError, Format as _, IoLimits, MessageOrder, OptionValue, Output, PartsOutput, ReadOptions,
     TraceWriter, Tree, WriteOptions, WriteSource, WriteTarget, foreign_file, plain_files,
 };
 
@@ -95,7 +95,7 @@ impl TraceWriter for FuchsiaLogWriter {
         target: WriteTarget,
         sources: Vec<WriteSource>,
         options: &WriteOptions,
-    ) -> Result<Box<dyn TraceOutput>, CreateError> {
+    ) -> Result<Box<dyn Output>, CreateError> {
         let framing = framing(options.dialect.as_deref(), &sources)?;
         Ok(Box::new(trace_output::LogOutput::new(&target, &sources, framing, options)?))
     }

@@ -5,9 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use ichnos_io::{
-    CreateError, EncodedBlock, Encoder, Lane, PartTarget, PartsOutput, WriteOptions, WriteReport,
-};
+use ichnos_io::{CreateError, Lane, OutputBlock, PartTarget, PartsOutput, Worker, WriteOptions, WriteReport};
 use ichnos_model::lower::LossTable;
 use ichnos_model::{ClassDigest, Message, TraceDigest};
 
@@ -48,7 +46,7 @@ impl LogParts {
 
 impl LogPart {
     /// Appends to the file.
-    fn write(&mut self, block: &EncodedBlock, report: &mut WriteReport) -> io::Result<()> {
+    fn write(&mut self, block: &OutputBlock, report: &mut WriteReport) -> io::Result<()> {
         if let Some(path) = &self.target.path {
             let file = File::options().append(true).open(path);
             let written = file.and_then(|mut file| file.write_all(&block.bytes));
@@ -102,7 +100,8 @@ impl PartsOutput for LogParts {
         for part in &mut self.parts {
             self.options.check_stop()?;
             part.records += part.encoder.take_records();
-            for block in part.encoder.finish()? {
+            part.encoder.finish()?;
+            while let Some(block) = part.encoder.take() {
                 part.write(&block, &mut self.report)?;
             }
         }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ichnos_io::{
-    CreateError, EncodedBlock, Encoder, Lane, Output, TraceOutput, Verify, WriteOptions, WriteReport,
-    WriteSource, WriteTarget,
+    CreateError, Joined, Lane, MessageOrder, Output, OutputBlock, OutputFile, Verify, Worker, WriteOptions,
+    WriteReport, WriteSource, WriteTarget,
 };
 use ichnos_model::lower::{LossEntry, LossKind, LossTable};
 use ichnos_model::{ClassDigest, ClockClass, ClockOrigin, DataStream, Trace, TraceDigest};
@@ -25,7 +25,7 @@ const BLOCK: usize = 256 << 10;
 #[derive(Debug)]
 enum RecordDestination {
     Nowhere,
-    Complete { output: Output, path: PathBuf },
+    Complete { output: OutputFile, path: PathBuf },
     Live { file: File, path: PathBuf },
 }
 
@@ -229,8 +229,12 @@ fn note_clock(clock: &ClockClass, lose: &mut impl FnMut(LossKind, &str, &str)) {
     }
 }
 
-impl TraceOutput for LogOutput {
-    fn encoder(&self, _: Lane) -> Box<dyn Encoder + Send> {
+impl Output for LogOutput {
+    fn order(&self) -> MessageOrder {
+        MessageOrder::Merged
+    }
+
+    fn worker(&self, _: Lane) -> Box<dyn Worker + Send> {
         Box::new(LogEncoder::new(Arc::clone(&self.rules)))
     }
 
@@ -248,7 +252,7 @@ impl TraceOutput for LogOutput {
         Ok(added.len() - 1)
     }
 
-    fn write(&self, block: EncodedBlock) -> io::Result<()> {
+    fn join(&self, block: OutputBlock) -> io::Result<Joined> {
         let mut target = self.lock();
         let (target, report) = &mut *target;
         let written = match target {
@@ -264,7 +268,7 @@ impl TraceOutput for LogOutput {
             .map_err(|(error, path)| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
         report.bytes += block.bytes.len() as u64;
         report.events += block.events;
-        Ok(())
+        Ok(Joined::Done)
     }
 
     fn losses(&self) -> LossTable {

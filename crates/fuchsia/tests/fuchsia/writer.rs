@@ -55,17 +55,18 @@ fn write_compared(
     let target = path.map_or(WriteTarget::Nowhere, |path| WriteTarget::Complete(path.to_owned()));
     assert_eq!(FuchsiaLogWriter.order(), MessageOrder::Merged);
     let output = FuchsiaLogWriter.create(target, traces.iter().map(source).collect(), &options).unwrap();
-    let mut encoder = output.encoder(Lane::All);
+    let mut encoder = output.worker(Lane::All);
     for mut cursor in traces.iter().flat_map(|trace| trace.cursors(Window::default())) {
         while cursor.next_head().is_some() {
             encoder.message(&cursor.current().unwrap()).unwrap();
             if let Some(block) = encoder.take() {
-                output.write(block).unwrap();
+                output.join(block).unwrap();
             }
         }
     }
-    for block in encoder.finish().unwrap() {
-        output.write(block).unwrap();
+    encoder.finish().unwrap();
+    while let Some(block) = encoder.take() {
+        output.join(block).unwrap();
     }
     drop(encoder);
     assert_eq!(output.losses().is_empty(), output.losses().iter().count() == 0);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use ichnos::export::{
     Details, DetailsOptions, JsonLines, JsonLinesOptions, Log, LogForm, LogOptions, Null, Pretty,
-    PrettyOptions,
+    PrettyOptions, ResumableSink as _,
 };
 use ichnos::model::decode::{DecodeLimits, PacketBits, Position, UNKNOWN};
 use ichnos::model::{
@@ -79,7 +79,7 @@ fn write(output: &str, as_values: bool, feed: &mut dyn FnMut(&mut dyn Sink)) -> 
             } else {
                 run(feed, &mut null.sink)
             }
-            out = format!("{:?}", null.sink.statistics()).into_bytes();
+            out = format!("{:?}", null.sink.statistics().unwrap()).into_bytes();
         }
     }
     out
