@@ -4,9 +4,10 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 use ichnos::export::{
-    Csv, DeltaCause, Details, FirstMessage, Fixup, Introduction, JsonLines, JsonLinesState, Log, LogState,
-    Null, NullStatistics, Pretty, PrettyState, Resolution, ResumableSink, SinkState, StreamOrder,
+    Csv, DeltaCause, Details, FirstMessage, Fixup, Log, LogState, Null, NullStatistics, Pretty, PrettyState,
+    Resolution, ResumableSink, SinkState, StreamOrder,
 };
+use ichnos::jsonl::{Introduction, JsonLines, JsonLinesState};
 use ichnos::model::{Event, Message, Sink};
 use ichnos::render::{ChunkWriter, Notes};
 

@@ -399,7 +399,7 @@ impl Reader<'_> {
     /// Errors of the sinks, and if the output cannot be written.
     ///
     /// ```no_run
-    /// use ichnos::export::{JsonLines, JsonLinesOptions};
+    /// use ichnos::jsonl::{JsonLines, JsonLinesOptions};
     /// use ichnos::prelude::*;
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,8 +1,7 @@
 //! Sinks on several threads.
 
-use ichnos::export::{
-    Details, DetailsOptions, JsonLines, JsonLinesOptions, Pretty, PrettyOptions, ResumableSink, SinkState,
-};
+use ichnos::export::{Details, DetailsOptions, Pretty, PrettyOptions, ResumableSink, SinkState};
+use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::model::Window;
 use ichnos::render::{ChunkWriter, RenderOptions};
 use ichnos::{OpenOptions, Reader};

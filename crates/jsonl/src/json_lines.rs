@@ -8,6 +8,11 @@ mod resume;
 use std::io;
 use std::ops::ControlFlow;
 
+use ichnos_export::parts::{
+    EventStacks, FieldWriter, Keys, Repeated, Scratch, StreamTable, TextBuffer, TimeWriter, emf_uri,
+    has_plain_field, log_level_name, write_id,
+};
+use ichnos_export::{Integers, JsonTime, TextWriter};
 use ichnos_json::write::{Escaped, ObjectWriter, ValueWriter};
 use ichnos_model::decode::DecodeError;
 use ichnos_model::{
@@ -15,15 +20,6 @@ use ichnos_model::{
     EventRole, FieldRef, LogText, Message, Packet, Scope, Sink, Trace, Uuid, UuidOf, Value, ValueCache,
 };
 
-use crate::event_stacks::EventStacks;
-use crate::integers::Integers;
-use crate::json_fields::{FieldWriter, Keys, Scratch};
-use crate::number::write_id;
-use crate::output::{Output, TextWriter};
-use crate::property;
-use crate::repeated::Repeated;
-use crate::stream_table::StreamTable;
-use crate::time::{JsonTime, TimeWriter};
 use opening::Openings;
 use resume::{Introduced, Resumed, Subject, introduce};
 pub use resume::{Introduction, JsonLinesState};
@@ -130,7 +126,7 @@ impl ClassState {
 /// {"type":"event","stream":0,"ts":1565957302180016041,"cycles":900859125273445,"id":0,"name":"my_app:temperature","payload":{"celsius":53}}
 /// ```
 pub struct JsonLines<W> {
-    output: Output<W>,
+    output: TextBuffer<W>,
     options: JsonLinesOptions,
     scratch: Scratch,
     streams: StreamTable<StreamState, StreamClassState, ClassState>,
@@ -150,7 +146,7 @@ impl<W: TextWriter> JsonLines<W> {
     /// Writes to `writer`.
     pub fn new(writer: W, options: JsonLinesOptions) -> Self {
         Self {
-            output: Output::new(writer).with_integers(options.integers),
+            output: TextBuffer::new(writer).with_integers(options.integers),
             options,
             scratch: Scratch::default(),
             streams: StreamTable::default(),
@@ -196,7 +192,7 @@ impl<W: TextWriter> JsonLines<W> {
             common_context: plans.common_context.is_some().then(Box::default),
         };
         self.streams.insert(stream, part, || {
-            let header = plans.event_record_header.as_ref().filter(|plan| property::has_plain_field(plan));
+            let header = plans.event_record_header.as_ref().filter(|plan| has_plain_field(plan));
             StreamClassState {
                 time: TimeWriter::new(self.options.time, stream.clock()),
                 header: header.map(|plan| Keys::of(Some(plan))),
@@ -457,8 +453,8 @@ fn write_clock(object: &mut ObjectWriter<'_>, value: ClockValue, time: &mut Time
 
 /// Writes the name of a log level, or its number if it has no name.
 fn write_log_level(line: &mut ObjectWriter<'_>, class: &EventRecordClass) {
-    match (property::log_level(class), class.log_level) {
-        (Some(level), _) => line.member("log_level").string(level.attribute),
+    match (log_level_name(class), class.log_level) {
+        (Some(name), _) => line.member("log_level").string(name),
         (None, Some(number)) => line.member("log_level").signed(number),
         (None, None) => {}
     }
@@ -484,7 +480,7 @@ fn push_class(out: &mut Vec<u8>, event: &Event<'_>, stream: u64) {
     write_id(line.member("id"), class.id);
     write_identity(&mut line, &class.namespace, &class.name, &class.uid);
     write_log_level(&mut line, class);
-    line.string("emf_uri", property::emf_uri(class));
+    line.string("emf_uri", emf_uri(class));
     line.string("role", (class.role != EventRole::Instant).then(|| class.role.name()));
     meanings::write_meanings(&mut line, event);
     write_attributes(&mut line, &class.attributes);

@@ -1,9 +1,8 @@
 //! Openings of event lines: stream and time.
 
+use ichnos_export::parts::{TimeWriter, nanoseconds};
+use ichnos_json::write::push_unsigned;
 use ichnos_model::ClockValue;
-
-use crate::number;
-use crate::time::TimeWriter;
 
 /// Openings of up to this many bytes are copied as one block.
 const SIZE: usize = 96;
@@ -71,7 +70,7 @@ fn write(
 ) -> Option<Opening> {
     let begin = out.len();
     out.extend_from_slice(b"{\"type\":\"event\",\"stream\":");
-    number::push_unsigned(out, stream);
+    push_unsigned(out, stream);
     let value = clock?;
     out.extend_from_slice(b",\"ts\":");
     time.push(out, value.nanoseconds);
@@ -80,7 +79,7 @@ fn write(
         return None;
     }
     out.extend_from_slice(CYCLES);
-    number::push_unsigned(out, value.cycles);
+    push_unsigned(out, value.cycles);
     let text = out.get(begin..).filter(|_| time.is_number())?;
     Opening::new(text, value.nanoseconds, time_end, value.cycles)
 }
@@ -110,7 +109,7 @@ impl Digits {
     #[inline(always)]
     fn put(self, text: &mut [u8], lower: u32) {
         if let Some(place) = text.get_mut(self.at..).and_then(<[u8]>::first_chunk_mut) {
-            *place = number::nanoseconds(lower);
+            *place = nanoseconds(lower);
         }
     }
 }
@@ -150,7 +149,7 @@ impl Opening {
         }
         out.truncate(begin + self.length);
         if self.cycles.is_none() {
-            number::push_unsigned(out, lower.into());
+            push_unsigned(out, lower.into());
         }
         true
     }

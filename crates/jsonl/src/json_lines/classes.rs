@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use ichnos_export::parts::has_plain_field;
 use ichnos_json::write::{ObjectWriter, ValueWriter};
 use ichnos_model::{
     BitField, ByteOrder, DataStream, DisplayBase, Event, FieldClass, FieldKind, FieldLocation,
@@ -11,13 +12,12 @@ use ichnos_model::{
 
 use super::meanings::MESSAGE;
 use super::write_attributes;
-use crate::property;
 
 /// Writes the member `fields` of a data stream class: the classes of scopes that all its event records have.
 /// Those of packets only if lines have them.
 pub(super) fn write_stream_fields(object: &mut ObjectWriter<'_>, stream: &DataStream, with_packets: bool) {
     let (trace, class, plans) = (&stream.trace.class, stream.class(), stream.plans());
-    let is_header_written = plans.event_record_header.as_ref().is_some_and(property::has_plain_field);
+    let is_header_written = plans.event_record_header.as_ref().is_some_and(has_plain_field);
     let resource = class.resource.as_deref().and_then(without_message);
     let scopes = [
         ("packet_header", &trace.packet_header, with_packets),
