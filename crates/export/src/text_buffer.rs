@@ -115,7 +115,7 @@ impl<W: TextWriter> TextBuffer<W> {
     pub fn new(writer: W) -> Self {
         Self {
             writer,
-            buffer: Vec::with_capacity(FULL + (FULL >> 2)),
+            buffer: Vec::new(),
             full: FULL,
             written: 0,
             integers: Integers::Number,
@@ -174,6 +174,11 @@ impl<W: TextWriter> TextBuffer<W> {
     pub fn flush(&mut self) -> io::Result<()> {
         self.write_out()?;
         self.writer.flush_text()
+    }
+
+    /// Returns the writer to change it.
+    pub fn writer_mut(&mut self) -> &mut W {
+        &mut self.writer
     }
 
     /// Returns the writer.

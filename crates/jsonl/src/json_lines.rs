@@ -161,6 +161,21 @@ impl<W: TextWriter> JsonLines<W> {
         self.output.writer()
     }
 
+    /// Returns the writer to change it.
+    pub(crate) fn writer_mut(&mut self) -> &mut W {
+        self.output.writer_mut()
+    }
+
+    /// Returns the number of bytes that were not passed to the writer yet.
+    pub(crate) fn waiting(&self) -> usize {
+        self.output.buffer.len()
+    }
+
+    /// Returns `true` if a data stream has begun and not ended.
+    pub(crate) fn has_begun(&self, stream: &DataStream) -> bool {
+        self.streams.has(stream)
+    }
+
     /// Passes all bytes to the writer.
     ///
     /// # Errors

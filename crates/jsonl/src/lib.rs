@@ -42,6 +42,8 @@ mod time;
 mod trace;
 mod values;
 mod variants;
+mod writer;
 
 pub use format::JsonLinesFormat;
 pub use json_lines::{Introduction, JsonLines, JsonLinesOptions, JsonLinesState};
+pub use writer::JsonLinesWriter;

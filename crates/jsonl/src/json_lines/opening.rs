@@ -22,22 +22,18 @@ pub(super) struct Opening {
 
 /// Openings of recently used data streams. Keeping them for all of possibly very many streams
 /// would dominate memory use.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Openings {
-    /// Openings with the number of their data stream; several streams share a place.
-    places: Box<[Option<(u64, Opening)>; PLACES]>,
+    /// Openings with the number of their data stream; several streams share a place. They grow with the numbers, as
+    /// `split` has a sink for each part.
+    places: Vec<Option<(u64, Opening)>>,
 }
 
-const PLACES: usize = 64;
+/// Maximum number of places.
+const PLACES: u64 = 64;
 
 /// Text between time and cycles.
 const CYCLES: &[u8] = b",\"cycles\":";
-
-impl Default for Openings {
-    fn default() -> Self {
-        Self { places: Box::new([None; PLACES]) }
-    }
-}
 
 impl Openings {
     /// Appends the opening of an event's line: everything that does not depend on its class.
@@ -50,7 +46,11 @@ impl Openings {
         time: &mut TimeWriter,
         with_cycles: bool,
     ) {
-        let place = &mut self.places[(stream % PLACES as u64) as usize];
+        let index = (stream % PLACES) as usize;
+        if self.places.len() <= index {
+            self.places.resize(index + 1, None);
+        }
+        let place = &mut self.places[index];
         match (clock, &place) {
             (Some(value), Some((known, opening)))
                 if *known == stream && opening.push(out, value.nanoseconds, value.cycles) => {}
