@@ -27,6 +27,8 @@ pub struct Scratch {
     around: Vec<Around>,
     /// Text converted from another encoding.
     text: Vec<u8>,
+    /// Count of values written as `NaN` whose sign or further bits are not in the text.
+    pub inexact_nans: u64,
 }
 
 /// Writes the fields of one scope as a JSON object.
@@ -283,6 +285,12 @@ impl Visitor for FieldWriter<'_> {
         if double.is_finite() {
             number::push_shortest(self.out, double);
         } else if double.is_nan() {
+            let is_exact = match value {
+                Real::Half(bits) => bits == 0x7e00,
+                Real::Single(single) => single.to_bits() == f32::NAN.to_bits(),
+                _ => double.to_bits() == f64::NAN.to_bits(),
+            };
+            self.scratch.inexact_nans += u64::from(!is_exact);
             self.push("{\"$float\":\"NaN\"}");
         } else {
             self.push(if double > 0.0 { "{\"$float\":\"Infinity\"}" } else { "{\"$float\":\"-Infinity\"}" });

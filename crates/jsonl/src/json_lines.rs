@@ -171,6 +171,11 @@ impl<W: TextWriter> JsonLines<W> {
         self.output.buffer.len()
     }
 
+    /// Returns the number of values written as `NaN` whose sign or further bits are not in the lines.
+    pub(crate) fn inexact_nans(&self) -> u64 {
+        self.scratch.inexact_nans
+    }
+
     /// Returns `true` if a data stream has begun and not ended.
     pub(crate) fn has_begun(&self, stream: &DataStream) -> bool {
         self.streams.has(stream)

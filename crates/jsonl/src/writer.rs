@@ -5,6 +5,7 @@
 
 mod line_encoder;
 mod line_parts;
+mod losses;
 
 use std::collections::HashSet;
 use std::io;
@@ -15,11 +16,11 @@ use ichnos_io::{
     CreateError, EncodedBlock, Encoder, Lane, MessageOrder, OptionValue, PartsOutput, TraceFile, TraceOutput,
     TraceWriter, WriteOptions, WriteReport, WriteSource, WriteTarget, written_trace_files,
 };
+use ichnos_model::DataStream;
 use ichnos_model::lower::LossTable;
-use ichnos_model::{DataStream, TraceDigest};
 
 use crate::JsonLinesFormat;
-use line_encoder::LineEncoder;
+use line_encoder::{Encoded, LineEncoder, LineOptions};
 use line_parts::LineParts;
 
 /// Writes JSON Lines.
@@ -56,9 +57,8 @@ impl TraceWriter for JsonLinesWriter {
         check_dialect(options)?;
         Ok(Box::new(LineOutput {
             file: TraceFile::create(&target, options)?,
-            repairs: options.repair,
-            digest: options.verify.is_some().then(Arc::default),
-            losses: losses(&sources),
+            options: LineOptions::new(options),
+            encoded: Arc::new(Mutex::new(encoded(&sources))),
             streams: Mutex::default(),
         }))
     }
@@ -69,8 +69,7 @@ impl TraceWriter for JsonLinesWriter {
         options: &WriteOptions,
     ) -> Result<Box<dyn PartsOutput>, CreateError> {
         check_dialect(options)?;
-        let losses = losses(&sources);
-        Ok(Box::new(LineParts::new(sources, losses, options.clone())))
+        Ok(Box::new(LineParts::new(sources, options.clone())))
     }
 }
 
@@ -78,32 +77,30 @@ fn check_dialect(options: &WriteOptions) -> Result<(), CreateError> {
     options.dialect.clone().map_or(Ok(()), |dialect| Err(CreateError::Dialect(dialect)))
 }
 
-/// Returns the losses: data of packets.
-fn losses(sources: &[WriteSource]) -> LossTable {
-    let mut losses = LossTable::default();
+/// Begins the result of encoders, with the losses of packets.
+fn encoded(sources: &[WriteSource]) -> Encoded {
+    let mut encoded = Encoded::default();
     for source in sources {
         let mut known = HashSet::new();
         let classes = source.streams.iter().filter(|stream| known.insert(stream.class_index));
-        classes.for_each(|stream| losses.add_packets(stream));
+        classes.for_each(|stream| encoded.losses.add_packets(stream));
     }
-    losses
+    encoded
 }
 
 /// A file of lines that is being written.
 #[derive(Debug)]
 struct LineOutput {
     file: TraceFile,
-    repairs: bool,
-    /// `None` if the output is not compared.
-    digest: Option<Arc<Mutex<TraceDigest>>>,
-    losses: LossTable,
+    options: LineOptions,
+    encoded: Arc<Mutex<Encoded>>,
     /// Data streams added so far, kept because sinks identify traces by their addresses.
     streams: Mutex<Vec<Arc<DataStream>>>,
 }
 
 impl TraceOutput for LineOutput {
     fn encoder(&self, _: Lane) -> Box<dyn Encoder + Send> {
-        Box::new(LineEncoder::new(self.repairs, self.digest.clone()))
+        Box::new(LineEncoder::new(self.options, Arc::clone(&self.encoded)))
     }
 
     fn add_stream(&self, _: usize, stream: Arc<DataStream>) -> Result<usize, CreateError> {
@@ -117,12 +114,11 @@ impl TraceOutput for LineOutput {
     }
 
     fn losses(&self) -> LossTable {
-        self.losses.clone()
+        self.encoded.lock().unwrap_or_else(PoisonError::into_inner).losses.clone()
     }
 
     fn finish(self: Box<Self>) -> Result<WriteReport, CreateError> {
-        let digest = self.digest.as_ref();
-        let digest = digest.map(|digest| digest.lock().unwrap_or_else(PoisonError::into_inner).clone());
-        self.file.finish(self.losses, &digest.unwrap_or_default())
+        let encoded = std::mem::take(&mut *self.encoded.lock().unwrap_or_else(PoisonError::into_inner));
+        self.file.finish(encoded.losses, &encoded.digest)
     }
 }

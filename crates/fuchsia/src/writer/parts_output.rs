@@ -91,6 +91,7 @@ impl PartsOutput for LogParts {
         let Some(part) = self.parts.get(part) else { return Ok(WriteReport::default()) };
         let mut digest = TraceDigest::default();
         digest.event_hash = Some(record_hash);
+        digest.discarded_events = None;
         digest.damages = self.rules.damages();
         digest.add_class("", part.records);
         part.file.finish(self.options.verify.as_ref(), &digest)

@@ -213,6 +213,7 @@ impl TraceOutput for LogOutput {
     fn finish(self: Box<Self>) -> Result<WriteReport, CreateError> {
         let mut digest = self.rules.digest.lock().unwrap_or_else(PoisonError::into_inner).clone();
         digest.event_hash = Some(record_hash);
+        digest.discarded_events = None;
         let losses = self.losses();
         self.file.finish(losses, &digest)
     }

@@ -1,27 +1,51 @@
 //! Encodes messages as lines.
 
-use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ichnos_export::TextWriter;
-use ichnos_io::{EncodedBlock, Encoder};
-use ichnos_model::{DataStream, Message, Sink as _, StreamDigest, TraceDigest};
+use ichnos_io::{EncodedBlock, Encoder, WriteOptions};
+use ichnos_model::lower::LossTable;
+use ichnos_model::{DataStream, EventHash, Message, Sink as _, StreamDigest, TraceDigest};
 
+use super::losses::LineLosses;
 use crate::{JsonLines, JsonLinesOptions};
+
+/// Result of encoders.
+#[derive(Debug, Default)]
+pub(super) struct Encoded {
+    pub(super) losses: LossTable,
+    /// Digest of what was written, if the output is compared.
+    pub(super) digest: TraceDigest,
+}
 
 /// Encodes messages as lines.
 #[derive(Debug)]
 pub(super) struct LineEncoder {
     sink: JsonLines<LineBlock>,
-    /// `true` to leave out lines of damage.
-    repairs: bool,
+    options: LineOptions,
     /// Number of events in lines that were not taken yet.
     events: u64,
+    losses: LineLosses,
     /// `None` if the output is not compared.
-    digests: Option<LineDigests>,
-    /// Receives the digest at the end.
-    digest: Option<Arc<Mutex<TraceDigest>>>,
+    digest: Option<StreamDigest>,
+    /// Receives losses and digest at the end.
+    encoded: Arc<Mutex<Encoded>>,
+}
+
+/// Options of encoders.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LineOptions {
+    /// Leaves out lines of damage.
+    pub(super) repairs: bool,
+    /// Computes the digest of what is written.
+    pub(super) is_compared: bool,
+}
+
+impl LineOptions {
+    pub(super) fn new(options: &WriteOptions) -> Self {
+        Self { repairs: options.repair, is_compared: options.verify.is_some() }
+    }
 }
 
 /// Lines of a sink that wait to be taken.
@@ -43,42 +67,15 @@ impl TextWriter for LineBlock {
     }
 }
 
-/// Digests of what is written, by the address of the trace and the index of the data stream class in it.
-#[derive(Debug, Default)]
-struct LineDigests {
-    classes: HashMap<(usize, usize), StreamDigest>,
-    /// Losses and damage.
-    others: StreamDigest,
-}
-
-impl LineDigests {
-    fn message(&mut self, message: &Message<'_>) {
-        match message {
-            Message::Event(event) => {
-                let key = (Arc::as_ptr(&event.stream.trace).addr(), event.stream.class_index);
-                self.classes.entry(key).or_default().message(message);
-            }
-            // The hash of an event contains that of its packet, which lines do not have.
-            Message::PacketBegin(_) => {}
-            _ => self.others.message(message),
-        }
-    }
-
-    fn finish(self) -> TraceDigest {
-        let mut digest = self.others.finish();
-        self.classes.into_values().for_each(|class| digest.merge(class.finish()));
-        digest
-    }
-}
-
 impl LineEncoder {
-    pub(super) fn new(repairs: bool, digest: Option<Arc<Mutex<TraceDigest>>>) -> Self {
+    pub(super) fn new(options: LineOptions, encoded: Arc<Mutex<Encoded>>) -> Self {
         Self {
             sink: JsonLines::new(LineBlock::default(), JsonLinesOptions::default()),
-            repairs,
+            options,
             events: 0,
-            digests: digest.is_some().then(LineDigests::default),
-            digest,
+            losses: LineLosses::default(),
+            digest: options.is_compared.then(|| StreamDigest::new(Some(EventHash::of_text))),
+            encoded,
         }
     }
 
@@ -96,12 +93,16 @@ impl LineEncoder {
 impl Encoder for LineEncoder {
     fn message(&mut self, message: &Message<'_>) -> io::Result<()> {
         match message {
-            Message::Event(_) => self.events += 1,
-            Message::Damage(_) if self.repairs => return Ok(()),
+            Message::Event(event) => {
+                self.events += 1;
+                self.losses.event(event);
+            }
+            Message::StreamEnd(stream) => self.losses.end_stream(stream),
+            Message::Damage(_) if self.options.repairs => return Ok(()),
             _ => {}
         }
-        if let Some(digests) = &mut self.digests {
-            digests.message(message);
+        if let Some(digest) = &mut self.digest {
+            digest.message(message);
         }
         self.sink.message(message).map(drop)
     }
@@ -120,9 +121,12 @@ impl Encoder for LineEncoder {
 
     fn finish(&mut self) -> io::Result<Vec<EncodedBlock>> {
         self.sink.finish()?;
-        if let (Some(digests), Some(digest)) = (self.digests.take(), &self.digest) {
-            digest.lock().unwrap_or_else(PoisonError::into_inner).merge(digests.finish());
+        let mut encoded = self.encoded.lock().unwrap_or_else(PoisonError::into_inner);
+        self.losses.move_to(&mut encoded.losses, self.sink.inexact_nans());
+        if let Some(digest) = self.digest.take() {
+            encoded.digest.merge(digest.finish());
         }
+        drop(encoded);
         Ok(self.take().into_iter().collect())
     }
 }

@@ -2,16 +2,17 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ichnos_io::{
     CreateError, Encoder as _, Lane, PartFile, PartTarget, PartsOutput, WriteOptions, WriteReport,
     WriteSource,
 };
+use ichnos_model::Message;
 use ichnos_model::lower::LossTable;
-use ichnos_model::{Message, TraceDigest};
 
-use super::line_encoder::LineEncoder;
+use super::encoded;
+use super::line_encoder::{Encoded, LineEncoder, LineOptions};
 
 /// Maximum number of bytes waiting to be written, for all parts together.
 const WAITING: usize = 32 << 20;
@@ -22,6 +23,7 @@ pub(super) struct LineParts {
     sources: Vec<WriteSource>,
     parts: Vec<LinePart>,
     waiting: usize,
+    /// Losses of all parts.
     losses: LossTable,
     options: WriteOptions,
     report: WriteReport,
@@ -31,17 +33,21 @@ pub(super) struct LineParts {
 struct LinePart {
     file: PartFile,
     encoder: LineEncoder,
-    /// `None` if the output is not compared.
-    digest: Option<Arc<Mutex<TraceDigest>>>,
+    encoded: Arc<Mutex<Encoded>>,
 }
 
 impl LineParts {
-    pub(super) fn new(sources: Vec<WriteSource>, losses: LossTable, options: WriteOptions) -> Self {
+    pub(super) fn new(sources: Vec<WriteSource>, options: WriteOptions) -> Self {
+        let losses = encoded(&sources).losses;
         Self { sources, parts: Vec::new(), waiting: 0, losses, options, report: WriteReport::default() }
     }
 }
 
 impl LinePart {
+    fn encoded(&self) -> MutexGuard<'_, Encoded> {
+        self.encoded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Writes the lines so far.
     fn flush(&mut self, report: &mut WriteReport) -> io::Result<()> {
         self.encoder.flush()?;
@@ -51,9 +57,9 @@ impl LinePart {
 
 impl PartsOutput for LineParts {
     fn add_part(&mut self, target: PartTarget) -> Result<usize, CreateError> {
-        let digest: Option<Arc<Mutex<TraceDigest>>> = self.options.verify.is_some().then(Arc::default);
-        let encoder = LineEncoder::new(self.options.repair, digest.clone());
-        self.parts.push(LinePart { file: PartFile::create(&target)?, encoder, digest });
+        let encoded = Arc::default();
+        let encoder = LineEncoder::new(LineOptions::new(&self.options), Arc::clone(&encoded));
+        self.parts.push(LinePart { file: PartFile::create(&target)?, encoder, encoded });
         Ok(self.parts.len() - 1)
     }
 
@@ -84,15 +90,14 @@ impl PartsOutput for LineParts {
             for block in part.encoder.finish()? {
                 part.file.append(&block, &mut self.report)?;
             }
+            self.losses.merge(std::mem::take(&mut part.encoded().losses));
         }
         Ok(())
     }
 
     fn finish_part(&mut self, part: usize) -> Result<WriteReport, CreateError> {
         let Some(part) = self.parts.get(part) else { return Ok(WriteReport::default()) };
-        let digest = part.digest.as_ref();
-        let digest = digest.map(|digest| digest.lock().unwrap_or_else(PoisonError::into_inner).clone());
-        part.file.finish(self.options.verify.as_ref(), &digest.unwrap_or_default())
+        part.file.finish(self.options.verify.as_ref(), &part.encoded().digest)
     }
 
     fn written(&self) -> u64 {
