@@ -16,10 +16,12 @@ use ichnos_export::{Integers, JsonTime, TextWriter};
 use ichnos_json::write::{Escaped, ObjectWriter, ValueWriter};
 use ichnos_model::decode::DecodeError;
 use ichnos_model::{
-    Attributes, ClockClass, ClockOrigin, ClockValue, Damage, DataStream, Discarded, Event, EventRecordClass,
-    EventRole, FieldRef, LogText, Message, Packet, Scope, Sink, Trace, Uuid, UuidOf, Value, ValueCache,
+    Attributes, ClockValue, Damage, DataStream, Discarded, Event, EventRecordClass, EventRole, FieldRef,
+    LogText, Message, Packet, Scope, Sink, Trace, UuidOf, ValueCache,
 };
 
+use crate::description::{write_clock_class, write_uuid};
+use crate::members::{write_list, write_map};
 use opening::Openings;
 use resume::{Introduced, Resumed, Subject, introduce};
 pub use resume::{Introduction, JsonLinesState};
@@ -523,12 +525,6 @@ fn write_identity(
     object.string("uid", uid.as_deref());
 }
 
-fn write_uuid(object: &mut ObjectWriter<'_>, uuid: Option<Uuid>) {
-    if let Some(uuid) = uuid {
-        object.member("uuid").display(uuid);
-    }
-}
-
 fn write_attributes(object: &mut ObjectWriter<'_>, attributes: &Attributes) {
     if !attributes.is_empty() {
         write_map(object.member("attributes"), attributes.entries());
@@ -585,56 +581,6 @@ fn write_trace(place: ValueWriter<'_>, trace: &Trace) {
         write_list(object.member("call_sites"), &class.call_sites);
     }
     object.end();
-}
-
-fn write_clock_class(place: ValueWriter<'_>, clock: &ClockClass) {
-    let mut object = place.object();
-    object.member("id").string(&clock.id);
-    write_identity(&mut object, &clock.namespace, &clock.name, &clock.uid);
-    write_uuid(&mut object, clock.uuid);
-    object.string("description", clock.description.as_deref());
-    object.member("frequency").unsigned(clock.frequency);
-    object.unsigned("precision", clock.precision);
-    object.unsigned("accuracy", clock.accuracy);
-    object.member("offset_seconds").signed(clock.offset_seconds);
-    object.member("offset_cycles").unsigned(clock.offset_cycles);
-    match &clock.origin {
-        ClockOrigin::UnixEpoch => object.member("origin").string("unix-epoch"),
-        ClockOrigin::Named { namespace, name, uid } => {
-            let mut origin = object.member("origin").object();
-            origin.string("namespace", namespace.as_deref());
-            origin.member("name").string(name);
-            origin.member("uid").string(uid);
-            origin.end();
-        }
-        ClockOrigin::Unknown => {}
-    }
-    write_attributes(&mut object, &clock.attributes);
-    object.end();
-}
-
-fn write_list(place: ValueWriter<'_>, elements: &[Value]) {
-    let mut list = place.array();
-    elements.iter().for_each(|element| write_value(list.element(), element));
-    list.end();
-}
-
-fn write_map(place: ValueWriter<'_>, entries: &[(String, Value)]) {
-    let mut object = place.object();
-    entries.iter().for_each(|(name, value)| write_value(object.named(name), value));
-    object.end();
-}
-
-fn write_value(place: ValueWriter<'_>, value: &Value) {
-    match value {
-        Value::Null => place.null(),
-        Value::Boolean(value) => place.boolean(*value),
-        Value::Integer(integer) => place.integer(*integer),
-        Value::Number(text) => place.number(text),
-        Value::Text(text) => place.string(text),
-        Value::Array(elements) => write_list(place, elements),
-        Value::Map(entries) => write_map(place, entries),
-    }
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@ mod index;
 mod json_lines;
 mod line;
 mod marks;
+mod members;
 mod number_set;
 mod open;
 mod selectors;

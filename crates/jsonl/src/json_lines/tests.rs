@@ -1,8 +1,9 @@
 use std::sync::Arc;
 
 use ichnos_model::{
-    CauseKind, DisplayBase, FieldClass, FieldKind, FieldLocation, Frame, IntegerProperties, IntegerRange,
-    Length, Mappings, Meaning, RangeSet, Role, Scope, StringEncoding, StringLength,
+    CauseKind, ClockClass, ClockOrigin, DisplayBase, FieldClass, FieldKind, FieldLocation, Frame,
+    IntegerProperties, IntegerRange, Length, Mappings, Meaning, RangeSet, Role, Scope, StringEncoding,
+    StringLength, Uuid, Value,
 };
 
 use super::*;
