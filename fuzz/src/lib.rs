@@ -18,9 +18,8 @@ use std::io::{self, Write};
 
 use ichnos::ctf::metadata::{self, Dialect, MetadataOptions};
 use ichnos::ctf::trace::OpenOptions;
-use ichnos::export::{
-    Details, DetailsOptions, JsonLines, JsonLinesOptions, Log, LogForm, LogOptions, Pretty, PrettyOptions,
-};
+use ichnos::export::{Details, DetailsOptions, Log, LogForm, LogOptions, Pretty, PrettyOptions};
+use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::flow::{DamageCursor, Merge};
 use ichnos::io::{Bytes, Entry, Tree};
 use ichnos::model::plan::{Plan, TracePlans};

@@ -11,10 +11,10 @@ use ichnos_model::{
 
 use crate::event::{Class, EventReader};
 use crate::fault::{Fault, Parsed, fault, value};
-use crate::field_class::integer_of;
 use crate::index::{RunCursor, byte_order_mark, line_at};
 use crate::line::{self, Kind, LONGEST};
 use crate::marks::MarkCursor;
+use crate::members::integer_of;
 use crate::stream::StreamPart;
 use crate::time;
 

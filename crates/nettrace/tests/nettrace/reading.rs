@@ -1,7 +1,7 @@
 //! Reads files, and gives what is in them as text.
 
-use ichnos_export::{JsonLines, JsonLinesOptions};
 use ichnos_flow::{DamageCursor, Merge, pump};
+use ichnos_jsonl::{JsonLines, JsonLinesOptions};
 use ichnos_model::{BoxedCursor, Cursor, Message, MessageKind, Skip, StreamCursor, TraceInput, Window};
 use ichnos_nettrace::{NettraceFile, OpenOptions};
 use serde_json::Value;
