@@ -27,6 +27,8 @@ mod lost_files;
 mod lttng_index;
 mod message_queue;
 pub mod metadata;
+mod metadata_directory;
+mod open_options;
 pub mod packet;
 mod packet_check;
 pub mod packet_entry;

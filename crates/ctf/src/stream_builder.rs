@@ -17,6 +17,7 @@ use crate::index::{self, ScannedPacket, TooMany};
 use crate::lost_files::lost;
 use crate::lttng_index;
 use crate::metadata::Dialect;
+use crate::open_options::OpenOptions;
 use crate::packet::{Clocks, PacketDecoder};
 use crate::packet_entry::PacketEntry;
 use crate::packet_order::PacketOrder;
@@ -24,7 +25,6 @@ use crate::packet_times::{SaidTime, most_cycles};
 use crate::quirks::{AppliedQuirks, Quirk};
 use crate::seek::packets_stand_alone;
 use crate::stream_input::{EncoderConfig, StreamFile, StreamInput};
-use crate::trace::OpenOptions;
 
 /// Number of packets between reports of the search's progress.
 const STRIDE: u64 = 1 << 12;

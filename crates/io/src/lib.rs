@@ -52,6 +52,8 @@ mod standard_output;
 mod store;
 mod tar_archive;
 mod tree;
+mod tree_options;
+mod unpack_budget;
 mod walk;
 mod zip_archive;
 
@@ -83,7 +85,8 @@ pub use scan::{ScanProgress, ScanStep};
 pub use schema_language::{SchemaLanguage, WriteSchema, WrittenSchema};
 #[cfg(unix)]
 pub use signals::ignores_signal;
-pub use tree::{Tree, TreeOptions};
+pub use tree::Tree;
+pub use tree_options::TreeOptions;
 
 /// Handles mapped files that become shorter while they are read, which otherwise ends the process: for
 /// programs that read files that may be truncated concurrently.

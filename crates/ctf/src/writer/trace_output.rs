@@ -16,16 +16,17 @@ use ichnos_model::{ByteOrder, Cost, DataStream, Trace, TraceClass, TraceDigest, 
 
 use super::OutputDialect;
 use super::capabilities::capabilities;
-use super::class_encoding::ScopeShape;
-use super::encoder_config::{EncoderConfig, HeaderConfig, Timestamps};
+use super::encoder_config::{EncoderConfig, HeaderConfig};
 use super::frame::{add_fields, add_packets, add_times, packet_header};
 use super::index_file;
 use super::merged_output::{MergeInput, MergeRules, merged, plan};
 use super::names::{derived_uuid, directory_name, file_name, part_name};
 use super::packet_clock::{GoesOn, PacketClock};
 use super::packet_sizes::{PacketSizes, adapt_sizes};
+use super::scope_shape::ScopeShape;
 use super::source_frame::SourceFrame;
 use super::stream_encoder::StreamEncoder;
+use super::timestamps::Timestamps;
 use super::usage::Usage;
 use super::versions::{SourceStacks, Versions};
 use super::written_files::{ENVIRONMENT, written_files};

@@ -12,10 +12,11 @@ use ichnos_model::{
     EventValues, FastCursor, Head, Message, MessageKind, Scope, Scopes, Window,
 };
 
+use super::any;
 use super::class::{self, Form};
 use super::components::Components;
+use super::open_options::OpenOptions;
 use super::shape::{self, RecordShape};
-use super::{OpenOptions, any};
 use crate::log::{self, CheckOptions, Framer, Framing, LogError, Record};
 
 /// Size of the length field before a datagram.

@@ -8,6 +8,7 @@ mod arguments;
 mod class_encoding;
 mod components;
 mod copy;
+mod log_rules;
 mod losses;
 mod parts_output;
 mod record_encoder;
@@ -18,13 +19,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ichnos_io::{
-    CreateError, Format as _, IoLimits, MessageOrder, OptionValue, PartsOutput, ReadOptions, TraceOutput,
-    TraceWriter, Tree, WriteOptions, WriteSource, WriteTarget, foreign_file, plain_files,
+    CreateError, IoLimits, MessageOrder, OptionValue, PartsOutput, TraceOutput, TraceWriter, Tree,
+    WriteOptions, WriteSource, WriteTarget, foreign_file, plain_files,
 };
 
-use crate::FuchsiaLog;
 use crate::log::Framing;
 use crate::reader::class::framing_of;
+use crate::reader::{OpenOptions, probe};
 
 /// Writes Fuchsia's logs.
 #[derive(Clone, Copy, Debug)]
@@ -82,7 +83,7 @@ impl TraceWriter for FuchsiaLogWriter {
         let is_log = |path: &PathBuf| {
             let tree = Tree::open(&directory.join(path), &IoLimits::default());
             path.extension().is_some_and(|extension| extension == "log")
-                && tree.is_ok_and(|tree| FuchsiaLog.probe(&tree, &ReadOptions::default()))
+                && tree.is_ok_and(|tree| probe(&tree, &OpenOptions::default()))
         };
         match files.iter().find(|path| !is_log(path)) {
             Some(other) => Err(foreign_file(other, "it is not a log of Fuchsia")),
@@ -106,7 +107,7 @@ impl TraceWriter for FuchsiaLogWriter {
         options: &WriteOptions,
     ) -> Result<Box<dyn PartsOutput>, CreateError> {
         let framing = framing(options.dialect.as_deref(), &sources)?;
-        let rules = trace_output::LogRules::new(&sources, framing, options);
+        let rules = log_rules::LogRules::new(&sources, framing, options);
         Ok(Box::new(parts_output::LogParts::new(std::sync::Arc::new(rules), options.clone())))
     }
 }

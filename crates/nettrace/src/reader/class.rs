@@ -9,8 +9,8 @@ use ichnos_model::{
     Meanings, Member, Scope, StringEncoding, StringLength, TraceClass, Value, VariableLengthValue, WallClock,
 };
 
-use super::OpenOptions;
 use super::index::FileIndex;
+use super::open_options::OpenOptions;
 use crate::known::{self, EventMeaning, FieldPath, KnownEvent};
 use crate::{EventMetadata, Field, FieldType, ValueNames, Version};
 

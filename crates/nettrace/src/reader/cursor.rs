@@ -12,8 +12,6 @@ use ichnos_model::{
     EventValues, FastCursor, FieldValue, Head, Message, MessageKind, Scope, Scopes, Skip, Uuid, Window,
 };
 
-use self::fill::OpenEventBlock;
-use super::TraceFile;
 use super::capture::CaptureThreads;
 use super::class::{PayloadForm, raw_class};
 use super::context::{ContextShape, push_optional};
@@ -22,7 +20,8 @@ use super::overrides::Overrides;
 use super::payload::{self, PayloadWidths, bytes_behind};
 use super::pending::{EventSorter, GAP, PendingEvent};
 use super::tables::{LabelTable, ListLabels, Stack, StackBlocks, ThreadTable, address_space};
-use crate::{Block, Container, Fault, PointHead, Rule, Version};
+use super::trace_file::TraceFile;
+use crate::{Block, Container, EventRows, Fault, PointHead, Rule, Version};
 
 /// Current message.
 #[derive(Debug)]
@@ -38,6 +37,14 @@ enum Current {
 
 /// Stands for the class of an event that does not match its own class, or has none.
 const RAW: usize = usize::MAX;
+
+/// Event block being read.
+#[derive(Debug)]
+struct OpenEventBlock {
+    rows: EventRows,
+    times: (u64, u64),
+    is_whole: bool,
+}
 
 /// Reads a file.
 pub(super) struct EventCursor {

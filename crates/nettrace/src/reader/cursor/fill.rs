@@ -5,19 +5,11 @@ use std::sync::Arc;
 use super::super::capture::Gap;
 use super::super::index::{EventBlockHeader, content, release};
 use super::super::pending::{GAP, PendingEvent};
-use super::{EventCursor, UNKNOWN_THREAD};
+use super::{EventCursor, OpenEventBlock, UNKNOWN_THREAD};
 use crate::{
     Block, BlockKind, EventRow, EventRows, Fault, FileItem, PointHead, RowEncoding, Rule, SequencePoint,
     ThreadRow, Version,
 };
-
-/// Event block being read.
-#[derive(Debug)]
-pub(super) struct OpenEventBlock {
-    rows: EventRows,
-    times: (u64, u64),
-    is_whole: bool,
-}
 
 /// Gaps found in a block: beyond a limit, they are added up, since there can be one for every two bytes.
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ichnos_model::{CodeKind, Symbol};
 
-use super::{SymbolContext, Texts, file_name};
+use super::context::{SymbolContext, Texts, file_name};
 use crate::reader::tables::is_kernel_address;
 use crate::wire::Wire;
 
