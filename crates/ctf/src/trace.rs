@@ -169,74 +169,62 @@ struct Described<'a> {
 }
 
 impl<'a> MetadataDirectory<'a> {
+    /// Reads the metadata.
     fn describe(self, options: &OpenOptions) -> Result<Described<'a>, TraceError> {
-        let file = self.metadata_name.clone();
-        let problem = |message: String| TraceError {
-            path: self.path.clone(),
-            diagnostics: vec![FileDiagnostic::new(
-                &*file,
-                Diagnostic::error(TextPosition::default(), message),
-            )],
-        };
-        let incomplete = |cause: &str, len: usize| {
-            problem(format!(
-                "the metadata is truncated after {len} bytes, which are not enough to read it: {cause}; get \
-                 the archive again"
-            ))
-        };
         let bytes = match &self.metadata {
             Ok(bytes) => bytes.clone(),
-            Err(error) => return Err(problem(format!("cannot be read: {error}"))),
+            Err(error) => return Err(self.problem(format!("cannot be read: {error}"))),
         };
         let limits = options.limits.for_metadata(bytes.len() as u64, self.packed);
-        let metadata_options = MetadataOptions { dialect: options.dialect, strict: options.strict, limits };
-        let in_file = |file: &str, diagnostics: Vec<Diagnostic>| {
-            diagnostics
-                .into_iter()
-                .map(|diagnostic| FileDiagnostic::new(file, diagnostic))
-                .collect::<Vec<_>>()
-        };
+        let mut metadata_options =
+            MetadataOptions { dialect: options.dialect, strict: options.strict, limits };
         let parsed = metadata::parse(&bytes, &metadata_options);
         if !bytes.look_for_loss().is_empty() {
-            return Err(problem("the file has become shorter while it was read".to_owned()));
+            return Err(self.problem("the file has become shorter while it was read".to_owned()));
         }
-        match parsed {
-            Ok(mut parsed) => {
-                for clock in &mut parsed.trace.clocks {
-                    if !options.clock_offsets.add_to(clock) {
-                        return Err(problem(format!(
-                            "the offset of the clock `{}` is out of range",
-                            clock.id
-                        )));
-                    }
-                }
-                let mut metadata_options = metadata_options;
-                metadata_options.limits.description_bytes = parsed.left;
-                let mut described = Described {
-                    class: parsed.trace,
-                    quirks: Vec::new(),
-                    limits,
-                    dialect: parsed.dialect,
-                    is_packetized: packetized::packet_byte_order(&bytes).is_some(),
-                    diagnostics: in_file(&file, parsed.diagnostics),
-                    metadata_name: file,
-                    directories: Vec::new(),
-                };
-                described.add_auxiliary(&self.auxiliary, self.tree, &mut metadata_options);
-                described.limits = metadata_options.limits;
-                // The auxiliary streams may name the tracer.
-                described.correct(options);
-                described.directories.push(self);
-                Ok(described)
-            }
+        let mut parsed = parsed.map_err(|error| match &self.cut_off {
             // Errors in a truncated text are no faults of the text.
-            Err(error) => Err(match &self.cut_off {
-                Some(cause) => incomplete(cause, bytes.len()),
-                None => {
-                    TraceError { path: self.path.clone(), diagnostics: in_file(&file, error.diagnostics) }
-                }
-            }),
+            Some(cause) => self.problem(format!(
+                "the metadata is truncated after {} bytes, which are not enough to read it: {cause}; get the \
+                 archive again",
+                bytes.len()
+            )),
+            None => TraceError { path: self.path.clone(), diagnostics: self.in_metadata(error.diagnostics) },
+        })?;
+        for clock in &mut parsed.trace.clocks {
+            if !options.clock_offsets.add_to(clock) {
+                return Err(self.problem(format!("the offset of the clock `{}` is out of range", clock.id)));
+            }
         }
+        metadata_options.limits.description_bytes = parsed.left;
+        let mut described = Described {
+            class: parsed.trace,
+            quirks: Vec::new(),
+            limits,
+            dialect: parsed.dialect,
+            is_packetized: packetized::packet_byte_order(&bytes).is_some(),
+            diagnostics: self.in_metadata(parsed.diagnostics),
+            metadata_name: self.metadata_name.clone(),
+            directories: Vec::new(),
+        };
+        described.add_auxiliary(&self.auxiliary, self.tree, &mut metadata_options);
+        described.limits = metadata_options.limits;
+        // The auxiliary streams may name the tracer.
+        described.correct(options);
+        described.directories.push(self);
+        Ok(described)
+    }
+
+    /// Error of the metadata as a whole.
+    fn problem(&self, message: String) -> TraceError {
+        let diagnostic = Diagnostic::error(TextPosition::default(), message);
+        TraceError { path: self.path.clone(), diagnostics: self.in_metadata(vec![diagnostic]) }
+    }
+
+    /// Names the file of diagnostics of the metadata.
+    fn in_metadata(&self, diagnostics: Vec<Diagnostic>) -> Vec<FileDiagnostic> {
+        let diagnostics = diagnostics.into_iter();
+        diagnostics.map(|diagnostic| FileDiagnostic::new(&*self.metadata_name, diagnostic)).collect()
     }
 }
 

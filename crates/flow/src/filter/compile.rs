@@ -664,20 +664,19 @@ impl<'c> Compiler<'c> {
             let leaf = |found: &Typed| self.leaf(Leaf::Texts(found.code.clone(), texts.clone()));
             tests.push(Test::known(found.iter().map(leaf).collect()));
         }
-        for item in others {
-            tests.push(match &item.kind {
-                NodeKind::Range(begin, end) => {
-                    self.check_order(item, &item.kind, &found);
-                    let ends = [(begin, CompareOp::GreaterOrEqual), (end, CompareOp::LessOrEqual)];
-                    let mut one =
-                        |end: &SyntaxNode, op| self.compare_with(end, op, (found.clone(), value), end);
-                    let tests = ends.into_iter().filter_map(|(end, op)| Some(one(end.as_ref()?, op)));
-                    Test::all(tests.collect())
-                }
-                _ => self.compare_with(item, CompareOp::Equal, (found.clone(), value), item),
-            });
-        }
+        tests.extend(others.into_iter().map(|item| self.is_item(item, &found, value)));
         if found.is_empty() && !items.is_empty() { Test::UNKNOWN } else { Test::any(tests) }
+    }
+
+    /// Tests if a value is an item or, if that is a range, in it.
+    fn is_item(&mut self, item: &SyntaxNode, found: &[Typed], value: &SyntaxNode) -> Test {
+        let NodeKind::Range(begin, end) = &item.kind else {
+            return self.compare_with(item, CompareOp::Equal, (found.to_vec(), value), item);
+        };
+        self.check_order(item, &item.kind, found);
+        let ends = [(begin, CompareOp::GreaterOrEqual), (end, CompareOp::LessOrEqual)];
+        let mut one = |end: &SyntaxNode, op| self.compare_with(end, op, (found.to_vec(), value), end);
+        Test::all(ends.into_iter().filter_map(|(end, op)| Some(one(end.as_ref()?, op))).collect())
     }
 
     /// The time that a part stands for where it is compared with times.
