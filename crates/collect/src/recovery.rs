@@ -67,13 +67,7 @@ fn recover_segment(directory: &Path, number: u32, collect: &Collect) -> io::Resu
     let damaged_bytes = found.damaged.iter().map(|(begin, end)| end - begin).sum();
     if damaged_bytes > 0 {
         // First the copy, then the change: a kill in between only means to copy twice.
-        let out = ichnos_io::open_plain(OpenOptions::new().create(true).append(true), &damaged)?;
-        let before = out.metadata()?.len();
-        if let Err(error) = copy(&mut file, &found.damaged, &out) {
-            // Otherwise, repeated partial copies would fill a full disk further.
-            let _ = out.set_len(before);
-            return Err(error);
-        }
+        append(&mut file, &found.damaged, &damaged)?;
         directory::sync_directory(directory)?;
     }
     let first_damage = found.damaged.first().map_or(u64::MAX, |(begin, _)| *begin);
@@ -108,6 +102,16 @@ fn recover_segment(directory: &Path, number: u32, collect: &Collect) -> io::Resu
     let is_worth_telling = reports > 0 || damaged_bytes > 0 || missing_bytes > 0;
     let notice = Notice::Recovered { path, reports, damaged_bytes, damaged, missing_bytes };
     Ok(is_worth_telling.then_some(notice))
+}
+
+/// Appends ranges of a file to another file, or nothing if that fails.
+fn append(file: &mut File, ranges: &[(u64, u64)], path: &Path) -> io::Result<()> {
+    let out = ichnos_io::open_plain(OpenOptions::new().create(true).append(true), path)?;
+    let before = out.metadata()?.len();
+    copy(file, ranges, &out).inspect_err(|_| {
+        // Otherwise, repeated partial copies would fill a full disk further.
+        let _ = out.set_len(before);
+    })
 }
 
 /// Content of a segment.

@@ -32,7 +32,7 @@ pub use dot::GraphFormat;
 pub use graph::{DanglingEdge, TaskEdge, TaskGraph};
 pub use identifiers::find_identifiers;
 pub use lanes::LaneRow;
-use operations::{CollectedTasks, Edge, IdScope, NO_TIME, NONE, OpenEdge, TaskEvent};
+use operations::{CollectedTasks, Edge, IdScope, NO_TIME, NONE, OpenEdge, Operation, TaskEvent};
 
 /// Collected tasks.
 #[derive(Debug)]
@@ -140,6 +140,64 @@ pub struct TaskSummary {
     pub most_corrected: u64,
 }
 
+/// Operations sorted by task.
+struct Members {
+    /// Numbers of operations, those of the first task first.
+    members: Vec<u32>,
+    /// End of each task in `members`.
+    member_ends: Vec<usize>,
+    /// Number of each operation within its task.
+    local: Vec<u32>,
+}
+
+impl Members {
+    /// Sorts operations whose groups are tasks.
+    fn new(operations: &[Operation], tasks: usize) -> Self {
+        let mut member_ends = vec![0usize; tasks + 1];
+        for operation in operations {
+            if let Some(count) = member_ends.get_mut(operation.group as usize + 1) {
+                *count += 1;
+            }
+        }
+        for index in 1..member_ends.len() {
+            member_ends[index] += member_ends[index - 1];
+        }
+        let mut local = vec![NONE; operations.len()];
+        let mut members = vec![NONE; operations.len()];
+        let begins = member_ends.clone();
+        for (number, operation) in operations.iter().enumerate() {
+            let task = operation.group as usize;
+            let (Some(next), Some(begin)) = (member_ends.get_mut(task), begins.get(task)) else { continue };
+            local[number] = (*next - begin) as u32;
+            members[*next] = number as u32;
+            *next += 1;
+        }
+        member_ends.truncate(tasks);
+        Self { members, member_ends, local }
+    }
+}
+
+/// Takes the edges within tasks, and those from unknown operations, each sorted by task.
+fn edges_by_task(all: &mut CollectedTasks) -> (Vec<(u32, Edge)>, Vec<(u32, OpenEdge)>) {
+    let edges = std::mem::take(&mut all.edges).into_iter();
+    let mut open_edges = std::mem::take(&mut all.open_edges);
+    let task = |number: u32| all.operations.get(number as usize).map_or(NONE, |operation| operation.group);
+    // No edge leads from one task to another.
+    let mut edges: Vec<(u32, Edge)> =
+        edges.filter(|edge| task(edge.from) == task(edge.to)).map(|edge| (task(edge.to), edge)).collect();
+    edges.sort_by_key(|(task, edge)| (*task, edge.to, edge.from));
+    // An edge from an operation of its own task would not be open.
+    let wanted: HashSet<Identifier> = open_edges.iter().map(|edge| edge.from).collect();
+    let ids_of_all = all.operations.iter().filter(|operation| operation.group != NONE);
+    let known: HashSet<Identifier> =
+        ids_of_all.map(|operation| operation.id).filter(|id| wanted.contains(id)).collect();
+    open_edges.iter_mut().for_each(|edge| edge.is_of_other_task |= known.contains(&edge.from));
+    let open_edges = open_edges.into_iter();
+    let mut open_edges: Vec<_> = open_edges.map(|edge| (task(edge.to), edge)).collect();
+    open_edges.sort_by_key(|(task, edge)| (*task, edge.to, edge.from));
+    (edges, open_edges)
+}
+
 impl Tasks {
     fn new(mut all: CollectedTasks, corrects_clocks: bool) -> Self {
         // Empty groups are not tasks.
@@ -165,43 +223,10 @@ impl Tasks {
         for operation in &mut all.operations {
             operation.group = task_of(operation.group);
         }
-        let mut member_ends = vec![0usize; ids.len() + 1];
-        for operation in &all.operations {
-            if let Some(count) = member_ends.get_mut(operation.group as usize + 1) {
-                *count += 1;
-            }
-        }
-        for index in 1..member_ends.len() {
-            member_ends[index] += member_ends[index - 1];
-        }
-        let mut local = vec![NONE; all.operations.len()];
-        let mut members = vec![NONE; all.operations.len()];
-        let begins = member_ends.clone();
-        for (number, operation) in all.operations.iter().enumerate() {
-            let task = operation.group as usize;
-            let (Some(next), Some(begin)) = (member_ends.get_mut(task), begins.get(task)) else { continue };
-            local[number] = (*next - begin) as u32;
-            members[*next] = number as u32;
-            *next += 1;
-        }
-        member_ends.truncate(ids.len());
+        let Members { members, member_ends, local } = Members::new(&all.operations, ids.len());
+        let (edges, open_edges) = edges_by_task(&mut all);
         let task =
             |number: u32| all.operations.get(number as usize).map_or(NONE, |operation| operation.group);
-        // No edge leads from one task to another.
-        let edges = std::mem::take(&mut all.edges).into_iter();
-        let mut edges: Vec<(u32, Edge)> =
-            edges.filter(|edge| task(edge.from) == task(edge.to)).map(|edge| (task(edge.to), edge)).collect();
-        edges.sort_by_key(|(task, edge)| (*task, edge.to, edge.from));
-        let mut open_edges = std::mem::take(&mut all.open_edges);
-        // An edge from an operation of its own task would not be open.
-        let wanted: HashSet<Identifier> = open_edges.iter().map(|edge| edge.from).collect();
-        let ids_of_all = all.operations.iter().filter(|operation| operation.group != NONE);
-        let known: HashSet<Identifier> =
-            ids_of_all.map(|operation| operation.id).filter(|id| wanted.contains(id)).collect();
-        open_edges.iter_mut().for_each(|edge| edge.is_of_other_task |= known.contains(&edge.from));
-        let open_edges = open_edges.into_iter();
-        let mut open_edges: Vec<_> = open_edges.map(|edge| (task(edge.to), edge)).collect();
-        open_edges.sort_by_key(|(task, edge)| (*task, edge.to, edge.from));
         let events = std::mem::take(&mut all.events).into_iter();
         let mut events: Vec<_> = events
             .map(|event| {

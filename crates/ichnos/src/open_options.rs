@@ -99,7 +99,7 @@ impl OpenOptions {
             });
             return Err(OptionError::Name { name: name.to_owned(), known: names.collect() });
         };
-        self.read.formats.set(format, option, value.as_ref())
+        self.read.formats.set(format.name(), format.options(), option, value.as_ref())
     }
 
     /// Returns the offsets of clocks, by path.

@@ -4,10 +4,10 @@ use std::cell::Cell;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::rc::Rc;
 
-use crate::archive::{Content, Members, cut_off, path_text, too_many};
-use crate::decompress::{Counting, Packing, UnpackBudget, decoder, said_size};
-use crate::links::Link;
+use crate::archive::{Content, Link, Members, cut_off, path_text, too_many};
+use crate::decompress::{Counting, Packing, decoder, said_size};
 use crate::store::Store;
+use crate::unpack_budget::UnpackBudget;
 use crate::{Bytes, IoError};
 
 const BLOCK: u64 = 512;

@@ -19,7 +19,7 @@ use ichnos_io::{
 use ichnos_model::DataStream;
 use ichnos_model::lower::LossTable;
 
-use crate::JsonLinesFormat;
+use crate::recognition::{files, has_lines};
 use line_encoder::{Encoded, LineEncoder, LineOptions};
 use line_parts::LineParts;
 
@@ -45,7 +45,12 @@ impl TraceWriter for JsonLinesWriter {
     }
 
     fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
-        written_trace_files(directory, "jsonl", &JsonLinesFormat, "it has no JSON Lines of a trace")
+        written_trace_files(
+            directory,
+            "jsonl",
+            |tree| files(tree).any(has_lines),
+            "it has no JSON Lines of a trace",
+        )
     }
 
     fn create(

@@ -56,7 +56,17 @@ pub(super) fn run(args: &TaskListArgs, global: &Global, report: Report) -> Resul
         output::print_json_list(document("task-list"), "tasks", elements, args.report.integers.into())?;
         return Ok(if interrupt::is_requested() { interrupt::exit() } else { found.exit() });
     }
-    let paint = Paint::stdout(global.color);
+    print(summaries().map(|task| (cells(&task), task.title)), widths, listed, Paint::stdout(global.color))?;
+    Ok(if interrupt::is_requested() { interrupt::exit() } else { found.exit() })
+}
+
+/// Prints the table of tasks: the cells and the title of each.
+fn print(
+    rows: impl Iterator<Item = ([String; 8], String)>,
+    widths: [usize; 8],
+    listed: u64,
+    paint: Paint,
+) -> Result<(), Failure> {
     let line = |row: [String; 8]| {
         let cells = row.iter().zip(widths).enumerate().map(|(column, (cell, width))| match column {
             0 | 1 | 7 => format!("{cell:<width$}"),
@@ -67,21 +77,10 @@ pub(super) fn run(args: &TaskListArgs, global: &Global, report: Report) -> Resul
     let before_title = 2 * widths.len() + widths.iter().sum::<usize>();
     let title = |title: &str| terminal_width::cut_after(&safe(title), before_title).into_owned();
     let head = paint.faint(&format!("{}  {}", line(TITLES.map(str::to_owned)), title("title")));
-    let rows = summaries().map(|task| format!("{}  {}", line(cells(&task)), paint.name(&title(&task.title))));
-    let lines = std::iter::once(head.to_string()).chain(rows).map(|line| {
-        format!(
-            "{}
-",
-            line.trim_end()
-        )
-    });
-    let last = format!(
-        "{}
-",
-        paint.faint(&count(listed, "task"))
-    );
-    output::print_lines(lines.chain([last]), paint)?;
-    Ok(if interrupt::is_requested() { interrupt::exit() } else { found.exit() })
+    let rows = rows.map(|(cells, name)| format!("{}  {}", line(cells), paint.name(&title(&name))));
+    let lines = std::iter::once(head.to_string()).chain(rows).map(|line| format!("{}\n", line.trim_end()));
+    let last = format!("{}\n", paint.faint(&count(listed, "task")));
+    Ok(output::print_lines(lines.chain([last]), paint)?)
 }
 
 const TITLES: [&str; 8] = ["task", "begin", "duration", "nodes", "edges", "depth", "events", "problems"];

@@ -5,14 +5,15 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ichnos_model::lower::{EventLosses, Fit, LoweredEvent};
-use ichnos_model::plan::{Node, Plan};
-use ichnos_model::{ByteOrder, Cost, Event, Field, FieldKind, Scope, Scopes, StringEncoding, Text, Visitor};
+use ichnos_model::{ByteOrder, Cost, Event, Field, Scope, Scopes, StringEncoding, Text, Visitor};
 
 use super::bit_writer::BitWriter;
 use super::context_cache::ContextCache;
 use super::empty_elements::{CountingEncoder, EmptyElements};
 use super::encoder_config::EncoderConfig;
-use super::field_encoder::{EncodeError, FieldEncoder, RoleValues};
+use super::field_encoder::{EncodeError, FieldEncoder};
+use super::role_values::RoleValues;
+use super::scope_shape::ScopeShape;
 
 /// Encoding of the events of a class.
 #[derive(Debug)]
@@ -39,24 +40,6 @@ struct ScopeEncoding {
     checks_texts: bool,
     /// `true` if its bits are unchanged: then its own class has the layout of the lowered one.
     keeps_bits: bool,
-}
-
-/// Properties of a scope on which copying its bits depends.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ScopeShape {
-    /// Maximum alignment within the scope, at least a byte.
-    most_alignment: u64,
-    has_texts: bool,
-}
-
-impl ScopeShape {
-    pub(super) fn of(plan: &Plan) -> Self {
-        let is_text = |node: &Node| matches!(node.class.kind, FieldKind::String { .. });
-        Self {
-            most_alignment: plan.nodes().map(Node::alignment).fold(8, u64::max),
-            has_texts: plan.nodes().any(is_text),
-        }
-    }
 }
 
 impl ScopeEncoding {

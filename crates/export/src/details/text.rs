@@ -93,6 +93,27 @@ impl DetailsLines<'_> {
         }
     }
 
+    /// Appends the entries of an environment, sorted by name.
+    pub(crate) fn environment(&mut self, entries: &[(String, Value)]) {
+        self.indent();
+        self.property("Environment");
+        self.push(" (");
+        self.integer(entries.len() as i128);
+        self.push(if entries.len() == 1 { " entry):\n" } else { " entries):\n" });
+        self.indent = 6;
+        let mut entries: Vec<&(String, Value)> = entries.iter().collect();
+        entries.sort_by(|a, b| a.0.as_bytes().cmp(b.0.as_bytes()));
+        for (name, value) in entries {
+            self.member(name);
+            // The reference output has no space before an empty text here.
+            if !matches!(value, Value::Text(text) if text.is_empty()) {
+                self.value(value);
+            }
+            self.push("\n");
+        }
+        self.indent = 4;
+    }
+
     pub(crate) fn text_line(&mut self, name: &str, value: &str) {
         self.property_line(name);
         self.push(" ");

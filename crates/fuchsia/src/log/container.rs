@@ -2,7 +2,8 @@
 
 use core::iter::FusedIterator;
 
-use super::framing::{Damage, Framer, Framing};
+use super::framer::{Damage, Framer};
+use super::framing::Framing;
 use super::message::Message;
 
 /// Magic number of Fuchsia's other trace format.
