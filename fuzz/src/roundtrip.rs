@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ichnos::ctf::CtfWriter;
 use ichnos::ctf::trace::OpenOptions;
-use ichnos::export::{JsonLines, JsonLinesOptions};
+use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::flow::Merge;
 use ichnos::io::{Bytes, Entry, IoLimits, Lane, TraceWriter, Tree, WriteOptions, WriteSource, WriteTarget};
 use ichnos::model::{Cursor, DamageKind, Message, Sink, StreamCursor, TraceInput, Window};

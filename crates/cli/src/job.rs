@@ -1,9 +1,10 @@
 //! The job of `cat`, from its arguments.
 
 use ichnos::export::{
-    CsvColumn, CsvForm, CsvOptions, DetailsOptions, JsonLinesOptions, LogForm, LogOptions, PrettyFields,
-    PrettyNames, PrettyOptions, TerminalText,
+    CsvColumn, CsvForm, CsvOptions, DetailsOptions, LogForm, LogOptions, PrettyFields, PrettyNames,
+    PrettyOptions, TerminalText,
 };
+use ichnos::jsonl::JsonLinesOptions;
 use ichnos::{Pass, PassOptions};
 
 use crate::args::{Cat, CatFormat, Detail, FieldName, Global, NameScope};

@@ -3,8 +3,9 @@
 use std::io::{self, Write};
 
 use ichnos::TextOutput;
-use ichnos::export::{Csv, Details, JsonLines, Log, Null, Pretty};
+use ichnos::export::{Csv, Details, Log, Null, Pretty};
 use ichnos::io::Output;
+use ichnos::jsonl::JsonLines;
 
 use crate::job::Format;
 

@@ -15,9 +15,9 @@ pub use self::columns::{CsvColumn, CsvColumns};
 use self::line::{
     CsvClassState, CsvRow, CsvStreamClassState, CsvStreamState, end_line, property_cell, push_cell,
 };
-use crate::output::{Output, TextWriter};
 use crate::resume::{ResumableSink, StreamOrder};
 use crate::stream_table::StreamTable;
+use crate::text_buffer::{TextBuffer, TextWriter};
 use crate::time::{JsonTime, TimeWriter};
 
 /// Separator of cells, and its escaping within cells.
@@ -68,7 +68,7 @@ impl Default for CsvOptions {
 ///
 /// Losses and damage are not written.
 pub struct Csv<W> {
-    output: Output<W>,
+    output: TextBuffer<W>,
     options: CsvOptions,
     cells: Cells,
     streams: StreamTable<CsvStreamState, CsvStreamClassState, CsvClassState>,
@@ -83,7 +83,7 @@ impl<W> std::fmt::Debug for Csv<W> {
 impl<W: TextWriter> Csv<W> {
     /// Writes to `writer`.
     pub fn new(writer: W, options: CsvOptions) -> Self {
-        let mut output = Output::new(writer);
+        let mut output = TextBuffer::new(writer);
         let out = &mut output.buffer;
         for (i, column) in options.columns.iter().enumerate() {
             if i > 0 {

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 
 use ichnos_model::{Message, Scope, Sink, ValueHash};
 
-use crate::output::Failures;
 use crate::resume::ResumableSink;
+use crate::text_buffer::Failures;
 
 /// Counts of [`Null`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

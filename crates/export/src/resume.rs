@@ -117,9 +117,9 @@ pub struct StreamOrder(std::sync::Arc<[Option<StreamRank>]>);
 
 /// Position of a data stream among the others.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct StreamRank {
+pub struct StreamRank {
     /// Number of data streams that begin before it.
-    pub(crate) number: u32,
+    pub number: u32,
     /// Number of traces that have a data stream before its trace has one.
     pub(crate) trace: u32,
     /// Number of data streams of its trace that have no id and begin before it.
@@ -146,7 +146,9 @@ impl StreamOrder {
         Self(ranks.into())
     }
 
-    pub(crate) fn rank(&self, stream: &DataStream) -> Option<StreamRank> {
+    /// Returns the position of a data stream, if it is known.
+    #[must_use]
+    pub fn rank(&self, stream: &DataStream) -> Option<StreamRank> {
         self.0.get(stream.key as usize).copied().flatten()
     }
 }

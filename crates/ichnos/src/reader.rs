@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use ichnos_flow::{DamageCursor, Merge};
 use ichnos_model::{
-    BoxedCursor, Cursor, DataStream, ExcludedClasses, FastCursor, Head, MessageKind, SplitPoint,
-    StreamCursor, TraceInput, Window,
+    BoxedCursor, Cursor, DataStream, ExcludedClasses, Head, MessageKind, SplitPoint, StreamCursor,
+    TraceInput, Window,
 };
 
 use crate::Session;
@@ -169,7 +169,7 @@ impl Reader<'_> {
         let mut cursors: Vec<BoxedCursor> = Vec::new();
         for (number, (trace, wanted, window)) in self.wanted().enumerate() {
             if !trace.damage().is_empty() {
-                cursors.push(DamageCursor::new(trace.damage().to_vec()).boxed_fast());
+                cursors.push(DamageCursor::new(trace.damage().to_vec()).boxed());
             }
             let all = trace.cursors(window).into_iter().zip(wanted).enumerate();
             let all = all.filter(|(_, (_, is))| **is);
@@ -187,7 +187,7 @@ impl Reader<'_> {
         for (number, (trace, wanted, window)) in self.wanted().enumerate() {
             if !trace.damage().is_empty() {
                 // It was already reported by the first chunk.
-                cursors.push(DamageCursor::new(Vec::new()).boxed_fast());
+                cursors.push(DamageCursor::new(Vec::new()).boxed());
             }
             let all = (0..).zip(wanted).filter(|(_, is)| **is);
             cursors.extend(all.filter_map(|(stream, _)| {

@@ -52,6 +52,7 @@ mod signals;
 mod standard_output;
 mod store;
 mod tar_archive;
+mod trace_file;
 mod tree;
 mod walk;
 mod zip_archive;
@@ -87,6 +88,7 @@ pub use scan::{ScanProgress, ScanStep};
 pub use schema_language::{SchemaLanguage, WriteSchema, WrittenSchema};
 #[cfg(unix)]
 pub use signals::ignores_signal;
+pub use trace_file::{PartFile, TraceFile, written_trace_files};
 pub use tree::{Tree, TreeOptions};
 
 /// Handles mapped files that become shorter while they are read, which otherwise ends the process: for

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ichnos_io::{Entry, FileId, Format, OpenedTraces, ReadOptions, Refused, Tree};
+use ichnos_io::{Entry, FileId, Format, OpenedTraces, ReadOptions, Refused, TraceWriter, Tree};
 use ichnos_json::read::Reader;
 use ichnos_model::{Damage, DamageKind, Diagnostic, FileDiagnostic, TextPosition};
 
@@ -12,6 +12,7 @@ use crate::line::{self, Kind, Line};
 use crate::open;
 use crate::stream::File;
 use crate::trace::JsonTrace;
+use crate::writer::JsonLinesWriter;
 
 /// Traces as JSON Lines.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +44,10 @@ impl Format for JsonLinesFormat {
     fn probe(&self, tree: &Tree, options: &ReadOptions) -> bool {
         let has_bytes = |entry: &Entry| entry.beginning(1).is_ok_and(|first| !first.is_empty());
         files(tree).any(|entry| options.force && has_bytes(entry) || recognise(entry))
+    }
+
+    fn writer(&self) -> Option<&'static dyn TraceWriter> {
+        Some(&JsonLinesWriter)
     }
 
     fn open(&self, trees: &[&Tree], options: &ReadOptions) -> OpenedTraces {

@@ -9,7 +9,7 @@ use ichnos_model::{
 use uuid::Uuid;
 
 use crate::fault::value;
-use crate::field_class::integer_of;
+use crate::members::integer_of;
 use crate::values::{half_of, is_integer};
 
 /// Returns `true` if a value can be a field of a class. `work` is the number of comparisons left.

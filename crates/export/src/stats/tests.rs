@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ichnos_model::{
-    ClockClass, DataStreamClass, EventRecordClass, EventRole, FieldClass, Limits, Meaning, Member,
-    NextRecord, Record, RecordSource, RecordTrace, Scope, Trace, TraceClass, TraceInput as _, Window,
+    ClockClass, DataStreamClass, EventRecordClass, EventRole, FieldClass, Limits, Meaning, Member, Next,
+    Record, RecordTrace, Scope, Source, Trace, TraceClass, TraceInput as _, Window,
 };
 use ichnos_testing::{Random, cases};
 
@@ -27,20 +27,20 @@ struct Events {
     next: usize,
 }
 
-impl RecordSource for Events {
-    fn next_record(&mut self, record: &mut Record) -> NextRecord {
-        let Some(event) = self.events.get(self.next) else { return NextRecord::End };
+impl Source for Events {
+    fn next(&mut self, record: &mut Record) -> Next {
+        let Some(event) = self.events.get(self.next) else { return Next::End };
         self.next += 1;
         record.set_class(event.class);
         record.set_cycles(event.time);
-        let values = record.values();
+        let values = &mut record.values;
         values.begin(Scope::Payload);
         values.push(event.number);
         values.push(event.real);
         if event.class == 0 {
             values.push(event.text);
         }
-        NextRecord::Event
+        Next::Event
     }
 }
 

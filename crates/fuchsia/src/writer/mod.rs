@@ -18,8 +18,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ichnos_io::{
-    CreateError, Format as _, IoLimits, MessageOrder, OptionValue, Output, PartsOutput, ReadOptions,
-    TraceWriter, Tree, WriteOptions, WriteSource, WriteTarget, foreign_file, plain_files,
+    CreateError, MessageOrder, OptionValue, Output, PartsOutput, TraceWriter, WriteOptions, WriteSource,
+    WriteTarget, written_trace_files,
 };
 
 use crate::FuchsiaLog;
@@ -78,16 +78,7 @@ impl TraceWriter for FuchsiaLogWriter {
     }
 
     fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
-        let files = plain_files(directory)?;
-        let is_log = |path: &PathBuf| {
-            let tree = Tree::open(&directory.join(path), &IoLimits::default());
-            path.extension().is_some_and(|extension| extension == "log")
-                && tree.is_ok_and(|tree| FuchsiaLog.probe(&tree, &ReadOptions::default()))
-        };
-        match files.iter().find(|path| !is_log(path)) {
-            Some(other) => Err(foreign_file(other, "it is not a log of Fuchsia")),
-            None => Ok(files),
-        }
+        written_trace_files(directory, "log", &FuchsiaLog, "it is not a log of Fuchsia")
     }
 
     fn create(

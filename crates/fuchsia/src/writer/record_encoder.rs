@@ -8,7 +8,7 @@ use ichnos_model::lower::{LossEntry, LossKind};
 use ichnos_model::{ClassDigest, Discarded, Event, Message, Scope};
 
 use super::arguments::{ArgumentWriter, EventParts, push_text};
-use super::class_encoding::{ClassEncoding, note_outside, severity};
+use super::class_encoding::{ClassEncoding, severity};
 use super::components::{Component, ComponentTags};
 use super::copy::{Copy, breaks_rule, message_bytes};
 use super::losses::{Change, ClassNumber, LossPlace, Losses};
@@ -159,7 +159,13 @@ impl LogEncoder {
             let group = groups.iter().position(|group| group.of == of).unwrap_or_else(|| {
                 let is_log = output.is_log(trace);
                 if !is_log {
-                    output.with_losses(|table| note_outside(stream, table));
+                    output.with_losses(|table| {
+                        table.add_packets(stream);
+                        table.add_members(
+                            Scope::EventRecordHeader,
+                            stream.plans().event_record_header.as_ref(),
+                        );
+                    });
                 }
                 groups.push(ClassGroup { of, classes: Vec::new() });
                 groups.len() - 1

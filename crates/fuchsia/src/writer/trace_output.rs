@@ -1,12 +1,10 @@
 //! The output file.
 
-use std::fs::File;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ichnos_io::{
-    CreateError, Joined, Lane, MessageOrder, Output, OutputBlock, OutputFile, Verify, Worker, WriteOptions,
+    CreateError, Joined, Lane, MessageOrder, Output, OutputBlock, TraceFile, Worker, WriteOptions,
     WriteReport, WriteSource, WriteTarget,
 };
 use ichnos_model::lower::{LossEntry, LossKind, LossTable};
@@ -21,22 +19,13 @@ use crate::reader::class::framing_of;
 /// Default block size in bytes.
 const BLOCK: usize = 256 << 10;
 
-/// Destination of records.
-#[derive(Debug)]
-enum RecordDestination {
-    Nowhere,
-    Complete { output: OutputFile, path: PathBuf },
-    Live { file: File, path: PathBuf },
-}
-
 /// A log being written.
 #[derive(Debug)]
 pub(super) struct LogOutput {
     rules: Arc<LogRules>,
-    target: Mutex<(RecordDestination, WriteReport)>,
+    file: TraceFile,
     /// Data streams added so far, kept because encoders identify traces by their addresses.
     added: Mutex<Vec<Arc<DataStream>>>,
-    verify: Option<Verify>,
 }
 
 /// Rules shared by all encoders of a log.
@@ -60,29 +49,9 @@ impl LogOutput {
         framing: Framing,
         options: &WriteOptions,
     ) -> Result<Self, CreateError> {
-        let target = match target {
-            WriteTarget::Nowhere => RecordDestination::Nowhere,
-            WriteTarget::Complete(path) => {
-                let output = ichnos_io::create(Some(path), options.existing).map_err(|error| {
-                    // The path is already in the text and should not be repeated.
-                    let text = error.to_string();
-                    let text = text.strip_prefix(&format!("{}: ", path.display())).unwrap_or(&text);
-                    with_path(path, io::Error::new(error.kind(), text))
-                })?;
-                RecordDestination::Complete { output, path: path.clone() }
-            }
-            WriteTarget::Live(path) => {
-                let file = create_live(path).map_err(|error| with_path(path, error))?;
-                RecordDestination::Live { file, path: path.clone() }
-            }
-        };
         let rules = LogRules::new(sources, framing, options);
-        let target = Mutex::new((target, WriteReport::default()));
-        Ok(Self { rules: Arc::new(rules), target, added: Mutex::default(), verify: options.verify.clone() })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, (RecordDestination, WriteReport)> {
-        self.target.lock().unwrap_or_else(PoisonError::into_inner)
+        let file = TraceFile::create(target, options)?;
+        Ok(Self { rules: Arc::new(rules), file, added: Mutex::default() })
     }
 }
 
@@ -158,21 +127,6 @@ impl LogRules {
 
     pub(super) fn with_losses<T>(&self, change: impl FnOnce(&mut LossTable) -> T) -> T {
         change(&mut self.losses.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-fn with_path(path: &Path, error: io::Error) -> CreateError {
-    CreateError::Io { path: path.display().to_string(), error }
-}
-
-/// Creates a file, or opens an empty one.
-fn create_live(path: &Path) -> io::Result<File> {
-    let file = File::options().append(true).create(true).open(path)?;
-    match file.metadata()? {
-        metadata if metadata.is_file() && metadata.len() > 0 => {
-            Err(io::Error::new(io::ErrorKind::AlreadyExists, "the file exists and is not empty"))
-        }
-        _ => Ok(file),
     }
 }
 
@@ -253,21 +207,7 @@ impl Output for LogOutput {
     }
 
     fn join(&self, block: OutputBlock) -> io::Result<Joined> {
-        let mut target = self.lock();
-        let (target, report) = &mut *target;
-        let written = match target {
-            RecordDestination::Nowhere => Ok(()),
-            RecordDestination::Complete { output, path } => {
-                output.write_all(&block.bytes).map_err(|error| (error, path))
-            }
-            RecordDestination::Live { file, path } => {
-                file.write_all(&block.bytes).map_err(|error| (error, path))
-            }
-        };
-        written
-            .map_err(|(error, path)| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
-        report.bytes += block.bytes.len() as u64;
-        report.events += block.events;
+        self.file.write(&block)?;
         Ok(Joined::Done)
     }
 
@@ -276,28 +216,10 @@ impl Output for LogOutput {
     }
 
     fn finish(self: Box<Self>) -> Result<WriteReport, CreateError> {
+        let mut digest = self.rules.digest.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        digest.event_hash = Some(record_hash);
+        digest.discarded_events = None;
         let losses = self.losses();
-        let (target, mut report) = self.target.into_inner().unwrap_or_else(PoisonError::into_inner);
-        report.losses = losses;
-        let (result, path) = match target {
-            RecordDestination::Nowhere => return Ok(report),
-            RecordDestination::Complete { mut output, path } => {
-                if let Some(verify) = &self.verify {
-                    let mut digest = self.rules.digest.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                    digest.event_hash = Some(record_hash);
-                    let written = output.written_path().map_err(|error| with_path(&path, error))?;
-                    let written =
-                        written.ok_or_else(|| CreateError::Unverifiable(path.display().to_string()))?;
-                    verify.check(written, &digest)?;
-                }
-                (output.finish(), path)
-            }
-            RecordDestination::Live { file, path } => (file.sync_all(), path),
-        };
-        result.map_err(|error| CreateError::Io { path: path.display().to_string(), error })?;
-        if path != Path::new("-") {
-            report.paths.push(path);
-        }
-        Ok(report)
+        self.file.finish(losses, &digest)
     }
 }

@@ -8,8 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use ichnos_io::{Lane, Output, OutputBlock, Worker, WorkerFlow};
 use ichnos_model::{
-    BoxedCursor, Cursor as _, Damage, FastCursor as _, Message, MessageKind, Packet, StreamCursor as _,
-    Window,
+    BoxedCursor, Cursor as _, Damage, Message, MessageKind, Packet, StreamCursor as _, Window,
 };
 
 use super::ordered_writes::{OrderedPart, OrderedWrites};

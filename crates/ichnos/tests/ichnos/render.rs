@@ -1,8 +1,7 @@
 //! Sinks on several threads.
 
-use ichnos::export::{
-    Details, DetailsOptions, JsonLines, JsonLinesOptions, Pretty, PrettyOptions, ResumableSink,
-};
+use ichnos::export::{Details, DetailsOptions, Pretty, PrettyOptions, ResumableSink};
+use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::model::Window;
 use ichnos::{BlockWriter, OpenOptions, Pass, PassOptions, Reader, TextOutput};
 

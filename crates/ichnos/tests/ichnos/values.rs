@@ -6,9 +6,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use ichnos::export::{
-    Details, DetailsOptions, JsonLines, JsonLinesOptions, Log, LogForm, LogOptions, Null, Pretty,
-    PrettyOptions, ResumableSink as _,
+    Details, DetailsOptions, Log, LogForm, LogOptions, Null, Pretty, PrettyOptions, ResumableSink as _,
 };
+use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::model::decode::{DecodeLimits, PacketBits, Position, UNKNOWN};
 use ichnos::model::{
     BitField, ByteOrder, DataStream, DataStreamClass, Event, EventRecordClass, EventValues, FieldClass,

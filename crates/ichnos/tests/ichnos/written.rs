@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use ichnos::convert::writer;
-use ichnos::export::{JsonLines, JsonLinesOptions};
 use ichnos::io::{Lane, WriteOptions, WriteSource, WriteTarget};
+use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::model::decode::{DecodeLimits, PacketBits, Position, UNKNOWN};
 use ichnos::model::{
     ClockClass, ClockValue, DataStream, DataStreamClass, Event, EventRecordClass, EventValues, FieldClass,
