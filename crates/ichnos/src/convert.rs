@@ -185,11 +185,12 @@ impl Reader<'_> {
         let target = path.map_or(WriteTarget::Nowhere, WriteTarget::Complete);
         let mut write = options.write.clone();
         write.leaves_out |=
-            !options.pass.wants_all_events() || self.excluded.iter().flatten().any(Option::is_some);
+            !options.pass.keeps_all_events() || self.excluded.iter().flatten().any(Option::is_some);
         write.leaves_out_packets |= options.packets_in.is_some();
         if !write.leaves_out {
             write.selected_by.clear();
         }
+        write.selected_by.extend(options.pass.changes_events().then(|| "changed".to_owned()));
         write.correlated |= self.session.relates_clocks();
         if let Some((_, _, window)) = self.wanted().next() {
             write.window = window;

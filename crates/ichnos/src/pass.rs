@@ -1,6 +1,7 @@
 //! Passes over the messages of a cursor: selection, limit, losses, damage and interruption.
 
 mod chunks;
+mod mapping;
 mod ordered_writes;
 mod streams;
 
@@ -9,10 +10,11 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ichnos_io::{MessageOrder, Output};
-use ichnos_model::{Damage, Discarded, Event, Message, MessageHandler};
+use ichnos_model::{BuildError, Damage, Discarded, Event, EventBuilder, Message, MessageHandler};
 
 use crate::{Reader, Selection, StreamMessages};
 pub(crate) use chunks::{ROOM, block_size};
+use mapping::{EventMapper, EventMapping};
 pub(crate) use streams::{StreamOptions, pass_copied_packet, pass_packet};
 
 /// Receives the messages of a [`Pass`].
@@ -220,6 +222,7 @@ pub struct Pass {
     strict: bool,
     is_live: bool,
     stop: Option<&'static AtomicBool>,
+    mapping: Option<EventMapping>,
     stride: u32,
 }
 
@@ -244,6 +247,7 @@ impl Pass {
             strict: false,
             is_live: false,
             stop: None,
+            mapping: None,
             stride: STRIDE,
         }
     }
@@ -272,6 +276,33 @@ impl Pass {
     #[must_use]
     pub fn stop(self, flag: &'static AtomicBool) -> Self {
         Self { stop: Some(flag), ..self }
+    }
+
+    /// Changes the selected events: `map` receives each event, and a builder with its values, which become those of the
+    /// event. An error ends the pass. Several threads call `map` at once.
+    ///
+    /// ```no_run
+    /// use ichnos::convert::{ConvertOptions, writer};
+    /// use ichnos::{Pass, Selection};
+    /// use ichnos::model::Window;
+    ///
+    /// let session = ichnos::open(["my-trace"], &ichnos::OpenOptions::default())?;
+    /// let reader = session.reader(Window::default(), |_| true)?;
+    /// let mut options = ConvertOptions::default();
+    /// options.pass = Pass::default().map(|event, builder| match event.field("uid") {
+    ///     Some(_) => builder.set("uid", 0u64),
+    ///     None => Ok(()),
+    /// });
+    /// let (_, writer) = writer(Some("ctf"), "anonymous".as_ref(), None).ok_or("no writer")?;
+    /// reader.convert(writer, Some("anonymous".into()), &options)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn map(
+        self,
+        map: impl Fn(&Event<'_>, &mut EventBuilder) -> Result<(), BuildError> + Send + Sync + 'static,
+    ) -> Self {
+        Self { mapping: Some(EventMapping::new(map)), ..self }
     }
 
     /// Reads input that arrives meanwhile: checks for interruption and writes what there is at each message.
@@ -324,9 +355,14 @@ impl Pass {
         }
     }
 
-    /// Returns `true` if no event has to be checked.
-    pub(crate) fn wants_all_events(&self) -> bool {
-        self.selection.wants_all_events()
+    /// Returns `true` if all events are selected, and none is changed.
+    pub(crate) fn keeps_all_events(&self) -> bool {
+        self.selection.wants_all_events() && self.mapping.is_none()
+    }
+
+    /// Returns `true` if events are changed.
+    pub(crate) fn changes_events(&self) -> bool {
+        self.mapping.is_some()
     }
 
     pub(crate) fn selection(&self) -> &Selection {
@@ -357,8 +393,9 @@ impl Pass {
     fn start<'p, H: PassHandler>(&'p self, handler: &'p mut H) -> Run<'p, H> {
         Run {
             pass: self,
-            selects: !self.selection.wants_all_events(),
+            is_plain: self.keeps_all_events(),
             selection: self.selection.clone(),
+            mapper: self.mapping.as_ref().map(EventMapping::mapper),
             handler,
             skip: self.skip.unwrap_or(0),
             left: 0,
@@ -381,8 +418,9 @@ struct Run<'p, H> {
     left: u32,
     /// Value of `left` when events were counted last.
     counted: u32,
-    /// `true` if each event has to be checked against the selection.
-    selects: bool,
+    /// `true` if all events are passed as they are.
+    is_plain: bool,
+    mapper: Option<EventMapper>,
     /// Number of rejected events since the last check.
     rejected: u32,
     counts: PassCounts,
@@ -407,14 +445,33 @@ impl<H: PassHandler> Run<'_, H> {
             return self.check(message);
         }
         self.left -= 1;
-        if self.selects
+        if !self.is_plain
             && let Message::Event(event) = message
-            && !self.selection.wants_event(event)
         {
-            self.rejected += 1;
-            return ControlFlow::Continue(());
+            if !self.selection.wants_event(event) {
+                self.rejected += 1;
+                return ControlFlow::Continue(());
+            }
+            if self.mapper.is_some() {
+                return self.pass_on(message);
+            }
         }
         match self.handler.message(message) {
+            Ok(flow) => flow,
+            Err(error) => self.end(Err(error)),
+        }
+    }
+
+    /// Passes a selected message to the handler, changed if that is wanted.
+    #[inline(never)]
+    fn pass_on(&mut self, message: &Message<'_>) -> ControlFlow<()> {
+        let passed = match (&mut self.mapper, message) {
+            (Some(mapper), Message::Event(event)) => {
+                mapper.map(event, &mut |event| self.handler.message(&Message::Event(*event)))
+            }
+            _ => self.handler.message(message),
+        };
+        match passed {
             Ok(flow) => flow,
             Err(error) => self.end(Err(error)),
         }
@@ -440,11 +497,7 @@ impl<H: PassHandler> Run<'_, H> {
         if self.is_skipped(message) || !self.wants(message)? {
             return ControlFlow::Continue(());
         }
-        match self.handler.message(message) {
-            Ok(ControlFlow::Continue(())) => {}
-            Ok(ControlFlow::Break(())) => return ControlFlow::Break(()),
-            Err(error) => return self.end(Err(error)),
-        }
+        self.pass_on(message)?;
         if self.counts.events >= self.pass.limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 

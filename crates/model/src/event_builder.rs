@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::decode::DecodeError;
 use crate::plan::EventRecordPlans;
 use crate::plan::steps::{NodeId, Op, Plan};
 use crate::visitor::{Field, Visitor};
@@ -110,6 +111,48 @@ impl EventBuilder {
     #[must_use]
     pub fn dynamic(stream: Arc<DataStream>, class: Arc<DynamicClass>) -> Option<Self> {
         Self::of_class(stream, BuilderClass::Dynamic(class))
+    }
+
+    /// Makes a builder for events like a read one, in a data stream like its own; `None` if there is no such class.
+    #[must_use]
+    pub fn like(event: &Event<'_>) -> Option<Self> {
+        let DataStream { trace, class_index, id, name, .. } = event.stream;
+        let stream = DataStream::new(Arc::clone(trace), *class_index, *id, Arc::clone(name))?;
+        let index = event.class_index()?;
+        let class = match index.checked_sub(stream.class().event_records.len()) {
+            Some(index) => BuilderClass::Dynamic(trace.dynamic_classes(*class_index)?.get(index).ok()??),
+            None => BuilderClass::Declared(index),
+        };
+        Self::of_class(Arc::new(stream), class)
+    }
+
+    /// Sets all members and the time to those of an event of the class.
+    ///
+    /// # Errors
+    /// See [`Event::visit`].
+    pub fn copy_from(&mut self, event: &Event<'_>) -> Result<(), DecodeError> {
+        let mut values = std::mem::take(&mut self.values);
+        let copied = values.copy_from(event);
+        self.clear();
+        for scope in Scope::ALL.into_iter().filter(|scope| values.has(*scope)) {
+            let mut members = std::mem::take(&mut self.members[scope as usize]);
+            if let Some(plan) = self.plan(scope) {
+                let has_value = |index: usize| {
+                    let node = plan.member(index).unwrap_or_default();
+                    !matches!(plan.node(node as NodeId).class.kind, FieldKind::Padding(_))
+                };
+                let members = members.iter_mut().enumerate().filter(|(index, _)| has_value(*index));
+                let members = members.map(|(_, (is_set, member))| {
+                    *is_set = true;
+                    member
+                });
+                values.split(scope, members);
+            }
+            self.members[scope as usize] = members;
+        }
+        self.values = values;
+        self.clock = event.clock.copied();
+        copied
     }
 
     fn of_class(stream: Arc<DataStream>, class: BuilderClass) -> Option<Self> {

@@ -377,22 +377,68 @@ impl EventValues {
 
     /// Appends all values of `other`, which are the values of one scope.
     pub(crate) fn append(&mut self, other: &Self) {
+        self.append_cells(other, &other.cells);
+    }
+
+    /// Appends the values in some cells of `other`.
+    fn append_cells(&mut self, other: &Self, cells: &[Cell]) {
         let Some(scope) = self.current else { return };
-        let (bytes, words) = (self.bytes.len(), self.words.len());
-        self.bytes.extend_from_slice(&other.bytes);
-        self.words.extend_from_slice(&other.words);
-        self.cells.extend(other.cells.iter().map(|cell| match *cell {
-            Cell::Text { begin, length } => Cell::Text { begin: begin + bytes, length },
-            Cell::Blob { begin, length } => Cell::Blob { begin: begin + bytes, length },
-            Cell::Wide { begin, length, signed, is_real } => {
-                Cell::Wide { begin: begin + words, length, signed, is_real }
-            }
-            cell => cell,
-        }));
+        for cell in cells {
+            let copy = match *cell {
+                Cell::Text { begin, length } => {
+                    let (begin, length) = self.add_bytes(other.bytes_at(begin, length));
+                    Cell::Text { begin, length }
+                }
+                Cell::Blob { begin, length } => {
+                    let (begin, length) = self.add_bytes(other.bytes_at(begin, length));
+                    Cell::Blob { begin, length }
+                }
+                Cell::Wide { begin, length, signed, is_real } => {
+                    let words = begin..begin + (length as usize).div_ceil(64);
+                    let begin = self.words.len();
+                    self.words.extend_from_slice(other.words.get(words).unwrap_or_default());
+                    Cell::Wide { begin, length, signed, is_real }
+                }
+                cell => cell,
+            };
+            self.cells.push(copy);
+        }
         if let Some(range) = &mut self.scopes[scope as usize] {
             range.end = self.cells.len();
         }
     }
+
+    /// Copies the values of a scope to `members`, those of one member to each.
+    pub(crate) fn split<'m>(&self, scope: Scope, members: impl Iterator<Item = &'m mut Self>) {
+        let range = self.scopes[scope as usize].clone().unwrap_or_default();
+        let mut cells = self.cells.get(range).unwrap_or_default();
+        for member in members {
+            let (value, rest) = cells.split_at(first_value(cells));
+            cells = rest;
+            member.clear();
+            member.begin(scope);
+            member.append_cells(self, value);
+        }
+    }
+}
+
+/// Number of cells of the first value, with all values in it.
+fn first_value(cells: &[Cell]) -> usize {
+    let mut wanted = 1usize;
+    cells
+        .iter()
+        .take_while(|cell| {
+            let is_wanted = wanted > 0;
+            let inside = match cell {
+                Cell::Structure { members: inside } | Cell::Array { elements: inside } => *inside,
+                Cell::Optional { is_present } => usize::from(*is_present),
+                Cell::Variant { .. } => 1,
+                _ => 0,
+            };
+            wanted = wanted.saturating_sub(1).saturating_add(inside);
+            is_wanted
+        })
+        .count()
 }
 
 /// A value whose kind differs from that of its class.

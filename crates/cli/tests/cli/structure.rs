@@ -396,6 +396,23 @@ fn the_command_has_no_loop_over_messages() {
     }
 }
 
+/// The command passes over readers and into outputs: cursors, their merge and chunks belong to the library.
+#[test]
+fn the_command_names_no_cursor() {
+    const NAMES: [&str; 8] =
+        ["Merged", "Checkpoint", "SplitPoint", "Drained", "RecordSource", "Lane", "Joined", "Head"];
+    for (path, lines) in sources("cli") {
+        for (number, line) in lines {
+            let words = line.split(|character: char| !character.is_ascii_alphanumeric());
+            let named = words
+                .into_iter()
+                .find(|word| NAMES.contains(word) || word.ends_with("Cursor") || word.starts_with("Chunk"));
+            let is_merge = line.contains("flow::") || line.contains(".cursor(") || line.contains(".cursors(");
+            assert!(named.is_none() && !is_merge, "{}:{number}: {line}", path.display());
+        }
+    }
+}
+
 /// Texts of libraries are about their interface, not about options of the command.
 #[test]
 fn libraries_do_not_speak_of_options_of_the_command() {

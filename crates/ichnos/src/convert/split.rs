@@ -61,7 +61,7 @@ impl Reader<'_> {
         let sources: Vec<WriteSource> =
             self.wanted().map(|(trace, wanted, _)| source(trace, wanted)).collect();
         let mut write = options.write.clone();
-        write.leaves_out |= !options.pass.wants_all_events()
+        write.leaves_out |= !options.pass.keeps_all_events()
             || matches!(by, SplitBy::Events { .. })
             || self.excluded.iter().flatten().any(Option::is_some);
         if !write.leaves_out {

@@ -78,6 +78,32 @@ fn threads_are_found_by_path_and_by_meaning() {
 }
 
 #[test]
+fn transformed_events_are_written() {
+    let directory = tempfile::tempdir().unwrap();
+    for (trace, field) in [
+        ("examples/hello-lttng", "ctx.vtid"),
+        ("examples/hello-jsonl", "id"),
+        ("examples/hello-fuchsia", "pid"),
+    ] {
+        let path = directory.path().join(field.replace('.', "-"));
+        run("transform", &[trace, field, "7", path.to_str().unwrap()]);
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let [old, new] = [root.join(trace), path].map(|path| {
+            let session = ichnos::open([&path], &ichnos::OpenOptions::default()).unwrap();
+            let (mut events, mut found) = (session.events().unwrap(), Vec::new());
+            while let Some(event) = events.next_event() {
+                let value = event.field(field).and_then(|value| value.as_i128());
+                found.push((event.nanoseconds(), event.name().to_owned(), value));
+            }
+            found
+        });
+        assert!(old.iter().any(|(.., value)| value.is_some_and(|value| value != 7)), "{trace}: {old:?}");
+        let changed = old.into_iter().map(|(time, name, value)| (time, name, value.map(|_| 7)));
+        assert_eq!(new, changed.collect::<Vec<_>>(), "{trace}");
+    }
+}
+
+#[test]
 fn own_sinks_see_all_events() {
     let out = run("own_sink", &["examples/hello-ctf2"]);
     assert!(out.contains("sample ") && out.contains("state="), "{out}");

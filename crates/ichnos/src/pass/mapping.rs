@@ -1,0 +1,64 @@
+//! Changes the events of a pass.
+
+use std::collections::HashMap;
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use ichnos_model::{BuildError, Event, EventBuilder};
+
+type MapFn = dyn Fn(&Event<'_>, &mut EventBuilder) -> Result<(), BuildError> + Send + Sync;
+
+/// Function that changes events; see [`Pass::map`](crate::Pass::map).
+#[derive(Clone)]
+pub(super) struct EventMapping(Arc<MapFn>);
+
+impl std::fmt::Debug for EventMapping {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("EventMapping")
+    }
+}
+
+impl EventMapping {
+    pub(super) fn new(
+        map: impl Fn(&Event<'_>, &mut EventBuilder) -> Result<(), BuildError> + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(map))
+    }
+
+    /// Returns the state of a thread.
+    pub(super) fn mapper(&self) -> EventMapper {
+        EventMapper { mapping: self.clone(), builders: HashMap::new() }
+    }
+}
+
+/// Changes events on one thread.
+pub(super) struct EventMapper {
+    mapping: EventMapping,
+    /// By address of the trace, which is kept by the builder, and by indexes of the data stream class and the class.
+    builders: HashMap<(usize, usize, Option<usize>), EventBuilder>,
+}
+
+impl EventMapper {
+    /// Passes the changed event to `take`.
+    pub(super) fn map(
+        &mut self,
+        event: &Event<'_>,
+        take: &mut dyn FnMut(&Event<'_>) -> io::Result<ControlFlow<()>>,
+    ) -> io::Result<ControlFlow<()>> {
+        let invalid = |error: String| io::Error::new(io::ErrorKind::InvalidData, error);
+        let trace = Arc::as_ptr(&event.stream.trace).addr();
+        let key = (trace, event.stream.class_index, event.class_index());
+        if !self.builders.contains_key(&key) {
+            let builder = EventBuilder::like(event).ok_or_else(|| invalid("unknown class".to_owned()))?;
+            self.builders.insert(key, builder);
+        }
+        let Some(builder) = self.builders.get_mut(&key) else { return Ok(ControlFlow::Continue(())) };
+        builder.copy_from(event).map_err(|error| invalid(error.to_string()))?;
+        (self.mapping.0)(event, builder).map_err(|error| invalid(error.to_string()))?;
+        let built = builder.event().map_err(|error| invalid(error.to_string()))?;
+        let mut changed = *event;
+        (changed.scopes, changed.clock) = (built.scopes, built.clock);
+        take(&changed)
+    }
+}
