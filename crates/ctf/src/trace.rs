@@ -8,9 +8,9 @@ use std::sync::Arc;
 use ichnos_io::{Bytes, Entry, FileId, PacketIndex, PacketIndexes, ScanProgress, Tree};
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
-    BoxedCursor, ClockArithmetic, ClockOffsets, Damage, DataStream, Diagnostic, FastCursor, FileDiagnostic,
-    Limits, SplitPoint, StreamSummary, TextPosition, Trace, TraceClass, TraceInput, TracerQuirk, Value,
-    Window,
+    BoxedCursor, ClockArithmetic, ClockOffsets, Cursor as _, Damage, DataStream, Diagnostic, FileDiagnostic,
+    Limits, SharedCursorState, SmallCursor, SplitPoint, StreamSummary, TextPosition, Trace, TraceClass,
+    TraceInput, TracerQuirk, Value, Window,
 };
 
 use crate::allowed::Allowed;
@@ -19,7 +19,6 @@ use crate::lttng_index;
 use crate::metadata::{self, Dialect, MetadataOptions, packetized};
 use crate::quirks::Quirk;
 use crate::repeated::{Notices, hidden_data, linked_files, note_links, read_files_once, without_repetition};
-use crate::small_cursor::{SharedCursorState, SmallCursor};
 use crate::stack_file::{StackFileError, StackFiles, is_stack_file};
 use crate::stream_builder::StreamBuilder;
 use crate::stream_input::StreamInput;
@@ -650,12 +649,12 @@ fn extends(more: &TraceClass, less: &TraceClass) -> bool {
 
 impl CtfTrace {
     /// Returns the cursors of [`TraceInput::cursors`] for very many data streams, which take little memory
-    /// while they wait. After [`FastCursor::suspend`], at most `most_open` of them keep their complete state;
+    /// while they wait. After [`Cursor::suspend`](ichnos_model::Cursor::suspend), at most `most_open` of them keep their complete state;
     /// the others restore it, which takes about as long as opening a packet.
     #[must_use]
     pub fn small_cursors(&self, window: Window, most_open: usize) -> Vec<BoxedCursor> {
         let shared = SharedCursorState::new(window, most_open);
-        self.streams.iter().map(|stream| SmallCursor::new(stream, &shared).boxed_fast()).collect()
+        self.streams.iter().map(|stream| SmallCursor::new(stream, &shared).boxed()).collect()
     }
 }
 
@@ -708,9 +707,9 @@ impl TraceInput for CtfTrace {
         let index = |index: u64| usize::try_from(index).map_or(count, |index| index.min(count));
         let packets = index(packets.start)..index(packets.end);
         if packets == (0..count) {
-            return Some(input.cursor(window).boxed_fast());
+            return Some(input.cursor(window).boxed());
         }
-        input.packets_stand_alone.then(|| input.cursor_of(window, packets).boxed_fast())
+        input.packets_stand_alone.then(|| input.cursor_of(window, packets).boxed())
     }
 
     fn damage(&self) -> &[Damage] {
@@ -721,13 +720,13 @@ impl TraceInput for CtfTrace {
         /// From this number of data streams on, most wait for their time, or have no messages.
         const MANY: usize = 1 << 12;
         if self.streams.len() < MANY {
-            return self.streams.iter().map(|stream| stream.cursor(window).boxed_fast()).collect();
+            return self.streams.iter().map(|stream| stream.cursor(window).boxed()).collect();
         }
         self.small_cursors(window, MANY)
     }
 
     fn cursor(&self, stream: usize, window: Window) -> Option<BoxedCursor> {
-        Some(self.streams.get(stream)?.cursor(window).boxed_fast())
+        Some(self.streams.get(stream)?.cursor(window).boxed())
     }
 
     fn split_points(&self, stream: usize, grain: u64) -> Option<Vec<SplitPoint>> {
@@ -735,6 +734,6 @@ impl TraceInput for CtfTrace {
     }
 
     fn cursor_from(&self, stream: usize, window: Window, begin: i128) -> Option<BoxedCursor> {
-        Some(self.streams.get(stream)?.cursor_from(window, begin).boxed_fast())
+        Some(self.streams.get(stream)?.cursor_from(window, begin).boxed())
     }
 }

@@ -274,15 +274,6 @@ impl<W: TextWriter> Pretty<W> {
         self
     }
 
-    /// Takes an event as the predecessor of the first written event, whose line then has the time since it.
-    pub fn precede(&mut self, event: &Event<'_>) {
-        if let (Some(value), Some(_)) = (event.clock, event.stream.class().default_clock) {
-            let cycles = self.options.clock_cycles;
-            self.past.advance(if cycles { value.cycles } else { value.nanoseconds as u64 });
-            self.clock.negative_seen |= !cycles && value.nanoseconds < 0;
-        }
-    }
-
     /// Returns the writer.
     pub fn writer(&self) -> &W {
         self.output.writer()

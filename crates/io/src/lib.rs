@@ -40,6 +40,7 @@ mod links;
 mod mapping;
 mod output;
 mod output_directory;
+mod output_file;
 mod packet_index;
 mod plain_file;
 mod problem;
@@ -59,8 +60,8 @@ mod zip_archive;
 pub use bytes::Bytes;
 pub use collect::{COLLECTION, COLLECTION_HEAD, Collect, SEGMENT, StoreReport, TaskKey, numbered_file};
 pub use create::{
-    CreateError, EncodedBlock, EncodedPacket, Encoder, Lane, MessageOrder, PartTarget, PartsOutput,
-    TraceOutput, TraceWriter, Verify, VerifyFn, WriteOptions, WriteReport, WriteSource, WriteTarget,
+    CreateError, PartTarget, PartsOutput, TraceWriter, Verify, VerifyFn, WriteOptions, WriteReport,
+    WriteSource, WriteTarget,
 };
 pub use datagrams::{Datagram, Datagrams};
 pub use entry::{Entry, FileId, FileStatus};
@@ -72,8 +73,11 @@ pub use hint::{Hint, OptionHint};
 pub use holes::DataRanges;
 pub use input_places::{InputPlaces, OutputConflict};
 pub use limits::IoLimits;
-pub use output::{Output, create};
+pub use output::{
+    ChunkStart, EncodedPacket, Joined, Lane, MessageOrder, Output, OutputBlock, Worker, WorkerFlow,
+};
 pub use output_directory::OutputDirectory;
+pub use output_file::{OutputFile, create};
 pub use packet_index::{PacketIndex, PacketIndexes};
 pub use plain_file::{open_linked, open_plain};
 pub use problem::TreeProblem;

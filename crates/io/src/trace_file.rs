@@ -9,8 +9,8 @@ use ichnos_model::TraceDigest;
 use ichnos_model::lower::LossTable;
 
 use crate::{
-    CreateError, EncodedBlock, Format, IoLimits, Output, PartTarget, ReadOptions, Tree, Verify, WriteOptions,
-    WriteReport, WriteTarget, foreign_file, plain_files,
+    CreateError, Format, IoLimits, OutputBlock, OutputFile, PartTarget, ReadOptions, Tree, Verify,
+    WriteOptions, WriteReport, WriteTarget, foreign_file, plain_files,
 };
 
 /// File of a trace that is being written.
@@ -24,7 +24,7 @@ pub struct TraceFile {
 #[derive(Debug)]
 enum Destination {
     Nowhere,
-    Complete { output: Output, path: PathBuf },
+    Complete { output: OutputFile, path: PathBuf },
     Live { file: File, path: PathBuf },
 }
 
@@ -58,7 +58,7 @@ impl TraceFile {
     ///
     /// # Errors
     /// If it cannot be written. The error names the file.
-    pub fn write(&self, block: &EncodedBlock) -> io::Result<()> {
+    pub fn write(&self, block: &OutputBlock) -> io::Result<()> {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         let (destination, report) = &mut *written;
         match destination {
@@ -133,7 +133,7 @@ impl PartFile {
     ///
     /// # Errors
     /// If it cannot be written. The error names the file.
-    pub fn append(&mut self, block: &EncodedBlock, report: &mut WriteReport) -> io::Result<()> {
+    pub fn append(&mut self, block: &OutputBlock, report: &mut WriteReport) -> io::Result<()> {
         if let Some(path) = &self.path {
             let file = File::options().append(true).open(path);
             let written = file.and_then(|mut file| file.write_all(&block.bytes));

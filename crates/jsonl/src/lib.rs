@@ -18,7 +18,6 @@
 #![forbid(unsafe_code)]
 
 mod class_ids;
-mod cursor;
 mod description;
 mod event;
 mod fault;
@@ -33,6 +32,7 @@ mod number_set;
 mod open;
 mod selectors;
 mod shape;
+mod source;
 mod stacks;
 mod stream;
 #[cfg(test)]

@@ -11,12 +11,12 @@ use ichnos_model::{
 };
 
 use crate::class_ids::{self, ClassIds};
-use crate::cursor::damage_of;
 use crate::description::{self, MESSAGE, Places};
 use crate::fault::value;
 use crate::field_class::{Classes, StreamScopes};
 use crate::index::{LineIndex, StreamLines};
 use crate::members::{Made, text};
+use crate::source::damage_of;
 use crate::stacks::{self, Renumbered};
 use crate::stream::{ClassEntry, File, StreamPart};
 use crate::trace::JsonTrace;

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ichnos_io::{
-    CreateError, EncodedBlock, Encoder, Lane, MessageOrder, OptionValue, PartsOutput, TraceFile, TraceOutput,
-    TraceWriter, WriteOptions, WriteReport, WriteSource, WriteTarget, written_trace_files,
+    CreateError, Joined, Lane, MessageOrder, OptionValue, Output, OutputBlock, PartsOutput, TraceFile,
+    TraceWriter, Worker, WriteOptions, WriteReport, WriteSource, WriteTarget, written_trace_files,
 };
 use ichnos_model::DataStream;
 use ichnos_model::lower::LossTable;
@@ -53,7 +53,7 @@ impl TraceWriter for JsonLinesWriter {
         target: WriteTarget,
         sources: Vec<WriteSource>,
         options: &WriteOptions,
-    ) -> Result<Box<dyn TraceOutput>, CreateError> {
+    ) -> Result<Box<dyn Output>, CreateError> {
         check_dialect(options)?;
         Ok(Box::new(LineOutput {
             file: TraceFile::create(&target, options)?,
@@ -98,8 +98,12 @@ struct LineOutput {
     streams: Mutex<Vec<Arc<DataStream>>>,
 }
 
-impl TraceOutput for LineOutput {
-    fn encoder(&self, _: Lane) -> Box<dyn Encoder + Send> {
+impl Output for LineOutput {
+    fn order(&self) -> MessageOrder {
+        MessageOrder::Merged
+    }
+
+    fn worker(&self, _: Lane) -> Box<dyn Worker + Send> {
         Box::new(LineEncoder::new(self.options, Arc::clone(&self.encoded)))
     }
 
@@ -109,8 +113,9 @@ impl TraceOutput for LineOutput {
         Ok(streams.len() - 1)
     }
 
-    fn write(&self, block: EncodedBlock) -> io::Result<()> {
-        self.file.write(&block)
+    fn join(&self, block: OutputBlock) -> io::Result<Joined> {
+        self.file.write(&block)?;
+        Ok(Joined::Done)
     }
 
     fn losses(&self) -> LossTable {

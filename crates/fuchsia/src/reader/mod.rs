@@ -28,9 +28,10 @@
 mod any;
 pub(crate) mod class;
 mod components;
-mod cursor;
 mod format;
+mod known_classes;
 mod shape;
+mod source;
 mod text;
 
 use std::collections::HashMap;
@@ -40,12 +41,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ichnos_io::{Bytes, Datagrams, Entry, FileId, Tree};
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
-    BoxedCursor, ClockOffsets, Damage, DamageKind, DataStream, FastCursor, FileDiagnostic, Limits,
+    BoxedCursor, ClockOffsets, Cursor, Damage, DamageKind, DataStream, FileDiagnostic, Limits, SourceCursor,
     StreamSummary, Trace, TraceInput, TracerQuirk, Window,
 };
 
-use self::cursor::LogCursor;
 pub use self::format::FuchsiaLog;
+use self::source::LogSource;
 use crate::log::{Framing, Message, Messages, SeverityScale};
 
 /// Clock of the records, which is not stored in them.
@@ -367,12 +368,13 @@ impl TraceInput for LogTrace {
     fn cursor(&self, stream: usize, window: Window) -> Option<BoxedCursor> {
         let file = self.files.get(stream)?;
         let most = self.options.compiled_classes / self.files.len().max(1);
-        let cursor = LogCursor::new(&file.stream, &file.bytes, file.framing, &self.options, window, most);
+        let source = LogSource::new(&file.stream, &file.bytes, file.framing, &self.options, window, most);
         let live = self.live.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let cursor = match live {
-            Some(live) => cursor.listen(live),
-            None => cursor,
+        let source = match live {
+            Some(live) => source.listen(live),
+            None => source,
         };
-        Some(cursor.boxed_fast())
+        let stream = Arc::clone(&file.stream);
+        Some(SourceCursor::new(stream, source, window, &self.options.limits).boxed())
     }
 }

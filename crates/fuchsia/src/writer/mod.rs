@@ -18,7 +18,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ichnos_io::{
-    CreateError, MessageOrder, OptionValue, PartsOutput, TraceOutput, TraceWriter, WriteOptions, WriteSource,
+    CreateError, MessageOrder, OptionValue, Output, PartsOutput, TraceWriter, WriteOptions, WriteSource,
     WriteTarget, written_trace_files,
 };
 
@@ -86,7 +86,7 @@ impl TraceWriter for FuchsiaLogWriter {
         target: WriteTarget,
         sources: Vec<WriteSource>,
         options: &WriteOptions,
-    ) -> Result<Box<dyn TraceOutput>, CreateError> {
+    ) -> Result<Box<dyn Output>, CreateError> {
         let framing = framing(options.dialect.as_deref(), &sources)?;
         Ok(Box::new(trace_output::LogOutput::new(&target, &sources, framing, options)?))
     }

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use ichnos_io::{CreateError, Encoder, Lane, PartFile, PartTarget, PartsOutput, WriteOptions, WriteReport};
+use ichnos_io::{CreateError, Lane, PartFile, PartTarget, PartsOutput, Worker, WriteOptions, WriteReport};
 use ichnos_model::lower::LossTable;
 use ichnos_model::{ClassDigest, Message, TraceDigest};
 
@@ -80,7 +80,8 @@ impl PartsOutput for LogParts {
         for part in &mut self.parts {
             self.options.check_stop()?;
             part.records += part.encoder.take_records();
-            for block in part.encoder.finish()? {
+            part.encoder.finish()?;
+            while let Some(block) = part.encoder.take() {
                 part.file.append(&block, &mut self.report)?;
             }
         }

@@ -4,8 +4,8 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ichnos_io::{
-    CreateError, EncodedBlock, Encoder, Lane, TraceFile, TraceOutput, WriteOptions, WriteReport, WriteSource,
-    WriteTarget,
+    CreateError, Joined, Lane, MessageOrder, Output, OutputBlock, TraceFile, Worker, WriteOptions,
+    WriteReport, WriteSource, WriteTarget,
 };
 use ichnos_model::lower::{LossEntry, LossKind, LossTable};
 use ichnos_model::{ClassDigest, ClockClass, ClockOrigin, DataStream, Trace, TraceDigest};
@@ -183,8 +183,12 @@ fn note_clock(clock: &ClockClass, lose: &mut impl FnMut(LossKind, &str, &str)) {
     }
 }
 
-impl TraceOutput for LogOutput {
-    fn encoder(&self, _: Lane) -> Box<dyn Encoder + Send> {
+impl Output for LogOutput {
+    fn order(&self) -> MessageOrder {
+        MessageOrder::Merged
+    }
+
+    fn worker(&self, _: Lane) -> Box<dyn Worker + Send> {
         Box::new(LogEncoder::new(Arc::clone(&self.rules)))
     }
 
@@ -202,8 +206,9 @@ impl TraceOutput for LogOutput {
         Ok(added.len() - 1)
     }
 
-    fn write(&self, block: EncodedBlock) -> io::Result<()> {
-        self.file.write(&block)
+    fn join(&self, block: OutputBlock) -> io::Result<Joined> {
+        self.file.write(&block)?;
+        Ok(Joined::Done)
     }
 
     fn losses(&self) -> LossTable {

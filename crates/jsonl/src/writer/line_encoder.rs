@@ -4,7 +4,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ichnos_export::TextWriter;
-use ichnos_io::{EncodedBlock, Encoder, WriteOptions};
+use ichnos_io::{OutputBlock, Worker, WorkerFlow, WriteOptions};
 use ichnos_model::lower::LossTable;
 use ichnos_model::{DataStream, EventHash, Message, Sink as _, StreamDigest, TraceDigest};
 
@@ -86,47 +86,47 @@ impl LineEncoder {
 
     /// Ends a data stream, if it has begun.
     pub(super) fn end_stream(&mut self, stream: &DataStream) -> io::Result<()> {
-        if self.sink.has_begun(stream) { self.message(&Message::StreamEnd(stream)) } else { Ok(()) }
+        if self.sink.has_begun(stream) { self.message(&Message::StreamEnd(stream)).map(drop) } else { Ok(()) }
     }
 }
 
-impl Encoder for LineEncoder {
-    fn message(&mut self, message: &Message<'_>) -> io::Result<()> {
+impl Worker for LineEncoder {
+    fn message(&mut self, message: &Message<'_>) -> io::Result<WorkerFlow> {
         match message {
             Message::Event(event) => {
                 self.events += 1;
                 self.losses.event(event);
             }
             Message::StreamEnd(stream) => self.losses.end_stream(stream),
-            Message::Damage(_) if self.options.repairs => return Ok(()),
+            Message::Damage(_) if self.options.repairs => return Ok(WorkerFlow::Continue),
             _ => {}
         }
         if let Some(digest) = &mut self.digest {
             digest.message(message);
         }
-        self.sink.message(message).map(drop)
+        let _ = self.sink.message(message)?;
+        Ok(if self.sink.writer_mut().0.is_empty() { WorkerFlow::Continue } else { WorkerFlow::Block })
     }
 
     fn flush(&mut self) -> io::Result<()> {
         self.sink.flush()
     }
 
-    fn take(&mut self) -> Option<EncodedBlock> {
+    fn take(&mut self) -> Option<OutputBlock> {
         let bytes = std::mem::take(&mut self.sink.writer_mut().0);
         if bytes.is_empty() {
             return None;
         }
-        Some(EncodedBlock { bytes, events: std::mem::take(&mut self.events), ..EncodedBlock::default() })
+        Some(OutputBlock { bytes, events: std::mem::take(&mut self.events), ..OutputBlock::default() })
     }
 
-    fn finish(&mut self) -> io::Result<Vec<EncodedBlock>> {
+    fn finish(&mut self) -> io::Result<()> {
         self.sink.finish()?;
         let mut encoded = self.encoded.lock().unwrap_or_else(PoisonError::into_inner);
         self.losses.move_to(&mut encoded.losses, self.sink.inexact_nans());
         if let Some(digest) = self.digest.take() {
             encoded.digest.merge(digest.finish());
         }
-        drop(encoded);
-        Ok(self.take().into_iter().collect())
+        Ok(())
     }
 }

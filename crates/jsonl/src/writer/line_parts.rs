@@ -5,8 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ichnos_io::{
-    CreateError, Encoder as _, Lane, PartFile, PartTarget, PartsOutput, WriteOptions, WriteReport,
-    WriteSource,
+    CreateError, Lane, PartFile, PartTarget, PartsOutput, Worker as _, WriteOptions, WriteReport, WriteSource,
 };
 use ichnos_model::Message;
 use ichnos_model::lower::LossTable;
@@ -87,7 +86,8 @@ impl PartsOutput for LineParts {
             for stream in self.sources.iter().flat_map(|source| &source.streams) {
                 part.encoder.end_stream(stream)?;
             }
-            for block in part.encoder.finish()? {
+            part.encoder.finish()?;
+            if let Some(block) = part.encoder.take() {
                 part.file.append(&block, &mut self.report)?;
             }
             self.losses.merge(std::mem::take(&mut part.encoded().losses));

@@ -6,7 +6,6 @@ mod capture;
 mod class;
 mod clock_zero;
 mod context;
-mod cursor;
 mod format;
 mod index;
 mod kinds;
@@ -14,7 +13,9 @@ mod overrides;
 mod payload;
 mod pending;
 mod processes;
+mod row_reader;
 mod session;
+mod source;
 mod symbols;
 mod tables;
 mod walk;
@@ -24,17 +25,18 @@ use std::sync::{Arc, OnceLock};
 use ichnos_io::Bytes;
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
-    BoxedCursor, ClockOffsets, Damage, DataStream, FastCursor, FileDiagnostic, Limits, SplitPoint,
+    BoxedCursor, ClockOffsets, Cursor, Damage, DataStream, FileDiagnostic, Limits, SourceCursor, SplitPoint,
     StackTable, StreamCursor, StreamSummary, Trace, TraceInput, TracerQuirk, Window, advance_to,
 };
 
 use self::class::{EventKind, PayloadForm};
 pub use self::clock_zero::clock_zeros;
-use self::cursor::EventCursor;
 pub use self::format::Nettrace;
 pub(crate) use self::index::EventBlockHeader;
 use self::index::{FileIndex, content, release};
 use self::processes::{ProcessNameReader, ProcessNames};
+use self::row_reader::RowReader;
+use self::source::EventSource;
 use self::tables::{StackBlocks, StackNumbers};
 use self::walk::{Walker, walk};
 use crate::{
@@ -241,6 +243,14 @@ impl NettraceFile {
     }
 }
 
+impl NettraceFile {
+    /// Returns the cursor at the beginning of the file, or at the block of a sequence point.
+    fn open_cursor(&self, window: Window, from: Option<u64>) -> SourceCursor<EventSource> {
+        let source = EventSource::new(&self.file, &self.stream, window, from);
+        SourceCursor::new(Arc::clone(&self.stream), source, window, &self.file.options.limits)
+    }
+}
+
 impl TraceInput for NettraceFile {
     fn format(&self) -> &'static str {
         "nettrace"
@@ -275,8 +285,7 @@ impl TraceInput for NettraceFile {
     }
 
     fn count_discarded(&self, stream: usize) -> Option<u64> {
-        (stream == 0)
-            .then(|| EventCursor::new(&self.file, &self.stream, Window::default(), None).count_lost())
+        (stream == 0).then(|| RowReader::new(&self.file, (0, u64::MAX), None).count_lost())
     }
 
     fn data_streams(&self) -> Vec<Arc<DataStream>> {
@@ -288,7 +297,7 @@ impl TraceInput for NettraceFile {
     }
 
     fn cursors(&self, window: Window) -> Vec<BoxedCursor> {
-        vec![EventCursor::new(&self.file, &self.stream, window, None).boxed_fast()]
+        vec![self.open_cursor(window, None).boxed()]
     }
 
     fn split_points(&self, stream: usize, grain: u64) -> Option<Vec<SplitPoint>> {
@@ -319,8 +328,8 @@ impl TraceInput for NettraceFile {
         let barriers = &self.file.index.barriers;
         let behind = barriers.partition_point(|barrier| clock.nanoseconds(barrier.timestamp) <= begin);
         let from = behind.checked_sub(1).and_then(|index| barriers.get(index)).map(|barrier| barrier.offset);
-        let mut cursor = EventCursor::new(&self.file, &self.stream, window, from);
+        let mut cursor = self.open_cursor(window, from);
         advance_to(&mut cursor as &mut dyn StreamCursor, begin);
-        Some(cursor.boxed_fast())
+        Some(cursor.boxed())
     }
 }
