@@ -75,11 +75,10 @@ impl TextWriter for LineBlock {
 
 impl LineEncoder {
     pub(super) fn new(options: LineOptions, encoded: Arc<Mutex<Encoded>>) -> Self {
+        let block = LineBlock { bytes: Vec::new(), room: options.room };
+        let sink = JsonLines::new(block, JsonLinesOptions::default());
         Self {
-            sink: JsonLines::new(
-                LineBlock { bytes: Vec::new(), room: options.room },
-                JsonLinesOptions::default(),
-            ),
+            sink: if options.room > 0 { sink } else { sink.without_room() },
             options,
             events: 0,
             losses: LineLosses::default(),
