@@ -23,6 +23,9 @@ use crate::recognition::{files, has_lines};
 use line_encoder::{Encoded, LineEncoder, LineOptions};
 use line_parts::LineParts;
 
+/// Approximate size of blocks in bytes.
+const BLOCK: usize = 256 << 10;
+
 /// Writes JSON Lines.
 #[derive(Clone, Copy, Debug)]
 pub struct JsonLinesWriter;
@@ -62,7 +65,7 @@ impl TraceWriter for JsonLinesWriter {
         check_dialect(options)?;
         Ok(Box::new(LineOutput {
             file: TraceFile::create(&target, options)?,
-            options: LineOptions::new(options),
+            options: LineOptions::new(options, BLOCK),
             encoded: Arc::new(Mutex::new(encoded(&sources))),
             streams: Mutex::default(),
         }))
