@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use ichnos_model::{
-    ClockClass, ClockOrigin, EventRecordClass, EventRole, FieldClass, FieldKind, LevelScale, LevelStep,
-    LogLevel, LogRole, LogSeverity, LogText, Meaning, Meanings, Member, Scope, TraceClass, UuidOf, Value,
+    ClockClass, ClockOrigin, EventRecordClass, EventRole, FieldClass, FieldKind, LOG_LEVEL_NAMES, LevelScale,
+    LevelStep, LogLevel, LogRole, LogSeverity, LogText, Meaning, Meanings, Member, Scope, TraceClass, UuidOf,
+    Value,
 };
 use uuid::Uuid;
 
@@ -25,25 +26,6 @@ pub(crate) const MESSAGE: &str = "message";
 
 /// Namespaces of attributes in which tracers store the log level and the EMF URI of event record classes.
 const NAMESPACES: [&str; 4] = ["babeltrace.org,2020", "lttng.org,2009", "diamon.org,2012", "std"];
-
-/// Names of log levels by their numbers.
-const LOG_LEVELS: [&str; 15] = [
-    "emergency",
-    "alert",
-    "critical",
-    "error",
-    "warning",
-    "notice",
-    "info",
-    "debug:system",
-    "debug:program",
-    "debug:process",
-    "debug:module",
-    "debug:unit",
-    "debug:function",
-    "debug:line",
-    "debug",
-];
 
 /// Returns a trace without clocks and data stream classes, and its label.
 pub(crate) fn trace_class(value: &Value) -> Made<(TraceClass, String)> {
@@ -124,7 +106,7 @@ pub(crate) fn id(value: &Value) -> Made<Option<u128>> {
 
 /// Returns the number of a log level, also by its name.
 pub(crate) fn log_level(value: &Value) -> Option<i64> {
-    let of_name = |name: &str| LOG_LEVELS.iter().position(|level| *level == name);
+    let of_name = |name: &str| LOG_LEVEL_NAMES.iter().position(|level| *level == name);
     match value {
         Value::Text(name) if of_name(name).is_some() => i64::try_from(of_name(name)?).ok(),
         other => i64::try_from(integer_of(other)?).ok(),

@@ -69,7 +69,7 @@ pub use cost::Cost;
 pub use cursor::{
     BoxedCursor, Checkpoint, Cursor, Drained, ExcludedClasses, FastCursor, MessageHandler, StreamCursor,
 };
-pub use damage::{BrokenRule, Damage, DamageKind};
+pub use damage::{BrokenRule, Damage, DamageKind, remedy};
 pub use diagnostic::{Diagnostic, FileDiagnostic, FileRole, Severity};
 pub use digest::{
     ChangeText, ClassDigest, EventHash, EventHashFn, ScopeVisitor, StreamDigest, TraceDigest, hash_of_packet,
@@ -93,7 +93,7 @@ pub use identifier::{Chain, FindMentions, Identifier, Mention};
 pub use input::{SplitPoint, StreamSummary, TraceInput, TracerQuirk, Window, advance_to};
 pub use limits::Limits;
 pub use location::{FieldLocation, LocationStep, Scope};
-pub use log::{LevelScale, LevelStep, LogLevel, LogRole, LogSeverity, LogText};
+pub use log::{LOG_LEVEL_NAMES, LevelScale, LevelStep, LogLevel, LogRole, LogSeverity, LogText};
 pub use meaning::{CauseKind, Meaning, Meanings, MemberIndex, UnknownMeaning};
 pub use message::{Discarded, Message, Sink};
 pub use plan::{LocationProblem, LocationRule};
