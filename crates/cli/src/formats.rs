@@ -56,7 +56,7 @@ fn print_text(texts: &[(String, String)], paint: Paint) -> Result<(), Failure> {
         let does = if format.writer().is_some() { "reads and writes" } else { "reads" };
         let mut root = Branch::new(format!("{}: {} ({does})", paint.name(format.name()), format.title()));
         root.line(format!("versions: {}", format.versions()));
-        root.line(format!("recognised by {}", format.recognised_by()));
+        root.line(format!("recognized by {}", format.recognised_by()));
         for option in format.options() {
             let mut branch = Branch::new(format!(
                 "{}: {}",

@@ -383,10 +383,10 @@ fn where_a_trace_is(found: &NoTrace) -> String {
             format!("{nearby}; `ichnos formats` lists all formats")
         }
         Some(nearby) => nearby,
-        None => "`ichnos formats` lists the formats and how they are recognised".to_owned(),
+        None => "`ichnos formats` lists the formats and how they are recognized".to_owned(),
     };
     if found.is_unknown {
-        help.push_str("; --from FORMAT reads a file that is too damaged to be recognised");
+        help.push_str("; --from FORMAT reads a file that is too damaged to be recognized");
     }
     help
 }

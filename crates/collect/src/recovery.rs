@@ -83,12 +83,7 @@ fn recover_segment(directory: &Path, number: u32, collect: &Collect) -> io::Resu
     // must be removed before the change. Data without a checksum is checked report by report.
     write_sums(directory, number, found.parts.get(..before).unwrap_or_default())?;
     if before < kept.len() {
-        let new = path.with_extension("new");
-        if let Err(error) = copy(&mut file, &kept, &files::replace(&new)?) {
-            let _ = fs::remove_file(&new);
-            return Err(error);
-        }
-        fs::rename(&new, &path)?;
+        keep_only(&mut file, &kept, &path)?;
         directory::sync_directory(directory)?;
         write_sums(directory, number, &found.parts)?;
     } else if damaged_bytes > 0 {
@@ -102,6 +97,14 @@ fn recover_segment(directory: &Path, number: u32, collect: &Collect) -> io::Resu
     let is_worth_telling = reports > 0 || damaged_bytes > 0 || missing_bytes > 0;
     let notice = Notice::Recovered { path, reports, damaged_bytes, damaged, missing_bytes };
     Ok(is_worth_telling.then_some(notice))
+}
+
+/// Replaces a file by ranges of it.
+fn keep_only(file: &mut File, ranges: &[(u64, u64)], path: &Path) -> io::Result<()> {
+    let new = path.with_extension("new");
+    let copied = copy(file, ranges, &files::replace(&new)?);
+    copied.inspect_err(|_| drop(fs::remove_file(&new)))?;
+    fs::rename(&new, path)
 }
 
 /// Appends ranges of a file to another file, or nothing if that fails.

@@ -247,7 +247,11 @@ impl<'a> StreamBuilder<'a> {
         // data stream has any number of packets ("Layer 2").
         let is_wrong = self.strict && dialect != Dialect::Prop1;
         if let Some((file, count)) = self.empty.take().filter(|_| is_wrong) {
-            let more = if count > 1 { format!("; so are {} more files", count - 1) } else { String::new() };
+            let more = match count {
+                0 | 1 => String::new(),
+                2 => "; so is another file".to_owned(),
+                count => format!("; so are {} more files", count - 1),
+            };
             warning(file, format!("the data stream is empty, but must have at least one packet{more}"));
         }
         if let Some((file, byte)) = self.small.take().filter(|_| self.strict && dialect == Dialect::Prop1) {

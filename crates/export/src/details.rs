@@ -51,9 +51,9 @@ pub struct DetailsOptions {
     pub uncounted_losses: bool,
     /// Write the frames of events' call stacks.
     pub stacks: bool,
-    /// Use colours.
+    /// Use colors.
     pub color: bool,
-    /// Use the codes of bright colours, for terminals where bold text is not bright.
+    /// Use the codes of bright colors, for terminals where bold text is not bright.
     pub color_bright_codes: bool,
     /// Escape all unprintable characters in texts of the trace, as needed for terminals.
     pub printable_only: bool,

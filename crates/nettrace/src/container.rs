@@ -363,7 +363,7 @@ impl Container {
             }
             (Tagged::Short, Some(content)) if !view.is_last => self.more(view, content.end, content.end + 1),
             (_, content) => {
-                // Too long or without an end: continue at the next recognised object, or at the end of the file.
+                // Too long or without an end: continue at the next recognized object, or at the end of the file.
                 let data = content.as_ref().map_or(behind + 4, |content| content.start).min(view.bytes.len());
                 let (until, is_found) = match view.find_object(data, self.version) {
                     SearchResult::At(next) => (next, true),

@@ -35,13 +35,8 @@ pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exi
     let summary = graph.summary();
     let mut out = String::new();
     if let Some(summary) = &summary {
-        push_heading(
-            &mut out,
-            summary,
-            found.tasks.has_dates(),
-            args.choice.input.selecting.clock_gmt,
-            paint,
-        );
+        let gmt = args.choice.input.selecting.clock_gmt;
+        push_heading(&mut out, summary, found.tasks.has_dates(), gmt, paint);
         push_corrections(&mut out, &graph, paint);
     }
     let first = summary.as_ref().and_then(|summary| summary.begin);
@@ -136,7 +131,7 @@ pub(super) fn push_corrections(out: &mut String, graph: &TaskGraph<'_>, paint: P
 pub(super) fn push_heading(out: &mut String, task: &TaskSummary, has_dates: bool, gmt: bool, paint: Paint) {
     out.push_str(&paint.title(&format!("task {}", task.id)));
     // All except the first one of each operation.
-    let joined = (task.events + task.mentions).saturating_sub(task.nodes - task.unreported);
+    let joined = (task.events + task.mentions).saturating_sub(task.nodes - task.missing.unreported);
     let numbers = [(task.nodes, "operation"), (task.edges, "edge"), (joined, "joined event")];
     for (number, noun) in numbers.into_iter().filter(|(number, noun)| *number > 0 || *noun != "joined event")
     {

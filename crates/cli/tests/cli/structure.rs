@@ -1,5 +1,5 @@
 //! The rules of the house that the compiler does not know: which crate may depend on which,
-//! where `unsafe` may be, which licences are welcome, and what must not be named where.
+//! where `unsafe` may be, which licenses are welcome, and what must not be named where.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -98,7 +98,7 @@ fn most_packages(name: &str) -> Option<usize> {
     }
 }
 
-/// The licences that `deny.toml` allows: `cargo deny`, where it is installed, and this test have one list.
+/// The licenses that `deny.toml` allows: `cargo deny`, where it is installed, and this test have one list.
 fn licences() -> BTreeSet<String> {
     let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../deny.toml")).unwrap();
     let (_, list) = text.split_once("[licenses]\nallow = [\n").unwrap();
@@ -225,7 +225,7 @@ fn only_io_has_unsafe_code() {
     }
 }
 
-/// Returns `true` if the licences can be satisfied from the list alone. `expression` is one of SPDX, or of the
+/// Returns `true` if the licenses can be satisfied from the list alone. `expression` is one of SPDX, or of the
 /// older form with `/` for "or".
 fn is_welcome(expression: &str) -> bool {
     let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");

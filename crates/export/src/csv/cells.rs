@@ -300,7 +300,7 @@ impl ScopeCells {
 impl CellSearch {
     /// Returns `true` if a field is neither within another one of these nor around one.
     fn is_apart_from(&self, target: &ColumnField) -> bool {
-        // As they do not contain each other, only neighbours matter.
+        // As they do not contain each other, only neighbors matter.
         let is_within =
             self.spans.range(..target.node).next_back().is_some_and(|(_, end)| target.node < *end);
         let behind = self.spans.range((Bound::Excluded(target.node), Bound::Unbounded)).next();

@@ -5,7 +5,7 @@ use ichnos_model::Value;
 use crate::color::Palette;
 use crate::number;
 
-/// Appends elements of lines, with colours.
+/// Appends elements of lines, with colors.
 pub(crate) struct DetailsLines<'a> {
     pub(crate) out: &'a mut Vec<u8>,
     pub(crate) palette: &'a Palette,
@@ -26,7 +26,7 @@ impl DetailsLines<'_> {
         self.out.extend_from_slice(text.as_bytes());
     }
 
-    /// Appends a text in a colour; it may come from the trace.
+    /// Appends a text in a color; it may come from the trace.
     pub(crate) fn colored(&mut self, color: &str, text: &str) {
         self.push(color);
         self.palette.push(self.out, text);

@@ -52,7 +52,7 @@ pub(super) struct Operation {
     pub(super) label: u32,
     /// Number of the place of its first event.
     pub(super) place: u32,
-    /// Fingerprint of its first event, to recognise copies.
+    /// Fingerprint of its first event, to recognize copies.
     pub(super) fingerprint: u32,
 }
 

@@ -11,7 +11,7 @@ use super::record::Record;
 use super::unit::{LENGTH, Unit};
 use super::word::{RECORD_HEADER, load};
 
-/// Maximum distance in bytes over which the sizes of unreadable neighbours are followed.
+/// Maximum distance in bytes over which the sizes of unreadable neighbors are followed.
 const MAX_RUN: usize = 64 << 10;
 
 /// An unreadable section of the input.
@@ -71,7 +71,7 @@ struct Doubt {
     is_end_good: Option<bool>,
     /// Distance from its beginning up to which no message begins.
     looked: usize,
-    /// Distance covered by following the sizes of its neighbours.
+    /// Distance covered by following the sizes of its neighbors.
     run: usize,
     /// `true` if these lead to a valid item.
     is_run_good: bool,

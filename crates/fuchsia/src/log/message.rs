@@ -28,7 +28,7 @@ pub enum Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// Reads a datagram as a message, recognised by its content. `offset` is its byte offset in the input,
+    /// Reads a datagram as a message, recognized by its content. `offset` is its byte offset in the input,
     /// for errors.
     ///
     /// # Errors

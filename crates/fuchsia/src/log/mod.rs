@@ -16,7 +16,7 @@
 //! - [datagrams](Framing::Datagrams) of any kind, legacy packets among them, each after its length in bytes:
 //!   32 bits, little-endian. There is no padding and nothing else in the file.
 //!
-//! [`Framing::recognise`] recognises a file by its content.
+//! [`Framing::recognise`] recognizes a file by its content.
 //!
 //! ```
 //! use ichnos_fuchsia::log::{Encoder, Event, Framing, Message, Messages, Severity};

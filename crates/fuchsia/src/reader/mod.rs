@@ -80,7 +80,7 @@ fn is_log(entry: &Entry, count: usize, options: &OpenOptions) -> bool {
     entry.beginning(most).is_ok_and(|bytes| recognise(&bytes, options).is_some())
 }
 
-/// Number of bytes of a file that are examined to recognise it.
+/// Number of bytes of a file that are examined to recognize it.
 const PROBED: usize = 256 << 10;
 
 /// Returns the framing of a file, if most of its beginning is log messages.

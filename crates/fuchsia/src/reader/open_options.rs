@@ -27,7 +27,7 @@ pub struct OpenOptions {
     pub clock_offsets: ClockOffsets,
     /// `true` to report all broken rules, not only those that make a record unreadable.
     pub check: bool,
-    /// `true` to read files as logs even if they are not recognised as such.
+    /// `true` to read files as logs even if they are not recognized as such.
     pub force: bool,
     /// Limits on resources.
     pub limits: Limits,

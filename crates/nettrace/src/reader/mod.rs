@@ -31,7 +31,7 @@ use ichnos_io::Bytes;
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
     BoxedCursor, Cursor as _, Damage, DataStream, FileDiagnostic, SourceCursor, SplitPoint, StackTable,
-    StreamCursor, StreamSummary, Trace, TraceInput, TracerQuirk, Window, advance_to,
+    StreamCursor, StreamSummary, Trace, TraceInput, TracerQuirk, Value, Window, advance_to,
 };
 
 use self::class::EventKind;
@@ -90,31 +90,7 @@ impl NettraceFile {
         let mut said = session::process(&bytes, &container, &index);
         said.extend(session::providers(&index));
         said.push(session::end(&index, &bytes));
-        let compile = |kinds: &[EventKind]| -> Result<Trace, OpenError> {
-            let class = class::trace_class(&index, kinds, said.clone(), options);
-            let class = class.ok_or(OpenError::ClockOffset)?;
-            Ok(Trace::new(class, "", &options.limits)?)
-        };
-        let (mut trace, kinds, refused) = match compile(&kinds) {
-            Ok(trace) => (trace, kinds, None),
-            Err(OpenError::Plan(error)) => {
-                // Kinds with many fields are the likely reason; if not, make all of them raw.
-                let is_simple = |class| index.classes.get(class).is_some_and(EventMetadata::has_few_fields);
-                let raw = |kinds: Vec<EventKind>, keep: &dyn Fn(usize) -> bool| -> Vec<EventKind> {
-                    let kinds = kinds.into_iter().enumerate();
-                    kinds.map(|(index, kind)| if keep(index) { kind } else { kind.into_raw(is_v6) }).collect()
-                };
-                let kinds = raw(kinds, &is_simple);
-                match compile(&kinds) {
-                    Ok(trace) => (trace, kinds, Some(error)),
-                    Err(_) => {
-                        let kinds = raw(kinds, &|_| false);
-                        (compile(&kinds)?, kinds, Some(error))
-                    }
-                }
-            }
-            Err(error) => return Err(error),
-        };
+        let (mut trace, kinds, refused) = compile(&index, kinds, &said, options)?;
         if let Some(error) = refused {
             let statement = format!("{error}: events that have too many fields are shown as bytes");
             index.metadata_faults.push(Fault::new(Rule::MetadataRow, 0, statement));
@@ -148,6 +124,42 @@ impl NettraceFile {
             trace.set_symbols(move || symbols::read(&file, &clock));
         }
         Ok(Self { trace, stream: Arc::new(stream), file, damage })
+    }
+}
+
+/// Compiles the trace. Returns the kinds of events, some of them as bytes if the limits are too low for their fields,
+/// and the reason for it.
+fn compile(
+    index: &FileIndex,
+    kinds: Vec<EventKind>,
+    said: &[(String, Value)],
+    options: &OpenOptions,
+) -> Result<(Trace, Vec<EventKind>, Option<PlanError>), OpenError> {
+    let compile = |kinds: &[EventKind]| -> Result<Trace, OpenError> {
+        let class = class::trace_class(index, kinds, said.to_vec(), options);
+        let class = class.ok_or(OpenError::ClockOffset)?;
+        Ok(Trace::new(class, "", &options.limits)?)
+    };
+    let is_v6 = matches!(index.version, Version::V6(_));
+    match compile(&kinds) {
+        Ok(trace) => Ok((trace, kinds, None)),
+        Err(OpenError::Plan(error)) => {
+            // Kinds with many fields are the likely reason; if not, make all of them raw.
+            let is_simple = |class| index.classes.get(class).is_some_and(EventMetadata::has_few_fields);
+            let raw = |kinds: Vec<EventKind>, keep: &dyn Fn(usize) -> bool| -> Vec<EventKind> {
+                let kinds = kinds.into_iter().enumerate();
+                kinds.map(|(index, kind)| if keep(index) { kind } else { kind.into_raw(is_v6) }).collect()
+            };
+            let kinds = raw(kinds, &is_simple);
+            match compile(&kinds) {
+                Ok(trace) => Ok((trace, kinds, Some(error))),
+                Err(_) => {
+                    let kinds = raw(kinds, &|_| false);
+                    Ok((compile(&kinds)?, kinds, Some(error)))
+                }
+            }
+        }
+        Err(error) => Err(error),
     }
 }
 
