@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use arbitrary::Unstructured;
-use ichnos::export::{JsonLines, JsonLinesOptions};
+use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::flow::{Merge, pump};
 use ichnos::fuchsia::reader::{LogTrace, OpenOptions};
 use ichnos::io::{Entry, Tree};

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use ichnos::export::{JsonLines, JsonLinesOptions, Log, LogOptions, Pretty, PrettyOptions};
+use ichnos::export::{Log, LogOptions, Pretty, PrettyOptions};
+use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::flow::{Merge, pump};
 use ichnos::io::{Entry, Format, OpenedTraces, ReadOptions, Tree};
 use ichnos::model::{Sink, Window};

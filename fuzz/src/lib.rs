@@ -18,15 +18,14 @@ use std::io::{self, Write};
 
 use ichnos::ctf::metadata::{self, Dialect, MetadataOptions};
 use ichnos::ctf::trace::OpenOptions;
-use ichnos::export::{
-    Details, DetailsOptions, JsonLines, JsonLinesOptions, Log, LogForm, LogOptions, Pretty, PrettyOptions,
-};
+use ichnos::export::{Details, DetailsOptions, Log, LogForm, LogOptions, Pretty, PrettyOptions};
+use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::flow::{DamageCursor, Merge};
 use ichnos::io::{Bytes, Entry, Tree};
 use ichnos::model::plan::{Plan, TracePlans};
 use ichnos::model::decode::Position;
 use ichnos::model::{
-    BoxedCursor, Cursor, DamageKind, Event, EventCounts, FastCursor, Field, Limits, Message, MessageKind,
+    BoxedCursor, Cursor, DamageKind, Event, EventCounts, Field, Limits, Message, MessageKind,
     Real, Scope, Scopes, Sink, Skip, StreamCursor, Text, TraceClass, TraceInput, Visitor, Wide, Window,
 };
 
@@ -154,7 +153,7 @@ fn read_all(traces: &[&dyn TraceInput], bytes: u64) -> Reading {
         trace.diagnostics().iter().for_each(|problem| drop(problem.to_string()));
         let pairs = trace.cursors(Window::default()).into_iter().zip(trace.cursors(Window::default()));
         pairs.for_each(|(one, other)| check_counts(one, other));
-        cursors.push(DamageCursor::new(trace.damage().to_vec()).boxed_fast());
+        cursors.push(DamageCursor::new(trace.damage().to_vec()).boxed());
         cursors.extend(trace.cursors(Window::default()));
     }
     let mut text = Vec::new();

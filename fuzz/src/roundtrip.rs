@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ichnos::ctf::CtfWriter;
 use ichnos::ctf::trace::OpenOptions;
-use ichnos::export::{JsonLines, JsonLinesOptions};
+use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::flow::Merge;
 use ichnos::io::{Bytes, Entry, IoLimits, Lane, TraceWriter, Tree, WriteOptions, WriteSource, WriteTarget};
 use ichnos::model::{Cursor, DamageKind, Message, Sink, StreamCursor, TraceInput, Window};
@@ -115,7 +115,7 @@ pub fn roundtrip(metadata: &[u8], stream: &[u8], choice: u8) {
     let mut is_copied = false;
     let mut events = 0;
     for (number, mut cursor) in trace.cursors(Window::default()).into_iter().enumerate() {
-        let mut encoder = output.encoder(Lane::Stream { source: 0, stream: number });
+        let mut encoder = output.worker(Lane::Stream { source: 0, stream: number });
         let mut has_message = cursor.next_head().is_some();
         while has_message {
             let Some(message) = cursor.current() else { break };
@@ -144,11 +144,12 @@ pub fn roundtrip(metadata: &[u8], stream: &[u8], choice: u8) {
                 has_message = cursor.next_head().is_some();
             }
             while let Some(block) = encoder.take() {
-                output.write(block).unwrap();
+                output.join(block).unwrap();
             }
         }
-        for block in encoder.finish().unwrap() {
-            output.write(block).unwrap();
+        encoder.finish().unwrap();
+        while let Some(block) = encoder.take() {
+            output.join(block).unwrap();
         }
     }
     let report = output.finish().unwrap();

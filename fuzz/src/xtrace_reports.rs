@@ -1,6 +1,7 @@
 //! Reports of X-Trace, as text and as JSON, and files of them as traces.
 
-use ichnos::export::{JsonLines, JsonLinesOptions, Log, LogOptions};
+use ichnos::export::{Log, LogOptions};
+use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::flow::{Merge, pump};
 use ichnos::io::{Entry, Format, ReadOptions, Tree};
 use ichnos::model::Window;

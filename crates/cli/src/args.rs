@@ -8,7 +8,7 @@ pub(crate) use self::cat::{Cat, CatFormat, Detail, FieldName, NameScope};
 pub(crate) use self::collect::Collect;
 pub(crate) use self::convert::{Align, Convert, Cut, Filter, Merge, Repair, Split, SplitBy, Writing};
 pub(crate) use self::json::{JsonReport, TimeForm};
-pub(crate) use self::output_file::OutputFile;
+pub(crate) use self::output_file::OutputArgs;
 pub(crate) use self::reading::{Arithmetic, Reading, quirks};
 pub(crate) use self::selecting::Selecting;
 pub(crate) use self::stacks::{FramesKept, RootsShown, Stacks, StacksFormat};

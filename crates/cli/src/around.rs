@@ -49,9 +49,10 @@ impl<'e> AroundOption<'e> {
         report: Report,
     ) -> Result<Option<Windows>, Failure> {
         let window = selection.prepare(session, report)?;
-        let mut cursor = selection.reader(session, window)?.cursor();
+        let reader = selection.reader(session, window)?;
         let mut collecting = Collecting { margin: self.margin, windows: Windows::default(), failed: Ok(()) };
-        let summary = Pass::new(selection.selected.clone()).run(&mut cursor, &mut collecting)?;
+        let pass = Pass::new(selection.selected.clone()).stop(interrupt::flag());
+        let summary = pass.run(&reader, &mut collecting)?;
         let Collecting { mut windows, failed, .. } = collecting;
         failed?;
         if matches!(summary.end, PassEnd::Interrupted) {
@@ -80,9 +81,5 @@ impl PassHandler for Collecting {
                 self.windows.add(time.saturating_sub(self.margin), time.saturating_add(self.margin));
         }
         Ok(if self.failed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
-    }
-
-    fn is_interrupted(&self) -> bool {
-        interrupt::is_requested()
     }
 }

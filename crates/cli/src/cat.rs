@@ -1,8 +1,8 @@
 //! `ichnos cat`: prints the events of traces in the order of time.
 
 use ichnos::export::Undecoded;
-use ichnos::io::Output;
-use ichnos::{PassEnd, Session};
+use ichnos::io::OutputFile;
+use ichnos::{Pass, PassEnd, Session};
 
 use crate::args::{Arithmetic, Cat, CatFormat, Global};
 use crate::columns;
@@ -16,13 +16,13 @@ use crate::outcome;
 use crate::output::Destination;
 use crate::output_path::OutputPath;
 use crate::partial_open;
-use crate::pass::Follower;
+use crate::pass::{Follower, Steps};
+use crate::printer;
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::scan;
 use crate::selection::Selection;
 use crate::style::count;
-use crate::tail::Tail;
 
 pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, Failure> {
     // Before reading anything: errors in patterns should not take an hour to be reported.
@@ -62,34 +62,37 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
         true => Some(columns::find(args, &session, &selection, global, report)?),
         false => None,
     };
-    let tail = match args.tail {
-        Some(wanted) => {
-            let mut progress = Progress::new(global.progress, &session, false, report);
-            match Tail::find(&mut reader, &selection, wanted, &mut progress) {
-                Some(tail) => Some(tail),
-                None => return Ok(interrupt::exit()),
-            }
+    let mut skipped = None;
+    if let Some(wanted) = args.tail {
+        let mut progress = Progress::new(global.progress, &session, false, report);
+        let pass = Pass::new(selection.selected.clone()).stop(interrupt::flag());
+        skipped = reader.begin_at_last(&pass, wanted, &mut Steps(&mut progress));
+        if skipped.is_none() {
+            return Ok(interrupt::exit());
         }
-        None => None,
-    };
+    }
     let output = match args.format() {
-        CatFormat::Null => Output::nowhere(),
+        CatFormat::Null => OutputFile::nowhere(),
         _ => output_path.create()?,
     };
     let to_terminal = output.is_terminal();
     let is_limited = selection.is_some();
-    let mut job = Job::new(args, global, selection, columns, to_terminal);
-    job.tail = tail;
+    let mut job = Job::new(args, global, &selection, columns, to_terminal);
+    if let Some(events) = skipped {
+        job.pass = job.pass.skip(events);
+    }
     let mut output = Destination::new(output, job::terminal_text(args, global));
     let mut progress =
         Progress::new(global.progress, &session, to_terminal && args.format() != CatFormat::Null, report);
     let most_damages = args.reading.limits().report.damage;
     progress.limit_damage(most_damages);
-    let mut follower = Follower::new(progress, report);
-    reader.render(&job, &job.rendering, &mut output, &mut follower)?;
-    let Follower { progress, done, .. } = follower;
-    let counts = done.summary.counts;
-    match done.summary.end {
+    let follower = Follower::new(progress, report, !job.format.has_losses());
+    let printed = printer::output(&job.format, &mut output, global.quiet);
+    let summary = job.pass.write(&reader, &*printed, &job.options, &follower)?;
+    let printed = printed.finish().map_err(|error| Failure::new(error.to_string()))?;
+    let progress = follower.into_progress();
+    let counts = summary.counts;
+    match summary.end {
         PassEnd::Interrupted => {
             let _ = output.discard();
             return Ok(interrupt::exit());
@@ -106,15 +109,14 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
         let more = count(more, "more damaged place");
         report.warning(&format!("{more}; `--max damage=N` lists more"));
     }
-    damaged |= counts.damages > 0 || report_undecoded(done.undecoded, report);
+    damaged |= counts.damages > 0 || report_undecoded(printed.undecoded, report);
     if args.stats {
         outcome::answer(&counts, elapsed, report);
-        if let Some(checked) = done.checked {
+        if let Some(checksum) = printed.checksum {
             report.answer(&format!(
-                "{}, {}, checksum {:016x}",
-                count(checked.packets, "packet"),
-                count(checked.bytes, "byte"),
-                checked.checksum
+                "{}, {}, checksum {checksum:016x}",
+                count(printed.packets, "packet"),
+                count(printed.bytes, "byte"),
             ));
         }
     }
@@ -124,7 +126,7 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
             report.notice(&format!("{}: {quirk}", trace.path()));
         }
     }
-    no_match_help::explain(&session, &job.selection, window, counts.events, report);
+    no_match_help::explain(&session, &selection, window, counts.events, report);
     Ok(if session.is_live() && interrupt::exit() != Exit::Interrupted {
         // Ctrl-C ends a live trace normally, unlike other signals.
         interrupt::exit()

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use std::io;
 use std::ops::ControlFlow;
 
-use ichnos::model::{Damage, DamageKind, FileDiagnostic, FileRole, Message, Severity, StreamCursor};
-use ichnos::{OpenError, Pass, PassHandler, Session};
+use ichnos::model::{Damage, DamageKind, FileDiagnostic, FileRole, Message, Severity};
+use ichnos::{OpenError, Pass, PassHandler, Session, StreamMessages};
 use serde_json::Value as Json;
 
 use crate::args::{Arithmetic, Check, FailOn, Global};
@@ -283,16 +283,16 @@ impl Findings {
             // Other formats report invalid texts themselves.
             let check_texts = !trace.reports_invalid_texts();
             // One after the other: there can be very many.
-            let mut cursors = selected.cursors(number, trace.as_ref()).into_iter();
+            let mut streams = selected.streams(number, trace.as_ref());
             trace.for_each_stream(&mut |summary| {
-                let (name, cursor) = (&summary.stream.name, cursors.next());
+                let (name, messages) = (&summary.stream.name, streams.next());
                 if !selected.wants_stream(name) {
                     return;
                 }
                 self.streams += 1;
                 self.packets += summary.packets;
-                if let Some(mut cursor) = cursor {
-                    self.stream(trace.path(), name, &mut cursor, check_texts, selected, progress);
+                if let Some(messages) = messages {
+                    self.stream(trace.path(), name, messages, check_texts, selected, progress);
                 }
             });
         }
@@ -353,7 +353,7 @@ impl Findings {
         &mut self,
         trace: &str,
         name: &str,
-        cursor: &mut dyn StreamCursor,
+        messages: StreamMessages,
         check_texts: bool,
         selected: &mut Selected,
         progress: &mut Progress,
@@ -366,8 +366,8 @@ impl Findings {
             progress,
         };
         let pass = Pass::new(selected.selection.selected.clone());
-        // Neither cursors nor checks fail.
-        let summary = pass.run_stream(cursor, &mut checking).unwrap_or_default();
+        // Neither reading nor checks fail.
+        let summary = pass.run_stream(messages, &mut checking).unwrap_or_default();
         let Checking { lost, texts, .. } = checking;
         let texts = texts.unwrap_or_default();
         self.events += summary.counts.events;

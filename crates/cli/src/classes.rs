@@ -34,11 +34,13 @@ pub(crate) fn selected<'s>(
         // index.
         let mut excluded: HashMap<usize, Vec<Option<Arc<ExcludedClasses>>>> = HashMap::new();
         let selects_each = has_filter && trace.has_dynamic_classes();
-        let mut selection = selected.selection.clone();
-        let mut cursors =
-            (has_times || trace.has_dynamic_classes()).then(|| selected.cursors(number, trace).into_iter());
+        let mut selection = match selects_each {
+            true => selected.selection.selected.clone(),
+            false => ichnos::Selection::default(),
+        };
+        let mut all = (has_times || trace.has_dynamic_classes()).then(|| selected.streams(number, trace));
         for (stream, is_wanted) in streams.iter().zip(wanted) {
-            let cursor = cursors.as_mut().and_then(Iterator::next);
+            let messages = all.as_mut().and_then(Iterator::next);
             if !is_wanted {
                 continue;
             }
@@ -48,13 +50,8 @@ pub(crate) fn selected<'s>(
             }
             let occurring = occurring.entry(stream.class_index).or_default();
             let mut counts = EventCounts::default();
-            let Some(mut cursor) = cursor else { continue };
-            while let Some(head) = match selects_each {
-                true => selection.selected.count_events(&mut *cursor, AT_ONCE, &mut counts),
-                false => cursor.count_events(AT_ONCE, &mut counts),
-            } {
-                progress.add(head.nanoseconds(), 0);
-            }
+            let Some(messages) = messages else { continue };
+            messages.count(&mut selection, &mut counts, |time, _, _| progress.add(time, 0));
             occurring.resize(occurring.len().max(counts.by_class.len()), false);
             occurring.iter_mut().zip(&counts.by_class).for_each(|(any, count)| *any |= *count > 0);
         }
@@ -83,9 +80,6 @@ pub(crate) fn selected<'s>(
     };
     session.traces().iter().map(|trace| &**trace).enumerate().map(of_trace).collect()
 }
-
-/// Number of events read between progress updates.
-const AT_ONCE: u32 = 1 << 14;
 
 /// Reads the traces whose event record classes are only known after reading.
 pub(crate) fn meet(session: &Session, global: &Global, report: Report) {

@@ -37,11 +37,11 @@ impl<S: Sink> Collecting<S> {
         progress: Progress,
         report: Report,
     ) -> Result<Option<bool>, Failure> {
-        let mut cursor = self.selection.reader(session, window)?.cursor();
-        let pass = Pass::new(self.selection.selected.clone()).strict(self.strict);
-        let pass = if session.is_live() { pass.check_each() } else { pass };
+        let reader = self.selection.reader(session, window)?;
+        let pass = Pass::new(self.selection.selected.clone()).strict(self.strict).stop(interrupt::flag());
+        let pass = if session.is_live() { pass.live() } else { pass };
         let mut events = Events { sink: &mut self.sink, progress, report };
-        let summary = pass.run(&mut cursor, &mut events)?;
+        let summary = pass.run(&reader, &mut events)?;
         events.progress.finish();
         self.events = summary.counts.events;
         match summary.end {
@@ -80,10 +80,6 @@ impl<S: Sink> PassHandler for Events<'_, S> {
 
     fn step(&mut self, message: &Message<'_>, events: u32) {
         self.progress.step(events, || message.nanoseconds());
-    }
-
-    fn is_interrupted(&self) -> bool {
-        interrupt::is_requested()
     }
 }
 

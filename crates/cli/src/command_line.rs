@@ -37,7 +37,7 @@ pub(crate) fn parse() -> Result<LowArgs, Failure> {
         Err(error) if error.use_stderr() => end_by_usage(error, &words),
         // Help is data, too: it must not get lost.
         Err(help) => {
-            ichnos::io::Output::standard()?;
+            ichnos::io::OutputFile::standard()?;
             help.print()?;
             std::io::stdout().flush()?;
             std::process::exit(Exit::Success as i32)

@@ -2,17 +2,14 @@
 
 use std::io::IsTerminal as _;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 
-use ichnos::convert::{ConvertError, ConvertOptions, Select, Target};
+use ichnos::convert::{ConvertError, ConvertOptions, Target};
 use ichnos::io::{CreateError, MessageOrder, TraceWriter, WriteReport};
-use ichnos::model::{Damage, DataStream, StreamSummary, Window};
-use ichnos::{Reader, Session};
+use ichnos::model::{DataStream, StreamSummary, Window};
+use ichnos::{Pass, Reader, Session};
 
 use crate::args::{Align, Arithmetic, Convert, Cut, Filter, Global, Merge, Repair, Writing};
 use crate::around::AroundOption;
-use crate::damage::Damages;
 use crate::exit::{Exit, Failure};
 use crate::filtering;
 use crate::input;
@@ -172,43 +169,22 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
         selection.wants_all_events() && !selection.times.is_some() && !selection.stream_intersection;
     let total = is_whole.then(|| bytes_of(&session, wants));
     let on_terminal = writing.prints_trace() && std::io::stdout().is_terminal();
-    let progress = WriteProgress::new(global.progress, total, on_terminal, report);
-    // `true` if any event is selected, written or not.
-    let is_any = AtomicBool::new(false);
-    let make = || -> Select<'_> {
-        let mut selection = selection.clone();
-        let mut counter = progress.counter();
-        let (is_any, mut was_any) = (&is_any, false);
-        Box::new(move |event| {
-            counter.step();
-            let is_wanted = selection.wants_event(event);
-            if is_wanted && !std::mem::replace(&mut was_any, true) {
-                is_any.store(true, Ordering::Relaxed);
-            }
-            is_wanted
-        })
-    };
-    let show = |bytes: u64| progress.written(bytes);
-    options.progress = Some(&show);
-    if !selection.wants_all_events() {
-        options.select = Some(&make);
-    }
-    let found = Mutex::new(Damages::default());
-    let most = args.reading.limits().report.damage;
-    let note = |damage: &Damage| found.lock().unwrap_or_else(PoisonError::into_inner).add(damage, most);
-    options.damage = Some(&note);
+    let progress = WriteProgress::new(global.progress, total, on_terminal, report)
+        .count_events(!selection.wants_all_events())
+        .limit_damage(args.reading.limits().report.damage);
+    options.pass = Pass::new(selection.selected.clone()).stop(interrupt::flag());
+    options.observer = &progress;
     let mut written = convert(&reader, writer, path.filter(|_| !writing.dry_run), &options);
     if is_kept
         && let Err(ConvertError::Create(error @ CreateError::Unsupported { .. })) = &written
         && options.write.dialect.take().is_some()
     {
         report.notice(&format!("{error}; the output is {}", default_dialect(writer)));
-        *found.lock().unwrap_or_else(PoisonError::into_inner) = Damages::default();
+        progress.forget_damage();
         written = convert(&reader, writer, path.filter(|_| !writing.dry_run), &options);
     }
     drop(options);
-    drop(progress);
-    let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut found = progress.finish();
     found.warn(report);
     let count = found.count;
     // A repair is meant to drop damaged data.
@@ -242,7 +218,7 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
             lacks_all = true;
         }
     }
-    let is_nothing = is_empty && selection.is_some() && !is_any.load(Ordering::Relaxed);
+    let is_nothing = is_empty && selection.is_some() && written.selected_events == 0;
     if failed.is_none() {
         no_match_help::explain(&session, &selection, window, u64::from(!is_nothing), report);
     }
@@ -295,7 +271,6 @@ pub(crate) fn set_options(options: &mut ConvertOptions<'_>, args: &Convert, targ
     options.verify = writing.verify;
     options.strict = args.reading.strict;
     options.threads = threads(args);
-    options.stop = Some(interrupt::flag());
 }
 
 /// Checks that whole packets can be written.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use ichnos::export::rfc3339;
 use ichnos::model::{
-    ClockOrigin, Damage, DamageKind, EventCounts, EventRecordClass, Message, MessageKind, StreamCursor,
-    StreamSummary, TraceInput, TracerQuirk,
+    ClockOrigin, Damage, DamageKind, EventCounts, EventRecordClass, Message, StreamSummary, TraceInput,
+    TracerQuirk,
 };
-use ichnos::{FORMATS, Session};
+use ichnos::{FORMATS, Session, StreamMessages};
 use serde_json::{Value as Json, json};
 
 use crate::args::{Arithmetic, Global, Info, TimeForm};
@@ -120,20 +120,20 @@ impl<'a> Summary<'a> {
         let (streams, rest) = (Vec::new(), Vec::new());
         let mut found = Self { input, streams, rest, number: 0, counted, damage, selection };
         // One after the other: there can be very many.
-        let mut cursors = counted.then(|| selected.cursors(number, input).into_iter());
+        let mut all = counted.then(|| selected.streams(number, input));
         let shown = if args.report.json { usize::MAX } else { SHOWN_STREAMS };
         let mut indexes = 0..;
         input.for_each_stream(&mut |summary| {
-            let (index, cursor) = (indexes.next().unwrap_or(0), cursors.as_mut().map(Iterator::next));
+            let (index, messages) = (indexes.next().unwrap_or(0), all.as_mut().and_then(Iterator::next));
             if !selected.wants_stream(&summary.stream.name) {
                 return;
             }
             let mut stream = Stream::new(summary);
-            match cursor {
-                Some(Some(mut cursor)) => {
-                    stream.count(&mut cursor, selected, |damage| found.damage.add(damage, most), progress);
+            match messages {
+                Some(messages) => {
+                    stream.count(messages, selected, |damage| found.damage.add(damage, most), progress);
                 }
-                _ => {
+                None => {
                     stream.discarded_events += input.count_discarded(index).unwrap_or(0);
                     stream.summary.damage.iter().for_each(|damage| found.damage.add(damage, most));
                 }
@@ -184,9 +184,6 @@ impl<'a> Summary<'a> {
     }
 }
 
-/// Number of events counted between progress updates.
-const AT_ONCE: u32 = 1 << 14;
-
 impl Stream {
     /// Returns `true` if all times count from the Unix epoch.
     fn has_dates(&self) -> bool {
@@ -226,7 +223,7 @@ impl Stream {
 
     fn count(
         &mut self,
-        cursor: &mut dyn StreamCursor,
+        messages: StreamMessages,
         selected: &mut Selected,
         mut damage: impl FnMut(&Damage),
         progress: &mut Progress,
@@ -237,12 +234,9 @@ impl Stream {
             (self.begin, self.end) = (None, None);
         }
         let mut reported = 0;
-        while let Some(head) = selected.count_events(cursor, AT_ONCE, &mut counts) {
-            progress.add(head.nanoseconds(), counts.sum() - std::mem::replace(&mut reported, counts.sum()));
-            if head.kind == MessageKind::Event {
-                continue;
-            }
-            match cursor.current() {
+        messages.count(&mut selected.selection.selected, &mut counts, |time, counts, message| {
+            progress.add(time, counts.sum() - std::mem::replace(&mut reported, counts.sum()));
+            match message {
                 Some(Message::DiscardedEvents(discarded)) => match discarded.count {
                     Some(count) => self.discarded_events = self.discarded_events.saturating_add(count),
                     None => self.discarded_unknown = true,
@@ -254,7 +248,7 @@ impl Stream {
                 Some(Message::Damage(found)) => damage(found),
                 _ => {}
             }
-        }
+        });
         self.events += counts.sum();
         if let Some((begin, end)) = counts.times {
             self.begin = Some(self.begin.map_or(begin, |known| known.min(begin)));

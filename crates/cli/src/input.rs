@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ichnos::io::{Datagrams, IoError, Refused, ScanProgress};
 use ichnos::model::{ClockArithmetic, EventCounts, FileDiagnostic, FileRole, Severity, TraceInput, Window};
-use ichnos::{ClockOffset, NoTrace, OpenError, OpenOptions, OptionError, Session};
+use ichnos::{ClockOffset, NoTrace, OpenError, OpenOptions, OptionError, Session, StreamMessages};
 
 use crate::args::{self, Arithmetic, Reading};
 use crate::check_args;
@@ -362,11 +362,10 @@ pub(crate) fn end(session: &Session) -> Option<i128> {
         if !is_unknown.contains(&true) {
             continue;
         }
-        for (mut cursor, _) in
-            trace.cursors(Window::default()).into_iter().zip(is_unknown).filter(|(_, is)| *is)
-        {
+        let streams = StreamMessages::of_trace(&**trace, Window::default()).zip(is_unknown);
+        for (messages, _) in streams.filter(|(_, is)| *is) {
             let mut counts = EventCounts::default();
-            while cursor.count_events(u32::MAX, &mut counts).is_some() {}
+            messages.count(&mut ichnos::Selection::default(), &mut counts, |_, _, _| {});
             end = end.max(counts.times.map(|(_, last)| last));
         }
     }

@@ -1,15 +1,16 @@
 //! The job of `cat`, from its arguments.
 
 use ichnos::export::{
-    CsvColumn, CsvForm, CsvOptions, DetailsOptions, JsonLinesOptions, LogForm, LogOptions, PrettyFields,
-    PrettyNames, PrettyOptions, TerminalText,
+    CsvColumn, CsvForm, CsvOptions, DetailsOptions, LogForm, LogOptions, PrettyFields, PrettyNames,
+    PrettyOptions, TerminalText,
 };
-use ichnos::render::RenderOptions;
+use ichnos::jsonl::JsonLinesOptions;
+use ichnos::{Pass, PassOptions};
 
 use crate::args::{Cat, CatFormat, Detail, FieldName, Global, NameScope};
+use crate::interrupt;
 use crate::selection::Selection;
 use crate::style::Paint;
-use crate::tail::Tail;
 
 /// Bytes of trace data in a chunk if nothing is printed.
 const NULL_CHUNK: u64 = 16 << 20;
@@ -17,16 +18,8 @@ const NULL_CHUNK: u64 = 16 << 20;
 /// Output to print, with its options.
 pub(crate) struct Job {
     pub(crate) format: Format,
-    /// `true` to print no warnings.
-    pub(crate) quiet: bool,
-    pub(crate) selection: Selection,
-    /// `true` to stop at the first damage.
-    pub(crate) strict: bool,
-    /// Beginning of the last events, if only these are selected.
-    pub(crate) tail: Option<Tail>,
-    /// `true` if input arrives while it is printed.
-    pub(crate) is_live: bool,
-    pub(crate) rendering: RenderOptions,
+    pub(crate) pass: Pass,
+    pub(crate) options: PassOptions,
 }
 
 /// Output format with its options.
@@ -38,6 +31,13 @@ pub(crate) enum Format {
     Log(LogOptions),
     Csv(CsvOptions),
     Null,
+}
+
+impl Format {
+    /// Returns `true` if the text contains losses: that of `pretty`, like `babeltrace2`, and logs.
+    pub(crate) fn has_losses(&self) -> bool {
+        matches!(self, Self::Pretty(_) | Self::Log(_))
+    }
 }
 
 /// Style of text.
@@ -52,7 +52,7 @@ impl Job {
     pub(crate) fn new(
         args: &Cat,
         global: &Global,
-        selection: Selection,
+        selection: &Selection,
         columns: Option<Vec<CsvColumn>>,
         to_terminal: bool,
     ) -> Self {
@@ -66,20 +66,16 @@ impl Job {
             CatFormat::Tsv => Format::Csv(csv_options(args, CsvForm::Tab, columns, style)),
             CatFormat::Null => Format::Null,
         };
-        let mut rendering = RenderOptions::default();
-        // A chunk must not hold back events if reading may end early.
-        let is_cut = selection.limit.is_some() || args.tail.is_some();
-        rendering.threads = if is_cut { 1 } else { args.threads(rendering.threads) };
-        rendering.chunk_bytes = args.chunk_size.or(matches!(format, Format::Null).then_some(NULL_CHUNK));
-        Self {
-            format,
-            quiet: global.quiet,
-            selection,
-            tail: None,
-            strict: args.reading.strict,
-            is_live: args.reading.listen.is_some(),
-            rendering,
+        let mut options = PassOptions::default();
+        options.threads = args.threads(options.threads);
+        options.chunk_bytes = args.chunk_size.or(matches!(format, Format::Null).then_some(NULL_CHUNK));
+        let mut pass = Pass::new(selection.selected.clone()).strict(args.reading.strict);
+        if let Some(limit) = selection.limit {
+            pass = pass.limit(limit);
         }
+        // Live input has no other end.
+        pass = if args.reading.listen.is_some() { pass.live() } else { pass.stop(interrupt::flag()) };
+        Self { format, pass, options }
     }
 }
 

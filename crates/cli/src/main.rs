@@ -51,7 +51,6 @@ mod stacks;
 mod stats;
 mod style;
 mod suggest;
-mod tail;
 mod task;
 mod terminal_width;
 mod text_check;

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use ichnos::export::NullStatistics;
-use ichnos::{PassCounts, PassSummary};
+use ichnos::PassCounts;
 
 use crate::report::Report;
 use crate::style::{count, grouped};
@@ -24,24 +23,4 @@ pub(crate) fn answer(counts: &PassCounts, elapsed: Duration, report: Report) {
         count(counts.discarded_packets, "packet"),
         count(counts.damages, "damaged place")
     ));
-}
-
-/// Reports in addition to the printed output.
-#[derive(Debug)]
-pub(crate) enum Note {
-    /// A warning of a sink, ready to print.
-    Warning(Vec<u8>),
-    /// Damage in the input.
-    Damage(String),
-    /// A loss that is not printed otherwise.
-    Loss(String),
-}
-
-/// Result of a pass.
-#[derive(Debug)]
-pub(crate) struct Outcome {
-    pub(crate) summary: PassSummary,
-    pub(crate) checked: Option<NullStatistics>,
-    /// Number of values that could not be decoded.
-    pub(crate) undecoded: u64,
 }

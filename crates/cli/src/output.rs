@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, IntoInnerError, Write};
 
 use ichnos::export::{Integers, TerminalText, TerminalWriter};
-use ichnos::io::Output;
+use ichnos::io::OutputFile;
 use serde_json::Value as Json;
 
 use crate::charset::{self, CharsetWriter};
@@ -14,13 +14,13 @@ use crate::tree::Branch;
 
 /// Destination of data. A terminal only receives printable characters.
 pub(crate) enum Destination {
-    Plain(Output),
-    Terminal(TerminalWriter<CharsetWriter<Output>>),
+    Plain(OutputFile),
+    Terminal(TerminalWriter<CharsetWriter<OutputFile>>),
 }
 
 impl Destination {
     /// Writes text of a kind.
-    pub(crate) fn new(output: Output, text: TerminalText) -> Self {
+    pub(crate) fn new(output: OutputFile, text: TerminalText) -> Self {
         if output.is_terminal() {
             Self::Terminal(TerminalWriter::new(CharsetWriter::new(output, text), text))
         } else {
@@ -68,7 +68,7 @@ impl Write for Destination {
 
 /// Prints a whole text for people; all texts of a trace in it must be [safe](crate::style::safe).
 pub(crate) fn print(text: &str, paint: Paint) -> io::Result<()> {
-    let output = Output::standard()?;
+    let output = OutputFile::standard()?;
     let mut output = Destination::new(output, TerminalText::Lines { colors: paint.is_on() });
     output.write_all(charset::shown(text).as_bytes())?;
     output.finish()
@@ -76,7 +76,7 @@ pub(crate) fn print(text: &str, paint: Paint) -> io::Result<()> {
 
 /// Prints trees like [`print`], one at a time, separated by empty lines.
 pub(crate) fn print_trees(trees: impl IntoIterator<Item = Branch>, paint: Paint) -> io::Result<()> {
-    let output = Output::standard()?;
+    let output = OutputFile::standard()?;
     let output = Destination::new(output, TerminalText::Lines { colors: paint.is_on() });
     let mut output = BufWriter::with_capacity(64 << 10, output);
     for (i, tree) in trees.into_iter().enumerate() {
@@ -90,7 +90,7 @@ pub(crate) fn print_trees(trees: impl IntoIterator<Item = Branch>, paint: Paint)
 
 /// Prints a whole JSON document.
 pub(crate) fn print_json(document: &Json, integers: Integers) -> io::Result<()> {
-    let mut output = Destination::new(Output::standard()?, TerminalText::Json);
+    let mut output = Destination::new(OutputFile::standard()?, TerminalText::Json);
     output.write_all(json::text(document, integers).as_bytes())?;
     output.finish()
 }
@@ -120,7 +120,7 @@ pub(crate) fn print_json_member(
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     integers: Integers,
 ) -> io::Result<()> {
-    let output = Destination::new(Output::standard()?, TerminalText::Json);
+    let output = Destination::new(OutputFile::standard()?, TerminalText::Json);
     let mut output = BufWriter::with_capacity(64 << 10, output);
     let text = json::text(&document.with(name, Json::Null), integers);
     let (head, end) = text.rsplit_once("null").unwrap_or((&text, ""));
@@ -135,7 +135,7 @@ pub(crate) fn print_json_member(
 /// Prints lines for people as they are generated; all texts of a trace in them must be
 /// [safe](crate::style::safe).
 pub(crate) fn print_lines(lines: impl IntoIterator<Item = String>, paint: Paint) -> io::Result<()> {
-    let output = Output::standard()?;
+    let output = OutputFile::standard()?;
     let output = Destination::new(output, TerminalText::Lines { colors: paint.is_on() });
     let mut output = BufWriter::with_capacity(64 << 10, output);
     for line in lines {
@@ -146,14 +146,14 @@ pub(crate) fn print_lines(lines: impl IntoIterator<Item = String>, paint: Paint)
 
 /// Prints a whole text by the program itself, for other programs.
 pub(crate) fn print_as_it_is(text: &str) -> io::Result<()> {
-    let mut output = Output::standard()?;
+    let mut output = OutputFile::standard()?;
     output.write_all(text.as_bytes())?;
     output.finish()
 }
 
 /// Prints a whole text for other programs that contains texts of a trace.
 pub(crate) fn print_source(text: &str) -> io::Result<()> {
-    let mut output = Destination::new(Output::standard()?, TerminalText::Lines { colors: false });
+    let mut output = Destination::new(OutputFile::standard()?, TerminalText::Lines { colors: false });
     output.write_all(text.as_bytes())?;
     output.finish()
 }

@@ -4,10 +4,10 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use ichnos::io::{Existing, ListWritten, Output, foreign_file, recover_replacement};
+use ichnos::io::{Existing, ListWritten, OutputFile, foreign_file, recover_replacement};
 use ichnos::{OutputKind, Session};
 
-use crate::args::{OutputFile, Writing};
+use crate::args::{OutputArgs, Writing};
 use crate::exit::Failure;
 use crate::style::safe;
 
@@ -22,12 +22,12 @@ pub(crate) struct OutputPath<'a> {
 
 impl<'a> OutputPath<'a> {
     /// Returns the file of an output that is not a trace.
-    pub(crate) fn of_file(output: &'a OutputFile) -> Self {
+    pub(crate) fn of_file(output: &'a OutputArgs) -> Self {
         Self { path: output.path.as_deref(), force: output.force, kind: OutputKind::Other }.without_stdout()
     }
 
     /// Returns the file of an output that can be read as a trace.
-    pub(crate) fn of_trace_file(output: &'a OutputFile) -> Self {
+    pub(crate) fn of_trace_file(output: &'a OutputArgs) -> Self {
         Self { kind: OutputKind::Trace, ..Self::of_file(output) }
     }
 
@@ -102,7 +102,7 @@ impl<'a> OutputPath<'a> {
     }
 
     /// Creates the file.
-    pub(crate) fn create(self) -> Result<Output, Failure> {
+    pub(crate) fn create(self) -> Result<OutputFile, Failure> {
         ichnos::io::create(self.path, self.existing())
             .map_err(|error: io::Error| Failure::new(format!("the output cannot be opened: {error}")))
     }

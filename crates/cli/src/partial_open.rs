@@ -74,7 +74,7 @@ fn is_enough(session: &Session, selection: &Selection) -> Result<bool, OpenError
     let begun: HashSet<&str> =
         summaries.iter().filter(|summary| files(summary)).map(|summary| &*summary.stream.name).collect();
     let Ok(window) = selection.times.window(session) else { return Ok(false) };
-    let mut cursor = selection.selected.reader(session, window)?.cursor();
+    let reader = selection.selected.reader(session, window)?;
     let limit = selection.limit.unwrap_or_default();
     let pass = Pass::new(selection.selected.clone()).limit(limit).strict(true);
     let until_end = &mut |message: &Message<'_>| {
@@ -84,5 +84,5 @@ fn is_enough(session: &Session, selection: &Selection) -> Result<bool, OpenError
         };
         Ok(if is_beyond { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     };
-    Ok(pass.run(&mut cursor, until_end).is_ok_and(|summary| summary.counts.events >= limit))
+    Ok(pass.run(&reader, until_end).is_ok_and(|summary| summary.counts.events >= limit))
 }

@@ -1,7 +1,7 @@
 //! The selection applied to each trace, if traces are read one by one.
 
-use ichnos::Session;
-use ichnos::model::{BoxedCursor, EventCounts, Head, StreamCursor, TraceInput, Window};
+use ichnos::model::{TraceInput, Window};
+use ichnos::{Session, StreamMessages};
 
 use crate::exit::Failure;
 use crate::report::Report;
@@ -28,24 +28,17 @@ impl Selected {
         Ok(Self { selection, window, windows })
     }
 
-    /// Returns the cursors of a trace's data streams by the trace's number, including those that are not
-    /// selected.
-    pub(crate) fn cursors(&self, number: usize, trace: &dyn TraceInput) -> Vec<BoxedCursor> {
-        trace.cursors(self.windows.get(number).copied().unwrap_or_default())
+    /// Returns the messages of a trace's data streams by the trace's number, including those that are not selected.
+    pub(crate) fn streams(
+        &self,
+        number: usize,
+        trace: &dyn TraceInput,
+    ) -> impl Iterator<Item = StreamMessages> + use<> {
+        StreamMessages::of_trace(trace, self.windows.get(number).copied().unwrap_or_default())
     }
 
     /// Returns `true` if the data stream of this name is selected.
     pub(crate) fn wants_stream(&self, name: &str) -> bool {
         self.selection.wants_file(name)
-    }
-
-    /// Advances and counts selected events, at most `most`, up to the first message that is not an event.
-    pub(crate) fn count_events(
-        &mut self,
-        cursor: &mut dyn StreamCursor,
-        most: u32,
-        counts: &mut EventCounts,
-    ) -> Option<Head> {
-        self.selection.selected.count_events(cursor, most, counts)
     }
 }

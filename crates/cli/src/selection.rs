@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
-use ichnos::model::{DataStream, Event, EventRecordClass, Window};
+use ichnos::model::{DataStream, EventRecordClass, Window};
 use ichnos::{Expression, Reader, Session};
 
 use crate::args::Selecting;
@@ -202,12 +202,6 @@ impl Selection {
     /// Returns `true` if events of a class may be selected.
     pub(crate) fn wants_class(&self, class: &EventRecordClass) -> bool {
         self.selected.wants_class(class)
-    }
-
-    /// Returns `true` if an event is selected.
-    #[inline]
-    pub(crate) fn wants_event(&mut self, event: &Event<'_>) -> bool {
-        self.selected.wants_event(event)
     }
 
     /// Reports names in the filter missing from all classes found while reading everything; returns `true` if

@@ -6,15 +6,14 @@ use std::fmt::Write as _;
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use ichnos::convert::{ConvertError, ConvertOptions, Select, SplitBy as By, SplitTargets, Target};
+use ichnos::convert::{ConvertError, ConvertOptions, SplitBy as By, SplitTargets, Target};
 use ichnos::io::{CreateError, FileNames, ListWritten, OutputDirectory, TraceWriter, WriteReport};
-use ichnos::model::{Damage, DataStream, Event, FieldPath, FieldValue, Message, Window};
+use ichnos::model::{DataStream, Event, FieldPath, FieldValue, Message, Window};
 use ichnos::{Pass, PassHandler, Reader, Session};
 
 use crate::args::{Arithmetic, Global, Split, SplitBy};
-use crate::damage::Damages;
 use crate::exit::{Exit, Failure};
 use crate::output_path::OutputPath;
 use crate::report::Report;
@@ -70,8 +69,7 @@ pub(crate) fn run(args: &Split, global: &Global, report: Report) -> Result<Exit,
     let window = selection.prepare(&session, report)?;
     input::report_empty_traces(&session, report);
     interrupt::watch_writing(report);
-    let most_damages = args.convert.reading.limits().report.damage;
-    let splitter = Splitter { session: &session, selection, window, damages: Mutex::default(), most_damages };
+    let splitter = Splitter { session: &session, selection, window };
     let times = splitter.times(&args.by)?;
     if interrupt::is_requested() {
         return Ok(interrupt::exit());
@@ -85,7 +83,10 @@ pub(crate) fn run(args: &Split, global: &Global, report: Report) -> Result<Exit,
         _ => Ok(None),
     };
     let mut directory = create()?;
-    let progress = WriteProgress::new(global.progress, None, false, report);
+    let by_event = matches!(args.by, SplitBy::Event | SplitBy::Field(_));
+    let progress = WriteProgress::new(global.progress, None, false, report)
+        .count_events(by_event || !splitter.selection.wants_all_events())
+        .limit_damage(args.convert.reading.limits().report.damage);
     let mut parts = SplitParts::new(&args.by, &times, writer);
     let mut written = splitter.write(args, &times, target, &mut parts, directory.as_ref(), &progress);
     if is_kept
@@ -97,7 +98,7 @@ pub(crate) fn run(args: &Split, global: &Global, report: Report) -> Result<Exit,
         drop(directory.take());
         directory = create()?;
         parts = SplitParts::new(&args.by, &times, writer);
-        *splitter.damages() = Damages::default();
+        progress.forget_damage();
         written = splitter.write(args, &times, target, &mut parts, directory.as_ref(), &progress);
     }
     let mut written = match written {
@@ -118,10 +119,10 @@ pub(crate) fn run(args: &Split, global: &Global, report: Report) -> Result<Exit,
         }
         Err(Problem::Convert(error)) => return Err(Failure::new(error.to_string())),
     };
-    drop(progress);
-    splitter.damages().warn(report);
+    let mut damages = progress.finish();
+    damages.warn(report);
     splitter.selection.review(report);
-    let damaged = damaged || splitter.damages().count > 0;
+    let damaged = damaged || damages.count > 0;
     if let SplitBy::Field(field) = &args.by
         && parts.have_no_value()
     {
@@ -254,9 +255,6 @@ struct Splitter<'a> {
     session: &'a Session,
     selection: Selection,
     window: Window,
-    /// Damage in the input.
-    damages: Mutex<Damages>,
-    most_damages: u64,
 }
 
 /// Passes selected events to a function, until it returns `false`.
@@ -269,17 +267,9 @@ impl<F: FnMut(&Event<'_>) -> bool> PassHandler for EachEvent<F> {
             _ => ControlFlow::Continue(()),
         })
     }
-
-    fn is_interrupted(&self) -> bool {
-        interrupt::is_requested()
-    }
 }
 
 impl Splitter<'_> {
-    fn damages(&self) -> MutexGuard<'_, Damages> {
-        self.damages.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns a reader of some selected data streams in the selected time.
     fn reader(&self, streams: Streams) -> Result<Reader<'_>, Failure> {
         self.selection.reader_of(self.session, self.window, |stream| match streams {
@@ -290,8 +280,8 @@ impl Splitter<'_> {
 
     /// Passes all selected events to a function, until it returns `false`.
     fn for_each_event(&self, streams: Streams, take: impl FnMut(&Event<'_>) -> bool) -> Result<(), Failure> {
-        let mut cursor = self.reader(streams)?.cursor();
-        Pass::new(self.selection.selected.clone()).run(&mut cursor, &mut EachEvent(take))?;
+        let pass = Pass::new(self.selection.selected.clone()).stop(interrupt::flag());
+        pass.run(&self.reader(streams)?, &mut EachEvent(take))?;
         Ok(())
     }
 
@@ -436,26 +426,11 @@ impl Splitter<'_> {
         }
         let mut options = ConvertOptions::default();
         convert::set_options(&mut options, &args.convert, target);
-        let note = |damage: &Damage| self.damages().add(damage, self.most_damages);
-        options.damage = Some(&note);
-        let make = || -> Select<'_> {
-            let mut selection = self.selection.clone();
-            let mut counter = progress.counter();
-            Box::new(move |event| {
-                counter.step();
-                selection.wants_event(event)
-            })
-        };
-        if !self.selection.wants_all_events() {
-            options.select = Some(&make);
-        }
-        let show = |bytes: u64| progress.written(bytes);
-        options.progress = Some(&show);
+        options.pass = Pass::new(self.selection.selected.clone()).stop(interrupt::flag());
+        options.observer = progress;
         // Used by both functions below, one after the other.
         let parts = RefCell::new(parts);
-        let mut counter = progress.counter();
         let mut part_of = |event: &Event<'_>| {
-            counter.step();
             let mut parts = parts.borrow_mut();
             let number = parts.keys.number(event);
             let is_known = number < MOST_PARTS;

@@ -2,23 +2,22 @@
 
 mod csv;
 mod draw;
-mod job;
 mod json;
 mod rows;
 mod table;
 
 use ichnos::export::{GroupBy, PairOptions, StatsOptions};
 use ichnos::model::ClockOrigin;
-use ichnos::{PassCounts, PassEnd};
+use ichnos::{Pass, PassCounts, PassEnd, PassOptions, StatsOutput, StatsResult};
 
 use crate::args::{Arithmetic, Global, SortBy, Stats};
 use crate::exit::{Exit, Failure};
+use crate::pass::Follower;
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::selection::{Patterns, Selection};
 use crate::style::{Paint, count, safe};
 use crate::{collecting, damage, field_names, input, interrupt, no_match_help, output, scan};
-use job::{Follower, StatsJob};
 use rows::StatsResults;
 use table::TimeDisplay;
 
@@ -40,22 +39,17 @@ pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit,
     let mut progress = Progress::new(global.progress, &session, false, report);
     let limits = args.reading.limits();
     progress.limit_damage(limits.report.damage);
-    let job = StatsJob {
-        options: options(args),
-        pairs,
-        selection,
-        strict: args.reading.strict,
-        is_live: session.is_live(),
-    };
-    let mut follower = Follower::new(&job, progress, report);
-    reader.render(
-        &job,
-        &job::rendering(args.threads, args.chunk_size),
-        &mut std::io::sink(),
-        &mut follower,
-    )?;
-    let Follower { progress, stats, pairs, known_fields, summary, .. } = follower;
-    progress.finish();
+    let options = options(args);
+    let output = StatsOutput::new(&options, pairs.as_ref());
+    let mut pass = Pass::new(selection.selected.clone()).strict(args.reading.strict);
+    if !session.is_live() {
+        // Live input has no other end.
+        pass = pass.stop(interrupt::flag());
+    }
+    let follower = Follower::new(progress, report, false);
+    let summary = pass.write(&reader, &output, &pass_options(args), &follower)?;
+    let StatsResult { stats, pairs: paired, known_fields, .. } = output.into_result();
+    follower.into_progress().finish();
     match summary.end {
         PassEnd::Interrupted => return Ok(interrupt::exit()),
         PassEnd::Refused(damage) => return Err(damage::refused(&damage)),
@@ -70,12 +64,12 @@ pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit,
     let is_unknown = |name: &str| !stats.knows_field(name) && !known_fields.iter().any(|known| known == name);
     if events > 0 {
         let unknown = field_names_of(args).filter(|(_, name)| is_unknown(name));
-        field_names::check(&session, &job.selection, unknown, true)?;
+        field_names::check(&session, &selection, unknown, true)?;
         check_histogram(args, &session, true)?;
     }
-    no_match_help::explain(&session, &job.selection, window, events, report);
-    if pairs.is_some() && events > 0 {
-        warn_of_names(args, &session, &job.selection, report)?;
+    no_match_help::explain(&session, &selection, window, events, report);
+    if paired.is_some() && events > 0 {
+        warn_of_names(args, &session, &selection, report)?;
     }
     let clocks = session.traces().iter().flat_map(|trace| &trace.trace().class.clocks);
     let mut clocks = clocks.filter(|_| !args.clock_seconds);
@@ -84,8 +78,8 @@ pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit,
         date: args.clock_date,
         gmt: args.selecting.clock_gmt,
     };
-    let mut found = StatsResults::new(args, &stats, pairs.as_ref(), &job.options);
-    if let (true, Some(options)) = (is_default_key, &job.pairs) {
+    let mut found = StatsResults::new(args, &stats, paired.as_ref(), &options);
+    if let (true, Some(options)) = (is_default_key, &pairs) {
         found.key.clone_from(&options.keys);
         found.has_default_key = true;
     }
@@ -100,9 +94,21 @@ pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit,
     Ok(if session.is_live() && interrupt::exit() != Exit::Interrupted {
         interrupt::exit()
     } else {
-        let is_empty = pairs.as_ref().map_or(events, |pairs| pairs.latencies().count()) == 0;
+        let is_empty = paired.as_ref().map_or(events, |pairs| pairs.latencies().count()) == 0;
         collecting::exit(damaged, is_empty)
     })
+}
+
+/// Bytes of trace data in a chunk: the same for any number of threads, so that sums of floating-point numbers
+/// and approximate results are the same, too.
+const CHUNK: u64 = 8 << 20;
+
+fn pass_options(args: &Stats) -> PassOptions {
+    let mut options = PassOptions::default();
+    options.threads = args.threads.map_or(options.threads, usize::from);
+    options.chunk_bytes = Some(args.chunk_size.unwrap_or(CHUNK));
+    options.always_chunks = true;
+    options
 }
 
 /// Checks combinations of options.

@@ -4,34 +4,23 @@ use std::io::IsTerminal;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use ichnos::{PassNote, PassObserver};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::damage::Damages;
 use crate::progress::{PATIENCE, PAUSE};
 use crate::report::Report;
 use crate::style::{count, size};
 use crate::{args, charset};
 
-/// Number of events examined before they are counted.
-const STRIDE: u32 = 1 << 14;
-
-/// Shows the amounts read and written; the display disappears when dropped. Can be used by several threads.
-pub(crate) struct WriteProgress(Option<Mutex<ShownProgress>>);
-
-/// Counts the events examined by a thread.
-pub(crate) struct EventCounter<'p> {
-    progress: &'p WriteProgress,
-    count: u32,
-}
-
-impl EventCounter<'_> {
-    #[inline]
-    pub(crate) fn step(&mut self) {
-        self.count += 1;
-        if self.count == STRIDE {
-            self.count = 0;
-            self.progress.change(|shown| shown.events += u64::from(STRIDE));
-        }
-    }
+/// Shows the amounts read and written, and collects damage. Can be used by several threads.
+pub(crate) struct WriteProgress {
+    /// `None` to show nothing.
+    shown: Option<Mutex<ShownProgress>>,
+    /// `true` if events are counted: otherwise, packets may be copied without reading their events.
+    counts_events: bool,
+    damages: Mutex<Damages>,
+    most_damages: u64,
 }
 
 enum WriteDisplay {
@@ -58,11 +47,63 @@ impl WriteProgress {
         data_on_terminal: bool,
         report: Report,
     ) -> Self {
+        let shown = ShownProgress::new(when, total, data_on_terminal, report).map(Mutex::new);
+        Self { shown, counts_events: false, damages: Mutex::default(), most_damages: u64::MAX }
+    }
+
+    /// Counts the events that are read.
+    pub(crate) fn count_events(self, counts_events: bool) -> Self {
+        Self { counts_events, ..self }
+    }
+
+    /// Limits the number of damaged places to list.
+    pub(crate) fn limit_damage(self, most_damages: u64) -> Self {
+        Self { most_damages, ..self }
+    }
+
+    /// Forgets the damage so far, to write everything again.
+    pub(crate) fn forget_damage(&self) {
+        *self.damages.lock().unwrap_or_else(PoisonError::into_inner) = Damages::default();
+    }
+
+    /// Clears the display and returns the damage.
+    pub(crate) fn finish(self) -> Damages {
+        self.damages.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut ShownProgress)) {
+        if let Some(shown) = &self.shown {
+            let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
+            change(&mut shown);
+            shown.show();
+        }
+    }
+}
+
+impl PassObserver for WriteProgress {
+    fn progress(&self, _: Option<i128>, events: u64) {
+        if self.counts_events {
+            self.change(|shown| shown.events += events);
+        }
+    }
+
+    fn written(&self, bytes: u64) {
+        self.change(|shown| shown.written += bytes);
+    }
+
+    fn note(&self, note: PassNote) {
+        if let PassNote::Damage(damage) = note {
+            self.damages.lock().unwrap_or_else(PoisonError::into_inner).add(&damage, self.most_damages);
+        }
+    }
+}
+
+impl ShownProgress {
+    /// Returns `None` to show nothing.
+    fn new(when: args::Progress, total: Option<u64>, data_on_terminal: bool, report: Report) -> Option<Self> {
         let kind = match when {
-            args::Progress::Never => return Self(None),
-            args::Progress::Auto if !std::io::stderr().is_terminal() || data_on_terminal => {
-                return Self(None);
-            }
+            args::Progress::Never => return None,
+            args::Progress::Auto if !std::io::stderr().is_terminal() || data_on_terminal => return None,
             args::Progress::Auto => {
                 let bar = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::hidden());
                 let template =
@@ -75,30 +116,9 @@ impl WriteProgress {
             args::Progress::Plain => WriteDisplay::Plain(report),
         };
         let next = Instant::now() + PATIENCE;
-        Self(Some(Mutex::new(ShownProgress { kind, total, events: 0, written: 0, next })))
+        Some(Self { kind, total, events: 0, written: 0, next })
     }
 
-    /// Returns an event counter for a thread.
-    pub(crate) fn counter(&self) -> EventCounter<'_> {
-        EventCounter { progress: self, count: 0 }
-    }
-
-    /// Sets the total number of bytes written.
-    pub(crate) fn written(&self, bytes: u64) {
-        // Threads report in any order.
-        self.change(|shown| shown.written = shown.written.max(bytes));
-    }
-
-    fn change(&self, change: impl FnOnce(&mut ShownProgress)) {
-        if let Some(shown) = &self.0 {
-            let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
-            change(&mut shown);
-            shown.show();
-        }
-    }
-}
-
-impl ShownProgress {
     fn show(&mut self) {
         let now = Instant::now();
         if now < self.next {

@@ -317,7 +317,7 @@ impl EventScanner {
     }
 
     /// Skips event records that are in order, if there is no window, and counts them; see
-    /// [`ichnos_model::FastCursor::skip_events`].
+    /// [`ichnos_model::Cursor::skip_events`].
     pub(crate) fn skip_plain_events(&mut self, most: u32, counts: &mut EventCounts) -> u32 {
         let skipped = Cell::new(0);
         let mut first = None;

@@ -2,7 +2,7 @@
 //!
 //! [`Ctf`] is the format. [`metadata`] parses the description of a trace in any dialect into a
 //! [`TraceClass`](ichnos_model::TraceClass); [`trace`] opens traces and finds their packets ([`packet`],
-//! [`packet_entry`]); [`cursor`] reads a data stream. [`rule`] has the rules of CTF that data can break,
+//! [`packet_entry`]); [`source`] reads a data stream. [`rule`] has the rules of CTF that data can break,
 //! [`quirks`] the known bugs of tracers that are worked around.
 //!
 //! | ichnos | CTF |
@@ -14,7 +14,6 @@
 #![forbid(unsafe_code)]
 
 mod allowed;
-pub mod cursor;
 mod event_class;
 mod event_header;
 mod event_order;
@@ -25,7 +24,6 @@ mod log_role;
 mod loss;
 mod lost_files;
 mod lttng_index;
-mod message_queue;
 pub mod metadata;
 mod metadata_directory;
 mod open_options;
@@ -40,7 +38,7 @@ mod repeated;
 mod resume;
 pub mod rule;
 mod seek;
-mod small_cursor;
+pub mod source;
 mod stack_file;
 mod stream_builder;
 pub mod stream_input;

@@ -1,6 +1,6 @@
 //! Loss that the counters of packets show.
 
-use ichnos_model::{ClockValue, Window};
+use ichnos_model::{ClockValue, StreamLoss, Window};
 
 use crate::packet_entry::PacketEntry;
 
@@ -23,6 +23,13 @@ impl TracerLoss {
     /// Returns the begin of the loss in nanoseconds.
     pub(crate) fn begin(&self) -> Option<i128> {
         self.range.map(|(begin, _)| begin.nanoseconds)
+    }
+}
+
+impl From<TracerLoss> for StreamLoss {
+    fn from(TracerLoss { count, range }: TracerLoss) -> Self {
+        let (begin, end) = range.unzip();
+        Self { count, thread: None, begin, end }
     }
 }
 

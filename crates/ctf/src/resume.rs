@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use ichnos_model::decode::Position;
-use ichnos_model::{Cursor, MessageKind, Window};
+use ichnos_model::{Cursor, DataStream, MessageKind, Next, Record, Reopen, SourceCursor, Window};
 
-use crate::cursor::{CtfCursor, CurrentMessage};
+use crate::source::{CtfCursor, CtfSource, Delivery};
 use crate::stream_input::StreamInput;
 
 /// Current message of a cursor, and the state to find it again: much smaller than the cursor.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ResumePoint {
+pub struct ResumePoint {
     kind: ResumeKind,
     packet: u32,
     /// Bit of the packet at which the event record begins, or that was reached before the packet's end.
@@ -27,71 +27,101 @@ enum ResumeKind {
     PacketEnd,
 }
 
-impl CtfCursor {
-    /// Returns the point of the current message, or `None` if resuming needs more than that. This is so for
-    /// few data streams at a time, or in few traces: at loss and damage, at events whose times are wrong,
-    /// with clocks that continue from packet to packet or beside the default one, within a byte.
-    pub(crate) fn resume_point(&self) -> Option<ResumePoint> {
-        let last = self.scanner.order.last;
-        let (kind, at, cycles) = match self.head()?.kind {
-            MessageKind::PacketBegin => (ResumeKind::PacketBegin, Position::default(), last),
-            MessageKind::Event if self.current == CurrentMessage::Event => {
-                (ResumeKind::Event, self.scanner.event_begin(), self.scanner.clock_before())
-            }
-            // A corrected end may depend on events that are not read again.
-            MessageKind::PacketEnd
-                if (!self.has_window || !self.packets.ends_with_event())
-                    && !self.packets.times().are_corrected =>
-            {
-                (ResumeKind::PacketEnd, self.scanner.at(), last)
-            }
-            _ => return None,
-        };
-        let is_resumable = self.scanner.clocks.value().is_some()
-            && !self.scanner.clocks.go_on
-            && !self.scanner.has_other_clocks()
-            && !self.is_behind_window
-            && self.scanner.order.is_late_reported() == self.packets.times().are_corrected
-            && self.packets.has_lost_nothing()
-            && at == Position::at(at.bit);
-        let packet = u32::try_from(self.packets.index()).ok()?;
-        is_resumable.then_some(ResumePoint { kind, packet, bit: at.bit, cycles })
-    }
+/// Returns the point of the current message, or `None` if resuming needs more than that. This is so for few data
+/// streams at a time, or in few traces: at loss and damage, at events whose times are wrong, with clocks that continue
+/// from packet to packet or beside the default one, within a byte.
+fn resume_point(cursor: &CtfCursor) -> Option<ResumePoint> {
+    let source = cursor.source();
+    let (scanner, packets) = (&source.scanner, &source.packets);
+    let last = scanner.order.last;
+    let (kind, at, cycles) = match cursor.head()?.kind {
+        MessageKind::PacketBegin => (ResumeKind::PacketBegin, Position::default(), last),
+        MessageKind::Event if cursor.is_at_event() => {
+            (ResumeKind::Event, scanner.event_begin(), scanner.clock_before())
+        }
+        // A corrected end may depend on events that are not read again.
+        MessageKind::PacketEnd
+            if (!source.has_window || !packets.ends_with_event()) && !packets.times().are_corrected =>
+        {
+            (ResumeKind::PacketEnd, scanner.at(), last)
+        }
+        _ => return None,
+    };
+    let is_resumable = scanner.clocks.value().is_some()
+        && !scanner.clocks.go_on
+        && !scanner.has_other_clocks()
+        && !source.is_behind_window
+        && scanner.order.is_late_reported() == packets.times().are_corrected
+        && packets.has_lost_nothing()
+        && at == Position::at(at.bit);
+    let packet = u32::try_from(packets.index()).ok()?;
+    is_resumable.then_some(ResumePoint { kind, packet, bit: at.bit, cycles })
+}
 
+impl CtfSource {
     /// Moves to the message of a resume point. If its bytes are lost by now, the damage comes next.
-    fn resume(&mut self, at: &ResumePoint) {
-        if !self.open_packet() {
-            return;
+    fn resume(&mut self, record: &mut Record, at: &ResumePoint) -> Option<Next> {
+        let queue = &mut record.messages;
+        if !self.open_packet(queue) {
+            return None;
         }
         match at.kind {
             ResumeKind::Event => {
                 self.scanner.go_to(at.bit, at.cycles);
                 self.look_ahead();
-                if self.scanner.next_event() {
-                    self.deliver_event();
-                }
+                return (self.scanner.next_event() && self.deliver_event(queue) == Delivery::Now)
+                    .then_some(Next::Event);
             }
             ResumeKind::PacketBegin => {
                 self.scanner.order.last = at.cycles;
-                self.queue_packet_begin();
-                self.deliver_queued();
+                self.queue_packet_begin(queue);
             }
             ResumeKind::PacketEnd => {
                 // If the packet ends with its last event, this is its time.
                 self.scanner.go_to(at.bit, at.cycles);
                 self.scanner.order.last = at.cycles;
-                self.queue_packet_end();
-                self.deliver_queued();
+                self.queue_packet_end(queue);
             }
         }
+        Some(Next::Messages)
     }
 }
 
-impl StreamInput {
-    /// Returns a cursor over the messages in the window, at the message of a resume point.
-    pub(crate) fn cursor_resumed(self: &Arc<Self>, window: Window, at: &ResumePoint) -> CtfCursor {
-        let mut cursor = self.cursor_at(window, at.packet as usize);
-        cursor.resume(at);
-        cursor
+impl Reopen for StreamInput {
+    type Cursor = CtfCursor;
+    type Point = ResumePoint;
+
+    fn stream(&self) -> &DataStream {
+        &self.stream
+    }
+
+    fn open(self: &Arc<Self>, window: Window) -> CtfCursor {
+        self.cursor(window)
+    }
+
+    fn reopen(self: &Arc<Self>, window: Window, at: &ResumePoint) -> CtfCursor {
+        let source = CtfSource::new(self, window, at.packet as usize);
+        let (stream, limits) = (Arc::clone(&self.stream), self.rules.limits);
+        SourceCursor::resumed(stream, source, window, limits, |source, record| source.resume(record, at))
+    }
+
+    fn point(cursor: &CtfCursor) -> Option<ResumePoint> {
+        resume_point(cursor)
+    }
+
+    fn release(&self) {
+        self.files.iter().for_each(|file| file.bytes.release());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ichnos_model::SmallCursor;
+
+    use super::*;
+
+    #[test]
+    fn a_cursor_that_waits_is_small() {
+        assert!(size_of::<SmallCursor<StreamInput>>() * 5 < size_of::<CtfCursor>());
     }
 }

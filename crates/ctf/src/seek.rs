@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use ichnos_model::{DataStream, SplitPoint, Window, advance_to};
 
-use crate::cursor::{CtfCursor, NextAction};
 use crate::packet::Clocks;
 use crate::packet_entry::PacketEntry;
 use crate::quirks::Quirk;
+use crate::source::CtfCursor;
 use crate::stream_input::StreamInput;
 
 /// Returns `true` if packets of a data stream can be decoded without those before them.
@@ -51,9 +51,7 @@ impl StreamInput {
     /// Returns a cursor at the first message at `begin` or later.
     pub(crate) fn cursor_from(self: &Arc<Self>, window: Window, begin: i128) -> CtfCursor {
         if self.stream.clock().is_none() {
-            let mut cursor = self.cursor_at(window, 0);
-            cursor.state = NextAction::Done;
-            return cursor;
+            return self.cursor_at(window, 0).ended();
         }
         let mut cursor = if self.packets_stand_alone {
             let after = self.packets.partition_point(|packet| {

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use ichnos_io::{Entry, PacketIndex, PacketIndexes, Tree};
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
-    BoxedCursor, Damage, DataStream, Diagnostic, FastCursor, FileDiagnostic, Limits, SplitPoint,
-    StreamSummary, TextPosition, Trace, TraceClass, TraceInput, TracerQuirk, Value, Window,
+    BoxedCursor, Cursor as _, Damage, DataStream, Diagnostic, FileDiagnostic, Limits, SharedCursorState,
+    SmallCursor, SplitPoint, StreamSummary, TextPosition, Trace, TraceClass, TraceInput, TracerQuirk, Value,
+    Window,
 };
 
 use crate::allowed::Allowed;
@@ -20,7 +21,6 @@ use crate::metadata_directory::{MetadataDirectory, directories, index_of, is_met
 pub use crate::open_options::OpenOptions;
 use crate::quirks::Quirk;
 use crate::repeated::{Notices, hidden_data, note_links, read_files_once, without_repetition};
-use crate::small_cursor::{SharedCursorState, SmallCursor};
 use crate::stack_file::{StackFileError, StackFiles};
 use crate::stream_builder::StreamBuilder;
 use crate::stream_input::StreamInput;
@@ -461,12 +461,12 @@ fn extends(more: &TraceClass, less: &TraceClass) -> bool {
 
 impl CtfTrace {
     /// Returns the cursors of [`TraceInput::cursors`] for very many data streams, which take little memory
-    /// while they wait. After [`FastCursor::suspend`], at most `most_open` of them keep their complete state;
+    /// while they wait. After [`Cursor::suspend`](ichnos_model::Cursor::suspend), at most `most_open` of them keep their complete state;
     /// the others restore it, which takes about as long as opening a packet.
     #[must_use]
     pub fn small_cursors(&self, window: Window, most_open: usize) -> Vec<BoxedCursor> {
         let shared = SharedCursorState::new(window, most_open);
-        self.streams.iter().map(|stream| SmallCursor::new(stream, &shared).boxed_fast()).collect()
+        self.streams.iter().map(|stream| SmallCursor::new(stream, &shared).boxed()).collect()
     }
 }
 
@@ -519,9 +519,9 @@ impl TraceInput for CtfTrace {
         let index = |index: u64| usize::try_from(index).map_or(count, |index| index.min(count));
         let packets = index(packets.start)..index(packets.end);
         if packets == (0..count) {
-            return Some(input.cursor(window).boxed_fast());
+            return Some(input.cursor(window).boxed());
         }
-        input.packets_stand_alone.then(|| input.cursor_of(window, packets).boxed_fast())
+        input.packets_stand_alone.then(|| input.cursor_of(window, packets).boxed())
     }
 
     fn damage(&self) -> &[Damage] {
@@ -532,13 +532,13 @@ impl TraceInput for CtfTrace {
         /// From this number of data streams on, most wait for their time, or have no messages.
         const MANY: usize = 1 << 12;
         if self.streams.len() < MANY {
-            return self.streams.iter().map(|stream| stream.cursor(window).boxed_fast()).collect();
+            return self.streams.iter().map(|stream| stream.cursor(window).boxed()).collect();
         }
         self.small_cursors(window, MANY)
     }
 
     fn cursor(&self, stream: usize, window: Window) -> Option<BoxedCursor> {
-        Some(self.streams.get(stream)?.cursor(window).boxed_fast())
+        Some(self.streams.get(stream)?.cursor(window).boxed())
     }
 
     fn split_points(&self, stream: usize, grain: u64) -> Option<Vec<SplitPoint>> {
@@ -546,6 +546,6 @@ impl TraceInput for CtfTrace {
     }
 
     fn cursor_from(&self, stream: usize, window: Window, begin: i128) -> Option<BoxedCursor> {
-        Some(self.streams.get(stream)?.cursor_from(window, begin).boxed_fast())
+        Some(self.streams.get(stream)?.cursor_from(window, begin).boxed())
     }
 }

@@ -16,9 +16,9 @@ use self::class_state::{CsvClassState, CsvStreamClassState, CsvStreamState};
 pub use self::columns::{CsvColumn, CsvColumns};
 pub use self::options::{CsvForm, CsvOptions};
 use self::row::{CsvRow, end_line, property_cell, push_cell};
-use crate::output::{Output, TextWriter};
 use crate::resume::{ResumableSink, StreamOrder};
 use crate::stream_table::StreamTable;
+use crate::text_buffer::{TextBuffer, TextWriter};
 use crate::time::TimeWriter;
 
 /// Writes a line with the names of columns, and a line of cells for each event; `docs/csv.md` describes the format.
@@ -30,7 +30,7 @@ use crate::time::TimeWriter;
 ///
 /// Losses and damage are not written.
 pub struct Csv<W> {
-    output: Output<W>,
+    output: TextBuffer<W>,
     options: CsvOptions,
     cells: Cells,
     streams: StreamTable<CsvStreamState, CsvStreamClassState, CsvClassState>,
@@ -45,7 +45,7 @@ impl<W> std::fmt::Debug for Csv<W> {
 impl<W: TextWriter> Csv<W> {
     /// Writes to `writer`.
     pub fn new(writer: W, options: CsvOptions) -> Self {
-        let mut output = Output::new(writer);
+        let mut output = TextBuffer::new(writer);
         let out = &mut output.buffer;
         for (i, column) in options.columns.iter().enumerate() {
             if i > 0 {

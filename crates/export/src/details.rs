@@ -15,11 +15,11 @@ use ichnos_model::{ClockValue, DataStream, Discarded, Event, Message, Packet, Sc
 use crate::color::Palette;
 use crate::event_stacks::EventStacks;
 use crate::number;
-use crate::output::{Output, TextWriter};
 use crate::printable::printable;
 use crate::property::{self, Hidden};
 use crate::resume::StreamOrder;
 use crate::stream_table::StreamTable;
+use crate::text_buffer::{TextBuffer, TextWriter};
 use fields::{DetailsScratch, FieldLines};
 use text::DetailsLines;
 
@@ -155,7 +155,7 @@ struct Beginning {
 /// Beginnings of data streams are written with the next message of another kind, since they list
 /// all data streams of their trace.
 pub struct Details<W> {
-    output: Output<W>,
+    output: TextBuffer<W>,
     warnings: Box<dyn Write + Send>,
     options: DetailsOptions,
     palette: Palette,
@@ -181,7 +181,7 @@ impl<W: TextWriter> Details<W> {
     /// Writes to `writer`, and decoding errors to standard error.
     pub fn new(writer: W, options: DetailsOptions) -> Self {
         Self {
-            output: Output::new(writer),
+            output: TextBuffer::new(writer),
             warnings: Box::new(io::stderr()),
             palette: Palette::new(options.color, !options.color_bright_codes)
                 .printable_only(options.printable_only),

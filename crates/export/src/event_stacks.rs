@@ -8,13 +8,14 @@ use crate::printable::printable;
 
 /// Members of an event record class that are numbers of call stacks, with their names.
 #[derive(Debug, Default)]
-pub(crate) struct EventStacks {
+pub struct EventStacks {
     members: Box<[(FieldRef, Box<str>)]>,
 }
 
 impl EventStacks {
     /// Returns the members of the class of an event; empty unless `wanted`.
-    pub(crate) fn of(event: &Event<'_>, wanted: bool) -> Self {
+    #[must_use]
+    pub fn of(event: &Event<'_>, wanted: bool) -> Self {
         let members = event.class.meanings.members(Meaning::Stack).filter(|_| wanted);
         let members = members.filter_map(|member| {
             let name = event.plan(member.scope)?.member_name(member.index as usize).unwrap_or_default();
@@ -43,7 +44,7 @@ impl EventStacks {
     /// Appends a member to a JSON object with members: an object with the frames of each stack,
     /// innermost first, by the name of the stack's member.
     #[inline]
-    pub(crate) fn push_json(&self, out: &mut Vec<u8>, event: &Event<'_>) {
+    pub fn push_json(&self, out: &mut Vec<u8>, event: &Event<'_>) {
         if self.members.is_empty() {
             return;
         }
@@ -128,9 +129,7 @@ mod tests {
     use ichnos_model::{Frame, Meaning, Scope, Symbol, Symbols};
 
     use crate::testing::{Fixture, SharedBytes, structure, u8_class};
-    use crate::{
-        Details, DetailsOptions, JsonLines, JsonLinesOptions, Log, LogForm, LogOptions, Pretty, PrettyOptions,
-    };
+    use crate::{Details, DetailsOptions, Log, LogForm, LogOptions, Pretty, PrettyOptions};
 
     fn fixture() -> Fixture {
         let fixture = Fixture::with(structure(vec![("stack", u8_class()), ("x", u8_class())]), |trace| {
@@ -190,14 +189,6 @@ mod tests {
             r#"{"address":32,"module":"lib"},{},{"symbol":"a\nb","module":"m\u001b"}]}}"#,
             "\n"
         );
-        let out = SharedBytes::default();
-        let mut sink = JsonLines::new(out.clone(), JsonLinesOptions { stacks: true, ..Default::default() });
-        fixture.event(&mut sink, 5, &[3, 1]);
-        fixture.end(&mut sink);
-        let text = out.text();
-        let line = text.lines().find(|line| line.starts_with(r#"{"type":"event","#)).unwrap();
-        assert!(format!("{line}\n").ends_with(frames), "{text}");
-        assert!(!text.contains(r#"{"type":"stack""#), "{text}");
         let out = SharedBytes::default();
         let options = LogOptions { stacks: true, form: LogForm::Json, ..Default::default() };
         let mut sink = Log::new(out.clone(), options);

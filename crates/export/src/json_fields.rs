@@ -7,7 +7,8 @@ mod keys;
 
 use crate::number;
 use crate::time::push_date;
-pub(crate) use keys::{Keys, mappings};
+pub use keys::Keys;
+pub(crate) use keys::mappings;
 
 /// Container of the value that is being written.
 #[derive(Clone, Copy, Debug)]
@@ -22,14 +23,17 @@ enum Around {
 
 /// Buffers reused for all scopes, to avoid allocations.
 #[derive(Debug, Default)]
-pub(crate) struct Scratch {
+pub struct Scratch {
     around: Vec<Around>,
     /// Text converted from another encoding.
     text: Vec<u8>,
+    /// Count of values written as `NaN` whose sign or further bits are not in the text.
+    pub inexact_nans: u64,
 }
 
-/// Writes the fields of one scope.
-pub(crate) struct FieldWriter<'a> {
+/// Writes the fields of one scope as a JSON object.
+#[derive(Debug)]
+pub struct FieldWriter<'a> {
     out: &'a mut Vec<u8>,
     scratch: &'a mut Scratch,
     keys: &'a Keys,
@@ -38,7 +42,7 @@ pub(crate) struct FieldWriter<'a> {
 
 impl<'a> FieldWriter<'a> {
     /// Writes fields of the scope that `keys` belong to.
-    pub(crate) fn new(out: &'a mut Vec<u8>, scratch: &'a mut Scratch, keys: &'a Keys) -> Self {
+    pub fn new(out: &'a mut Vec<u8>, scratch: &'a mut Scratch, keys: &'a Keys) -> Self {
         scratch.around.clear();
         Self { out, scratch, keys, around: Around::Alone }
     }
@@ -55,7 +59,7 @@ impl<'a> FieldWriter<'a> {
     }
 
     /// Closes everything that a failed decoding left open, so that the line is still valid.
-    pub(crate) fn finish(&mut self, failed: bool) {
+    pub fn finish(&mut self, failed: bool) {
         if !failed {
             return;
         }
@@ -281,6 +285,12 @@ impl Visitor for FieldWriter<'_> {
         if double.is_finite() {
             number::push_shortest(self.out, double);
         } else if double.is_nan() {
+            let is_exact = match value {
+                Real::Half(bits) => bits == 0x7e00,
+                Real::Single(single) => single.to_bits() == f32::NAN.to_bits(),
+                _ => double.to_bits() == f64::NAN.to_bits(),
+            };
+            self.scratch.inexact_nans += u64::from(!is_exact);
             self.push("{\"$float\":\"NaN\"}");
         } else {
             self.push(if double > 0.0 { "{\"$float\":\"Infinity\"}" } else { "{\"$float\":\"-Infinity\"}" });

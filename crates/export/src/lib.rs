@@ -1,9 +1,12 @@
-//! Sinks: text for people ([`Pretty`], [`Details`]), log lines ([`Log`]), JSON and tables for other programs
-//! ([`JsonLines`], [`Csv`]), and one that decodes everything and writes nothing ([`Null`]).
+//! Sinks: text for people ([`Pretty`], [`Details`]), log lines ([`Log`]), tables for other programs ([`Csv`]), and one
+//! that decodes everything and writes nothing ([`Null`]). [`parts`] are for text sinks in other crates.
 //!
 //! All of them are [`Sink`](ichnos_model::Sink)s and [`ResumableSink`]s, so that several threads can write the chunks
 //! of a timeline. They append to one buffer that is written when it is full; no event needs an allocation.
 #![forbid(unsafe_code)]
+
+#[cfg(test)]
+extern crate self as ichnos_export;
 
 mod block;
 mod color;
@@ -12,12 +15,10 @@ mod details;
 mod event_stacks;
 mod integers;
 mod json_fields;
-mod jsonl;
 mod log;
 mod null;
 mod number;
-mod number_set;
-mod output;
+pub mod parts;
 mod pretty;
 mod printable;
 mod property;
@@ -30,16 +31,15 @@ mod tasks;
 mod terminal;
 #[cfg(test)]
 mod testing;
+mod text_buffer;
 mod time;
 mod xml;
 
 pub use csv::{Csv, CsvColumn, CsvColumns, CsvForm, CsvOptions};
 pub use details::{Details, DetailsOptions};
 pub use integers::{Integers, with_integers};
-pub use jsonl::{Introduction, JsonLines, JsonLinesOptions, JsonLinesState};
 pub use log::{FirstMessage, Log, LogForm, LogOptions, LogState};
 pub use null::{Null, NullStatistics};
-pub use output::{TextWriter, Undecoded};
 pub use pretty::{DeltaCause, Pretty, PrettyFields, PrettyNames, PrettyOptions, PrettyState};
 pub use printable::{is_printable, printable};
 pub use resume::{Fixup, Resolution, ResumableSink, SinkState, StreamOrder};
@@ -58,4 +58,5 @@ pub use tasks::{
     find_identifiers,
 };
 pub use terminal::{TerminalText, TerminalWriter, for_terminal};
+pub use text_buffer::{TextWriter, Undecoded};
 pub use time::{JsonTime, duration, rfc3339};

@@ -20,8 +20,8 @@ use crate::color::Palette;
 use crate::event_stacks::EventStacks;
 use crate::integers::Integers;
 use crate::json_fields::{FieldWriter, Keys, Scratch};
-use crate::output::{Failures, Output, TextWriter};
 use crate::stream_table::StreamTable;
+use crate::text_buffer::{Failures, TextBuffer, TextWriter};
 use crate::time::{self, JsonTime};
 use collect::{PartCollector, ShownParts, Treatments};
 use pairs::{Nesting, PairPrefixes, PairWriter};
@@ -242,7 +242,7 @@ struct LineContent<'l> {
 /// [00012.345678][123][456][core/oven][baker] WARN: [oven.rs(42)] too hot celsius=95.5 [dropped=5]
 /// ```
 pub struct Log<W> {
-    output: Output<W>,
+    output: TextBuffer<W>,
     options: LogOptions,
     palette: Palette,
     /// State by key of the data stream.
@@ -265,7 +265,7 @@ impl<W: TextWriter> Log<W> {
     pub fn new(writer: W, options: LogOptions) -> Self {
         let keeps_bytes = options.printable_only && options.form == LogForm::Text;
         Self {
-            output: Output::new(writer).with_integers(match options.form {
+            output: TextBuffer::new(writer).with_integers(match options.form {
                 LogForm::Text => Integers::Number,
                 LogForm::Json => options.integers,
             }),

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 
 use ichnos_model::{Message, Scope, Sink, ValueHash};
 
-use crate::output::Failures;
 use crate::resume::ResumableSink;
+use crate::text_buffer::Failures;
 
 /// Counts of [`Null`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,14 +57,6 @@ impl Null {
         Self::default()
     }
 
-    /// Returns the counts so far.
-    #[must_use]
-    pub fn statistics(&self) -> NullStatistics {
-        self.statistics
-    }
-}
-
-impl Null {
     #[inline(never)]
     fn other(&mut self, message: &Message<'_>) {
         let all = &mut self.statistics;
@@ -94,6 +86,10 @@ impl Null {
 /// The text is empty, so there is no state.
 impl ResumableSink for Null {
     type State = ();
+
+    fn statistics(&self) -> Option<NullStatistics> {
+        Some(self.statistics)
+    }
 }
 
 impl Sink for Null {
@@ -129,7 +125,7 @@ mod tests {
         for payload in payloads {
             fixture.event(&mut sink, 0, payload);
         }
-        sink.statistics()
+        sink.statistics().unwrap()
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub(crate) fn push_uuid(out: &mut Vec<u8>, uuid: Uuid) {
 }
 
 /// Writes the id of a class or a data stream as JSON: as all integers, a number up to 64 bits.
-pub(crate) fn write_id(place: ValueWriter<'_>, id: u128) {
+pub fn write_id(place: ValueWriter<'_>, id: u128) {
     match u64::try_from(id) {
         Ok(id) => place.unsigned(id),
         Err(_) => {
@@ -42,7 +42,8 @@ pub(crate) fn push_padded(out: &mut Vec<u8>, value: u64, width: usize) {
 
 /// Returns the nine digits of a fraction of a second; `value` is below 1,000,000,000.
 #[inline(always)]
-pub(crate) fn nanoseconds(value: u32) -> [u8; 9] {
+#[must_use]
+pub fn nanoseconds(value: u32) -> [u8; 9] {
     let mut digits = [b'0' + (value / 100_000_000 % 10) as u8; 9];
     digits[1..].copy_from_slice(&eight_digits(value % 100_000_000));
     digits

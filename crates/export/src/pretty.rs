@@ -15,12 +15,12 @@ use crate::block::Block;
 use crate::color::Palette;
 use crate::event_stacks::EventStacks;
 use crate::number;
-use crate::output::{Output, TextWriter};
 use crate::printable::printable;
 use crate::property;
 use crate::repeated::Repeated;
 use crate::resume::ResumableSink as _;
 use crate::stream_table::StreamTable;
+use crate::text_buffer::{TextBuffer, TextWriter};
 use crate::time::ClockDisplay;
 use fields::{FieldPrinter, PrettyScratch};
 use labels::FieldLabels;
@@ -229,7 +229,7 @@ impl PrettyStreamState {
 /// [12:08:20.948091100] (+0.000000011) host my_app:temperature: { cpu_id = 0 }, { celsius = 53 }
 /// ```
 pub struct Pretty<W> {
-    output: Output<W>,
+    output: TextBuffer<W>,
     warnings: Box<dyn Write + Send>,
     options: PrettyOptions,
     palette: Palette,
@@ -253,7 +253,7 @@ impl<W: TextWriter> Pretty<W> {
     /// Writes events to `writer` and warnings to standard error.
     pub fn new(writer: W, options: PrettyOptions) -> Self {
         Self {
-            output: Output::new(writer),
+            output: TextBuffer::new(writer),
             warnings: Box::new(io::stderr()),
             palette: Palette::new(options.color, !options.color_bright_codes)
                 .printable_only(options.printable_only),
@@ -272,15 +272,6 @@ impl<W: TextWriter> Pretty<W> {
     pub fn warnings_to(mut self, writer: impl Write + Send + 'static) -> Self {
         self.warnings = Box::new(writer);
         self
-    }
-
-    /// Takes an event as the predecessor of the first written event, whose line then has the time since it.
-    pub fn precede(&mut self, event: &Event<'_>) {
-        if let (Some(value), Some(_)) = (event.clock, event.stream.class().default_clock) {
-            let cycles = self.options.clock_cycles;
-            self.past.advance(if cycles { value.cycles } else { value.nanoseconds as u64 });
-            self.clock.negative_seen |= !cycles && value.nanoseconds < 0;
-        }
     }
 
     /// Returns the writer.

@@ -8,7 +8,7 @@ use ichnos_model::{Attributes, DataStream, EventRecordClass, Field, LOG_LEVEL_NA
 /// Namespaces of attributes with log levels and EMF URIs in CTF 2.
 const NAMESPACES: [&str; 2] = ["babeltrace.org,2020", "lttng.org,2009"];
 
-/// A log level: its number in CTF 1.8 and its names.
+/// Log level of LTTng: its number and its names.
 pub(crate) struct LogLevel {
     pub(crate) number: u8,
     /// Name in CTF 2 attributes.
@@ -48,6 +48,18 @@ fn attribute<'a>(attributes: &'a Attributes, names: [&str; 2]) -> Option<&'a str
     })
 }
 
+/// Returns the name of the log level of an event record class, if it has one.
+#[must_use]
+pub fn log_level_name(class: &EventRecordClass) -> Option<&'static str> {
+    log_level(class).map(|level| level.attribute)
+}
+
+/// Returns the number of a log level by its name.
+#[must_use]
+pub fn log_level_number(name: &str) -> Option<i64> {
+    LOG_LEVELS.iter().find(|level| level.attribute == name).map(|level| level.number.into())
+}
+
 /// Returns the log level of an event record class.
 pub(crate) fn log_level(class: &EventRecordClass) -> Option<&'static LogLevel> {
     if let Some(number) = class.log_level {
@@ -58,7 +70,8 @@ pub(crate) fn log_level(class: &EventRecordClass) -> Option<&'static LogLevel> {
 }
 
 /// Returns the EMF URI of an event record class.
-pub(crate) fn emf_uri(class: &EventRecordClass) -> Option<&str> {
+#[must_use]
+pub fn emf_uri(class: &EventRecordClass) -> Option<&str> {
     class.emf_uri.as_deref().or_else(|| attribute(&class.attributes, ["emf-uri", "emf-uri"]))
 }
 
@@ -130,7 +143,8 @@ impl Hidden {
 }
 
 /// `true` if a field of a scope has a value of its own and no role.
-pub(crate) fn has_plain_field(plan: &Plan) -> bool {
+#[must_use]
+pub fn has_plain_field(plan: &Plan) -> bool {
     plan.nodes().any(|node| {
         let has_value = !node.class.is_compound() && !node.class.is_padding();
         has_value && node.roles.is_empty()

@@ -8,7 +8,7 @@ use ichnos_model::{Event, Scope};
 /// The context of the event before, as it lies in the packet, and what was written for it. That may
 /// have more in it, if the writer of that [forgets](Repeated::forget) it when it changes.
 #[derive(Debug, Default)]
-pub(crate) struct Repeated {
+pub struct Repeated {
     bytes: Vec<u8>,
     text: Vec<u8>,
 }
@@ -16,8 +16,11 @@ pub(crate) struct Repeated {
 impl Repeated {
     /// Appends what stands for a context of an event, of which this is the plan: what `write`
     /// writes, or what it wrote for the event before if that has the same bytes.
+    ///
+    /// # Errors
+    /// Errors of `write`.
     #[inline]
-    pub(crate) fn push(
+    pub fn push(
         &mut self,
         out: &mut Vec<u8>,
         event: &Event<'_>,

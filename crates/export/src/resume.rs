@@ -4,7 +4,9 @@
 //! that, it leaves a [`Fixup`], which is resolved when the earlier text is complete, by the
 //! [state](SinkState) that the earlier sinks left.
 
-use ichnos_model::{DataStream, Sink};
+use ichnos_model::{DataStream, Event, Sink};
+
+use crate::NullStatistics;
 
 /// A place in the text of a chunk that depends on the text of earlier chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +76,11 @@ pub trait ResumableSink: Sink {
         let _ = (order, state);
     }
 
+    /// Takes an event as the predecessor of the first message, if earlier events are skipped.
+    fn precede(&mut self, event: &Event<'_>) {
+        let _ = event;
+    }
+
     /// Takes the next fixup, in order of offsets. Called after each message.
     fn next_fixup(&mut self) -> Option<Fixup<<Self::State as SinkState>::Cause>> {
         None
@@ -88,6 +95,11 @@ pub trait ResumableSink: Sink {
     /// known since.
     fn state(&self) -> Self::State {
         Self::State::default()
+    }
+
+    /// Returns the counts of a sink that writes nothing.
+    fn statistics(&self) -> Option<NullStatistics> {
+        None
     }
 
     /// Writes all text, at the end of a chunk that is not the last one.
@@ -105,9 +117,9 @@ pub struct StreamOrder(std::sync::Arc<[Option<StreamRank>]>);
 
 /// Position of a data stream among the others.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct StreamRank {
+pub struct StreamRank {
     /// Number of data streams that begin before it.
-    pub(crate) number: u32,
+    pub number: u32,
     /// Number of traces that have a data stream before its trace has one.
     pub(crate) trace: u32,
     /// Number of data streams of its trace that have no id and begin before it.
@@ -134,7 +146,9 @@ impl StreamOrder {
         Self(ranks.into())
     }
 
-    pub(crate) fn rank(&self, stream: &DataStream) -> Option<StreamRank> {
+    /// Returns the position of a data stream, if it is known.
+    #[must_use]
+    pub fn rank(&self, stream: &DataStream) -> Option<StreamRank> {
         self.0.get(stream.key as usize).copied().flatten()
     }
 }

@@ -8,7 +8,7 @@ use ichnos_model::{DataStream, EventClassTable, Trace};
 /// State of a sink: an `S` for each data stream, a `C` for each data stream class and an `E` for each event
 /// record class. The last two are shared by all data streams of the class, which can be very many.
 #[derive(Debug)]
-pub(crate) struct StreamTable<S, C, E> {
+pub struct StreamTable<S, C, E> {
     /// State by key of the data stream.
     streams: Vec<Option<Box<StreamEntry<S>>>>,
     classes: Vec<ClassEntry<C, E>>,
@@ -39,12 +39,12 @@ impl<S, C, E> Default for StreamTable<S, C, E> {
 impl<S, C, E> StreamTable<S, C, E> {
     /// `true` if the data stream has a state.
     #[inline]
-    pub(crate) fn has(&self, stream: &DataStream) -> bool {
+    pub fn has(&self, stream: &DataStream) -> bool {
         self.streams.get(stream.key as usize).is_some_and(Option::is_some)
     }
 
     /// Adds the state of a data stream, and of its class if this is its first data stream.
-    pub(crate) fn insert(&mut self, stream: &DataStream, part: S, class: impl FnOnce() -> C) {
+    pub fn insert(&mut self, stream: &DataStream, part: S, class: impl FnOnce() -> C) {
         let id = (Arc::as_ptr(&stream.trace).addr(), stream.class_index);
         let class = *self.class_indexes.entry(id).or_insert_with(|| {
             let event_records = EventClassTable::new(stream);
@@ -60,10 +60,7 @@ impl<S, C, E> StreamTable<S, C, E> {
 
     /// Returns the state of a data stream, its class and the event record classes of that.
     #[inline]
-    pub(crate) fn get_mut(
-        &mut self,
-        stream: &DataStream,
-    ) -> Option<(&mut S, &mut C, &mut EventClassTable<E>)> {
+    pub fn get_mut(&mut self, stream: &DataStream) -> Option<(&mut S, &mut C, &mut EventClassTable<E>)> {
         let StreamEntry { class, part } = self.streams.get_mut(stream.key as usize)?.as_deref_mut()?;
         let class = self.classes.get_mut(*class)?;
         Some((part, &mut class.part, &mut class.event_records))
@@ -71,18 +68,18 @@ impl<S, C, E> StreamTable<S, C, E> {
 
     /// Returns the state of the data stream with this key, and of its class.
     #[inline]
-    pub(crate) fn get(&self, key: u32) -> Option<(&S, &C)> {
+    pub fn get(&self, key: u32) -> Option<(&S, &C)> {
         let StreamEntry { class, part } = self.streams.get(key as usize)?.as_deref()?;
         Some((part, &self.classes.get(*class)?.part))
     }
 
     /// Returns the state of each data stream.
-    pub(crate) fn states(&self) -> impl Iterator<Item = &S> {
+    pub fn states(&self) -> impl Iterator<Item = &S> {
         self.streams.iter().flatten().map(|entry| &entry.part)
     }
 
     /// Removes the state of a data stream that has ended, since live traces may have any number of them.
-    pub(crate) fn remove(&mut self, stream: &DataStream) {
+    pub fn remove(&mut self, stream: &DataStream) {
         if let Some(part) = self.streams.get_mut(stream.key as usize) {
             *part = None;
         }

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::io;
 use std::sync::{Arc, Mutex};
 
-use crate::{Resolution, ResumableSink, SinkState as _, StreamOrder};
+use ichnos_export::{Resolution, ResumableSink, SinkState as _, StreamOrder};
 use ichnos_model::decode::{PacketBits, Position, UNKNOWN};
 use ichnos_model::{
     BitField, ByteOrder, ClockClass, ClockOrigin, ClockValue, DataStream, DataStreamClass, Discarded, Event,
@@ -228,7 +228,7 @@ impl Fixture {
         self.event(sink, 0, &[1]);
         let error = sink.finish().unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
-        assert_eq!(crate::Undecoded::of(&error).map(|undecoded| undecoded.count), Some(1));
+        assert_eq!(ichnos_export::Undecoded::of(&error).map(|undecoded| undecoded.count), Some(1));
     }
 
     pub(crate) fn discarded(&self, count: Option<u64>) -> Discarded<'_> {

@@ -199,13 +199,15 @@ impl Iso {
 
 /// Writes the times of a clock as members of JSON objects.
 #[derive(Debug)]
-pub(crate) struct TimeWriter {
+pub struct TimeWriter {
     form: JsonTime,
     iso: Iso,
 }
 
 impl TimeWriter {
-    pub(crate) fn new(form: JsonTime, clock: Option<&ClockClass>) -> Self {
+    /// Makes a writer for the times of a clock; dates only if the clock has them.
+    #[must_use]
+    pub fn new(form: JsonTime, clock: Option<&ClockClass>) -> Self {
         Self::of_dates(if has_dates(clock) { form } else { JsonTime::Nanoseconds })
     }
 
@@ -216,13 +218,14 @@ impl TimeWriter {
 
     /// `true` if times are just a number.
     #[inline]
-    pub(crate) fn is_number(&self) -> bool {
+    #[must_use]
+    pub fn is_number(&self) -> bool {
         self.form == JsonTime::Nanoseconds
     }
 
     /// Appends the value of the time member, followed by the member `time` if both are enabled.
     #[inline]
-    pub(crate) fn push(&mut self, out: &mut Vec<u8>, nanoseconds: i128) {
+    pub fn push(&mut self, out: &mut Vec<u8>, nanoseconds: i128) {
         if self.is_number() {
             number::push_integer(out, nanoseconds);
         } else {

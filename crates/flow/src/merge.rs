@@ -4,8 +4,8 @@ use std::io;
 use std::ops::ControlFlow;
 
 use ichnos_model::{
-    BoxedCursor, Checkpoint, Cursor, Damage, Drained, FastCursor, Head, Message, MessageHandler, MessageKind,
-    Sink, sort_key,
+    BoxedCursor, Checkpoint, Cursor, Damage, Drained, Head, Message, MessageHandler, MessageKind, Sink,
+    sort_key,
 };
 
 /// The current message of a cursor, by its time and the index of the cursor.
@@ -267,8 +267,6 @@ impl Cursor for Merge {
     }
 }
 
-impl FastCursor for Merge {}
-
 /// Delivers damage that belongs to no data stream.
 pub struct DamageCursor {
     damage: Vec<Damage>,
@@ -296,9 +294,7 @@ impl Cursor for DamageCursor {
     fn head(&self) -> Option<Head> {
         self.current().map(|_| Head::new(MessageKind::Damage, None))
     }
-}
 
-impl FastCursor for DamageCursor {
     fn checkpoint(&self) -> Option<Checkpoint> {
         Some(if self.next > self.damage.len() || self.damage.is_empty() {
             Checkpoint::End

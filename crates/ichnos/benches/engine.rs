@@ -8,10 +8,11 @@ use std::hint::black_box;
 use std::io::{self, Write};
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use ichnos::export::{JsonLines, JsonLinesOptions, Log, LogOptions, Null, Pretty, PrettyOptions};
+use ichnos::export::{Log, LogOptions, Null, Pretty, PrettyOptions, ResumableSink as _};
 use ichnos::flow::{Merge, pump};
 use ichnos::fuchsia::log::{Encoder, Record, Value};
 use ichnos::io::{Entry, Tree};
+use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::model::{Cursor, Sink, TraceInput, Window};
 
 const METADATA: &str = r#"/* CTF 1.8 */
@@ -169,7 +170,7 @@ fn logs(criterion: &mut Criterion) {
             || (Merge::new(trace.cursors(Window::default())), Null::new()),
             |(mut merge, mut sink)| {
                 pump(&mut merge, &mut sink).unwrap();
-                assert_eq!(sink.statistics().events, EVENTS as u64);
+                assert_eq!(sink.statistics().unwrap().events, EVENTS as u64);
             },
             BatchSize::LargeInput,
         );

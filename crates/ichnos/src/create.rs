@@ -42,8 +42,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use ichnos_io::{
-    CreateError, Encoder, Lane, MessageOrder, TraceOutput, WriteOptions, WriteReport, WriteSource,
-    WriteTarget,
+    CreateError, Lane, MessageOrder, Output, Worker, WriteOptions, WriteReport, WriteSource, WriteTarget,
 };
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
@@ -182,7 +181,7 @@ pub fn create(path: impl AsRef<Path>, options: &CreateOptions) -> Result<Writer,
     let output = writer.create(target(path.to_owned()), vec![source], &write)?;
     // With a single order of events, they all go through one encoder.
     let merged = (writer.order() == MessageOrder::Merged)
-        .then(|| Arc::new(Mutex::new(StreamState::new(output.encoder(Lane::All)))));
+        .then(|| Arc::new(Mutex::new(StreamState::new(output.worker(Lane::All)))));
     let shared = SharedTrace {
         streams: Mutex::new(Some(merged.iter().cloned().collect())),
         merged,
@@ -246,7 +245,7 @@ pub struct StreamWriter {
 /// State shared by all parts of a trace.
 struct SharedTrace {
     /// `None` if the trace is finished.
-    output: RwLock<Option<Box<dyn TraceOutput>>>,
+    output: RwLock<Option<Box<dyn Output>>>,
     classes: Mutex<DeclaredClasses>,
     /// `None` if the trace is finished.
     streams: Mutex<Option<Vec<Arc<Mutex<StreamState>>>>>,
@@ -276,7 +275,7 @@ struct EventClasses {
 /// State of a data stream, or of all of them.
 struct StreamState {
     /// `None` if it is finished.
-    encoder: Option<Box<dyn Encoder + Send>>,
+    encoder: Option<Box<dyn Worker + Send>>,
     /// Time at which the first event of the open packet was written; `None` if there is none.
     opened: Option<Instant>,
     /// Time of the last event.
@@ -286,7 +285,7 @@ struct StreamState {
 }
 
 impl StreamState {
-    fn new(encoder: Box<dyn Encoder + Send>) -> Self {
+    fn new(encoder: Box<dyn Worker + Send>) -> Self {
         Self { encoder: Some(encoder), opened: None, last: None, values: EventValues::default() }
     }
 }
@@ -433,13 +432,13 @@ impl Drop for Writer {
 
 impl SharedTrace {
     /// Passes blocks of an encoder to the output. Returns `false` if there are none.
-    fn write(&self, encoder: &mut dyn Encoder) -> Result<bool, WriteError> {
+    fn write(&self, encoder: &mut dyn Worker) -> Result<bool, WriteError> {
         let output = self.output.read().unwrap_or_else(PoisonError::into_inner);
         let output = output.as_ref().ok_or(WriteError::Finished)?;
         let mut result = Ok(false);
         while let Some(block) = encoder.take() {
-            let written = output.write(block);
-            result = result.and_then(|_| written.map(|()| true));
+            let joined = output.join(block);
+            result = result.and_then(|_| joined.map(|_| true));
         }
         Ok(result?)
     }
@@ -457,12 +456,9 @@ impl SharedTrace {
         let mut result = Ok(());
         for stream in streams {
             let Some(mut encoder) = lock(&stream).encoder.take() else { continue };
-            let blocks = encoder.finish();
-            let output = self.output.read().unwrap_or_else(PoisonError::into_inner);
-            let output = output.as_ref().ok_or(WriteError::Finished)?;
-            let written =
-                blocks.and_then(|blocks| blocks.into_iter().try_for_each(|block| output.write(block)));
-            result = result.and(written);
+            let finished = encoder.finish();
+            let written = self.write(&mut *encoder);
+            result = result.and(finished.map_err(WriteError::from)).and(written.map(|_| ()));
         }
         let output = self.output.write().unwrap_or_else(PoisonError::into_inner).take();
         // The trace is completed even after a packet could not be written, which is reported.
@@ -521,7 +517,7 @@ impl StreamClass {
         if let Some(merged) = &self.shared.merged {
             return Ok(StreamWriter { class: self.clone(), stream, state: Arc::clone(merged) });
         }
-        let encoder = output.encoder(Lane::Stream { source: 0, stream: number });
+        let encoder = output.worker(Lane::Stream { source: 0, stream: number });
         let state = Arc::new(Mutex::new(StreamState::new(encoder)));
         lock(&self.shared.streams).as_mut().ok_or(WriteError::Finished)?.push(Arc::clone(&state));
         Ok(StreamWriter { class: self.clone(), stream, state })

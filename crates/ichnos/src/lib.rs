@@ -35,9 +35,12 @@ pub mod index;
 mod open_options;
 mod pass;
 mod reader;
-pub mod render;
 mod selection;
 mod session;
+mod stats_output;
+mod stream_messages;
+mod tail;
+mod text_output;
 mod verify;
 
 pub use create::{CreateOptions, create};
@@ -52,14 +55,20 @@ pub use ichnos_flow::{Expression, Filter, FilterError, FilterErrorKind, FilterWa
 pub use ichnos_fuchsia as fuchsia;
 pub use ichnos_io as io;
 pub use ichnos_io::{Format, FormatOption, OptionError, OptionKind, OptionValue, Refused};
+#[cfg(feature = "jsonl")]
+pub use ichnos_jsonl as jsonl;
 pub use ichnos_model as model;
 #[cfg(feature = "xtrace")]
 pub use ichnos_xtrace as xtrace;
 pub use open_options::{ClockOffset, OpenOptions};
-pub use pass::{Pass, PassCounts, PassEnd, PassHandler, PassSummary};
-pub use reader::{IntersectionError, Merged, Reader};
+pub use pass::{Pass, PassCounts, PassEnd, PassHandler, PassNote, PassObserver, PassOptions, PassSummary};
+pub use reader::{IntersectionError, Reader};
 pub use selection::Selection;
 pub use session::{NoTrace, OpenError, OutputKind, Session, UncorrelatedClocks, listen, open, open_reader};
+
+pub use stats_output::{StatsOutput, StatsResult};
+pub use stream_messages::StreamMessages;
+pub use text_output::{BlockWarnings, BlockWriter, TextOutput};
 
 /// Common imports.
 pub mod prelude {

@@ -1,11 +1,19 @@
 //! Passes over the messages of a cursor: selection, limit, losses, damage and interruption.
 
+mod chunks;
+mod ordered_writes;
+mod streams;
+
 use std::io;
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use ichnos_model::{Damage, Event, Message, MessageHandler, StreamCursor};
+use ichnos_io::{MessageOrder, Output};
+use ichnos_model::{Damage, Discarded, Event, Message, MessageHandler};
 
-use crate::{Merged, Selection};
+use crate::{Reader, Selection, StreamMessages};
+pub(crate) use chunks::{ROOM, block_size};
+pub(crate) use streams::{StreamOptions, pass_copied_packet, pass_packet};
 
 /// Receives the messages of a [`Pass`].
 ///
@@ -34,11 +42,6 @@ pub trait PassHandler {
     fn step(&mut self, message: &Message<'_>, events: u32) {
         let _ = (message, events);
     }
-
-    /// Returns `true` to end the pass. Called from time to time.
-    fn is_interrupted(&self) -> bool {
-        false
-    }
 }
 
 /// A function that takes the selected messages.
@@ -55,7 +58,7 @@ pub enum PassEnd {
     /// The cursor has no more messages, the [limit](Pass::limit) is reached, or the handler stopped the pass.
     #[default]
     Over,
-    /// The handler [was interrupted](PassHandler::is_interrupted).
+    /// The pass was [stopped](Pass::stop).
     Interrupted,
     /// Damage in a [strict](Pass::strict) pass.
     Refused(Box<Damage>),
@@ -94,7 +97,100 @@ pub struct PassSummary {
     pub end: PassEnd,
 }
 
-/// A pass over the messages of a cursor.
+impl std::ops::AddAssign for PassSummary {
+    /// Adds the counts; the end is that of the first pass that was not over.
+    fn add_assign(&mut self, other: Self) {
+        self.counts += other.counts;
+        if matches!(self.end, PassEnd::Over) {
+            self.end = other.end;
+        }
+    }
+}
+
+/// Options of [`Pass::write`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct PassOptions {
+    /// Number of threads; with one thread, everything is one chunk.
+    pub threads: usize,
+    /// Approximate minimum size of a chunk in bytes of the trace; `None` to choose it by the number of threads.
+    pub chunk_bytes: Option<u64>,
+    /// Use chunks even with one thread, so that work per chunk of a given size does not depend on the number of
+    /// threads.
+    pub always_chunks: bool,
+    pub(crate) streams: StreamOptions,
+}
+
+impl Default for PassOptions {
+    /// Uses as many threads as there are processors.
+    fn default() -> Self {
+        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        Self { threads, chunk_bytes: None, always_chunks: false, streams: StreamOptions::default() }
+    }
+}
+
+/// Follows a pass into an output: see [`Pass::write`].
+///
+/// # For implementations
+/// Calls delay the output: return quickly. Notes come in the order of the output, from one thread, unless the output
+/// takes messages by data stream: then several threads call at once.
+pub trait PassObserver: Sync {
+    /// Called from time to time: at a time in nanoseconds from the origin, after `events` events since the last call,
+    /// selected or not.
+    fn progress(&self, nanoseconds: Option<i128>, events: u64) {
+        let _ = (nanoseconds, events);
+    }
+
+    /// Called after a number of bytes was written.
+    fn written(&self, bytes: u64) {
+        let _ = bytes;
+    }
+
+    /// Called with losses and damage of the input, which outputs may also contain.
+    fn note(&self, note: PassNote) {
+        let _ = note;
+    }
+}
+
+/// Ignores everything.
+impl PassObserver for () {}
+
+/// Report of a pass to its [observer](PassObserver).
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum PassNote {
+    /// Selected damage.
+    Damage(Box<Damage>),
+    /// Events or packets that the producer discarded.
+    Loss {
+        /// Name of the data stream.
+        stream: String,
+        /// `true` for packets.
+        is_packets: bool,
+        /// Number of events or packets; `None` if unknown.
+        count: Option<u64>,
+    },
+    /// The system refuses further threads, so that one does all of the work.
+    OneThread(io::Error),
+}
+
+impl PassNote {
+    /// Returns the loss in a message.
+    fn of_loss(message: &Message<'_>) -> Option<Self> {
+        let note = |discarded: &Discarded<'_>, is_packets| Self::Loss {
+            stream: discarded.stream.name.to_string(),
+            is_packets,
+            count: discarded.count,
+        };
+        match message {
+            Message::DiscardedEvents(discarded) => Some(note(discarded, false)),
+            Message::DiscardedPackets(discarded) => Some(note(discarded, true)),
+            _ => None,
+        }
+    }
+}
+
+/// A pass over the messages of a reader.
 ///
 /// ```no_run
 /// use std::ops::ControlFlow;
@@ -103,9 +199,9 @@ pub struct PassSummary {
 ///
 /// let session = ichnos::open(["my-trace"], &ichnos::OpenOptions::default())?;
 /// let selection = Selection::default().events(|name| name.starts_with("sched_"));
-/// let mut cursor = selection.reader(&session, Window::default())?.cursor();
+/// let reader = selection.reader(&session, Window::default())?;
 /// let mut names = Vec::new();
-/// let summary = Pass::new(selection).limit(10).run(&mut cursor, &mut |message: &Message<'_>| {
+/// let summary = Pass::new(selection).limit(10).run(&reader, &mut |message: &Message<'_>| {
 ///     if let Message::Event(event) = message {
 ///         names.push(event.name().to_owned());
 ///     }
@@ -114,24 +210,42 @@ pub struct PassSummary {
 /// assert_eq!(summary.counts.events, names.len() as u64);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// The default takes all messages.
 #[derive(Clone, Debug)]
 pub struct Pass {
     selection: Selection,
     limit: u64,
     skip: Option<u64>,
     strict: bool,
+    is_live: bool,
+    stop: Option<&'static AtomicBool>,
     stride: u32,
 }
 
 /// Number of events between two checks.
 const STRIDE: u32 = 256;
 
+impl Default for Pass {
+    fn default() -> Self {
+        Self::new(Selection::default())
+    }
+}
+
 impl Pass {
-    /// Makes a pass over the selected messages. The cursor must be one of data streams that are selected, as those of
+    /// Makes a pass over the selected messages. The reader must be one of data streams that are selected, as that of
     /// [`Selection::reader`].
     #[must_use]
     pub fn new(selection: Selection) -> Self {
-        Self { selection, limit: u64::MAX, skip: None, strict: false, stride: STRIDE }
+        Self {
+            selection,
+            limit: u64::MAX,
+            skip: None,
+            strict: false,
+            is_live: false,
+            stop: None,
+            stride: STRIDE,
+        }
     }
 
     /// Ends the pass after a number of selected events.
@@ -154,17 +268,24 @@ impl Pass {
         Self { strict, ..self }
     }
 
-    /// Checks for interruption at each message, as live input needs it.
+    /// Ends the pass when the flag is set, which is checked from time to time.
     #[must_use]
-    pub fn check_each(self) -> Self {
-        Self { stride: 0, ..self }
+    pub fn stop(self, flag: &'static AtomicBool) -> Self {
+        Self { stop: Some(flag), ..self }
     }
 
-    /// Passes the selected messages of a cursor to a handler.
+    /// Reads input that arrives meanwhile: checks for interruption and writes what there is at each message.
+    #[must_use]
+    pub fn live(self) -> Self {
+        Self { is_live: true, stride: 0, ..self }
+    }
+
+    /// Passes the selected messages of a reader, merged by time, to a handler.
     ///
     /// # Errors
     /// Errors of the handler.
-    pub fn run<H: PassHandler>(&self, cursor: &mut Merged, handler: &mut H) -> io::Result<PassSummary> {
+    pub fn run<H: PassHandler>(&self, reader: &Reader<'_>, handler: &mut H) -> io::Result<PassSummary> {
+        let mut cursor = reader.cursor();
         self.drain(handler, |take| cursor.drain_all(take))
     }
 
@@ -174,20 +295,67 @@ impl Pass {
     /// Errors of the handler.
     pub fn run_stream<H: PassHandler>(
         &self,
-        cursor: &mut dyn StreamCursor,
+        mut stream: StreamMessages,
         handler: &mut H,
     ) -> io::Result<PassSummary> {
         self.drain(handler, |take| {
-            cursor.drain_all(take);
+            stream.0.drain_all(take);
         })
     }
 
-    fn drain<H: PassHandler>(
+    /// Passes the selected messages of a reader to an output, in the order that it takes, on several threads if
+    /// possible. The output is the same for any number of threads. At most some megabytes of text per thread wait to be
+    /// written, 24 MiB in total.
+    ///
+    /// # Errors
+    /// If the output cannot be written.
+    pub fn write(
+        &self,
+        reader: &Reader<'_>,
+        output: &dyn Output,
+        options: &PassOptions,
+        observer: &dyn PassObserver,
+    ) -> io::Result<PassSummary> {
+        match output.order() {
+            MessageOrder::ByStream => streams::run(self, reader, output, options, observer),
+            MessageOrder::Merged | MessageOrder::Chunks => {
+                chunks::run(self, reader, output, options, observer)
+            }
+        }
+    }
+
+    /// Returns `true` if no event has to be checked.
+    pub(crate) fn wants_all_events(&self) -> bool {
+        self.selection.wants_all_events()
+    }
+
+    pub(crate) fn selection(&self) -> &Selection {
+        &self.selection
+    }
+
+    pub(crate) fn stop_flag(&self) -> Option<&'static AtomicBool> {
+        self.stop
+    }
+
+    /// Returns `true` if the pass has to end.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn drain<H: PassHandler>(
         &self,
         handler: &mut H,
         drain: impl FnOnce(&mut MessageHandler<'_>),
     ) -> io::Result<PassSummary> {
-        let mut run = Run {
+        let mut run = self.start(handler);
+        if !run.has_ended() {
+            drain(&mut |message| run.take(message));
+        }
+        run.finish()
+    }
+
+    fn start<'p, H: PassHandler>(&'p self, handler: &'p mut H) -> Run<'p, H> {
+        Run {
             pass: self,
             selects: !self.selection.wants_all_events(),
             selection: self.selection.clone(),
@@ -198,12 +366,7 @@ impl Pass {
             rejected: 0,
             counts: PassCounts::default(),
             ended: Ok(PassEnd::Over),
-        };
-        if self.limit > 0 {
-            drain(&mut |message| run.take(message));
         }
-        run.count();
-        Ok(PassSummary { counts: run.counts, end: run.ended? })
     }
 }
 
@@ -227,6 +390,16 @@ struct Run<'p, H> {
 }
 
 impl<H: PassHandler> Run<'_, H> {
+    /// Returns `true` if the pass ends before the next message, unless the handler stopped it.
+    fn has_ended(&self) -> bool {
+        self.counts.events >= self.pass.limit || !matches!(self.ended, Ok(PassEnd::Over))
+    }
+
+    fn finish(mut self) -> io::Result<PassSummary> {
+        self.count();
+        Ok(PassSummary { counts: self.counts, end: self.ended? })
+    }
+
     /// Handles a message quickly; everything not needed for each event is in `check`.
     #[inline(always)]
     fn take(&mut self, message: &Message<'_>) -> ControlFlow<()> {
@@ -261,7 +434,7 @@ impl<H: PassHandler> Run<'_, H> {
         let events = self.count() + u32::from(matches!(message, Message::Event(_)));
         self.handler.step(message, events);
         (self.left, self.counted) = (self.pass.stride, self.pass.stride);
-        if self.handler.is_interrupted() {
+        if self.pass.is_stopped() {
             return self.end(Ok(PassEnd::Interrupted));
         }
         if self.is_skipped(message) || !self.wants(message)? {

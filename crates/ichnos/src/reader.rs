@@ -5,14 +5,11 @@ use std::sync::Arc;
 
 use ichnos_flow::{DamageCursor, Merge};
 use ichnos_model::{
-    BoxedCursor, Cursor, DataStream, ExcludedClasses, FastCursor, Head, MessageKind, SplitPoint,
-    StreamCursor, TraceInput, Window,
+    BoxedCursor, Cursor, DataStream, ExcludedClasses, Head, MessageKind, SplitPoint, StreamCursor,
+    TraceInput, Window,
 };
 
 use crate::Session;
-
-/// Merge of the selected cursors.
-pub type Merged = Merge;
 
 /// Makes cursors over the messages of selected data streams of a session, in a window; see [`Session::reader`].
 pub struct Reader<'a> {
@@ -134,12 +131,6 @@ impl Reader<'_> {
         cursor
     }
 
-    /// Sets the begin of [`Reader::cursor`] and [`Reader::render`], as in [`Reader::cursor_from`]; `None` for the
-    /// beginning.
-    pub fn begin_at(&mut self, begin: Option<i128>) {
-        self.begin = begin;
-    }
-
     /// Returns the windows of the traces, in order.
     #[must_use]
     pub fn windows(&self) -> &[Window] {
@@ -171,14 +162,14 @@ impl Reader<'_> {
 
     /// Returns all messages, merged by time.
     #[must_use]
-    pub fn cursor(&self) -> Merged {
+    pub fn cursor(&self) -> Merge {
         if let Some(begin) = self.begin {
             return self.cursor_from(begin);
         }
         let mut cursors: Vec<BoxedCursor> = Vec::new();
         for (number, (trace, wanted, window)) in self.wanted().enumerate() {
             if !trace.damage().is_empty() {
-                cursors.push(DamageCursor::new(trace.damage().to_vec()).boxed_fast());
+                cursors.push(DamageCursor::new(trace.damage().to_vec()).boxed());
             }
             let all = trace.cursors(window).into_iter().zip(wanted).enumerate();
             let all = all.filter(|(_, (_, is))| **is);
@@ -191,12 +182,12 @@ impl Reader<'_> {
     /// [`Merge::checkpoints`] with those of a cursor that has read the earlier data up to `begin`. `begin` must be
     /// one of [`Reader::chunks`].
     #[must_use]
-    pub fn cursor_from(&self, begin: i128) -> Merged {
+    pub fn cursor_from(&self, begin: i128) -> Merge {
         let mut cursors: Vec<BoxedCursor> = Vec::new();
         for (number, (trace, wanted, window)) in self.wanted().enumerate() {
             if !trace.damage().is_empty() {
                 // It was already reported by the first chunk.
-                cursors.push(DamageCursor::new(Vec::new()).boxed_fast());
+                cursors.push(DamageCursor::new(Vec::new()).boxed());
             }
             let all = (0..).zip(wanted).filter(|(_, is)| **is);
             cursors.extend(all.filter_map(|(stream, _)| {

@@ -162,7 +162,7 @@ impl Selection {
 
     /// Advances a cursor and counts selected events, at most `most`, up to the first message that is not an event.
     /// Returns the head of the current message, or `None` after the last one.
-    pub fn count_events(
+    pub(crate) fn count_events(
         &mut self,
         cursor: &mut dyn StreamCursor,
         most: u32,

@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 
 use dhat::HeapStats;
 use ichnos::export::{
-    Csv, CsvColumns, CsvOptions, Details, DetailsOptions, JsonLines, JsonLinesOptions, JsonTime, Log,
-    LogForm, LogOptions, Null, Pretty, PrettyOptions, TextWriter,
+    Csv, CsvColumns, CsvOptions, Details, DetailsOptions, JsonTime, Log, LogForm, LogOptions, Null, Pretty,
+    PrettyOptions, TextWriter,
 };
+use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::prelude::*;
 
 #[global_allocator]

@@ -9,7 +9,7 @@ use ichnos_model::lower::LossTable;
 use ichnos_model::plan::PlanError;
 use ichnos_model::{DataStream, Limits, Message, Packet, Trace, TraceDigest};
 
-use crate::{Existing, OptionValue};
+use crate::{Existing, Lane, MessageOrder, OptionValue, Output};
 
 /// Writes traces of a format.
 ///
@@ -55,7 +55,7 @@ pub trait TraceWriter: Send + Sync {
         target: WriteTarget,
         sources: Vec<WriteSource>,
         options: &WriteOptions,
-    ) -> Result<Box<dyn TraceOutput>, CreateError>;
+    ) -> Result<Box<dyn Output>, CreateError>;
 
     /// Creates an output for several parts of other traces, each with the classes of all. Parts are added
     /// while the traces are read.
@@ -67,15 +67,6 @@ pub trait TraceWriter: Send + Sync {
         sources: Vec<WriteSource>,
         options: &WriteOptions,
     ) -> Result<Box<dyn PartsOutput>, CreateError>;
-}
-
-/// Order in which a writer takes messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MessageOrder {
-    /// The messages of each data stream in its order. Data streams can be written in sequence or concurrently.
-    ByStream,
-    /// All messages merged by time.
-    Merged,
 }
 
 /// Destination of written traces.
@@ -240,66 +231,6 @@ pub enum CreateError {
     FixedStreams,
 }
 
-/// Messages that an encoder takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lane {
-    /// The messages of a data stream, or of a part of it.
-    Stream {
-        /// Index of the trace among the sources.
-        source: usize,
-        /// Index of the data stream in the trace.
-        stream: usize,
-    },
-    /// All messages.
-    All,
-}
-
-/// Traces that are being written.
-///
-/// Several encoders can work concurrently on several threads, which can also write the encoded data: for one
-/// data stream in the order of its messages, for several data streams in any order.
-///
-/// # For implementations
-/// Nothing at the path may change before [`finish`](Self::finish): if the output is dropped instead, it must
-/// leave no trace of itself.
-pub trait TraceOutput: Send + Sync {
-    /// Returns an encoder for the messages of a lane.
-    fn encoder(&self, lane: Lane) -> Box<dyn Encoder + Send>;
-
-    /// Adds a data stream to a trace that is being written, by the index of its source, and returns its number for
-    /// [`Lane::Stream`]. It can belong to another trace than the source: then all data stream classes of that trace are
-    /// added, whose ids must be new, and its clocks are used, which must begin with the previous clocks.
-    ///
-    /// # Errors
-    /// If the format does not support such data streams, or they cannot be written.
-    fn add_stream(&self, source: usize, stream: Arc<DataStream>) -> Result<usize, CreateError> {
-        let _ = (source, stream);
-        Err(CreateError::FixedStreams)
-    }
-
-    /// Returns `true` if parts of a data stream can be encoded by separate encoders, because encoding does
-    /// not depend on earlier messages.
-    fn is_divisible(&self, lane: Lane) -> bool {
-        let _ = lane;
-        true
-    }
-
-    /// Writes encoded data.
-    ///
-    /// # Errors
-    /// If it cannot be written.
-    fn write(&self, block: EncodedBlock) -> io::Result<()>;
-
-    /// Returns the losses so far.
-    fn losses(&self) -> LossTable;
-
-    /// Completes the traces.
-    ///
-    /// # Errors
-    /// If it cannot be written. Existing files at the path are then kept.
-    fn finish(self: Box<Self>) -> Result<WriteReport, CreateError>;
-}
-
 /// A part of traces, written as separate traces.
 #[derive(Clone, Debug, Default)]
 pub struct PartTarget {
@@ -413,92 +344,6 @@ pub trait PartsOutput {
     fn finish(self: Box<Self>) -> Result<WriteReport, CreateError>;
 }
 
-/// Encodes messages.
-///
-/// # For implementations
-/// An encoder gets the messages of its [`Lane`], or, together with other encoders, those of some packets of a data
-/// stream: its output must not depend on earlier packets. Its memory must be bounded for any number of messages.
-pub trait Encoder {
-    /// Takes a message.
-    ///
-    /// # Errors
-    /// If it cannot be written, and dropping it would go unnoticed.
-    fn message(&mut self, message: &Message<'_>) -> io::Result<()>;
-
-    /// Copies a whole packet, at its beginning, if its bytes can be copied. Returns `true` if copied: its
-    /// events and its end must not be passed then.
-    ///
-    /// # Errors
-    /// See [`Encoder::message`].
-    fn copy_packet(&mut self, packet: &Packet<'_>) -> io::Result<bool> {
-        let _ = packet;
-        Ok(false)
-    }
-
-    /// Takes the packet after the one that begins with the next message, if there is one, to derive limits
-    /// for the latter. Called with [`WriteOptions::repair`].
-    fn look_ahead(&mut self, next: Option<&Packet<'_>>) {
-        let _ = next;
-    }
-
-    /// Takes a message of a packet that was [copied](Self::copy_packet) and counts it as written, for
-    /// [`WriteOptions::verify`].
-    fn copied_message(&mut self, message: &Message<'_>) {
-        let _ = message;
-    }
-
-    /// Completes open data, such as the current packet, so that [`Encoder::take`] returns everything that was encoded.
-    ///
-    /// # Errors
-    /// See [`Encoder::message`].
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-
-    /// Returns encoded data, once there is enough of it, or once a packet is complete for [`WriteTarget::Live`].
-    fn take(&mut self) -> Option<EncodedBlock>;
-
-    /// Ends the messages and returns the remaining data.
-    ///
-    /// # Errors
-    /// See [`Encoder::message`].
-    fn finish(&mut self) -> io::Result<Vec<EncodedBlock>>;
-}
-
-/// Encoded data.
-#[derive(Debug, Default)]
-pub struct EncodedBlock {
-    /// Number of the stream, assigned by the writer.
-    pub stream: usize,
-    /// Index of the file in the data stream.
-    pub part: usize,
-    /// Encoded bytes.
-    pub bytes: Vec<u8>,
-    /// Packets in the bytes, in order.
-    pub packets: Vec<EncodedPacket>,
-    /// Number of events in them.
-    pub events: u64,
-    /// Number of packets that were copied as a whole; their events are not counted.
-    pub copied_packets: u64,
-}
-
-/// An encoded packet.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct EncodedPacket {
-    /// Size of the packet in bits.
-    pub total: u64,
-    /// Size of its content in bits.
-    pub content: u64,
-    /// Value of the default clock at its beginning.
-    pub begin: u64,
-    /// Value of the default clock at its end.
-    pub end: u64,
-    /// Snapshot of the counter of discarded event records.
-    pub discarded: u64,
-    /// Sequence number; all ones without one.
-    pub sequence: u64,
-}
-
 /// Summary of the written data.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
@@ -515,6 +360,10 @@ pub struct WriteReport {
     pub copied_packets: u64,
     /// Number of events to write, except those in copied packets. Set by the code that reads them.
     pub selected_events: u64,
+    /// Number of values that could not be decoded, which is a bug of a reader.
+    pub undecoded: u64,
+    /// Sum of the hashes of all events and packets, if the output decodes everything and writes nothing.
+    pub checksum: Option<u64>,
     /// Losses.
     pub losses: LossTable,
 }

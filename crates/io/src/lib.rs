@@ -40,6 +40,7 @@ mod links;
 mod mapping;
 mod output;
 mod output_directory;
+mod output_file;
 mod packet_index;
 mod plain_file;
 mod problem;
@@ -51,6 +52,7 @@ mod signals;
 mod standard_output;
 mod store;
 mod tar_archive;
+mod trace_file;
 mod tree;
 mod tree_options;
 mod unpack_budget;
@@ -60,8 +62,8 @@ mod zip_archive;
 pub use bytes::Bytes;
 pub use collect::{COLLECTION, COLLECTION_HEAD, Collect, SEGMENT, StoreReport, TaskKey, numbered_file};
 pub use create::{
-    CreateError, EncodedBlock, EncodedPacket, Encoder, Lane, MessageOrder, PartTarget, PartsOutput,
-    TraceOutput, TraceWriter, Verify, VerifyFn, WriteOptions, WriteReport, WriteSource, WriteTarget,
+    CreateError, PartTarget, PartsOutput, TraceWriter, Verify, VerifyFn, WriteOptions, WriteReport,
+    WriteSource, WriteTarget,
 };
 pub use datagrams::{Datagram, Datagrams};
 pub use entry::{Entry, FileId, FileStatus};
@@ -73,8 +75,11 @@ pub use hint::{Hint, OptionHint};
 pub use holes::DataRanges;
 pub use input_places::{InputPlaces, OutputConflict};
 pub use limits::IoLimits;
-pub use output::{Output, create};
+pub use output::{
+    ChunkStart, EncodedPacket, Joined, Lane, MessageOrder, Output, OutputBlock, Worker, WorkerFlow,
+};
 pub use output_directory::OutputDirectory;
+pub use output_file::{OutputFile, create};
 pub use packet_index::{PacketIndex, PacketIndexes};
 pub use plain_file::{open_linked, open_plain};
 pub use problem::TreeProblem;
@@ -85,6 +90,7 @@ pub use scan::{ScanProgress, ScanStep};
 pub use schema_language::{SchemaLanguage, WriteSchema, WrittenSchema};
 #[cfg(unix)]
 pub use signals::ignores_signal;
+pub use trace_file::{PartFile, TraceFile, written_trace_files};
 pub use tree::Tree;
 pub use tree_options::TreeOptions;
 

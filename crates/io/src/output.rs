@@ -1,313 +1,238 @@
-//! Output files.
+//! Outputs: the destinations of messages, and their workers on several threads.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, IsTerminal, Write};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::any::Any;
+use std::io;
+use std::sync::Arc;
 
-use crate::replacement::{Existing, place_file};
-use crate::standard_output;
+use ichnos_model::lower::LossTable;
+use ichnos_model::{DataStream, Event, Message, Packet};
 
-const BUFFER: usize = 256 << 10;
+use crate::{CreateError, WriteReport};
 
-/// Opens an output: the standard output for `None` and `-`, otherwise a file.
+/// Order in which an output takes messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MessageOrder {
+    /// The messages of each data stream in its order. Data streams can be written in sequence or concurrently.
+    ByStream,
+    /// All messages merged by time.
+    Merged,
+    /// All messages merged by time, in chunks of the timeline: see [`Lane::Chunk`].
+    Chunks,
+}
+
+/// Messages that a worker takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lane {
+    /// The messages of a data stream, or of a part of it.
+    Stream {
+        /// Index of the trace among the sources.
+        source: usize,
+        /// Index of the data stream in the trace.
+        stream: usize,
+    },
+    /// All messages.
+    All,
+    /// All messages of a chunk of the timeline.
+    Chunk(ChunkStart),
+}
+
+/// Start of a chunk of the timeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChunkStart {
+    /// The first chunk: nothing was written before it.
+    First,
+    /// A later chunk that is worked on before the chunks in front of it are joined.
+    Unjoined,
+    /// The chunk after everything that is joined. If a part of the chunk is joined already, its worker begins the
+    /// chunk again, and the output skips that part.
+    Joined,
+}
+
+/// Destination of messages: traces to write, text, or an answer.
 ///
-/// The file appears (or is replaced) only by [`Output::finish`]: until then, everything is in a temporary
-/// file beside it, which is removed if the output is dropped. A device or a pipe is written directly.
+/// Several workers can run concurrently on several threads. Their blocks are joined by any thread: for one data stream
+/// in the order of its messages, for several data streams in any order, and for chunks of the timeline in their order.
 ///
-/// # Errors
-/// If the file cannot be created, or is a directory; if it exists, is not empty, and must not be replaced; if
-/// the program was started without a standard output.
-pub fn create(path: Option<&Path>, existing: Existing) -> io::Result<Output> {
-    match path {
-        Some(path) if path != Path::new("-") => create_file(path, existing),
-        _ => Output::standard(),
+/// # For implementations
+/// Nothing at the path may change before [`finish`](Self::finish): if the output is dropped instead, it must
+/// leave no trace of itself.
+pub trait Output: Send + Sync {
+    /// Returns the order in which it takes messages.
+    fn order(&self) -> MessageOrder;
+
+    /// Prepares work in chunks by a number of threads, with the data streams in the order in which they begin. Called
+    /// before the first worker of a chunk.
+    fn prepare(&self, streams: &[Arc<DataStream>], threads: usize) {
+        let _ = (streams, threads);
     }
-}
 
-fn create_file(path: &Path, existing: Existing) -> io::Result<Output> {
-    let with_path = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
-    let old = match fs::metadata(path) {
-        Ok(metadata) if metadata.is_dir() => {
-            let message = "expected the name of a file to write, found a directory";
-            return Err(with_path(io::Error::new(io::ErrorKind::IsADirectory, message)));
-        }
-        Ok(metadata) if metadata.is_file() && metadata.len() > 0 && existing == Existing::Refuse => {
-            return Err(with_path(io::Error::new(
-                io::ErrorKind::AlreadyExists,
-                "the file exists and is not empty",
-            )));
-        }
-        Ok(metadata) if metadata.is_file() => Some(metadata),
-        Ok(_) => {
-            let file = OpenOptions::new().write(true).open(path).map_err(with_path)?;
-            let is_terminal = file.is_terminal();
-            return Ok(Output { writer: Some(writer(file)), replace: None, is_terminal });
-        }
-        Err(_) if fs::symlink_metadata(path).is_ok() => {
-            let message = "expected the name of a new file, found a symbolic link to nothing";
-            return Err(with_path(io::Error::new(io::ErrorKind::AlreadyExists, message)));
-        }
-        Err(_) => None,
-    };
-    // Replace the target of a symbolic link, not the link.
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let mut attempts = 0;
-    let (file, temporary) = loop {
-        let temporary = beside(&target);
-        match OpenOptions::new().write(true).create_new(true).open(&temporary) {
-            Ok(file) => break (file, temporary),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempts < 100 => attempts += 1,
-            Err(error) => return Err(with_path(error)),
-        }
-    };
-    let replace = Some(Replace { temporary, target, existing });
-    let output = Output { writer: Some(writer(file)), replace, is_terminal: false };
-    if let (Some(old), Some(replace)) = (old, &output.replace) {
-        fs::set_permissions(&replace.temporary, old.permissions()).map_err(with_path)?;
-    }
-    Ok(output)
-}
+    /// Returns a worker for the messages of a lane.
+    fn worker(&self, lane: Lane) -> Box<dyn Worker + Send>;
 
-/// Unused name in the directory of `target`: a rename is atomic only within a directory.
-pub(crate) fn beside(target: &Path) -> PathBuf {
-    static NUMBER: AtomicU32 = AtomicU32::new(0);
-    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-    let mut name = std::ffi::OsString::from(".");
-    name.push(target.file_name().unwrap_or_default());
-    name.push(format!(".{}-{number}.tmp", std::process::id()));
-    target.with_file_name(name)
-}
-
-fn writer(file: File) -> BufWriter<Box<dyn Write + Send>> {
-    BufWriter::with_capacity(BUFFER, Box::new(file))
-}
-
-/// Standard output without the line buffering of the standard library.
-#[cfg(unix)]
-fn stdout() -> io::Result<Box<dyn Write + Send>> {
-    use std::os::fd::AsFd;
-    io::stdout().flush()?;
-    Ok(Box::new(File::from(io::stdout().as_fd().try_clone_to_owned()?)))
-}
-
-#[cfg(not(unix))]
-fn stdout() -> io::Result<Box<dyn Write + Send>> {
-    Ok(Box::new(io::stdout()))
-}
-
-/// Output of results; see [`create()`].
-pub struct Output {
-    /// `None` after it is finished.
-    writer: Option<BufWriter<Box<dyn Write + Send>>>,
-    replace: Option<Replace>,
-    is_terminal: bool,
-}
-
-struct Replace {
-    temporary: PathBuf,
-    target: PathBuf,
-    existing: Existing,
-}
-
-impl Output {
-    /// Opens the standard output.
+    /// Adds a data stream to a trace that is being written, by the index of its source, and returns its number for
+    /// [`Lane::Stream`]. It can belong to another trace than the source: then all data stream classes of that trace are
+    /// added, whose ids must be new, and its clocks are used, which must begin with the previous clocks.
     ///
     /// # Errors
-    /// If the program was started without one.
-    pub fn standard() -> io::Result<Self> {
-        if standard_output::was_closed() {
-            return Err(io::Error::other("the standard output is closed"));
-        }
-        let is_terminal = io::stdout().is_terminal();
-        let writer = Some(BufWriter::with_capacity(BUFFER, stdout()?));
-        Ok(Self { writer, replace: None, is_terminal })
+    /// If the format does not support such data streams, or they cannot be written.
+    fn add_stream(&self, source: usize, stream: Arc<DataStream>) -> Result<usize, CreateError> {
+        let _ = (source, stream);
+        Err(CreateError::FixedStreams)
     }
 
-    /// Returns `true` for a terminal: then some output should be escaped.
-    #[must_use]
-    pub fn is_terminal(&self) -> bool {
-        self.is_terminal
+    /// Returns `true` if parts of a data stream can be encoded by separate workers, because encoding does not depend on
+    /// earlier messages.
+    fn is_divisible(&self, lane: Lane) -> bool {
+        let _ = lane;
+        true
     }
 
-    /// Returns the path of the temporary file with everything written so far; `None` for a device or a pipe.
+    /// Writes a block of a worker, or adds it to the answer.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn written_path(&mut self) -> io::Result<Option<&Path>> {
-        self.writer()?.flush()?;
-        Ok(self.replace.as_ref().map(|replace| replace.temporary.as_path()))
-    }
+    fn join(&self, block: OutputBlock) -> io::Result<Joined>;
 
-    /// Makes an output that discards everything.
-    #[must_use]
-    pub fn nowhere() -> Self {
-        Self { writer: Some(BufWriter::new(Box::new(io::sink()))), replace: None, is_terminal: false }
-    }
-
-    /// Leaves an existing file unchanged; a device or a pipe gets the remaining output.
+    /// Writes everything that was joined to its destination, because no more may come for some time.
     ///
     /// # Errors
     /// If it cannot be written.
-    pub fn discard(self) -> io::Result<()> {
-        if self.replace.is_none() { self.finish() } else { Ok(()) }
-    }
-
-    /// Writes the remaining output and puts the file in its place.
-    ///
-    /// # Errors
-    /// If it cannot be written; then the old file is kept.
-    pub fn finish(mut self) -> io::Result<()> {
-        let Some(mut writer) = self.writer.take() else { return Ok(()) };
-        writer.flush()?;
-        drop(writer);
-        if let Some(replace) = &self.replace {
-            place_file(&replace.temporary, &replace.target, replace.existing)?;
-        }
-        self.replace = None;
+    fn flush(&self) -> io::Result<()> {
         Ok(())
     }
 
-    fn writer(&mut self) -> io::Result<&mut BufWriter<Box<dyn Write + Send>>> {
-        self.writer.as_mut().ok_or_else(|| io::Error::other("the output is finished"))
+    /// Returns the losses so far.
+    fn losses(&self) -> LossTable {
+        LossTable::default()
     }
+
+    /// Completes the output.
+    ///
+    /// # Errors
+    /// If it cannot be written. Existing files at the path are then kept.
+    fn finish(self: Box<Self>) -> Result<WriteReport, CreateError>;
 }
 
-impl Write for Output {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.writer()?.write(bytes)
+/// Result of [`Output::join`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Joined {
+    /// The block is written.
+    Done,
+    /// The chunk has to be written again by a worker for [`ChunkStart::Joined`]: it depends on earlier chunks in a way
+    /// that cannot be corrected.
+    Again,
+}
+
+/// Encodes messages.
+///
+/// # For implementations
+/// A worker gets the messages of its [`Lane`], or, together with other workers, those of some packets of a data
+/// stream: its output must not depend on earlier packets. Its memory must be bounded for any number of messages.
+pub trait Worker {
+    /// Takes a message.
+    ///
+    /// # Errors
+    /// If it cannot be written, and dropping it would go unnoticed.
+    fn message(&mut self, message: &Message<'_>) -> io::Result<WorkerFlow>;
+
+    /// Takes the event before the first message, if earlier events are skipped.
+    fn precede(&mut self, event: &Event<'_>) {
+        let _ = event;
     }
 
-    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.writer()?.write_all(bytes)
+    /// Copies a whole packet, at its beginning, if its bytes can be copied. Returns `true` if copied: its
+    /// events and its end must not be passed then.
+    ///
+    /// # Errors
+    /// See [`Worker::message`].
+    fn copy_packet(&mut self, packet: &Packet<'_>) -> io::Result<bool> {
+        let _ = packet;
+        Ok(false)
     }
 
+    /// Takes the packet after the one that begins with the next message, if there is one, to derive limits
+    /// for the latter. Called with [`WriteOptions::repair`](crate::WriteOptions::repair).
+    fn look_ahead(&mut self, next: Option<&Packet<'_>>) {
+        let _ = next;
+    }
+
+    /// Takes a message of a packet that was [copied](Self::copy_packet) and counts it as written, for
+    /// [`WriteOptions::verify`](crate::WriteOptions::verify).
+    fn copied_message(&mut self, message: &Message<'_>) {
+        let _ = message;
+    }
+
+    /// Completes open data, such as the current packet, so that [`Worker::take`] returns everything so far.
+    ///
+    /// # Errors
+    /// See [`Worker::message`].
     fn flush(&mut self) -> io::Result<()> {
-        self.writer()?.flush()
+        Ok(())
     }
+
+    /// Returns the next block, if there is one: see [`WorkerFlow::Block`].
+    fn take(&mut self) -> Option<OutputBlock>;
+
+    /// Ends the messages of a chunk that is not the last one; [`Worker::take`] returns the remaining blocks.
+    ///
+    /// # Errors
+    /// See [`Worker::message`].
+    fn pause(&mut self) -> io::Result<()> {
+        self.finish()
+    }
+
+    /// Ends the messages; [`Worker::take`] returns the remaining blocks.
+    ///
+    /// # Errors
+    /// See [`Worker::message`].
+    fn finish(&mut self) -> io::Result<()>;
 }
 
-impl Drop for Output {
-    fn drop(&mut self) {
-        if let Some(replace) = &self.replace {
-            if let Some(writer) = self.writer.take() {
-                // The buffered output is not wanted any more.
-                drop(writer.into_parts());
-            }
-            let _ = fs::remove_file(&replace.temporary);
-        }
-    }
+/// State of a worker after a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorkerFlow {
+    /// It takes the next message.
+    Continue,
+    /// A block is ready: [`Worker::take`] is to be called until it returns `None`, before the next message.
+    Block,
+    /// It takes no more messages.
+    Stop,
+    /// The chunk has to be written again, like [`Joined::Again`]. Blocks taken before are correct.
+    Again,
 }
 
-impl std::fmt::Debug for Output {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.replace {
-            Some(replace) => write!(f, "Output({})", replace.target.display()),
-            None => f.write_str("Output"),
-        }
-    }
+/// Result of a worker for some messages.
+#[derive(Debug, Default)]
+pub struct OutputBlock {
+    /// Number of the stream, assigned by the output.
+    pub stream: usize,
+    /// Index of the file in the data stream.
+    pub part: usize,
+    /// Encoded bytes.
+    pub bytes: Vec<u8>,
+    /// Packets in the bytes, in order.
+    pub packets: Vec<EncodedPacket>,
+    /// Number of events in them.
+    pub events: u64,
+    /// Number of packets that were copied as a whole; their events are not counted.
+    pub copied_packets: u64,
+    /// Data for [`Output::join`] of a type that only the output knows.
+    pub data: Option<Box<dyn Any + Send>>,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::TestDirectory;
-
-    fn names(directory: &Path) -> Vec<String> {
-        let mut names: Vec<_> = fs::read_dir(directory)
-            .unwrap()
-            .map(|item| item.unwrap().file_name().into_string().unwrap())
-            .collect();
-        names.sort();
-        names
-    }
-
-    #[test]
-    fn appears_when_finished() {
-        let directory = TestDirectory::new("output");
-        let path = directory.join("out.txt");
-        fs::write(&path, b"old").unwrap();
-        let mut output = create(Some(&path), Existing::Replace).unwrap();
-        output.write_all(b"new").unwrap();
-        output.flush().unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"old");
-        output.finish().unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"new");
-        assert_eq!(names(&directory), ["out.txt"]);
-    }
-
-    #[test]
-    fn what_is_there_stays() {
-        let directory = TestDirectory::new("stays");
-        let path = directory.join("out");
-        fs::write(&path, b"old").unwrap();
-        let error = create(Some(&path), Existing::Refuse).unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
-        assert_eq!(names(&directory), ["out"]);
-        // An empty file may be replaced.
-        fs::write(&path, b"").unwrap();
-        let mut output = create(Some(&path), Existing::Refuse).unwrap();
-        output.write_all(b"new").unwrap();
-        output.finish().unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"new");
-        // A file written there meanwhile also stays.
-        let path = directory.join("other");
-        let output = create(Some(&path), Existing::Refuse).unwrap();
-        fs::write(&path, b"mine").unwrap();
-        assert_eq!(output.finish().unwrap_err().kind(), io::ErrorKind::AlreadyExists);
-        assert_eq!(
-            (fs::read(&path).unwrap(), names(&directory)),
-            (b"mine".to_vec(), vec!["other".into(), "out".into()])
-        );
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn links_to_nothing_stay() {
-        let directory = TestDirectory::new("link-to-nothing");
-        let path = directory.join("link");
-        std::os::unix::fs::symlink("nothing", &path).unwrap();
-        assert_eq!(create(Some(&path), Existing::Replace).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
-        assert_eq!(names(&directory), ["link"]);
-    }
-
-    #[test]
-    fn goes_away_when_dropped() {
-        let directory = TestDirectory::new("dropped");
-        let mut output = create(Some(&directory.join("out")), Existing::Refuse).unwrap();
-        output.write_all(b"new").unwrap();
-        assert_eq!(names(&directory).len(), 1);
-        drop(output);
-        assert!(names(&directory).is_empty());
-    }
-
-    #[test]
-    fn leaves_the_old_file_when_discarded() {
-        let directory = TestDirectory::new("discarded");
-        let path = directory.join("out");
-        fs::write(&path, b"old").unwrap();
-        let mut output = create(Some(&path), Existing::Replace).unwrap();
-        output.write_all(b"new").unwrap();
-        output.discard().unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"old");
-        assert_eq!(names(&directory), ["out"]);
-        Output::nowhere().discard().unwrap();
-    }
-
-    #[test]
-    fn refuses_directories() {
-        let directory = TestDirectory::new("refuses");
-        let error = create(Some(directory.path()), Existing::Replace).unwrap_err();
-        assert!(error.to_string().contains("found a directory"), "{error}");
-        let error = create(Some(&directory.join("no/such/directory")), Existing::Refuse).unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::NotFound);
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn writes_devices_directly() {
-        let mut output = create(Some(Path::new("/dev/null")), Existing::Refuse).unwrap();
-        output.write_all(b"x").unwrap();
-        output.finish().unwrap();
-    }
+/// An encoded packet.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EncodedPacket {
+    /// Size of the packet in bits.
+    pub total: u64,
+    /// Size of its content in bits.
+    pub content: u64,
+    /// Value of the default clock at its beginning.
+    pub begin: u64,
+    /// Value of the default clock at its end.
+    pub end: u64,
+    /// Snapshot of the counter of discarded event records.
+    pub discarded: u64,
+    /// Sequence number; all ones without one.
+    pub sequence: u64,
 }

@@ -56,7 +56,7 @@ impl OutputDirectory {
         }
         let mut attempts = 0;
         loop {
-            let current = crate::output::beside(&target);
+            let current = crate::output_file::beside(&target);
             match fs::create_dir(&current) {
                 Ok(()) => return Ok(Self { current, target: Some(target), replaces }),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempts < 100 => attempts += 1,
@@ -122,7 +122,7 @@ impl OutputDirectory {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent)?;
         }
-        let temporary = crate::output::beside(&path);
+        let temporary = crate::output_file::beside(&path);
         fs::write(&temporary, bytes).and_then(|()| fs::rename(&temporary, &path)).inspect_err(|_| {
             let _ = fs::remove_file(&temporary);
         })

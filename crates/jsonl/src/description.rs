@@ -2,14 +2,16 @@
 
 use std::collections::HashMap;
 
+use ichnos_export::parts::log_level_number;
+use ichnos_json::write::{ObjectWriter, ValueWriter};
 use ichnos_model::{
-    ClockClass, ClockOrigin, EventRecordClass, EventRole, FieldClass, FieldKind, LOG_LEVEL_NAMES, LevelScale,
-    LevelStep, LogLevel, LogRole, LogSeverity, LogText, Meaning, Meanings, Member, Scope, TraceClass, UuidOf,
-    Value,
+    ClockClass, ClockOrigin, EventRecordClass, EventRole, FieldClass, FieldKind, LevelScale, LevelStep,
+    LogLevel, LogRole, LogSeverity, LogText, Meaning, Meanings, Member, Scope, TraceClass, UuidOf, Value,
 };
 use uuid::Uuid;
 
-use crate::field_class::{Classes, Made, attributes, integer_of, number, text};
+use crate::field_class::Classes;
+use crate::members::{Made, Members, attributes, integer_of, text};
 
 /// Names of the scopes of an event in lines.
 pub(crate) const SCOPES: [(Scope, &str); 6] = [
@@ -56,6 +58,12 @@ pub(crate) fn trace_class(value: &Value) -> Made<(TraceClass, String)> {
     Ok((class, owned("label").unwrap_or_default()))
 }
 
+pub(crate) fn write_uuid(object: &mut ObjectWriter<'_>, uuid: Option<Uuid>) {
+    if let Some(uuid) = uuid {
+        object.member("uuid").display(uuid);
+    }
+}
+
 fn uuid(value: &Value) -> Made<Option<Uuid>> {
     let uuid = text(value, "uuid").map(Uuid::parse_str).transpose();
     uuid.map_err(|_| "an invalid `uuid`".to_owned())
@@ -63,34 +71,63 @@ fn uuid(value: &Value) -> Made<Option<Uuid>> {
 
 /// Returns a clock.
 pub(crate) fn clock_class(value: &Value) -> Made<ClockClass> {
-    let owned = |name: &str| text(value, name).map(str::to_owned);
-    let frequency = number(value, "frequency")?.unwrap_or(1_000_000_000);
-    if frequency == 0 {
+    let mut clock = ClockClass::new("", 1);
+    clock_members(&mut Members::Read(value), &mut clock)?;
+    if clock.frequency == 0 {
         return Err("a clock whose frequency is 0".to_owned());
     }
-    let mut clock = ClockClass::new(owned("id").unwrap_or_else(|| "default".to_owned()), frequency);
-    clock.namespace = owned("namespace");
-    clock.name = owned("name");
-    clock.uid = owned("uid");
-    clock.uuid = uuid(value)?;
-    clock.description = owned("description");
-    clock.precision = number(value, "precision")?;
-    clock.accuracy = number(value, "accuracy")?;
-    clock.offset_seconds = number(value, "offset_seconds")?.unwrap_or_default();
-    clock.offset_cycles = number(value, "offset_cycles")?.unwrap_or_default();
-    clock.origin = match value.get("origin") {
-        None | Some(Value::Null) => ClockOrigin::Unknown,
-        Some(Value::Text(origin)) if origin == "unix-epoch" => ClockOrigin::UnixEpoch,
-        Some(origin @ Value::Map(_)) => ClockOrigin::Named {
-            namespace: text(origin, "namespace").map(str::to_owned),
-            name: text(origin, "name").unwrap_or_default().to_owned(),
-            uid: text(origin, "uid").unwrap_or_default().to_owned(),
-        },
-        Some(_) => return Err("an unknown `origin` of a clock".to_owned()),
-    };
-    clock.attributes = attributes(value.get("attributes"));
     Ok(clock)
 }
+
+/// Writes a clock as an object.
+pub(crate) fn write_clock_class(place: ValueWriter<'_>, clock: &ClockClass) {
+    let mut object = place.object();
+    // Only reading fails.
+    let _ = clock_members(&mut Members::Write(&mut object), &mut clock.clone());
+    object.end();
+}
+
+fn clock_members(m: &mut Members<'_, '_>, clock: &mut ClockClass) -> Made<()> {
+    m.text("id", &mut clock.id, "default");
+    m.optional_text("namespace", &mut clock.namespace);
+    m.optional_text("name", &mut clock.name);
+    m.optional_text("uid", &mut clock.uid);
+    match m {
+        Members::Read(value) => clock.uuid = uuid(value)?,
+        Members::Write(object) => write_uuid(object, clock.uuid),
+    }
+    m.optional_text("description", &mut clock.description);
+    m.number_or("frequency", &mut clock.frequency, 1_000_000_000)?;
+    m.optional_number("precision", &mut clock.precision)?;
+    m.optional_number("accuracy", &mut clock.accuracy)?;
+    m.number_or("offset_seconds", &mut clock.offset_seconds, 0)?;
+    m.number_or("offset_cycles", &mut clock.offset_cycles, 0)?;
+    if let Some(value) = m.source() {
+        clock.origin = match value.get("origin") {
+            None | Some(Value::Null) => ClockOrigin::Unknown,
+            Some(Value::Text(origin)) if origin == UNIX_EPOCH => ClockOrigin::UnixEpoch,
+            Some(Value::Map(_)) => {
+                ClockOrigin::Named { namespace: None, name: String::new(), uid: String::new() }
+            }
+            Some(_) => return Err("an unknown `origin` of a clock".to_owned()),
+        };
+    }
+    match &mut clock.origin {
+        ClockOrigin::UnixEpoch => m.constant("origin", UNIX_EPOCH),
+        ClockOrigin::Named { namespace, name, uid } => m.object("origin", |m| {
+            m.optional_text("namespace", namespace);
+            m.text("name", name, "");
+            m.text("uid", uid, "");
+            Ok(())
+        })?,
+        ClockOrigin::Unknown => {}
+    }
+    m.attributes(&mut clock.attributes);
+    Ok(())
+}
+
+/// Origin of clocks that count from 1970.
+const UNIX_EPOCH: &str = "unix-epoch";
 
 /// Returns an id.
 pub(crate) fn id(value: &Value) -> Made<Option<u128>> {
@@ -106,11 +143,8 @@ pub(crate) fn id(value: &Value) -> Made<Option<u128>> {
 
 /// Returns the number of a log level, also by its name.
 pub(crate) fn log_level(value: &Value) -> Option<i64> {
-    let of_name = |name: &str| LOG_LEVEL_NAMES.iter().position(|level| *level == name);
-    match value {
-        Value::Text(name) if of_name(name).is_some() => i64::try_from(of_name(name)?).ok(),
-        other => i64::try_from(integer_of(other)?).ok(),
-    }
+    let by_name = value.as_text().and_then(log_level_number);
+    by_name.or_else(|| i64::try_from(integer_of(value)?).ok())
 }
 
 /// Returns an event record class without its scopes and meanings.
@@ -141,7 +175,7 @@ pub(crate) fn event_class(value: &Value) -> Made<EventRecordClass> {
 /// Returns the class of a scope in a member `fields`.
 pub(crate) fn scope_class(fields: &Value, scope: &str, classes: Classes<'_>) -> Made<Option<FieldClass>> {
     let Some(value) = fields.get(scope) else { return Ok(None) };
-    let class = classes.class(value)?;
+    let class = classes.read(value)?;
     if !matches!(class.kind, FieldKind::Structure { .. }) {
         return Err(format!("a class of `{scope}` that is not a structure"));
     }

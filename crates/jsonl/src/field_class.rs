@@ -2,18 +2,21 @@
 
 use std::sync::Arc;
 
+use ichnos_json::write::ValueWriter;
 use ichnos_model::{
-    ActivityPaths, Attributes, BitField, BitOrder, ByteOrder, DisplayBase, FieldClass, FieldKind,
-    FieldLocation, IntegerProperties, IntegerRange, Length, LocationStep, Mappings, MappingsBuilder, Member,
-    RangeSet, Role, Roles, Scope, StringEncoding, StringLength, Value, VariableLengthValue, VariantOption,
-    WallClock, WideInteger, WideRange,
+    ActivityPaths, BitField, BitOrder, ByteOrder, ClockClass, DisplayBase, FieldClass, FieldKind,
+    FieldLocation, IntegerProperties, Length, LocationStep, Mappings, MappingsBuilder, Member, RangeSet,
+    Role, Scope, StringEncoding, StringLength, Value, VariableLengthValue, VariantOption, WallClock,
+    WideInteger, WideRange,
 };
 
-/// Builds field classes from their descriptions in lines.
+use crate::members::{Made, Members, text};
+
+/// Reads and writes field classes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Classes<'a> {
-    /// Ids of the clocks of the trace.
-    pub(crate) clocks: &'a [String],
+    /// Clocks of the trace.
+    pub(crate) clocks: &'a [ClockClass],
     /// `true` if fields keep selectors and length fields; otherwise values determine options and lengths.
     pub(crate) with_selectors: bool,
     /// Scopes of packets and data streams that lines have: fields in others select nothing here.
@@ -25,7 +28,8 @@ pub(crate) struct Classes<'a> {
 pub(crate) struct StreamScopes([bool; 4]);
 
 impl StreamScopes {
-    const ALL: [(Scope, &str); 4] = [
+    /// Scopes with their names in lines.
+    pub(crate) const ALL: [(Scope, &str); 4] = [
         (Scope::PacketHeader, "packet_header"),
         (Scope::PacketContext, "context"),
         (Scope::EventRecordHeader, "header"),
@@ -43,309 +47,426 @@ impl StreamScopes {
     }
 }
 
-/// A result, or the fault of a description.
-pub(crate) type Made<T> = Result<T, String>;
+const ENCODINGS: [StringEncoding; 5] = [
+    StringEncoding::Utf8,
+    StringEncoding::Utf16Be,
+    StringEncoding::Utf16Le,
+    StringEncoding::Utf32Be,
+    StringEncoding::Utf32Le,
+];
+
+/// Returns a class to be replaced by one that is read.
+fn nothing() -> Arc<FieldClass> {
+    Arc::new(FieldClass::new(FieldKind::Null { alignment: 1 }))
+}
+
+/// Returns a kind by its name, to be completed; `None` for an unknown name.
+fn kind(name: &str) -> Option<FieldKind> {
+    let bits = BitField::new(8, ByteOrder::LittleEndian, 8);
+    let variable = |value| FieldKind::VariableLength { value, alignment: 8 };
+    let length = Length::Static(0);
+    let kinds: [FieldKind; 18] = [
+        FieldKind::BitArray(bits),
+        FieldKind::BitMap { bits, flags: Mappings::default() },
+        FieldKind::Boolean(bits),
+        FieldKind::Integer { bits, integer: IntegerProperties::default() },
+        FieldKind::Float(bits),
+        variable(VariableLengthValue::BitArray),
+        variable(VariableLengthValue::Boolean),
+        variable(VariableLengthValue::Integer(IntegerProperties::default())),
+        FieldClass::string().kind,
+        FieldKind::Blob { length: length.clone(), media_type: String::new(), alignment: 8 },
+        FieldClass::guid().kind,
+        FieldClass::structure([]).kind,
+        FieldKind::Array { element: nothing(), length, minimum_alignment: 1, element_aligns: true },
+        FieldKind::Optional { field: nothing(), selector: FieldLocation::of_values().into(), ranges: None },
+        FieldKind::Variant { options: Vec::new(), selector: FieldLocation::of_values().into(), alignment: 1 },
+        FieldKind::Union { members: Vec::new(), alignment: 1 },
+        FieldKind::Null { alignment: 1 },
+        FieldKind::Padding(bits),
+    ];
+    kinds.into_iter().map(FieldClass::new).find(|class| class.type_name() == name).map(|class| class.kind)
+}
 
 impl Classes<'_> {
     /// Returns the class that an object describes.
-    pub(crate) fn class(self, value: &Value) -> Made<FieldClass> {
-        let kind = text(value, "type").ok_or("a field class without `type`")?;
-        let kind = match kind {
-            "bit-array" => FieldKind::BitArray(bits(value)?),
-            "bit-map" => {
-                let (flags, _) = mappings(value.get("flags"))?;
-                FieldKind::BitMap { bits: bits(value)?, flags }
-            }
-            "boolean" => FieldKind::Boolean(bits(value)?),
-            "integer" => FieldKind::Integer { bits: bits(value)?, integer: integer(value)? },
-            "float" => {
-                let bits = bits(value)?;
-                if !matches!(bits.length, 16 | 32 | 64) && (bits.length < 128 || bits.length % 32 != 0) {
-                    return Err(format!("a floating-point number of {} bits", bits.length));
-                }
-                FieldKind::Float(bits)
-            }
-            "variable-length-bit-array" => variable(value, VariableLengthValue::BitArray)?,
-            "variable-length-boolean" => variable(value, VariableLengthValue::Boolean)?,
-            "variable-length-integer" => variable(value, VariableLengthValue::Integer(integer(value)?))?,
-            "string" => {
-                let encoding = match text(value, "encoding") {
-                    None => StringEncoding::Utf8,
-                    Some(name) => encoding(name).ok_or_else(|| format!("an unknown encoding `{name}`"))?,
-                };
-                let length = match value.get("length") {
-                    None if value.get("length_prefix").is_some() => {
-                        let prefix = value.get("length_prefix").unwrap_or(&Value::Null);
-                        StringLength::Prefixed {
-                            length: bits(prefix)?,
-                            gap: number(prefix, "gap")?.unwrap_or_default(),
-                        }
-                    }
-                    None => StringLength::NullTerminated,
-                    Some(Value::Text(length)) if length == "dynamic" => {
-                        StringLength::Dynamic(Box::new(self.location(value, "length_field")?))
-                    }
-                    Some(_) => StringLength::Static(number(value, "length")?.unwrap_or_default()),
-                };
-                // Strings with a length can begin within a byte, others cannot.
-                let least = match length {
-                    StringLength::Static(_) | StringLength::Dynamic(_) => 1,
-                    _ => 8,
-                };
-                let alignment = alignment(value, "alignment", 8)?.max(least);
-                FieldKind::String { encoding, length, alignment }
-            }
-            "blob" => FieldKind::Blob {
-                length: self.length(value)?,
-                media_type: text(value, "media_type").unwrap_or("application/octet-stream").to_owned(),
-                alignment: alignment(value, "alignment", 8)?.max(8),
-            },
-            "guid" => FieldKind::Guid { alignment: alignment(value, "alignment", 8)? },
-            "structure" => FieldKind::Structure {
-                members: self.members(value)?,
-                minimum_alignment: alignment(value, "minimum_alignment", 8)?,
-            },
-            "array" => FieldKind::Array {
-                element: Arc::new(self.class(value.get("element").ok_or("an array without `element`")?)?),
-                length: self.length(value)?,
-                minimum_alignment: alignment(value, "minimum_alignment", 1)?,
-                element_aligns: !matches!(value.get("element_aligns"), Some(Value::Boolean(false))),
-            },
-            "optional" => {
-                let selector = Box::new(self.location(value, "selector")?);
-                let ranges = value.get("ranges").filter(|_| !selector.is_of_values());
-                FieldKind::Optional {
-                    field: Arc::new(self.class(value.get("field").ok_or("an optional without `field`")?)?),
-                    ranges: ranges.map(|ranges| range_set(Some(ranges))).transpose()?,
-                    selector,
-                }
-            }
-            "variant" => FieldKind::Variant {
-                options: self.options(value)?,
-                selector: Box::new(self.location(value, "selector")?),
-                alignment: alignment(value, "alignment", 1)?,
-            },
-            "union" => FieldKind::Union {
-                members: self.members(value)?,
-                alignment: alignment(value, "alignment", 1)?,
-            },
-            "null" => FieldKind::Null { alignment: alignment(value, "alignment", 1)? },
-            "padding" => FieldKind::Padding(bits(value)?),
-            other => return Err(format!("a field class of the unknown type `{other}`")),
-        };
+    pub(crate) fn read(self, value: &Value) -> Made<FieldClass> {
+        let name = text(value, "type").ok_or("a field class without `type`")?;
+        let kind = kind(name).ok_or_else(|| format!("a field class of the unknown type `{name}`"))?;
         let mut class = FieldClass::new(kind);
-        class.attributes = attributes(value.get("attributes"));
-        class.roles = roles(value);
-        if matches!(class.kind, FieldKind::Guid { .. }) {
-            let process = number(value, "activity_process")?;
-            class.activity_paths = process.map(|process| ActivityPaths { process });
-        }
-        if let Some(id) = text(value, "clock") {
-            let index = self.clocks.iter().position(|clock| clock == id);
-            class.roles.clock = index.and_then(|index| u16::try_from(index).ok());
-        }
+        self.class_members(&mut Members::Read(value), &mut class)?;
         Ok(class)
     }
 
-    fn members(self, value: &Value) -> Made<Vec<Member>> {
-        let Some(Value::Array(members)) = value.get("members") else { return Err("no `members`".to_owned()) };
-        let member = |value: &Value| {
-            let name = text(value, "name").ok_or("a member without `name`")?;
-            let class = self.class(value.get("class").ok_or("a member without `class`")?)?;
-            let mut member = Member::new(name, class);
-            member.has_underscore = text(value, "raw_name").is_some();
-            member.attributes = attributes(value.get("attributes"));
-            Ok(member)
-        };
-        members.iter().map(member).collect()
+    /// Writes a class as an object. What most classes have is left out.
+    pub(crate) fn write(self, place: ValueWriter<'_>, class: &FieldClass) {
+        let mut object = place.object();
+        object.member("type").string(class.type_name());
+        // Only reading fails.
+        let _ = self.class_members(&mut Members::Write(&mut object), &mut class.clone());
+        object.end();
     }
 
-    fn options(self, value: &Value) -> Made<Vec<VariantOption>> {
-        let Some(Value::Array(options)) = value.get("options") else { return Err("no `options`".to_owned()) };
-        let option = |value: &Value| {
-            Ok(VariantOption {
-                name: text(value, "name").map(str::to_owned),
-                class: Arc::new(self.class(value.get("class").ok_or("an option without `class`")?)?),
-                ranges: range_set(value.get("ranges"))?,
-                attributes: attributes(value.get("attributes")),
-            })
-        };
-        options.iter().map(option).collect()
-    }
-
-    fn length(self, value: &Value) -> Made<Length> {
-        Ok(match number(value, "length")? {
-            Some(length) => Length::Static(length),
-            None => Length::Dynamic(Box::new(self.location(value, "length_field")?)),
-        })
-    }
-
-    /// Returns the location of a selector or a length.
-    fn location(self, value: &Value, name: &str) -> Made<FieldLocation> {
-        let Some(selector) = value.get(name).filter(|_| self.with_selectors) else {
-            return Ok(FieldLocation::of_values());
-        };
-        let mut location = FieldLocation::of_values();
-        if let Some(name) = text(selector, "origin") {
-            let origin = Scope::ALL.into_iter().find(|scope| scope.name() == name);
-            location.origin = Some(origin.ok_or_else(|| format!("an unknown scope `{name}`"))?);
+    fn class_members(self, m: &mut Members<'_, '_>, class: &mut FieldClass) -> Made<()> {
+        // An absent field has no member in lines of events, so it needs no selector.
+        let needs_selector = m.is_read() || !class.is_shown_if_present();
+        match &mut class.kind {
+            FieldKind::BitArray(bits) | FieldKind::Boolean(bits) | FieldKind::Padding(bits) => {
+                layout(m, bits)?
+            }
+            FieldKind::BitMap { bits, flags } => {
+                layout(m, bits)?;
+                mappings(m, "flags", flags, &mut Vec::new())?;
+            }
+            FieldKind::Integer { bits, integer: properties } => {
+                layout(m, bits)?;
+                integer(m, properties)?;
+            }
+            FieldKind::Float(bits) => {
+                layout(m, bits)?;
+                let is_known =
+                    matches!(bits.length, 16 | 32 | 64) || bits.length >= 128 && bits.length % 32 == 0;
+                if m.is_read() && !is_known {
+                    return Err(format!("a floating-point number of {} bits", bits.length));
+                }
+            }
+            FieldKind::VariableLength { value, alignment } => {
+                if let VariableLengthValue::Integer(properties) = value {
+                    integer(m, properties)?;
+                }
+                m.alignment("alignment", alignment, 8)?;
+                *alignment = (*alignment).max(8);
+            }
+            FieldKind::String { encoding, length, alignment } => {
+                let mut unusual = Some(*encoding).filter(|encoding| *encoding != StringEncoding::Utf8);
+                m.named("encoding", &mut unusual, &ENCODINGS, StringEncoding::name, "encoding")?;
+                *encoding = unusual.unwrap_or(StringEncoding::Utf8);
+                self.string_length(m, length)?;
+                m.alignment("alignment", alignment, 8)?;
+                // Strings with a length can begin within a byte, others cannot.
+                let has_length = matches!(length, StringLength::Static(_) | StringLength::Dynamic(_));
+                *alignment = (*alignment).max(if has_length { 1 } else { 8 });
+            }
+            FieldKind::Blob { length, media_type, alignment } => {
+                self.length(m, length)?;
+                m.text("media_type", media_type, "application/octet-stream");
+                m.alignment("alignment", alignment, 8)?;
+                *alignment = (*alignment).max(8);
+            }
+            FieldKind::Guid { alignment } => {
+                m.alignment("alignment", alignment, 8)?;
+                let mut process = class.activity_paths.map(|paths| paths.process);
+                m.optional_number("activity_process", &mut process)?;
+                class.activity_paths = process.map(|process| ActivityPaths { process });
+            }
+            FieldKind::Structure { members, minimum_alignment } => {
+                m.alignment("minimum_alignment", minimum_alignment, 8)?;
+                self.members(m, members)?;
+            }
+            FieldKind::Array { element, length, minimum_alignment, element_aligns } => {
+                self.length(m, length)?;
+                m.alignment("minimum_alignment", minimum_alignment, 1)?;
+                m.flag("element_aligns", element_aligns, true);
+                self.inner(m, "element", element, "an array")?;
+            }
+            FieldKind::Optional { field, selector, ranges } => {
+                if needs_selector {
+                    self.location(m, "selector", selector)?;
+                    let mut found = ranges.take();
+                    if m.source().is_some_and(|source| source.get("ranges").is_some()) {
+                        found = Some(RangeSet(Vec::new())).filter(|_| !selector.is_of_values());
+                    }
+                    if let Some(found) = &mut found {
+                        m.ranges("ranges", found)?;
+                    }
+                    *ranges = found;
+                }
+                self.inner(m, "field", field, "an optional")?;
+            }
+            FieldKind::Variant { options, selector, alignment } => {
+                self.location(m, "selector", selector)?;
+                m.alignment("alignment", alignment, 1)?;
+                let make = || VariantOption {
+                    name: None,
+                    class: nothing(),
+                    ranges: RangeSet(Vec::new()),
+                    attributes: ichnos_model::Attributes::default(),
+                };
+                let is_there = m.objects("options", options, make, |m, option| {
+                    m.ranges("ranges", &mut option.ranges)?;
+                    m.optional_text("name", &mut option.name);
+                    self.inner(m, "class", &mut option.class, "an option")?;
+                    m.attributes(&mut option.attributes);
+                    Ok(())
+                })?;
+                if !is_there {
+                    return Err("no `options`".to_owned());
+                }
+            }
+            FieldKind::Union { members, alignment } => {
+                m.alignment("alignment", alignment, 1)?;
+                self.members(m, members)?;
+            }
+            FieldKind::Null { alignment } => m.alignment("alignment", alignment, 1)?,
+            _ => {}
         }
-        if location.origin.is_some_and(|origin| self.scopes.lack(origin)) {
-            return Ok(FieldLocation::of_values());
+        self.roles(m, class);
+        m.attributes(&mut class.attributes);
+        Ok(())
+    }
+
+    /// Class in another class.
+    fn inner(
+        self,
+        m: &mut Members<'_, '_>,
+        name: &'static str,
+        class: &mut Arc<FieldClass>,
+        what: &str,
+    ) -> Made<()> {
+        match m {
+            Members::Read(source) => {
+                let value = source.get(name).ok_or_else(|| format!("{what} without `{name}`"))?;
+                *class = Arc::new(self.read(value)?);
+            }
+            Members::Write(object) => self.write(object.member(name), class),
         }
-        if let Some(Value::Array(path)) = selector.get("path") {
-            let step = |step: &Value| match step {
-                Value::Text(name) => LocationStep::Member(name.clone()),
-                _ => LocationStep::Parent,
+        Ok(())
+    }
+
+    fn members(self, m: &mut Members<'_, '_>, members: &mut Vec<Member>) -> Made<()> {
+        let make = || Member::new("", nothing());
+        let is_there = m.objects("members", members, make, |m, member| {
+            m.needed_text("name", &mut member.name, "a member")?;
+            let mut raw_name = member.has_underscore.then(|| member.location_name().into_owned());
+            m.optional_text("raw_name", &mut raw_name);
+            member.has_underscore = raw_name.is_some();
+            self.inner(m, "class", &mut member.class, "a member")?;
+            m.attributes(&mut member.attributes);
+            Ok(())
+        })?;
+        if is_there { Ok(()) } else { Err("no `members`".to_owned()) }
+    }
+
+    fn length(self, m: &mut Members<'_, '_>, length: &mut Length) -> Made<()> {
+        if let Some(source) = m.source() {
+            *length = match source.get("length") {
+                Some(_) => Length::Static(0),
+                None => Length::Dynamic(Box::new(FieldLocation::of_values())),
             };
-            location.path = path.iter().map(step).collect();
         }
-        location.any_option = matches!(selector.get("any_option"), Some(Value::Boolean(true)));
-        Ok(location)
+        match length {
+            Length::Static(length) => m.number("length", length, "a field"),
+            Length::Dynamic(location) => self.location(m, "length_field", location),
+        }
+    }
+
+    fn string_length(self, m: &mut Members<'_, '_>, length: &mut StringLength) -> Made<()> {
+        if let Some(source) = m.source() {
+            *length = match source.get("length") {
+                None if source.get("length_prefix").is_some() => {
+                    StringLength::Prefixed { length: BitField::new(8, ByteOrder::LittleEndian, 8), gap: 0 }
+                }
+                None => StringLength::NullTerminated,
+                Some(Value::Text(length)) if length == "dynamic" => {
+                    StringLength::Dynamic(Box::new(FieldLocation::of_values()))
+                }
+                Some(_) => StringLength::Static(0),
+            };
+        }
+        match length {
+            StringLength::NullTerminated => Ok(()),
+            StringLength::Static(bytes) => m.number("length", bytes, "a string"),
+            StringLength::Dynamic(location) => {
+                m.constant("length", "dynamic");
+                self.location(m, "length_field", location)
+            }
+            StringLength::Prefixed { length, gap } => m.object("length_prefix", |m| {
+                m.constant("type", "integer");
+                layout(m, length)?;
+                m.usual_number("gap", gap, 0)
+            }),
+        }
+    }
+
+    /// Location of the field that selects, or has a length.
+    fn location(self, m: &mut Members<'_, '_>, name: &'static str, location: &mut FieldLocation) -> Made<()> {
+        match m {
+            Members::Read(source) if source.get(name).is_none() || !self.with_selectors => return Ok(()),
+            Members::Write(_) if location.is_of_values() => return Ok(()),
+            _ => {}
+        }
+        m.object(name, |m| {
+            path(m, &mut location.path);
+            m.named("origin", &mut location.origin, &Scope::ALL, Scope::name, "scope")?;
+            m.flag("any_option", &mut location.any_option, false);
+            Ok(())
+        })?;
+        if m.is_read() && location.origin.is_some_and(|origin| self.scopes.lack(origin)) {
+            *location = FieldLocation::of_values();
+        }
+        Ok(())
+    }
+
+    /// Roles of a class, and its clock.
+    fn roles(self, m: &mut Members<'_, '_>, class: &mut FieldClass) {
+        let clock = class.roles.clock.and_then(|index| self.clocks.get(usize::from(index)));
+        let mut id = clock.map(|clock| clock.id.clone());
+        match m {
+            Members::Read(source) => {
+                if let Some(Value::Array(names)) = source.get("roles") {
+                    let role =
+                        |name: &Value| Role::ALL.into_iter().find(|role| Some(role.name()) == name.as_text());
+                    class.roles = names.iter().filter_map(role).collect();
+                }
+            }
+            Members::Write(object) if !class.roles.is_empty() => {
+                object.member("roles").strings(class.roles.iter().map(Role::name));
+            }
+            Members::Write(_) => {}
+        }
+        m.optional_text("clock", &mut id);
+        let index = id.and_then(|id| self.clocks.iter().position(|clock| clock.id == id));
+        class.roles.clock = index.and_then(|index| u16::try_from(index).ok());
     }
 }
 
-/// Returns the text of a member of an object.
-pub(crate) fn text<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
-    value.get(name)?.as_text()
-}
-
-/// Reads an integer from a number, or from a string of its digits.
-pub(crate) fn integer_of(value: &Value) -> Option<i128> {
-    match value {
-        Value::Integer(integer) => Some(*integer),
-        Value::Text(text) => text.parse().ok(),
-        // An identifier of more than 64 bits.
-        Value::Map(_) => value.get("$int")?.as_text()?.parse().ok(),
-        _ => None,
+/// Steps of a location: names, and nulls for the structure around.
+fn path(m: &mut Members<'_, '_>, path: &mut Vec<LocationStep>) {
+    match m {
+        Members::Read(source) => {
+            if let Some(Value::Array(steps)) = source.get("path") {
+                let step = |step: &Value| match step {
+                    Value::Text(name) => LocationStep::Member(name.clone()),
+                    _ => LocationStep::Parent,
+                };
+                *path = steps.iter().map(step).collect();
+            }
+        }
+        Members::Write(object) => {
+            let mut list = object.member("path").array();
+            for step in path {
+                match step {
+                    LocationStep::Member(name) => list.element().string(name),
+                    LocationStep::Parent => list.element().null(),
+                }
+            }
+            list.end();
+        }
     }
 }
 
-/// Returns the number in a member of an object, if it has that.
-pub(crate) fn number<T: TryFrom<i128>>(value: &Value, name: &str) -> Made<Option<T>> {
-    let Some(value) = value.get(name) else { return Ok(None) };
-    let number = integer_of(value).and_then(|integer| T::try_from(integer).ok());
-    number.map(Some).ok_or_else(|| format!("a value of `{name}` that is not an integer of its range"))
-}
-
-/// Returns attributes unchanged.
-pub(crate) fn attributes(value: Option<&Value>) -> Attributes {
-    match value {
-        Some(Value::Map(entries)) => entries.iter().cloned().collect(),
-        _ => Attributes::default(),
-    }
-}
-
-/// Returns the encoding of a name.
-pub(crate) fn encoding(name: &str) -> Option<StringEncoding> {
-    use StringEncoding::{Utf8, Utf16Be, Utf16Le, Utf32Be, Utf32Le};
-    [Utf8, Utf16Be, Utf16Le, Utf32Be, Utf32Le].into_iter().find(|encoding| encoding.name() == name)
-}
-
-fn alignment(value: &Value, name: &str, usual: u64) -> Made<u64> {
-    let alignment = number(value, name)?.unwrap_or(usual);
-    if u64::is_power_of_two(alignment) {
-        Ok(alignment)
-    } else {
-        Err(format!("`{name}` that is not a power of two"))
-    }
-}
-
-fn bits(value: &Value) -> Made<BitField> {
+/// Length, orders and alignment of bits.
+fn layout(m: &mut Members<'_, '_>, bits: &mut BitField) -> Made<()> {
     /// Maximum number of bits.
     const MOST: u64 = 1 << 16;
-    let length = number(value, "length")?.ok_or("bits without `length`")?;
-    if length == 0 || length > MOST {
-        return Err(format!("a length of {length} bits"));
+    m.number("length", &mut bits.length, "bits")?;
+    if m.is_read() && (bits.length == 0 || bits.length > MOST) {
+        return Err(format!("a length of {} bits", bits.length));
     }
-    let order = match text(value, "byte_order") {
-        None | Some("little-endian") => ByteOrder::LittleEndian,
-        Some("big-endian") => ByteOrder::BigEndian,
-        Some(other) => return Err(format!("an unknown byte order `{other}`")),
-    };
-    let mut bits = BitField::new(length, order, alignment(value, "alignment", 8)?);
-    match text(value, "bit_order") {
-        None => {}
-        Some("first-to-last") => bits.bit_order = BitOrder::FirstToLast,
-        Some("last-to-first") => bits.bit_order = BitOrder::LastToFirst,
-        Some(other) => return Err(format!("an unknown bit order `{other}`")),
-    }
-    Ok(bits)
+    let orders = [ByteOrder::LittleEndian, ByteOrder::BigEndian];
+    let mut order = Some(bits.byte_order).filter(|order| *order != ByteOrder::LittleEndian);
+    m.named("byte_order", &mut order, &orders, ByteOrder::name, "byte order")?;
+    let mut bit_order = Some(bits.bit_order).filter(|_| bits.is_reversed());
+    let bit_orders = [BitOrder::FirstToLast, BitOrder::LastToFirst];
+    m.named("bit_order", &mut bit_order, &bit_orders, BitOrder::name, "bit order")?;
+    m.alignment("alignment", &mut bits.alignment, 8)?;
+    *bits = BitField::new(bits.length, order.unwrap_or(ByteOrder::LittleEndian), bits.alignment);
+    bits.bit_order = bit_order.unwrap_or(bits.bit_order);
+    Ok(())
 }
 
-fn variable(value: &Value, kind: VariableLengthValue) -> Made<FieldKind> {
-    Ok(FieldKind::VariableLength { value: kind, alignment: alignment(value, "alignment", 8)?.max(8) })
-}
-
-fn integer(value: &Value) -> Made<IntegerProperties> {
-    let mut integer = IntegerProperties {
-        signed: matches!(value.get("signed"), Some(Value::Boolean(true))),
-        ..IntegerProperties::default()
-    };
-    if let Some(radix) = number(value, "preferred_display_base")? {
-        let base = DisplayBase::from_radix(radix);
-        integer.preferred_base = base.ok_or_else(|| format!("an unknown display base {radix}"))?;
+fn integer(m: &mut Members<'_, '_>, integer: &mut IntegerProperties) -> Made<()> {
+    m.flag("signed", &mut integer.signed, false);
+    let mut radix = integer.preferred_base.radix();
+    m.usual_number("preferred_display_base", &mut radix, DisplayBase::Decimal.radix())?;
+    let base = DisplayBase::from_radix(radix);
+    integer.preferred_base = base.ok_or_else(|| format!("an unknown display base {radix}"))?;
+    if m.source().is_some_and(|source| source.get("mappings").is_some()) {
+        integer.mappings = Some(Mappings::default());
     }
-    if let Some(found) = value.get("mappings") {
-        let (mappings, wide) = mappings(Some(found))?;
-        integer.mappings = Some(mappings);
+    if let Some(names) = &mut integer.mappings {
+        let mut wide = integer.wide_ranges.take().map_or_else(Vec::new, Arc::unwrap_or_clone);
+        mappings(m, "mappings", names, &mut wide)?;
         integer.wide_ranges = (!wide.is_empty()).then(|| Arc::new(wide));
     }
-    if let Some(clock) = value.get("wall_clock") {
-        let epoch = number(clock, "epoch_seconds")?.unwrap_or_default();
-        let frequency = number(clock, "frequency")?.unwrap_or(1_000_000_000);
+    if m.source().map_or(integer.wall_clock.is_some(), |source| source.get("wall_clock").is_some()) {
+        let clock = integer.wall_clock.unwrap_or(WallClock::UNIX_NANOSECONDS);
+        let (mut epoch, mut frequency) = (clock.epoch_seconds(), clock.frequency());
+        m.object("wall_clock", |m| {
+            m.number_or("epoch_seconds", &mut epoch, 0)?;
+            m.number_or("frequency", &mut frequency, 1_000_000_000)
+        })?;
         integer.wall_clock = WallClock::new(epoch, frequency);
     }
-    Ok(integer)
+    Ok(())
 }
 
-fn mappings(value: Option<&Value>) -> Made<(Mappings, Vec<WideRange>)> {
-    let mut builder = MappingsBuilder::default();
-    let mut wide = Vec::new();
-    let list = match value {
-        Some(Value::Array(list)) => &list[..],
-        _ => &[],
+/// Name of values of an integer or of bits.
+#[derive(Default)]
+struct Label {
+    name: String,
+    ranges: RangeSet,
+    wide: Vec<(WideInteger, WideInteger)>,
+}
+
+/// List of names, not an object: order counts, and a name may come twice.
+fn mappings(
+    m: &mut Members<'_, '_>,
+    name: &'static str,
+    mappings: &mut Mappings,
+    wide: &mut Vec<WideRange>,
+) -> Made<()> {
+    let label = |mapping: ichnos_model::Mapping<'_>| Label {
+        name: mapping.name.to_owned(),
+        ranges: RangeSet(mapping.ranges.iter().collect()),
+        wide: Vec::new(),
     };
-    for (index, mapping) in list.iter().enumerate() {
-        builder.add_name(text(mapping, "name").ok_or("a mapping without `name`")?);
-        for range in range_set(mapping.get("ranges"))?.0 {
-            builder.add_range(range);
+    let mut labels: Vec<Label> = mappings.iter().map(label).collect();
+    for range in wide.drain(..) {
+        if let Some(label) = labels.get_mut(range.mapping) {
+            label.wide.push((range.lower, range.upper));
         }
-        if let Some(Value::Array(ranges)) = mapping.get("wide_ranges") {
-            for range in ranges {
+    }
+    m.objects(name, &mut labels, Label::default, |m, label| {
+        m.needed_text("name", &mut label.name, "a mapping")?;
+        m.ranges("ranges", &mut label.ranges)?;
+        wide_ranges(m, &mut label.wide)
+    })?;
+    if m.is_read() {
+        let mut builder = MappingsBuilder::default();
+        for (mapping, label) in labels.into_iter().enumerate() {
+            builder.add_name(&label.name);
+            label.ranges.0.into_iter().for_each(|range| builder.add_range(range));
+            let ranges = label.wide.into_iter();
+            wide.extend(ranges.map(|(lower, upper)| WideRange { mapping, lower, upper }));
+        }
+        *mappings = builder.finish();
+    }
+    Ok(())
+}
+
+/// Ranges beyond 128 bits, as strings.
+fn wide_ranges(m: &mut Members<'_, '_>, ranges: &mut Vec<(WideInteger, WideInteger)>) -> Made<()> {
+    match m {
+        Members::Read(source) => {
+            let Some(Value::Array(list)) = source.get("wide_ranges") else { return Ok(()) };
+            for range in list {
                 let bound = |index: usize| match range {
                     Value::Array(bounds) => WideInteger::parse(bounds.get(index)?.as_text()?, 10)
                         .filter(|bound| bound.bits() <= 1 << 16),
                     _ => None,
                 };
-                let (Some(lower), Some(upper)) = (bound(0), bound(1)) else {
-                    return Err("a wide range that is not two integers".to_owned());
-                };
-                wide.push(WideRange { mapping: index, lower, upper });
+                ranges.push(bound(0).zip(bound(1)).ok_or("a wide range that is not two integers")?);
             }
         }
+        Members::Write(object) if !ranges.is_empty() => {
+            let mut list = object.member("wide_ranges").array();
+            for (lower, upper) in ranges {
+                list.element().strings([lower.to_string(), upper.to_string()]);
+            }
+            list.end();
+        }
+        Members::Write(_) => {}
     }
-    Ok((builder.finish(), wide))
-}
-
-fn range_set(value: Option<&Value>) -> Made<RangeSet> {
-    let ranges = match value {
-        Some(Value::Array(ranges)) => &ranges[..],
-        _ => &[],
-    };
-    let range = |range: &Value| {
-        let bound = |index: usize| match range {
-            Value::Array(bounds) => integer_of(bounds.get(index)?),
-            _ => None,
-        };
-        let (lower, upper) = bound(0).zip(bound(1)).ok_or("a range that is not two integers")?;
-        Ok(IntegerRange { lower, upper })
-    };
-    ranges.iter().map(range).collect::<Made<_>>().map(RangeSet)
-}
-
-fn roles(value: &Value) -> Roles {
-    let Some(Value::Array(names)) = value.get("roles") else { return Roles::NONE };
-    let role = |name: &Value| Role::ALL.into_iter().find(|role| Some(role.name()) == name.as_text());
-    names.iter().filter_map(role).collect()
+    Ok(())
 }

@@ -1,5 +1,5 @@
-//! Reader for traces as JSON Lines, from ichnos or any program that writes a line for each event. The format is
-//! documented in `docs/jsonl.md`.
+//! Traces as JSON Lines: a reader for lines from ichnos or any program that writes a line for each event, and the sink
+//! [`JsonLines`]. The format is documented in `docs/jsonl.md`.
 //!
 //! # Mapping of lines to the model
 //!
@@ -18,23 +18,34 @@
 #![forbid(unsafe_code)]
 
 mod class_ids;
-mod cursor;
 mod description;
 mod event;
 mod fault;
 mod field_class;
 mod format;
 mod index;
+mod json_lines;
 mod line;
 mod marks;
+mod members;
+mod number_set;
 mod open;
+mod recognition;
 mod selectors;
 mod shape;
+mod source;
 mod stacks;
 mod stream;
+#[cfg(test)]
+#[path = "../../export/src/testing.rs"]
+#[allow(dead_code)]
+mod testing;
 mod time;
 mod trace;
 mod values;
 mod variants;
+mod writer;
 
 pub use format::JsonLinesFormat;
+pub use json_lines::{Introduction, JsonLines, JsonLinesOptions, JsonLinesState};
+pub use writer::JsonLinesWriter;

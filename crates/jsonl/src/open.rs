@@ -11,11 +11,12 @@ use ichnos_model::{
 };
 
 use crate::class_ids::{self, ClassIds};
-use crate::cursor::damage_of;
 use crate::description::{self, MESSAGE, Places};
 use crate::fault::value;
-use crate::field_class::{Classes, Made, StreamScopes, text};
+use crate::field_class::{Classes, StreamScopes};
 use crate::index::{LineIndex, StreamLines};
+use crate::members::{Made, text};
+use crate::source::damage_of;
 use crate::stacks::{self, Renumbered};
 use crate::stream::{ClassEntry, File, StreamPart};
 use crate::trace::JsonTrace;
@@ -26,7 +27,6 @@ struct Draft<'i> {
     label: String,
     path: String,
     clocks: HashMap<String, Option<u16>>,
-    clock_ids: Vec<String>,
     /// Data stream classes by their keys in lines.
     stream_classes: HashMap<String, usize>,
     /// `true` for each data stream class with an id in its lines.
@@ -157,7 +157,6 @@ impl<'i> Draft<'i> {
             label,
             path: text(value, "path").unwrap_or(&faults.file.name).to_owned(),
             clocks: HashMap::new(),
-            clock_ids: Vec::new(),
             stream_classes: HashMap::new(),
             have_ids: Vec::new(),
             entries: Vec::new(),
@@ -194,7 +193,6 @@ impl<'i> Draft<'i> {
             return Err(PlanError::ClockOffset(clock.id));
         }
         let Ok(index) = u16::try_from(self.class.clocks.len()) else { return Ok(None) };
-        self.clock_ids.push(clock.id.clone());
         self.class.clocks.push(clock);
         Ok(Some(index))
     }
@@ -241,8 +239,8 @@ impl<'i> Draft<'i> {
         let index = match self.stream_classes.get(&key) {
             Some(index) => *index,
             None => {
-                let classes = Classes { clocks: &self.clock_ids, with_selectors, scopes };
-                let made = stream_class(value, classes, &mut self.class);
+                let classes = Classes { clocks: &self.class.clocks, with_selectors, scopes };
+                let made = stream_class(value, classes, &mut self.class.packet_header);
                 let mut class = made.unwrap_or_else(|what| {
                     faults.add(at, &what, text(begin, "name"));
                     DataStreamClass::default()
@@ -257,7 +255,7 @@ impl<'i> Draft<'i> {
             }
         };
         self.streams.push((number, index));
-        let classes = Classes { clocks: &self.clock_ids, with_selectors, scopes };
+        let classes = Classes { clocks: &self.class.clocks, with_selectors, scopes };
         let (Some(stream), Some(entries)) =
             (self.class.data_streams.get_mut(index), self.entries.get_mut(index))
         else {
@@ -363,20 +361,24 @@ impl<'i> Draft<'i> {
 }
 
 /// Returns a data stream class without event record classes.
-fn stream_class(value: &Value, classes: Classes<'_>, trace: &mut TraceClass) -> Made<DataStreamClass> {
+fn stream_class(
+    value: &Value,
+    classes: Classes<'_>,
+    packet_header: &mut Option<Arc<FieldClass>>,
+) -> Made<DataStreamClass> {
     let owned = |name: &str| text(value, name).map(str::to_owned);
     let mut class = DataStreamClass {
         id: description::id(value)?.unwrap_or_default(),
         namespace: owned("namespace"),
         name: owned("name"),
         uid: owned("uid"),
-        attributes: crate::field_class::attributes(value.get("attributes")),
+        attributes: crate::members::attributes(value.get("attributes")),
         ..DataStreamClass::default()
     };
     let Some(fields) = value.get("fields") else { return Ok(class) };
     let scope = |name: &str| description::scope_class(fields, name, classes).map(|class| class.map(Arc::new));
     if let Some(header) = scope("packet_header")? {
-        trace.packet_header.get_or_insert(header);
+        packet_header.get_or_insert(header);
     }
     class.packet_context = scope("context")?;
     class.event_record_header = scope("header")?;

@@ -4,7 +4,7 @@ use ichnos_json::read::Reader;
 use ichnos_model::{FieldClass, FieldKind, FieldLocation, LocationStep, Member, Scope, Value};
 
 use crate::fault::value;
-use crate::field_class::integer_of;
+use crate::members::integer_of;
 
 /// A structure that is being read.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use ichnos_model::{Frame, StackTable, Value};
 
-use crate::field_class::number;
+use crate::members::number;
 
 /// Numbers of stacks in the table of the trace, if they differ from those in the file.
 pub(crate) type Renumbered = HashMap<u32, u32>;
@@ -100,9 +100,8 @@ fn stack_of(line: &Value) -> Option<Stack> {
     let frames = frames(line.get("frames")?)?;
     let callers = match line.get("callers") {
         Some(Value::Array(callers)) => {
-            let caller = |caller: &Value| {
-                crate::field_class::integer_of(caller).and_then(|caller| caller.try_into().ok())
-            };
+            let caller =
+                |caller: &Value| crate::members::integer_of(caller).and_then(|caller| caller.try_into().ok());
             callers.iter().map(caller).collect()
         }
         _ => (frames.len() == 1).then(Vec::new),

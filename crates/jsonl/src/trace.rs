@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use ichnos_model::{
-    BoxedCursor, Cursor, Damage, DataStream, FileDiagnostic, StreamSummary, Trace, TraceInput, TracerQuirk,
-    Window,
+    BoxedCursor, Cursor, Damage, DataStream, FileDiagnostic, SourceCursor, StreamSummary, Trace, TraceInput,
+    TracerQuirk, Window,
 };
 
-use crate::cursor::LineCursor;
+use crate::source::LineSource;
 use crate::stream::StreamPart;
 
 /// Data streams of a file that belong to one trace.
@@ -73,10 +73,12 @@ impl TraceInput for JsonTrace {
     }
 
     fn cursors(&self, window: Window) -> Vec<BoxedCursor> {
-        self.streams.iter().map(|part| LineCursor::new(Arc::clone(part), window).boxed()).collect()
+        (0..self.streams.len()).filter_map(|stream| self.cursor(stream, window)).collect()
     }
 
     fn cursor(&self, stream: usize, window: Window) -> Option<BoxedCursor> {
-        self.streams.get(stream).map(|part| LineCursor::new(Arc::clone(part), window).boxed())
+        let part = self.streams.get(stream)?;
+        let source = LineSource::new(Arc::clone(part), window);
+        Some(SourceCursor::new(Arc::clone(&part.stream), source, window, &part.file.limits).boxed())
     }
 }

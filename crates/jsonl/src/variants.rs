@@ -9,7 +9,7 @@ use ichnos_model::{
 use uuid::Uuid;
 
 use crate::fault::value;
-use crate::field_class::integer_of;
+use crate::members::integer_of;
 use crate::shape::is_integer;
 use crate::values::half_of;
 

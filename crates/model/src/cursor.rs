@@ -13,8 +13,10 @@ use crate::{EventCounts, Head, Message, MessageKind};
 /// it. Formats with unordered records report nothing, and the merge passes such a record on as soon as it sees it.
 /// Unreadable data is a [`Message::Damage`]; afterwards, reading resumes where possible.
 ///
-/// [`RecordCursor`](crate::RecordCursor) implements this trait for files that are a sequence of records.
-/// Operations that are faster than one message after the other belong in a [`FastCursor`].
+/// [`SourceCursor`](crate::SourceCursor) implements this trait for the [`Source`](crate::Source) of a format.
+///
+/// Only the first three methods are required. The others have correct defaults: override one only if a benchmark shows
+/// a gain. Skipping and prefetching must not change the messages that follow.
 pub trait Cursor {
     /// Moves to the next message. Returns `false` after the last one, however often it is called.
     fn advance(&mut self) -> bool;
@@ -22,24 +24,9 @@ pub trait Cursor {
     /// Returns the head of the current message, `None` before the first and after the last one.
     fn head(&self) -> Option<Head>;
 
-    /// Returns the current message, `None` if there is no head, and after [`FastCursor::skip_events`].
+    /// Returns the current message, `None` if there is no head, and after [`Cursor::skip_events`].
     fn current(&self) -> Option<Message<'_>>;
 
-    /// Boxes this cursor for the merge.
-    fn boxed(self) -> BoxedCursor
-    where
-        Self: Sized + Send + 'static,
-    {
-        Box::new(Plain(self))
-    }
-}
-
-/// Operations of a cursor that are faster than one message after the other.
-///
-/// # For implementations
-/// All methods have correct defaults: override one only if a benchmark shows a gain. Skipping and prefetching
-/// must not change the messages that follow.
-pub trait FastCursor: Cursor {
     /// Counts and skips at most `most` of the next event records, as far as that is faster than moving to
     /// each of them, and returns their number. Even if that is 0, there may be no current message before the
     /// next call of [`Cursor::advance`], which moves to the message after them.
@@ -79,7 +66,7 @@ pub trait FastCursor: Cursor {
     }
 
     /// Boxes this cursor for the merge.
-    fn boxed_fast(self) -> BoxedCursor
+    fn boxed(self) -> BoxedCursor
     where
         Self: Sized + Send + 'static,
     {
@@ -87,7 +74,7 @@ pub trait FastCursor: Cursor {
     }
 }
 
-/// Event record classes of a data stream class to skip; see [`FastCursor::exclude`].
+/// Event record classes of a data stream class to skip; see [`Cursor::exclude`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExcludedClasses(Box<[bool]>);
 
@@ -131,9 +118,9 @@ pub enum Drained {
     Stopped,
 }
 
-/// Operations that the merge, counting and reading with several threads need. Implemented for each [`Cursor`]
-/// and [`FastCursor`], so that the loops are compiled for each format, and sealed.
-pub trait StreamCursor: FastCursor + sealed::Sealed {
+/// Operations that the merge, counting and reading with several threads need. Implemented for each [`Cursor`],
+/// so that the loops are compiled for each format, and sealed.
+pub trait StreamCursor: Cursor + sealed::Sealed {
     /// Moves to the next message and returns its head, `None` after the last one.
     fn next_head(&mut self) -> Option<Head>;
 
@@ -161,7 +148,7 @@ pub trait StreamCursor: FastCursor + sealed::Sealed {
 /// A cursor of any format.
 pub type BoxedCursor = Box<dyn StreamCursor + Send>;
 
-impl<C: FastCursor> StreamCursor for C {
+impl<C: Cursor> StreamCursor for C {
     fn next_head(&mut self) -> Option<Head> {
         if self.advance() { self.head() } else { None }
     }
@@ -204,30 +191,8 @@ impl<C: FastCursor> StreamCursor for C {
 mod sealed {
     pub trait Sealed {}
 
-    impl<C: super::FastCursor> Sealed for C {}
+    impl<C: super::Cursor> Sealed for C {}
 }
-
-/// A cursor without faster operations.
-struct Plain<C>(C);
-
-impl<C: Cursor> Cursor for Plain<C> {
-    #[inline]
-    fn advance(&mut self) -> bool {
-        self.0.advance()
-    }
-
-    #[inline]
-    fn head(&self) -> Option<Head> {
-        self.0.head()
-    }
-
-    #[inline]
-    fn current(&self) -> Option<Message<'_>> {
-        self.0.current()
-    }
-}
-
-impl<C: Cursor> FastCursor for Plain<C> {}
 
 impl Cursor for BoxedCursor {
     fn advance(&mut self) -> bool {
@@ -241,9 +206,7 @@ impl Cursor for BoxedCursor {
     fn current(&self) -> Option<Message<'_>> {
         (**self).current()
     }
-}
 
-impl FastCursor for BoxedCursor {
     fn skip_events(&mut self, most: u32, counts: &mut EventCounts) -> u32 {
         (**self).skip_events(most, counts)
     }

@@ -47,6 +47,12 @@ impl Head {
         Self { class, ..Self::new(MessageKind::Event, nanoseconds) }
     }
 
+    /// Returns this head with another time.
+    #[must_use]
+    pub fn at(self, nanoseconds: Option<i128>) -> Self {
+        Self { class: self.class, ..Self::new(self.kind, nanoseconds) }
+    }
+
     const NO_CLASS: u32 = u32::MAX;
 
     /// Returns the index of an event record's class in its data stream class, if the cursor knows it, so that

@@ -179,7 +179,7 @@ pub trait TraceInput: Send + Sync {
 
     /// Returns a cursor like that of [`TraceInput::cursors`] for the data stream of this index, but at its first
     /// message at `begin` or later, as far as that can be found without reading everything before; at the end if there
-    /// is no such message. [`FastCursor::checkpoint`](crate::FastCursor::checkpoint) shows if the position is right.
+    /// is no such message. [`Cursor::checkpoint`](crate::Cursor::checkpoint) shows if the position is right.
     /// Only if the data stream has [`TraceInput::split_points`]. `None` if there is no such data stream.
     fn cursor_from(&self, stream: usize, window: Window, begin: i128) -> Option<BoxedCursor> {
         let mut cursor = self.cursor(stream, window)?;

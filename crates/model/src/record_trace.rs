@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use crate::{
-    BoxedCursor, Cursor, Damage, DataStream, FileDiagnostic, Limits, RecordCursor, RecordSource,
-    StreamSummary, Trace, TraceInput, TracerQuirk, Window,
+    BoxedCursor, Cursor, Damage, DataStream, FileDiagnostic, Limits, Source, SourceCursor, StreamSummary,
+    Trace, TraceInput, TracerQuirk, Window,
 };
 
 /// Makes the cursor of a data stream at its first record.
 type MakeCursor = Box<dyn Fn(Window) -> BoxedCursor + Send + Sync>;
 
-/// A trace whose data streams are read by [`RecordSource`]s, for simple formats.
+/// A trace whose data streams are read by [`Source`]s, for simple formats.
 pub struct RecordTrace {
     format: &'static str,
     trace: Arc<Trace>,
@@ -45,7 +45,7 @@ impl RecordTrace {
     /// Adds a data stream of the class of this index, named like its file and with this number of bytes. `make` makes a
     /// reader at its first record, each time the stream is read. Does nothing if there is no such class.
     #[must_use]
-    pub fn with_stream<R: RecordSource + 'static>(
+    pub fn with_stream<R: Source + 'static>(
         mut self,
         class: usize,
         name: &str,
@@ -57,7 +57,7 @@ impl RecordTrace {
             let summary = StreamSummary { bytes, ..StreamSummary::new(Arc::clone(&stream)) };
             let limits = self.limits;
             let cursor =
-                move |window| RecordCursor::new(Arc::clone(&stream), make(), window, &limits).boxed();
+                move |window| SourceCursor::new(Arc::clone(&stream), make(), window, &limits).boxed();
             self.streams.push((summary, Box::new(cursor)));
         }
         self

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 
 use super::json::{IntegerForm, TimeForm};
-use super::output_file::OutputFile;
+use super::output_file::OutputArgs;
 use super::reading::Reading;
 use super::selecting::Selecting;
 use crate::size;
@@ -21,7 +21,7 @@ pub(crate) struct Cat {
     #[arg(long, hide = true, conflicts_with = "format")]
     pub(crate) json: bool,
     #[command(flatten)]
-    pub(crate) output: OutputFile,
+    pub(crate) output: OutputArgs,
     /// Worker threads [default: CPUs]
     ///
     /// The output does not depend on it.

@@ -6,7 +6,7 @@ use clap::Args;
 
 /// File to write instead of standard output.
 #[derive(Args, Debug)]
-pub(crate) struct OutputFile {
+pub(crate) struct OutputArgs {
     /// Write to FILE, which is created when the output is complete
     ///
     /// FILE must be new or empty, a pipe or a device.

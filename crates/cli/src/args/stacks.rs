@@ -4,7 +4,7 @@ use std::path::Path;
 
 use clap::{Args, ValueEnum};
 
-use super::output_file::OutputFile;
+use super::output_file::OutputArgs;
 use super::reading::Reading;
 use super::selecting::Selecting;
 
@@ -20,7 +20,7 @@ pub(crate) struct Stacks {
     #[arg(short, long, value_enum, value_name = "FORMAT")]
     pub(crate) format: Option<StacksFormat>,
     #[command(flatten)]
-    pub(crate) output: OutputFile,
+    pub(crate) output: OutputArgs,
     /// Print a table of the N heaviest functions instead
     #[arg(long, value_name = "N", conflicts_with_all = ["format", "roots"])]
     pub(crate) top: Option<usize>,

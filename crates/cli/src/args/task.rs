@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::json::JsonReport;
-use super::output_file::OutputFile;
+use super::output_file::OutputArgs;
 use super::reading::Reading;
 use super::selecting::Selecting;
 
@@ -109,7 +109,7 @@ pub(crate) struct TaskGraphArgs {
     #[arg(short, long, value_enum, value_name = "FORMAT")]
     pub(crate) format: Option<TaskGraphFormat>,
     #[command(flatten)]
-    pub(crate) output: OutputFile,
+    pub(crate) output: OutputArgs,
 }
 
 impl TaskGraphArgs {

@@ -136,9 +136,7 @@ fn several_dialects_become_ctf_2_with_a_note() {
 fn formats_without_a_writer_become_ctf_2() {
     let directory = Directory::new("edit-unwritten");
     for (number, input) in
-        ["hello-dotnet/hello.nettrace.zst", "hello-xtrace/proxy.reports", "hello-jsonl/requests.jsonl"]
-            .iter()
-            .enumerate()
+        ["hello-dotnet/hello.nettrace.zst", "hello-xtrace/proxy.reports"].iter().enumerate()
     {
         let out = directory.join(number.to_string());
         let edited = run(&["filter", "true"], &[&root().join("examples").join(input)], &out).expect(0, &[]);
@@ -166,6 +164,37 @@ fn logs_stay_logs() {
     let printed = ichnos(["filter", "-q", "true", text(&log), "-o", "-"]).expect(0, &[]);
     assert_eq!(printed.out, String::from_utf8_lossy(&bytes));
     ichnos(["filter", "true", text(&trace("edit-stdout")), "-o", "-"]).expect(2, &["is a directory"]);
+}
+
+/// JSON Lines that ichnos wrote stay the same, byte for byte, where nothing is selected.
+#[test]
+fn lines_stay_lines() {
+    let directory = Directory::new("edit-lines");
+    let lines = directory.join("lines.jsonl");
+    let example = root().join("examples/hello-jsonl");
+    run(&["convert", "-q", "--to", "jsonl"], &[&example], &lines).expect(0, &[]);
+    let bytes = fs::read(&lines).unwrap();
+    for verb in VERBS {
+        let out = directory.join(verb[0]);
+        run(&[verb, &["-q"]].concat(), &[&lines], &out).expect(0, &[]);
+        let parts = written(&out);
+        assert_eq!(parts.len() > 1, verb[0] == "split", "{verb:?}");
+        for part in parts {
+            assert!(part.is_file(), "{verb:?}");
+            assert!(verb[0] != "split" || part.extension().is_some_and(|name| name == "jsonl"));
+            ichnos(["check", "--strict", text(&part)]).expect(0, &[]);
+            assert!(matches!(verb[0], "cut" | "split") || fs::read(&part).unwrap() == bytes, "{verb:?}");
+        }
+    }
+    // On the standard output, too.
+    let printed = ichnos(["filter", "-q", "true", text(&lines), "-o", "-"]).expect(0, &[]);
+    assert_eq!(printed.out, String::from_utf8_lossy(&bytes));
+    // Parts that are replaced have to be lines of traces.
+    let parts = directory.join("split");
+    run(&[VERBS[4], &["--force"]].concat(), &[&lines], &parts).expect(0, &[]);
+    fs::write(parts.join("notes.jsonl"), "{\"mine\":1}\n").unwrap();
+    run(&[VERBS[4], &["--force"]].concat(), &[&lines], &parts)
+        .expect(2, &["`notes.jsonl`", "it has no JSON Lines of a trace"]);
 }
 
 /// Whatever is damaged, the repaired log breaks no rule.

@@ -78,6 +78,7 @@ mod trees;
 mod truncated;
 mod untimed_events;
 mod written_limits;
+mod written_lines;
 mod written_schema;
 mod written_sizes;
 mod written_times;

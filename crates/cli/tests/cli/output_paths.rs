@@ -35,8 +35,13 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// All verbs that write, without `-o OUT`: those that write a file, and those that write a directory.
-const TO_FILE: &[&[&str]] =
-    &[&["cat"], &["cat", "--format=jsonl"], &["cat", "--format=csv"], &["convert", "--to=fuchsia-log"]];
+const TO_FILE: &[&[&str]] = &[
+    &["cat"],
+    &["cat", "--format=jsonl"],
+    &["cat", "--format=csv"],
+    &["convert", "--to=fuchsia-log"],
+    &["convert", "--to=jsonl"],
+];
 const TO_DIRECTORY: &[&[&str]] = &[
     &["convert"],
     &["cut", "--begin=1970-01-01"],

@@ -40,7 +40,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ichnos_io::{
-    CreateError, MessageOrder, OptionValue, PartsOutput, TraceOutput, TraceWriter, WriteOptions, WriteSource,
+    CreateError, MessageOrder, OptionValue, Output, PartsOutput, TraceWriter, WriteOptions, WriteSource,
     WriteTarget,
 };
 
@@ -128,7 +128,7 @@ impl TraceWriter for CtfWriter {
         target: WriteTarget,
         sources: Vec<WriteSource>,
         options: &WriteOptions,
-    ) -> Result<Box<dyn TraceOutput>, CreateError> {
+    ) -> Result<Box<dyn Output>, CreateError> {
         let dialect = OutputDialect::of(options.dialect.as_deref())?;
         Ok(Box::new(trace_output::CtfOutput::new(target, sources, options, dialect)?))
     }

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ichnos_io::{
-    CreateError, EncodedBlock, Encoder as _, Lane, PartTarget, PartsOutput, WriteReport, WriteSource,
+    CreateError, Lane, Output as _, OutputBlock, PartTarget, PartsOutput, Worker as _, WriteReport,
+    WriteSource,
 };
 use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::{Event, EventRecordClass, Message, Packet, TraceClass, TraceDigest, Uuid};
@@ -237,7 +238,7 @@ impl CtfParts {
         Ok(())
     }
 
-    fn write_block(&mut self, part: usize, block: EncodedBlock) -> io::Result<()> {
+    fn write_block(&mut self, part: usize, block: OutputBlock) -> io::Result<()> {
         let (Some(lane), Some(owner)) = (&mut self.lane, self.parts.get_mut(part)) else { return Ok(()) };
         let target = &owner.target;
         lane.waiting = lane.waiting.saturating_sub(block.bytes.len());
@@ -621,7 +622,7 @@ impl PartsOutput for CtfParts {
     }
 
     fn losses(&self) -> LossTable {
-        ichnos_io::TraceOutput::losses(&self.base)
+        self.base.losses()
     }
 
     fn finish(mut self: Box<Self>) -> Result<WriteReport, CreateError> {

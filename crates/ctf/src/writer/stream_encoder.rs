@@ -6,7 +6,7 @@ mod output_state;
 use std::io;
 use std::sync::Arc;
 
-use ichnos_io::{EncodedBlock, EncodedPacket, Encoder};
+use ichnos_io::{EncodedPacket, OutputBlock, Worker, WorkerFlow};
 use ichnos_model::lower::{LossEntry, LossKind, PacketLosses};
 use ichnos_model::{ClockArithmetic, ClockValue, Event, Message, Packet, Window};
 
@@ -47,7 +47,7 @@ pub(super) struct StreamEncoder {
     classes: Vec<Option<ClassEncoding>>,
     /// Packets by lane: one, unless events are out of order.
     pub(super) lanes: Vec<Packets>,
-    blocks: Vec<EncodedBlock>,
+    blocks: Vec<OutputBlock>,
     lengths: Vec<Option<i128>>,
     contexts: ContextCache,
     packet_losses: PacketLosses,
@@ -507,6 +507,10 @@ impl StreamEncoder {
         (is_changed, cycles)
     }
 
+    fn flow(&self) -> WorkerFlow {
+        if self.blocks.is_empty() { WorkerFlow::Continue } else { WorkerFlow::Block }
+    }
+
     /// Moves complete packets into blocks.
     pub(super) fn collect(&mut self, is_end: bool) {
         let lose = |count: u64, what: &str| {
@@ -528,22 +532,26 @@ impl StreamEncoder {
             if packets.open.is_some() || packets.encoded.is_empty() || !is_due {
                 continue;
             }
-            self.blocks.push(EncodedBlock {
+            self.blocks.push(OutputBlock {
                 stream: self.config.number,
                 part: lane,
                 bytes: packets.out.take(),
                 packets: std::mem::take(&mut packets.encoded),
                 events: std::mem::take(&mut packets.events),
                 copied_packets: std::mem::take(&mut packets.copied_packets),
+                data: None,
             });
         }
     }
 }
 
-impl Encoder for StreamEncoder {
-    fn message(&mut self, message: &Message<'_>) -> io::Result<()> {
+impl Worker for StreamEncoder {
+    fn message(&mut self, message: &Message<'_>) -> io::Result<WorkerFlow> {
         match message {
-            Message::Event(event) => return self.event(event),
+            Message::Event(event) => {
+                self.event(event)?;
+                return Ok(self.flow());
+            }
             Message::PacketBegin(packet) if self.config.mirrors => {
                 let packet = self.with_possible_times(packet);
                 self.open_mirrored(&packet);
@@ -595,7 +603,7 @@ impl Encoder for StreamEncoder {
             _ => {}
         }
         self.collect(false);
-        Ok(())
+        Ok(self.flow())
     }
 
     fn copy_packet(&mut self, packet: &Packet<'_>) -> io::Result<bool> {
@@ -675,11 +683,11 @@ impl Encoder for StreamEncoder {
         self.repair.look_ahead(next);
     }
 
-    fn take(&mut self) -> Option<EncodedBlock> {
+    fn take(&mut self) -> Option<OutputBlock> {
         (!self.blocks.is_empty()).then(|| self.blocks.remove(0))
     }
 
-    fn finish(&mut self) -> io::Result<Vec<EncodedBlock>> {
+    fn finish(&mut self) -> io::Result<()> {
         for lane in 0..self.lanes.len() {
             if self.config.mirrors {
                 match self.lanes[lane].open.take() {
@@ -705,6 +713,6 @@ impl Encoder for StreamEncoder {
             }
         }
         self.config.lowered.add_packet_losses(self.config.stream.class_index, &self.packet_losses);
-        Ok(std::mem::take(&mut self.blocks))
+        Ok(())
     }
 }

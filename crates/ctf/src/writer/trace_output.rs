@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use ichnos_io::{
-    CreateError, EncodedBlock, Encoder, FileNames, Lane, ListWritten, OutputDirectory, TraceOutput,
-    WriteOptions, WriteReport, WriteSource, WriteTarget,
+    CreateError, FileNames, Joined, Lane, ListWritten, MessageOrder, Output, OutputBlock, OutputDirectory,
+    Worker, WorkerFlow, WriteOptions, WriteReport, WriteSource, WriteTarget,
 };
 use ichnos_model::decode::DecodeLimits;
 use ichnos_model::lower::{LossEntry, LossKind, LossTable, LowerOptions, LoweredTrace, take_annotations};
@@ -208,7 +208,7 @@ impl CtfOutput {
                 streams.read().unwrap_or_else(PoisonError::into_inner).get(stream).copied()?
             }
             // Data streams come one after the other.
-            Lane::All => 0,
+            Lane::All | Lane::Chunk(_) => 0,
         };
         self.config(number)
     }
@@ -525,8 +525,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl TraceOutput for CtfOutput {
-    fn encoder(&self, lane: Lane) -> Box<dyn Encoder + Send> {
+impl Output for CtfOutput {
+    fn order(&self) -> MessageOrder {
+        MessageOrder::ByStream
+    }
+
+    fn worker(&self, lane: Lane) -> Box<dyn Worker + Send> {
         match self.config_of(lane) {
             Some(config) => Box::new(StreamEncoder::new(config)),
             None => Box::new(Nothing),
@@ -542,14 +546,15 @@ impl TraceOutput for CtfOutput {
     }
 
     fn is_divisible(&self, lane: Lane) -> bool {
-        lane != Lane::All && self.config_of(lane).is_some_and(|config| config.is_divisible())
+        matches!(lane, Lane::Stream { .. })
+            && self.config_of(lane).is_some_and(|config| config.is_divisible())
     }
 
-    fn write(&self, block: EncodedBlock) -> io::Result<()> {
-        let Some(config) = self.config(block.stream) else { return Ok(()) };
+    fn join(&self, block: OutputBlock) -> io::Result<Joined> {
+        let Some(config) = self.config(block.stream) else { return Ok(Joined::Done) };
         if block.bytes.is_empty() && !self.is_live {
             // Empty packet: a file of zero bytes would have none.
-            return Ok(());
+            return Ok(Joined::Done);
         }
         let mut files = self.lock();
         let trace = self.written_in(config.source);
@@ -597,7 +602,7 @@ impl TraceOutput for CtfOutput {
         files.report.packets += block.packets.len() as u64;
         files.report.events += block.events;
         files.report.copied_packets += block.copied_packets;
-        Ok(())
+        Ok(Joined::Done)
     }
 
     fn losses(&self) -> LossTable {
@@ -670,17 +675,17 @@ fn with_ids(stacks: SourceStacks, ids: &[Option<u128>]) -> (Arc<Trace>, usize, V
 /// Ignores all messages.
 struct Nothing;
 
-impl Encoder for Nothing {
-    fn message(&mut self, _: &ichnos_model::Message<'_>) -> io::Result<()> {
-        Ok(())
+impl Worker for Nothing {
+    fn message(&mut self, _: &ichnos_model::Message<'_>) -> io::Result<WorkerFlow> {
+        Ok(WorkerFlow::Continue)
     }
 
-    fn take(&mut self) -> Option<EncodedBlock> {
+    fn take(&mut self) -> Option<OutputBlock> {
         None
     }
 
-    fn finish(&mut self) -> io::Result<Vec<EncodedBlock>> {
-        Ok(Vec::new())
+    fn finish(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use ichnos_ctf::trace::{CtfTrace, OpenOptions, Opened, open};
 use ichnos_io::{Entry, Tree};
 use ichnos_model::{
-    BoxedCursor, ClockValue, Cursor, Damage, Drained, Event, EventCounts, FastCursor, Field, Message,
-    MessageKind, Packet, Real, Scope, StreamCursor, Text, TraceInput, Visitor, Wide, Window,
+    BoxedCursor, ClockValue, Cursor, Damage, Drained, Event, EventCounts, Field, Message, MessageKind,
+    Packet, Real, Scope, StreamCursor, Text, TraceInput, Visitor, Wide, Window,
 };
 
 /// Names of fields, and their values as texts that begin with their kind.

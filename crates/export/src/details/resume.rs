@@ -6,8 +6,8 @@
 use ichnos_model::DataStream;
 
 use super::Details;
-use crate::output::TextWriter;
 use crate::resume::{ResumableSink, StreamOrder};
+use crate::text_buffer::TextWriter;
 
 impl<W> Details<W> {
     /// Returns the index of the trace of a data stream that has already begun, and the id of the data stream.

@@ -17,13 +17,15 @@ pub(crate) struct Key {
 
 /// The keys of all fields of a scope.
 #[derive(Debug, Default)]
-pub(crate) struct Keys {
+pub struct Keys {
     /// Keys by index of the node.
     keys: Vec<Key>,
 }
 
 impl Keys {
-    pub(crate) fn of(plan: Option<&Plan>) -> Self {
+    /// Returns the keys of the fields of a plan; none without a plan.
+    #[must_use]
+    pub fn of(plan: Option<&Plan>) -> Self {
         let key = |node: &Node| {
             let mut lead = b",".to_vec();
             push_string(&mut lead, node.name.as_deref().unwrap_or_default());

@@ -5,8 +5,8 @@
 use std::io;
 
 use super::{Log, PendingLoss};
-use crate::output::TextWriter;
 use crate::resume::{Fixup, Resolution, ResumableSink, SinkState, StreamOrder};
+use crate::text_buffer::TextWriter;
 
 /// State of [`Log`] that later lines depend on.
 #[derive(Clone, Debug, Default)]

@@ -3,6 +3,8 @@
 //! A line depends on earlier lines only by the time since the last event, so the first line of a chunk leaves
 //! a fixup there.
 
+use ichnos_model::Event;
+
 use super::{Pretty, push_delta};
 use crate::resume::{Fixup, Resolution, ResumableSink, SinkState, StreamOrder};
 
@@ -94,6 +96,15 @@ impl<W: crate::TextWriter> ResumableSink for Pretty<W> {
                 self.clock.negative_seen = state.negative_seen;
             }
             None => self.resumed = Some(ResumedPretty::default()),
+        }
+    }
+
+    /// Its line then has the time since the event.
+    fn precede(&mut self, event: &Event<'_>) {
+        if let (Some(value), Some(_)) = (event.clock, event.stream.class().default_clock) {
+            let cycles = self.options.clock_cycles;
+            self.past.advance(if cycles { value.cycles } else { value.nanoseconds as u64 });
+            self.clock.negative_seen |= !cycles && value.nanoseconds < 0;
         }
     }
 

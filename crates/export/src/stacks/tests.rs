@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use ichnos_model::{
     BitField, ByteOrder, ClockClass, CodeKind, DataStreamClass, EventRecordClass, EventRole, FieldClass,
-    FieldKind, Frame, IntegerProperties, IntegerRange, Limits, MappingsBuilder, Meaning, Member, NextRecord,
-    Record, RecordSource, RecordTrace, Scope, Sink as _, Symbol, Symbols, Trace, TraceClass, TraceInput as _,
+    FieldKind, Frame, IntegerProperties, IntegerRange, Limits, MappingsBuilder, Meaning, Member, Next,
+    Record, RecordTrace, Scope, Sink as _, Source, Symbol, Symbols, Trace, TraceClass, TraceInput as _,
     Window,
 };
 use ichnos_testing::{Random, cases};
@@ -36,18 +36,18 @@ struct Events {
     next: usize,
 }
 
-impl RecordSource for Events {
-    fn next_record(&mut self, record: &mut Record) -> NextRecord {
-        let Some(event) = self.events.get(self.next) else { return NextRecord::End };
+impl Source for Events {
+    fn next(&mut self, record: &mut Record) -> Next {
+        let Some(event) = self.events.get(self.next) else { return Next::End };
         self.next += 1;
         record.set_class(event.class);
         record.set_cycles(event.time);
-        let values = record.values();
+        let values = &mut record.values;
         values.begin(Scope::Payload);
         [event.process, event.thread, u64::from(event.stack), event.size]
             .into_iter()
             .for_each(|value| values.push(value));
-        NextRecord::Event
+        Next::Event
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use ichnos_model::{Discarded, Event, FieldRef, Message};
 
@@ -185,8 +186,8 @@ impl Stats {
 /// Statistics of consecutive parts of a timeline are combined by [`Stats::merge`]. The result does not depend on the
 /// parts while the limit of exactly counted groups is not exceeded, except for rounding of floating-point means.
 #[derive(Debug)]
-pub struct StatsCollector<'o> {
-    options: &'o StatsOptions,
+pub struct StatsCollector {
+    options: Arc<StatsOptions>,
     /// Subjects with a single row each.
     rows: RowsOf,
     streams: StreamTable<StreamPart, (), ClassPart>,
@@ -236,10 +237,10 @@ impl KnownRow {
     }
 }
 
-impl<'o> StatsCollector<'o> {
+impl StatsCollector {
     /// Makes a collector without events.
     #[must_use]
-    pub fn new(options: &'o StatsOptions) -> Self {
+    pub fn new(options: Arc<StatsOptions>) -> Self {
         let is_of_stream = |by: &GroupBy| matches!(by, GroupBy::Stream | GroupBy::Host);
         let rows = match &options.by[..] {
             [] => RowsOf::Nothing,
@@ -247,7 +248,7 @@ impl<'o> StatsCollector<'o> {
             [GroupBy::Event] => RowsOf::Classes,
             _ => RowsOf::Events,
         };
-        let (streams, stats) = (StreamTable::default(), Stats::new(options));
+        let (streams, stats) = (StreamTable::default(), Stats::new(&options));
         Self { options, rows, streams, stats, key: Vec::new() }
     }
 
@@ -285,7 +286,7 @@ impl<'o> StatsCollector<'o> {
             self.add_stream(event.stream);
         }
         let Some((stream, _, classes)) = self.streams.get_mut(event.stream) else { return };
-        let (options, stats) = (self.options, &mut self.stats);
+        let (options, stats) = (&*self.options, &mut self.stats);
         let class = classes.of(event, || ClassPart::new(event, options, &mut stats.known_fields));
         let number = class.number.as_ref().and_then(|field| Number::of_value(&event.get(field)?));
         let (bits, time) = (event.size_in_bits(), event.nanoseconds());
@@ -329,7 +330,7 @@ impl<'o> StatsCollector<'o> {
         self.key.clear();
         let stream = StreamKey::new(discarded.stream);
         self.options.by.iter().for_each(|by| stream.push(&mut self.key, by));
-        let (options, groups) = (self.options, &mut self.stats.groups);
+        let (options, groups) = (&*self.options, &mut self.stats.groups);
         let index = groups.index(&self.key, || options.row(MOST_NUMBERS_OF_GROUP));
         if let Some(row) = groups.get_mut(index) {
             row.loss.add(loss);

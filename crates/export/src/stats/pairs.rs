@@ -125,8 +125,8 @@ mod does {
 
 /// Makes records of events.
 #[derive(Debug)]
-pub struct PairReader<'o> {
-    options: &'o PairOptions,
+pub struct PairReader {
+    options: Arc<PairOptions>,
     streams: StreamTable<StreamKey, (), ClassPart>,
     records: Vec<u8>,
     key: Vec<u8>,
@@ -145,10 +145,10 @@ struct ClassPart {
 /// Minimum size of records to pass on, in bytes.
 const BATCH: usize = 64 << 10;
 
-impl<'o> PairReader<'o> {
+impl PairReader {
     /// Makes a reader without records.
     #[must_use]
-    pub fn new(options: &'o PairOptions) -> Self {
+    pub fn new(options: Arc<PairOptions>) -> Self {
         let known_fields = vec![false; options.keys.len() + options.by.len()];
         Self {
             options,
@@ -192,7 +192,7 @@ impl<'o> PairReader<'o> {
             self.streams.insert(event.stream, StreamKey::new(event.stream), || ());
         }
         let Some((stream, _, classes)) = self.streams.get_mut(event.stream) else { return };
-        let (options, known_fields) = (self.options, &mut self.known_fields);
+        let (options, known_fields) = (&*self.options, &mut self.known_fields);
         let class = classes.of(event, || ClassPart::new(event, options, known_fields));
         if class.does == 0 {
             return;

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ichnos_model::{
-    ClockClass, DataStreamClass, EventRecordClass, EventRole, FieldClass, Limits, Meaning, Member,
-    NextRecord, Record, RecordSource, RecordTrace, Scope, Trace, TraceClass, TraceInput as _, Window,
+    ClockClass, DataStreamClass, EventRecordClass, EventRole, FieldClass, Limits, Meaning, Member, Next,
+    Record, RecordTrace, Scope, Source, Trace, TraceClass, TraceInput as _, Window,
 };
 use ichnos_testing::{Random, cases};
 
@@ -27,20 +27,20 @@ struct Events {
     next: usize,
 }
 
-impl RecordSource for Events {
-    fn next_record(&mut self, record: &mut Record) -> NextRecord {
-        let Some(event) = self.events.get(self.next) else { return NextRecord::End };
+impl Source for Events {
+    fn next(&mut self, record: &mut Record) -> Next {
+        let Some(event) = self.events.get(self.next) else { return Next::End };
         self.next += 1;
         record.set_class(event.class);
         record.set_cycles(event.time);
-        let values = record.values();
+        let values = &mut record.values;
         values.begin(Scope::Payload);
         values.push(event.number);
         values.push(event.real);
         if event.class == 0 {
             values.push(event.text);
         }
-        NextRecord::Event
+        Next::Event
     }
 }
 
@@ -101,7 +101,7 @@ impl Fixture {
     fn stats(&self, options: &StatsOptions, size: usize) -> Stats {
         let mut all = Stats::new(options);
         let parts = self.parts(size, |feed| {
-            let mut collector = StatsCollector::new(options);
+            let mut collector = StatsCollector::new(Arc::new(options.clone()));
             feed(&mut |message| collector.message(message));
             collector.finish()
         });
@@ -112,7 +112,7 @@ impl Fixture {
     fn pairs(&self, options: &PairOptions, size: usize) -> Pairs {
         let mut pairs = Pairs::new(options);
         self.parts(size, |feed| {
-            let mut reader = PairReader::new(options);
+            let mut reader = PairReader::new(Arc::new(options.clone()));
             feed(&mut |message| {
                 reader.message(message);
             });
@@ -310,8 +310,8 @@ fn default_keys_do_not_pair_events_of_different_traces() {
     });
     assert!(options.use_default_key(classes));
     assert_eq!(options.keys, ["process", "thread"]);
-    struct Sink<'o>(PairReader<'o>);
-    impl ichnos_model::Sink for Sink<'_> {
+    struct Sink(PairReader);
+    impl ichnos_model::Sink for Sink {
         fn message(
             &mut self,
             message: &ichnos_model::Message<'_>,
@@ -320,7 +320,7 @@ fn default_keys_do_not_pair_events_of_different_traces() {
             Ok(std::ops::ControlFlow::Continue(()))
         }
     }
-    let mut reader = Sink(PairReader::new(&options));
+    let mut reader = Sink(PairReader::new(Arc::new(options.clone())));
     // Traces, classes, times, processes and threads.
     for (trace, class, time, process, thread) in [
         (0, 0, 10, 1, 7),

@@ -28,10 +28,11 @@
 pub(crate) mod any;
 pub(crate) mod class;
 mod components;
-mod cursor;
 mod format;
+mod known_classes;
 mod open_options;
 mod shape;
+mod source;
 mod text;
 
 use std::collections::HashMap;
@@ -41,13 +42,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ichnos_io::{Bytes, Datagrams, Entry, FileId, Tree};
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
-    BoxedCursor, Damage, DamageKind, DataStream, FastCursor, FileDiagnostic, StreamSummary, Trace,
-    TraceInput, TracerQuirk, Window,
+    BoxedCursor, Cursor as _, Damage, DamageKind, DataStream, FileDiagnostic, SourceCursor, StreamSummary,
+    Trace, TraceInput, TracerQuirk, Window,
 };
 
-use self::cursor::LogCursor;
 pub use self::format::FuchsiaLog;
 pub use self::open_options::{Clock, OpenOptions};
+use self::source::LogSource;
 use crate::log::{Framing, Message, Messages};
 
 /// Returns `true` if a tree has files of log messages.
@@ -323,12 +324,13 @@ impl TraceInput for LogTrace {
     fn cursor(&self, stream: usize, window: Window) -> Option<BoxedCursor> {
         let file = self.files.get(stream)?;
         let most = self.options.compiled_classes / self.files.len().max(1);
-        let cursor = LogCursor::new(&file.stream, &file.bytes, file.framing, &self.options, window, most);
+        let source = LogSource::new(&file.stream, &file.bytes, file.framing, &self.options, window, most);
         let live = self.live.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let cursor = match live {
-            Some(live) => cursor.listen(live),
-            None => cursor,
+        let source = match live {
+            Some(live) => source.listen(live),
+            None => source,
         };
-        Some(cursor.boxed_fast())
+        let stream = Arc::clone(&file.stream);
+        Some(SourceCursor::new(stream, source, window, &self.options.limits).boxed())
     }
 }

@@ -1,10 +1,9 @@
 //! Encoding of event classes as records: the treatment of each field, decided once.
 
 use ichnos_model::lower::{LossEntry, LossKind, LossTable};
-use ichnos_model::plan::{Node, Plan};
+use ichnos_model::plan::Node;
 use ichnos_model::{
-    DataStream, Event, FieldKind, LogLevel, LogRole, LogSeverity, Meaning, Meanings, Scope, Value,
-    VariableLengthValue,
+    Event, FieldKind, LogLevel, LogRole, LogSeverity, Meaning, Meanings, Scope, Value, VariableLengthValue,
 };
 
 use crate::log::Severity;
@@ -227,7 +226,7 @@ impl ScopeEncoding {
             members.get_mut(range.clone())?.fill(begin as u32);
             let own = within.first()?.name.as_deref().unwrap_or_default();
             let field = format!("{}.{own}", scope.short_name());
-            let is_hidden = within.iter().all(|node| is_hidden(node));
+            let is_hidden = within.iter().all(|node| node.only_serves_decoding());
             let meaning = meanings.and_then(|meanings| meanings.of(scope, member));
             let treatment = match meaning {
                 _ if is_hidden => Treatment::Skip,
@@ -408,45 +407,4 @@ fn leaf_kinds(nodes: &[&Node]) -> LeafKinds {
         }
     }
     kinds
-}
-
-/// Returns `true` if a field only serves decoding, provided that everything in it does.
-fn is_hidden(node: &Node) -> bool {
-    if node.class.is_compound() {
-        return node.class.children().next().is_some();
-    }
-    node.class.is_padding() || !node.roles.is_empty() && !node.is_needed()
-}
-
-/// Notes losses of data outside of the events of a data stream, except for fields of packets and event record
-/// headers that only serve decoding.
-pub(super) fn note_outside(stream: &DataStream, table: &mut LossTable) {
-    let plans = stream.plans();
-    let scopes = [
-        (Scope::PacketContext, plans.packet_context.as_ref()),
-        (Scope::EventRecordHeader, plans.event_record_header.as_ref()),
-    ];
-    let header = (Scope::PacketHeader, stream.trace.plans.packet_header.as_ref());
-    for (scope, plan) in scopes.into_iter().chain([header]) {
-        let Some(plan) = plan else { continue };
-        for name in plain_members(plan) {
-            let field = format!("{}.{name}", scope.short_name());
-            let what = "what is outside of events".to_owned();
-            table.add(LossEntry { kind: LossKind::Dropped, class: String::new(), field, what }, 1);
-        }
-    }
-}
-
-/// Returns the names of a scope's members, except those that only serve decoding.
-fn plain_members(plan: &Plan) -> Vec<String> {
-    let nodes: Vec<&Node> = plan.nodes().collect();
-    let mut names = Vec::new();
-    for member in plan.children(0) {
-        let within = nodes.get(plan.within(member)).unwrap_or_default();
-        let has_role = within.first().is_some_and(|node| !node.roles.is_empty());
-        if !has_role && !within.iter().all(|node| is_hidden(node) || node.is_needed()) {
-            names.extend(within.first().and_then(|node| node.name.as_deref()).map(str::to_owned));
-        }
-    }
-    names
 }

@@ -19,8 +19,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ichnos_io::{
-    CreateError, IoLimits, MessageOrder, OptionValue, PartsOutput, TraceOutput, TraceWriter, Tree,
-    WriteOptions, WriteSource, WriteTarget, foreign_file, plain_files,
+    CreateError, MessageOrder, OptionValue, Output, PartsOutput, TraceWriter, Tree, WriteOptions,
+    WriteSource, WriteTarget, written_trace_files,
 };
 
 use crate::log::Framing;
@@ -79,16 +79,8 @@ impl TraceWriter for FuchsiaLogWriter {
     }
 
     fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
-        let files = plain_files(directory)?;
-        let is_log = |path: &PathBuf| {
-            let tree = Tree::open(&directory.join(path), &IoLimits::default());
-            path.extension().is_some_and(|extension| extension == "log")
-                && tree.is_ok_and(|tree| probe(&tree, &OpenOptions::default()))
-        };
-        match files.iter().find(|path| !is_log(path)) {
-            Some(other) => Err(foreign_file(other, "it is not a log of Fuchsia")),
-            None => Ok(files),
-        }
+        let is_log = |tree: &Tree| probe(tree, &OpenOptions::default());
+        written_trace_files(directory, "log", is_log, "it is not a log of Fuchsia")
     }
 
     fn create(
@@ -96,7 +88,7 @@ impl TraceWriter for FuchsiaLogWriter {
         target: WriteTarget,
         sources: Vec<WriteSource>,
         options: &WriteOptions,
-    ) -> Result<Box<dyn TraceOutput>, CreateError> {
+    ) -> Result<Box<dyn Output>, CreateError> {
         let framing = framing(options.dialect.as_deref(), &sources)?;
         Ok(Box::new(trace_output::LogOutput::new(&target, &sources, framing, options)?))
     }

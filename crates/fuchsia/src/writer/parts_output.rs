@@ -1,13 +1,10 @@
 //! Writes several logs at once, one for each part of a trace.
 
-use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use ichnos_io::{
-    CreateError, EncodedBlock, Encoder, Lane, PartTarget, PartsOutput, WriteOptions, WriteReport,
-};
+use ichnos_io::{CreateError, Lane, PartFile, PartTarget, PartsOutput, Worker, WriteOptions, WriteReport};
 use ichnos_model::lower::LossTable;
 use ichnos_model::{ClassDigest, Message, TraceDigest};
 
@@ -32,11 +29,10 @@ pub(super) struct LogParts {
 
 #[derive(Debug)]
 struct LogPart {
-    target: PartTarget,
+    file: PartFile,
     encoder: LogEncoder,
     /// Digest of the written records.
     records: ClassDigest,
-    events: u64,
 }
 
 impl LogParts {
@@ -46,29 +42,11 @@ impl LogParts {
     }
 }
 
-impl LogPart {
-    /// Appends to the file.
-    fn write(&mut self, block: &EncodedBlock, report: &mut WriteReport) -> io::Result<()> {
-        if let Some(path) = &self.target.path {
-            let file = File::options().append(true).open(path);
-            let written = file.and_then(|mut file| file.write_all(&block.bytes));
-            written.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
-        }
-        report.bytes += block.bytes.len() as u64;
-        report.events += block.events;
-        self.events += block.events;
-        Ok(())
-    }
-}
-
 impl PartsOutput for LogParts {
     fn add_part(&mut self, target: PartTarget) -> Result<usize, CreateError> {
-        if let Some(path) = &target.path {
-            let at = |path: &Path, error| CreateError::Io { path: path.display().to_string(), error };
-            File::create_new(path).map_err(|error| at(path, error))?;
-        }
+        let file = PartFile::create(&target)?;
         let encoder = LogEncoder::without_room(Arc::clone(&self.rules));
-        self.parts.push(LogPart { target, encoder, records: ClassDigest::default(), events: 0 });
+        self.parts.push(LogPart { file, encoder, records: ClassDigest::default() });
         Ok(self.parts.len() - 1)
     }
 
@@ -84,13 +62,13 @@ impl PartsOutput for LogParts {
         self.waiting += part.encoder.waiting().saturating_sub(before);
         if let Some(block) = part.encoder.take() {
             self.waiting = self.waiting.saturating_sub(block.bytes.len());
-            part.write(&block, &mut self.report)?;
+            part.file.append(&block, &mut self.report)?;
         }
         if self.waiting > WAITING {
             for part in &mut self.parts {
                 part.encoder.flush()?;
                 if let Some(block) = part.encoder.take() {
-                    part.write(&block, &mut self.report)?;
+                    part.file.append(&block, &mut self.report)?;
                 }
             }
             self.waiting = 0;
@@ -102,8 +80,9 @@ impl PartsOutput for LogParts {
         for part in &mut self.parts {
             self.options.check_stop()?;
             part.records += part.encoder.take_records();
-            for block in part.encoder.finish()? {
-                part.write(&block, &mut self.report)?;
+            part.encoder.finish()?;
+            while let Some(block) = part.encoder.take() {
+                part.file.append(&block, &mut self.report)?;
             }
         }
         Ok(())
@@ -111,16 +90,12 @@ impl PartsOutput for LogParts {
 
     fn finish_part(&mut self, part: usize) -> Result<WriteReport, CreateError> {
         let Some(part) = self.parts.get(part) else { return Ok(WriteReport::default()) };
-        if let (Some(verify), Some(path)) = (&self.options.verify, &part.target.path) {
-            let mut digest = TraceDigest::default();
-            digest.event_hash = Some(record_hash);
-            digest.damages = self.rules.damages();
-            digest.add_class("", part.records);
-            verify.check(path, &digest)?;
-        }
-        let mut report = WriteReport::default();
-        report.events = part.events;
-        Ok(report)
+        let mut digest = TraceDigest::default();
+        digest.event_hash = Some(record_hash);
+        digest.discarded_events = None;
+        digest.damages = self.rules.damages();
+        digest.add_class("", part.records);
+        part.file.finish(self.options.verify.as_ref(), &digest)
     }
 
     fn written(&self) -> u64 {
@@ -134,7 +109,7 @@ impl PartsOutput for LogParts {
     fn finish(mut self: Box<Self>) -> Result<WriteReport, CreateError> {
         let mut report = std::mem::take(&mut self.report);
         report.losses = self.losses();
-        report.paths = self.parts.iter().filter_map(|part| part.target.path.clone()).collect();
+        report.paths = self.parts.iter().filter_map(|part| part.file.path().map(Path::to_owned)).collect();
         Ok(report)
     }
 }

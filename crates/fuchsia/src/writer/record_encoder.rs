@@ -3,12 +3,12 @@
 use std::io;
 use std::sync::Arc;
 
-use ichnos_io::{EncodedBlock, Encoder as TraceEncoder};
+use ichnos_io::{OutputBlock, Worker, WorkerFlow};
 use ichnos_model::lower::{LossEntry, LossKind};
 use ichnos_model::{ClassDigest, Discarded, Event, Message, Scope};
 
 use super::arguments::{ArgumentWriter, EventParts, push_text};
-use super::class_encoding::{ClassEncoding, note_outside, severity};
+use super::class_encoding::{ClassEncoding, severity};
 use super::components::{Component, ComponentTags};
 use super::copy::{Copy, breaks_rule, message_bytes};
 use super::log_rules::LogRules;
@@ -159,7 +159,13 @@ impl LogEncoder {
             let group = groups.iter().position(|group| group.of == of).unwrap_or_else(|| {
                 let is_log = output.is_log(trace);
                 if !is_log {
-                    output.with_losses(|table| note_outside(stream, table));
+                    output.with_losses(|table| {
+                        table.add_packets(stream);
+                        table.add_members(
+                            Scope::EventRecordHeader,
+                            stream.plans().event_record_header.as_ref(),
+                        );
+                    });
                 }
                 groups.push(ClassGroup { of, classes: Vec::new() });
                 groups.len() - 1
@@ -465,8 +471,8 @@ fn has_trailing(event: &Event<'_>, bytes: &[u8]) -> bool {
             if message.attribution().is_none())
 }
 
-impl TraceEncoder for LogEncoder {
-    fn message(&mut self, message: &Message<'_>) -> io::Result<()> {
+impl Worker for LogEncoder {
+    fn message(&mut self, message: &Message<'_>) -> io::Result<WorkerFlow> {
         match message {
             Message::Event(event) => self.event(event)?,
             Message::DiscardedEvents(discarded) => self.discarded(discarded),
@@ -481,7 +487,8 @@ impl TraceEncoder for LogEncoder {
             }
             _ => {}
         }
-        Ok(())
+        let is_full = self.framed.bytes.len() >= self.rules.block_bytes().max(1);
+        Ok(if is_full { WorkerFlow::Block } else { WorkerFlow::Continue })
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -489,12 +496,12 @@ impl TraceEncoder for LogEncoder {
         Ok(())
     }
 
-    fn take(&mut self) -> Option<EncodedBlock> {
+    fn take(&mut self) -> Option<OutputBlock> {
         let most = if std::mem::take(&mut self.is_flushed) { 1 } else { self.rules.block_bytes().max(1) };
         (self.framed.bytes.len() >= most).then(|| self.block())
     }
 
-    fn finish(&mut self) -> io::Result<Vec<EncodedBlock>> {
+    fn finish(&mut self) -> io::Result<()> {
         let discarded = self.streams.iter_mut().flatten();
         let discarded = discarded.map(|stream| std::mem::take(&mut stream.discarded));
         let discarded = discarded.fold(0, u64::saturating_add);
@@ -507,17 +514,18 @@ impl TraceEncoder for LogEncoder {
         }
         self.name_losses();
         self.rules.add_records(std::mem::take(&mut self.framed.digest));
-        Ok(vec![self.block()])
+        self.is_flushed = true;
+        Ok(())
     }
 }
 
 impl LogEncoder {
-    fn block(&mut self) -> EncodedBlock {
+    fn block(&mut self) -> OutputBlock {
         let room = Vec::with_capacity(self.framed.bytes.capacity());
-        EncodedBlock {
+        OutputBlock {
             bytes: std::mem::replace(&mut self.framed.bytes, room),
             events: std::mem::take(&mut self.events),
-            ..EncodedBlock::default()
+            ..OutputBlock::default()
         }
     }
 }

@@ -13,8 +13,8 @@ use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::{
     ClockClass, DataStreamClass, EventRecordClass, EventValues, FieldClass, FieldKind, IntegerRange, Length,
     LevelScale, LevelStep, Limits, LogLevel, LogRole, LogSeverity, MappingsBuilder, Meaning, Member, Message,
-    NextRecord, Record as ModelRecord, RecordSource, RecordTrace, Scope, StreamCursor, StreamDigest, Trace,
-    TraceClass, TraceDigest, TraceInput, Window,
+    Next, Record as ModelRecord, RecordTrace, Scope, Source, StreamCursor, StreamDigest, Trace, TraceClass,
+    TraceDigest, TraceInput, Window,
 };
 use ichnos_testing::{Random, cases};
 
@@ -55,17 +55,18 @@ fn write_compared(
     let target = path.map_or(WriteTarget::Nowhere, |path| WriteTarget::Complete(path.to_owned()));
     assert_eq!(FuchsiaLogWriter.order(), MessageOrder::Merged);
     let output = FuchsiaLogWriter.create(target, traces.iter().map(source).collect(), &options).unwrap();
-    let mut encoder = output.encoder(Lane::All);
+    let mut encoder = output.worker(Lane::All);
     for mut cursor in traces.iter().flat_map(|trace| trace.cursors(Window::default())) {
         while cursor.next_head().is_some() {
             encoder.message(&cursor.current().unwrap()).unwrap();
             if let Some(block) = encoder.take() {
-                output.write(block).unwrap();
+                output.join(block).unwrap();
             }
         }
     }
-    for block in encoder.finish().unwrap() {
-        output.write(block).unwrap();
+    encoder.finish().unwrap();
+    while let Some(block) = encoder.take() {
+        output.join(block).unwrap();
     }
     drop(encoder);
     assert_eq!(output.losses().is_empty(), output.losses().iter().count() == 0);
@@ -491,13 +492,13 @@ fn class_of(kind: u64) -> FieldClass {
 /// Gives records that were made before, the last one first: time, class and values.
 struct Made(Vec<(u64, usize, EventValues)>);
 
-impl RecordSource for Made {
-    fn next_record(&mut self, record: &mut ModelRecord) -> NextRecord {
-        let Some((time, class, values)) = self.0.pop() else { return NextRecord::End };
+impl Source for Made {
+    fn next(&mut self, record: &mut ModelRecord) -> Next {
+        let Some((time, class, values)) = self.0.pop() else { return Next::End };
         record.set_cycles(time);
         record.set_class(class);
-        *record.values() = values;
-        NextRecord::Event
+        record.values = values;
+        Next::Event
     }
 }
 

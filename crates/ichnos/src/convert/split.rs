@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use ichnos_io::{Lane, MessageOrder, PartTarget, PartsOutput, TraceWriter, WriteReport, WriteSource};
 use ichnos_model::lower::LossTable;
-use ichnos_model::{ClockValue, DataStream, Discarded, Event, Message, Packet, StreamCursor, Window};
+use ichnos_model::{ClockValue, Damage, DataStream, Discarded, Event, Message, Packet, StreamCursor, Window};
 
-use super::{ConvertError, ConvertOptions, Select, pass_copied_packet, pass_packet, source};
-use crate::{OutputKind, Reader};
+use super::{ConvertError, ConvertOptions, source};
+use crate::pass::{pass_copied_packet, pass_packet};
+use crate::{OutputKind, PassNote, Reader, Selection};
 
 /// Definition of a part.
 pub enum SplitBy<'s> {
@@ -60,7 +61,7 @@ impl Reader<'_> {
         let sources: Vec<WriteSource> =
             self.wanted().map(|(trace, wanted, _)| source(trace, wanted)).collect();
         let mut write = options.write.clone();
-        write.leaves_out |= options.select.is_some()
+        write.leaves_out |= !options.pass.wants_all_events()
             || matches!(by, SplitBy::Events { .. })
             || self.excluded.iter().flatten().any(Option::is_some);
         if !write.leaves_out {
@@ -74,12 +75,12 @@ impl Reader<'_> {
             write.window.begin.get_or_insert(i128::MIN);
         }
         for (trace, _, _) in self.wanted() {
-            trace.damage().iter().for_each(|damage| options.damage.iter().for_each(|take| take(damage)));
+            trace.damage().iter().for_each(|damage| report_damage(options, damage));
         }
         if options.verify {
             write.verify = Some(self.verify(options));
         }
-        write.stop = options.stop;
+        write.stop = options.pass.stop_flag();
         let output = writer.create_parts(sources, &write)?;
         check_strict(&*output, options)?;
         let mut splitter = PartSplitter {
@@ -93,10 +94,12 @@ impl Reader<'_> {
             numbers: Vec::new(),
             events: Vec::new(),
             is_refused: false,
-            select: options.select.map(|make| make()),
+            selection: options.pass.selection().clone(),
+            examined: 0,
+            written: 0,
         };
         match writer.order() {
-            MessageOrder::Merged => splitter.merged()?,
+            MessageOrder::Merged | MessageOrder::Chunks => splitter.merged()?,
             MessageOrder::ByStream => splitter.streams()?,
         }
         if splitter.is_stopped() {
@@ -108,7 +111,7 @@ impl Reader<'_> {
             let mut report = splitter.output.finish_part(part)?;
             report.selected_events = *selected_events;
             (splitter.targets.finished)(*number, &report);
-            if options.is_stopped() {
+            if options.pass.is_stopped() {
                 return Err(ConvertError::Stopped);
             }
         }
@@ -116,6 +119,10 @@ impl Reader<'_> {
         report.selected_events = splitter.events.iter().sum();
         Ok(report)
     }
+}
+
+fn report_damage(options: &ConvertOptions<'_>, damage: &Damage) {
+    options.observer.note(PassNote::Damage(Box::new(damage.clone())));
 }
 
 fn check_strict(output: &dyn PartsOutput, options: &ConvertOptions<'_>) -> Result<(), ConvertError> {
@@ -188,12 +195,15 @@ struct PartSplitter<'r, 'o, 'c, 'b, 't> {
     events: Vec<u64>,
     /// `true` if there are too many parts.
     is_refused: bool,
-    select: Option<Select<'c>>,
+    selection: Selection,
+    /// Number of events since progress was shown, and of bytes up to then.
+    examined: u64,
+    written: u64,
 }
 
 impl PartSplitter<'_, '_, '_, '_, '_> {
     fn is_stopped(&self) -> bool {
-        self.is_refused || self.options.is_stopped()
+        self.is_refused || self.options.pass.is_stopped()
     }
 
     /// Returns the index of a part in the output, added if it is new.
@@ -255,7 +265,8 @@ impl PartSplitter<'_, '_, '_, '_, '_> {
     }
 
     fn event(&mut self, event: &Event<'_>, at: &mut InStream) -> Result<(), ConvertError> {
-        if self.select.as_mut().is_some_and(|select| !select(event)) {
+        self.examined += 1;
+        if !self.selection.wants_event(event) {
             return Ok(());
         }
         let Some(number) = self.part_of(event, at) else { return Ok(()) };
@@ -377,8 +388,8 @@ impl PartSplitter<'_, '_, '_, '_, '_> {
                 }
                 self.output.end_packet(packet)?;
             }
-            Message::Damage(_) => {
-                self.options.report_damage(message);
+            Message::Damage(damage) => {
+                report_damage(self.options, damage);
                 if let Some(part) = at.last.or_else(|| self.parts.keys().next().copied()) {
                     let part = self.part(part)?;
                     self.output.message(part, message)?;
@@ -409,8 +420,11 @@ impl PartSplitter<'_, '_, '_, '_, '_> {
         Ok(())
     }
 
-    fn show_progress(&self) {
-        self.options.progress.iter().for_each(|show| show(self.output.written()));
+    fn show_progress(&mut self) {
+        let observer = self.options.observer;
+        observer.progress(None, std::mem::take(&mut self.examined));
+        let written = self.output.written();
+        observer.written(written.saturating_sub(std::mem::replace(&mut self.written, written)));
     }
 
     /// Returns `true` if a data stream contains an event or a loss.
@@ -419,15 +433,19 @@ impl PartSplitter<'_, '_, '_, '_, '_> {
         let Some(cursor) = trace.cursor(stream, window) else { return false };
         let mut cursor = self.reader.excluding(source, stream, cursor);
         let mut has_some = false;
-        let (select, options) = (&mut self.select, self.options);
+        let (selection, options) = (&mut self.selection, self.options);
         cursor.next_head();
         cursor.drain_all(&mut |message| {
             has_some |= match message {
-                Message::Event(event) => select.as_mut().is_none_or(|select| select(event)),
+                Message::Event(event) => selection.wants_event(event),
                 Message::DiscardedEvents(_) | Message::DiscardedPackets(_) => true,
                 _ => false,
             };
-            if has_some || options.is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if has_some || options.pass.is_stopped() {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
         });
         has_some
     }
@@ -472,13 +490,15 @@ impl PartSplitter<'_, '_, '_, '_, '_> {
             if let Some(Message::PacketBegin(packet)) = cursor.current() {
                 at.has_packets = true;
                 if let Some(part) = self.begin_packet(&packet, &mut at)? {
-                    let output = &mut self.output;
+                    let (output, options) = (&mut self.output, self.options);
                     has_message = match self.options.verify {
                         true => pass_copied_packet(&mut cursor, &mut |message| {
-                            self.options.report_damage(message);
+                            if let Message::Damage(damage) = message {
+                                report_damage(options, damage);
+                            }
                             output.copied_message(part, message);
                         }),
-                        false => pass_packet(&mut cursor, &|| self.options.is_stopped()),
+                        false => pass_packet(&mut cursor, &|| self.options.pass.is_stopped()),
                     };
                     continue;
                 }
@@ -527,8 +547,8 @@ impl PartSplitter<'_, '_, '_, '_, '_> {
             };
             match (key.and_then(|key| streams.get_mut(&key)), message) {
                 (Some(at), _) => result = self.message(message, at),
-                (None, Message::Damage(_)) => {
-                    self.options.report_damage(message);
+                (None, Message::Damage(damage)) => {
+                    report_damage(self.options, damage);
                     if let Some(part) = self.parts.values().next().copied() {
                         result = self.output.message(part, message).map_err(ConvertError::from);
                     }

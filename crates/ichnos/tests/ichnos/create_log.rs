@@ -133,3 +133,29 @@ fn events_that_are_read_become_lines() {
     assert_eq!(trace.finish().unwrap().events, count);
     assert_eq!(lines(&path).lines().count() as u64, count);
 }
+
+/// JSON Lines have one file, too, with all of each event.
+#[cfg(feature = "jsonl")]
+#[test]
+fn json_lines() {
+    let directory = tempfile::tempdir().unwrap();
+    for live in [true, false] {
+        let path = directory.path().join(format!("{live}.jsonl"));
+        let trace = begin(&path, |options| options.live = live);
+        let clock = trace.clock(ClockClass::since_unix_epoch("wall")).unwrap();
+        let [a, b] = ["a", "b"].map(|name| trace.stream(name, Some(&clock)).unwrap());
+        let mut info = a.event(&a.class().event_class_of(line(10)).unwrap()).unwrap();
+        let mut error = b.event(&b.class().event_class_of(line(20)).unwrap()).unwrap();
+        info.set("text", "warm").unwrap().set("n", 1).unwrap().write(1_000_000_000).unwrap();
+        trace.flush().unwrap();
+        let first = "[00001.000000][][][] INFO: warm n=1\n";
+        assert_eq!(path.exists(), live);
+        assert!(!live || lines(&path) == first);
+        error.set("text", "hot").unwrap().set("n", 2).unwrap().write(2_000_000_000).unwrap();
+        let written = trace.finish().unwrap();
+        assert_eq!((written.events, &written.paths[..]), (2, &[path.clone()][..]));
+        assert_eq!(lines(&path), format!("{first}[00002.000000][][][] ERROR: hot n=2\n"));
+        let session = ichnos::open([&path], &OpenOptions::default()).unwrap();
+        assert_eq!((session.traces().len(), session.traces()[0].data_streams().len()), (1, 2));
+    }
+}

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use ichnos::OpenOptions;
-use ichnos::export::{JsonLines, JsonLinesOptions};
 use ichnos::io::{IoLimits, Tree};
+use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::model::Window;
 use ichnos_testing::{Random, cases};
 use serde_json::Value;

@@ -1,11 +1,10 @@
 //! JSON Lines are read back with their original content, and lines of any program as a trace.
 
 use ichnos::FORMATS;
-use ichnos::export::{
-    Integers, JsonLines, JsonLinesOptions, JsonTime, Log, LogOptions, Pretty, PrettyOptions,
-};
+use ichnos::export::{Integers, JsonTime, Log, LogOptions, Pretty, PrettyOptions};
 use ichnos::flow::{Merge, pump};
 use ichnos::io::{Entry, Format, OpenedTraces, ReadOptions, Tree};
+use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::model::{BoxedCursor, Sink, Window};
 use ichnos_testing::cases;
 

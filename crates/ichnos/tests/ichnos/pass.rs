@@ -3,6 +3,7 @@
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use ichnos::flow::FilterScope;
 use ichnos::model::{Damage, Event, Message, Window};
@@ -17,8 +18,8 @@ struct Kept {
     begun: usize,
     damages: usize,
     preceding: Option<i128>,
-    /// Number of events after which it is interrupted.
-    interrupted_after: Option<usize>,
+    /// Number of events after which it stops the pass, and the flag for that.
+    stops_after: Option<(usize, &'static AtomicBool)>,
 }
 
 impl PassHandler for Kept {
@@ -26,6 +27,9 @@ impl PassHandler for Kept {
         match message {
             Message::Event(event) => {
                 self.events.push((event.name().to_owned(), event.nanoseconds().unwrap()));
+                if let Some((most, stop)) = self.stops_after {
+                    stop.store(self.events.len() >= most, Ordering::Relaxed);
+                }
             }
             Message::StreamBegin(_) => self.begun += 1,
             _ => {}
@@ -41,10 +45,6 @@ impl PassHandler for Kept {
     fn precede(&mut self, event: &Event<'_>) {
         self.preceding = event.nanoseconds();
     }
-
-    fn is_interrupted(&self) -> bool {
-        self.interrupted_after.is_some_and(|most| self.events.len() >= most)
-    }
 }
 
 /// All events by other means.
@@ -58,8 +58,8 @@ fn all(session: &Session) -> Vec<(String, i128)> {
 }
 
 fn run(session: &Session, pass: &Pass, selection: &Selection, mut kept: Kept) -> (Kept, PassEnd, u64) {
-    let mut cursor = selection.reader(session, Window::default()).unwrap().cursor();
-    let summary = pass.run(&mut cursor, &mut kept).unwrap();
+    let reader = selection.reader(session, Window::default()).unwrap();
+    let summary = pass.run(&reader, &mut kept).unwrap();
     (kept, summary.end, summary.counts.events)
 }
 
@@ -110,8 +110,9 @@ fn ends() {
     assert!(matches!(end, PassEnd::Over) && kept.damages > 0);
     let (_, end, _) = run(&session, &pass.clone().strict(true), &everything, Kept::default());
     assert!(matches!(end, PassEnd::Refused(damage) if damage.file.ends_with("stream_1")));
-    let interrupted = Kept { interrupted_after: Some(7), ..Kept::default() };
-    let (kept, end, count) = run(&session, &pass.check_each(), &everything, interrupted);
+    static STOP: AtomicBool = AtomicBool::new(false);
+    let stopping = Kept { stops_after: Some((7, &STOP)), ..Kept::default() };
+    let (kept, end, count) = run(&session, &pass.stop(&STOP).live(), &everything, stopping);
     assert!(matches!(end, PassEnd::Interrupted));
     assert_eq!((kept.events.len(), count), (7, 7));
 }

@@ -1,26 +1,22 @@
 //! Sinks on several threads.
 
-use ichnos::export::{
-    Details, DetailsOptions, JsonLines, JsonLinesOptions, Pretty, PrettyOptions, ResumableSink, SinkState,
-};
+use ichnos::export::{Details, DetailsOptions, Pretty, PrettyOptions, ResumableSink};
+use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::model::Window;
-use ichnos::render::{ChunkWriter, RenderOptions};
-use ichnos::{OpenOptions, Reader};
+use ichnos::{BlockWriter, OpenOptions, Pass, PassOptions, Reader, TextOutput};
 
-pub(crate) fn text<S, T>(
+pub(crate) fn text<S: ResumableSink + Send + 'static>(
     reader: &Reader<'_>,
     threads: usize,
-    sink: impl Fn(ChunkWriter<(), T, ()>) -> S + Copy + Sync,
-) -> String
-where
-    S: ResumableSink<State = T>,
-    T: SinkState + 'static,
-{
-    let mut options = RenderOptions::default();
+    sink: impl Fn(BlockWriter) -> S + Send + Sync,
+) -> String {
+    let mut options = PassOptions::default();
     options.threads = threads;
     options.chunk_bytes = Some(1);
     let mut text = Vec::new();
-    reader.write_all(&options, &mut text, sink).unwrap();
+    let output = TextOutput::new(&mut text, sink);
+    Pass::default().write(reader, &output, &options, &()).unwrap();
+    drop(output);
     String::from_utf8(text).unwrap()
 }
 

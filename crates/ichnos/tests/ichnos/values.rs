@@ -6,9 +6,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use ichnos::export::{
-    Details, DetailsOptions, JsonLines, JsonLinesOptions, Log, LogForm, LogOptions, Null, Pretty,
-    PrettyOptions,
+    Details, DetailsOptions, Log, LogForm, LogOptions, Null, Pretty, PrettyOptions, ResumableSink as _,
 };
+use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::model::decode::{DecodeLimits, PacketBits, Position, UNKNOWN};
 use ichnos::model::{
     BitField, ByteOrder, DataStream, DataStreamClass, Event, EventRecordClass, EventValues, FieldClass,
@@ -79,7 +79,7 @@ fn write(output: &str, as_values: bool, feed: &mut dyn FnMut(&mut dyn Sink)) -> 
             } else {
                 run(feed, &mut null.sink)
             }
-            out = format!("{:?}", null.sink.statistics()).into_bytes();
+            out = format!("{:?}", null.sink.statistics().unwrap()).into_bytes();
         }
     }
     out

@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use ichnos::convert::writer;
-use ichnos::export::{JsonLines, JsonLinesOptions};
 use ichnos::io::{Lane, WriteOptions, WriteSource, WriteTarget};
+use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::model::decode::{DecodeLimits, PacketBits, Position, UNKNOWN};
 use ichnos::model::{
     ClockClass, ClockValue, DataStream, DataStreamClass, Event, EventRecordClass, EventValues, FieldClass,
@@ -121,14 +121,19 @@ fn assert_written(stream: &Arc<DataStream>, events: &[Made<'_>], packet_size: Op
         options.dialect = Some(dialect.to_owned());
         options.packet_size = packet_size;
         let output = writer.create(WriteTarget::Complete(path.clone()), vec![source], &options).unwrap();
-        let mut encoder = output.encoder(Lane::Stream { source: 0, stream: 0 });
+        let mut encoder = output.worker(Lane::Stream { source: 0, stream: 0 });
         for event in events {
-            event.feed(stream, &mut |message| encoder.message(message).unwrap());
+            event.feed(stream, &mut |message| {
+                encoder.message(message).unwrap();
+            });
             while let Some(block) = encoder.take() {
-                output.write(block).unwrap();
+                output.join(block).unwrap();
             }
         }
-        encoder.finish().unwrap().into_iter().for_each(|block| output.write(block).unwrap());
+        encoder.finish().unwrap();
+        while let Some(block) = encoder.take() {
+            output.join(block).unwrap();
+        }
         drop(encoder);
         let report = output.finish().unwrap();
         assert_eq!(report.events, events.len() as u64, "{dialect}: {:?}", report.losses);

@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::plan::{Node, Plan};
+use crate::{DataStream, Scope};
+
 /// Treatment of an item that the target format cannot represent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LossKind {
@@ -77,6 +80,31 @@ impl LossTable {
         }
         let sum = self.lines.entry(loss).or_default();
         *sum = sum.saturating_add(count);
+    }
+
+    /// Adds the members of packet headers and contexts of a data stream, except for those that only serve decoding:
+    /// they are not written.
+    pub fn add_packets(&mut self, stream: &DataStream) {
+        self.add_members(Scope::PacketHeader, stream.trace.plans.packet_header.as_ref());
+        self.add_members(Scope::PacketContext, stream.plans().packet_context.as_ref());
+    }
+
+    /// Adds the members of a scope outside of events, except for those that only serve decoding: they are not written.
+    pub fn add_members(&mut self, scope: Scope, plan: Option<&Plan>) {
+        let Some(plan) = plan else { return };
+        let nodes: Vec<&Node> = plan.nodes().collect();
+        for member in plan.children(0) {
+            let within = nodes.get(plan.within(member)).unwrap_or_default();
+            let Some(first) = within.first().filter(|first| first.roles.is_empty()) else { continue };
+            if within.iter().all(|node| node.only_serves_decoding() || node.is_needed()) {
+                continue;
+            }
+            if let Some(name) = &first.name {
+                let field = format!("{}.{name}", scope.short_name());
+                let what = "what is outside of events".to_owned();
+                self.add(LossEntry { kind: LossKind::Dropped, class: String::new(), field, what }, 1);
+            }
+        }
     }
 
     /// Adds the losses of another table.

@@ -52,6 +52,15 @@ impl Node {
         self.links.as_ref().map_or(&[], |links| &links.clears)
     }
 
+    /// Returns `true` if the field only serves decoding, provided that everything in it does.
+    #[must_use]
+    pub fn only_serves_decoding(&self) -> bool {
+        if self.class.is_compound() {
+            return self.class.children().next().is_some();
+        }
+        self.class.is_padding() || !self.roles.is_empty() && !self.is_needed()
+    }
+
     /// Returns the alignment of the field in bits.
     #[must_use]
     pub fn alignment(&self) -> u64 {

@@ -6,7 +6,6 @@ mod capture;
 mod class;
 mod clock_zero;
 mod context;
-mod cursor;
 mod format;
 mod index;
 mod index_builder;
@@ -17,7 +16,9 @@ mod overrides;
 mod payload;
 mod pending;
 mod processes;
+mod row_reader;
 mod session;
+mod source;
 mod stack_numbers;
 mod symbols;
 mod tables;
@@ -29,17 +30,18 @@ use std::sync::{Arc, OnceLock};
 use ichnos_io::Bytes;
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
-    BoxedCursor, Damage, DataStream, FastCursor, FileDiagnostic, SplitPoint, StackTable, StreamCursor,
-    StreamSummary, Trace, TraceInput, TracerQuirk, Value, Window, advance_to,
+    BoxedCursor, Cursor as _, Damage, DataStream, FileDiagnostic, SourceCursor, SplitPoint, StackTable,
+    StreamCursor, StreamSummary, Trace, TraceInput, TracerQuirk, Value, Window, advance_to,
 };
 
 use self::class::EventKind;
 pub use self::clock_zero::clock_zeros;
-use self::cursor::EventCursor;
 pub use self::format::Nettrace;
 pub(crate) use self::index::EventBlockHeader;
 use self::index::FileIndex;
 pub use self::open_options::OpenOptions;
+use self::row_reader::RowReader;
+use self::source::EventSource;
 use self::trace_file::TraceFile;
 use crate::{Container, EventMetadata, Fault, Refusal, Rule, Version};
 
@@ -161,6 +163,14 @@ fn compile(
     }
 }
 
+impl NettraceFile {
+    /// Returns the cursor at the beginning of the file, or at the block of a sequence point.
+    fn open_cursor(&self, window: Window, from: Option<u64>) -> SourceCursor<EventSource> {
+        let source = EventSource::new(&self.file, &self.stream, window, from);
+        SourceCursor::new(Arc::clone(&self.stream), source, window, &self.file.options.limits)
+    }
+}
+
 impl TraceInput for NettraceFile {
     fn format(&self) -> &'static str {
         "nettrace"
@@ -195,8 +205,7 @@ impl TraceInput for NettraceFile {
     }
 
     fn count_discarded(&self, stream: usize) -> Option<u64> {
-        (stream == 0)
-            .then(|| EventCursor::new(&self.file, &self.stream, Window::default(), None).count_lost())
+        (stream == 0).then(|| RowReader::new(&self.file, (0, u64::MAX), None).count_lost())
     }
 
     fn data_streams(&self) -> Vec<Arc<DataStream>> {
@@ -208,7 +217,7 @@ impl TraceInput for NettraceFile {
     }
 
     fn cursors(&self, window: Window) -> Vec<BoxedCursor> {
-        vec![EventCursor::new(&self.file, &self.stream, window, None).boxed_fast()]
+        vec![self.open_cursor(window, None).boxed()]
     }
 
     fn split_points(&self, stream: usize, grain: u64) -> Option<Vec<SplitPoint>> {
@@ -239,8 +248,8 @@ impl TraceInput for NettraceFile {
         let barriers = &self.file.index.barriers;
         let behind = barriers.partition_point(|barrier| clock.nanoseconds(barrier.timestamp) <= begin);
         let from = behind.checked_sub(1).and_then(|index| barriers.get(index)).map(|barrier| barrier.offset);
-        let mut cursor = EventCursor::new(&self.file, &self.stream, window, from);
+        let mut cursor = self.open_cursor(window, from);
         advance_to(&mut cursor as &mut dyn StreamCursor, begin);
-        Some(cursor.boxed_fast())
+        Some(cursor.boxed())
     }
 }

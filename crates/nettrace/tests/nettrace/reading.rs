@@ -1,10 +1,8 @@
 //! Reads files, and gives what is in them as text.
 
-use ichnos_export::{JsonLines, JsonLinesOptions};
 use ichnos_flow::{DamageCursor, Merge, pump};
-use ichnos_model::{
-    BoxedCursor, Cursor, FastCursor, Message, MessageKind, Skip, StreamCursor, TraceInput, Window,
-};
+use ichnos_jsonl::{JsonLines, JsonLinesOptions};
+use ichnos_model::{BoxedCursor, Cursor, Message, MessageKind, Skip, StreamCursor, TraceInput, Window};
 use ichnos_nettrace::{NettraceFile, OpenOptions};
 use serde_json::Value;
 
@@ -72,7 +70,7 @@ pub(crate) fn read_with(bytes: &[u8], options: &OpenOptions) -> Read {
 }
 
 pub(crate) fn read_window(file: &NettraceFile, window: Window) -> Read {
-    let mut cursors: Vec<BoxedCursor> = vec![DamageCursor::new(file.damage().to_vec()).boxed_fast()];
+    let mut cursors: Vec<BoxedCursor> = vec![DamageCursor::new(file.damage().to_vec()).boxed()];
     cursors.extend(file.cursors(window));
     let mut text = Vec::new();
     let mut sink = JsonLines::new(&mut text, JsonLinesOptions::default());

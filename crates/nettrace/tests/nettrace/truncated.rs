@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ichnos_model::{FastCursor, MessageKind, TraceInput, Window};
+use ichnos_model::{Cursor, MessageKind, TraceInput, Window};
 use ichnos_nettrace::{
     BlockKind, Container, EventRows, FileItem, NettraceFile, OpenOptions, RowEncoding, Version,
 };
@@ -34,7 +34,7 @@ pub(crate) fn skim(bytes: ichnos_io::Bytes, unsorted: bool) -> Option<(Vec<i128>
     let mut times = Vec::new();
     let mut damage = file.damage().len();
     for mut cursor in file.cursors(Window::default()) {
-        let cursor: &mut dyn FastCursor = &mut *cursor;
+        let cursor: &mut dyn Cursor = &mut *cursor;
         while cursor.advance() {
             let head = cursor.head().unwrap();
             match head.kind {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ichnos_io::Bytes;
-use ichnos_model::{BrokenRule, Damage, DamageKind, NextRecord, Record, RecordSource};
+use ichnos_model::{BrokenRule, Damage, DamageKind, Next, Record, Source};
 
 use super::event_maker::{EventMaker, shorten};
 use crate::report::{JsonReports, LineBuffer, Part, ReportFault, ReportRule, Reports};
@@ -197,15 +197,15 @@ impl ReportSource {
     }
 }
 
-impl RecordSource for ReportSource {
-    fn next_record(&mut self, record: &mut Record) -> NextRecord {
+impl Source for ReportSource {
+    fn next(&mut self, record: &mut Record) -> Next {
         loop {
             if let Some(fault) = self.maker.faults.pop_front() {
-                return NextRecord::Damage(self.damage(fault));
+                return Next::Damage(self.damage(fault));
             }
             if let Some((offset, kind)) = self.refused.take() {
                 let damage = Damage::new(&*self.file, offset as u64 * 8, kind);
-                return NextRecord::Damage(damage.in_stream(&*self.file));
+                return Next::Damage(damage.in_stream(&*self.file));
             }
             if std::mem::take(&mut self.is_waiting)
                 && let Some(class) = &self.maker.class
@@ -214,8 +214,8 @@ impl RecordSource for ReportSource {
                 if let Some(cycles) = self.maker.cycles {
                     record.set_cycles(cycles);
                 }
-                std::mem::swap(record.values(), &mut self.maker.values);
-                return NextRecord::Event;
+                std::mem::swap(&mut record.values, &mut self.maker.values);
+                return Next::Event;
             }
             if !self.read() {
                 break;
@@ -224,9 +224,9 @@ impl RecordSource for ReportSource {
         let lost = self.bytes.look_for_loss();
         if !lost.is_empty() && !std::mem::replace(&mut self.is_loss_told, true) {
             let damage = Damage::new(&*self.file, lost.start as u64 * 8, DamageKind::Lost { reported: true });
-            return NextRecord::Damage(damage.in_stream(&*self.file).skipping(lost.len() as u64 * 8));
+            return Next::Damage(damage.in_stream(&*self.file).skipping(lost.len() as u64 * 8));
         }
-        NextRecord::End
+        Next::End
     }
 
     fn is_ordered(&self) -> bool {

@@ -1,15 +1,81 @@
-//! Reads blocks, and adds their events to the waiting ones.
+//! Reads blocks, and adds their events to those that wait for their turn in the order of time.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::super::capture::Gap;
-use super::super::index::{EventBlockHeader, content, release};
-use super::super::pending::{GAP, PendingEvent};
-use super::{EventCursor, OpenEventBlock, UNKNOWN_THREAD};
+use super::capture::{CaptureThreads, Gap};
+use super::index::{EventBlockHeader, content, release};
+use super::kinds::Kinds;
+use super::pending::{EventSorter, GAP, PendingEvent};
+use super::tables::{LabelTable, StackBlocks, ThreadTable};
+use super::trace_file::TraceFile;
 use crate::{
-    Block, BlockKind, EventRow, EventRows, Fault, FileItem, PointHead, RowEncoding, Rule, SequencePoint,
-    ThreadRow, Version,
+    Block, BlockKind, Container, EventRow, EventRows, Fault, FileItem, PointHead, RowEncoding, Rule,
+    SequencePoint, ThreadRow, Version,
 };
+
+/// Event block being read.
+#[derive(Debug)]
+struct OpenEventBlock {
+    rows: EventRows,
+    times: (u64, u64),
+    is_whole: bool,
+}
+
+/// Bit that marks a thread missing from the table (version 6): the other bits are its index.
+pub(super) const UNKNOWN_THREAD: u64 = 1 << 63;
+
+/// Maximum number of reported faults in single events for each rule if all rules are checked; otherwise one.
+pub(super) const REPORTED: u64 = 1_000;
+
+/// Faults that wait to be reported after the ready events.
+#[derive(Debug)]
+pub(super) struct FaultLog {
+    pub(super) check: bool,
+    pub(super) waiting: VecDeque<Fault>,
+    /// Number of reported faults in single events, by rule.
+    pub(super) reported: [u64; Rule::ALL.len()],
+}
+
+impl FaultLog {
+    /// Notes a fault in a single event, up to a limit, as every event may have one.
+    #[cold]
+    pub(super) fn note(&mut self, rule: Rule, offset: u64, statement: impl FnOnce() -> String) {
+        let count = Rule::ALL.iter().position(|known| *known == rule);
+        let Some(count) = count.and_then(|index| self.reported.get_mut(index)) else { return };
+        *count += 1;
+        if *count <= if self.check { REPORTED } else { 1 } {
+            self.waiting.push_back(Fault::new(rule, offset, statement()));
+        }
+    }
+}
+
+/// Reads the blocks of a file, and keeps the tables that their events refer to.
+pub(super) struct RowReader {
+    pub(super) file: Arc<TraceFile>,
+    container: Container,
+    open: Option<OpenEventBlock>,
+    /// A sequence point that was read, and is passed after all events before it.
+    barrier: Option<(PointHead, Block)>,
+    is_file_read: bool,
+    /// Kind of event by metadata id.
+    kinds: Kinds,
+    pub(super) threads: ThreadTable,
+    pub(super) labels: LabelTable,
+    pub(super) stacks: StackBlocks,
+    pub(super) capture: CaptureThreads,
+    pub(super) pending: EventSorter,
+    pub(super) is_unsorted: bool,
+    pub(super) faults: FaultLog,
+    /// Time window in ticks.
+    pub(super) wanted: (u64, u64),
+    /// Latest time delivered, in ticks.
+    pub(super) latest: u64,
+    /// Offset of the last sequence point before the time window: events before it need not be counted.
+    counted_from: u64,
+    /// Offset of the sequence point at which reading begins; `None` for the beginning of the file.
+    begun_at: Option<u64>,
+}
 
 /// Gaps found in a block: beyond a limit, they are added up, since there can be one for every two bytes.
 #[derive(Debug, Default)]
@@ -46,9 +112,61 @@ impl Gaps {
     }
 }
 
-impl EventCursor {
+impl RowReader {
+    /// Creates a reader at the beginning of the file, or at the block of a sequence point.
+    pub(super) fn new(file: &Arc<TraceFile>, wanted: (u64, u64), from: Option<u64>) -> Self {
+        let mut container = file.container.clone();
+        if let Some(from) = from {
+            container.seek(from);
+        }
+        let barriers = &file.index.barriers;
+        let before = barriers.get(..barriers.partition_point(|barrier| barrier.timestamp < wanted.0));
+        let counted_from = before.and_then(<[_]>::last).map_or(0, |barrier| barrier.offset);
+        let faults =
+            FaultLog { check: file.options.check, waiting: VecDeque::new(), reported: [0; Rule::ALL.len()] };
+        let mut reader = Self {
+            container,
+            open: None,
+            barrier: None,
+            is_file_read: false,
+            kinds: Kinds::default(),
+            threads: ThreadTable::default(),
+            labels: LabelTable::default(),
+            stacks: StackBlocks::default(),
+            capture: CaptureThreads::new(from.is_none()),
+            pending: EventSorter::default(),
+            is_unsorted: file.options.unsorted || file.index.version == Version::V3,
+            faults,
+            wanted,
+            latest: 0,
+            counted_from,
+            begun_at: from,
+            file: Arc::clone(file),
+        };
+        if let Some(from) = from {
+            reader.prepare(from);
+        }
+        reader
+    }
+
+    /// Returns the number of missing events, without reading payloads.
+    pub(super) fn count_lost(mut self) -> u64 {
+        let mut lost = 0u64;
+        while self.fill() || self.has_more() {
+            self.faults.waiting.clear();
+            let gaps = std::iter::from_fn(|| self.pending.next()).filter(|entry| entry.class == GAP);
+            lost = gaps.fold(lost, |lost, gap| lost.saturating_add(gap.length.into()));
+        }
+        lost
+    }
+
+    /// Returns `true` if events are ready, or faults are to be reported.
+    pub(super) fn has_more(&self) -> bool {
+        self.pending.has_ready() || !self.faults.waiting.is_empty()
+    }
+
     /// Reads the tables before a sequence point to which events after it refer.
-    pub(super) fn prepare(&mut self, from: u64) {
+    fn prepare(&mut self, from: u64) {
         if matches!(self.file.index.version, Version::V6(_)) {
             let file = Arc::clone(&self.file);
             let mut container = file.container.clone();
@@ -73,7 +191,7 @@ impl EventCursor {
                 let rest = ThreadRow::read_block(content, |row| self.threads.add(row));
                 if let (Some(at), false, true) = (rest, only_tables, block.is_whole) {
                     let statement = "expected a row of a thread, found an incomplete one";
-                    self.faults.push_back(Fault::new(Rule::RowSize, begin + at as u64, statement));
+                    self.faults.waiting.push_back(Fault::new(Rule::RowSize, begin + at as u64, statement));
                 }
             }
             BlockKind::RemoveThread => {
@@ -96,12 +214,12 @@ impl EventCursor {
                     let statement = "expected labels of known kinds, found something else: the rest of the block is \
                                      skipped";
                     let fault = Fault::new(Rule::LabelKind, begin + rest.start as u64, statement);
-                    self.faults.push_back(fault.skipping(rest.len() as u64));
+                    self.faults.waiting.push_back(fault.skipping(rest.len() as u64));
                 }
             }
             BlockKind::Stack => {
                 self.stacks.add(&file.bytes, block.content.start as usize..block.content.end as usize);
-                if self.check {
+                if self.faults.check {
                     self.check_stacks(content, block);
                 }
             }
@@ -119,7 +237,7 @@ impl EventCursor {
     fn check_stacks(&mut self, content: &[u8], block: &Block) {
         let Some(mut rows) = crate::StackRows::read(content) else {
             let statement = "expected the first id and the number of stacks, found fewer bytes";
-            self.faults.push_back(Fault::new(Rule::BlockHeader, block.content.start, statement));
+            self.faults.waiting.push_back(Fault::new(Rule::BlockHeader, block.content.start, statement));
             return;
         };
         let pointer = self.file.index.trace.pointer_size as usize;
@@ -129,11 +247,11 @@ impl EventCursor {
         let offset = block.content.start + rows.position() as u64;
         if uneven > 0 {
             let statement = format!("{uneven} stacks are no whole number of addresses of {pointer} bytes");
-            self.faults.push_back(Fault::new(Rule::StackSize, block.content.start, statement));
+            self.faults.waiting.push_back(Fault::new(Rule::StackSize, block.content.start, statement));
         }
         if found != rows.count && block.is_whole {
             let statement = format!("expected {} stacks, found {found}", rows.count);
-            self.faults.push_back(Fault::new(Rule::RowSize, offset, statement));
+            self.faults.waiting.push_back(Fault::new(Rule::RowSize, offset, statement));
         }
     }
 
@@ -178,7 +296,7 @@ impl EventCursor {
                         return true;
                     }
                 }
-                FileItem::Fault(fault) => self.faults.push_back(fault),
+                FileItem::Fault(fault) => self.faults.waiting.push_back(fault),
                 FileItem::More | FileItem::End => {
                     self.is_file_read = true;
                     if !self.pending.is_empty() {
@@ -187,7 +305,7 @@ impl EventCursor {
                     }
                 }
             }
-            if !self.faults.is_empty() {
+            if !self.faults.waiting.is_empty() {
                 return true;
             }
         }
@@ -211,7 +329,7 @@ impl EventCursor {
                             let statement =
                                 "expected the header of an event block, found fewer bytes than it has";
                             let fault = Fault::new(Rule::BlockHeader, block.content.start, statement);
-                            self.faults.push_back(fault.skipping(range.len() as u64));
+                            self.faults.waiting.push_back(fault.skipping(range.len() as u64));
                             return;
                         }
                         None => return,
@@ -244,7 +362,7 @@ impl EventCursor {
                     }
                     None if block.is_whole => {
                         let statement = "expected a time and threads, found fewer bytes";
-                        self.faults.push_back(Fault::new(
+                        self.faults.waiting.push_back(Fault::new(
                             Rule::SequencePoint,
                             block.content.start,
                             statement,
@@ -327,9 +445,9 @@ impl EventCursor {
                 self.push_gap(Some(gap), thread, Some(time));
             }
             let entry = self.entry_of(row, is_v6, are_numbered);
-            if self.check && (row.timestamp < open.times.0 || row.timestamp > open.times.1) {
+            if self.faults.check && (row.timestamp < open.times.0 || row.timestamp > open.times.1) {
                 let (times, time) = (open.times, row.timestamp);
-                self.note_fault(Rule::BlockTimes, row.payload.start as u64, || {
+                self.faults.note(Rule::BlockTimes, row.payload.start as u64, || {
                     format!(
                         "expected a time from {} to {} as the header says, found {time}",
                         times.0, times.1
@@ -348,9 +466,9 @@ impl EventCursor {
             let at = open.rows.position() as u64;
             let rest = open.rows.rest() as u64;
             let statement = format!("expected an event, found {rest} other bytes: they are skipped");
-            self.faults.push_back(Fault::new(Rule::RowSize, at, statement).skipping(rest));
+            self.faults.waiting.push_back(Fault::new(Rule::RowSize, at, statement).skipping(rest));
         }
-        !self.faults.is_empty()
+        !self.faults.waiting.is_empty()
     }
 
     #[inline(always)]
@@ -381,9 +499,7 @@ impl EventCursor {
             labels: row.label_list,
         }
     }
-}
 
-impl EventCursor {
     /// Returns the class of an event whose labels may override its metadata (version 6).
     fn class_with_labels(&self, class: u32, list: u32) -> u32 {
         let index = &self.file.index;

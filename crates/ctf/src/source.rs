@@ -1,18 +1,16 @@
-//! The cursor that reads a data stream.
+//! Source of the messages of a data stream.
 
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use ichnos_model::decode::DecodeErrorKind;
 use ichnos_model::{
-    Checkpoint, ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, EventCounts, ExcludedClasses,
-    FastCursor, Head, Message, Window,
+    Checkpoint, ClockValue, Damage, DamageKind, DataStream, Event, EventCounts, ExcludedClasses, Head,
+    MessageKind, MessageQueue, Next, Packet, QueuedMessage, Record, Source, SourceCursor, Window,
 };
 
 use crate::event_order::OutOfOrder;
 use crate::event_scanner::EventScanner;
-use crate::loss::TracerLoss;
-use crate::message_queue::{MessageQueue, PendingMessage, TimedMessage};
 use crate::packet::Clocks;
 use crate::packet_reader::PacketReader;
 use crate::stream_input::StreamInput;
@@ -30,34 +28,30 @@ impl StreamInput {
     /// messages that begin the data stream, the last one those that end it.
     pub(crate) fn cursor_of(self: &Arc<Self>, window: Window, packets: Range<usize>) -> CtfCursor {
         let begin = window.begin.map_or(0, |begin| self.first_packet(begin));
-        let mut cursor = self.cursor_at(window, packets.start.max(begin.min(packets.end)));
-        if packets.start > 0 {
-            cursor.state = NextAction::BeforePacket(0);
-        }
-        cursor.packets.end_at(packets.end);
-        cursor
+        let mut source = CtfSource::new(self, window, packets.start.max(begin.min(packets.end)));
+        source.packets.end_at(packets.end);
+        let is_partial = source.packets.is_partial();
+        let (stream, limits) = (Arc::clone(&self.stream), self.rules.limits);
+        let cursor = match packets.start {
+            0 => SourceCursor::new(stream, source, window, limits),
+            _ => SourceCursor::resumed(stream, source, window, limits, |_, _| None),
+        };
+        if is_partial { cursor.without_end() } else { cursor }
     }
 
     /// Returns a cursor over the messages in the window, beginning at the packet with index `first`.
     pub(crate) fn cursor_at(self: &Arc<Self>, window: Window, first: usize) -> CtfCursor {
-        CtfCursor {
-            packets: PacketReader::new(self, first),
-            scanner: EventScanner::new(&self.stream, &self.rules),
-            queue: MessageQueue::default(),
-            state: NextAction::Begin,
-            current: CurrentMessage::Nothing,
-            has_window: window.begin.is_some() || window.end.is_some(),
-            excluded: None,
-            window,
-            is_behind_window: false,
-        }
+        let source = CtfSource::new(self, window, first);
+        SourceCursor::new(Arc::clone(&self.stream), source, window, self.rules.limits)
     }
 }
 
-/// Next action of a cursor when its queue is empty and there is nothing to scan.
+/// Cursor over the messages of a data stream.
+pub type CtfCursor = SourceCursor<CtfSource>;
+
+/// Next action of a source when its queue is empty and there is nothing to scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NextAction {
-    Begin,
     /// Holds the number of damages before the next packet that were queued.
     BeforePacket(usize),
     /// Event records are scanned.
@@ -75,7 +69,6 @@ impl NextAction {
     /// Returns two numbers that are unique to the state.
     fn numbers(self) -> (u64, u64) {
         let (kind, which) = match self {
-            Self::Begin => (0, 0),
             Self::BeforePacket(which) => (1, which),
             Self::InPacket => (2, 0),
             Self::AfterPacket => (3, 0),
@@ -87,31 +80,29 @@ impl NextAction {
     }
 }
 
-/// Current message of a cursor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CurrentMessage {
-    Nothing,
-    /// The event record that was scanned last, at its own time.
-    Event,
-    /// The current message of the queue.
-    Queued,
-}
-
-/// Reads a data stream message by message. The scanner finds the event records packet by packet; a queue
-/// delivers all other messages.
+/// Reads a data stream packet by packet: the scanner finds the event records, and everything else is queued.
 // Data that events do not need is boxed, so that the rest of a thousand cursors fits into the processor's caches.
 #[derive(Debug)]
-pub struct CtfCursor {
+pub struct CtfSource {
     pub(crate) packets: PacketReader,
     pub(crate) scanner: EventScanner,
-    queue: MessageQueue,
-    pub(crate) state: NextAction,
-    pub(crate) current: CurrentMessage,
+    state: NextAction,
     window: Window,
     pub(crate) has_window: bool,
     /// `true` if the last event came after the window.
     pub(crate) is_behind_window: bool,
     excluded: Option<Box<Excluded>>,
+}
+
+/// Delivery of an event record that was scanned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Delivery {
+    /// At its own time.
+    Now,
+    /// In the queue.
+    Queued,
+    /// None, as it is outside of the window.
+    Omitted,
 }
 
 /// Event records to skip.
@@ -122,37 +113,48 @@ struct Excluded {
     times: Option<RangeInclusive<u64>>,
 }
 
-impl CtfCursor {
-    /// Returns the data stream that the cursor reads.
+impl CtfSource {
+    /// Makes a source that begins at the packet with index `first`.
+    pub(crate) fn new(input: &Arc<StreamInput>, window: Window, first: usize) -> Self {
+        Self {
+            packets: PacketReader::new(input, first),
+            scanner: EventScanner::new(&input.stream, &input.rules),
+            state: NextAction::BeforePacket(0),
+            has_window: window.begin.is_some() || window.end.is_some(),
+            excluded: None,
+            window,
+            is_behind_window: false,
+        }
+    }
+
+    /// Returns the data stream that is read.
     #[must_use]
     pub fn stream(&self) -> &Arc<DataStream> {
         &self.packets.input().stream
     }
 
-    /// Makes the event record that was scanned last the current message, or queues it. Returns `false` if it
-    /// is not in the window.
+    /// Delivers the event record that was scanned last.
     #[inline(always)]
-    pub(crate) fn deliver_event(&mut self) -> bool {
+    pub(crate) fn deliver_event(&mut self, queue: &mut MessageQueue) -> Delivery {
         if let Some(time) = self.scanner.event_clock() {
             if self.has_window && !self.admit(time.nanoseconds) {
-                return false;
+                return Delivery::Omitted;
             }
             if !self.scanner.order.allows(time.cycles) {
-                return self.deliver_out_of_order(time);
+                self.queue_out_of_order(time, queue);
+                return Delivery::Queued;
             }
             self.scanner.order.last = time.cycles;
         }
-        self.current = CurrentMessage::Event;
-        true
+        Delivery::Now
     }
 
-    /// Returns `true` if the current message is an excluded event record on time, and then skips the excluded
+    /// Returns `true` if the event record on time that was scanned last is excluded, and then skips the excluded
     /// ones after it.
     #[inline(always)]
     fn skip_excluded(&mut self) -> bool {
         let Some(excluded) = &self.excluded else { return false };
-        let is_excluded =
-            self.current == CurrentMessage::Event && excluded.classes.has(self.scanner.event_class());
+        let is_excluded = excluded.classes.has(self.scanner.event_class());
         if let (true, Some(times)) = (is_excluded, &excluded.times) {
             self.scanner.skip_excluded(&excluded.classes, times);
         }
@@ -169,10 +171,9 @@ impl CtfCursor {
         !self.is_behind_window
     }
 
-    /// Queues the event record that was scanned last after the damage of its time, and delivers the first
-    /// message of the queue.
+    /// Queues the event record that was scanned last after the damage of its time.
     #[cold]
-    fn deliver_out_of_order(&mut self, time: ClockValue) -> bool {
+    fn queue_out_of_order(&mut self, time: ClockValue, queue: &mut MessageQueue) {
         let packet_end = self.scanner.order.packet_end();
         // Damage has the same time in every arithmetic in which events can be shown.
         let clock = self.packets.input().stream.clock();
@@ -183,31 +184,20 @@ impl CtfCursor {
         let nanoseconds = end.unwrap_or(time).nanoseconds;
         if let Some(kind) = damage {
             let begin = self.scanner.event_begin().bit;
-            self.queue_damage(self.packets.damage(begin, begin, kind));
+            self.queue_damage(self.packets.damage(begin, begin, kind), queue);
         }
-        self.queue.push(PendingMessage::Event, Some(nanoseconds));
-        self.deliver_queued()
+        queue.push(QueuedMessage::Event, Some(nanoseconds));
     }
 
-    /// Makes the next message of the queue the current one. Returns `false` if the queue is empty.
-    pub(crate) fn deliver_queued(&mut self) -> bool {
-        let has_message = self.queue.advance();
-        self.current = if has_message { CurrentMessage::Queued } else { CurrentMessage::Nothing };
-        has_message
-    }
-
-    /// Moves to the next message that is not an event on time. Returns `None` if event records may follow.
+    /// Queues the next messages that are not events on time, and returns [`Next::Messages`]. Returns `None` if event
+    /// records may follow.
     #[inline(never)]
-    fn advance_otherwise(&mut self) -> Option<bool> {
+    fn read_otherwise(&mut self, queue: &mut MessageQueue) -> Option<Next> {
         loop {
-            if self.deliver_queued() {
-                return Some(true);
+            if !queue.is_empty() {
+                return Some(Next::Messages);
             }
             match self.state {
-                NextAction::Begin => {
-                    self.state = NextAction::BeforePacket(0);
-                    self.queue.push(PendingMessage::StreamBegin, None);
-                }
                 NextAction::BeforePacket(0) if !self.packets.has_packet() => {
                     self.state = if self.packets.is_partial() {
                         NextAction::Done
@@ -222,18 +212,18 @@ impl CtfCursor {
                 NextAction::BeforePacket(which) => match self.packets.damage_before(which) {
                     Some(damage) => {
                         self.state = NextAction::BeforePacket(which + 1);
-                        self.queue_damage(damage);
+                        self.queue_damage(damage, queue);
                     }
-                    None => self.enter_packet(),
+                    None => self.enter_packet(queue),
                 },
                 NextAction::InPacket if self.packets.is_lost() || self.scanner.is_broken() => {
-                    self.leave_packet()
+                    self.leave_packet(queue)
                 }
                 NextAction::InPacket if self.scanner.has_more() => {
                     self.look_ahead();
                     return None;
                 }
-                NextAction::InPacket => self.leave_packet(),
+                NextAction::InPacket => self.leave_packet(queue),
                 NextAction::AfterPacket => {
                     self.packets.advance();
                     self.state = NextAction::BeforePacket(0);
@@ -241,12 +231,12 @@ impl CtfCursor {
                 NextAction::AfterPackets(which) => match self.packets.input().rest.get(which).cloned() {
                     Some(damage) => {
                         self.state = NextAction::AfterPackets(which + 1);
-                        self.queue_damage(damage);
+                        self.queue_damage(damage, queue);
                     }
-                    None => self.queue_stream_end(),
+                    None => self.queue_lost_files(queue),
                 },
-                NextAction::AfterWindow => self.queue_stream_end(),
-                NextAction::Done => return Some(false),
+                NextAction::AfterWindow => self.queue_lost_files(queue),
+                NextAction::Done => return Some(Next::End),
             }
         }
     }
@@ -257,7 +247,7 @@ impl CtfCursor {
     }
 
     /// Opens the packet. Returns `false` if it cannot be read, after queuing the damage to report.
-    pub(crate) fn open_packet(&mut self) -> bool {
+    pub(crate) fn open_packet(&mut self, queue: &mut MessageQueue) -> bool {
         self.scanner.order.before_packet();
         let (slots, clocks) = self.scanner.decode_state();
         match self.packets.open(slots, clocks) {
@@ -271,7 +261,7 @@ impl CtfCursor {
             }
             Err(damage) => {
                 if let Some(damage) = damage {
-                    self.queue_damage(damage);
+                    self.queue_damage(damage, queue);
                 }
                 self.packets.advance();
                 self.state = NextAction::BeforePacket(0);
@@ -287,60 +277,60 @@ impl CtfCursor {
     }
 
     /// Opens the next packet and queues the messages before its first event record.
-    fn enter_packet(&mut self) {
-        if !self.open_packet() {
+    fn enter_packet(&mut self, queue: &mut MessageQueue) {
+        if !self.open_packet(queue) {
             return;
         }
         for damage in self.packets.flaws() {
-            self.queue_damage(damage);
+            self.queue_damage(damage, queue);
         }
         if let Some(loss) = self.packets.discarded_events().filter(|loss| loss.is_in(&self.window)) {
-            self.queue.push(PendingMessage::DiscardedEvents(Box::new(loss)), loss.begin());
+            queue.push(QueuedMessage::DiscardedEvents(Box::new(loss.into())), loss.begin());
         }
         if let Some(loss) = self.packets.discarded_packets().filter(|loss| loss.is_in(&self.window)) {
-            self.queue.push(PendingMessage::DiscardedPackets(Box::new(loss)), loss.begin());
+            queue.push(QueuedMessage::DiscardedPackets(Box::new(loss.into())), loss.begin());
         }
-        self.queue_packet_begin();
+        self.queue_packet_begin(queue);
     }
 
     /// Queues the beginning of the open packet.
-    pub(crate) fn queue_packet_begin(&mut self) {
+    pub(crate) fn queue_packet_begin(&mut self, queue: &mut MessageQueue) {
         if !self.packets.begins_with_event() {
             let order = &mut self.scanner.order;
             order.last = order.last.max(self.packets.earliest_event());
         } else if let Some(first) = self.scanner.next_time() {
             self.packets.begin_by(first);
         }
-        self.queue.push(PendingMessage::PacketBegin, self.packets.begin_time());
+        queue.push(QueuedMessage::PacketBegin, self.packets.begin_time());
     }
 
     /// Queues the damage after the last readable event record, and the end of the packet.
-    fn leave_packet(&mut self) {
+    fn leave_packet(&mut self, queue: &mut MessageQueue) {
         let broken = self.scanner.take_broken();
         if self.packets.is_lost() {
             // The broken event record was not reported, because its bytes were missing.
             if let Some(damage) = self.packets.report_lost_events(self.scanner.at().bit) {
-                self.queue_damage(damage);
+                self.queue_damage(damage, queue);
             }
-            return self.queue_packet_end();
+            return self.queue_packet_end(queue);
         }
         if let Some((bit, kind)) = broken {
             let missing = matches!(kind, DamageKind::Field(DecodeErrorKind::BeyondData { .. }));
             if let (true, Some(damage)) = (missing, self.packets.cut_off_within(self.scanner.at().bit)) {
                 // The data ends within an event record: there is no other damage.
-                self.queue_damage(damage);
-                return self.queue_packet_end();
+                self.queue_damage(damage, queue);
+                return self.queue_packet_end(queue);
             }
-            self.queue_damage(self.packets.damage(bit, self.scanner.content_end(), kind));
+            self.queue_damage(self.packets.damage(bit, self.scanner.content_end(), kind), queue);
         }
         if let Some(damage) = self.packets.cut_off() {
-            self.queue_damage(damage);
+            self.queue_damage(damage, queue);
         }
-        self.queue_packet_end();
+        self.queue_packet_end(queue);
     }
 
     /// Queues the end of the packet, after which none of its event records are scanned.
-    pub(crate) fn queue_packet_end(&mut self) {
+    pub(crate) fn queue_packet_end(&mut self, queue: &mut MessageQueue) {
         self.state = NextAction::AfterPacket;
         self.packets.close(&mut self.scanner.clocks, self.scanner.order.last);
         self.scanner.leave_packet();
@@ -348,69 +338,66 @@ impl CtfCursor {
             // Later packets may be earlier or later: that was reported.
             self.scanner.order.last = 0;
         }
-        self.queue.push(PendingMessage::PacketEnd, self.packets.end_time());
+        queue.push(QueuedMessage::PacketEnd, self.packets.end_time());
     }
 
-    /// Queues the unreported losses of files, and the end of the data stream.
-    fn queue_stream_end(&mut self) {
+    /// Queues the unreported losses of files at the end of the data stream.
+    fn queue_lost_files(&mut self, queue: &mut MessageQueue) {
         self.state = NextAction::Done;
         while let Some(damage) = self.packets.report_lost_file() {
-            self.queue_damage(damage);
+            self.queue_damage(damage, queue);
         }
-        self.queue.push(PendingMessage::StreamEnd, None);
     }
 
     /// Queues damage at the current time.
-    fn queue_damage(&mut self, damage: Damage) {
+    fn queue_damage(&self, damage: Damage, queue: &mut MessageQueue) {
         let damage = damage.in_stream(&*self.stream().name);
         let now = self.scanner.clocks.value().map(|now| now.min(self.scanner.order.packet_end()));
         let time = self.packets.input().clock_value(now).map(|value| value.nanoseconds);
-        self.queue.push(PendingMessage::Damage(Box::new(damage)), time);
+        queue.push(QueuedMessage::Damage(Box::new(damage)), time);
     }
 }
 
-impl Cursor for CtfCursor {
+impl Source for CtfSource {
     #[inline(always)]
-    fn advance(&mut self) -> bool {
+    fn next(&mut self, record: &mut Record) -> Next {
         loop {
-            // Outside of packets there is nothing to scan.
-            if self.queue.is_empty() && self.scanner.next_event() {
-                if self.deliver_event() && !self.skip_excluded() {
-                    return true;
+            if self.scanner.next_event() {
+                match self.deliver_event(&mut record.messages) {
+                    Delivery::Now if !self.skip_excluded() => return Next::Event,
+                    Delivery::Queued => return Next::Messages,
+                    _ => {}
                 }
-                continue;
-            }
-            if let Some(has_message) = self.advance_otherwise() {
-                return has_message;
+            } else if let Some(next) = self.read_otherwise(&mut record.messages) {
+                return next;
             }
         }
     }
 
     #[inline(always)]
-    fn current(&self) -> Option<Message<'_>> {
-        if self.current == CurrentMessage::Event {
-            return Some(Message::Event(self.scanner.event()));
-        }
-        self.queued_message()
+    fn checks_events(&self) -> bool {
+        true
     }
 
     #[inline(always)]
-    fn head(&self) -> Option<Head> {
-        if self.current == CurrentMessage::Event {
-            let time = self.scanner.event_clock().map(|value| value.nanoseconds);
-            return Some(Head::event(self.scanner.event_class(), time));
-        }
-        self.queued_head()
+    fn event<'e>(&'e self, _: &'e Record) -> Option<Event<'e>> {
+        Some(self.scanner.event())
     }
-}
 
-impl FastCursor for CtfCursor {
-    fn skip_events(&mut self, most: u32, counts: &mut EventCounts) -> u32 {
-        if !self.queue.is_empty() || self.has_window || self.excluded.is_some() {
+    #[inline(always)]
+    fn event_head(&self, _: &Record) -> Head {
+        let time = self.scanner.event_clock().map(|value| value.nanoseconds);
+        Head::event(self.scanner.event_class(), time)
+    }
+
+    fn packet<'p>(&'p self, _: &'p Record) -> Option<Packet<'p>> {
+        Some(self.packets.packet(self.scanner.scopes(), self.scanner.data_bits()))
+    }
+
+    fn skip_events(&mut self, _: &mut Record, most: u32, counts: &mut EventCounts) -> u32 {
+        if self.has_window || self.excluded.is_some() {
             return 0;
         }
-        // The event before needs lengths and selectors that are overwritten now.
-        self.current = CurrentMessage::Nothing;
         self.scanner.skip_plain_events(most, counts)
     }
 
@@ -419,14 +406,12 @@ impl FastCursor for CtfCursor {
         self.excluded = Some(Box::new(Excluded { classes: Arc::clone(classes), times }));
     }
 
-    fn skip_packet(&mut self) -> bool {
-        let is_at_begin = self.queue.is_empty()
-            && matches!(self.queued().map(|queued| &queued.message), Some(PendingMessage::PacketBegin));
-        if !is_at_begin || self.state != NextAction::InPacket || !self.packets.is_plain() {
-            return false;
+    fn skip_packet(&mut self, record: &mut Record) -> bool {
+        let is_skippable = self.state == NextAction::InPacket && self.packets.is_plain();
+        if is_skippable {
+            self.queue_packet_end(&mut record.messages);
         }
-        self.queue_packet_end();
-        true
+        is_skippable
     }
 
     fn prefetch(&self) {
@@ -434,57 +419,18 @@ impl FastCursor for CtfCursor {
     }
 
     // The clock needs no number of its own: each packet sets it.
-    fn checkpoint(&self) -> Option<Checkpoint> {
-        if self.state == NextAction::Done && self.queue.is_empty() {
-            return Some(Checkpoint::End);
-        }
+    fn checkpoint(&self, record: &Record, _: Option<MessageKind>) -> Option<Checkpoint> {
         let (state, which) = self.state.numbers();
-        let state = which << 32 | (self.queue.len() as u64) << 8 | state;
+        let state = which << 32 | (record.messages.len() as u64) << 8 | state;
         let order = &self.scanner.order;
         let state = state << 1 | u64::from(order.is_late_reported());
         Some(Checkpoint::At([self.packets.index() as u64, state, self.scanner.at().bit, order.last]))
     }
 }
 
-impl CtfCursor {
-    /// Returns the current message if it is in the queue.
-    fn queued(&self) -> Option<&TimedMessage> {
-        self.queue.current().filter(|_| self.current == CurrentMessage::Queued)
-    }
-
-    #[inline(never)]
-    fn queued_head(&self) -> Option<Head> {
-        let TimedMessage { message, nanoseconds } = self.queued()?;
-        Some(match message {
-            PendingMessage::Event => Head::event(self.scanner.event_class(), *nanoseconds),
-            message => Head::new(message.kind(), *nanoseconds),
-        })
-    }
-
-    #[inline(never)]
-    fn queued_message(&self) -> Option<Message<'_>> {
-        let stream = &**self.stream();
-        let discarded = |loss: &TracerLoss| {
-            let (begin, end) = loss.range.unzip();
-            Discarded { stream, count: loss.count, thread: None, begin, end }
-        };
-        let packet = || self.packets.packet(self.scanner.scopes(), self.scanner.data_bits());
-        Some(match &self.queued()?.message {
-            PendingMessage::StreamBegin => Message::StreamBegin(stream),
-            PendingMessage::StreamEnd => Message::StreamEnd(stream),
-            PendingMessage::PacketBegin => Message::PacketBegin(packet()),
-            PendingMessage::PacketEnd => Message::PacketEnd(packet()),
-            PendingMessage::Event => Message::Event(self.scanner.event()),
-            PendingMessage::DiscardedEvents(loss) => Message::DiscardedEvents(discarded(loss)),
-            PendingMessage::DiscardedPackets(loss) => Message::DiscardedPackets(discarded(loss)),
-            PendingMessage::Damage(damage) => Message::Damage(damage),
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use ichnos_model::MessageKind;
+    use ichnos_model::{Cursor, MessageKind, Reopen};
 
     use super::*;
     use crate::test_stream::{PacketFields, packet, stream};
@@ -537,8 +483,8 @@ mod tests {
             assert!(!checkpoints.contains(&checkpoint), "{checkpoint:?}");
             checkpoints.push(checkpoint);
             // A cursor resumed at the same message continues identically.
-            if let Some(point) = cursor.resume_point() {
-                let again = input.cursor_resumed(Window::default(), &point);
+            if let Some(point) = StreamInput::point(&cursor) {
+                let again = input.reopen(Window::default(), &point);
                 assert_eq!((again.head(), again.checkpoint()), (cursor.head(), checkpoint));
                 resumed += 1;
             }

@@ -8,22 +8,20 @@ mod resume;
 use std::io;
 use std::ops::ControlFlow;
 
+use ichnos_export::parts::{
+    EventStacks, FieldWriter, Keys, Repeated, Scratch, StreamTable, TextBuffer, TimeWriter, emf_uri,
+    has_plain_field, log_level_name, write_id,
+};
+use ichnos_export::{Integers, JsonTime, TextWriter};
 use ichnos_json::write::{Escaped, ObjectWriter, ValueWriter};
 use ichnos_model::decode::DecodeError;
 use ichnos_model::{
-    Attributes, ClockClass, ClockOrigin, ClockValue, Damage, DataStream, Discarded, Event, EventRecordClass,
-    EventRole, FieldRef, LogText, Message, Packet, Scope, Sink, Trace, Uuid, UuidOf, Value, ValueCache,
+    Attributes, ClockValue, Damage, DataStream, Discarded, Event, EventRecordClass, EventRole, FieldRef,
+    LogText, Message, Packet, Scope, Sink, Trace, UuidOf, ValueCache,
 };
 
-use crate::event_stacks::EventStacks;
-use crate::integers::Integers;
-use crate::json_fields::{FieldWriter, Keys, Scratch};
-use crate::number::write_id;
-use crate::output::{Output, TextWriter};
-use crate::property;
-use crate::repeated::Repeated;
-use crate::stream_table::StreamTable;
-use crate::time::{JsonTime, TimeWriter};
+use crate::description::{write_clock_class, write_uuid};
+use crate::members::{write_list, write_map};
 use opening::Openings;
 use resume::{Introduced, Resumed, Subject, introduce};
 pub use resume::{Introduction, JsonLinesState};
@@ -130,7 +128,7 @@ impl ClassState {
 /// {"type":"event","stream":0,"ts":1565957302180016041,"cycles":900859125273445,"id":0,"name":"my_app:temperature","payload":{"celsius":53}}
 /// ```
 pub struct JsonLines<W> {
-    output: Output<W>,
+    output: TextBuffer<W>,
     options: JsonLinesOptions,
     scratch: Scratch,
     streams: StreamTable<StreamState, StreamClassState, ClassState>,
@@ -150,7 +148,7 @@ impl<W: TextWriter> JsonLines<W> {
     /// Writes to `writer`.
     pub fn new(writer: W, options: JsonLinesOptions) -> Self {
         Self {
-            output: Output::new(writer).with_integers(options.integers),
+            output: TextBuffer::new(writer).with_integers(options.integers),
             options,
             scratch: Scratch::default(),
             streams: StreamTable::default(),
@@ -163,6 +161,26 @@ impl<W: TextWriter> JsonLines<W> {
     /// Returns the writer.
     pub fn writer(&self) -> &W {
         self.output.writer()
+    }
+
+    /// Returns the writer to change it.
+    pub(crate) fn writer_mut(&mut self) -> &mut W {
+        self.output.writer_mut()
+    }
+
+    /// Returns the number of bytes that were not passed to the writer yet.
+    pub(crate) fn waiting(&self) -> usize {
+        self.output.buffer.len()
+    }
+
+    /// Returns the number of values written as `NaN` whose sign or further bits are not in the lines.
+    pub(crate) fn inexact_nans(&self) -> u64 {
+        self.scratch.inexact_nans
+    }
+
+    /// Returns `true` if a data stream has begun and not ended.
+    pub(crate) fn has_begun(&self, stream: &DataStream) -> bool {
+        self.streams.has(stream)
     }
 
     /// Passes all bytes to the writer.
@@ -196,7 +214,7 @@ impl<W: TextWriter> JsonLines<W> {
             common_context: plans.common_context.is_some().then(Box::default),
         };
         self.streams.insert(stream, part, || {
-            let header = plans.event_record_header.as_ref().filter(|plan| property::has_plain_field(plan));
+            let header = plans.event_record_header.as_ref().filter(|plan| has_plain_field(plan));
             StreamClassState {
                 time: TimeWriter::new(self.options.time, stream.clock()),
                 header: header.map(|plan| Keys::of(Some(plan))),
@@ -457,8 +475,8 @@ fn write_clock(object: &mut ObjectWriter<'_>, value: ClockValue, time: &mut Time
 
 /// Writes the name of a log level, or its number if it has no name.
 fn write_log_level(line: &mut ObjectWriter<'_>, class: &EventRecordClass) {
-    match (property::log_level(class), class.log_level) {
-        (Some(level), _) => line.member("log_level").string(level.attribute),
+    match (log_level_name(class), class.log_level) {
+        (Some(name), _) => line.member("log_level").string(name),
         (None, Some(number)) => line.member("log_level").signed(number),
         (None, None) => {}
     }
@@ -484,7 +502,7 @@ fn push_class(out: &mut Vec<u8>, event: &Event<'_>, stream: u64) {
     write_id(line.member("id"), class.id);
     write_identity(&mut line, &class.namespace, &class.name, &class.uid);
     write_log_level(&mut line, class);
-    line.string("emf_uri", property::emf_uri(class));
+    line.string("emf_uri", emf_uri(class));
     line.string("role", (class.role != EventRole::Instant).then(|| class.role.name()));
     meanings::write_meanings(&mut line, event);
     write_attributes(&mut line, &class.attributes);
@@ -505,12 +523,6 @@ fn write_identity(
     object.string("namespace", namespace.as_deref());
     object.string("name", name.as_deref());
     object.string("uid", uid.as_deref());
-}
-
-fn write_uuid(object: &mut ObjectWriter<'_>, uuid: Option<Uuid>) {
-    if let Some(uuid) = uuid {
-        object.member("uuid").display(uuid);
-    }
 }
 
 fn write_attributes(object: &mut ObjectWriter<'_>, attributes: &Attributes) {
@@ -569,56 +581,6 @@ fn write_trace(place: ValueWriter<'_>, trace: &Trace) {
         write_list(object.member("call_sites"), &class.call_sites);
     }
     object.end();
-}
-
-fn write_clock_class(place: ValueWriter<'_>, clock: &ClockClass) {
-    let mut object = place.object();
-    object.member("id").string(&clock.id);
-    write_identity(&mut object, &clock.namespace, &clock.name, &clock.uid);
-    write_uuid(&mut object, clock.uuid);
-    object.string("description", clock.description.as_deref());
-    object.member("frequency").unsigned(clock.frequency);
-    object.unsigned("precision", clock.precision);
-    object.unsigned("accuracy", clock.accuracy);
-    object.member("offset_seconds").signed(clock.offset_seconds);
-    object.member("offset_cycles").unsigned(clock.offset_cycles);
-    match &clock.origin {
-        ClockOrigin::UnixEpoch => object.member("origin").string("unix-epoch"),
-        ClockOrigin::Named { namespace, name, uid } => {
-            let mut origin = object.member("origin").object();
-            origin.string("namespace", namespace.as_deref());
-            origin.member("name").string(name);
-            origin.member("uid").string(uid);
-            origin.end();
-        }
-        ClockOrigin::Unknown => {}
-    }
-    write_attributes(&mut object, &clock.attributes);
-    object.end();
-}
-
-fn write_list(place: ValueWriter<'_>, elements: &[Value]) {
-    let mut list = place.array();
-    elements.iter().for_each(|element| write_value(list.element(), element));
-    list.end();
-}
-
-fn write_map(place: ValueWriter<'_>, entries: &[(String, Value)]) {
-    let mut object = place.object();
-    entries.iter().for_each(|(name, value)| write_value(object.named(name), value));
-    object.end();
-}
-
-fn write_value(place: ValueWriter<'_>, value: &Value) {
-    match value {
-        Value::Null => place.null(),
-        Value::Boolean(value) => place.boolean(*value),
-        Value::Integer(integer) => place.integer(*integer),
-        Value::Number(text) => place.number(text),
-        Value::Text(text) => place.string(text),
-        Value::Array(elements) => write_list(place, elements),
-        Value::Map(entries) => write_map(place, entries),
-    }
 }
 
 #[cfg(test)]

@@ -6,12 +6,12 @@
 
 use std::collections::HashSet;
 
+use ichnos_export::parts::TextBuffer;
+use ichnos_export::{Fixup, Resolution, ResumableSink, SinkState, StreamOrder, TextWriter};
 use ichnos_model::DataStream;
 
 use super::{JsonLines, StreamState};
 use crate::number_set::NumberSet;
-use crate::output::{Output, TextWriter};
-use crate::resume::{Fixup, Resolution, ResumableSink, SinkState, StreamOrder};
 
 /// Classes and stacks of a data stream that were introduced.
 #[derive(Clone, Debug, Default)]
@@ -124,7 +124,7 @@ impl Resumed {
 /// Writes a line that introduces something.
 #[cold]
 pub(super) fn introduce<W: TextWriter>(
-    output: &mut Output<W>,
+    output: &mut TextBuffer<W>,
     resumed: &mut Option<Resumed>,
     stream: u64,
     subject: Subject,

@@ -1,26 +1,26 @@
-//! Cursor over the messages of a data stream.
+//! Source of the messages of a data stream.
 
 use std::sync::Arc;
 
 use ichnos_json::read::Reader;
 use ichnos_model::plan::EventRecordPlans;
 use ichnos_model::{
-    BrokenRule, ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, EventValues, Head,
-    Message, MessageKind, Packet, Scope, Scopes, Value, Window,
+    BrokenRule, ClockValue, Damage, DamageKind, DataStream, Event, EventValues, Head, MessageKind, Next,
+    Packet, QueuedMessage, Record, Scope, Scopes, Source, StreamLoss, Value, Window,
 };
 
 use crate::event::{Class, EventReader};
 use crate::fault::{Fault, Parsed, fault, value};
-use crate::field_class::integer_of;
 use crate::index::{RunCursor, byte_order_mark, line_at};
 use crate::line::{self, Kind, LONGEST};
 use crate::marks::MarkCursor;
+use crate::members::integer_of;
 use crate::stream::StreamPart;
 use crate::time;
 
 /// Reads the lines of a data stream.
 #[derive(Debug)]
-pub(crate) struct LineCursor {
+pub(crate) struct LineSource {
     part: Arc<StreamPart>,
     window: Window,
     runs: RunCursor,
@@ -30,35 +30,12 @@ pub(crate) struct LineCursor {
     /// Next line that is no event.
     mark: MarkCursor,
     reader: EventReader,
-    current: Current,
-    /// Time of the current message.
-    time: Option<i128>,
-    /// `true` if the damage of a readable event is delivered before the event.
-    is_event_waiting: bool,
     /// Line of the current packet.
     packet: Option<PacketLine>,
+    /// `true` if the end of the current packet was queued.
+    is_packet_over: bool,
     packet_values: EventValues,
     is_loss_reported: bool,
-}
-
-#[derive(Debug)]
-enum Current {
-    Before,
-    StreamBegin,
-    Event,
-    Packet(MessageKind),
-    Discarded(MessageKind, Loss),
-    Damage(Damage),
-    StreamEnd,
-    After,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Loss {
-    count: Option<u64>,
-    thread: Option<u64>,
-    begin: Option<ClockValue>,
-    end: Option<ClockValue>,
 }
 
 /// Values of packet lines.
@@ -74,7 +51,7 @@ struct PacketLine {
     line: (usize, usize),
 }
 
-impl LineCursor {
+impl LineSource {
     pub(crate) fn new(part: Arc<StreamPart>, window: Window) -> Self {
         Self {
             runs: part.runs.cursor(),
@@ -83,80 +60,11 @@ impl LineCursor {
             at: 0,
             end: 0,
             mark: part.marks.cursor(),
-            current: Current::Before,
-            time: None,
-            is_event_waiting: false,
             packet: None,
+            is_packet_over: false,
             packet_values: EventValues::default(),
             is_loss_reported: false,
             part,
-        }
-    }
-
-    fn stream(&self) -> &DataStream {
-        &self.part.stream
-    }
-
-    /// Reads lines up to the next message.
-    fn read(&mut self) -> Current {
-        if std::mem::take(&mut self.is_event_waiting) {
-            return Current::Event;
-        }
-        let part = Arc::clone(&self.part);
-        let bytes = &part.file.bytes;
-        loop {
-            if self.at >= self.end {
-                let Some((begin, end)) = part.runs.next(&mut self.runs) else { return self.finish() };
-                (self.at, self.end) = (begin, end);
-            }
-            let at = self.at;
-            let (line, next) = line_at(bytes, at);
-            self.at = next.max(at + 1);
-            let mark = self.mark.take(&part.marks, at);
-            if line.iter().all(u8::is_ascii_whitespace) {
-                continue;
-            }
-            let read = if line.len() > LONGEST {
-                Err(Fault { at: LONGEST, expected: "the end of the line: it is longer than 16 MiB".into() })
-            } else {
-                line::text(line).and_then(|text| self.line(text, at, next))
-            };
-            let offset = part.clock_offset;
-            match read {
-                Ok(None) => {}
-                Ok(Some(Current::Event)) => {
-                    self.time = self.reader.clock.map(|clock| clock.nanoseconds);
-                    if self.is_outside(self.time) {
-                        continue;
-                    }
-                    if let Some(at) = self.reader.unknown.take().filter(|_| part.file.check) {
-                        self.is_event_waiting = true;
-                        let statement = "unknown member in the line of an event: it is ignored";
-                        return Current::Damage(self.rule(
-                            "known-member",
-                            at,
-                            0,
-                            statement.to_owned(),
-                            false,
-                        ));
-                    }
-                    return Current::Event;
-                }
-                Ok(Some(current)) => {
-                    let time = mark.and_then(|mark| mark.time).map(|time| time + offset);
-                    self.time = time.or(self.time);
-                    // Packets are kept as a whole.
-                    if matches!(current, Current::Discarded(..)) && self.is_outside(time) {
-                        continue;
-                    }
-                    return current;
-                }
-                Err(fault) => {
-                    let time = mark.and_then(|mark| mark.time).map(|time| time + offset);
-                    self.time = time.or(self.time);
-                    return Current::Damage(self.fault(line, at, &fault));
-                }
-            }
         }
     }
 
@@ -165,7 +73,7 @@ impl LineCursor {
     }
 
     /// Ends the data stream after the last line.
-    fn finish(&mut self) -> Current {
+    fn finish(&mut self) -> Next {
         let lost = self.part.file.bytes.look_for_loss();
         if !lost.is_empty() && !std::mem::replace(&mut self.is_loss_reported, true) {
             let damage = Damage::new(
@@ -173,15 +81,13 @@ impl LineCursor {
                 lost.start as u64 * 8,
                 DamageKind::Lost { reported: true },
             );
-            return Current::Damage(
-                damage.in_stream(&*self.part.stream.name).skipping(lost.len() as u64 * 8),
-            );
+            return Next::Damage(damage.in_stream(&*self.part.stream.name).skipping(lost.len() as u64 * 8));
         }
-        Current::StreamEnd
+        Next::End
     }
 
     /// Reads a line. Returns `None` if it is no message.
-    fn line(&mut self, text: &str, at: usize, next: usize) -> Parsed<Option<Current>> {
+    fn line(&mut self, text: &str, at: usize, next: usize) -> Parsed<Option<QueuedMessage>> {
         // All lines of ichnos begin with their type.
         let kind = match text.strip_prefix("{\"type\":\"event\",") {
             Some(_) => Kind::Event,
@@ -199,14 +105,14 @@ impl LineCursor {
                 }
                 let begin = at + byte_order_mark(text.as_bytes());
                 let is_event = self.reader.read(text, begin, self.window, &self.part)?;
-                Ok(is_event.then_some(Current::Event))
+                Ok(is_event.then_some(QueuedMessage::Event))
             }
             Kind::StreamBegin | Kind::EventClass | Kind::Stack => Ok(None),
             Kind::StreamEnd => {
                 // It is the last message anyway.
                 let mut runs = self.runs.clone();
                 let is_last = self.at >= self.end && self.part.runs.next(&mut runs).is_none();
-                Ok(is_last.then_some(Current::StreamEnd))
+                Ok(is_last.then_some(QueuedMessage::StreamEnd))
             }
             Kind::PacketBegin | Kind::PacketEnd => {
                 let value = value(&mut Reader::new(text))?;
@@ -232,25 +138,26 @@ impl LineCursor {
                     packet.content_length = number("content_bits").unwrap_or_default();
                     packet.total_length = number("total_bits").unwrap_or_default();
                 }
-                let kind = if is_begin { MessageKind::PacketBegin } else { MessageKind::PacketEnd };
-                Ok(Some(Current::Packet(kind)))
+                Ok(Some(if is_begin { QueuedMessage::PacketBegin } else { QueuedMessage::PacketEnd }))
             }
             Kind::DiscardedEvents | Kind::DiscardedPackets => {
                 let value = value(&mut Reader::new(text))?;
                 let clock = |name: &str| value.get(name).and_then(|value| self.clock(value));
-                let loss = Loss {
+                let loss = Box::new(StreamLoss {
                     count: u64_of(&value, "count"),
                     thread: u64_of(&value, "thread"),
                     begin: clock("begin"),
                     end: clock("end"),
-                };
-                let kind = match kind {
-                    Kind::DiscardedEvents => MessageKind::DiscardedEvents,
-                    _ => MessageKind::DiscardedPackets,
-                };
-                Ok(Some(Current::Discarded(kind, loss)))
+                });
+                Ok(Some(match kind {
+                    Kind::DiscardedEvents => QueuedMessage::DiscardedEvents(loss),
+                    _ => QueuedMessage::DiscardedPackets(loss),
+                }))
             }
-            Kind::Damage => Ok(Some(Current::Damage(damage_of(&value(&mut Reader::new(text))?)))),
+            Kind::Damage => {
+                let damage = damage_of(&value(&mut Reader::new(text))?);
+                Ok(Some(QueuedMessage::Damage(Box::new(damage))))
+            }
         }
     }
 
@@ -288,7 +195,7 @@ impl LineCursor {
     fn plans(&self) -> Option<&EventRecordPlans> {
         match &self.reader.class {
             Class::None => None,
-            Class::Declared(index) => self.stream().plans().event_records.get(*index),
+            Class::Declared(index) => self.part.stream.plans().event_records.get(*index),
             Class::Dynamic(class) => Some(&class.plans),
         }
     }
@@ -348,68 +255,93 @@ pub(crate) fn damage_of(value: &Value) -> Damage {
     damage.skipping(u64_of(value, "skipped_bits").unwrap_or_default())
 }
 
-impl Cursor for LineCursor {
-    fn advance(&mut self) -> bool {
-        self.current = match &self.current {
-            Current::Before => Current::StreamBegin,
-            Current::StreamEnd | Current::After => Current::After,
-            Current::Packet(MessageKind::PacketEnd) => {
-                self.packet = None;
-                self.read()
+impl Source for LineSource {
+    fn next(&mut self, record: &mut Record) -> Next {
+        if std::mem::take(&mut self.is_packet_over) {
+            self.packet = None;
+        }
+        let part = Arc::clone(&self.part);
+        let bytes = &part.file.bytes;
+        loop {
+            if self.at >= self.end {
+                let Some((begin, end)) = part.runs.next(&mut self.runs) else { return self.finish() };
+                (self.at, self.end) = (begin, end);
             }
-            _ => self.read(),
-        };
-        !matches!(self.current, Current::After)
-    }
-
-    fn head(&self) -> Option<Head> {
-        let kind = match &self.current {
-            Current::Before | Current::After => return None,
-            Current::StreamBegin => return Some(Head::new(MessageKind::StreamBegin, None)),
-            Current::StreamEnd => MessageKind::StreamEnd,
-            Current::Packet(kind) | Current::Discarded(kind, _) => *kind,
-            Current::Damage(_) => MessageKind::Damage,
-            Current::Event => {
-                return Some(match self.plans().and_then(EventRecordPlans::index) {
-                    Some(index) => Head::event(index, self.time),
-                    None => Head::new(MessageKind::Event, self.time),
-                });
+            let at = self.at;
+            let (line, next) = line_at(bytes, at);
+            self.at = next.max(at + 1);
+            let mark = self.mark.take(&part.marks, at);
+            if line.iter().all(u8::is_ascii_whitespace) {
+                continue;
             }
-        };
-        Some(Head::new(kind, self.time))
-    }
-
-    fn current(&self) -> Option<Message<'_>> {
-        let stream = self.stream();
-        Some(match &self.current {
-            Current::Before | Current::After => return None,
-            Current::StreamBegin => Message::StreamBegin(stream),
-            Current::StreamEnd => Message::StreamEnd(stream),
-            Current::Discarded(kind, loss) => {
-                let Loss { count, thread, begin, end } = *loss;
-                let discarded = Discarded { stream, count, thread, begin, end };
-                match kind {
-                    MessageKind::DiscardedEvents => Message::DiscardedEvents(discarded),
-                    _ => Message::DiscardedPackets(discarded),
+            let read = if line.len() > LONGEST {
+                Err(Fault { at: LONGEST, expected: "the end of the line: it is longer than 16 MiB".into() })
+            } else {
+                line::text(line).and_then(|text| self.line(text, at, next))
+            };
+            let offset = part.clock_offset;
+            match read {
+                Ok(None) => {}
+                Ok(Some(QueuedMessage::Event)) => {
+                    record.time = self.reader.clock.map(|clock| clock.nanoseconds);
+                    if self.is_outside(record.time) {
+                        continue;
+                    }
+                    let Some(at) = self.reader.unknown.take().filter(|_| part.file.check) else {
+                        return Next::Event;
+                    };
+                    let statement = "unknown member in the line of an event: it is ignored";
+                    record.push_damage(self.rule("known-member", at, 0, statement.to_owned(), false));
+                    record.push_event();
+                    return Next::Messages;
+                }
+                Ok(Some(message)) => {
+                    let time = mark.and_then(|mark| mark.time).map(|time| time + offset);
+                    record.time = time.or(record.time);
+                    match message {
+                        QueuedMessage::StreamEnd => return Next::End,
+                        // Packets are kept as a whole.
+                        QueuedMessage::DiscardedEvents(_) | QueuedMessage::DiscardedPackets(_)
+                            if self.is_outside(time) => {}
+                        message => {
+                            self.is_packet_over = message == QueuedMessage::PacketEnd;
+                            record.messages.push(message, record.time);
+                            return Next::Messages;
+                        }
+                    }
+                }
+                Err(fault) => {
+                    let time = mark.and_then(|mark| mark.time).map(|time| time + offset);
+                    record.time = time.or(record.time);
+                    return Next::Damage(self.fault(line, at, &fault));
                 }
             }
-            Current::Packet(kind) => {
-                let line = self.packet.as_ref()?;
-                let scopes = Scopes::of_values(&self.packet_values);
-                let packet = Packet::new(stream, line.total_length, line.content_length, scopes)
-                    .with_times(line.begin, line.end)
-                    .with_counters(line.sequence_number, line.discarded_counter);
-                match kind {
-                    MessageKind::PacketBegin => Message::PacketBegin(packet),
-                    _ => Message::PacketEnd(packet),
-                }
-            }
-            Current::Damage(damage) => Message::Damage(damage),
-            Current::Event => {
-                let scopes = Scopes::of_values(&self.reader.values);
-                let event = Event::new(stream, self.plans()?, self.reader.clock.as_ref(), scopes);
-                Message::Event(event.with_other_clocks(&self.reader.other_clocks))
-            }
-        })
+        }
+    }
+
+    fn checks_events(&self) -> bool {
+        true
+    }
+
+    fn event<'e>(&'e self, record: &'e Record) -> Option<Event<'e>> {
+        let scopes = Scopes::of_values(&self.reader.values);
+        let event = Event::new(&record.stream, self.plans()?, self.reader.clock.as_ref(), scopes);
+        Some(event.with_other_clocks(&self.reader.other_clocks))
+    }
+
+    fn event_head(&self, record: &Record) -> Head {
+        match self.plans().and_then(EventRecordPlans::index) {
+            Some(index) => Head::event(index, record.time),
+            None => Head::new(MessageKind::Event, record.time),
+        }
+    }
+
+    fn packet<'p>(&'p self, record: &'p Record) -> Option<Packet<'p>> {
+        let line = self.packet.as_ref()?;
+        let scopes = Scopes::of_values(&self.packet_values);
+        let packet = Packet::new(&record.stream, line.total_length, line.content_length, scopes)
+            .with_times(line.begin, line.end)
+            .with_counters(line.sequence_number, line.discarded_counter);
+        Some(packet)
     }
 }

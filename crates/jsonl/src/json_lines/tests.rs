@@ -1,8 +1,9 @@
 use std::sync::Arc;
 
 use ichnos_model::{
-    CauseKind, DisplayBase, FieldClass, FieldKind, FieldLocation, Frame, IntegerProperties, IntegerRange,
-    Length, Mappings, Meaning, RangeSet, Role, Scope, StringEncoding, StringLength,
+    CauseKind, ClockClass, ClockOrigin, DisplayBase, FieldClass, FieldKind, FieldLocation, Frame,
+    IntegerProperties, IntegerRange, Length, Mappings, Meaning, RangeSet, Role, Scope, StringEncoding,
+    StringLength, Uuid, Value,
 };
 
 use super::*;
@@ -372,4 +373,27 @@ fn chunks() {
         // A class and two stacks in each of two chunks.
         assert_eq!(resolved, 6);
     }
+}
+
+/// Frames in the event have the names of its symbols, and take the place of lines of stacks.
+#[test]
+fn frames_as_a_member() {
+    let fixture = Fixture::with(structure(vec![("stack", u8_class()), ("x", u8_class())]), |trace| {
+        let class = Arc::make_mut(&mut trace.data_streams[0].event_records[0]);
+        class.meanings.insert(Scope::Payload, 0, Meaning::Stack);
+    });
+    assert_eq!(fixture.stream.trace.stacks.intern([Frame::named("a\nb"), Frame::at(0x20)]), Some(1));
+    let out = SharedBytes::default();
+    let mut sink = JsonLines::new(out.clone(), JsonLinesOptions { stacks: true, ..Default::default() });
+    fixture.event(&mut sink, 5, &[1, 1]);
+    fixture.end(&mut sink);
+    let frames = r#","stacks":{"stack":[{"address":32},{"symbol":"a\nb"}]}}"#;
+    assert!(out.text().contains(&format!("{frames}\n")), "{}", out.text());
+    assert!(!out.text().contains(r#"{"type":"stack""#), "{}", out.text());
+}
+
+#[test]
+fn reports_undecoded_fields() {
+    let fixture = Fixture::new(structure(vec![("a", u8_class())]));
+    fixture.reports_what_is_undecoded(&mut JsonLines::new(io::sink(), JsonLinesOptions::default()));
 }

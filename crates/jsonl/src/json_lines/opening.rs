@@ -1,9 +1,8 @@
 //! Openings of event lines: stream and time.
 
+use ichnos_export::parts::{TimeWriter, nanoseconds};
+use ichnos_json::write::push_unsigned;
 use ichnos_model::ClockValue;
-
-use crate::number;
-use crate::time::TimeWriter;
 
 /// Openings of up to this many bytes are copied as one block.
 const SIZE: usize = 96;
@@ -23,22 +22,18 @@ pub(super) struct Opening {
 
 /// Openings of recently used data streams. Keeping them for all of possibly very many streams
 /// would dominate memory use.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Openings {
-    /// Openings with the number of their data stream; several streams share a place.
-    places: Box<[Option<(u64, Opening)>; PLACES]>,
+    /// Openings with the number of their data stream; several streams share a place. They grow with the numbers, as
+    /// `split` has a sink for each part.
+    places: Vec<Option<(u64, Opening)>>,
 }
 
-const PLACES: usize = 64;
+/// Maximum number of places.
+const PLACES: u64 = 64;
 
 /// Text between time and cycles.
 const CYCLES: &[u8] = b",\"cycles\":";
-
-impl Default for Openings {
-    fn default() -> Self {
-        Self { places: Box::new([None; PLACES]) }
-    }
-}
 
 impl Openings {
     /// Appends the opening of an event's line: everything that does not depend on its class.
@@ -51,7 +46,11 @@ impl Openings {
         time: &mut TimeWriter,
         with_cycles: bool,
     ) {
-        let place = &mut self.places[(stream % PLACES as u64) as usize];
+        let index = (stream % PLACES) as usize;
+        if self.places.len() <= index {
+            self.places.resize(index + 1, None);
+        }
+        let place = &mut self.places[index];
         match (clock, &place) {
             (Some(value), Some((known, opening)))
                 if *known == stream && opening.push(out, value.nanoseconds, value.cycles) => {}
@@ -71,7 +70,7 @@ fn write(
 ) -> Option<Opening> {
     let begin = out.len();
     out.extend_from_slice(b"{\"type\":\"event\",\"stream\":");
-    number::push_unsigned(out, stream);
+    push_unsigned(out, stream);
     let value = clock?;
     out.extend_from_slice(b",\"ts\":");
     time.push(out, value.nanoseconds);
@@ -80,7 +79,7 @@ fn write(
         return None;
     }
     out.extend_from_slice(CYCLES);
-    number::push_unsigned(out, value.cycles);
+    push_unsigned(out, value.cycles);
     let text = out.get(begin..).filter(|_| time.is_number())?;
     Opening::new(text, value.nanoseconds, time_end, value.cycles)
 }
@@ -110,7 +109,7 @@ impl Digits {
     #[inline(always)]
     fn put(self, text: &mut [u8], lower: u32) {
         if let Some(place) = text.get_mut(self.at..).and_then(<[u8]>::first_chunk_mut) {
-            *place = number::nanoseconds(lower);
+            *place = nanoseconds(lower);
         }
     }
 }
@@ -150,7 +149,7 @@ impl Opening {
         }
         out.truncate(begin + self.length);
         if self.cycles.is_none() {
-            number::push_unsigned(out, lower.into());
+            push_unsigned(out, lower.into());
         }
         true
     }

@@ -38,18 +38,22 @@ impl std::error::Error for Undecoded {}
 
 /// Counts decoding failures.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Failures(u64);
+pub struct Failures(u64);
 
 impl Failures {
+    /// Counts an error.
     #[inline]
-    pub(crate) fn note(&mut self, result: Result<(), DecodeError>) {
+    pub fn note(&mut self, result: Result<(), DecodeError>) {
         if result.is_err() {
             self.0 += 1;
         }
     }
 
     /// Returns an error if a decoding failed.
-    pub(crate) fn into_result(self) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// [`Undecoded`] with the number of failures.
+    pub fn into_result(self) -> io::Result<()> {
         match self.0 {
             0 => Ok(()),
             count => Err(io::Error::new(io::ErrorKind::InvalidData, Undecoded { count })),
@@ -90,9 +94,10 @@ impl<W: Write + ?Sized> TextWriter for W {
 
 /// A writer with a buffer for sinks.
 #[derive(Debug)]
-pub(crate) struct Output<W> {
+pub struct TextBuffer<W> {
     writer: W,
-    pub(crate) buffer: Vec<u8>,
+    /// Text that was not written yet.
+    pub buffer: Vec<u8>,
     /// Maximum number of bytes in the buffer before it is written.
     full: usize,
     /// Number of bytes written.
@@ -101,14 +106,16 @@ pub(crate) struct Output<W> {
     integers: Integers,
     /// Number of bytes of the buffer whose integers are already converted; the others are converted when written.
     settled: usize,
-    pub(crate) failures: Failures,
+    /// Fields that could not be decoded.
+    pub failures: Failures,
 }
 
-impl<W: TextWriter> Output<W> {
-    pub(crate) fn new(writer: W) -> Self {
+impl<W: TextWriter> TextBuffer<W> {
+    /// Makes an empty buffer.
+    pub fn new(writer: W) -> Self {
         Self {
             writer,
-            buffer: Vec::with_capacity(FULL + (FULL >> 2)),
+            buffer: Vec::new(),
             full: FULL,
             written: 0,
             integers: Integers::Number,
@@ -118,13 +125,17 @@ impl<W: TextWriter> Output<W> {
     }
 
     /// Converts integers of JSON text. The buffer must not end within a value when it is flushed.
-    pub(crate) fn with_integers(self, integers: Integers) -> Self {
+    #[must_use]
+    pub fn with_integers(self, integers: Integers) -> Self {
         Self { integers, ..self }
     }
 
     /// Writes the buffer if it is full.
+    ///
+    /// # Errors
+    /// If the writer fails.
     #[inline]
-    pub(crate) fn flush_if_full(&mut self) -> io::Result<()> {
+    pub fn flush_if_full(&mut self) -> io::Result<()> {
         if self.buffer.len() > self.full { self.write_out() } else { Ok(()) }
     }
 
@@ -138,13 +149,13 @@ impl<W: TextWriter> Output<W> {
     }
 
     /// Returns the number of bytes so far.
-    pub(crate) fn position(&self) -> u64 {
+    pub fn position(&self) -> u64 {
         self.written + self.buffer.len() as u64
     }
 
     /// Converts the integers in the buffer to their final representation, so that later offsets are those of
     /// the written text. The buffer must not end within a value.
-    pub(crate) fn settle(&mut self) {
+    pub fn settle(&mut self) {
         if self.integers == Integers::Number {
             return;
         }
@@ -157,12 +168,21 @@ impl<W: TextWriter> Output<W> {
     }
 
     /// Writes and flushes all bytes.
-    pub(crate) fn flush(&mut self) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// If the writer fails.
+    pub fn flush(&mut self) -> io::Result<()> {
         self.write_out()?;
         self.writer.flush_text()
     }
 
-    pub(crate) fn writer(&self) -> &W {
+    /// Returns the writer to change it.
+    pub fn writer_mut(&mut self) -> &mut W {
+        &mut self.writer
+    }
+
+    /// Returns the writer.
+    pub fn writer(&self) -> &W {
         &self.writer
     }
 }
@@ -172,8 +192,7 @@ mod tests {
     use super::*;
     use crate::testing::{Fixture, structure, u8_class};
     use crate::{
-        Csv, CsvColumn, CsvOptions, Details, DetailsOptions, JsonLines, JsonLinesOptions, Log, LogOptions,
-        Null, Pretty, PrettyOptions,
+        Csv, CsvColumn, CsvOptions, Details, DetailsOptions, Log, LogOptions, Null, Pretty, PrettyOptions,
     };
 
     #[test]
@@ -181,7 +200,6 @@ mod tests {
         let fixture = Fixture::new(structure(vec![("a", u8_class())]));
         fixture.reports_what_is_undecoded(&mut Pretty::new(io::sink(), PrettyOptions::default()));
         fixture.reports_what_is_undecoded(&mut Details::new(io::sink(), DetailsOptions::default()));
-        fixture.reports_what_is_undecoded(&mut JsonLines::new(io::sink(), JsonLinesOptions::default()));
         fixture.reports_what_is_undecoded(&mut Log::new(io::sink(), LogOptions::default()));
         let csv = CsvOptions { columns: [CsvColumn::new("a")].into(), ..CsvOptions::default() };
         fixture.reports_what_is_undecoded(&mut Csv::new(io::sink(), csv));

@@ -4,30 +4,51 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ichnos_model::{
-    Checkpoint, Cursor, EventCounts, ExcludedClasses, FastCursor, Head, Message, MessageKind, Window,
+use crate::{
+    Checkpoint, Cursor, DataStream, EventCounts, ExcludedClasses, Head, Message, MessageKind, Window,
 };
 
-use crate::cursor::CtfCursor;
-use crate::resume::ResumePoint;
-use crate::stream_input::StreamInput;
+/// A data stream whose cursor can be created again at a message: see [`SmallCursor`].
+///
+/// # For implementations
+/// Cursors over the same window deliver the same messages, wherever they begin.
+pub trait Reopen {
+    /// Cursor over the data stream.
+    type Cursor: Cursor;
+    /// Position of a message: much smaller than the cursor.
+    type Point: Copy;
+
+    /// Returns the data stream.
+    fn stream(&self) -> &DataStream;
+
+    /// Returns the cursor over the messages in a window.
+    fn open(self: &Arc<Self>, window: Window) -> Self::Cursor;
+
+    /// Returns the cursor at the message of a point.
+    fn reopen(self: &Arc<Self>, window: Window, at: &Self::Point) -> Self::Cursor;
+
+    /// Returns the point of a cursor's current message, `None` if reading cannot resume there.
+    fn point(cursor: &Self::Cursor) -> Option<Self::Point>;
+
+    /// Releases memory that a cursor needed and that can be recovered.
+    fn release(&self);
+}
 
 /// Cursor that takes little memory while it waits for its turn.
 ///
 /// A merge holds a cursor for each data stream, but of hundreds of thousands most wait for the time of their
-/// first packet or of their next event. So the [`CtfCursor`], which is some twenty times larger, is created
+/// first packet or of their next event. So the complete cursor, which is some twenty times larger, is created
 /// to find that time, dropped, and created again when it is needed.
-#[derive(Debug)]
-pub(crate) struct SmallCursor {
-    input: Arc<StreamInput>,
+pub struct SmallCursor<I: Reopen> {
+    input: Arc<I>,
     shared: Arc<SharedCursorState>,
     excluded: Option<Arc<ExcludedClasses>>,
-    state: SmallCursorState,
+    state: SmallCursorState<I>,
 }
 
 /// State that the cursors of a merge share.
 #[derive(Debug)]
-pub(crate) struct SharedCursorState {
+pub struct SharedCursorState {
     window: Window,
     /// Number of cursors that are [`SmallCursorState::Reading`], and maximum number that stay so while they wait.
     open: AtomicUsize,
@@ -35,26 +56,35 @@ pub(crate) struct SharedCursorState {
 }
 
 impl SharedCursorState {
-    /// Creates the shared state of the cursors over a window.
-    pub(crate) fn new(window: Window, most_open: usize) -> Arc<Self> {
+    /// Creates the shared state of the cursors over a window, of which at most `most_open` keep their complete state
+    /// while they wait.
+    #[must_use]
+    pub fn new(window: Window, most_open: usize) -> Arc<Self> {
         Arc::new(Self { window, open: AtomicUsize::new(0), most_open })
     }
 }
 
-#[derive(Debug)]
-enum SmallCursorState {
+enum SmallCursorState<I: Reopen> {
     New,
     /// At the beginning of the data stream.
     Begin,
     /// At a later message, with its head; the point to resume at, `None`: the first message.
-    Waiting(Head, Option<ResumePoint>, OnceCell<Box<CtfCursor>>),
+    Waiting(Head, Option<I::Point>, OnceCell<Box<I::Cursor>>),
     /// Reading from there on.
-    Reading(Box<CtfCursor>),
+    Reading(Box<I::Cursor>),
     Done,
 }
 
-impl SmallCursor {
-    pub(crate) fn new(input: &Arc<StreamInput>, shared: &Arc<SharedCursorState>) -> Self {
+impl<I: Reopen> std::fmt::Debug for SmallCursor<I> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SmallCursor").finish_non_exhaustive()
+    }
+}
+
+impl<I: Reopen> SmallCursor<I> {
+    /// Creates the cursor of a data stream.
+    #[must_use]
+    pub fn new(input: &Arc<I>, shared: &Arc<SharedCursorState>) -> Self {
         Self {
             input: Arc::clone(input),
             shared: Arc::clone(shared),
@@ -64,15 +94,15 @@ impl SmallCursor {
     }
 
     /// Returns the cursor at a message after the beginning of the data stream; `None`: the first one.
-    fn waiting(&self, at: Option<&ResumePoint>) -> Box<CtfCursor> {
+    fn waiting(&self, at: Option<&I::Point>) -> Box<I::Cursor> {
         let exclude =
-            |cursor: &mut CtfCursor| self.excluded.iter().for_each(|classes| cursor.exclude(classes));
+            |cursor: &mut I::Cursor| self.excluded.iter().for_each(|classes| cursor.exclude(classes));
         if let Some(at) = at {
-            let mut cursor = Box::new(self.input.cursor_resumed(self.shared.window, at));
+            let mut cursor = Box::new(self.input.reopen(self.shared.window, at));
             exclude(&mut cursor);
             return cursor;
         }
-        let mut cursor = Box::new(self.input.cursor(self.shared.window));
+        let mut cursor = Box::new(self.input.open(self.shared.window));
         exclude(&mut cursor);
         for _ in 0..2 {
             cursor.advance();
@@ -80,21 +110,16 @@ impl SmallCursor {
         cursor
     }
 
-    /// Releases the pages of files that the cursor was created for, if it was not kept.
-    fn release(&self) {
-        self.input.files.iter().for_each(|file| file.bytes.release());
-    }
-
     /// Replaces a cursor that was read by another state, if there is one.
-    fn close(&mut self, state: SmallCursorState) {
+    fn close(&mut self, state: SmallCursorState<I>) {
         if matches!(std::mem::replace(&mut self.state, state), SmallCursorState::Reading(_)) {
             self.shared.open.fetch_sub(1, Ordering::Relaxed);
-            self.release();
+            self.input.release();
         }
     }
 
     /// Returns the cursor at the current message: it is needed from now on.
-    fn reading(&mut self) -> Option<&mut CtfCursor> {
+    fn reading(&mut self) -> Option<&mut I::Cursor> {
         if let SmallCursorState::Waiting(_, at, cursor) = &mut self.state {
             let (at, cursor) = (at.take(), cursor.take());
             self.state = SmallCursorState::Reading(cursor.unwrap_or_else(|| self.waiting(at.as_ref())));
@@ -107,7 +132,7 @@ impl SmallCursor {
     }
 }
 
-impl Cursor for SmallCursor {
+impl<I: Reopen> Cursor for SmallCursor<I> {
     fn advance(&mut self) -> bool {
         match &self.state {
             SmallCursorState::New => self.state = SmallCursorState::Begin,
@@ -117,7 +142,7 @@ impl Cursor for SmallCursor {
                     Some(head) => SmallCursorState::Waiting(head, None, OnceCell::new()),
                     None => SmallCursorState::Done,
                 };
-                self.release();
+                self.input.release();
             }
             _ => {
                 if !self.reading().is_some_and(Cursor::advance) {
@@ -131,7 +156,7 @@ impl Cursor for SmallCursor {
     fn current(&self) -> Option<Message<'_>> {
         match &self.state {
             SmallCursorState::New | SmallCursorState::Done => None,
-            SmallCursorState::Begin => Some(Message::StreamBegin(&self.input.stream)),
+            SmallCursorState::Begin => Some(Message::StreamBegin(self.input.stream())),
             SmallCursorState::Waiting(_, at, cursor) => {
                 cursor.get_or_init(|| self.waiting(at.as_ref())).current()
             }
@@ -147,9 +172,7 @@ impl Cursor for SmallCursor {
             SmallCursorState::Reading(cursor) => cursor.head(),
         }
     }
-}
 
-impl FastCursor for SmallCursor {
     fn skip_events(&mut self, most: u32, counts: &mut EventCounts) -> u32 {
         match &mut self.state {
             SmallCursorState::Reading(cursor) => cursor.skip_events(most, counts),
@@ -175,7 +198,7 @@ impl FastCursor for SmallCursor {
             SmallCursorState::Reading(cursor)
                 if self.shared.open.load(Ordering::Relaxed) > self.shared.most_open =>
             {
-                cursor.head().zip(cursor.resume_point())
+                cursor.head().zip(I::point(cursor))
             }
             _ => None,
         };
@@ -192,27 +215,17 @@ impl FastCursor for SmallCursor {
                 Some(cursor) => cursor.checkpoint(),
                 None => {
                     let checkpoint = self.waiting(at.as_ref()).checkpoint();
-                    self.release();
+                    self.input.release();
                     checkpoint
                 }
             },
-            SmallCursorState::New => self.input.cursor(self.shared.window).checkpoint(),
+            SmallCursorState::New => self.input.open(self.shared.window).checkpoint(),
             SmallCursorState::Begin => {
-                let mut cursor = self.input.cursor(self.shared.window);
+                let mut cursor = self.input.open(self.shared.window);
                 cursor.advance();
                 cursor.checkpoint()
             }
             SmallCursorState::Done => Some(Checkpoint::End),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn is_small() {
-        assert!(size_of::<SmallCursor>() * 5 < size_of::<CtfCursor>());
     }
 }

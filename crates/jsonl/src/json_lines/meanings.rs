@@ -4,19 +4,7 @@ use ichnos_json::write::{ObjectWriter, ValueWriter};
 use ichnos_model::{Event, EventRecordClass, FieldRef, Frame, LogSeverity, LogText, Meaning, Scope};
 
 use super::{begin, end};
-
-/// Names of an event's scopes in lines.
-const SCOPES: [(Scope, &str); 6] = [
-    (Scope::PacketContext, "context"),
-    (Scope::EventRecordHeader, "header"),
-    (Scope::CommonContext, "common_context"),
-    (Scope::SpecificContext, "specific_context"),
-    (Scope::Payload, "payload"),
-    (Scope::Resource, "resource"),
-];
-
-/// Key of an event's message, next to the members of its resource.
-pub(super) const MESSAGE: &str = "message";
+use crate::description::{MESSAGE, SCOPES};
 
 /// Returns the formatter of a class's messages, unless they are just a member or the name of the class.
 pub(super) fn written_message(class: &EventRecordClass) -> Option<LogText> {

@@ -1,0 +1,12 @@
+//! Building blocks of text sinks in other crates: a format that is text can be written by a sink, and read in the same
+//! crate.
+
+pub use crate::event_stacks::EventStacks;
+pub use crate::json_fields::{FieldWriter, Keys, Scratch};
+pub use crate::number::{nanoseconds, write_id};
+pub use crate::property::{emf_uri, has_plain_field, log_level_name, log_level_number};
+pub use crate::repeated::Repeated;
+pub use crate::resume::StreamRank;
+pub use crate::stream_table::StreamTable;
+pub use crate::text_buffer::{Failures, TextBuffer};
+pub use crate::time::TimeWriter;

@@ -1,0 +1,140 @@
+//! Statistics as an output of a pass.
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ichnos_export::{PairOptions, PairReader, Pairs, Stats, StatsCollector, StatsOptions};
+use ichnos_io::{
+    CreateError, Joined, Lane, MessageOrder, Output, OutputBlock, Worker, WorkerFlow, WriteReport,
+};
+use ichnos_model::Message;
+
+/// Output that counts events, or pairs of events. Each worker counts a chunk; the results are joined in order.
+#[derive(Debug)]
+pub struct StatsOutput {
+    options: Arc<StatsOptions>,
+    pairs: Option<Arc<PairOptions>>,
+    joined: Mutex<StatsResult>,
+}
+
+/// Result of a [`StatsOutput`].
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct StatsResult {
+    /// Statistics of all events; with pairs, only of losses.
+    pub stats: Stats,
+    /// Pairs of events.
+    pub pairs: Option<Pairs>,
+    /// Names of fields in the options for pairs that the class of some selected event has.
+    pub known_fields: Vec<String>,
+}
+
+/// Data of a block.
+enum CountedBlock {
+    /// Records of events that belong to pairs.
+    Records(Vec<u8>),
+    /// End of a chunk: its statistics and the names of known fields.
+    End(Box<Stats>, Vec<String>),
+}
+
+impl StatsOutput {
+    /// Counts events, and pairs with these options.
+    #[must_use]
+    pub fn new(options: &StatsOptions, pairs: Option<&PairOptions>) -> Self {
+        let joined = StatsResult {
+            stats: Stats::new(options),
+            pairs: pairs.map(Pairs::new),
+            known_fields: Vec::new(),
+        };
+        Self {
+            options: Arc::new(options.clone()),
+            pairs: pairs.map(|pairs| Arc::new(pairs.clone())),
+            joined: Mutex::new(joined),
+        }
+    }
+
+    /// Returns the result of everything that was joined.
+    #[must_use]
+    pub fn into_result(self) -> StatsResult {
+        self.joined.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, StatsResult> {
+        self.joined.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Output for StatsOutput {
+    fn order(&self) -> MessageOrder {
+        MessageOrder::Chunks
+    }
+
+    fn worker(&self, _: Lane) -> Box<dyn Worker + Send> {
+        let stats = Some(StatsCollector::new(Arc::clone(&self.options)));
+        let pairs = self.pairs.clone().map(PairReader::new);
+        Box::new(StatsWorker { stats, pairs, is_finished: false })
+    }
+
+    fn join(&self, block: OutputBlock) -> io::Result<Joined> {
+        let counted = block.data.and_then(|data| data.downcast::<CountedBlock>().ok());
+        let mut joined = self.lock();
+        match counted.map(|counted| *counted) {
+            Some(CountedBlock::Records(records)) => {
+                joined.pairs.iter_mut().for_each(|pairs| pairs.take(&records));
+            }
+            Some(CountedBlock::End(stats, known_fields)) => {
+                joined.stats.merge(*stats);
+                for name in known_fields {
+                    if !joined.known_fields.contains(&name) {
+                        joined.known_fields.push(name);
+                    }
+                }
+            }
+            None => {}
+        }
+        Ok(Joined::Done)
+    }
+
+    fn finish(self: Box<Self>) -> Result<WriteReport, CreateError> {
+        Ok(WriteReport::default())
+    }
+}
+
+/// Counts the events of a chunk.
+struct StatsWorker {
+    /// `None` after the end was taken.
+    stats: Option<StatsCollector>,
+    pairs: Option<PairReader>,
+    is_finished: bool,
+}
+
+impl Worker for StatsWorker {
+    #[inline]
+    fn message(&mut self, message: &Message<'_>) -> io::Result<WorkerFlow> {
+        let counts = self.pairs.is_none() || !matches!(message, Message::Event(_));
+        if let (true, Some(stats)) = (counts, &mut self.stats) {
+            stats.message(message);
+        }
+        let is_full = self.pairs.as_mut().is_some_and(|pairs| pairs.message(message));
+        Ok(if is_full { WorkerFlow::Block } else { WorkerFlow::Continue })
+    }
+
+    fn take(&mut self) -> Option<OutputBlock> {
+        let records = self.pairs.as_mut().map(PairReader::take_records).filter(|records| !records.is_empty());
+        let counted = match records {
+            Some(records) => CountedBlock::Records(records),
+            None if self.is_finished => {
+                let known_fields = self.pairs.iter().flat_map(PairReader::known_fields);
+                let known_fields = known_fields.map(str::to_owned).collect();
+                CountedBlock::End(Box::new(self.stats.take()?.finish()), known_fields)
+            }
+            None => return None,
+        };
+        Some(OutputBlock { data: Some(Box::new(counted)), ..OutputBlock::default() })
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.is_finished = true;
+        Ok(())
+    }
+}

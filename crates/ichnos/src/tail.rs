@@ -1,0 +1,82 @@
+//! Finds the last events of a reader.
+
+use ichnos_flow::Merge;
+use ichnos_model::Checkpoint;
+
+use crate::{Pass, PassEnd, PassHandler, Reader};
+
+/// Bytes of trace data read first, from the end.
+const STEP: u64 = 1 << 20;
+
+/// A counted section of the timeline, up to its end.
+struct CountedSection {
+    /// Number of the section; the first one is 0.
+    number: usize,
+    /// Initial states of the cursors, if known.
+    checkpoints: Option<Vec<Checkpoint>>,
+    /// Number of selected events in the section.
+    events: u64,
+}
+
+impl Reader<'_> {
+    /// Finds the last `wanted` events of a pass, and makes the reader begin there. Returns the number of selected events
+    /// to [skip](Pass::skip) before them; `None` if the pass was [stopped](Pass::stop).
+    ///
+    /// Goes back from the end in growing steps until there is one event more than needed, as the first line of text can
+    /// depend on the event before. `handler` follows the passes.
+    pub fn begin_at_last<H: PassHandler>(
+        &mut self,
+        pass: &Pass,
+        wanted: u64,
+        handler: &mut H,
+    ) -> Option<u64> {
+        let (begin, skip) = self.find_last(pass, wanted, handler)?;
+        self.begin = begin;
+        Some(skip)
+    }
+
+    fn find_last<H: PassHandler>(
+        &self,
+        pass: &Pass,
+        wanted: u64,
+        handler: &mut H,
+    ) -> Option<(Option<i128>, u64)> {
+        // A cursor does not fail, nor does counting.
+        let mut count = |cursor: &mut Merge| {
+            let summary = pass.drain(handler, |take| cursor.drain_all(take)).unwrap_or_default();
+            (!matches!(summary.end, PassEnd::Interrupted)).then_some(summary.counts.events)
+        };
+        let splits = self.chunks(STEP);
+        let begin_of = |number: usize| number.checked_sub(1).and_then(|split| splits.get(split)).copied();
+        let mut counted: Option<CountedSection> = None;
+        let mut step = 1;
+        loop {
+            let end = counted.as_ref().map_or(splits.len() + 1, |counted| counted.number);
+            let number = end.saturating_sub(step);
+            let mut cursor = match begin_of(number) {
+                Some(begin) => self.cursor_from(begin),
+                None => self.cursor(),
+            };
+            let checkpoints = cursor.checkpoints();
+            cursor.pause_at(counted.as_ref().and_then(|counted| begin_of(counted.number)));
+            let mut events = count(&mut cursor)?;
+            if let Some(later) = &counted {
+                // The beginning of a section is valid if the previous one ends in the same state.
+                if later.checkpoints.is_some() && cursor.checkpoints() == later.checkpoints {
+                    if later.events > wanted {
+                        return Some((begin_of(later.number), later.events - wanted));
+                    }
+                    events = events.saturating_add(later.events);
+                } else {
+                    cursor.pause_at(None);
+                    events = events.saturating_add(count(&mut cursor)?);
+                }
+            }
+            if number == 0 {
+                return Some((None, events.saturating_sub(wanted)));
+            }
+            step = if events > wanted { 1 } else { step.saturating_mul(2) };
+            counted = Some(CountedSection { number, checkpoints, events });
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! Text of sinks as an output of a pass.
+
+mod blocks;
+mod fixed_text;
+
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use ichnos_export::{Fixup, NullStatistics, ResumableSink, SinkState, StreamOrder, Undecoded};
+use ichnos_io::{
+    ChunkStart, CreateError, Joined, Lane, MessageOrder, Output, OutputBlock, Worker, WorkerFlow, WriteReport,
+};
+use ichnos_model::{DataStream, Event, Message};
+
+use crate::pass::{ROOM, block_size};
+pub use blocks::{BlockWarnings, BlockWriter};
+use blocks::{Pool, WrittenText};
+use fixed_text::FixedText;
+
+/// Size of a block that is written immediately, in bytes.
+const LOCAL_BLOCK: usize = 80 << 10;
+
+type StateOf<S> = <S as ResumableSink>::State;
+
+type CauseOf<S> = <StateOf<S> as SinkState>::Cause;
+
+/// Output of the text of a sink. Each worker has a sink of its own, and the text is joined in order: it is the same for
+/// any number of threads.
+///
+/// If the text of a chunk depends on earlier text in a way that no [`Fixup`] can correct, the chunk is written again.
+///
+/// ```no_run
+/// use ichnos::export::{JsonLines, JsonLinesOptions};
+/// use ichnos::prelude::*;
+/// use ichnos::{Pass, PassOptions, Selection, TextOutput};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let session = ichnos::open(["my-trace"], &OpenOptions::default())?;
+/// let reader = session.reader(Window::default(), |_| true)?;
+/// let mut text = Vec::new();
+/// let output = TextOutput::new(&mut text, |writer| JsonLines::new(writer, JsonLinesOptions::default()));
+/// Pass::new(Selection::default()).write(&reader, &output, &PassOptions::default(), &())?;
+/// # Ok(())
+/// # }
+/// ```
+pub struct TextOutput<'o, S: ResumableSink> {
+    make: Box<dyn Fn(BlockWriter) -> S + Send + Sync + 'o>,
+    /// `true` if sinks receive damage.
+    takes_damage: bool,
+    /// Preparation of work in chunks.
+    chunks: OnceLock<(StreamOrder, usize)>,
+    joined: Mutex<JoinedText<'o, StateOf<S>>>,
+}
+
+impl<S: ResumableSink> std::fmt::Debug for TextOutput<'_, S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TextOutput").finish_non_exhaustive()
+    }
+}
+
+/// Text so far.
+struct JoinedText<'o, S: SinkState> {
+    writer: Box<dyn Write + Send + 'o>,
+    warnings: Box<dyn Write + Send + 'o>,
+    /// State after the joined part of the current chunk, and before the chunk.
+    state: S,
+    before: S,
+    /// `true` if a chunk is complete.
+    has_chunk: bool,
+    text: FixedText<S::Cause>,
+    /// Position in the current chunk, in bytes and warnings, and the largest one that was written: a chunk that is
+    /// written again begins at 0.
+    position: (u64, usize),
+    written: (u64, usize),
+    undecoded: u64,
+    statistics: Option<NullStatistics>,
+}
+
+/// Data of a block besides its text.
+struct TextBlockData<S: ResumableSink> {
+    fixups: Vec<Fixup<CauseOf<S>>>,
+    warnings: Vec<Vec<u8>>,
+    pool: Arc<Pool>,
+    /// Present in the last block of a worker.
+    end: Option<TextEnd<StateOf<S>>>,
+}
+
+/// End of the text of a worker.
+struct TextEnd<S> {
+    /// `None` if nothing follows.
+    state: Option<S>,
+    undecoded: u64,
+    statistics: Option<NullStatistics>,
+}
+
+impl<'o, S: ResumableSink> TextOutput<'o, S> {
+    /// Writes to `writer`. `make` makes the sink of each worker, and is called by several threads.
+    pub fn new(writer: impl Write + Send + 'o, make: impl Fn(BlockWriter) -> S + Send + Sync + 'o) -> Self {
+        let joined = JoinedText {
+            writer: Box::new(writer),
+            warnings: Box::new(io::stderr()),
+            state: StateOf::<S>::default(),
+            before: StateOf::<S>::default(),
+            has_chunk: false,
+            text: FixedText::default(),
+            position: (0, 0),
+            written: (0, 0),
+            undecoded: 0,
+            statistics: None,
+        };
+        Self { make: Box::new(make), takes_damage: true, chunks: OnceLock::new(), joined: Mutex::new(joined) }
+    }
+
+    /// Writes [warnings of sinks](BlockWriter::warnings) to `warnings` instead of the standard error output.
+    #[must_use]
+    pub fn warnings_to(self, warnings: impl Write + Send + 'o) -> Self {
+        self.lock().warnings = Box::new(warnings);
+        self
+    }
+
+    /// Does not pass damage to the sinks.
+    #[must_use]
+    pub fn without_damage(self) -> Self {
+        Self { takes_damage: false, ..self }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, JoinedText<'o, StateOf<S>>> {
+        self.joined.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<S: SinkState> JoinedText<'_, S> {
+    /// Begins the current chunk again.
+    fn restart(&mut self) {
+        self.state = self.before.clone();
+        self.text = FixedText::default();
+        self.position = (0, 0);
+    }
+
+    fn warn(&mut self, warnings: Vec<Vec<u8>>) {
+        for warning in warnings {
+            self.position.1 += 1;
+            if self.position.1 > self.written.1 {
+                self.written.1 = self.position.1;
+                // As if printed by the sink itself, whose text is not lost because of it.
+                let _ = self.warnings.write_all(&warning);
+            }
+        }
+    }
+
+    /// Writes a block, except its part that was already written. Returns `false` if the chunk has to be written again.
+    fn write(&mut self, block: &[u8]) -> io::Result<bool> {
+        let Self { text, state, writer, position: (position, _), written: (written, _), .. } = self;
+        text.write(block, state, &mut |text| {
+            let skipped = usize::try_from(written.saturating_sub(*position)).unwrap_or(usize::MAX);
+            *position += text.len() as u64;
+            *written = (*written).max(*position);
+            writer.write_all(text.get(skipped..).unwrap_or_default())
+        })
+    }
+
+    /// Ends a chunk. Returns `false` if it has to be written again.
+    fn end(&mut self, end: TextEnd<S>) -> bool {
+        if !self.text.resolve_rest(&mut self.state) {
+            return false;
+        }
+        self.undecoded = self.undecoded.saturating_add(end.undecoded);
+        if let Some(statistics) = end.statistics {
+            *self.statistics.get_or_insert_default() += statistics;
+        }
+        if let Some(state) = end.state {
+            self.before = std::mem::take(&mut self.state).then(state);
+            self.has_chunk = true;
+            self.written = (0, 0);
+            self.restart();
+        }
+        true
+    }
+}
+
+impl<S> Output for TextOutput<'_, S>
+where
+    S: ResumableSink + Send + 'static,
+{
+    fn order(&self) -> MessageOrder {
+        MessageOrder::Chunks
+    }
+
+    fn prepare(&self, streams: &[Arc<DataStream>], threads: usize) {
+        let order = match S::NEEDS_ORDER {
+            true => StreamOrder::new(streams.iter().map(|stream| &**stream)),
+            false => StreamOrder::default(),
+        };
+        // Without effect if it is called twice.
+        let _ = self.chunks.set((order, block_size(threads)));
+    }
+
+    fn worker(&self, lane: Lane) -> Box<dyn Worker + Send> {
+        let on_thread = matches!(lane, Lane::Chunk(ChunkStart::First | ChunkStart::Unjoined));
+        let pool = match self.chunks.get().filter(|_| on_thread) {
+            Some((_, size)) => Pool::of_thread(*size, ROOM),
+            None => Pool::new(LOCAL_BLOCK, 2),
+        };
+        let written = Arc::new(WrittenText::default());
+        let writer =
+            BlockWriter { written: Arc::clone(&written), pool: Arc::clone(&pool), is_chunk: on_thread };
+        let mut sink = (self.make)(writer);
+        let order = || self.chunks.get().map(|(order, _)| order.clone()).unwrap_or_default();
+        match lane {
+            Lane::Chunk(ChunkStart::Unjoined) => sink.resume(&order(), None),
+            Lane::Chunk(ChunkStart::Joined) => {
+                let mut joined = self.lock();
+                joined.restart();
+                if joined.has_chunk {
+                    sink.resume(&order(), Some(joined.before.clone()));
+                }
+            }
+            _ => {}
+        }
+        Box::new(TextWorker {
+            sink,
+            written,
+            pool,
+            is_unjoined: lane == Lane::Chunk(ChunkStart::Unjoined),
+            takes_damage: self.takes_damage,
+            has_state: matches!(lane, Lane::Chunk(_)),
+            fixups: Vec::new(),
+            end: None,
+        })
+    }
+
+    fn join(&self, block: OutputBlock) -> io::Result<Joined> {
+        let Some(data) = block.data.and_then(|data| data.downcast::<TextBlockData<S>>().ok()) else {
+            return Ok(Joined::Done);
+        };
+        let mut joined = self.lock();
+        joined.warn(data.warnings);
+        joined.text.add(data.fixups);
+        let is_right = joined.write(&block.bytes)? && data.end.is_none_or(|end| joined.end(end));
+        data.pool.put(block.bytes);
+        Ok(if is_right { Joined::Done } else { Joined::Again })
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        self.lock().writer.flush()
+    }
+
+    fn finish(self: Box<Self>) -> Result<WriteReport, CreateError> {
+        let joined = self.joined.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut report = WriteReport::default();
+        report.undecoded = joined.undecoded;
+        if let Some(statistics) = joined.statistics {
+            (report.bytes, report.packets) = (statistics.bytes, statistics.packets);
+            (report.events, report.checksum) = (statistics.events, Some(statistics.checksum));
+        }
+        Ok(report)
+    }
+}
+
+/// Worker with a sink of its own.
+struct TextWorker<S: ResumableSink> {
+    sink: S,
+    written: Arc<WrittenText>,
+    pool: Arc<Pool>,
+    /// `true` if the sink does not know earlier text.
+    is_unjoined: bool,
+    takes_damage: bool,
+    /// `true` if something may follow the lane.
+    has_state: bool,
+    /// Fixups in text that was not taken yet.
+    fixups: Vec<Fixup<CauseOf<S>>>,
+    end: Option<TextEnd<StateOf<S>>>,
+}
+
+impl<S: ResumableSink> TextWorker<S> {
+    fn take_fixups(&mut self) {
+        while let Some(fixup) = self.sink.next_fixup() {
+            self.fixups.push(fixup);
+        }
+    }
+
+    /// Ends the text; `finished` is the result of the sink.
+    fn end(&mut self, finished: io::Result<()>) -> io::Result<()> {
+        let undecoded = match finished {
+            Ok(()) => 0,
+            Err(error) => Undecoded::of(&error).map(|undecoded| undecoded.count).ok_or(error)?,
+        };
+        self.take_fixups();
+        let state = self.has_state.then(|| self.sink.state());
+        self.end = Some(TextEnd { state, undecoded, statistics: self.sink.statistics() });
+        Ok(())
+    }
+}
+
+impl<S> Worker for TextWorker<S>
+where
+    S: ResumableSink + Send + 'static,
+{
+    #[inline]
+    fn message(&mut self, message: &Message<'_>) -> io::Result<WorkerFlow> {
+        if !self.takes_damage && matches!(message, Message::Damage(_)) {
+            return Ok(WorkerFlow::Continue);
+        }
+        let flow = self.sink.message(message)?;
+        if self.is_unjoined {
+            self.take_fixups();
+            if self.sink.must_rewrite() {
+                return Ok(WorkerFlow::Again);
+            }
+        }
+        Ok(match flow {
+            ControlFlow::Break(()) => WorkerFlow::Stop,
+            ControlFlow::Continue(()) if self.written.is_ready() => WorkerFlow::Block,
+            ControlFlow::Continue(()) => WorkerFlow::Continue,
+        })
+    }
+
+    fn precede(&mut self, event: &Event<'_>) {
+        self.sink.precede(event);
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.sink.flush()
+    }
+
+    fn take(&mut self) -> Option<OutputBlock> {
+        let (bytes, warnings, end) = match self.written.take() {
+            Some((bytes, warnings)) => (bytes, warnings, None),
+            None => (Vec::new(), Vec::new(), Some(self.end.take()?)),
+        };
+        let (fixups, pool) = (std::mem::take(&mut self.fixups), Arc::clone(&self.pool));
+        let data = TextBlockData::<S> { fixups, warnings, pool, end };
+        Some(OutputBlock { bytes, data: Some(Box::new(data)), ..OutputBlock::default() })
+    }
+
+    fn pause(&mut self) -> io::Result<()> {
+        let finished = self.sink.pause();
+        self.end(finished)
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        let finished = self.sink.finish();
+        self.end(finished)
+    }
+}

@@ -1,0 +1,313 @@
+//! Output files.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::replacement::{Existing, place_file};
+use crate::standard_output;
+
+const BUFFER: usize = 256 << 10;
+
+/// Opens an output: the standard output for `None` and `-`, otherwise a file.
+///
+/// The file appears (or is replaced) only by [`OutputFile::finish`]: until then, everything is in a temporary
+/// file beside it, which is removed if the output is dropped. A device or a pipe is written directly.
+///
+/// # Errors
+/// If the file cannot be created, or is a directory; if it exists, is not empty, and must not be replaced; if
+/// the program was started without a standard output.
+pub fn create(path: Option<&Path>, existing: Existing) -> io::Result<OutputFile> {
+    match path {
+        Some(path) if path != Path::new("-") => create_file(path, existing),
+        _ => OutputFile::standard(),
+    }
+}
+
+fn create_file(path: &Path, existing: Existing) -> io::Result<OutputFile> {
+    let with_path = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+    let old = match fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => {
+            let message = "expected the name of a file to write, found a directory";
+            return Err(with_path(io::Error::new(io::ErrorKind::IsADirectory, message)));
+        }
+        Ok(metadata) if metadata.is_file() && metadata.len() > 0 && existing == Existing::Refuse => {
+            return Err(with_path(io::Error::new(
+                io::ErrorKind::AlreadyExists,
+                "the file exists and is not empty",
+            )));
+        }
+        Ok(metadata) if metadata.is_file() => Some(metadata),
+        Ok(_) => {
+            let file = OpenOptions::new().write(true).open(path).map_err(with_path)?;
+            let is_terminal = file.is_terminal();
+            return Ok(OutputFile { writer: Some(writer(file)), replace: None, is_terminal });
+        }
+        Err(_) if fs::symlink_metadata(path).is_ok() => {
+            let message = "expected the name of a new file, found a symbolic link to nothing";
+            return Err(with_path(io::Error::new(io::ErrorKind::AlreadyExists, message)));
+        }
+        Err(_) => None,
+    };
+    // Replace the target of a symbolic link, not the link.
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let mut attempts = 0;
+    let (file, temporary) = loop {
+        let temporary = beside(&target);
+        match OpenOptions::new().write(true).create_new(true).open(&temporary) {
+            Ok(file) => break (file, temporary),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempts < 100 => attempts += 1,
+            Err(error) => return Err(with_path(error)),
+        }
+    };
+    let replace = Some(Replace { temporary, target, existing });
+    let output = OutputFile { writer: Some(writer(file)), replace, is_terminal: false };
+    if let (Some(old), Some(replace)) = (old, &output.replace) {
+        fs::set_permissions(&replace.temporary, old.permissions()).map_err(with_path)?;
+    }
+    Ok(output)
+}
+
+/// Unused name in the directory of `target`: a rename is atomic only within a directory.
+pub(crate) fn beside(target: &Path) -> PathBuf {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let mut name = std::ffi::OsString::from(".");
+    name.push(target.file_name().unwrap_or_default());
+    name.push(format!(".{}-{number}.tmp", std::process::id()));
+    target.with_file_name(name)
+}
+
+fn writer(file: File) -> BufWriter<Box<dyn Write + Send>> {
+    BufWriter::with_capacity(BUFFER, Box::new(file))
+}
+
+/// Standard output without the line buffering of the standard library.
+#[cfg(unix)]
+fn stdout() -> io::Result<Box<dyn Write + Send>> {
+    use std::os::fd::AsFd;
+    io::stdout().flush()?;
+    Ok(Box::new(File::from(io::stdout().as_fd().try_clone_to_owned()?)))
+}
+
+#[cfg(not(unix))]
+fn stdout() -> io::Result<Box<dyn Write + Send>> {
+    Ok(Box::new(io::stdout()))
+}
+
+/// Output of results; see [`create()`].
+pub struct OutputFile {
+    /// `None` after it is finished.
+    writer: Option<BufWriter<Box<dyn Write + Send>>>,
+    replace: Option<Replace>,
+    is_terminal: bool,
+}
+
+struct Replace {
+    temporary: PathBuf,
+    target: PathBuf,
+    existing: Existing,
+}
+
+impl OutputFile {
+    /// Opens the standard output.
+    ///
+    /// # Errors
+    /// If the program was started without one.
+    pub fn standard() -> io::Result<Self> {
+        if standard_output::was_closed() {
+            return Err(io::Error::other("the standard output is closed"));
+        }
+        let is_terminal = io::stdout().is_terminal();
+        let writer = Some(BufWriter::with_capacity(BUFFER, stdout()?));
+        Ok(Self { writer, replace: None, is_terminal })
+    }
+
+    /// Returns `true` for a terminal: then some output should be escaped.
+    #[must_use]
+    pub fn is_terminal(&self) -> bool {
+        self.is_terminal
+    }
+
+    /// Returns the path of the temporary file with everything written so far; `None` for a device or a pipe.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn written_path(&mut self) -> io::Result<Option<&Path>> {
+        self.writer()?.flush()?;
+        Ok(self.replace.as_ref().map(|replace| replace.temporary.as_path()))
+    }
+
+    /// Makes an output that discards everything.
+    #[must_use]
+    pub fn nowhere() -> Self {
+        Self { writer: Some(BufWriter::new(Box::new(io::sink()))), replace: None, is_terminal: false }
+    }
+
+    /// Leaves an existing file unchanged; a device or a pipe gets the remaining output.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn discard(self) -> io::Result<()> {
+        if self.replace.is_none() { self.finish() } else { Ok(()) }
+    }
+
+    /// Writes the remaining output and puts the file in its place.
+    ///
+    /// # Errors
+    /// If it cannot be written; then the old file is kept.
+    pub fn finish(mut self) -> io::Result<()> {
+        let Some(mut writer) = self.writer.take() else { return Ok(()) };
+        writer.flush()?;
+        drop(writer);
+        if let Some(replace) = &self.replace {
+            place_file(&replace.temporary, &replace.target, replace.existing)?;
+        }
+        self.replace = None;
+        Ok(())
+    }
+
+    fn writer(&mut self) -> io::Result<&mut BufWriter<Box<dyn Write + Send>>> {
+        self.writer.as_mut().ok_or_else(|| io::Error::other("the output is finished"))
+    }
+}
+
+impl Write for OutputFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.writer()?.write(bytes)
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.writer()?.write_all(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer()?.flush()
+    }
+}
+
+impl Drop for OutputFile {
+    fn drop(&mut self) {
+        if let Some(replace) = &self.replace {
+            if let Some(writer) = self.writer.take() {
+                // The buffered output is not wanted any more.
+                drop(writer.into_parts());
+            }
+            let _ = fs::remove_file(&replace.temporary);
+        }
+    }
+}
+
+impl std::fmt::Debug for OutputFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.replace {
+            Some(replace) => write!(f, "OutputFile({})", replace.target.display()),
+            None => f.write_str("OutputFile"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::TestDirectory;
+
+    fn names(directory: &Path) -> Vec<String> {
+        let mut names: Vec<_> = fs::read_dir(directory)
+            .unwrap()
+            .map(|item| item.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn appears_when_finished() {
+        let directory = TestDirectory::new("output");
+        let path = directory.join("out.txt");
+        fs::write(&path, b"old").unwrap();
+        let mut output = create(Some(&path), Existing::Replace).unwrap();
+        output.write_all(b"new").unwrap();
+        output.flush().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        output.finish().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(names(&directory), ["out.txt"]);
+    }
+
+    #[test]
+    fn what_is_there_stays() {
+        let directory = TestDirectory::new("stays");
+        let path = directory.join("out");
+        fs::write(&path, b"old").unwrap();
+        let error = create(Some(&path), Existing::Refuse).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(names(&directory), ["out"]);
+        // An empty file may be replaced.
+        fs::write(&path, b"").unwrap();
+        let mut output = create(Some(&path), Existing::Refuse).unwrap();
+        output.write_all(b"new").unwrap();
+        output.finish().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        // A file written there meanwhile also stays.
+        let path = directory.join("other");
+        let output = create(Some(&path), Existing::Refuse).unwrap();
+        fs::write(&path, b"mine").unwrap();
+        assert_eq!(output.finish().unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(
+            (fs::read(&path).unwrap(), names(&directory)),
+            (b"mine".to_vec(), vec!["other".into(), "out".into()])
+        );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_to_nothing_stay() {
+        let directory = TestDirectory::new("link-to-nothing");
+        let path = directory.join("link");
+        std::os::unix::fs::symlink("nothing", &path).unwrap();
+        assert_eq!(create(Some(&path), Existing::Replace).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(names(&directory), ["link"]);
+    }
+
+    #[test]
+    fn goes_away_when_dropped() {
+        let directory = TestDirectory::new("dropped");
+        let mut output = create(Some(&directory.join("out")), Existing::Refuse).unwrap();
+        output.write_all(b"new").unwrap();
+        assert_eq!(names(&directory).len(), 1);
+        drop(output);
+        assert!(names(&directory).is_empty());
+    }
+
+    #[test]
+    fn leaves_the_old_file_when_discarded() {
+        let directory = TestDirectory::new("discarded");
+        let path = directory.join("out");
+        fs::write(&path, b"old").unwrap();
+        let mut output = create(Some(&path), Existing::Replace).unwrap();
+        output.write_all(b"new").unwrap();
+        output.discard().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert_eq!(names(&directory), ["out"]);
+        OutputFile::nowhere().discard().unwrap();
+    }
+
+    #[test]
+    fn refuses_directories() {
+        let directory = TestDirectory::new("refuses");
+        let error = create(Some(directory.path()), Existing::Replace).unwrap_err();
+        assert!(error.to_string().contains("found a directory"), "{error}");
+        let error = create(Some(&directory.join("no/such/directory")), Existing::Refuse).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn writes_devices_directly() {
+        let mut output = create(Some(Path::new("/dev/null")), Existing::Refuse).unwrap();
+        output.write_all(b"x").unwrap();
+        output.finish().unwrap();
+    }
+}

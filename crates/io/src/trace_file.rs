@@ -1,0 +1,199 @@
+//! Output of formats whose traces are one file each.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use ichnos_model::TraceDigest;
+use ichnos_model::lower::LossTable;
+
+use crate::{
+    CreateError, IoLimits, OutputBlock, OutputFile, PartTarget, Tree, Verify, WriteOptions, WriteReport,
+    WriteTarget, foreign_file, plain_files,
+};
+
+/// File of a trace that is being written.
+#[derive(Debug)]
+pub struct TraceFile {
+    written: Mutex<(Destination, WriteReport)>,
+    verify: Option<Verify>,
+}
+
+/// Destination of encoded data.
+#[derive(Debug)]
+enum Destination {
+    Nowhere,
+    Complete { output: OutputFile, path: PathBuf },
+    Live { file: File, path: PathBuf },
+}
+
+impl TraceFile {
+    /// Creates the file of a target.
+    ///
+    /// # Errors
+    /// If it cannot be created, or exists and must not be replaced.
+    pub fn create(target: &WriteTarget, options: &WriteOptions) -> Result<Self, CreateError> {
+        let destination = match target {
+            WriteTarget::Nowhere => Destination::Nowhere,
+            WriteTarget::Complete(path) => {
+                let output = crate::create(Some(path), options.existing).map_err(|error| {
+                    // The path is already in the text and should not be repeated.
+                    let text = error.to_string();
+                    let text = text.strip_prefix(&format!("{}: ", path.display())).unwrap_or(&text);
+                    with_path(path, io::Error::new(error.kind(), text))
+                })?;
+                Destination::Complete { output, path: path.clone() }
+            }
+            WriteTarget::Live(path) => {
+                let file = create_live(path).map_err(|error| with_path(path, error))?;
+                Destination::Live { file, path: path.clone() }
+            }
+        };
+        let written = Mutex::new((destination, WriteReport::default()));
+        Ok(Self { written, verify: options.verify.clone() })
+    }
+
+    /// Writes encoded data.
+    ///
+    /// # Errors
+    /// If it cannot be written. The error names the file.
+    pub fn write(&self, block: &OutputBlock) -> io::Result<()> {
+        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        let (destination, report) = &mut *written;
+        match destination {
+            Destination::Nowhere => {}
+            Destination::Complete { output, path } => {
+                output.write_all(&block.bytes).map_err(|error| naming(path, error))?;
+            }
+            Destination::Live { file, path } => {
+                file.write_all(&block.bytes).map_err(|error| naming(path, error))?;
+            }
+        }
+        report.bytes += block.bytes.len() as u64;
+        report.events += block.events;
+        Ok(())
+    }
+
+    /// Completes the file. If the output is to be verified, it is compared with `digest` before it appears.
+    ///
+    /// # Errors
+    /// If it cannot be written, or differs from the written data. An existing file is then kept.
+    pub fn finish(self, losses: LossTable, digest: &TraceDigest) -> Result<WriteReport, CreateError> {
+        let (destination, mut report) = self.written.into_inner().unwrap_or_else(PoisonError::into_inner);
+        report.losses = losses;
+        let (result, path) = match destination {
+            Destination::Nowhere => return Ok(report),
+            Destination::Complete { mut output, path } => {
+                if let Some(verify) = &self.verify {
+                    let written = output.written_path().map_err(|error| with_path(&path, error))?;
+                    let written =
+                        written.ok_or_else(|| CreateError::Unverifiable(path.display().to_string()))?;
+                    verify.check(written, digest)?;
+                }
+                (output.finish(), path)
+            }
+            Destination::Live { file, path } => (file.sync_all(), path),
+        };
+        result.map_err(|error| with_path(&path, error))?;
+        if path != Path::new("-") {
+            report.paths.push(path);
+        }
+        Ok(report)
+    }
+}
+
+/// File of a part of traces. It is open only while it is written, as there can be very many.
+#[derive(Debug)]
+pub struct PartFile {
+    /// `None` to write nothing.
+    path: Option<PathBuf>,
+    events: u64,
+}
+
+impl PartFile {
+    /// Creates the file of a part.
+    ///
+    /// # Errors
+    /// If it cannot be created, or exists.
+    pub fn create(target: &PartTarget) -> Result<Self, CreateError> {
+        if let Some(path) = &target.path {
+            File::create_new(path).map_err(|error| with_path(path, error))?;
+        }
+        Ok(Self { path: target.path.clone(), events: 0 })
+    }
+
+    /// Returns the path, if the part is written.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// Appends encoded data and counts it in the report of all parts.
+    ///
+    /// # Errors
+    /// If it cannot be written. The error names the file.
+    pub fn append(&mut self, block: &OutputBlock, report: &mut WriteReport) -> io::Result<()> {
+        if let Some(path) = &self.path {
+            let file = File::options().append(true).open(path);
+            let written = file.and_then(|mut file| file.write_all(&block.bytes));
+            written.map_err(|error| naming(path, error))?;
+        }
+        report.bytes += block.bytes.len() as u64;
+        report.events += block.events;
+        self.events += block.events;
+        Ok(())
+    }
+
+    /// Completes the part. If it is to be verified, it is compared with `digest`.
+    ///
+    /// # Errors
+    /// If it differs from the written data.
+    pub fn finish(&self, verify: Option<&Verify>, digest: &TraceDigest) -> Result<WriteReport, CreateError> {
+        if let (Some(verify), Some(path)) = (verify, &self.path) {
+            verify.check(path, digest)?;
+        }
+        Ok(WriteReport { events: self.events, ..WriteReport::default() })
+    }
+}
+
+/// Lists the files in a directory if a writer of a format can have written all of them: they have its extension and
+/// `recognize` returns `true` for each. `other` describes any other file, for the error.
+///
+/// # Errors
+/// If there is any other file, or the directory cannot be read.
+pub fn written_trace_files(
+    directory: &Path,
+    extension: &str,
+    recognize: impl Fn(&Tree) -> bool,
+    other: &str,
+) -> io::Result<Vec<PathBuf>> {
+    let files = plain_files(directory)?;
+    let is_trace = |path: &PathBuf| {
+        let tree = Tree::open(&directory.join(path), &IoLimits::default());
+        path.extension().is_some_and(|found| found == extension) && tree.is_ok_and(|tree| recognize(&tree))
+    };
+    match files.iter().find(|path| !is_trace(path)) {
+        Some(path) => Err(foreign_file(path, other)),
+        None => Ok(files),
+    }
+}
+
+fn with_path(path: &Path, error: io::Error) -> CreateError {
+    CreateError::Io { path: path.display().to_string(), error }
+}
+
+fn naming(path: &Path, error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+}
+
+/// Creates a file, or opens an empty one.
+fn create_live(path: &Path) -> io::Result<File> {
+    let file = File::options().append(true).create(true).open(path)?;
+    match file.metadata()? {
+        metadata if metadata.is_file() && metadata.len() > 0 => {
+            Err(io::Error::new(io::ErrorKind::AlreadyExists, "the file exists and is not empty"))
+        }
+        _ => Ok(file),
+    }
+}

@@ -1,0 +1,132 @@
+//! Encodes messages as lines.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ichnos_export::TextWriter;
+use ichnos_io::{OutputBlock, Worker, WorkerFlow, WriteOptions};
+use ichnos_model::lower::LossTable;
+use ichnos_model::{DataStream, EventHash, Message, Sink as _, StreamDigest, TraceDigest};
+
+use super::losses::LineLosses;
+use crate::{JsonLines, JsonLinesOptions};
+
+/// Result of encoders.
+#[derive(Debug, Default)]
+pub(super) struct Encoded {
+    pub(super) losses: LossTable,
+    /// Digest of what was written, if the output is compared.
+    pub(super) digest: TraceDigest,
+}
+
+/// Encodes messages as lines.
+#[derive(Debug)]
+pub(super) struct LineEncoder {
+    sink: JsonLines<LineBlock>,
+    options: LineOptions,
+    /// Number of events in lines that were not taken yet.
+    events: u64,
+    losses: LineLosses,
+    /// `None` if the output is not compared.
+    digest: Option<StreamDigest>,
+    /// Receives losses and digest at the end.
+    encoded: Arc<Mutex<Encoded>>,
+}
+
+/// Options of encoders.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LineOptions {
+    /// Leaves out lines of damage.
+    pub(super) repairs: bool,
+    /// Computes the digest of what is written.
+    pub(super) is_compared: bool,
+}
+
+impl LineOptions {
+    pub(super) fn new(options: &WriteOptions) -> Self {
+        Self { repairs: options.repair, is_compared: options.verify.is_some() }
+    }
+}
+
+/// Lines of a sink that wait to be taken.
+#[derive(Debug, Default)]
+struct LineBlock(Vec<u8>);
+
+impl TextWriter for LineBlock {
+    fn write_text(&mut self, text: &mut Vec<u8>) -> io::Result<()> {
+        if self.0.is_empty() {
+            std::mem::swap(&mut self.0, text);
+        } else {
+            self.0.append(text);
+        }
+        Ok(())
+    }
+
+    fn flush_text(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl LineEncoder {
+    pub(super) fn new(options: LineOptions, encoded: Arc<Mutex<Encoded>>) -> Self {
+        Self {
+            sink: JsonLines::new(LineBlock::default(), JsonLinesOptions::default()),
+            options,
+            events: 0,
+            losses: LineLosses::default(),
+            digest: options.is_compared.then(|| StreamDigest::new(Some(EventHash::of_text))),
+            encoded,
+        }
+    }
+
+    /// Returns the number of encoded bytes that were not taken yet.
+    pub(super) fn waiting(&self) -> usize {
+        self.sink.waiting()
+    }
+
+    /// Ends a data stream, if it has begun.
+    pub(super) fn end_stream(&mut self, stream: &DataStream) -> io::Result<()> {
+        if self.sink.has_begun(stream) { self.message(&Message::StreamEnd(stream)).map(drop) } else { Ok(()) }
+    }
+}
+
+impl Worker for LineEncoder {
+    fn message(&mut self, message: &Message<'_>) -> io::Result<WorkerFlow> {
+        match message {
+            Message::Event(event) => {
+                self.events += 1;
+                self.losses.event(event);
+            }
+            Message::StreamEnd(stream) => self.losses.end_stream(stream),
+            Message::Damage(_) if self.options.repairs => return Ok(WorkerFlow::Continue),
+            _ => {}
+        }
+        if let Some(digest) = &mut self.digest {
+            digest.message(message);
+        }
+        let _ = self.sink.message(message)?;
+        Ok(if self.sink.writer_mut().0.is_empty() { WorkerFlow::Continue } else { WorkerFlow::Block })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.sink.flush()
+    }
+
+    fn take(&mut self) -> Option<OutputBlock> {
+        let bytes = std::mem::take(&mut self.sink.writer_mut().0);
+        if bytes.is_empty() {
+            return None;
+        }
+        Some(OutputBlock { bytes, events: std::mem::take(&mut self.events), ..OutputBlock::default() })
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.sink.finish()?;
+        let mut encoded = self.encoded.lock().unwrap_or_else(PoisonError::into_inner);
+        self.losses.move_to(&mut encoded.losses, self.sink.inexact_nans());
+        if let Some(digest) = self.digest.take() {
+            encoded.digest.merge(digest.finish());
+        }
+        Ok(())
+    }
+}

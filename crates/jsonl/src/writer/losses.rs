@@ -1,0 +1,101 @@
+//! Data that lines do not have.
+
+use ichnos_export::parts::{StreamTable, has_plain_field};
+use ichnos_model::lower::{LossEntry, LossKind, LossTable};
+use ichnos_model::{DataStream, Event, FieldClass, Scope};
+
+/// Notes losses of classes when their first event is written, and counts those of values.
+#[derive(Debug, Default)]
+pub(super) struct LineLosses {
+    /// Data streams, their classes, and event record classes whose losses were noted.
+    noted: StreamTable<(), Lacking, ()>,
+    table: LossTable,
+}
+
+/// Scopes that the lines of a data stream class lack.
+#[derive(Clone, Copy, Debug)]
+struct Lacking {
+    header: bool,
+}
+
+impl Lacking {
+    fn has(self, scope: Scope) -> bool {
+        match scope {
+            Scope::PacketHeader | Scope::PacketContext => true,
+            Scope::EventRecordHeader => self.header,
+            _ => false,
+        }
+    }
+}
+
+impl LineLosses {
+    #[inline]
+    pub(super) fn event(&mut self, event: &Event<'_>) {
+        if !self.noted.has(event.stream) {
+            self.add_stream(event.stream);
+        }
+        let Some((_, lacking, classes)) = self.noted.get_mut(event.stream) else { return };
+        let table = &mut self.table;
+        classes.of(event, || {
+            let scopes = [
+                (Scope::SpecificContext, &event.class.specific_context),
+                (Scope::Payload, &event.class.payload),
+            ];
+            for (scope, class) in scopes {
+                note(table, event.name(), scope, class.as_deref(), *lacking);
+            }
+        });
+    }
+
+    #[cold]
+    fn add_stream(&mut self, stream: &DataStream) {
+        let (class, plans, table) = (stream.class(), stream.plans(), &mut self.table);
+        self.noted.insert(stream, (), || {
+            let has_header = plans.event_record_header.as_ref().is_some_and(has_plain_field);
+            let lacking = Lacking { header: !has_header };
+            let header = class.event_record_header.as_deref().filter(|_| has_header);
+            note(table, "", Scope::EventRecordHeader, header, lacking);
+            note(table, "", Scope::CommonContext, class.common_context.as_deref(), lacking);
+            lacking
+        });
+    }
+
+    pub(super) fn end_stream(&mut self, stream: &DataStream) {
+        self.noted.remove(stream);
+    }
+
+    /// Moves all losses to another table.
+    pub(super) fn move_to(&mut self, table: &mut LossTable, inexact_nans: u64) {
+        if inexact_nans > 0 {
+            let what = "sign and further bits of NaN".to_owned();
+            let loss =
+                LossEntry { kind: LossKind::Rounded, class: String::new(), field: String::new(), what };
+            self.table.add(loss, inexact_nans);
+        }
+        table.merge(std::mem::take(&mut self.table));
+    }
+}
+
+/// Notes fields of a scope whose selector or length is in a scope that lines lack.
+fn note(table: &mut LossTable, name: &str, scope: Scope, class: Option<&FieldClass>, lacking: Lacking) {
+    if let Some(class) = class {
+        for_each_lacking(class, scope.short_name(), lacking, &mut |field| {
+            let what = "selector or length in a scope that lines lack".to_owned();
+            let (class, field) = (name.to_owned(), field.to_owned());
+            table.add(LossEntry { kind: LossKind::Dropped, class, field, what }, 1);
+        });
+    }
+}
+
+fn for_each_lacking(class: &FieldClass, path: &str, lacking: Lacking, found: &mut dyn FnMut(&str)) {
+    let origin = class.needed_location().and_then(|location| location.origin);
+    if origin.is_some_and(|origin| lacking.has(origin)) {
+        found(path);
+    }
+    for child in class.children() {
+        match child.name() {
+            Some(name) => for_each_lacking(child.class(), &format!("{path}.{name}"), lacking, found),
+            None => for_each_lacking(child.class(), path, lacking, found),
+        }
+    }
+}

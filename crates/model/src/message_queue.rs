@@ -1,0 +1,146 @@
+//! Messages that a cursor delivers before the next event.
+
+use std::collections::VecDeque;
+
+use crate::{ClockValue, Damage, DataStream, Discarded, MessageKind};
+
+/// A message without the data that its [`Source`](crate::Source) holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum QueuedMessage {
+    /// Begin of the data stream.
+    StreamBegin,
+    /// End of the data stream.
+    StreamEnd,
+    /// Begin of the current packet of the source.
+    PacketBegin,
+    /// End of the current packet of the source.
+    PacketEnd,
+    /// Current event of the source, which is delivered after other messages.
+    Event,
+    /// Discarded events.
+    DiscardedEvents(Box<StreamLoss>),
+    /// Missing packets.
+    DiscardedPackets(Box<StreamLoss>),
+    /// Unreadable data.
+    Damage(Box<Damage>),
+}
+
+impl QueuedMessage {
+    /// Returns the kind of the message.
+    #[must_use]
+    pub fn kind(&self) -> MessageKind {
+        match self {
+            Self::StreamBegin => MessageKind::StreamBegin,
+            Self::StreamEnd => MessageKind::StreamEnd,
+            Self::PacketBegin => MessageKind::PacketBegin,
+            Self::PacketEnd => MessageKind::PacketEnd,
+            Self::Event => MessageKind::Event,
+            Self::DiscardedEvents(_) => MessageKind::DiscardedEvents,
+            Self::DiscardedPackets(_) => MessageKind::DiscardedPackets,
+            Self::Damage(_) => MessageKind::Damage,
+        }
+    }
+}
+
+/// Discarded data of a data stream: [`Discarded`] without the stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StreamLoss {
+    /// Number of discarded items; `None` if unknown.
+    pub count: Option<u64>,
+    /// Thread whose events are missing, if known.
+    pub thread: Option<u64>,
+    /// Begin of the time range of the loss, if known.
+    pub begin: Option<ClockValue>,
+    /// End of the time range of the loss, if known.
+    pub end: Option<ClockValue>,
+}
+
+impl StreamLoss {
+    /// Returns the loss as a part of a message of its data stream.
+    #[must_use]
+    pub fn in_stream(self, stream: &DataStream) -> Discarded<'_> {
+        let Self { count, thread, begin, end } = self;
+        Discarded { stream, count, thread, begin, end }
+    }
+}
+
+/// Messages that wait for delivery, in order, and the one that is delivered now; each with its time in nanoseconds
+/// from the origin, `None`: immediately.
+// Events that are on time are never queued: only the source holds them.
+#[derive(Clone, Debug, Default)]
+pub struct MessageQueue {
+    waiting: VecDeque<(QueuedMessage, Option<i128>)>,
+    current: Option<(QueuedMessage, Option<i128>)>,
+}
+
+impl MessageQueue {
+    /// Returns `true` if no message waits, regardless of the current one.
+    #[inline(always)]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Returns the number of messages that wait after the current one.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Appends a message and its time to those that wait.
+    pub fn push(&mut self, message: QueuedMessage, nanoseconds: Option<i128>) {
+        self.waiting.push_back((message, nanoseconds));
+    }
+
+    /// Replaces the current message by the next one. Returns `false` if there is none.
+    pub(crate) fn advance(&mut self) -> bool {
+        self.current = self.waiting.pop_front();
+        self.current.is_some()
+    }
+
+    /// Returns the message that is delivered now, and its time.
+    pub(crate) fn current(&self) -> Option<&(QueuedMessage, Option<i128>)> {
+        self.current.as_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Current message, and number of waiting ones.
+    fn state(queue: &MessageQueue) -> (Option<(MessageKind, Option<i128>)>, usize) {
+        (queue.current().map(|(message, nanoseconds)| (message.kind(), *nanoseconds)), queue.len())
+    }
+
+    #[test]
+    fn messages_come_in_their_order() {
+        let mut queue = MessageQueue::default();
+        assert!(queue.is_empty() && !queue.advance());
+        let damage = Damage::new("file", 0, crate::DamageKind::EmptyEventRecord);
+        queue.push(QueuedMessage::Damage(Box::new(damage)), Some(7));
+        queue.push(QueuedMessage::Event, Some(8));
+        assert_eq!(state(&queue), (None, 2));
+        assert!(queue.advance());
+        assert_eq!(state(&queue), (Some((MessageKind::Damage, Some(7))), 1));
+        // New messages are queued after the waiting ones.
+        queue.push(QueuedMessage::PacketEnd, None);
+        assert!(queue.advance() && !queue.is_empty());
+        assert_eq!(state(&queue), (Some((MessageKind::Event, Some(8))), 1));
+        assert!(queue.advance() && queue.is_empty());
+        assert_eq!(state(&queue), (Some((MessageKind::PacketEnd, None)), 0));
+        assert!(!queue.advance());
+        assert_eq!(state(&queue), (None, 0));
+    }
+
+    #[test]
+    fn each_message_is_of_its_kind() {
+        let loss = Box::new(StreamLoss::default());
+        assert_eq!(QueuedMessage::StreamBegin.kind(), MessageKind::StreamBegin);
+        assert_eq!(QueuedMessage::StreamEnd.kind(), MessageKind::StreamEnd);
+        assert_eq!(QueuedMessage::PacketBegin.kind(), MessageKind::PacketBegin);
+        assert_eq!(QueuedMessage::DiscardedEvents(loss.clone()).kind(), MessageKind::DiscardedEvents);
+        assert_eq!(QueuedMessage::DiscardedPackets(loss).kind(), MessageKind::DiscardedPackets);
+    }
+}

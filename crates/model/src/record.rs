@@ -1,0 +1,156 @@
+//! The record that a source reads.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use crate::decode::{DecodeLimits, PacketBits, Position, UNKNOWN};
+use crate::plan::EventRecordPlans;
+use crate::{
+    ClockValue, Damage, DataStream, DynamicClass, Event, EventValues, Head, MessageKind, MessageQueue,
+    QueuedMessage, Scope, Scopes, StreamLoss,
+};
+
+/// The current record of a [`Source`](crate::Source), and the messages that are delivered before it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Record {
+    /// Data stream that is read.
+    pub stream: Arc<DataStream>,
+    /// Clock value of the event.
+    pub clock: Option<ClockValue>,
+    /// Time of messages that are queued next, in nanoseconds from the origin.
+    pub time: Option<i128>,
+    /// Values of the event, for scopes that are not bits.
+    pub values: EventValues,
+    /// Position of each scope that is bits, by the number of the scope.
+    pub begins: [Position; 6],
+    /// Memory for values that later fields need.
+    pub slots: Vec<Cell<i128>>,
+    /// Limits of decoding.
+    pub limits: DecodeLimits,
+    /// Messages that are delivered before the next event.
+    pub messages: MessageQueue,
+    class: RecordClass,
+}
+
+#[derive(Debug)]
+enum RecordClass {
+    Declared(usize),
+    Dynamic(Arc<DynamicClass>),
+}
+
+impl Record {
+    /// Makes the record of a data stream, whose begin is its first message.
+    pub(crate) fn new(stream: Arc<DataStream>, limits: DecodeLimits) -> Self {
+        let slots = vec![Cell::new(UNKNOWN); stream.trace.plans.slots()];
+        Self {
+            stream,
+            clock: None,
+            time: None,
+            values: EventValues::default(),
+            begins: [Position::default(); 6],
+            slots,
+            limits,
+            messages: MessageQueue::default(),
+            class: RecordClass::Declared(0),
+        }
+    }
+
+    /// Sets the event record class by its index in the data stream class. Default: the first one.
+    pub fn set_class(&mut self, index: usize) {
+        self.class = RecordClass::Declared(index);
+    }
+
+    /// Sets an event record class that was discovered while reading.
+    pub fn set_dynamic_class(&mut self, class: &Arc<DynamicClass>) {
+        self.reserve_slots(class.slots);
+        self.class = RecordClass::Dynamic(Arc::clone(class));
+    }
+
+    /// Sets the time in cycles of the stream's default clock.
+    pub fn set_cycles(&mut self, cycles: u64) {
+        let value = |clock: &crate::ClockClass| ClockValue { nanoseconds: clock.nanoseconds(cycles), cycles };
+        self.set_clock(self.stream.clock().map(value));
+    }
+
+    /// Sets the value of the stream's default clock.
+    #[inline(always)]
+    pub fn set_clock(&mut self, value: Option<ClockValue>) {
+        self.clock = value;
+        self.time = value.map(|value| value.nanoseconds);
+    }
+
+    /// Makes a scope bits that begin at this bit of the [bytes](crate::Source::bytes) of the source. Does nothing for
+    /// [`Scope::Resource`], which never is bits.
+    pub fn set_bits(&mut self, scope: Scope, begin: u64) {
+        if let Some(position) = self.begins.get_mut(scope as usize) {
+            *position = Position::at(begin);
+        }
+    }
+
+    /// Provides memory for the values that later fields of a class need: see [`DynamicClass::slots`].
+    pub fn reserve_slots(&mut self, count: usize) {
+        if self.slots.len() < count {
+            self.slots.resize(count, Cell::new(UNKNOWN));
+        }
+    }
+
+    /// Queues damage at the current time.
+    pub fn push_damage(&mut self, damage: Damage) {
+        self.messages.push(QueuedMessage::Damage(Box::new(damage)), self.time);
+    }
+
+    /// Queues a loss of events at the current time.
+    pub fn push_discarded_events(&mut self, loss: StreamLoss) {
+        self.messages.push(QueuedMessage::DiscardedEvents(Box::new(loss)), self.time);
+    }
+
+    /// Queues the current event of the source after the messages before it.
+    pub fn push_event(&mut self) {
+        self.messages.push(QueuedMessage::Event, self.time);
+    }
+
+    /// Removes the class, the time and the values.
+    pub(crate) fn clear(&mut self) {
+        self.class = RecordClass::Declared(0);
+        self.clock = None;
+        self.values.clear();
+        self.begins = [Position::default(); 6];
+    }
+
+    /// Returns the plans of the class of the event.
+    #[inline(always)]
+    #[must_use]
+    pub fn plans(&self) -> Option<&EventRecordPlans> {
+        match &self.class {
+            RecordClass::Declared(index) => self.stream.plans().event_records.get(*index),
+            RecordClass::Dynamic(class) => Some(&class.plans),
+        }
+    }
+
+    /// Returns the event, whose bits are in these bytes.
+    #[inline(always)]
+    #[must_use]
+    pub fn event<'e>(&'e self, bytes: &'e [u8]) -> Option<Event<'e>> {
+        let scopes = self.scopes(PacketBits::whole(bytes)).with_values(&self.values);
+        Some(Event::new(&self.stream, self.plans()?, self.clock.as_ref(), scopes))
+    }
+
+    /// Returns the scopes of the event that are bits.
+    #[inline(always)]
+    #[must_use]
+    pub fn scopes<'e>(&'e self, bits: PacketBits<'e>) -> Scopes<'e> {
+        Scopes::new(bits, &self.begins, &self.slots, &self.limits)
+    }
+
+    /// Returns the head of the event.
+    #[inline(always)]
+    #[must_use]
+    pub fn head(&self) -> Head {
+        let time = self.clock.map(|clock| clock.nanoseconds);
+        match self.plans().and_then(EventRecordPlans::index) {
+            Some(index) => Head::event(index, time),
+            None => Head::new(MessageKind::Event, time),
+        }
+    }
+}

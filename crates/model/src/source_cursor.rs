@@ -1,0 +1,417 @@
+//! The cursor of all formats.
+
+use std::sync::Arc;
+
+use crate::decode::DecodeLimits;
+use crate::{
+    Checkpoint, ClockValue, Cursor, Damage, DamageKind, DataStream, EventCounts, ExcludedClasses, Head,
+    Message, Next, QueuedMessage, Record, Scope, Source, StreamLoss, Window,
+};
+
+/// The [cursor](Cursor) of a data stream that a [`Source`] reads: it delivers the begin and the end of the data stream,
+/// the messages that the source queues, and its events. Unless the source does it, it keeps to the window, and checks
+/// that events fit their classes and are in order of time.
+#[derive(Debug)]
+pub struct SourceCursor<S> {
+    source: S,
+    record: Record,
+    current: CurrentMessage,
+    /// `true` if the source has no more events.
+    is_over: bool,
+    /// `true` if the end of the data stream is delivered.
+    has_end: bool,
+    window: Window,
+    /// Clock value of the event before, if the cursor checks the order.
+    before: Option<ClockValue>,
+}
+
+/// Current message of a cursor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CurrentMessage {
+    Nothing,
+    /// The event that the source read last, at its own time.
+    Event,
+    /// The current message of the queue.
+    Queued,
+}
+
+impl<S: Source> SourceCursor<S> {
+    /// Makes a cursor for the events of `window`.
+    #[must_use]
+    pub fn new(stream: Arc<DataStream>, source: S, window: Window, limits: impl Into<DecodeLimits>) -> Self {
+        let mut cursor = Self::resumed(stream, source, window, limits, |_, _| None);
+        cursor.record.messages.push(QueuedMessage::StreamBegin, None);
+        cursor
+    }
+
+    /// Makes a cursor for the rest of a data stream, without its begin. `resume` moves the source to where the rest
+    /// begins, and returns [`Next::Event`] if its event is the current message of the cursor, [`Next::Messages`] if it
+    /// is the one that it queued first.
+    #[must_use]
+    pub fn resumed(
+        stream: Arc<DataStream>,
+        source: S,
+        window: Window,
+        limits: impl Into<DecodeLimits>,
+        resume: impl FnOnce(&mut S, &mut Record) -> Option<Next>,
+    ) -> Self {
+        let record = Record::new(stream, limits.into());
+        let current = CurrentMessage::Nothing;
+        let mut cursor =
+            Self { source, record, current, is_over: false, has_end: true, window, before: None };
+        match resume(&mut cursor.source, &mut cursor.record) {
+            Some(Next::Event) => cursor.current = CurrentMessage::Event,
+            Some(Next::Messages) => {
+                cursor.deliver_queued();
+            }
+            _ => {}
+        }
+        cursor
+    }
+
+    /// Leaves out the end of the data stream, for a cursor over a part of it.
+    #[must_use]
+    pub fn without_end(self) -> Self {
+        Self { has_end: false, ..self }
+    }
+
+    /// Ends the messages: nothing is read.
+    #[must_use]
+    pub fn ended(mut self) -> Self {
+        (self.is_over, self.has_end) = (true, false);
+        self.record.messages = crate::MessageQueue::default();
+        self
+    }
+
+    /// Returns the source.
+    #[inline(always)]
+    pub fn source(&self) -> &S {
+        &self.source
+    }
+
+    /// Returns `true` if the current message is an event that the source delivered at its own time.
+    #[must_use]
+    pub fn is_at_event(&self) -> bool {
+        self.current == CurrentMessage::Event
+    }
+
+    /// Returns the kind and the time of the current message if it is in the queue.
+    fn queued(&self) -> Option<&(QueuedMessage, Option<i128>)> {
+        self.record.messages.current().filter(|_| self.current == CurrentMessage::Queued)
+    }
+
+    #[inline(never)]
+    fn queued_head(&self) -> Option<Head> {
+        let (message, nanoseconds) = self.queued()?;
+        Some(match message {
+            QueuedMessage::Event => self.source.event_head(&self.record).at(*nanoseconds),
+            message => Head::new(message.kind(), *nanoseconds),
+        })
+    }
+
+    #[inline(never)]
+    fn queued_message(&self) -> Option<Message<'_>> {
+        let stream = &*self.record.stream;
+        Some(match &self.queued()?.0 {
+            QueuedMessage::StreamBegin => Message::StreamBegin(stream),
+            QueuedMessage::StreamEnd => Message::StreamEnd(stream),
+            QueuedMessage::PacketBegin => Message::PacketBegin(self.source.packet(&self.record)?),
+            QueuedMessage::PacketEnd => Message::PacketEnd(self.source.packet(&self.record)?),
+            QueuedMessage::Event => Message::Event(self.source.event(&self.record)?),
+            QueuedMessage::DiscardedEvents(loss) => Message::DiscardedEvents(loss.in_stream(stream)),
+            QueuedMessage::DiscardedPackets(loss) => Message::DiscardedPackets(loss.in_stream(stream)),
+            QueuedMessage::Damage(damage) => Message::Damage(damage),
+        })
+    }
+
+    /// Makes the next message of the queue the current one. Returns `false` if the queue is empty.
+    fn deliver_queued(&mut self) -> bool {
+        let has_message = self.record.messages.advance();
+        self.current = if has_message { CurrentMessage::Queued } else { CurrentMessage::Nothing };
+        has_message
+    }
+
+    /// Queues what the source returned instead of an event, and moves to the next message in the queue. Returns `None`
+    /// if there is none, and events may follow.
+    #[inline(never)]
+    fn advance_otherwise(&mut self, next: Option<Next>) -> Option<bool> {
+        match next {
+            None | Some(Next::Event | Next::Messages) => {}
+            Some(Next::Damage(damage)) => self.record.push_damage(damage),
+            Some(Next::Discarded(count)) => {
+                let loss = StreamLoss { count, begin: self.before, ..StreamLoss::default() };
+                self.record.push_discarded_events(loss);
+            }
+            Some(Next::End) => {
+                if !std::mem::replace(&mut self.is_over, true) && self.has_end {
+                    self.record.messages.push(QueuedMessage::StreamEnd, self.record.time);
+                }
+            }
+        }
+        if self.deliver_queued() {
+            return Some(true);
+        }
+        self.is_over.then_some(false)
+    }
+
+    /// Checks an event of a source that does not check events itself. Returns `true` if it is delivered right away.
+    fn admit(&mut self) -> bool {
+        let before = std::mem::replace(&mut self.before, self.record.clock);
+        self.record.time = self.record.clock.map(|clock| clock.nanoseconds);
+        if let Some(damage) = self.misfit() {
+            self.record.push_damage(damage);
+            return false;
+        }
+        let time = self.record.time;
+        if time.is_some() && time < self.window.begin {
+            return false;
+        }
+        if self.window.end.is_some_and(|end| time > Some(end)) {
+            if self.source.is_ordered() {
+                self.is_over = true;
+                self.record.messages.push(QueuedMessage::StreamEnd, time);
+            }
+            return false;
+        }
+        if self.source.is_ordered()
+            && let (Some(before), Some(now)) = (before, self.record.clock)
+            && now.nanoseconds < before.nanoseconds
+        {
+            let kind = DamageKind::ClockBackwards { from: before.cycles, to: now.cycles };
+            self.record.push_damage(self.damage(kind));
+            self.record.push_event();
+            return false;
+        }
+        true
+    }
+
+    /// Finds data that do not fit the class of the event: sinks rely on events that fit.
+    fn misfit(&self) -> Option<Damage> {
+        let event = self.source.event(&self.record)?;
+        let scopes = [Scope::CommonContext, Scope::SpecificContext, Scope::Payload];
+        let error = scopes.into_iter().find_map(|scope| event.visit(scope, &mut crate::Skip).err())?;
+        Some(Damage { bit: error.bit, ..self.damage(error.kind.into()) })
+    }
+
+    fn damage(&self, kind: DamageKind) -> Damage {
+        let name = self.record.stream.name.to_string();
+        Damage { file: name.clone(), stream: Some(name), bit: 0, kind, skipped: 0 }
+    }
+}
+
+impl<S: Source> Cursor for SourceCursor<S> {
+    #[inline(always)]
+    fn advance(&mut self) -> bool {
+        loop {
+            let mut next = None;
+            if self.record.messages.is_empty() && !self.is_over {
+                if !self.source.checks_events() {
+                    self.record.clear();
+                }
+                match self.source.next(&mut self.record) {
+                    Next::Event if self.source.checks_events() || self.admit() => {
+                        self.current = CurrentMessage::Event;
+                        return true;
+                    }
+                    other => next = Some(other),
+                }
+            }
+            if let Some(has_message) = self.advance_otherwise(next) {
+                return has_message;
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn head(&self) -> Option<Head> {
+        if self.current == CurrentMessage::Event {
+            return Some(self.source.event_head(&self.record));
+        }
+        self.queued_head()
+    }
+
+    #[inline(always)]
+    fn current(&self) -> Option<Message<'_>> {
+        if self.current == CurrentMessage::Event {
+            return Some(Message::Event(self.source.event(&self.record)?));
+        }
+        self.queued_message()
+    }
+
+    fn skip_events(&mut self, most: u32, counts: &mut EventCounts) -> u32 {
+        if !self.record.messages.is_empty() || self.is_over {
+            return 0;
+        }
+        // The event before needs data that are overwritten now.
+        self.current = CurrentMessage::Nothing;
+        self.source.skip_events(&mut self.record, most, counts)
+    }
+
+    fn exclude(&mut self, classes: &Arc<ExcludedClasses>) {
+        self.source.exclude(classes);
+    }
+
+    fn skip_packet(&mut self) -> bool {
+        let is_at_begin =
+            self.record.messages.is_empty() && matches!(self.queued(), Some((QueuedMessage::PacketBegin, _)));
+        is_at_begin && self.source.skip_packet(&mut self.record)
+    }
+
+    #[inline]
+    fn prefetch(&self) {
+        self.source.prefetch();
+    }
+
+    fn suspend(&mut self) {
+        self.source.suspend();
+    }
+
+    fn checkpoint(&self) -> Option<Checkpoint> {
+        if self.is_over && self.record.messages.is_empty() {
+            return Some(Checkpoint::End);
+        }
+        self.source.checkpoint(&self.record, self.head().map(|head| head.kind))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        ClockClass, DataStreamClass, EventRecordClass, FieldClass, Limits, Member, RecordTrace, Trace,
+        TraceClass, TraceInput,
+    };
+
+    /// Reads records of two bytes: a kind or a time, and a number.
+    struct Pairs {
+        bytes: &'static [u8],
+        at: usize,
+        is_ordered: bool,
+        as_values: bool,
+    }
+
+    const DISCARDED: u8 = 0xfd;
+    const DAMAGED: u8 = 0xfe;
+    const MISFIT: u8 = 0xff;
+
+    impl Source for Pairs {
+        fn next(&mut self, record: &mut Record) -> Next {
+            let Some([kind, number]) = self.bytes.get(self.at..self.at + 2) else { return Next::End };
+            let begin = 8 * (self.at as u64 + 1);
+            self.at += 2;
+            match *kind {
+                DISCARDED => return Next::Discarded(Some(u64::from(*number))),
+                DAMAGED => {
+                    let kind = DamageKind::EmptyEventRecord;
+                    return Next::Damage(Damage::new("pairs", begin, kind).skipping(8));
+                }
+                MISFIT => {
+                    record.values.begin(Scope::Payload);
+                    record.values.push("a text");
+                }
+                time if self.as_values => {
+                    record.set_cycles(time.into());
+                    record.values.begin(Scope::Payload);
+                    record.values.push(u64::from(*number));
+                }
+                time => {
+                    record.set_cycles(time.into());
+                    record.set_bits(Scope::Payload, begin);
+                }
+            }
+            Next::Event
+        }
+
+        fn bytes(&self) -> &[u8] {
+            self.bytes
+        }
+
+        fn is_ordered(&self) -> bool {
+            self.is_ordered
+        }
+    }
+
+    /// Describes all messages in words.
+    fn messages(bytes: &'static [u8], is_ordered: bool, as_values: bool, window: Window) -> Vec<String> {
+        let event = EventRecordClass::new("pair", [Member::new("number", FieldClass::unsigned(8))]);
+        let stream = DataStreamClass::new(Some(0), [event]);
+        let class = TraceClass::new("pairs", [ClockClass::since_unix_epoch("c")], [stream]);
+        let trace = Trace::new(class, "t", &Limits::default()).unwrap();
+        let source = move || Pairs { bytes, at: 0, is_ordered, as_values };
+        let trace = RecordTrace::new("pairs", trace, &Limits::default());
+        let trace = trace.with_stream(0, "a", bytes.len() as u64, source).with_stream(1, "no", 0, source);
+        assert_eq!((trace.streams().len(), trace.streams()[0].bytes), (1, bytes.len() as u64));
+        let mut cursor = trace.cursors(window).remove(0);
+        assert!(cursor.head().is_none() && cursor.current().is_none());
+        let mut words = Vec::new();
+        while let Some(head) = cursor.next_head() {
+            words.push(match cursor.current().unwrap() {
+                Message::StreamBegin(_) => "begin".to_owned(),
+                Message::StreamEnd(_) => "end".to_owned(),
+                Message::DiscardedEvents(discarded) => format!("-{}", discarded.count.unwrap()),
+                Message::Damage(damage) => damage.kind.to_string(),
+                Message::Event(event) => {
+                    assert_eq!(head.class_index(), Some(0));
+                    let number = event.field("number").unwrap().as_u64().unwrap();
+                    format!("{}: {number}", event.clock.unwrap().cycles)
+                }
+                other => panic!("{other:?}"),
+            });
+        }
+        assert!(!cursor.advance() && cursor.current().is_none());
+        words
+    }
+
+    #[test]
+    fn records_become_messages() {
+        let bytes = &[1, 10, DISCARDED, 7, 5, 11, DAMAGED, 0, 3, 12, MISFIT, 0, 6, 13];
+        for as_values in [false, true] {
+            assert_eq!(
+                messages(bytes, true, as_values, Window::default()),
+                [
+                    "begin",
+                    "1: 10",
+                    "-7",
+                    "5: 11",
+                    "an event record of size zero",
+                    "the clock goes backwards, from 5 to 3 cycles",
+                    "3: 12",
+                    "expected an unsigned integer, found a string",
+                    "6: 13",
+                    "end"
+                ]
+            );
+        }
+    }
+
+    #[test]
+    fn windows_are_kept() {
+        let bytes = &[1, 10, 4, 11, 9, 12, 5, 13];
+        let window = Window { begin: Some(2), end: Some(6) };
+        assert_eq!(messages(bytes, true, true, window), ["begin", "4: 11", "end"]);
+        assert_eq!(messages(bytes, false, true, window), ["begin", "4: 11", "5: 13", "end"]);
+        assert_eq!(messages(&[], true, false, window), ["begin", "end"]);
+    }
+
+    /// Reads one of many data streams without the others.
+    #[test]
+    fn a_cursor_alone_is_made_alone() {
+        let made = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+        let event = EventRecordClass::new("pair", [Member::new("number", FieldClass::unsigned(8))]);
+        let class = TraceClass::new("pairs", [], [DataStreamClass::new(Some(0), [event])]);
+        let trace = Trace::new(class, "t", &Limits::default()).unwrap();
+        let mut trace = RecordTrace::new("pairs", trace, &Limits::default());
+        for name in ["a", "b", "c"] {
+            let made = std::sync::Arc::clone(&made);
+            trace = trace.with_stream(0, name, 2, move || {
+                made.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                Pairs { bytes: &[1, 2], at: 0, is_ordered: true, as_values: false }
+            });
+        }
+        let mut cursor = trace.cursor(1, Window::default()).unwrap();
+        cursor.next_head();
+        assert!(matches!(cursor.current(), Some(Message::StreamBegin(stream)) if &*stream.name == "b"));
+        assert!(trace.cursor(3, Window::default()).is_none());
+        assert_eq!(made.load(std::sync::atomic::Ordering::Relaxed), 1);
+    }
+}

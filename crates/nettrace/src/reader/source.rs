@@ -1,0 +1,524 @@
+//! Reads the events of a file in the order of time.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use ichnos_model::decode::{PacketBits, Position};
+use ichnos_model::{
+    Checkpoint, ClockClass, ClockValue, DataStream, DynamicClass, Event, EventCounts, FieldValue, Head,
+    MessageKind, Next, Record, Scope, Scopes, Skip, Source, StreamLoss, Uuid, Window,
+};
+
+use super::class::{PayloadForm, raw_class};
+use super::context::{ContextShape, push_optional};
+use super::overrides::Overrides;
+use super::payload::{self, PayloadWidths, bytes_behind};
+use super::pending::{GAP, PendingEvent};
+use super::row_reader::{REPORTED, RowReader, UNKNOWN_THREAD};
+use super::tables::{ListLabels, Stack, address_space, intern_stack};
+use super::trace_file::TraceFile;
+use crate::{Fault, Rule, Version};
+
+/// Stands for the class of an event that does not match its own class, or has none.
+const RAW: usize = usize::MAX;
+
+/// Reads a file.
+pub(super) struct EventSource {
+    rows: RowReader,
+    /// Classes with an event that was longer than its fields.
+    longer: HashSet<usize>,
+    entry: PendingEvent,
+    clock: ClockValue,
+    has_time: bool,
+    /// Index of the current event's class; [`RAW`] for `raw`.
+    class: usize,
+    raw: Option<Arc<DynamicClass>>,
+    context: ContextShape,
+    frames: Vec<u64>,
+}
+
+impl EventSource {
+    /// Creates a source at the beginning of the file, or at the block of a sequence point.
+    pub(super) fn new(file: &Arc<TraceFile>, stream: &DataStream, window: Window, from: Option<u64>) -> Self {
+        let clock = stream.clock();
+        let ticks = |time: Option<i128>, default: u64, up: bool| match (time, clock) {
+            (Some(time), Some(clock)) => ticks_at(clock, time, up),
+            _ => default,
+        };
+        let wanted = (ticks(window.begin, 0, true), ticks(window.end, u64::MAX, false));
+        Self {
+            rows: RowReader::new(file, wanted, from),
+            longer: HashSet::new(),
+            entry: PendingEvent::default(),
+            clock: ClockValue { nanoseconds: 0, cycles: 0 },
+            has_time: false,
+            class: 0,
+            raw: None,
+            context: ContextShape::default(),
+            frames: Vec::new(),
+        }
+    }
+
+    #[inline(always)]
+    fn set_time(&mut self, ticks: u64, stream: &DataStream) {
+        self.clock = self.clock_value(ticks, stream.clock());
+        self.has_time = true;
+        if ticks < self.rows.latest {
+            self.note_early(ticks);
+        } else {
+            self.rows.latest = ticks;
+        }
+    }
+
+    #[cold]
+    fn note_early(&mut self, ticks: u64) {
+        // The position of a gap is only known from its events.
+        if self.rows.faults.check && !self.rows.is_unsorted && self.entry.class != GAP {
+            let latest = self.rows.latest;
+            self.rows.faults.note(Rule::EventOrder, self.entry.payload, || {
+                format!("expected a time of {latest} or later, found {ticks}")
+            });
+        }
+    }
+
+    #[inline(always)]
+    fn clock_value(&self, cycles: u64, clock: Option<&ClockClass>) -> ClockValue {
+        let nanoseconds = match self.rows.file.nanoseconds {
+            // 1 GHz, the most frequent case.
+            Some(offset) => offset + i128::from(cycles),
+            None => clock.map_or(0, |clock| clock.nanoseconds(cycles)),
+        };
+        ClockValue { nanoseconds, cycles }
+    }
+
+    /// Queues the loss before the current entry, which is a gap.
+    fn push_gap(&self, record: &mut Record) {
+        let entry = self.entry;
+        record.time = Some(self.clock.nanoseconds);
+        record.push_discarded_events(StreamLoss {
+            count: (entry.length > 0).then_some(entry.length.into()),
+            thread: Some(entry.capture_thread),
+            begin: (entry.payload != 0).then(|| self.clock_value(entry.payload, record.stream.clock())),
+            end: Some(self.clock),
+        });
+    }
+
+    /// Determines the class of the current event and writes the fields that are values.
+    #[inline(always)]
+    fn make_event(&mut self, record: &mut Record) {
+        if self.are_threads_indexes() {
+            self.check_references();
+        }
+        let stack = if self.entry.stack == 0 { None } else { self.stack(&record.stream) };
+        self.write_context(stack, record);
+        let index = self.entry.class as usize;
+        let Self { rows: RowReader { file, .. }, entry, .. } = self;
+        let Record { stream, values, slots, .. } = record;
+        let payload = payload_of(file, entry);
+        let mut is_longer = false;
+        let fits = match (file.forms.get(index), stream.plans().event_records.get(index)) {
+            (Some(PayloadForm::Bits), Some(plans)) => match &plans.payload {
+                Some(plan) => plan.fixed_size().or_else(|| plan.end(payload, 0, slots)).is_some_and(|end| {
+                    let size = 8 * payload.len() as u64;
+                    is_longer = end < size;
+                    end <= size
+                }),
+                None => {
+                    is_longer = !payload.is_empty();
+                    true
+                }
+            },
+            (Some(PayloadForm::Values(fields)), Some(_)) => {
+                match payload::read(payload, fields, PayloadWidths::of(&file.index), values) {
+                    Some(rest) => {
+                        is_longer = rest > 0;
+                        true
+                    }
+                    None => false,
+                }
+            }
+            (Some(PayloadForm::Raw), Some(_)) => {
+                values.begin(Scope::Payload);
+                push_optional(values, raw_payload(&[]));
+                payload.is_empty()
+            }
+            _ => false,
+        };
+        if fits {
+            self.class = index;
+            if is_longer {
+                self.note_rest(index, record);
+            }
+        } else {
+            self.make_misfit(stack, record);
+        }
+    }
+
+    /// Reports, once for each class, that the payload of the current event continues after its fields.
+    #[cold]
+    fn note_rest(&mut self, index: usize, record: &Record) {
+        if self.longer.contains(&index) {
+            return;
+        }
+        let payload = payload_of(&self.rows.file, &self.entry);
+        let plans = record.stream.plans().event_records.get(index);
+        let (Some(form), Some(plans)) = (self.rows.file.forms.get(index), plans) else { return };
+        let layout = plans.payload.as_ref().map(|plan| (plan, &*record.slots, record.limits));
+        let rest = bytes_behind(payload, form, layout, PayloadWidths::of(&self.rows.file.index));
+        if rest == 0 || !self.longer.insert(index) || self.longer.len() > self.most_longer() {
+            return;
+        }
+        let offset = self.entry.payload + (payload.len() - rest) as u64;
+        let class = Arc::clone(&plans.class);
+        let name = class.name.as_deref().unwrap_or_default();
+        let statement = format!("{rest} more bytes than the fields of `{name}`: they are not shown");
+        self.rows.faults.waiting.push_back(Fault::new(Rule::Payload, offset, statement));
+    }
+
+    /// Maximum number of classes whose events are reported to be longer than their fields.
+    fn most_longer(&self) -> usize {
+        if self.rows.faults.check { REPORTED as usize } else { 10 }
+    }
+
+    /// Like [`make_event`](Self::make_event), for a payload that does not seem to match its class.
+    #[cold]
+    fn make_misfit(&mut self, stack: Option<u32>, record: &mut Record) {
+        let file = Arc::clone(&self.rows.file);
+        let index = self.entry.class as usize;
+        if matches!(file.forms.get(index), Some(PayloadForm::Bits))
+            && fits_slowly(index, payload_of(&file, &self.entry), record)
+        {
+            self.class = index;
+            self.note_rest(index, record);
+        } else {
+            self.make_raw(&file, stack, record);
+        }
+    }
+
+    /// Makes the payload a single field, as the current event does not match its class, or has none.
+    #[cold]
+    fn make_raw(&mut self, file: &TraceFile, stack: Option<u32>, record: &mut Record) {
+        let entry = self.entry;
+        let declared = record
+            .stream
+            .plans()
+            .event_records
+            .get(entry.class as usize)
+            .map(|plans| Arc::clone(&plans.class));
+        let id = (1 << 32) + u128::from(entry.class);
+        let is_v6 = matches!(file.index.version, Version::V6(_));
+        let class = record.stream.trace.dynamic_classes(record.stream.class_index).and_then(|dynamic| {
+            let key = entry.class.to_le_bytes();
+            dynamic.last(&key, || raw_class(declared.as_deref(), id, is_v6)).ok().flatten()
+        });
+        match &declared {
+            // Its provider could not describe it, which is not damage.
+            Some(_) if matches!(file.forms.get(entry.class as usize), Some(PayloadForm::Raw)) => {}
+            Some(class) => self.rows.faults.note(Rule::Payload, entry.payload, || {
+                let name = class.name.as_deref().unwrap_or_default();
+                format!("the payload of {} bytes does not fit the fields of `{name}`", entry.length)
+            }),
+            None => self.rows.faults.note(Rule::MetadataId, entry.payload, || {
+                "expected metadata before the event, found none".to_owned()
+            }),
+        }
+        let Some(class) = class else { return };
+        record.reserve_slots(class.slots);
+        self.raw = Some(class);
+        self.class = RAW;
+        self.context = ContextShape::default();
+        self.write_context(stack, record);
+        record.values.begin(Scope::Payload);
+        push_optional(&mut record.values, raw_payload(payload_of(file, &entry)));
+        self.context = ContextShape::default();
+    }
+
+    /// Writes the common context of the current event, with this stack: see `class::common_context`.
+    #[inline(always)]
+    fn write_context(&mut self, stack: Option<u32>, record: &mut Record) {
+        if matches!(self.rows.file.index.version, Version::V6(_)) {
+            return self.write_context_v6(stack, record);
+        }
+        let is_bits = matches!(self.rows.file.forms.get(self.entry.class as usize), Some(PayloadForm::Bits));
+        self.context.write(&mut record.values, &self.rows.file, &self.entry, stack);
+        if !is_bits {
+            // The payload follows, and is different in the next event.
+            self.context = ContextShape::default();
+        }
+    }
+
+    fn are_threads_indexes(&self) -> bool {
+        matches!(self.rows.file.index.version, Version::V6(_))
+    }
+
+    /// Notes references of the current event to missing threads and labels (version 6).
+    fn check_references(&mut self) {
+        let entry = self.entry;
+        if entry.thread & UNKNOWN_THREAD != 0 {
+            let index = entry.thread & !UNKNOWN_THREAD;
+            let is_full = self.rows.threads.is_full();
+            self.rows.faults.note(Rule::ThreadIndex, entry.payload, || match is_full {
+                true => format!("too many threads: that of index {index} is unknown"),
+                false => format!("expected the index of a thread, found the unknown index {index}"),
+            });
+        }
+        if entry.labels != 0 && self.rows.labels.get(entry.labels).is_none() {
+            let (list, is_full) = (entry.labels, self.rows.labels.is_full());
+            self.rows.faults.note(Rule::LabelListId, entry.payload, || match is_full {
+                true => format!("too many lists of labels: list {list} is unknown"),
+                false => {
+                    format!("expected the index of a list of labels, found the unknown index {list}")
+                }
+            });
+        }
+    }
+
+    #[inline(never)]
+    fn write_context_v6(&self, stack: Option<u32>, record: &mut Record) {
+        static NONE: ListLabels = ListLabels {
+            activity: None,
+            related_activity: None,
+            trace_id: None,
+            span_id: None,
+            overrides: Overrides::NONE,
+            others: Vec::new(),
+        };
+        let entry = self.entry;
+        let id = |place: u64| match self.rows.threads.get(place) {
+            Some(row) => row.thread_id.unwrap_or(row.index),
+            None => place & !UNKNOWN_THREAD,
+        };
+        let thread = self.rows.threads.get(entry.thread);
+        let process = thread.and_then(|thread| thread.process_id);
+        let file = &self.rows.file;
+        let process_name = process.and_then(|process| {
+            file.process_names(&record.stream.trace).get(process, entry.timestamp, &file.bytes)
+        });
+        let labels = self.rows.labels.get(entry.labels).unwrap_or(&NONE);
+        let (own, capture) = (id(entry.thread), id(entry.capture_thread));
+        let values = &mut record.values;
+        values.clear();
+        values.begin(Scope::CommonContext);
+        values.push(own);
+        push_optional(values, (entry.capture_thread != entry.thread).then_some(capture));
+        push_optional(values, (entry.processor != u32::MAX).then_some(entry.processor));
+        push_optional(values, stack);
+        push_optional(values, labels.activity.map(|id| FieldValue::Guid(Uuid::from_bytes_le(id))));
+        push_optional(values, labels.related_activity.map(|id| FieldValue::Guid(Uuid::from_bytes_le(id))));
+        push_optional(values, process);
+        push_optional(values, process_name.map(FieldValue::Text));
+        let name = thread.and_then(|thread| thread.name.as_deref());
+        push_optional(values, name.map(|name| FieldValue::Text(name.as_bytes())));
+        push_optional(values, labels.trace_id.as_deref().map(|id| FieldValue::Text(id.as_bytes())));
+        push_optional(values, labels.span_id);
+        values.push_optional(!labels.others.is_empty());
+        if labels.others.is_empty() {
+            return;
+        }
+        values.begin_array();
+        for (name, value) in &labels.others {
+            values.begin_structure();
+            values.push(FieldValue::Text(name.as_bytes()));
+            values.push(FieldValue::Text(value.as_bytes()));
+            values.end();
+        }
+        values.end();
+    }
+
+    /// Returns the number of the current event's stack.
+    #[inline(always)]
+    fn stack(&mut self, stream: &DataStream) -> Option<u32> {
+        let Self { rows, entry, frames, .. } = self;
+        let RowReader { file, stacks, threads, .. } = rows;
+        let trace = &stream.trace;
+        file.intern_stacks(trace);
+        let pointer_size = file.index.trace.pointer_size;
+        if file.index.version == Version::V3 {
+            // After the payload and the size of the stack.
+            let begin = (entry.payload + u64::from(entry.length)) as usize + 4;
+            let stack = file.bytes.get(begin..begin + entry.stack as usize)?;
+            return intern_stack(stack, pointer_size, trace, frames);
+        }
+        let found = match file.index.version {
+            Version::V6(_) => {
+                let space = address_space(threads.get(entry.thread).and_then(|row| row.process_id));
+                stacks.get_in_space(entry.stack, space, &file.bytes, pointer_size, trace)
+            }
+            _ => stacks.get(entry.stack, &file.bytes, pointer_size, trace),
+        };
+        match found {
+            Stack::Number(number) => Some(number),
+            Stack::Empty => None,
+            Stack::Unknown | Stack::TooMany => {
+                self.note_missing_stack(found);
+                None
+            }
+        }
+    }
+
+    #[cold]
+    fn note_missing_stack(&mut self, found: Stack) {
+        let id = self.entry.stack;
+        self.rows.faults.note(Rule::StackId, self.entry.payload, || match found {
+            Stack::TooMany => format!("too many stacks: stack {id} is unknown"),
+            _ => format!("expected the id of a stack, found the unknown id {id}"),
+        });
+    }
+}
+
+/// Returns `true` if a payload fits the class of an index, field by field.
+fn fits_slowly(index: usize, payload: &[u8], record: &Record) -> bool {
+    let Some(plans) = record.stream.plans().event_records.get(index) else { return false };
+    let begins = [Position::default(); 6];
+    let scopes = Scopes::new(PacketBits::whole(payload), &begins, &record.slots, &record.limits);
+    Event::new(&record.stream, plans, None, scopes).visit(Scope::Payload, &mut Skip).is_ok()
+}
+
+/// Returns the value of a payload that is not described.
+fn raw_payload(payload: &[u8]) -> Option<FieldValue<'_>> {
+    (!payload.is_empty()).then_some(FieldValue::Blob(payload))
+}
+
+#[inline(always)]
+fn payload_of<'f>(file: &'f TraceFile, entry: &PendingEvent) -> &'f [u8] {
+    let begin = entry.payload as usize;
+    file.bytes.get(begin..begin + entry.length as usize).unwrap_or_default()
+}
+
+/// Returns the clock's cycles at a time, rounded up or down.
+fn ticks_at(clock: &ClockClass, time: i128, up: bool) -> u64 {
+    // Times increase with cycles.
+    let (mut low, mut high) = (0u64, u64::MAX);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let is_before = if up { clock.nanoseconds(middle) < time } else { clock.nanoseconds(middle) <= time };
+        if is_before { low = middle + 1 } else { high = middle }
+    }
+    if up { low } else { low.saturating_sub(1) }
+}
+
+impl Source for EventSource {
+    fn next(&mut self, record: &mut Record) -> Next {
+        loop {
+            while let Some(entry) = self.rows.pending.next() {
+                if entry.timestamp < self.rows.wanted.0 || entry.timestamp > self.rows.wanted.1 {
+                    continue;
+                }
+                self.entry = entry;
+                self.set_time(entry.timestamp, &record.stream);
+                if entry.class == GAP {
+                    self.push_gap(record);
+                    return Next::Messages;
+                }
+                self.make_event(record);
+                return Next::Event;
+            }
+            record.time = self.has_time.then_some(self.clock.nanoseconds);
+            if let Some(fault) = self.rows.faults.waiting.pop_front() {
+                return Next::Damage(fault.damage(&self.rows.file.name));
+            }
+            if !self.rows.fill() && !self.rows.has_more() {
+                return Next::End;
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn checks_events(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn event<'e>(&'e self, record: &'e Record) -> Option<Event<'e>> {
+        let plans = match self.class {
+            RAW => &self.raw.as_ref()?.plans,
+            index => record.stream.plans().event_records.get(index)?,
+        };
+        let payload = PacketBits::whole(payload_of(&self.rows.file, &self.entry));
+        let scopes = record.scopes(payload).with_values(&record.values);
+        Some(Event::new(&record.stream, plans, Some(&self.clock), scopes))
+    }
+
+    #[inline(always)]
+    fn event_head(&self, _: &Record) -> Head {
+        let time = self.has_time.then_some(self.clock.nanoseconds);
+        let raw = || self.raw.as_ref()?.plans.index();
+        match if self.class == RAW { raw() } else { Some(self.class) } {
+            Some(index) => Head::event(index, time),
+            None => Head::new(MessageKind::Event, time),
+        }
+    }
+
+    fn skip_events(&mut self, record: &mut Record, most: u32, counts: &mut EventCounts) -> u32 {
+        if self.rows.faults.check {
+            // Each event may break a rule.
+            return 0;
+        }
+        let are_stacks_rows = self.rows.file.index.version != Version::V3;
+        let are_threads_indexes = self.are_threads_indexes();
+        let mut skipped = 0;
+        let mut times: Option<(u64, u64)> = None;
+        while skipped < most
+            && let Some(entry) = self.rows.pending.peek()
+        {
+            // An event with a fault is a message.
+            let is_wanted = entry.timestamp >= self.rows.wanted.0
+                && entry.timestamp <= self.rows.wanted.1
+                && (entry.stack == 0 || !are_stacks_rows || self.rows.stacks.has(entry.stack))
+                && (entry.labels == 0 || self.rows.labels.get(entry.labels).is_some())
+                && (entry.thread & UNKNOWN_THREAD == 0 || !are_threads_indexes);
+            let form = self.rows.file.forms.get(entry.class as usize);
+            let plans = record.stream.plans().event_records.get(entry.class as usize);
+            let (Some(form), Some(plans), true) = (form, plans, is_wanted) else { break };
+            // The payload may be too short for the class.
+            let length = 8 * u64::from(entry.length);
+            let fits = match (form, &plans.payload) {
+                (PayloadForm::Bits, Some(plan)) => match plan.fixed_size() {
+                    Some(size) => size <= length,
+                    None => {
+                        let payload = payload_of(&self.rows.file, entry);
+                        plan.end(payload, 0, &record.slots).is_some_and(|end| end <= length)
+                    }
+                },
+                (PayloadForm::Raw, _) => length == 0,
+                _ => false,
+            };
+            if !fits {
+                break;
+            }
+            counts.add_class(Some(entry.class as usize));
+            let (first, last) = times.unwrap_or((entry.timestamp, entry.timestamp));
+            times = Some((first.min(entry.timestamp), last.max(entry.timestamp)));
+            self.entry = *entry;
+            self.rows.pending.skip();
+            skipped += 1;
+        }
+        if let Some((first, last)) = times {
+            let clock = record.stream.clock();
+            let last = last.max(self.rows.latest);
+            counts.add_time(self.clock_value(first, clock).nanoseconds);
+            counts.add_time(self.clock_value(last, clock).nanoseconds);
+            self.rows.latest = last;
+            self.clock = self.clock_value(self.entry.timestamp, clock);
+            self.has_time = true;
+        }
+        skipped
+    }
+
+    fn suspend(&mut self) {
+        self.rows.pending.suspend();
+    }
+
+    fn checkpoint(&self, _: &Record, at: Option<MessageKind>) -> Option<Checkpoint> {
+        if at != Some(MessageKind::Event) {
+            return None;
+        }
+        // Reported faults are not reported again.
+        let reported = self.rows.faults.reported.iter();
+        let reported = reported.fold(0u64, |sum, count| sum.wrapping_mul(31).wrapping_add(*count));
+        let longer = self.longer.iter().map(|class| (*class as u64 + 1).wrapping_mul(0x9e37_79b9));
+        let reported = longer.fold(reported, u64::wrapping_add);
+        let PendingEvent { payload, timestamp, .. } = self.entry;
+        Some(Checkpoint::At([payload, timestamp, self.rows.capture.fingerprint(), reported]))
+    }
+}
