@@ -1,15 +1,96 @@
-//! Reads structured traces of several formats, merges their events by time, and delivers them.
+//! Reads structured traces of several formats, merges their events by time, and delivers them: to your code, as text,
+//! or as another trace.
 //!
-//! ```no_run
+//! # Events
+//! [`open`] opens any number of traces of any format as a [`Session`]. [`Session::events`] iterates over all events in
+//! order of time:
+//!
+//! ```
 //! use ichnos::prelude::*;
 //!
-//! let session = ichnos::open(["my-trace"], &OpenOptions::default())?;
+//! # let path = "../../examples/hello-lttng";
+//! let session = ichnos::open([path], &OpenOptions::default())?;
 //! let mut events = session.events()?;
 //! while let Some(event) = events.next_event() {
 //!     println!("{}: {:?}", event.name(), event.field("next_tid").and_then(|tid| tid.as_u64()));
 //! }
 //! # Ok::<(), ichnos::OpenError>(())
 //! ```
+//!
+//! An event borrows from the session and lives until the next one is read, so nothing is allocated for it. A
+//! [`FieldPath`](model::FieldPath) finds a field of many events without searching for its name in each, and
+//! [`Event::meaning`](model::Event::meaning) finds what a field stands for (the thread, the message, a stack), whatever
+//! it is called. All values of a scope are passed to a [`Visitor`](model::Visitor) by
+//! [`Event::visit`](model::Event::visit).
+//!
+//! # Passes
+//! A [`Pass`] takes all messages of a [`Reader`], not only events: begins and ends of data streams and packets, losses,
+//! damage. It selects, limits, counts and stops:
+//!
+//! ```
+//! use std::ops::ControlFlow;
+//! use ichnos::prelude::*;
+//! use ichnos::{Pass, Selection};
+//!
+//! # let path = "../../examples/hello-lttng";
+//! let session = ichnos::open([path], &OpenOptions::default())?;
+//! let selection = Selection::default().events(|name| name.starts_with("hello"));
+//! let reader = selection.reader(&session, Window::default())?;
+//! let summary = Pass::new(selection).limit(3).run(&reader, &mut |message: &Message<'_>| {
+//!     if let Message::Event(event) = message {
+//!         println!("{}", event.name());
+//!     }
+//!     Ok(ControlFlow::Continue(()))
+//! })?;
+//! assert_eq!(summary.counts.damages, 0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Outputs
+//! [`Pass::write`] delivers the same messages to an [`Output`](io::Output), on several threads. [`TextOutput`] is the
+//! text of a sink of [`export`] or of your own; its text is the same for any number of threads:
+//!
+//! ```
+//! use ichnos::export::{Pretty, PrettyOptions};
+//! use ichnos::prelude::*;
+//! use ichnos::{Pass, PassOptions, TextOutput};
+//!
+//! # let path = "../../examples/hello-lttng";
+//! let session = ichnos::open([path], &OpenOptions::default())?;
+//! let reader = session.reader(Window::default(), |_| true)?;
+//! let mut text = Vec::new();
+//! let output = TextOutput::new(&mut text, |writer| Pretty::new(writer, PrettyOptions::default()));
+//! Pass::default().write(&reader, &output, &PassOptions::default(), &())?;
+//! drop(output);
+//! assert!(text.starts_with(b"["));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Traces
+//! [`Reader::convert`] writes a trace of another format or dialect, and returns every loss. [`Pass::map`] changes events
+//! on the way. [`create`](create()) writes traces from data of your own.
+//!
+//! ```
+//! use ichnos::convert::{ConvertOptions, writer};
+//! use ichnos::prelude::*;
+//!
+//! # let path = "../../examples/hello-lttng";
+//! let session = ichnos::open([path], &OpenOptions::default())?;
+//! let (_, writer) = writer(Some("jsonl"), "".as_ref(), None).ok_or("no such format")?;
+//! // Without a path, nothing is written: only the losses are determined.
+//! let report = session.reader(Window::default(), |_| true)?.convert(writer, None, &ConvertOptions::default())?;
+//! println!("{} events, {} losses", report.events, report.losses.iter().count());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Crates
+//! | module | what it contains |
+//! |---|---|
+//! | [`model`] | classes, events, messages, clocks; [`model::Source`] is the way to a new format |
+//! | [`io`] | files, archives, compressed input; the traits of formats and outputs |
+//! | [`flow`] | the merge and [expressions](Expression) |
+//! | [`export`] | sinks of text, statistics, profiles of stacks, graphs of tasks |
+//! | [`ctf`](https://docs.rs/ichnos-ctf), `fuchsia`, `jsonl`, `xtrace` | what a format offers beyond reading and writing |
 //!
 //! # Files truncated by other programs
 //! Files are mapped into memory. On Unix, the process is killed if another program truncates a mapped file while it
