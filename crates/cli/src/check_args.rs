@@ -129,7 +129,7 @@ fn option(id: &str) -> String {
 }
 
 /// Checks that all options about reading apply to a format of the opened traces. Options that ask for the
-/// default behaviour only cause a notice.
+/// default behavior only cause a notice.
 pub(crate) fn check_reading(reading: &Reading, session: &Session, report: Report) -> Result<(), Failure> {
     // Unreadable traces may be of any format.
     let has = |format: &str| {

@@ -167,7 +167,10 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     // With a selection, the output size is only known at the end.
     let is_whole =
         selection.wants_all_events() && !selection.times.is_some() && !selection.stream_intersection;
-    let total = is_whole.then(|| bytes_of(&session, wants));
+    // Files of another format can be several times as long as the input.
+    let is_comparable = writer.order() == MessageOrder::ByStream
+        || session.traces().iter().all(|trace| trace.format() == target.format);
+    let total = (is_whole && is_comparable).then(|| bytes_of(&session, wants));
     let on_terminal = writing.prints_trace() && std::io::stdout().is_terminal();
     let progress = WriteProgress::new(global.progress, total, on_terminal, report)
         .count_events(!selection.wants_all_events())

@@ -23,64 +23,71 @@ pub(crate) fn run(args: &Formats, global: &Global) -> Result<Exit, Failure> {
         })
         .collect();
     if args.report.json {
-        let mut object = js::document("formats");
-        let format = |format: &&dyn ichnos::Format| {
-            json!({
-                "name": format.name(),
-                "title": format.title(),
-                "versions": format.versions(),
-                "recognised_by": format.recognised_by(),
-                "options": format.options().iter().map(option_json).collect::<Vec<Json>>(),
-                "reads": true,
-                "writes": format.writer().is_some(),
-                "written_dialects": format.writer().map_or(&[][..], |writer| writer.dialects()).iter().map(value_json).collect::<Vec<Json>>(),
-            })
-        };
-        object.put("formats", FORMATS.iter().map(format).collect::<Vec<Json>>());
-        let texts = texts.iter().map(|(name, help)| json!({ "name": name, "description": help }));
-        object.put("texts", texts.collect::<Vec<Json>>());
-        output::print_json(&object.json(), args.report.integers.into())?;
+        print_json(&texts, args)?;
     } else {
-        let paint = Paint::stdout(global.color);
-        let mut text = String::new();
-        for format in FORMATS {
-            let does = if format.writer().is_some() { "reads and writes" } else { "reads" };
-            let mut root = Branch::new(format!("{}: {} ({does})", paint.name(format.name()), format.title()));
-            root.line(format!("versions: {}", format.versions()));
-            root.line(format!("recognised by {}", format.recognised_by()));
-            for option in format.options() {
-                let mut branch = Branch::new(format!(
-                    "{}: {}",
-                    paint.name(&format_flags::name(&format!("{}.{}", format.name(), option.name))),
-                    option.about
-                ));
-                for value in option.values() {
-                    branch.line(format!("{}: {}", paint.name(value.name), value.about));
-                }
-                root.add(branch);
-            }
-            if let Some(writer) = format.writer().filter(|writer| !writer.dialects().is_empty()) {
-                let mut branch = Branch::new(format!("{}: output dialects", paint.name("convert --dialect")));
-                for dialect in writer.dialects() {
-                    branch.line(format!("{}: {}", paint.name(dialect.name), dialect.about));
-                }
-                root.add(branch);
-            }
-            root.render(&mut text);
-        }
-        let mut containers = Branch::new("reads traces from");
-        containers.line("directories, at any depth");
-        containers.line("archives: tar, tar.gz, tar.zst, tar.xz, zip");
-        containers.line("the standard input: an archive");
-        containers.render(&mut text);
-        let mut prints = Branch::new("printed by `ichnos cat --format`");
-        for (name, help) in texts {
-            prints.line(format!("{}: {help}", paint.name(&name)));
-        }
-        prints.render(&mut text);
-        output::print(&text, paint)?;
+        print_text(&texts, Paint::stdout(global.color))?;
     }
     Ok(Exit::Success)
+}
+
+fn print_json(texts: &[(String, String)], args: &Formats) -> Result<(), Failure> {
+    let mut object = js::document("formats");
+    let format = |format: &&dyn ichnos::Format| {
+        json!({
+            "name": format.name(),
+            "title": format.title(),
+            "versions": format.versions(),
+            "recognised_by": format.recognised_by(),
+            "options": format.options().iter().map(option_json).collect::<Vec<Json>>(),
+            "reads": true,
+            "writes": format.writer().is_some(),
+            "written_dialects": format.writer().map_or(&[][..], |writer| writer.dialects()).iter().map(value_json).collect::<Vec<Json>>(),
+        })
+    };
+    object.put("formats", FORMATS.iter().map(format).collect::<Vec<Json>>());
+    let texts = texts.iter().map(|(name, help)| json!({ "name": name, "description": help }));
+    object.put("texts", texts.collect::<Vec<Json>>());
+    Ok(output::print_json(&object.json(), args.report.integers.into())?)
+}
+
+fn print_text(texts: &[(String, String)], paint: Paint) -> Result<(), Failure> {
+    let mut text = String::new();
+    for format in FORMATS {
+        let does = if format.writer().is_some() { "reads and writes" } else { "reads" };
+        let mut root = Branch::new(format!("{}: {} ({does})", paint.name(format.name()), format.title()));
+        root.line(format!("versions: {}", format.versions()));
+        root.line(format!("recognized by {}", format.recognised_by()));
+        for option in format.options() {
+            let mut branch = Branch::new(format!(
+                "{}: {}",
+                paint.name(&format_flags::name(&format!("{}.{}", format.name(), option.name))),
+                option.about
+            ));
+            for value in option.values() {
+                branch.line(format!("{}: {}", paint.name(value.name), value.about));
+            }
+            root.add(branch);
+        }
+        if let Some(writer) = format.writer().filter(|writer| !writer.dialects().is_empty()) {
+            let mut branch = Branch::new(format!("{}: output dialects", paint.name("convert --dialect")));
+            for dialect in writer.dialects() {
+                branch.line(format!("{}: {}", paint.name(dialect.name), dialect.about));
+            }
+            root.add(branch);
+        }
+        root.render(&mut text);
+    }
+    let mut containers = Branch::new("reads traces from");
+    containers.line("directories, at any depth");
+    containers.line("archives: tar, tar.gz, tar.zst, tar.xz, zip");
+    containers.line("the standard input: an archive");
+    containers.render(&mut text);
+    let mut prints = Branch::new("printed by `ichnos cat --format`");
+    for (name, help) in texts {
+        prints.line(format!("{}: {help}", paint.name(name)));
+    }
+    prints.render(&mut text);
+    Ok(output::print(&text, paint)?)
 }
 
 fn option_json(option: &ichnos::FormatOption) -> Json {

@@ -177,7 +177,7 @@ impl<'a> Summary<'a> {
         self.streams.iter().all(Stream::has_dates)
     }
 
-    /// Returns the title of the format, and how it is recognised.
+    /// Returns the title of the format, and how it is recognized.
     fn format(&self) -> (&'static str, &'static str) {
         let format = FORMATS.iter().find(|format| format.name() == self.input.format());
         format.map_or((self.input.format(), ""), |format| (format.title(), format.recognised_by()))

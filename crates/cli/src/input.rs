@@ -1,9 +1,10 @@
 //! Opens sessions from paths, with helpful errors.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use ichnos::io::{Datagrams, IoError, ScanProgress};
+use ichnos::io::{Datagrams, IoError, Refused, ScanProgress};
 use ichnos::model::{ClockArithmetic, EventCounts, FileDiagnostic, FileRole, Severity, TraceInput, Window};
 use ichnos::{ClockOffset, NoTrace, OpenError, OpenOptions, OptionError, Session, StreamMessages};
 
@@ -185,19 +186,7 @@ pub(crate) fn failure(error: &OpenError) -> Failure {
     let message = error.to_string();
     let at_limit = limits::of_opening(error);
     let failure = match error {
-        OpenError::Io(IoError::NotFound { path }) => {
-            let failure = Failure::new(message);
-            if let Some(replaced) = ichnos::io::interrupted_replacement(Path::new(path)) {
-                let replaced = style::safe(&replaced.display().to_string()).into_owned();
-                return failure.help(format!(
-                    "a killed process has left `{replaced}`: rename it, or write `{path}` again, which does the same"
-                ));
-            }
-            match similar(Path::new(path)) {
-                Some(similar) => failure.help(format!("did you mean `{}`?", similar.display())),
-                None => failure,
-            }
-        }
+        OpenError::Io(IoError::NotFound { path }) => not_found(message, path),
         OpenError::Io(IoError::Temporary { .. }) => Failure::new(message)
             .help("name a directory with more room, or one that can be written, with --temp-dir DIR"),
         OpenError::Io(IoError::Memory { .. }) => {
@@ -207,18 +196,9 @@ pub(crate) fn failure(error: &OpenError) -> Failure {
             let hint = found.hint.describe(format_flags::written);
             Failure::new(format!("{}: no trace found: {hint}", found.path)).help(where_a_trace_is(found))
         }
-        OpenError::Refused(refused) => {
-            let mut details: Vec<String> =
-                refused.iter().flat_map(|trace| trace.diagnostics.iter().map(ToString::to_string)).collect();
-            if details.len() > SHOWN {
-                let more = details.len() - SHOWN;
-                details.truncate(SHOWN);
-                details.push(format!("and {more} more"));
-            }
-            Failure::new(message)
-                .details(details)
-                .help("`ichnos check` explains each problem and what to do about it")
-        }
+        OpenError::Refused(refused) => Failure::new(message)
+            .details(first_diagnostics(refused))
+            .help("`ichnos check` explains each problem and what to do about it"),
         OpenError::Conflict { conflict, .. } => {
             let option = format_flags::name(conflict.option);
             Failure::new(message).help(format!("{}; or leave out {option}", conflict.help))
@@ -227,15 +207,7 @@ pub(crate) fn failure(error: &OpenError) -> Failure {
             "read the traces one by one, set clock offsets with --offset PATH=TIME or --manifest FILE, or \
             force one timeline with --assume-correlated",
         ),
-        OpenError::NoClock { clock, known, .. } => {
-            let near = nearest(clock, known.iter().map(String::as_str));
-            let names =
-                if near.is_empty() { known.iter().map(String::as_str).take(SHOWN).collect() } else { near };
-            match names.is_empty() {
-                true => Failure::new(message).help("the traces have no clocks"),
-                false => Failure::new(message).help(format!("there is {}", alternatives(names))),
-            }
-        }
+        OpenError::NoClock { clock, known, .. } => unknown_clock(message, clock, known),
         OpenError::Several(errors) => {
             Failure::all(errors.iter().map(failure)).unwrap_or_else(|| Failure::new(message))
         }
@@ -244,6 +216,43 @@ pub(crate) fn failure(error: &OpenError) -> Failure {
     match at_limit {
         Some(remedy) => failure.help(remedy),
         None => failure,
+    }
+}
+
+/// Error of a path that does not exist.
+fn not_found(message: String, path: &str) -> Failure {
+    let failure = Failure::new(message);
+    if let Some(replaced) = ichnos::io::interrupted_replacement(Path::new(path)) {
+        let replaced = style::safe(&replaced.display().to_string()).into_owned();
+        return failure.help(format!(
+            "a killed process has left `{replaced}`: rename it, or write `{path}` again, which does the same"
+        ));
+    }
+    match similar(Path::new(path)) {
+        Some(similar) => failure.help(format!("did you mean `{}`?", similar.display())),
+        None => failure,
+    }
+}
+
+/// Returns the first diagnostics of refused traces, and the number of further ones.
+fn first_diagnostics(refused: &[Refused]) -> Vec<String> {
+    let mut details: Vec<String> =
+        refused.iter().flat_map(|trace| trace.diagnostics.iter().map(ToString::to_string)).collect();
+    if details.len() > SHOWN {
+        let more = details.len() - SHOWN;
+        details.truncate(SHOWN);
+        details.push(format!("and {more} more"));
+    }
+    details
+}
+
+/// Error of a clock that no trace has.
+fn unknown_clock(message: String, clock: &str, known: &BTreeSet<String>) -> Failure {
+    let near = nearest(clock, known.iter().map(String::as_str));
+    let names = if near.is_empty() { known.iter().map(String::as_str).take(SHOWN).collect() } else { near };
+    match names.is_empty() {
+        true => Failure::new(message).help("the traces have no clocks"),
+        false => Failure::new(message).help(format!("there is {}", alternatives(names))),
     }
 }
 
@@ -374,10 +383,10 @@ fn where_a_trace_is(found: &NoTrace) -> String {
             format!("{nearby}; `ichnos formats` lists all formats")
         }
         Some(nearby) => nearby,
-        None => "`ichnos formats` lists the formats and how they are recognised".to_owned(),
+        None => "`ichnos formats` lists the formats and how they are recognized".to_owned(),
     };
     if found.is_unknown {
-        help.push_str("; --from FORMAT reads a file that is too damaged to be recognised");
+        help.push_str("; --from FORMAT reads a file that is too damaged to be recognized");
     }
     help
 }

@@ -67,13 +67,7 @@ fn recover_segment(directory: &Path, number: u32, collect: &Collect) -> io::Resu
     let damaged_bytes = found.damaged.iter().map(|(begin, end)| end - begin).sum();
     if damaged_bytes > 0 {
         // First the copy, then the change: a kill in between only means to copy twice.
-        let out = ichnos_io::open_plain(OpenOptions::new().create(true).append(true), &damaged)?;
-        let before = out.metadata()?.len();
-        if let Err(error) = copy(&mut file, &found.damaged, &out) {
-            // Otherwise, repeated partial copies would fill a full disk further.
-            let _ = out.set_len(before);
-            return Err(error);
-        }
+        append(&mut file, &found.damaged, &damaged)?;
         directory::sync_directory(directory)?;
     }
     let first_damage = found.damaged.first().map_or(u64::MAX, |(begin, _)| *begin);
@@ -89,12 +83,7 @@ fn recover_segment(directory: &Path, number: u32, collect: &Collect) -> io::Resu
     // must be removed before the change. Data without a checksum is checked report by report.
     write_sums(directory, number, found.parts.get(..before).unwrap_or_default())?;
     if before < kept.len() {
-        let new = path.with_extension("new");
-        if let Err(error) = copy(&mut file, &kept, &files::replace(&new)?) {
-            let _ = fs::remove_file(&new);
-            return Err(error);
-        }
-        fs::rename(&new, &path)?;
+        keep_only(&mut file, &kept, &path)?;
         directory::sync_directory(directory)?;
         write_sums(directory, number, &found.parts)?;
     } else if damaged_bytes > 0 {
@@ -108,6 +97,24 @@ fn recover_segment(directory: &Path, number: u32, collect: &Collect) -> io::Resu
     let is_worth_telling = reports > 0 || damaged_bytes > 0 || missing_bytes > 0;
     let notice = Notice::Recovered { path, reports, damaged_bytes, damaged, missing_bytes };
     Ok(is_worth_telling.then_some(notice))
+}
+
+/// Replaces a file by ranges of it.
+fn keep_only(file: &mut File, ranges: &[(u64, u64)], path: &Path) -> io::Result<()> {
+    let new = path.with_extension("new");
+    let copied = copy(file, ranges, &files::replace(&new)?);
+    copied.inspect_err(|_| drop(fs::remove_file(&new)))?;
+    fs::rename(&new, path)
+}
+
+/// Appends ranges of a file to another file, or nothing if that fails.
+fn append(file: &mut File, ranges: &[(u64, u64)], path: &Path) -> io::Result<()> {
+    let out = ichnos_io::open_plain(OpenOptions::new().create(true).append(true), path)?;
+    let before = out.metadata()?.len();
+    copy(file, ranges, &out).inspect_err(|_| {
+        // Otherwise, repeated partial copies would fill a full disk further.
+        let _ = out.set_len(before);
+    })
 }
 
 /// Content of a segment.

@@ -100,11 +100,11 @@ impl Format for Ctf {
     }
 
     fn probe(&self, tree: &Tree, options: &ReadOptions) -> bool {
-        trace::probe(tree) || options.formats.file(self, METADATA).is_some()
+        trace::probe(tree) || options.formats.file(self.name(), METADATA).is_some()
     }
 
     fn own_files(&self, tree: &Tree, files: &[usize], options: &ReadOptions) -> Vec<usize> {
-        match options.formats.file(self, METADATA) {
+        match options.formats.file(self.name(), METADATA) {
             Some(_) => files.to_vec(),
             None => trace::own_files(tree, files),
         }
@@ -126,7 +126,7 @@ impl Format for Ctf {
 
     fn enclosing_trace(&self, path: &Path, options: &ReadOptions) -> Option<EnclosingTrace> {
         // With metadata from an option, only this file is meant.
-        if options.formats.file(self, METADATA).is_some() {
+        if options.formats.file(self.name(), METADATA).is_some() {
             return None;
         }
         let directory = trace_directory(path)?;
@@ -141,7 +141,7 @@ impl Format for Ctf {
     }
 
     fn conflict(&self, tree: &Tree, options: &ReadOptions) -> Option<OptionConflict> {
-        let (given, _) = options.formats.file(self, METADATA)?;
+        let (given, _) = options.formats.file(self.name(), METADATA)?;
         let own = tree.entries.iter().find(|entry| entry.name() == METADATA)?;
         let message = format!("the trace has its own metadata (`{}`): {given} would not be used", own.path);
         let help = "name a data stream file, or a directory without `metadata`";
@@ -209,7 +209,7 @@ impl Format for Ctf {
 impl From<&ReadOptions> for OpenOptions {
     fn from(options: &ReadOptions) -> Self {
         Self {
-            dialect: options.formats.choice(&Ctf, "dialect").and_then(|name| name.parse().ok()),
+            dialect: options.formats.choice(Ctf.name(), "dialect").and_then(|name| name.parse().ok()),
             strict: options.strict,
             without_annotations: options.without_annotations,
             limits: options.limits,
@@ -221,7 +221,7 @@ impl From<&ReadOptions> for OpenOptions {
             clock_arithmetic: options.clock_arithmetic,
             metadata: options
                 .formats
-                .file(&Ctf, METADATA)
+                .file(Ctf.name(), METADATA)
                 .map(|(name, bytes)| (name.to_owned(), bytes.clone())),
             progress: options.progress.clone(),
             ..Self::default()
@@ -374,7 +374,7 @@ mod tests {
         for (value, dialect) in values.iter().zip(Dialect::ALL) {
             for name in std::iter::once(&value.name).chain(value.aliases) {
                 let mut options = ReadOptions::default();
-                options.formats.set(&Ctf, "dialect", OsStr::new(name)).unwrap();
+                options.formats.set(Ctf.name(), Ctf.options(), "dialect", OsStr::new(name)).unwrap();
                 assert_eq!(OpenOptions::from(&options).dialect, Some(dialect));
             }
         }

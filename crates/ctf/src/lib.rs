@@ -25,6 +25,8 @@ mod loss;
 mod lost_files;
 mod lttng_index;
 pub mod metadata;
+mod metadata_directory;
+mod open_options;
 pub mod packet;
 mod packet_check;
 pub mod packet_entry;

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use ichnos_io::{Entry, FileId, Tree};
 
+use crate::metadata_directory::{MetadataDirectory, shown};
 use crate::packet::PACKET_MAGIC;
-use crate::trace::{MetadataDirectory, shown};
 
 /// Maximum number of notices of a kind; the others are counted.
 const SHOWN: usize = 20;
@@ -144,14 +144,6 @@ pub(crate) fn note_links(tree: &Tree, directories: &[MetadataDirectory<'_>], not
             });
         }
     }
-}
-
-/// Returns the files of an index directory that is a link to one that is listed elsewhere.
-pub(crate) fn linked_files<'a>(tree: &'a Tree, first: &str) -> impl Iterator<Item = &'a Entry> {
-    let below = format!("{first}/");
-    let begin = tree.entries.partition_point(|entry| entry.path.as_str() < below.as_str());
-    let entries = tree.entries.get(begin..).unwrap_or_default().iter();
-    entries.take_while(move |entry| entry.path.starts_with(&below))
 }
 
 fn identity(entry: &Entry) -> Option<FileId> {

@@ -1,6 +1,6 @@
 //! Rules of CTF that data can break, in addition to those of any format.
 
-use ichnos_model::{BrokenRule, DamageKind, Uuid};
+use ichnos_model::{BrokenRule, DamageKind, Uuid, remedy};
 
 /// Rule that a packet, an event record or a packet index breaks, with details. As [`DamageKind`] it is a
 /// [`BrokenRule`] with the name that [`Rule::name`] returns.
@@ -127,10 +127,7 @@ impl Rule {
     /// Advice for the owner of the trace.
     fn remedy(&self) -> &'static str {
         match self {
-            Self::EventRecordClass { .. } | Self::DataStreamClass(_) | Self::WideId(_) => {
-                "the metadata does not describe these bytes: check that it belongs to this recording and is \
-                 complete"
-            }
+            Self::EventRecordClass { .. } | Self::DataStreamClass(_) | Self::WideId(_) => remedy::METADATA,
             Self::Magic(_) => {
                 "this is no data stream of the trace, or bytes are missing: move other files out of the directory, \
                  or copy the file again"
@@ -139,11 +136,9 @@ impl Rule {
                 "the file belongs to another recording: put it beside the metadata of that one"
             }
             Self::ContentBeyondTotal { .. } | Self::PacketTooShort { .. } | Self::PartialByte(_) => {
-                "the sizes in the packet are wrong: the tracer was interrupted while it wrote, or has a bug"
+                remedy::PACKET_SIZES
             }
-            Self::EndBeforeBegin { .. } | Self::EndAfterNext { .. } => {
-                "the tracer's clock is wrong there, or bytes were changed: times near it may be wrong"
-            }
+            Self::EndBeforeBegin { .. } | Self::EndAfterNext { .. } => remedy::CLOCK,
             Self::CounterBackwards { .. } => {
                 "the tracer was restarted, or bytes were changed: numbers of lost events and packets near \
                  it may be wrong"

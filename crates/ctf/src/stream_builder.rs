@@ -17,6 +17,7 @@ use crate::index::{self, ScannedPacket, TooMany};
 use crate::lost_files::lost;
 use crate::lttng_index;
 use crate::metadata::Dialect;
+use crate::open_options::OpenOptions;
 use crate::packet::{Clocks, PacketDecoder};
 use crate::packet_entry::PacketEntry;
 use crate::packet_order::PacketOrder;
@@ -24,7 +25,6 @@ use crate::packet_times::{SaidTime, most_cycles};
 use crate::quirks::{AppliedQuirks, Quirk};
 use crate::seek::packets_stand_alone;
 use crate::stream_input::{EncoderConfig, StreamFile, StreamInput};
-use crate::trace::OpenOptions;
 
 /// Number of packets between reports of the search's progress.
 const STRIDE: u64 = 1 << 12;
@@ -96,24 +96,14 @@ impl<'a> StreamBuilder<'a> {
                     Some(found) => DamageKind::NotAFile(found),
                     None => DamageKind::Unreadable(error.to_string()),
                 };
-                let size = entry.status().map_or(0, |status| status.size);
-                let skipped = size.saturating_mul(8);
-                self.damage.push(Damage { file: name, stream: None, bit: 0, kind, skipped });
-                return;
+                return self.skip(name, kind, entry.status().map_or(0, |status| status.size));
             }
         };
         if bytes.is_empty() {
             self.empty.get_or_insert((name.clone(), 0)).1 += 1;
         }
         if let Some(kind) = self.packet_limits.refused.clone() {
-            self.damage.push(Damage {
-                file: name,
-                stream: None,
-                bit: 0,
-                kind,
-                skipped: bytes.len() as u64 * 8,
-            });
-            return;
+            return self.skip(name, kind, bytes.len() as u64);
         }
         let decoder = PacketDecoder {
             class: &self.trace.class,
@@ -155,6 +145,11 @@ impl<'a> StreamBuilder<'a> {
                 None => self.damage.push(rest),
             }
         }
+    }
+
+    /// Notes a file of a size in bytes that is not read.
+    fn skip(&mut self, file: String, kind: DamageKind, size: u64) {
+        self.damage.push(Damage { file, stream: None, bit: 0, kind, skipped: size.saturating_mul(8) });
     }
 
     /// Returns the packets of a file by their own headers, and the size of the file in bytes.
@@ -252,7 +247,11 @@ impl<'a> StreamBuilder<'a> {
         // data stream has any number of packets ("Layer 2").
         let is_wrong = self.strict && dialect != Dialect::Prop1;
         if let Some((file, count)) = self.empty.take().filter(|_| is_wrong) {
-            let more = if count > 1 { format!("; so are {} more files", count - 1) } else { String::new() };
+            let more = match count {
+                0 | 1 => String::new(),
+                2 => "; so is another file".to_owned(),
+                count => format!("; so are {} more files", count - 1),
+            };
             warning(file, format!("the data stream is empty, but must have at least one packet{more}"));
         }
         if let Some((file, byte)) = self.small.take().filter(|_| self.strict && dialect == Dialect::Prop1) {

@@ -1,71 +1,30 @@
 //! CTF traces on disk: directories with a file `metadata` and data stream files.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use ichnos_io::{Bytes, Entry, FileId, PacketIndex, PacketIndexes, ScanProgress, Tree};
+use ichnos_io::{Entry, PacketIndex, PacketIndexes, Tree};
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
-    BoxedCursor, ClockArithmetic, ClockOffsets, Cursor as _, Damage, DataStream, Diagnostic, FileDiagnostic,
-    Limits, SharedCursorState, SmallCursor, SplitPoint, StreamSummary, TextPosition, Trace, TraceClass,
-    TraceInput, TracerQuirk, Value, Window,
+    BoxedCursor, Cursor as _, Damage, DataStream, Diagnostic, FileDiagnostic, Limits, SharedCursorState,
+    SmallCursor, SplitPoint, StreamSummary, TextPosition, Trace, TraceClass, TraceInput, TracerQuirk, Value,
+    Window,
 };
 
 use crate::allowed::Allowed;
 use crate::log_role::add_log_roles;
 use crate::lttng_index;
 use crate::metadata::{self, Dialect, MetadataOptions, packetized};
+use crate::metadata_directory::{MetadataDirectory, directories, index_of, is_metadata, shown};
+pub use crate::open_options::OpenOptions;
 use crate::quirks::Quirk;
-use crate::repeated::{Notices, hidden_data, linked_files, note_links, read_files_once, without_repetition};
-use crate::stack_file::{StackFileError, StackFiles, is_stack_file};
+use crate::repeated::{Notices, hidden_data, note_links, read_files_once, without_repetition};
+use crate::stack_file::{StackFileError, StackFiles};
 use crate::stream_builder::StreamBuilder;
 use crate::stream_input::StreamInput;
 use crate::writer;
-
-/// Options for opening CTF traces.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct OpenOptions {
-    /// Dialect of the metadata; `None`: detected from the content.
-    pub dialect: Option<Dialect>,
-    /// `true` to refuse metadata that only a tolerant reader understands.
-    pub strict: bool,
-    /// `true` to read classes as declared in the metadata, without annotations of ichnos.
-    pub without_annotations: bool,
-    /// Limits on the size of traces.
-    pub limits: Limits,
-    /// Known bugs of tracers that are not worked around.
-    pub without_quirks: Vec<Quirk>,
-    /// `true` to use the packet indexes that LTTng writes beside its data streams, if they are true.
-    pub lttng_index: bool,
-    /// Nanoseconds to add to the offsets of clocks.
-    pub clock_offsets: ClockOffsets,
-    /// Conversion of cycles to nanoseconds.
-    pub clock_arithmetic: ClockArithmetic,
-    /// Metadata for trees that have none, with the name of its file: a single data stream file.
-    pub metadata: Option<(String, Bytes)>,
-    /// Receives the progress of the search for packets.
-    pub progress: ScanProgress,
-}
-
-impl Default for OpenOptions {
-    fn default() -> Self {
-        Self {
-            dialect: None,
-            strict: false,
-            without_annotations: false,
-            limits: Limits::default(),
-            without_quirks: Vec::new(),
-            lttng_index: true,
-            clock_arithmetic: ClockArithmetic::Exact,
-            clock_offsets: ClockOffsets::default(),
-            metadata: None,
-            progress: ScanProgress::default(),
-        }
-    }
-}
 
 /// A CTF trace that was opened.
 #[derive(Debug)]
@@ -139,15 +98,6 @@ pub(crate) fn own_files(tree: &Tree, files: &[usize]) -> Vec<usize> {
     }
 }
 
-/// Returns `true` if the name of a file, or of a directory that contains it, begins with a dot.
-fn is_hidden(entry: &Entry) -> bool {
-    entry.path.split('/').any(|name| name.starts_with('.'))
-}
-
-fn is_metadata(entry: &Entry) -> bool {
-    entry.name() == "metadata" && entry.repeats().is_none()
-}
-
 /// Opens all CTF traces of some trees, at any depth.
 ///
 /// Directories with the same trace UUID and the same classes are parts of one trace: rotated sessions,
@@ -205,109 +155,6 @@ pub(crate) fn packet_indexes(tree: &Tree, options: &OpenOptions) -> PacketIndexe
     indexes
 }
 
-/// A directory with metadata.
-pub(crate) struct MetadataDirectory<'a> {
-    pub(crate) tree: &'a Tree,
-    pub(crate) path: String,
-    /// Path from the root of the tree.
-    pub(crate) relative: String,
-    metadata_name: String,
-    /// Id of the metadata file, and `true` if it has other names, if the metadata is a file.
-    pub(crate) metadata_id: Option<(FileId, bool)>,
-    metadata: std::io::Result<Bytes>,
-    /// Reason why only the beginning of the metadata is available, if so.
-    cut_off: Option<String>,
-    /// Size of all packed metadata in the tree, and of the archive, if the metadata was packed.
-    packed: Option<(u64, u64)>,
-    /// The same for all data that is not metadata.
-    packed_data: Option<(u64, u64)>,
-    pub(crate) files: Vec<&'a Entry>,
-    /// Size of the files in bytes.
-    bytes: u64,
-    /// `true` if some of the files can have other names.
-    pub(crate) has_other_names: bool,
-    /// Files that do not belong to the trace: their names begin with a dot.
-    pub(crate) hidden: Vec<&'a Entry>,
-    /// Files that have its call stacks.
-    stacks: Vec<&'a Entry>,
-    /// Indexes of LTTng by the name of the data stream file.
-    indexes: BTreeMap<String, &'a Entry>,
-    /// Auxiliary streams of PROP-2.0: files whose names end in `.json`.
-    auxiliary: Vec<&'a Entry>,
-}
-
-pub(crate) fn shown(tree: &Tree, path: &str) -> String {
-    if path.is_empty() { tree.name.clone() } else { format!("{}/{path}", tree.name.trim_end_matches('/')) }
-}
-
-fn directories<'a>(tree: &'a Tree, options: &OpenOptions) -> Vec<MetadataDirectory<'a>> {
-    let directory = |path: &str, metadata_name: String, metadata: std::io::Result<Bytes>| MetadataDirectory {
-        tree,
-        path: shown(tree, path),
-        relative: path.to_owned(),
-        metadata_name,
-        metadata_id: None,
-        metadata,
-        cut_off: None,
-        packed: None,
-        packed_data: None,
-        files: Vec::new(),
-        bytes: 0,
-        has_other_names: false,
-        hidden: Vec::new(),
-        stacks: Vec::new(),
-        indexes: BTreeMap::new(),
-        auxiliary: Vec::new(),
-    };
-    let mut directories: BTreeMap<&str, MetadataDirectory<'a>> = BTreeMap::new();
-    let texts = || tree.entries.iter().filter(|entry| is_metadata(entry));
-    let all = texts().filter_map(|entry| entry.len).fold(0, u64::saturating_add);
-    for entry in texts() {
-        let directory = directory(entry.directory(), shown(tree, &entry.path), entry.read());
-        let status = entry.status();
-        let metadata_id = status.and_then(|status| Some((status.identity?, status.has_other_names)));
-        let cut_off = entry.cut_off().map(str::to_owned);
-        let packed = entry.packed().map(|given| (all, given));
-        directories
-            .insert(entry.directory(), MetadataDirectory { cut_off, packed, metadata_id, ..directory });
-    }
-    if let (true, Some((name, bytes))) = (directories.is_empty(), &options.metadata) {
-        // The metadata applies to all files in one directory; files in different directories are unrelated.
-        for entry in tree.entries.iter().filter(|entry| index_of(entry).is_none() && !is_hidden(entry)) {
-            directories
-                .entry(entry.directory())
-                .or_insert_with(|| directory(entry.directory(), name.clone(), Ok(bytes.clone())));
-        }
-    }
-    for entry in &tree.entries {
-        if let Some((parent, stream)) = index_of(entry)
-            && let Some(directory) = directories.get_mut(parent)
-        {
-            directory.indexes.insert(stream.to_owned(), entry);
-        } else if let Some(directory) = directories.get_mut(entry.directory()) {
-            directory.add(entry);
-        }
-    }
-    let data = || directories.values().flat_map(|directory| &directory.files);
-    let all = directories.values().map(|directory| directory.bytes).fold(0, u64::saturating_add);
-    let given = data().find_map(|entry| entry.packed());
-    let mut directories: Vec<MetadataDirectory<'a>> = directories.into_values().collect();
-    for directory in &mut directories {
-        directory.packed_data = given.map(|given| (all, given));
-    }
-    directories
-}
-
-/// Returns the directory and the name of the data stream file of an index, by LTTng's names for indexes.
-fn index_of(entry: &Entry) -> Option<(&str, &str)> {
-    let stream = entry.name().strip_suffix(".idx")?;
-    match entry.directory().rsplit_once('/') {
-        Some((parent, "index")) => Some((parent, stream)),
-        None if entry.directory() == "index" => Some(("", stream)),
-        _ => None,
-    }
-}
-
 /// A trace whose metadata was read.
 struct Described<'a> {
     class: TraceClass,
@@ -322,97 +169,62 @@ struct Described<'a> {
 }
 
 impl<'a> MetadataDirectory<'a> {
-    /// Adds an entry of the directory to the list for its kind.
-    fn add(&mut self, entry: &'a Entry) {
-        if let Some(first) = entry.repeats() {
-            if entry.name() == "index" {
-                let files = linked_files(self.tree, first).filter(|file| file.directory() == first);
-                let indexes = files.filter_map(|file| Some((file.name().strip_suffix(".idx")?, file)));
-                self.indexes.extend(indexes.map(|(stream, file)| (stream.to_owned(), file)));
-            }
-        } else if is_stack_file(entry.name()) {
-            self.stacks.push(entry);
-        } else if entry.name().starts_with('.') {
-            self.hidden.push(entry);
-        } else if entry.name().ends_with(".json") {
-            self.auxiliary.push(entry);
-        } else if entry.name() != "metadata" {
-            if let Some(status) = entry.status() {
-                self.bytes = self.bytes.saturating_add(status.size);
-                self.has_other_names |= status.has_other_names;
-            }
-            self.files.push(entry);
-        }
-    }
-
+    /// Reads the metadata.
     fn describe(self, options: &OpenOptions) -> Result<Described<'a>, TraceError> {
-        let file = self.metadata_name.clone();
-        let problem = |message: String| TraceError {
-            path: self.path.clone(),
-            diagnostics: vec![FileDiagnostic::new(
-                &*file,
-                Diagnostic::error(TextPosition::default(), message),
-            )],
-        };
-        let incomplete = |cause: &str, len: usize| {
-            problem(format!(
-                "the metadata is truncated after {len} bytes, which are not enough to read it: {cause}; get \
-                 the archive again"
-            ))
-        };
         let bytes = match &self.metadata {
             Ok(bytes) => bytes.clone(),
-            Err(error) => return Err(problem(format!("cannot be read: {error}"))),
+            Err(error) => return Err(self.problem(format!("cannot be read: {error}"))),
         };
         let limits = options.limits.for_metadata(bytes.len() as u64, self.packed);
-        let metadata_options = MetadataOptions { dialect: options.dialect, strict: options.strict, limits };
-        let in_file = |file: &str, diagnostics: Vec<Diagnostic>| {
-            diagnostics
-                .into_iter()
-                .map(|diagnostic| FileDiagnostic::new(file, diagnostic))
-                .collect::<Vec<_>>()
-        };
+        let mut metadata_options =
+            MetadataOptions { dialect: options.dialect, strict: options.strict, limits };
         let parsed = metadata::parse(&bytes, &metadata_options);
         if !bytes.look_for_loss().is_empty() {
-            return Err(problem("the file has become shorter while it was read".to_owned()));
+            return Err(self.problem("the file has become shorter while it was read".to_owned()));
         }
-        match parsed {
-            Ok(mut parsed) => {
-                for clock in &mut parsed.trace.clocks {
-                    if !options.clock_offsets.add_to(clock) {
-                        return Err(problem(format!(
-                            "the offset of the clock `{}` is out of range",
-                            clock.id
-                        )));
-                    }
-                }
-                let mut metadata_options = metadata_options;
-                metadata_options.limits.description_bytes = parsed.left;
-                let mut described = Described {
-                    class: parsed.trace,
-                    quirks: Vec::new(),
-                    limits,
-                    dialect: parsed.dialect,
-                    is_packetized: packetized::packet_byte_order(&bytes).is_some(),
-                    diagnostics: in_file(&file, parsed.diagnostics),
-                    metadata_name: file,
-                    directories: Vec::new(),
-                };
-                described.add_auxiliary(&self.auxiliary, self.tree, &mut metadata_options);
-                described.limits = metadata_options.limits;
-                // The auxiliary streams may name the tracer.
-                described.correct(options);
-                described.directories.push(self);
-                Ok(described)
-            }
+        let mut parsed = parsed.map_err(|error| match &self.cut_off {
             // Errors in a truncated text are no faults of the text.
-            Err(error) => Err(match &self.cut_off {
-                Some(cause) => incomplete(cause, bytes.len()),
-                None => {
-                    TraceError { path: self.path.clone(), diagnostics: in_file(&file, error.diagnostics) }
-                }
-            }),
+            Some(cause) => self.problem(format!(
+                "the metadata is truncated after {} bytes, which are not enough to read it: {cause}; get the \
+                 archive again",
+                bytes.len()
+            )),
+            None => TraceError { path: self.path.clone(), diagnostics: self.in_metadata(error.diagnostics) },
+        })?;
+        for clock in &mut parsed.trace.clocks {
+            if !options.clock_offsets.add_to(clock) {
+                return Err(self.problem(format!("the offset of the clock `{}` is out of range", clock.id)));
+            }
         }
+        metadata_options.limits.description_bytes = parsed.left;
+        let mut described = Described {
+            class: parsed.trace,
+            quirks: Vec::new(),
+            limits,
+            dialect: parsed.dialect,
+            is_packetized: packetized::packet_byte_order(&bytes).is_some(),
+            diagnostics: self.in_metadata(parsed.diagnostics),
+            metadata_name: self.metadata_name.clone(),
+            directories: Vec::new(),
+        };
+        described.add_auxiliary(&self.auxiliary, self.tree, &mut metadata_options);
+        described.limits = metadata_options.limits;
+        // The auxiliary streams may name the tracer.
+        described.correct(options);
+        described.directories.push(self);
+        Ok(described)
+    }
+
+    /// Error of the metadata as a whole.
+    fn problem(&self, message: String) -> TraceError {
+        let diagnostic = Diagnostic::error(TextPosition::default(), message);
+        TraceError { path: self.path.clone(), diagnostics: self.in_metadata(vec![diagnostic]) }
+    }
+
+    /// Names the file of diagnostics of the metadata.
+    fn in_metadata(&self, diagnostics: Vec<Diagnostic>) -> Vec<FileDiagnostic> {
+        let diagnostics = diagnostics.into_iter();
+        diagnostics.map(|diagnostic| FileDiagnostic::new(&*self.metadata_name, diagnostic)).collect()
     }
 }
 

@@ -1,8 +1,8 @@
-//! Text for terminals: colours, as SGR codes, and escaping.
+//! Text for terminals: colors, as SGR codes, and escaping.
 
 use crate::printable::{Escaping, escape_from};
 
-/// The codes that the text sinks use; all empty without colours.
+/// The codes that the text sinks use; all empty without colors.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Palette {
     /// `true` if unprintable characters in texts of a trace are escaped.

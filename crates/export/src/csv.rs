@@ -1,63 +1,25 @@
 //! One line of cells per event, for spreadsheets and databases. `docs/csv.md` describes the format.
 
 mod cells;
+mod class_state;
 mod columns;
-mod line;
+mod options;
+mod row;
 
 use std::io;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
 use ichnos_model::{DataStream, Event, Message, Sink, Value};
 
 use self::cells::{Cells, CommonKeys};
+use self::class_state::{CsvClassState, CsvStreamClassState, CsvStreamState};
 pub use self::columns::{CsvColumn, CsvColumns};
-use self::line::{
-    CsvClassState, CsvRow, CsvStreamClassState, CsvStreamState, end_line, property_cell, push_cell,
-};
+pub use self::options::{CsvForm, CsvOptions};
+use self::row::{CsvRow, end_line, property_cell, push_cell};
 use crate::resume::{ResumableSink, StreamOrder};
 use crate::stream_table::StreamTable;
 use crate::text_buffer::{TextBuffer, TextWriter};
-use crate::time::{JsonTime, TimeWriter};
-
-/// Separator of cells, and its escaping within cells.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum CsvForm {
-    /// Commas; cells are quoted if necessary (RFC 4180, except that lines end in a line feed only).
-    #[default]
-    Comma,
-    /// Tabs (`text/tab-separated-values`), which are escaped in cells: tabs, line feeds, carriage returns and
-    /// backslashes are `\t`, `\n`, `\r` and `\\`.
-    Tab,
-}
-
-/// Options of [`Csv`].
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct CsvOptions {
-    /// Separator of cells.
-    pub form: CsvForm,
-    /// Columns from left to right.
-    pub columns: Arc<[CsvColumn]>,
-    /// Format of times in the column `time`: a date unless it is [`JsonTime::Nanoseconds`].
-    pub time: JsonTime,
-    /// Escape all unprintable characters, as needed for terminals.
-    pub printable_only: bool,
-}
-
-impl Default for CsvOptions {
-    /// Uses the default columns, without fields.
-    fn default() -> Self {
-        let columns = CsvColumns::new(JsonTime::default()).columns().unwrap_or_default();
-        Self {
-            form: CsvForm::default(),
-            columns: columns.into(),
-            time: JsonTime::default(),
-            printable_only: false,
-        }
-    }
-}
+use crate::time::TimeWriter;
 
 /// Writes a line with the names of columns, and a line of cells for each event; `docs/csv.md` describes the format.
 ///
@@ -138,16 +100,17 @@ impl<W: TextWriter> Csv<W> {
         let out = &mut self.output.buffer;
         let begin = out.len();
         let CsvStreamState { stream, trace, contexts } = stream;
-        let mut line = CsvRow::new(event, [stream, trace], &mut known.time, &known.host, class, options);
+        let mut line =
+            CsvRow::new(event, [stream, trace], &mut known.time, &known.host, &class.cells, options);
         let failures = &mut self.output.failures;
         for scope in &class.scopes {
             failures.note(match class.is_in_order {
-                true => line.push_scope(out, scope, contexts, &mut self.cells),
+                true => scope.push(out, event, &mut line, contexts, &mut self.cells),
                 false => scope.write(event, &mut self.cells),
             });
         }
         if !class.is_in_order {
-            line.push_cells(out, &mut self.cells);
+            self.cells.push(out, &mut line, options);
         }
         line.end(out, begin);
         self.output.flush_if_full()

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use ichnos_model::{ClockValue, DataStream, Discarded, Event, Message, Packet, Scope, Sink, Trace, Value};
+use ichnos_model::{ClockValue, DataStream, Discarded, Event, Message, Packet, Scope, Sink, Trace};
 
 use crate::color::Palette;
 use crate::event_stacks::EventStacks;
@@ -51,9 +51,9 @@ pub struct DetailsOptions {
     pub uncounted_losses: bool,
     /// Write the frames of events' call stacks.
     pub stacks: bool,
-    /// Use colours.
+    /// Use colors.
     pub color: bool,
-    /// Use the codes of bright colours, for terminals where bold text is not bright.
+    /// Use the codes of bright colors, for terminals where bold text is not bright.
     pub color_bright_codes: bool,
     /// Escape all unprintable characters in texts of the trace, as needed for terminals.
     pub printable_only: bool,
@@ -432,24 +432,7 @@ impl<W: TextWriter> Details<W> {
         lines.push(":\n");
         lines.indent = 4;
         if !class.environment.is_empty() {
-            let count = class.environment.len();
-            lines.indent();
-            lines.property("Environment");
-            lines.push(" (");
-            lines.integer(count as i128);
-            lines.push(if count == 1 { " entry):\n" } else { " entries):\n" });
-            lines.indent = 6;
-            let mut entries: Vec<&(String, Value)> = class.environment.iter().collect();
-            entries.sort_by(|a, b| a.0.as_bytes().cmp(b.0.as_bytes()));
-            for (name, value) in entries {
-                lines.member(name);
-                // The reference output has no space before an empty text here.
-                if !matches!(value, Value::Text(text) if text.is_empty()) {
-                    lines.value(value);
-                }
-                lines.push("\n");
-            }
-            lines.indent = 4;
+            lines.environment(&class.environment);
         }
         if listed > 0 {
             lines.indent();

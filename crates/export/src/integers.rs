@@ -19,7 +19,7 @@ pub enum Integers {
     String,
 }
 
-/// Largest integer that binary64 can hold together with both neighbours: 2^53 - 1.
+/// Largest integer that binary64 can hold together with both neighbors: 2^53 - 1.
 const SAFE: u64 = (1 << 53) - 1;
 
 impl Integers {

@@ -53,8 +53,9 @@ pub use stats::{
     Timeline, Unpaired, find_field,
 };
 pub use tasks::{
-    DanglingEdge, GraphFormat, JoinedEvent, LaneRow, StepDifference, TaskCollector, TaskDiff, TaskEdge,
-    TaskGraph, TaskMember, TaskOptions, TaskSummary, Tasks, find_identifiers,
+    DanglingEdge, GraphFormat, JoinedEvent, LaneRow, MissingOperations, StepDifference, TaskClocks,
+    TaskCollector, TaskDiff, TaskEdge, TaskGraph, TaskMember, TaskOptions, TaskSummary, Tasks,
+    find_identifiers,
 };
 pub use terminal::{TerminalText, TerminalWriter, for_terminal};
 pub use text_buffer::{TextWriter, Undecoded};

@@ -47,9 +47,9 @@ pub enum LogForm {
 pub struct LogOptions {
     /// Line format.
     pub form: LogForm,
-    /// Use colours by severity, in text.
+    /// Use colors by severity, in text.
     pub color: bool,
-    /// Use the codes of bright colours, for terminals where bold text is not bright.
+    /// Use the codes of bright colors, for terminals where bold text is not bright.
     pub color_bright_codes: bool,
     /// Escape all unprintable characters, as needed for terminals. Control characters and line
     /// feeds are always escaped.

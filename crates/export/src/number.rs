@@ -256,7 +256,7 @@ pub(crate) fn push_general(out: &mut Vec<u8>, value: f64) {
 /// Appends a finite number with the fewest digits that distinguish it from all other 64-bit numbers, and a
 /// point or an exponent.
 pub(crate) fn push_shortest(out: &mut Vec<u8>, value: f64) {
-    // Integers below 2^53 need all their digits to be distinguished from their neighbours; exponents begin at 1e16.
+    // Integers below 2^53 need all their digits to be distinguished from their neighbors; exponents begin at 1e16.
     if value.abs() < 1e15 && is_whole(value) {
         return push_whole(out, value as i64);
     }

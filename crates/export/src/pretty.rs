@@ -161,11 +161,11 @@ pub struct PrettyOptions {
     pub fields: PrettyFields,
     /// Places with names.
     pub names: PrettyNames,
-    /// Use colours.
+    /// Use colors.
     pub color: bool,
-    /// Use colours in warnings.
+    /// Use colors in warnings.
     pub color_warnings: bool,
-    /// Use the codes of bright colours, for terminals where bold text is not bright.
+    /// Use the codes of bright colors, for terminals where bold text is not bright.
     pub color_bright_codes: bool,
     /// Escape all unprintable characters in texts of the trace, as needed for terminals. Warnings always do.
     pub printable_only: bool,
@@ -316,7 +316,7 @@ impl<W: TextWriter> Pretty<W> {
         });
     }
 
-    /// Writes the line of an event. `STYLED`: with colours or escaping.
+    /// Writes the line of an event. `STYLED`: with colors or escaping.
     fn event<const STYLED: bool>(&mut self, event: &Event<'_>) -> io::Result<()> {
         self.prepare(event.stream);
         let has_clock = event.stream.class().default_clock.is_some();

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use ichnos_model::plan::Plan;
-use ichnos_model::{Attributes, DataStream, EventRecordClass, Field, TraceClass, UuidOf};
+use ichnos_model::{Attributes, DataStream, EventRecordClass, Field, LOG_LEVEL_NAMES, TraceClass, UuidOf};
 
 /// Namespaces of attributes with log levels and EMF URIs in CTF 2.
 const NAMESPACES: [&str; 2] = ["babeltrace.org,2020", "lttng.org,2009"];
@@ -19,31 +19,26 @@ pub(crate) struct LogLevel {
     pub(crate) title: &'static str,
 }
 
-const fn level(
-    number: u8,
-    attribute: &'static str,
-    macro_name: &'static str,
-    title: &'static str,
-) -> LogLevel {
-    LogLevel { number, attribute, macro_name, title }
+const fn level(number: u8, macro_name: &'static str, title: &'static str) -> LogLevel {
+    LogLevel { number, attribute: LOG_LEVEL_NAMES[number as usize], macro_name, title }
 }
 
 static LOG_LEVELS: [LogLevel; 15] = [
-    level(0, "emergency", "TRACE_EMERG", "Emergency"),
-    level(1, "alert", "TRACE_ALERT", "Alert"),
-    level(2, "critical", "TRACE_CRIT", "Critical"),
-    level(3, "error", "TRACE_ERR", "Error"),
-    level(4, "warning", "TRACE_WARNING", "Warning"),
-    level(5, "notice", "TRACE_NOTICE", "Notice"),
-    level(6, "info", "TRACE_INFO", "Info"),
-    level(7, "debug:system", "TRACE_DEBUG_SYSTEM", "Debug (system)"),
-    level(8, "debug:program", "TRACE_DEBUG_PROGRAM", "Debug (program)"),
-    level(9, "debug:process", "TRACE_DEBUG_PROCESS", "Debug (process)"),
-    level(10, "debug:module", "TRACE_DEBUG_MODULE", "Debug (module)"),
-    level(11, "debug:unit", "TRACE_DEBUG_UNIT", "Debug (unit)"),
-    level(12, "debug:function", "TRACE_DEBUG_FUNCTION", "Debug (function)"),
-    level(13, "debug:line", "TRACE_DEBUG_LINE", "Debug (line)"),
-    level(14, "debug", "TRACE_DEBUG", "Debug"),
+    level(0, "TRACE_EMERG", "Emergency"),
+    level(1, "TRACE_ALERT", "Alert"),
+    level(2, "TRACE_CRIT", "Critical"),
+    level(3, "TRACE_ERR", "Error"),
+    level(4, "TRACE_WARNING", "Warning"),
+    level(5, "TRACE_NOTICE", "Notice"),
+    level(6, "TRACE_INFO", "Info"),
+    level(7, "TRACE_DEBUG_SYSTEM", "Debug (system)"),
+    level(8, "TRACE_DEBUG_PROGRAM", "Debug (program)"),
+    level(9, "TRACE_DEBUG_PROCESS", "Debug (process)"),
+    level(10, "TRACE_DEBUG_MODULE", "Debug (module)"),
+    level(11, "TRACE_DEBUG_UNIT", "Debug (unit)"),
+    level(12, "TRACE_DEBUG_FUNCTION", "Debug (function)"),
+    level(13, "TRACE_DEBUG_LINE", "Debug (line)"),
+    level(14, "TRACE_DEBUG", "Debug"),
 ];
 
 fn attribute<'a>(attributes: &'a Attributes, names: [&str; 2]) -> Option<&'a str> {

@@ -10,6 +10,7 @@ mod condition;
 #[cfg(feature = "firefox")]
 mod firefox;
 mod folded;
+mod format;
 mod packed;
 #[cfg(feature = "pprof")]
 mod pprof;
@@ -23,6 +24,7 @@ mod top;
 mod tree;
 
 pub use collect::StackCollector;
+pub use format::StackFormat;
 pub use profile::{LeftOut, StackProfile, StackThread};
 pub use top::TopFunction;
 
@@ -108,40 +110,6 @@ pub enum StackRoots {
     Process,
     /// The process, and below it the thread.
     Thread,
-}
-
-/// Output format of a profile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum StackFormat {
-    /// A line for each stack: its frames from the outermost on, joined by `;`, a space, and its weight. Many
-    /// tools make flame graphs of it.
-    Folded,
-    /// JSON for <https://www.speedscope.app>, with a profile for each thread.
-    Speedscope,
-    /// Compressed protocol buffer for `pprof`.
-    #[cfg(feature = "pprof")]
-    Pprof,
-    /// JSON for <https://profiler.firefox.com>.
-    #[cfg(feature = "firefox")]
-    Firefox,
-    /// Flame graph: an image for browsers, with search.
-    Svg,
-}
-
-impl StackFormat {
-    /// `true` if the format has a time axis.
-    #[must_use]
-    pub fn has_times(self) -> bool {
-        match self {
-            Self::Folded | Self::Svg => false,
-            Self::Speedscope => true,
-            #[cfg(feature = "pprof")]
-            Self::Pprof => false,
-            #[cfg(feature = "firefox")]
-            Self::Firefox => true,
-        }
-    }
 }
 
 /// Maximum number of frames of a stack. The innermost frames of deeper stacks are dropped, so that the output

@@ -32,7 +32,7 @@ pub use dot::GraphFormat;
 pub use graph::{DanglingEdge, TaskEdge, TaskGraph};
 pub use identifiers::find_identifiers;
 pub use lanes::LaneRow;
-use operations::{CollectedTasks, Edge, IdScope, NO_TIME, NONE, OpenEdge, TaskEvent};
+use operations::{CollectedTasks, Edge, IdScope, NO_TIME, NONE, OpenEdge, Operation, TaskEvent};
 
 /// Collected tasks.
 #[derive(Debug)]
@@ -45,10 +45,10 @@ pub struct Tasks {
     /// By operation: its index within its task.
     local: Vec<u32>,
     /// Edges, sorted by task.
-    edges: Vec<(u32, Edge)>,
-    open_edges: Vec<(u32, OpenEdge)>,
+    edges: ByTask<Edge>,
+    open_edges: ByTask<OpenEdge>,
     /// Events, sorted by task and time.
-    events: Vec<(u32, TaskEvent)>,
+    events: ByTask<TaskEvent>,
     /// Numbers of copied events, and of edges from nothing, by task.
     copies: Vec<u64>,
     marked_roots: Vec<u64>,
@@ -110,22 +110,38 @@ pub struct TaskSummary {
     pub depth: u64,
     /// Number of operations without a known cause.
     pub roots: u64,
-    /// Number of edges from unknown operations.
-    pub dangling: u64,
-    /// Number of these whose operation is in another task.
-    pub of_other_tasks: u64,
     /// Number of edges that close a cycle.
     pub cycles: u64,
     /// Number of operations with two or more causes.
     pub joins: u64,
-    /// Number of operations that no event is about: others only name them.
-    pub unreported: u64,
     /// Number of events about operations.
     pub events: u64,
     /// Number of further events that name the task or one of its operations.
     pub mentions: u64,
     /// Number of copies of the first events of operations.
     pub copies: u64,
+    /// Operations that are missing in the traces.
+    pub missing: MissingOperations,
+    /// Clocks that contradict the edges.
+    pub clocks: TaskClocks,
+}
+
+/// Operations that are missing in the traces of a task.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct MissingOperations {
+    /// Number of operations that no event is about: others only name them.
+    pub unreported: u64,
+    /// Number of edges from unknown operations.
+    pub dangling: u64,
+    /// Number of these whose operation is in another task.
+    pub of_other_tasks: u64,
+}
+
+/// Clocks of a task that contradict its edges.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct TaskClocks {
     /// Number of edges whose effect is earlier than its cause.
     pub backward: u64,
     /// Maximum of these differences, in nanoseconds.
@@ -135,9 +151,81 @@ pub struct TaskSummary {
     /// Set if no clock was corrected, as there are too many machines with edges between them.
     pub correction_incomplete: bool,
     /// Number of machines whose clocks were corrected.
-    pub corrected_clocks: u64,
+    pub corrected: u64,
     /// Largest correction, in nanoseconds.
     pub most_corrected: u64,
+}
+
+/// Operations sorted by task.
+struct Members {
+    /// Numbers of operations, those of the first task first.
+    members: Vec<u32>,
+    /// End of each task in `members`.
+    member_ends: Vec<usize>,
+    /// Number of each operation within its task.
+    local: Vec<u32>,
+}
+
+impl Members {
+    /// Sorts operations whose groups are tasks.
+    fn new(operations: &[Operation], tasks: usize) -> Self {
+        let mut member_ends = vec![0usize; tasks + 1];
+        for operation in operations {
+            if let Some(count) = member_ends.get_mut(operation.group as usize + 1) {
+                *count += 1;
+            }
+        }
+        for index in 1..member_ends.len() {
+            member_ends[index] += member_ends[index - 1];
+        }
+        let mut local = vec![NONE; operations.len()];
+        let mut members = vec![NONE; operations.len()];
+        let begins = member_ends.clone();
+        for (number, operation) in operations.iter().enumerate() {
+            let task = operation.group as usize;
+            let (Some(next), Some(begin)) = (member_ends.get_mut(task), begins.get(task)) else { continue };
+            local[number] = (*next - begin) as u32;
+            members[*next] = number as u32;
+            *next += 1;
+        }
+        member_ends.truncate(tasks);
+        Self { members, member_ends, local }
+    }
+}
+
+/// Counts operations by their tasks.
+fn count_by_task(operations: &[u32], tasks: usize, task: impl Fn(u32) -> u32) -> Vec<u64> {
+    let mut counts = vec![0u64; tasks];
+    for number in operations {
+        if let Some(count) = counts.get_mut(task(*number) as usize) {
+            *count += 1;
+        }
+    }
+    counts
+}
+
+/// Values with the numbers of their tasks, by which they are sorted.
+type ByTask<T> = Vec<(u32, T)>;
+
+/// Takes the edges within tasks, and those from unknown operations, each sorted by task.
+fn edges_by_task(all: &mut CollectedTasks) -> (ByTask<Edge>, ByTask<OpenEdge>) {
+    let edges = std::mem::take(&mut all.edges).into_iter();
+    let mut open_edges = std::mem::take(&mut all.open_edges);
+    let task = |number: u32| all.operations.get(number as usize).map_or(NONE, |operation| operation.group);
+    // No edge leads from one task to another.
+    let mut edges: ByTask<Edge> =
+        edges.filter(|edge| task(edge.from) == task(edge.to)).map(|edge| (task(edge.to), edge)).collect();
+    edges.sort_by_key(|(task, edge)| (*task, edge.to, edge.from));
+    // An edge from an operation of its own task would not be open.
+    let wanted: HashSet<Identifier> = open_edges.iter().map(|edge| edge.from).collect();
+    let ids_of_all = all.operations.iter().filter(|operation| operation.group != NONE);
+    let known: HashSet<Identifier> =
+        ids_of_all.map(|operation| operation.id).filter(|id| wanted.contains(id)).collect();
+    open_edges.iter_mut().for_each(|edge| edge.is_of_other_task |= known.contains(&edge.from));
+    let open_edges = open_edges.into_iter();
+    let mut open_edges: Vec<_> = open_edges.map(|edge| (task(edge.to), edge)).collect();
+    open_edges.sort_by_key(|(task, edge)| (*task, edge.to, edge.from));
+    (edges, open_edges)
 }
 
 impl Tasks {
@@ -165,43 +253,10 @@ impl Tasks {
         for operation in &mut all.operations {
             operation.group = task_of(operation.group);
         }
-        let mut member_ends = vec![0usize; ids.len() + 1];
-        for operation in &all.operations {
-            if let Some(count) = member_ends.get_mut(operation.group as usize + 1) {
-                *count += 1;
-            }
-        }
-        for index in 1..member_ends.len() {
-            member_ends[index] += member_ends[index - 1];
-        }
-        let mut local = vec![NONE; all.operations.len()];
-        let mut members = vec![NONE; all.operations.len()];
-        let begins = member_ends.clone();
-        for (number, operation) in all.operations.iter().enumerate() {
-            let task = operation.group as usize;
-            let (Some(next), Some(begin)) = (member_ends.get_mut(task), begins.get(task)) else { continue };
-            local[number] = (*next - begin) as u32;
-            members[*next] = number as u32;
-            *next += 1;
-        }
-        member_ends.truncate(ids.len());
+        let Members { members, member_ends, local } = Members::new(&all.operations, ids.len());
+        let (edges, open_edges) = edges_by_task(&mut all);
         let task =
             |number: u32| all.operations.get(number as usize).map_or(NONE, |operation| operation.group);
-        // No edge leads from one task to another.
-        let edges = std::mem::take(&mut all.edges).into_iter();
-        let mut edges: Vec<(u32, Edge)> =
-            edges.filter(|edge| task(edge.from) == task(edge.to)).map(|edge| (task(edge.to), edge)).collect();
-        edges.sort_by_key(|(task, edge)| (*task, edge.to, edge.from));
-        let mut open_edges = std::mem::take(&mut all.open_edges);
-        // An edge from an operation of its own task would not be open.
-        let wanted: HashSet<Identifier> = open_edges.iter().map(|edge| edge.from).collect();
-        let ids_of_all = all.operations.iter().filter(|operation| operation.group != NONE);
-        let known: HashSet<Identifier> =
-            ids_of_all.map(|operation| operation.id).filter(|id| wanted.contains(id)).collect();
-        open_edges.iter_mut().for_each(|edge| edge.is_of_other_task |= known.contains(&edge.from));
-        let open_edges = open_edges.into_iter();
-        let mut open_edges: Vec<_> = open_edges.map(|edge| (task(edge.to), edge)).collect();
-        open_edges.sort_by_key(|(task, edge)| (*task, edge.to, edge.from));
         let events = std::mem::take(&mut all.events).into_iter();
         let mut events: Vec<_> = events
             .map(|event| {
@@ -210,16 +265,8 @@ impl Tasks {
             })
             .collect();
         events.sort_by_key(|(task, event)| (*task, event.time));
-        let by_task = |operations: &[u32]| {
-            let mut counts = vec![0u64; ids.len()];
-            for number in operations {
-                if let Some(count) = counts.get_mut(task(*number) as usize) {
-                    *count += 1;
-                }
-            }
-            counts
-        };
-        let (copies, marked_roots) = (by_task(&all.copies), by_task(&all.marked_roots));
+        let copies = count_by_task(&all.copies, ids.len(), task);
+        let marked_roots = count_by_task(&all.marked_roots, ids.len(), task);
         let mut titles = HashMap::new();
         for (operation, name) in std::mem::take(&mut all.titles) {
             titles.entry(task(operation)).or_insert(name);
@@ -362,7 +409,8 @@ impl Tasks {
         let corrections = graph.clock_corrections();
         let most_corrected = corrections.first().map_or(0, |(_, offset)| offset.unsigned_abs());
         let title = u32::try_from(task).ok().and_then(|task| self.titles.get(&task));
-        let first = || nodes().filter_map(|node| graph.member(node)).find(|member| member.events > 0);
+        let members = || nodes().filter_map(|node| graph.member(node));
+        let first = || members().find(|member| member.events > 0);
         let title = title
             .map(|name| self.all.names.text(*name))
             .or_else(|| first().map(|member| member.label))
@@ -376,26 +424,24 @@ impl Tasks {
             edges: (graph.edges() + graph.cycles.len() + graph.dangling.len()) as u64 + marked_roots,
             depth: graph.depth().into(),
             roots: graph.roots().count() as u64,
-            dangling: graph.dangling.len() as u64,
-            of_other_tasks: graph.dangling.iter().filter(|edge| edge.is_of_other_task).count() as u64,
             cycles: graph.cycles.len() as u64,
             joins: nodes().filter(|node| graph.is_join(*node)).count() as u64,
-            unreported: nodes()
-                .filter_map(|node| graph.member(node))
-                .filter(|member| member.events == 0)
-                .count() as u64,
-            events: nodes()
-                .filter_map(|node| graph.member(node))
-                .map(|member| u64::from(member.events))
-                .sum(),
+            events: members().map(|member| u64::from(member.events)).sum(),
             mentions: named.count() as u64,
             copies: self.copies.get(task).copied().unwrap_or_default(),
-            backward,
-            most_backward,
-            backward_without_machine: graph.backward_edges_without_machine(),
-            correction_incomplete: graph.is_correction_incomplete(),
-            corrected_clocks: corrections.len() as u64,
-            most_corrected: u64::try_from(most_corrected).unwrap_or(u64::MAX),
+            missing: MissingOperations {
+                unreported: members().filter(|member| member.events == 0).count() as u64,
+                dangling: graph.dangling.len() as u64,
+                of_other_tasks: graph.dangling.iter().filter(|edge| edge.is_of_other_task).count() as u64,
+            },
+            clocks: TaskClocks {
+                backward,
+                most_backward,
+                backward_without_machine: graph.backward_edges_without_machine(),
+                correction_incomplete: graph.is_correction_incomplete(),
+                corrected: corrections.len() as u64,
+                most_corrected: u64::try_from(most_corrected).unwrap_or(u64::MAX),
+            },
         })
     }
 

@@ -10,7 +10,7 @@ use crate::printable::{is_printable, push_bytes, push_escape};
 pub enum TerminalText {
     /// Lines for people.
     Lines {
-        /// `true` if codes for colours (`ESC [ ... m`) may pass.
+        /// `true` if codes for colors (`ESC [ ... m`) may pass.
         colors: bool,
     },
     /// JSON, whose unprintable characters are always within strings: they become `\u` and four digits, the
@@ -20,16 +20,16 @@ pub enum TerminalText {
     Tabs,
 }
 
-/// Writes to a terminal and only passes [printable](crate::is_printable) characters, line feeds, and colours
+/// Writes to a terminal and only passes [printable](crate::is_printable) characters, line feeds, and colors
 /// if enabled. Everything else is escaped, whatever its source.
 ///
 /// Sinks with the option `printable_only` escape the texts of a trace themselves, as only they can distinguish their
-/// own line feeds and colours from those of the trace. This writer is for all other text, and for JSON.
+/// own line feeds and colors from those of the trace. This writer is for all other text, and for JSON.
 #[derive(Debug)]
 pub struct TerminalWriter<W: Write> {
     writer: W,
     text: TerminalText,
-    /// First bytes of an incomplete character or colour code.
+    /// First bytes of an incomplete character or color code.
     pending: Vec<u8>,
     escaped: Vec<u8>,
 }
@@ -95,7 +95,7 @@ pub fn for_terminal(text: &str, kind: TerminalText) -> Cow<'_, str> {
 }
 
 /// Appends a filtered text. Returns the number of filtered bytes: unless it is the end, up to three bytes
-/// (for a colour code, up to [`LONGEST_COLOR`]) may remain because they are incomplete.
+/// (for a color code, up to [`LONGEST_COLOR`]) may remain because they are incomplete.
 fn filter(out: &mut Vec<u8>, text: &[u8], kind: TerminalText, is_end: bool) -> usize {
     let mut rest = text;
     while !rest.is_empty() {
@@ -168,17 +168,17 @@ fn push_invalid(out: &mut Vec<u8>, bytes: &[u8], kind: TerminalText) {
     }
 }
 
-/// Maximum length of a colour code in bytes: `ESC [ 38 ; 2 ; 255 ; 255 ; 255 m`, doubled.
+/// Maximum length of a color code in bytes: `ESC [ 38 ; 2 ; 255 ; 255 ; 255 m`, doubled.
 const LONGEST_COLOR: usize = 40;
 
 enum Color {
     Whole(usize),
-    /// Possibly an incomplete colour code.
+    /// Possibly an incomplete color code.
     Begun,
     Other,
 }
 
-/// Recognises a colour code at the beginning of a text that begins with an escape character.
+/// Recognizes a color code at the beginning of a text that begins with an escape character.
 fn color(text: &[u8]) -> Color {
     for (at, byte) in text.iter().enumerate().take(LONGEST_COLOR) {
         match (at, byte) {

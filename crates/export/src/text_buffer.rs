@@ -115,7 +115,7 @@ impl<W: TextWriter> TextBuffer<W> {
     pub fn new(writer: W) -> Self {
         Self {
             writer,
-            buffer: Vec::new(),
+            buffer: Vec::with_capacity(FULL + (FULL >> 2)),
             full: FULL,
             written: 0,
             integers: Integers::Number,

@@ -67,7 +67,7 @@ fn log(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("log");
     group.throughput(Throughput::Elements(RECORDS));
     group.bench_function("decode", |bencher| bencher.iter(|| decode(black_box(&buffer))));
-    group.bench_function("decode, with resynchronisation", |bencher| {
+    group.bench_function("decode, with resynchronization", |bencher| {
         bencher.iter(|| messages(black_box(&buffer)));
     });
     let mut out = buffer.clone();

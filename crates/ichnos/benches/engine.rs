@@ -62,7 +62,7 @@ fn trace(streams: usize) -> ichnos::ctf::trace::CtfTrace {
     ichnos::ctf::trace::open(&[&tree], &Default::default()).traces.pop().unwrap()
 }
 
-/// Counts bytes, so that nothing is optimised away.
+/// Counts bytes, so that nothing is optimized away.
 struct Count(u64);
 
 impl Write for Count {

@@ -21,8 +21,8 @@ pub(crate) struct Division<'t> {
     pub(crate) beginnings: Vec<String>,
 }
 
-/// Divides a tree among formats: each file belongs to the first format that recognises it, even if compressed.
-/// Unrecognised files go to the first format with any files. Without a trace, there are no parts.
+/// Divides a tree among formats: each file belongs to the first format that recognizes it, even if compressed.
+/// Unrecognized files go to the first format with any files. Without a trace, there are no parts.
 pub(crate) fn divide<'t>(
     tree: &'t Tree,
     formats: &[&dyn Format],

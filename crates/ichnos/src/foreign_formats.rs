@@ -1,4 +1,4 @@
-//! Recognises common file types that ichnos does not read, by their first bytes.
+//! Recognizes common file types that ichnos does not read, by their first bytes.
 
 use std::fmt;
 
@@ -116,7 +116,7 @@ const MAGICS: &[Magic] = &[
     other(b"Rar!\x1a\x07", "a RAR archive: unpack it first"),
 ];
 
-/// Recognises programs, libraries, and core dumps.
+/// Recognizes programs, libraries, and core dumps.
 fn elf(head: &[u8]) -> Option<ForeignFormat> {
     const CORE: u16 = 4;
     head.strip_prefix(b"\x7fELF")?;
@@ -130,7 +130,7 @@ fn elf(head: &[u8]) -> Option<ForeignFormat> {
     }))
 }
 
-/// Recognises Event Tracing for Windows: a buffer whose first event has a system header, in one of two versions, for
+/// Recognizes Event Tracing for Windows: a buffer whose first event has a system header, in one of two versions, for
 /// 32 or 64 bits.
 fn etl(head: &[u8]) -> Option<ForeignFormat> {
     /// Offset of the first event in a buffer.
@@ -142,7 +142,7 @@ fn etl(head: &[u8]) -> Option<ForeignFormat> {
         .then_some(ForeignFormat::trace("an ETL file (Event Tracing for Windows)"))
 }
 
-/// Recognises text.
+/// Recognizes text.
 fn text(head: &[u8]) -> Option<ForeignFormat> {
     let text = match std::str::from_utf8(head) {
         Ok(text) => text,
@@ -189,7 +189,7 @@ fn is_of_strace(line: &str) -> bool {
     !name.is_empty() && name.chars().all(is_name) && (after.contains(") = ") || after.contains("<unfinished"))
 }
 
-/// Recognises Perfetto traces and pprof profiles. Both are protobuf messages that begin with members of number 1 that
+/// Recognizes Perfetto traces and pprof profiles. Both are protobuf messages that begin with members of number 1 that
 /// are messages themselves.
 fn protobuf(head: &[u8]) -> Option<ForeignFormat> {
     /// Maximum number of examined members.

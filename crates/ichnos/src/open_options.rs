@@ -19,7 +19,7 @@ pub struct OpenOptions {
     pub io: IoLimits,
     /// Merge traces even if their clocks are not known to have the same origin.
     pub assume_correlated: bool,
-    /// Name of the only format to try, for unrecognised files.
+    /// Name of the only format to try, for unrecognized files.
     pub format: Option<String>,
     /// Clock offsets of given paths. Several offsets of one path are added.
     pub clock_offsets: Vec<ClockOffset>,
@@ -99,7 +99,7 @@ impl OpenOptions {
             });
             return Err(OptionError::Name { name: name.to_owned(), known: names.collect() });
         };
-        self.read.formats.set(format, option, value.as_ref())
+        self.read.formats.set(format.name(), format.options(), option, value.as_ref())
     }
 
     /// Returns the offsets of clocks, by path.

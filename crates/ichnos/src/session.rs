@@ -69,10 +69,10 @@ pub struct NoTrace {
     pub hint: Hint,
     /// Path nearby that may contain a trace.
     pub nearby: Option<Hint>,
-    /// `true` for a single file of an unknown kind. It may be too damaged to be recognised; [`OpenOptions::format`]
+    /// `true` for a single file of an unknown kind. It may be too damaged to be recognized; [`OpenOptions::format`]
     /// opens it nevertheless.
     pub is_unknown: bool,
-    /// Name of the recognised format, if another one was requested.
+    /// Name of the recognized format, if another one was requested.
     pub recognised: Option<&'static str>,
 }
 

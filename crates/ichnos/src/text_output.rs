@@ -31,7 +31,7 @@ type CauseOf<S> = <StateOf<S> as SinkState>::Cause;
 /// If the text of a chunk depends on earlier text in a way that no [`Fixup`] can correct, the chunk is written again.
 ///
 /// ```no_run
-/// use ichnos::export::{JsonLines, JsonLinesOptions};
+/// use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 /// use ichnos::prelude::*;
 /// use ichnos::{Pass, PassOptions, Selection, TextOutput};
 ///

@@ -36,7 +36,7 @@ pub(crate) fn verify(
     options.require_all = true;
     let session = match open([path], &options) {
         Ok(session) => session,
-        // An output without a data stream file may not be recognised as a trace.
+        // An output without a data stream file may not be recognized as a trace.
         Err(OpenError::NoTrace(_)) if written.total().events == 0 => return Ok(()),
         Err(error) => return mismatch(describe(&error)),
     };

@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use crate::decompress::UnpackBudget;
-use crate::links::Link;
+use crate::unpack_budget::UnpackBudget;
 use crate::{Bytes, IoError, IoLimits};
 
 /// Maximum number of listed problems of single members; further ones are only counted.
@@ -172,6 +171,14 @@ fn sanitised(path: &str) -> Sanitised {
 
 /// Separators of names in a path.
 pub(crate) const SEPARATORS: [char; 2] = ['/', '\\'];
+
+/// A member that refers to another one.
+#[derive(Clone, Debug)]
+pub(crate) struct Link {
+    pub(crate) target: String,
+    /// `true` if the target is relative to the root of the archive, not to the directory of the link.
+    pub(crate) is_hard: bool,
+}
 
 #[cfg(test)]
 mod tests {

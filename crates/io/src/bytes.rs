@@ -178,7 +178,8 @@ fn plain(metadata: &std::fs::Metadata) -> io::Result<()> {
     if metadata.is_file() {
         return Ok(());
     }
-    let found = if metadata.is_dir() { "a directory" } else { crate::tree::special(metadata.file_type()) };
+    let found =
+        if metadata.is_dir() { "a directory" } else { crate::plain_file::special(metadata.file_type()) };
     Err(io::Error::new(io::ErrorKind::InvalidInput, format!("expected a plain file, found {found}")))
 }
 

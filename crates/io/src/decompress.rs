@@ -2,11 +2,11 @@
 
 use std::cell::Cell;
 use std::io::{self, BufRead, BufReader, Read};
-use std::path::PathBuf;
 use std::rc::Rc;
 
 use crate::store::Store;
-use crate::{Bytes, IoError, ScanStep, TreeOptions};
+use crate::unpack_budget::UnpackBudget;
+use crate::{Bytes, IoError};
 
 /// Maximum memory for the dictionary of an xz stream in bytes.
 const XZ_MEMORY: u64 = 512 << 20;
@@ -82,118 +82,6 @@ fn is_tar(head: &[u8]) -> bool {
         .sum();
     sum == stored
 }
-
-/// Counts the unpacked bytes of one tree, and the packed bytes they come from.
-pub(crate) struct UnpackBudget<'a> {
-    pub(crate) path: &'a str,
-    pub(crate) options: &'a TreeOptions,
-    used: u64,
-    /// Number of these bytes in memory.
-    in_memory: u64,
-    /// Size of the archive or compressed file, as far as read; `None` without packing.
-    packed: Option<u64>,
-    /// Number of packed bytes that were read, and their total, if known.
-    arrived: u64,
-    total: Option<u64>,
-}
-
-impl<'a> UnpackBudget<'a> {
-    pub(crate) fn new(path: &'a str, options: &'a TreeOptions, packed: Option<u64>) -> Self {
-        Self {
-            path,
-            options,
-            used: 0,
-            in_memory: 0,
-            packed,
-            arrived: 0,
-            total: packed.filter(|size| *size > 0),
-        }
-    }
-
-    /// Returns the packed size.
-    pub(crate) fn packed(&self) -> Option<u64> {
-        self.packed
-    }
-
-    /// Records the number of packed bytes read so far.
-    pub(crate) fn arrived(&mut self, packed: Option<u64>) {
-        self.packed = self.packed.max(packed);
-        self.arrived = self.arrived.max(packed.unwrap_or(0));
-    }
-
-    /// Returns the number of bytes that may still be kept in memory.
-    pub(crate) fn in_memory(&self) -> u64 {
-        self.options.memory_bytes.saturating_sub(self.in_memory)
-    }
-
-    /// Records that this number of bytes stays in memory.
-    pub(crate) fn keep_in_memory(&mut self, bytes: u64) {
-        self.in_memory = self.in_memory.saturating_add(bytes);
-    }
-
-    /// Returns the directory of temporary files.
-    pub(crate) fn temporary(&self) -> PathBuf {
-        self.options.temp_dir.clone().unwrap_or_else(std::env::temp_dir)
-    }
-
-    /// Makes the error of a temporary file.
-    pub(crate) fn temporary_failed(&self, source: io::Error) -> IoError {
-        IoError::Temporary {
-            path: self.path.to_owned(),
-            directory: self.temporary().to_string_lossy().into_owned(),
-            source,
-        }
-    }
-
-    /// Makes the error of missing memory for this number of bytes.
-    pub(crate) fn no_memory(&self, bytes: u64) -> IoError {
-        IoError::Memory { path: self.path.to_owned(), bytes }
-    }
-
-    /// Records that this number of further bytes was unpacked.
-    pub(crate) fn take(&mut self, bytes: u64) -> Result<(), IoError> {
-        self.allows(bytes)?;
-        let before = self.used / SAID_EVERY;
-        self.used = self.used.saturating_add(bytes);
-        if self.used / SAID_EVERY != before {
-            let step = ScanStep::Unpacked { unpacked: self.used, packed: self.arrived, total: self.total };
-            self.options.progress.report(step);
-        }
-        Ok(())
-    }
-
-    /// Checks that this number of further bytes is allowed.
-    pub(crate) fn allows(&self, bytes: u64) -> Result<(), IoError> {
-        let limits = &self.options.limits;
-        let used = self.used.saturating_add(bytes);
-        if used > limits.decompressed_bytes {
-            return Err(self.exceeded());
-        }
-        match self.packed.map(|packed| (packed, limits.unpacked(packed))) {
-            Some((packed, limit)) if used > limit => {
-                Err(IoError::Ratio { path: self.path.to_owned(), packed, limit })
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn exceeded(&self) -> IoError {
-        IoError::Limit {
-            path: self.path.to_owned(),
-            what: "the number of unpacked bytes",
-            name: "decompressed_bytes",
-            limit: self.options.limits.decompressed_bytes,
-        }
-    }
-
-    /// Makes the error of unreadable data.
-    pub(crate) fn damaged(&self, what: &'static str, problem: impl ToString) -> IoError {
-        IoError::Damaged { path: self.path.to_owned(), what, problem: problem.to_string() }
-    }
-}
-
-/// Interval of progress reports, in unpacked bytes.
-const SAID_EVERY: u64 = 1 << 20;
 
 /// Unpacked data.
 pub(crate) struct Unpacked {

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 
-use crate::{Bytes, Format};
+use crate::Bytes;
 
 /// An option that a format declares.
 #[derive(Clone, Copy, Debug)]
@@ -131,15 +131,21 @@ enum GivenValue {
 }
 
 impl FormatOptions {
-    /// Sets an option that `format` declares. The value of a file option is the path of a file, which is read
-    /// at once.
+    /// Sets one of the options that a format has `declared`. The value of a file option is the
+    /// path of a file, which is read at once.
     ///
     /// # Errors
     /// If the option or the value is unknown, or the file cannot be read.
-    pub fn set(&mut self, format: &dyn Format, name: &str, value: &OsStr) -> Result<(), OptionError> {
-        let full_name = |name: &str| format!("{}.{name}", format.name());
-        let Some(option) = format.options().iter().find(|option| option.name == name) else {
-            let known = format.options().iter().map(|option| full_name(option.name)).collect();
+    pub fn set(
+        &mut self,
+        format: &'static str,
+        declared: &[FormatOption],
+        name: &str,
+        value: &OsStr,
+    ) -> Result<(), OptionError> {
+        let full_name = |name: &str| format!("{format}.{name}");
+        let Some(option) = declared.iter().find(|option| option.name == name) else {
+            let known = declared.iter().map(|option| full_name(option.name)).collect();
             return Err(OptionError::Name { name: full_name(name), known });
         };
         let value = match option.kind {
@@ -166,7 +172,7 @@ impl FormatOptions {
                 }
             }
         };
-        let new = SetOption { format: format.name(), name: option.name, value };
+        let new = SetOption { format, name: option.name, value };
         self.set.retain(|known| (known.format, known.name) != (new.format, new.name));
         self.set.push(new);
         Ok(())
@@ -174,7 +180,7 @@ impl FormatOptions {
 
     /// Returns the name of the value chosen for an option of a format, if it was set.
     #[must_use]
-    pub fn choice(&self, format: &dyn Format, name: &str) -> Option<&'static str> {
+    pub fn choice(&self, format: &str, name: &str) -> Option<&'static str> {
         match self.value(format, name)? {
             GivenValue::Choice(value) => Some(value),
             GivenValue::File { .. } => None,
@@ -183,7 +189,7 @@ impl FormatOptions {
 
     /// Returns the path and the content of the file that an option of a format names, if it was set.
     #[must_use]
-    pub fn file(&self, format: &dyn Format, name: &str) -> Option<(&str, &Bytes)> {
+    pub fn file(&self, format: &str, name: &str) -> Option<(&str, &Bytes)> {
         match self.value(format, name)? {
             GivenValue::Choice(_) => None,
             GivenValue::File { path, bytes } => Some((path, bytes)),
@@ -198,8 +204,8 @@ impl FormatOptions {
         })
     }
 
-    fn value(&self, format: &dyn Format, name: &str) -> Option<&GivenValue> {
-        let is_meant = |set: &&SetOption| (set.format, set.name) == (format.name(), name);
+    fn value(&self, format: &str, name: &str) -> Option<&GivenValue> {
+        let is_meant = |set: &&SetOption| (set.format, set.name) == (format, name);
         self.set.iter().find(is_meant).map(|set| &set.value)
     }
 }

@@ -54,6 +54,8 @@ mod store;
 mod tar_archive;
 mod trace_file;
 mod tree;
+mod tree_options;
+mod unpack_budget;
 mod walk;
 mod zip_archive;
 
@@ -89,7 +91,8 @@ pub use schema_language::{SchemaLanguage, WriteSchema, WrittenSchema};
 #[cfg(unix)]
 pub use signals::ignores_signal;
 pub use trace_file::{PartFile, TraceFile, written_trace_files};
-pub use tree::{Tree, TreeOptions};
+pub use tree::Tree;
+pub use tree_options::TreeOptions;
 
 /// Handles mapped files that become shorter while they are read, which otherwise ends the process: for
 /// programs that read files that may be truncated concurrently.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::archive::{Content, Members, SEPARATORS};
+use crate::archive::{Content, Link, Members, SEPARATORS};
 
 /// Maximum number of links in a row; more are a cycle.
 const MOST_LINKS: u32 = 40;
@@ -10,14 +10,6 @@ const MOST_LINKS: u32 = 40;
 /// can take long.
 const WORK_PER_BYTE: u64 = 16;
 const WORK_ANYWAY: u64 = 1 << 20;
-
-/// A member that refers to another one.
-#[derive(Clone, Debug)]
-pub(crate) struct Link {
-    pub(crate) target: String,
-    /// `true` if the target is relative to the root of the archive, not to the directory of the link.
-    pub(crate) is_hard: bool,
-}
 
 /// Target of a link.
 #[derive(Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Plain files, in places where a link or a pipe may be.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, FileType, OpenOptions};
 use std::io;
 #[cfg(unix)]
 use std::os::unix::fs::OpenOptionsExt;
@@ -66,4 +66,24 @@ mod tests {
             assert_eq!(error.unwrap_err().to_string(), "expected a plain file");
         }
     }
+}
+
+/// Description of a file that is neither plain nor a directory.
+#[cfg(unix)]
+pub(crate) fn special(kind: FileType) -> &'static str {
+    use std::os::unix::fs::FileTypeExt;
+    if kind.is_fifo() {
+        "a pipe"
+    } else if kind.is_socket() {
+        "a socket"
+    } else if kind.is_char_device() || kind.is_block_device() {
+        "a device"
+    } else {
+        "something else"
+    }
+}
+
+#[cfg(not(unix))]
+pub(crate) fn special(_: FileType) -> &'static str {
+    "something else"
 }

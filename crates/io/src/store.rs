@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 
-use crate::decompress::UnpackBudget;
+use crate::unpack_budget::UnpackBudget;
 use crate::{Bytes, IoError};
 
 /// Size of a read; limits are checked after each.

@@ -4,10 +4,10 @@ use std::cell::Cell;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::rc::Rc;
 
-use crate::archive::{Content, Members, cut_off, path_text, too_many};
-use crate::decompress::{Counting, Packing, UnpackBudget, decoder, said_size};
-use crate::links::Link;
+use crate::archive::{Content, Link, Members, cut_off, path_text, too_many};
+use crate::decompress::{Counting, Packing, decoder, said_size};
 use crate::store::Store;
+use crate::unpack_budget::UnpackBudget;
 use crate::{Bytes, IoError};
 
 const BLOCK: u64 = 512;
@@ -87,24 +87,10 @@ pub(crate) fn members(
             is_cut = true;
         }
         let content = if is_sparse {
-            budget.allows(entry.size())?;
             left.set(u64::MAX);
-            let begin = store.len();
-            let error = store.read(&mut entry, budget)?;
-            let content = Content::Unpacked(begin..store.len());
-            match (cut, error) {
-                (Some(problem), _) => Some(content.cut(problem)),
-                (None, Some(error)) => Some(Content::Broken(error.to_string().into())),
-                (None, None) => Some(content),
-            }
+            Some(sparse_content(&mut entry, cut, &mut store, budget)?)
         } else if kind.is_file() || kind.is_contiguous() {
-            let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
-            bytes.slice(place(begin)..place(begin).saturating_add(1)).release();
-            let content = Content::Bytes(bytes.slice(place(begin)..place(end)));
-            Some(match cut {
-                Some(problem) => content.cut(problem),
-                None => content,
-            })
+            Some(plain_content(bytes, begin, end, cut))
         } else if (kind.is_hard_link() || kind.is_symlink())
             && let Some(target) = entry.link_name_bytes()
         {
@@ -128,6 +114,35 @@ pub(crate) fn members(
     }
     let unpacked = store.finish(budget)?;
     Ok(members.finish(&unpacked, len))
+}
+
+/// Reads a sparse file, whose content is not a part of the archive as it is.
+fn sparse_content(
+    entry: &mut tar::Entry<'_, impl Read>,
+    cut: Option<String>,
+    store: &mut Store,
+    budget: &mut UnpackBudget<'_>,
+) -> Result<Content, IoError> {
+    budget.allows(entry.size())?;
+    let begin = store.len();
+    let error = store.read(entry, budget)?;
+    let content = Content::Unpacked(begin..store.len());
+    Ok(match (cut, error) {
+        (Some(problem), _) => content.cut(problem),
+        (None, Some(error)) => Content::Broken(error.to_string().into()),
+        (None, None) => content,
+    })
+}
+
+/// Returns the content of a plain file, which is a part of the archive.
+fn plain_content(bytes: &Bytes, begin: u64, end: u64, cut: Option<String>) -> Content {
+    let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
+    bytes.slice(place(begin)..place(begin).saturating_add(1)).release();
+    let content = Content::Bytes(bytes.slice(place(begin)..place(end)));
+    match cut {
+        Some(problem) => content.cut(problem),
+        None => content,
+    }
 }
 
 /// Reads the members of a compressed tar archive, at most the first `beginning` bytes of each: all is

@@ -9,8 +9,8 @@ use ichnos_model::TraceDigest;
 use ichnos_model::lower::LossTable;
 
 use crate::{
-    CreateError, Format, IoLimits, OutputBlock, OutputFile, PartTarget, ReadOptions, Tree, Verify,
-    WriteOptions, WriteReport, WriteTarget, foreign_file, plain_files,
+    CreateError, IoLimits, OutputBlock, OutputFile, PartTarget, Tree, Verify, WriteOptions, WriteReport,
+    WriteTarget, foreign_file, plain_files,
 };
 
 /// File of a trace that is being written.
@@ -157,22 +157,21 @@ impl PartFile {
     }
 }
 
-/// Lists the files in a directory if a writer of a format can have written all of them: they have its extension and are
-/// recognised. `other` describes any other file, for the error.
+/// Lists the files in a directory if a writer of a format can have written all of them: they have its extension and
+/// `recognize` returns `true` for each. `other` describes any other file, for the error.
 ///
 /// # Errors
 /// If there is any other file, or the directory cannot be read.
 pub fn written_trace_files(
     directory: &Path,
     extension: &str,
-    format: &dyn Format,
+    recognize: impl Fn(&Tree) -> bool,
     other: &str,
 ) -> io::Result<Vec<PathBuf>> {
     let files = plain_files(directory)?;
     let is_trace = |path: &PathBuf| {
         let tree = Tree::open(&directory.join(path), &IoLimits::default());
-        path.extension().is_some_and(|found| found == extension)
-            && tree.is_ok_and(|tree| format.probe(&tree, &ReadOptions::default()))
+        path.extension().is_some_and(|found| found == extension) && tree.is_ok_and(|tree| recognize(&tree))
     };
     match files.iter().find(|path| !is_trace(path)) {
         Some(path) => Err(foreign_file(path, other)),

@@ -2,58 +2,18 @@
 
 use std::fs::{self, FileType};
 use std::io::{Cursor, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::archive::{Content, Members};
-use crate::decompress::{HEAD, Packing, UnpackBudget, Unpacked, unpack};
+use crate::decompress::{HEAD, Packing, Unpacked, unpack};
 use crate::entry::EntrySource;
+use crate::plain_file::special;
 use crate::problem::TreeProblem;
 use crate::store::Store;
+use crate::tree_options::TreeOptions;
+use crate::unpack_budget::UnpackBudget;
 use crate::walk::Walk;
-use crate::{Bytes, Entry, IoError, IoLimits, ScanProgress, tar_archive, zip_archive};
-
-/// Options for opening a tree.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct TreeOptions {
-    /// Limits of the input.
-    pub limits: IoLimits,
-    /// Receiver of progress reports.
-    pub progress: ScanProgress,
-    /// Maximum depth of directories, without a message on deeper ones: 0 for files directly in the opened
-    /// directory. `None` for all, up to the limit.
-    pub depth: Option<u32>,
-    /// Maximum total of unpacked bytes of a tree that are kept in memory; further ones go to a temporary
-    /// file. Default: 64 MiB.
-    pub memory_bytes: u64,
-    /// Directory of the temporary files for unpacked bytes; `None` for that of the system, set by the
-    /// variable `TMPDIR`. These files have no name, and disappear with the process.
-    pub temp_dir: Option<PathBuf>,
-    /// Maximum number of bytes that are kept of each file that has to be unpacked. No more than this is
-    /// unpacked if that is possible without losing other files: of a compressed file, of each member of a zip
-    /// archive, and of the last member of a compressed tar archive. [`Entry::goes_on`] is `true` for files
-    /// that may be longer. Pipes are read as a whole. Default: everything is unpacked.
-    pub beginning: Option<u64>,
-}
-
-impl Default for TreeOptions {
-    fn default() -> Self {
-        Self {
-            limits: IoLimits::default(),
-            progress: ScanProgress::default(),
-            depth: None,
-            memory_bytes: 64 << 20,
-            temp_dir: None,
-            beginning: None,
-        }
-    }
-}
-
-impl From<IoLimits> for TreeOptions {
-    fn from(limits: IoLimits) -> Self {
-        Self { limits, ..Self::default() }
-    }
-}
+use crate::{Bytes, Entry, IoError, IoLimits, tar_archive, zip_archive};
 
 /// All files below a root, sorted by path.
 #[derive(Clone, Debug)]
@@ -89,7 +49,8 @@ impl Tree {
         let name = path.to_string_lossy().into_owned();
         let metadata = fs::metadata(path).map_err(|error| IoError::system(&name, "file", error))?;
         if metadata.is_dir() {
-            return Walk::new(&name, options).directory(path);
+            let (entries, problems) = Walk::new(&name, options).directory(path)?;
+            return Ok(Self { name, entries, problems });
         }
         if metadata.is_file() {
             let bytes = Bytes::of_file(path).map_err(|error| IoError::system(&name, "file", error))?;
@@ -363,26 +324,6 @@ fn is_pipe(kind: FileType) -> bool {
 #[cfg(not(unix))]
 fn is_pipe(_: FileType) -> bool {
     false
-}
-
-/// Description of a file that is neither plain nor a directory.
-#[cfg(unix)]
-pub(crate) fn special(kind: FileType) -> &'static str {
-    use std::os::unix::fs::FileTypeExt;
-    if kind.is_fifo() {
-        "a pipe"
-    } else if kind.is_socket() {
-        "a socket"
-    } else if kind.is_char_device() || kind.is_block_device() {
-        "a device"
-    } else {
-        "something else"
-    }
-}
-
-#[cfg(not(unix))]
-pub(crate) fn special(_: FileType) -> &'static str {
-    "something else"
 }
 
 #[cfg(test)]

@@ -15,9 +15,10 @@ use std::sync::Arc;
 use std::vec::IntoIter;
 
 use crate::entry::{EntrySource, FileId};
+use crate::plain_file::special;
 use crate::problem::TreeProblem;
-use crate::tree::special;
-use crate::{Entry, IoError, IoLimits, ScanProgress, ScanStep, Tree, TreeOptions};
+use crate::tree_options::TreeOptions;
+use crate::{Entry, IoError, IoLimits, ScanProgress, ScanStep};
 
 /// A walk through the directories below a root.
 pub(crate) struct Walk<'a> {
@@ -75,11 +76,11 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Lists all files below `root`, sorted by path.
+    /// Lists all files below `root`, sorted by path, and the directories that cannot be read.
     ///
     /// # Errors
     /// If the root cannot be read, or the limits are exceeded.
-    pub(crate) fn directory(mut self, root: &Path) -> Result<Tree, IoError> {
+    pub(crate) fn directory(mut self, root: &Path) -> Result<(Vec<Entry>, Vec<TreeProblem>), IoError> {
         fs::read_dir(root).map_err(|error| IoError::system(self.name, "directory", error))?;
         self.descend(root.into(), String::new(), 0)?;
         while let Some(((depth, path), place)) = self.links.pop_first() {
@@ -87,7 +88,7 @@ impl<'a> Walk<'a> {
         }
         // Sorted already, except for targets of links.
         self.entries.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(Tree { name: self.name.to_owned(), entries: self.entries, problems: self.problems })
+        Ok((self.entries, self.problems))
     }
 
     /// Adds the target of a symbolic link.
@@ -221,6 +222,7 @@ impl<'a> Walk<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Tree;
     use crate::testing::TestDirectory;
 
     fn paths(tree: &Tree) -> Vec<&str> {

@@ -4,10 +4,10 @@ use std::io::{self, Cursor, Read};
 
 use zip::result::ZipError;
 
-use crate::archive::{Content, Members, cut_off, path_text, too_many};
-use crate::decompress::{Packing, UnpackBudget};
-use crate::links::Link;
+use crate::archive::{Content, Link, Members, cut_off, path_text, too_many};
+use crate::decompress::Packing;
 use crate::store::Store;
+use crate::unpack_budget::UnpackBudget;
 use crate::{Bytes, IoError};
 
 /// Maximum length of the target of a link.

@@ -7,7 +7,7 @@ use ichnos_model::{Limits, Value};
 
 use crate::fault::{MOST_VALUES, value, value_within};
 use crate::line::{self, Kind, Line};
-use crate::marks::{Mark, Marks};
+use crate::marks::{Mark, Marks, push_number};
 
 /// Lines of a file by data stream.
 #[derive(Debug, Default)]
@@ -123,15 +123,6 @@ pub(crate) struct RunCursor {
     at: usize,
     end: usize,
     is_done: bool,
-}
-
-/// Appends a number as LEB128.
-pub(crate) fn push_number(out: &mut Vec<u8>, mut number: u128) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
 }
 
 /// Returns the line that begins at an offset, without its line break, and the offset of the next one.

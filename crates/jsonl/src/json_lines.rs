@@ -163,6 +163,12 @@ impl<W: TextWriter> JsonLines<W> {
         self.output.writer()
     }
 
+    /// Frees the buffer, which then grows with the lines: for one of very many sinks.
+    pub(crate) fn without_room(mut self) -> Self {
+        self.output.buffer = Vec::new();
+        self
+    }
+
     /// Returns the writer to change it.
     pub(crate) fn writer_mut(&mut self) -> &mut W {
         self.output.writer_mut()

@@ -30,6 +30,7 @@ mod marks;
 mod members;
 mod number_set;
 mod open;
+mod recognition;
 mod selectors;
 mod shape;
 mod source;

@@ -1,7 +1,5 @@
 //! Times of lines that are no events.
 
-use crate::index::push_number;
-
 /// Times of a data stream's lines that are no events, relative to all lines of the file, in their order. Uses
 /// little memory, because a file can consist of such lines alone.
 #[derive(Clone, Debug, Default)]
@@ -86,6 +84,15 @@ impl MarkCursor {
             }
         }
     }
+}
+
+/// Appends a number as LEB128.
+pub(crate) fn push_number(out: &mut Vec<u8>, mut number: u128) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
 }
 
 #[cfg(test)]

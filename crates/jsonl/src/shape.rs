@@ -8,7 +8,6 @@ use ichnos_model::{
 };
 
 use crate::fault::{Parsed, fault};
-use crate::values::is_integer;
 
 /// Shape of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -235,4 +234,9 @@ pub(crate) fn special(object: &str) -> Option<Shape> {
 
 fn is_hex(text: &str) -> bool {
     text.len() % 2 == 0 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+pub(crate) fn is_integer(digits: &str) -> bool {
+    let digits = digits.strip_prefix('-').unwrap_or(digits);
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }

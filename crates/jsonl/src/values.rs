@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::fault::{Fault, Parsed, fault};
 use crate::selectors::{Place, Surroundings};
-use crate::shape::{Shape, special};
+use crate::shape::{Shape, is_integer, special};
 use crate::stacks::Numbers;
 use crate::time;
 use crate::variants::looks_like;
@@ -655,11 +655,6 @@ impl ValueReader {
 fn stack<'s, 'n>(stacks: &'s [(u32, Numbers<'n>)], index: usize) -> Option<&'s Numbers<'n>> {
     let at = stacks.binary_search_by_key(&index, |(member, _)| *member as usize).ok()?;
     stacks.get(at).map(|(_, numbers)| numbers)
-}
-
-pub(crate) fn is_integer(digits: &str) -> bool {
-    let digits = digits.strip_prefix('-').unwrap_or(digits);
-    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn fits_unsigned(value: u64, length: u64) -> bool {

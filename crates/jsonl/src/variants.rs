@@ -10,7 +10,8 @@ use uuid::Uuid;
 
 use crate::fault::value;
 use crate::members::integer_of;
-use crate::values::{half_of, is_integer};
+use crate::shape::is_integer;
+use crate::values::half_of;
 
 /// Returns `true` if a value can be a field of a class. `work` is the number of comparisons left.
 pub(crate) fn looks_like(mut json: Reader<'_>, class: &FieldClass, work: &mut u64) -> bool {

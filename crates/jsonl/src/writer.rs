@@ -19,9 +19,12 @@ use ichnos_io::{
 use ichnos_model::DataStream;
 use ichnos_model::lower::LossTable;
 
-use crate::JsonLinesFormat;
+use crate::recognition::{files, has_lines};
 use line_encoder::{Encoded, LineEncoder, LineOptions};
 use line_parts::LineParts;
+
+/// Approximate size of blocks in bytes.
+const BLOCK: usize = 256 << 10;
 
 /// Writes JSON Lines.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +48,12 @@ impl TraceWriter for JsonLinesWriter {
     }
 
     fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
-        written_trace_files(directory, "jsonl", &JsonLinesFormat, "it has no JSON Lines of a trace")
+        written_trace_files(
+            directory,
+            "jsonl",
+            |tree| files(tree).any(has_lines),
+            "it has no JSON Lines of a trace",
+        )
     }
 
     fn create(
@@ -57,7 +65,7 @@ impl TraceWriter for JsonLinesWriter {
         check_dialect(options)?;
         Ok(Box::new(LineOutput {
             file: TraceFile::create(&target, options)?,
-            options: LineOptions::new(options),
+            options: LineOptions::new(options, BLOCK),
             encoded: Arc::new(Mutex::new(encoded(&sources))),
             streams: Mutex::default(),
         }))

@@ -142,6 +142,19 @@ pub enum DamageKind {
     },
 }
 
+/// Remedies that several kinds of damage and rules of formats have.
+pub mod remedy {
+    /// Metadata that does not fit the data.
+    pub const METADATA: &str =
+        "the metadata does not describe these bytes: check that it belongs to this recording and is complete";
+    /// Wrong sizes of packets.
+    pub const PACKET_SIZES: &str =
+        "the sizes in the packet are wrong: the tracer was interrupted while it wrote, or has a bug";
+    /// Times that contradict their order.
+    pub const CLOCK: &str =
+        "the tracer's clock is wrong there, or bytes were changed: times near it may be wrong";
+}
+
 impl DamageKind {
     /// Returns the name of the limit that was reached, a member of [`Limits`](crate::Limits), for damage of
     /// that kind.
@@ -177,15 +190,10 @@ impl DamageKind {
                 "the bytes there were changed, or the program that wrote them or their metadata is faulty: check \
                  that both belong to the same recording"
             }
-            Self::Field(_) | Self::EmptyEventRecord => {
-                "the metadata does not describe these bytes: check that it belongs to this recording and is \
-                 complete"
-            }
-            Self::PacketWithin { .. } => {
-                "the sizes in the packet are wrong: the tracer was interrupted while it wrote, or has a bug"
-            }
+            Self::Field(_) | Self::EmptyEventRecord => remedy::METADATA,
+            Self::PacketWithin { .. } => remedy::PACKET_SIZES,
             Self::ClockBackwards { .. } | Self::EventAfterPacket { .. } | Self::TimeOverflow(_) => {
-                "the tracer's clock is wrong there, or bytes were changed: times near it may be wrong"
+                remedy::CLOCK
             }
             Self::Lost { .. } => {
                 "another program is changing the file: read the trace again when that is done, or read a copy"

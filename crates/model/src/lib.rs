@@ -71,7 +71,7 @@ pub use class_tree::Child;
 pub use clock::{ClockArithmetic, ClockClass, ClockOffsets, ClockOrigin, ClockValue};
 pub use cost::Cost;
 pub use cursor::{BoxedCursor, Checkpoint, Cursor, Drained, ExcludedClasses, MessageHandler, StreamCursor};
-pub use damage::{BrokenRule, Damage, DamageKind};
+pub use damage::{BrokenRule, Damage, DamageKind, remedy};
 pub use diagnostic::{Diagnostic, FileDiagnostic, FileRole, Severity};
 pub use digest::{
     ChangeText, ClassDigest, EventHash, EventHashFn, ScopeVisitor, StreamDigest, TraceDigest, hash_of_packet,
@@ -95,7 +95,7 @@ pub use identifier::{Chain, FindMentions, Identifier, Mention};
 pub use input::{SplitPoint, StreamSummary, TraceInput, TracerQuirk, Window, advance_to};
 pub use limits::Limits;
 pub use location::{FieldLocation, LocationStep, Scope};
-pub use log::{LevelScale, LevelStep, LogLevel, LogRole, LogSeverity, LogText};
+pub use log::{LOG_LEVEL_NAMES, LevelScale, LevelStep, LogLevel, LogRole, LogSeverity, LogText};
 pub use meaning::{CauseKind, Meaning, Meanings, MemberIndex, UnknownMeaning};
 pub use message::{Discarded, Message, Sink};
 pub use message_queue::{MessageQueue, QueuedMessage, StreamLoss};

@@ -7,6 +7,25 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::Event;
 
+/// Names of LTTng's log levels in attributes of event record classes, each at its number.
+pub const LOG_LEVEL_NAMES: [&str; 15] = [
+    "emergency",
+    "alert",
+    "critical",
+    "error",
+    "warning",
+    "notice",
+    "info",
+    "debug:system",
+    "debug:program",
+    "debug:process",
+    "debug:module",
+    "debug:unit",
+    "debug:function",
+    "debug:line",
+    "debug",
+];
+
 /// Importance of a line of a log, in six steps; see [`LevelScale`] for the numbers of tracers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs)]

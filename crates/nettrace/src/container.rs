@@ -363,7 +363,7 @@ impl Container {
             }
             (Tagged::Short, Some(content)) if !view.is_last => self.more(view, content.end, content.end + 1),
             (_, content) => {
-                // Too long or without an end: continue at the next recognised object, or at the end of the file.
+                // Too long or without an end: continue at the next recognized object, or at the end of the file.
                 let data = content.as_ref().map_or(behind + 4, |content| content.start).min(view.bytes.len());
                 let (until, is_found) = match view.find_object(data, self.version) {
                     SearchResult::At(next) => (next, true),
@@ -486,18 +486,7 @@ impl Container {
                 None => return None,
             }
         }
-        let searched = self.chainless_until.saturating_sub(view.base) as usize;
-        let mut next = None;
-        for at in data.max(searched)..view.bytes.len() {
-            match view.is_chain(at) {
-                Some(true) => {
-                    next = Some(at);
-                    break;
-                }
-                Some(false) => self.chainless_until = view.base + at as u64 + 1,
-                None => return None,
-            }
-        }
+        let next = self.find_chain(view, data)?;
         if next.is_none() && !view.is_last {
             return None;
         }
@@ -519,6 +508,19 @@ impl Container {
         self.fault = Some(Fault::new(rule, if is_truncated { self.at } else { begin }, statement));
         let content = absolute(data..until.min(end).max(data));
         Some(FileItem::Block(Block { kind: kind_of(kind), begin, content, is_whole: false }))
+    }
+
+    /// Searches for a chain of blocks from a position on. Returns `None` if more bytes are needed.
+    #[allow(clippy::option_option)]
+    fn find_chain(&mut self, view: View<'_>, from: usize) -> Option<Option<usize>> {
+        let searched = self.chainless_until.saturating_sub(view.base) as usize;
+        for at in from.max(searched)..view.bytes.len() {
+            if view.is_chain(at)? {
+                return Some(Some(at));
+            }
+            self.chainless_until = view.base + at as u64 + 1;
+        }
+        Some(None)
     }
 }
 

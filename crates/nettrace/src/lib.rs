@@ -21,7 +21,7 @@
 //! | stack | number in the stack table of the trace |
 //! | process (of addresses in version 6) | address space; 0 is that of the kernel |
 //! | loads, unloads and lists of methods, mappings, symbols | symbols of the trace, besides being events |
-//! | ticks | the clock, whose offset is derived from the synchronisation time |
+//! | ticks | the clock, whose offset is derived from the synchronization time |
 //! | gap in the numbers of a thread | discarded events |
 //! | sequence point | point at which reading can begin |
 #![forbid(unsafe_code)]

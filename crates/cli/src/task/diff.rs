@@ -86,39 +86,53 @@ fn print(
         ("only in the first", '-', graphs[0], &diff.removed),
         ("only in the second", '+', graphs[1], &diff.added),
     ] {
-        if nodes.is_empty() {
-            continue;
-        }
-        out.push_str(&format!("\n{}\n", paint.title(title)));
-        for node in nodes.iter().take(args.top) {
-            let Some(member) = graph.member(*node) else { continue };
-            let name = graph.operation_name(*node);
-            let place = paint.faint(&text(member.place));
-            out.push_str(&format!("  {sign} {}  {place}  {name}\n", paint.name(&text(member.label))));
-        }
-        if let Some(more) = nodes.len().checked_sub(args.top).filter(|more| *more > 0) {
-            out.push_str(&paint.faint(&format!("  {} more\n", grouped(more as u64))));
+        if !nodes.is_empty() {
+            out.push_str(&format!("\n{}\n", paint.title(title)));
+            push_operations(&mut out, sign, graph, nodes, args.top, paint);
         }
     }
     let steps: Vec<&StepDifference> = diff.steps.iter().filter(|step| step.change() != 0).collect();
     if !steps.is_empty() {
         out.push_str(&format!("\n{}\n", paint.title("times from the latest cause on, by operation")));
-        for step in steps.iter().take(args.top) {
-            let [first, second] = step.times.map(duration);
-            let sign = if step.change() > 0 { "+" } else { "" };
-            let change = format!("{sign}{}", duration(step.change()));
-            let counts = match step.counts {
-                [first, second] if first == second => count(first, "time"),
-                [first, second] => format!("{} and {}", grouped(first), count(second, "time")),
-            };
-            out.push_str(&format!(
-                "{change:>14}  {first:>12} {second:>12}  {}  {}\n",
-                paint.name(&text(&step.label)),
-                paint.faint(&counts)
-            ));
-        }
+        steps.iter().take(args.top).for_each(|step| push_step(&mut out, step, paint));
     }
     Ok(output::print(&out, paint)?)
+}
+
+/// Appends the first `most` operations that only one of the tasks has.
+fn push_operations(
+    out: &mut String,
+    sign: char,
+    graph: &TaskGraph<'_>,
+    nodes: &[u32],
+    most: usize,
+    paint: Paint,
+) {
+    for node in nodes.iter().take(most) {
+        let Some(member) = graph.member(*node) else { continue };
+        let name = graph.operation_name(*node);
+        let place = paint.faint(&text(member.place));
+        out.push_str(&format!("  {sign} {}  {place}  {name}\n", paint.name(&text(member.label))));
+    }
+    if let Some(more) = nodes.len().checked_sub(most).filter(|more| *more > 0) {
+        out.push_str(&paint.faint(&format!("  {} more\n", grouped(more as u64))));
+    }
+}
+
+/// Appends the times of a step in both tasks.
+fn push_step(out: &mut String, step: &StepDifference, paint: Paint) {
+    let [first, second] = step.times.map(duration);
+    let sign = if step.change() > 0 { "+" } else { "" };
+    let change = format!("{sign}{}", duration(step.change()));
+    let counts = match step.counts {
+        [first, second] if first == second => count(first, "time"),
+        [first, second] => format!("{} and {}", grouped(first), count(second, "time")),
+    };
+    out.push_str(&format!(
+        "{change:>14}  {first:>12} {second:>12}  {}  {}\n",
+        paint.name(&text(&step.label)),
+        paint.faint(&counts)
+    ));
 }
 
 fn print_json(

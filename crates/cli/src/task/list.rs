@@ -34,9 +34,9 @@ pub(super) fn run(args: &TaskListArgs, global: &Global, report: Report) -> Resul
     let (mut backward, mut listed, mut not_corrected) = ((0, 0), 0, 0);
     for task in summaries() {
         listed += 1;
-        not_corrected += u64::from(task.correction_incomplete);
-        if task.backward_without_machine > 0 {
-            backward = (backward.0 + 1, backward.1 + task.backward_without_machine);
+        not_corrected += u64::from(task.clocks.correction_incomplete);
+        if task.clocks.backward_without_machine > 0 {
+            backward = (backward.0 + 1, backward.1 + task.clocks.backward_without_machine);
         }
         if !args.report.json {
             for (width, cell) in widths.iter_mut().zip(cells(&task)) {
@@ -56,7 +56,17 @@ pub(super) fn run(args: &TaskListArgs, global: &Global, report: Report) -> Resul
         output::print_json_list(document("task-list"), "tasks", elements, args.report.integers.into())?;
         return Ok(if interrupt::is_requested() { interrupt::exit() } else { found.exit() });
     }
-    let paint = Paint::stdout(global.color);
+    print(summaries().map(|task| (cells(&task), task.title)), widths, listed, Paint::stdout(global.color))?;
+    Ok(if interrupt::is_requested() { interrupt::exit() } else { found.exit() })
+}
+
+/// Prints the table of tasks: the cells and the title of each.
+fn print(
+    rows: impl Iterator<Item = ([String; 8], String)>,
+    widths: [usize; 8],
+    listed: u64,
+    paint: Paint,
+) -> Result<(), Failure> {
     let line = |row: [String; 8]| {
         let cells = row.iter().zip(widths).enumerate().map(|(column, (cell, width))| match column {
             0 | 1 | 7 => format!("{cell:<width$}"),
@@ -67,21 +77,10 @@ pub(super) fn run(args: &TaskListArgs, global: &Global, report: Report) -> Resul
     let before_title = 2 * widths.len() + widths.iter().sum::<usize>();
     let title = |title: &str| terminal_width::cut_after(&safe(title), before_title).into_owned();
     let head = paint.faint(&format!("{}  {}", line(TITLES.map(str::to_owned)), title("title")));
-    let rows = summaries().map(|task| format!("{}  {}", line(cells(&task)), paint.name(&title(&task.title))));
-    let lines = std::iter::once(head.to_string()).chain(rows).map(|line| {
-        format!(
-            "{}
-",
-            line.trim_end()
-        )
-    });
-    let last = format!(
-        "{}
-",
-        paint.faint(&count(listed, "task"))
-    );
-    output::print_lines(lines.chain([last]), paint)?;
-    Ok(if interrupt::is_requested() { interrupt::exit() } else { found.exit() })
+    let rows = rows.map(|(cells, name)| format!("{}  {}", line(cells), paint.name(&title(&name))));
+    let lines = std::iter::once(head.to_string()).chain(rows).map(|line| format!("{}\n", line.trim_end()));
+    let last = format!("{}\n", paint.faint(&count(listed, "task")));
+    Ok(output::print_lines(lines.chain([last]), paint)?)
 }
 
 const TITLES: [&str; 8] = ["task", "begin", "duration", "nodes", "edges", "depth", "events", "problems"];
@@ -113,18 +112,18 @@ pub(super) fn problems(task: &TaskSummary, with_corrections: bool) -> String {
             all.push(format!("{} {what}", grouped(number)));
         }
     };
-    add(task.dangling - task.of_other_tasks.min(task.dangling), "dangling");
-    add(task.of_other_tasks, "from other tasks");
+    add(task.missing.dangling - task.missing.of_other_tasks.min(task.missing.dangling), "dangling");
+    add(task.missing.of_other_tasks, "from other tasks");
     add(if task.roots > 1 { task.roots } else { 0 }, "roots");
     add(task.cycles, "in cycles");
     add(task.copies, if task.copies == 1 { "copy" } else { "copies" });
-    add(task.backward, "back in time");
-    if with_corrections && task.correction_incomplete {
+    add(task.clocks.backward, "back in time");
+    if with_corrections && task.clocks.correction_incomplete {
         all.push("clocks not corrected".to_owned());
     }
-    if with_corrections && task.corrected_clocks > 0 {
-        let clocks = count(task.corrected_clocks, "clock");
-        all.push(format!("{clocks} corrected by up to {}", duration(task.most_corrected.into())));
+    if with_corrections && task.clocks.corrected > 0 {
+        let clocks = count(task.clocks.corrected, "clock");
+        all.push(format!("{clocks} corrected by up to {}", duration(task.clocks.most_corrected.into())));
     }
     all.join(", ")
 }
@@ -142,21 +141,21 @@ fn json(task: &TaskSummary) -> JsonObject {
         ("depth", task.depth),
         ("roots", task.roots),
         ("joins", task.joins),
-        ("unreported", task.unreported),
-        ("dangling", task.dangling),
-        ("of_other_tasks", task.of_other_tasks),
+        ("unreported", task.missing.unreported),
+        ("dangling", task.missing.dangling),
+        ("of_other_tasks", task.missing.of_other_tasks),
         ("cycles", task.cycles),
         ("events", task.events),
         ("mentions", task.mentions),
         ("copies", task.copies),
-        ("backward", task.backward),
-        ("most_backward_ns", task.most_backward),
-        ("backward_without_machine", task.backward_without_machine),
-        ("corrected_clocks", task.corrected_clocks),
-        ("most_corrected_ns", task.most_corrected),
+        ("backward", task.clocks.backward),
+        ("most_backward_ns", task.clocks.most_backward),
+        ("backward_without_machine", task.clocks.backward_without_machine),
+        ("corrected_clocks", task.clocks.corrected),
+        ("most_corrected_ns", task.clocks.most_corrected),
     ] {
         object.put(name, number);
     }
-    object.put("correction_incomplete", task.correction_incomplete);
+    object.put("correction_incomplete", task.clocks.correction_incomplete);
     object
 }

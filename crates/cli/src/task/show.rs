@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use ichnos::export::{GraphFormat, JoinedEvent, TaskGraph, TaskMember, TaskSummary, duration};
+use ichnos::export::{GraphFormat, JoinedEvent, LaneRow, TaskGraph, TaskMember, TaskSummary, duration};
 
 use super::list::problems;
 use super::{clock_corrections, find, graph, read, text};
@@ -35,13 +35,8 @@ pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exi
     let summary = graph.summary();
     let mut out = String::new();
     if let Some(summary) = &summary {
-        push_heading(
-            &mut out,
-            summary,
-            found.tasks.has_dates(),
-            args.choice.input.selecting.clock_gmt,
-            paint,
-        );
+        let gmt = args.choice.input.selecting.clock_gmt;
+        push_heading(&mut out, summary, found.tasks.has_dates(), gmt, paint);
         push_corrections(&mut out, &graph, paint);
     }
     let first = summary.as_ref().and_then(|summary| summary.begin);
@@ -56,31 +51,8 @@ pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exi
         if let Some(line) = row.join_line() {
             out.push_str(&format!("{blank}  {}\n", paint.faint(&line)));
         }
-        let mark = match graph.causes(node).len() {
-            _ if member.events == 0 => '○',
-            0 => '◆',
-            _ => '●',
-        };
-        out.push_str(&format!(
-            "{}  {} {}",
-            paint.faint(&since(graph.begin(node))),
-            row.node_line(mark),
-            paint.name(&label(&member))
-        ));
-        push_place(&mut out, &member, &graph.operation_name(node), paint);
-        if !row.undrawn_causes.is_empty() {
-            let ids = row.undrawn_causes.iter().map(|node| graph.operation_name(*node));
-            out.push_str(&format!("  after {}", ids.collect::<Vec<_>>().join(", ")));
-        }
-        for edge in graph.dangling_to(node) {
-            let whose = if edge.is_of_other_task { "of another task" } else { "not reported" };
-            out.push_str(&paint.warning(&format!("  after {}, which is {whose}", edge.from)));
-        }
-        for (from, _) in graph.cycles_to(node) {
-            let from = graph.operation_name(*from);
-            out.push_str(&paint.warning(&format!("  an edge from {from} closes a cycle")));
-        }
-        out.push('\n');
+        let time = paint.faint(&since(graph.begin(node))).to_string();
+        push_operation(&mut out, &graph, (node, &member), row, &time, paint);
         if let Some(line) = row.fork_line() {
             out.push_str(&format!("{blank}  {}\n", paint.faint(&line)));
         }
@@ -101,6 +73,37 @@ pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exi
     }
     output::print(&out, paint)?;
     Ok(found.exit())
+}
+
+/// Appends the line of an operation.
+fn push_operation(
+    out: &mut String,
+    graph: &TaskGraph<'_>,
+    (node, member): (u32, &TaskMember<'_>),
+    row: &LaneRow,
+    time: &str,
+    paint: Paint,
+) {
+    let mark = match graph.causes(node).len() {
+        _ if member.events == 0 => '○',
+        0 => '◆',
+        _ => '●',
+    };
+    out.push_str(&format!("{time}  {} {}", row.node_line(mark), paint.name(&label(member))));
+    push_place(out, member, &graph.operation_name(node), paint);
+    if !row.undrawn_causes.is_empty() {
+        let ids = row.undrawn_causes.iter().map(|node| graph.operation_name(*node));
+        out.push_str(&format!("  after {}", ids.collect::<Vec<_>>().join(", ")));
+    }
+    for edge in graph.dangling_to(node) {
+        let whose = if edge.is_of_other_task { "of another task" } else { "not reported" };
+        out.push_str(&paint.warning(&format!("  after {}, which is {whose}", edge.from)));
+    }
+    for (from, _) in graph.cycles_to(node) {
+        let from = graph.operation_name(*from);
+        out.push_str(&paint.warning(&format!("  an edge from {from} closes a cycle")));
+    }
+    out.push('\n');
 }
 
 /// Returns the name of an operation.
@@ -128,7 +131,7 @@ pub(super) fn push_corrections(out: &mut String, graph: &TaskGraph<'_>, paint: P
 pub(super) fn push_heading(out: &mut String, task: &TaskSummary, has_dates: bool, gmt: bool, paint: Paint) {
     out.push_str(&paint.title(&format!("task {}", task.id)));
     // All except the first one of each operation.
-    let joined = (task.events + task.mentions).saturating_sub(task.nodes - task.unreported);
+    let joined = (task.events + task.mentions).saturating_sub(task.nodes - task.missing.unreported);
     let numbers = [(task.nodes, "operation"), (task.edges, "edge"), (joined, "joined event")];
     for (number, noun) in numbers.into_iter().filter(|(number, noun)| *number > 0 || *noun != "joined event")
     {

@@ -205,7 +205,7 @@ fn repaired_logs_are_sound() {
     let log = directory.join("damaged.log");
     cases(40, |random| {
         let mut damaged = bytes.clone();
-        // The first words stay, so that it is recognised.
+        // The first words stay, so that it is recognized.
         for _ in 0..6 {
             let at = 16 + random.index(damaged.len() - 16);
             damaged[at] = random.number() as u8;

@@ -27,7 +27,7 @@ struct Case {
     code: i32,
     /// A part of what must be said, on either output.
     says: &'static str,
-    /// Upper bounds of an optimised build: processor time in ms, and private memory in MB of 10^6 bytes: twice as much
+    /// Upper bounds of an optimized build: processor time in ms, and private memory in MB of 10^6 bytes: twice as much
     /// as was measured, at least.
     most: (u32, u32),
 }

@@ -106,7 +106,7 @@ fn files_of_a_trace_stay_in_it() {
     assert!(!run.out.contains("JSON Lines"), "{}", run.out);
 }
 
-/// Many files that nothing recognises cost little, and a note says how many were not looked at.
+/// Many files that nothing recognizes cost little, and a note says how many were not looked at.
 #[test]
 fn many_other_files() {
     let directory = Directory::new("mixed-many");

@@ -99,7 +99,7 @@ fn of_formats_of_traces() {
         run(verb, &[logs], &["--dialect", "spec2"])
             .expect(2, &["`--dialect` applies to traces of the format `ctf`"]);
         run(verb, &[ctf], &["--dialect", "ctf1.8"]).expect(0, &[]);
-        // The option asks for the default behaviour.
+        // The option asks for the default behavior.
         run(verb, &[logs], &["--no-quirks"]).expect(0, &["note: `--no-quirks` has no effect"]);
         run(verb, &[logs], &["--no-quirk=lttng-monotonic-clock"])
             .expect(0, &["note: `--no-quirk` has no effect"]);

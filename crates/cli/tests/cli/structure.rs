@@ -1,11 +1,16 @@
 //! The rules of the house that the compiler does not know: which crate may depend on which,
-//! where `unsafe` may be, which licences are welcome, and what must not be named where.
+//! where `unsafe` may be, which licenses are welcome, and what must not be named where.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
+use sources::{crates, file_name, sources};
+
+mod circles;
+mod sizes;
+mod sources;
 
 const REGISTRY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../ichnos/src/format.rs");
 
@@ -93,7 +98,7 @@ fn most_packages(name: &str) -> Option<usize> {
     }
 }
 
-/// The licences that `deny.toml` allows: `cargo deny`, where it is installed, and this test have one list.
+/// The licenses that `deny.toml` allows: `cargo deny`, where it is installed, and this test have one list.
 fn licences() -> BTreeSet<String> {
     let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../deny.toml")).unwrap();
     let (_, list) = text.split_once("[licenses]\nallow = [\n").unwrap();
@@ -220,7 +225,7 @@ fn only_io_has_unsafe_code() {
     }
 }
 
-/// Returns `true` if the licences can be satisfied from the list alone. `expression` is one of SPDX, or of the
+/// Returns `true` if the licenses can be satisfied from the list alone. `expression` is one of SPDX, or of the
 /// older form with `/` for "or".
 fn is_welcome(expression: &str) -> bool {
     let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
@@ -285,40 +290,6 @@ fn licences_are_welcome() {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
-/// The sources of a crate: their paths, and their lines that are neither comments nor tests, with numbers.
-fn sources(krate: &str) -> Vec<(PathBuf, Vec<(usize, String)>)> {
-    sources_of(krate, |name| name != "tests.rs" && name != "testing.rs")
-}
-
-/// The same, of files whose names are accepted.
-fn sources_of(krate: &str, accepts: impl Fn(&str) -> bool) -> Vec<(PathBuf, Vec<(usize, String)>)> {
-    let mut directories = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(krate).join("src")];
-    let mut sources = Vec::new();
-    while let Some(directory) = directories.pop() {
-        for item in std::fs::read_dir(&directory).unwrap() {
-            let path = item.unwrap().path();
-            if path.is_dir() {
-                if file_name(&path) != "tests" {
-                    directories.push(path);
-                }
-            } else if path.extension().is_some_and(|extension| extension == "rs") && accepts(file_name(&path))
-            {
-                let text = std::fs::read_to_string(&path).unwrap();
-                let lines = text.lines().map(str::to_owned).enumerate().map(|(at, line)| (at + 1, line));
-                let lines = lines.take_while(|(_, line)| line != "#[cfg(test)]");
-                let is_code = |line: &str| !line.trim_start().starts_with("//");
-                sources.push((path, lines.filter(|(_, line)| is_code(line)).collect()));
-            }
-        }
-    }
-    assert!(!sources.is_empty());
-    sources
-}
-
-fn file_name(path: &Path) -> &str {
-    path.file_name().and_then(|name| name.to_str()).unwrap()
-}
-
 /// A format is a dependency, a feature and a line of the registry. What else names its crate is a line that
 /// re-exports it.
 #[test]
@@ -342,170 +313,6 @@ fn a_format_is_one_line_of_the_facade() {
             }
         }
     }
-}
-
-/// The files that files of a crate use, by their modules: `plan::steps` uses `bits`. What is re-exported counts
-/// as what it is, and a file that only re-exports uses nothing.
-fn uses(krate: &str) -> BTreeMap<String, BTreeSet<String>> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(krate).join("src");
-    let mut texts = BTreeMap::new();
-    for (path, lines) in sources(krate) {
-        let path = path.strip_prefix(&root).unwrap().with_extension("");
-        let mut names: Vec<&str> = path.iter().map(|name| name.to_str().unwrap()).collect();
-        if matches!(names.last(), Some(&("lib" | "main" | "mod"))) {
-            names.pop();
-        }
-        let lines: Vec<String> = lines.into_iter().map(|(_, line)| line).collect();
-        texts.insert(names.join("::"), lines.join("\n"));
-    }
-    // Re-exports of a module: the name, and its path.
-    let mut exports: BTreeMap<(String, String), String> = BTreeMap::new();
-    let mut used: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for (module, text) in &texts {
-        for statement in text.split(';') {
-            let is_export = ["\npub use ", "\npub(crate) use ", "\npub(super) use "]
-                .into_iter()
-                .find_map(|export| statement.rfind(export).map(|at| &statement[at + export.len()..]));
-            if let Some(tree) = is_export {
-                let mut all = Vec::new();
-                paths(tree, "", &mut all);
-                for path in all {
-                    let (path, name) = match path.split_once(" as ") {
-                        Some((path, name)) => (path.to_owned(), name.to_owned()),
-                        None => (path.clone(), path.rsplit("::").next().unwrap_or_default().to_owned()),
-                    };
-                    exports.insert((module.clone(), name), absolute(&path, module, &texts));
-                }
-                continue;
-            }
-            for begin in ["crate::", "super::", "self::"] {
-                for (at, _) in statement.match_indices(begin) {
-                    let before = statement[..at].chars().next_back();
-                    if before.is_some_and(|before| before == ':' || before == '_' || before.is_alphanumeric())
-                    {
-                        continue;
-                    }
-                    let mut all = Vec::new();
-                    paths(&statement[at..], "", &mut all);
-                    let all = all.iter().map(|path| path.split(" as ").next().unwrap_or_default());
-                    let all = all.map(|path| absolute(path, module, &texts));
-                    used.entry(module.clone()).or_default().extend(all);
-                }
-            }
-        }
-    }
-    let file_of = |path: &String| {
-        let mut path = path.clone();
-        loop {
-            let mut module = path.as_str();
-            let mut name = None;
-            while !texts.contains_key(module) {
-                let (before, last) = module.rsplit_once("::").unwrap_or(("", module));
-                (module, name) = (before, Some(last));
-            }
-            match name.and_then(|name| exports.get(&(module.to_owned(), name.to_owned()))) {
-                Some(target) => path = target.clone(),
-                None => return module.to_owned(),
-            }
-        }
-    };
-    let files_of = |(module, paths): (&String, &BTreeSet<String>)| {
-        let files: BTreeSet<String> = paths.iter().map(file_of).filter(|file| file != module).collect();
-        (module.clone(), files)
-    };
-    used.iter().map(files_of).collect()
-}
-
-/// The paths of what stands behind `use`: `a::{b, c::d}` is `a::b` and `a::c::d`. Gives what follows it.
-fn paths<'a>(tree: &'a str, before: &str, all: &mut Vec<String>) -> &'a str {
-    let tree = tree.trim_start();
-    let end = tree.find(|c: char| !(c.is_alphanumeric() || "_: ".contains(c))).unwrap_or(tree.len());
-    let (path, mut rest) = tree.split_at(end);
-    let path = format!("{before}{}", path.trim_end());
-    if !rest.starts_with('{') || !path.ends_with("::") {
-        all.push(path.trim_end_matches("::").to_owned());
-        return rest;
-    }
-    while let Some(next) = rest.strip_prefix(['{', ',']) {
-        if next.trim_start().starts_with('}') {
-            rest = next.trim_start();
-            break;
-        }
-        rest = paths(next, &path, all).trim_start();
-    }
-    rest.strip_prefix('}').unwrap_or(rest)
-}
-
-/// A path of a module from the root of the crate on.
-fn absolute(path: &str, module: &str, texts: &BTreeMap<String, String>) -> String {
-    if let Some(path) = path.strip_prefix("crate::") {
-        return path.to_owned();
-    }
-    let (mut path, mut module) = (path.strip_prefix("self::").unwrap_or(path), module);
-    while let Some(rest) = path.strip_prefix("super::") {
-        (path, module) = (rest, module.rsplit_once("::").map_or("", |(around, _)| around));
-    }
-    let inner = if module.is_empty() { path.to_owned() } else { format!("{module}::{path}") };
-    let first = inner[..inner.len() - path.len()].to_owned() + path.split("::").next().unwrap_or_default();
-    // Paths of other crates begin with a name that is no module here.
-    if texts.contains_key(&first) || module.is_empty() || inner != path { inner } else { path.to_owned() }
-}
-
-/// Of files that use each other, whether themselves or by way of others: what of each other they use.
-fn circles(mut uses: BTreeMap<String, BTreeSet<String>>) -> BTreeMap<String, BTreeSet<String>> {
-    // Remove everything that uses nothing left, or is not used by anything left, until only cycles are left.
-    loop {
-        let before = uses.len();
-        let all: BTreeSet<String> = uses.keys().cloned().collect();
-        uses.values_mut().for_each(|used| used.retain(|other| all.contains(other)));
-        uses.retain(|_, used| !used.is_empty());
-        let used: BTreeSet<String> = uses.values().flatten().cloned().collect();
-        uses.retain(|name, _| used.contains(name));
-        if uses.len() == before {
-            return uses;
-        }
-    }
-}
-
-/// Each file of the command can be read after those that it uses: none uses another one that, whether itself
-/// or by way of others, uses it.
-#[test]
-fn no_circles_between_files_of_the_command() {
-    // A directory is a part of the module of its name.
-    let module = |name: &str| name.split("::").next().unwrap_or_default().to_owned();
-    let mut modules: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for (name, used) in uses("cli") {
-        let name = module(&name);
-        let used = used.iter().map(|used| module(used)).filter(|used| *used != name);
-        modules.entry(name.clone()).or_default().extend(used);
-    }
-    assert!(modules["cat"].contains("pass"), "the uses of files are not found: {modules:#?}");
-    let circles = circles(modules);
-    assert!(circles.is_empty(), "circles: {circles:#?}");
-}
-
-/// Cycle allowed in the model: the class of an event can have a function that writes the message of events.
-const CIRCLE: (&str, &str) = ("log", "event");
-
-/// The same of the model: classes are compiled into steps, which know nothing else of plans, and what runs the
-/// steps does not know what compiles them.
-#[test]
-fn no_circles_between_files_of_the_model() {
-    let mut uses = uses("model");
-    assert!(uses.get_mut(CIRCLE.0).unwrap().remove(CIRCLE.1), "{CIRCLE:?} is no circle any more");
-    for (file, used) in &uses {
-        let is_running = file.starts_with("decode::");
-        let is_step = file == "plan::steps";
-        let is_wrong = |used: &&String| {
-            let compiles = used.starts_with("plan") && *used != "plan::steps";
-            (is_running || is_step) && compiles || is_step && used.starts_with("decode")
-        };
-        let wrong: Vec<&String> = used.iter().filter(is_wrong).collect();
-        assert!(wrong.is_empty(), "{file} uses {wrong:?}");
-    }
-    assert!(uses["decode::visit"].contains("plan::steps"), "the uses of files are not found: {uses:#?}");
-    let circles = circles(uses);
-    assert!(circles.is_empty(), "circles: {circles:#?}");
 }
 
 /// Files of the command that name a format, and why.
@@ -662,12 +469,8 @@ const MOST_COMMON_NAMES: usize = 10;
 #[test]
 fn names_of_types_are_distinct() {
     let mut modules: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for krate in std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).unwrap() {
-        let krate = krate.unwrap().path();
-        if !krate.join("src").is_dir() {
-            continue;
-        }
-        for (path, lines) in sources_of(file_name(&krate), |name| !name.starts_with("tests")) {
+    for krate in crates() {
+        for (path, lines) in sources(&krate) {
             for name in lines.iter().filter_map(|(_, line)| defined_type(line)) {
                 modules.entry(name.to_owned()).or_default().insert(path.display().to_string());
             }

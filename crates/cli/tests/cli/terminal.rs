@@ -12,7 +12,7 @@ use nix::sys::termios::{SetArg, cfmakeraw, tcgetattr, tcsetattr};
 
 use crate::support::{Directory, METADATA, command, ichnos, packet};
 
-/// In names and values: a colour, a title of the window, a line that is forged, C1 controls, changes of
+/// In names and values: a color, a title of the window, a line that is forged, C1 controls, changes of
 /// direction, and what has no width.
 const HOSTILE: &str =
     "x\x1b[31;47;5mred\x1b]0;title\x07\nFORGED\r\t\u{9b}31m\u{85}\u{202e}\u{2066}\u{200b}\u{feff}y";
@@ -42,8 +42,8 @@ pub fn with_terminal(mut command: Command) -> (i32, Vec<u8>) {
     (child.wait().unwrap().code().unwrap_or(-1), bytes)
 }
 
-/// Checks that text on a terminal consists of lines, colours of ours and what is printable; gives it without
-/// the colours.
+/// Checks that text on a terminal consists of lines, colors of ours and what is printable; gives it without
+/// the colors.
 #[track_caller]
 pub fn check(bytes: &[u8], has_colors: bool) -> String {
     let text = std::str::from_utf8(bytes).unwrap();
@@ -64,7 +64,7 @@ pub fn check(bytes: &[u8], has_colors: bool) -> String {
     plain
 }
 
-/// Runs the command on a terminal, with and without colours; gives what it shows.
+/// Runs the command on a terminal, with and without colors; gives what it shows.
 #[track_caller]
 fn shown(code: i32, arguments: &[&str]) -> String {
     let show = |color: &str| {
@@ -229,7 +229,7 @@ fn messages_escape_what_is_not_printable() {
     usage(&["cat", "--output", &hostile("no/such/directory"), &trace]);
 }
 
-/// Into files and pipes text comes as it is, with colours or without; only logs escape what could forge lines.
+/// Into files and pipes text comes as it is, with colors or without; only logs escape what could forge lines.
 #[test]
 fn only_terminals_are_special() {
     let directory = Directory::new("pipes");

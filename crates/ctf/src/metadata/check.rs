@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use ichnos_model::plan::{Node, Plan, PlanError, TracePlans, align};
+use ichnos_model::plan::{DataStreamPlans, Node, Plan, PlanError, TracePlans, align};
 use ichnos_model::{
-    Diagnostic, FieldClass, FieldKind, Length, Limits, LocationRule, Role, Scope, StringLength, TextPosition,
-    TraceClass,
+    DataStreamClass, Diagnostic, FieldClass, FieldKind, Length, Limits, LocationRule, Role, Scope,
+    StringLength, TextPosition, TraceClass,
 };
 
 use super::{Dialect, Problems};
@@ -49,38 +49,48 @@ pub(super) fn check(trace: &TraceClass, dialect: Dialect, limits: &Limits, probl
         unions.check(plan, Scope::PacketHeader, &[], problems);
     }
     for (class, plans) in trace.data_streams.iter().zip(&plans.data_streams) {
-        let within = [format!("data stream class {}", class.id)];
-        let scopes = [
-            (Scope::PacketContext, &plans.packet_context),
-            (Scope::EventRecordHeader, &plans.event_record_header),
-        ];
+        check_stream(class, plans, dialect, &mut unions, problems);
+    }
+}
+
+/// Checks a data stream class and its event record classes.
+fn check_stream(
+    class: &DataStreamClass,
+    plans: &DataStreamPlans,
+    dialect: Dialect,
+    unions: &mut UnionSizes,
+    problems: &mut Problems,
+) {
+    let within = [format!("data stream class {}", class.id)];
+    let scopes = [
+        (Scope::PacketContext, &plans.packet_context),
+        (Scope::EventRecordHeader, &plans.event_record_header),
+    ];
+    for (scope, plan) in scopes {
+        if let Some(plan) = plan {
+            check_roles(plan, scope, &within, problems);
+            unions.check(plan, scope, &within, problems);
+        }
+    }
+    if let Some(plan) = &plans.common_context {
+        unions.check(plan, Scope::CommonContext, &within, problems);
+    }
+    let is_empty = |class: &Option<Arc<FieldClass>>| class.as_ref().is_none_or(|it| !can_have_bits(it));
+    let is_shared_empty = is_empty(&class.event_record_header) && is_empty(&class.common_context);
+    for (event, plans) in class.event_records.iter().zip(&plans.event_records) {
+        let within = [within[0].clone(), format!("event record class {}", event.id)];
+        let scopes = [(Scope::SpecificContext, &plans.specific_context), (Scope::Payload, &plans.payload)];
         for (scope, plan) in scopes {
             if let Some(plan) = plan {
-                check_roles(plan, scope, &within, problems);
                 unions.check(plan, scope, &within, problems);
             }
         }
-        if let Some(plan) = &plans.common_context {
-            unions.check(plan, Scope::CommonContext, &within, problems);
-        }
-        let is_empty = |class: &Option<Arc<FieldClass>>| class.as_ref().is_none_or(|it| !can_have_bits(it));
-        let is_shared_empty = is_empty(&class.event_record_header) && is_empty(&class.common_context);
-        for (event, plans) in class.event_records.iter().zip(&plans.event_records) {
-            let within = [within[0].clone(), format!("event record class {}", event.id)];
-            let scopes =
-                [(Scope::SpecificContext, &plans.specific_context), (Scope::Payload, &plans.payload)];
-            for (scope, plan) in scopes {
-                if let Some(plan) = plan {
-                    unions.check(plan, scope, &within, problems);
-                }
-            }
-            if is_shared_empty && is_empty(&event.specific_context) && is_empty(&event.payload) {
-                let message = "its event records would be empty: no bits at all";
-                // In CTF 1.8, other readers report this at the beginning of the text, not in the block.
-                let start = TextPosition { line: 1, column: 1, offset: 0 };
-                let position = if dialect == Dialect::Ctf18 { start } else { event.declared_at.0 };
-                problems.add(Diagnostic::warning(position, message).within(within.into()));
-            }
+        if is_shared_empty && is_empty(&event.specific_context) && is_empty(&event.payload) {
+            let message = "its event records would be empty: no bits at all";
+            // In CTF 1.8, other readers report this at the beginning of the text, not in the block.
+            let start = TextPosition { line: 1, column: 1, offset: 0 };
+            let position = if dialect == Dialect::Ctf18 { start } else { event.declared_at.0 };
+            problems.add(Diagnostic::warning(position, message).within(within.into()));
         }
     }
 }

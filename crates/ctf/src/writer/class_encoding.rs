@@ -5,14 +5,15 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ichnos_model::lower::{EventLosses, Fit, LoweredEvent};
-use ichnos_model::plan::{Node, Plan};
-use ichnos_model::{ByteOrder, Cost, Event, Field, FieldKind, Scope, Scopes, StringEncoding, Text, Visitor};
+use ichnos_model::{ByteOrder, Cost, Event, Field, Scope, Scopes, StringEncoding, Text, Visitor};
 
 use super::bit_writer::BitWriter;
 use super::context_cache::ContextCache;
 use super::empty_elements::{CountingEncoder, EmptyElements};
 use super::encoder_config::EncoderConfig;
-use super::field_encoder::{EncodeError, FieldEncoder, RoleValues};
+use super::field_encoder::FieldEncoder;
+use super::role_values::RoleValues;
+use super::scope_shape::ScopeShape;
 
 /// Encoding of the events of a class.
 #[derive(Debug)]
@@ -39,24 +40,6 @@ struct ScopeEncoding {
     checks_texts: bool,
     /// `true` if its bits are unchanged: then its own class has the layout of the lowered one.
     keeps_bits: bool,
-}
-
-/// Properties of a scope on which copying its bits depends.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ScopeShape {
-    /// Maximum alignment within the scope, at least a byte.
-    most_alignment: u64,
-    has_texts: bool,
-}
-
-impl ScopeShape {
-    pub(super) fn of(plan: &Plan) -> Self {
-        let is_text = |node: &Node| matches!(node.class.kind, FieldKind::String { .. });
-        Self {
-            most_alignment: plan.nodes().map(Node::alignment).fold(8, u64::max),
-            has_texts: plan.nodes().any(is_text),
-        }
-    }
 }
 
 impl ScopeEncoding {
@@ -167,14 +150,6 @@ impl ClassEncoding {
     ) -> Result<EncodedEvent, String> {
         let WrittenTime { cycles, .. } = time;
         let Self { lowered, losses, id, scopes, has_empty_elements, .. } = self;
-        let problem =
-            |visited: Result<(), ichnos_model::decode::DecodeError>, error: Option<EncodeError>| match (
-                visited, error,
-            ) {
-                (_, Some(error)) => Err(error.to_string()),
-                (Err(error), None) => Err(error.to_string()),
-                (Ok(()), None) => Ok(()),
-            };
         let mut encoded = EncodedEvent::default();
         if config.added.are_in_events() {
             out.align(8);
@@ -217,35 +192,48 @@ impl ClassEncoding {
             encoded.texts.cut += encoder.cut;
             encoded.texts.replaced += encoder.replaced;
             let class_id = encoder.class_id;
-            problem(visited, encoder.error.take())?;
+            if let Some(error) = encoder.error.take() {
+                return Err(error.to_string());
+            }
+            visited.map_err(|error| error.to_string())?;
             if is_context {
                 contexts.keep(out, begin, event, &config.lowered);
             }
-            if scope != Scope::EventRecordHeader {
-                continue;
-            }
-            if let Some(said) = class_id.filter(|said| said != id && !config.is_ctf) {
-                return Err(format!("its header has the class id {said}, but its class is {id}"));
-            }
-            if config.added.are_in_events() {
-                out.align(8);
-            }
-            if config.added.class_id {
-                if id.checked_shr(config.class_id_bits as u32).unwrap_or(0) != 0 {
-                    return Err(format!(
-                        "the id {id} of its class has more than {} bits",
-                        config.class_id_bits
-                    ));
-                }
-                out.put(*id, config.class_id_bits, ByteOrder::LittleEndian);
-            }
-            if let Some(cycles) = cycles.filter(|_| config.added.timestamp) {
-                encoded.timestamp_bit = Some(out.at());
-                out.put(cycles, 64, ByteOrder::LittleEndian);
+            if scope == Scope::EventRecordHeader {
+                encoded.timestamp_bit = end_header(out, config, *id, class_id, cycles)?;
             }
         }
         Ok(encoded)
     }
+}
+
+/// Adds the fields that the header of an event record lacks. `said`: the class id in the header. Returns the bit of the
+/// timestamp, if one was added.
+fn end_header(
+    out: &mut BitWriter,
+    config: &EncoderConfig,
+    id: u64,
+    said: Option<u64>,
+    cycles: Option<u64>,
+) -> Result<Option<u64>, String> {
+    if let Some(said) = said.filter(|said| *said != id && !config.is_ctf) {
+        return Err(format!("its header has the class id {said}, but its class is {id}"));
+    }
+    if config.added.are_in_events() {
+        out.align(8);
+    }
+    if config.added.class_id {
+        let bits = config.class_id_bits;
+        if id.checked_shr(bits as u32).unwrap_or(0) != 0 {
+            return Err(format!("the id {id} of its class has more than {bits} bits"));
+        }
+        out.put(id, bits, ByteOrder::LittleEndian);
+    }
+    Ok(cycles.filter(|_| config.added.timestamp).map(|cycles| {
+        let bit = out.at();
+        out.put(cycles, 64, ByteOrder::LittleEndian);
+        bit
+    }))
 }
 
 /// An event record that was encoded.

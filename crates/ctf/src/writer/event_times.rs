@@ -2,7 +2,7 @@
 
 use ichnos_model::{Event, Field, FieldKind, Role, Scope, Visitor, Wide};
 
-use super::field_encoder::is_of_other_clock;
+use super::role_values::is_of_other_clock;
 use crate::packet::update_clock;
 
 /// Values of the default clock in an event record, in order: each of its timestamp fields advances the clock,

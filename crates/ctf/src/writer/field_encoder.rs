@@ -10,6 +10,7 @@ use ichnos_model::{
 use super::bit_writer::BitWriter;
 use super::encoder_config::EncoderConfig;
 use super::placed::{OverwriteLayout, Placed};
+use super::role_values::{RoleValues, is_of_other_clock};
 use super::source_frame::AddedFields;
 use crate::packet::PACKET_MAGIC;
 
@@ -30,20 +31,6 @@ pub(super) enum EncodeError {
     ByteOrder { member: String },
     #[error("member `{member}`: a field of this class cannot be written")]
     Class { member: String },
-}
-
-/// Values that replace those of fields with roles.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct RoleValues {
-    pub(super) class_id: Option<u64>,
-    /// Value of the default clock; a field gets as many of its lower bits as it has.
-    pub(super) timestamp: Option<u64>,
-    /// The same, but only for fields with room for all of it: then the original number of bits does not matter.
-    pub(super) whole_timestamp: Option<u64>,
-    pub(super) whole_end_timestamp: Option<u64>,
-    pub(super) data_stream_class_id: Option<u64>,
-    pub(super) data_stream_id: Option<u64>,
-    pub(super) uuid: Option<Uuid>,
 }
 
 /// Groups of 7 bits for a value of up to 64 bits that is not known yet.
@@ -84,11 +71,6 @@ pub(super) struct FieldEncoder<'e> {
     /// are the same bits.
     unions: Vec<(u32, bool)>,
     muted: u32,
-}
-
-/// Returns `true` if a field with roles holds a time of another clock than the default one.
-pub(super) fn is_of_other_clock(roles: Roles, default_clock: Option<u16>) -> bool {
-    roles.clock.is_some() && roles.clock != default_clock
 }
 
 impl<'e> FieldEncoder<'e> {

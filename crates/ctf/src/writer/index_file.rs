@@ -3,7 +3,7 @@
 use ichnos_io::EncodedPacket;
 use ichnos_model::{Field, Packet, Role, Scope, Visitor};
 
-use super::field_encoder::is_of_other_clock;
+use super::role_values::is_of_other_clock;
 
 /// Size of an entry in bytes: that of version 1.1.
 const ENTRY: u32 = 72;

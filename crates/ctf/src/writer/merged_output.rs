@@ -8,8 +8,8 @@ use ichnos_model::{DataStream, Role, TraceClass};
 
 use super::capabilities::capabilities;
 use super::encoder_config::{EncoderConfig, HeaderConfig};
-use super::field_encoder::RoleValues;
 use super::merged::{MergePart, MergeProblem, Merged, bits_of_role, merge};
+use super::role_values::RoleValues;
 use crate::metadata::Dialect;
 use crate::packet::Clocks;
 

@@ -3,7 +3,7 @@
 use ichnos_io::WriteOptions;
 use ichnos_model::{DataStreamClass, Role, TraceClass, Window};
 
-use super::encoder_config::Timestamps;
+use super::timestamps::Timestamps;
 use crate::metadata::Dialect;
 use crate::packet::Clocks;
 use crate::packet_times::SaidTime;

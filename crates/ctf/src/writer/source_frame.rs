@@ -6,7 +6,7 @@
 use ichnos_io::WriteOptions;
 use ichnos_model::{BitField, DataStreamClass, FieldClass, FieldKind, Role, Roles, TraceClass};
 
-use super::encoder_config::Timestamps;
+use super::timestamps::Timestamps;
 use crate::metadata::Dialect;
 
 /// Parts of the written packets and event record headers that come from the source.

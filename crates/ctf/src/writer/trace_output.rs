@@ -16,16 +16,17 @@ use ichnos_model::{ByteOrder, Cost, DataStream, Trace, TraceClass, TraceDigest, 
 
 use super::OutputDialect;
 use super::capabilities::capabilities;
-use super::class_encoding::ScopeShape;
-use super::encoder_config::{EncoderConfig, HeaderConfig, Timestamps};
+use super::encoder_config::{EncoderConfig, HeaderConfig};
 use super::frame::{add_fields, add_packets, add_times, packet_header};
 use super::index_file;
 use super::merged_output::{MergeInput, MergeRules, merged, plan};
 use super::names::{derived_uuid, directory_name, file_name, part_name};
 use super::packet_clock::{GoesOn, PacketClock};
 use super::packet_sizes::{PacketSizes, adapt_sizes};
+use super::scope_shape::ScopeShape;
 use super::source_frame::SourceFrame;
 use super::stream_encoder::StreamEncoder;
+use super::timestamps::Timestamps;
 use super::usage::Usage;
 use super::versions::{SourceStacks, Versions};
 use super::written_files::{ENVIRONMENT, written_files};
@@ -156,46 +157,43 @@ impl CtfOutput {
             let rules = plan(&inputs, &sources, options.correlated, dialect.dialect, &mut headers)?;
             output.merge = Some(rules);
         }
-        let mut headers = headers.into_iter();
-        for (number, source) in sources.iter().enumerate() {
-            let is_ctf = SourceFrame::of(source.format, &source.trace.class, options).is_ctf;
-            for (stream, header) in source.streams.iter().zip(&mut headers) {
-                check_stop(options)?;
-                if let Some(clock) = stream.clock().filter(|clock| !is_ctf && is_out_of_range(clock)) {
-                    return Err(CreateError::Unsupported {
-                        trace: source.trace.path.clone(),
-                        dialect: dialect.dialect.title(),
-                        problems: vec![format!(
-                            "clock `{}`: its offset from the origin does not fit 64 bits of nanoseconds",
-                            clock.id
-                        )],
-                    });
-                }
-                output.push_stream(number, stream, Some(header))?;
-            }
-        }
+        output.push_streams(&sources, headers)?;
         // Classes that cannot be described are found before anything is read.
         let mut metadata = Vec::new();
         for trace in output.written_traces() {
             check_stop(options)?;
             metadata.append(&mut output.metadata(trace)?);
         }
-        let with_path =
-            |path: &Path, error: io::Error| CreateError::Io { path: path.display().to_string(), error };
-        output.directory = match &target {
-            WriteTarget::Complete(path) => {
-                let list: ListWritten = Arc::new(written_files);
-                let directory = OutputDirectory::create(path, options.existing, &list);
-                Some(directory.map_err(|error| with_path(path, error))?)
-            }
-            WriteTarget::Live(path) => {
-                let directory = OutputDirectory::create_live(path, &metadata);
-                Some(directory.map_err(|error| with_path(path, error))?)
-            }
-            WriteTarget::Nowhere => None,
-        };
+        output.directory = open_directory(&target, options, &metadata)?;
         output.lock().described = vec![None; output.traces.len()];
         Ok(output)
+    }
+
+    /// Adds the data streams of all sources.
+    fn push_streams(
+        &mut self,
+        sources: &[WriteSource],
+        headers: Vec<HeaderConfig>,
+    ) -> Result<(), CreateError> {
+        let mut headers = headers.into_iter();
+        for (number, source) in sources.iter().enumerate() {
+            let is_ctf = SourceFrame::of(source.format, &source.trace.class, &self.options).is_ctf;
+            for (stream, header) in source.streams.iter().zip(&mut headers) {
+                check_stop(&self.options)?;
+                if let Some(clock) = stream.clock().filter(|clock| !is_ctf && is_out_of_range(clock)) {
+                    return Err(CreateError::Unsupported {
+                        trace: source.trace.path.clone(),
+                        dialect: self.target.dialect.title(),
+                        problems: vec![format!(
+                            "clock `{}`: its offset from the origin does not fit 64 bits of nanoseconds",
+                            clock.id
+                        )],
+                    });
+                }
+                self.push_stream(number, stream, Some(header))?;
+            }
+        }
+        Ok(())
     }
 
     fn lock(&self) -> MutexGuard<'_, Files> {
@@ -781,6 +779,28 @@ pub(super) fn identify_part(class: &mut TraceClass, selected_by: &[String]) {
     }
 }
 
+/// Creates the directory of the output.
+fn open_directory(
+    target: &WriteTarget,
+    options: &WriteOptions,
+    metadata: &[(PathBuf, Vec<u8>)],
+) -> Result<Option<OutputDirectory>, CreateError> {
+    let with_path =
+        |path: &Path, error: io::Error| CreateError::Io { path: path.display().to_string(), error };
+    Ok(match target {
+        WriteTarget::Complete(path) => {
+            let list: ListWritten = Arc::new(written_files);
+            let directory = OutputDirectory::create(path, options.existing, &list);
+            Some(directory.map_err(|error| with_path(path, error))?)
+        }
+        WriteTarget::Live(path) => {
+            let directory = OutputDirectory::create_live(path, metadata);
+            Some(directory.map_err(|error| with_path(path, error))?)
+        }
+        WriteTarget::Nowhere => None,
+    })
+}
+
 fn config(
     source: usize,
     lowered: &Arc<LoweredTrace>,
@@ -807,14 +827,7 @@ fn config(
         false => Timestamps::of(class),
     };
     let keeps_bits = is_ctf && mirrors && !options.repair && lowered.keeps_bits(stream.class_index, false);
-    let copies_packets = is_ctf
-        && mirrors
-        && !clock.adds_begin
-        && !options.leaves_out
-        && options.packet_size.is_none()
-        && !options.repair
-        && PacketSizes::of(class).delimit(&stream.trace.class.dialect)
-        && lowered.keeps_bits(stream.class_index, true);
+    let copies_packets = is_ctf && mirrors && !clock.adds_begin && copies_packets(options, stream, lowered);
     let roots =
         written.into_iter().flat_map(|class| class.event_record_header.iter().chain(&class.common_context));
     let has_empty_elements = roots.into_iter().any(Cost::has_empty_elements);
@@ -856,6 +869,15 @@ fn config(
         header_shape: stream.plans().event_record_header.as_ref().map(ScopeShape::of),
         common_shape: stream.plans().common_context.as_ref().map(ScopeShape::of),
     }
+}
+
+/// Returns `true` if packets of a CTF stream can be copied, as nothing is dropped or changed.
+fn copies_packets(options: &WriteOptions, stream: &DataStream, lowered: &LoweredTrace) -> bool {
+    !options.leaves_out
+        && options.packet_size.is_none()
+        && !options.repair
+        && PacketSizes::of(stream.class()).delimit(&stream.trace.class.dialect)
+        && lowered.keeps_bits(stream.class_index, true)
 }
 
 /// Returns `true` if nothing is dropped, and packets are those of the source.

@@ -52,7 +52,7 @@ pub fn choose(random: &mut Random) -> (Layer, Kind) {
     (random.pick(&Layer::ALL), random.pick(&Kind::ALL))
 }
 
-/// The number by which an event is recognised as one of those that were written.
+/// The number by which an event is recognized as one of those that were written.
 pub fn check(packet: u32, index: u32) -> u32 {
     let mixed = (u64::from(packet) << 32 | u64::from(index)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> 32) as u32 ^ 0x5bd1_e995
@@ -355,7 +355,7 @@ impl FaultTrace {
     }
 }
 
-/// Packets from one damaged place to the next at least: each has neighbours of its own.
+/// Packets from one damaged place to the next at least: each has neighbors of its own.
 const APART: usize = 5;
 
 /// A trace that is being damaged.

@@ -346,7 +346,7 @@ fn prop1_keeps_its_own_rules() {
             fields(&format!(
                 r#"{int}, {{"name": "v", "field-type": {{"field-type": "variant", "tag": ["n"], "choices": [{int}]}}}}"#
             )),
-            "the tag of a variant must be an enumeration, not a 8-bit unsigned integer",
+            "the tag of a variant must be an enumeration; found: 8-bit unsigned integer",
         ),
         (
             fields(&format!(

@@ -625,7 +625,7 @@ fn data_streams_have_a_packet() {
     let of_prop2 = prop2(&[r#"{"type": "data-stream-class"}"#, &event]);
     let files: [(&str, &[u8]); 3] = [("a", &[]), ("b", &[0x41, 0x42]), ("c", &[])];
     let found = said(&of_prop2, &files, true);
-    let expected = "the data stream is empty, but must have at least one packet; so are 1 more files";
+    let expected = "the data stream is empty, but must have at least one packet; so is another file";
     assert!(matches!(found.as_slice(), [one] if one.contains(expected)), "{found:?}");
     assert_eq!(said(&of_prop2, &files, false), Vec::<String>::new());
     // PROP-1.0, "Layer 2": a sequence of zero or more packets.

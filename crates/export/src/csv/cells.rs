@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
+use ichnos_model::decode::DecodeError;
 use ichnos_model::plan::Plan;
 use ichnos_model::{Event, Field, FieldKind, Real, Scope, Text, Uuid, Visitor, Wide};
 
 use super::columns::{ColumnField, ColumnSource, CsvColumn, EventProperty, Trees};
-use super::line::{ContextCells, CsvRow};
+use super::options::CsvOptions;
+use super::row::{ClassCell, CsvRow, push_cell};
 use crate::json_fields::{FieldWriter, Keys, Scratch, mappings};
 use crate::number;
+use crate::repeated::Repeated;
 use crate::time::push_date;
 
 /// Text of the cells of a line; reused for all events, to avoid allocations.
@@ -34,15 +37,29 @@ struct CellPlace {
 
 impl Cells {
     /// Ends a line.
-    pub(super) fn clear(&mut self) {
+    fn clear(&mut self) {
         self.text.clear();
         self.places.clear();
     }
 
     /// Returns the text of a cell, with `true` if it needs no quoting; `None` if the event has no such field.
-    pub(super) fn get(&self, cell: usize) -> Option<(&[u8], bool)> {
+    fn get(&self, cell: usize) -> Option<(&[u8], bool)> {
         let place = self.places.get(cell).copied().flatten()?;
         Some((self.text.get(place.begin..place.end)?, place.is_plain))
+    }
+
+    /// Appends the cells of all fields that the event has to a line.
+    pub(super) fn push(&mut self, out: &mut Vec<u8>, line: &mut CsvRow<'_>, options: &CsvOptions) {
+        for number in 0..line.cell_count() {
+            if let Some((text, is_plain)) = self.get(number) {
+                line.begin_cell(out, number);
+                match is_plain {
+                    true => out.extend_from_slice(text),
+                    false => push_cell(out, text, options),
+                }
+            }
+        }
+        self.clear();
     }
 }
 
@@ -178,11 +195,7 @@ impl ScopeCells {
     }
 
     /// Writes the cells. Fails if the scope cannot be decoded.
-    pub(super) fn write(
-        &self,
-        event: &Event<'_>,
-        cells: &mut Cells,
-    ) -> Result<(), ichnos_model::decode::DecodeError> {
+    pub(super) fn write(&self, event: &Event<'_>, cells: &mut Cells) -> Result<(), DecodeError> {
         let Cells { text, places, scratch, counts } = cells;
         for pass in &self.passes {
             counts.clear();
@@ -195,14 +208,43 @@ impl ScopeCells {
         Ok(())
     }
 
+    /// Appends the cells of the scope, which are in order, to a line.
+    #[inline]
+    pub(super) fn push(
+        &self,
+        out: &mut Vec<u8>,
+        event: &Event<'_>,
+        line: &mut CsvRow<'_>,
+        contexts: &mut Vec<(usize, Repeated)>,
+        cells: &mut Cells,
+    ) -> Result<(), DecodeError> {
+        let Some(context) = &self.context else { return self.write_to_line(event, out, line, cells) };
+        let Some(plan) = event.plan(self.scope) else { return Ok(()) };
+        let [first, end] = context.cells;
+        line.push_before(out, first);
+        let known = contexts.iter().position(|(shape, _)| *shape == context.shape);
+        let place = known.unwrap_or_else(|| {
+            contexts.push((context.shape, Repeated::default()));
+            contexts.len() - 1
+        });
+        let Some((_, repeated)) = contexts.get_mut(place) else { return Ok(()) };
+        repeated.push(out, event, self.scope, plan, |out| {
+            self.write_to_line(event, out, line, cells)?;
+            line.push_before(out, end);
+            Ok(())
+        })?;
+        line.continue_at(end);
+        Ok(())
+    }
+
     /// Writes the cells directly into a line, if they are in order.
-    pub(super) fn write_to_line(
+    fn write_to_line(
         &self,
         event: &Event<'_>,
         out: &mut Vec<u8>,
         line: &mut CsvRow<'_>,
         cells: &mut Cells,
-    ) -> Result<(), ichnos_model::decode::DecodeError> {
+    ) -> Result<(), DecodeError> {
         let Cells { text, scratch, .. } = cells;
         for pass in &self.passes {
             let json = FieldWriter::new(out, scratch, &self.keys);
@@ -258,7 +300,7 @@ impl ScopeCells {
 impl CellSearch {
     /// Returns `true` if a field is neither within another one of these nor around one.
     fn is_apart_from(&self, target: &ColumnField) -> bool {
-        // As they do not contain each other, only neighbours matter.
+        // As they do not contain each other, only neighbors matter.
         let is_within =
             self.spans.range(..target.node).next_back().is_some_and(|(_, end)| target.node < *end);
         let behind = self.spans.range((Bound::Excluded(target.node), Bound::Unbounded)).next();
@@ -686,5 +728,50 @@ impl<D: CellSink> Visitor for CellWriter<'_, D> {
 
     fn end_union(&mut self, field: Field<'_>) {
         self.leave(|json| json.end_union(field));
+    }
+}
+
+/// Separators and fields of the cells of a context.
+pub(super) type ContextShape = (Scope, Vec<(usize, usize, bool)>);
+
+/// Shapes of contexts that are told apart at most: more than one is rare, as it takes a payload with a field of the name
+/// of a column that is in a context elsewhere.
+const MOST_SHAPES: usize = 16;
+
+/// The cells of a context that mostly are as they were for the event before.
+#[derive(Debug)]
+pub(super) struct ContextCells {
+    /// Numbers of the first cell and of the one behind the last one.
+    cells: [usize; 2],
+    /// Number of the shape.
+    shape: usize,
+}
+
+impl ContextCells {
+    /// `None` for other scopes, and where properties are between the cells.
+    pub(super) fn of(
+        scope: &ScopeCells,
+        cells: &[ClassCell],
+        shapes: &mut Vec<ContextShape>,
+    ) -> Option<Self> {
+        if !matches!(scope.scope, Scope::PacketContext | Scope::CommonContext) {
+            return None;
+        }
+        let mut fields = scope.fields();
+        let first = fields.next()?.0;
+        let end = fields.last().map_or(first, |(cell, ..)| cell) + 1;
+        let within = cells.get(first..end)?;
+        if within.iter().any(|cell| cell.property.is_some()) {
+            return None;
+        }
+        let field =
+            |(cell, node, names): (usize, usize, bool)| Some((cells.get(cell)?.separators, node, names));
+        let shape = (scope.scope, scope.fields().map(field).collect::<Option<Vec<_>>>()?);
+        let known = shapes.iter().position(|known| *known == shape);
+        let shape = known.or_else(|| {
+            (shapes.len() < MOST_SHAPES).then(|| shapes.push(shape))?;
+            Some(shapes.len() - 1)
+        });
+        Some(Self { cells: [first, end], shape: shape? })
     }
 }

@@ -8,6 +8,7 @@ use ichnos_model::{
 use ichnos_testing::{Random, cases};
 
 use super::*;
+use crate::JsonTime;
 use crate::testing::{Fixture, SharedBytes, bits, class, compare_chunks, integer, structure, u8_class};
 
 fn range(lower: i128, upper: i128) -> RangeSet {

@@ -1,6 +1,7 @@
 use ichnos_model::{
     Attributes, DisplayBase, FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange, Length,
-    LocationStep, Mappings, RangeSet, StringEncoding, StringLength, VariableLengthValue, VariantOption,
+    LocationStep, Mappings, RangeSet, StringEncoding, StringLength, Value, VariableLengthValue,
+    VariantOption,
 };
 
 use super::*;

@@ -5,7 +5,7 @@ use ichnos_model::Value;
 use crate::color::Palette;
 use crate::number;
 
-/// Appends elements of lines, with colours.
+/// Appends elements of lines, with colors.
 pub(crate) struct DetailsLines<'a> {
     pub(crate) out: &'a mut Vec<u8>,
     pub(crate) palette: &'a Palette,
@@ -26,7 +26,7 @@ impl DetailsLines<'_> {
         self.out.extend_from_slice(text.as_bytes());
     }
 
-    /// Appends a text in a colour; it may come from the trace.
+    /// Appends a text in a color; it may come from the trace.
     pub(crate) fn colored(&mut self, color: &str, text: &str) {
         self.push(color);
         self.palette.push(self.out, text);
@@ -91,6 +91,27 @@ impl DetailsLines<'_> {
         } else {
             self.colored(self.palette.bright_red, "No");
         }
+    }
+
+    /// Appends the entries of an environment, sorted by name.
+    pub(crate) fn environment(&mut self, entries: &[(String, Value)]) {
+        self.indent();
+        self.property("Environment");
+        self.push(" (");
+        self.integer(entries.len() as i128);
+        self.push(if entries.len() == 1 { " entry):\n" } else { " entries):\n" });
+        self.indent = 6;
+        let mut entries: Vec<&(String, Value)> = entries.iter().collect();
+        entries.sort_by(|a, b| a.0.as_bytes().cmp(b.0.as_bytes()));
+        for (name, value) in entries {
+            self.member(name);
+            // The reference output has no space before an empty text here.
+            if !matches!(value, Value::Text(text) if text.is_empty()) {
+                self.value(value);
+            }
+            self.push("\n");
+        }
+        self.indent = 4;
     }
 
     pub(crate) fn text_line(&mut self, name: &str, value: &str) {

@@ -148,7 +148,7 @@ impl LineContent<'_> {
     }
 }
 
-/// Returns the colour of a line.
+/// Returns the color of a line.
 fn color(level: LogLevel, palette: &Palette) -> &'static str {
     match level {
         LogLevel::Fatal => palette.bright_magenta,

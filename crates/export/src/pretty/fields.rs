@@ -29,7 +29,7 @@ pub(crate) struct PrettyScratch {
     text: Vec<u8>,
 }
 
-/// Writes the fields of one scope. `STYLED`: with colours or escaping.
+/// Writes the fields of one scope. `STYLED`: with colors or escaping.
 pub(crate) struct FieldPrinter<'a, const STYLED: bool> {
     pub(crate) out: &'a mut Vec<u8>,
     pub(crate) palette: &'a Palette,

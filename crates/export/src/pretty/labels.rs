@@ -26,7 +26,7 @@ pub(crate) struct FieldLabels {
 }
 
 impl FieldLabels {
-    /// `names`: with names of members; `color`: in colours.
+    /// `names`: with names of members; `color`: in colors.
     pub(crate) fn of(plan: Option<&Plan>, palette: &Palette, names: bool, color: bool) -> Self {
         let Some(plan) = plan else { return Self::default() };
         let hidden = Hidden::of(Some(plan));

@@ -1,13 +1,12 @@
 //! Collected stacks.
 
 use std::collections::HashMap;
-use std::io::{self, Write};
 
 use ichnos_model::Symbols;
 
+use super::StackWeight;
 use super::calls::Calls;
 use super::packed::Samples;
-use super::{StackFormat, StackRoots, StackWeight, folded, speedscope, svg};
 
 /// The stacks of many events.
 #[derive(Debug)]
@@ -172,21 +171,5 @@ impl StackProfile {
     /// Returns the threads with samples.
     pub fn threads(&self) -> impl Iterator<Item = &StackThread> {
         self.threads.iter().map(|thread| &thread.thread)
-    }
-
-    /// Writes the profile in a format; `roots` are used by formats without threads.
-    ///
-    /// # Errors
-    /// If `out` fails.
-    pub fn write(&self, format: StackFormat, roots: StackRoots, out: &mut dyn Write) -> io::Result<()> {
-        match format {
-            StackFormat::Folded => folded::write(self, roots, out),
-            StackFormat::Speedscope => speedscope::write(self, out),
-            #[cfg(feature = "pprof")]
-            StackFormat::Pprof => super::pprof::write(self, out),
-            #[cfg(feature = "firefox")]
-            StackFormat::Firefox => super::firefox::write(self, out),
-            StackFormat::Svg => svg::write(self, roots, out),
-        }
     }
 }

@@ -40,7 +40,7 @@ pub struct TaskCollector {
     text: Vec<u8>,
     last_group: (Option<IdScope>, u32),
     by_place: HashMap<EventOrigin, u32>,
-    /// Recognises copies; with constant keys, so that all runs give the same result.
+    /// Recognizes copies; with constant keys, so that all runs give the same result.
     hasher: BuildHasherDefault<DefaultHasher>,
     all: CollectedTasks,
 }

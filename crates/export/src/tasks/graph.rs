@@ -149,12 +149,7 @@ impl<'t> TaskGraph<'t> {
         let to_effects = edges.iter().map(|(from, to, kind)| (*from, TaskEdge { node: *to, kind: *kind }));
         let to_causes = edges.iter().map(|(from, to, kind)| (*to, TaskEdge { node: *from, kind: *kind }));
         let (effects, causes) = (Edges::new(count, to_effects), Edges::new(count, to_causes));
-        let mut depths = vec![0u32; count];
-        for node in 0..count as u32 {
-            let above = causes.of(node).iter().filter_map(|edge| depths.get(edge.node as usize)).max();
-            let depth = above.map_or(0, |above| above + 1);
-            depths[node as usize] = depth;
-        }
+        let depths = depths(count, &causes);
         let nodes = order.iter().filter_map(|node| members.get(*node as usize)).copied().collect();
         let dangling = Vec::new();
         Self {
@@ -435,6 +430,16 @@ impl<'t> TaskGraph<'t> {
         let end = self.cycles.partition_point(|(_, to)| *to <= node);
         self.cycles.get(begin..end).unwrap_or_default()
     }
+}
+
+/// Returns the number of edges of the longest path to each node. Causes come before their effects.
+fn depths(count: usize, causes: &Edges) -> Vec<u32> {
+    let mut depths = vec![0u32; count];
+    for node in 0..count as u32 {
+        let above = causes.of(node).iter().filter_map(|edge| depths.get(edge.node as usize)).max();
+        depths[node as usize] = above.map_or(0, |above| above + 1);
+    }
+    depths
 }
 
 /// Returns `true` if operations of different chains have the same identifier.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use ichnos_model::{Chain, Identifier};
 
-use super::operations::{CollectedTasks, Operation};
+use super::operations::{CollectedTasks, Edge, NONE, OpenEdge, Operation, TaskEvent};
 
 /// Operations with requested identifiers, in any chain.
 #[derive(Debug, Default)]
@@ -65,5 +65,95 @@ impl Namesakes {
             Some(Namesake::One { number, .. }) => Some(*number),
             _ => None,
         }
+    }
+}
+
+impl CollectedTasks {
+    /// Merges operations that have the same identifier after a change of groups. An operation of an unknown
+    /// chain is merged with the only one with its identifier.
+    pub(super) fn merge_operations(&mut self) {
+        self.clear_index();
+        let known = self.namesakes_of_unknown_chains();
+        let namesake = |operation: &Operation| match operation.chain {
+            Chain::UNKNOWN => known.only(operation.group, operation.id),
+            _ => None,
+        };
+        let mut merged: HashMap<u32, u32> = HashMap::new();
+        for number in 0..self.operations.len() {
+            let Some(operation) = self.operations.get(number).copied() else { continue };
+            let same = self.find(operation.group, operation.chain, operation.id);
+            let Some(known) = same.or_else(|| namesake(&operation)) else {
+                self.index(number as u32, &operation);
+                continue;
+            };
+            merged.insert(number as u32, known);
+            self.merge_into(known, operation);
+            if let Some(gone) = self.operations.get_mut(number) {
+                gone.group = NONE;
+            }
+        }
+        if !merged.is_empty() {
+            self.renumber(&merged);
+        }
+    }
+
+    /// Finds the operations with the identifiers of those of an unknown chain, only in groups in which other
+    /// operations are in a chain, or certainly in none.
+    fn namesakes_of_unknown_chains(&self) -> Namesakes {
+        let mut has_known = vec![false; self.groups.len()];
+        for operation in self.operations.iter().filter(|operation| operation.chain != Chain::UNKNOWN) {
+            if let Some(has_known) = has_known.get_mut(operation.group as usize) {
+                *has_known = true;
+            }
+        }
+        let wanted = self.operations.iter().filter(|operation| {
+            operation.chain == Chain::UNKNOWN && has_known.get(operation.group as usize) == Some(&true)
+        });
+        Namesakes::of_known_chains(self, wanted.map(|operation| (operation.group, operation.id)))
+    }
+
+    /// Merges an operation into another one. The first event of the later operation becomes a further event.
+    fn merge_into(&mut self, known: u32, operation: Operation) {
+        let Some(merged) = self.operations.get_mut(known as usize) else { return };
+        let before = *merged;
+        merged.merge(&operation);
+        let is_named = merged.label == before.label && merged.place == before.place;
+        let further = if is_named { operation } else { before };
+        if before.events > 0 && operation.events > 0 {
+            let Operation { begin: time, label, place, group, .. } = further;
+            self.events.push(TaskEvent { operation: known, group, time, label, place, is_mention: false });
+        }
+    }
+
+    /// Replaces the numbers of merged operations.
+    fn renumber(&mut self, merged: &HashMap<u32, u32>) {
+        let settle = |number: &mut u32| *number = merged.get(number).copied().unwrap_or(*number);
+        self.edges.iter_mut().for_each(|edge| {
+            settle(&mut edge.from);
+            settle(&mut edge.to);
+        });
+        self.edges.retain(|edge| edge.from != edge.to);
+        self.open_edges.iter_mut().for_each(|edge| settle(&mut edge.to));
+        self.events.iter_mut().for_each(|event| settle(&mut event.operation));
+        self.links.iter_mut().for_each(|link| settle(&mut link.operation));
+        let titled = self.titles.iter_mut().map(|(operation, _)| operation);
+        self.copies.iter_mut().chain(&mut self.marked_roots).chain(titled).for_each(settle);
+    }
+
+    /// Resolves edges without the right chain, if only one operation has the identifier.
+    pub(super) fn resolve_chains(&mut self) {
+        if !self.has_chains() {
+            // With a single chain, the operation would have been found.
+            return;
+        }
+        let wanted = self.open_edges.iter().map(|edge| (self.group_of(edge.to), edge.from));
+        let namesakes = Namesakes::new(self, wanted);
+        let mut open = std::mem::take(&mut self.open_edges);
+        open.retain(|OpenEdge { from, to, kind, .. }| {
+            let from = namesakes.only(self.group_of(*to), *from).filter(|from| from != to);
+            self.edges.extend(from.map(|from| Edge { from, to: *to, kind: *kind }));
+            from.is_none()
+        });
+        self.open_edges = open;
     }
 }

@@ -1,13 +1,12 @@
 //! Operations, indexed by identifier.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::hash::{BuildHasher as _, RandomState};
 
 use hashbrown::HashTable;
 use ichnos_model::{CauseKind, Chain, Identifier, Mention};
 
 use super::names::NameTable;
-use super::namesakes::Namesakes;
 
 /// No operation, and no time.
 pub(super) const NONE: u32 = u32::MAX;
@@ -53,7 +52,7 @@ pub(super) struct Operation {
     pub(super) label: u32,
     /// Number of the place of its first event.
     pub(super) place: u32,
-    /// Fingerprint of its first event, to recognise copies.
+    /// Fingerprint of its first event, to recognize copies.
     pub(super) fingerprint: u32,
 }
 
@@ -183,12 +182,9 @@ impl CollectedTasks {
 
     /// Adds a new operation.
     pub(super) fn add(&mut self, operation: Operation) -> u32 {
-        let Self { index, hasher, operations, .. } = self;
-        let number = operations.len() as u32;
-        let own = hash(hasher, &operation);
-        operations.push(operation);
-        let rehash = |number: &u32| operations.get(*number as usize).map_or(0, |known| hash(hasher, known));
-        index.insert_unique(own, number, rehash);
+        let number = self.operations.len() as u32;
+        self.operations.push(operation);
+        self.index(number, &operation);
         number
     }
 
@@ -208,75 +204,16 @@ impl CollectedTasks {
         chains.any(|chain| Some(chain) != first)
     }
 
-    /// Merges operations that have the same identifier after a change of groups. An operation of an unknown
-    /// chain is merged with the only one with its identifier.
-    pub(super) fn merge_operations(&mut self) {
+    /// Removes all operations from their index.
+    pub(super) fn clear_index(&mut self) {
         self.index.clear();
-        // Only if other operations of the task are in a chain, or certainly in none.
-        let mut has_known = vec![false; self.groups.len()];
-        for operation in self.operations.iter().filter(|operation| operation.chain != Chain::UNKNOWN) {
-            if let Some(has_known) = has_known.get_mut(operation.group as usize) {
-                *has_known = true;
-            }
-        }
-        let unknown = |operation: &&Operation| {
-            operation.chain == Chain::UNKNOWN && has_known.get(operation.group as usize) == Some(&true)
-        };
-        let wanted = self.operations.iter().filter(unknown);
-        let known = Namesakes::of_known_chains(self, wanted.map(|operation| (operation.group, operation.id)));
-        let namesake = |operation: &Operation| match operation.chain {
-            Chain::UNKNOWN => known.only(operation.group, operation.id),
-            _ => None,
-        };
-        let mut merged: HashMap<u32, u32> = HashMap::new();
-        for number in 0..self.operations.len() {
-            let Some(operation) = self.operations.get(number).copied() else { continue };
-            let same = self.find(operation.group, operation.chain, operation.id);
-            if let Some(known) = same.or_else(|| namesake(&operation)) {
-                merged.insert(number as u32, known);
-                if let Some(merged) = self.operations.get_mut(known as usize) {
-                    let before = *merged;
-                    merged.merge(&operation);
-                    // The first event of the later operation becomes a further event.
-                    let is_named = merged.label == before.label && merged.place == before.place;
-                    let further = if is_named { operation } else { before };
-                    if before.events > 0 && operation.events > 0 {
-                        let Operation { begin: time, label, place, group, .. } = further;
-                        let is_mention = false;
-                        self.events.push(TaskEvent {
-                            operation: known,
-                            group,
-                            time,
-                            label,
-                            place,
-                            is_mention,
-                        });
-                    }
-                }
-                if let Some(gone) = self.operations.get_mut(number) {
-                    gone.group = NONE;
-                }
-                continue;
-            }
-            let Self { index, hasher, operations, .. } = self;
-            let rehash =
-                |number: &u32| operations.get(*number as usize).map_or(0, |known| hash(hasher, known));
-            index.insert_unique(hash(hasher, &operation), number as u32, rehash);
-        }
-        if merged.is_empty() {
-            return;
-        }
-        let settle = |number: &mut u32| *number = merged.get(number).copied().unwrap_or(*number);
-        self.edges.iter_mut().for_each(|edge| {
-            settle(&mut edge.from);
-            settle(&mut edge.to);
-        });
-        self.edges.retain(|edge| edge.from != edge.to);
-        self.open_edges.iter_mut().for_each(|edge| settle(&mut edge.to));
-        self.events.iter_mut().for_each(|event| settle(&mut event.operation));
-        self.links.iter_mut().for_each(|link| settle(&mut link.operation));
-        let titled = self.titles.iter_mut().map(|(operation, _)| operation);
-        self.copies.iter_mut().chain(&mut self.marked_roots).chain(titled).for_each(settle);
+    }
+
+    /// Adds an operation to the index.
+    pub(super) fn index(&mut self, number: u32, operation: &Operation) {
+        let Self { index, hasher, operations, .. } = self;
+        let rehash = |number: &u32| operations.get(*number as usize).map_or(0, |known| hash(hasher, known));
+        index.insert_unique(hash(hasher, operation), number, rehash);
     }
 
     /// Resolves edges from operations that were found later.
@@ -290,24 +227,7 @@ impl CollectedTasks {
         self.open_edges = open;
     }
 
-    /// Resolves edges without the right chain, if only one operation has the identifier.
-    pub(super) fn resolve_chains(&mut self) {
-        if !self.has_chains() {
-            // With a single chain, the operation would have been found.
-            return;
-        }
-        let wanted = self.open_edges.iter().map(|edge| (self.group_of(edge.to), edge.from));
-        let namesakes = Namesakes::new(self, wanted);
-        let mut open = std::mem::take(&mut self.open_edges);
-        open.retain(|OpenEdge { from, to, kind, .. }| {
-            let from = namesakes.only(self.group_of(*to), *from).filter(|from| from != to);
-            self.edges.extend(from.map(|from| Edge { from, to: *to, kind: *kind }));
-            from.is_none()
-        });
-        self.open_edges = open;
-    }
-
-    fn group_of(&self, operation: u32) -> u32 {
+    pub(super) fn group_of(&self, operation: u32) -> u32 {
         self.operations.get(operation as usize).map_or(NONE, |operation| operation.group)
     }
 }

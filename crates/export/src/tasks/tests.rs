@@ -119,7 +119,7 @@ fn edges_from_what_is_not_known_dangle() {
     let tasks = Tasks::new(all, false);
     assert_eq!(tasks.len(), 2);
     let summary = tasks.summary(0).unwrap();
-    assert_eq!((summary.dangling, summary.of_other_tasks, summary.roots), (2, 1, 1));
+    assert_eq!((summary.missing.dangling, summary.missing.of_other_tasks, summary.roots), (2, 1, 1));
     // A unique prefix of an identifier is enough.
     assert_eq!(tasks.find("000003e9"), [0]);
     assert_eq!(tasks.find("0000").len(), 2);
@@ -262,7 +262,10 @@ fn clocks_are_moved_to_the_middle() {
     assert_eq!(begins, [1_000, 1_010, 1_030, 1_040]);
     assert_eq!(graph.clock_corrections(), [(&b"B"[..], 100)]);
     let summary = tasks.summary(0).unwrap();
-    assert_eq!((summary.corrected_clocks, summary.most_corrected, summary.backward), (1, 100, 0));
+    assert_eq!(
+        (summary.clocks.corrected, summary.clocks.most_corrected, summary.clocks.backward),
+        (1, 100, 0)
+    );
 }
 
 const EVENT: TaskEvent =
@@ -292,7 +295,10 @@ fn named_operations_are_causes() {
     join::join(&mut all);
     let tasks = Tasks::new(all, false);
     let summary = tasks.summary(0).unwrap();
-    assert_eq!((summary.nodes, summary.edges, summary.dangling, summary.unreported), (2, 1, 0, 1));
+    assert_eq!(
+        (summary.nodes, summary.edges, summary.missing.dangling, summary.missing.unreported),
+        (2, 1, 0, 1)
+    );
 }
 
 /// The same task with identifiers of 16 and of 20 bytes has each operation once.

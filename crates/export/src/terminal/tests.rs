@@ -152,7 +152,7 @@ fn text<S: Sink>(
     out.text()
 }
 
-/// Checks that all unprintable characters are escaped in terminal output, except as many line feeds and colours as
+/// Checks that all unprintable characters are escaped in terminal output, except as many line feeds and colors as
 /// with harmless names.
 fn check<S: Sink>(is_log: bool, make: impl Fn(SharedBytes) -> S) {
     let names =

@@ -12,8 +12,9 @@ use super::error::{FilterError, FilterErrorKind};
 use super::fetch::Register;
 use super::glob::Glob;
 use super::program::{Code, Leaf, Program, Test};
-use super::property::{self, PropertyAlias, is_reserved};
+use super::property::{self, Property, PropertyAlias, is_reserved};
 use super::syntax::{ArithmeticOp, CompareOp, Literal, NodeKind, Path, SyntaxNode};
+use super::typed::Typed;
 use super::value::{Constant, SortedRanges, calculate, compare};
 
 /// Resolves times: texts resolved before, and others as long as that is possible.
@@ -38,19 +39,6 @@ pub(super) enum Finding {
 pub(super) struct Mismatch {
     pub(super) message: String,
     pub(super) help: Option<&'static str>,
-}
-
-/// A value with its type.
-#[derive(Clone, Debug)]
-pub(super) struct Typed {
-    pub(super) code: Code,
-    pub(super) kind: ValueType,
-}
-
-impl Typed {
-    pub(super) fn constant(constant: Constant, kind: ValueType) -> Self {
-        Self { code: Code::Constant(constant), kind }
-    }
 }
 
 /// Compiles an expression for a class.
@@ -193,7 +181,8 @@ impl<'c> Compiler<'c> {
         let found = if found.is_empty() {
             let alias =
                 property::alias(path).filter(|alias| path.is_property || self.aliases.contains(alias));
-            property::find(self, alias.map_or(first, |alias| alias.property), rest)
+            let property = property::find(&self.class, alias.map_or(first, |alias| alias.property), rest);
+            property.map_or(Vec::new(), |property| self.property(property))
         } else {
             self.fields(found)
         };
@@ -201,6 +190,26 @@ impl<'c> Compiler<'c> {
             self.findings.push(Finding::Found(span.clone()));
         }
         found
+    }
+
+    /// Values of a property.
+    fn property(&mut self, property: Property) -> Vec<Typed> {
+        match property {
+            Property::Value(value) => vec![value],
+            Property::Meaning { meaning, is_id, otherwise } => {
+                let found = self.meaning(meaning, is_id);
+                if found.is_empty() { otherwise.into_iter().collect() } else { found }
+            }
+            Property::Severity(scale) => {
+                let numbers = self.meaning(Meaning::Severity, false).into_iter();
+                let numbers = numbers.filter(|found| found.kind.is_integer());
+                let level = |Typed { code, kind }| match scale {
+                    Some(scale) => Typed { code: Code::Level(Box::new(code), scale), kind: ValueType::Level },
+                    None => Typed { code, kind },
+                };
+                numbers.map(level).collect()
+            }
+        }
     }
 
     /// Values of fields.
@@ -655,20 +664,19 @@ impl<'c> Compiler<'c> {
             let leaf = |found: &Typed| self.leaf(Leaf::Texts(found.code.clone(), texts.clone()));
             tests.push(Test::known(found.iter().map(leaf).collect()));
         }
-        for item in others {
-            tests.push(match &item.kind {
-                NodeKind::Range(begin, end) => {
-                    self.check_order(item, &item.kind, &found);
-                    let ends = [(begin, CompareOp::GreaterOrEqual), (end, CompareOp::LessOrEqual)];
-                    let mut one =
-                        |end: &SyntaxNode, op| self.compare_with(end, op, (found.clone(), value), end);
-                    let tests = ends.into_iter().filter_map(|(end, op)| Some(one(end.as_ref()?, op)));
-                    Test::all(tests.collect())
-                }
-                _ => self.compare_with(item, CompareOp::Equal, (found.clone(), value), item),
-            });
-        }
+        tests.extend(others.into_iter().map(|item| self.is_item(item, &found, value)));
         if found.is_empty() && !items.is_empty() { Test::UNKNOWN } else { Test::any(tests) }
+    }
+
+    /// Tests if a value is an item or, if that is a range, in it.
+    fn is_item(&mut self, item: &SyntaxNode, found: &[Typed], value: &SyntaxNode) -> Test {
+        let NodeKind::Range(begin, end) = &item.kind else {
+            return self.compare_with(item, CompareOp::Equal, (found.to_vec(), value), item);
+        };
+        self.check_order(item, &item.kind, found);
+        let ends = [(begin, CompareOp::GreaterOrEqual), (end, CompareOp::LessOrEqual)];
+        let mut one = |end: &SyntaxNode, op| self.compare_with(end, op, (found.to_vec(), value), end);
+        Test::all(ends.into_iter().filter_map(|(end, op)| Some(one(end.as_ref()?, op))).collect())
     }
 
     /// The time that a part stands for where it is compared with times.

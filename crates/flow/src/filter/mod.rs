@@ -23,6 +23,7 @@ mod syntax;
 #[cfg(test)]
 mod tests;
 mod token;
+mod typed;
 mod value;
 
 use std::cell::RefCell;

@@ -6,6 +6,7 @@ use super::class::ValueType;
 use super::compile::{Compiler, Finding, Mismatch, bytes_of};
 use super::program::{Leaf, Needle, Test};
 use super::syntax::{NodeKind, PartOp, SyntaxNode};
+use super::typed::Typed;
 use super::value::SortedRanges;
 
 impl Compiler<'_> {
@@ -55,23 +56,7 @@ impl Compiler<'_> {
                     Ok(compiler.leaf(Leaf::Part(found.code, Arc::new(Needle::new(op, literal.text.as_bytes())))))
                 }
                 (ValueType::Text | ValueType::Blob, None) => {
-                    let fits = parts.iter().filter(|part| part.kind == found.kind);
-                    let tests: Vec<Test> = fits
-                        .map(|part| compiler.leaf(Leaf::PartOf(op, found.code.clone(), part.code.clone())))
-                        .collect();
-                    match parts.first() {
-                        Some(other) if tests.is_empty() => Err(Mismatch {
-                            message: format!(
-                                "{} is {}, but {} is {}",
-                                compiler.text(value),
-                                found.kind.name(),
-                                compiler.text(part),
-                                other.kind.name()
-                            ),
-                            help: None,
-                        }),
-                        _ => Ok(Test::known(tests)),
-                    }
+                    compiler.part_of(op, (&found, value), (&parts, part))
                 }
                 (ValueType::Array(_) | ValueType::BitMap(_), _) if op == PartOp::Contains => {
                     compiler.contained(found, part, value)
@@ -82,5 +67,30 @@ impl Compiler<'_> {
                 }),
             }
         })
+    }
+
+    /// Returns `true` if a value has a part that is no literal.
+    fn part_of(
+        &self,
+        op: PartOp,
+        (found, value): (&Typed, &SyntaxNode),
+        (parts, part): (&[Typed], &SyntaxNode),
+    ) -> Result<Test, Mismatch> {
+        let fits = parts.iter().filter(|part| part.kind == found.kind);
+        let tests: Vec<Test> =
+            fits.map(|part| self.leaf(Leaf::PartOf(op, found.code.clone(), part.code.clone()))).collect();
+        match parts.first() {
+            Some(other) if tests.is_empty() => Err(Mismatch {
+                message: format!(
+                    "{} is {}, but {} is {}",
+                    self.text(value),
+                    found.kind.name(),
+                    self.text(part),
+                    other.kind.name()
+                ),
+                help: None,
+            }),
+            _ => Ok(Test::known(tests)),
+        }
     }
 }

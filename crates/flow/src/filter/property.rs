@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use ichnos_model::{LogSeverity, Meaning, Value};
+use ichnos_model::{LevelScale, LogSeverity, Meaning, Value};
 
-use super::class::ValueType;
-use super::compile::{Compiler, Typed};
+use super::class::{FilterClass, ValueType};
 use super::program::Code;
 use super::syntax::{Path, PathStep};
+use super::typed::Typed;
 use super::value::Constant;
 
 /// Properties that take precedence over fields of the same names.
@@ -63,32 +63,68 @@ fn is_internal(meaning: Meaning) -> bool {
     matches!(meaning, Meaning::Hidden | Meaning::Rendered | Meaning::PairKey)
 }
 
-fn text(text: Option<&str>) -> Vec<Typed> {
+/// Values of a property in the events of a class.
+pub(super) enum Property {
+    Value(Typed),
+    /// Members with a meaning, as identifiers or as they are; in the other case, the value.
+    Meaning {
+        meaning: Meaning,
+        is_id: bool,
+        otherwise: Option<Typed>,
+    },
+    /// Members with the severity: their numbers, or levels of a scale.
+    Severity(Option<LevelScale>),
+}
+
+impl Property {
+    fn meaning(meaning: Meaning) -> Option<Self> {
+        Some(Self::Meaning { meaning, is_id: false, otherwise: None })
+    }
+}
+
+fn text(text: Option<&str>) -> Typed {
     let constant = text.map_or(Constant::Unknown, |text| Constant::Text(text.as_bytes().into()));
-    vec![Typed::constant(constant, ValueType::Text)]
+    Typed::constant(constant, ValueType::Text)
 }
 
-fn integer(number: Option<u128>) -> Vec<Typed> {
+fn integer(number: Option<u128>) -> Typed {
     let number = number.and_then(|number| i128::try_from(number).ok());
-    vec![Typed::constant(number.map_or(Constant::Unknown, Constant::Integer), ValueType::Integer)]
+    Typed::constant(number.map_or(Constant::Unknown, Constant::Integer), ValueType::Integer)
 }
 
-/// Values of a property in the class; empty if it has no such property.
-pub(super) fn find(compiler: &mut Compiler<'_>, first: &str, rest: &[PathStep]) -> Vec<Typed> {
-    let class = compiler.class;
-    let rest: Option<Vec<&str>> = rest
-        .iter()
-        .map(|step| match step {
-            PathStep::Member(name) => Some(name.as_str()),
-            PathStep::Index(_) => None,
-        })
-        .collect();
-    let Some(rest) = rest else { return Vec::new() };
-    let trace = &class.trace.class;
+/// Returns a property of a class, or `None` if it has no such property.
+pub(super) fn find(class: &FilterClass<'_>, first: &str, rest: &[PathStep]) -> Option<Property> {
+    let members = rest.iter().map(|step| match step {
+        PathStep::Member(name) => Some(name.as_str()),
+        PathStep::Index(_) => None,
+    });
+    let rest = members.collect::<Option<Vec<&str>>>()?;
     match (first, &rest[..]) {
+        ("time", []) => Some(Property::Value(Typed { code: Code::Time, kind: ValueType::Time })),
+        ("level", []) => level(class, false),
+        ("level", ["number"]) | ("severity", []) => level(class, true),
+        ("host", []) => first_of(class, Meaning::Machine, "hostname"),
+        ("process", []) => first_of(class, Meaning::Process, "vpid"),
+        ("process_name", []) => first_of(class, Meaning::ProcessName, "procname"),
+        ("cpu", []) => Property::meaning(Meaning::Processor),
+        ("message", []) => match class.plans.class.log.as_ref().and_then(|role| role.text) {
+            Some(_) => Some(Property::Value(Typed { code: Code::Message, kind: ValueType::Text })),
+            None => Property::meaning(Meaning::Message),
+        },
+        _ => constant(class, first, &rest).map(Property::Value).or_else(|| {
+            let meaning = first.replace('_', "-").parse().ok().filter(|_| rest.is_empty())?;
+            let is_id = meaning == Meaning::OperationId;
+            (!is_internal(meaning)).then_some(Property::Meaning { meaning, is_id, otherwise: None })
+        }),
+    }
+}
+
+/// Returns a property that all events of a class have in common.
+fn constant(class: &FilterClass<'_>, first: &str, rest: &[&str]) -> Option<Typed> {
+    let trace = &class.trace.class;
+    Some(match (first, rest) {
         ("event", [] | ["name"]) => text(class.name()),
         ("event", ["id"]) => integer(Some(class.plans.class.id)),
-        ("time", []) => vec![Typed { code: Code::Time, kind: ValueType::Time }],
         // The location of its file differs from machine to machine.
         ("stream", [] | ["name"]) => {
             text(class.stream.map(|stream| stream.name.rsplit('/').next().unwrap_or_default()))
@@ -101,67 +137,37 @@ pub(super) fn find(compiler: &mut Compiler<'_>, first: &str, rest: &[PathStep]) 
         }
         ("trace", ["path"]) => text(Some(&class.trace.path)),
         ("trace", ["uuid"]) => {
-            vec![Typed::constant(trace.uuid.map_or(Constant::Unknown, Constant::Guid), ValueType::Guid)]
+            Typed::constant(trace.uuid.map_or(Constant::Unknown, Constant::Guid), ValueType::Guid)
         }
-        ("env", [_, ..]) => environment(compiler, &rest.join(".")),
-        ("level", []) => level(compiler, false),
-        ("level", ["number"]) | ("severity", []) => level(compiler, true),
-        ("host", []) => first_of(compiler, Meaning::Machine, "hostname"),
-        ("process", []) => first_of(compiler, Meaning::Process, "vpid"),
-        ("process_name", []) => first_of(compiler, Meaning::ProcessName, "procname"),
-        ("cpu", []) => compiler.meaning(Meaning::Processor, false),
-        ("message", []) => match class.plans.class.log.as_ref().and_then(|role| role.text) {
-            Some(_) => vec![Typed { code: Code::Message, kind: ValueType::Text }],
-            None => compiler.meaning(Meaning::Message, false),
-        },
-        (name, []) => match name.replace('_', "-").parse() {
-            Ok(meaning) if !is_internal(meaning) => {
-                compiler.meaning(meaning, meaning == Meaning::OperationId)
-            }
-            _ => Vec::new(),
-        },
-        _ => Vec::new(),
-    }
+        ("env", [_, ..]) => return environment(class, &rest.join(".")),
+        _ => return None,
+    })
 }
 
 /// Member with a meaning, or else an entry of the trace's environment.
-fn first_of(compiler: &mut Compiler<'_>, meaning: Meaning, entry: &str) -> Vec<Typed> {
-    let found = compiler.meaning(meaning, false);
-    if found.is_empty() { environment(compiler, entry) } else { found }
+fn first_of(class: &FilterClass<'_>, meaning: Meaning, entry: &str) -> Option<Property> {
+    Some(Property::Meaning { meaning, is_id: false, otherwise: environment(class, entry) })
 }
 
-fn environment(compiler: &Compiler<'_>, entry: &str) -> Vec<Typed> {
-    match compiler.class.trace.class.environment(entry) {
-        Some(Value::Integer(number)) => {
-            vec![Typed::constant(Constant::Integer(*number), ValueType::Integer)]
-        }
-        Some(value) => value.as_text().map_or(Vec::new(), |value| text(Some(value))),
-        None => Vec::new(),
+fn environment(class: &FilterClass<'_>, entry: &str) -> Option<Typed> {
+    match class.trace.class.environment(entry)? {
+        Value::Integer(number) => Some(Typed::constant(Constant::Integer(*number), ValueType::Integer)),
+        value => value.as_text().map(|value| text(Some(value))),
     }
 }
 
 /// Log level, or its number.
-fn level(compiler: &mut Compiler<'_>, is_number: bool) -> Vec<Typed> {
-    let class = compiler.class;
-    let Some(role) = class.plans.class.log.as_ref() else { return Vec::new() };
+fn level(class: &FilterClass<'_>, is_number: bool) -> Option<Property> {
+    let role = class.plans.class.log.as_ref()?;
     match role.severity {
         LogSeverity::Constant(raw) if is_number => {
-            vec![Typed::constant(Constant::Integer(raw.into()), ValueType::Integer)]
+            Some(Property::Value(Typed::constant(Constant::Integer(raw.into()), ValueType::Integer)))
         }
         LogSeverity::Constant(raw) => {
-            vec![Typed::constant(Constant::Level(role.scale.level(raw)), ValueType::Level)]
+            Some(Property::Value(Typed::constant(Constant::Level(role.scale.level(raw)), ValueType::Level)))
         }
-        LogSeverity::Member => {
-            let found = compiler.meaning(Meaning::Severity, false);
-            let numbers = found.into_iter().filter(|found| found.kind.is_integer());
-            let levels = numbers.map(|found| match is_number {
-                true => found,
-                false => {
-                    Typed { code: Code::Level(Box::new(found.code), role.scale), kind: ValueType::Level }
-                }
-            });
-            levels.collect()
-        }
-        _ => Vec::new(),
+        LogSeverity::Member if is_number => Some(Property::Severity(None)),
+        LogSeverity::Member => Some(Property::Severity(Some(role.scale))),
+        _ => None,
     }
 }

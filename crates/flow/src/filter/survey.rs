@@ -313,13 +313,20 @@ impl<'s> Survey<'s> {
             error.help(format!("it is in {}", joined(&places)))
         } else if !elsewhere.is_empty() {
             error.help(format!("there is {}", elsewhere.iter().cloned().collect::<Vec<_>>().join("; ")))
-        } else if let Some(error) = self.without_quotes(&error) {
+        } else {
+            self.with_other_meaning(error, path)
+        })
+    }
+
+    /// Adds the probable meaning of a name that no event has.
+    fn with_other_meaning(&self, error: FilterError, path: &Path) -> FilterError {
+        if let Some(error) = self.without_quotes(&error) {
             error
         } else if let Some(alias) = property::alias(path).filter(|_| !path.is_property) {
             error.help(format!("the property is called `{}`", alias.property))
         } else {
             error
-        })
+        }
     }
 
     /// Error of a name that is compared with a string, and so is probably a string itself.

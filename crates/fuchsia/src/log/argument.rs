@@ -3,9 +3,8 @@
 use core::fmt;
 
 use super::error::{LogError, Rule};
-use super::record::{RECORD_HEADER, Record};
 use super::text::{INLINE, Name, Text, length_of};
-use super::word::{Word, is_plain, is_plain_word, load, padding_bits, words_for};
+use super::word::{RECORD_HEADER, Word, is_plain, is_plain_word, load, padding_bits, words_for};
 
 /// Types of arguments, in bits 0 to 3 of the header.
 pub(crate) mod kind {
@@ -205,7 +204,7 @@ impl<'a> Argument<'a> {
         let (header, behind) = words.split_first()?;
         let header = load(header);
         let mut report = |rule: Rule, at: u64, expected: u64, found: u64| {
-            let begin = position.record.offset();
+            let begin = position.offset;
             report(LogError::new(rule, begin, begin + u64::from(position.word) * 8 + at, expected, found));
             !rule.is_fatal()
         };
@@ -366,7 +365,10 @@ fn padding(words: &[Word], length: usize) -> u64 {
 /// Position of an argument.
 #[derive(Clone, Copy)]
 struct ArgumentPosition<'r> {
-    record: &'r Record<'r>,
+    /// Words of the record.
+    record: &'r [Word],
+    /// Byte offset of the record in the input.
+    offset: u64,
     /// Offset of the argument in the record, in words.
     word: u16,
 }
@@ -375,7 +377,7 @@ impl ArgumentPosition<'_> {
     /// Returns `true` if a message precedes the argument.
     fn follows_message(self) -> bool {
         // All preceding arguments have been read, so their sizes are valid.
-        let mut words = self.record.body();
+        let mut words = self.record.get(RECORD_HEADER..).unwrap_or_default();
         let end = words.len() - (usize::from(self.word).saturating_sub(RECORD_HEADER)).min(words.len());
         while words.len() > end
             && let [header, name, ..] = words
@@ -395,22 +397,25 @@ impl ArgumentPosition<'_> {
 /// Iterator over the arguments of a record, in order. It ends with an error at the first unreadable argument.
 #[derive(Clone, Debug)]
 pub struct Arguments<'a> {
-    record: Record<'a>,
+    /// Words of the record.
+    record: &'a [Word],
+    /// Byte offset of the record in the input.
+    offset: u64,
     /// Words not read yet.
     words: &'a [Word],
 }
 
 impl<'a> Arguments<'a> {
     #[inline(always)]
-    pub(crate) fn new(record: Record<'a>) -> Self {
-        Self { record, words: record.body() }
+    pub(crate) fn new(record: &'a [Word], offset: u64) -> Self {
+        Self { record, offset, words: record.get(RECORD_HEADER..).unwrap_or_default() }
     }
 
     /// Returns the offset of the next argument in the record, in words.
     #[inline(always)]
     fn word(&self) -> u16 {
         // A record has at most 4,095 words.
-        (self.record.size_words() - self.words.len()) as u16
+        (self.record.len() - self.words.len()) as u16
     }
 
     /// Returns `true` after the last argument or an unreadable one.
@@ -431,7 +436,7 @@ impl<'a> Arguments<'a> {
 
     /// Like `next`, but reports each broken rule.
     pub(crate) fn next_examined(&mut self, report: &mut dyn FnMut(LogError)) -> Option<Argument<'a>> {
-        let position = ArgumentPosition { record: &self.record, word: self.word() };
+        let position = ArgumentPosition { record: self.record, offset: self.offset, word: self.word() };
         let Some((argument, size)) = Argument::examine(self.words, position, report) else {
             self.words = &[];
             return None;

@@ -2,17 +2,18 @@
 
 use core::iter::FusedIterator;
 
-use super::framing::{Damage, Framer, Framing};
+use super::framer::{Damage, Framer};
+use super::framing::Framing;
 use super::message::Message;
 
 /// Magic number of Fuchsia's other trace format.
 const FXT_MAGIC: [u8; 8] = *b"\x10\0\x04FxT\x16\0";
 
-/// Bytes of a file that are examined to recognise it.
+/// Bytes of a file that are examined to recognize it.
 const PROBED: usize = 256 << 10;
 
 impl Framing {
-    /// Recognises the framing of a file by its content; returns `None` for a file without log messages.
+    /// Recognizes the framing of a file by its content; returns `None` for a file without log messages.
     ///
     /// `prefix` is the beginning of the file, of which 256 KiB are examined; `is_whole` if it is the whole
     /// file.

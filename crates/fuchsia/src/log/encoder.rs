@@ -3,10 +3,10 @@
 use core::fmt;
 
 use super::argument::{Argument, Meaning, Value, kind};
-use super::record::{CONTROL, LOG_RECORD, MAX_RECORD_WORDS, RECORD_HEADER, Record};
+use super::record::{CONTROL, LOG_RECORD, MAX_RECORD_WORDS, Record};
 use super::severity::Severity;
 use super::text::{Name, Text, reference};
-use super::word::{Word, load_short, words_for};
+use super::word::{RECORD_HEADER, Word, load_short, words_for};
 
 /// Maximum length of a text in bytes: a reference has 15 bits for the length.
 pub const MAX_TEXT: usize = 32_767;

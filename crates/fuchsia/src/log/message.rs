@@ -5,8 +5,8 @@ use super::attribution::Attribution;
 use super::check::CheckOptions;
 use super::error::{LogError, Rule};
 use super::legacy::Packet;
-use super::record::{LOG_RECORD, RECORD_HEADER, Record};
-use super::word::load;
+use super::record::{LOG_RECORD, Record};
+use super::word::{RECORD_HEADER, load};
 
 /// Size in bytes of the largest datagram that the log sockets accept.
 pub(crate) const MAX_DATAGRAM: usize = 32_768;
@@ -28,7 +28,7 @@ pub enum Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// Reads a datagram as a message, recognised by its content. `offset` is its byte offset in the input,
+    /// Reads a datagram as a message, recognized by its content. `offset` is its byte offset in the input,
     /// for errors.
     ///
     /// # Errors

@@ -16,7 +16,7 @@
 //! - [datagrams](Framing::Datagrams) of any kind, legacy packets among them, each after its length in bytes:
 //!   32 bits, little-endian. There is no padding and nothing else in the file.
 //!
-//! [`Framing::recognise`] recognises a file by its content.
+//! [`Framing::recognise`] recognizes a file by its content.
 //!
 //! ```
 //! use ichnos_fuchsia::log::{Encoder, Event, Framing, Message, Messages, Severity};
@@ -48,6 +48,7 @@ mod check;
 mod container;
 mod encoder;
 mod error;
+mod framer;
 mod framing;
 mod legacy;
 mod message;
@@ -70,8 +71,9 @@ pub use container::Messages;
 pub use encoder::{EncodeError, Encoder, Event, MAX_TEXT, RecordEncoder, add_dropped_count};
 pub use error::{LogError, Rule};
 #[cfg(feature = "reader")]
-pub(crate) use framing::follows;
-pub use framing::{Damage, Framer, Framing, Step};
+pub(crate) use framer::follows;
+pub use framer::{Damage, Framer, Step};
+pub use framing::Framing;
 pub use legacy::{Packet, SeverityScale};
 pub use message::Message;
 pub use printf::{RecordText, Role, Roles};

@@ -4,11 +4,11 @@ use super::error::{LogError, Rule};
 use super::framing::Framing;
 use super::legacy::Packet;
 use super::message::{Message, has_severity, is_plausible};
-use super::record::{RECORD_HEADER, Record};
+use super::record::Record;
 use super::severity::Severity;
 use super::text::Text;
 use super::unit::{LENGTH, MAX_FRAME, Unit};
-use super::word::load;
+use super::word::{RECORD_HEADER, load};
 
 /// Strength of the evidence that a candidate is a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

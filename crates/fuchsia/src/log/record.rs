@@ -4,13 +4,10 @@ use super::argument::{Argument, Arguments, Meaning, Value, size_words};
 use super::error::{LogError, Rule};
 use super::severity::Severity;
 use super::text::Text;
-use super::word::{Word, load};
+use super::word::{RECORD_HEADER, Word, load};
 
 /// Type of a log record, in bits 0 to 3 of its header.
 pub(crate) const LOG_RECORD: u64 = 9;
-
-/// Size of the header and the timestamp of a record in words.
-pub(crate) const RECORD_HEADER: usize = 2;
 
 /// Maximum size of a record in words: its header has 12 bits for it.
 pub const MAX_RECORD_WORDS: usize = 4095;
@@ -95,12 +92,6 @@ impl<'a> Record<'a> {
         self.words.len()
     }
 
-    /// Returns the words after the timestamp.
-    #[inline(always)]
-    pub(crate) fn body(&self) -> &'a [Word] {
-        self.words.get(RECORD_HEADER..).unwrap_or_default()
-    }
-
     /// Returns the header as a number.
     #[inline]
     #[must_use]
@@ -162,7 +153,7 @@ impl<'a> Record<'a> {
     #[inline(always)]
     #[must_use]
     pub fn arguments(&self) -> Arguments<'a> {
-        Arguments::new(*self)
+        Arguments::new(self.words, self.offset)
     }
 
     /// Reads all arguments.

@@ -2,7 +2,8 @@
 
 use std::vec::Vec;
 
-use super::framing::{Damage, Framer, Framing};
+use super::framer::{Damage, Framer};
+use super::framing::Framing;
 use super::message::Message;
 
 /// Joins the pieces of a stream and extracts its messages.

@@ -5,8 +5,8 @@ use super::attribution::Attribution;
 use super::error::{LogError, Rule};
 use super::framing::Framing;
 use super::message::Message;
-use super::record::{RECORD_HEADER, Record};
-use super::word::load;
+use super::record::Record;
+use super::word::{RECORD_HEADER, load};
 
 /// Maximum length of a datagram in bytes, by its length field: an extended record may be longer than the
 /// socket limit.

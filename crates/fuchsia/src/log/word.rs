@@ -70,6 +70,9 @@ fn any_of(words: &[Word]) -> (u64, u64) {
     words.iter().fold((0, 0), |(any, _), word| (any | load(word), load(word)))
 }
 
+/// Size of the header and the timestamp of a record in words.
+pub(crate) const RECORD_HEADER: usize = 2;
+
 #[cfg(test)]
 mod tests {
     use super::*;

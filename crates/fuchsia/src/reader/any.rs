@@ -2,7 +2,6 @@
 
 use ichnos_model::{EventValues, FieldValue, Scope};
 
-use super::class::{MONIKER, ROLLED_OUT, URL};
 use crate::log::{Argument, Message, Record, Value};
 
 /// Returns the extension of an extended record as arguments.
@@ -45,3 +44,10 @@ pub(super) fn push(message: &Message<'_>, record: &Record<'_>, values: &mut Even
     }
     values.end();
 }
+
+/// Names of the members of an extension, as in the arguments that the archivist appends.
+pub(crate) const ROLLED_OUT: &str = "$__rolled_out";
+
+pub(crate) const MONIKER: &str = "$__moniker";
+
+pub(crate) const URL: &str = "$__url";

@@ -9,16 +9,13 @@ use ichnos_model::{
     TraceClass, Value as Attribute,
 };
 
-use super::{Clock, OpenOptions, text};
+use super::any::{MONIKER, ROLLED_OUT, URL};
+use super::open_options::{Clock, OpenOptions};
+use super::text;
 use crate::log::kind;
 use crate::log::{
     Argument, Encoder, Framing, Meaning as ArgumentMeaning, Message, Record, Role, SeverityScale, Value,
 };
-
-/// Names of the members of an extension, as in the arguments that the archivist appends.
-pub(crate) const ROLLED_OUT: &str = "$__rolled_out";
-pub(crate) const MONIKER: &str = "$__moniker";
-pub(crate) const URL: &str = "$__url";
 
 /// Severities of records.
 pub(crate) const SCALE: LevelScale = LevelScale(&[

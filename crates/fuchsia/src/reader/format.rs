@@ -102,11 +102,11 @@ impl Format for FuchsiaLog {
 impl From<&ReadOptions> for OpenOptions {
     fn from(options: &ReadOptions) -> Self {
         Self {
-            clock: match options.formats.choice(&FuchsiaLog, "clock") {
+            clock: match options.formats.choice(FuchsiaLog.name(), "clock") {
                 Some("boot") => Clock::Boot,
                 _ => Clock::Monotonic,
             },
-            severity_scale: match options.formats.choice(&FuchsiaLog, "severity-scale") {
+            severity_scale: match options.formats.choice(FuchsiaLog.name(), "severity-scale") {
                 Some("original") => SeverityScale::Original,
                 _ => SeverityScale::Current,
             },
@@ -136,14 +136,22 @@ mod tests {
         for option in OPTIONS {
             for (i, value) in option.values().iter().enumerate() {
                 let mut options = ReadOptions::default();
-                options.formats.set(&FuchsiaLog, option.name, OsStr::new(value.name)).unwrap();
+                options.formats.set(FuchsiaLog.name(), OPTIONS, option.name, OsStr::new(value.name)).unwrap();
                 assert_eq!(shown(&options) == default, i == 0, "{}={}", option.name, value.name);
             }
         }
         let mut options = ReadOptions::default();
-        let error = options.formats.set(&FuchsiaLog, "clock", OsStr::new("sun")).unwrap_err().to_string();
+        let error = options
+            .formats
+            .set(FuchsiaLog.name(), OPTIONS, "clock", OsStr::new("sun"))
+            .unwrap_err()
+            .to_string();
         assert_eq!(error, "invalid value `sun` for the option `fuchsia-log.clock`; expected monotonic, boot");
-        let error = options.formats.set(&FuchsiaLog, "moon", OsStr::new("boot")).unwrap_err().to_string();
+        let error = options
+            .formats
+            .set(FuchsiaLog.name(), OPTIONS, "moon", OsStr::new("boot"))
+            .unwrap_err()
+            .to_string();
         assert_eq!(
             error,
             "unknown option `fuchsia-log.moon`; expected one of fuchsia-log.clock, fuchsia-log.severity-scale"

@@ -25,11 +25,12 @@
 //! Records need not be in the order of time, and are delivered in file order: a record older than an earlier
 //! one comes right after it.
 
-mod any;
+pub(crate) mod any;
 pub(crate) mod class;
 mod components;
 mod format;
 mod known_classes;
+mod open_options;
 mod shape;
 mod source;
 mod text;
@@ -41,59 +42,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ichnos_io::{Bytes, Datagrams, Entry, FileId, Tree};
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
-    BoxedCursor, ClockOffsets, Cursor, Damage, DamageKind, DataStream, FileDiagnostic, Limits, SourceCursor,
-    StreamSummary, Trace, TraceInput, TracerQuirk, Window,
+    BoxedCursor, Cursor as _, Damage, DamageKind, DataStream, FileDiagnostic, SourceCursor, StreamSummary,
+    Trace, TraceInput, TracerQuirk, Window,
 };
 
 pub use self::format::FuchsiaLog;
+pub use self::open_options::{Clock, OpenOptions};
 use self::source::LogSource;
-use crate::log::{Framing, Message, Messages, SeverityScale};
-
-/// Clock of the records, which is not stored in them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Clock {
-    /// The clock that stops while the system is suspended: before Fuchsia's API level 24.
-    #[default]
-    Monotonic,
-    /// The clock that includes suspended time: since then.
-    Boot,
-}
-
-/// Options for opening logs.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct OpenOptions {
-    /// Clock of the records.
-    pub clock: Clock,
-    /// Scale of the severities of packets.
-    pub severity_scale: SeverityScale,
-    /// Nanoseconds to add to all times.
-    pub clock_offsets: ClockOffsets,
-    /// `true` to report all broken rules, not only those that make a record unreadable.
-    pub check: bool,
-    /// `true` to read files as logs even if they are not recognised as such.
-    pub force: bool,
-    /// Limits on resources.
-    pub limits: Limits,
-    /// Number of event record classes that all cursors together keep compiled; others are compiled again when
-    /// needed. Default: 512, of some thousand bytes each at most.
-    pub compiled_classes: usize,
-}
-
-impl Default for OpenOptions {
-    fn default() -> Self {
-        Self {
-            clock: Clock::default(),
-            severity_scale: SeverityScale::default(),
-            clock_offsets: ClockOffsets::default(),
-            check: false,
-            force: false,
-            limits: Limits::default(),
-            compiled_classes: 512,
-        }
-    }
-}
+use crate::log::{Framing, Message, Messages};
 
 /// Returns `true` if a tree has files of log messages.
 #[must_use]
@@ -124,7 +80,7 @@ fn is_log(entry: &Entry, count: usize, options: &OpenOptions) -> bool {
     entry.beginning(most).is_ok_and(|bytes| recognise(&bytes, options).is_some())
 }
 
-/// Number of bytes of a file that are examined to recognise it.
+/// Number of bytes of a file that are examined to recognize it.
 const PROBED: usize = 256 << 10;
 
 /// Returns the framing of a file, if most of its beginning is log messages.

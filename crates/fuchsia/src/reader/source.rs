@@ -7,10 +7,11 @@ use ichnos_model::{
     Scope, Source, StreamLoss, Window,
 };
 
+use super::any;
 use super::class::{self, Form};
 use super::components::Components;
 use super::known_classes::KnownClasses;
-use super::{OpenOptions, any};
+use super::open_options::OpenOptions;
 use crate::log::{self, CheckOptions, Framer, Framing, LogError, Record};
 
 /// Size of the length field before a datagram.

@@ -7,7 +7,8 @@ use ichnos_model::{
 };
 
 use crate::log::Severity;
-use crate::reader::class::{MONIKER, ROLLED_OUT, SCALE, URL};
+use crate::reader::any::{MONIKER, ROLLED_OUT, URL};
+use crate::reader::class::SCALE;
 
 /// Treatment of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,6 +8,7 @@ mod arguments;
 mod class_encoding;
 mod components;
 mod copy;
+mod log_rules;
 mod losses;
 mod parts_output;
 mod record_encoder;
@@ -18,13 +19,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ichnos_io::{
-    CreateError, MessageOrder, OptionValue, Output, PartsOutput, TraceWriter, WriteOptions, WriteSource,
-    WriteTarget, written_trace_files,
+    CreateError, MessageOrder, OptionValue, Output, PartsOutput, TraceWriter, Tree, WriteOptions,
+    WriteSource, WriteTarget, written_trace_files,
 };
 
-use crate::FuchsiaLog;
 use crate::log::Framing;
 use crate::reader::class::framing_of;
+use crate::reader::{OpenOptions, probe};
 
 /// Writes Fuchsia's logs.
 #[derive(Clone, Copy, Debug)]
@@ -78,7 +79,8 @@ impl TraceWriter for FuchsiaLogWriter {
     }
 
     fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
-        written_trace_files(directory, "log", &FuchsiaLog, "it is not a log of Fuchsia")
+        let is_log = |tree: &Tree| probe(tree, &OpenOptions::default());
+        written_trace_files(directory, "log", is_log, "it is not a log of Fuchsia")
     }
 
     fn create(
@@ -97,7 +99,7 @@ impl TraceWriter for FuchsiaLogWriter {
         options: &WriteOptions,
     ) -> Result<Box<dyn PartsOutput>, CreateError> {
         let framing = framing(options.dialect.as_deref(), &sources)?;
-        let rules = trace_output::LogRules::new(&sources, framing, options);
+        let rules = log_rules::LogRules::new(&sources, framing, options);
         Ok(Box::new(parts_output::LogParts::new(std::sync::Arc::new(rules), options.clone())))
     }
 }

@@ -8,9 +8,9 @@ use ichnos_io::{CreateError, Lane, PartFile, PartTarget, PartsOutput, Worker, Wr
 use ichnos_model::lower::LossTable;
 use ichnos_model::{ClassDigest, Message, TraceDigest};
 
+use super::log_rules::LogRules;
 use super::record_encoder::LogEncoder;
 use super::record_hash::record_hash;
-use super::trace_output::LogRules;
 
 /// Maximum number of bytes waiting to be written, for all parts together.
 const WAITING: usize = 32 << 20;

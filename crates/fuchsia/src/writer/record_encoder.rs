@@ -11,11 +11,11 @@ use super::arguments::{ArgumentWriter, EventParts, push_text};
 use super::class_encoding::{ClassEncoding, severity};
 use super::components::{Component, ComponentTags};
 use super::copy::{Copy, breaks_rule, message_bytes};
+use super::log_rules::LogRules;
 use super::losses::{Change, ClassNumber, LossPlace, Losses};
 use super::record_hash::{ExpectedRecord, RecordHash, copied_hash};
-use super::trace_output::LogRules;
 use crate::log::{Encoder, Framing, MAX_RECORD_WORDS, Message as LogMessage, Severity, Value};
-use crate::reader::class::{MONIKER, ROLLED_OUT, URL};
+use crate::reader::any::{MONIKER, ROLLED_OUT, URL};
 
 /// State of a data stream.
 #[derive(Clone, Copy, Debug)]

@@ -1,4 +1,4 @@
-//! Behaviour of Fuchsia's own readers and writers beyond the document.
+//! Behavior of Fuchsia's own readers and writers beyond the document.
 
 use ichnos_fuchsia::log::{
     ARCHIVIST_URL, Attribution, CheckOptions, Encoder, Message, Record, Rule, Severity, Value,

@@ -98,7 +98,7 @@ fn recorded_traces_are_written_alike() {
         let path = directory.join("real").join(entry["trace"].as_str().unwrap());
         let Ok(session) = ichnos::open([&path], &OpenOptions::default()) else { continue };
         if session.traces().iter().flat_map(|trace| trace.streams()).any(|stream| stream.bytes > 256 << 10) {
-            // Slow without optimisation, and without further classes.
+            // Slow without optimization, and without further classes.
             continue;
         }
         for output in OUTPUTS {

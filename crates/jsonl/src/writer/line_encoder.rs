@@ -40,24 +40,30 @@ pub(super) struct LineOptions {
     pub(super) repairs: bool,
     /// Computes the digest of what is written.
     pub(super) is_compared: bool,
+    /// Capacity of buffers for lines; 0 if there can be very many.
+    pub(super) room: usize,
 }
 
 impl LineOptions {
-    pub(super) fn new(options: &WriteOptions) -> Self {
-        Self { repairs: options.repair, is_compared: options.verify.is_some() }
+    pub(super) fn new(options: &WriteOptions, room: usize) -> Self {
+        Self { repairs: options.repair, is_compared: options.verify.is_some(), room }
     }
 }
 
 /// Lines of a sink that wait to be taken.
-#[derive(Debug, Default)]
-struct LineBlock(Vec<u8>);
+#[derive(Debug)]
+struct LineBlock {
+    bytes: Vec<u8>,
+    /// Capacity of the buffer for the next lines.
+    room: usize,
+}
 
 impl TextWriter for LineBlock {
     fn write_text(&mut self, text: &mut Vec<u8>) -> io::Result<()> {
-        if self.0.is_empty() {
-            std::mem::swap(&mut self.0, text);
+        if self.bytes.is_empty() {
+            self.bytes = std::mem::replace(text, Vec::with_capacity(self.room));
         } else {
-            self.0.append(text);
+            self.bytes.append(text);
         }
         Ok(())
     }
@@ -69,8 +75,10 @@ impl TextWriter for LineBlock {
 
 impl LineEncoder {
     pub(super) fn new(options: LineOptions, encoded: Arc<Mutex<Encoded>>) -> Self {
+        let block = LineBlock { bytes: Vec::new(), room: options.room };
+        let sink = JsonLines::new(block, JsonLinesOptions::default());
         Self {
-            sink: JsonLines::new(LineBlock::default(), JsonLinesOptions::default()),
+            sink: if options.room > 0 { sink } else { sink.without_room() },
             options,
             events: 0,
             losses: LineLosses::default(),
@@ -105,7 +113,7 @@ impl Worker for LineEncoder {
             digest.message(message);
         }
         let _ = self.sink.message(message)?;
-        Ok(if self.sink.writer_mut().0.is_empty() { WorkerFlow::Continue } else { WorkerFlow::Block })
+        Ok(if self.sink.writer_mut().bytes.is_empty() { WorkerFlow::Continue } else { WorkerFlow::Block })
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -113,7 +121,7 @@ impl Worker for LineEncoder {
     }
 
     fn take(&mut self) -> Option<OutputBlock> {
-        let bytes = std::mem::take(&mut self.sink.writer_mut().0);
+        let bytes = std::mem::take(&mut self.sink.writer_mut().bytes);
         if bytes.is_empty() {
             return None;
         }

@@ -57,7 +57,7 @@ impl LinePart {
 impl PartsOutput for LineParts {
     fn add_part(&mut self, target: PartTarget) -> Result<usize, CreateError> {
         let encoded = Arc::default();
-        let encoder = LineEncoder::new(LineOptions::new(&self.options), Arc::clone(&encoded));
+        let encoder = LineEncoder::new(LineOptions::new(&self.options, 0), Arc::clone(&encoded));
         self.parts.push(LinePart { file: PartFile::create(&target)?, encoder, encoded });
         Ok(self.parts.len() - 1)
     }

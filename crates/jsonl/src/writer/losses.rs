@@ -76,26 +76,17 @@ impl LineLosses {
     }
 }
 
-/// Notes fields of a scope whose selector or length is in a scope that lines lack.
+/// Notes members of a scope with a selector or a length in a scope that lines lack.
 fn note(table: &mut LossTable, name: &str, scope: Scope, class: Option<&FieldClass>, lacking: Lacking) {
-    if let Some(class) = class {
-        for_each_lacking(class, scope.short_name(), lacking, &mut |field| {
+    let mut is_lacking = |class: &FieldClass| {
+        let origin = class.needed_location().and_then(|location| location.origin);
+        origin.is_some_and(|origin| lacking.has(origin))
+    };
+    for member in class.into_iter().flat_map(FieldClass::children) {
+        if member.class().exists(&mut is_lacking) {
             let what = "selector or length in a scope that lines lack".to_owned();
-            let (class, field) = (name.to_owned(), field.to_owned());
-            table.add(LossEntry { kind: LossKind::Dropped, class, field, what }, 1);
-        });
-    }
-}
-
-fn for_each_lacking(class: &FieldClass, path: &str, lacking: Lacking, found: &mut dyn FnMut(&str)) {
-    let origin = class.needed_location().and_then(|location| location.origin);
-    if origin.is_some_and(|origin| lacking.has(origin)) {
-        found(path);
-    }
-    for child in class.children() {
-        match child.name() {
-            Some(name) => for_each_lacking(child.class(), &format!("{path}.{name}"), lacking, found),
-            None => for_each_lacking(child.class(), path, lacking, found),
+            let field = format!("{}.{}", scope.short_name(), member.name().unwrap_or_default());
+            table.add(LossEntry { kind: LossKind::Dropped, class: name.to_owned(), field, what }, 1);
         }
     }
 }

@@ -74,6 +74,11 @@ pub fn meaning(provider: &str, name: &str, opcode: u8, fields: &[Field]) -> Even
     let field = |name: &str| path_of(fields, name);
     let sample = |weight| EventMeaning { role: EventRole::Sample, weight, ..EventMeaning::default() };
     let message = |message| EventMeaning { message, ..EventMeaning::default() };
+    let counts = |counter| EventMeaning {
+        role: EventRole::Counter,
+        counter: Some(counter),
+        ..EventMeaning::default()
+    };
     match (provider, name) {
         // An EventSource reports that it could not write an event, with any identifier; before .NET 5 its field
         // has a name.
@@ -82,11 +87,7 @@ pub fn meaning(provider: &str, name: &str, opcode: u8, fields: &[Field]) -> Even
         }
         (_, "EventCounters") => {
             if let Some(counter) = event_counter(fields) {
-                return EventMeaning {
-                    role: EventRole::Counter,
-                    counter: Some(counter),
-                    ..EventMeaning::default()
-                };
+                return counts(counter);
             }
         }
         ("Microsoft-DotNETCore-SampleProfiler", _) => {
@@ -113,11 +114,7 @@ pub fn meaning(provider: &str, name: &str, opcode: u8, fields: &[Field]) -> Even
         ("System.Diagnostics.Metrics", "Error") => return message(field("errorMessage")),
         ("System.Diagnostics.Metrics", _) => {
             if let Some(counter) = metric(name, fields) {
-                return EventMeaning {
-                    role: EventRole::Counter,
-                    counter: Some(counter),
-                    ..EventMeaning::default()
-                };
+                return counts(counter);
             }
         }
         ("Microsoft-Extensions-Logging", "FormattedMessage" | "MessageJson") => {

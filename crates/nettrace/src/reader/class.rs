@@ -9,8 +9,8 @@ use ichnos_model::{
     Meanings, Member, Scope, StringEncoding, StringLength, TraceClass, Value, VariableLengthValue, WallClock,
 };
 
-use super::OpenOptions;
 use super::index::FileIndex;
+use super::open_options::OpenOptions;
 use crate::known::{self, EventMeaning, FieldPath, KnownEvent};
 use crate::{EventMetadata, Field, FieldType, ValueNames, Version};
 
@@ -130,6 +130,28 @@ pub(super) fn event_kind(metadata: &EventMetadata, id: u128, pointer_bits: u64, 
     let mut meanings = context_meanings(is_v6);
     insert_meanings(&mut meanings, &payload, fields.unwrap_or_default(), &meaning);
     let log = log_role(metadata, level, &meaning);
+    let properties = properties_of(metadata, known.as_ref(), level, opcode, &meaning);
+    let mut class = EventRecordClass {
+        id,
+        name: Some(format!("{}/{name}", metadata.provider)),
+        payload: Some(Arc::new(payload)),
+        meanings,
+        role: meaning.role,
+        log: log.map(Arc::new),
+        ..EventRecordClass::default()
+    };
+    class.attributes.set("nettrace", Value::Map(properties));
+    EventKind { class, form }
+}
+
+/// Returns the properties of an event that the model does not have.
+fn properties_of(
+    metadata: &EventMetadata,
+    known: Option<&KnownEvent>,
+    level: Option<u8>,
+    opcode: u8,
+    meaning: &EventMeaning,
+) -> Vec<(String, Value)> {
     let keywords = own_keywords(metadata);
     let mut properties = vec![
         ("provider".to_owned(), Value::Text(metadata.provider.clone())),
@@ -144,13 +166,13 @@ pub(super) fn event_kind(metadata: &EventMetadata, id: u128, pointer_bits: u64, 
     if !names.is_empty() {
         properties.push(("keyword-names".to_owned(), Value::Text(names.join(", "))));
     }
-    if let Some(known) = &known {
+    if let Some(known) = known {
         let task = known.task.as_ref().map(|task| ("task".to_owned(), Value::Text(task.clone())));
         properties.extend(task);
     }
     if opcode != 0 {
         properties.push(("opcode".to_owned(), Value::Integer(opcode.into())));
-        let known = known.as_ref().filter(|known| known.opcode == opcode && !known.opcode_name.is_empty());
+        let known = known.filter(|known| known.opcode == opcode && !known.opcode_name.is_empty());
         let name = known.map(|known| Value::Text(known.opcode_name.clone()));
         properties.extend(name.map(|name| ("opcode-name".to_owned(), name)));
     }
@@ -164,17 +186,7 @@ pub(super) fn event_kind(metadata: &EventMetadata, id: u128, pointer_bits: u64, 
     }
     let others = metadata.properties.iter();
     properties.extend(others.map(|(name, value)| (name.clone(), Value::Text(value.clone()))));
-    let mut class = EventRecordClass {
-        id,
-        name: Some(format!("{}/{name}", metadata.provider)),
-        payload: Some(Arc::new(payload)),
-        meanings,
-        role: meaning.role,
-        log: log.map(Arc::new),
-        ..EventRecordClass::default()
-    };
-    class.attributes.set("nettrace", Value::Map(properties));
-    EventKind { class, form }
+    properties
 }
 
 /// Returns the level of an event: from the file, or else from the manifest.

@@ -2,8 +2,8 @@
 
 use ichnos_model::{EventValues, FieldValue, Scope, Uuid};
 
-use super::TraceFile;
 use super::pending::PendingEvent;
+use super::trace_file::TraceFile;
 
 /// Members in the common context of the previous event: if the next event has the same ones, only their values
 /// are replaced.

@@ -12,7 +12,7 @@ use crate::recognise;
 #[derive(Clone, Copy, Debug)]
 pub struct Nettrace;
 
-/// Number of bytes needed to recognise a file.
+/// Number of bytes needed to recognize a file.
 const PROBED: usize = 64;
 
 impl Format for Nettrace {

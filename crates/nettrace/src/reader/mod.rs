@@ -8,7 +8,10 @@ mod clock_zero;
 mod context;
 mod format;
 mod index;
+mod index_builder;
 mod kinds;
+mod open_options;
+mod override_reader;
 mod overrides;
 mod payload;
 mod pending;
@@ -16,8 +19,10 @@ mod processes;
 mod row_reader;
 mod session;
 mod source;
+mod stack_numbers;
 mod symbols;
 mod tables;
+mod trace_file;
 mod walk;
 
 use std::sync::{Arc, OnceLock};
@@ -25,39 +30,20 @@ use std::sync::{Arc, OnceLock};
 use ichnos_io::Bytes;
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
-    BoxedCursor, ClockOffsets, Cursor, Damage, DataStream, FileDiagnostic, Limits, SourceCursor, SplitPoint,
-    StackTable, StreamCursor, StreamSummary, Trace, TraceInput, TracerQuirk, Window, advance_to,
+    BoxedCursor, Cursor as _, Damage, DataStream, FileDiagnostic, SourceCursor, SplitPoint, StackTable,
+    StreamCursor, StreamSummary, Trace, TraceInput, TracerQuirk, Value, Window, advance_to,
 };
 
-use self::class::{EventKind, PayloadForm};
+use self::class::EventKind;
 pub use self::clock_zero::clock_zeros;
 pub use self::format::Nettrace;
 pub(crate) use self::index::EventBlockHeader;
-use self::index::{FileIndex, content, release};
-use self::processes::{ProcessNameReader, ProcessNames};
+use self::index::FileIndex;
+pub use self::open_options::OpenOptions;
 use self::row_reader::RowReader;
 use self::source::EventSource;
-use self::tables::{StackBlocks, StackNumbers};
-use self::walk::{Walker, walk};
-use crate::{
-    BlockKind, Container, EventMetadata, EventRows, Fault, FileItem, Refusal, RowEncoding, Rule, Version,
-};
-
-/// Options for opening a file.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct OpenOptions {
-    /// Nanoseconds to add to all times.
-    pub clock_offsets: ClockOffsets,
-    /// Origin of a clock of 1 GHz, in nanoseconds since 1970, instead of the file's own; see [`clock_zeros`].
-    pub clock_zero: Option<i128>,
-    /// `true` to report all broken rules, not only those that make something unreadable.
-    pub check: bool,
-    /// `true` to deliver events in file order instead of the order of time.
-    pub unsorted: bool,
-    /// Limits on resources.
-    pub limits: Limits,
-}
+use self::trace_file::TraceFile;
+use crate::{Container, EventMetadata, Fault, Refusal, Rule, Version};
 
 /// Reason why a file cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -77,84 +63,6 @@ pub enum OpenError {
 /// Maximum number of different stacks kept of a file, including those of callers: they take up to 150 bytes each.
 /// A recorded file of 6 million events has 5,306.
 const MOST_STACKS: u32 = 1 << 18;
-
-/// State shared by all cursors of a file.
-#[derive(Debug)]
-struct TraceFile {
-    name: String,
-    bytes: Bytes,
-    /// At the first block.
-    container: Container,
-    index: FileIndex,
-    /// By kind of event.
-    forms: Vec<PayloadForm>,
-    /// Nanoseconds at tick 0, if a tick is a nanosecond.
-    nanoseconds: Option<i128>,
-    options: OpenOptions,
-    are_stacks_interned: OnceLock<()>,
-    /// Version 6; created when needed.
-    process_names: OnceLock<ProcessNames>,
-}
-
-impl TraceFile {
-    /// Passes all blocks and events to a walker.
-    fn walk(&self, walker: &mut impl Walker) {
-        walk(&self.bytes, &self.container, &self.index, walker);
-    }
-
-    /// Returns the names of processes, read from the whole file so that they do not depend on the event read
-    /// first.
-    fn process_names(&self, trace: &Trace) -> &ProcessNames {
-        self.process_names.get_or_init(|| {
-            let Some(mut names) = ProcessNameReader::new(self) else { return ProcessNames::default() };
-            // Most files have both, so read them in one pass.
-            let mut is_read = false;
-            self.are_stacks_interned.get_or_init(|| {
-                is_read = true;
-                let mut stacks = StackNumbers { file: self, trace, stacks: StackBlocks::default() };
-                self.walk(&mut (&mut names, &mut stacks));
-            });
-            if !is_read {
-                self.walk(&mut names);
-            }
-            names.finish()
-        })
-    }
-
-    /// Numbers all stacks of the file, in file order, so that the numbers do not depend on the event read first.
-    fn intern_stacks(&self, trace: &Trace) {
-        self.are_stacks_interned.get_or_init(|| {
-            let pointer_size = self.index.trace.pointer_size;
-            if matches!(self.index.version, Version::V6(_)) {
-                // The same stack in two processes is two stacks, which only events reveal.
-                let stacks = StackBlocks::default();
-                return self.walk(&mut StackNumbers { file: self, trace, stacks });
-            }
-            let mut container = self.container.clone();
-            let mut frames = Vec::new();
-            loop {
-                let block = match container.next(&self.bytes, 0, true) {
-                    FileItem::Block(block) => block,
-                    FileItem::Fault(_) => continue,
-                    FileItem::More | FileItem::End => return,
-                };
-                release(&self.bytes, &block);
-                let content = content(&self.bytes, &block);
-                match block.kind {
-                    BlockKind::Stack => drop(tables::intern(content, pointer_size, trace)),
-                    BlockKind::Event if self.index.version == Version::V3 => {
-                        let mut rows = EventRows::new(RowEncoding::V3, 0..content.len(), block.content.start);
-                        while let Some(row) = rows.next(content) {
-                            let stack = content.get(row.stack.clone()).unwrap_or_default();
-                            tables::intern_stack(stack, pointer_size, trace, &mut frames);
-                        }
-                    }
-                    _ => {}
-                }
-            }
-        });
-    }
-}
 
 /// An opened file.
 #[derive(Debug)]
@@ -182,31 +90,7 @@ impl NettraceFile {
         let mut said = session::process(&bytes, &container, &index);
         said.extend(session::providers(&index));
         said.push(session::end(&index, &bytes));
-        let compile = |kinds: &[EventKind]| -> Result<Trace, OpenError> {
-            let class = class::trace_class(&index, kinds, said.clone(), options);
-            let class = class.ok_or(OpenError::ClockOffset)?;
-            Ok(Trace::new(class, "", &options.limits)?)
-        };
-        let (mut trace, kinds, refused) = match compile(&kinds) {
-            Ok(trace) => (trace, kinds, None),
-            Err(OpenError::Plan(error)) => {
-                // Kinds with many fields are the likely reason; if not, make all of them raw.
-                let is_simple = |class| index.classes.get(class).is_some_and(EventMetadata::has_few_fields);
-                let raw = |kinds: Vec<EventKind>, keep: &dyn Fn(usize) -> bool| -> Vec<EventKind> {
-                    let kinds = kinds.into_iter().enumerate();
-                    kinds.map(|(index, kind)| if keep(index) { kind } else { kind.into_raw(is_v6) }).collect()
-                };
-                let kinds = raw(kinds, &is_simple);
-                match compile(&kinds) {
-                    Ok(trace) => (trace, kinds, Some(error)),
-                    Err(_) => {
-                        let kinds = raw(kinds, &|_| false);
-                        (compile(&kinds)?, kinds, Some(error))
-                    }
-                }
-            }
-            Err(error) => return Err(error),
-        };
+        let (mut trace, kinds, refused) = compile(&index, kinds, &said, options)?;
         if let Some(error) = refused {
             let statement = format!("{error}: events that have too many fields are shown as bytes");
             index.metadata_faults.push(Fault::new(Rule::MetadataRow, 0, statement));
@@ -240,6 +124,42 @@ impl NettraceFile {
             trace.set_symbols(move || symbols::read(&file, &clock));
         }
         Ok(Self { trace, stream: Arc::new(stream), file, damage })
+    }
+}
+
+/// Compiles the trace. Returns the kinds of events, some of them as bytes if the limits are too low for their fields,
+/// and the reason for it.
+fn compile(
+    index: &FileIndex,
+    kinds: Vec<EventKind>,
+    said: &[(String, Value)],
+    options: &OpenOptions,
+) -> Result<(Trace, Vec<EventKind>, Option<PlanError>), OpenError> {
+    let compile = |kinds: &[EventKind]| -> Result<Trace, OpenError> {
+        let class = class::trace_class(index, kinds, said.to_vec(), options);
+        let class = class.ok_or(OpenError::ClockOffset)?;
+        Ok(Trace::new(class, "", &options.limits)?)
+    };
+    let is_v6 = matches!(index.version, Version::V6(_));
+    match compile(&kinds) {
+        Ok(trace) => Ok((trace, kinds, None)),
+        Err(OpenError::Plan(error)) => {
+            // Kinds with many fields are the likely reason; if not, make all of them raw.
+            let is_simple = |class| index.classes.get(class).is_some_and(EventMetadata::has_few_fields);
+            let raw = |kinds: Vec<EventKind>, keep: &dyn Fn(usize) -> bool| -> Vec<EventKind> {
+                let kinds = kinds.into_iter().enumerate();
+                kinds.map(|(index, kind)| if keep(index) { kind } else { kind.into_raw(is_v6) }).collect()
+            };
+            let kinds = raw(kinds, &is_simple);
+            match compile(&kinds) {
+                Ok(trace) => Ok((trace, kinds, Some(error))),
+                Err(_) => {
+                    let kinds = raw(kinds, &|_| false);
+                    Ok((compile(&kinds)?, kinds, Some(error)))
+                }
+            }
+        }
+        Err(error) => Err(error),
     }
 }
 

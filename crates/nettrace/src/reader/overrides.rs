@@ -3,15 +3,7 @@
 //! Events with the same metadata and the same overriding labels have a class of their own, so that readers of
 //! classes see the effective names, levels, roles and fields.
 
-use std::collections::HashSet;
-
-use ichnos_io::Bytes;
-
-use super::index::{FileIndex, content};
-use super::pending::UNKNOWN_CLASS;
-use super::tables::{LabelTable, ThreadTable};
-use super::walk::{Walker, walk};
-use crate::{Block, BlockKind, Container, EventMetadata, EventRow};
+use crate::EventMetadata;
 
 /// Labels of a list that replace parts of metadata.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -34,64 +26,5 @@ impl Overrides {
         metadata.level = self.level.or(metadata.level);
         metadata.version = self.version.map_or(metadata.version, u32::from);
         metadata
-    }
-}
-
-/// Maximum number of pairs of classes and overriding labels in a file; they take 64 bytes each. Recorded files
-/// have none.
-const MOST: usize = 1 << 16;
-
-/// Returns the classes of events whose labels override their metadata, with these labels, sorted; `true` if there
-/// are more.
-pub(super) fn find(bytes: &Bytes, container: &Container, index: &FileIndex) -> (Vec<(u32, Overrides)>, bool) {
-    let mut reader =
-        OverrideReader { bytes, labels: LabelTable::default(), pairs: HashSet::new(), is_full: false };
-    walk(bytes, container, index, &mut reader);
-    let is_full = reader.is_full;
-    let mut pairs: Vec<_> = reader.pairs.into_iter().collect();
-    // Ids of classes must not depend on the order of a set.
-    pairs.sort_by_key(|(class, labels)| {
-        (*class, labels.opcode, labels.keywords, labels.level, labels.version)
-    });
-    (pairs, is_full)
-}
-
-struct OverrideReader<'f> {
-    bytes: &'f Bytes,
-    labels: LabelTable,
-    pairs: HashSet<(u32, Overrides)>,
-    /// Set if there are pairs beyond the limit.
-    is_full: bool,
-}
-
-impl Walker for OverrideReader<'_> {
-    fn block(&mut self, block: &Block) {
-        match block.kind {
-            BlockKind::LabelList => drop(self.labels.add(content(self.bytes, block))),
-            BlockKind::SequencePoint => self.labels.clear(),
-            _ => {}
-        }
-    }
-
-    #[inline(always)]
-    fn event(&mut self, row: &EventRow, class: u32, _: &ThreadTable) {
-        if row.label_list != 0
-            && class != UNKNOWN_CLASS
-            && let Some(labels) = self.labels.get(row.label_list)
-            && labels.overrides != Overrides::NONE
-        {
-            self.add((class, labels.overrides));
-        }
-    }
-}
-
-impl OverrideReader<'_> {
-    #[cold]
-    fn add(&mut self, pair: (u32, Overrides)) {
-        if self.pairs.len() < MOST {
-            self.pairs.insert(pair);
-        } else {
-            self.is_full |= !self.pairs.contains(&pair);
-        }
     }
 }

@@ -1,7 +1,6 @@
 //! Names of processes, from events of one-collect (version 6).
 
-use super::TraceFile;
-use super::symbols::UNIVERSAL_SYSTEM;
+use super::index::FileIndex;
 use super::tables::ThreadTable;
 use super::walk::Walker;
 use crate::wire::Wire;
@@ -78,9 +77,9 @@ pub(super) struct ProcessNameReader<'f> {
 
 impl<'f> ProcessNameReader<'f> {
     /// Returns `None` if no event of the file can name a process.
-    pub(super) fn new(file: &'f TraceFile) -> Option<Self> {
-        let sources: Vec<_> = file.index.classes.iter().map(ProcessEvent::of).collect();
-        sources.contains(&ProcessEvent::Name).then(|| Self { bytes: &file.bytes, sources, rows: Vec::new() })
+    pub(super) fn new(bytes: &'f [u8], index: &FileIndex) -> Option<Self> {
+        let sources: Vec<_> = index.classes.iter().map(ProcessEvent::of).collect();
+        sources.contains(&ProcessEvent::Name).then(|| Self { bytes, sources, rows: Vec::new() })
     }
 
     pub(super) fn finish(mut self) -> ProcessNames {
@@ -128,3 +127,6 @@ impl Walker for ProcessNameReader<'_> {
         }
     }
 }
+
+/// Provider of one-collect's events about the machine.
+pub(super) const UNIVERSAL_SYSTEM: &str = "Universal.System";

@@ -3,12 +3,12 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::TraceFile;
 use super::capture::{CaptureThreads, Gap};
 use super::index::{EventBlockHeader, content, release};
 use super::kinds::Kinds;
 use super::pending::{EventSorter, GAP, PendingEvent};
 use super::tables::{LabelTable, StackBlocks, ThreadTable};
+use super::trace_file::TraceFile;
 use crate::{
     Block, BlockKind, Container, EventRow, EventRows, Fault, FileItem, PointHead, RowEncoding, Rule,
     SequencePoint, ThreadRow, Version,

@@ -9,7 +9,6 @@ use ichnos_model::{
     MessageKind, Next, Record, Scope, Scopes, Skip, Source, StreamLoss, Uuid, Window,
 };
 
-use super::TraceFile;
 use super::class::{PayloadForm, raw_class};
 use super::context::{ContextShape, push_optional};
 use super::overrides::Overrides;
@@ -17,6 +16,7 @@ use super::payload::{self, PayloadWidths, bytes_behind};
 use super::pending::{GAP, PendingEvent};
 use super::row_reader::{REPORTED, RowReader, UNKNOWN_THREAD};
 use super::tables::{ListLabels, Stack, address_space, intern_stack};
+use super::trace_file::TraceFile;
 use crate::{Fault, Rule, Version};
 
 /// Stands for the class of an event that does not match its own class, or has none.

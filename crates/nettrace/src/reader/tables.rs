@@ -5,10 +5,8 @@ use std::ops::Range;
 
 use ichnos_model::{Frame, Trace};
 
-use super::TraceFile;
 use super::overrides::Overrides;
-use super::walk::Walker;
-use crate::{Block, BlockKind, EventRow, Label, StackRows, ThreadRow, addresses};
+use crate::{Label, StackRows, ThreadRow, addresses};
 
 /// Threads of version 6.
 #[derive(Debug, Default)]
@@ -410,36 +408,6 @@ pub(super) fn intern_stack(
     frames.clear();
     frames.extend(addresses(stack, pointer_size));
     if frames.is_empty() { None } else { trace.stacks.intern_addresses(0, frames) }
-}
-
-/// Walker that numbers all stacks of a file with several address spaces.
-#[derive(Debug)]
-pub(super) struct StackNumbers<'f> {
-    pub(super) file: &'f TraceFile,
-    pub(super) trace: &'f Trace,
-    pub(super) stacks: StackBlocks,
-}
-
-impl Walker for StackNumbers<'_> {
-    fn block(&mut self, block: &Block) {
-        match block.kind {
-            BlockKind::Stack => {
-                self.stacks.add(&self.file.bytes, block.content.start as usize..block.content.end as usize);
-            }
-            BlockKind::SequencePoint => self.stacks.clear(),
-            _ => {}
-        }
-    }
-
-    #[inline(always)]
-    fn event(&mut self, row: &EventRow, _: u32, threads: &ThreadTable) {
-        if row.stack_id != 0 {
-            let space = address_space(threads.process(row.thread));
-            let pointer_size = self.file.index.trace.pointer_size;
-            // The trace keeps its number.
-            let _ = self.stacks.get_in_space(row.stack_id, space, &self.file.bytes, pointer_size, self.trace);
-        }
-    }
 }
 
 #[cfg(test)]

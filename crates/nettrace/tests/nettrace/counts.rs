@@ -95,7 +95,7 @@ fn counts_losses_and_times_are_those_of_the_reference() {
         let is_whole = clock.frequency % 1_000 == 0;
         let most = if is_whole { 0 } else { 1_000_000_000u64.div_ceil(clock.frequency).into() };
         assert!(off <= most, "{name}: the start is {off} ns off");
-        // The duration is from the synchronisation time to the last event, in milliseconds and in floating point,
+        // The duration is from the synchronization time to the last event, in milliseconds and in floating point,
         // which is exact to 15 digits.
         let duration = found.last as f64 * 1_000.0 / clock.frequency as f64;
         let expected: f64 = line.values["dur"].parse().unwrap();

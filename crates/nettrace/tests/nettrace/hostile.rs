@@ -135,7 +135,7 @@ fn random_bytes() {
     });
 }
 
-/// Maximum CPU time for a file of a few megabytes; without optimisations, much more.
+/// Maximum CPU time for a file of a few megabytes; without optimizations, much more.
 fn in_time(what: &str, bytes: Vec<u8>) -> usize {
     let seconds = if cfg!(debug_assertions) { 40 } else { 3 };
     let length = bytes.len();

@@ -133,7 +133,7 @@ impl File {
 #[test]
 fn at_every_byte_of_a_recorded_file() {
     let Some(bytes) = recorded("runtime/net10.0-custom-only-norundown.nettrace") else { return };
-    // All of them take minutes without optimisations.
+    // All of them take minutes without optimizations.
     cut(&bytes, (1..bytes.len()).step_by(if cfg!(debug_assertions) { 37 } else { 1 }));
 }
 

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-use super::event::Event;
 use super::random;
 use super::tracer::Tracer;
 use crate::edge::{Edge, EdgeKind};
@@ -206,17 +205,6 @@ impl Context {
     /// Keeps a tracestate, which is passed on with the next traceparent, as required by the recommendation.
     pub fn set_trace_state(&mut self, state: &str) {
         self.trace_state = (!state.is_empty()).then(|| state.into());
-    }
-
-    /// Creates an event. Nothing changes until the event is [sent](Event::send).
-    pub fn event<'e>(&'e mut self, tracer: &'e Tracer, label: &str) -> Event<'e> {
-        Event::new(self, tracer, Severity::UNSET, label)
-    }
-
-    /// Creates an event of a severity. If this exceeds the threshold of the task, the event is not reported and
-    /// changes nothing.
-    pub fn event_of<'e>(&'e mut self, tracer: &'e Tracer, severity: Severity, label: &str) -> Event<'e> {
-        Event::new(self, tracer, severity, label)
     }
 
     /// Returns `true` if events of a severity are reported, by the threshold of the metadata, or that of the

@@ -63,6 +63,19 @@ struct EventReport {
     next: Next,
 }
 
+impl Context {
+    /// Creates an event. Nothing changes until the event is [sent](Event::send).
+    pub fn event<'e>(&'e mut self, tracer: &'e Tracer, label: &str) -> Event<'e> {
+        Event::new(self, tracer, Severity::UNSET, label)
+    }
+
+    /// Creates an event of a severity. If this exceeds the threshold of the task, the event is not reported and
+    /// changes nothing.
+    pub fn event_of<'e>(&'e mut self, tracer: &'e Tracer, severity: Severity, label: &str) -> Event<'e> {
+        Event::new(self, tracer, severity, label)
+    }
+}
+
 impl<'e> Event<'e> {
     pub(super) fn new(context: &'e mut Context, tracer: &'e Tracer, severity: Severity, label: &str) -> Self {
         let report =

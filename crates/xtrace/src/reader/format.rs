@@ -103,7 +103,7 @@ fn files(tree: &Tree) -> impl Iterator<Item = &Entry> {
     tree.entries.iter().filter(|entry| entry.repeats().is_none())
 }
 
-/// Recognises the form of a file, if it has reports.
+/// Recognizes the form of a file, if it has reports.
 fn recognise(entry: &Entry, options: &ReadOptions) -> Option<Form> {
     let first = entry.beginning(FIRST).ok()?;
     let form = match Form::probed(&first) {

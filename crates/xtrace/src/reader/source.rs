@@ -15,7 +15,7 @@ pub(super) enum Form {
     Json,
 }
 
-/// Bytes of a file read to recognise JSON of reports.
+/// Bytes of a file read to recognize JSON of reports.
 const PROBED: usize = 64 << 10;
 
 /// Bytes of a file that show if it may contain reports.
@@ -25,7 +25,7 @@ pub(super) const FIRST: usize = 512;
 const RELEASED: usize = 1 << 20;
 
 impl Form {
-    /// Recognises the form of a file by its beginning; returns `None` if it has no reports.
+    /// Recognizes the form of a file by its beginning; returns `None` if it has no reports.
     pub(super) fn recognise(beginning: &[u8]) -> Option<Self> {
         if Reports::recognise(beginning) {
             Some(Self::Text)
@@ -36,7 +36,7 @@ impl Form {
         }
     }
 
-    /// Number of bytes needed to recognise a file, given its first [`FIRST`] bytes.
+    /// Number of bytes needed to recognize a file, given its first [`FIRST`] bytes.
     pub(super) fn probed(first: &[u8]) -> usize {
         let first = first.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(first).trim_ascii_start();
         if matches!(first, [] | [b'[' | b'{', ..]) { PROBED } else { FIRST }

@@ -20,7 +20,7 @@ fn listen() -> (TcpListener, String) {
     (listener, address)
 }
 
-/// Behaviour of a collector.
+/// Behavior of a collector.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     /// It answers questions.
@@ -238,7 +238,7 @@ fn a_collector_that_never_answers() {
     drop(listener);
 }
 
-/// A historical collector is recognised by how it takes a question, unless acknowledgements are required.
+/// A historical collector is recognized by how it takes a question, unless acknowledgements are required.
 #[test]
 fn historical_collectors() {
     let server = Server::start(Kind::Historical);

@@ -518,7 +518,7 @@ fn files_of_directories() {
         assert!(!XTrace.probe(&tree(others), &options(false)));
     }
 
-    // A requested file is read even if it is not recognised.
+    // A requested file is read even if it is not recognized.
     let mut forced = options(false);
     forced.force = true;
     let text = [b"a stray line\n\n", report].concat();

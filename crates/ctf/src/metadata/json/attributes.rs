@@ -1,29 +1,10 @@
 //! Attributes that replace properties of CTF 1.8.
 
-use ichnos_model::{Attributes, Value};
+use ichnos_model::{Attributes, LOG_LEVEL_NAMES, Value};
 
 /// Namespaces under which tracers write the log level and the EMF URI of event record classes.
 pub(in crate::metadata) const NAMESPACES: [&str; 4] =
     ["babeltrace.org,2020", "lttng.org,2009", "diamon.org,2012", "std"];
-
-/// Names of log levels, each at its number.
-pub(in crate::metadata) const LOG_LEVELS: [&str; 15] = [
-    "emergency",
-    "alert",
-    "critical",
-    "error",
-    "warning",
-    "notice",
-    "info",
-    "debug:system",
-    "debug:program",
-    "debug:process",
-    "debug:module",
-    "debug:unit",
-    "debug:function",
-    "debug:line",
-    "debug",
-];
 
 fn find<'a>(attributes: &'a Attributes, name: &str) -> Option<&'a Value> {
     NAMESPACES.iter().find_map(|namespace| attributes.get(namespace)?.get(name))
@@ -42,7 +23,7 @@ pub(in crate::metadata) fn log_level(attributes: &Attributes) -> Option<i64> {
                 "warn" => "warning",
                 name => name,
             };
-            let level = LOG_LEVELS.iter().position(|known| *known == name)?;
+            let level = LOG_LEVEL_NAMES.iter().position(|known| *known == name)?;
             i64::try_from(level).ok()
         }
         _ => None,

@@ -1,6 +1,6 @@
 //! Checked access to JSON values: unexpected values become problems with their positions.
 
-use ichnos_model::{Attributes, Diagnostic, TextPosition, WideInteger};
+use ichnos_model::{Attributes, Diagnostic, TextPosition, Uuid, WideInteger};
 
 use super::text::{Json, Node, Property, shortened};
 use crate::metadata::name_index::NameIndex;
@@ -265,4 +265,25 @@ impl<'n> Object<'n> {
             }
         }
     }
+}
+
+/// Reads a UUID of 16 bytes.
+pub(super) fn uuid(node: &Node, problems: &mut Problems) -> Option<Uuid> {
+    let elements = array(node, problems)?;
+    let bytes: Option<Vec<u8>> = elements
+        .iter()
+        .map(|element| match element.json {
+            Json::Integer(value) => u8::try_from(value).ok(),
+            _ => None,
+        })
+        .collect();
+    let uuid = bytes.as_ref().and_then(|bytes| Uuid::from_slice(bytes).ok());
+    if uuid.is_none() {
+        let wrong = elements.iter().find(|element| !matches!(element.json, Json::Integer(0..=255)));
+        match wrong {
+            Some(element) => refuse(element, "an integer from 0 to 255", problems),
+            None => refuse(node, "16 integers", problems),
+        }
+    }
+    uuid
 }

@@ -1,8 +1,8 @@
 //! Parts that only SPEC-2.0 has: text sequences, clock origins, the environment.
 
-use ichnos_model::{ClockClass, ClockOrigin, Diagnostic, Limits, TextPosition, TraceClass, Uuid, Value};
+use ichnos_model::{ClockClass, ClockOrigin, Diagnostic, Limits, TextPosition, TraceClass, Value};
 
-use super::object::{Object, Unknown, array, properties, refuse, refuse_duplicates, text, unsigned};
+use super::object::{Object, Unknown, properties, refuse, refuse_duplicates, text, unsigned, uuid};
 use super::stream::StreamReader;
 use super::text::{Json, Node, Parser, RECORD_SEPARATOR};
 use super::vocabulary::Vocabulary;
@@ -47,27 +47,6 @@ pub fn parse_spec2(text: &[u8], limits: &Limits, problems: &mut Problems) -> Opt
         separated = true;
     }
     reader.finish(text)
-}
-
-/// Reads a UUID of 16 bytes.
-pub(super) fn uuid(node: &Node, problems: &mut Problems) -> Option<Uuid> {
-    let elements = array(node, problems)?;
-    let bytes: Option<Vec<u8>> = elements
-        .iter()
-        .map(|element| match element.json {
-            Json::Integer(value) => u8::try_from(value).ok(),
-            _ => None,
-        })
-        .collect();
-    let uuid = bytes.as_ref().and_then(|bytes| Uuid::from_slice(bytes).ok());
-    if uuid.is_none() {
-        let wrong = elements.iter().find(|element| !matches!(element.json, Json::Integer(0..=255)));
-        match wrong {
-            Some(element) => refuse(element, "an integer from 0 to 255", problems),
-            None => refuse(node, "16 integers", problems),
-        }
-    }
-    uuid
 }
 
 impl StreamReader<'_> {

@@ -159,7 +159,7 @@ impl<'a> StreamReader<'a> {
         if self.classes.vocabulary == Vocabulary::Spec2
             && let Some(node) = object.get("uuid")
         {
-            self.trace.uuid = super::spec2::uuid(node, self.classes.problems);
+            self.trace.uuid = super::object::uuid(node, self.classes.problems);
         }
         if let Some(node) = object.get("extensions") {
             self.declare_extensions(node);

@@ -16,17 +16,11 @@ use super::ast::{
     ArrayLength, ClockBlock, Compound, Document, EventBlock, IntegerType, ParsedType, PathLocation,
     StreamBlock, TypeKind,
 };
-use super::lookup::{OpenStructure, Resolved, View};
+use super::lookup::{OpenStructure, Resolved, View, shown};
 use super::parser::{Read, Stop};
 
 /// Number of classes that lookups may visit, for each field class that the limits allow.
 const VISITS: u64 = 16;
-
-/// Returns a name for display: without the underscore that producers put before names that could be reserved
-/// words (CTF 1.8, sections 4.2.1 and 7.3.2).
-pub(super) fn shown(name: &str) -> &str {
-    name.strip_prefix('_').unwrap_or(name)
-}
 
 /// Builds the trace class of a text; problems are reported.
 pub(super) fn build(mut document: Document, limits: &Limits, problems: &mut Problems) -> Option<TraceClass> {

@@ -160,7 +160,7 @@ fn follow(
             }
             path.or_else(|| {
                 let (first, rest) = names.split_first()?;
-                let shown = super::build::shown(first);
+                let shown = shown(first);
                 let option = options.iter().find(|option| option.name.as_deref() == Some(shown))?;
                 follow(&option.class, rest, budget, classes)
             })
@@ -175,4 +175,10 @@ fn follow(
         }
         _ => None,
     }
+}
+
+/// Returns a name for display: without the underscore that producers put before names that could be reserved
+/// words (CTF 1.8, sections 4.2.1 and 7.3.2).
+pub(super) fn shown(name: &str) -> &str {
+    name.strip_prefix('_').unwrap_or(name)
 }

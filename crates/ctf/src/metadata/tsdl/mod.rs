@@ -31,8 +31,8 @@ use super::{Problems, memory};
 pub fn parse(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<TraceClass> {
     let before = problems.errors();
     if text.len() as u64 > limits.metadata_bytes {
-        let most = limits.metadata_bytes;
-        problems.error(TextPosition::default(), format!("the metadata text is longer than {most} bytes"));
+        let message = format!("the metadata is longer than {} bytes, the limit", limits.metadata_bytes);
+        problems.limit(TextPosition::default(), "metadata_bytes", message);
         return None;
     }
     let left = problems.bytes_left();

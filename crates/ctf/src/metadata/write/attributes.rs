@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use ichnos_model::{Attributes, EventRecordClass, FieldClass, Value};
+use ichnos_model::{Attributes, EventRecordClass, FieldClass, LOG_LEVEL_NAMES, Value};
 
 use super::unsupported::Refusals;
-use crate::metadata::json::attributes::{LOG_LEVELS, NAMESPACES, emf_uri, log_level};
+use crate::metadata::json::attributes::{NAMESPACES, emf_uri, log_level};
 use crate::metadata::json::{STANDARD, standard_base, standard_name};
 
 /// Returns the attributes of an event record class with those for its log level and its EMF URI.
@@ -17,7 +17,7 @@ pub(super) fn with_log_level<'c>(
     if log_level(&attributes) != event.log_level {
         match event.log_level {
             Some(level) => {
-                let name = usize::try_from(level).ok().and_then(|level| LOG_LEVELS.get(level));
+                let name = usize::try_from(level).ok().and_then(|level| LOG_LEVEL_NAMES.get(level));
                 let value = name.map_or(Value::Integer(level.into()), |name| Value::Text((*name).to_owned()));
                 set(attributes.to_mut(), "log-level", value, refusals);
             }

@@ -4,10 +4,11 @@ use super::StreamEncoder;
 use crate::writer::bit_writer::BitWriter;
 use crate::writer::empty_elements::{CountingEncoder, EmptyElements};
 use crate::writer::encoder_config::EncoderConfig;
-use crate::writer::field_encoder::{FieldEncoder, RoleValues};
+use crate::writer::field_encoder::FieldEncoder;
 use crate::writer::frame;
 use crate::writer::packets::{OpenPacket, Packets};
 use crate::writer::placed::{OverwriteLayout, Placed, ends_in_byte, most_bits};
+use crate::writer::role_values::RoleValues;
 use ichnos_model::lower::{LossEntry, LossKind, PacketLosses};
 use ichnos_model::{
     BitField, ByteOrder, ClockValue, DataStream, DataStreamClass, Discarded, FieldClass, FieldKind, Packet,

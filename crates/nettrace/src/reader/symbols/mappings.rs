@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ichnos_model::{CodeKind, Symbol};
 
-use super::{SymbolContext, Texts, file_name};
+use super::context::{SymbolContext, Texts, file_name};
 use crate::reader::tables::is_kernel_address;
 use crate::wire::Wire;
 
@@ -95,47 +95,9 @@ impl Mappings {
         time: &dyn Fn(u64) -> i128,
         texts: &mut Texts,
     ) -> Vec<(u32, Symbol)> {
-        let births = births(self.processes);
-        let life_of = |process: u32, ticks: u64, address: u64| {
-            if is_kernel_address(address) {
-                return Life { from: None, until: None };
-            }
-            let births = births.get(&process).map_or(&[][..], Vec::as_slice);
-            let index = births.partition_point(|birth| *birth <= ticks);
-            let from = index.checked_sub(1).and_then(|index| births.get(index)).copied();
-            Life { from, until: births.get(index).copied() }
-        };
-        let life = |row: &MappingRow| life_of(row.process, row.ticks, row.begin);
-        // Makes overlapping ones adjacent.
-        self.mappings.sort_by_key(|row| (space(row.process, row.begin), row.begin, row.ticks));
+        let births = births(std::mem::take(&mut self.processes));
         let mut symbols = Vec::new();
-        let mut modules: HashMap<u64, Vec<Module>> = HashMap::new();
-        for group in overlapping(&self.mappings) {
-            // The first mapping at a place existed before it was noticed, unless another event contradicts.
-            let mut first: HashMap<Option<u64>, u64> = HashMap::new();
-            for row in group {
-                let ticks = first.entry(life(row).from).or_insert(row.ticks);
-                *ticks = row.ticks.min(*ticks);
-            }
-            for row in group {
-                let Life { from, until } = life(row);
-                let is_first = first.get(&from) == Some(&row.ticks);
-                let from = if is_first { from } else { Some(row.ticks) };
-                let name = row.name.get(bytes);
-                let module = Module {
-                    space: space(row.process, row.begin),
-                    range: (row.begin, row.end),
-                    from: from.map_or(i128::MIN, time),
-                    until: until.map(time),
-                    name: Some(file_name(&name)).filter(|name| !name.is_empty()).map(|name| texts.get(name)),
-                };
-                symbols.push((module.space, module.symbol(module.range, kind(row.begin))));
-                let same = modules.entry(row.id).or_default();
-                if same.len() < MOST_OF_SAME_ID {
-                    same.push(module);
-                }
-            }
-        }
+        let modules = self.modules(&births, bytes, time, texts, &mut symbols);
         let mut most = (MOST_COPIES * self.symbols.len()).max(1 << 18);
         // The kernel is described for each process.
         let mut kernel: HashSet<(u64, u64, Arc<str>)> = HashSet::new();
@@ -173,7 +135,7 @@ impl Mappings {
                     modules.iter().filter(|module| module.has(range)).take(most).for_each(add);
                 }
                 None => {
-                    let Life { from, until } = life_of(row.process, row.ticks, row.begin);
+                    let Life { from, until } = life_of(&births, row.process, row.ticks, row.begin);
                     add(&Module {
                         space: space(row.process, row.begin),
                         range,
@@ -185,6 +147,48 @@ impl Mappings {
             }
         }
         symbols
+    }
+
+    /// Adds the symbols of all mappings, and returns these by their ids.
+    fn modules(
+        &mut self,
+        births: &HashMap<u32, Vec<u64>>,
+        bytes: &[u8],
+        time: &dyn Fn(u64) -> i128,
+        texts: &mut Texts,
+        symbols: &mut Vec<(u32, Symbol)>,
+    ) -> HashMap<u64, Vec<Module>> {
+        let life = |row: &MappingRow| life_of(births, row.process, row.ticks, row.begin);
+        // Makes overlapping ones adjacent.
+        self.mappings.sort_by_key(|row| (space(row.process, row.begin), row.begin, row.ticks));
+        let mut modules: HashMap<u64, Vec<Module>> = HashMap::new();
+        for group in overlapping(&self.mappings) {
+            // The first mapping at a place existed before it was noticed, unless another event contradicts.
+            let mut first: HashMap<Option<u64>, u64> = HashMap::new();
+            for row in group {
+                let ticks = first.entry(life(row).from).or_insert(row.ticks);
+                *ticks = row.ticks.min(*ticks);
+            }
+            for row in group {
+                let Life { from, until } = life(row);
+                let is_first = first.get(&from) == Some(&row.ticks);
+                let from = if is_first { from } else { Some(row.ticks) };
+                let name = row.name.get(bytes);
+                let module = Module {
+                    space: space(row.process, row.begin),
+                    range: (row.begin, row.end),
+                    from: from.map_or(i128::MIN, time),
+                    until: until.map(time),
+                    name: Some(file_name(&name)).filter(|name| !name.is_empty()).map(|name| texts.get(name)),
+                };
+                symbols.push((module.space, module.symbol(module.range, kind(row.begin))));
+                let same = modules.entry(row.id).or_default();
+                if same.len() < MOST_OF_SAME_ID {
+                    same.push(module);
+                }
+            }
+        }
+        modules
     }
 }
 
@@ -247,6 +251,17 @@ struct Life {
     /// `None`: since before the trace.
     from: Option<u64>,
     until: Option<u64>,
+}
+
+/// Returns the life of a process at a time, within which its mappings stay. The kernel has no end.
+fn life_of(births: &HashMap<u32, Vec<u64>>, process: u32, ticks: u64, address: u64) -> Life {
+    if is_kernel_address(address) {
+        return Life { from: None, until: None };
+    }
+    let births = births.get(&process).map_or(&[][..], Vec::as_slice);
+    let index = births.partition_point(|birth| *birth <= ticks);
+    let from = index.checked_sub(1).and_then(|index| births.get(index)).copied();
+    Life { from, until: births.get(index).copied() }
 }
 
 /// Returns the start times of processes with a reused id, in order.

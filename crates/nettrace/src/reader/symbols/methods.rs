@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use ichnos_model::{CodeKind, Symbol};
 
-use super::{SymbolContext, Texts, file_name};
+use super::context::{SymbolContext, Texts, file_name};
 use crate::wire::Wire;
 
 /// An event about a method.

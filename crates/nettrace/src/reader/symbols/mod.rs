@@ -8,19 +8,21 @@
 //! These events are delivered like all others, with their stacks if they have some. (Other readers skip the
 //! stacks of events about methods, which show how the runtime wrote them.)
 
+mod context;
 mod mappings;
 mod methods;
 mod threads;
 
-use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::collections::HashMap;
 
 use ichnos_model::{ClockClass, Symbols};
 
+use self::context::{SymbolContext, Texts};
 use self::mappings::{MappingEvent, Mappings};
 use self::methods::{MethodEvent, Methods, ModuleForm};
-use super::TraceFile;
+use super::processes::UNIVERSAL_SYSTEM;
 use super::tables::{ThreadTable, address_space};
+use super::trace_file::TraceFile;
 use super::walk::Walker;
 use crate::{Block, EventMetadata, EventRow, Version, known};
 
@@ -62,8 +64,6 @@ enum SymbolEvent {
 
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
-/// Provider of one-collect's events about the machine.
-pub(super) const UNIVERSAL_SYSTEM: &str = "Universal.System";
 
 /// Returns the information about symbols in events of a class.
 fn source(metadata: &EventMetadata) -> SymbolEvent {
@@ -165,46 +165,6 @@ impl SymbolReader<'_> {
             self.threads.entry((process, thread)).or_insert(name);
         }
     }
-}
-
-/// Context of an event about symbols.
-#[derive(Clone, Copy, Debug)]
-struct SymbolContext {
-    /// Address space that it is about.
-    space: u32,
-    ticks: u64,
-    /// File position of the payload.
-    payload: usize,
-    length: usize,
-}
-
-impl SymbolContext {
-    fn payload<'f>(&self, bytes: &'f [u8]) -> &'f [u8] {
-        let end = self.payload.saturating_add(self.length);
-        bytes.get(self.payload..end).unwrap_or_default()
-    }
-}
-
-/// Texts without duplicates.
-#[derive(Debug, Default)]
-struct Texts {
-    texts: HashSet<Arc<str>>,
-}
-
-impl Texts {
-    fn get(&mut self, text: &str) -> Arc<str> {
-        if let Some(text) = self.texts.get(text) {
-            return Arc::clone(text);
-        }
-        let text: Arc<str> = text.into();
-        self.texts.insert(Arc::clone(&text));
-        text
-    }
-}
-
-/// Returns the last component of a path of any system.
-fn file_name(path: &str) -> &str {
-    path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
 #[cfg(test)]

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use super::Acknowledgements;
-
 /// Number of connections in a row that a collector must close at a question to be taken for one that does not know
 /// questions.
 const PROOFS: u32 = 3;
@@ -102,6 +100,18 @@ impl Asking {
     pub(super) fn is_to_repeat(&self, age: Duration) -> bool {
         self.is_historical() && age >= REPEAT
     }
+}
+
+/// Collectors to ask for acknowledgements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Acknowledgements {
+    /// All except those that close the connection when asked, such as historical ones.
+    #[default]
+    IfKnown,
+    /// All; nothing is sent to collectors that do not acknowledge.
+    Required,
+    /// No collector.
+    Never,
 }
 
 #[cfg(test)]

@@ -4,10 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
-use super::queue::Queue;
-
-/// Number of bytes of the length before a report.
-pub(super) const LENGTH: usize = size_of::<u32>();
+use super::queue::{LENGTH, Queue};
 
 /// Question for the number of reports on disk, sent in place of a length: historical collectors read it as a
 /// negative length.

@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::super::random;
-use super::Acknowledgements;
-use super::asking::{Asking, FIRST_REPORTS, Plan};
-use super::connection::{Answer, Connection, DeliveryFailure, LENGTH};
-use super::queue::{Queue, ReportBlock};
+use super::asking::{Acknowledgements, Asking, FIRST_REPORTS, Plan};
+use super::connection::{Answer, Connection, DeliveryFailure};
+use super::queue::{LENGTH, Queue, ReportBlock};
 
 /// Pause after the first failure, and the longest pause.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));

@@ -11,22 +11,11 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+pub use self::asking::Acknowledgements;
 use self::delivery::Delivery;
 pub use self::queue::QueueCounts;
 use self::queue::{Queue, QueueLimits};
 use super::reporter::{MAX_REPORT, Reporter, too_long};
-
-/// Collectors to ask for acknowledgements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Acknowledgements {
-    /// All except those that close the connection when asked, such as historical ones.
-    #[default]
-    IfKnown,
-    /// All; nothing is sent to collectors that do not acknowledge.
-    Required,
-    /// No collector.
-    Never,
-}
 
 /// Options of a [`QueuedReporter`].
 ///

@@ -6,7 +6,6 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::super::reporter::lock;
-use super::connection::LENGTH;
 
 /// Maximum bytes of a block, which is sent and acknowledged as a whole, unless a report is larger.
 const BLOCK: usize = 256 << 10;
@@ -274,3 +273,6 @@ impl QueueState {
         self.done += reports;
     }
 }
+
+/// Number of bytes of the length before a report.
+pub(super) const LENGTH: usize = size_of::<u32>();

@@ -138,7 +138,8 @@ impl<'c, 'p> Resolver<'c, 'p> {
             return None;
         }
         if let (Some(target), true) = (targets.first(), enumerations.is_empty()) {
-            let message = format!("the tag of a variant must be an enumeration, not a {}", target.describe());
+            let message =
+                format!("the tag of a variant must be an enumeration; found: {}", target.describe());
             self.problems.error(selector.declared_at.0, message);
             return None;
         }

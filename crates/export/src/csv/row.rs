@@ -1,127 +1,32 @@
-//! Lines: cells with separators between them.
+//! A line: cells with separators between them.
 
 use ichnos_json::write::ValueWriter;
-use ichnos_model::decode::DecodeError;
-use ichnos_model::{Event, Scope};
+use ichnos_model::Event;
 
-use super::cells::{Cells, CommonKeys, ScopeCells, find};
 use super::columns::EventProperty;
-use super::{CsvForm, CsvOptions};
+use super::options::{CsvForm, CsvOptions};
 use crate::number;
 use crate::printable::{Escaping, escape_from};
 use crate::property;
-use crate::repeated::Repeated;
 use crate::time::TimeWriter;
-
-/// State of a data stream: they can be very many.
-#[derive(Debug)]
-pub(super) struct CsvStreamState {
-    /// Cells that are the same for all of its events.
-    pub(super) stream: Box<[u8]>,
-    pub(super) trace: Box<[u8]>,
-    /// The cells of contexts as they were for the event before, each with the number of the shape that they had.
-    pub(super) contexts: Vec<(usize, Repeated)>,
-}
-
-/// Separators and fields of the cells of a context.
-pub(super) type ContextShape = (Scope, Vec<(usize, usize, bool)>);
-
-/// Shapes of contexts that are told apart at most: more than one is rare, as it takes a payload with a field of the name
-/// of a column that is in a context elsewhere.
-const MOST_SHAPES: usize = 16;
-
-/// State of a data stream class.
-#[derive(Debug)]
-pub(super) struct CsvStreamClassState {
-    pub(super) time: TimeWriter,
-    pub(super) host: Box<[u8]>,
-    pub(super) keys: CommonKeys,
-    pub(super) shapes: Vec<ContextShape>,
-}
 
 /// Cells of events of a class. Other columns of a wide table take only their separators.
 #[derive(Debug)]
-pub(super) struct CsvClassState {
-    name: Box<[u8]>,
+pub(super) struct ClassCells {
+    pub(super) name: Box<[u8]>,
     /// Cells in the order of their columns.
-    cells: Vec<ClassCell>,
+    pub(super) cells: Vec<ClassCell>,
     /// Number of separators after the last cell.
-    trailing: usize,
-    pub(super) scopes: Vec<ScopeCells>,
-    /// `true` if fields come in the order of their columns, so that they are written directly into the line.
-    pub(super) is_in_order: bool,
+    pub(super) trailing: usize,
 }
 
 /// A cell of events of a class.
 #[derive(Debug)]
-struct ClassCell {
+pub(super) struct ClassCell {
     /// Number of separators between the previous cell and this one.
-    separators: usize,
+    pub(super) separators: usize,
     /// `None` for a field.
-    property: Option<EventProperty>,
-}
-
-impl CsvClassState {
-    pub(super) fn new(
-        event: &Event<'_>,
-        options: &CsvOptions,
-        keys: &mut CommonKeys,
-        shapes: &mut Vec<ContextShape>,
-    ) -> Self {
-        let (mut scopes, columns) = find(event, &options.columns, keys);
-        let mut before = 0;
-        let cell = |(column, property)| {
-            let separators = column - before;
-            before = column;
-            ClassCell { separators, property }
-        };
-        let cells: Vec<ClassCell> = columns.into_iter().map(cell).collect();
-        let trailing = options.columns.len().saturating_sub(1) - before;
-        let name = property_cell(event.name(), options);
-        let mut last = 0;
-        let is_in_order = scopes.iter().all(|scope| scope.is_in_order(&mut last));
-        if is_in_order {
-            for scope in &mut scopes {
-                scope.use_order();
-                scope.context = ContextCells::of(scope, &cells, shapes);
-            }
-        }
-        Self { name, cells, trailing, scopes, is_in_order }
-    }
-}
-
-/// The cells of a context that mostly are as they were for the event before.
-#[derive(Debug)]
-pub(super) struct ContextCells {
-    /// Numbers of the first cell and of the one behind the last one.
-    cells: [usize; 2],
-    /// Number of the shape.
-    shape: usize,
-}
-
-impl ContextCells {
-    /// `None` for other scopes, and where properties are between the cells.
-    fn of(scope: &ScopeCells, cells: &[ClassCell], shapes: &mut Vec<ContextShape>) -> Option<Self> {
-        if !matches!(scope.scope, Scope::PacketContext | Scope::CommonContext) {
-            return None;
-        }
-        let mut fields = scope.fields();
-        let first = fields.next()?.0;
-        let end = fields.last().map_or(first, |(cell, ..)| cell) + 1;
-        let within = cells.get(first..end)?;
-        if within.iter().any(|cell| cell.property.is_some()) {
-            return None;
-        }
-        let field =
-            |(cell, node, names): (usize, usize, bool)| Some((cells.get(cell)?.separators, node, names));
-        let shape = (scope.scope, scope.fields().map(field).collect::<Option<Vec<_>>>()?);
-        let known = shapes.iter().position(|known| *known == shape);
-        let shape = known.or_else(|| {
-            (shapes.len() < MOST_SHAPES).then(|| shapes.push(shape))?;
-            Some(shapes.len() - 1)
-        });
-        Some(Self { cells: [first, end], shape: shape? })
-    }
+    pub(super) property: Option<EventProperty>,
 }
 
 /// The line of an event, from left to right.
@@ -131,7 +36,7 @@ pub(super) struct CsvRow<'a> {
     sources: [&'a [u8]; 2],
     time: &'a mut TimeWriter,
     host: &'a [u8],
-    class: &'a CsvClassState,
+    class: &'a ClassCells,
     options: &'a CsvOptions,
     /// Number of the next cell.
     next: usize,
@@ -143,7 +48,7 @@ impl<'a> CsvRow<'a> {
         sources: [&'a [u8]; 2],
         time: &'a mut TimeWriter,
         host: &'a [u8],
-        class: &'a CsvClassState,
+        class: &'a ClassCells,
         options: &'a CsvOptions,
     ) -> Self {
         Self { event, sources, time, host, class, options, next: 0 }
@@ -165,7 +70,7 @@ impl<'a> CsvRow<'a> {
 
     /// Appends all cells before the one with this number that are not there yet.
     #[inline]
-    fn push_before(&mut self, out: &mut Vec<u8>, number: usize) {
+    pub(super) fn push_before(&mut self, out: &mut Vec<u8>, number: usize) {
         while self.next < number
             && let Some(cell) = self.class.cells.get(self.next)
         {
@@ -177,34 +82,10 @@ impl<'a> CsvRow<'a> {
         }
     }
 
-    /// Appends the cells of a scope, which are in order.
+    /// Continues after the cells that were written in another way.
     #[inline]
-    pub(super) fn push_scope(
-        &mut self,
-        out: &mut Vec<u8>,
-        scope: &ScopeCells,
-        contexts: &mut Vec<(usize, Repeated)>,
-        cells: &mut Cells,
-    ) -> Result<(), DecodeError> {
-        let (event, Some(context)) = (self.event, &scope.context) else {
-            return scope.write_to_line(self.event, out, self, cells);
-        };
-        let Some(plan) = event.plan(scope.scope) else { return Ok(()) };
-        let [first, end] = context.cells;
-        self.push_before(out, first);
-        let known = contexts.iter().position(|(shape, _)| *shape == context.shape);
-        let place = known.unwrap_or_else(|| {
-            contexts.push((context.shape, Repeated::default()));
-            contexts.len() - 1
-        });
-        let Some((_, repeated)) = contexts.get_mut(place) else { return Ok(()) };
-        repeated.push(out, event, scope.scope, plan, |out| {
-            scope.write_to_line(event, out, self, cells)?;
-            self.push_before(out, end);
-            Ok(())
-        })?;
-        self.next = end;
-        Ok(())
+    pub(super) fn continue_at(&mut self, next: usize) {
+        self.next = next;
     }
 
     /// Quotes the cell whose text begins at `begin`, if necessary.
@@ -219,18 +100,9 @@ impl<'a> CsvRow<'a> {
         }
     }
 
-    /// Appends the cells of all fields that the event has.
-    pub(super) fn push_cells(&mut self, out: &mut Vec<u8>, cells: &mut Cells) {
-        for number in 0..self.class.cells.len() {
-            if let Some((text, is_plain)) = cells.get(number) {
-                self.begin_cell(out, number);
-                match is_plain {
-                    true => out.extend_from_slice(text),
-                    false => push_cell(out, text, self.options),
-                }
-            }
-        }
-        cells.clear();
+    /// Returns the number of cells of the class.
+    pub(super) fn cell_count(&self) -> usize {
+        self.class.cells.len()
     }
 
     /// Ends the line, which begins at `begin`.
@@ -279,15 +151,6 @@ pub(super) fn property_cell(text: &str, options: &CsvOptions) -> Box<[u8]> {
         push_cell(&mut cell, text.as_bytes(), options);
     }
     cell.into()
-}
-
-impl CsvForm {
-    pub(super) fn separator(self) -> u8 {
-        match self {
-            Self::Comma => b',',
-            Self::Tab => b'\t',
-        }
-    }
 }
 
 /// Returns `true` if a cell is written without quoting or escaping.

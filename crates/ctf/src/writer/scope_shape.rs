@@ -1,0 +1,22 @@
+//! Properties of a scope on which copying its bits depends.
+
+use ichnos_model::FieldKind;
+use ichnos_model::plan::{Node, Plan};
+
+/// Properties of a scope on which copying its bits depends.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ScopeShape {
+    /// Maximum alignment within the scope, at least a byte.
+    pub(super) most_alignment: u64,
+    pub(super) has_texts: bool,
+}
+
+impl ScopeShape {
+    pub(super) fn of(plan: &Plan) -> Self {
+        let is_text = |node: &Node| matches!(node.class.kind, FieldKind::String { .. });
+        Self {
+            most_alignment: plan.nodes().map(Node::alignment).fold(8, u64::max),
+            has_texts: plan.nodes().any(is_text),
+        }
+    }
+}

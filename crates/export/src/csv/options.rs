@@ -1,0 +1,54 @@
+//! Options of CSV.
+
+use std::sync::Arc;
+
+use super::columns::{CsvColumn, CsvColumns};
+use crate::time::JsonTime;
+
+/// Separator of cells, and its escaping within cells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CsvForm {
+    /// Commas; cells are quoted if necessary (RFC 4180, except that lines end in a line feed only).
+    #[default]
+    Comma,
+    /// Tabs (`text/tab-separated-values`), which are escaped in cells: tabs, line feeds, carriage returns and
+    /// backslashes are `\t`, `\n`, `\r` and `\\`.
+    Tab,
+}
+
+/// Options of [`Csv`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct CsvOptions {
+    /// Separator of cells.
+    pub form: CsvForm,
+    /// Columns from left to right.
+    pub columns: Arc<[CsvColumn]>,
+    /// Format of times in the column `time`: a date unless it is [`JsonTime::Nanoseconds`].
+    pub time: JsonTime,
+    /// Escape all unprintable characters, as needed for terminals.
+    pub printable_only: bool,
+}
+
+impl Default for CsvOptions {
+    /// Uses the default columns, without fields.
+    fn default() -> Self {
+        let columns = CsvColumns::new(JsonTime::default()).columns().unwrap_or_default();
+        Self {
+            form: CsvForm::default(),
+            columns: columns.into(),
+            time: JsonTime::default(),
+            printable_only: false,
+        }
+    }
+}
+
+impl CsvForm {
+    pub(super) fn separator(self) -> u8 {
+        match self {
+            Self::Comma => b',',
+            Self::Tab => b'\t',
+        }
+    }
+}

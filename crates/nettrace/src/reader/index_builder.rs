@@ -1,0 +1,305 @@
+//! Builds the index of a file in one pass over its blocks.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+
+use ichnos_io::Bytes;
+use ichnos_model::Limits;
+use ichnos_model::memory::Budget;
+
+use super::index::{Barrier, EventBlockHeader, FileIndex, MetadataAt, content, release};
+use super::override_reader;
+use super::tables::LabelTable;
+use crate::{
+    Block, BlockKind, Container, EventMetadata, EventRows, Fault, FileItem, PointHead, Refusal, RowEncoding,
+    Rule, TraceBlock, Version,
+};
+
+/// Maximum number of metadata rows: the kind of each is kept, and looked up for each event.
+const MOST_ROWS: usize = 1 << 18;
+
+/// Minimum distance between barriers in bytes, to limit their number.
+const BETWEEN_BARRIERS: u64 = 64 << 10;
+
+impl FileIndex {
+    /// An index of no blocks.
+    fn new(version: Version) -> Self {
+        Self {
+            version,
+            trace: TraceBlock::default(),
+            classes: Vec::new(),
+            metadata: Vec::new(),
+            overridden: HashMap::default(),
+            barriers: Vec::new(),
+            times: None,
+            blocks: 0,
+            is_complete: false,
+            metadata_faults: Vec::new(),
+            faults: Vec::new(),
+            fault_count: 0,
+        }
+    }
+
+    /// Reads the blocks of a file.
+    pub(crate) fn read(bytes: &Bytes, limits: &Limits) -> Result<Self, Refusal> {
+        let short = Refusal::Short(bytes.len() as u64);
+        let mut container = Container::open(bytes, true)?.ok_or_else(|| short.clone())?;
+        let version = container.version();
+        let mut index = Self::new(version);
+        let mut rows = MetadataRows {
+            limits,
+            memory: Budget::new(limits.few_description_bytes.min(limits.description_bytes)),
+            kinds: Default::default(),
+            hasher: RandomState::new(),
+            live: Default::default(),
+            have_overrides: false,
+        };
+        let mut has_trace = false;
+        loop {
+            match container.next(bytes, 0, true) {
+                FileItem::Block(block) => {
+                    index.blocks += 1;
+                    release(bytes, &block);
+                    if block.kind == BlockKind::Trace && !has_trace {
+                        has_trace = true;
+                        let trace = TraceBlock::read(content(bytes, &block), version);
+                        match trace.filter(|_| block.is_whole || matches!(version, Version::V6(_))) {
+                            Some(trace) => index.trace = trace,
+                            None => return Err(short),
+                        }
+                    } else {
+                        index.add(bytes, &block, &mut rows);
+                    }
+                }
+                FileItem::Fault(fault) => {
+                    index.fault_count += 1;
+                    if index.faults.len() < limits.diagnostics {
+                        index.faults.push(fault);
+                    }
+                }
+                FileItem::End | FileItem::More => break,
+            }
+        }
+        if !has_trace {
+            let found = "another block".to_owned();
+            return Err(if index.blocks == 0 { short } else { Refusal::NoTrace { offset: 20, found } });
+        }
+        index.is_complete = container.is_complete();
+        if rows.have_overrides
+            && let Some(container) = Container::open(bytes, true)?
+        {
+            index.add_overridden(bytes, &container, &mut rows);
+        }
+        index.check_trace();
+        Ok(index)
+    }
+
+    fn check_trace(&mut self) {
+        let trace = &mut self.trace;
+        if trace.frequency == 0 || trace.frequency > i64::MAX as u64 {
+            let statement =
+                format!("expected the number of ticks a second, found {}", trace.frequency as i64);
+            trace.frequency = 1_000_000_000;
+            self.metadata_faults.push(Fault::new(Rule::TraceBlock, 0, statement));
+        }
+        if self.trace.sync_time.since_unix_epoch().is_none() {
+            let statement = format!("expected a date, found {:?}", self.trace.sync_time);
+            self.metadata_faults.push(Fault::new(Rule::TraceBlock, 0, statement));
+        }
+    }
+
+    fn add(&mut self, bytes: &[u8], block: &Block, rows: &mut MetadataRows<'_>) {
+        let content = content(bytes, block);
+        match (block.kind, self.version) {
+            (BlockKind::Event, Version::V3) => {
+                let mut events = EventRows::new(RowEncoding::V3, 0..content.len(), block.content.start);
+                while let Some(row) = events.next(content) {
+                    if row.metadata_id == 0 {
+                        let payload = content.get(row.payload.clone()).unwrap_or_default();
+                        let offset = block.content.start + row.payload.start as u64;
+                        self.add_metadata(offset, EventMetadata::read(payload), rows);
+                    } else {
+                        self.add_times((row.timestamp, row.timestamp));
+                    }
+                }
+            }
+            (BlockKind::Event, _) => {
+                if let Some(header) = EventBlockHeader::read(content) {
+                    self.add_times(header.times);
+                }
+            }
+            (BlockKind::Metadata, Version::V6(_)) => {
+                let begin = block.content.start;
+                let rest = EventMetadata::read_block_v6(content, |at, metadata| {
+                    self.add_metadata(begin + at as u64, metadata, rows);
+                });
+                if let Some(at) = rest.filter(|_| block.is_whole) {
+                    self.metadata_fault(
+                        begin + at as u64,
+                        "expected a row of metadata, found an incomplete one",
+                    );
+                }
+            }
+            (BlockKind::Metadata, _) => self.add_metadata_block(content, block, rows),
+            (BlockKind::SequencePoint, version) => {
+                if let Some(point) = PointHead::read(content, version) {
+                    self.add_times((point.timestamp, point.timestamp));
+                    if point.flushes_metadata {
+                        rows.live.clear();
+                    }
+                    if self.barriers.last().is_none_or(|last| block.begin - last.offset >= BETWEEN_BARRIERS) {
+                        self.barriers.push(Barrier { offset: block.begin, timestamp: point.timestamp });
+                    }
+                }
+            }
+            (BlockKind::LabelList, _) if !rows.have_overrides => {
+                rows.have_overrides = LabelTable::has_overrides(content);
+            }
+            _ => {}
+        }
+    }
+
+    /// Adds the rows of a metadata block of an earlier version than 6.
+    fn add_metadata_block(&mut self, content: &[u8], block: &Block, rows: &mut MetadataRows<'_>) {
+        let Some(header) = EventBlockHeader::read(content) else {
+            if block.is_whole {
+                self.metadata_fault(block.content.start, "expected the header of a metadata block");
+            }
+            return;
+        };
+        let encoding = RowEncoding::new(self.version, header.flags);
+        let mut events = EventRows::new(encoding, header.rows..content.len(), block.content.start);
+        while let Some(row) = events.next(content) {
+            let payload = content.get(row.payload.clone()).unwrap_or_default();
+            let offset = block.content.start + row.payload.start as u64;
+            self.add_metadata(offset, EventMetadata::read(payload), rows);
+        }
+        if !events.is_at_end() && block.is_whole {
+            let offset = block.content.start + events.position() as u64;
+            self.metadata_fault(offset, "expected a row of metadata, found an incomplete one");
+        }
+    }
+
+    /// Adds the classes of events whose labels override their metadata. `container` is at the first block.
+    fn add_overridden(&mut self, bytes: &Bytes, container: &Container, rows: &mut MetadataRows<'_>) {
+        let (pairs, is_full) = override_reader::find(bytes, container, self);
+        if is_full {
+            let statement = "too many different labels that override metadata: not all of them do";
+            self.note(Fault::new(Rule::MetadataRow, 0, statement));
+        }
+        let mut is_refused = false;
+        for (class, labels) in pairs {
+            let Some(metadata) = self.classes.get(class as usize) else { continue };
+            match rows.find_or_add(labels.apply(metadata), &mut self.classes) {
+                Some(overridden) => drop(self.overridden.insert((class, labels), overridden)),
+                // Once for all of them.
+                None if is_refused => {}
+                None => {
+                    is_refused = true;
+                    let consequence = "some labels do not override metadata";
+                    let statement = rows.refusal(self.classes.len(), consequence);
+                    self.note(Fault::new(Rule::MetadataRow, 0, statement));
+                }
+            }
+        }
+    }
+
+    fn metadata_fault(&mut self, offset: u64, statement: &str) {
+        self.note(Fault::new(Rule::MetadataRow, offset, statement));
+    }
+
+    fn note(&mut self, fault: Fault) {
+        if self.metadata_faults.len() < 100 {
+            self.metadata_faults.push(fault);
+        }
+    }
+
+    fn add_times(&mut self, (begin, end): (u64, u64)) {
+        // Blocks without events have no times.
+        if begin == 0 || begin > end {
+            return;
+        }
+        self.times = Some(match self.times {
+            Some((first, last)) => (first.min(begin), last.max(end)),
+            None => (begin, end),
+        });
+    }
+
+    fn add_metadata(&mut self, offset: u64, metadata: Option<EventMetadata>, rows: &mut MetadataRows<'_>) {
+        let Some(metadata) = metadata else {
+            return self.metadata_fault(offset, "the row of metadata is incomplete");
+        };
+        if metadata.has_unknown_fields {
+            let statement = format!(
+                "unknown description of the fields of `{}/{}`: its payload is shown as bytes",
+                metadata.provider, metadata.name
+            );
+            self.metadata_fault(offset, &statement);
+        }
+        let id = metadata.id;
+        if self.metadata.len() >= MOST_ROWS {
+            return self.metadata_fault(
+                offset,
+                "there are too many rows of metadata: events of this one are shown as bytes",
+            );
+        }
+        match rows.find_or_add(metadata, &mut self.classes) {
+            Some(class) => {
+                self.metadata.push(MetadataAt { offset, id, class });
+                if rows.live.insert(id, class).is_some_and(|before| before != class) {
+                    let statement = format!("the metadata id {id} is redefined with other contents");
+                    self.note(Fault::new(Rule::MetadataIdOnce, offset, statement));
+                }
+            }
+            None => {
+                let statement = rows.refusal(self.classes.len(), "events of this kind are shown as bytes");
+                self.metadata_fault(offset, &statement);
+            }
+        }
+    }
+}
+
+/// Known kinds of events.
+struct MetadataRows<'l> {
+    limits: &'l Limits,
+    /// Memory for the classes derived from them.
+    memory: Budget,
+    /// By hash.
+    kinds: hashbrown::HashMap<u64, Vec<u32>, RandomState>,
+    hasher: RandomState,
+    /// Kind currently assigned to each id.
+    live: hashbrown::HashMap<u32, u32, RandomState>,
+    /// `true` if the file has labels that override metadata.
+    have_overrides: bool,
+}
+
+impl MetadataRows<'_> {
+    /// Returns the reason for not adding another kind of event. `consequence` is for its events.
+    fn refusal(&self, kinds: usize, consequence: &str) -> String {
+        let limit = self.limits.event_record_classes;
+        if kinds as u64 >= limit {
+            return format!("there are more kinds of events than the limit of {limit}: {consequence}");
+        }
+        let most = self.memory.most();
+        format!("the descriptions of events take more memory than the limit of {most} bytes: {consequence}")
+    }
+
+    /// Returns the index of a kind of event, or `None` if there are too many.
+    fn find_or_add(&mut self, mut metadata: EventMetadata, classes: &mut Vec<EventMetadata>) -> Option<u32> {
+        // The same event may have several ids.
+        metadata.id = 0;
+        let hash = self.hasher.hash_one(&metadata);
+        let mut known = self.kinds.get(&hash).into_iter().flatten();
+        let same = known.find(|index| classes.get(**index as usize) == Some(&metadata));
+        if let Some(index) = same {
+            return Some(*index);
+        }
+        if classes.len() as u64 >= self.limits.event_record_classes || !self.memory.take(metadata.memory()) {
+            return None;
+        }
+        let index = classes.len() as u32;
+        self.kinds.entry(hash).or_default().push(index);
+        classes.push(metadata);
+        Some(index)
+    }
+}

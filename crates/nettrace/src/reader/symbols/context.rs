@@ -1,0 +1,44 @@
+//! Context of an event about symbols, and its texts.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// Context of an event about symbols.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SymbolContext {
+    /// Address space that it is about.
+    pub(super) space: u32,
+    pub(super) ticks: u64,
+    /// File position of the payload.
+    pub(super) payload: usize,
+    pub(super) length: usize,
+}
+
+impl SymbolContext {
+    pub(super) fn payload<'f>(&self, bytes: &'f [u8]) -> &'f [u8] {
+        let end = self.payload.saturating_add(self.length);
+        bytes.get(self.payload..end).unwrap_or_default()
+    }
+}
+
+/// Texts without duplicates.
+#[derive(Debug, Default)]
+pub(super) struct Texts {
+    texts: HashSet<Arc<str>>,
+}
+
+impl Texts {
+    pub(super) fn get(&mut self, text: &str) -> Arc<str> {
+        if let Some(text) = self.texts.get(text) {
+            return Arc::clone(text);
+        }
+        let text: Arc<str> = text.into();
+        self.texts.insert(Arc::clone(&text));
+        text
+    }
+}
+
+/// Returns the last component of a path of any system.
+pub(super) fn file_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
+}

@@ -1,0 +1,98 @@
+//! State shared by all cursors of a file.
+
+use std::sync::OnceLock;
+
+use ichnos_io::Bytes;
+use ichnos_model::Trace;
+
+use super::class::PayloadForm;
+use super::index::{FileIndex, content, release};
+use super::open_options::OpenOptions;
+use super::processes::{ProcessNameReader, ProcessNames};
+use super::stack_numbers::StackNumbers;
+use super::tables::{self, StackBlocks};
+use super::walk::{Walker, walk};
+use crate::{BlockKind, Container, EventRows, FileItem, RowEncoding, Version};
+
+/// State shared by all cursors of a file.
+#[derive(Debug)]
+pub(super) struct TraceFile {
+    pub(super) name: String,
+    pub(super) bytes: Bytes,
+    /// At the first block.
+    pub(super) container: Container,
+    pub(super) index: FileIndex,
+    /// By kind of event.
+    pub(super) forms: Vec<PayloadForm>,
+    /// Nanoseconds at tick 0, if a tick is a nanosecond.
+    pub(super) nanoseconds: Option<i128>,
+    pub(super) options: OpenOptions,
+    pub(super) are_stacks_interned: OnceLock<()>,
+    /// Version 6; created when needed.
+    pub(super) process_names: OnceLock<ProcessNames>,
+}
+
+impl TraceFile {
+    /// Passes all blocks and events to a walker.
+    pub(super) fn walk(&self, walker: &mut impl Walker) {
+        walk(&self.bytes, &self.container, &self.index, walker);
+    }
+
+    /// Returns the names of processes, read from the whole file so that they do not depend on the event read
+    /// first.
+    pub(super) fn process_names(&self, trace: &Trace) -> &ProcessNames {
+        self.process_names.get_or_init(|| {
+            let Some(mut names) = ProcessNameReader::new(&self.bytes, &self.index) else {
+                return ProcessNames::default();
+            };
+            // Most files have both, so read them in one pass.
+            let mut is_read = false;
+            self.are_stacks_interned.get_or_init(|| {
+                is_read = true;
+                self.walk(&mut (&mut names, &mut self.stack_numbers(trace)));
+            });
+            if !is_read {
+                self.walk(&mut names);
+            }
+            names.finish()
+        })
+    }
+
+    fn stack_numbers<'f>(&'f self, trace: &'f Trace) -> StackNumbers<'f> {
+        let pointer_size = self.index.trace.pointer_size;
+        StackNumbers { bytes: &self.bytes, pointer_size, trace, stacks: StackBlocks::default() }
+    }
+
+    /// Numbers all stacks of the file, in file order, so that the numbers do not depend on the event read first.
+    pub(super) fn intern_stacks(&self, trace: &Trace) {
+        self.are_stacks_interned.get_or_init(|| {
+            let pointer_size = self.index.trace.pointer_size;
+            if matches!(self.index.version, Version::V6(_)) {
+                // The same stack in two processes is two stacks, which only events reveal.
+                return self.walk(&mut self.stack_numbers(trace));
+            }
+            let mut container = self.container.clone();
+            let mut frames = Vec::new();
+            loop {
+                let block = match container.next(&self.bytes, 0, true) {
+                    FileItem::Block(block) => block,
+                    FileItem::Fault(_) => continue,
+                    FileItem::More | FileItem::End => return,
+                };
+                release(&self.bytes, &block);
+                let content = content(&self.bytes, &block);
+                match block.kind {
+                    BlockKind::Stack => drop(tables::intern(content, pointer_size, trace)),
+                    BlockKind::Event if self.index.version == Version::V3 => {
+                        let mut rows = EventRows::new(RowEncoding::V3, 0..content.len(), block.content.start);
+                        while let Some(row) = rows.next(content) {
+                            let stack = content.get(row.stack.clone()).unwrap_or_default();
+                            tables::intern_stack(stack, pointer_size, trace, &mut frames);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        });
+    }
+}
