@@ -1,6 +1,7 @@
 //! Changes the events of a pass.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -49,11 +50,13 @@ impl EventMapper {
         let invalid = |error: String| io::Error::new(io::ErrorKind::InvalidData, error);
         let trace = Arc::as_ptr(&event.stream.trace).addr();
         let key = (trace, event.stream.class_index, event.class_index());
-        if !self.builders.contains_key(&key) {
-            let builder = EventBuilder::like(event).ok_or_else(|| invalid("unknown class".to_owned()))?;
-            self.builders.insert(key, builder);
-        }
-        let Some(builder) = self.builders.get_mut(&key) else { return Ok(ControlFlow::Continue(())) };
+        let builder = match self.builders.entry(key) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(free) => {
+                let builder = EventBuilder::like(event);
+                free.insert(builder.ok_or_else(|| invalid("unknown class of an event".to_owned()))?)
+            }
+        };
         builder.copy_from(event).map_err(|error| invalid(error.to_string()))?;
         (self.mapping.0)(event, builder).map_err(|error| invalid(error.to_string()))?;
         let built = builder.event().map_err(|error| invalid(error.to_string()))?;
