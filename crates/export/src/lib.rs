@@ -39,10 +39,10 @@ pub use csv::{Csv, CsvColumn, CsvColumns, CsvForm, CsvOptions};
 pub use details::{Details, DetailsOptions};
 pub use integers::{Integers, with_integers};
 pub use log::{FirstMessage, Log, LogForm, LogOptions, LogState};
-pub use null::{Null, NullStatistics};
+pub use null::Null;
 pub use pretty::{DeltaCause, Pretty, PrettyFields, PrettyNames, PrettyOptions, PrettyState};
 pub use printable::{is_printable, printable};
-pub use resume::{Fixup, Resolution, ResumableSink, SinkState, StreamOrder};
+pub use resume::{Fixup, NullStatistics, Resolution, ResumableSink, SinkState, StreamOrder};
 pub use stacks::{
     CPU_TIME, FieldValues, LeftOut, StackCollector, StackFormat, StackFrames, StackOptions, StackProfile,
     StackRoots, StackThread, StackWeight, TopFunction, UNMANAGED_CODE_TIME,

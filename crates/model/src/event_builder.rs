@@ -8,7 +8,7 @@ use crate::plan::steps::{NodeId, Op, Plan};
 use crate::visitor::{Field, Visitor};
 use crate::{
     ClockValue, DataStream, DynamicClass, Event, EventValues, FieldClass, FieldKind, FieldValue, Length,
-    MemberIndex, Scope, Scopes, StringLength, Text, Wide,
+    MemberIndex, Real, Scope, Scopes, StringLength, Text, VariableLengthValue, Wide,
 };
 
 /// Makes successive events of one class from values and checks them against the class: for writers, text
@@ -213,13 +213,30 @@ impl EventBuilder {
         Some(&plan.node(NodeId::try_from(node).ok()?).class)
     }
 
-    /// Sets the value of a member by its [name](EventBuilder::member).
+    /// Sets the value of a member by its [name](EventBuilder::member). Integers can be given with or without a sign, and
+    /// an optional member is present unless it is set to [`FieldValue::Null`].
     ///
     /// # Errors
     /// If there is no such member.
     pub fn set<'v>(&mut self, name: &str, value: impl Into<FieldValue<'v>>) -> Result<(), BuildError> {
         let member = self.member(name).ok_or_else(|| BuildError::NoMember(name.to_owned()))?;
-        self.put(member, value);
+        let value = value.into();
+        let fitting = match self.class_of(member).map(|class| &class.kind) {
+            Some(FieldKind::Optional { field, .. }) => {
+                let value = fitting(field, value);
+                self.put_with(member, |values| {
+                    let is_present = !matches!(value, FieldValue::Null);
+                    values.push_optional(is_present);
+                    if is_present {
+                        values.push(value);
+                    }
+                });
+                return Ok(());
+            }
+            Some(_) => self.class_of(member).map_or(value, |class| fitting(class, value)),
+            None => value,
+        };
+        self.put(member, fitting);
         Ok(())
     }
 
@@ -312,6 +329,44 @@ impl EventBuilder {
             Scope::Payload => event.payload.as_ref(),
             Scope::Resource => plans.resource.as_ref(),
         }
+    }
+}
+
+/// Converts a number to the representation of its class, if the number does not change.
+fn fitting<'v>(class: &FieldClass, value: FieldValue<'v>) -> FieldValue<'v> {
+    let signed = match &class.kind {
+        FieldKind::Integer { integer, .. }
+        | FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => integer.signed,
+        FieldKind::BitArray(_)
+        | FieldKind::BitMap { .. }
+        | FieldKind::VariableLength { value: VariableLengthValue::BitArray, .. } => {
+            return match value {
+                FieldValue::Unsigned(bits) => FieldValue::Bits(bits),
+                FieldValue::Signed(bits) => u64::try_from(bits).map_or(value, FieldValue::Bits),
+                _ => value,
+            };
+        }
+        FieldKind::Float(bits) => {
+            return match value {
+                // The nearest number of the class.
+                FieldValue::Real(Real::Double(number)) if bits.length == 32 => {
+                    FieldValue::Real(Real::Single(number as f32))
+                }
+                _ => value,
+            };
+        }
+        FieldKind::Blob { .. } => {
+            return match value {
+                FieldValue::Text(bytes) => FieldValue::Blob(bytes),
+                _ => value,
+            };
+        }
+        _ => return value,
+    };
+    match value {
+        FieldValue::Unsigned(number) if signed => i64::try_from(number).map_or(value, FieldValue::Signed),
+        FieldValue::Signed(number) if !signed => u64::try_from(number).map_or(value, FieldValue::Unsigned),
+        _ => value,
     }
 }
 
@@ -525,7 +580,7 @@ mod tests {
         let error = |builder: &mut EventBuilder| builder.event().unwrap_err().to_string();
         assert_eq!(builder.set("no", 1u64).unwrap_err(), BuildError::NoMember("no".to_owned()));
         assert_eq!(error(&mut builder), "common context member `cpu`: expected a value, found none");
-        builder.set("cpu", 1u64).unwrap();
+        builder.set("cpu", u64::MAX).unwrap();
         builder.set("text", "a\0b").unwrap();
         let inner = builder.member("inner").unwrap();
         builder.put(inner, 1i64);
@@ -533,7 +588,7 @@ mod tests {
             error(&mut builder),
             "common context member `cpu`: expected a signed integer, found an unsigned integer"
         );
-        builder.set("cpu", 128i64).unwrap();
+        builder.set("cpu", 128u64).unwrap();
         assert_eq!(error(&mut builder), "common context member `cpu`: expected at most 8 bits, found 128");
         builder.set("cpu", 127i64).unwrap();
         assert_eq!(

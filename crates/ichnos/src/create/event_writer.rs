@@ -1,8 +1,6 @@
 //! Writes events of one class from values.
 
-use ichnos_model::{
-    BuildError, EventBuilder, EventValues, FieldClass, FieldKind, FieldValue, Real, VariableLengthValue,
-};
+use ichnos_model::{BuildError, EventBuilder, EventValues, FieldValue};
 
 use super::{StreamWriter, WriteError, lock};
 
@@ -27,24 +25,7 @@ impl EventWriter {
     /// # Errors
     /// If the member does not exist.
     pub fn set<'v>(&mut self, name: &str, value: impl Into<FieldValue<'v>>) -> Result<&mut Self, WriteError> {
-        let member = self.builder.member(name).ok_or_else(|| BuildError::NoMember(name.to_owned()))?;
-        let value = value.into();
-        let fitting = match self.builder.class_of(member).map(|class| &class.kind) {
-            Some(FieldKind::Optional { field, .. }) => {
-                let value = fitting(field, value);
-                self.builder.put_with(member, |values| {
-                    let is_present = !matches!(value, FieldValue::Null);
-                    values.push_optional(is_present);
-                    if is_present {
-                        values.push(value);
-                    }
-                });
-                return Ok(self);
-            }
-            Some(_) => self.builder.class_of(member).map_or(value, |class| fitting(class, value)),
-            None => value,
-        };
-        self.builder.put(member, fitting);
+        self.builder.set(name, value)?;
         Ok(self)
     }
 
@@ -88,43 +69,5 @@ impl EventWriter {
     #[must_use]
     pub fn stream(&self) -> &StreamWriter {
         &self.stream
-    }
-}
-
-/// Converts a number to the representation of its class, if the number does not change.
-fn fitting<'v>(class: &FieldClass, value: FieldValue<'v>) -> FieldValue<'v> {
-    let signed = match &class.kind {
-        FieldKind::Integer { integer, .. }
-        | FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => integer.signed,
-        FieldKind::BitArray(_)
-        | FieldKind::BitMap { .. }
-        | FieldKind::VariableLength { value: VariableLengthValue::BitArray, .. } => {
-            return match value {
-                FieldValue::Unsigned(bits) => FieldValue::Bits(bits),
-                FieldValue::Signed(bits) => u64::try_from(bits).map_or(value, FieldValue::Bits),
-                _ => value,
-            };
-        }
-        FieldKind::Float(bits) => {
-            return match value {
-                // The nearest number of the class.
-                FieldValue::Real(Real::Double(number)) if bits.length == 32 => {
-                    FieldValue::Real(Real::Single(number as f32))
-                }
-                _ => value,
-            };
-        }
-        FieldKind::Blob { .. } => {
-            return match value {
-                FieldValue::Text(bytes) => FieldValue::Blob(bytes),
-                _ => value,
-            };
-        }
-        _ => return value,
-    };
-    match value {
-        FieldValue::Unsigned(number) if signed => i64::try_from(number).map_or(value, FieldValue::Signed),
-        FieldValue::Signed(number) if !signed => u64::try_from(number).map_or(value, FieldValue::Unsigned),
-        _ => value,
     }
 }

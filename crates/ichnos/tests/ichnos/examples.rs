@@ -82,7 +82,7 @@ fn transformed_events_are_written() {
     let directory = tempfile::tempdir().unwrap();
     for (trace, field) in [
         ("examples/hello-lttng", "ctx.vtid"),
-        ("examples/hello-jsonl", "id"),
+        ("examples/hello-jsonl", "payload.id"),
         ("examples/hello-fuchsia", "pid"),
     ] {
         let path = directory.path().join(field.replace('.', "-"));
