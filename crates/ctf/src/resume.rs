@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ichnos_model::decode::Position;
-use ichnos_model::{Cursor, DataStream, MessageKind, Next, Record, Reopen, SourceCursor, Window};
+use ichnos_model::{Cursor, DataStream, MessageKind, NextRecord, Record, Reopen, SourceCursor, Window};
 
 use crate::source::{CtfCursor, CtfSource, Delivery};
 use crate::stream_input::StreamInput;
@@ -60,7 +60,7 @@ fn resume_point(cursor: &CtfCursor) -> Option<ResumePoint> {
 
 impl CtfSource {
     /// Moves to the message of a resume point. If its bytes are lost by now, the damage comes next.
-    fn resume(&mut self, record: &mut Record, at: &ResumePoint) -> Option<Next> {
+    fn resume(&mut self, record: &mut Record, at: &ResumePoint) -> Option<NextRecord> {
         let queue = &mut record.messages;
         if !self.open_packet(queue) {
             return None;
@@ -70,7 +70,7 @@ impl CtfSource {
                 self.scanner.go_to(at.bit, at.cycles);
                 self.look_ahead();
                 return (self.scanner.next_event() && self.deliver_event(queue) == Delivery::Now)
-                    .then_some(Next::Event);
+                    .then_some(NextRecord::Event);
             }
             ResumeKind::PacketBegin => {
                 self.scanner.order.last = at.cycles;
@@ -83,7 +83,7 @@ impl CtfSource {
                 self.queue_packet_end(queue);
             }
         }
-        Some(Next::Messages)
+        Some(NextRecord::Messages)
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ichnos_model::decode::DecodeErrorKind;
 use ichnos_model::{
     Checkpoint, ClockValue, Damage, DamageKind, DataStream, Event, EventCounts, ExcludedClasses, Head,
-    MessageKind, MessageQueue, Next, Packet, QueuedMessage, Record, Source, SourceCursor, Window,
+    MessageKind, MessageQueue, NextRecord, Packet, QueuedMessage, Record, Source, SourceCursor, Window,
 };
 
 use crate::event_order::OutOfOrder;
@@ -189,13 +189,13 @@ impl CtfSource {
         queue.push(QueuedMessage::Event, Some(nanoseconds));
     }
 
-    /// Queues the next messages that are not events on time, and returns [`Next::Messages`]. Returns `None` if event
+    /// Queues the next messages that are not events on time, and returns [`NextRecord::Messages`]. Returns `None` if event
     /// records may follow.
     #[inline(never)]
-    fn read_otherwise(&mut self, queue: &mut MessageQueue) -> Option<Next> {
+    fn read_otherwise(&mut self, queue: &mut MessageQueue) -> Option<NextRecord> {
         loop {
             if !queue.is_empty() {
-                return Some(Next::Messages);
+                return Some(NextRecord::Messages);
             }
             match self.state {
                 NextAction::BeforePacket(0) if !self.packets.has_packet() => {
@@ -236,7 +236,7 @@ impl CtfSource {
                     None => self.queue_lost_files(queue),
                 },
                 NextAction::AfterWindow => self.queue_lost_files(queue),
-                NextAction::Done => return Some(Next::End),
+                NextAction::Done => return Some(NextRecord::End),
             }
         }
     }
@@ -360,12 +360,12 @@ impl CtfSource {
 
 impl Source for CtfSource {
     #[inline(always)]
-    fn next(&mut self, record: &mut Record) -> Next {
+    fn next(&mut self, record: &mut Record) -> NextRecord {
         loop {
             if self.scanner.next_event() {
                 match self.deliver_event(&mut record.messages) {
-                    Delivery::Now if !self.skip_excluded() => return Next::Event,
-                    Delivery::Queued => return Next::Messages,
+                    Delivery::Now if !self.skip_excluded() => return NextRecord::Event,
+                    Delivery::Queued => return NextRecord::Messages,
                     _ => {}
                 }
             } else if let Some(next) = self.read_otherwise(&mut record.messages) {

@@ -17,6 +17,7 @@ mod integers;
 mod json_fields;
 mod log;
 mod null;
+mod null_statistics;
 mod number;
 pub mod parts;
 mod pretty;
@@ -40,9 +41,10 @@ pub use details::{Details, DetailsOptions};
 pub use integers::{Integers, with_integers};
 pub use log::{FirstMessage, Log, LogForm, LogOptions, LogState};
 pub use null::Null;
+pub use null_statistics::NullStatistics;
 pub use pretty::{DeltaCause, Pretty, PrettyFields, PrettyNames, PrettyOptions, PrettyState};
 pub use printable::{is_printable, printable};
-pub use resume::{Fixup, NullStatistics, Resolution, ResumableSink, SinkState, StreamOrder};
+pub use resume::{Fixup, Resolution, ResumableSink, SinkState, StreamOrder};
 pub use stacks::{
     CPU_TIME, FieldValues, LeftOut, StackCollector, StackFormat, StackFrames, StackOptions, StackProfile,
     StackRoots, StackThread, StackWeight, TopFunction, UNMANAGED_CODE_TIME,

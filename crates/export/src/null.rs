@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 
 use ichnos_model::{Message, Scope, Sink, ValueHash};
 
-use crate::resume::{NullStatistics, ResumableSink};
+use crate::null_statistics::NullStatistics;
+use crate::resume::ResumableSink;
 use crate::text_buffer::Failures;
 
 /// Visits every field and clock value. The fastest sink, also used to compare two ways of reading.

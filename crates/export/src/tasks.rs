@@ -157,7 +157,7 @@ pub struct TaskClocks {
 }
 
 /// Operations sorted by task.
-struct Members {
+struct TaskMembers {
     /// Numbers of operations, those of the first task first.
     members: Vec<u32>,
     /// End of each task in `members`.
@@ -166,7 +166,7 @@ struct Members {
     local: Vec<u32>,
 }
 
-impl Members {
+impl TaskMembers {
     /// Sorts operations whose groups are tasks.
     fn new(operations: &[Operation], tasks: usize) -> Self {
         let mut member_ends = vec![0usize; tasks + 1];
@@ -253,7 +253,7 @@ impl Tasks {
         for operation in &mut all.operations {
             operation.group = task_of(operation.group);
         }
-        let Members { members, member_ends, local } = Members::new(&all.operations, ids.len());
+        let TaskMembers { members, member_ends, local } = TaskMembers::new(&all.operations, ids.len());
         let (edges, open_edges) = edges_by_task(&mut all);
         let task =
             |number: u32| all.operations.get(number as usize).map_or(NONE, |operation| operation.group);

@@ -16,13 +16,13 @@ use crate::{
 /// File of a trace that is being written.
 #[derive(Debug)]
 pub struct TraceFile {
-    written: Mutex<(Destination, WriteReport)>,
+    written: Mutex<(FileDestination, WriteReport)>,
     verify: Option<Verify>,
 }
 
 /// Destination of encoded data.
 #[derive(Debug)]
-enum Destination {
+enum FileDestination {
     Nowhere,
     Complete { output: OutputFile, path: PathBuf },
     Live { file: File, path: PathBuf },
@@ -35,7 +35,7 @@ impl TraceFile {
     /// If it cannot be created, or exists and must not be replaced.
     pub fn create(target: &WriteTarget, options: &WriteOptions) -> Result<Self, CreateError> {
         let destination = match target {
-            WriteTarget::Nowhere => Destination::Nowhere,
+            WriteTarget::Nowhere => FileDestination::Nowhere,
             WriteTarget::Complete(path) => {
                 let output = crate::create(Some(path), options.existing).map_err(|error| {
                     // The path is already in the text and should not be repeated.
@@ -43,11 +43,11 @@ impl TraceFile {
                     let text = text.strip_prefix(&format!("{}: ", path.display())).unwrap_or(&text);
                     with_path(path, io::Error::new(error.kind(), text))
                 })?;
-                Destination::Complete { output, path: path.clone() }
+                FileDestination::Complete { output, path: path.clone() }
             }
             WriteTarget::Live(path) => {
                 let file = create_live(path).map_err(|error| with_path(path, error))?;
-                Destination::Live { file, path: path.clone() }
+                FileDestination::Live { file, path: path.clone() }
             }
         };
         let written = Mutex::new((destination, WriteReport::default()));
@@ -62,11 +62,11 @@ impl TraceFile {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         let (destination, report) = &mut *written;
         match destination {
-            Destination::Nowhere => {}
-            Destination::Complete { output, path } => {
+            FileDestination::Nowhere => {}
+            FileDestination::Complete { output, path } => {
                 output.write_all(&block.bytes).map_err(|error| naming(path, error))?;
             }
-            Destination::Live { file, path } => {
+            FileDestination::Live { file, path } => {
                 file.write_all(&block.bytes).map_err(|error| naming(path, error))?;
             }
         }
@@ -83,8 +83,8 @@ impl TraceFile {
         let (destination, mut report) = self.written.into_inner().unwrap_or_else(PoisonError::into_inner);
         report.losses = losses;
         let (result, path) = match destination {
-            Destination::Nowhere => return Ok(report),
-            Destination::Complete { mut output, path } => {
+            FileDestination::Nowhere => return Ok(report),
+            FileDestination::Complete { mut output, path } => {
                 if let Some(verify) = &self.verify {
                     let written = output.written_path().map_err(|error| with_path(&path, error))?;
                     let written =
@@ -93,7 +93,7 @@ impl TraceFile {
                 }
                 (output.finish(), path)
             }
-            Destination::Live { file, path } => (file.sync_all(), path),
+            FileDestination::Live { file, path } => (file.sync_all(), path),
         };
         result.map_err(|error| with_path(&path, error))?;
         if path != Path::new("-") {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use ichnos_json::read::Reader;
 use ichnos_model::plan::EventRecordPlans;
 use ichnos_model::{
-    BrokenRule, ClockValue, Damage, DamageKind, DataStream, Event, EventValues, Head, MessageKind, Next,
-    Packet, QueuedMessage, Record, Scope, Scopes, Source, StreamLoss, Value, Window,
+    BrokenRule, ClockValue, Damage, DamageKind, DataStream, Event, EventValues, Head, MessageKind,
+    NextRecord, Packet, QueuedMessage, Record, Scope, Scopes, Source, StreamLoss, Value, Window,
 };
 
 use crate::event::{Class, EventReader};
@@ -73,7 +73,7 @@ impl LineSource {
     }
 
     /// Ends the data stream after the last line.
-    fn finish(&mut self) -> Next {
+    fn finish(&mut self) -> NextRecord {
         let lost = self.part.file.bytes.look_for_loss();
         if !lost.is_empty() && !std::mem::replace(&mut self.is_loss_reported, true) {
             let damage = Damage::new(
@@ -81,9 +81,11 @@ impl LineSource {
                 lost.start as u64 * 8,
                 DamageKind::Lost { reported: true },
             );
-            return Next::Damage(damage.in_stream(&*self.part.stream.name).skipping(lost.len() as u64 * 8));
+            return NextRecord::Damage(
+                damage.in_stream(&*self.part.stream.name).skipping(lost.len() as u64 * 8),
+            );
         }
-        Next::End
+        NextRecord::End
     }
 
     /// Reads a line. Returns `None` if it is no message.
@@ -256,7 +258,7 @@ pub(crate) fn damage_of(value: &Value) -> Damage {
 }
 
 impl Source for LineSource {
-    fn next(&mut self, record: &mut Record) -> Next {
+    fn next(&mut self, record: &mut Record) -> NextRecord {
         if std::mem::take(&mut self.is_packet_over) {
             self.packet = None;
         }
@@ -288,32 +290,32 @@ impl Source for LineSource {
                         continue;
                     }
                     let Some(at) = self.reader.unknown.take().filter(|_| part.file.check) else {
-                        return Next::Event;
+                        return NextRecord::Event;
                     };
                     let statement = "unknown member in the line of an event: it is ignored";
                     record.push_damage(self.rule("known-member", at, 0, statement.to_owned(), false));
                     record.push_event();
-                    return Next::Messages;
+                    return NextRecord::Messages;
                 }
                 Ok(Some(message)) => {
                     let time = mark.and_then(|mark| mark.time).map(|time| time + offset);
                     record.time = time.or(record.time);
                     match message {
-                        QueuedMessage::StreamEnd => return Next::End,
+                        QueuedMessage::StreamEnd => return NextRecord::End,
                         // Packets are kept as a whole.
                         QueuedMessage::DiscardedEvents(_) | QueuedMessage::DiscardedPackets(_)
                             if self.is_outside(time) => {}
                         message => {
                             self.is_packet_over = message == QueuedMessage::PacketEnd;
                             record.messages.push(message, record.time);
-                            return Next::Messages;
+                            return NextRecord::Messages;
                         }
                     }
                 }
                 Err(fault) => {
                     let time = mark.and_then(|mark| mark.time).map(|time| time + offset);
                     record.time = time.or(record.time);
-                    return Next::Damage(self.fault(line, at, &fault));
+                    return NextRecord::Damage(self.fault(line, at, &fault));
                 }
             }
         }

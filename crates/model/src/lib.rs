@@ -106,7 +106,7 @@ pub use record_trace::RecordTrace;
 pub use role::{ClockUpdate, Role, Roles};
 pub use selectors::Selectors;
 pub use small_cursor::{Reopen, SharedCursorState, SmallCursor};
-pub use source::{Next, Source};
+pub use source::{NextRecord, Source};
 pub use source_cursor::SourceCursor;
 pub use stack::{Frame, StackTable, StackView};
 pub use stream::{CallStacks, DataStream, Trace};

@@ -14,8 +14,8 @@ use crate::{Checkpoint, Damage, Event, EventCounts, ExcludedClasses, Head, Messa
 /// delivered: the cursor checks that, unless the source [does](Self::checks_events).
 pub trait Source: Send {
     /// Reads the next event into `record`, or queues the messages before it. Called only if no message waits in the
-    /// queue of `record`, and not after [`Next::End`].
-    fn next(&mut self, record: &mut Record) -> Next;
+    /// queue of `record`, and not after [`NextRecord::End`].
+    fn next(&mut self, record: &mut Record) -> NextRecord;
 
     /// Returns the bytes that contain the scopes of the current event, if they are bits: see [`Record::set_bits`].
     fn bytes(&self) -> &[u8] {
@@ -90,7 +90,7 @@ pub trait Source: Send {
 /// Result of reading from a [`Source`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Next {
+pub enum NextRecord {
     /// An event, stored in the [`Record`].
     Event,
     /// Messages in the queue of the [`Record`].

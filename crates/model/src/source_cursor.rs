@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::decode::DecodeLimits;
 use crate::{
     Checkpoint, ClockValue, Cursor, Damage, DamageKind, DataStream, EventCounts, ExcludedClasses, Head,
-    Message, Next, QueuedMessage, Record, Scope, Source, StreamLoss, Window,
+    Message, NextRecord, QueuedMessage, Record, Scope, Source, StreamLoss, Window,
 };
 
 /// The [cursor](Cursor) of a data stream that a [`Source`] reads: it delivers the begin and the end of the data stream,
@@ -45,7 +45,7 @@ impl<S: Source> SourceCursor<S> {
     }
 
     /// Makes a cursor for the rest of a data stream, without its begin. `resume` moves the source to where the rest
-    /// begins, and returns [`Next::Event`] if its event is the current message of the cursor, [`Next::Messages`] if it
+    /// begins, and returns [`NextRecord::Event`] if its event is the current message of the cursor, [`NextRecord::Messages`] if it
     /// is the one that it queued first.
     #[must_use]
     pub fn resumed(
@@ -53,15 +53,15 @@ impl<S: Source> SourceCursor<S> {
         source: S,
         window: Window,
         limits: impl Into<DecodeLimits>,
-        resume: impl FnOnce(&mut S, &mut Record) -> Option<Next>,
+        resume: impl FnOnce(&mut S, &mut Record) -> Option<NextRecord>,
     ) -> Self {
         let record = Record::new(stream, limits.into());
         let current = CurrentMessage::Nothing;
         let mut cursor =
             Self { source, record, current, is_over: false, has_end: true, window, before: None };
         match resume(&mut cursor.source, &mut cursor.record) {
-            Some(Next::Event) => cursor.current = CurrentMessage::Event,
-            Some(Next::Messages) => {
+            Some(NextRecord::Event) => cursor.current = CurrentMessage::Event,
+            Some(NextRecord::Messages) => {
                 cursor.deliver_queued();
             }
             _ => {}
@@ -134,15 +134,15 @@ impl<S: Source> SourceCursor<S> {
     /// Queues what the source returned instead of an event, and moves to the next message in the queue. Returns `None`
     /// if there is none, and events may follow.
     #[inline(never)]
-    fn advance_otherwise(&mut self, next: Option<Next>) -> Option<bool> {
+    fn advance_otherwise(&mut self, next: Option<NextRecord>) -> Option<bool> {
         match next {
-            None | Some(Next::Event | Next::Messages) => {}
-            Some(Next::Damage(damage)) => self.record.push_damage(damage),
-            Some(Next::Discarded(count)) => {
+            None | Some(NextRecord::Event | NextRecord::Messages) => {}
+            Some(NextRecord::Damage(damage)) => self.record.push_damage(damage),
+            Some(NextRecord::Discarded(count)) => {
                 let loss = StreamLoss { count, begin: self.before, ..StreamLoss::default() };
                 self.record.push_discarded_events(loss);
             }
-            Some(Next::End) => {
+            Some(NextRecord::End) => {
                 if !std::mem::replace(&mut self.is_over, true) && self.has_end {
                     self.record.messages.push(QueuedMessage::StreamEnd, self.record.time);
                 }
@@ -209,7 +209,7 @@ impl<S: Source> Cursor for SourceCursor<S> {
                     self.record.clear();
                 }
                 match self.source.next(&mut self.record) {
-                    Next::Event if self.source.checks_events() || self.admit() => {
+                    NextRecord::Event if self.source.checks_events() || self.admit() => {
                         self.current = CurrentMessage::Event;
                         return true;
                     }
@@ -295,15 +295,15 @@ mod tests {
     const MISFIT: u8 = 0xff;
 
     impl Source for Pairs {
-        fn next(&mut self, record: &mut Record) -> Next {
-            let Some([kind, number]) = self.bytes.get(self.at..self.at + 2) else { return Next::End };
+        fn next(&mut self, record: &mut Record) -> NextRecord {
+            let Some([kind, number]) = self.bytes.get(self.at..self.at + 2) else { return NextRecord::End };
             let begin = 8 * (self.at as u64 + 1);
             self.at += 2;
             match *kind {
-                DISCARDED => return Next::Discarded(Some(u64::from(*number))),
+                DISCARDED => return NextRecord::Discarded(Some(u64::from(*number))),
                 DAMAGED => {
                     let kind = DamageKind::EmptyEventRecord;
-                    return Next::Damage(Damage::new("pairs", begin, kind).skipping(8));
+                    return NextRecord::Damage(Damage::new("pairs", begin, kind).skipping(8));
                 }
                 MISFIT => {
                     record.values.begin(Scope::Payload);
@@ -319,7 +319,7 @@ mod tests {
                     record.set_bits(Scope::Payload, begin);
                 }
             }
-            Next::Event
+            NextRecord::Event
         }
 
         fn bytes(&self) -> &[u8] {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use ichnos_model::{
     BitField, ByteOrder, ClockClass, CodeKind, DataStreamClass, EventRecordClass, EventRole, FieldClass,
-    FieldKind, Frame, IntegerProperties, IntegerRange, Limits, MappingsBuilder, Meaning, Member, Next,
+    FieldKind, Frame, IntegerProperties, IntegerRange, Limits, MappingsBuilder, Meaning, Member, NextRecord,
     Record, RecordTrace, Scope, Sink as _, Source, Symbol, Symbols, Trace, TraceClass, TraceInput as _,
     Window,
 };
@@ -37,8 +37,8 @@ struct Events {
 }
 
 impl Source for Events {
-    fn next(&mut self, record: &mut Record) -> Next {
-        let Some(event) = self.events.get(self.next) else { return Next::End };
+    fn next(&mut self, record: &mut Record) -> NextRecord {
+        let Some(event) = self.events.get(self.next) else { return NextRecord::End };
         self.next += 1;
         record.set_class(event.class);
         record.set_cycles(event.time);
@@ -47,7 +47,7 @@ impl Source for Events {
         [event.process, event.thread, u64::from(event.stack), event.size]
             .into_iter()
             .for_each(|value| values.push(value));
-        Next::Event
+        NextRecord::Event
     }
 }
 

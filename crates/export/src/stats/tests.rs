@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ichnos_model::{
-    ClockClass, DataStreamClass, EventRecordClass, EventRole, FieldClass, Limits, Meaning, Member, Next,
-    Record, RecordTrace, Scope, Source, Trace, TraceClass, TraceInput as _, Window,
+    ClockClass, DataStreamClass, EventRecordClass, EventRole, FieldClass, Limits, Meaning, Member,
+    NextRecord, Record, RecordTrace, Scope, Source, Trace, TraceClass, TraceInput as _, Window,
 };
 use ichnos_testing::{Random, cases};
 
@@ -28,8 +28,8 @@ struct Events {
 }
 
 impl Source for Events {
-    fn next(&mut self, record: &mut Record) -> Next {
-        let Some(event) = self.events.get(self.next) else { return Next::End };
+    fn next(&mut self, record: &mut Record) -> NextRecord {
+        let Some(event) = self.events.get(self.next) else { return NextRecord::End };
         self.next += 1;
         record.set_class(event.class);
         record.set_cycles(event.time);
@@ -40,7 +40,7 @@ impl Source for Events {
         if event.class == 0 {
             values.push(event.text);
         }
-        Next::Event
+        NextRecord::Event
     }
 }
 

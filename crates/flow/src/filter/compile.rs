@@ -12,7 +12,7 @@ use super::error::{FilterError, FilterErrorKind};
 use super::fetch::Register;
 use super::glob::Glob;
 use super::program::{Code, Leaf, Program, Test};
-use super::property::{self, Property, PropertyAlias, is_reserved};
+use super::property::{self, PropertyAlias, PropertyValues, is_reserved};
 use super::syntax::{ArithmeticOp, CompareOp, Literal, NodeKind, Path, SyntaxNode};
 use super::typed::Typed;
 use super::value::{Constant, SortedRanges, calculate, compare};
@@ -193,14 +193,14 @@ impl<'c> Compiler<'c> {
     }
 
     /// Values of a property.
-    fn property(&mut self, property: Property) -> Vec<Typed> {
+    fn property(&mut self, property: PropertyValues) -> Vec<Typed> {
         match property {
-            Property::Value(value) => vec![value],
-            Property::Meaning { meaning, is_id, otherwise } => {
+            PropertyValues::Value(value) => vec![value],
+            PropertyValues::Meaning { meaning, is_id, otherwise } => {
                 let found = self.meaning(meaning, is_id);
                 if found.is_empty() { otherwise.into_iter().collect() } else { found }
             }
-            Property::Severity(scale) => {
+            PropertyValues::Severity(scale) => {
                 let numbers = self.meaning(Meaning::Severity, false).into_iter();
                 let numbers = numbers.filter(|found| found.kind.is_integer());
                 let level = |Typed { code, kind }| match scale {

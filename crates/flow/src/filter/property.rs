@@ -30,7 +30,7 @@ pub(super) const ALIASES: [PropertyAlias; 5] = [
     PropertyAlias { name: "comm", property: "process_name" },
 ];
 
-/// Property with this name in other tools.
+/// PropertyValues with this name in other tools.
 pub(super) fn alias(path: &Path) -> Option<PropertyAlias> {
     let word = path.word()?;
     ALIASES.into_iter().find(|alias| alias.name == word)
@@ -64,7 +64,7 @@ fn is_internal(meaning: Meaning) -> bool {
 }
 
 /// Values of a property in the events of a class.
-pub(super) enum Property {
+pub(super) enum PropertyValues {
     Value(Typed),
     /// Members with a meaning, as identifiers or as they are; in the other case, the value.
     Meaning {
@@ -76,7 +76,7 @@ pub(super) enum Property {
     Severity(Option<LevelScale>),
 }
 
-impl Property {
+impl PropertyValues {
     fn meaning(meaning: Meaning) -> Option<Self> {
         Some(Self::Meaning { meaning, is_id: false, otherwise: None })
     }
@@ -93,28 +93,28 @@ fn integer(number: Option<u128>) -> Typed {
 }
 
 /// Returns a property of a class, or `None` if it has no such property.
-pub(super) fn find(class: &FilterClass<'_>, first: &str, rest: &[PathStep]) -> Option<Property> {
+pub(super) fn find(class: &FilterClass<'_>, first: &str, rest: &[PathStep]) -> Option<PropertyValues> {
     let members = rest.iter().map(|step| match step {
         PathStep::Member(name) => Some(name.as_str()),
         PathStep::Index(_) => None,
     });
     let rest = members.collect::<Option<Vec<&str>>>()?;
     match (first, &rest[..]) {
-        ("time", []) => Some(Property::Value(Typed { code: Code::Time, kind: ValueType::Time })),
+        ("time", []) => Some(PropertyValues::Value(Typed { code: Code::Time, kind: ValueType::Time })),
         ("level", []) => level(class, false),
         ("level", ["number"]) | ("severity", []) => level(class, true),
         ("host", []) => first_of(class, Meaning::Machine, "hostname"),
         ("process", []) => first_of(class, Meaning::Process, "vpid"),
         ("process_name", []) => first_of(class, Meaning::ProcessName, "procname"),
-        ("cpu", []) => Property::meaning(Meaning::Processor),
+        ("cpu", []) => PropertyValues::meaning(Meaning::Processor),
         ("message", []) => match class.plans.class.log.as_ref().and_then(|role| role.text) {
-            Some(_) => Some(Property::Value(Typed { code: Code::Message, kind: ValueType::Text })),
-            None => Property::meaning(Meaning::Message),
+            Some(_) => Some(PropertyValues::Value(Typed { code: Code::Message, kind: ValueType::Text })),
+            None => PropertyValues::meaning(Meaning::Message),
         },
-        _ => constant(class, first, &rest).map(Property::Value).or_else(|| {
+        _ => constant(class, first, &rest).map(PropertyValues::Value).or_else(|| {
             let meaning = first.replace('_', "-").parse().ok().filter(|_| rest.is_empty())?;
             let is_id = meaning == Meaning::OperationId;
-            (!is_internal(meaning)).then_some(Property::Meaning { meaning, is_id, otherwise: None })
+            (!is_internal(meaning)).then_some(PropertyValues::Meaning { meaning, is_id, otherwise: None })
         }),
     }
 }
@@ -145,8 +145,8 @@ fn constant(class: &FilterClass<'_>, first: &str, rest: &[&str]) -> Option<Typed
 }
 
 /// Member with a meaning, or else an entry of the trace's environment.
-fn first_of(class: &FilterClass<'_>, meaning: Meaning, entry: &str) -> Option<Property> {
-    Some(Property::Meaning { meaning, is_id: false, otherwise: environment(class, entry) })
+fn first_of(class: &FilterClass<'_>, meaning: Meaning, entry: &str) -> Option<PropertyValues> {
+    Some(PropertyValues::Meaning { meaning, is_id: false, otherwise: environment(class, entry) })
 }
 
 fn environment(class: &FilterClass<'_>, entry: &str) -> Option<Typed> {
@@ -157,17 +157,18 @@ fn environment(class: &FilterClass<'_>, entry: &str) -> Option<Typed> {
 }
 
 /// Log level, or its number.
-fn level(class: &FilterClass<'_>, is_number: bool) -> Option<Property> {
+fn level(class: &FilterClass<'_>, is_number: bool) -> Option<PropertyValues> {
     let role = class.plans.class.log.as_ref()?;
     match role.severity {
         LogSeverity::Constant(raw) if is_number => {
-            Some(Property::Value(Typed::constant(Constant::Integer(raw.into()), ValueType::Integer)))
+            Some(PropertyValues::Value(Typed::constant(Constant::Integer(raw.into()), ValueType::Integer)))
         }
-        LogSeverity::Constant(raw) => {
-            Some(Property::Value(Typed::constant(Constant::Level(role.scale.level(raw)), ValueType::Level)))
-        }
-        LogSeverity::Member if is_number => Some(Property::Severity(None)),
-        LogSeverity::Member => Some(Property::Severity(Some(role.scale))),
+        LogSeverity::Constant(raw) => Some(PropertyValues::Value(Typed::constant(
+            Constant::Level(role.scale.level(raw)),
+            ValueType::Level,
+        ))),
+        LogSeverity::Member if is_number => Some(PropertyValues::Severity(None)),
+        LogSeverity::Member => Some(PropertyValues::Severity(Some(role.scale))),
         _ => None,
     }
 }

@@ -3,8 +3,8 @@
 use ichnos_io::{Bytes, Datagrams};
 use ichnos_model::decode::PacketBits;
 use ichnos_model::{
-    BrokenRule, ClockValue, Damage, DamageKind, Event, Head, Next, QueuedMessage, Record as CurrentRecord,
-    Scope, Source, StreamLoss, Window,
+    BrokenRule, ClockValue, Damage, DamageKind, Event, Head, NextRecord, QueuedMessage,
+    Record as CurrentRecord, Scope, Source, StreamLoss, Window,
 };
 
 use super::any;
@@ -421,20 +421,20 @@ fn drops(record: &Record<'_>) -> u64 {
 
 impl Source for LogSource {
     #[inline(always)]
-    fn next(&mut self, record: &mut CurrentRecord) -> Next {
+    fn next(&mut self, record: &mut CurrentRecord) -> NextRecord {
         loop {
             if self.quick(record).is_some() {
                 if self.counts_drops && self.queue_dropped(record) {
-                    return Next::Messages;
+                    return NextRecord::Messages;
                 }
-                return Next::Event;
+                return NextRecord::Event;
             }
             if !self.slow(record) {
                 record.time = Some(self.clock.nanoseconds).filter(|_| self.records > 0);
-                return Next::End;
+                return NextRecord::End;
             }
             if !record.messages.is_empty() {
-                return Next::Messages;
+                return NextRecord::Messages;
             }
         }
     }

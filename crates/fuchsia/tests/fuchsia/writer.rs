@@ -13,8 +13,8 @@ use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::{
     ClockClass, DataStreamClass, EventRecordClass, EventValues, FieldClass, FieldKind, IntegerRange, Length,
     LevelScale, LevelStep, Limits, LogLevel, LogRole, LogSeverity, MappingsBuilder, Meaning, Member, Message,
-    Next, Record as ModelRecord, RecordTrace, Scope, Source, StreamCursor, StreamDigest, Trace, TraceClass,
-    TraceDigest, TraceInput, Window,
+    NextRecord, Record as ModelRecord, RecordTrace, Scope, Source, StreamCursor, StreamDigest, Trace,
+    TraceClass, TraceDigest, TraceInput, Window,
 };
 use ichnos_testing::{Random, cases};
 
@@ -493,12 +493,12 @@ fn class_of(kind: u64) -> FieldClass {
 struct Made(Vec<(u64, usize, EventValues)>);
 
 impl Source for Made {
-    fn next(&mut self, record: &mut ModelRecord) -> Next {
-        let Some((time, class, values)) = self.0.pop() else { return Next::End };
+    fn next(&mut self, record: &mut ModelRecord) -> NextRecord {
+        let Some((time, class, values)) = self.0.pop() else { return NextRecord::End };
         record.set_cycles(time);
         record.set_class(class);
         record.values = values;
-        Next::Event
+        NextRecord::Event
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ichnos_model::decode::{PacketBits, Position};
 use ichnos_model::{
     Checkpoint, ClockClass, ClockValue, DataStream, DynamicClass, Event, EventCounts, FieldValue, Head,
-    MessageKind, Next, Record, Scope, Scopes, Skip, Source, StreamLoss, Uuid, Window,
+    MessageKind, NextRecord, Record, Scope, Scopes, Skip, Source, StreamLoss, Uuid, Window,
 };
 
 use super::class::{PayloadForm, raw_class};
@@ -398,7 +398,7 @@ fn ticks_at(clock: &ClockClass, time: i128, up: bool) -> u64 {
 }
 
 impl Source for EventSource {
-    fn next(&mut self, record: &mut Record) -> Next {
+    fn next(&mut self, record: &mut Record) -> NextRecord {
         loop {
             while let Some(entry) = self.rows.pending.next() {
                 if entry.timestamp < self.rows.wanted.0 || entry.timestamp > self.rows.wanted.1 {
@@ -408,17 +408,17 @@ impl Source for EventSource {
                 self.set_time(entry.timestamp, &record.stream);
                 if entry.class == GAP {
                     self.push_gap(record);
-                    return Next::Messages;
+                    return NextRecord::Messages;
                 }
                 self.make_event(record);
-                return Next::Event;
+                return NextRecord::Event;
             }
             record.time = self.has_time.then_some(self.clock.nanoseconds);
             if let Some(fault) = self.rows.faults.waiting.pop_front() {
-                return Next::Damage(fault.damage(&self.rows.file.name));
+                return NextRecord::Damage(fault.damage(&self.rows.file.name));
             }
             if !self.rows.fill() && !self.rows.has_more() {
-                return Next::End;
+                return NextRecord::End;
             }
         }
     }

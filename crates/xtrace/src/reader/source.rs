@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ichnos_io::Bytes;
-use ichnos_model::{BrokenRule, Damage, DamageKind, Next, Record, Source};
+use ichnos_model::{BrokenRule, Damage, DamageKind, NextRecord, Record, Source};
 
 use super::event_maker::{EventMaker, shorten};
 use crate::report::{JsonReports, LineBuffer, Part, ReportFault, ReportRule, Reports};
@@ -198,14 +198,14 @@ impl ReportSource {
 }
 
 impl Source for ReportSource {
-    fn next(&mut self, record: &mut Record) -> Next {
+    fn next(&mut self, record: &mut Record) -> NextRecord {
         loop {
             if let Some(fault) = self.maker.faults.pop_front() {
-                return Next::Damage(self.damage(fault));
+                return NextRecord::Damage(self.damage(fault));
             }
             if let Some((offset, kind)) = self.refused.take() {
                 let damage = Damage::new(&*self.file, offset as u64 * 8, kind);
-                return Next::Damage(damage.in_stream(&*self.file));
+                return NextRecord::Damage(damage.in_stream(&*self.file));
             }
             if std::mem::take(&mut self.is_waiting)
                 && let Some(class) = &self.maker.class
@@ -215,7 +215,7 @@ impl Source for ReportSource {
                     record.set_cycles(cycles);
                 }
                 std::mem::swap(&mut record.values, &mut self.maker.values);
-                return Next::Event;
+                return NextRecord::Event;
             }
             if !self.read() {
                 break;
@@ -224,9 +224,9 @@ impl Source for ReportSource {
         let lost = self.bytes.look_for_loss();
         if !lost.is_empty() && !std::mem::replace(&mut self.is_loss_told, true) {
             let damage = Damage::new(&*self.file, lost.start as u64 * 8, DamageKind::Lost { reported: true });
-            return Next::Damage(damage.in_stream(&*self.file).skipping(lost.len() as u64 * 8));
+            return NextRecord::Damage(damage.in_stream(&*self.file).skipping(lost.len() as u64 * 8));
         }
-        Next::End
+        NextRecord::End
     }
 
     fn is_ordered(&self) -> bool {
