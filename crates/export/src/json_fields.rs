@@ -100,14 +100,17 @@ impl<'a> FieldWriter<'a> {
         }
     }
 
+    #[inline]
     fn push(&mut self, text: &str) {
         self.out.extend_from_slice(text.as_bytes());
     }
 
+    #[inline]
     fn enter(&mut self, around: Around) {
         self.scratch.around.push(std::mem::replace(&mut self.around, around));
     }
 
+    #[inline]
     fn leave(&mut self) {
         self.around = self.scratch.around.pop().unwrap_or(Around::Alone);
     }
@@ -236,6 +239,7 @@ impl Visitor for FieldWriter<'_> {
         }
     }
 
+    #[inline]
     fn boolean(&mut self, field: Field<'_>, value: bool, _: u64) {
         self.lead(field);
         self.push(if value { "true" } else { "false" });
@@ -339,28 +343,33 @@ impl Visitor for FieldWriter<'_> {
         self.push("null");
     }
 
+    #[inline]
     fn begin_structure(&mut self, field: Field<'_>) {
         self.lead(field);
         self.out.push(b'{');
         self.enter(Around::Object(false));
     }
 
+    #[inline]
     fn end_structure(&mut self, _: Field<'_>) {
         self.out.push(b'}');
         self.leave();
     }
 
+    #[inline]
     fn begin_array(&mut self, field: Field<'_>, _: u64) {
         self.lead(field);
         self.out.push(b'[');
         self.enter(Around::Array(false));
     }
 
+    #[inline]
     fn end_array(&mut self, _: Field<'_>) {
         self.out.push(b']');
         self.leave();
     }
 
+    #[inline]
     fn begin_optional(&mut self, field: Field<'_>, present: bool, _: i128) {
         // An absent member that consists of values is skipped; elements of arrays keep their positions.
         let is_member = matches!(self.around, Around::Object(_));
@@ -374,15 +383,18 @@ impl Visitor for FieldWriter<'_> {
         self.enter(Around::Alone);
     }
 
+    #[inline]
     fn end_optional(&mut self, _: Field<'_>) {
         self.leave();
     }
 
+    #[inline]
     fn begin_variant(&mut self, field: Field<'_>, _: usize, _: i128) {
         self.lead(field);
         self.enter(Around::Alone);
     }
 
+    #[inline]
     fn end_variant(&mut self, _: Field<'_>) {
         self.leave();
     }

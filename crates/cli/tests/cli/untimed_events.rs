@@ -103,10 +103,10 @@ fn untimed_events_get_times_around_them() {
             assert!(!strict.exists());
         }
         let out = directory.join(format!("{name}-filtered"));
-        ichnos(["filter", "v >= 0", text(&source), "-o", text(&out)]).expect(0, &[]);
+        ichnos(["filter", "--to", "ctf", "v >= 0", text(&source), "-o", text(&out)]).expect(0, &[]);
         assert_eq!(events(&out), expected, "{name}");
         let out = directory.join(format!("{name}-repaired"));
-        ichnos(["repair", text(&source), "-o", text(&out)]).expect(0, &[]);
+        ichnos(["repair", "--to", "ctf", text(&source), "-o", text(&out)]).expect(0, &[]);
         assert_eq!(events(&out), expected, "{name}");
     }
 }
