@@ -12,8 +12,8 @@ use ichnos::export::{Log, LogOptions, Null, Pretty, PrettyOptions, ResumableSink
 use ichnos::flow::{Merge, pump};
 use ichnos::fuchsia::log::{Encoder, Record, Value};
 use ichnos::io::{Entry, Tree};
-use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::model::{Cursor, Sink, TraceInput, Window};
+use ichnos_jsonl::{JsonLines, JsonLinesOptions};
 
 const METADATA: &str = r#"/* CTF 1.8 */
 typealias integer { size = 8; align = 8; signed = false; } := u8;

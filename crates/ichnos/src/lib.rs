@@ -8,6 +8,7 @@
 //! ```
 //! use ichnos::prelude::*;
 //!
+//! # if !cfg!(all(feature = "ctf", feature = "jsonl")) { return Ok(()) }
 //! # let path = "../../examples/hello-lttng";
 //! let session = ichnos::open([path], &OpenOptions::default())?;
 //! let mut events = session.events()?;
@@ -32,6 +33,7 @@
 //! use ichnos::prelude::*;
 //! use ichnos::{Pass, Selection};
 //!
+//! # if !cfg!(all(feature = "ctf", feature = "jsonl")) { return Ok(()) }
 //! # let path = "../../examples/hello-lttng";
 //! let session = ichnos::open([path], &OpenOptions::default())?;
 //! let selection = Selection::default().events(|name| name.starts_with("hello"));
@@ -55,6 +57,7 @@
 //! use ichnos::prelude::*;
 //! use ichnos::{Pass, PassOptions, TextOutput};
 //!
+//! # if !cfg!(all(feature = "ctf", feature = "jsonl")) { return Ok(()) }
 //! # let path = "../../examples/hello-lttng";
 //! let session = ichnos::open([path], &OpenOptions::default())?;
 //! let reader = session.reader(Window::default(), |_| true)?;
@@ -74,6 +77,7 @@
 //! use ichnos::convert::{ConvertOptions, writer};
 //! use ichnos::prelude::*;
 //!
+//! # if !cfg!(all(feature = "ctf", feature = "jsonl")) { return Ok(()) }
 //! # let path = "../../examples/hello-lttng";
 //! let session = ichnos::open([path], &OpenOptions::default())?;
 //! let (_, writer) = writer(Some("jsonl"), "".as_ref(), None).ok_or("no such format")?;

@@ -31,7 +31,7 @@ type CauseOf<S> = <StateOf<S> as SinkState>::Cause;
 /// If the text of a chunk depends on earlier text in a way that no [`Fixup`] can correct, the chunk is written again.
 ///
 /// ```no_run
-/// use ichnos::jsonl::{JsonLines, JsonLinesOptions};
+/// use ichnos::export::{Details, DetailsOptions};
 /// use ichnos::prelude::*;
 /// use ichnos::{Pass, PassOptions, Selection, TextOutput};
 ///
@@ -39,7 +39,7 @@ type CauseOf<S> = <StateOf<S> as SinkState>::Cause;
 /// let session = ichnos::open(["my-trace"], &OpenOptions::default())?;
 /// let reader = session.reader(Window::default(), |_| true)?;
 /// let mut text = Vec::new();
-/// let output = TextOutput::new(&mut text, |writer| JsonLines::new(writer, JsonLinesOptions::default()));
+/// let output = TextOutput::new(&mut text, |writer| Details::new(writer, DetailsOptions::default()));
 /// Pass::new(Selection::default()).write(&reader, &output, &PassOptions::default(), &())?;
 /// # Ok(())
 /// # }

@@ -12,8 +12,8 @@ use ichnos::export::{
     Csv, CsvColumns, CsvOptions, Details, DetailsOptions, JsonTime, Log, LogForm, LogOptions, Null, Pretty,
     PrettyOptions, TextWriter,
 };
-use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::prelude::*;
+use ichnos_jsonl::{JsonLines, JsonLinesOptions};
 
 #[global_allocator]
 static COUNTING: dhat::Alloc = dhat::Alloc;

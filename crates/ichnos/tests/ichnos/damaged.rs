@@ -5,8 +5,8 @@ use std::path::Path;
 
 use ichnos::OpenOptions;
 use ichnos::io::{IoLimits, Tree};
-use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::model::Window;
+use ichnos_jsonl::{JsonLines, JsonLinesOptions};
 use ichnos_testing::{Random, cases};
 use serde_json::Value;
 

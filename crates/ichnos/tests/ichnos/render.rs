@@ -1,9 +1,9 @@
 //! Sinks on several threads.
 
 use ichnos::export::{Details, DetailsOptions, Pretty, PrettyOptions, ResumableSink};
-use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::model::Window;
 use ichnos::{BlockWriter, OpenOptions, Pass, PassOptions, Reader, TextOutput};
+use ichnos_jsonl::{JsonLines, JsonLinesOptions};
 
 pub(crate) fn text<S: ResumableSink + Send + 'static>(
     reader: &Reader<'_>,

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use ichnos::export::{
     Details, DetailsOptions, Log, LogForm, LogOptions, Null, Pretty, PrettyOptions, ResumableSink as _,
 };
-use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::model::decode::{DecodeLimits, PacketBits, Position, UNKNOWN};
 use ichnos::model::{
     BitField, ByteOrder, DataStream, DataStreamClass, Event, EventRecordClass, EventValues, FieldClass,
@@ -16,6 +15,7 @@ use ichnos::model::{
     Message, RangeSet, Real, Scope, Scopes, Sink, StringEncoding, StringLength, Trace, TraceClass, Uuid,
     VariantOption, WallClock, Wide,
 };
+use ichnos_jsonl::{JsonLines, JsonLinesOptions};
 use proptest::prelude::*;
 
 /// Passes messages on with the scopes of events as values.

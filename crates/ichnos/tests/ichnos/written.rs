@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use ichnos::convert::writer;
 use ichnos::io::{Lane, WriteOptions, WriteSource, WriteTarget};
-use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::model::decode::{DecodeLimits, PacketBits, Position, UNKNOWN};
 use ichnos::model::{
     ClockClass, ClockValue, DataStream, DataStreamClass, Event, EventRecordClass, EventValues, FieldClass,
@@ -13,6 +12,7 @@ use ichnos::model::{
     Window,
 };
 use ichnos::prelude::Cursor;
+use ichnos_jsonl::{JsonLines, JsonLinesOptions};
 use proptest::prelude::*;
 use serde_json::Value;
 
