@@ -77,6 +77,7 @@ fn threads_are_found_by_path_and_by_meaning() {
     }
 }
 
+#[cfg(all(feature = "fuchsia-log", feature = "jsonl"))]
 #[test]
 fn transformed_events_are_written() {
     let directory = tempfile::tempdir().unwrap();
