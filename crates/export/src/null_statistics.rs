@@ -1,6 +1,6 @@
 //! Counts of the sink that writes nothing.
 
-/// Counts of [`Null`].
+/// Counts of [`Null`](crate::Null).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NullStatistics {

@@ -6,7 +6,7 @@ use ichnos_model::plan::{Plan, align};
 use ichnos_model::{Event, Scope};
 
 /// The context of the event before, as it lies in the packet, and what was written for it. That may
-/// have more in it, if the writer of that [forgets](Repeated::forget) it when it changes.
+/// have more in it, if the writer of that forgets it when it changes.
 #[derive(Debug, Default)]
 pub struct Repeated {
     bytes: Vec<u8>,

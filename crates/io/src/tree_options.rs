@@ -23,7 +23,7 @@ pub struct TreeOptions {
     pub temp_dir: Option<PathBuf>,
     /// Maximum number of bytes that are kept of each file that has to be unpacked. No more than this is
     /// unpacked if that is possible without losing other files: of a compressed file, of each member of a zip
-    /// archive, and of the last member of a compressed tar archive. [`Entry::goes_on`] is `true` for files
+    /// archive, and of the last member of a compressed tar archive. [`Entry::goes_on`](crate::Entry::goes_on) is `true` for files
     /// that may be longer. Pipes are read as a whole. Default: everything is unpacked.
     pub beginning: Option<u64>,
 }

@@ -17,7 +17,7 @@ pub enum CsvForm {
     Tab,
 }
 
-/// Options of [`Csv`].
+/// Options of [`Csv`](crate::Csv).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct CsvOptions {

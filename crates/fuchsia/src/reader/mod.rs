@@ -17,7 +17,7 @@
 //!
 //! Events are delivered in place. Bytes between the members - headers and names of arguments - are padding of
 //! the class. Data outside the record is delivered as values: the component named by an earlier control
-//! record, and the payload of records beyond [`Limits::dynamic_event_record_classes`], which share one class
+//! record, and the payload of records beyond [`Limits::dynamic_event_record_classes`](ichnos_model::Limits::dynamic_event_record_classes), which share one class
 //! with an array of arguments.
 //!
 //! Names of events are `log`, `log_control` and `log_packet`. The id of a class is a hash of its key.
