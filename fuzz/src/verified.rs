@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ichnos::convert::{ConvertError, ConvertOptions, MakeSelect, SplitBy, SplitTargets};
+use ichnos::convert::{ConvertError, ConvertOptions, SplitBy, SplitTargets};
 use ichnos::ctf::CtfWriter;
 use ichnos::io::{CreateError, TraceWriter};
 use ichnos::model::{Event, Window};
-use ichnos::{OpenOptions, Session};
+use ichnos::{OpenOptions, Pass, Selection, Session};
 use ichnos_fuchsia::writer::FuchsiaLogWriter;
 
 /// Ways to write a trace.
@@ -62,14 +62,13 @@ fn convert(session: &Session, output: &Path, choice: u8) {
     options.write.dialect = Some(dialects[usize::from(more) % dialects.len()].name.to_owned());
     options.write.packet_size = [None, Some(100)][usize::from(more / 8 & 1)];
     let has_even_length = |event: &Event<'_>| event.name().len() % 2 == 0;
-    let select: &MakeSelect<'_> = &|| Box::new(has_even_length);
     let result = match way {
         0 => {
             (options.write.dialect, options.write.packet_size) = (None, None);
             reader.convert(&FuchsiaLogWriter, Some(output.to_owned()), &options)
         }
         1 => {
-            options.select = Some(select);
+            options.pass = Pass::new(Selection::default().condition(has_even_length));
             reader.convert(&CtfWriter, Some(output.to_owned()), &options)
         }
         3 | 4 => {
