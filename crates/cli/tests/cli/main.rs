@@ -57,6 +57,8 @@ mod outputs;
 mod packet_indexes;
 mod paths;
 #[cfg(unix)]
+mod pictures;
+#[cfg(unix)]
 mod queued_reports;
 mod quirks;
 mod recorded;
