@@ -172,6 +172,7 @@ impl<'a> Event<'a> {
     ///
     /// # Errors
     /// Only a reader validating its own data sees this error: delivered events fit their class.
+    #[inline(always)]
     pub fn visit<V: Visitor>(&self, scope: Scope, visitor: &mut V) -> Result<(), DecodeError> {
         match self.plan(scope) {
             Some(plan) => self.scopes.visit(scope, plan, visitor),

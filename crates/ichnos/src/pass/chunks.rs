@@ -125,6 +125,7 @@ pub(super) fn run(
 struct WorkerHandler<'w> {
     worker: Box<dyn Worker + Send>,
     place: WorkerPlace<'w>,
+    takes_damage: bool,
     /// Input arrives while it is read: nothing waits for more.
     is_live: bool,
     /// The chunk has to be written again.
@@ -148,8 +149,16 @@ enum WorkerPlace<'w> {
 
 impl<'w> WorkerHandler<'w> {
     fn new(merged: &MergedPass<'_>, lane: Lane, place: WorkerPlace<'w>) -> Self {
-        let (worker, is_live) = (merged.output.worker(lane), merged.pass.is_live);
-        Self { worker, place, is_live, is_wrong: false, steps: 0, events: 0 }
+        let (worker, takes_damage) = (merged.output.worker(lane), merged.output.takes_damage());
+        Self {
+            worker,
+            place,
+            takes_damage,
+            is_live: merged.pass.is_live,
+            is_wrong: false,
+            steps: 0,
+            events: 0,
+        }
     }
 
     fn note(&mut self, note: PassNote) {
@@ -215,7 +224,7 @@ impl PassHandler for WorkerHandler<'_> {
 
     fn damage(&mut self, damage: &Damage) -> bool {
         self.note(PassNote::Damage(Box::new(damage.clone())));
-        true
+        self.takes_damage
     }
 
     fn precede(&mut self, event: &Event<'_>) {
