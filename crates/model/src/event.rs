@@ -60,6 +60,7 @@ impl<'a> Scopes<'a> {
         Self::new(PacketBits::whole(&[]), BEGINS, &[], LIMITS).with_values(values)
     }
 
+    #[inline(always)]
     fn visit<V: Visitor>(&self, scope: Scope, plan: &Plan, visitor: &mut V) -> Result<(), DecodeError> {
         if let Some(values) = self.values
             && values.has(scope)

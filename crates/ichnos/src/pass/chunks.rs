@@ -126,8 +126,8 @@ struct WorkerHandler<'w> {
     worker: Box<dyn Worker + Send>,
     place: WorkerPlace<'w>,
     takes_damage: bool,
-    /// Input arrives while it is read: nothing waits for more.
-    is_live: bool,
+    /// Flow after which nothing is to be done: none if input arrives while it is read, because nothing waits then.
+    quiet: Option<WorkerFlow>,
     /// The chunk has to be written again.
     is_wrong: bool,
     /// Number of steps and events since progress was reported.
@@ -154,7 +154,7 @@ impl<'w> WorkerHandler<'w> {
             worker,
             place,
             takes_damage,
-            is_live: merged.pass.is_live,
+            quiet: (!merged.pass.is_live).then_some(WorkerFlow::Continue),
             is_wrong: false,
             steps: 0,
             events: 0,
@@ -196,11 +196,12 @@ impl<'w> WorkerHandler<'w> {
             self.is_wrong = true;
             return Ok(ControlFlow::Break(()));
         }
-        if self.is_live {
+        let is_live = self.quiet.is_none();
+        if is_live {
             self.worker.flush()?;
         }
         self.pass_on()?;
-        if let (true, WorkerPlace::Joiner { merged, .. }) = (self.is_live, &self.place) {
+        if let (true, WorkerPlace::Joiner { merged, .. }) = (is_live, &self.place) {
             merged.output.flush()?;
         }
         Ok(if flow == WorkerFlow::Stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
@@ -216,7 +217,7 @@ impl PassHandler for WorkerHandler<'_> {
             self.note(loss);
         }
         let flow = self.worker.message(message)?;
-        if flow == WorkerFlow::Continue && !self.is_live {
+        if Some(flow) == self.quiet {
             return Ok(ControlFlow::Continue(()));
         }
         self.settle(flow)
