@@ -7,6 +7,7 @@
 mod agreement;
 mod archives;
 mod babeltrace_cases;
+mod book;
 mod cat;
 #[cfg(unix)]
 mod collect;
