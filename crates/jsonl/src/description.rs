@@ -10,18 +10,8 @@ use ichnos_model::{
 };
 use uuid::Uuid;
 
-use crate::field_class::Classes;
+use crate::field_class::{Classes, scope_name};
 use crate::members::{Made, Members, attributes, integer_of, text};
-
-/// Names of the scopes of an event in lines.
-pub(crate) const SCOPES: [(Scope, &str); 6] = [
-    (Scope::PacketContext, "context"),
-    (Scope::EventRecordHeader, "header"),
-    (Scope::CommonContext, "common_context"),
-    (Scope::SpecificContext, "specific_context"),
-    (Scope::Payload, "payload"),
-    (Scope::Resource, "resource"),
-];
 
 /// Message of an event, as a member of its resource.
 pub(crate) const MESSAGE: &str = "message";
@@ -173,11 +163,11 @@ pub(crate) fn event_class(value: &Value) -> Made<EventRecordClass> {
 }
 
 /// Returns the class of a scope in a member `fields`.
-pub(crate) fn scope_class(fields: &Value, scope: &str, classes: Classes<'_>) -> Made<Option<FieldClass>> {
-    let Some(value) = fields.get(scope) else { return Ok(None) };
+pub(crate) fn scope_class(fields: &Value, scope: Scope, classes: Classes<'_>) -> Made<Option<FieldClass>> {
+    let Some(value) = fields.get(scope_name(scope)) else { return Ok(None) };
     let class = classes.read(value)?;
     if !matches!(class.kind, FieldKind::Structure { .. }) {
-        return Err(format!("a class of `{scope}` that is not a structure"));
+        return Err(format!("a class of `{}` that is not a structure", scope_name(scope)));
     }
     Ok(Some(class))
 }
@@ -207,8 +197,8 @@ impl<'m> Places<'m> {
 /// Finds the members with meanings. `places` returns those of a scope's members.
 pub(crate) fn meanings<'m>(value: &Value, places: impl Fn(Scope) -> Places<'m>) -> Meanings {
     let mut meanings = Meanings::default();
-    for (scope, name) in SCOPES {
-        let Some(Value::Map(members)) = value.get(name) else { continue };
+    for scope in Scope::ALL.into_iter().skip(1) {
+        let Some(Value::Map(members)) = value.get(scope_name(scope)) else { continue };
         let places = places(scope);
         // The order of the class finds members of one name; different names may have any order.
         let mut next = 0;

@@ -4,10 +4,10 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use ichnos_model::{FieldRef, IntegerRange, LogLevel, Mappings, Meaning, RangeSet, Uuid};
+use ichnos_model::{FieldRef, IntegerRange, LogLevel, Mappings, Meaning, RangeSet, Scope, Uuid};
 use regex::bytes::Regex;
 
-use super::class::{FilterClass, SCOPES, TypedFields, ValueType, scopes_of};
+use super::class::{FilterClass, TypedFields, ValueType};
 use super::error::{FilterError, FilterErrorKind};
 use super::fetch::Register;
 use super::glob::Glob;
@@ -170,13 +170,10 @@ impl<'c> Compiler<'c> {
         let (first, rest) = path.split();
         let mut found = Vec::new();
         if !path.is_property && !is_reserved(first) {
-            found = self.class.find(&SCOPES, &path.steps);
+            found = self.class.find(&Scope::SEARCHED, &path.steps);
         }
-        if found.is_empty()
-            && !rest.is_empty()
-            && let Some(scopes) = scopes_of(first)
-        {
-            found = self.class.find(scopes, rest);
+        if found.is_empty() && !rest.is_empty() {
+            found = self.class.find(Scope::of_prefix(first), rest);
         }
         let found = if found.is_empty() {
             let alias =
