@@ -30,6 +30,7 @@ mod decompress;
 mod entry;
 mod error;
 mod file_names;
+mod file_parts;
 mod format;
 mod format_option;
 mod hint;
@@ -69,6 +70,7 @@ pub use datagrams::{Datagram, Datagrams};
 pub use entry::{Entry, FileId, FileStatus};
 pub use error::IoError;
 pub use file_names::FileNames;
+pub use file_parts::{FileParts, PartEncoders};
 pub use format::{EnclosingTrace, Format, Listen, OpenedTraces, OptionConflict, ReadOptions, Refused};
 pub use format_option::{FormatOption, FormatOptions, OptionError, OptionKind, OptionValue};
 pub use hint::{Hint, OptionHint};
@@ -90,7 +92,7 @@ pub use scan::{ScanProgress, ScanStep};
 pub use schema_language::{SchemaLanguage, WriteSchema, WrittenSchema};
 #[cfg(unix)]
 pub use signals::ignores_signal;
-pub use trace_file::{PartFile, TraceFile, written_trace_files};
+pub use trace_file::{TraceFile, written_trace_files};
 pub use tree::Tree;
 pub use tree_options::TreeOptions;
 

@@ -461,8 +461,4 @@ impl Visitor for Finder<'_, '_> {
     fn begin_variant(&mut self, field: Field<'_>, _: usize, _: i128) {
         self.begin(field);
     }
-
-    fn begin_union(&mut self, field: Field<'_>) {
-        self.begin(field);
-    }
 }
