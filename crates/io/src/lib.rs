@@ -45,6 +45,7 @@ mod output_file;
 mod packet_index;
 mod plain_file;
 mod problem;
+mod read_files;
 mod replacement;
 mod scan;
 mod schema_language;
@@ -85,6 +86,7 @@ pub use output_file::{OutputFile, create};
 pub use packet_index::{PacketIndex, PacketIndexes};
 pub use plain_file::{open_linked, open_plain};
 pub use problem::TreeProblem;
+pub use read_files::ReadFiles;
 pub use replacement::{
     Existing, ListWritten, foreign_file, interrupted_replacement, plain_files, recover_replacement,
 };

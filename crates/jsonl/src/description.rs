@@ -6,7 +6,8 @@ use ichnos_export::parts::log_level_number;
 use ichnos_json::write::{ObjectWriter, ValueWriter};
 use ichnos_model::{
     ClockClass, ClockOrigin, EventRecordClass, EventRole, FieldClass, FieldKind, LevelScale, LevelStep,
-    LogLevel, LogRole, LogSeverity, LogText, Meaning, Meanings, Member, Scope, TraceClass, UuidOf, Value,
+    LogLevel, LogRole, LogSeverity, LogText, Meaning, Meanings, Member, Scope, TRACER_NAMESPACES, TraceClass,
+    UuidOf, Value,
 };
 use uuid::Uuid;
 
@@ -15,9 +16,6 @@ use crate::members::{Made, Members, attributes, integer_of, text};
 
 /// Message of an event, as a member of its resource.
 pub(crate) const MESSAGE: &str = "message";
-
-/// Namespaces of attributes in which tracers store the log level and the EMF URI of event record classes.
-const NAMESPACES: [&str; 4] = ["babeltrace.org,2020", "lttng.org,2009", "diamon.org,2012", "std"];
 
 /// Returns a trace without clocks and data stream classes, and its label.
 pub(crate) fn trace_class(value: &Value) -> Made<(TraceClass, String)> {
@@ -142,7 +140,8 @@ pub(crate) fn event_class(value: &Value) -> Made<EventRecordClass> {
     let owned = |name: &str| text(value, name).map(str::to_owned);
     let attributes = attributes(value.get("attributes"));
     // Attributes can have it, too.
-    let attribute = |name: &str| NAMESPACES.iter().find_map(|namespace| attributes.get(namespace)?.get(name));
+    let attribute =
+        |name: &str| TRACER_NAMESPACES.iter().find_map(|namespace| attributes.get(namespace)?.get(name));
     let said = |member, name| value.get(member).or_else(|| attribute(name));
     Ok(EventRecordClass {
         id: id(value)?.unwrap_or_default(),
@@ -228,7 +227,7 @@ fn log_role(value: &Value) -> Option<LogRole> {
         let number = |part: &Value| i64::try_from(integer_of(part)?).ok();
         let up_to = number(parts.first()?)?;
         let name = parts.get(1)?.as_text()?;
-        let level = LogLevel::ALL.into_iter().find(|level| level.name() == name)?;
+        let level = LogLevel::from_name(name)?;
         let exact = match parts.get(2) {
             None => Some(up_to),
             Some(Value::Null) => None,

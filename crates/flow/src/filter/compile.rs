@@ -536,7 +536,7 @@ impl<'c> Compiler<'c> {
                     return mismatch(what, Some("bytes are written as hexadecimal digits, `\"0aff\"`"));
                 }
             },
-            ValueType::Level => match level_named(&literal.text) {
+            ValueType::Level => match LogLevel::from_name(&literal.text) {
                 Some(level) => Constant::Level(level),
                 None => {
                     let what = format!("{} is not a log level", self.text(b));
@@ -712,7 +712,7 @@ impl<'c> Compiler<'c> {
         let (has_levels, has_texts) = (has(&ValueType::Level), has(&ValueType::Text));
         let has_times = found.iter().any(|found| matches!(found.kind, ValueType::Time | ValueType::Date(_)));
         let mut constant = |node: &SyntaxNode| match &node.kind {
-            NodeKind::Text(literal) if has_levels => level_named(&literal.text).map(Constant::Level),
+            NodeKind::Text(literal) if has_levels => LogLevel::from_name(&literal.text).map(Constant::Level),
             NodeKind::Text(literal) if has_texts => Some(Constant::Text(literal.text.as_bytes().into())),
             _ if has_levels => level_word(node).map(Constant::Level),
             _ if has_times => self.time_literal(node).map(Constant::Time),
@@ -791,19 +791,7 @@ fn integer_range(begin: &Option<Box<SyntaxNode>>, end: &Option<Box<SyntaxNode>>)
 /// Log level of a word that is compared with a level.
 fn level_word(node: &SyntaxNode) -> Option<LogLevel> {
     match &node.kind {
-        NodeKind::Name(path) if !path.is_property => level_named(path.word()?),
-        _ => None,
-    }
-}
-
-fn level_named(name: &str) -> Option<LogLevel> {
-    match name.to_ascii_lowercase().as_str() {
-        "trace" => Some(LogLevel::Trace),
-        "debug" => Some(LogLevel::Debug),
-        "info" => Some(LogLevel::Info),
-        "warn" | "warning" => Some(LogLevel::Warn),
-        "error" => Some(LogLevel::Error),
-        "fatal" => Some(LogLevel::Fatal),
+        NodeKind::Name(path) if !path.is_property => LogLevel::from_name(path.word()?),
         _ => None,
     }
 }

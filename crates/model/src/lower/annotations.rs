@@ -421,7 +421,7 @@ fn log_role(value: &Value) -> Option<LogRole> {
     let Value::Array(steps) = value.get("scale")? else { return None };
     let step = |step: &Value| {
         let name = step.get("level")?.as_text()?;
-        let level = LogLevel::ALL.into_iter().find(|level| level.name().eq_ignore_ascii_case(name))?;
+        let level = LogLevel::from_name(name)?;
         let up_to = i64::try_from(step.get("up-to")?.as_integer()?).ok()?;
         let exact = step.get("exact").and_then(Value::as_integer).and_then(|exact| i64::try_from(exact).ok());
         Some(LevelStep { up_to, level, exact })
