@@ -3,10 +3,10 @@
 use std::ffi::OsString;
 use std::io::{IsTerminal as _, Write as _};
 
-use clap::{CommandFactory as _, FromArgMatches as _, Parser as _};
+use clap::{FromArgMatches as _, Parser as _};
 use ichnos::export::{TerminalText, for_terminal};
 
-use crate::args::LowArgs;
+use crate::args::{self, LowArgs};
 use crate::exit::{Exit, Failure};
 use crate::style::{Paint, When, safe};
 use crate::{babeltrace_compat, check_args, limits, output};
@@ -16,7 +16,7 @@ use crate::{babeltrace_compat, check_args, limits, output};
 /// # Errors
 /// For errors that clap does not find: habits from other programs, and options that do not apply.
 pub(crate) fn parse() -> Result<LowArgs, Failure> {
-    let mut command = LowArgs::command();
+    let mut command = args::command();
     command.build();
     let words: Vec<OsString> = std::env::args_os().collect();
     if words.get(1..).is_some_and(|words| words == ["help", "limits"]) {

@@ -1,10 +1,9 @@
 //! `ichnos formats`, `ichnos completions` and `ichnos man`: describe the program itself.
 
-use clap::CommandFactory;
 use ichnos::FORMATS;
 use serde_json::{Value as Json, json};
 
-use crate::args::{CatFormat, Completions, Formats, Global, LowArgs, Man};
+use crate::args::{self, CatFormat, Completions, Formats, Global, Man};
 use crate::exit::{Exit, Failure};
 use crate::format_flags;
 use crate::json as js;
@@ -104,13 +103,13 @@ fn value_json(value: &ichnos::OptionValue) -> Json {
 
 pub(crate) fn completions(args: &Completions) -> Result<Exit, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut LowArgs::command(), "ichnos", &mut script);
+    clap_complete::generate(args.shell, &mut args::command(), "ichnos", &mut script);
     output::print_as_it_is(&String::from_utf8_lossy(&script))?;
     Ok(Exit::Success)
 }
 
 pub(crate) fn man(args: &Man) -> Result<Exit, Failure> {
-    let mut command = LowArgs::command();
+    let mut command = args::command();
     command.build();
     if let Some(directory) = &args.directory {
         std::fs::create_dir_all(directory)

@@ -78,6 +78,12 @@ impl TraceClass {
         }
     }
 
+    /// Returns the name of the tracer by its environment, or else the dialect of the trace.
+    #[must_use]
+    pub fn tracer(&self) -> &str {
+        self.environment("tracer_name").and_then(Value::as_text).unwrap_or(&self.dialect)
+    }
+
     /// Returns the data stream class of this id.
     #[must_use]
     pub fn data_stream(&self, id: u128) -> Option<&DataStreamClass> {

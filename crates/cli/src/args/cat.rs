@@ -25,7 +25,7 @@ pub(crate) struct Cat {
     /// Worker threads [default: CPUs]
     ///
     /// The output does not depend on it.
-    #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), hide_short_help = true)]
     pub(crate) threads: Option<u16>,
     /// Bytes of trace data read as one chunk
     ///
@@ -40,7 +40,7 @@ pub(crate) struct Cat {
     #[arg(long)]
     pub(crate) stacks: bool,
     /// Print the numbers of events and losses and the elapsed time at the end
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) stats: bool,
 
     #[command(flatten)]
@@ -56,68 +56,52 @@ pub(crate) struct Cat {
           conflicts_with_all = ["limit", "listen"], help_heading = "Selection")]
     pub(crate) tail: Option<u64>,
 
-    /// Print times in clock cycles
-    #[arg(long, help_heading = "Format pretty")]
+    /// Print times in clock cycles (pretty)
+    #[arg(long, hide_short_help = true)]
     pub(crate) clock_cycles: bool,
-    /// Print the date before the time
-    #[arg(long, help_heading = "Format pretty")]
+    /// Print the date before the time (pretty)
+    #[arg(long)]
     pub(crate) clock_date: bool,
-    /// Print times in seconds since the origin of the clock
-    #[arg(long, help_heading = "Format pretty")]
+    /// Print times in seconds since the origin of the clock (pretty)
+    #[arg(long, hide_short_help = true)]
     pub(crate) clock_seconds: bool,
-    /// Do not print the time since the previous event
-    #[arg(long, help_heading = "Format pretty")]
+    /// Do not print the time since the previous event (pretty)
+    #[arg(long)]
     pub(crate) no_delta: bool,
-    /// Columns of csv and tsv, or properties before an event in pretty
+    /// Columns, comma-separated (csv, tsv), or properties before an event (pretty)
     ///
-    /// Comma-separated. In the formats csv and tsv: `time`, `ts`, `cycles`, `event`, `id`, `log_level`, `host`,
+    /// In the formats csv and tsv: `time`, `ts`, `cycles`, `event`, `id`, `log_level`, `host`,
     /// `stream`, `trace`, or paths of fields such as next_comm, ctx.vpid or args.0; docs/csv.md describes them.
     /// Default: time, event, host, stream and all fields. In the format pretty: trace, trace:hostname,
     /// trace:domain, trace:procname, trace:vpid, loglevel, emf, callsite, all or none; default: host name, process
     /// name and process id.
-    #[arg(
-        long,
-        value_name = "FIELD",
-        value_delimiter = ',',
-        hide_short_help = true,
-        help_heading = "Formats pretty, csv and tsv"
-    )]
+    #[arg(long, value_name = "FIELD", value_delimiter = ',')]
     pub(crate) fields: Vec<String>,
-    /// Scopes in which to print names, comma-separated
-    #[arg(
-        long,
-        value_name = "SCOPE",
-        value_enum,
-        value_delimiter = ',',
-        hide_short_help = true,
-        help_heading = "Format pretty"
-    )]
+    /// Scopes in which to print names, comma-separated (pretty)
+    #[arg(long, value_name = "SCOPE", value_enum, value_delimiter = ',', hide_short_help = true)]
     pub(crate) names: Vec<NameScope>,
 
-    /// Properties to print: compact, with-data=no, see --help
+    /// Properties to print, comma-separated (details)
     ///
-    /// Comma-separated. The parameters of babeltrace2's sink.text.details: compact, with-data, with-metadata, with-stream-class-name, with-stream-name, with-time,
-    /// with-trace-name, with-uid or with-uuid.
-    #[arg(long, value_name = "NAME=YES|NO", value_delimiter = ',', value_parser = detail,
-          help_heading = "Format details")]
+    /// The parameters of babeltrace2's sink.text.details: compact, with-data, with-metadata, with-stream-class-name,
+    /// with-stream-name, with-time, with-trace-name, with-uid or with-uuid.
+    #[arg(long, value_name = "NAME=YES|NO", value_delimiter = ',', value_parser = detail, hide_short_help = true)]
     pub(crate) details: Vec<(Detail, bool)>,
 
-    /// Also print packets, with their headers and contexts (jsonl only)
-    #[arg(long, help_heading = "Formats for programs")]
+    /// Also print packets, with their headers and contexts (jsonl)
+    #[arg(long, hide_short_help = true)]
     pub(crate) packets: bool,
     // Applies to the formats `jsonl` and `log-json`.
     /// Form of integers (jsonl, log-json)
     ///
     /// Some readers only keep 53 bits of a number, among them jq 1.6 and JavaScript.
-    #[arg(long, value_enum, value_name = "FORM", default_value_t = IntegerForm::Number,
-          help_heading = "Formats for programs")]
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = IntegerForm::Number, hide_short_help = true)]
     pub(crate) integers: IntegerForm,
     // Applies to the formats `jsonl`, `log-json`, `csv` and `tsv`.
-    /// Form of times since the Unix epoch (also csv, tsv)
+    /// Form of times since the Unix epoch (jsonl, log-json, csv, tsv)
     ///
     /// Times of other clocks are always written in nanoseconds.
-    #[arg(long, value_enum, value_name = "FORM", default_value_t = TimeForm::Ns,
-          help_heading = "Formats for programs")]
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = TimeForm::Ns, hide_short_help = true)]
     pub(crate) time: TimeForm,
 }
 

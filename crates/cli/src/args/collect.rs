@@ -12,7 +12,7 @@ use crate::size;
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Without --udp and --tcp, reports are received at the usual port of the format, over both, from this \
+    after_long_help = "Without --udp and --tcp, reports are received at the usual port of the format, over both, from this \
 machine only. A report is a datagram or, over TCP, follows its length. Ctrl-C (SIGINT) or SIGTERM \
 ends the collection, after everything received is written.\n\n\
 Every tool can read DIR: `ichnos cat DIR`. docs/collect.md describes the protocol, the files and the guarantees.\n\n\
@@ -48,19 +48,19 @@ pub(crate) struct Collect {
     pub(crate) report: JsonReport,
 
     /// Longest accepted report, at most 8M [default: by the format]
-    #[arg(long, value_name = "SIZE", value_parser = size::parse, help_heading = "Limits")]
+    #[arg(long, value_name = "SIZE", value_parser = size::parse, hide_short_help = true)]
     pub(crate) report_size: Option<u64>,
     /// Maximum number of connections at once
-    #[arg(long, value_name = "N", help_heading = "Limits", default_value_t = 2_048)]
+    #[arg(long, value_name = "N", default_value_t = 2_048, hide_short_help = true)]
     pub(crate) connections: usize,
     /// Close connections without data for SECONDS
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Limits", default_value = "600")]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "600", hide_short_help = true)]
     pub(crate) idle: Duration,
     /// Start a new file of reports at SIZE
-    #[arg(long, value_name = "SIZE", value_parser = size::parse, help_heading = "Limits", default_value = "64M")]
+    #[arg(long, value_name = "SIZE", value_parser = size::parse, default_value = "64M", hide_short_help = true)]
     pub(crate) segment_size: u64,
     /// Start a new file of reports after SECONDS
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Limits", default_value = "3600")]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, default_value = "3600", hide_short_help = true)]
     pub(crate) segment_age: Duration,
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct Writing {
     ///
     /// In a directory, only files of traces are replaced: other files in it are an error. If writing fails, OUT is
     /// unchanged.
-    #[arg(long, requires = "output")]
+    #[arg(long, requires = "output", hide_short_help = true)]
     pub(crate) force: bool,
     /// Output format [default: by the extension of OUT]
     ///
@@ -36,12 +36,12 @@ pub(crate) struct Writing {
     /// Close packets at about this size
     ///
     /// By default, packets are those of the input, or have 256 KiB.
-    #[arg(long, value_name = "BYTES", value_parser = size::parse)]
+    #[arg(long, value_name = "BYTES", value_parser = size::parse, hide_short_help = true)]
     pub(crate) packet_size: Option<u64>,
     /// Also write an index of the packets
     ///
     /// Speeds up opening the output.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) index: bool,
     /// Read the output again before it appears, and compare it
     ///
@@ -49,20 +49,22 @@ pub(crate) struct Writing {
     /// The output must also be valid. If they differ, nothing is written, and the exit code is 3.
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) verify: bool,
-    /// Print lowered, renamed, moved, rounded and dropped items, by class and field
+    /// List what is not converted exactly, by class and field
+    ///
+    /// Items are simplified (lowered), renamed, moved, rounded or dropped.
     ///
     /// On standard output; on standard error with `-o -`.
     #[arg(long)]
     pub(crate) losses: bool,
     #[command(flatten)]
     pub(crate) report: JsonReport,
-    /// Only find out the losses, without writing anything
+    /// Write nothing: only find losses
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Worker threads [default: CPUs]
     ///
     /// The output does not depend on it.
-    #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), hide_short_help = true)]
     pub(crate) threads: Option<u16>,
 }
 
@@ -74,7 +76,7 @@ impl Writing {
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = "With --strict, nothing is written if anything is lost.")]
+#[command(after_long_help = "With --strict, nothing is written if anything is lost.")]
 pub(crate) struct Convert {
     // Before `reading`, so that its options have the plain names.
     #[command(flatten)]
@@ -88,12 +90,12 @@ pub(crate) struct Convert {
 #[derive(Args, Debug)]
 pub(crate) struct Cut {
     /// Cut at the given times, or between packets
-    #[arg(long, value_enum, value_name = "WHERE", default_value_t = Align::Time)]
+    #[arg(long, value_enum, value_name = "WHERE", default_value_t = Align::Time, hide_short_help = true)]
     pub(crate) align: Align,
-    /// Keep the time around each event for which EXPRESSION is true: MARGIN before and after it
+    /// Keep MARGIN before and after each event for which EXPR is true
     ///
     /// Overlapping windows are joined. With --begin and --end, only events between these are searched and written.
-    #[arg(long, num_args = 2, value_names = ["EXPRESSION", "MARGIN"])]
+    #[arg(long, num_args = 2, value_names = ["EXPR", "MARGIN"])]
     pub(crate) around: Option<Vec<String>>,
     #[command(flatten)]
     pub(crate) convert: Convert,
@@ -109,7 +111,9 @@ pub(crate) enum Align {
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = "Skipped damaged places are listed on standard error, and with --json in `left_out`.")]
+#[command(
+    after_long_help = "Skipped damaged places are listed on standard error, and with --json in `left_out`."
+)]
 pub(crate) struct Repair {
     #[command(flatten)]
     pub(crate) convert: Convert,
@@ -117,7 +121,7 @@ pub(crate) struct Repair {
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "OUT is a directory with a trace for each part, named after the part. Each event is in exactly \
+    after_long_help = "OUT is a directory with a trace for each part, named after the part. Each event is in exactly \
 one of them."
 )]
 pub(crate) struct Split {
@@ -171,7 +175,7 @@ impl SplitBy {
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = "docs/expressions.md describes expressions. For instance:\n  \
+#[command(after_long_help = "docs/expressions.md describes expressions. For instance:\n  \
 ichnos filter 'event == \"sched_switch\" && next_tid in [1, 2]' TRACE -o OUT")]
 pub(crate) struct Filter {
     /// Events to write: an expression as for --filter
@@ -183,7 +187,7 @@ pub(crate) struct Filter {
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "--offset PATH=TIME sets the clock offset of a trace, --manifest FILE those of several: \
+    after_long_help = "--offset PATH=TIME sets the clock offset of a trace, --manifest FILE those of several: \
     --help describes both."
 )]
 pub(crate) struct Merge {

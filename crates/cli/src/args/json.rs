@@ -13,7 +13,7 @@ pub(crate) struct JsonReport {
     /// Form of integers
     ///
     /// Some readers only keep 53 bits of a number, among them jq 1.6 and JavaScript.
-    #[arg(long, value_enum, value_name = "FORM", default_value_t = IntegerForm::Number, requires = "json")]
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = IntegerForm::Number, requires = "json", hide_short_help = true)]
     pub(crate) integers: IntegerForm,
 }
 

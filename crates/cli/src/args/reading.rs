@@ -27,10 +27,10 @@ pub(crate) struct Reading {
     ///
     /// Options supply information missing from a trace, for instance its clock. Can be repeated.
     #[arg(short = 'O', long, value_name = "FORMAT.OPTION=VALUE", value_parser = format_option,
-          help_heading = "Reading")]
+          help_heading = "Reading", hide_short_help = true)]
     pub(crate) option: Vec<(String, String)>,
     /// Stop at the first violation of the specification
-    #[arg(long, help_heading = "Reading")]
+    #[arg(long, help_heading = "Reading", hide_short_help = true)]
     pub(crate) strict: bool,
     /// Keep the file order of formats that are not ordered by time
     ///
@@ -56,12 +56,12 @@ pub(crate) struct Reading {
     ///
     /// Creates the socket at PATH. Only for formats sent as datagrams; `ichnos formats` lists them.
     #[arg(long, value_name = "ADDRESS", value_parser = address, conflicts_with_all = ["paths", "manifest"],
-          help_heading = "Reading")]
+          help_heading = "Reading", hide_short_help = true)]
     pub(crate) listen: Option<PathBuf>,
     /// Set a limit; `ichnos help limits` lists them
     ///
     /// For instance `--max unpacked=32G`: K, M, G and T are powers of 1024. Can be repeated.
-    #[arg(long, value_name = "NAME=VALUE", value_parser = Maximum::parse, help_heading = "Reading")]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = Maximum::parse, help_heading = "Reading", hide_short_help = true)]
     pub(crate) max: Vec<Maximum>,
     #[command(flatten)]
     pub(crate) format_flags: FormatFlags,

@@ -33,9 +33,9 @@ pub(crate) struct Selecting {
     #[arg(long, short_alias = 't', value_name = "BEGIN,END", allow_hyphen_values = true, value_parser = time::range_from,
           conflicts_with_all = ["begin", "end"], hide_short_help = true, help_heading = "Selection")]
     pub(crate) timerange: Option<(TimePoint, TimePoint)>,
-    /// Only data streams whose path or file name matches GLOB: *, ?, [a-z], {a,b}
+    /// Only data streams whose path or file name matches GLOB
     ///
-    /// Can be repeated.
+    /// A glob contains `*`, `?`, `[a-z]` or `{a,b}`. Can be repeated.
     #[arg(long, value_name = "GLOB", help_heading = "Selection")]
     pub(crate) stream: Vec<String>,
     /// Only events whose name matches GLOB
@@ -43,7 +43,7 @@ pub(crate) struct Selecting {
     /// Can be repeated.
     #[arg(long, value_name = "GLOB", help_heading = "Selection")]
     pub(crate) event: Vec<String>,
-    /// Only events for which EXPRESSION is true: 'fd in [1, 2]', see --help
+    /// Only events for which EXPRESSION is true: 'fd in [1, 2]'
     ///
     /// For instance 'event == "sched_*" && next_tid in [1, 2]'. Expressions compare fields, names, times and log
     /// levels of events, and more; docs/expressions.md describes the language. The expression is checked against
@@ -51,7 +51,7 @@ pub(crate) struct Selecting {
     #[arg(long, value_name = "EXPRESSION", allow_hyphen_values = true, help_heading = "Selection")]
     pub(crate) filter: Option<String>,
     /// Only the time range in which all data streams of a trace are active
-    #[arg(long, conflicts_with = "listen", help_heading = "Selection")]
+    #[arg(long, conflicts_with = "listen", help_heading = "Selection", hide_short_help = true)]
     pub(crate) stream_intersection: bool,
     /// Print and read times in GMT instead of local time
     #[arg(long, visible_alias = "gmt", help_heading = "Selection")]

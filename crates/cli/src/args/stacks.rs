@@ -9,10 +9,12 @@ use super::reading::Reading;
 use super::selecting::Selecting;
 
 #[derive(Args, Debug)]
-#[command(after_help = "Counts the events with a call stack: the samples of a profiler, or else all events \
+#[command(
+    after_long_help = "Counts the events with a call stack: the samples of a profiler, or else all events \
 with one. With --event, counts the named events.\n\n\
 Without --format, the name of the output FILE decides: *.speedscope.json, *.pb.gz (pprof), *.svg, other *.json (firefox), \
-else folded.")]
+else folded."
+)]
 pub(crate) struct Stacks {
     #[command(flatten)]
     pub(crate) reading: Reading,
@@ -24,7 +26,7 @@ pub(crate) struct Stacks {
     /// Print a table of the N heaviest functions instead
     #[arg(long, value_name = "N", conflicts_with_all = ["format", "roots"])]
     pub(crate) top: Option<usize>,
-    /// Weight of a sample: `samples`, `time`, `time-before`, or a field
+    /// Weight of a sample: samples, time, time-before, or a field
     ///
     /// samples: one, or the event's own weight. time: the nanoseconds until the next sample of the same thread
     /// (none for the last one). time-before: the nanoseconds since the previous sample (none for the first one).
@@ -39,13 +41,13 @@ pub(crate) struct Stacks {
     #[arg(long)]
     pub(crate) cpu: bool,
     /// Frames to keep
-    #[arg(long, value_enum, value_name = "WHICH", default_value_t = FramesKept::All)]
+    #[arg(long, value_enum, value_name = "WHICH", default_value_t = FramesKept::All, hide_short_help = true)]
     pub(crate) frames: FramesKept,
     /// Roots of stacks (folded and svg; other formats have threads)
-    #[arg(long, value_enum, value_name = "WHAT", default_value_t = RootsShown::None)]
+    #[arg(long, value_enum, value_name = "WHAT", default_value_t = RootsShown::None, hide_short_help = true)]
     pub(crate) roots: RootsShown,
     /// Width of the flame graph in pixels, with --format svg [default: 1200]
-    #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u16).range(400..))]
+    #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u16).range(400..), hide_short_help = true)]
     pub(crate) width: Option<u16>,
 
     #[command(flatten)]
@@ -60,9 +62,9 @@ pub(crate) struct Stacks {
     /// Can be repeated.
     #[arg(long, value_name = "GLOB", help_heading = "Selection")]
     pub(crate) thread: Vec<String>,
-    /// Only samples whose field has the value: a number, a string, or the name of a value
+    /// Only samples whose field has the value
     ///
-    /// Other samples still end the time of the previous sample; the time after them counts nothing. Can be
+    /// VALUE is a number, a string, or the name of a value. Other samples still end the time of the previous sample; the time after them counts nothing. Can be
     /// repeated: one value must match for each field.
     #[arg(long = "where", value_name = "FIELD=VALUE", value_parser = field_value, help_heading = "Selection")]
     pub(crate) only: Vec<(String, String)>,

@@ -9,16 +9,18 @@ use super::selecting::Selecting;
 use crate::size;
 
 #[derive(Args, Debug)]
-#[command(after_help = "FIELD is the path of a field (`next_tid`, `payload.args.0`, `ctx.procname`, \
+#[command(after_long_help = "FIELD is the path of a field (`next_tid`, `payload.args.0`, `ctx.procname`, \
     `packet.cpu_id`), or a meaning (`process`, `thread`, `cpu`, `severity`, ...). docs/stats.md describes \
     the columns.")]
 pub(crate) struct Stats {
     #[command(flatten)]
     pub(crate) reading: Reading,
-    /// Row for each event, stream, host or FIELD, comma-separated for several [default: event]
+    /// Row for each event, stream, host or FIELD [default: event]
+    ///
+    /// Several are separated by commas.
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = group_by)]
     pub(crate) by: Vec<GroupBy>,
-    /// Count the values of a field: minimum, quantiles, maximum, and a histogram
+    /// Show the distribution of a field: minimum, quantiles, maximum, histogram
     #[arg(long, value_name = "FIELD")]
     pub(crate) histogram: Option<String>,
     /// Show the number of events over time, for each row with --by
@@ -40,13 +42,13 @@ pub(crate) struct Stats {
     #[arg(long, value_name = "FIELD", value_delimiter = ',', requires = "pair")]
     pub(crate) key: Vec<String>,
     /// Number of the longest pairs to list
-    #[arg(long, value_name = "N", default_value_t = 10, requires = "pair")]
+    #[arg(long, value_name = "N", default_value_t = 10, requires = "pair", hide_short_help = true)]
     pub(crate) slowest: usize,
     /// Show the first N rows only
     #[arg(long, value_name = "N")]
     pub(crate) top: Option<usize>,
     /// Column to sort by
-    #[arg(long, value_enum, value_name = "COLUMN", default_value_t = SortBy::Events)]
+    #[arg(long, value_enum, value_name = "COLUMN", default_value_t = SortBy::Events, hide_short_help = true)]
     pub(crate) sort: SortBy,
     #[command(flatten)]
     pub(crate) report: JsonReport,
@@ -56,7 +58,7 @@ pub(crate) struct Stats {
     /// Worker threads [default: CPUs]
     ///
     /// The output does not depend on it.
-    #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), hide_short_help = true)]
     pub(crate) threads: Option<u16>,
     /// Bytes of trace data read as one chunk [default: 8M]
     #[arg(long, value_name = "BYTES", value_parser = size::parse, hide_short_help = true)]
@@ -66,10 +68,10 @@ pub(crate) struct Stats {
     pub(crate) selecting: Selecting,
 
     /// Print the date before the time
-    #[arg(long, help_heading = "Times")]
+    #[arg(long, hide_short_help = true)]
     pub(crate) clock_date: bool,
     /// Print times in seconds since the origin of the clock
-    #[arg(long, help_heading = "Times")]
+    #[arg(long, hide_short_help = true)]
     pub(crate) clock_seconds: bool,
 }
 

@@ -13,7 +13,7 @@ use super::selecting::Selecting;
 #[command(
     subcommand_required = true,
     arg_required_else_help = true,
-    after_help = "A task is a graph of operations, with edges from causes to effects. Events contain the \
+    after_long_help = "A task is a graph of operations, with edges from causes to effects. Events contain the \
 identifier of their operation; events of other traces join a task if their texts mention it or one of its \
 operations.\n\n\
 ID is the identifier of a task, or its unique first digits. `latest` is the task that began last."

@@ -73,7 +73,7 @@ fn the_page_has_all_limits() {
     }
     assert_eq!(found, named.keys().cloned().collect());
     for verb in ["info", "cat", "check", "schema"] {
-        let help = ichnos([verb, "-h"]).expect(0, &[]).out;
+        let help = ichnos([verb, "--help"]).expect(0, &[]).out;
         assert!(help.contains("--max <NAME=VALUE>") && help.contains("`ichnos help limits`"), "{help}");
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use ichnos_model::{DataStream, Event, EventRole, FindMentions, Message, Sink, Value};
+use ichnos_model::{DataStream, Event, EventRole, FindMentions, Message, Sink};
 use std::collections::HashMap;
 
 use super::fields::{EventContent, TaskFields};
@@ -220,9 +220,8 @@ impl TaskCollector {
         let known = self.traces.iter().position(|trace| *trace == address);
         let trace = known.unwrap_or_else(|| {
             self.traces.push(address);
-            let class = &stream.trace.class;
-            let tracer = class.environment("tracer_name").and_then(Value::as_text).unwrap_or(&class.dialect);
-            self.tracers.push(self.all.names.number(tracer.as_bytes()));
+            let tracer = stream.trace.class.tracer().as_bytes();
+            self.tracers.push(self.all.names.number(tracer));
             self.traces.len() - 1
         });
         self.all.has_dates |= has_dates(stream.clock());
