@@ -8,10 +8,10 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ichnos::convert::{ConvertError, ConvertOptions, SplitBy as By, SplitTargets, Target};
+use ichnos::convert::{ConvertError, ConvertOptions, SplitTargets, Target};
 use ichnos::io::{CreateError, FileNames, ListWritten, OutputDirectory, TraceWriter, WriteReport};
 use ichnos::model::{DataStream, Event, FieldPath, FieldValue, Message, Window};
-use ichnos::{Pass, PassHandler, Reader, Session};
+use ichnos::{Pass, PassHandler, Reader, Session, SplitBy as By};
 
 use crate::args::{Arithmetic, Global, Split, SplitBy};
 use crate::exit::{Exit, Failure};

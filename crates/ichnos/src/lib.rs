@@ -146,7 +146,9 @@ pub use ichnos_model as model;
 #[cfg(feature = "xtrace")]
 pub use ichnos_xtrace as xtrace;
 pub use open_options::{ClockOffset, OpenOptions};
-pub use pass::{Pass, PassCounts, PassEnd, PassHandler, PassNote, PassObserver, PassOptions, PassSummary};
+pub use pass::{
+    Parts, Pass, PassCounts, PassEnd, PassHandler, PassNote, PassObserver, PassOptions, PassSummary, SplitBy,
+};
 pub use reader::{IntersectionError, Reader};
 pub use selection::Selection;
 pub use session::{NoTrace, OpenError, OutputKind, Session, UncorrelatedClocks, listen, open, open_reader};
