@@ -60,6 +60,7 @@ impl<'a> Scopes<'a> {
         Self::new(PacketBits::whole(&[]), BEGINS, &[], LIMITS).with_values(values)
     }
 
+    #[inline(always)]
     fn visit<V: Visitor>(&self, scope: Scope, plan: &Plan, visitor: &mut V) -> Result<(), DecodeError> {
         if let Some(values) = self.values
             && values.has(scope)
@@ -172,6 +173,7 @@ impl<'a> Event<'a> {
     ///
     /// # Errors
     /// Only a reader validating its own data sees this error: delivered events fit their class.
+    #[inline(always)]
     pub fn visit<V: Visitor>(&self, scope: Scope, visitor: &mut V) -> Result<(), DecodeError> {
         match self.plan(scope) {
             Some(plan) => self.scopes.visit(scope, plan, visitor),

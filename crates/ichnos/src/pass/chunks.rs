@@ -125,8 +125,9 @@ pub(super) fn run(
 struct WorkerHandler<'w> {
     worker: Box<dyn Worker + Send>,
     place: WorkerPlace<'w>,
-    /// Input arrives while it is read: nothing waits for more.
-    is_live: bool,
+    takes_damage: bool,
+    /// Flow after which nothing is to be done: none if input arrives while it is read, because nothing waits then.
+    quiet: Option<WorkerFlow>,
     /// The chunk has to be written again.
     is_wrong: bool,
     /// Number of steps and events since progress was reported.
@@ -148,8 +149,16 @@ enum WorkerPlace<'w> {
 
 impl<'w> WorkerHandler<'w> {
     fn new(merged: &MergedPass<'_>, lane: Lane, place: WorkerPlace<'w>) -> Self {
-        let (worker, is_live) = (merged.output.worker(lane), merged.pass.is_live);
-        Self { worker, place, is_live, is_wrong: false, steps: 0, events: 0 }
+        let (worker, takes_damage) = (merged.output.worker(lane), merged.output.takes_damage());
+        Self {
+            worker,
+            place,
+            takes_damage,
+            quiet: (!merged.pass.is_live).then_some(WorkerFlow::Continue),
+            is_wrong: false,
+            steps: 0,
+            events: 0,
+        }
     }
 
     fn note(&mut self, note: PassNote) {
@@ -187,11 +196,12 @@ impl<'w> WorkerHandler<'w> {
             self.is_wrong = true;
             return Ok(ControlFlow::Break(()));
         }
-        if self.is_live {
+        let is_live = self.quiet.is_none();
+        if is_live {
             self.worker.flush()?;
         }
         self.pass_on()?;
-        if let (true, WorkerPlace::Joiner { merged, .. }) = (self.is_live, &self.place) {
+        if let (true, WorkerPlace::Joiner { merged, .. }) = (is_live, &self.place) {
             merged.output.flush()?;
         }
         Ok(if flow == WorkerFlow::Stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
@@ -207,7 +217,7 @@ impl PassHandler for WorkerHandler<'_> {
             self.note(loss);
         }
         let flow = self.worker.message(message)?;
-        if flow == WorkerFlow::Continue && !self.is_live {
+        if Some(flow) == self.quiet {
             return Ok(ControlFlow::Continue(()));
         }
         self.settle(flow)
@@ -215,7 +225,7 @@ impl PassHandler for WorkerHandler<'_> {
 
     fn damage(&mut self, damage: &Damage) -> bool {
         self.note(PassNote::Damage(Box::new(damage.clone())));
-        true
+        self.takes_damage
     }
 
     fn precede(&mut self, event: &Event<'_>) {

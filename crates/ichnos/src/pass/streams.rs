@@ -161,7 +161,7 @@ impl PassHandler for StreamHandler<'_> {
 
     fn damage(&mut self, damage: &Damage) -> bool {
         self.streams.observer.note_damage(damage);
-        true
+        self.streams.output.takes_damage()
     }
 
     fn step(&mut self, message: &Message<'_>, events: u32) {
