@@ -1,6 +1,7 @@
 //! Writes traces from read ones: conversions between formats, and parts of traces.
 
 mod split;
+mod text_writer;
 
 use std::io;
 use std::path::PathBuf;
@@ -18,6 +19,7 @@ use crate::pass::StreamOptions;
 use crate::verify::verify;
 use crate::{OutputKind, Pass, PassEnd, PassObserver, PassOptions, PassSummary, Reader};
 pub use split::SplitTargets;
+pub use text_writer::TextWriter;
 
 /// Options of [`Reader::convert`] and [`Reader::split`].
 #[derive(Clone)]
@@ -215,6 +217,9 @@ impl Reader<'_> {
         check_strict(options, || output.losses())?;
         let mut report = output.finish()?;
         report.selected_events = summary.counts.events;
+        if !writer.drops_events() {
+            report.events = report.selected_events;
+        }
         Ok(report)
     }
 

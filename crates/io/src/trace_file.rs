@@ -54,24 +54,43 @@ impl TraceFile {
         Ok(Self { written, verify: options.verify.clone() })
     }
 
+    /// Returns `true` if the output is a terminal.
+    #[must_use]
+    pub fn is_terminal(&self) -> bool {
+        let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        matches!(&written.0, FileDestination::Complete { output, .. } if output.is_terminal())
+    }
+
     /// Writes encoded data.
     ///
     /// # Errors
     /// If it cannot be written. The error names the file.
     pub fn write(&self, block: &OutputBlock) -> io::Result<()> {
+        self.add(&block.bytes, block.events)
+    }
+
+    /// Writes bytes.
+    ///
+    /// # Errors
+    /// If it cannot be written. The error names the file.
+    pub fn write_bytes(&self, bytes: &[u8]) -> io::Result<()> {
+        self.add(bytes, 0)
+    }
+
+    fn add(&self, bytes: &[u8], events: u64) -> io::Result<()> {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         let (destination, report) = &mut *written;
         match destination {
             FileDestination::Nowhere => {}
             FileDestination::Complete { output, path } => {
-                output.write_all(&block.bytes).map_err(|error| naming(path, error))?;
+                output.write_all(bytes).map_err(|error| naming(path, error))?;
             }
             FileDestination::Live { file, path } => {
-                file.write_all(&block.bytes).map_err(|error| naming(path, error))?;
+                file.write_all(bytes).map_err(|error| naming(path, error))?;
             }
         }
-        report.bytes += block.bytes.len() as u64;
-        report.events += block.events;
+        report.bytes += bytes.len() as u64;
+        report.events += events;
         Ok(())
     }
 
@@ -129,16 +148,23 @@ impl PartFile {
         self.path.as_deref()
     }
 
+    /// Appends bytes.
+    ///
+    /// # Errors
+    /// If it cannot be written. The error names the file.
+    pub fn write_bytes(&self, bytes: &[u8]) -> io::Result<()> {
+        let Some(path) = &self.path else { return Ok(()) };
+        let file = File::options().append(true).open(path);
+        let written = file.and_then(|mut file| file.write_all(bytes));
+        written.map_err(|error| naming(path, error))
+    }
+
     /// Appends encoded data and counts it in the report of all parts.
     ///
     /// # Errors
     /// If it cannot be written. The error names the file.
     pub fn append(&mut self, block: &OutputBlock, report: &mut WriteReport) -> io::Result<()> {
-        if let Some(path) = &self.path {
-            let file = File::options().append(true).open(path);
-            let written = file.and_then(|mut file| file.write_all(&block.bytes));
-            written.map_err(|error| naming(path, error))?;
-        }
+        self.write_bytes(&block.bytes)?;
         report.bytes += block.bytes.len() as u64;
         report.events += block.events;
         self.events += block.events;

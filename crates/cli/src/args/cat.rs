@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 
 use super::json::{IntegerForm, TimeForm};
 use super::output_file::OutputArgs;
-use super::reading::Reading;
+use super::reading::{Arithmetic, Reading};
 use super::selecting::Selecting;
 use crate::size;
 
@@ -130,6 +130,14 @@ impl Cat {
     /// Returns the properties to print before each event in the format pretty, or the first invalid name.
     pub(crate) fn properties(&self) -> Result<Vec<FieldName>, &str> {
         self.fields.iter().map(|name| FieldName::from_str(name, false).map_err(|_| &**name)).collect()
+    }
+
+    /// Returns the arithmetic of times.
+    pub(crate) fn arithmetic(&self) -> Arithmetic {
+        match self.format() {
+            CatFormat::Pretty | CatFormat::Details => Arithmetic::Babeltrace,
+            _ => Arithmetic::Exact,
+        }
     }
 
     /// Returns the output format.

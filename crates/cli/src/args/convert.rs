@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use super::json::JsonReport;
 use super::reading::Reading;
 use super::selecting::Selecting;
-use crate::{size, time};
+use crate::{size, text_target, time};
 
 /// Output of traces.
 #[derive(Args, Debug)]
@@ -20,14 +20,15 @@ pub(crate) struct Writing {
     pub(crate) output: Option<PathBuf>,
     /// Replace OUT if it exists
     ///
-    /// In a directory, only files of traces are replaced: other files in it are an error. If writing fails, OUT is
+    /// In a directory, only files of traces are replaced: other files in it, such as text, are an error. If writing fails, OUT is
     /// unchanged.
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
     /// Output format [default: by the extension of OUT]
     ///
     /// Without an extension, `convert` writes a directory, a trace of CTF. The other verbs keep the format and the
-    /// dialect of the input then, if they can be written.
+    /// dialect of the input then, if they can be written. Text (.csv, .tsv, .txt) is that of `ichnos cat` with its
+    /// default options, and cannot be read again.
     #[arg(long, value_name = "FORMAT", value_parser = format_names())]
     pub(crate) to: Option<String>,
     /// Dialect of the output; `ichnos formats` lists them
@@ -191,10 +192,11 @@ pub(crate) struct Merge {
     pub(crate) convert: Convert,
 }
 
-/// Returns the names of the formats that can be written.
+/// Returns the names of the formats that can be written, of traces and of text.
 fn format_names() -> PossibleValuesParser {
-    let names = ichnos::FORMATS.iter().filter(|format| format.writer().is_some()).map(|format| format.name());
-    PossibleValuesParser::new(names.collect::<Vec<_>>())
+    let formats = ichnos::FORMATS.iter().filter(|format| format.writer().is_some());
+    let formats = formats.map(|format| format.name().to_owned());
+    PossibleValuesParser::new(formats.chain(text_target::names()).collect::<Vec<_>>())
 }
 
 #[cfg(test)]
