@@ -8,7 +8,7 @@ use ichnos::io::{CreateError, MessageOrder, TraceWriter, WriteReport};
 use ichnos::model::{DataStream, StreamSummary, Window};
 use ichnos::{Pass, Reader, Session};
 
-use crate::args::{Align, Arithmetic, Convert, Cut, Filter, Global, Merge, Repair, Writing};
+use crate::args::{Align, Arithmetic, Convert, Cut, Filter, Global, Merge, Repair, Writing, written_formats};
 use crate::around::AroundOption;
 use crate::cat;
 use crate::exit::{Exit, Failure};
@@ -21,7 +21,7 @@ use crate::report::Report;
 use crate::scan;
 use crate::selection::Selection;
 use crate::style::{count as count_of, safe};
-use crate::text_target::{self, TextTarget};
+use crate::text_target::TextTarget;
 use crate::write_progress::WriteProgress;
 use crate::write_report::{self, InputReport};
 
@@ -344,12 +344,9 @@ pub(crate) fn named_target(args: &Convert, keeps_format: bool) -> Result<Option<
             return Failure::new(format!("unknown dialect `{}`", safe(dialect)))
                 .help("`ichnos formats` lists them");
         }
-        let formats = ichnos::FORMATS.iter().filter(|format| format.writer().is_some());
-        let formats = formats.map(|format| format.name().to_owned());
-        let names: Vec<String> = formats.chain(text_target::names()).collect();
         let shown = path.map_or_else(String::new, |path| safe(&path.display().to_string()).into_owned());
         Failure::new(format!("cannot infer the output format from `{shown}`"))
-            .help(format!("name it with --to: {}", names.join(", ")))
+            .help(format!("name it with --to: {}", written_formats().join(", ")))
     })?;
     check_output(args, Target::new(format, writer)).map(Some)
 }

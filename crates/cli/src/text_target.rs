@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 
-use clap::{Args as _, Command, FromArgMatches as _, ValueEnum as _};
+use clap::{Args as _, Command, FromArgMatches as _};
 use ichnos::Session;
 use ichnos::convert::{Target, TextWriter};
 
@@ -12,29 +12,10 @@ use crate::report::Report;
 use crate::selection::Selection;
 use crate::{columns, job, printer};
 
-/// Formats of text that can be written, each with the extension of its files. Of several with one extension, the first
-/// one is the default.
-const TEXTS: &[(CatFormat, &[&str])] = &[
-    (CatFormat::Csv, &["csv"]),
-    (CatFormat::Tsv, &["tsv"]),
-    (CatFormat::Pretty, &["txt"]),
-    (CatFormat::Log, &["txt"]),
-    (CatFormat::LogJson, &["json"]),
-];
-
 /// A format of text to write, with the options of `cat` at their defaults.
 pub(crate) struct TextTarget {
     cat: Cat,
     extensions: &'static [&'static str],
-}
-
-/// Returns the names of the formats of text.
-pub(crate) fn names() -> impl Iterator<Item = String> {
-    TEXTS.iter().map(|(format, _)| name(*format))
-}
-
-fn name(format: CatFormat) -> String {
-    format.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
 impl TextTarget {
@@ -43,14 +24,14 @@ impl TextTarget {
         let Writing { output, to, to_dialect, .. } = &args.writing;
         let extension = output.as_deref().and_then(|path| path.extension()).and_then(OsStr::to_str);
         let is_named = |(format, extensions): &&(CatFormat, &'static [&'static str])| match (to, extension) {
-            (Some(to), _) => *to == name(*format),
+            (Some(to), _) => *to == format.name(),
             (None, Some(extension)) => {
                 *format != CatFormat::LogJson && extensions.contains(&&*extension.to_lowercase())
             }
             (None, None) => false,
         };
-        let Some((format, extensions)) = TEXTS.iter().find(is_named) else { return Ok(None) };
-        let name = name(*format);
+        let Some((format, extensions)) = CatFormat::WRITTEN.iter().find(is_named) else { return Ok(None) };
+        let name = format.name();
         check_options(&args.writing, to_dialect.is_some(), &name)?;
         // The text is not for the terminal, and the path is not read.
         let mut words = vec!["cat", "--format", &name, "--output", "-", "--", "-"];

@@ -167,6 +167,23 @@ pub(crate) enum CatFormat {
     Null,
 }
 
+impl CatFormat {
+    /// Text that the verbs of traces also write, each with the extension of its files. Of several with one extension,
+    /// the first one is the default.
+    pub(crate) const WRITTEN: &[(Self, &[&str])] = &[
+        (Self::Csv, &["csv"]),
+        (Self::Tsv, &["tsv"]),
+        (Self::Pretty, &["txt"]),
+        (Self::Log, &["txt"]),
+        (Self::LogJson, &["json"]),
+    ];
+
+    /// Returns the name of the format.
+    pub(crate) fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FieldName {
     /// Name of the trace.

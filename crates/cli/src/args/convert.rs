@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
+use super::cat::CatFormat;
 use super::json::JsonReport;
 use super::reading::Reading;
 use super::selecting::Selecting;
-use crate::{size, text_target, time};
+use crate::{size, time};
 
 /// Output of traces.
 #[derive(Args, Debug)]
@@ -29,7 +30,7 @@ pub(crate) struct Writing {
     /// Without an extension, `convert` writes a directory, a trace of CTF. The other verbs keep the format and the
     /// dialect of the input then, if they can be written. Text (.csv, .tsv, .txt) is that of `ichnos cat` with its
     /// default options, and cannot be read again.
-    #[arg(long, value_name = "FORMAT", value_parser = format_names())]
+    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(written_formats()))]
     pub(crate) to: Option<String>,
     /// Dialect of the output; `ichnos formats` lists them
     #[arg(long = "dialect", visible_alias = "to-dialect", value_name = "DIALECT")]
@@ -193,10 +194,10 @@ pub(crate) struct Merge {
 }
 
 /// Returns the names of the formats that can be written, of traces and of text.
-fn format_names() -> PossibleValuesParser {
+pub(crate) fn written_formats() -> Vec<String> {
     let formats = ichnos::FORMATS.iter().filter(|format| format.writer().is_some());
-    let formats = formats.map(|format| format.name().to_owned());
-    PossibleValuesParser::new(formats.chain(text_target::names()).collect::<Vec<_>>())
+    let texts = CatFormat::WRITTEN.iter().map(|(format, _)| format.name());
+    formats.map(|format| format.name().to_owned()).chain(texts).collect()
 }
 
 #[cfg(test)]
