@@ -34,6 +34,25 @@ pub(crate) enum Format {
 }
 
 impl Format {
+    /// Makes the format of the arguments; `to_terminal` if the output is a terminal.
+    pub(crate) fn new(
+        args: &Cat,
+        global: &Global,
+        columns: Option<Vec<CsvColumn>>,
+        to_terminal: bool,
+    ) -> Self {
+        let style = Style { paint: paint(args, global), to_terminal };
+        match args.format() {
+            CatFormat::Pretty => Self::Pretty(pretty_options(args, style, global)),
+            CatFormat::Details => Self::Details(details_options(args, style)),
+            CatFormat::Jsonl => Self::JsonLines(json_lines_options(args)),
+            CatFormat::Log | CatFormat::LogJson => Self::Log(log_options(args, style)),
+            CatFormat::Csv => Self::Csv(csv_options(args, CsvForm::Comma, columns, style)),
+            CatFormat::Tsv => Self::Csv(csv_options(args, CsvForm::Tab, columns, style)),
+            CatFormat::Null => Self::Null,
+        }
+    }
+
     /// Returns `true` if the text contains losses: that of `pretty`, like `babeltrace2`, and logs.
     pub(crate) fn has_losses(&self) -> bool {
         matches!(self, Self::Pretty(_) | Self::Log(_))
@@ -56,16 +75,7 @@ impl Job {
         columns: Option<Vec<CsvColumn>>,
         to_terminal: bool,
     ) -> Self {
-        let style = Style { paint: paint(args, global), to_terminal };
-        let format = match args.format() {
-            CatFormat::Pretty => Format::Pretty(pretty_options(args, style, global)),
-            CatFormat::Details => Format::Details(details_options(args, style)),
-            CatFormat::Jsonl => Format::JsonLines(json_lines_options(args)),
-            CatFormat::Log | CatFormat::LogJson => Format::Log(log_options(args, style)),
-            CatFormat::Csv => Format::Csv(csv_options(args, CsvForm::Comma, columns, style)),
-            CatFormat::Tsv => Format::Csv(csv_options(args, CsvForm::Tab, columns, style)),
-            CatFormat::Null => Format::Null,
-        };
+        let format = Format::new(args, global, columns, to_terminal);
         let mut options = PassOptions::default();
         options.threads = args.threads(options.threads);
         options.chunk_bytes = args.chunk_size.or(matches!(format, Format::Null).then_some(NULL_CHUNK));

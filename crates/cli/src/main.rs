@@ -54,6 +54,7 @@ mod suggest;
 mod task;
 mod terminal_width;
 mod text_check;
+mod text_target;
 mod time;
 mod time_range;
 mod tree;
