@@ -4,7 +4,9 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, ValueEnum};
 use ichnos::Session;
 
-use crate::args::{Cat, CatFormat, FieldName, LowArgs, Reading, Selecting, Verb};
+use crate::args::{
+    Cat, CatFormat, FieldName, LowArgs, Reading, Selecting, StacksFormat, TaskGraphFormat, TaskVerb, Verb,
+};
 use crate::exit::Failure;
 use crate::format_flags::declared;
 use crate::report::Report;
@@ -82,9 +84,24 @@ pub(crate) fn check(args: &LowArgs, matches: &ArgMatches) -> Result<(), Failure>
             )
             .help("leave out one of them"),
         ),
+        Verb::Stacks(stacks) if stacks.width.is_some() && stacks.format() != StacksFormat::Svg => {
+            Some(no_picture())
+        }
+        Verb::Task(task) => match &task.verb {
+            TaskVerb::Graph(graph) if graph.width.is_some() && graph.format() != TaskGraphFormat::Svg => {
+                Some(no_picture())
+            }
+            _ => None,
+        },
         _ => None,
     };
     wrong.map_or(Ok(()), Err)
+}
+
+/// Returns the error of the width of a picture, if the output is none.
+fn no_picture() -> Failure {
+    Failure::new("`--width` only applies to the format `svg`")
+        .help("leave it out, or choose the format by --format or by the name of FILE")
 }
 
 /// Returns the error of `--fields` in the format pretty, whose properties are known without a trace.

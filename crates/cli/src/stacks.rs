@@ -144,7 +144,7 @@ fn format(args: &Stacks) -> StackFormat {
         StacksFormat::Speedscope => StackFormat::Speedscope,
         StacksFormat::Pprof => StackFormat::Pprof,
         StacksFormat::Firefox => StackFormat::Firefox,
-        StacksFormat::Svg => StackFormat::Svg,
+        StacksFormat::Svg => StackFormat::Svg(args.width),
     }
 }
 

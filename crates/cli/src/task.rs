@@ -235,7 +235,8 @@ fn clock_corrections(graph: &TaskGraph<'_>) -> Option<String> {
 fn write_graph(args: &TaskGraphArgs, global: &Global, report: Report) -> Result<Exit, Failure> {
     let output = OutputPath::of_file(&args.output);
     output.check_new()?;
-    let found = match read(&args.choice.input, &[], Some(output), false, global, report)? {
+    let with_events = args.format() == TaskGraphFormat::Svg;
+    let found = match read(&args.choice.input, &[], Some(output), with_events, global, report)? {
         Ok(found) => found,
         Err(exit) => return Ok(exit),
     };
@@ -245,7 +246,7 @@ fn write_graph(args: &TaskGraphArgs, global: &Global, report: Report) -> Result<
     let graph = graph(&found, find(&found.tasks, &args.choice.id)?, report);
     let format = match args.format() {
         TaskGraphFormat::Dot => GraphFormat::Dot,
-        TaskGraphFormat::Svg => GraphFormat::Svg,
+        TaskGraphFormat::Svg => GraphFormat::Svg(args.width.map(usize::from)),
         TaskGraphFormat::Json => GraphFormat::Json,
     };
     let output = output.create()?;

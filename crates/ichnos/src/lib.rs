@@ -203,4 +203,7 @@ mod documents {
     #[cfg(all(feature = "ctf", feature = "fuchsia-log"))]
     #[doc = include_str!("../../../docs/writing.md")]
     mod writing {}
+    #[cfg(feature = "ctf")]
+    #[doc = include_str!("../../../docs/guides/rust.md")]
+    mod guide {}
 }

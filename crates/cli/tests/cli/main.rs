@@ -7,6 +7,7 @@
 mod agreement;
 mod archives;
 mod babeltrace_cases;
+mod book;
 mod cat;
 #[cfg(unix)]
 mod collect;
@@ -56,6 +57,8 @@ mod output_paths;
 mod outputs;
 mod packet_indexes;
 mod paths;
+#[cfg(unix)]
+mod pictures;
 #[cfg(unix)]
 mod queued_reports;
 mod quirks;
