@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::io;
 use std::ops::ControlFlow;
 
+use ichnos::export::text::{Paint, count, grouped};
 use ichnos::model::{Damage, DamageKind, FileDiagnostic, FileRole, Message, Severity};
 use ichnos::{OpenError, Pass, PassHandler, Session, StreamMessages};
 use serde_json::Value as Json;
@@ -17,7 +18,7 @@ use crate::progress::Progress;
 use crate::report::Report;
 use crate::selected::Selected;
 use crate::selection::Selection;
-use crate::style::{Paint, count, grouped, safe};
+use crate::style::safe;
 use crate::text_check::TextCheck;
 use crate::{check_args, input, limits, no_match_help, output, scan};
 
@@ -45,7 +46,7 @@ pub(crate) fn run(args: &Check, global: &Global, report: Report) -> Result<Exit,
     if args.report.json {
         output::print_json(&found.document(args.metadata_only), args.report.integers.into())?;
     } else {
-        let paint = Paint::stdout(global.color);
+        let paint = global.color.stdout();
         output::print(&found.text(args.metadata_only, paint, report.verbose), paint)?;
     }
     Ok(if found.is_incomplete {

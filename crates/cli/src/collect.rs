@@ -4,6 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use ichnos::collect::{CollectError, Collector, CollectorOptions, Notice, Statistics};
+use ichnos::export::text::{count, grouped, size};
 use ichnos::export::{Integers, with_integers};
 
 use crate::args::Collect;
@@ -12,7 +13,6 @@ use crate::interrupt;
 use crate::json;
 use crate::output;
 use crate::report::Report;
-use crate::style::{count, grouped, size};
 
 /// Maximum time until a signal to end is noticed.
 const LOOK: Duration = Duration::from_millis(50);

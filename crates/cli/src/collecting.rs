@@ -3,6 +3,7 @@
 use std::io;
 use std::ops::ControlFlow;
 
+use ichnos::export::text::count;
 use ichnos::model::{Damage, Message, Sink, Window};
 use ichnos::{Pass, PassEnd, PassHandler, Session};
 
@@ -12,7 +13,6 @@ use crate::interrupt;
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::selection::Selection;
-use crate::style::count;
 
 /// Reader that passes events to a sink.
 pub(crate) struct Collecting<S> {

@@ -2,6 +2,7 @@
 
 use clap::CommandFactory;
 use ichnos::FORMATS;
+use ichnos::export::text::{Branch, Paint};
 use serde_json::{Value as Json, json};
 
 use crate::args::{CatFormat, Completions, Formats, Global, LowArgs, Man};
@@ -9,8 +10,6 @@ use crate::exit::{Exit, Failure};
 use crate::format_flags;
 use crate::json as js;
 use crate::output;
-use crate::style::Paint;
-use crate::tree::Branch;
 
 pub(crate) fn run(args: &Formats, global: &Global) -> Result<Exit, Failure> {
     let texts = <CatFormat as clap::ValueEnum>::value_variants();
@@ -25,7 +24,7 @@ pub(crate) fn run(args: &Formats, global: &Global) -> Result<Exit, Failure> {
     if args.report.json {
         print_json(&texts, args)?;
     } else {
-        print_text(&texts, Paint::stdout(global.color))?;
+        print_text(&texts, global.color.stdout())?;
     }
     Ok(Exit::Success)
 }

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use ichnos::export::rfc3339;
+use ichnos::export::text::{Branch, Paint, count, seconds, size};
 use ichnos::model::{
     ClockOrigin, Damage, DamageKind, EventCounts, EventRecordClass, Message, StreamSummary, TraceInput,
     TracerQuirk,
@@ -20,9 +21,8 @@ use crate::report::Report;
 use crate::schema::{clock_json, clock_text, value_text};
 use crate::selected::Selected;
 use crate::selection::Selection;
-use crate::style::{Paint, count, safe, size};
-use crate::time::{show, show_seconds};
-use crate::tree::Branch;
+use crate::style::safe;
+use crate::time::show;
 use crate::{input, no_match_help, output, scan};
 
 pub(crate) fn run(args: &Info, global: &Global, report: Report) -> Result<Exit, Failure> {
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &Info, global: &Global, report: Report) -> Result<Exit, 
         let document = document(&traces, &session, counted, args.time);
         output::print_json(&document.json(), args.report.integers.into())?;
     } else {
-        let paint = Paint::stdout(global.color);
+        let paint = global.color.stdout();
         if let Some(clocks) = session.uncorrelated() {
             report.note(&clocks.to_string());
         }
@@ -521,11 +521,11 @@ impl Summary<'_> {
     }
 
     fn range_text(&self, (begin, end): (i128, i128), gmt: bool) -> String {
-        let duration = show_seconds(end.saturating_sub(begin));
+        let duration = seconds(end.saturating_sub(begin));
         if self.has_dates() {
             format!("{} to {} ({duration} s)", show(begin, gmt), show(end, gmt))
         } else {
-            format!("{} s to {} s ({duration} s)", show_seconds(begin), show_seconds(end))
+            format!("{} s to {} s ({duration} s)", seconds(begin), seconds(end))
         }
     }
 

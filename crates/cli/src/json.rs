@@ -1,6 +1,7 @@
 //! JSON of model types, for `--json` of all verbs; `docs/cli-json.md` describes it.
 
 use ichnos::export::{Integers, with_integers};
+use ichnos::json::write::{ObjectWriter, ValueWriter};
 use ichnos::model::{Attributes, Diagnostic, TextPosition, Value};
 use serde_json::{Map, Number, Value as Json, json};
 
@@ -12,6 +13,17 @@ pub(crate) fn document(kind: &str) -> JsonObject {
     let mut object = JsonObject::default();
     object.put("ichnos", json!({ "output": kind, "version": VERSION }));
     object
+}
+
+/// Writes a whole document of a kind, whose members `write` writes.
+pub(crate) fn write_document(out: &mut Vec<u8>, kind: &str, write: impl FnOnce(&mut ObjectWriter<'_>)) {
+    let mut object = ValueWriter::new(out).object();
+    let mut ichnos = object.member("ichnos").object();
+    ichnos.member("output").string(kind);
+    ichnos.member("version").unsigned(VERSION.into());
+    ichnos.end();
+    write(&mut object);
+    object.end();
 }
 
 /// An object filled from top to bottom, without absent values.

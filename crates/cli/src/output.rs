@@ -2,15 +2,15 @@
 
 use std::io::{self, BufWriter, IntoInnerError, Write};
 
+use ichnos::export::text::{Branch, CharsetWriter, Paint, locale_is_ascii};
 use ichnos::export::{Integers, TerminalText, TerminalWriter};
 use ichnos::io::OutputFile;
+use ichnos::json::write::ObjectWriter;
 use serde_json::Value as Json;
 
-use crate::charset::{self, CharsetWriter};
+use crate::charset;
 use crate::json::{self, JsonObject};
 use crate::json_indenter::JsonIndenter;
-use crate::style::Paint;
-use crate::tree::Branch;
 
 /// Destination of data. A terminal only receives printable characters.
 pub(crate) enum Destination {
@@ -22,7 +22,7 @@ impl Destination {
     /// Writes text of a kind.
     pub(crate) fn new(output: OutputFile, text: TerminalText) -> Self {
         if output.is_terminal() {
-            Self::Terminal(TerminalWriter::new(CharsetWriter::new(output, text), text))
+            Self::Terminal(TerminalWriter::new(CharsetWriter::new(output, text, locale_is_ascii()), text))
         } else {
             Self::Plain(output)
         }
@@ -85,6 +85,23 @@ pub(crate) fn print_trees(trees: impl IntoIterator<Item = Branch>, paint: Paint)
         }
         tree.write(&mut |text| output.write_all(charset::shown(text).as_bytes()))?;
     }
+    output.into_inner().map_err(IntoInnerError::into_error)?.finish()
+}
+
+/// Prints a JSON document of a kind, whose members `write` writes.
+pub(crate) fn print_document(
+    kind: &str,
+    integers: Integers,
+    write: impl FnOnce(&mut ObjectWriter<'_>),
+) -> io::Result<()> {
+    let mut text = Vec::new();
+    json::write_document(&mut text, kind, write);
+    let output = Destination::new(OutputFile::standard()?, TerminalText::Json);
+    let mut output = BufWriter::with_capacity(64 << 10, output);
+    let mut indenter = JsonIndenter::new(&mut output, 0, integers);
+    indenter.write_all(&text)?;
+    indenter.finish()?;
+    output.write_all(b"\n")?;
     output.into_inner().map_err(IntoInnerError::into_error)?.finish()
 }
 

@@ -14,7 +14,6 @@ use crate::json::{self as js, JsonObject};
 use crate::report::Report;
 use crate::selected::Selected;
 use crate::selection::Selection;
-use crate::style::Paint;
 use crate::{input, no_match_help, output, scan, written_schema};
 use json::trace_json;
 use text::trace_tree;
@@ -53,7 +52,7 @@ pub(crate) fn run(args: &args::Schema, global: &Global, report: Report) -> Resul
         object.put("traces", traces.collect::<Vec<_>>());
         output::print_json(&object.json(), args.report.integers.into())?;
     } else {
-        let paint = Paint::stdout(global.color);
+        let paint = global.color.stdout();
         let traces = session.traces().iter().zip(&classes);
         let trees = traces.map(|(trace, class)| trace_tree(class, trace.path(), paint));
         output::print_trees(trees, paint)?;
@@ -81,6 +80,7 @@ fn clamped(range: &WideRange) -> IntegerRange {
 mod tests {
     use std::sync::Arc;
 
+    use ichnos::export::text::Paint;
     use serde_json::Value as Json;
 
     use super::*;

@@ -2,6 +2,7 @@
 
 use std::io::{BufWriter, Write as _};
 
+use ichnos::export::text::{Paint, count, grouped};
 use ichnos::export::{
     FieldValues, LeftOut, StackCollector, StackFormat, StackFrames, StackOptions, StackProfile, StackRoots,
     StackThread, StackWeight, TerminalText,
@@ -22,8 +23,7 @@ use crate::progress::Progress;
 use crate::report::Report;
 use crate::scan;
 use crate::selection::{Patterns, Selection};
-use crate::style::{Paint, count, grouped, safe};
-use crate::terminal_width;
+use crate::style::{line_width, safe};
 
 pub(crate) fn run(args: &Stacks, global: &Global, report: Report) -> Result<Exit, Failure> {
     // Before reading anything: errors in patterns should not take an hour to be reported.
@@ -171,7 +171,7 @@ fn write(profile: &StackProfile, args: &Stacks) -> Result<(), Failure> {
 
 /// Prints a table of the functions that count most.
 fn print_top(profile: &StackProfile, most: usize, args: &Stacks, global: &Global) -> Result<(), Failure> {
-    let paint = if args.output.path.is_none() { Paint::stdout(global.color) } else { Paint::PLAIN };
+    let paint = if args.output.path.is_none() { global.color.stdout() } else { Paint::PLAIN };
     let all = profile.weight();
     let functions = profile.functions();
     let (number, unit): (fn(u64) -> String, &str) = match args.weight.as_str() {
@@ -195,7 +195,7 @@ fn print_top(profile: &StackProfile, most: usize, args: &Stacks, global: &Global
         let line = format!("{}  ", cells.collect::<Vec<_>>().join("  "));
         let name = safe(name);
         let name = if args.output.path.is_none() {
-            terminal_width::cut_after(&name, line.chars().count())
+            line_width().cut_after(&name, line.chars().count())
         } else {
             name
         };

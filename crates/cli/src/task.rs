@@ -9,6 +9,7 @@ mod show;
 use std::io::{BufWriter, Write as _};
 
 use ichnos::Session;
+use ichnos::export::text::count;
 use ichnos::export::{GraphFormat, TaskCollector, TaskGraph, TaskOptions, Tasks, TerminalText, duration};
 use ichnos::model::Identifier;
 
@@ -23,7 +24,7 @@ use crate::progress::Progress;
 use crate::report::Report;
 use crate::scan;
 use crate::selection::Selection;
-use crate::style::{count, safe};
+use crate::style::safe;
 use crate::suggest::list as list_of;
 
 pub(crate) fn run(args: &Task, global: &Global, report: Report) -> Result<Exit, Failure> {

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use ichnos::export::text::{Paint, count, grouped};
 use ichnos::io::WriteReport;
 use ichnos::model::Damage;
 use ichnos::model::lower::{LossEntry, LossKind};
@@ -13,7 +14,7 @@ use crate::info::damage_json;
 use crate::json::{self, JsonObject};
 use crate::output;
 use crate::report::Report;
-use crate::style::{Paint, count, grouped, safe};
+use crate::style::safe;
 
 /// Report about the input.
 #[derive(Clone, Copy, Debug, Default)]

@@ -32,6 +32,7 @@ mod tasks;
 mod terminal;
 #[cfg(test)]
 mod testing;
+pub mod text;
 mod text_buffer;
 mod time;
 mod xml;
@@ -51,8 +52,8 @@ pub use stacks::{
 };
 pub use stats::{
     Distribution, EventTotals, Gap, GroupBy, GroupValue, LongestGaps, Number, Pair, PairGroup, PairOptions,
-    PairReader, Pairs, PowerBin, ReportedLosses, Stats, StatsCollector, StatsGroup, StatsOptions, StatsRow,
-    Timeline, Unpaired, find_field,
+    PairReader, Pairs, PowerBin, ReportedLosses, Stats, StatsCollector, StatsGroup, StatsHints, StatsOptions,
+    StatsOrder, StatsReport, StatsRow, StatsTextOptions, Timeline, Unpaired, find_field,
 };
 pub use tasks::{
     DanglingEdge, GraphFormat, JoinedEvent, LaneRow, MissingOperations, StepDifference, TaskClocks,

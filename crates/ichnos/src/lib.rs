@@ -140,6 +140,7 @@ pub use ichnos_flow::{Expression, Filter, FilterError, FilterErrorKind, FilterWa
 pub use ichnos_fuchsia as fuchsia;
 pub use ichnos_io as io;
 pub use ichnos_io::{Format, FormatOption, OptionError, OptionKind, OptionValue, Refused};
+pub use ichnos_json as json;
 #[cfg(feature = "jsonl")]
 pub use ichnos_jsonl as jsonl;
 pub use ichnos_model as model;

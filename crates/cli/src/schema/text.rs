@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 
 use ichnos::export::rfc3339;
+use ichnos::export::text::{Branch, Paint, grouped};
 use ichnos::model::*;
 
 use super::{clamped, clock_id};
 use crate::json as js;
-use crate::style::{Paint, safe};
-use crate::tree::Branch;
+use crate::style::safe;
 
 /// Returns a trace class as a tree, for people.
 pub(super) fn trace_tree(class: &TraceClass, title: &str, paint: Paint) -> Branch {
@@ -102,7 +102,7 @@ fn clock_tree(clock: &ClockClass, paint: Paint) -> Branch {
 
 /// Returns frequency, origin and other properties in one line.
 pub(crate) fn clock_text(clock: &ClockClass) -> String {
-    let mut text = format!("{} Hz", crate::style::grouped(clock.frequency));
+    let mut text = format!("{} Hz", grouped(clock.frequency));
     match &clock.origin {
         ClockOrigin::UnixEpoch => text.push_str(", from the Unix epoch"),
         ClockOrigin::Named { namespace, name, uid } => {
@@ -293,7 +293,7 @@ fn wall_clock_text(clock: WallClock) -> String {
         Some(epoch) => epoch.replace(".000000000", ""),
         None => format!("{} s after the Unix epoch", clock.epoch_seconds()),
     };
-    format!("date at {} Hz from {epoch}", crate::style::grouped(clock.frequency()))
+    format!("date at {} Hz from {epoch}", grouped(clock.frequency()))
 }
 
 fn mappings_tree(below: &mut Vec<Branch>, mappings: &Mappings, paint: Paint) {

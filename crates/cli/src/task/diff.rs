@@ -1,5 +1,6 @@
 //! `ichnos task diff`.
 
+use ichnos::export::text::{Paint, count, grouped};
 use ichnos::export::{StepDifference, TaskDiff, TaskGraph, duration};
 use serde_json::{Value as Json, json};
 
@@ -9,7 +10,6 @@ use crate::exit::{Exit, Failure};
 use crate::json::{document, integer};
 use crate::output;
 use crate::report::Report;
-use crate::style::{Paint, count, grouped};
 
 pub(super) fn run(args: &TaskDiffArgs, global: &Global, report: Report) -> Result<Exit, Failure> {
     let found = match read(&args.input, &[&args.first, &args.second], None, false, global, report)? {
@@ -52,7 +52,7 @@ fn print(
     graphs: [&TaskGraph<'_>; 2],
     diff: &TaskDiff,
 ) -> Result<(), Failure> {
-    let paint = Paint::stdout(global.color);
+    let paint = global.color.stdout();
     let mut out = String::new();
     let times = graphs.map(time);
     if let [Some(first), Some(second)] = times {

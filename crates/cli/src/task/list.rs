@@ -6,8 +6,9 @@ use crate::exit::{Exit, Failure};
 use crate::json::{JsonObject, document};
 use crate::output;
 use crate::report::Report;
-use crate::style::{Paint, count, grouped, safe};
-use crate::{interrupt, terminal_width, time};
+use crate::style::{line_width, safe};
+use crate::{interrupt, time};
+use ichnos::export::text::{Paint, count, grouped, seconds};
 use ichnos::export::{TaskSummary, duration};
 
 pub(super) fn run(args: &TaskListArgs, global: &Global, report: Report) -> Result<Exit, Failure> {
@@ -56,7 +57,7 @@ pub(super) fn run(args: &TaskListArgs, global: &Global, report: Report) -> Resul
         output::print_json_list(document("task-list"), "tasks", elements, args.report.integers.into())?;
         return Ok(if interrupt::is_requested() { interrupt::exit() } else { found.exit() });
     }
-    print(summaries().map(|task| (cells(&task), task.title)), widths, listed, Paint::stdout(global.color))?;
+    print(summaries().map(|task| (cells(&task), task.title)), widths, listed, global.color.stdout())?;
     Ok(if interrupt::is_requested() { interrupt::exit() } else { found.exit() })
 }
 
@@ -75,7 +76,7 @@ fn print(
         cells.collect::<Vec<_>>().join("  ")
     };
     let before_title = 2 * widths.len() + widths.iter().sum::<usize>();
-    let title = |title: &str| terminal_width::cut_after(&safe(title), before_title).into_owned();
+    let title = |title: &str| line_width().cut_after(&safe(title), before_title).into_owned();
     let head = paint.faint(&format!("{}  {}", line(TITLES.map(str::to_owned)), title("title")));
     let rows = rows.map(|(cells, name)| format!("{}  {}", line(cells), paint.name(&title(&name))));
     let lines = std::iter::once(head.to_string()).chain(rows).map(|line| format!("{}\n", line.trim_end()));
@@ -89,7 +90,7 @@ const TITLES: [&str; 8] = ["task", "begin", "duration", "nodes", "edges", "depth
 fn cells(task: &TaskSummary, has_dates: bool, gmt: bool) -> [String; 8] {
     let begin = match task.begin {
         Some(begin) if has_dates => time::show(begin, gmt),
-        Some(begin) => time::show_seconds(begin),
+        Some(begin) => seconds(begin),
         None => String::new(),
     };
     [

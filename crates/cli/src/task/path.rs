@@ -1,5 +1,6 @@
 //! `ichnos task path`.
 
+use ichnos::export::text::count;
 use ichnos::export::{TaskGraph, duration};
 
 use super::diff::corrections_json;
@@ -10,7 +11,7 @@ use crate::exit::{Exit, Failure};
 use crate::json::{JsonObject, document, integer};
 use crate::output;
 use crate::report::Report;
-use crate::style::{Paint, count, safe};
+use crate::style::safe;
 use crate::suggest::list as list_of;
 
 pub(super) fn run(args: &TaskPathArgs, global: &Global, report: Report) -> Result<Exit, Failure> {
@@ -71,7 +72,7 @@ fn print(
     graph: &TaskGraph<'_>,
     path: &[u32],
 ) -> Result<(), Failure> {
-    let paint = Paint::stdout(global.color);
+    let paint = global.color.stdout();
     let mut out = String::new();
     if let Some(summary) = graph.summary() {
         push_heading(

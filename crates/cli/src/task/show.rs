@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use ichnos::export::text::{Paint, count, seconds};
 use ichnos::export::{GraphFormat, JoinedEvent, LaneRow, TaskGraph, TaskMember, TaskSummary, duration};
 
 use super::list::problems;
@@ -11,7 +12,6 @@ use crate::exit::{Exit, Failure};
 use crate::json::document;
 use crate::output;
 use crate::report::Report;
-use crate::style::{Paint, count};
 use crate::time;
 
 pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exit, Failure> {
@@ -31,7 +31,7 @@ pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exi
         output::print_json_member(document, "graph", write, args.report.integers.into())?;
         return Ok(found.exit());
     }
-    let paint = Paint::stdout(global.color);
+    let paint = global.color.stdout();
     let summary = graph.summary();
     let mut out = String::new();
     if let Some(summary) = &summary {
@@ -139,7 +139,7 @@ pub(super) fn push_heading(out: &mut String, task: &TaskSummary, has_dates: bool
     }
     out.push_str(&format!(", depth {}", task.depth));
     if let Some((begin, end)) = task.begin.zip(task.end) {
-        let since = if has_dates { time::show(begin, gmt) } else { time::show_seconds(begin) };
+        let since = if has_dates { time::show(begin, gmt) } else { seconds(begin) };
         out.push_str(&format!(", {} from {since} on", duration(end - begin)));
     }
     out.push('\n');
