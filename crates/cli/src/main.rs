@@ -29,7 +29,6 @@ mod input;
 mod interrupt;
 mod job;
 mod json;
-mod json_indenter;
 mod limits;
 mod manifest;
 mod no_match_help;

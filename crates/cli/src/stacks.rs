@@ -11,7 +11,7 @@ use ichnos::export::{
 use ichnos::Session;
 
 use crate::args::{Arithmetic, FramesKept, Global, RootsShown, Stacks, StacksFormat};
-use crate::collecting::{self, Collecting};
+use crate::collecting;
 use crate::exit::{Exit, Failure};
 use crate::field_names;
 use crate::input;
@@ -45,21 +45,20 @@ pub(crate) fn run(args: &Stacks, global: &Global, report: Report) -> Result<Exit
     if let Some(threads) = threads {
         collector = collector.of_threads(move |thread| threads.wants(thread));
     }
-    let mut pass = Collecting::new(collector, selection, args.reading.strict);
-    match pass.run(&session, window, progress, report)? {
-        Some(found) => damaged |= found,
-        None => return Ok(interrupt::exit()),
+    let strict = args.reading.strict;
+    let read = collecting::read(collector, &session, (&selection, window), strict, progress, report)?;
+    let Some(read) = read else { return Ok(interrupt::exit()) };
+    damaged |= read.is_damaged;
+    if read.events > 0 {
+        check_fields(args, &session, &selection, true)?;
     }
-    if pass.events > 0 {
-        check_fields(args, &session, &pass.selection, true)?;
-    }
-    let profile = pass.sink.finish();
+    let profile = read.collector.finish();
     report_left_out(&profile, args, report);
     if args.cpu && profile.samples() > 0 && !profile.has_states() {
         report.notice("no sample has the state of its thread: --cpu has no effect");
     }
     if profile.weight() == 0 {
-        no_match_help::explain(&session, &pass.selection, window, pass.events, report);
+        no_match_help::explain(&session, &selection, window, read.events, report);
         report_nothing(&profile, args, report);
         return Ok(collecting::exit(damaged, true));
     }

@@ -12,9 +12,11 @@ mod block;
 mod color;
 mod csv;
 mod details;
+pub mod documents;
 mod event_stacks;
 mod integers;
 mod json_fields;
+mod json_indenter;
 mod log;
 mod null;
 mod null_statistics;
@@ -25,6 +27,7 @@ mod printable;
 mod property;
 mod repeated;
 mod resume;
+pub mod schema;
 mod stacks;
 mod stats;
 mod stream_table;
@@ -40,6 +43,7 @@ mod xml;
 pub use csv::{Csv, CsvColumn, CsvColumns, CsvForm, CsvOptions};
 pub use details::{Details, DetailsOptions};
 pub use integers::{Integers, with_integers};
+pub use json_indenter::JsonIndenter;
 pub use log::{FirstMessage, Log, LogForm, LogOptions, LogState};
 pub use null::Null;
 pub use null_statistics::NullStatistics;
@@ -57,8 +61,8 @@ pub use stats::{
 };
 pub use tasks::{
     DanglingEdge, GraphFormat, JoinedEvent, LaneRow, MissingOperations, StepDifference, TaskClocks,
-    TaskCollector, TaskDiff, TaskEdge, TaskGraph, TaskMember, TaskOptions, TaskSummary, Tasks,
-    find_identifiers,
+    TaskCollector, TaskDiff, TaskEdge, TaskGraph, TaskMember, TaskOptions, TaskSummary, TaskTable,
+    TaskTextOptions, Tasks, find_identifiers,
 };
 pub use terminal::{TerminalText, TerminalWriter, for_terminal};
 pub use text_buffer::{TextWriter, Undecoded};

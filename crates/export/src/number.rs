@@ -264,7 +264,7 @@ pub(crate) fn push_shortest(out: &mut Vec<u8>, value: f64) {
 }
 
 /// Writes a number with the fewest digits that distinguish it from all others as JSON, or a string if it is not finite.
-pub(crate) fn write_real(place: ValueWriter<'_>, value: f64) {
+pub fn write_real(place: ValueWriter<'_>, value: f64) {
     if !value.is_finite() {
         return place.display(value);
     }

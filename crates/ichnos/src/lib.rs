@@ -109,6 +109,7 @@
 
 #[cfg(feature = "collect")]
 pub mod collect;
+mod collector_output;
 pub mod convert;
 pub mod create;
 mod division;
@@ -128,6 +129,7 @@ mod tail;
 mod text_output;
 mod verify;
 
+pub use collector_output::CollectorOutput;
 pub use create::{CreateOptions, create};
 pub use events::{Events, Loss};
 pub use format::FORMATS;
