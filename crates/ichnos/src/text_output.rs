@@ -187,6 +187,10 @@ where
         MessageOrder::Chunks
     }
 
+    fn takes_damage(&self) -> bool {
+        self.takes_damage
+    }
+
     fn prepare(&self, streams: &[Arc<DataStream>], threads: usize) {
         let order = match S::NEEDS_ORDER {
             true => StreamOrder::new(streams.iter().map(|stream| &**stream)),
@@ -223,7 +227,6 @@ where
             written,
             pool,
             is_unjoined: lane == Lane::Chunk(ChunkStart::Unjoined),
-            takes_damage: self.takes_damage,
             has_state: matches!(lane, Lane::Chunk(_)),
             fixups: Vec::new(),
             end: None,
@@ -265,7 +268,6 @@ struct TextWorker<S: ResumableSink> {
     pool: Arc<Pool>,
     /// `true` if the sink does not know earlier text.
     is_unjoined: bool,
-    takes_damage: bool,
     /// `true` if something may follow the lane.
     has_state: bool,
     /// Fixups in text that was not taken yet.
@@ -299,9 +301,6 @@ where
 {
     #[inline]
     fn message(&mut self, message: &Message<'_>) -> io::Result<WorkerFlow> {
-        if !self.takes_damage && matches!(message, Message::Damage(_)) {
-            return Ok(WorkerFlow::Continue);
-        }
         let flow = self.sink.message(message)?;
         if self.is_unjoined {
             self.take_fixups();

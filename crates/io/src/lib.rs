@@ -30,6 +30,7 @@ mod decompress;
 mod entry;
 mod error;
 mod file_names;
+mod file_parts;
 mod format;
 mod format_option;
 mod hint;
@@ -44,6 +45,7 @@ mod output_file;
 mod packet_index;
 mod plain_file;
 mod problem;
+mod read_files;
 mod replacement;
 mod scan;
 mod schema_language;
@@ -69,6 +71,7 @@ pub use datagrams::{Datagram, Datagrams};
 pub use entry::{Entry, FileId, FileStatus};
 pub use error::IoError;
 pub use file_names::FileNames;
+pub use file_parts::{FileParts, PartEncoders};
 pub use format::{EnclosingTrace, Format, Listen, OpenedTraces, OptionConflict, ReadOptions, Refused};
 pub use format_option::{FormatOption, FormatOptions, OptionError, OptionKind, OptionValue};
 pub use hint::{Hint, OptionHint};
@@ -83,6 +86,7 @@ pub use output_file::{OutputFile, create};
 pub use packet_index::{PacketIndex, PacketIndexes};
 pub use plain_file::{open_linked, open_plain};
 pub use problem::TreeProblem;
+pub use read_files::ReadFiles;
 pub use replacement::{
     Existing, ListWritten, foreign_file, interrupted_replacement, plain_files, recover_replacement,
 };
@@ -90,7 +94,7 @@ pub use scan::{ScanProgress, ScanStep};
 pub use schema_language::{SchemaLanguage, WriteSchema, WrittenSchema};
 #[cfg(unix)]
 pub use signals::ignores_signal;
-pub use trace_file::{PartFile, TraceFile, written_trace_files};
+pub use trace_file::{TraceFile, written_trace_files};
 pub use tree::Tree;
 pub use tree_options::TreeOptions;
 

@@ -60,6 +60,11 @@ pub trait Output: Send + Sync {
     /// Returns the order in which it takes messages.
     fn order(&self) -> MessageOrder;
 
+    /// Returns `true` if workers take [`Message::Damage`].
+    fn takes_damage(&self) -> bool {
+        true
+    }
+
     /// Prepares work in chunks by a number of threads, with the data streams in the order in which they begin. Called
     /// before the first worker of a chunk.
     fn prepare(&self, streams: &[Arc<DataStream>], threads: usize) {
@@ -189,7 +194,9 @@ pub trait Worker {
 }
 
 /// State of a worker after a message.
+// As large as an `io::Error`, so that a result with it is returned in registers: once for each event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
 pub enum WorkerFlow {
     /// It takes the next message.
     Continue,

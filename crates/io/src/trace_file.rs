@@ -9,8 +9,8 @@ use ichnos_model::TraceDigest;
 use ichnos_model::lower::LossTable;
 
 use crate::{
-    CreateError, IoLimits, OutputBlock, OutputFile, PartTarget, Tree, Verify, WriteOptions, WriteReport,
-    WriteTarget, foreign_file, plain_files,
+    CreateError, IoLimits, OutputBlock, OutputFile, Tree, Verify, WriteOptions, WriteReport, WriteTarget,
+    foreign_file, plain_files,
 };
 
 /// File of a trace that is being written.
@@ -103,60 +103,6 @@ impl TraceFile {
     }
 }
 
-/// File of a part of traces. It is open only while it is written, as there can be very many.
-#[derive(Debug)]
-pub struct PartFile {
-    /// `None` to write nothing.
-    path: Option<PathBuf>,
-    events: u64,
-}
-
-impl PartFile {
-    /// Creates the file of a part.
-    ///
-    /// # Errors
-    /// If it cannot be created, or exists.
-    pub fn create(target: &PartTarget) -> Result<Self, CreateError> {
-        if let Some(path) = &target.path {
-            File::create_new(path).map_err(|error| with_path(path, error))?;
-        }
-        Ok(Self { path: target.path.clone(), events: 0 })
-    }
-
-    /// Returns the path, if the part is written.
-    #[must_use]
-    pub fn path(&self) -> Option<&Path> {
-        self.path.as_deref()
-    }
-
-    /// Appends encoded data and counts it in the report of all parts.
-    ///
-    /// # Errors
-    /// If it cannot be written. The error names the file.
-    pub fn append(&mut self, block: &OutputBlock, report: &mut WriteReport) -> io::Result<()> {
-        if let Some(path) = &self.path {
-            let file = File::options().append(true).open(path);
-            let written = file.and_then(|mut file| file.write_all(&block.bytes));
-            written.map_err(|error| naming(path, error))?;
-        }
-        report.bytes += block.bytes.len() as u64;
-        report.events += block.events;
-        self.events += block.events;
-        Ok(())
-    }
-
-    /// Completes the part. If it is to be verified, it is compared with `digest`.
-    ///
-    /// # Errors
-    /// If it differs from the written data.
-    pub fn finish(&self, verify: Option<&Verify>, digest: &TraceDigest) -> Result<WriteReport, CreateError> {
-        if let (Some(verify), Some(path)) = (verify, &self.path) {
-            verify.check(path, digest)?;
-        }
-        Ok(WriteReport { events: self.events, ..WriteReport::default() })
-    }
-}
-
 /// Lists the files in a directory if a writer of a format can have written all of them: they have its extension and
 /// `recognize` returns `true` for each. `other` describes any other file, for the error.
 ///
@@ -179,11 +125,11 @@ pub fn written_trace_files(
     }
 }
 
-fn with_path(path: &Path, error: io::Error) -> CreateError {
+pub(crate) fn with_path(path: &Path, error: io::Error) -> CreateError {
     CreateError::Io { path: path.display().to_string(), error }
 }
 
-fn naming(path: &Path, error: io::Error) -> io::Error {
+pub(crate) fn naming(path: &Path, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 

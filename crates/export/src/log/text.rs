@@ -160,7 +160,7 @@ fn color(level: LogLevel, palette: &Palette) -> &'static str {
     }
 }
 
-#[inline]
+#[inline(always)]
 fn push_number(out: &mut Vec<u8>, number: SignedNumber) {
     match number {
         SignedNumber::Unsigned(number) => number::push_unsigned(out, number),

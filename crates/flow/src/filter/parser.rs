@@ -422,7 +422,7 @@ impl<'s> FilterParser<'s> {
                 return Ok(node);
             }
             Token::Sign("[") => {
-                return Err(self.error("a list can only stand behind `in`").help("write `x in [1, 2]`"));
+                return Err(self.error("a list can only follow `in`").help("write `x in [1, 2]`"));
             }
             Token::Sign("$") => return self.name(),
             Token::Name { name, quoted } if quoted || keyword(&name).is_none() => {

@@ -224,7 +224,7 @@ impl<'s> Lexer<'s> {
         }
         if self.rest().starts_with(is_name_start) {
             self.skip(is_name_start);
-            return Err(self.error(begin, "the unit of a duration comes right behind its number"));
+            return Err(self.error(begin, "the unit of a duration must follow its number without a space"));
         }
         Ok(Token::Duration(total))
     }
@@ -334,7 +334,7 @@ pub(super) fn unescaped(source: &str, content: &Range<usize>) -> Result<Literal,
                 let code = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
                 let (Some(digits), Some(c)) = (digits, code.and_then(char::from_u32)) else {
                     let error =
-                        FilterError::syntax(source, begin..begin + 2, "this escape stands for no character");
+                        FilterError::syntax(source, begin..begin + 2, "invalid escape of a character");
                     return Err(error.help("write `\\u{e9}` for the character U+00E9"));
                 };
                 rest.nth(digits.chars().count() + 1);
@@ -342,7 +342,7 @@ pub(super) fn unescaped(source: &str, content: &Range<usize>) -> Result<Literal,
             }
             _ => {
                 let span = begin..begin + 1 + escape.map_or(0, char::len_utf8);
-                let error = FilterError::syntax(source, span, "there is no such escape");
+                let error = FilterError::syntax(source, span, "unknown escape");
                 return Err(error.help("escapes are \\n \\t \\r \\0 \\\" \\' \\\\ \\* and \\u{...}"));
             }
         });

@@ -39,10 +39,10 @@ impl Change {
             Self::NoTime => (Lowered, "no time: that of the record before, or 0"),
             Self::TimeOutOfRange => (Rounded, "time of more than 64 bits"),
             Self::DroppedCount => (Dropped, "number of discarded events"),
-            Self::Component => (Dropped, "component: there are too many"),
-            Self::Tag => (Dropped, "number of the component: there are too many"),
+            Self::Component => (Dropped, "component: too many components"),
+            Self::Tag => (Dropped, "number of the component: too many components"),
             Self::Undecodable => (Dropped, "fields that cannot be decoded"),
-            Self::Trailing => (Dropped, "bytes behind the record"),
+            Self::Trailing => (Dropped, "bytes after the record"),
             Self::AddedComponent => (Moved, "component -> control record before the event"),
         }
     }

@@ -19,7 +19,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ichnos_io::{
-    CreateError, MessageOrder, OptionValue, Output, PartsOutput, TraceWriter, Tree, WriteOptions,
+    CreateError, FileParts, MessageOrder, OptionValue, Output, PartsOutput, TraceWriter, Tree, WriteOptions,
     WriteSource, WriteTarget, written_trace_files,
 };
 
@@ -100,6 +100,6 @@ impl TraceWriter for FuchsiaLogWriter {
     ) -> Result<Box<dyn PartsOutput>, CreateError> {
         let framing = framing(options.dialect.as_deref(), &sources)?;
         let rules = log_rules::LogRules::new(&sources, framing, options);
-        Ok(Box::new(parts_output::LogParts::new(std::sync::Arc::new(rules), options.clone())))
+        Ok(Box::new(FileParts::new(parts_output::LogParts::new(rules), options)))
     }
 }

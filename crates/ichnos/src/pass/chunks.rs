@@ -125,8 +125,7 @@ pub(super) fn run(
 struct WorkerHandler<'w> {
     worker: Box<dyn Worker + Send>,
     place: WorkerPlace<'w>,
-    /// Input arrives while it is read: nothing waits for more.
-    is_live: bool,
+    takes_damage: bool,
     /// The chunk has to be written again.
     is_wrong: bool,
     /// Number of steps and events since progress was reported.
@@ -148,8 +147,8 @@ enum WorkerPlace<'w> {
 
 impl<'w> WorkerHandler<'w> {
     fn new(merged: &MergedPass<'_>, lane: Lane, place: WorkerPlace<'w>) -> Self {
-        let (worker, is_live) = (merged.output.worker(lane), merged.pass.is_live);
-        Self { worker, place, is_live, is_wrong: false, steps: 0, events: 0 }
+        let (worker, takes_damage) = (merged.output.worker(lane), merged.output.takes_damage());
+        Self { worker, place, takes_damage, is_wrong: false, steps: 0, events: 0 }
     }
 
     fn note(&mut self, note: PassNote) {
@@ -182,18 +181,13 @@ impl<'w> WorkerHandler<'w> {
 
     /// Handles everything but [`WorkerFlow::Continue`].
     #[cold]
+    #[inline(never)]
     fn settle(&mut self, flow: WorkerFlow) -> io::Result<ControlFlow<()>> {
         if flow == WorkerFlow::Again {
             self.is_wrong = true;
             return Ok(ControlFlow::Break(()));
         }
-        if self.is_live {
-            self.worker.flush()?;
-        }
         self.pass_on()?;
-        if let (true, WorkerPlace::Joiner { merged, .. }) = (self.is_live, &self.place) {
-            merged.output.flush()?;
-        }
         Ok(if flow == WorkerFlow::Stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 }
@@ -207,7 +201,7 @@ impl PassHandler for WorkerHandler<'_> {
             self.note(loss);
         }
         let flow = self.worker.message(message)?;
-        if flow == WorkerFlow::Continue && !self.is_live {
+        if flow == WorkerFlow::Continue {
             return Ok(ControlFlow::Continue(()));
         }
         self.settle(flow)
@@ -215,7 +209,7 @@ impl PassHandler for WorkerHandler<'_> {
 
     fn damage(&mut self, damage: &Damage) -> bool {
         self.note(PassNote::Damage(Box::new(damage.clone())));
-        true
+        self.takes_damage
     }
 
     fn precede(&mut self, event: &Event<'_>) {
@@ -231,6 +225,17 @@ impl PassHandler for WorkerHandler<'_> {
             self.steps = 0;
             merged.observer.progress(message.nanoseconds(), std::mem::take(&mut self.events));
         }
+    }
+
+    fn after_step(&mut self) -> io::Result<()> {
+        if let WorkerPlace::Joiner { merged, .. } = self.place
+            && merged.pass.is_live
+        {
+            self.worker.flush()?;
+            self.pass_on()?;
+            merged.output.flush()?;
+        }
+        Ok(())
     }
 }
 

@@ -161,7 +161,7 @@ impl PassHandler for StreamHandler<'_> {
 
     fn damage(&mut self, damage: &Damage) -> bool {
         self.observer.note(PassNote::Damage(Box::new(damage.clone())));
-        true
+        self.output.takes_damage()
     }
 
     fn step(&mut self, message: &Message<'_>, events: u32) {

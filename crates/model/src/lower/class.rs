@@ -270,7 +270,7 @@ impl<'a> ClassLowerer<'a> {
                 let aligned = self.byte_alignment((*alignment).max(8));
                 let is_exact = bits.is_some_and(|bits| bits % 8 == 0) && *alignment == aligned;
                 if bits.is_none() {
-                    self.lose(LossKind::Dropped, "union of no fixed size".to_owned());
+                    self.lose(LossKind::Dropped, "union without a fixed size".to_owned());
                 }
                 let fit = if is_exact { Fit::SameBits } else { Fit::Moved };
                 self.lowered(fit, source, "its bytes");

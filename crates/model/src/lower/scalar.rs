@@ -141,7 +141,7 @@ impl ClassLowerer<'_> {
         if !self.capabilities.empty_mappings && integer.mappings.as_ref().is_some_and(|all| all.is_empty()) {
             integer.mappings = None;
             self.note(Fit::SameBits);
-            self.lose(LossKind::Dropped, "mappings of which there is none".to_owned());
+            self.lose(LossKind::Dropped, "empty table of mappings".to_owned());
         }
     }
 

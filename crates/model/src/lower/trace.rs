@@ -467,7 +467,7 @@ fn add_value_losses(
     let Some(plan) = plan else { return };
     let all = [
         (&losses.replaced, LossKind::Rounded, "text that was not valid: U+FFFD"),
-        (&losses.cut, LossKind::Dropped, "rest of a text behind U+0000"),
+        (&losses.cut, LossKind::Dropped, "rest of a text after U+0000"),
         (&losses.narrowed, LossKind::Rounded, "number beyond 64 bits: the nearest one"),
     ];
     for (counts, kind, what) in all {
