@@ -1,7 +1,12 @@
 //! Sinks: text for people ([`Pretty`], [`Details`]), log lines ([`Log`]), tables for other programs ([`Csv`]), and one
 //! that decodes everything and writes nothing ([`Null`]). [`parts`] are for text sinks in other crates.
 //!
-//! All of them are [`Sink`](ichnos_model::Sink)s and [`ResumableSink`]s, so that several threads can write the chunks
+//! Answers: statistics ([`StatsReport`]), profiles of call stacks ([`StackProfile`]), tasks ([`TaskGraph`],
+//! [`TaskTable`], [`TaskDiff`]) and classes of a trace ([`schema`]), as text and as JSON. JSON is written as members of an
+//! object, so that it can be a part of any document; [`documents`] has other parts of such documents, and [`text`] what
+//! texts for people need.
+//!
+//! All sinks are [`Sink`](ichnos_model::Sink)s and [`ResumableSink`]s, so that several threads can write the chunks
 //! of a timeline. They append to one buffer that is written when it is full; no event needs an allocation.
 #![forbid(unsafe_code)]
 
