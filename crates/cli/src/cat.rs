@@ -1,6 +1,7 @@
 //! `ichnos cat`: prints the events of traces in the order of time.
 
 use ichnos::export::Undecoded;
+use ichnos::export::text::count;
 use ichnos::io::OutputFile;
 use ichnos::{Pass, PassEnd, Session};
 
@@ -22,7 +23,6 @@ use crate::progress::Progress;
 use crate::report::Report;
 use crate::scan;
 use crate::selection::Selection;
-use crate::style::count;
 
 pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, Failure> {
     // Before reading anything: errors in patterns should not take an hour to be reported.

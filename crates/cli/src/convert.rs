@@ -4,6 +4,7 @@ use std::io::IsTerminal as _;
 use std::path::Path;
 
 use ichnos::convert::{ConvertError, ConvertOptions, Target};
+use ichnos::export::text::count as count_of;
 use ichnos::io::{CreateError, MessageOrder, TraceWriter, WriteReport};
 use ichnos::model::{DataStream, StreamSummary, Window};
 use ichnos::{Pass, Reader, Session};
@@ -20,7 +21,7 @@ use crate::output_path::OutputPath;
 use crate::report::Report;
 use crate::scan;
 use crate::selection::Selection;
-use crate::style::{count as count_of, safe};
+use crate::style::safe;
 use crate::text_target::TextTarget;
 use crate::write_progress::WriteProgress;
 use crate::write_report::{self, InputReport};

@@ -1,5 +1,6 @@
 //! The job of `cat`, from its arguments.
 
+use ichnos::export::text::Paint;
 use ichnos::export::{
     CsvColumn, CsvForm, CsvOptions, DetailsOptions, LogForm, LogOptions, PrettyFields, PrettyNames,
     PrettyOptions, TerminalText,
@@ -10,7 +11,6 @@ use ichnos::{Pass, PassOptions};
 use crate::args::{Cat, CatFormat, Detail, FieldName, Global, NameScope};
 use crate::interrupt;
 use crate::selection::Selection;
-use crate::style::Paint;
 
 /// Bytes of trace data in a chunk if nothing is printed.
 const NULL_CHUNK: u64 = 16 << 20;
@@ -100,7 +100,7 @@ pub(crate) fn terminal_text(args: &Cat, global: &Global) -> TerminalText {
 }
 
 fn paint(args: &Cat, global: &Global) -> Paint {
-    if args.output.path.is_none() { Paint::stdout(global.color) } else { Paint::PLAIN }
+    if args.output.path.is_none() { global.color.stdout() } else { Paint::PLAIN }
 }
 
 fn pretty_options(args: &Cat, style: Style, global: &Global) -> PrettyOptions {
@@ -114,7 +114,7 @@ fn pretty_options(args: &Cat, style: Style, global: &Global) -> PrettyOptions {
     }
     options.no_delta = args.no_delta;
     options.color = style.paint.is_on();
-    options.color_warnings = Paint::stderr(global.color).is_on();
+    options.color_warnings = global.color.stderr().is_on();
     options.verbose = global.verbose;
     options.stacks = args.stacks;
     options.printable_only = style.to_terminal;

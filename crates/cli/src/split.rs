@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ichnos::convert::{ConvertError, ConvertOptions, SplitTargets, Target};
+use ichnos::export::text::grouped;
 use ichnos::io::{CreateError, FileNames, ListWritten, OutputDirectory, TraceWriter, WriteReport};
 use ichnos::model::{DataStream, Event, FieldPath, FieldValue, Message, Window};
 use ichnos::{Pass, PassHandler, Reader, Session, SplitBy as By};
@@ -18,7 +19,6 @@ use crate::exit::{Exit, Failure};
 use crate::output_path::OutputPath;
 use crate::report::Report;
 use crate::selection::Selection;
-use crate::style::grouped;
 use crate::text_target::TextTarget;
 use crate::write_progress::WriteProgress;
 use crate::write_report::{self, InputReport};

@@ -134,6 +134,7 @@
 
 #[cfg(feature = "collect")]
 pub mod collect;
+mod collector_output;
 pub mod convert;
 pub mod create;
 mod division;
@@ -153,6 +154,7 @@ mod tail;
 mod text_output;
 mod verify;
 
+pub use collector_output::CollectorOutput;
 pub use create::{CreateOptions, create};
 pub use events::{Events, Loss};
 pub use format::FORMATS;
@@ -165,6 +167,7 @@ pub use ichnos_flow::{Expression, Filter, FilterError, FilterErrorKind, FilterWa
 pub use ichnos_fuchsia as fuchsia;
 pub use ichnos_io as io;
 pub use ichnos_io::{Format, FormatOption, OptionError, OptionKind, OptionValue, Refused};
+pub use ichnos_json as json;
 #[cfg(feature = "jsonl")]
 pub use ichnos_jsonl as jsonl;
 pub use ichnos_model as model;
