@@ -1,7 +1,12 @@
 //! Sinks: text for people ([`Pretty`], [`Details`]), log lines ([`Log`]), tables for other programs ([`Csv`]), and one
 //! that decodes everything and writes nothing ([`Null`]). [`parts`] are for text sinks in other crates.
 //!
-//! All of them are [`Sink`](ichnos_model::Sink)s and [`ResumableSink`]s, so that several threads can write the chunks
+//! Answers: statistics ([`StatsReport`]), profiles of call stacks ([`StackProfile`]), tasks ([`TaskGraph`],
+//! [`TaskTable`], [`TaskDiff`]) and classes of a trace ([`schema`]), as text and as JSON. JSON is written as members of an
+//! object, so that it can be a part of any document; [`documents`] has other parts of such documents, and [`text`] what
+//! texts for people need.
+//!
+//! All sinks are [`Sink`](ichnos_model::Sink)s and [`ResumableSink`]s, so that several threads can write the chunks
 //! of a timeline. They append to one buffer that is written when it is full; no event needs an allocation.
 #![forbid(unsafe_code)]
 
@@ -12,9 +17,11 @@ mod block;
 mod color;
 mod csv;
 mod details;
+pub mod documents;
 mod event_stacks;
 mod integers;
 mod json_fields;
+mod json_indenter;
 mod log;
 mod null;
 mod null_statistics;
@@ -25,6 +32,7 @@ mod printable;
 mod property;
 mod repeated;
 mod resume;
+pub mod schema;
 mod stacks;
 mod stats;
 mod stream_table;
@@ -32,6 +40,7 @@ mod tasks;
 mod terminal;
 #[cfg(test)]
 mod testing;
+pub mod text;
 mod text_buffer;
 mod time;
 mod xml;
@@ -39,6 +48,7 @@ mod xml;
 pub use csv::{Csv, CsvColumn, CsvColumns, CsvForm, CsvOptions};
 pub use details::{Details, DetailsOptions};
 pub use integers::{Integers, with_integers};
+pub use json_indenter::JsonIndenter;
 pub use log::{FirstMessage, Log, LogForm, LogOptions, LogState};
 pub use null::Null;
 pub use null_statistics::NullStatistics;
@@ -51,13 +61,13 @@ pub use stacks::{
 };
 pub use stats::{
     Distribution, EventTotals, Gap, GroupBy, GroupValue, LongestGaps, Number, Pair, PairGroup, PairOptions,
-    PairReader, Pairs, PowerBin, ReportedLosses, Stats, StatsCollector, StatsGroup, StatsOptions, StatsRow,
-    Timeline, Unpaired, find_field,
+    PairReader, Pairs, PowerBin, ReportedLosses, Stats, StatsCollector, StatsGroup, StatsHints, StatsOptions,
+    StatsOrder, StatsReport, StatsRow, StatsTextOptions, Timeline, Unpaired, find_field,
 };
 pub use tasks::{
     DanglingEdge, GraphFormat, JoinedEvent, LaneRow, MissingOperations, StepDifference, TaskClocks,
-    TaskCollector, TaskDiff, TaskEdge, TaskGraph, TaskMember, TaskOptions, TaskSummary, Tasks,
-    find_identifiers,
+    TaskCollector, TaskDiff, TaskEdge, TaskGraph, TaskMember, TaskOptions, TaskSummary, TaskTable,
+    TaskTextOptions, Tasks, find_identifiers,
 };
 pub use terminal::{TerminalText, TerminalWriter, for_terminal};
 pub use text_buffer::{TextWriter, Undecoded};

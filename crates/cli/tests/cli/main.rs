@@ -84,5 +84,6 @@ mod written_limits;
 mod written_lines;
 mod written_schema;
 mod written_sizes;
+mod written_text;
 mod written_times;
 mod written_timestamps;
