@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use ichnos::Session;
-use ichnos::model::{DataStreamClass, EventRecordClass, FieldClass, FieldKind, Meaning, TraceClass};
+use ichnos::model::plan::scope_class;
+use ichnos::model::{DataStreamClass, EventRecordClass, FieldClass, FieldKind, Meaning, Scope, TraceClass};
 
 use crate::exit::Failure;
 use crate::selection::Selection;
@@ -131,7 +132,8 @@ fn failure<'c>(
         }
     }
     // Keep a valid scope before the name, or the name of a field.
-    let rest = name.split_once('.').filter(|(scope, _)| scopes(scope).is_some()).map_or(name, |rest| rest.1);
+    let scoped = name.split_once('.').filter(|(prefix, _)| !Scope::of_prefix(prefix).is_empty());
+    let rest = scoped.map_or(name, |(_, rest)| rest);
     let near = nearest(rest, names.iter().map(String::as_str));
     let near: Vec<String> = near.into_iter().map(|name| safe(name).into_owned()).collect();
     let all: Vec<String> = names.iter().take(LISTED + 1).map(|name| safe(name).into_owned()).collect();
@@ -142,19 +144,6 @@ fn failure<'c>(
         _ => format!("did you mean {}?", alternatives(near.iter().map(String::as_str))),
     };
     Failure::new(message).help(help)
-}
-
-/// Returns the range of an event's scopes that a name selects: payload, specific and common context, header,
-/// packet context, resource.
-fn scopes(name: &str) -> Option<std::ops::Range<usize>> {
-    Some(match name {
-        "payload" => 0..1,
-        "ctx" | "context" => 1..3,
-        "header" => 3..4,
-        "packet" => 4..5,
-        "resource" => 5..6,
-        _ => return None,
-    })
 }
 
 /// Returns `true` if events of a class have a field of this name, as for [`ichnos::export::find_field`].
@@ -171,23 +160,14 @@ fn has_field(stream: &DataStreamClass, event: &EventRecordClass, name: &str) -> 
 
 /// Returns the fields of this name in the scopes of an event.
 fn fields<'c>(stream: &'c DataStreamClass, event: &'c EventRecordClass, name: &str) -> Vec<&'c FieldClass> {
-    let all = [
-        event.payload.as_deref(),
-        event.specific_context.as_deref(),
-        stream.common_context.as_deref(),
-        stream.event_record_header.as_deref(),
-        stream.packet_context.as_deref(),
-        stream.resource.as_deref(),
-    ];
     let mut found = Vec::new();
-    let mut add = |classes: &[Option<&'c FieldClass>], path: &str| {
-        classes.iter().flatten().for_each(|class| follow(class, path, &mut |field| found.push(field)));
+    let mut add = |scopes: &[Scope], path: &str| {
+        let classes = scopes.iter().filter_map(|scope| scope_class(*scope, None, stream, Some(event)));
+        classes.for_each(|class| follow(class, path, &mut |field| found.push(field)));
     };
-    add(&all, name);
-    if let Some((scope, rest)) = name.split_once('.')
-        && let Some(scopes) = scopes(scope)
-    {
-        add(&all[scopes], rest);
+    add(&Scope::SEARCHED, name);
+    if let Some((prefix, rest)) = name.split_once('.') {
+        add(Scope::of_prefix(prefix), rest);
     }
     found
 }

@@ -89,15 +89,9 @@ impl<'a> StreamBuilder<'a> {
 
     /// Adds a data stream file, with the index that LTTng wrote for it and the index's name.
     pub(crate) fn add(&mut self, name: String, entry: &Entry, lttng_index: Option<(String, &Entry)>) {
-        let bytes = match entry.read() {
+        let bytes = match entry.read_or_damage() {
             Ok(bytes) => bytes,
-            Err(error) => {
-                let kind = match entry.special() {
-                    Some(found) => DamageKind::NotAFile(found),
-                    None => DamageKind::Unreadable(error.to_string()),
-                };
-                return self.skip(name, kind, entry.status().map_or(0, |status| status.size));
-            }
+            Err(kind) => return self.skip(name, kind, entry.status().map_or(0, |status| status.size)),
         };
         if bytes.is_empty() {
             self.empty.get_or_insert((name.clone(), 0)).1 += 1;

@@ -398,14 +398,6 @@ impl Visitor for FieldWriter<'_> {
     fn end_variant(&mut self, _: Field<'_>) {
         self.leave();
     }
-
-    fn begin_union(&mut self, field: Field<'_>) {
-        self.begin_structure(field);
-    }
-
-    fn end_union(&mut self, field: Field<'_>) {
-        self.end_structure(field);
-    }
 }
 
 fn is_integer(field: Field<'_>) -> bool {

@@ -41,11 +41,8 @@ static LOG_LEVELS: [LogLevel; 15] = [
     level(14, "TRACE_DEBUG", "Debug"),
 ];
 
-fn attribute<'a>(attributes: &'a Attributes, names: [&str; 2]) -> Option<&'a str> {
-    NAMESPACES.iter().find_map(|namespace| {
-        let value = attributes.get(namespace)?;
-        names.iter().find_map(|name| value.get(name)?.as_text())
-    })
+fn attribute<'a>(attributes: &'a Attributes, name: &str) -> Option<&'a str> {
+    NAMESPACES.iter().find_map(|namespace| attributes.get(namespace)?.get(name)?.as_text())
 }
 
 /// Returns the name of the log level of an event record class, if it has one.
@@ -65,14 +62,14 @@ pub(crate) fn log_level(class: &EventRecordClass) -> Option<&'static LogLevel> {
     if let Some(number) = class.log_level {
         return LOG_LEVELS.iter().find(|level| i64::from(level.number) == number);
     }
-    let name = attribute(&class.attributes, ["log-level", "log-level"])?;
+    let name = attribute(&class.attributes, "log-level")?;
     LOG_LEVELS.iter().find(|level| level.attribute == name)
 }
 
 /// Returns the EMF URI of an event record class.
 #[must_use]
 pub fn emf_uri(class: &EventRecordClass) -> Option<&str> {
-    class.emf_uri.as_deref().or_else(|| attribute(&class.attributes, ["emf-uri", "emf-uri"]))
+    class.emf_uri.as_deref().or_else(|| attribute(&class.attributes, "emf-uri"))
 }
 
 /// Returns the namespace of a trace.

@@ -1,5 +1,7 @@
 //! Clock values for display and in JSON.
 
+use std::io::Write;
+
 use ichnos_model::{ClockClass, ClockOrigin, ClockValue, IntegerProperties};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -104,18 +106,9 @@ impl ClockDisplay {
             return made;
         };
         let civil = self.zone.to_datetime(timestamp);
-        if self.date {
-            number::push_signed(text, i64::from(civil.year()));
-            text.push(b'-');
-            number::push_padded(text, civil.month() as u64, 2);
-            text.push(b'-');
-            number::push_padded(text, civil.day() as u64, 2);
-            text.push(b' ');
-        }
-        for (part, end) in [(civil.hour(), b':'), (civil.minute(), b':'), (civil.second(), b'.')] {
-            number::push_padded(text, part as u64, 2);
-            text.push(end);
-        }
+        let date = if self.date { format_args!("{} ", civil.date()) } else { format_args!("") };
+        // Writing to memory cannot fail.
+        let _ = write!(text, "{date}{}.", civil.time());
         made
     }
 }
@@ -170,24 +163,10 @@ impl Iso {
                 // Unlike times for any zone, UTC times reach to the last day of 9999.
                 let epoch = jiff::civil::date(1970, 1, 1).at(0, 0, 0, 0);
                 let civil = epoch.checked_add(SignedDuration::from_secs(second));
-                let Some((civil, year)) =
-                    civil.ok().and_then(|civil| Some((civil, u64::try_from(civil.year()).ok()?)))
-                else {
-                    return false;
-                };
+                let Some(civil) = civil.ok().filter(|civil| civil.year() >= 0) else { return false };
                 let begin = out.len();
-                number::push_padded(out, year, 4);
-                for (lead, part) in [
-                    (b'-', civil.month()),
-                    (b'-', civil.day()),
-                    (b'T', civil.hour()),
-                    (b':', civil.minute()),
-                    (b':', civil.second()),
-                ] {
-                    out.push(lead);
-                    number::push_padded(out, part.unsigned_abs().into(), 2);
-                }
-                out.push(b'.');
+                // Writing to memory cannot fail.
+                let _ = write!(out, "{civil}.");
                 self.second = Some((second, Block::new(out.get(begin..).unwrap_or_default())));
             }
         }

@@ -47,6 +47,14 @@ pub trait PassHandler {
     fn step(&mut self, message: &Message<'_>, events: u32) {
         let _ = (message, events);
     }
+
+    /// Called after the message of a [step](Self::step), if it was selected.
+    ///
+    /// # Errors
+    /// See [`message`](Self::message).
+    fn after_step(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// A function that takes the selected messages.
@@ -472,7 +480,7 @@ impl<H: PassHandler> Run<'_, H> {
         }
         match self.handler.message(message) {
             Ok(flow) => flow,
-            Err(error) => self.end(Err(error)),
+            Err(error) => self.fail(error),
         }
     }
 
@@ -487,7 +495,7 @@ impl<H: PassHandler> Run<'_, H> {
         };
         match passed {
             Ok(flow) => flow,
-            Err(error) => self.end(Err(error)),
+            Err(error) => self.fail(error),
         }
     }
 
@@ -512,6 +520,9 @@ impl<H: PassHandler> Run<'_, H> {
             return ControlFlow::Continue(());
         }
         self.pass_on(message)?;
+        if let Err(error) = self.handler.after_step() {
+            return self.fail(error);
+        }
         if self.counts.events >= self.pass.limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
@@ -563,6 +574,12 @@ impl<H: PassHandler> Run<'_, H> {
             _ => {}
         }
         ControlFlow::Continue(true)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn fail(&mut self, error: io::Error) -> ControlFlow<()> {
+        self.end(Err(error))
     }
 
     #[inline(never)]

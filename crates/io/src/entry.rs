@@ -6,6 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ichnos_model::DamageKind;
+
 use crate::Bytes;
 use crate::archive::Content;
 use crate::collect::is_being_collected;
@@ -196,6 +198,17 @@ impl Entry {
             EntrySource::Special(found) => Some(found),
             _ => None,
         }
+    }
+
+    /// Returns the content, or the kind of the damage that it cannot be read.
+    ///
+    /// # Errors
+    /// Those of [`Entry::read`].
+    pub fn read_or_damage(&self) -> Result<Bytes, DamageKind> {
+        self.read().map_err(|error| match self.special() {
+            Some(found) => DamageKind::NotAFile(found),
+            None => DamageKind::Unreadable(error.to_string()),
+        })
     }
 
     /// Returns the path in the tree at which this directory is already listed with its files. `None` for a file.

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
-    ClockArithmetic, ClockOffsets, FileDiagnostic, FindMentions, Limits, TraceInput, TracerQuirk,
+    ClockArithmetic, ClockOffsets, Diagnostic, FileDiagnostic, FindMentions, Limits, TextPosition,
+    TraceInput, TracerQuirk,
 };
 
 use crate::{
@@ -197,6 +198,12 @@ impl Refused {
     /// Makes a refused trace at a path, with these reasons.
     pub fn new(path: impl Into<String>, diagnostics: Vec<FileDiagnostic>) -> Self {
         Self { path: path.into(), diagnostics }
+    }
+
+    /// Makes a refused trace at a path, for one reason.
+    pub fn because(path: &str, error: impl std::fmt::Display) -> Self {
+        let diagnostic = Diagnostic::error(TextPosition::default(), error.to_string());
+        Self::new(path, vec![FileDiagnostic::new(path, diagnostic)])
     }
 }
 

@@ -127,7 +127,6 @@ impl TraceFile {
 pub struct PartFile {
     /// `None` to write nothing.
     path: Option<PathBuf>,
-    events: u64,
 }
 
 impl PartFile {
@@ -139,13 +138,19 @@ impl PartFile {
         if let Some(path) = &target.path {
             File::create_new(path).map_err(|error| with_path(path, error))?;
         }
-        Ok(Self { path: target.path.clone(), events: 0 })
+        Ok(Self { path: target.path.clone() })
     }
 
     /// Returns the path, if the part is written.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
+    }
+
+    /// Returns the path, if the part is written.
+    #[must_use]
+    pub fn into_path(self) -> Option<PathBuf> {
+        self.path
     }
 
     /// Appends bytes.
@@ -157,29 +162,6 @@ impl PartFile {
         let file = File::options().append(true).open(path);
         let written = file.and_then(|mut file| file.write_all(bytes));
         written.map_err(|error| naming(path, error))
-    }
-
-    /// Appends encoded data and counts it in the report of all parts.
-    ///
-    /// # Errors
-    /// If it cannot be written. The error names the file.
-    pub fn append(&mut self, block: &OutputBlock, report: &mut WriteReport) -> io::Result<()> {
-        self.write_bytes(&block.bytes)?;
-        report.bytes += block.bytes.len() as u64;
-        report.events += block.events;
-        self.events += block.events;
-        Ok(())
-    }
-
-    /// Completes the part. If it is to be verified, it is compared with `digest`.
-    ///
-    /// # Errors
-    /// If it differs from the written data.
-    pub fn finish(&self, verify: Option<&Verify>, digest: &TraceDigest) -> Result<WriteReport, CreateError> {
-        if let (Some(verify), Some(path)) = (verify, &self.path) {
-            verify.check(path, digest)?;
-        }
-        Ok(WriteReport { events: self.events, ..WriteReport::default() })
     }
 }
 
@@ -205,11 +187,11 @@ pub fn written_trace_files(
     }
 }
 
-fn with_path(path: &Path, error: io::Error) -> CreateError {
+pub(crate) fn with_path(path: &Path, error: io::Error) -> CreateError {
     CreateError::Io { path: path.display().to_string(), error }
 }
 
-fn naming(path: &Path, error: io::Error) -> io::Error {
+pub(crate) fn naming(path: &Path, error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 

@@ -64,6 +64,17 @@ impl Tree {
         Err(IoError::Special { path: name, found: special(metadata.file_type()) })
     }
 
+    /// Returns the path of a file, starting with the tree's name.
+    #[must_use]
+    pub fn path_of(&self, entry: &Entry) -> String {
+        let is_itself = self.name.rsplit('/').next() == Some(&*entry.path);
+        if is_itself {
+            self.name.clone()
+        } else {
+            format!("{}/{}", self.name.trim_end_matches('/'), entry.path)
+        }
+    }
+
     /// Returns `true` if a file that begins with these bytes is an archive or a compressed file.
     #[must_use]
     pub fn is_packed(beginning: &[u8]) -> bool {

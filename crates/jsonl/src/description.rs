@@ -6,28 +6,16 @@ use ichnos_export::parts::log_level_number;
 use ichnos_json::write::{ObjectWriter, ValueWriter};
 use ichnos_model::{
     ClockClass, ClockOrigin, EventRecordClass, EventRole, FieldClass, FieldKind, LevelScale, LevelStep,
-    LogLevel, LogRole, LogSeverity, LogText, Meaning, Meanings, Member, Scope, TraceClass, UuidOf, Value,
+    LogLevel, LogRole, LogSeverity, LogText, Meaning, Meanings, Member, Scope, TRACER_NAMESPACES, TraceClass,
+    UuidOf, Value,
 };
 use uuid::Uuid;
 
-use crate::field_class::Classes;
+use crate::field_class::{Classes, scope_name};
 use crate::members::{Made, Members, attributes, integer_of, text};
-
-/// Names of the scopes of an event in lines.
-pub(crate) const SCOPES: [(Scope, &str); 6] = [
-    (Scope::PacketContext, "context"),
-    (Scope::EventRecordHeader, "header"),
-    (Scope::CommonContext, "common_context"),
-    (Scope::SpecificContext, "specific_context"),
-    (Scope::Payload, "payload"),
-    (Scope::Resource, "resource"),
-];
 
 /// Message of an event, as a member of its resource.
 pub(crate) const MESSAGE: &str = "message";
-
-/// Namespaces of attributes in which tracers store the log level and the EMF URI of event record classes.
-const NAMESPACES: [&str; 4] = ["babeltrace.org,2020", "lttng.org,2009", "diamon.org,2012", "std"];
 
 /// Returns a trace without clocks and data stream classes, and its label.
 pub(crate) fn trace_class(value: &Value) -> Made<(TraceClass, String)> {
@@ -152,7 +140,8 @@ pub(crate) fn event_class(value: &Value) -> Made<EventRecordClass> {
     let owned = |name: &str| text(value, name).map(str::to_owned);
     let attributes = attributes(value.get("attributes"));
     // Attributes can have it, too.
-    let attribute = |name: &str| NAMESPACES.iter().find_map(|namespace| attributes.get(namespace)?.get(name));
+    let attribute =
+        |name: &str| TRACER_NAMESPACES.iter().find_map(|namespace| attributes.get(namespace)?.get(name));
     let said = |member, name| value.get(member).or_else(|| attribute(name));
     Ok(EventRecordClass {
         id: id(value)?.unwrap_or_default(),
@@ -173,11 +162,11 @@ pub(crate) fn event_class(value: &Value) -> Made<EventRecordClass> {
 }
 
 /// Returns the class of a scope in a member `fields`.
-pub(crate) fn scope_class(fields: &Value, scope: &str, classes: Classes<'_>) -> Made<Option<FieldClass>> {
-    let Some(value) = fields.get(scope) else { return Ok(None) };
+pub(crate) fn scope_class(fields: &Value, scope: Scope, classes: Classes<'_>) -> Made<Option<FieldClass>> {
+    let Some(value) = fields.get(scope_name(scope)) else { return Ok(None) };
     let class = classes.read(value)?;
     if !matches!(class.kind, FieldKind::Structure { .. }) {
-        return Err(format!("a class of `{scope}` that is not a structure"));
+        return Err(format!("a class of `{}` that is not a structure", scope_name(scope)));
     }
     Ok(Some(class))
 }
@@ -207,8 +196,8 @@ impl<'m> Places<'m> {
 /// Finds the members with meanings. `places` returns those of a scope's members.
 pub(crate) fn meanings<'m>(value: &Value, places: impl Fn(Scope) -> Places<'m>) -> Meanings {
     let mut meanings = Meanings::default();
-    for (scope, name) in SCOPES {
-        let Some(Value::Map(members)) = value.get(name) else { continue };
+    for scope in Scope::ALL.into_iter().skip(1) {
+        let Some(Value::Map(members)) = value.get(scope_name(scope)) else { continue };
         let places = places(scope);
         // The order of the class finds members of one name; different names may have any order.
         let mut next = 0;
@@ -238,7 +227,7 @@ fn log_role(value: &Value) -> Option<LogRole> {
         let number = |part: &Value| i64::try_from(integer_of(part)?).ok();
         let up_to = number(parts.first()?)?;
         let name = parts.get(1)?.as_text()?;
-        let level = LogLevel::ALL.into_iter().find(|level| level.name() == name)?;
+        let level = LogLevel::from_name(name)?;
         let exact = match parts.get(2) {
             None => Some(up_to),
             Some(Value::Null) => None,

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use ichnos_json::read::{Raw, Reader};
+use ichnos_model::plan::scope_class;
 use ichnos_model::{
     ClockArithmetic, ClockValue, DynamicClass, EventRecordClass, EventValues, FieldClass, FieldKind,
     Meanings, Member, Scope, Value, Window,
@@ -11,6 +12,7 @@ use ichnos_model::{
 
 use crate::description::{self, Places, log_level};
 use crate::fault::{Fault, Parsed, end, fault, value};
+use crate::field_class::{StreamScopes, scope_name};
 use crate::line::{Kind, integer};
 use crate::shape::Shape;
 use crate::stacks::{Numbers, frames};
@@ -338,11 +340,12 @@ impl EventReader {
         let Some(class) = stream_class.event_records.get(index) else { return fault(end, "a known class") };
         let with_frames = parts.stacks.map(|mut stacks| value(&mut stacks)).transpose()?;
         let scopes = [
-            (Scope::CommonContext, "common_context", &stream_class.common_context, parts.common),
-            (Scope::SpecificContext, "specific_context", &class.specific_context, parts.specific),
-            (Scope::Payload, "payload", &class.payload, parts.payload),
+            (Scope::CommonContext, &stream_class.common_context, parts.common),
+            (Scope::SpecificContext, &class.specific_context, parts.specific),
+            (Scope::Payload, &class.payload, parts.payload),
         ];
-        for (scope, name, class, json) in scopes {
+        for (scope, class, json) in scopes {
+            let name = scope_name(scope);
             let Some(class) = class else {
                 if let Some(json) = json {
                     return fault(&json, format!("a member of the class, not `{name}`"));
@@ -378,19 +381,13 @@ impl EventReader {
 
     /// Reads the scopes that all events of the data stream have.
     fn read_missing(&mut self, end: &Reader<'_>, part: &StreamPart) -> Parsed<()> {
-        let class = part.stream.class();
-        let scopes = [
-            (Scope::PacketHeader, "packet_header", &part.stream.trace.class.packet_header),
-            (Scope::PacketContext, "context", &class.packet_context),
-            (Scope::EventRecordHeader, "header", &class.event_record_header),
-            (Scope::CommonContext, "common_context", &class.common_context),
-        ];
-        for (scope, name, class) in scopes {
+        for scope in StreamScopes::all() {
+            let class = scope_class(scope, Some(&part.stream.trace.class), part.stream.class(), None);
             if let Some(class) = class
                 && !self.values.has(scope)
                 && self.values_of.scope(&mut Reader::new("{}"), scope, class, &[], &mut self.values).is_err()
             {
-                return fault(end, format!("`{name}` before the end of the line"));
+                return fault(end, format!("`{}` before the end of the line", scope_name(scope)));
             }
         }
         Ok(())

@@ -23,27 +23,41 @@ pub(crate) struct Classes<'a> {
     pub(crate) scopes: StreamScopes,
 }
 
+/// Returns the name of a scope in lines.
+pub(crate) const fn scope_name(scope: Scope) -> &'static str {
+    match scope {
+        Scope::PacketHeader => "packet_header",
+        Scope::PacketContext => "context",
+        Scope::EventRecordHeader => "header",
+        Scope::CommonContext => "common_context",
+        Scope::SpecificContext => "specific_context",
+        Scope::Payload => "payload",
+        Scope::Resource => "resource",
+    }
+}
+
 /// Scopes that all events of a data stream have.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct StreamScopes([bool; 4]);
 
 impl StreamScopes {
-    /// Scopes with their names in lines.
-    pub(crate) const ALL: [(Scope, &str); 4] = [
-        (Scope::PacketHeader, "packet_header"),
-        (Scope::PacketContext, "context"),
-        (Scope::EventRecordHeader, "header"),
-        (Scope::CommonContext, "common_context"),
-    ];
+    /// Returns all of these scopes.
+    pub(crate) fn all() -> impl Iterator<Item = Scope> {
+        Scope::ALL.into_iter().take(Self::default().0.len())
+    }
 
     /// Returns the scopes in the member `fields` of a data stream class.
     pub(crate) fn of(fields: Option<&Value>) -> Self {
-        Self(Self::ALL.map(|(_, name)| fields.and_then(|fields| fields.get(name)).is_some()))
+        let mut scopes = Self::default();
+        for (scope, is_there) in Self::all().zip(&mut scopes.0) {
+            *is_there = fields.and_then(|fields| fields.get(scope_name(scope))).is_some();
+        }
+        scopes
     }
 
     /// Returns `true` if events do not have a scope.
     fn lack(self, scope: Scope) -> bool {
-        Self::ALL.iter().zip(self.0).any(|((known, _), is_there)| *known == scope && !is_there)
+        self.0.get(scope as usize) == Some(&false)
     }
 }
 

@@ -1,9 +1,8 @@
 //! JSON Lines in the registry of formats.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use ichnos_io::{Entry, FileId, Format, OpenedTraces, ReadOptions, Refused, TraceWriter, Tree};
+use ichnos_io::{Entry, Format, OpenedTraces, ReadFiles, ReadOptions, Refused, TraceWriter, Tree};
 use ichnos_model::{Damage, DamageKind, Diagnostic, FileDiagnostic, TextPosition};
 
 use crate::open;
@@ -44,7 +43,7 @@ impl Format for JsonLinesFormat {
 
     fn open(&self, trees: &[&Tree], options: &ReadOptions) -> OpenedTraces {
         let mut opened = OpenedTraces::default();
-        let mut read = HashMap::new();
+        let mut read = ReadFiles::default();
         for tree in trees {
             let mut damage = Vec::new();
             let mut all = Vec::new();
@@ -71,12 +70,12 @@ fn open_file(
     tree: &Tree,
     entry: &Entry,
     options: &ReadOptions,
-    read: &mut HashMap<FileId, String>,
+    read: &mut ReadFiles,
     opened: &mut OpenedTraces,
     all: &mut Vec<JsonTrace>,
     damage: &mut Vec<Damage>,
 ) {
-    let name = path_of(tree, entry);
+    let name = tree.path_of(entry);
     if !options.force && !has_lines(entry) {
         // The contents of an unreadable file are unknown.
         if let Some(found) = entry.special() {
@@ -86,27 +85,15 @@ fn open_file(
         }
         return;
     }
-    let bytes = match entry.read() {
+    let bytes = match entry.read_or_damage() {
         Ok(bytes) => bytes,
-        Err(error) => {
-            let kind = match entry.special() {
-                Some(found) => DamageKind::NotAFile(found),
-                None => DamageKind::Unreadable(error.to_string()),
-            };
-            return damage.push(Damage::new(name, 0, kind));
-        }
+        Err(kind) => return damage.push(Damage::new(name, 0, kind)),
     };
     if bytes.is_empty() {
         return;
     }
-    if let Some(identity) = entry.status().and_then(|status| status.identity) {
-        if let Some(first) = read.get(&identity) {
-            return opened.notices.push(match *first == name {
-                true => format!("{name}: this file is given more than once: it is read once"),
-                false => format!("{name}: this is the same file as {first}: it is read once"),
-            });
-        }
-        read.insert(identity, name.clone());
+    if let Err(notice) = read.add(&name, entry) {
+        return opened.notices.push(notice);
     }
     let file = Arc::new(File {
         name: name.as_str().into(),
@@ -118,15 +105,6 @@ fn open_file(
     });
     match open::open(&file) {
         Ok(traces) => all.extend(traces),
-        Err(error) => {
-            let diagnostic = Diagnostic::error(TextPosition::default(), error.to_string());
-            opened.refused.push(Refused::new(&*name, vec![FileDiagnostic::new(&*name, diagnostic)]));
-        }
+        Err(error) => opened.refused.push(Refused::because(&name, error)),
     }
-}
-
-/// Returns the path of a file, as far as the tree contains it.
-fn path_of(tree: &Tree, entry: &Entry) -> String {
-    let is_itself = tree.name.rsplit('/').next() == Some(&*entry.path);
-    if is_itself { tree.name.clone() } else { format!("{}/{}", tree.name.trim_end_matches('/'), entry.path) }
 }

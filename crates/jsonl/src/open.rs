@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use ichnos_json::read::Reader;
-use ichnos_model::plan::PlanError;
+use ichnos_model::plan::{PlanError, scope_class};
 use ichnos_model::{
     BrokenRule, ClockClass, ClockOffsets, Damage, DataStream, DataStreamClass, EventRecordClass, FieldClass,
     FieldKind, Member, Scope, StackTable, Symbols, Trace, TraceClass, Value,
@@ -376,14 +376,14 @@ fn stream_class(
         ..DataStreamClass::default()
     };
     let Some(fields) = value.get("fields") else { return Ok(class) };
-    let scope = |name: &str| description::scope_class(fields, name, classes).map(|class| class.map(Arc::new));
-    if let Some(header) = scope("packet_header")? {
+    let read = |scope| description::scope_class(fields, scope, classes).map(|class| class.map(Arc::new));
+    if let Some(header) = read(Scope::PacketHeader)? {
         packet_header.get_or_insert(header);
     }
-    class.packet_context = scope("context")?;
-    class.event_record_header = scope("header")?;
-    class.common_context = scope("common_context")?;
-    class.resource = scope("resource")?;
+    class.packet_context = read(Scope::PacketContext)?;
+    class.event_record_header = read(Scope::EventRecordHeader)?;
+    class.common_context = read(Scope::CommonContext)?;
+    class.resource = read(Scope::Resource)?;
     Ok(class)
 }
 
@@ -420,8 +420,9 @@ fn add_class<'i>(
         entries.by_id.insert(id, (entry, value));
         return Ok(());
     };
-    class.specific_context = description::scope_class(fields, "specific_context", classes)?.map(Into::into);
-    class.payload = description::scope_class(fields, "payload", classes)?.map(Into::into);
+    class.specific_context =
+        description::scope_class(fields, Scope::SpecificContext, classes)?.map(Into::into);
+    class.payload = description::scope_class(fields, Scope::Payload, classes)?.map(Into::into);
     let has_message = meanings.get("resource").and_then(|members| members.get(MESSAGE)).is_some();
     if has_message && !members(stream.resource.as_deref()).iter().any(|member| member.name == MESSAGE) {
         // Message that was formatted from other fields.
@@ -430,16 +431,8 @@ fn add_class<'i>(
         stream.resource = Some(Arc::new(FieldClass::structure(known.chain([message]))));
     }
     class.meanings = description::meanings(meanings, |scope| {
-        let class = match scope {
-            Scope::PacketContext => &stream.packet_context,
-            Scope::EventRecordHeader => &stream.event_record_header,
-            Scope::CommonContext => &stream.common_context,
-            Scope::SpecificContext => &class.specific_context,
-            Scope::Payload => &class.payload,
-            Scope::Resource => &stream.resource,
-            Scope::PacketHeader => &None,
-        };
-        Places::of(members(class.as_deref()))
+        let class = scope_class(scope, None, stream, Some(&class));
+        Places::of(members(class.map(|class| &**class)))
     });
     let entry = ClassEntry::declared(stream.event_records.len(), &class);
     entries.by_id.insert(class.id, (entry, value));

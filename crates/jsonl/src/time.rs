@@ -1,6 +1,7 @@
 //! Times: nanoseconds, or dates of RFC 3339.
 
 use ichnos_json::read::Reader;
+use jiff::civil::Date;
 
 use crate::fault::{Fault, Parsed};
 
@@ -34,14 +35,9 @@ pub(crate) fn date(text: &str) -> Option<i128> {
     }
     let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
     let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
-    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let days = match month {
-        2 => 28 + i128::from(is_leap),
-        4 | 6 | 9 | 11 => 30,
-        1..=12 => 31,
-        _ => return None,
-    };
-    if !(1..=days).contains(&day) || hour > 23 || minute > 59 || second > 60 {
+    let day =
+        Date::new(i16::try_from(year).ok()?, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()?;
+    if hour > 23 || minute > 59 || second > 60 {
         return None;
     }
     let mut at = 19;
@@ -71,16 +67,8 @@ pub(crate) fn date(text: &str) -> Option<i128> {
         }
         _ => return None,
     };
-    // Years that begin in March, so that the leap day is the last one.
-    let (march_year, march_month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let century = march_year.div_euclid(100);
-    let days = march_year * 365 + march_year.div_euclid(4) - century
-        + century.div_euclid(4)
-        + (march_month * 153 + 2) / 5
-        + day
-        - 1
-        - 719_468;
-    Some((days * 86_400 + hour * 3600 + minute * 60 + second - offset) * BILLION + fraction)
+    let midnight = day.duration_since(Date::constant(1970, 1, 1)).as_secs();
+    Some((i128::from(midnight) + hour * 3600 + minute * 60 + second - offset) * BILLION + fraction)
 }
 
 #[cfg(test)]

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use ichnos_model::{
-    BoxedCursor, Cursor, Damage, DataStream, FileDiagnostic, SourceCursor, StreamSummary, Trace, TraceInput,
-    TracerQuirk, Window,
+    BoxedCursor, Cursor, Damage, DataStream, SourceCursor, StreamSummary, Trace, TraceInput, Window,
 };
 
 use crate::source::LineSource;
@@ -43,14 +42,6 @@ impl TraceInput for JsonTrace {
         &self.trace
     }
 
-    fn diagnostics(&self) -> &[FileDiagnostic] {
-        &[]
-    }
-
-    fn quirks(&self) -> Vec<TracerQuirk> {
-        Vec::new()
-    }
-
     fn streams(&self) -> Vec<StreamSummary> {
         let summary = |part: &Arc<StreamPart>| StreamSummary {
             bytes: part.runs.bytes as u64,
@@ -70,10 +61,6 @@ impl TraceInput for JsonTrace {
 
     fn damage(&self) -> &[Damage] {
         &self.damage
-    }
-
-    fn cursors(&self, window: Window) -> Vec<BoxedCursor> {
-        (0..self.streams.len()).filter_map(|stream| self.cursor(stream, window)).collect()
     }
 
     fn cursor(&self, stream: usize, window: Window) -> Option<BoxedCursor> {

@@ -547,7 +547,7 @@ impl ValueReader {
         if json.peek() != Some(b'{') {
             let number = json.number()?;
             let real = match length {
-                16 => half_of(number.parse().map_err(|_| wrong())?).map(Real::Half),
+                16 => Real::exact_half(number.parse().map_err(|_| wrong())?),
                 32 => number.parse().ok().map(Real::Single),
                 64 => number.parse().ok().map(Real::Double),
                 _ => None,
@@ -675,28 +675,6 @@ fn wrong_integer<T>(at: usize, bits: Option<BitField>, integer: &IntegerProperti
     Err(Fault { at, expected: expected.into() })
 }
 
-/// Returns the bits of the 16-bit number with exactly this value.
-pub(crate) fn half_of(value: f64) -> Option<u16> {
-    let sign = if value.is_sign_negative() { 0x8000 } else { 0 };
-    let magnitude = value.abs();
-    if magnitude == 0.0 {
-        return Some(sign);
-    }
-    // Subnormal numbers are multiples of 2^-24; others have 10 bits after the first one.
-    let exponent = (i64::try_from(magnitude.to_bits() >> 52).ok()? - 1023).max(-14);
-    if exponent > 15 {
-        return None;
-    }
-    let scaled = magnitude * 2f64.powi(10 - i32::try_from(exponent).ok()?);
-    let digits = scaled as u16;
-    if f64::from(digits) != scaled {
-        return None;
-    }
-    // The hidden bit adds one to the exponent.
-    let exponent = u16::try_from(exponent + 14).ok()?;
-    Some(sign | ((exponent << 10) + digits))
-}
-
 /// Returns `true` if the shape of a value gives exactly this class if no line describes one, as far as a
 /// quick check shows.
 fn is_just(json: &Reader<'_>, class: &FieldClass) -> bool {
@@ -756,17 +734,6 @@ fn encode(out: &mut Vec<u8>, text: &str, encoding: StringEncoding) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn halves_are_found_again() {
-        for bits in 0..=u16::MAX {
-            let value = Real::Half(bits).to_f64();
-            if value.is_finite() {
-                assert_eq!(half_of(value), Some(bits), "{value}");
-            }
-        }
-        assert_eq!((half_of(0.1), half_of(65536.0)), (None, None));
-    }
 
     #[test]
     fn wide_integers_are_found_again() {

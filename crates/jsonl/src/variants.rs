@@ -4,14 +4,14 @@ use std::borrow::Cow;
 
 use ichnos_json::read::Reader;
 use ichnos_model::{
-    FieldClass, FieldKind, IntegerProperties, Length, Member, StringEncoding, Value, VariableLengthValue,
+    FieldClass, FieldKind, IntegerProperties, Length, Member, Real, StringEncoding, Value,
+    VariableLengthValue,
 };
 use uuid::Uuid;
 
 use crate::fault::value;
 use crate::members::integer_of;
 use crate::shape::is_integer;
-use crate::values::half_of;
 
 /// Returns `true` if a value can be a field of a class. `work` is the number of comparisons left.
 pub(crate) fn looks_like(mut json: Reader<'_>, class: &FieldClass, work: &mut u64) -> bool {
@@ -65,7 +65,7 @@ pub(crate) fn looks_like(mut json: Reader<'_>, class: &FieldClass, work: &mut u6
             Some(b'-' | b'0'..=b'9') => {
                 let number = json.number().unwrap_or_default();
                 match bits.length {
-                    16 => number.parse().ok().and_then(half_of).is_some(),
+                    16 => number.parse().ok().and_then(Real::exact_half).is_some(),
                     // The shortest digits of a number of 32 bits are no more than 9.
                     32 => number.parse().is_ok_and(|value: f64| {
                         let single = value as f32;

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ichnos_io::{
-    CreateError, Joined, Lane, MessageOrder, Output, OutputBlock, PartsOutput, TraceFile, TraceWriter,
-    Worker, WriteOptions, WriteReport, WriteSource, WriteTarget, written_trace_files,
+    CreateError, FileParts, Joined, Lane, MessageOrder, Output, OutputBlock, PartsOutput, TraceFile,
+    TraceWriter, Worker, WriteOptions, WriteReport, WriteSource, WriteTarget, written_trace_files,
 };
 use ichnos_model::DataStream;
 use ichnos_model::lower::LossTable;
@@ -65,7 +65,7 @@ impl TraceWriter for JsonLinesWriter {
         options: &WriteOptions,
     ) -> Result<Box<dyn PartsOutput>, CreateError> {
         check_dialect(options)?;
-        Ok(Box::new(LineParts::new(sources, options.clone())))
+        Ok(Box::new(FileParts::new(LineParts::new(sources, options), options)))
     }
 }
 

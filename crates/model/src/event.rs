@@ -4,7 +4,7 @@ use crate::decode::{
     DecodeError, DecodeLimits, PacketBits, Plans, Position, Slots, changed_since, decode_all, decode_joined,
 };
 use crate::event_values::Recorder;
-use crate::plan::{EventRecordPlans, Node, Plan};
+use crate::plan::{EventRecordPlans, Node, Plan, scope_plan};
 use crate::{ClockValue, DataStream, EventRecordClass, EventValues, Scope, Visitor};
 
 /// Positions or values of the scopes of a packet and of an event record in it.
@@ -144,16 +144,7 @@ impl<'a> Event<'a> {
     /// Returns the plan of a scope, if events of its class can have it.
     #[must_use]
     pub fn plan(&self, scope: Scope) -> Option<&'a Plan> {
-        let stream = self.stream.plans();
-        match scope {
-            Scope::PacketHeader => self.stream.trace.plans.packet_header.as_ref(),
-            Scope::PacketContext => stream.packet_context.as_ref(),
-            Scope::EventRecordHeader => stream.event_record_header.as_ref(),
-            Scope::CommonContext => stream.common_context.as_ref(),
-            Scope::SpecificContext => self.plans.specific_context.as_ref(),
-            Scope::Payload => self.plans.payload.as_ref(),
-            Scope::Resource => stream.resource.as_ref(),
-        }
+        scope_plan(scope, &self.stream.trace.plans, self.stream.plans(), self.plans)
     }
 
     /// Returns `true` if it has fields in the scope [resource](Scope::Resource).

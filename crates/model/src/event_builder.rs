@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::decode::DecodeError;
-use crate::plan::EventRecordPlans;
 use crate::plan::steps::{NodeId, Op, Plan};
+use crate::plan::{EventRecordPlans, scope_plan};
 use crate::visitor::{Field, Visitor};
 use crate::{
     ClockValue, DataStream, DynamicClass, Event, EventValues, FieldClass, FieldKind, FieldValue, Length,
@@ -185,10 +185,9 @@ impl EventBuilder {
     /// in one of them after the prefix `payload.`, `ctx.`, `header.` or `resource.`.
     #[must_use]
     pub fn member(&self, name: &str) -> Option<MemberIndex> {
-        use Scope::{CommonContext, EventRecordHeader, Payload, Resource, SpecificContext};
-        const ALL: &[Scope] = &[Payload, SpecificContext, CommonContext, EventRecordHeader, Resource];
         let find = |scopes: &[Scope], name: &str| {
-            scopes.iter().find_map(|scope| {
+            let scopes = scopes.iter().filter(|scope| **scope != Scope::PacketContext);
+            { scopes }.find_map(|scope| {
                 let plan = self.plan(*scope)?;
                 let Op::Structure { members, .. } = &plan.root().op else { return None };
                 let is_it = |id: &u32| plan.node(*id).name.as_deref() == Some(name);
@@ -196,12 +195,9 @@ impl EventBuilder {
                 Some(MemberIndex { scope: *scope, index })
             })
         };
-        find(ALL, name).or_else(|| match name.split_once('.')? {
-            ("payload", name) => find(&ALL[..1], name),
-            ("ctx", name) => find(&ALL[1..3], name),
-            ("header", name) => find(&ALL[3..4], name),
-            ("resource", name) => find(&ALL[4..], name),
-            _ => None,
+        find(&Scope::SEARCHED, name).or_else(|| {
+            let (prefix, name) = name.split_once('.')?;
+            find(Scope::of_prefix(prefix), name)
         })
     }
 
@@ -318,17 +314,8 @@ impl EventBuilder {
     }
 
     fn plan(&self, scope: Scope) -> Option<&Plan> {
-        let plans = self.stream.plans();
         let event = self.class.plans(&self.stream)?;
-        match scope {
-            Scope::PacketHeader => self.stream.trace.plans.packet_header.as_ref(),
-            Scope::PacketContext => plans.packet_context.as_ref(),
-            Scope::EventRecordHeader => plans.event_record_header.as_ref(),
-            Scope::CommonContext => plans.common_context.as_ref(),
-            Scope::SpecificContext => event.specific_context.as_ref(),
-            Scope::Payload => event.payload.as_ref(),
-            Scope::Resource => plans.resource.as_ref(),
-        }
+        scope_plan(scope, &self.stream.trace.plans, self.stream.plans(), event)
     }
 }
 

@@ -76,24 +76,13 @@ impl FieldRef {
     /// Finds the field of this path in the class of `event`; `None` if there is none.
     #[must_use]
     pub fn new(event: &Event<'_>, path: &str) -> Option<Self> {
-        use Scope::{CommonContext, EventRecordHeader, PacketContext, Payload, Resource, SpecificContext};
-        const ALL: &[Scope] =
-            &[Payload, SpecificContext, CommonContext, EventRecordHeader, PacketContext, Resource];
-        // The whole path may also consist of names.
         let find =
             |scopes: &[Scope], path: &str| scopes.iter().find_map(|scope| Self::within(event, *scope, path));
-        let scoped = |(first, rest): (&str, &str)| {
-            let scopes = match first {
-                "payload" => &ALL[..1],
-                "ctx" | "context" => &ALL[1..3],
-                "header" => &ALL[3..4],
-                "packet" => &ALL[4..5],
-                "resource" => &ALL[5..],
-                _ => return None,
-            };
-            find(scopes, rest)
-        };
-        find(ALL, path).or_else(|| path.split_once('.').and_then(scoped))
+        // The whole path may also consist of names.
+        find(&Scope::SEARCHED, path).or_else(|| {
+            let (prefix, path) = path.split_once('.')?;
+            find(Scope::of_prefix(prefix), path)
+        })
     }
 
     /// Finds the first member with this meaning; `None` if the class has none.
@@ -470,10 +459,6 @@ impl Visitor for Finder<'_, '_> {
     }
 
     fn begin_variant(&mut self, field: Field<'_>, _: usize, _: i128) {
-        self.begin(field);
-    }
-
-    fn begin_union(&mut self, field: Field<'_>) {
         self.begin(field);
     }
 }

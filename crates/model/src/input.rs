@@ -103,10 +103,14 @@ pub trait TraceInput: Send + Sync {
     fn trace(&self) -> &Arc<Trace>;
 
     /// Returns warnings and notes on its description.
-    fn diagnostics(&self) -> &[FileDiagnostic];
+    fn diagnostics(&self) -> &[FileDiagnostic] {
+        &[]
+    }
 
     /// Returns the known bugs of the tracer that are worked around.
-    fn quirks(&self) -> Vec<TracerQuirk>;
+    fn quirks(&self) -> Vec<TracerQuirk> {
+        Vec::new()
+    }
 
     /// Returns the bugs that have changed the data read so far, so the tracer really has them. Excludes bugs
     /// that only relate clocks.
@@ -151,15 +155,15 @@ pub trait TraceInput: Send + Sync {
     fn damage(&self) -> &[Damage];
 
     /// Returns a cursor for each data stream, in the order of [`TraceInput::streams`].
-    fn cursors(&self, window: Window) -> Vec<BoxedCursor>;
+    fn cursors(&self, window: Window) -> Vec<BoxedCursor> {
+        (0..self.data_streams().len()).filter_map(|stream| self.cursor(stream, window)).collect()
+    }
 
     /// Returns the cursor of the data stream of this index; `None` if there is no such data stream.
     ///
     /// # For implementations
     /// This must not take longer for more data streams, if a trace can have many.
-    fn cursor(&self, stream: usize, window: Window) -> Option<BoxedCursor> {
-        self.cursors(window).into_iter().nth(stream)
-    }
+    fn cursor(&self, stream: usize, window: Window) -> Option<BoxedCursor>;
 
     /// Returns a cursor for some packets of the data stream of this index, by their indexes in reading order:
     /// the messages of all such cursors in sequence are those of the cursor for the whole data stream. `None`

@@ -95,7 +95,9 @@ pub use identifier::{Chain, FindMentions, Identifier, Mention};
 pub use input::{SplitPoint, StreamSummary, TraceInput, TracerQuirk, Window, advance_to};
 pub use limits::Limits;
 pub use location::{FieldLocation, LocationStep, Scope};
-pub use log::{LOG_LEVEL_NAMES, LevelScale, LevelStep, LogLevel, LogRole, LogSeverity, LogText};
+pub use log::{
+    LOG_LEVEL_NAMES, LevelScale, LevelStep, LogLevel, LogRole, LogSeverity, LogText, TRACER_NAMESPACES,
+};
 pub use meaning::{CauseKind, Meaning, Meanings, MemberIndex, UnknownMeaning};
 pub use message::{Discarded, Message, Sink};
 pub use message_queue::{MessageQueue, QueuedMessage, StreamLoss};

@@ -48,6 +48,16 @@ impl Scope {
         Self::Payload,
     ];
 
+    /// Scopes in which a field of an event is searched by its name, in this order.
+    pub const SEARCHED: [Self; 6] = [
+        Self::Payload,
+        Self::SpecificContext,
+        Self::CommonContext,
+        Self::EventRecordHeader,
+        Self::PacketContext,
+        Self::Resource,
+    ];
+
     /// Returns the name; for a decoded scope, that of CTF2-SPEC-2.0 (`origin` of a field location).
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -73,6 +83,30 @@ impl Scope {
             Self::CommonContext | Self::SpecificContext => "ctx",
             Self::Payload => "payload",
             Self::Resource => "resource",
+        }
+    }
+
+    /// Returns the word before the name of a field that selects this scope; both contexts of events have the same.
+    #[must_use]
+    pub const fn prefix(self) -> &'static str {
+        match self {
+            Self::PacketHeader | Self::PacketContext => "packet",
+            _ => self.short_name(),
+        }
+    }
+
+    /// Returns the [searched](Self::SEARCHED) scopes with that [prefix](Self::prefix), which may also be written
+    /// `context`; none for other words.
+    #[must_use]
+    pub fn of_prefix(prefix: &str) -> &'static [Self] {
+        const SEARCHED: &[Scope] = &Scope::SEARCHED;
+        match prefix {
+            "payload" => &SEARCHED[..1],
+            "ctx" | "context" => &SEARCHED[1..3],
+            "header" => &SEARCHED[3..4],
+            "packet" => &SEARCHED[4..5],
+            "resource" => &SEARCHED[5..],
+            _ => &[],
         }
     }
 

@@ -26,6 +26,9 @@ pub const LOG_LEVEL_NAMES: [&str; 15] = [
     "debug",
 ];
 
+/// Namespaces of attributes in which tracers store the log level and the EMF URI of event record classes.
+pub const TRACER_NAMESPACES: [&str; 4] = ["babeltrace.org,2020", "lttng.org,2009", "diamon.org,2012", "std"];
+
 /// Importance of a line of a log, in six steps; see [`LevelScale`] for the numbers of tracers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs)]
@@ -53,6 +56,13 @@ impl LogLevel {
             Self::Error => "ERROR",
             Self::Fatal => "FATAL",
         }
+    }
+
+    /// Returns the level of this name, in any case; WARN is also called WARNING.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        let name = if name.eq_ignore_ascii_case("warning") { "warn" } else { name };
+        Self::ALL.into_iter().find(|level| level.name().eq_ignore_ascii_case(name))
     }
 }
 

@@ -237,12 +237,6 @@ impl Mappings {
         self.0.ranges.len()
     }
 
-    /// Returns `true` if both share their memory, because one is a clone of the other.
-    #[must_use]
-    pub fn is_clone_of(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-
     /// Returns the mapping of this index.
     #[inline]
     #[must_use]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     BoxedCursor, Cursor, Damage, DataStream, FileDiagnostic, Limits, Source, SourceCursor, StreamSummary,
-    Trace, TraceInput, TracerQuirk, Window,
+    Trace, TraceInput, Window,
 };
 
 /// Makes the cursor of a data stream at its first record.
@@ -100,10 +100,6 @@ impl TraceInput for RecordTrace {
 
     fn diagnostics(&self) -> &[FileDiagnostic] {
         &self.diagnostics
-    }
-
-    fn quirks(&self) -> Vec<TracerQuirk> {
-        Vec::new()
     }
 
     fn streams(&self) -> Vec<StreamSummary> {

@@ -268,6 +268,15 @@ pub enum Real<'a> {
 }
 
 impl Real<'_> {
+    /// Makes a binary16 number of a finite value; `None` if no such number has exactly this value.
+    #[must_use]
+    pub fn exact_half(value: f64) -> Option<Self> {
+        let sign = if value.is_sign_negative() { 0x8000 } else { 0 };
+        let magnitude = u16::try_from((value.abs() * 2f64.powi(-1008)).to_bits() >> 42).ok()?;
+        let half = Self::Half(sign | magnitude);
+        (value.is_finite() && magnitude < 0x7c00 && half.to_f64() == value).then_some(half)
+    }
+
     /// Returns the nearest binary64 number; exact for binary16 and binary32. A wider one is truncated, not
     /// rounded, and becomes infinite if its exponent does not fit.
     #[must_use]
@@ -282,15 +291,14 @@ impl Real<'_> {
 }
 
 fn half_to_f64(bits: u16) -> f64 {
-    let sign = if bits >> 15 == 1 { -1.0 } else { 1.0 };
-    let exponent = i32::from(bits >> 10 & 0x1f);
-    let fraction = f64::from(bits & 0x3ff);
-    match exponent {
-        0 => sign * fraction * 2f64.powi(-24),
-        31 if fraction == 0.0 => sign * f64::INFINITY,
-        31 => f64::NAN,
-        _ => sign * (1024.0 + fraction) * 2f64.powi(exponent - 25),
-    }
+    let magnitude = bits & 0x7fff;
+    let value = match magnitude {
+        0x7c01.. => return f64::NAN,
+        0x7c00 => f64::INFINITY,
+        // Exponent and fraction are moved to their place; then only the bias differs, by 1023 - 15.
+        _ => f64::from_bits(u64::from(magnitude) << 42) * 2f64.powi(1008),
+    };
+    if bits == magnitude { value } else { -value }
 }
 
 fn wide_to_f64(wide: Wide<'_>) -> f64 {
@@ -362,6 +370,18 @@ mod tests {
         assert_eq!(Real::Half(0x7bff).to_f64(), 65504.0);
         assert_eq!(Real::Half(1).to_f64(), 5.960_464_477_539_063e-8);
         assert!(Real::Half(0x7c01).to_f64().is_nan());
+        for bits in 0..=u16::MAX {
+            let value = Real::Half(bits).to_f64();
+            if value.is_finite() {
+                assert!(
+                    matches!(Real::exact_half(value), Some(Real::Half(found)) if found == bits),
+                    "{value}"
+                );
+            }
+        }
+        for value in [0.1, 65536.0, -1e300, f64::MIN_POSITIVE, f64::from_bits(1), f64::INFINITY, f64::NAN] {
+            assert!(Real::exact_half(value).is_none(), "{value}");
+        }
     }
 
     #[test]

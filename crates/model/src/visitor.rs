@@ -72,10 +72,10 @@ impl<'a> Field<'a> {
 /// Receives the fields of a scope in order.
 ///
 /// # For implementations
-/// All methods do nothing by default: implement those for the kinds of fields you need. Methods `begin_...`
-/// and `end_...` nest; between [`Visitor::begin_variant`] and its end there is one field. Values are borrowed
-/// for the call. Visiting cannot be stopped: a visitor that can fail, because it writes, keeps its error and
-/// returns it afterwards.
+/// All methods do nothing by default, except that unions are structures: implement those for the kinds of
+/// fields you need. Methods `begin_...` and `end_...` nest; between [`Visitor::begin_variant`] and its end
+/// there is one field. Values are borrowed for the call. Visiting cannot be stopped: a visitor that can fail,
+/// because it writes, keeps its error and returns it afterwards.
 #[allow(unused_variables)]
 pub trait Visitor {
     /// `false` for a visitor that only skips the fields: values are then decoded only if other fields depend
@@ -121,10 +121,14 @@ pub trait Visitor {
     fn begin_variant(&mut self, field: Field<'_>, option: usize, selector: i128) {}
     /// Ends a variant.
     fn end_variant(&mut self, field: Field<'_>) {}
-    /// Begins a union: its members follow, all from the same bits.
-    fn begin_union(&mut self, field: Field<'_>) {}
+    /// Begins a union: its members follow, all from the same bits. Like a structure by default.
+    fn begin_union(&mut self, field: Field<'_>) {
+        self.begin_structure(field);
+    }
     /// Ends a union.
-    fn end_union(&mut self, field: Field<'_>) {}
+    fn end_union(&mut self, field: Field<'_>) {
+        self.end_structure(field);
+    }
 }
 
 /// Skips fields without reading their values.

@@ -27,6 +27,7 @@ pub mod option;
 pub mod reader;
 #[cfg(feature = "alloc")]
 pub mod report;
+mod rules;
 
 #[cfg(feature = "propagation")]
 pub mod propagation;

@@ -144,12 +144,6 @@ impl Problems {
         self.add(Diagnostic::warning(position, message));
     }
 
-    /// Returns `true` if there was an error.
-    #[must_use]
-    pub fn has_errors(&self) -> bool {
-        self.errors > 0
-    }
-
     /// Returns the number of errors.
     #[must_use]
     pub fn errors(&self) -> usize {

@@ -721,14 +721,6 @@ impl<D: CellSink> Visitor for CellWriter<'_, D> {
     fn end_variant(&mut self, field: Field<'_>) {
         within_json!(self, end_variant(field));
     }
-
-    fn begin_union(&mut self, field: Field<'_>) {
-        self.enter(field, |json| json.begin_union(field));
-    }
-
-    fn end_union(&mut self, field: Field<'_>) {
-        self.leave(|json| json.end_union(field));
-    }
 }
 
 /// Separators and fields of the cells of a context.

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hasher};
 use std::sync::Arc;
 
+use ichnos_model::plan::scope_class;
 use ichnos_model::{Child, DataStreamClass, Event, EventRecordClass, FieldClass, FieldKind, Scope};
 
 use crate::json_fields::mappings;
@@ -39,16 +40,6 @@ const PROPERTIES: [(&str, EventProperty); 9] = [
     ("host", EventProperty::Host),
     ("stream", EventProperty::Stream),
     ("trace", EventProperty::Trace),
-];
-
-/// Scopes in which fields are searched, in this order, and their names in paths.
-const SCOPES: [(Scope, &[&str]); 6] = [
-    (Scope::Payload, &["payload"]),
-    (Scope::SpecificContext, &["ctx", "context"]),
-    (Scope::CommonContext, &["ctx", "context"]),
-    (Scope::EventRecordHeader, &["header"]),
-    (Scope::PacketContext, &["packet"]),
-    (Scope::Resource, &["resource"]),
 ];
 
 /// Suffixes of an integer or a bit map that select the names of its value.
@@ -163,9 +154,9 @@ impl CsvColumns {
     }
 
     fn add_field(&mut self, scope: Scope, path: &str, class: &FieldClass) {
-        let lead = SCOPES.iter().find(|(known, _)| *known == scope).map_or("", |(_, names)| names[0]);
+        let lead = scope.prefix();
         let first = path.split('.').next().unwrap_or_default();
-        let is_scope = SCOPES.iter().any(|(_, names)| names.contains(&first));
+        let is_scope = !Scope::of_prefix(first).is_empty();
         let is_property = PROPERTIES.iter().any(|(known, _)| *known == path);
         let name = match scope {
             Scope::Payload if !is_scope && !is_property => path.to_owned(),
@@ -228,16 +219,14 @@ impl Path {
     }
 
     fn find(&self, trees: &Trees<'_>, path: &str, names: bool) -> Vec<ColumnField> {
-        let within = |scopes: &mut dyn Iterator<Item = Scope>, path: &str| {
-            scopes.map(|scope| trees.find(scope, path, names)).find(|found| !found.is_empty())
+        let within = |scopes: &[Scope], path: &str| {
+            scopes.iter().map(|scope| trees.find(*scope, path, names)).find(|found| !found.is_empty())
         };
         // The whole path may be names, too.
-        let all = SCOPES.iter().map(|(scope, _)| *scope);
-        let found = within(&mut all.filter(|scope| self.scope.is_none_or(|wanted| wanted == *scope)), path);
+        let found = within(self.scope.as_ref().map_or(&Scope::SEARCHED, std::slice::from_ref), path);
         let scoped = || {
             let (first, rest) = path.split_once('.').filter(|_| self.scope.is_none())?;
-            let known = SCOPES.iter().filter(|(_, known)| known.contains(&first));
-            within(&mut known.map(|(scope, _)| *scope), rest)
+            within(Scope::of_prefix(first), rest)
         };
         found.or_else(scoped).unwrap_or_default()
     }
@@ -250,23 +239,13 @@ impl<'c> Trees<'c> {
     /// Makes the trees for the class of an event.
     pub(super) fn of_event(event: &Event<'c>) -> Self {
         let root = |scope| Some((scope, Tree::new(&event.plan(scope)?.root().class)));
-        Self(SCOPES.iter().filter_map(|(scope, _)| root(*scope)).collect())
+        Self(Scope::SEARCHED.into_iter().filter_map(root).collect())
     }
 
     fn of_classes(stream: &'c DataStreamClass, record: &'c EventRecordClass) -> Self {
-        let root = |scope| {
-            let class = match scope {
-                Scope::PacketContext => &stream.packet_context,
-                Scope::EventRecordHeader => &stream.event_record_header,
-                Scope::CommonContext => &stream.common_context,
-                Scope::SpecificContext => &record.specific_context,
-                Scope::Payload => &record.payload,
-                Scope::Resource => &stream.resource,
-                Scope::PacketHeader => return None,
-            };
-            Some((scope, Tree::new(class.as_deref()?)))
-        };
-        Self(SCOPES.iter().filter_map(|(scope, _)| root(*scope)).collect())
+        let class = |scope| scope_class(scope, None, stream, Some(record));
+        let root = |scope| Some((scope, Tree::new(class(scope)?)));
+        Self(Scope::SEARCHED.into_iter().filter_map(root).collect())
     }
 
     fn of(&self, scope: Scope) -> Option<&Tree<'c>> {

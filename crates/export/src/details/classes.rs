@@ -294,7 +294,8 @@ struct ReachableScopes<'a> {
 
 impl<'a> ReachableScopes<'a> {
     fn root(&self, scope: Scope) -> Option<&'a FieldClass> {
-        ichnos_model::plan::scope_class(scope, self.trace, self.stream, self.event).map(|class| &**class)
+        ichnos_model::plan::scope_class(scope, Some(self.trace), self.stream, self.event)
+            .map(|class| &**class)
     }
 
     /// Writes the class of a scope, unless all of it is hidden.

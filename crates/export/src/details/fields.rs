@@ -339,8 +339,4 @@ impl Visitor for FieldLines<'_> {
             self.enter(DetailsContainer::Structure, 2);
         }
     }
-
-    fn end_union(&mut self, field: Field<'_>) {
-        self.end_structure(field);
-    }
 }

@@ -259,14 +259,6 @@ impl Visitor for PairWriter<'_> {
     fn end_variant(&mut self, _: Field<'_>) {
         self.leave();
     }
-
-    fn begin_union(&mut self, field: Field<'_>) {
-        self.begin_structure(field);
-    }
-
-    fn end_union(&mut self, field: Field<'_>) {
-        self.end_structure(field);
-    }
 }
 
 /// Appends UTF-8 text, escaped to stay on its line.

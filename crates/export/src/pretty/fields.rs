@@ -508,14 +508,6 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
             self.leave();
         }
     }
-
-    fn begin_union(&mut self, field: Field<'_>) {
-        self.begin_structure(field);
-    }
-
-    fn end_union(&mut self, field: Field<'_>) {
-        self.end_structure(field);
-    }
 }
 
 /// `true` for bytes that are escaped in strings: control characters, quotes, `\` and `?`.

@@ -1,6 +1,6 @@
 //! Class of events that an expression is compiled for, and the meaning of names in it.
 
-use ichnos_model::plan::{DataStreamPlans, EventRecordPlans, Plan};
+use ichnos_model::plan::{DataStreamPlans, EventRecordPlans, Plan, scope_plan};
 use ichnos_model::{
     DataStream, DataStreamClass, Event, FieldClass, FieldKind, Mappings, Meaning, MemberIndex, Scope, Trace,
     VariableLengthValue, WallClock,
@@ -110,39 +110,6 @@ const TARGETS: usize = 256;
 /// Maximum number of their types.
 const TYPES: usize = 16;
 
-/// Scopes that are searched for a name without a scope, in order.
-pub(super) const SCOPES: [Scope; 6] = [
-    Scope::Payload,
-    Scope::SpecificContext,
-    Scope::CommonContext,
-    Scope::EventRecordHeader,
-    Scope::PacketContext,
-    Scope::Resource,
-];
-
-/// Scopes of a word before a name.
-pub(super) fn scopes_of(word: &str) -> Option<&'static [Scope]> {
-    Some(match word {
-        "payload" => &SCOPES[..1],
-        "ctx" | "context" => &SCOPES[1..3],
-        "header" => &SCOPES[3..4],
-        "packet" => &SCOPES[4..5],
-        "resource" => &SCOPES[5..],
-        _ => return None,
-    })
-}
-
-/// Name of a scope in an expression.
-pub(super) fn word_of(scope: Scope) -> &'static str {
-    match scope {
-        Scope::Payload => "payload",
-        Scope::SpecificContext | Scope::CommonContext => "ctx",
-        Scope::EventRecordHeader => "header",
-        Scope::Resource => "resource",
-        _ => "packet",
-    }
-}
-
 impl<'c> FilterClass<'c> {
     /// Returns the class of an event.
     pub(super) fn of(event: &'c Event<'c>) -> Self {
@@ -157,15 +124,7 @@ impl<'c> FilterClass<'c> {
     }
 
     pub(super) fn plan(&self, scope: Scope) -> Option<&'c Plan> {
-        match scope {
-            Scope::PacketHeader => self.trace.plans.packet_header.as_ref(),
-            Scope::PacketContext => self.stream_plans.packet_context.as_ref(),
-            Scope::EventRecordHeader => self.stream_plans.event_record_header.as_ref(),
-            Scope::CommonContext => self.stream_plans.common_context.as_ref(),
-            Scope::SpecificContext => self.plans.specific_context.as_ref(),
-            Scope::Payload => self.plans.payload.as_ref(),
-            Scope::Resource => self.stream_plans.resource.as_ref(),
-        }
+        scope_plan(scope, &self.trace.plans, self.stream_plans, self.plans)
     }
 
     pub(super) fn name(&self) -> Option<&'c str> {
@@ -199,7 +158,7 @@ impl<'c> FilterClass<'c> {
 
     /// Passes the names of all fields with their scopes, as written in an expression.
     pub(super) fn for_each_name(&self, take: &mut dyn FnMut(Scope, &str)) {
-        for scope in SCOPES {
+        for scope in Scope::SEARCHED {
             let Some(plan) = self.plan(scope) else { continue };
             let mut open: Vec<(usize, String)> =
                 plan.children(0).map(|child| (child, String::new())).collect();

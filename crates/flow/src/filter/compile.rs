@@ -4,10 +4,10 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use ichnos_model::{FieldRef, IntegerRange, LogLevel, Mappings, Meaning, RangeSet, Uuid};
+use ichnos_model::{FieldRef, IntegerRange, LogLevel, Mappings, Meaning, RangeSet, Scope, Uuid};
 use regex::bytes::Regex;
 
-use super::class::{FilterClass, SCOPES, TypedFields, ValueType, scopes_of};
+use super::class::{FilterClass, TypedFields, ValueType};
 use super::error::{FilterError, FilterErrorKind};
 use super::fetch::Register;
 use super::glob::Glob;
@@ -170,13 +170,10 @@ impl<'c> Compiler<'c> {
         let (first, rest) = path.split();
         let mut found = Vec::new();
         if !path.is_property && !is_reserved(first) {
-            found = self.class.find(&SCOPES, &path.steps);
+            found = self.class.find(&Scope::SEARCHED, &path.steps);
         }
-        if found.is_empty()
-            && !rest.is_empty()
-            && let Some(scopes) = scopes_of(first)
-        {
-            found = self.class.find(scopes, rest);
+        if found.is_empty() && !rest.is_empty() {
+            found = self.class.find(Scope::of_prefix(first), rest);
         }
         let found = if found.is_empty() {
             let alias =
@@ -539,7 +536,7 @@ impl<'c> Compiler<'c> {
                     return mismatch(what, Some("bytes are written as hexadecimal digits, `\"0aff\"`"));
                 }
             },
-            ValueType::Level => match level_named(&literal.text) {
+            ValueType::Level => match LogLevel::from_name(&literal.text) {
                 Some(level) => Constant::Level(level),
                 None => {
                     let what = format!("{} is not a log level", self.text(b));
@@ -715,7 +712,7 @@ impl<'c> Compiler<'c> {
         let (has_levels, has_texts) = (has(&ValueType::Level), has(&ValueType::Text));
         let has_times = found.iter().any(|found| matches!(found.kind, ValueType::Time | ValueType::Date(_)));
         let mut constant = |node: &SyntaxNode| match &node.kind {
-            NodeKind::Text(literal) if has_levels => level_named(&literal.text).map(Constant::Level),
+            NodeKind::Text(literal) if has_levels => LogLevel::from_name(&literal.text).map(Constant::Level),
             NodeKind::Text(literal) if has_texts => Some(Constant::Text(literal.text.as_bytes().into())),
             _ if has_levels => level_word(node).map(Constant::Level),
             _ if has_times => self.time_literal(node).map(Constant::Time),
@@ -794,19 +791,7 @@ fn integer_range(begin: &Option<Box<SyntaxNode>>, end: &Option<Box<SyntaxNode>>)
 /// Log level of a word that is compared with a level.
 fn level_word(node: &SyntaxNode) -> Option<LogLevel> {
     match &node.kind {
-        NodeKind::Name(path) if !path.is_property => level_named(path.word()?),
-        _ => None,
-    }
-}
-
-fn level_named(name: &str) -> Option<LogLevel> {
-    match name.to_ascii_lowercase().as_str() {
-        "trace" => Some(LogLevel::Trace),
-        "debug" => Some(LogLevel::Debug),
-        "info" => Some(LogLevel::Info),
-        "warn" | "warning" => Some(LogLevel::Warn),
-        "error" => Some(LogLevel::Error),
-        "fatal" => Some(LogLevel::Fatal),
+        NodeKind::Name(path) if !path.is_property => LogLevel::from_name(path.word()?),
         _ => None,
     }
 }

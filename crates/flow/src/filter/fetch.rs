@@ -418,8 +418,4 @@ impl<const TRACKS: bool> Visitor for Fetcher<'_, TRACKS> {
     fn begin_variant(&mut self, field: Field<'_>, _: usize, _: i128) {
         self.begin(field, None, |_| FetchedValue::Nothing);
     }
-
-    fn begin_union(&mut self, field: Field<'_>) {
-        self.begin(field, None, |_| FetchedValue::Structure);
-    }
 }

@@ -8,7 +8,7 @@ use ichnos_model::plan::EventRecordPlans;
 use ichnos_model::{DynamicClass, Scope, Trace};
 use regex::bytes::Regex;
 
-use super::class::{FilterClass, SCOPES, ValueType, word_of};
+use super::class::{FilterClass, ValueType};
 use super::compile::{Compiler, Finding, Mismatch, TimeResolver};
 use super::error::{FilterError, FilterErrorKind, FilterWarning, KnownName};
 use super::glob::Glob;
@@ -81,7 +81,7 @@ impl<'s> Survey<'s> {
             let path = Path { is_property: true, steps: vec![PathStep::Member(alias.property.to_owned())] };
             let property = SyntaxNode { span: 0..0, kind: NodeKind::Has(path) };
             self.for_each_class(false, &mut |class| {
-                has_field |= !class.find(&SCOPES, &steps).is_empty();
+                has_field |= !class.find(&Scope::SEARCHED, &steps).is_empty();
                 let mut compiler = self.compiler(class);
                 compiler.test(&property);
                 has_property |= compiler.findings.iter().any(|found| matches!(found, Finding::Found(_)));
@@ -276,7 +276,7 @@ impl<'s> Survey<'s> {
             class.for_each_name(&mut |scope, name| {
                 let place = place(scope, class.name());
                 if member.is_some() && name.rsplit('.').next() == member && elsewhere.len() < PLACES {
-                    elsewhere.insert(format!("`{}.{name}`, {place}", word_of(scope)));
+                    elsewhere.insert(format!("`{}.{name}`, {place}", scope.prefix()));
                 }
                 if let Some(known) = names.get_mut(name) {
                     if known.len() < PLACES {

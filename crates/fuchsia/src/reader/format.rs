@@ -1,13 +1,13 @@
 //! Logs as a format of the registry.
 
 use ichnos_io::{
-    Datagrams, Format, FormatOption, Listen, OpenedTraces, OptionValue, ReadOptions, Refused, TraceWriter,
-    Tree,
+    Datagrams, Format, FormatOption, Listen, OpenedTraces, OptionValue, ReadFiles, ReadOptions, Refused,
+    TraceWriter, Tree,
 };
+use ichnos_model::TraceInput;
 use ichnos_model::plan::PlanError;
-use ichnos_model::{Diagnostic, FileDiagnostic, TextPosition, TraceInput};
 
-use super::{Clock, LogTrace, OpenOptions, ReadFiles, own_files, probe};
+use super::{Clock, LogTrace, OpenOptions, own_files, probe};
 use crate::log::SeverityScale;
 use crate::writer::FuchsiaLogWriter;
 
@@ -79,13 +79,7 @@ impl Format for FuchsiaLog {
                         opened.traces.push(Box::new(trace));
                     }
                 }
-                Err(error) => {
-                    let diagnostic = Diagnostic::error(TextPosition::default(), error.to_string());
-                    let file = tree.name.clone();
-                    opened
-                        .refused
-                        .push(Refused::new(&tree.name, vec![FileDiagnostic::new(file, diagnostic)]));
-                }
+                Err(error) => opened.refused.push(Refused::because(&tree.name, error)),
             }
         }
         opened

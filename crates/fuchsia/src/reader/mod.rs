@@ -35,15 +35,12 @@ mod shape;
 mod source;
 mod text;
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry as MapEntry;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ichnos_io::{Bytes, Datagrams, Entry, FileId, Tree};
+use ichnos_io::{Bytes, Datagrams, Entry, ReadFiles, Tree};
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
-    BoxedCursor, Cursor as _, Damage, DamageKind, DataStream, FileDiagnostic, SourceCursor, StreamSummary,
-    Trace, TraceInput, TracerQuirk, Window,
+    BoxedCursor, Cursor as _, Damage, DataStream, SourceCursor, StreamSummary, Trace, TraceInput, Window,
 };
 
 pub use self::format::FuchsiaLog;
@@ -128,13 +125,6 @@ struct LogFile {
     framing: Framing,
 }
 
-/// Files read so far, by identity.
-#[derive(Debug, Default)]
-pub struct ReadFiles {
-    /// Name of each file.
-    names: HashMap<FileId, String>,
-}
-
 /// Opened logs: a trace with a data stream for each file.
 #[derive(Debug)]
 pub struct LogTrace {
@@ -185,38 +175,18 @@ impl LogTrace {
         let mut damage = Vec::new();
         let mut notices = Vec::new();
         for entry in tree.entries.iter().filter(|entry| entry.repeats().is_none()) {
-            let name = stream_name(tree, entry);
-            let status = entry.status();
-            let identity = status.and_then(|status| status.identity);
-            let bytes = match entry.read() {
+            let name = tree.path_of(entry);
+            let bytes = match entry.read_or_damage() {
                 Ok(bytes) => bytes,
-                Err(error) => {
-                    damage.push(Damage {
-                        file: name,
-                        stream: None,
-                        bit: 0,
-                        kind: match entry.special() {
-                            Some(found) => DamageKind::NotAFile(found),
-                            None => DamageKind::Unreadable(error.to_string()),
-                        },
-                        skipped: 0,
-                    });
+                Err(kind) => {
+                    damage.push(Damage::new(name, 0, kind));
                     continue;
                 }
             };
             if let Some(framing) = recognise(&bytes, options) {
-                if let Some(identity) = identity {
-                    match read.names.entry(identity) {
-                        MapEntry::Occupied(first) => {
-                            let first = first.get();
-                            notices.push(match *first == name {
-                                true => format!("{name}: this file is given more than once: it is read once"),
-                                false => format!("{name}: this is the same file as {first}: it is read once"),
-                            });
-                            continue;
-                        }
-                        MapEntry::Vacant(place) => drop(place.insert(name.clone())),
-                    }
+                if let Err(notice) = read.add(&name, entry) {
+                    notices.push(notice);
+                    continue;
                 }
                 found.push((name, bytes, framing));
             }
@@ -270,12 +240,6 @@ fn new_trace(
     Ok(Arc::new(trace))
 }
 
-/// Returns the path of a file, starting with the tree's name.
-fn stream_name(tree: &Tree, entry: &Entry) -> String {
-    let is_itself = tree.name.rsplit('/').next() == Some(&*entry.path);
-    if is_itself { tree.name.clone() } else { format!("{}/{}", tree.name.trim_end_matches('/'), entry.path) }
-}
-
 impl TraceInput for LogTrace {
     fn format(&self) -> &'static str {
         "fuchsia-log"
@@ -287,14 +251,6 @@ impl TraceInput for LogTrace {
 
     fn trace(&self) -> &Arc<Trace> {
         &self.trace
-    }
-
-    fn diagnostics(&self) -> &[FileDiagnostic] {
-        &[]
-    }
-
-    fn quirks(&self) -> Vec<TracerQuirk> {
-        Vec::new()
     }
 
     fn streams(&self) -> Vec<StreamSummary> {
@@ -315,10 +271,6 @@ impl TraceInput for LogTrace {
 
     fn damage(&self) -> &[Damage] {
         &self.damage
-    }
-
-    fn cursors(&self, window: Window) -> Vec<BoxedCursor> {
-        (0..self.files.len()).filter_map(|stream| self.cursor(stream, window)).collect()
     }
 
     fn cursor(&self, stream: usize, window: Window) -> Option<BoxedCursor> {

@@ -548,12 +548,4 @@ impl Visitor for ArgumentWriter<'_, '_> {
     fn end_variant(&mut self, field: Field<'_>) {
         self.leave(field);
     }
-
-    fn begin_union(&mut self, field: Field<'_>) {
-        self.begin_structure(field);
-    }
-
-    fn end_union(&mut self, field: Field<'_>) {
-        self.end_structure(field);
-    }
 }

@@ -19,8 +19,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ichnos_io::{
-    CreateError, OptionValue, Output, PartsOutput, TraceWriter, Tree, WriteOptions, WriteSource, WriteTarget,
-    written_trace_files,
+    CreateError, FileParts, OptionValue, Output, PartsOutput, TraceWriter, Tree, WriteOptions, WriteSource,
+    WriteTarget, written_trace_files,
 };
 
 use crate::log::Framing;
@@ -92,6 +92,6 @@ impl TraceWriter for FuchsiaLogWriter {
     ) -> Result<Box<dyn PartsOutput>, CreateError> {
         let framing = framing(options.dialect.as_deref(), &sources)?;
         let rules = log_rules::LogRules::new(&sources, framing, options);
-        Ok(Box::new(parts_output::LogParts::new(std::sync::Arc::new(rules), options.clone())))
+        Ok(Box::new(FileParts::new(parts_output::LogParts::new(rules), options)))
     }
 }

@@ -136,9 +136,17 @@ impl LogEncoder {
         std::mem::swap(&mut self.room, room);
     }
 
+    /// Finishes a part, whose records are counted by [`Self::records`] and nowhere else.
+    pub(super) fn finish_part(&mut self) -> io::Result<()> {
+        let records = std::mem::take(&mut self.framed.digest);
+        self.finish()?;
+        self.framed.digest = records;
+        Ok(())
+    }
+
     /// Returns the digest of written records that are not counted elsewhere.
-    pub(super) fn take_records(&mut self) -> ClassDigest {
-        std::mem::take(&mut self.framed.digest)
+    pub(super) fn records(&self) -> ClassDigest {
+        self.framed.digest
     }
 
     /// Returns the number of encoded bytes that were not taken yet.

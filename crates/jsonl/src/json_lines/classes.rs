@@ -4,10 +4,11 @@ use std::borrow::Cow;
 
 use ichnos_export::parts::has_plain_field;
 use ichnos_json::write::ObjectWriter;
+use ichnos_model::plan::scope_class;
 use ichnos_model::{DataStream, Event, FieldClass, FieldKind, Scope, TraceClass};
 
 use crate::description::MESSAGE;
-use crate::field_class::{Classes, StreamScopes};
+use crate::field_class::{Classes, StreamScopes, scope_name};
 
 /// Writes the member `fields` of a data stream class: the classes of scopes that all its event records have.
 /// Those of packets only if lines have them.
@@ -15,16 +16,15 @@ pub(super) fn write_stream_fields(object: &mut ObjectWriter<'_>, stream: &DataSt
     let (trace, class, plans) = (&stream.trace.class, stream.class(), stream.plans());
     let is_header_written = plans.event_record_header.as_ref().is_some_and(has_plain_field);
     let resource = class.resource.as_deref().and_then(without_message);
-    let scopes = StreamScopes::ALL.into_iter().filter_map(|(scope, name)| {
-        let (class, is_written) = match scope {
-            Scope::PacketHeader => (&trace.packet_header, with_packets),
-            Scope::PacketContext => (&class.packet_context, with_packets),
-            Scope::EventRecordHeader => (&class.event_record_header, is_header_written),
-            _ => (&class.common_context, true),
+    let scopes = StreamScopes::all().filter_map(|scope| {
+        let is_written = match scope {
+            Scope::PacketHeader | Scope::PacketContext => with_packets,
+            Scope::EventRecordHeader => is_header_written,
+            _ => true,
         };
-        Some((name, class.as_deref().filter(|_| is_written)?))
+        Some((scope, &**scope_class(scope, Some(trace), class, None).filter(|_| is_written)?))
     });
-    let mut scopes = scopes.chain(resource.as_deref().map(|resource| ("resource", resource))).peekable();
+    let mut scopes = scopes.chain(resource.as_deref().map(|resource| (Scope::Resource, resource))).peekable();
     if scopes.peek().is_some() {
         write_fields(object, trace, scopes);
     }
@@ -45,18 +45,19 @@ fn without_message(class: &FieldClass) -> Option<Cow<'_, FieldClass>> {
 
 /// Writes the member `fields` of an event record class: the classes of its own scopes.
 pub(super) fn write_event_fields(object: &mut ObjectWriter<'_>, event: &Event<'_>) {
-    let scopes = [("specific_context", &event.class.specific_context), ("payload", &event.class.payload)];
-    let scopes = scopes.into_iter().filter_map(|(name, class)| Some((name, class.as_deref()?)));
+    let class = |scope| scope_class(scope, None, event.stream.class(), Some(event.class));
+    let scopes = [Scope::SpecificContext, Scope::Payload].into_iter();
+    let scopes = scopes.filter_map(|scope| Some((scope, &**class(scope)?)));
     write_fields(object, &event.stream.trace.class, scopes);
 }
 
 fn write_fields<'a>(
     object: &mut ObjectWriter<'_>,
     trace: &TraceClass,
-    scopes: impl Iterator<Item = (&'static str, &'a FieldClass)>,
+    scopes: impl Iterator<Item = (Scope, &'a FieldClass)>,
 ) {
     let classes = Classes { clocks: &trace.clocks, with_selectors: true, scopes: StreamScopes::default() };
     let mut fields = object.member("fields").object();
-    scopes.for_each(|(name, class)| classes.write(fields.member(name), class));
+    scopes.for_each(|(scope, class)| classes.write(fields.member(scope_name(scope)), class));
     fields.end();
 }

@@ -4,7 +4,8 @@ use ichnos_json::write::{ObjectWriter, ValueWriter};
 use ichnos_model::{Event, EventRecordClass, FieldRef, Frame, LogSeverity, LogText, Meaning, Scope};
 
 use super::{begin, end};
-use crate::description::{MESSAGE, SCOPES};
+use crate::description::MESSAGE;
+use crate::field_class::scope_name;
 
 /// Returns the formatter of a class's messages, unless they are just a member or the name of the class.
 pub(super) fn written_message(class: &EventRecordClass) -> Option<LogText> {
@@ -13,14 +14,14 @@ pub(super) fn written_message(class: &EventRecordClass) -> Option<LogText> {
 
 /// Writes the meanings of the members of the class of an event, by scope and name, if there are any.
 pub(super) fn write_meanings(line: &mut ObjectWriter<'_>, event: &Event<'_>) {
-    let mut scopes = SCOPES.into_iter().filter_map(|(scope, name)| {
+    let mut scopes = Scope::ALL.into_iter().skip(1).filter_map(|scope| {
         let members = event.class.meanings.iter().filter(move |(member, _)| member.scope == scope);
         let members = members.filter_map(move |(member, meaning)| {
             Some((event.plan(scope)?.member_name(member.index as usize)?, meaning))
         });
         let is_message = scope == Scope::Resource && written_message(event.class).is_some();
         let mut members = members.chain(is_message.then_some((MESSAGE, Meaning::Message))).peekable();
-        members.peek().is_some().then_some((name, members))
+        members.peek().is_some().then_some((scope_name(scope), members))
     });
     let Some(first) = scopes.next() else { return };
     let mut meanings = line.member("meanings").object();

@@ -1,7 +1,7 @@
 //! Encodes messages as lines.
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ichnos_export::TextWriter;
 use ichnos_io::{OutputBlock, Worker, WorkerFlow, WriteOptions};
@@ -90,6 +90,11 @@ impl LineEncoder {
     /// Returns the number of encoded bytes that were not taken yet.
     pub(super) fn waiting(&self) -> usize {
         self.sink.waiting()
+    }
+
+    /// Returns losses and digest of this encoder and of others with which it shares them.
+    pub(super) fn encoded(&self) -> MutexGuard<'_, Encoded> {
+        self.encoded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Ends a data stream, if it has begun.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::plan::scope_class;
 use crate::{
     ActivityPaths, Attributes, DataStreamClass, EventRecordClass, EventRole, FieldClass, FieldKind,
     IntegerProperties, IntegerRange, Length, LevelScale, LevelStep, LogLevel, LogRole, LogSeverity, LogText,
@@ -35,7 +36,8 @@ pub fn annotate(class: &mut EventRecordClass, stream: &DataStreamClass) {
         .meanings
         .iter()
         .filter_map(|(member, meaning)| {
-            let root = root_of(class, stream, member.scope)?;
+            let scope = Some(member.scope).filter(|scope| SCOPES.contains(scope))?;
+            let root = scope_class(scope, None, stream, Some(class))?;
             let name = member_name(root, member.index as usize)?;
             let entries = [("scope", member.scope.name()), ("member", name), ("meaning", meaning.name())];
             Some(Value::Map(entries.map(|(key, value)| (key.to_owned(), text(value))).to_vec()))
@@ -81,19 +83,6 @@ fn log_value(log: &LogRole) -> Value {
         entries.push(("message".to_owned(), Value::Text("name".to_owned())));
     }
     Value::Map(entries)
-}
-
-fn root_of<'a>(
-    class: &'a EventRecordClass,
-    stream: &'a DataStreamClass,
-    scope: Scope,
-) -> Option<&'a Arc<FieldClass>> {
-    match scope {
-        Scope::CommonContext => stream.common_context.as_ref(),
-        Scope::SpecificContext => class.specific_context.as_ref(),
-        Scope::Payload => class.payload.as_ref(),
-        _ => None,
-    }
 }
 
 fn member_name(root: &FieldClass, index: usize) -> Option<&str> {
@@ -410,7 +399,7 @@ fn apply(class: &mut EventRecordClass, stream: &DataStreamClass) {
         };
         let Some(scope) = SCOPES.into_iter().find(|known| known.name() == scope) else { continue };
         let Ok(meaning) = meaning.parse::<Meaning>() else { continue };
-        let members = match root_of(class, stream, scope).map(|root| &root.kind) {
+        let members = match scope_class(scope, None, stream, Some(class)).map(|root| &root.kind) {
             Some(FieldKind::Structure { members, .. }) => members,
             _ => continue,
         };
@@ -432,7 +421,7 @@ fn log_role(value: &Value) -> Option<LogRole> {
     let Value::Array(steps) = value.get("scale")? else { return None };
     let step = |step: &Value| {
         let name = step.get("level")?.as_text()?;
-        let level = LogLevel::ALL.into_iter().find(|level| level.name().eq_ignore_ascii_case(name))?;
+        let level = LogLevel::from_name(name)?;
         let up_to = i64::try_from(step.get("up-to")?.as_integer()?).ok()?;
         let exact = step.get("exact").and_then(Value::as_integer).and_then(|exact| i64::try_from(exact).ok());
         Some(LevelStep { up_to, level, exact })

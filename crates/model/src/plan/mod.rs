@@ -29,5 +29,5 @@ pub(crate) mod steps;
 mod tree;
 
 pub use error::{LocationProblem, LocationRule, PlanError};
-pub use plans::{DataStreamPlans, EventRecordPlans, TracePlans, scope_class};
+pub use plans::{DataStreamPlans, EventRecordPlans, TracePlans, scope_class, scope_plan};
 pub use steps::{Node, Plan, align};

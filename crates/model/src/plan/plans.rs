@@ -67,21 +67,40 @@ impl TracePlans {
     }
 }
 
-/// Returns the root class of a scope, to show classes rather than decode.
+/// Returns the root class of a scope; `None` for scopes of a trace or an event record class that is not given.
 #[must_use]
 pub fn scope_class<'a>(
     scope: Scope,
-    trace: &'a TraceClass,
+    trace: Option<&'a TraceClass>,
     stream: &'a DataStreamClass,
     event: Option<&'a EventRecordClass>,
 ) -> Option<&'a Arc<FieldClass>> {
     match scope {
-        Scope::PacketHeader => trace.packet_header.as_ref(),
+        Scope::PacketHeader => trace?.packet_header.as_ref(),
         Scope::PacketContext => stream.packet_context.as_ref(),
         Scope::EventRecordHeader => stream.event_record_header.as_ref(),
         Scope::CommonContext => stream.common_context.as_ref(),
         Scope::SpecificContext => event?.specific_context.as_ref(),
         Scope::Payload => event?.payload.as_ref(),
+        Scope::Resource => stream.resource.as_ref(),
+    }
+}
+
+/// Returns the plan of a scope.
+#[must_use]
+pub fn scope_plan<'a>(
+    scope: Scope,
+    trace: &'a TracePlans,
+    stream: &'a DataStreamPlans,
+    event: &'a EventRecordPlans,
+) -> Option<&'a Plan> {
+    match scope {
+        Scope::PacketHeader => trace.packet_header.as_ref(),
+        Scope::PacketContext => stream.packet_context.as_ref(),
+        Scope::EventRecordHeader => stream.event_record_header.as_ref(),
+        Scope::CommonContext => stream.common_context.as_ref(),
+        Scope::SpecificContext => event.specific_context.as_ref(),
+        Scope::Payload => event.payload.as_ref(),
         Scope::Resource => stream.resource.as_ref(),
     }
 }

@@ -1,9 +1,6 @@
 //! EventPipe files as a format of the registry.
 
-use std::collections::HashMap;
-
-use ichnos_io::{Bytes, Entry, FileId, Format, OpenedTraces, ReadOptions, Refused, Tree};
-use ichnos_model::{Diagnostic, FileDiagnostic, TextPosition};
+use ichnos_io::{Bytes, Entry, Format, OpenedTraces, ReadFiles, ReadOptions, Refused, Tree};
 
 use super::{NettraceFile, OpenOptions, clock_zeros};
 use crate::recognise;
@@ -43,24 +40,18 @@ impl Format for Nettrace {
     fn open(&self, trees: &[&Tree], options: &ReadOptions) -> OpenedTraces {
         let options = OpenOptions::from(options);
         let mut opened = OpenedTraces::default();
-        let mut read: HashMap<FileId, String> = HashMap::new();
+        let mut read = ReadFiles::default();
         let mut files: Vec<(String, Bytes)> = Vec::new();
         for tree in trees {
             for entry in tree.entries.iter().filter(|entry| entry.repeats().is_none() && is_trace(entry)) {
-                let name = path_of(tree, entry);
-                if let Some(identity) = entry.status().and_then(|status| status.identity) {
-                    if let Some(first) = read.get(&identity) {
-                        opened.notices.push(match *first == name {
-                            true => format!("{name}: this file is given more than once: it is read once"),
-                            false => format!("{name}: this is the same file as {first}: it is read once"),
-                        });
-                        continue;
-                    }
-                    read.insert(identity, name.clone());
+                let name = tree.path_of(entry);
+                if let Err(notice) = read.add(&name, entry) {
+                    opened.notices.push(notice);
+                    continue;
                 }
                 match entry.read() {
                     Ok(bytes) => files.push((name, bytes)),
-                    Err(error) => opened.refused.push(refused(&name, error.to_string())),
+                    Err(error) => opened.refused.push(Refused::because(&name, error)),
                 }
             }
         }
@@ -70,26 +61,15 @@ impl Format for Nettrace {
             let options = OpenOptions { clock_zero, ..options.clone() };
             match NettraceFile::open(&name, bytes, &options) {
                 Ok(trace) => opened.traces.push(Box::new(trace)),
-                Err(error) => opened.refused.push(refused(&name, error.to_string())),
+                Err(error) => opened.refused.push(Refused::because(&name, error)),
             }
         }
         opened
     }
 }
 
-fn refused(name: &str, error: String) -> Refused {
-    let diagnostic = Diagnostic::error(TextPosition::default(), error);
-    Refused::new(name, vec![FileDiagnostic::new(name, diagnostic)])
-}
-
 fn is_trace(entry: &Entry) -> bool {
     entry.beginning(PROBED).is_ok_and(|beginning| recognise(&beginning))
-}
-
-/// Returns the path of a file, starting with the tree's name.
-fn path_of(tree: &Tree, entry: &Entry) -> String {
-    let is_itself = tree.name.rsplit('/').next() == Some(&*entry.path);
-    if is_itself { tree.name.clone() } else { format!("{}/{}", tree.name.trim_end_matches('/'), entry.path) }
 }
 
 impl From<&ReadOptions> for OpenOptions {

@@ -30,8 +30,8 @@ use std::sync::{Arc, OnceLock};
 use ichnos_io::Bytes;
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
-    BoxedCursor, Cursor as _, Damage, DataStream, FileDiagnostic, SourceCursor, SplitPoint, StackTable,
-    StreamCursor, StreamSummary, Trace, TraceInput, TracerQuirk, Value, Window, advance_to,
+    BoxedCursor, Cursor as _, Damage, DataStream, SourceCursor, SplitPoint, StackTable, StreamCursor,
+    StreamSummary, Trace, TraceInput, Value, Window, advance_to,
 };
 
 use self::class::EventKind;
@@ -184,14 +184,6 @@ impl TraceInput for NettraceFile {
         &self.trace
     }
 
-    fn diagnostics(&self) -> &[FileDiagnostic] {
-        &[]
-    }
-
-    fn quirks(&self) -> Vec<TracerQuirk> {
-        Vec::new()
-    }
-
     fn streams(&self) -> Vec<StreamSummary> {
         let index = &self.file.index;
         let clock = self.stream.clock();
@@ -216,8 +208,8 @@ impl TraceInput for NettraceFile {
         &self.damage
     }
 
-    fn cursors(&self, window: Window) -> Vec<BoxedCursor> {
-        vec![self.open_cursor(window, None).boxed()]
+    fn cursor(&self, stream: usize, window: Window) -> Option<BoxedCursor> {
+        (stream == 0).then(|| self.open_cursor(window, None).boxed())
     }
 
     fn split_points(&self, stream: usize, grain: u64) -> Option<Vec<SplitPoint>> {

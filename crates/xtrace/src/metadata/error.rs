@@ -2,44 +2,14 @@
 
 use core::fmt;
 
-macro_rules! rules {
-    ($($variant:ident, $name:literal, $section:literal, $statement:literal;)*) => {
-        /// A rule of the document.
-        ///
-        /// Each rule has a stable name, for lists and filters: [`Rule::name`].
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[non_exhaustive]
-        pub enum Rule {
-            $(#[doc = concat!("`", $name, "` (section ", $section, "): ", $statement, ".")] $variant,)*
-        }
-
-        impl Rule {
-            /// All rules, in the order in which they are checked.
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
-
-            /// Returns the name: lowercase words joined by `-`.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name,)* }
-            }
-
-            /// Returns the section of the document with the rule, by number and title, as two sections have the
-            /// number 2.4.
-            #[must_use]
-            pub const fn section(self) -> &'static str {
-                match self { $(Self::$variant => $section,)* }
-            }
-
-            /// Returns the text of the rule.
-            #[must_use]
-            pub const fn statement(self) -> &'static str {
-                match self { $(Self::$variant => $statement,)* }
-            }
-        }
-    };
-}
+use crate::rules::rules;
 
 rules! {
+    /// A rule of the document, checked in this order.
+    Rule,
+    /// Returns the section of the document with the rule, by number and title, as two sections have the number 2.4.
+    section: &'static str;
+
     TextDigits, "text-digits", "3 Text Representation",
         "text is hexadecimal digits";
     TextPairs, "text-pairs", "3 Text Representation",

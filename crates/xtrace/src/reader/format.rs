@@ -1,14 +1,10 @@
 //! Reports as a format of the registry.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use ichnos_io::{Collect, Entry, FileId, Format, OpenedTraces, ReadOptions, Refused, Tree};
+use ichnos_io::{Collect, Entry, Format, OpenedTraces, ReadFiles, ReadOptions, Refused, Tree};
 use ichnos_model::plan::PlanError;
-use ichnos_model::{
-    Chain, Damage, DamageKind, Diagnostic, FileDiagnostic, FindMentions, Identifier, Mention, RecordTrace,
-    TextPosition, Trace,
-};
+use ichnos_model::{Chain, Damage, FindMentions, Identifier, Mention, RecordTrace, Trace};
 
 use super::class;
 use super::collect::COLLECT;
@@ -55,17 +51,13 @@ impl Format for XTrace {
 
     fn open(&self, trees: &[&Tree], options: &ReadOptions) -> OpenedTraces {
         let mut opened = OpenedTraces::default();
-        let mut read = HashMap::new();
+        let mut read = ReadFiles::default();
         let operations = options.check.then(Arc::<ReportedOperations>::default);
         for tree in trees {
             match open(tree, options, operations.as_ref(), &mut read, &mut opened.notices) {
                 Ok(Some(trace)) => opened.traces.push(Box::new(trace)),
                 Ok(None) => {}
-                Err(error) => {
-                    let diagnostic = Diagnostic::error(TextPosition::default(), error.to_string());
-                    let diagnostic = FileDiagnostic::new(&tree.name, diagnostic);
-                    opened.refused.push(Refused::new(&tree.name, vec![diagnostic]));
-                }
+                Err(error) => opened.refused.push(Refused::because(&tree.name, error)),
             }
         }
         opened
@@ -119,7 +111,7 @@ fn open(
     tree: &Tree,
     options: &ReadOptions,
     operations: Option<&Arc<ReportedOperations>>,
-    read: &mut HashMap<FileId, String>,
+    read: &mut ReadFiles,
     notices: &mut Vec<String>,
 ) -> Result<Option<RecordTrace>, PlanError> {
     let class = class::trace_class(&options.clock_offsets);
@@ -135,32 +127,22 @@ fn open(
     let most_shapes = (MOST_SHAPES / entries.len().max(1)).clamp(FEWEST_SHAPES, MOST_SHAPES_OF_FILE);
     let (mut is_empty, mut is_repeated) = (true, false);
     for entry in entries {
-        let name = path_of(tree, entry);
+        let name = tree.path_of(entry);
         // Checked first: a collector may end while the file is read.
         let is_being_collected = entry.is_being_collected();
-        let bytes = match entry.read() {
+        let bytes = match entry.read_or_damage() {
             Ok(bytes) => bytes,
-            Err(error) => {
-                let kind = match entry.special() {
-                    Some(found) => DamageKind::NotAFile(found),
-                    None => DamageKind::Unreadable(error.to_string()),
-                };
+            Err(kind) => {
                 opened = opened.with_damage(Damage::new(name, 0, kind));
                 is_empty = false;
                 continue;
             }
         };
         let Some(form) = recognise(entry, options) else { continue };
-        if let Some(identity) = entry.status().and_then(|status| status.identity) {
-            if let Some(first) = read.get(&identity) {
-                is_repeated = true;
-                notices.push(match *first == name {
-                    true => format!("{name}: this file is given more than once: it is read once"),
-                    false => format!("{name}: this is the same file as {first}: it is read once"),
-                });
-                continue;
-            }
-            read.insert(identity, name.clone());
+        if let Err(notice) = read.add(&name, entry) {
+            is_repeated = true;
+            notices.push(notice);
+            continue;
         }
         is_empty = false;
         // A partially written report is not read yet.
@@ -186,10 +168,4 @@ fn open(
 /// Returns the end of the last report followed by an empty line.
 fn end_of_whole_reports(bytes: &[u8]) -> usize {
     memchr::memmem::rfind(bytes, b"\n\n").map_or(0, |at| at + 2)
-}
-
-/// Returns the path of a file, starting with the tree's name.
-fn path_of(tree: &Tree, entry: &Entry) -> String {
-    let is_itself = tree.name.rsplit('/').next() == Some(&*entry.path);
-    if is_itself { tree.name.clone() } else { format!("{}/{}", tree.name.trim_end_matches('/'), entry.path) }
 }

@@ -4,44 +4,15 @@ use core::fmt;
 
 use alloc::string::String;
 
-macro_rules! rules {
-    ($($variant:ident, $name:literal, $fatal:literal, $statement:literal;)*) => {
-        /// A rule of reports.
-        ///
-        /// Each rule has a stable name, for lists and filters: [`ReportRule::name`].
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[non_exhaustive]
-        pub enum ReportRule {
-            $(#[doc = concat!("`", $name, "`: ", $statement, ".")] $variant,)*
-        }
-
-        impl ReportRule {
-            /// All rules.
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
-
-            /// Returns the name: lowercase words joined by `-`.
-            #[must_use]
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name,)* }
-            }
-
-            /// Returns the text of the rule.
-            #[must_use]
-            pub const fn statement(self) -> &'static str {
-                match self { $(Self::$variant => $statement,)* }
-            }
-
-            /// Returns `true` if a part of the report is missing because of the error; otherwise everything is
-            /// read as if the rule were kept.
-            #[must_use]
-            pub const fn is_fatal(self) -> bool {
-                match self { $(Self::$variant => $fatal,)* }
-            }
-        }
-    };
-}
+use crate::rules::rules;
 
 rules! {
+    /// A rule of reports.
+    ReportRule,
+    /// Returns `true` if a part of the report is missing because of the error; otherwise everything is read as if the
+    /// rule were kept.
+    is_fatal: bool;
+
     ReportBegin, "report-begin", true,
         "a report begins with the line `X-Trace Report ver 1.0`";
     ReportVersion, "report-version", false,

@@ -1,13 +1,9 @@
 //! Attributes that replace properties of CTF 1.8.
 
-use ichnos_model::{Attributes, LOG_LEVEL_NAMES, Value};
-
-/// Namespaces under which tracers write the log level and the EMF URI of event record classes.
-pub(in crate::metadata) const NAMESPACES: [&str; 4] =
-    ["babeltrace.org,2020", "lttng.org,2009", "diamon.org,2012", "std"];
+use ichnos_model::{Attributes, LOG_LEVEL_NAMES, TRACER_NAMESPACES, Value};
 
 fn find<'a>(attributes: &'a Attributes, name: &str) -> Option<&'a Value> {
-    NAMESPACES.iter().find_map(|namespace| attributes.get(namespace)?.get(name))
+    TRACER_NAMESPACES.iter().find_map(|namespace| attributes.get(namespace)?.get(name))
 }
 
 /// Returns the log level in attributes, as LTTng's number.

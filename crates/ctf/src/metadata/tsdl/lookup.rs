@@ -37,19 +37,27 @@ pub(super) struct Resolved {
     pub(super) classes: Vec<Arc<FieldClass>>,
 }
 
+/// Returns the words of a scope at the beginning of absolute locations.
+pub(crate) const fn location_prefix(scope: Scope) -> Option<&'static str> {
+    Some(match scope {
+        Scope::PacketHeader => "trace.packet.header",
+        Scope::PacketContext => "stream.packet.context",
+        Scope::EventRecordHeader => "stream.event.header",
+        Scope::CommonContext => "stream.event.context",
+        Scope::SpecificContext => "event.context",
+        Scope::Payload => "event.fields",
+        Scope::Resource => return None,
+    })
+}
+
 /// Returns the root field at the beginning of an absolute location, and the rest of it.
 pub(super) fn absolute(names: &[String]) -> Option<(Scope, &[String])> {
-    const PREFIXES: [(&[&str], Scope); 6] = [
-        (&["trace", "packet", "header"], Scope::PacketHeader),
-        (&["stream", "packet", "context"], Scope::PacketContext),
-        (&["stream", "event", "header"], Scope::EventRecordHeader),
-        (&["stream", "event", "context"], Scope::CommonContext),
-        (&["event", "context"], Scope::SpecificContext),
-        (&["event", "fields"], Scope::Payload),
-    ];
-    PREFIXES.iter().find_map(|(prefix, scope)| {
-        let (head, rest) = names.split_at_checked(prefix.len())?;
-        head.iter().zip(*prefix).all(|(name, expected)| name == expected).then_some((*scope, rest))
+    Scope::DECODED.into_iter().find_map(|scope| {
+        let mut words = location_prefix(scope)?.split('.');
+        let rest = words.try_fold(names, |names, word| {
+            names.split_first().filter(|(name, _)| *name == word).map(|(_, rest)| rest)
+        });
+        Some((scope, rest?))
     })
 }
 

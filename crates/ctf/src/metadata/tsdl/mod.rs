@@ -16,6 +16,7 @@ mod tests;
 mod type_attributes;
 mod types;
 
+pub(crate) use lookup::location_prefix;
 pub(crate) use parser::{is_c_type_word, is_reserved};
 
 use ichnos_model::memory::size;

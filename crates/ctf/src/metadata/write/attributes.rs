@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use ichnos_model::{Attributes, EventRecordClass, FieldClass, LOG_LEVEL_NAMES, Value};
+use ichnos_model::{Attributes, EventRecordClass, FieldClass, LOG_LEVEL_NAMES, TRACER_NAMESPACES, Value};
 
 use super::unsupported::Refusals;
-use crate::metadata::json::attributes::{NAMESPACES, emf_uri, log_level};
+use crate::metadata::json::attributes::{emf_uri, log_level};
 use crate::metadata::json::{STANDARD, standard_base, standard_name};
 
 /// Returns the attributes of an event record class with those for its log level and its EMF URI.
@@ -69,7 +69,7 @@ pub(super) fn with_base<'c>(class: &'c FieldClass, refusals: &mut Refusals) -> C
 
 /// Sets a value under the namespace that readers try first.
 fn set(attributes: &mut Attributes, name: &str, value: Value, refusals: &mut Refusals) {
-    let [namespace, ..] = NAMESPACES;
+    let [namespace, ..] = TRACER_NAMESPACES;
     set_under(namespace, attributes, name, value, refusals);
 }
 
@@ -98,11 +98,11 @@ pub(super) fn say_no_more_than_event(event: &EventRecordClass) -> bool {
     let is_known = |(namespace, value): &(String, Value)| {
         let Value::Map(entries) = value else { return false };
         let is_said = |(name, value): &(String, Value)| match name.as_str() {
-            "log-level" if NAMESPACES.contains(&namespace.as_str()) => {
+            "log-level" if TRACER_NAMESPACES.contains(&namespace.as_str()) => {
                 let alone = Attributes::from_iter([(namespace.clone(), Value::Map(entries.clone()))]);
                 event.log_level.is_some() && log_level(&alone) == event.log_level
             }
-            "emf-uri" if NAMESPACES.contains(&namespace.as_str()) => {
+            "emf-uri" if TRACER_NAMESPACES.contains(&namespace.as_str()) => {
                 value.as_text() == event.emf_uri.as_deref()
             }
             "name" if namespace == STANDARD => value.as_text() == event.name.as_deref(),

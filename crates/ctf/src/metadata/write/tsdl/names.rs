@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use ichnos_model::{Member, Scope};
+use ichnos_model::Member;
 
 use crate::metadata::tsdl::{is_c_type_word, is_reserved};
 
@@ -28,19 +28,6 @@ pub(super) fn of_member(member: &Member) -> Option<Cow<'_, str>> {
     }
     let written = format!("_{name}");
     is_identifier(&written).then_some(Cow::Owned(written))
-}
-
-/// Returns the prefix of a field location to a scope.
-pub(super) const fn prefix(scope: Scope) -> Option<&'static str> {
-    Some(match scope {
-        Scope::PacketHeader => "trace.packet.header",
-        Scope::PacketContext => "stream.packet.context",
-        Scope::EventRecordHeader => "stream.event.header",
-        Scope::CommonContext => "stream.event.context",
-        Scope::SpecificContext => "event.context",
-        Scope::Payload => "event.fields",
-        Scope::Resource => return None,
-    })
 }
 
 /// Appends a string constant.

@@ -11,6 +11,7 @@ use ichnos_model::{
 use super::names;
 use super::roles::{self, NamedField};
 use crate::metadata::choices;
+use crate::metadata::tsdl::location_prefix;
 use crate::metadata::write::field_class::ANY_BYTES;
 use crate::metadata::write::places::{LocationTarget, RootClasses, RootPosition};
 use crate::metadata::write::ranges::{self, Bounds};
@@ -344,7 +345,7 @@ impl<'c> TypeWriter<'c> {
         let mut path = String::new();
         let around = target.shared.or(target.around);
         if around.is_none() {
-            path.push_str(names::prefix(target.scope).unwrap_or_default());
+            path.push_str(location_prefix(target.scope).unwrap_or_default());
         }
         for member in target.members.iter().skip(around.unwrap_or(0)) {
             if !path.is_empty() {
