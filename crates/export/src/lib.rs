@@ -25,40 +25,22 @@ mod printable;
 mod property;
 mod repeated;
 mod resume;
-mod stacks;
-mod stats;
+pub mod sinks;
+pub mod stacks;
+pub mod stats;
 mod stream_table;
-mod tasks;
+pub mod tasks;
 mod terminal;
 #[cfg(test)]
 mod testing;
+pub mod text;
 mod text_buffer;
 mod time;
 mod xml;
 
-pub use csv::{Csv, CsvColumn, CsvColumns, CsvForm, CsvOptions};
-pub use details::{Details, DetailsOptions};
-pub use integers::{Integers, with_integers};
-pub use log::{FirstMessage, Log, LogForm, LogOptions, LogState};
-pub use null::Null;
-pub use null_statistics::NullStatistics;
-pub use pretty::{DeltaCause, Pretty, PrettyFields, PrettyNames, PrettyOptions, PrettyState};
-pub use printable::{is_printable, printable};
-pub use resume::{Fixup, Resolution, ResumableSink, SinkState, StreamOrder};
-pub use stacks::{
-    CPU_TIME, FieldValues, LeftOut, StackCollector, StackFormat, StackFrames, StackOptions, StackProfile,
-    StackRoots, StackThread, StackWeight, TopFunction, UNMANAGED_CODE_TIME,
-};
-pub use stats::{
-    Distribution, EventTotals, Gap, GroupBy, GroupValue, LongestGaps, Number, Pair, PairGroup, PairOptions,
-    PairReader, Pairs, PowerBin, ReportedLosses, Stats, StatsCollector, StatsGroup, StatsOptions, StatsRow,
-    Timeline, Unpaired, find_field,
-};
-pub use tasks::{
-    DanglingEdge, GraphFormat, JoinedEvent, LaneRow, MissingOperations, StepDifference, TaskClocks,
-    TaskCollector, TaskDiff, TaskEdge, TaskGraph, TaskMember, TaskOptions, TaskSummary, Tasks,
-    find_identifiers,
-};
-pub use terminal::{TerminalText, TerminalWriter, for_terminal};
-pub use text_buffer::{TextWriter, Undecoded};
-pub use time::{JsonTime, duration, rfc3339};
+// Everything has its page in a module; paths in code are short.
+pub use sinks::*;
+pub use stacks::*;
+pub use stats::*;
+pub use tasks::*;
+pub use text::*;
