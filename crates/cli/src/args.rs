@@ -6,7 +6,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::cat::{Cat, CatFormat, Detail, FieldName, NameScope};
 pub(crate) use self::collect::Collect;
-pub(crate) use self::convert::{Align, Convert, Cut, Filter, Merge, Repair, Split, SplitBy, Writing};
+pub(crate) use self::convert::{
+    Align, Convert, Cut, Filter, Merge, Repair, Split, SplitBy, Writing, written_formats,
+};
 pub(crate) use self::json::{JsonReport, TimeForm};
 pub(crate) use self::output_file::OutputArgs;
 pub(crate) use self::reading::{Arithmetic, Reading, quirks};

@@ -1,10 +1,11 @@
 //! `ichnos cat`: prints the events of traces in the order of time.
 
 use ichnos::export::Undecoded;
+use ichnos::export::text::count;
 use ichnos::io::OutputFile;
 use ichnos::{Pass, PassEnd, Session};
 
-use crate::args::{Arithmetic, Cat, CatFormat, Global};
+use crate::args::{Cat, CatFormat, Global};
 use crate::columns;
 use crate::damage;
 use crate::exit::{Exit, Failure};
@@ -22,16 +23,12 @@ use crate::progress::Progress;
 use crate::report::Report;
 use crate::scan;
 use crate::selection::Selection;
-use crate::style::count;
 
 pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, Failure> {
     // Before reading anything: errors in patterns should not take an hour to be reported.
     let mut selection = Selection::new(&args.selecting, args.limit)?;
     selection.reads_all &= args.tail.is_none();
-    let arithmetic = match args.format() {
-        CatFormat::Pretty | CatFormat::Details => Arithmetic::Babeltrace,
-        _ => Arithmetic::Exact,
-    };
+    let arithmetic = args.arithmetic();
     let output_path = match args.format() {
         CatFormat::Jsonl => OutputPath::of_trace_file(&args.output),
         _ => OutputPath::of_file(&args.output),
@@ -87,7 +84,7 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
     let most_damages = args.reading.limits().report.damage;
     progress.limit_damage(most_damages);
     let follower = Follower::new(progress, report, !job.format.has_losses());
-    let printed = printer::output(&job.format, &mut output, global.quiet);
+    let printed = printer::output(job.format, &mut output, global.quiet);
     let summary = job.pass.write(&reader, &*printed, &job.options, &follower)?;
     let printed = printed.finish().map_err(|error| Failure::new(error.to_string()))?;
     let progress = follower.into_progress();
@@ -158,7 +155,7 @@ fn report_clockless_streams(session: &Session, selection: &Selection, report: Re
 }
 
 /// Reports the number of values that sinks could not decode; returns `true` if there are any.
-fn report_undecoded(count: u64, report: Report) -> bool {
+pub(crate) fn report_undecoded(count: u64, report: Report) -> bool {
     if count > 0 {
         report.error(&format!("{}: this is a bug in ichnos: please report it", Undecoded { count }));
     }

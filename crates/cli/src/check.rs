@@ -5,19 +5,20 @@ use std::fmt::Write as _;
 use std::io;
 use std::ops::ControlFlow;
 
+use ichnos::export::documents::{write_damage, write_diagnostic};
+use ichnos::export::text::{Paint, count, grouped};
+use ichnos::json::write::{ObjectWriter, ValueWriter};
 use ichnos::model::{Damage, DamageKind, FileDiagnostic, FileRole, Message, Severity};
 use ichnos::{OpenError, Pass, PassHandler, Session, StreamMessages};
-use serde_json::Value as Json;
 
 use crate::args::{Arithmetic, Check, FailOn, Global};
 use crate::exit::{Exit, Failure};
 use crate::info::losses;
-use crate::json::{self as js, JsonObject};
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::selected::Selected;
 use crate::selection::Selection;
-use crate::style::{Paint, count, grouped, safe};
+use crate::style::safe;
 use crate::text_check::TextCheck;
 use crate::{check_args, input, limits, no_match_help, output, scan};
 
@@ -43,9 +44,10 @@ pub(crate) fn run(args: &Check, global: &Global, report: Report) -> Result<Exit,
     }
     let bad = found.is_bad(args);
     if args.report.json {
-        output::print_json(&found.document(args.metadata_only), args.report.integers.into())?;
+        let write = |object: &mut ObjectWriter<'_>| found.write_json(object, args.metadata_only);
+        output::print_document("check", args.report.integers.into(), write)?;
     } else {
-        let paint = Paint::stdout(global.color);
+        let paint = global.color.stdout();
         output::print(&found.text(args.metadata_only, paint, report.verbose), paint)?;
     }
     Ok(if found.is_incomplete {
@@ -75,7 +77,8 @@ struct Finding {
     remedy: Option<Cow<'static, str>>,
     /// `true` if only shown with --verbose.
     is_minor: bool,
-    json: JsonObject,
+    /// JSON without level, trace and remedy; with them, once it is added.
+    json: Vec<u8>,
 }
 
 #[derive(Default)]
@@ -193,11 +196,13 @@ impl Findings {
             }
             Level::Note => "note",
         };
-        let mut json = JsonObject::default();
-        json.put("level", level);
-        json.put("trace", finding.trace.as_str());
-        finding.json.put_some("remedy", finding.remedy.as_deref());
-        json.append(&mut finding.json);
+        let mut json = Vec::new();
+        let mut object = ValueWriter::new(&mut json).object();
+        object.member("level").string(level);
+        object.member("trace").string(&finding.trace);
+        object.buffer().append(&mut finding.json);
+        object.string("remedy", finding.remedy.as_deref());
+        object.end();
         finding.json = json;
         self.list.push(finding);
     }
@@ -241,9 +246,10 @@ impl Findings {
 
     /// Adds a problem of the whole input.
     fn input(&mut self, message: String, remedy: Option<Cow<'static, str>>) {
-        let mut json = JsonObject::default();
-        json.put("kind", "input");
-        json.put("message", message.as_str());
+        let json = members(|json| {
+            json.member("kind").string("input");
+            json.member("message").string(&message);
+        });
         self.add(Finding {
             level: Level::Error,
             trace: String::new(),
@@ -299,9 +305,10 @@ impl Findings {
         self.quirks(session);
         if !assume_correlated && let Some(clocks) = session.uncorrelated() {
             let message = clocks.to_string();
-            let mut json = JsonObject::default();
-            json.put("kind", "clocks");
-            json.put("message", message.as_str());
+            let json = members(|json| {
+                json.member("kind").string("clocks");
+                json.member("message").string(&message);
+            });
             self.add(Finding {
                 level: Level::Error,
                 trace: clocks.first_trace.clone(),
@@ -324,11 +331,12 @@ impl Findings {
         for (i, trace) in session.traces().iter().enumerate() {
             for quirk in trace.quirks() {
                 let is_applied = applied.contains(&(i, quirk));
-                let mut json = JsonObject::default();
-                json.put("kind", "quirk");
-                json.put("name", quirk.name);
-                json.put("applied", is_applied);
-                json.put("message", quirk.message);
+                let json = members(|json| {
+                    json.member("kind").string("quirk");
+                    json.member("name").string(quirk.name);
+                    json.member("applied").boolean(is_applied);
+                    json.member("message").string(quirk.message);
+                });
                 self.add(Finding {
                     level: Level::Note,
                     trace: trace.path().to_owned(),
@@ -374,13 +382,14 @@ impl Findings {
         self.texts(trace, name, &texts);
         self.lost.add(lost);
         if let Some(losses) = losses(lost.events, lost.is_unknown, lost.packets) {
-            let mut json = JsonObject::default();
-            json.put("kind", "loss");
-            json.put("data_stream", name);
-            json.put("discarded_events", lost.events);
-            json.put("discarded_packets", lost.packets);
             let message = format!("the data stream lacks {losses}");
-            json.put("message", message.as_str());
+            let json = members(|json| {
+                json.member("kind").string("loss");
+                json.member("data_stream").string(name);
+                json.member("discarded_events").unsigned(lost.events);
+                json.member("discarded_packets").unsigned(lost.packets);
+                json.member("message").string(&message);
+            });
             self.add(Finding {
                 level: Level::Note,
                 trace: trace.to_owned(),
@@ -408,11 +417,12 @@ impl Findings {
         if texts.count > 1 {
             let _ = write!(message, "; the data stream has {}", count(texts.count - 1, "more such text"));
         }
-        let mut json = JsonObject::default();
-        json.put("kind", "text");
-        json.put("data_stream", name);
-        json.put("texts", texts.count);
-        json.put("message", message.as_str());
+        let json = members(|json| {
+            json.member("kind").string("text");
+            json.member("data_stream").string(name);
+            json.member("texts").unsigned(texts.count);
+            json.member("message").string(&message);
+        });
         self.add(Finding {
             level: Level::Warning,
             trace: trace.to_owned(),
@@ -449,10 +459,11 @@ impl Findings {
             _ => (Level::Note, None),
         };
         let remedy = limits::of_diagnostic(diagnostic).or(remedy);
-        let mut json = JsonObject::default();
-        json.put("kind", if is_index { "index" } else { "metadata" });
-        json.put("file", problem.file.as_str());
-        json.append(&mut js::diagnostic(diagnostic));
+        let json = members(|json| {
+            json.member("kind").string(if is_index { "index" } else { "metadata" });
+            json.member("file").string(&problem.file);
+            write_diagnostic(json, diagnostic);
+        });
         let (place, message) = (problem.location(), diagnostic.statement());
         let remedy = remedy.map(Cow::Borrowed);
         self.add(Finding { level, trace: trace.to_owned(), place, message, remedy, is_minor: false, json });
@@ -465,9 +476,10 @@ impl Findings {
             return;
         }
         self.damages += 1;
-        let mut json = JsonObject::default();
-        json.put("kind", "damage");
-        json.append(&mut crate::info::damage_json(damage));
+        let json = members(|json| {
+            json.member("kind").string("damage");
+            write_damage(json, damage);
+        });
         let (place, message) = (damage.location(), crate::damage::message(damage));
         let remedy = Some(remedy(&damage.kind).into());
         let level = match &damage.kind {
@@ -477,24 +489,24 @@ impl Findings {
         self.add(Finding { level, trace: trace.to_owned(), place, message, remedy, is_minor: false, json });
     }
 
-    fn document(&mut self, metadata_only: bool) -> Json {
-        let mut object = js::document("check");
-        object.put("errors", self.errors);
-        object.put("warnings", self.warnings);
-        object.put("notes", (self.list.len() as u64 + self.left_out) - self.errors - self.warnings);
-        object.put("traces", self.traces);
-        object.put("data_streams", self.streams);
+    fn write_json(&self, object: &mut ObjectWriter<'_>, metadata_only: bool) {
+        let notes = (self.list.len() as u64 + self.left_out) - self.errors - self.warnings;
+        object.member("errors").unsigned(self.errors);
+        object.member("warnings").unsigned(self.warnings);
+        object.member("notes").unsigned(notes);
+        object.member("traces").unsigned(self.traces);
+        object.member("data_streams").unsigned(self.streams);
         if !metadata_only {
-            object.put("packets", self.packets);
-            object.put("events", self.events);
-            object.put("discarded_events", self.lost.events);
-            object.put("discarded_events_of_unknown_number", self.lost.is_unknown);
-            object.put("discarded_packets", self.lost.packets);
+            object.member("packets").unsigned(self.packets);
+            object.member("events").unsigned(self.events);
+            object.member("discarded_events").unsigned(self.lost.events);
+            object.member("discarded_events_of_unknown_number").boolean(self.lost.is_unknown);
+            object.member("discarded_packets").unsigned(self.lost.packets);
         }
-        object.put("left_out", self.left_out);
-        let findings = std::mem::take(&mut self.list);
-        object.put("findings", findings.into_iter().map(|finding| finding.json.json()).collect::<Vec<_>>());
-        object.json()
+        object.member("left_out").unsigned(self.left_out);
+        let mut findings = object.member("findings").array();
+        self.list.iter().for_each(|finding| findings.element().raw().extend_from_slice(&finding.json));
+        findings.end();
     }
 
     fn text(&self, metadata_only: bool, paint: Paint, verbose: bool) -> String {
@@ -544,6 +556,13 @@ impl Findings {
         };
         text
     }
+}
+
+/// Returns members of an object, each with the comma before it.
+fn members(write: impl FnOnce(&mut ObjectWriter<'_>)) -> Vec<u8> {
+    let mut out = Vec::new();
+    write(&mut ObjectWriter::resume(&mut out, true));
+    out
 }
 
 /// Returns the remedy for damage.

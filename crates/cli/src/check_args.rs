@@ -4,7 +4,9 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, ValueEnum};
 use ichnos::Session;
 
-use crate::args::{Cat, CatFormat, FieldName, LowArgs, Reading, Selecting, Verb};
+use crate::args::{
+    Cat, CatFormat, FieldName, LowArgs, Reading, Selecting, StacksFormat, TaskGraphFormat, TaskVerb, Verb,
+};
 use crate::exit::Failure;
 use crate::format_flags::declared;
 use crate::report::Report;
@@ -54,13 +56,13 @@ pub(crate) fn check(args: &LowArgs, matches: &ArgMatches) -> Result<(), Failure>
         Verb::Cat(cat) => {
             let wrong = FORMATS.iter().filter(|(id, _)| is_given(id) && !applies(id, cat));
             let wrong = Failure::all(wrong.map(|(id, formats)| {
-                let formats = formats.iter().map(|format| name(*format)).collect::<Vec<_>>();
+                let formats = formats.iter().map(|format| format.name()).collect::<Vec<_>>();
                 let names = alternatives(formats.iter().map(String::as_str));
                 let plural = if formats.len() > 1 { "s" } else { "" };
                 let failure = Failure::new(format!(
                     "`{}` does not apply to the format `{}`, only to the format{plural} {names}",
                     option(id),
-                    name(cat.format())
+                    cat.format().name()
                 ));
                 match *id {
                     "clock_gmt" => failure.help(
@@ -82,9 +84,24 @@ pub(crate) fn check(args: &LowArgs, matches: &ArgMatches) -> Result<(), Failure>
             )
             .help("leave out one of them"),
         ),
+        Verb::Stacks(stacks) if stacks.width.is_some() && stacks.format() != StacksFormat::Svg => {
+            Some(no_picture())
+        }
+        Verb::Task(task) => match &task.verb {
+            TaskVerb::Graph(graph) if graph.width.is_some() && graph.format() != TaskGraphFormat::Svg => {
+                Some(no_picture())
+            }
+            _ => None,
+        },
         _ => None,
     };
     wrong.map_or(Ok(()), Err)
+}
+
+/// Returns the error of the width of a picture, if the output is none.
+fn no_picture() -> Failure {
+    Failure::new("`--width` only applies to the format `svg`")
+        .help("leave it out, or choose the format by --format or by the name of FILE")
 }
 
 /// Returns the error of `--fields` in the format pretty, whose properties are known without a trace.
@@ -117,10 +134,6 @@ fn applies(id: &str, cat: &Cat) -> bool {
 /// Returns `true` if times are read or may be: an expression may contain some.
 fn has_times(selecting: &Selecting) -> bool {
     selecting.begin().is_some() || selecting.end().is_some() || selecting.filter.is_some()
-}
-
-fn name(format: CatFormat) -> String {
-    format.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
 /// Returns the option as written on the command line.
@@ -216,7 +229,7 @@ mod tests {
     fn every_option_with_every_format() {
         for (id, formats) in FORMATS {
             for format in CatFormat::value_variants() {
-                let (option, chosen) = (option(id), name(*format));
+                let (option, chosen) = (option(id), format.name());
                 let mut words = vec!["ichnos", "cat", "x", "--format", &chosen, &option];
                 words.extend(example(id));
                 let result = check_words(&words);
@@ -224,7 +237,7 @@ mod tests {
                 if let Err(failure) = result {
                     assert!(failure.message.contains(&format!("`{option}`")), "{failure}");
                     for format in *formats {
-                        assert!(failure.message.contains(&format!("`{}`", name(*format))), "{failure}");
+                        assert!(failure.message.contains(&format!("`{}`", format.name())), "{failure}");
                     }
                 }
             }

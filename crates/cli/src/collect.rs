@@ -4,7 +4,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
 use ichnos::collect::{CollectError, Collector, CollectorOptions, Notice, Statistics};
-use ichnos::export::{Integers, with_integers};
+use ichnos::export::documents::write_real;
+use ichnos::export::text::{count, grouped, size};
+use ichnos::export::with_integers;
+use ichnos::json::write::ObjectWriter;
 
 use crate::args::Collect;
 use crate::exit::{Exit, Failure};
@@ -12,7 +15,6 @@ use crate::interrupt;
 use crate::json;
 use crate::output;
 use crate::report::Report;
-use crate::style::{count, grouped, size};
 
 /// Maximum time until a signal to end is noticed.
 const LOOK: Duration = Duration::from_millis(50);
@@ -99,11 +101,11 @@ fn print_addresses(collector: &Collector, args: &Collect, report: Report) -> Res
     let texts = |addresses: &[SocketAddr]| addresses.iter().map(ToString::to_string).collect::<Vec<_>>();
     let (udp, tcp) = (texts(collector.udp()), texts(collector.tcp()));
     if args.report.json {
-        let mut object = json::document("collect");
-        object.put("state", "listening");
-        object.put("udp", udp);
-        object.put("tcp", tcp);
-        print_line(&object.json(), args)?;
+        print_line(args, |object| {
+            object.member("state").string("listening");
+            object.member("udp").strings(&udp);
+            object.member("tcp").strings(&tcp);
+        })?;
     } else {
         let of = |protocol: &str, all: Vec<String>| {
             all.into_iter().map(move |it| format!("{protocol} {it}")).collect::<Vec<_>>()
@@ -117,30 +119,31 @@ fn print_addresses(collector: &Collector, args: &Collect, report: Report) -> Res
 fn print(statistics: &Statistics, state: &str, begun: Instant, args: &Collect) -> Result<(), Failure> {
     let it = statistics;
     if args.report.json {
-        let mut object = json::document("collect");
-        object.put("state", state);
-        object.put("seconds", (begun.elapsed().as_secs_f64() * 1e3).round() / 1e3);
-        for (name, value) in [
-            ("reports", it.reports),
-            ("bytes", it.bytes),
-            ("duplicates", it.duplicates),
-            ("refused", it.refused),
-            ("bad_lengths", it.bad_lengths),
-            ("cut_off", it.cut_off),
-            ("not_written", it.not_written),
-            ("tasks", it.tasks),
-            ("datagrams", it.datagrams),
-            ("kernel_drops", it.kernel_drops),
-            ("connections", it.connections),
-            ("open_connections", it.open_connections),
-            ("refused_connections", it.refused_connections),
-            ("idle_connections", it.idle_connections),
-            ("syncs", it.syncs),
-            ("flushes", it.flushes),
-        ] {
-            object.put(name, value);
-        }
-        return print_line(&object.json(), args);
+        return print_line(args, |object| {
+            object.member("state").string(state);
+            let seconds = (begun.elapsed().as_secs_f64() * 1e3).round() / 1e3;
+            write_real(object.member("seconds"), seconds);
+            for (name, value) in [
+                ("reports", it.reports),
+                ("bytes", it.bytes),
+                ("duplicates", it.duplicates),
+                ("refused", it.refused),
+                ("bad_lengths", it.bad_lengths),
+                ("cut_off", it.cut_off),
+                ("not_written", it.not_written),
+                ("tasks", it.tasks),
+                ("datagrams", it.datagrams),
+                ("kernel_drops", it.kernel_drops),
+                ("connections", it.connections),
+                ("open_connections", it.open_connections),
+                ("refused_connections", it.refused_connections),
+                ("idle_connections", it.idle_connections),
+                ("syncs", it.syncs),
+                ("flushes", it.flushes),
+            ] {
+                object.member(name).unsigned(value);
+            }
+        });
     }
     let mut line = format!(
         "{} ({}), {}, {}, {} refused, {} dropped by the system",
@@ -167,17 +170,21 @@ fn print(statistics: &Statistics, state: &str, begun: Instant, args: &Collect) -
 
 fn print_index(tasks: u64, args: &Collect) -> Result<(), Failure> {
     if args.report.json {
-        let mut object = json::document("collect");
-        object.put("state", "indexed");
-        object.put("tasks", tasks);
-        return print_line(&object.json(), args);
+        return print_line(args, |object| {
+            object.member("state").string("indexed");
+            object.member("tasks").unsigned(tasks);
+        });
     }
     Ok(output::print_as_it_is(&format!("the index has {}\n", count(tasks, "task")))?)
 }
 
-/// Prints a JSON object in one line.
-fn print_line(object: &serde_json::Value, args: &Collect) -> Result<(), Failure> {
-    let integers: Integers = args.report.integers.into();
-    let line = with_integers(&object.to_string(), integers).into_owned();
-    Ok(output::print_as_it_is(&(line + "\n"))?)
+/// Prints a JSON document in one line.
+fn print_line(args: &Collect, write: impl FnOnce(&mut ObjectWriter<'_>)) -> Result<(), Failure> {
+    let mut line = Vec::new();
+    let mut object = json::begin(&mut line, "collect");
+    write(&mut object);
+    object.end();
+    line.push(b'\n');
+    let line = String::from_utf8_lossy(&line);
+    Ok(output::print_as_it_is(&with_integers(&line, args.report.integers.into()))?)
 }

@@ -1,86 +1,53 @@
-//! Reads the selected events of a session into a sink that evaluates all of them.
+//! Reads the selected events of a session into a collector that evaluates all of them.
 
-use std::io;
-use std::ops::ControlFlow;
-
-use ichnos::model::{Damage, Message, Sink, Window};
-use ichnos::{Pass, PassEnd, PassHandler, Session};
+use ichnos::export::text::count;
+use ichnos::model::{Sink, Window};
+use ichnos::{CollectorOutput, Pass, PassEnd, PassOptions, Session};
 
 use crate::damage;
 use crate::exit::{Exit, Failure};
 use crate::interrupt;
+use crate::pass::Follower;
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::selection::Selection;
-use crate::style::count;
 
-/// Reader that passes events to a sink.
-pub(crate) struct Collecting<S> {
-    pub(crate) sink: S,
-    pub(crate) selection: Selection,
-    pub(crate) strict: bool,
+/// Collector after reading.
+pub(crate) struct Collected<S> {
+    pub(crate) collector: S,
     /// Number of selected events.
     pub(crate) events: u64,
+    /// `true` if the input is damaged.
+    pub(crate) is_damaged: bool,
 }
 
-impl<S: Sink> Collecting<S> {
-    /// Creates a reader before anything is read.
-    pub(crate) fn new(sink: S, selection: Selection, strict: bool) -> Self {
-        Self { sink, selection, strict, events: 0 }
-    }
-
-    /// Reads a window completely; returns `None` if interrupted, else `true` if something is damaged.
-    pub(crate) fn run(
-        &mut self,
-        session: &Session,
-        window: Window,
-        progress: Progress,
-        report: Report,
-    ) -> Result<Option<bool>, Failure> {
-        let reader = self.selection.reader(session, window)?;
-        let pass = Pass::new(self.selection.selected.clone()).strict(self.strict).stop(interrupt::flag());
-        let pass = if session.is_live() { pass.live() } else { pass };
-        let mut events = Events { sink: &mut self.sink, progress, report };
-        let summary = pass.run(&reader, &mut events)?;
-        events.progress.finish();
-        self.events = summary.counts.events;
-        match summary.end {
-            PassEnd::Refused(damage) => return Err(damage::refused(&damage)),
-            PassEnd::Interrupted if !session.is_live() => return Ok(None),
-            _ => {}
-        }
-        let lost = summary.counts.discarded_events;
-        if lost > 0 {
-            report.note(&format!("the tracer discarded {}", count(lost, "event")));
-        }
-        Ok(Some(summary.counts.damages > 0))
-    }
-}
-
-/// Passes events to a sink.
-struct Events<'s, S> {
-    sink: &'s mut S,
+/// Reads a window completely; returns `None` if interrupted.
+pub(crate) fn read<S: Sink + Send + 'static>(
+    collector: S,
+    session: &Session,
+    (selection, window): (&Selection, Window),
+    strict: bool,
     progress: Progress,
     report: Report,
-}
-
-impl<S: Sink> PassHandler for Events<'_, S> {
-    #[inline]
-    fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
-        match message {
-            Message::Event(_) => self.sink.message(message),
-            _ => Ok(ControlFlow::Continue(())),
-        }
+) -> Result<Option<Collected<S>>, Failure> {
+    let reader = selection.reader(session, window)?;
+    let pass = Pass::new(selection.selected.clone()).strict(strict).stop(interrupt::flag());
+    let pass = if session.is_live() { pass.live() } else { pass };
+    let output = CollectorOutput::new(collector);
+    let follower = Follower::new(progress, report, false);
+    let summary = pass.write(&reader, &output, &PassOptions::default(), &follower)?;
+    follower.into_progress().finish();
+    match summary.end {
+        PassEnd::Refused(damage) => return Err(damage::refused(&damage)),
+        PassEnd::Interrupted if !session.is_live() => return Ok(None),
+        _ => {}
     }
-
-    fn damage(&mut self, damage: &Damage) -> bool {
-        self.progress.damage(&damage::line(damage), self.report);
-        false
+    let lost = summary.counts.discarded_events;
+    if lost > 0 {
+        report.note(&format!("the tracer discarded {}", count(lost, "event")));
     }
-
-    fn step(&mut self, message: &Message<'_>, events: u32) {
-        self.progress.step(events, || message.nanoseconds());
-    }
+    let (events, is_damaged) = (summary.counts.events, summary.counts.damages > 0);
+    Ok(output.into_collector().map(|collector| Collected { collector, events, is_damaged }))
 }
 
 /// Returns the exit code of a verb after reading everything.

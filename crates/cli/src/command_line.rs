@@ -8,7 +8,7 @@ use ichnos::export::{TerminalText, for_terminal};
 
 use crate::args::LowArgs;
 use crate::exit::{Exit, Failure};
-use crate::style::{Paint, When, safe};
+use crate::style::{When, safe};
 use crate::{babeltrace_compat, check_args, limits, output};
 
 /// Reads the command line; ends the program if it is invalid or asks for help.
@@ -56,7 +56,7 @@ fn end_by_usage(error: clap::Error, arguments: &[OsString]) -> ! {
         _ => error,
     };
     let error = babeltrace_compat::improve(error);
-    let paint = Paint::stderr(When::Auto);
+    let paint = When::Auto.stderr();
     if !error.use_stderr() || !std::io::stderr().is_terminal() {
         error.exit();
     }

@@ -4,12 +4,14 @@ use std::io::IsTerminal as _;
 use std::path::Path;
 
 use ichnos::convert::{ConvertError, ConvertOptions, Target};
+use ichnos::export::text::count as count_of;
 use ichnos::io::{CreateError, MessageOrder, TraceWriter, WriteReport};
 use ichnos::model::{DataStream, StreamSummary, Window};
 use ichnos::{Pass, Reader, Session};
 
-use crate::args::{Align, Arithmetic, Convert, Cut, Filter, Global, Merge, Repair, Writing};
+use crate::args::{Align, Arithmetic, Convert, Cut, Filter, Global, Merge, Repair, Writing, written_formats};
 use crate::around::AroundOption;
+use crate::cat;
 use crate::exit::{Exit, Failure};
 use crate::filtering;
 use crate::input;
@@ -19,7 +21,8 @@ use crate::output_path::OutputPath;
 use crate::report::Report;
 use crate::scan;
 use crate::selection::Selection;
-use crate::style::{count as count_of, safe};
+use crate::style::safe;
+use crate::text_target::TextTarget;
 use crate::write_progress::WriteProgress;
 use crate::write_report::{self, InputReport};
 
@@ -105,7 +108,16 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     output_path.check_readable(writing.verify)?;
     output_path.recover()?;
     output_path.check_new()?;
-    let named = named_target(args, edit.keeps_format)?;
+    let text = TextTarget::named(args)?;
+    if text.is_some() && (edit.repairs || edit.whole_packets) {
+        let option = if edit.repairs { "repair" } else { "--align packet" };
+        return Err(Failure::new(format!("{option} writes packets of traces, not text"))
+            .help("name a trace as the output"));
+    }
+    let named = match text {
+        Some(_) => None,
+        None => named_target(args, edit.keeps_format)?,
+    };
     let mut selection = Selection::new(&args.selecting, None)?;
     if let Some(expression) = edit.expression {
         selection.filter = Some(filtering::parse(expression, "--filter")?);
@@ -119,16 +131,16 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
         anchors = Some((around, anchor));
     }
     let progress = scan::progress(global.progress, report);
-    let session = input::open_checked(&args.reading, Arithmetic::Exact, writing.verify, progress, report)?;
+    let arithmetic = text.as_ref().map_or(Arithmetic::Exact, TextTarget::arithmetic);
+    let session = input::open_checked(&args.reading, arithmetic, writing.verify, progress, report)?;
     output_path.check_apart(&session)?;
     let damaged = input::report_problems(&session, report);
-    let is_kept = named.is_none();
-    let target = match named {
-        Some(target) => target,
-        None => kept_target(args, &session, report)?,
-    };
-    let writer = target.writer;
+    let is_kept = named.is_none() && text.is_none();
+    let kept = if is_kept { Some(kept_target(args, &session, report)?) } else { None };
     let mut window = selection.prepare(&session, report)?;
+    let text = text.map(|text| text.target(&session, &selection, global, report)).transpose()?;
+    let target = named.or(kept).or(text).ok_or_else(nothing_to_write)?;
+    let writer = target.writer;
     if let Some((around, anchor)) = anchors {
         interrupt::watch_writing(report);
         let Some(windows) = around.windows(&session, anchor, report)? else {
@@ -191,7 +203,7 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     found.warn(report);
     let count = found.count;
     // A repair is meant to drop damaged data.
-    let damaged = damaged || count > 0 && !edit.repairs;
+    let mut damaged = damaged || count > 0 && !edit.repairs;
     let (written, failed) = match written {
         Ok(written) => (written, None),
         Err(ConvertError::Stopped) => return Ok(interrupt::exit()),
@@ -205,8 +217,13 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
         Err(ConvertError::Create(CreateError::Mismatch(difference))) => {
             return Ok(report_mismatch(&difference, report));
         }
+        Err(error @ ConvertError::Create(CreateError::Terminal)) => {
+            let help = "`ichnos cat` prints text on a terminal";
+            return Err(Failure::new(error.to_string()).help(help));
+        }
         Err(error) => return Err(Failure::new(error.to_string())),
     };
+    damaged |= cat::report_undecoded(written.undecoded, report);
     let reads_copied_packets = writing.verify || edit.repairs;
     let left_out = edit.repairs.then_some(&found.list[..]);
     let read = InputReport { left_out, repeated_packets, reads_copied_packets };
@@ -231,6 +248,10 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
         None if is_nothing => Ok(Exit::Nothing),
         None => Ok(Exit::Success),
     }
+}
+
+pub(crate) fn nothing_to_write() -> Failure {
+    Failure::new("no format can be written")
 }
 
 /// Reports that the output differs from what was written.
@@ -324,14 +345,9 @@ pub(crate) fn named_target(args: &Convert, keeps_format: bool) -> Result<Option<
             return Failure::new(format!("unknown dialect `{}`", safe(dialect)))
                 .help("`ichnos formats` lists them");
         }
-        let names: Vec<&str> = ichnos::FORMATS
-            .iter()
-            .filter(|format| format.writer().is_some())
-            .map(|format| format.name())
-            .collect();
         let shown = path.map_or_else(String::new, |path| safe(&path.display().to_string()).into_owned());
         Failure::new(format!("cannot infer the output format from `{shown}`"))
-            .help(format!("name it with --to: {}", names.join(", ")))
+            .help(format!("name it with --to: {}", written_formats().join(", ")))
     })?;
     check_output(args, Target::new(format, writer)).map(Some)
 }
@@ -343,7 +359,7 @@ pub(crate) fn kept_target(args: &Convert, session: &Session, report: Report) -> 
         return check_output(args, target);
     }
     let target = ichnos::convert::writer(None, Path::new(""), None);
-    let (format, writer) = target.ok_or_else(|| Failure::new("no format can be written"))?;
+    let (format, writer) = target.ok_or_else(nothing_to_write)?;
     let mut kinds: Vec<&str> =
         traces().map(|trace| trace.dialect().unwrap_or_else(|| trace.format())).collect();
     kinds.sort_unstable();

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
+use ichnos::export::text::count;
 use ichnos::model::{Damage, DamageKind};
 
 use crate::exit::Failure;
 use crate::limits;
 use crate::report::Report;
-use crate::style::count;
 
 /// Damaged places: the first ones, and their total number.
 #[derive(Default)]

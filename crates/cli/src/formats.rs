@@ -1,16 +1,14 @@
 //! `ichnos formats`, `ichnos completions` and `ichnos man`: describe the program itself.
 
 use clap::CommandFactory;
-use ichnos::FORMATS;
-use serde_json::{Value as Json, json};
+use ichnos::export::text::{Branch, Paint};
+use ichnos::json::write::ValueWriter;
+use ichnos::{FORMATS, OptionValue};
 
 use crate::args::{CatFormat, Completions, Formats, Global, LowArgs, Man};
 use crate::exit::{Exit, Failure};
 use crate::format_flags;
-use crate::json as js;
 use crate::output;
-use crate::style::Paint;
-use crate::tree::Branch;
 
 pub(crate) fn run(args: &Formats, global: &Global) -> Result<Exit, Failure> {
     let texts = <CatFormat as clap::ValueEnum>::value_variants();
@@ -25,29 +23,56 @@ pub(crate) fn run(args: &Formats, global: &Global) -> Result<Exit, Failure> {
     if args.report.json {
         print_json(&texts, args)?;
     } else {
-        print_text(&texts, Paint::stdout(global.color))?;
+        print_text(&texts, global.color.stdout())?;
     }
     Ok(Exit::Success)
 }
 
 fn print_json(texts: &[(String, String)], args: &Formats) -> Result<(), Failure> {
-    let mut object = js::document("formats");
-    let format = |format: &&dyn ichnos::Format| {
-        json!({
-            "name": format.name(),
-            "title": format.title(),
-            "versions": format.versions(),
-            "recognised_by": format.recognised_by(),
-            "options": format.options().iter().map(option_json).collect::<Vec<Json>>(),
-            "reads": true,
-            "writes": format.writer().is_some(),
-            "written_dialects": format.writer().map_or(&[][..], |writer| writer.dialects()).iter().map(value_json).collect::<Vec<Json>>(),
-        })
-    };
-    object.put("formats", FORMATS.iter().map(format).collect::<Vec<Json>>());
-    let texts = texts.iter().map(|(name, help)| json!({ "name": name, "description": help }));
-    object.put("texts", texts.collect::<Vec<Json>>());
-    Ok(output::print_json(&object.json(), args.report.integers.into())?)
+    Ok(output::print_document("formats", args.report.integers.into(), |object| {
+        let mut list = object.member("formats").array();
+        for format in FORMATS {
+            let mut entry = list.element().object();
+            entry.member("name").string(format.name());
+            entry.member("title").string(format.title());
+            entry.member("versions").string(format.versions());
+            entry.member("recognised_by").string(format.recognised_by());
+            let mut options = entry.member("options").array();
+            for option in format.options() {
+                let mut entry = options.element().object();
+                entry.member("name").string(option.name);
+                entry.member("description").string(option.about);
+                write_values(entry.member("values"), option.values());
+                entry.end();
+            }
+            options.end();
+            entry.member("reads").boolean(true);
+            entry.member("writes").boolean(format.writer().is_some());
+            let dialects = format.writer().map_or(&[][..], |writer| writer.dialects());
+            write_values(entry.member("written_dialects"), dialects);
+            entry.end();
+        }
+        list.end();
+        let mut list = object.member("texts").array();
+        for (name, help) in texts {
+            let mut entry = list.element().object();
+            entry.member("name").string(name);
+            entry.member("description").string(help);
+            entry.end();
+        }
+        list.end();
+    })?)
+}
+
+fn write_values(place: ValueWriter<'_>, values: &[OptionValue]) {
+    let mut list = place.array();
+    for value in values {
+        let mut entry = list.element().object();
+        entry.member("value").string(value.name);
+        entry.member("description").string(value.about);
+        entry.end();
+    }
+    list.end();
 }
 
 fn print_text(texts: &[(String, String)], paint: Paint) -> Result<(), Failure> {
@@ -88,18 +113,6 @@ fn print_text(texts: &[(String, String)], paint: Paint) -> Result<(), Failure> {
     }
     prints.render(&mut text);
     Ok(output::print(&text, paint)?)
-}
-
-fn option_json(option: &ichnos::FormatOption) -> Json {
-    json!({
-        "name": option.name,
-        "description": option.about,
-        "values": option.values().iter().map(value_json).collect::<Vec<Json>>(),
-    })
-}
-
-fn value_json(value: &ichnos::OptionValue) -> Json {
-    json!({ "value": value.name, "description": value.about })
 }
 
 pub(crate) fn completions(args: &Completions) -> Result<Exit, Failure> {

@@ -1,12 +1,13 @@
 //! `ichnos index`: writes packet indexes next to the files of traces.
 
 use ichnos::OpenOptions;
+use ichnos::export::text::{count, grouped};
 use ichnos::index::index;
 
 use crate::args::Index;
 use crate::exit::{Exit, Failure};
 use crate::report::Report;
-use crate::style::{count, grouped, safe};
+use crate::style::safe;
 
 pub(crate) fn run(args: &Index, report: Report) -> Result<Exit, Failure> {
     let mut failures = Vec::new();

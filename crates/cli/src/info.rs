@@ -3,26 +3,23 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use ichnos::export::documents::{write_damages, write_entries, write_file_diagnostics};
 use ichnos::export::rfc3339;
-use ichnos::model::{
-    ClockOrigin, Damage, DamageKind, EventCounts, EventRecordClass, Message, StreamSummary, TraceInput,
-    TracerQuirk,
-};
+use ichnos::export::schema::{clock_text, value_text, write_clocks};
+use ichnos::export::text::{Branch, Paint, count, seconds, size};
+use ichnos::json::write::{ObjectWriter, ValueWriter};
+use ichnos::model::{ClockOrigin, Damage, EventCounts, EventRecordClass, Message, StreamSummary, TraceInput};
 use ichnos::{FORMATS, Session, StreamMessages};
-use serde_json::{Value as Json, json};
 
 use crate::args::{Arithmetic, Global, Info, TimeForm};
 use crate::damage::{self, Damages};
 use crate::exit::{Exit, Failure};
-use crate::json::{self as js, JsonObject};
 use crate::progress::Progress;
 use crate::report::Report;
-use crate::schema::{clock_json, clock_text, value_text};
 use crate::selected::Selected;
 use crate::selection::Selection;
-use crate::style::{Paint, count, safe, size};
-use crate::time::{show, show_seconds};
-use crate::tree::Branch;
+use crate::style::safe;
+use crate::time::show;
 use crate::{input, no_match_help, output, scan};
 
 pub(crate) fn run(args: &Info, global: &Global, report: Report) -> Result<Exit, Failure> {
@@ -56,10 +53,10 @@ pub(crate) fn run(args: &Info, global: &Global, report: Report) -> Result<Exit, 
     no_match_help::explain(&session, &selected.selection, selected.window, known, report);
     input::report_empty_traces(&session, report);
     if args.report.json {
-        let document = document(&traces, &session, counted, args.time);
-        output::print_json(&document.json(), args.report.integers.into())?;
+        let write = |object: &mut ObjectWriter<'_>| write_json(object, &traces, &session, counted, args.time);
+        output::print_document("info", args.report.integers.into(), write)?;
     } else {
-        let paint = Paint::stdout(global.color);
+        let paint = global.color.stdout();
         if let Some(clocks) = session.uncorrelated() {
             report.note(&clocks.to_string());
         }
@@ -261,113 +258,90 @@ impl Stream {
 // ---------------------------------------------------------------------------------------------
 // JSON
 
-fn document(traces: &[Summary<'_>], session: &Session, counted: bool, form: TimeForm) -> JsonObject {
-    let mut object = js::document("info");
+fn write_json(
+    object: &mut ObjectWriter<'_>,
+    traces: &[Summary<'_>],
+    session: &Session,
+    counted: bool,
+    form: TimeForm,
+) {
     let sum = |value: &dyn Fn(&Summary<'_>) -> u64| traces.iter().map(value).fold(0, u64::saturating_add);
-    range_json(
-        &mut object,
-        traces.iter().filter_map(Summary::range).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))),
-        traces.iter().all(Summary::has_dates),
-        form,
-    );
-    if counted {
-        object.put("events", sum(&|trace| trace.sum(|stream| stream.events)));
+    let ranges = traces.iter().filter_map(Summary::range);
+    let range = ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+    write_range(object, range, traces.iter().all(Summary::has_dates), form);
+    object.unsigned("events", counted.then(|| sum(&|trace| trace.sum(|stream| stream.events))));
+    object.member("packets").unsigned(sum(&|trace| trace.sum(|stream| stream.summary.packets)));
+    object.member("bytes").unsigned(sum(&|trace| trace.sum(|stream| stream.summary.bytes)));
+    object.member("discarded_events").unsigned(sum(&|trace| trace.sum(|stream| stream.discarded_events)));
+    object.member("discarded_packets").unsigned(sum(&|trace| trace.sum(|stream| stream.discarded_packets)));
+    object.member("damage").unsigned(sum(&|trace| trace.damage.count));
+    object.member("correlated").boolean(session.uncorrelated().is_none());
+    let mut list = object.member("traces").array();
+    traces.iter().for_each(|trace| trace.write_json(list.element(), form));
+    list.end();
+    let mut list = object.member("refused").array();
+    for refused in session.refused() {
+        let mut entry = list.element().object();
+        entry.member("path").string(&refused.path);
+        write_file_diagnostics(entry.member("problems"), &refused.diagnostics);
+        entry.end();
     }
-    object.put("packets", sum(&|trace| trace.sum(|stream| stream.summary.packets)));
-    object.put("bytes", sum(&|trace| trace.sum(|stream| stream.summary.bytes)));
-    object.put("discarded_events", sum(&|trace| trace.sum(|stream| stream.discarded_events)));
-    object.put("discarded_packets", sum(&|trace| trace.sum(|stream| stream.discarded_packets)));
-    object.put("damage", sum(&|trace| trace.damage.count));
-    object.put("correlated", session.uncorrelated().is_none());
-    object.put("traces", traces.iter().map(|trace| trace.json(form).json()).collect::<Vec<_>>());
-    let refused: Vec<Json> = session
-        .refused()
-        .iter()
-        .map(|refused| json!({ "path": refused.path, "problems": problems_json(&refused.diagnostics) }))
-        .collect();
-    object.put("refused", refused);
-    object.put("problems", input::problems(session));
-    object
+    list.end();
+    object.member("problems").strings(input::problems(session));
 }
 
-/// Adds first and last time, and the duration; `has_dates` if times count from the Unix epoch.
-fn range_json(object: &mut JsonObject, range: Option<(i128, i128)>, has_dates: bool, form: TimeForm) {
+/// Writes first and last time, and the duration; `has_dates` if times count from the Unix epoch.
+fn write_range(object: &mut ObjectWriter<'_>, range: Option<(i128, i128)>, has_dates: bool, form: TimeForm) {
     let times =
         [("begin_ns", "begin", range.map(|range| range.0)), ("end_ns", "end", range.map(|range| range.1))];
     for (number, text, time) in times {
         let date = time.filter(|_| has_dates && form != TimeForm::Ns).and_then(rfc3339);
         // Times without a date are kept as numbers.
-        object.put_integer(number, time.filter(|_| form != TimeForm::Iso || date.is_none()));
-        object.put_some(text, date);
+        object.integer(number, time.filter(|_| form != TimeForm::Iso || date.is_none()));
+        object.string(text, date.as_deref());
     }
-    object.put_integer("duration_ns", range.map(|range| range.1.saturating_sub(range.0)));
-}
-
-/// Returns the problems of files that describe a trace.
-pub(crate) fn problems_json(diagnostics: &[ichnos::model::FileDiagnostic]) -> Json {
-    let problem = |problem: &ichnos::model::FileDiagnostic| {
-        let mut object = JsonObject::default();
-        object.put("file", problem.file.as_str());
-        let mut rest = js::diagnostic(&problem.diagnostic);
-        object.append(&mut rest);
-        object.json()
-    };
-    Json::Array(diagnostics.iter().map(problem).collect())
-}
-
-/// Returns a damaged place.
-pub(crate) fn damage_json(damage: &Damage) -> JsonObject {
-    let mut object = JsonObject::default();
-    object.put("file", damage.file.as_str());
-    object.put_some("data_stream", damage.stream.as_deref());
-    object.put("byte", damage.bit / 8);
-    object.put("bit", damage.bit % 8);
-    if let DamageKind::Rule(rule) = &damage.kind {
-        object.put("rule", rule.name);
-        if let Some(record) = rule.record {
-            object.put("record", record);
-        }
-    }
-    object.put("message", damage.kind.to_string());
-    object.put("skipped_bytes", damage.skipped.div_ceil(8));
-    object
+    object.integer("duration_ns", range.map(|range| range.1.saturating_sub(range.0)));
 }
 
 impl Summary<'_> {
-    fn json(&self, form: TimeForm) -> JsonObject {
+    fn write_json(&self, place: ValueWriter<'_>, form: TimeForm) {
         let class = &self.input.trace().class;
-        let mut object = JsonObject::default();
-        object.put("path", self.input.path());
-        object.put("format", self.input.format());
-        object.put("dialect", class.dialect.as_str());
-        object.put("recognised_by", self.format().1);
-        object.put_some("namespace", class.namespace.as_deref());
-        object.put_some("name", class.name.as_deref());
-        object.put_some("uid", class.uid.as_deref());
-        object.put_some("uuid", class.uuid.map(|uuid| uuid.to_string()));
-        object.put("environment", js::map(&class.environment));
-        object.put("clocks", class.clocks.iter().map(|clock| clock_json(clock).json()).collect::<Vec<_>>());
-        range_json(&mut object, self.range(), self.has_dates(), form);
-        if self.counted {
-            object.put("events", self.sum(|stream| stream.events));
+        let mut object = place.object();
+        object.member("path").string(self.input.path());
+        object.member("format").string(self.input.format());
+        object.member("dialect").string(&class.dialect);
+        object.member("recognised_by").string(self.format().1);
+        object.string("namespace", class.namespace.as_deref());
+        object.string("name", class.name.as_deref());
+        object.string("uid", class.uid.as_deref());
+        if let Some(uuid) = class.uuid {
+            object.member("uuid").display(uuid);
         }
-        object.put("packets", self.sum(|stream| stream.summary.packets));
-        object.put("bytes", self.sum(|stream| stream.summary.bytes));
-        object.put("padding_bytes", self.sum(|stream| stream.summary.padding));
-        object.put("discarded_events", self.sum(|stream| stream.discarded_events));
-        object.put("discarded_packets", self.sum(|stream| stream.discarded_packets));
-        object.put(
-            "data_streams",
-            self.streams.iter().map(|s| s.json(self.counted, form).json()).collect::<Vec<_>>(),
-        );
-        object.put("event_record_classes", self.classes_json());
-        object.put("problems", problems_json(self.input.diagnostics()));
-        let list = self.damage.list.iter();
-        object.put("damage", list.map(|damage| damage_json(damage).json()).collect::<Vec<_>>());
-        object.put("damage_left_out", self.damage.left_out());
-        let quirk = |quirk: TracerQuirk| json!({ "name": quirk.name, "message": quirk.message });
-        object.put("quirks", self.input.quirks().into_iter().map(quirk).collect::<Vec<_>>());
-        object
+        write_entries(object.member("environment"), &class.environment);
+        write_clocks(object.member("clocks"), &class.clocks);
+        write_range(&mut object, self.range(), self.has_dates(), form);
+        object.unsigned("events", self.counted.then(|| self.sum(|stream| stream.events)));
+        object.member("packets").unsigned(self.sum(|stream| stream.summary.packets));
+        object.member("bytes").unsigned(self.sum(|stream| stream.summary.bytes));
+        object.member("padding_bytes").unsigned(self.sum(|stream| stream.summary.padding));
+        object.member("discarded_events").unsigned(self.sum(|stream| stream.discarded_events));
+        object.member("discarded_packets").unsigned(self.sum(|stream| stream.discarded_packets));
+        let mut streams = object.member("data_streams").array();
+        self.streams.iter().for_each(|stream| stream.write_json(streams.element(), self.counted, form));
+        streams.end();
+        self.write_classes(object.member("event_record_classes"));
+        write_file_diagnostics(object.member("problems"), self.input.diagnostics());
+        write_damages(object.member("damage"), &self.damage.list);
+        object.member("damage_left_out").unsigned(self.damage.left_out());
+        let mut quirks = object.member("quirks").array();
+        for quirk in self.input.quirks() {
+            let mut entry = quirks.element().object();
+            entry.member("name").string(quirk.name);
+            entry.member("message").string(quirk.message);
+            entry.end();
+        }
+        quirks.end();
+        object.end();
     }
 
     /// Number of events of a class, by its index and that of its data stream class.
@@ -404,45 +378,44 @@ impl Summary<'_> {
         classes
     }
 
-    fn classes_json(&self) -> Json {
-        let classes = self.classes().into_iter().map(|(stream, record, count)| {
-            let mut object = JsonObject::default();
-            object.put("data_stream_class", stream);
-            object.put("id", record.id);
-            object.put_some("namespace", record.namespace.as_deref());
-            object.put_some("name", record.name.as_deref());
+    fn write_classes(&self, place: ValueWriter<'_>) {
+        let mut list = place.array();
+        for (stream, record, count) in self.classes() {
+            let mut object = list.element().object();
+            object.member("data_stream_class").number(&stream.to_string());
+            object.member("id").number(&record.id.to_string());
+            object.string("namespace", record.namespace.as_deref());
+            object.string("name", record.name.as_deref());
             if record.is_undescribed {
-                object.put("undescribed", true);
+                object.member("undescribed").boolean(true);
             }
-            if self.counted {
-                object.put("count", count);
-            }
-            object.json()
-        });
-        Json::Array(classes.collect())
+            object.unsigned("count", self.counted.then_some(count));
+            object.end();
+        }
+        list.end();
     }
 }
 
 impl Stream {
-    fn json(&self, counted: bool, form: TimeForm) -> JsonObject {
-        let mut object = JsonObject::default();
+    fn write_json(&self, place: ValueWriter<'_>, counted: bool, form: TimeForm) {
+        let mut object = place.object();
         let stream = &self.summary.stream;
-        object.put("name", &*stream.name);
-        object.put("class", stream.class().id);
-        object.put_some("id", stream.id);
-        object.put_some("clock", stream.clock().map(|clock| clock.id.as_str()));
-        object.put("files", self.summary.files.clone());
-        range_json(&mut object, self.begin.zip(self.end), self.has_dates(), form);
-        if counted {
-            object.put("events", self.events);
+        object.member("name").string(&stream.name);
+        object.member("class").number(&stream.class().id.to_string());
+        if let Some(id) = stream.id {
+            object.member("id").number(&id.to_string());
         }
-        object.put("packets", self.summary.packets);
-        object.put("bytes", self.summary.bytes);
-        object.put("padding_bytes", self.summary.padding);
-        object.put("discarded_events", self.discarded_events);
-        object.put("discarded_events_of_unknown_number", self.discarded_unknown);
-        object.put("discarded_packets", self.discarded_packets);
-        object
+        object.string("clock", stream.clock().map(|clock| clock.id.as_str()));
+        object.member("files").strings(&self.summary.files);
+        write_range(&mut object, self.begin.zip(self.end), self.has_dates(), form);
+        object.unsigned("events", counted.then_some(self.events));
+        object.member("packets").unsigned(self.summary.packets);
+        object.member("bytes").unsigned(self.summary.bytes);
+        object.member("padding_bytes").unsigned(self.summary.padding);
+        object.member("discarded_events").unsigned(self.discarded_events);
+        object.member("discarded_events_of_unknown_number").boolean(self.discarded_unknown);
+        object.member("discarded_packets").unsigned(self.discarded_packets);
+        object.end();
     }
 }
 
@@ -521,11 +494,11 @@ impl Summary<'_> {
     }
 
     fn range_text(&self, (begin, end): (i128, i128), gmt: bool) -> String {
-        let duration = show_seconds(end.saturating_sub(begin));
+        let duration = seconds(end.saturating_sub(begin));
         if self.has_dates() {
             format!("{} to {} ({duration} s)", show(begin, gmt), show(end, gmt))
         } else {
-            format!("{} s to {} s ({duration} s)", show_seconds(begin), show_seconds(end))
+            format!("{} s to {} s ({duration} s)", seconds(begin), seconds(end))
         }
     }
 

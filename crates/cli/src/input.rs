@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use ichnos::export::text::count;
 use ichnos::io::{Datagrams, IoError, Refused, ScanProgress};
 use ichnos::model::{ClockArithmetic, EventCounts, FileDiagnostic, FileRole, Severity, TraceInput, Window};
 use ichnos::{ClockOffset, NoTrace, OpenError, OpenOptions, OptionError, Session, StreamMessages};
@@ -16,7 +17,7 @@ use crate::interrupt;
 use crate::limits;
 use crate::manifest::Manifest;
 use crate::report::Report;
-use crate::style::{self, count};
+use crate::style;
 use crate::suggest::{alternatives, nearest};
 
 /// Number of problems in an error; `ichnos check` shows all.

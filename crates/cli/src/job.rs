@@ -1,5 +1,6 @@
 //! The job of `cat`, from its arguments.
 
+use ichnos::export::text::Paint;
 use ichnos::export::{
     CsvColumn, CsvForm, CsvOptions, DetailsOptions, LogForm, LogOptions, PrettyFields, PrettyNames,
     PrettyOptions, TerminalText,
@@ -10,7 +11,6 @@ use ichnos::{Pass, PassOptions};
 use crate::args::{Cat, CatFormat, Detail, FieldName, Global, NameScope};
 use crate::interrupt;
 use crate::selection::Selection;
-use crate::style::Paint;
 
 /// Bytes of trace data in a chunk if nothing is printed.
 const NULL_CHUNK: u64 = 16 << 20;
@@ -34,6 +34,25 @@ pub(crate) enum Format {
 }
 
 impl Format {
+    /// Makes the format of the arguments; `to_terminal` if the output is a terminal.
+    pub(crate) fn new(
+        args: &Cat,
+        global: &Global,
+        columns: Option<Vec<CsvColumn>>,
+        to_terminal: bool,
+    ) -> Self {
+        let style = Style { paint: paint(args, global), to_terminal };
+        match args.format() {
+            CatFormat::Pretty => Self::Pretty(pretty_options(args, style, global)),
+            CatFormat::Details => Self::Details(details_options(args, style)),
+            CatFormat::Jsonl => Self::JsonLines(json_lines_options(args)),
+            CatFormat::Log | CatFormat::LogJson => Self::Log(log_options(args, style)),
+            CatFormat::Csv => Self::Csv(csv_options(args, CsvForm::Comma, columns, style)),
+            CatFormat::Tsv => Self::Csv(csv_options(args, CsvForm::Tab, columns, style)),
+            CatFormat::Null => Self::Null,
+        }
+    }
+
     /// Returns `true` if the text contains losses: that of `pretty`, like `babeltrace2`, and logs.
     pub(crate) fn has_losses(&self) -> bool {
         matches!(self, Self::Pretty(_) | Self::Log(_))
@@ -56,16 +75,7 @@ impl Job {
         columns: Option<Vec<CsvColumn>>,
         to_terminal: bool,
     ) -> Self {
-        let style = Style { paint: paint(args, global), to_terminal };
-        let format = match args.format() {
-            CatFormat::Pretty => Format::Pretty(pretty_options(args, style, global)),
-            CatFormat::Details => Format::Details(details_options(args, style)),
-            CatFormat::Jsonl => Format::JsonLines(json_lines_options(args)),
-            CatFormat::Log | CatFormat::LogJson => Format::Log(log_options(args, style)),
-            CatFormat::Csv => Format::Csv(csv_options(args, CsvForm::Comma, columns, style)),
-            CatFormat::Tsv => Format::Csv(csv_options(args, CsvForm::Tab, columns, style)),
-            CatFormat::Null => Format::Null,
-        };
+        let format = Format::new(args, global, columns, to_terminal);
         let mut options = PassOptions::default();
         options.threads = args.threads(options.threads);
         options.chunk_bytes = args.chunk_size.or(matches!(format, Format::Null).then_some(NULL_CHUNK));
@@ -90,7 +100,7 @@ pub(crate) fn terminal_text(args: &Cat, global: &Global) -> TerminalText {
 }
 
 fn paint(args: &Cat, global: &Global) -> Paint {
-    if args.output.path.is_none() { Paint::stdout(global.color) } else { Paint::PLAIN }
+    if args.output.path.is_none() { global.color.stdout() } else { Paint::PLAIN }
 }
 
 fn pretty_options(args: &Cat, style: Style, global: &Global) -> PrettyOptions {
@@ -104,7 +114,7 @@ fn pretty_options(args: &Cat, style: Style, global: &Global) -> PrettyOptions {
     }
     options.no_delta = args.no_delta;
     options.color = style.paint.is_on();
-    options.color_warnings = Paint::stderr(global.color).is_on();
+    options.color_warnings = global.color.stderr().is_on();
     options.verbose = global.verbose;
     options.stacks = args.stacks;
     options.printable_only = style.to_terminal;

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use globset::{Glob, GlobMatcher};
 use ichnos::Session;
+use ichnos::export::text::{count, seconds};
 use ichnos::model::{ClockOrigin, DataStream, StreamSummary, Window};
 
 use crate::interrupt;
 use crate::report::Report;
 use crate::selection::{Patterns, Selection};
-use crate::style::count;
 use crate::suggest::{alternatives, list, nearest};
-use crate::time::{show, show_seconds};
+use crate::time::show;
 
 /// Maximum number of names to list if none is similar.
 const LISTED: usize = 8;
@@ -170,7 +170,7 @@ fn warn_of_times(session: &Session, selection: &Selection, window: Window, repor
     }
     let mut clocks = session.traces().iter().flat_map(|trace| &trace.trace().class.clocks);
     let is_epoch = clocks.all(|clock| clock.origin == ClockOrigin::UnixEpoch);
-    let show = |time: i128| if is_epoch { show(time, selection.times.gmt) } else { show_seconds(time) };
+    let show = |time: i128| if is_epoch { show(time, selection.times.gmt) } else { seconds(time) };
     let range = match (window.begin, window.end) {
         (Some(begin), Some(end)) => format!("from {} to {}", show(begin), show(end)),
         (Some(begin), None) => format!("from {} on", show(begin)),

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use ichnos::PassCounts;
+use ichnos::export::text::{count, grouped};
 
 use crate::report::Report;
-use crate::style::{count, grouped};
 
 /// Reports the number of printed messages and the time.
 pub(crate) fn answer(counts: &PassCounts, elapsed: Duration, report: Report) {

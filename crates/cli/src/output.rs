@@ -2,15 +2,13 @@
 
 use std::io::{self, BufWriter, IntoInnerError, Write};
 
+use ichnos::export::text::{Branch, CharsetWriter, Paint, locale_is_ascii};
 use ichnos::export::{Integers, TerminalText, TerminalWriter};
 use ichnos::io::OutputFile;
-use serde_json::Value as Json;
+use ichnos::json::write::ObjectWriter;
 
-use crate::charset::{self, CharsetWriter};
-use crate::json::{self, JsonObject};
-use crate::json_indenter::JsonIndenter;
-use crate::style::Paint;
-use crate::tree::Branch;
+use crate::charset;
+use crate::json;
 
 /// Destination of data. A terminal only receives printable characters.
 pub(crate) enum Destination {
@@ -22,7 +20,7 @@ impl Destination {
     /// Writes text of a kind.
     pub(crate) fn new(output: OutputFile, text: TerminalText) -> Self {
         if output.is_terminal() {
-            Self::Terminal(TerminalWriter::new(CharsetWriter::new(output, text), text))
+            Self::Terminal(TerminalWriter::new(CharsetWriter::new(output, text, locale_is_ascii()), text))
         } else {
             Self::Plain(output)
         }
@@ -88,47 +86,28 @@ pub(crate) fn print_trees(trees: impl IntoIterator<Item = Branch>, paint: Paint)
     output.into_inner().map_err(IntoInnerError::into_error)?.finish()
 }
 
-/// Prints a whole JSON document.
-pub(crate) fn print_json(document: &Json, integers: Integers) -> io::Result<()> {
-    let mut output = Destination::new(OutputFile::standard()?, TerminalText::Json);
-    output.write_all(json::text(document, integers).as_bytes())?;
-    output.finish()
-}
-
-/// Prints a JSON document whose last member is a list, element by element.
-pub(crate) fn print_json_list(
-    document: JsonObject,
-    name: &str,
-    elements: impl Iterator<Item = Json>,
+/// Prints a JSON document of a kind, whose members `write` writes.
+pub(crate) fn print_document(
+    kind: &str,
     integers: Integers,
+    write: impl FnOnce(&mut ObjectWriter<'_>),
 ) -> io::Result<()> {
-    let write = |out: &mut dyn Write| {
-        let mut separator = "[";
-        for element in elements {
-            write!(out, "{separator}{element}")?;
-            separator = ",";
-        }
-        out.write_all(if separator == "[" { b"[]" } else { b"]" })
-    };
-    print_json_member(document, name, write, integers)
+    print_long_document(kind, integers, |object, _| {
+        write(object);
+        Ok(())
+    })
 }
 
-/// Prints a JSON document whose last member is written bit by bit, as JSON with any blanks.
-pub(crate) fn print_json_member(
-    document: JsonObject,
-    name: &str,
-    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+/// Prints a JSON document of a kind, whose members `write` writes. It may [hand on](json::hand_on) complete
+/// parts.
+pub(crate) fn print_long_document(
+    kind: &str,
     integers: Integers,
+    write: impl FnOnce(&mut ObjectWriter<'_>, &mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
     let output = Destination::new(OutputFile::standard()?, TerminalText::Json);
     let mut output = BufWriter::with_capacity(64 << 10, output);
-    let text = json::text(&document.with(name, Json::Null), integers);
-    let (head, end) = text.rsplit_once("null").unwrap_or((&text, ""));
-    output.write_all(head.as_bytes())?;
-    let mut member = JsonIndenter::new(&mut output, 1, integers);
-    write(&mut member)?;
-    member.finish()?;
-    output.write_all(end.as_bytes())?;
+    json::write_document(&mut output, kind, integers, write)?;
     output.into_inner().map_err(IntoInnerError::into_error)?.finish()
 }
 

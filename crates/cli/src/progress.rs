@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use ichnos::Session;
+use ichnos::export::text::count;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::limits::Limits;
@@ -126,7 +127,7 @@ impl Progress {
         } else {
             0
         };
-        let message = crate::style::count(self.events, "event");
+        let message = count(self.events, "event");
         match &self.kind {
             ProgressDisplay::None => {}
             ProgressDisplay::Bar(bar) => {

@@ -2,11 +2,12 @@
 
 use std::io::{IsTerminal as _, Write as _};
 
+use ichnos::export::text::Paint;
 use ichnos::export::{TerminalText, for_terminal};
 
 use crate::charset;
 use crate::exit::Failure;
-use crate::style::{Paint, When, safe};
+use crate::style::{When, safe};
 
 /// Prints reports other than data.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +22,7 @@ pub(crate) struct Report {
 impl Report {
     /// `quiet` to print no warnings and notices; `verbose` to print notes.
     pub(crate) fn new(color: When, quiet: bool, verbose: bool) -> Self {
-        Self { paint: Paint::stderr(color), quiet, is_terminal: std::io::stderr().is_terminal(), verbose }
+        Self { paint: color.stderr(), quiet, is_terminal: std::io::stderr().is_terminal(), verbose }
     }
 
     /// Returns the report without warnings, notices and notes.

@@ -4,12 +4,12 @@ use std::io::IsTerminal;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use ichnos::export::text::{count, size};
 use ichnos::io::{ScanProgress, ScanStep};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::progress::{PATIENCE, PAUSE};
 use crate::report::Report;
-use crate::style::{count, size};
 use crate::{args, charset};
 
 /// Shows progress before the first event; the display disappears when dropped.

@@ -8,20 +8,21 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ichnos::convert::{ConvertError, ConvertOptions, SplitBy as By, SplitTargets, Target};
+use ichnos::convert::{ConvertError, ConvertOptions, SplitTargets, Target};
+use ichnos::export::text::grouped;
 use ichnos::io::{CreateError, FileNames, ListWritten, OutputDirectory, TraceWriter, WriteReport};
 use ichnos::model::{DataStream, Event, FieldPath, FieldValue, Message, Window};
-use ichnos::{Pass, PassHandler, Reader, Session};
+use ichnos::{Pass, PassHandler, Reader, Session, SplitBy as By};
 
 use crate::args::{Arithmetic, Global, Split, SplitBy};
 use crate::exit::{Exit, Failure};
 use crate::output_path::OutputPath;
 use crate::report::Report;
 use crate::selection::Selection;
-use crate::style::grouped;
+use crate::text_target::TextTarget;
 use crate::write_progress::WriteProgress;
 use crate::write_report::{self, InputReport};
-use crate::{convert, input, interrupt, scan};
+use crate::{cat, convert, input, interrupt, scan};
 
 /// Maximum number of parts: each one takes a directory, and some hundred bytes of memory.
 const MOST_PARTS: usize = 100_000;
@@ -50,23 +51,26 @@ pub(crate) fn run(args: &Split, global: &Global, report: Report) -> Result<Exit,
     let output_path = OutputPath::of_trace(writing);
     output_path.recover()?;
     output_path.check_new()?;
-    let named = convert::named_target(&args.convert, true)?;
+    let text = TextTarget::named(&args.convert)?;
+    let named = match text {
+        Some(_) => None,
+        None => convert::named_target(&args.convert, true)?,
+    };
     let mut selection = Selection::new(&args.convert.selecting, None)?;
     let progress = scan::progress(global.progress, report);
-    let session =
-        input::open_checked(&args.convert.reading, Arithmetic::Exact, writing.verify, progress, report)?;
+    let arithmetic = text.as_ref().map_or(Arithmetic::Exact, TextTarget::arithmetic);
+    let session = input::open_checked(&args.convert.reading, arithmetic, writing.verify, progress, report)?;
     if session.is_live() {
         return Err(Failure::new("live input cannot be split: it can only be read once"));
     }
     output_path.check_apart(&session)?;
-    let damaged = input::report_problems(&session, report);
-    let is_kept = named.is_none();
-    let mut target = match named {
-        Some(target) => target,
-        None => convert::kept_target(&args.convert, &session, report)?,
-    };
-    let writer = target.writer;
+    let mut damaged = input::report_problems(&session, report);
+    let is_kept = named.is_none() && text.is_none();
+    let kept = if is_kept { Some(convert::kept_target(&args.convert, &session, report)?) } else { None };
     let window = selection.prepare(&session, report)?;
+    let text = text.map(|text| text.target(&session, &selection, global, report)).transpose()?;
+    let mut target = named.or(kept).or(text).ok_or_else(convert::nothing_to_write)?;
+    let writer = target.writer;
     input::report_empty_traces(&session, report);
     interrupt::watch_writing(report);
     let splitter = Splitter { session: &session, selection, window };
@@ -122,7 +126,7 @@ pub(crate) fn run(args: &Split, global: &Global, report: Report) -> Result<Exit,
     let mut damages = progress.finish();
     damages.warn(report);
     splitter.selection.review(report);
-    let damaged = damaged || damages.count > 0;
+    damaged |= damages.count > 0 || cat::report_undecoded(written.undecoded, report);
     if let SplitBy::Field(field) = &args.by
         && parts.have_no_value()
     {

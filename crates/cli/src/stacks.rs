@@ -2,6 +2,7 @@
 
 use std::io::{BufWriter, Write as _};
 
+use ichnos::export::text::{Paint, count, grouped};
 use ichnos::export::{
     FieldValues, LeftOut, StackCollector, StackFormat, StackFrames, StackOptions, StackProfile, StackRoots,
     StackThread, StackWeight, TerminalText,
@@ -10,7 +11,7 @@ use ichnos::export::{
 use ichnos::Session;
 
 use crate::args::{Arithmetic, FramesKept, Global, RootsShown, Stacks, StacksFormat};
-use crate::collecting::{self, Collecting};
+use crate::collecting;
 use crate::exit::{Exit, Failure};
 use crate::field_names;
 use crate::input;
@@ -22,8 +23,7 @@ use crate::progress::Progress;
 use crate::report::Report;
 use crate::scan;
 use crate::selection::{Patterns, Selection};
-use crate::style::{Paint, count, grouped, safe};
-use crate::terminal_width;
+use crate::style::{line_width, safe};
 
 pub(crate) fn run(args: &Stacks, global: &Global, report: Report) -> Result<Exit, Failure> {
     // Before reading anything: errors in patterns should not take an hour to be reported.
@@ -45,21 +45,20 @@ pub(crate) fn run(args: &Stacks, global: &Global, report: Report) -> Result<Exit
     if let Some(threads) = threads {
         collector = collector.of_threads(move |thread| threads.wants(thread));
     }
-    let mut pass = Collecting::new(collector, selection, args.reading.strict);
-    match pass.run(&session, window, progress, report)? {
-        Some(found) => damaged |= found,
-        None => return Ok(interrupt::exit()),
+    let strict = args.reading.strict;
+    let read = collecting::read(collector, &session, (&selection, window), strict, progress, report)?;
+    let Some(read) = read else { return Ok(interrupt::exit()) };
+    damaged |= read.is_damaged;
+    if read.events > 0 {
+        check_fields(args, &session, &selection, true)?;
     }
-    if pass.events > 0 {
-        check_fields(args, &session, &pass.selection, true)?;
-    }
-    let profile = pass.sink.finish();
+    let profile = read.collector.finish();
     report_left_out(&profile, args, report);
     if args.cpu && profile.samples() > 0 && !profile.has_states() {
         report.notice("no sample has the state of its thread: --cpu has no effect");
     }
     if profile.weight() == 0 {
-        no_match_help::explain(&session, &pass.selection, window, pass.events, report);
+        no_match_help::explain(&session, &selection, window, read.events, report);
         report_nothing(&profile, args, report);
         return Ok(collecting::exit(damaged, true));
     }
@@ -144,7 +143,7 @@ fn format(args: &Stacks) -> StackFormat {
         StacksFormat::Speedscope => StackFormat::Speedscope,
         StacksFormat::Pprof => StackFormat::Pprof,
         StacksFormat::Firefox => StackFormat::Firefox,
-        StacksFormat::Svg => StackFormat::Svg,
+        StacksFormat::Svg => StackFormat::Svg(args.width),
     }
 }
 
@@ -171,7 +170,7 @@ fn write(profile: &StackProfile, args: &Stacks) -> Result<(), Failure> {
 
 /// Prints a table of the functions that count most.
 fn print_top(profile: &StackProfile, most: usize, args: &Stacks, global: &Global) -> Result<(), Failure> {
-    let paint = if args.output.path.is_none() { Paint::stdout(global.color) } else { Paint::PLAIN };
+    let paint = if args.output.path.is_none() { global.color.stdout() } else { Paint::PLAIN };
     let all = profile.weight();
     let functions = profile.functions();
     let (number, unit): (fn(u64) -> String, &str) = match args.weight.as_str() {
@@ -195,7 +194,7 @@ fn print_top(profile: &StackProfile, most: usize, args: &Stacks, global: &Global
         let line = format!("{}  ", cells.collect::<Vec<_>>().join("  "));
         let name = safe(name);
         let name = if args.output.path.is_none() {
-            terminal_width::cut_after(&name, line.chars().count())
+            line_width().cut_after(&name, line.chars().count())
         } else {
             name
         };

@@ -1,14 +1,10 @@
 //! `ichnos stats`: counts, distributions and latencies of events.
 
-mod csv;
-mod draw;
-mod json;
-mod rows;
-mod table;
-
-use ichnos::export::{GroupBy, PairOptions, StatsOptions};
+use ichnos::export::text::count;
+use ichnos::export::{GroupBy, PairOptions, StatsOptions, StatsReport, StatsTextOptions};
+use ichnos::json::write::ObjectWriter;
 use ichnos::model::ClockOrigin;
-use ichnos::{Pass, PassCounts, PassEnd, PassOptions, StatsOutput, StatsResult};
+use ichnos::{Pass, PassCounts, PassEnd, PassOptions, Session, StatsOutput, StatsResult};
 
 use crate::args::{Arithmetic, Global, SortBy, Stats};
 use crate::exit::{Exit, Failure};
@@ -16,10 +12,8 @@ use crate::pass::Follower;
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::selection::{Patterns, Selection};
-use crate::style::{Paint, count, safe};
-use crate::{collecting, damage, field_names, input, interrupt, no_match_help, output, scan};
-use rows::StatsResults;
-use table::TimeDisplay;
+use crate::style::{line_width, safe};
+use crate::{collecting, damage, field_names, input, interrupt, no_match_help, output, scan, time};
 
 pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit, Failure> {
     check(args)?;
@@ -30,7 +24,9 @@ pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit,
         input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
     let mut damaged = input::report_problems(&session, report);
     let window = selection.prepare(&session, report)?;
-    let is_default_key = pairs.as_mut().is_some_and(|pairs| take_default_key(pairs, &session));
+    if let Some(pairs) = &mut pairs {
+        use_default_key(pairs, &session);
+    }
     field_names::check(&session, &selection, field_names_of(args), false)?;
     check_histogram(args, &session, false)?;
     let reader = selection.reader(&session, window)?;
@@ -71,25 +67,20 @@ pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit,
     if paired.is_some() && events > 0 {
         warn_of_names(args, &session, &selection, report)?;
     }
-    let clocks = session.traces().iter().flat_map(|trace| &trace.trace().class.clocks);
-    let mut clocks = clocks.filter(|_| !args.clock_seconds);
-    let times = TimeDisplay {
-        has_dates: !args.clock_seconds && clocks.all(|clock| clock.origin == ClockOrigin::UnixEpoch),
-        date: args.clock_date,
-        gmt: args.selecting.clock_gmt,
-    };
-    let mut found = StatsResults::new(args, &stats, paired.as_ref(), &options);
-    if let (true, Some(options)) = (is_default_key, &pairs) {
-        found.key.clone_from(&options.keys);
-        found.has_default_key = true;
-    }
-    let paint = Paint::stdout(global.color);
+    let with_options = paired.as_ref().zip(pairs.as_ref());
+    let found = StatsReport::new(&stats, &options, with_options, args.sort.into());
+    let found = found.top(args.top.unwrap_or(usize::MAX));
     if args.report.json {
-        output::print_json(&json::document(&found, events, damages).json(), args.report.integers.into())?;
+        let write = |object: &mut ObjectWriter<'_>| found.write_json(object, events, damages);
+        output::print_document("stats", args.report.integers.into(), write)?;
     } else if args.csv {
-        output::print_source(&csv::text(&found))?;
+        output::print_source(&found.to_csv())?;
     } else {
-        output::print(&table::text(&found, times, paint), paint)?;
+        let options = text_options(args, &session, global);
+        if !options.clock_seconds && !options.clock_gmt && stats.all().totals.times().is_some() {
+            time::warn_of_zone();
+        }
+        output::print(&found.to_text(&options), options.paint)?;
     }
     Ok(if session.is_live() && interrupt::exit() != Exit::Interrupted {
         interrupt::exit()
@@ -132,7 +123,7 @@ fn check(args: &Stats) -> Result<(), Failure> {
 }
 
 /// Checks that the field of the histogram has numbers.
-fn check_histogram(args: &Stats, session: &ichnos::Session, after: bool) -> Result<(), Failure> {
+fn check_histogram(args: &Stats, session: &Session, after: bool) -> Result<(), Failure> {
     let Some(name) = &args.histogram else { return Ok(()) };
     let instead = format!("`--by {}` counts its values", safe(name));
     field_names::check_numbers(session, "--histogram", name, &instead, after)
@@ -160,6 +151,22 @@ fn options(args: &Stats) -> StatsOptions {
     options
 }
 
+fn text_options(args: &Stats, session: &Session, global: &Global) -> StatsTextOptions {
+    let mut clocks = session.traces().iter().flat_map(|trace| &trace.trace().class.clocks);
+    let mut options = StatsTextOptions::default();
+    options.paint = global.color.stdout();
+    options.width = line_width();
+    // Only times since the Unix epoch have dates.
+    options.clock_seconds = args.clock_seconds || clocks.any(|clock| clock.origin != ClockOrigin::UnixEpoch);
+    options.clock_date = args.clock_date;
+    options.clock_gmt = args.selecting.clock_gmt;
+    options.hints.top = "--top";
+    options.hints.groups = "--max groups=N";
+    options.hints.open_pairs = "--max open-pairs=N";
+    options.hints.key = "--key names other fields";
+    options
+}
+
 fn pair_options(args: &Stats) -> Result<Option<PairOptions>, Failure> {
     let Some(names) = args.pair.as_deref() else { return Ok(None) };
     let [begin, end] = names else {
@@ -177,21 +184,19 @@ fn pair_options(args: &Stats) -> Result<Option<PairOptions>, Failure> {
     Ok(Some(options))
 }
 
-/// Pairs events of each trace by their thread or processor if no key is named and they begin and end something; `true` if
-/// so.
-fn take_default_key(pairs: &mut PairOptions, session: &ichnos::Session) -> bool {
-    if !pairs.keys.is_empty() {
-        return false;
+/// Pairs events of each trace by their thread or processor if no key is named and they begin and end something.
+fn use_default_key(pairs: &mut PairOptions, session: &Session) {
+    if pairs.keys.is_empty() {
+        let traces: Vec<_> =
+            session.traces().iter().map(|trace| trace.trace().class_with_dynamic()).collect();
+        pairs.use_default_key(traces.iter().flat_map(|class| field_names::events(class)));
     }
-    let traces: Vec<_> = session.traces().iter().map(|trace| trace.trace().class_with_dynamic()).collect();
-    let classes = traces.iter().flat_map(|class| field_names::events(class));
-    pairs.use_default_key(classes)
 }
 
 /// Warns about names of pairs that no event has.
 fn warn_of_names(
     args: &Stats,
-    session: &ichnos::Session,
+    session: &Session,
     selection: &Selection,
     report: Report,
 ) -> Result<(), Failure> {

@@ -9,11 +9,14 @@ mod show;
 use std::io::{BufWriter, Write as _};
 
 use ichnos::Session;
-use ichnos::export::{GraphFormat, TaskCollector, TaskGraph, TaskOptions, Tasks, TerminalText, duration};
+use ichnos::export::text::{Paint, count};
+use ichnos::export::{
+    GraphFormat, TaskCollector, TaskGraph, TaskOptions, TaskTextOptions, Tasks, TerminalText,
+};
 use ichnos::model::Identifier;
 
 use crate::args::{Arithmetic, Global, Task, TaskGraphArgs, TaskGraphFormat, TaskReading, TaskVerb};
-use crate::collecting::{self, Collecting};
+use crate::collecting;
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::interrupt;
@@ -23,8 +26,9 @@ use crate::progress::Progress;
 use crate::report::Report;
 use crate::scan;
 use crate::selection::Selection;
-use crate::style::{count, safe};
+use crate::style::{line_width, safe};
 use crate::suggest::list as list_of;
+use crate::time;
 
 pub(crate) fn run(args: &Task, global: &Global, report: Report) -> Result<Exit, Failure> {
     match &args.verb {
@@ -138,13 +142,12 @@ fn read_session(
     }
     options.with_events = with_events;
     options.correct_clocks = !args.no_correct_clocks;
-    let mut pass = Collecting::new(TaskCollector::new(options), selection, args.reading.strict);
-    match pass.run(session, window, progress, report)? {
-        Some(found) => damaged |= found,
-        None => return Ok(Err(interrupt::exit())),
-    }
-    pass.selection.review(report);
-    let tasks = pass.sink.finish();
+    let (collector, strict) = (TaskCollector::new(options), args.reading.strict);
+    let read = collecting::read(collector, session, (&selection, window), strict, progress, report)?;
+    let Some(read) = read else { return Ok(Err(interrupt::exit())) };
+    damaged |= read.is_damaged;
+    selection.review(report);
+    let tasks = read.collector.finish();
     if tasks.left_out() > 0 {
         report.warning(&format!("skipped {}: there are too many", count(tasks.left_out(), "event")));
     }
@@ -216,26 +219,24 @@ fn warn_of_unknown_machines(found: &ReadTasks, tasks: u64, edges: u64, report: R
     }
 }
 
-/// Returns the machines with corrected clocks and their offsets, or `None` if there are none.
-fn clock_corrections(graph: &TaskGraph<'_>) -> Option<String> {
-    const MOST: usize = 8;
-    let corrections = graph.clock_corrections();
-    let shown = corrections.iter().take(MOST).map(|(machine, offset)| {
-        let machine = if machine.is_empty() { "(no name)".to_owned() } else { text(machine) };
-        let sign = if *offset > 0 { "+" } else { "" };
-        format!("{machine} {sign}{}", duration(*offset))
-    });
-    let mut shown: Vec<String> = shown.collect();
-    if let Some(more) = corrections.len().checked_sub(MOST).filter(|more| *more > 0) {
-        shown.push(format!("{more} more"));
+/// Options of texts. Warns of an unknown time zone if they have local times.
+fn text_options(found: &ReadTasks, clock_gmt: bool, paint: Paint) -> TaskTextOptions {
+    let mut options = TaskTextOptions::default();
+    options.paint = paint;
+    options.width = line_width();
+    options.clock_seconds = !found.tasks.has_dates();
+    options.clock_gmt = clock_gmt;
+    if !options.clock_seconds && !clock_gmt {
+        time::warn_of_zone();
     }
-    (!shown.is_empty()).then(|| format!("clocks corrected: {}", shown.join(", ")))
+    options
 }
 
 fn write_graph(args: &TaskGraphArgs, global: &Global, report: Report) -> Result<Exit, Failure> {
     let output = OutputPath::of_file(&args.output);
     output.check_new()?;
-    let found = match read(&args.choice.input, &[], Some(output), false, global, report)? {
+    let with_events = args.format() == TaskGraphFormat::Svg;
+    let found = match read(&args.choice.input, &[], Some(output), with_events, global, report)? {
         Ok(found) => found,
         Err(exit) => return Ok(exit),
     };
@@ -245,7 +246,7 @@ fn write_graph(args: &TaskGraphArgs, global: &Global, report: Report) -> Result<
     let graph = graph(&found, find(&found.tasks, &args.choice.id)?, report);
     let format = match args.format() {
         TaskGraphFormat::Dot => GraphFormat::Dot,
-        TaskGraphFormat::Svg => GraphFormat::Svg,
+        TaskGraphFormat::Svg => GraphFormat::Svg(args.width.map(usize::from)),
         TaskGraphFormat::Json => GraphFormat::Json,
     };
     let output = output.create()?;
@@ -256,14 +257,4 @@ fn write_graph(args: &TaskGraphArgs, global: &Global, report: Report) -> Result<
     drop(buffered);
     output.finish()?;
     Ok(found.exit())
-}
-
-/// Returns text of a trace for a line of a table, shortened if it is very long.
-fn text(bytes: &[u8]) -> String {
-    const MOST: usize = 400;
-    let text = String::from_utf8_lossy(bytes);
-    match text.char_indices().nth(MOST) {
-        Some((end, _)) => format!("{}...", safe(&text[..end])),
-        None => safe(&text).into_owned(),
-    }
 }

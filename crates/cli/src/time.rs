@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
+use ichnos::export::text::date_time;
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
@@ -273,22 +274,10 @@ pub(crate) fn range_from(text: &str) -> Result<(TimePoint, TimePoint), String> {
 
 /// Formats a date and time of day, for people.
 pub(crate) fn show(nanoseconds: i128, gmt: bool) -> String {
-    let fraction = nanoseconds.rem_euclid(BILLION);
-    match Timestamp::from_nanosecond(nanoseconds) {
-        Ok(instant) => {
-            let zoned = instant.to_zoned(zone(gmt));
-            format!("{}.{fraction:09} {}", zoned.strftime("%Y-%m-%d %H:%M:%S"), zoned.strftime("%Z"))
-        }
-        Err(_) => show_seconds(nanoseconds),
+    if !gmt {
+        warn_of_zone();
     }
-}
-
-/// Formats seconds and nanoseconds.
-pub(crate) fn show_seconds(nanoseconds: i128) -> String {
-    let sign = if nanoseconds < 0 { "-" } else { "" };
-    let (whole, fraction) =
-        (nanoseconds.unsigned_abs() / BILLION as u128, nanoseconds.unsigned_abs() % BILLION as u128);
-    format!("{sign}{whole}.{fraction:09}")
+    date_time(nanoseconds, gmt)
 }
 
 #[cfg(test)]
@@ -384,13 +373,5 @@ mod tests {
             assert!(text.parse::<TimePoint>().unwrap().resolve(true, None, None).is_err());
         }
         assert!("-1s".parse::<TimePoint>().unwrap().resolve(true, None, Some(i128::MIN)).is_err());
-    }
-
-    #[test]
-    fn shows() {
-        assert_eq!(show(1_583_019_000 * BILLION + 7, true), "2020-02-29 23:30:00.000000007 UTC");
-        assert_eq!(show(-1, true), "1969-12-31 23:59:59.999999999 UTC");
-        assert_eq!(show_seconds(-1), "-0.000000001");
-        assert_eq!(show(i128::MAX, true), show_seconds(i128::MAX));
     }
 }

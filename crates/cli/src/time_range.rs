@@ -1,11 +1,12 @@
 //! Selected time range.
 
 use ichnos::Session;
+use ichnos::export::text::seconds;
 use ichnos::model::Window;
 
 use crate::exit::Failure;
 use crate::input;
-use crate::time::{TimePoint, show_seconds};
+use crate::time::TimePoint;
 
 /// Begin and end of the selection, as written.
 #[derive(Clone, Copy, Debug)]
@@ -54,8 +55,8 @@ impl TimeRange {
         {
             return Err(Failure::new(format!(
                 "the begin time ({}) is after the end time ({})",
-                show_seconds(begin),
-                show_seconds(end)
+                seconds(begin),
+                seconds(end)
             )));
         }
         Ok(Window { begin, end })

@@ -4,13 +4,13 @@ use std::io::IsTerminal;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use ichnos::export::text::{count, size};
 use ichnos::{PassNote, PassObserver};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::damage::Damages;
 use crate::progress::{PATIENCE, PAUSE};
 use crate::report::Report;
-use crate::style::{count, size};
 use crate::{args, charset};
 
 /// Shows the amounts read and written, and collects damage. Can be used by several threads.

@@ -2,18 +2,19 @@
 
 use std::fmt::Write as _;
 
+use ichnos::export::documents::write_damages;
+use ichnos::export::text::{Paint, count, grouped};
 use ichnos::io::WriteReport;
+use ichnos::json::write::ObjectWriter;
 use ichnos::model::Damage;
 use ichnos::model::lower::{LossEntry, LossKind};
-use serde_json::Value as Json;
 
 use crate::args::Writing;
 use crate::exit::Failure;
-use crate::info::damage_json;
-use crate::json::{self, JsonObject};
+use crate::json;
 use crate::output;
 use crate::report::Report;
-use crate::style::{Paint, count, grouped, safe};
+use crate::style::safe;
 
 /// Report about the input.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,10 +39,17 @@ pub(crate) fn print(
     let has_output = !writing.prints_trace();
     let is_listed = writing.report.json || writing.losses;
     if writing.report.json {
-        let (json, integers) = (document(written, read), writing.report.integers.into());
-        match has_output {
-            true => output::print_json(&json, integers)?,
-            false => report.answer(json::text(&json, integers).trim_end()),
+        let integers = writing.report.integers.into();
+        let write = |object: &mut ObjectWriter<'_>| write_json(object, written, read);
+        if has_output {
+            output::print_document("convert", integers, write)?;
+        } else {
+            let mut text = Vec::new();
+            json::write_document(&mut text, "convert", integers, |object, _| {
+                write(object);
+                Ok(())
+            })?;
+            report.answer(String::from_utf8_lossy(&text).trim_end());
         }
     } else if writing.losses {
         let mut text = String::new();
@@ -117,28 +125,25 @@ fn line_of(loss: &LossEntry, count: u64) -> String {
     format!("{:<8} {:>8}  {}  {}", loss.kind, grouped(count), safe(&place), safe(&loss.what))
 }
 
-fn document(written: &WriteReport, read: &InputReport<'_>) -> Json {
-    let losses = written.losses.iter().map(|(loss, count)| {
-        let mut object = JsonObject::default();
-        object.put("kind", loss.kind.name());
-        object.put("class", loss.class.as_str());
-        object.put("field", loss.field.as_str());
-        object.put("what", loss.what.as_str());
-        object.put("count", count);
-        object.json()
-    });
-    let paths = written.paths.iter().map(|path| path.display().to_string());
-    let mut object = json::document("convert");
-    object.put("paths", paths.collect::<Vec<_>>());
-    object.put("bytes", written.bytes);
-    object.put("packets", written.packets);
-    object.put("copied_packets", written.copied_packets);
-    object.put("repeated_packets", read.repeated_packets);
-    object.put("encoded_events", written.events);
-    object.put("losses", losses.collect::<Vec<_>>());
-    let left_out = |damages: &[Damage]| -> Vec<Json> {
-        damages.iter().map(|damage| damage_json(damage).json()).collect()
-    };
-    object.put_some("left_out", read.left_out.map(left_out));
-    object.json()
+fn write_json(object: &mut ObjectWriter<'_>, written: &WriteReport, read: &InputReport<'_>) {
+    object.member("paths").strings(written.paths.iter().map(|path| path.display().to_string()));
+    object.member("bytes").unsigned(written.bytes);
+    object.member("packets").unsigned(written.packets);
+    object.member("copied_packets").unsigned(written.copied_packets);
+    object.member("repeated_packets").unsigned(read.repeated_packets);
+    object.member("encoded_events").unsigned(written.events);
+    let mut losses = object.member("losses").array();
+    for (loss, count) in written.losses.iter() {
+        let mut entry = losses.element().object();
+        entry.member("kind").string(loss.kind.name());
+        entry.member("class").string(&loss.class);
+        entry.member("field").string(&loss.field);
+        entry.member("what").string(&loss.what);
+        entry.member("count").unsigned(count);
+        entry.end();
+    }
+    losses.end();
+    if let Some(damages) = read.left_out {
+        write_damages(object.member("left_out"), damages);
+    }
 }

@@ -1,7 +1,12 @@
 //! Sinks: text for people ([`Pretty`], [`Details`]), log lines ([`Log`]), tables for other programs ([`Csv`]), and one
 //! that decodes everything and writes nothing ([`Null`]). [`parts`] are for text sinks in other crates.
 //!
-//! All of them are [`Sink`](ichnos_model::Sink)s and [`ResumableSink`]s, so that several threads can write the chunks
+//! Answers: statistics ([`StatsReport`]), profiles of call stacks ([`StackProfile`]), tasks ([`TaskGraph`],
+//! [`TaskTable`], [`TaskDiff`]) and classes of a trace ([`schema`]), as text and as JSON. JSON is written as members of an
+//! object, so that it can be a part of any document; [`documents`] has other parts of such documents, and [`text`] what
+//! texts for people need.
+//!
+//! All sinks are [`Sink`](ichnos_model::Sink)s and [`ResumableSink`]s, so that several threads can write the chunks
 //! of a timeline. They append to one buffer that is written when it is full; no event needs an allocation.
 #![forbid(unsafe_code)]
 
@@ -12,9 +17,11 @@ mod block;
 mod color;
 mod csv;
 mod details;
+pub mod documents;
 mod event_stacks;
 mod integers;
 mod json_fields;
+mod json_indenter;
 mod log;
 mod null;
 mod null_statistics;
@@ -25,6 +32,7 @@ mod printable;
 mod property;
 mod repeated;
 mod resume;
+pub mod schema;
 pub mod sinks;
 pub mod stacks;
 pub mod stats;
@@ -38,9 +46,12 @@ mod text_buffer;
 mod time;
 mod xml;
 
-// Everything has its page in a module; paths in code are short.
+// Everything else has its page in a module; paths in code are short.
+pub use json_indenter::JsonIndenter;
+pub use printable::{is_printable, printable};
 pub use sinks::*;
 pub use stacks::*;
 pub use stats::*;
 pub use tasks::*;
-pub use text::*;
+pub use terminal::{TerminalText, TerminalWriter, for_terminal};
+pub use time::{JsonTime, duration, rfc3339};

@@ -263,6 +263,19 @@ pub(crate) fn push_shortest(out: &mut Vec<u8>, value: f64) {
     let _ = write!(out, "{value:?}");
 }
 
+/// Writes a number with the fewest digits that distinguish it from all others as JSON, or a string if it is not finite.
+pub fn write_real(place: ValueWriter<'_>, value: f64) {
+    if !value.is_finite() {
+        return place.display(value);
+    }
+    match value.abs() {
+        // Like `serde_json`: exponents begin below 1e-5, and have signs.
+        1e-5..1e-4 => place.number(&value.to_string()),
+        1e16.. => place.number(&format!("{value:?}").replace('e', "e+")),
+        _ => push_shortest(place.raw(), value),
+    }
+}
+
 /// Appends a number like [`push_shortest`], distinguished from other 32-bit numbers.
 pub(crate) fn push_shortest_single(out: &mut Vec<u8>, value: f32) {
     // Likewise for integers below 2^24.
@@ -395,6 +408,18 @@ mod tests {
                 assert_eq!(text(|out| push_shortest_single(out, single)), format!("{single:?}"));
             }
         }
+    }
+
+    #[test]
+    fn floats_of_json() {
+        let written = |value| text(|out| write_real(ValueWriter::new(out), value));
+        for exponent in -320..=307 {
+            for digits in ["1", "1.5", "-9.999999999999999", "3.0517578125"] {
+                let value: f64 = format!("{digits}e{exponent}").parse().unwrap();
+                assert_eq!(written(value), serde_json::to_string(&value).unwrap());
+            }
+        }
+        assert_eq!([0.0, -0.0, f64::INFINITY].map(written), ["0.0", "-0.0", "\"inf\""]);
     }
 
     #[test]

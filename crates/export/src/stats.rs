@@ -9,6 +9,7 @@ mod gaps;
 mod group;
 mod key;
 mod pairs;
+mod report;
 #[cfg(test)]
 mod tests;
 mod timeline;
@@ -19,5 +20,6 @@ pub use distribution::{Distribution, Number, PowerBin};
 pub use gaps::LongestGaps;
 pub use key::{GroupBy, GroupValue, find_field};
 pub use pairs::{Pair, PairGroup, PairOptions, PairReader, Pairs, Unpaired};
+pub use report::{StatsHints, StatsOrder, StatsReport, StatsTextOptions};
 pub use timeline::Timeline;
 pub use totals::{EventTotals, Gap, ReportedLosses};

@@ -7,6 +7,7 @@
 mod clocks;
 mod collect;
 mod diff;
+mod diff_report;
 mod dot;
 mod fields;
 mod graph;
@@ -14,11 +15,15 @@ mod identifiers;
 mod join;
 mod json;
 mod lanes;
+mod lines;
 mod names;
 mod namesakes;
 mod operations;
+mod path;
 mod picture;
+mod show;
 mod svg;
+mod table;
 #[cfg(test)]
 mod tests;
 
@@ -32,7 +37,9 @@ pub use dot::GraphFormat;
 pub use graph::{DanglingEdge, TaskEdge, TaskGraph};
 pub use identifiers::find_identifiers;
 pub use lanes::LaneRow;
+pub use lines::TaskTextOptions;
 use operations::{CollectedTasks, Edge, IdScope, NO_TIME, NONE, OpenEdge, Operation, TaskEvent};
+pub use table::TaskTable;
 
 /// Collected tasks.
 #[derive(Debug)]

@@ -1,5 +1,17 @@
-//! Text of traces on terminals, and times and durations as text.
+//! Text for people: colors, trees, widths of lines, numbers with units, times.
+//!
+//! Texts of a trace are made safe by [`printable`](crate::printable) before they become part of such a text.
 
-pub use crate::printable::{is_printable, printable};
-pub use crate::terminal::{TerminalText, TerminalWriter, for_terminal};
-pub use crate::time::{JsonTime, duration, rfc3339};
+mod branch;
+mod charset;
+mod clock;
+mod line_width;
+mod paint;
+mod quantity;
+
+pub use branch::Branch;
+pub use charset::{CharsetWriter, locale_is_ascii, to_ascii};
+pub use clock::{date_time, seconds};
+pub use line_width::LineWidth;
+pub use paint::Paint;
+pub use quantity::{count, grouped, size};

@@ -1,11 +1,14 @@
 //! Collects reports that running programs send, for [formats](crate::FORMATS) whose reports can be sent, and reads
 //! collected reports.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 #[doc(inline)]
 pub use ichnos_collect::*;
-use ichnos_io::Collect;
+use ichnos_export::find_identifiers;
+use ichnos_io::{Collect, TaskKey};
+use ichnos_model::Identifier;
 
 use crate::format::FORMATS;
 
@@ -26,5 +29,83 @@ pub fn open_index(directory: &Path) -> Result<Index, CollectError> {
             let wanted = formats().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
             Err(CollectError::Format { path: directory.to_owned(), found, wanted })
         }
+    }
+}
+
+/// Returns the reports of tasks with these identifiers, or beginnings of them, and those that name one of `operations`,
+/// one after the other, from a directory of collected reports. With `searches`, also the reports whose texts name one of
+/// the tasks. Returns `None` if the index is incomplete, or an identifier is not that of one task.
+///
+/// # Errors
+/// If the directory cannot be read, or contains no reports of a known format.
+pub fn find_reports(
+    directory: &Path,
+    ids: &[&str],
+    operations: &[Identifier],
+    searches: bool,
+) -> Result<Option<Vec<u8>>, CollectError> {
+    let index = open_index(directory)?;
+    if !index.is_complete() {
+        return Ok(None);
+    }
+    let tasks: Vec<(TaskKey, Identifier)> =
+        index.keys()?.into_iter().filter_map(|key| Some((key, Identifier::new(key.as_bytes())?))).collect();
+    let all = || tasks.iter().map(|(_, id)| *id);
+    let mut wanted = HashSet::new();
+    for id in ids {
+        let found = find_identifiers(all(), id);
+        let found: HashSet<_> =
+            found.into_iter().filter_map(|task| tasks.get(task)).map(|(_, id)| id.common_part()).collect();
+        // No task, or several, which is an error that names some of them.
+        if found.len() != 1 {
+            return Ok(None);
+        }
+        wanted.extend(found);
+    }
+    // The same task can have identifiers of several sizes.
+    let is_wanted = |id: &Identifier| wanted.contains(&id.common_part());
+    let mut locations = Vec::new();
+    for (key, _) in tasks.iter().filter(|(_, id)| is_wanted(id)) {
+        locations.extend(index.reports_of(key)?);
+    }
+    let mut digits: Vec<String> = operations.iter().map(Identifier::to_string).collect();
+    if searches {
+        digits.extend(tasks.iter().filter(|(_, id)| is_wanted(id)).map(|(_, id)| shortest_digits(id)));
+    }
+    if !digits.is_empty() {
+        // However they are written.
+        let mut texts: Vec<String> =
+            digits.iter().map(|digits| digits.to_lowercase()).chain(digits.clone()).collect();
+        texts.sort_unstable();
+        texts.dedup();
+        locations.extend(index.reports_with(&texts)?);
+    }
+    locations.sort_unstable();
+    locations.dedup();
+    index.read(&locations).map(Some)
+}
+
+/// The digits that all notations of a task contain: of those of other sizes, the first 16 bytes are the same, with zeros
+/// before them, and none has less than 4 bytes.
+fn shortest_digits(task: &Identifier) -> String {
+    let digits = task.to_string();
+    let digits = digits.get(..32).unwrap_or(&digits);
+    let zeros = digits.len() - digits.trim_start_matches('0').len();
+    digits.get(zeros.min(digits.len().saturating_sub(8))..).unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digits_of_all_notations() {
+        let digits = |bytes: &[u8]| shortest_digits(&Identifier::new(bytes).unwrap());
+        assert_eq!(digits(&[0, 0, 0, 7]), "00000007");
+        assert_eq!(digits(&[0, 0, 0, 0, 0, 0, 0, 7]), "00000007");
+        assert_eq!(digits(&[0, 0, 0xAB, 0, 0, 0, 0, 7]), "AB0000000007");
+        assert_eq!(digits(&[0x1A; 20]), "1A".repeat(16));
+        let padded = [&[0; 4][..], &[0x1A; 16]].concat();
+        assert_eq!(digits(&padded), "1A".repeat(12));
     }
 }

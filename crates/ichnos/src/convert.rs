@@ -1,14 +1,15 @@
 //! Writes traces from read ones: conversions between formats, and parts of traces.
 
 mod split;
+mod text_writer;
 
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use ichnos_io::{
-    CreateError, OptionValue, Output, OutputConflict, TraceWriter, Verify, WriteOptions, WriteReport,
-    WriteSource, WriteTarget,
+    CreateError, OptionValue, OutputConflict, TraceWriter, Verify, WriteOptions, WriteReport, WriteSource,
+    WriteTarget,
 };
 use ichnos_model::lower::LossTable;
 use ichnos_model::{FileDiagnostic, Severity, TraceInput, Window};
@@ -16,8 +17,9 @@ use ichnos_model::{FileDiagnostic, Severity, TraceInput, Window};
 use crate::format::FORMATS;
 use crate::pass::StreamOptions;
 use crate::verify::verify;
-use crate::{OutputKind, Pass, PassEnd, PassObserver, PassOptions, Reader};
-pub use split::{SplitBy, SplitTargets};
+use crate::{OutputKind, Pass, PassEnd, PassObserver, PassOptions, PassSummary, Reader};
+pub use split::SplitTargets;
+pub use text_writer::TextWriter;
 
 /// Options of [`Reader::convert`] and [`Reader::split`].
 #[derive(Clone)]
@@ -58,6 +60,15 @@ impl Default for ConvertOptions<'_> {
     }
 }
 
+impl ConvertOptions<'_> {
+    fn check_stopped(&self, summary: &PassSummary) -> Result<(), ConvertError> {
+        match matches!(summary.end, PassEnd::Interrupted) || self.pass.is_stopped() {
+            true => Err(ConvertError::Stopped),
+            false => Ok(()),
+        }
+    }
+}
+
 /// Error of a conversion. The previous content of the path is unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -91,9 +102,14 @@ impl From<CreateError> for ConvertError {
 
 impl From<io::Error> for ConvertError {
     fn from(error: io::Error) -> Self {
-        match error.kind() {
-            io::ErrorKind::Interrupted => Self::Stopped,
-            _ => Self::Io(error),
+        if error.kind() == io::ErrorKind::Interrupted {
+            return Self::Stopped;
+        }
+        // Errors of new parts, which a pass has returned.
+        match error.downcast::<CreateError>().map_err(io::Error::downcast::<OutputConflict>) {
+            Ok(error) => error.into(),
+            Err(Ok(conflict)) => Self::Conflict(conflict),
+            Err(Err(error)) => Self::Io(error),
         }
     }
 }
@@ -177,30 +193,17 @@ impl Reader<'_> {
         path: Option<PathBuf>,
         options: &ConvertOptions<'_>,
     ) -> Result<WriteReport, ConvertError> {
-        let sources: Vec<WriteSource> =
-            self.wanted().map(|(trace, wanted, _)| source(trace, wanted)).collect();
         if let Some(path) = &path {
             self.session.check_output(path, OutputKind::Trace)?;
         }
         let target = path.map_or(WriteTarget::Nowhere, WriteTarget::Complete);
-        let mut write = options.write.clone();
-        write.leaves_out |=
-            !options.pass.keeps_all_events() || self.excluded.iter().flatten().any(Option::is_some);
+        let (sources, mut write) = self.write_options(options, false);
         write.leaves_out_packets |= options.packets_in.is_some();
-        if !write.leaves_out {
-            write.selected_by.clear();
-        }
-        write.selected_by.extend(options.pass.changes_events().then(|| "changed".to_owned()));
-        write.correlated |= self.session.relates_clocks();
-        if let Some((_, _, window)) = self.wanted().next() {
-            write.window = window;
-        }
         if options.verify && !matches!(target, WriteTarget::Nowhere) {
             write.verify = Some(self.verify(options));
         }
-        write.stop = options.pass.stop_flag();
         let output = writer.create(target, sources, &write)?;
-        self.check_strict(&*output, options)?;
+        check_strict(options, || output.losses())?;
         let streams = StreamOptions {
             // If times of packets change, those of the next packet are needed.
             looks_ahead: write.repair || write.packet_size.is_some() || write.window != Window::default(),
@@ -210,13 +213,37 @@ impl Reader<'_> {
         };
         let pass_options = PassOptions { threads: options.threads, streams, ..PassOptions::default() };
         let summary = options.pass.write(self, &*output, &pass_options, options.observer)?;
-        if matches!(summary.end, PassEnd::Interrupted) || options.pass.is_stopped() {
-            return Err(ConvertError::Stopped);
-        }
-        self.check_strict(&*output, options)?;
+        options.check_stopped(&summary)?;
+        check_strict(options, || output.losses())?;
         let mut report = output.finish()?;
         report.selected_events = summary.counts.events;
+        if !writer.drops_events() {
+            report.events = report.selected_events;
+        }
         Ok(report)
+    }
+
+    /// Returns the traces to write, and the options for all of them. `leaves_out` if an output does not get all events
+    /// that the pass selects.
+    fn write_options(
+        &self,
+        options: &ConvertOptions<'_>,
+        leaves_out: bool,
+    ) -> (Vec<WriteSource>, WriteOptions) {
+        let mut write = options.write.clone();
+        write.leaves_out |= leaves_out
+            || !options.pass.keeps_all_events()
+            || self.excluded.iter().flatten().any(Option::is_some);
+        if !write.leaves_out {
+            write.selected_by.clear();
+        }
+        write.selected_by.extend(options.pass.changes_events().then(|| "changed".to_owned()));
+        write.correlated |= self.session.relates_clocks();
+        if let Some((_, _, window)) = self.wanted().next() {
+            write.window = window;
+        }
+        write.stop = options.pass.stop_flag();
+        (self.wanted().map(|(trace, wanted, _)| source(trace, wanted)).collect(), write)
     }
 
     /// Returns the comparison of the output with the written data.
@@ -239,11 +266,15 @@ impl Reader<'_> {
             verify(path, &written, threads, limits, has_warnings, window, stop)
         })
     }
+}
 
-    fn check_strict(&self, output: &dyn Output, options: &ConvertOptions<'_>) -> Result<(), ConvertError> {
-        let losses = if options.strict { output.losses() } else { LossTable::default() };
-        if losses.is_empty() { Ok(()) } else { Err(ConvertError::Losses(losses)) }
-    }
+/// Checks that nothing is lost, if that is required.
+fn check_strict(
+    options: &ConvertOptions<'_>,
+    losses: impl FnOnce() -> LossTable,
+) -> Result<(), ConvertError> {
+    let losses = if options.strict { losses() } else { LossTable::default() };
+    if losses.is_empty() { Ok(()) } else { Err(ConvertError::Losses(losses)) }
 }
 
 fn source(trace: &dyn TraceInput, wanted: &[bool]) -> WriteSource {

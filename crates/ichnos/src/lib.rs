@@ -71,7 +71,8 @@
 //!
 //! # Traces
 //! [`Reader::convert`] writes a trace of another format or dialect, and returns every loss. [`Pass::map`] changes events
-//! on the way. [`create`](create()) writes traces from data of your own.
+//! on the way. [`convert::TextWriter`] writes text in the same way. [`create`](create()) writes traces from data of your
+//! own.
 //!
 //! ```
 //! use ichnos::convert::{ConvertOptions, writer};
@@ -84,6 +85,30 @@
 //! // Without a path, nothing is written: only the losses are determined.
 //! let report = session.reader(Window::default(), |_| true)?.convert(writer, None, &ConvertOptions::default())?;
 //! println!("{} events, {} losses", report.events, report.losses.iter().count());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Several outputs
+//! [`Reader::split`] writes several traces, or several files of text, in one pass: each event to the one that a
+//! [`SplitBy`] names. [`Pass::write_parts`] is that pass for an output of your own.
+//!
+//! ```
+//! use ichnos::convert::{ConvertOptions, SplitTargets, writer};
+//! use ichnos::prelude::*;
+//! use ichnos::SplitBy;
+//!
+//! # if !cfg!(all(feature = "ctf", feature = "jsonl")) { return Ok(()) }
+//! # let path = "../../examples/hello-lttng";
+//! let session = ichnos::open([path], &OpenOptions::default())?;
+//! let (_, writer) = writer(Some("jsonl"), "".as_ref(), None).ok_or("no such format")?;
+//! // Part 0 is of errors, part 1 of all other events. Without paths, nothing is written.
+//! let mut part_of = |event: &Event<'_>| Some(usize::from(!event.name().contains("error")));
+//! let by = SplitBy::Events { part_of: &mut part_of, rest: &mut || 1 };
+//! let (mut path, mut finished) = (|_| None, |part: usize, written: &ichnos::io::WriteReport| {
+//!     println!("part {part}: {} events", written.events);
+//! });
+//! let targets = SplitTargets { path: &mut path, selected_by: &|_| None, finished: &mut finished };
+//! session.reader(Window::default(), |_| true)?.split(writer, by, targets, &ConvertOptions::default())?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -109,6 +134,7 @@
 
 #[cfg(feature = "collect")]
 pub mod collect;
+mod collector_output;
 pub mod convert;
 pub mod create;
 mod division;
@@ -128,6 +154,7 @@ mod tail;
 mod text_output;
 mod verify;
 
+pub use collector_output::CollectorOutput;
 pub use create::{CreateOptions, create};
 pub use events::{Events, Loss};
 pub use format::FORMATS;
@@ -140,13 +167,16 @@ pub use ichnos_flow::{Expression, Filter, FilterError, FilterErrorKind, FilterWa
 pub use ichnos_fuchsia as fuchsia;
 pub use ichnos_io as io;
 pub use ichnos_io::{Format, FormatOption, OptionError, OptionKind, OptionValue, Refused};
+pub use ichnos_json as json;
 #[cfg(feature = "jsonl")]
 pub use ichnos_jsonl as jsonl;
 pub use ichnos_model as model;
 #[cfg(feature = "xtrace")]
 pub use ichnos_xtrace as xtrace;
 pub use open_options::{ClockOffset, OpenOptions};
-pub use pass::{Pass, PassCounts, PassEnd, PassHandler, PassNote, PassObserver, PassOptions, PassSummary};
+pub use pass::{
+    Parts, Pass, PassCounts, PassEnd, PassHandler, PassNote, PassObserver, PassOptions, PassSummary, SplitBy,
+};
 pub use reader::{IntersectionError, Reader};
 pub use selection::Selection;
 pub use session::{NoTrace, OpenError, OutputKind, Session, UncorrelatedClocks, listen, open, open_reader};
@@ -176,4 +206,7 @@ mod documents {
     #[cfg(all(feature = "ctf", feature = "fuchsia-log"))]
     #[doc = include_str!("../../../docs/writing.md")]
     mod writing {}
+    #[cfg(feature = "ctf")]
+    #[doc = include_str!("../../../docs/guides/rust.md")]
+    mod guide {}
 }

@@ -3,6 +3,8 @@
 mod chunks;
 mod mapping;
 mod ordered_writes;
+mod packets;
+mod parts;
 mod streams;
 
 use std::io;
@@ -15,7 +17,8 @@ use ichnos_model::{BuildError, Damage, Discarded, Event, EventBuilder, Message, 
 use crate::{Reader, Selection, StreamMessages};
 pub(crate) use chunks::{ROOM, block_size};
 use mapping::{EventMapper, EventMapping};
-pub(crate) use streams::{StreamOptions, pass_copied_packet, pass_packet};
+pub use parts::{Parts, SplitBy};
+pub(crate) use streams::StreamOptions;
 
 /// Receives the messages of a [`Pass`].
 ///
@@ -43,6 +46,14 @@ pub trait PassHandler {
     /// Called from time to time: at a message, after `events` events since the last call, selected or not.
     fn step(&mut self, message: &Message<'_>, events: u32) {
         let _ = (message, events);
+    }
+
+    /// Called after the message of a [step](Self::step), if it was selected.
+    ///
+    /// # Errors
+    /// See [`message`](Self::message).
+    fn after_step(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -151,6 +162,12 @@ pub trait PassObserver: Sync {
     /// Called with losses and damage of the input, which outputs may also contain.
     fn note(&self, note: PassNote) {
         let _ = note;
+    }
+}
+
+impl dyn PassObserver + '_ {
+    fn note_damage(&self, damage: &Damage) {
+        self.note(PassNote::Damage(Box::new(damage.clone())));
     }
 }
 
@@ -355,6 +372,15 @@ impl Pass {
         }
     }
 
+    /// Reports the damage that belongs to no data stream, of a pass by data stream.
+    fn note_damage_of_traces(&self, reader: &Reader<'_>, observer: &dyn PassObserver) {
+        for (trace, _, _) in reader.wanted() {
+            let damage = trace.damage().iter();
+            let selected = damage.filter(|damage| self.selection.wants_stream(&damage.file));
+            selected.for_each(|damage| observer.note_damage(damage));
+        }
+    }
+
     /// Returns `true` if all events are selected, and none is changed.
     pub(crate) fn keeps_all_events(&self) -> bool {
         self.selection.wants_all_events() && self.mapping.is_none()
@@ -363,10 +389,6 @@ impl Pass {
     /// Returns `true` if events are changed.
     pub(crate) fn changes_events(&self) -> bool {
         self.mapping.is_some()
-    }
-
-    pub(crate) fn selection(&self) -> &Selection {
-        &self.selection
     }
 
     pub(crate) fn stop_flag(&self) -> Option<&'static AtomicBool> {
@@ -458,7 +480,7 @@ impl<H: PassHandler> Run<'_, H> {
         }
         match self.handler.message(message) {
             Ok(flow) => flow,
-            Err(error) => self.end(Err(error)),
+            Err(error) => self.fail(error),
         }
     }
 
@@ -473,7 +495,7 @@ impl<H: PassHandler> Run<'_, H> {
         };
         match passed {
             Ok(flow) => flow,
-            Err(error) => self.end(Err(error)),
+            Err(error) => self.fail(error),
         }
     }
 
@@ -498,6 +520,9 @@ impl<H: PassHandler> Run<'_, H> {
             return ControlFlow::Continue(());
         }
         self.pass_on(message)?;
+        if let Err(error) = self.handler.after_step() {
+            return self.fail(error);
+        }
         if self.counts.events >= self.pass.limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
@@ -549,6 +574,12 @@ impl<H: PassHandler> Run<'_, H> {
             _ => {}
         }
         ControlFlow::Continue(true)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn fail(&mut self, error: io::Error) -> ControlFlow<()> {
+        self.end(Err(error))
     }
 
     #[inline(never)]

@@ -24,6 +24,16 @@ pub struct Reader<'a> {
     pub(crate) excluded: Vec<Vec<Option<Arc<ExcludedClasses>>>>,
 }
 
+/// Selected data stream of a reader.
+pub(crate) struct ReaderLane {
+    /// Index of its trace.
+    pub(crate) source: usize,
+    /// Index of the data stream in its trace, and among the selected ones.
+    pub(crate) index: usize,
+    pub(crate) number: usize,
+    pub(crate) stream: Arc<DataStream>,
+}
+
 /// Error if the data streams of a trace have no time in common.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -131,6 +141,28 @@ impl Reader<'_> {
         cursor
     }
 
+    /// Returns the selected data streams, in the order of their cursors.
+    pub(crate) fn lanes(&self) -> Vec<ReaderLane> {
+        let mut lanes = Vec::new();
+        for (source, (trace, wanted, _)) in self.wanted().enumerate() {
+            let streams = trace.data_streams().into_iter().enumerate().zip(wanted);
+            let streams = streams.filter(|(_, is_wanted)| **is_wanted).enumerate();
+            lanes.extend(streams.map(|(number, ((index, stream), _))| ReaderLane {
+                source,
+                index,
+                number,
+                stream,
+            }));
+        }
+        lanes
+    }
+
+    /// Returns the messages of a data stream of a trace, by their indexes.
+    pub(crate) fn stream_cursor(&self, source: usize, stream: usize) -> Option<BoxedCursor> {
+        let (trace, _, window) = self.wanted().nth(source)?;
+        Some(self.excluding(source, stream, trace.cursor(stream, window)?))
+    }
+
     /// Returns the windows of the traces, in order.
     #[must_use]
     pub fn windows(&self) -> &[Window] {
@@ -140,9 +172,7 @@ impl Reader<'_> {
     /// Returns the selected data streams, in the order of their cursors.
     #[must_use]
     pub fn data_streams(&self) -> Vec<Arc<DataStream>> {
-        let of_traces = self.wanted().map(|(trace, wanted, _)| (trace.data_streams(), wanted));
-        let streams = of_traces.flat_map(|(streams, wanted)| streams.into_iter().zip(wanted));
-        streams.filter(|(_, is_wanted)| **is_wanted).map(|(stream, _)| stream).collect()
+        self.lanes().into_iter().map(|lane| lane.stream).collect()
     }
 
     /// Passes the heads of all messages to `take`, data stream by data stream. [`ControlFlow::Break`] ends the data

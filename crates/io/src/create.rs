@@ -18,8 +18,10 @@ use crate::{Existing, Lane, MessageOrder, OptionValue, Output};
 /// classes of the sources with [`LoweredTrace`](ichnos_model::lower::LoweredTrace): a writer only declares
 /// its capabilities and decides nothing else about classes.
 pub trait TraceWriter: Send + Sync {
-    /// Returns the dialects that can be written; the first one is the default.
-    fn dialects(&self) -> &'static [OptionValue];
+    /// Returns the dialects that can be written; the first one is the default. Empty for a format without dialects.
+    fn dialects(&self) -> &'static [OptionValue] {
+        &[]
+    }
 
     /// Returns the dialect that can represent traces of these (distinct) dialects unchanged, if there is one.
     fn common_dialect(&self, dialects: &[&'static str]) -> Option<&'static str> {
@@ -33,10 +35,20 @@ pub trait TraceWriter: Send + Sync {
     fn extensions(&self) -> &'static [&'static str];
 
     /// Returns `true` if a trace is a directory of files, `false` if it is one file or pipe.
-    fn is_directory(&self) -> bool;
+    fn is_directory(&self) -> bool {
+        false
+    }
 
     /// Returns the order in which it takes messages.
-    fn order(&self) -> MessageOrder;
+    fn order(&self) -> MessageOrder {
+        MessageOrder::Merged
+    }
+
+    /// Returns `true` if some events may have no place in the format. Otherwise, all selected events are written, and
+    /// outputs need not count them.
+    fn drops_events(&self) -> bool {
+        true
+    }
 
     /// Lists the files in a directory, by their paths in it, if a writer of the format can have written all
     /// of them: with [`Existing::Replace`], they are deleted when the output replaces them.
@@ -226,6 +238,12 @@ pub enum CreateError {
     /// The output is a pipe or a device, which cannot be read again.
     #[error("{0}: cannot verify the output: a pipe or a device cannot be read again")]
     Unverifiable(String),
+    /// The output is text, which a terminal would take as commands.
+    #[error("the output is a terminal, and text is written unescaped")]
+    Terminal,
+    /// The output is text, which cannot be read again.
+    #[error("cannot verify the output: text cannot be read again")]
+    UnverifiableText,
     /// The format does not support data streams that begin later.
     #[error("data streams cannot be added to a trace of this format while it is written")]
     FixedStreams,

@@ -1,14 +1,13 @@
 //! Several files at once, one for each part of a trace, of formats whose traces are one file each.
 
-use std::fs::File;
-use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::io;
 
 use ichnos_model::lower::LossTable;
 use ichnos_model::{Message, TraceDigest};
 
-use crate::trace_file::{naming, with_path};
-use crate::{CreateError, Lane, OutputBlock, PartTarget, PartsOutput, Worker, WriteOptions, WriteReport};
+use crate::{
+    CreateError, Lane, OutputBlock, PartFile, PartTarget, PartsOutput, Worker, WriteOptions, WriteReport,
+};
 
 /// Maximum number of bytes waiting to be written, for all parts together.
 const WAITING: usize = 32 << 20;
@@ -58,11 +57,10 @@ pub struct FileParts<E: PartEncoders> {
     report: WriteReport,
 }
 
-/// File of a part. It is open only while it is written, as there can be very many.
+/// Part that is being written.
 #[derive(Debug)]
 struct FilePart<W> {
-    /// `None` to write nothing.
-    path: Option<PathBuf>,
+    file: PartFile,
     encoder: W,
     events: u64,
 }
@@ -71,11 +69,7 @@ impl<W: Worker> FilePart<W> {
     /// Appends the next block, if there is one, and counts it in the report of all parts. Returns its size.
     fn append(&mut self, report: &mut WriteReport) -> io::Result<Option<usize>> {
         let Some(OutputBlock { bytes, events, .. }) = self.encoder.take() else { return Ok(None) };
-        if let Some(path) = &self.path {
-            let file = File::options().append(true).open(path);
-            let written = file.and_then(|mut file| file.write_all(&bytes));
-            written.map_err(|error| naming(path, error))?;
-        }
+        self.file.write_bytes(&bytes)?;
         report.bytes += bytes.len() as u64;
         report.events += events;
         self.events += events;
@@ -93,10 +87,8 @@ impl<E: PartEncoders> FileParts<E> {
 
 impl<E: PartEncoders> PartsOutput for FileParts<E> {
     fn add_part(&mut self, target: PartTarget) -> Result<usize, CreateError> {
-        if let Some(path) = &target.path {
-            File::create_new(path).map_err(|error| with_path(path, error))?;
-        }
-        self.parts.push(FilePart { path: target.path, encoder: self.encoders.encoder(), events: 0 });
+        let file = PartFile::create(&target)?;
+        self.parts.push(FilePart { file, encoder: self.encoders.encoder(), events: 0 });
         Ok(self.parts.len() - 1)
     }
 
@@ -130,7 +122,7 @@ impl<E: PartEncoders> PartsOutput for FileParts<E> {
 
     fn finish_part(&mut self, part: usize) -> Result<WriteReport, CreateError> {
         let Some(part) = self.parts.get(part) else { return Ok(WriteReport::default()) };
-        if let (Some(verify), Some(path)) = (&self.options.verify, &part.path) {
+        if let (Some(verify), Some(path)) = (&self.options.verify, part.file.path()) {
             verify.check(path, &self.encoders.digest(&part.encoder))?;
         }
         Ok(WriteReport { events: part.events, ..WriteReport::default() })
@@ -145,7 +137,7 @@ impl<E: PartEncoders> PartsOutput for FileParts<E> {
     }
 
     fn finish(self: Box<Self>) -> Result<WriteReport, CreateError> {
-        let paths = self.parts.into_iter().filter_map(|part| part.path).collect();
+        let paths = self.parts.into_iter().filter_map(|part| part.file.into_path()).collect();
         Ok(WriteReport { losses: self.encoders.losses(), paths, ..self.report })
     }
 }

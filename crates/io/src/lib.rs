@@ -94,7 +94,7 @@ pub use scan::{ScanProgress, ScanStep};
 pub use schema_language::{SchemaLanguage, WriteSchema, WrittenSchema};
 #[cfg(unix)]
 pub use signals::ignores_signal;
-pub use trace_file::{TraceFile, written_trace_files};
+pub use trace_file::{PartFile, TraceFile, written_trace_files};
 pub use tree::Tree;
 pub use tree_options::TreeOptions;
 

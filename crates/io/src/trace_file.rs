@@ -9,8 +9,8 @@ use ichnos_model::TraceDigest;
 use ichnos_model::lower::LossTable;
 
 use crate::{
-    CreateError, IoLimits, OutputBlock, OutputFile, Tree, Verify, WriteOptions, WriteReport, WriteTarget,
-    foreign_file, plain_files,
+    CreateError, IoLimits, OutputBlock, OutputFile, PartTarget, Tree, Verify, WriteOptions, WriteReport,
+    WriteTarget, foreign_file, plain_files,
 };
 
 /// File of a trace that is being written.
@@ -54,24 +54,43 @@ impl TraceFile {
         Ok(Self { written, verify: options.verify.clone() })
     }
 
+    /// Returns `true` if the output is a terminal.
+    #[must_use]
+    pub fn is_terminal(&self) -> bool {
+        let written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        matches!(&written.0, FileDestination::Complete { output, .. } if output.is_terminal())
+    }
+
     /// Writes encoded data.
     ///
     /// # Errors
     /// If it cannot be written. The error names the file.
     pub fn write(&self, block: &OutputBlock) -> io::Result<()> {
+        self.add(&block.bytes, block.events)
+    }
+
+    /// Writes bytes.
+    ///
+    /// # Errors
+    /// If it cannot be written. The error names the file.
+    pub fn write_bytes(&self, bytes: &[u8]) -> io::Result<()> {
+        self.add(bytes, 0)
+    }
+
+    fn add(&self, bytes: &[u8], events: u64) -> io::Result<()> {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         let (destination, report) = &mut *written;
         match destination {
             FileDestination::Nowhere => {}
             FileDestination::Complete { output, path } => {
-                output.write_all(&block.bytes).map_err(|error| naming(path, error))?;
+                output.write_all(bytes).map_err(|error| naming(path, error))?;
             }
             FileDestination::Live { file, path } => {
-                file.write_all(&block.bytes).map_err(|error| naming(path, error))?;
+                file.write_all(bytes).map_err(|error| naming(path, error))?;
             }
         }
-        report.bytes += block.bytes.len() as u64;
-        report.events += block.events;
+        report.bytes += bytes.len() as u64;
+        report.events += events;
         Ok(())
     }
 
@@ -100,6 +119,49 @@ impl TraceFile {
             report.paths.push(path);
         }
         Ok(report)
+    }
+}
+
+/// File of a part of traces. It is open only while it is written, as there can be very many.
+#[derive(Debug)]
+pub struct PartFile {
+    /// `None` to write nothing.
+    path: Option<PathBuf>,
+}
+
+impl PartFile {
+    /// Creates the file of a part.
+    ///
+    /// # Errors
+    /// If it cannot be created, or exists.
+    pub fn create(target: &PartTarget) -> Result<Self, CreateError> {
+        if let Some(path) = &target.path {
+            File::create_new(path).map_err(|error| with_path(path, error))?;
+        }
+        Ok(Self { path: target.path.clone() })
+    }
+
+    /// Returns the path, if the part is written.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// Returns the path, if the part is written.
+    #[must_use]
+    pub fn into_path(self) -> Option<PathBuf> {
+        self.path
+    }
+
+    /// Appends bytes.
+    ///
+    /// # Errors
+    /// If it cannot be written. The error names the file.
+    pub fn write_bytes(&self, bytes: &[u8]) -> io::Result<()> {
+        let Some(path) = &self.path else { return Ok(()) };
+        let file = File::options().append(true).open(path);
+        let written = file.and_then(|mut file| file.write_all(bytes));
+        written.map_err(|error| naming(path, error))
     }
 }
 

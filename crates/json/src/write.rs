@@ -323,6 +323,14 @@ impl<'o> ObjectWriter<'o> {
         }
     }
 
+    /// Writes a member with an integer of up to 128 bits if there is one.
+    #[inline]
+    pub fn integer(&mut self, name: &'static str, value: Option<i128>) {
+        if let Some(value) = value {
+            self.member(name).integer(value);
+        }
+    }
+
     /// Returns `true` if the object has members.
     #[inline]
     #[must_use]

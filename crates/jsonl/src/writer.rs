@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ichnos_io::{
-    CreateError, FileParts, Joined, Lane, MessageOrder, OptionValue, Output, OutputBlock, PartsOutput,
-    TraceFile, TraceWriter, Worker, WriteOptions, WriteReport, WriteSource, WriteTarget, written_trace_files,
+    CreateError, FileParts, Joined, Lane, MessageOrder, Output, OutputBlock, PartsOutput, TraceFile,
+    TraceWriter, Worker, WriteOptions, WriteReport, WriteSource, WriteTarget, written_trace_files,
 };
 use ichnos_model::DataStream;
 use ichnos_model::lower::LossTable;
@@ -31,20 +31,8 @@ const BLOCK: usize = 256 << 10;
 pub struct JsonLinesWriter;
 
 impl TraceWriter for JsonLinesWriter {
-    fn dialects(&self) -> &'static [OptionValue] {
-        &[]
-    }
-
     fn extensions(&self) -> &'static [&'static str] {
         &["jsonl"]
-    }
-
-    fn is_directory(&self) -> bool {
-        false
-    }
-
-    fn order(&self) -> MessageOrder {
-        MessageOrder::Merged
     }
 
     fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {

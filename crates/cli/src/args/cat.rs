@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 
 use super::json::{IntegerForm, TimeForm};
 use super::output_file::OutputArgs;
-use super::reading::Reading;
+use super::reading::{Arithmetic, Reading};
 use super::selecting::Selecting;
 use crate::size;
 
@@ -132,6 +132,14 @@ impl Cat {
         self.fields.iter().map(|name| FieldName::from_str(name, false).map_err(|_| &**name)).collect()
     }
 
+    /// Returns the arithmetic of times.
+    pub(crate) fn arithmetic(&self) -> Arithmetic {
+        match self.format() {
+            CatFormat::Pretty | CatFormat::Details => Arithmetic::Babeltrace,
+            _ => Arithmetic::Exact,
+        }
+    }
+
     /// Returns the output format.
     pub(crate) fn format(&self) -> CatFormat {
         if self.json { CatFormat::Jsonl } else { self.format }
@@ -157,6 +165,23 @@ pub(crate) enum CatFormat {
     Tsv,
     /// No output: decode all events, for checks and measurements.
     Null,
+}
+
+impl CatFormat {
+    /// Text that the verbs of traces also write, each with the extension of its files. Of several with one extension,
+    /// the first one is the default.
+    pub(crate) const WRITTEN: &[(Self, &[&str])] = &[
+        (Self::Csv, &["csv"]),
+        (Self::Tsv, &["tsv"]),
+        (Self::Pretty, &["txt"]),
+        (Self::Log, &["txt"]),
+        (Self::LogJson, &["json"]),
+    ];
+
+    /// Returns the name of the format.
+    pub(crate) fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
+use super::cat::CatFormat;
 use super::json::JsonReport;
 use super::reading::Reading;
 use super::selecting::Selecting;
@@ -20,15 +21,16 @@ pub(crate) struct Writing {
     pub(crate) output: Option<PathBuf>,
     /// Replace OUT if it exists
     ///
-    /// In a directory, only files of traces are replaced: other files in it are an error. If writing fails, OUT is
+    /// In a directory, only files of traces are replaced: other files in it, such as text, are an error. If writing fails, OUT is
     /// unchanged.
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
     /// Output format [default: by the extension of OUT]
     ///
     /// Without an extension, `convert` writes a directory, a trace of CTF. The other verbs keep the format and the
-    /// dialect of the input then, if they can be written.
-    #[arg(long, value_name = "FORMAT", value_parser = format_names())]
+    /// dialect of the input then, if they can be written. Text (.csv, .tsv, .txt) is that of `ichnos cat` with its
+    /// default options, and cannot be read again.
+    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(written_formats()))]
     pub(crate) to: Option<String>,
     /// Dialect of the output; `ichnos formats` lists them
     #[arg(long = "dialect", visible_alias = "to-dialect", value_name = "DIALECT")]
@@ -191,10 +193,11 @@ pub(crate) struct Merge {
     pub(crate) convert: Convert,
 }
 
-/// Returns the names of the formats that can be written.
-fn format_names() -> PossibleValuesParser {
-    let names = ichnos::FORMATS.iter().filter(|format| format.writer().is_some()).map(|format| format.name());
-    PossibleValuesParser::new(names.collect::<Vec<_>>())
+/// Returns the names of the formats that can be written, of traces and of text.
+pub(crate) fn written_formats() -> Vec<String> {
+    let formats = ichnos::FORMATS.iter().filter(|format| format.writer().is_some());
+    let texts = CatFormat::WRITTEN.iter().map(|(format, _)| format.name());
+    formats.map(|format| format.name().to_owned()).chain(texts).collect()
 }
 
 #[cfg(test)]

@@ -44,6 +44,9 @@ pub(crate) struct Stacks {
     /// Roots of stacks (folded and svg; other formats have threads)
     #[arg(long, value_enum, value_name = "WHAT", default_value_t = RootsShown::None)]
     pub(crate) roots: RootsShown,
+    /// Width of the flame graph in pixels, with --format svg [default: 1200]
+    #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u16).range(400..))]
+    pub(crate) width: Option<u16>,
 
     #[command(flatten)]
     pub(crate) selecting: Selecting,

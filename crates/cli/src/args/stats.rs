@@ -1,7 +1,7 @@
 //! Arguments of `stats`.
 
 use clap::{Args, ValueEnum};
-use ichnos::export::GroupBy;
+use ichnos::export::{GroupBy, StatsOrder};
 
 use super::json::JsonReport;
 use super::reading::Reading;
@@ -97,6 +97,23 @@ pub(crate) enum SortBy {
     P99,
     /// The greatest value (--histogram, --pair).
     Max,
+}
+
+impl From<SortBy> for StatsOrder {
+    fn from(column: SortBy) -> Self {
+        match column {
+            SortBy::Events => Self::Events,
+            SortBy::Bytes => Self::Bytes,
+            SortBy::First => Self::First,
+            SortBy::Last => Self::Last,
+            SortBy::Gap => Self::Gap,
+            SortBy::Loss => Self::Loss,
+            SortBy::Name => Self::Key,
+            SortBy::P50 => Self::P50,
+            SortBy::P99 => Self::P99,
+            SortBy::Max => Self::Max,
+        }
+    }
 }
 
 fn group_by(text: &str) -> Result<GroupBy, String> {

@@ -108,6 +108,9 @@ pub(crate) struct TaskGraphArgs {
     /// Output format [default: by the name of FILE, or dot]
     #[arg(short, long, value_enum, value_name = "FORMAT")]
     pub(crate) format: Option<TaskGraphFormat>,
+    /// Width of the picture in pixels, with --format svg [default: by the number of operations]
+    #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u16).range(400..))]
+    pub(crate) width: Option<u16>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }

@@ -7,6 +7,7 @@
 mod agreement;
 mod archives;
 mod babeltrace_cases;
+mod book;
 mod cat;
 #[cfg(unix)]
 mod collect;
@@ -57,6 +58,8 @@ mod outputs;
 mod packet_indexes;
 mod paths;
 #[cfg(unix)]
+mod pictures;
+#[cfg(unix)]
 mod queued_reports;
 mod quirks;
 mod recorded;
@@ -81,5 +84,6 @@ mod written_limits;
 mod written_lines;
 mod written_schema;
 mod written_sizes;
+mod written_text;
 mod written_times;
 mod written_timestamps;

@@ -116,8 +116,13 @@ fn can_be_verified(arguments: &[OsString]) -> bool {
     let writes = ["convert", "cut", "filter", "merge", "repair", "split"];
     let output = words.iter().position(|word| *word == "-o").and_then(|at| words.get(at + 1));
     let has_options = |options: &[&str]| words.iter().any(|word| options.contains(word));
+    let is_text = |output: &str| {
+        let extension = Path::new(output).extension().and_then(OsStr::to_str).unwrap_or_default();
+        ["csv", "tsv", "txt"].contains(&&*extension.to_lowercase())
+            || has_options(&["csv", "tsv", "pretty", "log", "log-json"])
+    };
     words.first().is_some_and(|verb| writes.contains(verb))
-        && output.is_some_and(|output| *output != "-" && !output.starts_with("/dev/"))
+        && output.is_some_and(|output| *output != "-" && !output.starts_with("/dev/") && !is_text(output))
         && !has_options(&["--dry-run", "--verify", "--help", "-h"])
 }
 

@@ -20,8 +20,8 @@ pub enum StackFormat {
     /// JSON for <https://profiler.firefox.com>.
     #[cfg(feature = "firefox")]
     Firefox,
-    /// Flame graph: an image for browsers, with search.
-    Svg,
+    /// Flame graph: an image for browsers, with search; of this width in pixels, by default 1,200.
+    Svg(Option<u16>),
 }
 
 impl StackFormat {
@@ -29,7 +29,7 @@ impl StackFormat {
     #[must_use]
     pub fn has_times(self) -> bool {
         match self {
-            Self::Folded | Self::Svg => false,
+            Self::Folded | Self::Svg(_) => false,
             Self::Speedscope => true,
             #[cfg(feature = "pprof")]
             Self::Pprof => false,
@@ -52,7 +52,7 @@ impl StackProfile {
             StackFormat::Pprof => super::pprof::write(self, out),
             #[cfg(feature = "firefox")]
             StackFormat::Firefox => super::firefox::write(self, out),
-            StackFormat::Svg => svg::write(self, roots, out),
+            StackFormat::Svg(width) => svg::write(self, roots, width, out),
         }
     }
 }

@@ -7,8 +7,8 @@ use super::tree::CallTree;
 use super::{StackRoots, StackWeight};
 use crate::xml::Escaped;
 
-/// Width of the image in its own units: pixels, unless scaled.
-const WIDTH: f64 = 1_200.0;
+/// Default width of the image in its own units: pixels, unless scaled.
+const WIDTH: u16 = 1_200;
 /// Height of a frame.
 const ROW: usize = 16;
 /// Height of the area above the frames.
@@ -30,10 +30,16 @@ struct FrameBox {
     begin: u64,
 }
 
-pub(super) fn write(profile: &StackProfile, roots: StackRoots, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(
+    profile: &StackProfile,
+    roots: StackRoots,
+    width: Option<u16>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let image = f64::from(width.unwrap_or(WIDTH));
     let tree = CallTree::new(profile, roots);
     let total = profile.weight().max(1);
-    let scale = WIDTH / total as f64;
+    let scale = image / total as f64;
     let mut frames = Vec::new();
     // By depth: begin of the next frame.
     let mut next: Vec<u64> = Vec::new();
@@ -63,8 +69,8 @@ pub(super) fn write(profile: &StackProfile, roots: StackRoots, out: &mut dyn Wri
     write!(
         out,
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
-         <svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"{WIDTH}\" height=\"{height}\" \
-         viewBox=\"0 0 {WIDTH} {height}\">\n\
+         <svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"{image}\" height=\"{height}\" \
+         viewBox=\"0 0 {image} {height}\">\n\
          <title>{title}</title>\n\
          <style>{STYLE}</style>\n\
          <rect id=\"background\" width=\"100%\" height=\"100%\"/>\n\
@@ -73,14 +79,14 @@ pub(super) fn write(profile: &StackProfile, roots: StackRoots, out: &mut dyn Wri
          <text id=\"search\" class=\"button\" x=\"{}\" y=\"20\">Search</text>\n\
          <text id=\"found\" x=\"{}\" y=\"{}\"></text>\n\
          <g id=\"frames\">\n",
-        WIDTH / 2.0,
-        WIDTH - 6.0,
-        WIDTH - 6.0,
+        image / 2.0,
+        image - 6.0,
+        image - 6.0,
         height - 4,
         title = Escaped(title),
     )?;
     let total_text = format!("{total} {unit}");
-    write_frame(out, 0.0, bottom, WIDTH, "all", &total_text, 1.0)?;
+    write_frame(out, 0.0, bottom, image, "all", &total_text, 1.0)?;
     for frame in &frames {
         let weight = tree.all[frame.call as usize].weight;
         let (x, width) = (frame.begin as f64 * scale, weight as f64 * scale);

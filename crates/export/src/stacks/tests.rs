@@ -340,7 +340,7 @@ fn weights_add_up_in_every_format() {
             assert_eq!(check_speedscope(&written(&profile, StackFormat::Speedscope), &weight), expected);
             assert_eq!(check_pprof(&written(&profile, StackFormat::Pprof), &weight), expected);
             check_firefox(&written(&profile, StackFormat::Firefox), &weight, &profile);
-            check_svg(&written(&profile, StackFormat::Svg));
+            check_svg(&written(&profile, StackFormat::Svg(None)));
             let top = profile.functions();
             assert_eq!(top.iter().map(|function| function.exclusive).sum::<u64>(), expected);
             assert!(top.iter().all(|function| function.inclusive <= expected));

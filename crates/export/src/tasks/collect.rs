@@ -5,7 +5,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use ichnos_model::{DataStream, Event, EventRole, FindMentions, Message, Sink};
+use ichnos_model::{DataStream, Event, EventRole, FindMentions, Message, Sink, Value};
 use std::collections::HashMap;
 
 use super::fields::{EventContent, TaskFields};
@@ -36,6 +36,8 @@ pub struct TaskCollector {
     streams: StreamTable<u32, (), Option<TaskClassState>>,
     /// Addresses of traces, by index; the table of streams keeps them alive.
     traces: Vec<usize>,
+    /// Numbers of the names of their tracers.
+    tracers: Vec<u32>,
     said: EventContent,
     text: Vec<u8>,
     last_group: (Option<IdScope>, u32),
@@ -67,6 +69,7 @@ impl TaskCollector {
             options,
             streams: StreamTable::default(),
             traces: Vec::new(),
+            tracers: Vec::new(),
             said: EventContent::default(),
             text: Vec::new(),
             last_group: (None, 0),
@@ -120,7 +123,7 @@ impl TaskCollector {
     /// Adds the content of an event.
     fn take(&mut self, trace: u32, time: i64, name: u32, is_end: bool) {
         let said = std::mem::take(&mut self.said);
-        let place = self.place(&said);
+        let place = self.place(&said, trace);
         let label = if said.message.is_empty() { name } else { self.all.names.number(&said.message) };
         if let Some(id) = said.operation {
             let group = self.group(said.task.map_or(IdScope::Trace(trace), IdScope::Task));
@@ -198,11 +201,13 @@ impl TaskCollector {
         number
     }
 
-    fn place(&mut self, said: &EventContent) -> u32 {
+    fn place(&mut self, said: &EventContent, trace: u32) -> u32 {
         self.text.clear();
         said.push_place(&mut self.text);
         let CollectedTasks { names, places, .. } = &mut self.all;
-        let place = EventOrigin { machine: names.number(said.machine()), text: names.number(&self.text) };
+        let tracer = self.tracers.get(trace as usize).copied().unwrap_or(NONE);
+        let place =
+            EventOrigin { machine: names.number(said.machine()), text: names.number(&self.text), tracer };
         *self.by_place.entry(place).or_insert_with(|| {
             places.push(place);
             places.len() as u32 - 1
@@ -215,6 +220,9 @@ impl TaskCollector {
         let known = self.traces.iter().position(|trace| *trace == address);
         let trace = known.unwrap_or_else(|| {
             self.traces.push(address);
+            let class = &stream.trace.class;
+            let tracer = class.environment("tracer_name").and_then(Value::as_text).unwrap_or(&class.dialect);
+            self.tracers.push(self.all.names.number(tracer.as_bytes()));
             self.traces.len() - 1
         });
         self.all.has_dates |= has_dates(stream.clock());

@@ -14,8 +14,9 @@ use crate::time::duration;
 pub enum GraphFormat {
     /// Language of Graphviz.
     Dot,
-    /// Image for browsers.
-    Svg,
+    /// Image for browsers, of this width in pixels if there is one. It contains joined events of small tasks, if they
+    /// [were collected](super::TaskOptions::with_events).
+    Svg(Option<usize>),
     /// JSON: an object with the lists `nodes` and `edges`.
     Json,
 }
@@ -28,7 +29,7 @@ impl TaskGraph<'_> {
     pub fn write(&self, format: GraphFormat, out: &mut dyn Write) -> io::Result<()> {
         match format {
             GraphFormat::Dot => self.write_dot(out),
-            GraphFormat::Svg => super::svg::write(self, out),
+            GraphFormat::Svg(width) => super::svg::write(self, width, out),
             GraphFormat::Json => super::json::write(self, out),
         }
     }

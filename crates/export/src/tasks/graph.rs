@@ -7,7 +7,7 @@ use ichnos_model::{CauseKind, Identifier};
 
 use super::clocks::{self, MachineEdge};
 use super::identifiers::find_identifiers;
-use super::operations::{NO_TIME, NONE, Operation};
+use super::operations::{EventOrigin, NO_TIME, NONE, Operation, TaskEvent};
 use super::{JoinedEvent, TaskMember, TaskSummary, Tasks, of_task};
 
 /// An edge of a [`TaskGraph`], seen from one of its ends.
@@ -276,15 +276,14 @@ impl<'t> TaskGraph<'t> {
         }
     }
 
-    /// Returns the number of the text with the origin of a node, for [`TaskGraph::text`].
-    pub(super) fn place_text(&self, node: u32) -> u32 {
-        let place =
-            self.operation(node).and_then(|operation| self.tasks.all.places.get(operation.place as usize));
-        place.map_or(NONE, |place| place.text)
+    /// Returns the origin of events by its number; its names are for [`TaskGraph::text`].
+    pub(super) fn origin(&self, place: u32) -> EventOrigin {
+        let nothing = EventOrigin { machine: NONE, text: NONE, tracer: NONE };
+        self.tasks.all.places.get(place as usize).copied().unwrap_or(nothing)
     }
 
     /// Returns the number of the name of a node's machine.
-    pub(super) fn machine(&self, node: u32) -> u32 {
+    fn machine(&self, node: u32) -> u32 {
         self.operation(node).map_or(NONE, |operation| self.tasks.machine(operation.place))
     }
 
@@ -302,7 +301,15 @@ impl<'t> TaskGraph<'t> {
     /// the order of these nodes.
     #[must_use]
     pub fn joined_events(&self) -> Vec<(u32, JoinedEvent<'t>)> {
-        let tasks = self.tasks;
+        let event = |(node, event): (u32, TaskEvent)| {
+            let (label, place) = (self.text(event.label), self.tasks.place(event.place));
+            (node, JoinedEvent { time: self.corrected(event.place, event.time), label, place })
+        };
+        self.joined().into_iter().map(event).collect()
+    }
+
+    /// Returns the joined events with the nodes that they follow.
+    pub(super) fn joined(&self) -> Vec<(u32, TaskEvent)> {
         let nodes: HashMap<u32, u32> = self.nodes.iter().copied().zip(0..).collect();
         // Minimum time from each node on. It is ascending, as times of nodes nearly are.
         let mut least: Vec<i128> =
@@ -314,16 +321,12 @@ impl<'t> TaskGraph<'t> {
             let count = time.map_or(0, |time| least.partition_point(|begin| *begin <= time));
             count.saturating_sub(1) as u32
         };
-        let events = of_task(&tasks.events, self.task).iter();
-        let mut events: Vec<_> = events
-            .map(|(_, event)| {
-                let time = self.corrected(event.place, event.time);
-                let node = nodes.get(&event.operation).copied().unwrap_or_else(|| before(time));
-                let (label, place) = (tasks.all.names.text(event.label), tasks.place(event.place));
-                (node, JoinedEvent { time, label, place })
-            })
-            .collect();
-        events.sort_by_key(|(node, event)| (*node, event.time));
+        let time = |event: &TaskEvent| self.corrected(event.place, event.time);
+        let node =
+            |event: &TaskEvent| nodes.get(&event.operation).copied().unwrap_or_else(|| before(time(event)));
+        let events = of_task(&self.tasks.events, self.task).iter();
+        let mut events: Vec<_> = events.map(|(_, event)| (node(event), *event)).collect();
+        events.sort_by_key(|(node, event)| (*node, time(event)));
         events
     }
 

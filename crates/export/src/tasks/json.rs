@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use ichnos_json::write::{ObjectWriter, ValueWriter};
+use ichnos_json::write::{ArrayWriter, ObjectWriter, ValueWriter};
 use ichnos_model::{CauseKind, Identifier, Meaning};
 
 use super::graph::TaskGraph;
@@ -23,11 +23,8 @@ pub(super) fn write(graph: &TaskGraph<'_>, out: &mut dyn Write) -> io::Result<()
         write_chain(&mut entry, "chain", member.chain);
         entry.member("label").string(&String::from_utf8_lossy(member.label));
         entry.member("place").string(&String::from_utf8_lossy(member.place));
-        for (key, time) in [("begin_ns", graph.begin(node)), ("end_ns", graph.end(node))] {
-            if let Some(time) = time {
-                entry.member(key).integer(time);
-            }
-        }
+        entry.integer("begin_ns", graph.begin(node));
+        entry.integer("end_ns", graph.end(node));
         entry.member("events").unsigned(member.events.into());
         entry.end();
         hand_on(nodes.buffer(), out)?;
@@ -53,7 +50,27 @@ pub(super) fn write(graph: &TaskGraph<'_>, out: &mut dyn Write) -> io::Result<()
         hand_on(cycles.buffer(), out)?;
     }
     cycles.end();
-    let mut corrections = lists.member("clock_corrections").array_of_lines();
+    push_corrections(lists.member("clock_corrections").array_of_lines(), graph);
+    lists.member("correction_incomplete").boolean(graph.is_correction_incomplete());
+    lists.end();
+    text.push(b'\n');
+    out.write_all(&text)
+}
+
+/// Writes a time, or null.
+pub(super) fn write_time(place: ValueWriter<'_>, time: Option<i128>) {
+    match time {
+        Some(time) => place.integer(time),
+        None => place.null(),
+    }
+}
+
+/// Writes the list of corrected clocks.
+pub(super) fn write_corrections(place: ValueWriter<'_>, graph: &TaskGraph<'_>) {
+    push_corrections(place.array(), graph);
+}
+
+fn push_corrections(mut corrections: ArrayWriter<'_>, graph: &TaskGraph<'_>) {
     for (machine, offset) in graph.clock_corrections() {
         let mut entry = corrections.element().object();
         entry.member("machine").string(&String::from_utf8_lossy(machine));
@@ -61,10 +78,6 @@ pub(super) fn write(graph: &TaskGraph<'_>, out: &mut dyn Write) -> io::Result<()
         entry.end();
     }
     corrections.end();
-    lists.member("correction_incomplete").boolean(graph.is_correction_incomplete());
-    lists.end();
-    text.push(b'\n');
-    out.write_all(&text)
 }
 
 /// Writes out what is in a buffer.

@@ -118,6 +118,8 @@ pub(super) struct EventOrigin {
     pub(super) machine: u32,
     /// Number of the displayed text.
     pub(super) text: u32,
+    /// Number of the tracer's name.
+    pub(super) tracer: u32,
 }
 
 /// Collected operations and events.

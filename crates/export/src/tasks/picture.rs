@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::graph::TaskGraph;
-use super::operations::NONE;
+use super::operations::{NONE, TaskEvent};
 
 /// Limit of bands; beyond it, places share bands.
 const MOST_BANDS: usize = 64;
@@ -20,6 +20,21 @@ const NARROWEST: usize = 1_000;
 const WIDEST: usize = 8_000;
 /// Width per operation, within these limits.
 const OPERATION: usize = 6;
+/// Limit of operations and joined events that all have a mark with a label. Beyond it, marks share labels and room,
+/// and joined events are not drawn.
+const MOST_LABELED: usize = 200;
+/// Maximum number of characters of a label.
+pub(super) const MOST_LABEL: usize = 60;
+/// Width of a character.
+pub(super) const CHARACTER: f64 = 6.6;
+/// Distances from a mark to the two ends of its label, and half of its own width.
+pub(super) const LABEL: f64 = 7.0;
+const MARK: f64 = 4.0;
+/// Position at which time begins, with the names of places to its left.
+const LEFT: usize = 260;
+/// Space for the texts of the last operations, and without them.
+const RIGHT: usize = 240;
+const MARGIN: usize = 16;
 
 /// Operations of one place, or of several that share a band.
 #[derive(Debug, Default)]
@@ -37,62 +52,118 @@ pub(super) struct Band {
 pub(super) struct Mark {
     pub(super) x: f64,
     pub(super) row: u32,
+    /// Number of its first item: an operation or, after all operations, a joined event.
     pub(super) first: u32,
     pub(super) count: u32,
+    /// `true` if the label is to the left of the mark.
+    pub(super) is_left: bool,
 }
 
 /// Positions of all operations.
 #[derive(Debug)]
 pub(super) struct Picture {
+    /// Position at which time begins.
+    pub(super) left: usize,
+    /// Width of the time axis.
     pub(super) width: usize,
+    /// Space to the right of it.
+    pub(super) right: usize,
+    /// Joined events with the nodes that they follow.
+    pub(super) events: Vec<(u32, TaskEvent)>,
+    /// `true` if every mark has its label.
+    pub(super) is_labeled: bool,
     pub(super) rows: usize,
     pub(super) bands: Vec<Band>,
     pub(super) marks: Vec<Mark>,
-    /// Mark by node.
+    /// Mark by item: node, then joined event.
     pub(super) mark_of: Vec<u32>,
     /// First and last time in nanoseconds; `None` if positions follow the order, because there are no times.
     pub(super) times: Option<(i128, i128)>,
 }
 
 impl Picture {
-    pub(super) fn new(graph: &TaskGraph<'_>) -> Self {
-        let nodes = || 0..graph.len();
-        let width = (graph.len() as usize).saturating_mul(OPERATION).clamp(NARROWEST, WIDEST);
-        let begin = nodes().filter_map(|node| graph.begin(node)).min();
-        let times = begin.zip(nodes().filter_map(|node| graph.end(node)).max());
+    /// Lays out a graph, in an image of this width if there is one.
+    pub(super) fn new(graph: &TaskGraph<'_>, total: Option<usize>) -> Self {
+        let events = graph.joined();
+        let is_labeled = graph.len() as usize + events.len() <= MOST_LABELED;
+        let events = if is_labeled { events } else { Vec::new() };
+        let items = || 0..graph.len() + events.len() as u32;
+        let (left, right) = match is_labeled {
+            true => (column(graph, &events).min(total.map_or(LEFT, |total| total / 3)), MARGIN),
+            false => (LEFT, RIGHT),
+        };
+        let width = match total {
+            Some(total) => total.saturating_sub(left + right).max(MARGIN),
+            None => (graph.len() as usize).saturating_mul(OPERATION).clamp(NARROWEST, WIDEST),
+        };
+        let begin = items().filter_map(|item| time(graph, &events, item)).min();
+        let ends = (0..graph.len()).filter_map(|node| graph.end(node));
+        let end = ends.chain(items().filter_map(|item| time(graph, &events, item))).max();
         let mut picture = Self {
+            left,
             width,
+            right,
+            events,
+            is_labeled,
             rows: 0,
             bands: Vec::new(),
             marks: Vec::new(),
-            mark_of: vec![NONE; graph.len() as usize],
-            times,
+            mark_of: Vec::new(),
+            times: begin.zip(end),
         };
-        let mut positions: Vec<f64> = Vec::with_capacity(graph.len() as usize);
-        for node in nodes() {
-            // A node without a time is at the position of its last cause.
-            let causes =
-                graph.causes(node).iter().filter_map(|edge| positions.get(edge.node as usize).copied());
-            let own = match times {
-                Some(_) => graph.begin(node).map(|time| picture.x_of(time)),
-                None => Some(width as f64 * f64::from(node) / f64::from(graph.len())),
+        let items = 0..graph.len() + picture.events.len() as u32;
+        picture.mark_of = vec![NONE; items.len()];
+        let mut positions: Vec<f64> = Vec::with_capacity(items.len());
+        for item in items.clone() {
+            // An item without a time is at the position of its last cause.
+            let position = |node: u32| positions.get(node as usize).copied();
+            let latest = match picture.event(graph, item) {
+                Some((node, _)) => position(node).unwrap_or_default(),
+                None => graph.causes(item).iter().filter_map(|edge| position(edge.node)).fold(0.0, f64::max),
             };
-            positions.push(own.unwrap_or_else(|| causes.fold(0.0, f64::max)));
+            let own = match picture.times {
+                Some(_) => time(graph, &picture.events, item).map(|time| picture.x_of(time)),
+                None if item >= graph.len() => None,
+                None => Some(width as f64 * f64::from(item) / f64::from(graph.len())),
+            };
+            positions.push(own.unwrap_or(latest));
         }
         let band_of_place = picture.make_bands(graph);
         let mut by_band: Vec<Vec<u32>> = vec![Vec::new(); picture.bands.len()];
-        for node in nodes() {
-            let band = band_of_place.get(&graph.place_text(node)).copied().unwrap_or_default();
+        for item in items {
+            let place = graph.origin(picture.place_of(graph, item)).text;
+            let band = band_of_place.get(&place).copied().unwrap_or_default();
             if let Some(members) = by_band.get_mut(band) {
-                members.push(node);
+                members.push(item);
             }
         }
-        let x = |node: u32| positions.get(node as usize).copied().unwrap_or_default();
+        let x = |item: u32| positions.get(item as usize).copied().unwrap_or_default();
         for (band, mut members) in by_band.into_iter().enumerate() {
             members.sort_by(|a, b| x(*a).total_cmp(&x(*b)).then(a.cmp(b)));
-            picture.place(band, &members, x);
+            picture.place(graph, band, &members, x);
         }
         picture
+    }
+
+    /// Returns the joined event of an item, with the node that it follows, unless the item is a node.
+    pub(super) fn event(&self, graph: &TaskGraph<'_>, item: u32) -> Option<(u32, TaskEvent)> {
+        self.events.get(item.checked_sub(graph.len())? as usize).copied()
+    }
+
+    /// Returns the number of the origin of an item.
+    pub(super) fn place_of(&self, graph: &TaskGraph<'_>, item: u32) -> u32 {
+        match self.event(graph, item) {
+            Some((_, event)) => event.place,
+            None => graph.operation(item).map_or(NONE, |operation| operation.place),
+        }
+    }
+
+    /// Returns the label of an item.
+    pub(super) fn label<'t>(&self, graph: &TaskGraph<'t>, item: u32) -> &'t [u8] {
+        match self.event(graph, item) {
+            Some((_, event)) => graph.text(event.label),
+            None => graph.member(item).map_or(&[], |member| member.label),
+        }
     }
 
     /// Returns the position of a time.
@@ -106,11 +177,15 @@ impl Picture {
 
     /// Makes the bands, without rows. Returns the band of each place.
     fn make_bands(&mut self, graph: &TaskGraph<'_>) -> HashMap<u32, usize> {
-        // By place: index of the first operation, machine, number of operations.
+        // By place: its first operation, or one before its first joined event; machine; number of operations.
         let mut places: HashMap<u32, (u32, u32, u64)> = HashMap::new();
-        for node in 0..graph.len() {
-            let place = places.entry(graph.place_text(node)).or_insert((node, graph.machine(node), 0));
-            place.2 += 1;
+        for item in 0..graph.len() + self.events.len() as u32 {
+            let origin = graph.origin(self.place_of(graph, item));
+            let event = self.event(graph, item);
+            let first = event.map_or(item, |(node, _)| node);
+            let place = places.entry(origin.text).or_insert((first, origin.machine, 0));
+            place.0 = place.0.min(first);
+            place.2 += u64::from(event.is_none());
         }
         let mut places: Vec<(u32, (u32, u32, u64))> = places.into_iter().collect();
         places.sort_by_key(|(_, (first, _, count))| (std::cmp::Reverse(*count), *first));
@@ -146,40 +221,61 @@ impl Picture {
         bands.flat_map(|(at, band)| band.places.iter().map(move |(place, _)| (*place, at))).collect()
     }
 
-    /// Places the operations of a band, which are sorted by position.
-    fn place(&mut self, band: usize, members: &[u32], x: impl Fn(u32) -> f64) {
+    /// Places the items of a band, which are sorted by position.
+    fn place(&mut self, graph: &TaskGraph<'_>, band: usize, members: &[u32], x: impl Fn(u32) -> f64) {
         let most = (MOST_ROWS / self.bands.len().max(1)).clamp(FEWEST_ROWS_OF_BAND, MOST_ROWS_OF_BAND);
-        // By row: its last mark.
-        let mut rows: Vec<u32> = Vec::new();
-        for node in members {
-            let position = x(*node);
-            let end = |mark: u32| self.marks.get(mark as usize).map_or(f64::MIN, |mark| mark.x);
-            let free = rows.iter().position(|mark| position - end(*mark) >= GAP);
+        // By row: its last mark, and the end of its label.
+        let mut rows: Vec<(u32, f64)> = Vec::new();
+        for item in members {
+            let position = x(*item);
+            let (begin, end, is_left) = self.extent(graph, *item, position);
+            let free = rows.iter().position(|(_, last)| begin - last >= GAP);
             let row = match free {
                 None if rows.len() < most => {
-                    rows.push(NONE);
+                    rows.push((NONE, f64::MIN));
                     rows.len() - 1
                 }
                 None => {
                     // Join the adjacent mark in the last row.
-                    let mark = rows.last().copied().unwrap_or(NONE);
+                    let mark = rows.last().map_or(NONE, |(mark, _)| *mark);
                     if let Some(known) = self.marks.get_mut(mark as usize) {
                         known.count += 1;
                     }
-                    self.mark_of[*node as usize] = mark;
+                    self.mark_of[*item as usize] = mark;
                     continue;
                 }
                 Some(row) => row,
             };
             let mark = self.marks.len() as u32;
-            self.marks.push(Mark { x: position, row: (self.rows + row) as u32, first: *node, count: 1 });
-            self.mark_of[*node as usize] = mark;
-            rows[row] = mark;
+            let row_of_image = (self.rows + row) as u32;
+            self.marks.push(Mark { x: position, row: row_of_image, first: *item, count: 1, is_left });
+            self.mark_of[*item as usize] = mark;
+            rows[row] = (mark, end);
         }
+        // The name of the place, and below it that of the tracer.
+        let count = if self.is_labeled { rows.len().max(2) } else { rows.len() };
         if let Some(band) = self.bands.get_mut(band) {
-            (band.row, band.rows) = (self.rows, rows.len());
+            (band.row, band.rows) = (self.rows, count);
         }
-        self.rows += rows.len();
+        self.rows += count;
+    }
+
+    /// Returns the room that an item takes in its row, and `true` if its label is to the left of its mark.
+    fn extent(&self, graph: &TaskGraph<'_>, item: u32, x: f64) -> (f64, f64, bool) {
+        if !self.is_labeled {
+            return (x, x, false);
+        }
+        let text = String::from_utf8_lossy(self.label(graph, item)).chars().count();
+        let label = LABEL + CHARACTER * text.min(self.most_label()) as f64;
+        match x + label <= (self.width + self.right) as f64 {
+            true => (x - MARK, x + label, false),
+            false => (x - label, x + MARK, true),
+        }
+    }
+
+    /// Returns the maximum number of characters of a label: on one side of a mark, there is room for it.
+    pub(super) fn most_label(&self) -> usize {
+        ((self.width as f64 / 2.0 / CHARACTER) as usize).clamp(4, MOST_LABEL)
     }
 
     /// Returns the mark of a node.
@@ -187,4 +283,24 @@ impl Picture {
         let mark = *self.mark_of.get(node as usize)?;
         Some((mark, *self.marks.get(mark as usize)?))
     }
+}
+
+/// Returns the time of an item.
+fn time(graph: &TaskGraph<'_>, events: &[(u32, TaskEvent)], item: u32) -> Option<i128> {
+    match item.checked_sub(graph.len()) {
+        None => graph.begin(item),
+        Some(event) => {
+            let (_, event) = events.get(event as usize)?;
+            graph.corrected(event.place, event.time)
+        }
+    }
+}
+
+/// Returns the width that the names of places and tracers need.
+fn column(graph: &TaskGraph<'_>, events: &[(u32, TaskEvent)]) -> usize {
+    let places = (0..graph.len()).filter_map(|node| graph.operation(node)).map(|operation| operation.place);
+    let origins = places.chain(events.iter().map(|(_, event)| event.place)).map(|place| graph.origin(place));
+    let names = origins.flat_map(|origin| [origin.text, origin.tracer]);
+    let longest = names.map(|name| String::from_utf8_lossy(graph.text(name)).chars().count()).max();
+    ((longest.unwrap_or_default() as f64 * CHARACTER) as usize + 2 * MARGIN).min(LEFT)
 }

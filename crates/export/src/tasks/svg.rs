@@ -1,12 +1,12 @@
 //! Graph as an image: time from left to right, a band for each place, all operations and all edges.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Write};
 
 use ichnos_model::CauseKind;
 
 use super::graph::TaskGraph;
-use super::picture::{GAP, Mark, Picture};
+use super::picture::{Band, CHARACTER, GAP, LABEL, MOST_LABEL, Mark, Picture};
 use crate::time::duration;
 use crate::xml::Escaped;
 
@@ -14,29 +14,23 @@ use crate::xml::Escaped;
 const ROW: usize = 18;
 /// Space between bands.
 const BAND_GAP: usize = 12;
-/// Position at which time begins, with the names of places to its left.
-const LEFT: usize = 260;
-/// Space for the texts of the last operations.
-const RIGHT: usize = 240;
 /// Height of the area above the first band.
 const TOP: usize = 72;
 /// Maximum number of characters of a text in a title.
 const MOST_TEXT: usize = 200;
-/// Width of a character.
-const CHARACTER: f64 = 6.6;
 /// Maximum number of texts and places listed for a shared mark or band.
 const MOST_LISTED: usize = 24;
 /// Maximum number of lines, those of the critical path first.
 const MOST_LINES: usize = 200_000;
 
-const STYLE: &str = "text{font:12px sans-serif;paint-order:stroke;stroke:#fff;stroke-width:3px}.time,.note{fill:#777}.tick{text-anchor:middle}\
+const STYLE: &str = "text{font:12px sans-serif;paint-order:stroke;stroke:#fff;stroke-width:3px}.time,.note{fill:#777}.tick{text-anchor:middle}.left{text-anchor:end}\
 .band{fill:#f5f7f9}.grid{stroke:#dde3e8;stroke-width:1}\
 path{fill:none;stroke:#5b7083;stroke-width:1;stroke-opacity:.7}path.parent{stroke:#2463a5}\
 path.return{stroke:#2463a5;stroke-dasharray:5 3}path.related{stroke:#999;stroke-dasharray:2 3}\
-path.dangling{stroke:#999;stroke-dasharray:2 3}path.cycle{stroke:#c77d1e;stroke-dasharray:6 3}\
+path.joined{stroke:#999;stroke-dasharray:1 3;stroke-opacity:1}path.dangling{stroke:#999;stroke-dasharray:2 3}path.cycle{stroke:#c77d1e;stroke-dasharray:6 3}\
 path.critical{stroke:#c0392b;stroke-width:2.5;stroke-opacity:1}path.span{stroke:#9db8d6;stroke-width:5}\
 circle,rect.group{fill:#2463a5}circle.join{fill:#c77d1e}circle.root{stroke:#16365c;stroke-width:2}\
-circle.unreported{fill:#fff;stroke:#999}";
+circle.unreported{fill:#fff;stroke:#999}circle.joined{fill:#5b7083}";
 
 /// Returns the first characters of a text of the trace, for display.
 fn shown(text: &[u8], most: usize) -> String {
@@ -49,8 +43,8 @@ fn shown(text: &[u8], most: usize) -> String {
     shown
 }
 
-pub(super) fn write(graph: &TaskGraph<'_>, out: &mut dyn Write) -> io::Result<()> {
-    Drawing::new(graph).write(out)
+pub(super) fn write(graph: &TaskGraph<'_>, width: Option<usize>, out: &mut dyn Write) -> io::Result<()> {
+    Drawing::new(graph, width).write(out)
 }
 
 /// A line between two marks, for one or several edges.
@@ -97,8 +91,8 @@ struct Drawing<'g, 't> {
 }
 
 impl<'g, 't> Drawing<'g, 't> {
-    fn new(graph: &'g TaskGraph<'t>) -> Self {
-        let picture = Picture::new(graph);
+    fn new(graph: &'g TaskGraph<'t>, width: Option<usize>) -> Self {
+        let picture = Picture::new(graph, width);
         let mut tops = Vec::with_capacity(picture.rows);
         for (index, band) in picture.bands.iter().enumerate() {
             tops.extend(
@@ -165,7 +159,7 @@ impl<'g, 't> Drawing<'g, 't> {
     }
 
     fn x(&self, mark: Mark) -> f64 {
-        LEFT as f64 + mark.x
+        self.picture.left as f64 + mark.x
     }
 
     fn y(&self, mark: Mark) -> usize {
@@ -174,15 +168,20 @@ impl<'g, 't> Drawing<'g, 't> {
 
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let Self { graph, picture, .. } = self;
-        let width = LEFT + picture.width + RIGHT;
+        let width = picture.left + picture.width + picture.right;
         let height = TOP + ROW * picture.rows + BAND_GAP * picture.bands.len();
+        let joined = match picture.events.len() {
+            0 => String::new(),
+            1 => ", 1 joined event".to_owned(),
+            count => format!(", {count} joined events"),
+        };
         write!(
             out,
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
              <svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"{width}\" height=\"{height}\" \
              viewBox=\"0 0 {width} {height}\">\n<title>Task graph</title>\n<style>{STYLE}</style>\n\
              <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n\
-             <text x=\"12\" y=\"20\">{} operations, {} edges, depth {}{}</text>\n",
+             <text x=\"12\" y=\"20\">{} operations, {} edges{joined}, depth {}{}</text>\n",
             graph.len(),
             graph.edges(),
             graph.depth(),
@@ -195,6 +194,7 @@ impl<'g, 't> Drawing<'g, 't> {
         self.write_bands(width, out)?;
         self.write_axis(height, out)?;
         writeln!(out, "<g>")?;
+        self.write_joins(out)?;
         self.lines.iter().try_for_each(|line| self.write_line(line, out))?;
         self.write_dangling(out)?;
         writeln!(out, "</g>\n<g>")?;
@@ -224,7 +224,8 @@ impl<'g, 't> Drawing<'g, 't> {
     }
 
     fn write_bands(&self, width: usize, out: &mut dyn Write) -> io::Result<()> {
-        for (index, band) in self.picture.bands.iter().enumerate() {
+        let picture = &self.picture;
+        for (index, band) in picture.bands.iter().enumerate() {
             let y = TOP + ROW * band.row + BAND_GAP * index;
             let name = |place: u32| shown(self.graph.text(place), MOST_TEXT);
             let (label, title) = match &band.places[..] {
@@ -241,7 +242,7 @@ impl<'g, 't> Drawing<'g, 't> {
                     (format!("{} places: {first}, …", places.len()), title)
                 }
             };
-            let fits = ((LEFT - 24) as f64 / CHARACTER) as usize;
+            let fits = (picture.left.saturating_sub(24) as f64 / CHARACTER) as usize;
             writeln!(
                 out,
                 "<rect class=\"band\" x=\"0\" y=\"{}\" width=\"{width}\" height=\"{}\"/>\
@@ -252,6 +253,14 @@ impl<'g, 't> Drawing<'g, 't> {
                 Escaped(&shown(label.as_bytes(), fits)),
                 EscapedLines(&title),
             )?;
+            if let Some(tracer) = self.tracer(band).filter(|_| picture.is_labeled) {
+                writeln!(
+                    out,
+                    "<text class=\"time\" x=\"12\" y=\"{}\">{}</text>",
+                    y + ROW + ROW / 2 + 4,
+                    Escaped(&shown(tracer, fits)),
+                )?;
+            }
         }
         Ok(())
     }
@@ -267,7 +276,7 @@ impl<'g, 't> Drawing<'g, 't> {
         let steps = [1, 2, 5, 10].map(|step| power.saturating_mul(step));
         let step = steps.into_iter().find(|step| (end - begin) / step <= most).unwrap_or(end - begin);
         for tick in 0..=(end - begin) / step {
-            let x = LEFT as f64 + self.picture.x_of(begin + tick * step);
+            let x = self.picture.left as f64 + self.picture.x_of(begin + tick * step);
             writeln!(
                 out,
                 "<line class=\"grid\" x1=\"{x:.1}\" y1=\"{}\" x2=\"{x:.1}\" y2=\"{height}\"/>\
@@ -278,6 +287,38 @@ impl<'g, 't> Drawing<'g, 't> {
             )?;
         }
         Ok(())
+    }
+
+    /// Writes a line from each operation to its first joined event at another place.
+    fn write_joins(&self, out: &mut dyn Write) -> io::Result<()> {
+        let mut known = HashSet::new();
+        for (item, (node, event)) in (self.graph.len()..).zip(&self.picture.events) {
+            let place = |item: u32| self.graph.origin(self.picture.place_of(self.graph, item)).text;
+            let there = place(item);
+            if there == place(*node) || !known.insert((*node, there)) {
+                continue;
+            }
+            let marks = self.picture.mark(*node).zip(self.picture.mark(item));
+            let Some(((_, from), (_, to))) = marks else { continue };
+            let (x1, y1, x2, y2) = (self.x(from), self.y(from), self.x(to), self.y(to));
+            let title = if event.is_mention { "named in a text" } else { "the same operation" };
+            let bend = f64::midpoint(x1, x2);
+            writeln!(
+                out,
+                "<path class=\"joined\" d=\"M{x1:.1} {y1}C{bend:.1} {y1} {bend:.1} {y2} {x2:.1} {y2}\">\
+                 <title>{title}</title></path>"
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Returns the tracer of the items in a band.
+    fn tracer(&self, band: &Band) -> Option<&'t [u8]> {
+        let [(place, _)] = &band.places[..] else { return None };
+        let items = 0..self.picture.mark_of.len() as u32;
+        let mut origins = items.map(|item| self.graph.origin(self.picture.place_of(self.graph, item)));
+        let origin = origins.find(|origin| origin.text == *place)?;
+        Some(self.graph.text(origin.tracer)).filter(|tracer| !tracer.is_empty())
     }
 
     fn write_line(&self, line: &EdgeLine, out: &mut dyn Write) -> io::Result<()> {
@@ -329,7 +370,7 @@ impl<'g, 't> Drawing<'g, 't> {
         for (index, mark) in marks {
             let (x, y) = (self.x(*mark), self.y(*mark));
             let Some(end) = next.get_mut(mark.row as usize) else { continue };
-            let room = end.min((LEFT + self.picture.width + RIGHT) as f64) - x;
+            let room = end.min((self.picture.left + self.picture.width + self.picture.right) as f64) - x;
             *end = x;
             match groups.get(&(index as u32)) {
                 Some(title) => writeln!(
@@ -339,48 +380,61 @@ impl<'g, 't> Drawing<'g, 't> {
                     y - 4,
                     EscapedLines(title)
                 )?,
-                None => self.write_operation(mark.first, x, y, room, out)?,
+                None => self.write_item(*mark, x, y, room, out)?,
             }
         }
         Ok(())
     }
 
-    fn write_operation(&self, node: u32, x: f64, y: usize, room: f64, out: &mut dyn Write) -> io::Result<()> {
-        let Some(member) = self.graph.member(node) else { return Ok(()) };
-        let class = match self.graph.causes(node).len() {
-            _ if member.events == 0 => "unreported",
-            0 => "root",
-            1 => "",
-            _ => "join",
+    /// Writes a mark of a single item, and its label.
+    fn write_item(&self, mark: Mark, x: f64, y: usize, room: f64, out: &mut dyn Write) -> io::Result<()> {
+        let Self { graph, picture, .. } = self;
+        let item = mark.first;
+        let (class, radius) = match graph.member(item) {
+            None => ("joined", 3),
+            Some(member) if member.events == 0 => ("unreported", 4),
+            Some(_) => match graph.causes(item).len() {
+                0 => ("root", 4),
+                1 => ("", 4),
+                _ => ("join", 4),
+            },
         };
-        let end = self.graph.end(node).map_or(x, |end| LEFT as f64 + self.picture.x_of(end));
+        let end = graph.end(item).map_or(x, |end| picture.left as f64 + picture.x_of(end));
         if end > x + 1.0 {
             writeln!(out, "<path class=\"span\" d=\"M{x:.1} {y}L{end:.1} {y}\"/>")?;
         }
         writeln!(
             out,
-            "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y}\" r=\"4\"><title>{}</title></circle>",
-            EscapedLines(&self.title(node))
+            "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y}\" r=\"{radius}\"><title>{}</title></circle>",
+            EscapedLines(&self.title(item))
         )?;
+        let fits = match picture.is_labeled && mark.count == 1 {
+            true => picture.most_label(),
+            false => (((room - 2.0 * LABEL) / CHARACTER).max(0.0) as usize).min(MOST_LABEL),
+        };
         // Shorter texts are useless.
-        let fits = ((room - 14.0) / CHARACTER).max(0.0) as usize;
         if fits >= 4 {
-            let text = shown(member.label, fits.min(60));
-            writeln!(out, "<text x=\"{:.1}\" y=\"{}\">{}</text>", x + 7.0, y + 4, Escaped(&text))?;
+            let text = shown(picture.label(graph, item), fits);
+            let (class, x) = if mark.is_left { (" class=\"left\"", x - LABEL) } else { ("", x + LABEL) };
+            writeln!(out, "<text{class} x=\"{x:.1}\" y=\"{}\">{}</text>", y + 4, Escaped(&text))?;
         }
         Ok(())
     }
 
-    /// Returns the title of an operation: its name, place, identifier and time.
-    fn title(&self, node: u32) -> String {
-        let Some(member) = self.graph.member(node) else { return String::new() };
+    /// Returns the title of an operation or a joined event: its name, place, identifier and time.
+    fn title(&self, item: u32) -> String {
+        let Self { graph, picture, .. } = self;
         let mut title = format!(
             "{}\n{}\n{}",
-            shown(member.label, MOST_TEXT),
-            shown(member.place, MOST_TEXT),
-            self.graph.operation_name(node)
+            shown(picture.label(graph, item), MOST_TEXT),
+            shown(graph.text(graph.origin(picture.place_of(graph, item)).text), MOST_TEXT),
+            graph.operation_name(item)
         );
-        if let Some((time, (begin, _))) = self.graph.begin(node).zip(self.picture.times) {
+        let time = match picture.event(graph, item) {
+            Some((_, event)) => graph.corrected(event.place, event.time),
+            None => graph.begin(item),
+        };
+        if let Some((time, (begin, _))) = time.zip(picture.times) {
             title.push_str(&format!("\n{}", duration(time - begin)));
         }
         title
@@ -389,14 +443,14 @@ impl<'g, 't> Drawing<'g, 't> {
     /// Returns the titles of shared marks, by mark.
     fn groups(&self) -> HashMap<u32, String> {
         let mut labels: HashMap<u32, BTreeMap<&[u8], u64>> = HashMap::new();
-        for (node, mark) in (0..).zip(&self.picture.mark_of) {
+        for (item, mark) in (0..).zip(&self.picture.mark_of) {
             if self.picture.marks.get(*mark as usize).is_none_or(|mark| mark.count < 2) {
                 continue;
             }
-            let Some(member) = self.graph.member(node) else { continue };
+            let label = self.picture.label(self.graph, item);
             let labels = labels.entry(*mark).or_default();
-            if labels.len() < MOST_LISTED || labels.contains_key(member.label) {
-                *labels.entry(member.label).or_default() += 1;
+            if labels.len() < MOST_LISTED || labels.contains_key(label) {
+                *labels.entry(label).or_default() += 1;
             }
         }
         let title = |(mark, labels): (u32, BTreeMap<&[u8], u64>)| {
@@ -453,7 +507,7 @@ mod tests {
             let places = 1 + random.below(150) as u32;
             let tasks = task_of(count, &edges, |number| (random.below(times) as i64, number % places));
             let graph = tasks.graph(0);
-            let drawing = Drawing::new(&graph);
+            let drawing = Drawing::new(&graph, None);
             let marks = &drawing.picture.marks;
             assert_eq!(marks.iter().map(|mark| mark.count).sum::<u32>(), count);
             assert!(drawing.picture.bands.len() <= 64);
@@ -484,7 +538,7 @@ mod tests {
         let tasks = task_of(count, &edges, |number| (i64::from(number / 1_000), number % 7_000));
         let graph = tasks.graph(0);
         let mut text = Vec::new();
-        write(&graph, &mut text).unwrap();
+        write(&graph, None, &mut text).unwrap();
         assert!(text.len() < 4 << 20, "{}", text.len());
     }
 }

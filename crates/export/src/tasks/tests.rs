@@ -17,7 +17,7 @@ fn id(number: u32) -> Identifier {
 fn add(all: &mut CollectedTasks, group: u32, number: u32, begin: i64, label: &str) -> u32 {
     let label = all.names.number(label.as_bytes());
     if all.places.is_empty() {
-        all.places.push(EventOrigin { machine: label, text: label });
+        all.places.push(EventOrigin { machine: label, text: label, tracer: label });
     }
     all.add(Operation {
         id: id(number),
@@ -69,7 +69,7 @@ pub(super) fn task_of(count: u32, edges: &[(u32, u32)], mut of: impl FnMut(u32) 
         let (time, place) = of(number);
         while all.places.len() <= place as usize {
             let name = all.names.number(format!("place {}", all.places.len()).as_bytes());
-            all.places.push(EventOrigin { machine: name, text: name });
+            all.places.push(EventOrigin { machine: name, text: name, tracer: name });
         }
         let operation = add(&mut all, group, number, time, &letters(number));
         all.operations[operation as usize].place = place;
@@ -214,7 +214,7 @@ fn random_graphs() {
             assert_eq!(used(&row.below), used(&next.above));
         }
         assert!(rows.last().unwrap().below.is_empty());
-        for format in [GraphFormat::Dot, GraphFormat::Svg, GraphFormat::Json] {
+        for format in [GraphFormat::Dot, GraphFormat::Svg(None), GraphFormat::Json] {
             let mut text = Vec::new();
             graph.write(format, &mut text).unwrap();
             if format == GraphFormat::Json {
@@ -244,7 +244,8 @@ fn clocks_are_moved_to_the_middle() {
     let mut all = CollectedTasks::default();
     let group = all.group(IdScope::Task(id(1_000)));
     let places: Vec<u32> = (0..2).map(|machine| all.names.number(&[b'A' + machine])).collect();
-    all.places = places.iter().map(|name| EventOrigin { machine: *name, text: *name }).collect();
+    all.places =
+        places.iter().map(|name| EventOrigin { machine: *name, text: *name, tracer: *name }).collect();
     // The clock of the second machine is 100 slow.
     for (number, begin, place) in [(0, 1_000, 0), (1, 910, 1), (2, 930, 1), (3, 1_040, 0)] {
         let operation = add(&mut all, group, number, begin, "x");
@@ -327,7 +328,7 @@ fn operations_that_are_tasks() {
     let trace = all.group(IdScope::Trace(0));
     let task = Identifier::new(&[9; 16]).unwrap();
     let label = all.names.number(b"x");
-    all.places.push(EventOrigin { machine: label, text: label });
+    all.places.push(EventOrigin { machine: label, text: label, tracer: label });
     let operation = Operation {
         id: task,
         chain: Chain::UNKNOWN,
@@ -491,7 +492,8 @@ impl Calls {
         let group = all.group(IdScope::Task(id(1_000_000)));
         let names: Vec<u32> =
             (0..skews.len() as u32).map(|name| all.names.number(letters(name).as_bytes())).collect();
-        all.places = names.iter().map(|name| EventOrigin { machine: *name, text: *name }).collect();
+        all.places =
+            names.iter().map(|name| EventOrigin { machine: *name, text: *name, tracer: *name }).collect();
         for ((machine, time), number) in self.operations.iter().zip(0..) {
             let operation = add(&mut all, group, number, time + skews[*machine], "x");
             all.operations[operation as usize].place = *machine as u32;

@@ -19,8 +19,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ichnos_io::{
-    CreateError, FileParts, MessageOrder, OptionValue, Output, PartsOutput, TraceWriter, Tree, WriteOptions,
-    WriteSource, WriteTarget, written_trace_files,
+    CreateError, FileParts, OptionValue, Output, PartsOutput, TraceWriter, Tree, WriteOptions, WriteSource,
+    WriteTarget, written_trace_files,
 };
 
 use crate::log::Framing;
@@ -68,14 +68,6 @@ impl TraceWriter for FuchsiaLogWriter {
 
     fn extensions(&self) -> &'static [&'static str] {
         &["log"]
-    }
-
-    fn is_directory(&self) -> bool {
-        false
-    }
-
-    fn order(&self) -> MessageOrder {
-        MessageOrder::Merged
     }
 
     fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {

@@ -126,8 +126,6 @@ struct WorkerHandler<'w> {
     worker: Box<dyn Worker + Send>,
     place: WorkerPlace<'w>,
     takes_damage: bool,
-    /// Flow after which nothing is to be done: none if input arrives while it is read, because nothing waits then.
-    quiet: Option<WorkerFlow>,
     /// The chunk has to be written again.
     is_wrong: bool,
     /// Number of steps and events since progress was reported.
@@ -150,15 +148,7 @@ enum WorkerPlace<'w> {
 impl<'w> WorkerHandler<'w> {
     fn new(merged: &MergedPass<'_>, lane: Lane, place: WorkerPlace<'w>) -> Self {
         let (worker, takes_damage) = (merged.output.worker(lane), merged.output.takes_damage());
-        Self {
-            worker,
-            place,
-            takes_damage,
-            quiet: (!merged.pass.is_live).then_some(WorkerFlow::Continue),
-            is_wrong: false,
-            steps: 0,
-            events: 0,
-        }
+        Self { worker, place, takes_damage, is_wrong: false, steps: 0, events: 0 }
     }
 
     fn note(&mut self, note: PassNote) {
@@ -191,19 +181,13 @@ impl<'w> WorkerHandler<'w> {
 
     /// Handles everything but [`WorkerFlow::Continue`].
     #[cold]
+    #[inline(never)]
     fn settle(&mut self, flow: WorkerFlow) -> io::Result<ControlFlow<()>> {
         if flow == WorkerFlow::Again {
             self.is_wrong = true;
             return Ok(ControlFlow::Break(()));
         }
-        let is_live = self.quiet.is_none();
-        if is_live {
-            self.worker.flush()?;
-        }
         self.pass_on()?;
-        if let (true, WorkerPlace::Joiner { merged, .. }) = (is_live, &self.place) {
-            merged.output.flush()?;
-        }
         Ok(if flow == WorkerFlow::Stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 }
@@ -217,7 +201,7 @@ impl PassHandler for WorkerHandler<'_> {
             self.note(loss);
         }
         let flow = self.worker.message(message)?;
-        if Some(flow) == self.quiet {
+        if flow == WorkerFlow::Continue {
             return Ok(ControlFlow::Continue(()));
         }
         self.settle(flow)
@@ -241,6 +225,17 @@ impl PassHandler for WorkerHandler<'_> {
             self.steps = 0;
             merged.observer.progress(message.nanoseconds(), std::mem::take(&mut self.events));
         }
+    }
+
+    fn after_step(&mut self) -> io::Result<()> {
+        if let WorkerPlace::Joiner { merged, .. } = self.place
+            && merged.pass.is_live
+        {
+            self.worker.flush()?;
+            self.pass_on()?;
+            merged.output.flush()?;
+        }
+        Ok(())
     }
 }
 

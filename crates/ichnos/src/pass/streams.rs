@@ -7,11 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use ichnos_io::{Lane, Output, OutputBlock, Worker, WorkerFlow};
-use ichnos_model::{
-    BoxedCursor, Cursor as _, Damage, Message, MessageKind, Packet, StreamCursor as _, Window,
-};
+use ichnos_model::{BoxedCursor, Damage, Message, Packet, Window};
 
 use super::ordered_writes::{OrderedPart, OrderedWrites};
+use super::packets::{PacketFlow, PacketHandler, to_next_packet};
 use super::{Pass, PassEnd, PassHandler, PassNote, PassObserver, PassOptions, PassSummary};
 use crate::Reader;
 
@@ -69,11 +68,7 @@ pub(super) fn run(
     observer: &dyn PassObserver,
 ) -> io::Result<PassSummary> {
     let streams = StreamsPass { pass, reader, output, options: options.streams, observer };
-    for (trace, _, _) in reader.wanted() {
-        let is_selected = |damage: &&Damage| pass.selection.wants_stream(&damage.file);
-        let damage = trace.damage().iter().filter(is_selected);
-        damage.for_each(|damage| observer.note(PassNote::Damage(Box::new(damage.clone()))));
-    }
+    pass.note_damage_of_traces(reader, observer);
     let jobs = streams.jobs();
     let writes = OrderedWrites::new(jobs.iter().map(|job| job.number + 1).max().unwrap_or(0));
     let next = AtomicUsize::new(0);
@@ -104,14 +99,14 @@ pub(super) fn run(
     result.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Passes messages to a worker, up to the beginning of the next packet, and its blocks on.
+/// Passes messages to a worker, and its blocks on.
 struct StreamHandler<'h> {
+    streams: &'h StreamsPass<'h>,
+    job: &'h StreamJob,
     worker: Box<dyn Worker + Send>,
-    output: &'h dyn Output,
-    observer: &'h dyn PassObserver,
     part: OrderedPart<'h, OutputBlock>,
-    /// The next message is the first one of its packet.
-    is_first: bool,
+    /// Cursor of the packet after the current one, once it was needed; `None` inside after the last packet.
+    ahead: Option<Option<BoxedCursor>>,
     /// No more messages are needed.
     is_over: bool,
 }
@@ -119,36 +114,41 @@ struct StreamHandler<'h> {
 impl StreamHandler<'_> {
     /// Passes the blocks of the worker on.
     fn pass_on(&mut self) -> io::Result<()> {
-        let (output, observer) = (self.output, self.observer);
         while let Some(block) = self.worker.take() {
-            self.is_over |= !self.part.put(block, &mut |block| join(output, observer, block))?;
+            self.is_over |= !self.part.put(block, &mut |block| self.streams.join(block))?;
             if self.is_over {
                 break;
             }
         }
         Ok(())
     }
-}
 
-fn join(output: &dyn Output, observer: &dyn PassObserver, block: OutputBlock) -> io::Result<()> {
-    let bytes = block.bytes.len() as u64;
-    output.join(block)?;
-    observer.written(bytes);
-    Ok(())
+    /// Passes the packet after the one that begins now to the worker.
+    fn look_ahead(&mut self) {
+        let is_stopped = || self.streams.pass.is_stopped();
+        // Starts at the first packet, so that a data stream without packets is not read twice.
+        let ahead = self.ahead.get_or_insert_with(|| {
+            // The packet after the last one belongs to another job.
+            let mut ahead = self.streams.cursor(self.job, true);
+            to_next_packet(&mut ahead, &is_stopped);
+            ahead
+        });
+        to_next_packet(ahead, &is_stopped);
+        match ahead.as_ref().and_then(|ahead| ahead.current()) {
+            Some(Message::PacketBegin(next)) => self.worker.look_ahead(Some(&next)),
+            _ => self.worker.look_ahead(None),
+        }
+    }
 }
 
 impl PassHandler for StreamHandler<'_> {
     #[inline(always)]
     fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
-        if !matches!(message, Message::Event(_)) {
-            if matches!(message, Message::PacketBegin(_)) && !self.is_first {
-                return Ok(ControlFlow::Break(()));
-            }
-            if let Some(loss) = PassNote::of_loss(message) {
-                self.observer.note(loss);
-            }
+        if !matches!(message, Message::Event(_))
+            && let Some(loss) = PassNote::of_loss(message)
+        {
+            self.streams.observer.note(loss);
         }
-        self.is_first = false;
         match self.worker.message(message)? {
             WorkerFlow::Continue => return Ok(ControlFlow::Continue(())),
             WorkerFlow::Block => {}
@@ -160,12 +160,40 @@ impl PassHandler for StreamHandler<'_> {
     }
 
     fn damage(&mut self, damage: &Damage) -> bool {
-        self.observer.note(PassNote::Damage(Box::new(damage.clone())));
-        self.output.takes_damage()
+        self.streams.observer.note_damage(damage);
+        self.streams.output.takes_damage()
     }
 
     fn step(&mut self, message: &Message<'_>, events: u32) {
-        self.observer.progress(message.nanoseconds(), events.into());
+        self.streams.observer.progress(message.nanoseconds(), events.into());
+    }
+}
+
+impl PacketHandler for StreamHandler<'_> {
+    fn begin_packet(&mut self, packet: &Packet<'_>) -> io::Result<PacketFlow> {
+        let options = self.streams.options;
+        if options.looks_ahead {
+            self.look_ahead();
+        }
+        if options.packets_in.is_some_and(|window| !overlaps(packet, window)) {
+            return Ok(PacketFlow::Skip);
+        }
+        if !self.worker.copy_packet(packet)? {
+            return Ok(PacketFlow::Read);
+        }
+        self.pass_on()?;
+        Ok(PacketFlow::Copied)
+    }
+
+    fn copied_message(&mut self, message: &Message<'_>) {
+        if let Message::Damage(damage) = message {
+            self.streams.observer.note_damage(damage);
+        }
+        self.worker.copied_message(message);
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over
     }
 }
 
@@ -211,71 +239,23 @@ impl StreamsPass<'_> {
     /// Passes the messages of a job to a worker.
     fn work(&self, job: &StreamJob, part: OrderedPart<'_, OutputBlock>) -> io::Result<PassSummary> {
         let Some(cursor) = self.cursor(job, false) else { return Ok(PassSummary::default()) };
-        let mut cursor = self.reader.excluding(job.source, job.stream, cursor);
-        let (output, observer) = (self.output, self.observer);
-        let worker = output.worker(job.lane());
-        let mut handler = StreamHandler { worker, output, observer, part, is_first: true, is_over: false };
-        let mut run = self.pass.start(&mut handler);
-        let is_stopped = || self.pass.is_stopped();
-        let mut ahead = None;
-        let mut has_message = cursor.next_head().is_some();
-        while has_message && !run.has_ended() && !run.handler.is_over && !is_stopped() {
-            if let Some(Message::PacketBegin(packet)) = cursor.current() {
-                if self.options.looks_ahead {
-                    self.look_ahead(job, &mut ahead, &mut *run.handler.worker);
-                }
-                if self.options.packets_in.is_some_and(|window| !overlaps(&packet, window)) {
-                    has_message = pass_packet(&mut cursor, &is_stopped);
-                    continue;
-                }
-                if run.handler.worker.copy_packet(&packet)? {
-                    has_message = match self.options.reads_copied {
-                        true => pass_copied_packet(&mut cursor, &mut |message| {
-                            if let Message::Damage(damage) = message {
-                                let damage: &Damage = damage;
-                                observer.note(PassNote::Damage(Box::new(damage.clone())));
-                            }
-                            run.handler.worker.copied_message(message);
-                        }),
-                        false => pass_packet(&mut cursor, &is_stopped),
-                    };
-                    run.handler.pass_on()?;
-                    continue;
-                }
-            }
-            // Up to the beginning of the next packet, which becomes the current message.
-            run.handler.is_first = true;
-            has_message = cursor.drain_all(&mut |message| run.take(message));
-        }
-        let summary = run.finish()?;
+        let cursor = self.reader.excluding(job.source, job.stream, cursor);
+        let worker = self.output.worker(job.lane());
+        let mut handler = StreamHandler { streams: self, job, worker, part, ahead: None, is_over: false };
+        let summary = self.pass.run_packets(cursor, &mut handler, self.options.reads_copied)?;
         if matches!(summary.end, PassEnd::Over) {
             handler.worker.finish()?;
             handler.pass_on()?;
-            handler.part.finish(&mut |block| join(output, observer, block))?;
+            handler.part.finish(&mut |block| self.join(block))?;
         }
         Ok(summary)
     }
 
-    /// Passes the packet after the one that begins now to the worker. `ahead` is the cursor of that packet.
-    fn look_ahead(
-        &self,
-        job: &StreamJob,
-        ahead: &mut Option<Option<BoxedCursor>>,
-        worker: &mut (dyn Worker + Send),
-    ) {
-        let is_stopped = || self.pass.is_stopped();
-        // Starts at the first packet, so that a data stream without packets is not read twice.
-        let ahead = ahead.get_or_insert_with(|| {
-            // The packet after the last one belongs to another job.
-            let mut ahead = self.cursor(job, true);
-            to_next_packet(&mut ahead, &is_stopped);
-            ahead
-        });
-        to_next_packet(ahead, &is_stopped);
-        match ahead.as_ref().and_then(|ahead| ahead.current()) {
-            Some(Message::PacketBegin(next)) => worker.look_ahead(Some(&next)),
-            _ => worker.look_ahead(None),
-        }
+    fn join(&self, block: OutputBlock) -> io::Result<()> {
+        let bytes = block.bytes.len() as u64;
+        self.output.join(block)?;
+        self.observer.written(bytes);
+        Ok(())
     }
 }
 
@@ -284,46 +264,4 @@ fn overlaps(packet: &Packet<'_>, window: Window) -> bool {
     let is_early = packet.end.zip(window.begin).is_some_and(|(end, begin)| end.nanoseconds < begin);
     let is_late = packet.begin.zip(window.end).is_some_and(|(begin, end)| begin.nanoseconds > end);
     !is_early && !is_late
-}
-
-/// Moves to the beginning of the next packet; sets the cursor to `None` at the end.
-fn to_next_packet(cursor: &mut Option<BoxedCursor>, is_stopped: &dyn Fn() -> bool) {
-    if let Some(cursor) = cursor {
-        // If the packet cannot be skipped, its events are read and ignored.
-        cursor.skip_packet();
-        while let Some(head) = cursor.next_head() {
-            if head.kind == MessageKind::PacketBegin || is_stopped() {
-                return;
-            }
-        }
-    }
-    *cursor = None;
-}
-
-/// Moves past the packet whose beginning is the current message. Returns `false` at the end.
-pub(crate) fn pass_packet(cursor: &mut BoxedCursor, is_stopped: &dyn Fn() -> bool) -> bool {
-    // If the packet cannot be skipped, its events are read and ignored.
-    cursor.skip_packet();
-    while let Some(head) = cursor.next_head() {
-        if head.kind == MessageKind::PacketEnd {
-            return cursor.next_head().is_some();
-        }
-        if is_stopped() {
-            break;
-        }
-    }
-    false
-}
-
-/// Moves past a packet that was copied; `take` receives its messages as written.
-pub(crate) fn pass_copied_packet(cursor: &mut BoxedCursor, take: &mut dyn FnMut(&Message<'_>)) -> bool {
-    let mut is_behind = false;
-    cursor.drain_all(&mut |message| {
-        if is_behind {
-            return ControlFlow::Break(());
-        }
-        is_behind = matches!(message, Message::PacketEnd(_));
-        take(message);
-        ControlFlow::Continue(())
-    })
 }

@@ -5,30 +5,34 @@ use std::io;
 /// A line and the lines below it.
 // Of environments and enumerations there can be millions of lines.
 #[derive(Debug, Default)]
-pub(crate) struct Branch {
+pub struct Branch {
     text: Box<str>,
     branches: Vec<Branch>,
 }
 
 impl Branch {
-    pub(crate) fn new(text: impl Into<Box<str>>) -> Self {
+    /// Line with nothing below it.
+    pub fn new(text: impl Into<Box<str>>) -> Self {
         Self::of_branches(text, Vec::new())
     }
 
-    pub(crate) fn of_branches(text: impl Into<Box<str>>, branches: Vec<Self>) -> Self {
+    /// Line with others below it.
+    pub fn of_branches(text: impl Into<Box<str>>, branches: Vec<Self>) -> Self {
         Self { text: text.into(), branches }
     }
 
-    pub(crate) fn add(&mut self, branch: Self) {
+    /// Adds a branch below the line.
+    pub fn add(&mut self, branch: Self) {
         self.branches.push(branch);
     }
 
-    pub(crate) fn line(&mut self, text: impl Into<Box<str>>) {
+    /// Adds a line below the line.
+    pub fn line(&mut self, text: impl Into<Box<str>>) {
         self.branches.push(Self::new(text));
     }
 
     /// Appends the tree to `out`.
-    pub(crate) fn render(self, out: &mut String) {
+    pub fn render(self, out: &mut String) {
         // Writing into a string cannot fail.
         let _ = self.write(&mut |text| {
             out.push_str(text);
@@ -40,7 +44,7 @@ impl Branch {
     ///
     /// # Errors
     /// Errors of `put`.
-    pub(crate) fn write(self, put: &mut dyn FnMut(&str) -> io::Result<()>) -> io::Result<()> {
+    pub fn write(self, put: &mut dyn FnMut(&str) -> io::Result<()>) -> io::Result<()> {
         put(&self.text)?;
         put("\n")?;
         below(self.branches, &mut String::new(), put)

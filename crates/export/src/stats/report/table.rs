@@ -2,45 +2,72 @@
 
 use std::fmt::Write as _;
 
-use ichnos::export::{Distribution, GroupBy, GroupValue, Number, PowerBin, StatsRow, Timeline, duration};
+use super::bars::{bar, line};
+use super::{NumberQuantiles, ReportRow, StatsReport, name_of, value_text};
+use crate::stats::{Distribution, GroupBy, GroupValue, Number, PowerBin, StatsRow, Timeline};
+use crate::text::{LineWidth, Paint, count, date_time, grouped, seconds, size};
+use crate::{duration, printable};
 
-use super::draw::{bar, line};
-use super::rows::{NumberQuantiles, Row, StatsResults, name_of, value_text};
-use crate::style::{Paint, count, grouped, safe, size};
-use crate::{terminal_width, time};
-
-/// Options for showing times.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct TimeDisplay {
-    /// `true` for dates rather than seconds since the origin of the clock.
-    pub(super) has_dates: bool,
-    /// `true` to show the date before each time.
-    pub(super) date: bool,
-    pub(super) gmt: bool,
+/// Options of [`StatsReport::to_text`].
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct StatsTextOptions {
+    /// Colors.
+    pub paint: Paint,
+    /// Width of lines, to which keys are cut.
+    pub width: LineWidth,
+    /// Show times in seconds since the origin of the clock.
+    pub clock_seconds: bool,
+    /// Show the date before each time; with events of several days, it is always shown.
+    pub clock_date: bool,
+    /// Show times in UTC rather than in local time.
+    pub clock_gmt: bool,
+    /// Options of the program, for notes.
+    pub hints: StatsHints,
 }
 
-impl TimeDisplay {
+/// Options of a program by which users get something else than they see. Notes name them in parentheses if they are
+/// not empty.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct StatsHints {
+    /// More rows.
+    pub top: &'static str,
+    /// More groups.
+    pub groups: &'static str,
+    /// More open pairs.
+    pub open_pairs: &'static str,
+    /// Other keys of pairs.
+    pub key: &'static str,
+}
+
+/// Returns a hint in parentheses.
+fn hint(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!(" ({text})") }
+}
+
+impl StatsTextOptions {
     /// Returns a time as in the format pretty.
-    fn short(self, nanoseconds: i128) -> String {
-        if !self.has_dates {
-            return time::show_seconds(nanoseconds);
+    fn short(&self, nanoseconds: i128) -> String {
+        if self.clock_seconds {
+            return seconds(nanoseconds);
         }
-        let full = time::show(nanoseconds, self.gmt);
+        let full = date_time(nanoseconds, self.clock_gmt);
         // A date, a time of day, and the zone.
         match full.split(' ').collect::<Vec<_>>()[..] {
-            [date, time, _] if self.date => format!("{date} {time}"),
+            [date, time, _] if self.clock_date => format!("{date} {time}"),
             [_, time, _] => time.to_owned(),
             _ => full,
         }
     }
 
-    fn long(self, nanoseconds: i128) -> String {
-        if self.has_dates { time::show(nanoseconds, self.gmt) } else { time::show_seconds(nanoseconds) }
+    fn long(&self, nanoseconds: i128) -> String {
+        if self.clock_seconds { seconds(nanoseconds) } else { date_time(nanoseconds, self.clock_gmt) }
     }
 
     /// Returns the day of a time.
-    fn day(self, nanoseconds: i128) -> String {
-        time::show(nanoseconds, self.gmt).split(' ').next().unwrap_or_default().to_owned()
+    fn day(&self, nanoseconds: i128) -> String {
+        date_time(nanoseconds, self.clock_gmt).split(' ').next().unwrap_or_default().to_owned()
     }
 }
 
@@ -50,39 +77,43 @@ const BAR: usize = 40;
 const BARS: usize = 40;
 const COLUMNS: usize = 60;
 
-pub(super) fn text(found: &StatsResults<'_>, times: TimeDisplay, paint: Paint) -> String {
-    // Results of several days need dates.
-    let range = found.all.totals.times();
-    let is_long = range.is_some_and(|(begin, end)| times.has_dates && times.day(begin) != times.day(end));
-    let times = TimeDisplay { date: times.date || is_long, ..times };
-    let shown = StatsDisplay { found, times, paint, prefix: prefix(found) };
-    let mut text = String::new();
-    if found.pairs.is_some() {
-        shown.pairs(&mut text);
-    } else {
-        if found.field.is_some() {
-            shown.histogram(&mut text);
-        }
-        if found.has_timeline {
-            if !text.is_empty() {
-                text.push('\n');
+impl StatsReport<'_> {
+    /// Returns tables, bars and notes for people.
+    #[must_use]
+    pub fn to_text(&self, options: &StatsTextOptions) -> String {
+        let mut shown = *options;
+        // Results of several days need dates.
+        let range = self.all.totals.times().filter(|_| !options.clock_seconds);
+        shown.clock_date |= range.is_some_and(|(begin, end)| options.day(begin) != options.day(end));
+        let shown = StatsDisplay { found: self, options: shown, paint: options.paint, prefix: prefix(self) };
+        let mut text = String::new();
+        if self.pairs.is_some() {
+            shown.pairs(&mut text);
+        } else {
+            if self.field.is_some() {
+                shown.histogram(&mut text);
             }
-            shown.timeline(&mut text);
+            if self.has_timeline {
+                if !text.is_empty() {
+                    text.push('\n');
+                }
+                shown.timeline(&mut text);
+            }
+            if self.has_gaps {
+                shown.gaps(&mut text);
+            }
+            if text.is_empty() && !self.by.is_empty() {
+                shown.totals(&mut text);
+            }
+            shown.summary(&mut text);
         }
-        if found.has_gaps {
-            shown.gaps(&mut text);
-        }
-        if text.is_empty() && !found.by.is_empty() {
-            shown.totals(&mut text);
-        }
-        shown.summary(&mut text);
+        shown.notes(&mut text);
+        text
     }
-    shown.notes(&mut text);
-    text
 }
 
 /// Returns the common directory of all rows' data streams, which is not shown.
-fn prefix(found: &StatsResults<'_>) -> String {
+fn prefix(found: &StatsReport<'_>) -> String {
     let Some(column) = found.by.iter().position(|by| *by == GroupBy::Stream) else { return String::new() };
     let mut names = found.rows.iter().filter_map(|row| match row.key.get(column) {
         Some(GroupValue::Text(name)) => Some(name.as_str()),
@@ -100,20 +131,20 @@ fn prefix(found: &StatsResults<'_>) -> String {
 }
 
 /// A table: columns of numbers, then the keys of rows.
-struct Table {
+struct TextTable {
     titles: Vec<String>,
     rows: Vec<Vec<String>>,
     /// Number of text columns, which come last.
     texts: usize,
 }
 
-impl Table {
+impl TextTable {
     fn new(titles: &[&str], texts: &[&str]) -> Self {
-        let titles = titles.iter().chain(texts).map(|title| safe(title).into_owned()).collect();
+        let titles = titles.iter().chain(texts).map(|title| printable(title).into_owned()).collect();
         Self { titles, rows: Vec::new(), texts: texts.len() }
     }
 
-    fn push(&self, text: &mut String, paint: Paint) {
+    fn push(&self, text: &mut String, options: &StatsTextOptions) {
         let columns = self.titles.len();
         let numbers = columns - self.texts;
         let length = |cell: &String| cell.chars().count();
@@ -130,13 +161,13 @@ impl Table {
         let shown = is_shown.iter().filter(|is_shown| **is_shown).count();
         let all: usize = widths.iter().zip(&is_shown).filter(|(_, is)| **is).map(|(width, _)| width).sum();
         let between = 2 * shown.saturating_sub(1);
-        terminal_width::shorten(&mut widths[numbers..], all + between);
+        options.width.shorten(&mut widths[numbers..], all + between);
         for (i, row) in std::iter::once(&self.titles).chain(&self.rows).enumerate() {
             let cell = |column: usize| {
                 let (cell, width) = (&row[column], widths[column]);
                 match column < numbers {
                     true => format!("{cell:>width$}"),
-                    false => format!("{:<width$}", terminal_width::cut(cell, width)),
+                    false => format!("{:<width$}", options.width.cut(cell, width)),
                 }
             };
             let part = |columns: std::ops::Range<usize>| -> String {
@@ -146,9 +177,9 @@ impl Table {
             let right = right.trim_end();
             let gap = if left.is_empty() || right.is_empty() { "" } else { "  " };
             let line = match i {
-                0 => paint.faint(format!("{left}{gap}{right}").trim_end()),
+                0 => options.paint.faint(format!("{left}{gap}{right}").trim_end()),
                 _ if right.is_empty() => left.trim_end().to_owned(),
-                _ => format!("{left}{gap}{}", paint.name(right)),
+                _ => format!("{left}{gap}{}", options.paint.name(right)),
             };
             text.push_str(&line);
             text.push('\n');
@@ -158,15 +189,15 @@ impl Table {
 
 /// Everything to show, and display options.
 struct StatsDisplay<'f, 's> {
-    found: &'f StatsResults<'s>,
-    times: TimeDisplay,
+    found: &'f StatsReport<'s>,
+    options: StatsTextOptions,
     paint: Paint,
     prefix: String,
 }
 
 impl StatsDisplay<'_, '_> {
     /// Returns the components of a row's key for display.
-    fn key(&self, row: &Row<'_>) -> Vec<String> {
+    fn key(&self, row: &ReportRow<'_>) -> Vec<String> {
         let parts = row.key.iter().zip(&self.found.by);
         let text = |(value, by): (&GroupValue, &GroupBy)| {
             let text = value_text(value, "-");
@@ -174,7 +205,7 @@ impl StatsDisplay<'_, '_> {
                 GroupBy::Stream => text.strip_prefix(&self.prefix).unwrap_or(&text).to_owned(),
                 _ => text,
             };
-            safe(&text).into_owned()
+            printable(&text).into_owned()
         };
         parts.map(text).collect()
     }
@@ -202,12 +233,12 @@ impl StatsDisplay<'_, '_> {
         let all = &self.found.all.totals;
         let titles =
             ["events", "share", "bytes", "rate", "first", "last", "largest gap", "after", "discarded"];
-        let mut table = Table::new(&titles, &self.names());
+        let mut table = TextTable::new(&titles, &self.names());
         for row in &self.found.rows {
             let Some(of) = row.of else { continue };
             let totals = &of.totals;
             let (range, gap) = (totals.times(), totals.largest_gap());
-            let time = |time: Option<i128>| time.map(|time| self.times.short(time)).unwrap_or_default();
+            let time = |time: Option<i128>| time.map(|time| self.options.short(time)).unwrap_or_default();
             let more = if row.missed > 0 { "+" } else { "" };
             let mut cells = vec![
                 format!("{}{more}", grouped(totals.events)),
@@ -223,12 +254,12 @@ impl StatsDisplay<'_, '_> {
             cells.extend(self.key(row));
             table.rows.push(cells);
         }
-        table.push(text, self.paint);
+        table.push(text, &self.options);
     }
 
     /// Appends a table of distributions, one in each row, then all of them as bars.
     fn distributions(&self, text: &mut String, noun: &str, show: &dyn Fn(Number) -> String) {
-        let mut table = Table::new(&[noun, "min", "mean", "p50", "p90", "p99", "max"], &self.names());
+        let mut table = TextTable::new(&[noun, "min", "mean", "p50", "p90", "p99", "max"], &self.names());
         for row in &self.found.rows {
             // With a timeline, some rows have no number.
             let Some(numbers) = row.numbers.as_ref().filter(|numbers| numbers.distribution.count() > 0)
@@ -241,13 +272,13 @@ impl StatsDisplay<'_, '_> {
             cells.extend(self.key(row));
             table.rows.push(cells);
         }
-        table.push(text, self.paint);
+        table.push(text, &self.options);
     }
 
     fn histogram(&self, text: &mut String) {
         let show = |number: Number| number_text(number);
         let name = self.found.field.as_deref().unwrap_or_default();
-        let name = safe(name);
+        let name = printable(name);
         if self.found.by.is_empty() {
             if let Some(distribution) = self.found.all.numbers.as_deref() {
                 self.one_distribution(text, &name, "value", &NumberQuantiles::new(distribution), &show);
@@ -320,8 +351,8 @@ impl StatsDisplay<'_, '_> {
         let all = all.clone().in_bins(COLUMNS);
         let (width, bins) = (all.width(), all.counts().len());
         let begins = || (0..bins as i128).map(|bin| all.begin().saturating_add(bin.saturating_mul(width)));
-        let title = format!("from {}, {} each", self.times.short(all.begin()), span(width));
-        let mut table = Table::new(&["events", "most"], &[&[&*title][..], &self.names()].concat());
+        let title = format!("from {}, {} each", self.options.short(all.begin()), span(width));
+        let mut table = TextTable::new(&["events", "most"], &[&[&*title][..], &self.names()].concat());
         for row in &self.found.rows {
             let Some((of, timeline)) = row.of.and_then(|of| Some((of, of.timeline.as_deref()?))) else {
                 continue;
@@ -336,16 +367,16 @@ impl StatsDisplay<'_, '_> {
             cells.extend(self.key(row));
             table.rows.push(cells);
         }
-        table.push(text, self.paint);
+        table.push(text, &self.options);
     }
 
     /// Appends a line for each of the longest gaps, of each row or of all events.
     fn gaps(&self, text: &mut String) {
-        let mut table = Table::new(&["gap", "begin", "end"], &self.names());
+        let mut table = TextTable::new(&["gap", "begin", "end"], &self.names());
         let mut add = |row: &StatsRow, key: &[String]| {
             for gap in row.gaps.iter().flat_map(|gaps| gaps.gaps()) {
                 let end = gap.begin.saturating_add(gap.length);
-                let cells = [duration(gap.length), self.times.short(gap.begin), self.times.short(end)];
+                let cells = [duration(gap.length), self.options.short(gap.begin), self.options.short(end)];
                 table.rows.push(cells.into_iter().chain(key.iter().cloned()).collect());
             }
         };
@@ -355,7 +386,7 @@ impl StatsDisplay<'_, '_> {
         for row in &self.found.rows {
             row.of.into_iter().for_each(|of| add(of, &self.key(row)));
         }
-        table.push(text, self.paint);
+        table.push(text, &self.options);
     }
 
     /// Appends a line for each bin.
@@ -371,7 +402,7 @@ impl StatsDisplay<'_, '_> {
         let mut begin = timeline.begin();
         for (count, rate) in timeline.counts().zip(rates) {
             let bar = bar(count, greatest, BAR);
-            let line = format!("  {}  {rate:>digits$}  {bar}", self.times.short(begin));
+            let line = format!("  {}  {rate:>digits$}  {bar}", self.options.short(begin));
             text.push_str(line.trim_end());
             text.push('\n');
             begin = begin.saturating_add(timeline.width());
@@ -393,32 +424,32 @@ impl StatsDisplay<'_, '_> {
         if !slowest.is_empty() {
             text.push('\n');
             let key: Vec<&str> = self.found.key.iter().map(String::as_str).collect();
-            let mut table = Table::new(&["slowest", "begin", "end"], &[&["from", "to"][..], &key].concat());
+            let mut table =
+                TextTable::new(&["slowest", "begin", "end"], &[&["from", "to"][..], &key].concat());
             for pair in &slowest {
                 let mut cells = vec![
                     duration(pair.end.saturating_sub(pair.begin)),
-                    self.times.short(pair.begin),
-                    self.times.short(pair.end),
+                    self.options.short(pair.begin),
+                    self.options.short(pair.end),
                 ];
-                cells.extend(pair.names.iter().map(|name| safe(name).into_owned()));
-                cells.extend(pair.key.iter().map(|value| safe(&value_text(value, "-")).into_owned()));
+                cells.extend(pair.names.iter().map(|name| printable(name).into_owned()));
+                cells.extend(pair.key.iter().map(|value| printable(&value_text(value, "-")).into_owned()));
                 table.rows.push(cells);
             }
-            table.push(text, self.paint);
+            table.push(text, &self.options);
         }
-        if self.found.has_default_key {
-            let line = format!(
-                "paired by {} within each trace (--key names other fields)",
-                self.found.key.join(", ")
-            );
+        if self.found.within_traces {
+            let (key, hint) = (self.found.key.join(", "), hint(self.options.hints.key));
+            let line = format!("paired by {key} within each trace{hint}");
             let _ = writeln!(text, "{}", self.paint.faint(&line));
         }
         let unpaired = pairs.unpaired();
         let mut parts = Vec::new();
+        let given_up = format!("given up, as too many were open{}", hint(self.options.hints.open_pairs));
         for (number, what) in [
             (unpaired.begun_again, "begun again before an end"),
             (unpaired.without_end, "without an end"),
-            (unpaired.given_up, "given up, as too many were open (--max open-pairs=N)"),
+            (unpaired.given_up, &given_up),
             (unpaired.without_begin, "ended without a begin"),
             (unpaired.without_key, "without a field of the key"),
             (unpaired.without_time, "without a time"),
@@ -451,11 +482,13 @@ impl StatsDisplay<'_, '_> {
         let mut line = parts.join(", ");
         if let Some((begin, end)) = totals.times() {
             let length = duration(end.saturating_sub(begin));
-            let _ = write!(line, ", {length} from {} to {}", self.times.long(begin), self.times.long(end));
+            let _ =
+                write!(line, ", {length} from {} to {}", self.options.long(begin), self.options.long(end));
         }
         let _ = writeln!(text, "{}", self.paint.faint(&line));
         if let Some(gap) = totals.largest_gap() {
-            let line = format!("largest gap: {} after {}", duration(gap.length), self.times.short(gap.begin));
+            let line =
+                format!("largest gap: {} after {}", duration(gap.length), self.options.short(gap.begin));
             let _ = writeln!(text, "{}", self.paint.faint(&line));
         }
         self.loss(text);
@@ -468,13 +501,15 @@ impl StatsDisplay<'_, '_> {
             let _ = writeln!(text, "{}", self.paint.faint(line));
         };
         if found.left_out > 0 {
-            note(&format!("{} not shown (--top)", count(found.left_out as u64, "more row")));
+            let more = count(found.left_out as u64, "more row");
+            note(&format!("{more} not shown{}", hint(self.options.hints.top)));
         }
         if found.missed > 0 {
             let (most, missed) = (grouped(found.most as u64), grouped(found.missed));
             note(&format!(
                 "more than {most} groups: rows marked + may have up to {missed} more than is shown, and groups with up \
-                 to {missed} may be missing (--max groups=N)"
+                 to {missed} may be missing{}",
+                hint(self.options.hints.groups)
             ));
         }
         let rows =

@@ -2,17 +2,18 @@
 
 use std::fmt::Write as _;
 
-use ichnos::export::rfc3339;
-use ichnos::model::*;
+use ichnos_json::write::ValueWriter;
+use ichnos_model::*;
 
-use super::{clamped, clock_id};
-use crate::json as js;
-use crate::style::{Paint, safe};
-use crate::tree::Branch;
+use super::{clock_id, ranges_of};
+use crate::documents::write_value;
+use crate::text::{Branch, Paint, grouped};
+use crate::{printable, rfc3339};
 
 /// Returns a trace class as a tree, for people.
-pub(super) fn trace_tree(class: &TraceClass, title: &str, paint: Paint) -> Branch {
-    let mut root = Branch::new(paint.title(&safe(title)));
+#[must_use]
+pub fn trace_tree(class: &TraceClass, title: &str, paint: Paint) -> Branch {
+    let mut root = Branch::new(paint.title(&printable(title)));
     let mut first = format!("{} trace class", class.dialect);
     names(&mut first, &class.namespace, &class.name, &class.uid, paint);
     if let Some(uuid) = class.uuid {
@@ -25,7 +26,7 @@ pub(super) fn trace_tree(class: &TraceClass, title: &str, paint: Paint) -> Branc
     if !class.environment.is_empty() {
         let mut branch = Branch::new("environment");
         for (name, value) in &class.environment {
-            branch.line(format!("{} = {}", paint.name(&safe(name)), value_text(value)));
+            branch.line(format!("{} = {}", paint.name(&printable(name)), value_text(value)));
         }
         root.add(branch);
     }
@@ -38,7 +39,7 @@ pub(super) fn trace_tree(class: &TraceClass, title: &str, paint: Paint) -> Branc
         let mut text = format!("data stream class {}", stream.id);
         names(&mut text, &stream.namespace, &stream.name, &stream.uid, paint);
         if let Some(clock) = stream.default_clock.and_then(|index| clock_id(index, class)) {
-            let _ = write!(text, ", clock {}", paint.name(&safe(clock)));
+            let _ = write!(text, ", clock {}", paint.name(&printable(clock)));
         }
         let mut branch = Branch::new(text);
         attributes_tree(&mut branch, &stream.attributes, paint);
@@ -56,7 +57,7 @@ pub(super) fn trace_tree(class: &TraceClass, title: &str, paint: Paint) -> Branc
                 let _ = write!(text, ", {}", record.role);
             }
             if let Some(uri) = &record.emf_uri {
-                let _ = write!(text, ", EMF URI {}", safe(uri));
+                let _ = write!(text, ", EMF URI {}", printable(uri));
             }
             let mut event = Branch::new(text);
             attributes_tree(&mut event, &record.attributes, paint);
@@ -77,37 +78,44 @@ fn names(
     paint: Paint,
 ) {
     if let Some(name) = name {
-        let _ = write!(text, " {}", paint.name(&safe(name)));
+        let _ = write!(text, " {}", paint.name(&printable(name)));
     }
     if let Some(namespace) = namespace {
-        let _ = write!(text, ", namespace {}", safe(namespace));
+        let _ = write!(text, ", namespace {}", printable(namespace));
     }
     if let Some(uid) = uid {
-        let _ = write!(text, ", UID {}", safe(uid));
+        let _ = write!(text, ", UID {}", printable(uid));
     }
 }
 
 fn clock_tree(clock: &ClockClass, paint: Paint) -> Branch {
-    let mut text = format!("clock class {}", paint.name(&safe(&clock.id)));
+    let mut text = format!("clock class {}", paint.name(&printable(&clock.id)));
     let name = clock.name.as_ref().filter(|name| **name != clock.id).cloned();
     names(&mut text, &clock.namespace, &name, &clock.uid, paint);
     let mut branch = Branch::new(text);
     branch.line(clock_text(clock));
     if let Some(description) = &clock.description {
-        branch.line(safe(description).into_owned());
+        branch.line(printable(description).into_owned());
     }
     attributes_tree(&mut branch, &clock.attributes, paint);
     branch
 }
 
 /// Returns frequency, origin and other properties in one line.
-pub(crate) fn clock_text(clock: &ClockClass) -> String {
-    let mut text = format!("{} Hz", crate::style::grouped(clock.frequency));
+#[must_use]
+pub fn clock_text(clock: &ClockClass) -> String {
+    let mut text = format!("{} Hz", grouped(clock.frequency));
     match &clock.origin {
         ClockOrigin::UnixEpoch => text.push_str(", from the Unix epoch"),
         ClockOrigin::Named { namespace, name, uid } => {
             let namespace = namespace.as_ref().map(|namespace| format!("{namespace}/")).unwrap_or_default();
-            let _ = write!(text, ", from the origin {}{}/{}", safe(&namespace), safe(name), safe(uid));
+            let _ = write!(
+                text,
+                ", from the origin {}{}/{}",
+                printable(&namespace),
+                printable(name),
+                printable(uid)
+            );
         }
         ClockOrigin::Unknown => text.push_str(", origin unknown"),
     }
@@ -133,7 +141,7 @@ fn attributes_tree(parent: &mut Branch, attributes: &Attributes, paint: Paint) {
     if !attributes.is_empty() {
         let mut branch = Branch::new("attributes");
         for (namespace, value) in attributes {
-            branch.line(format!("{}: {}", paint.name(&safe(namespace)), value_text(value)));
+            branch.line(format!("{}: {}", paint.name(&printable(namespace)), value_text(value)));
         }
         parent.add(branch);
     }
@@ -163,7 +171,7 @@ fn field_tree(label: &str, class: &FieldClass, trace: &TraceClass, paint: Paint)
                     let _ = write!(text, ", {bytes} bytes");
                 }
                 StringLength::Dynamic(location) => {
-                    let _ = write!(text, ", length from {}", safe(&location.to_string()));
+                    let _ = write!(text, ", length from {}", printable(&location.to_string()));
                 }
                 StringLength::Prefixed { length, .. } => {
                     let _ = write!(text, ", length in its first {} bits", length.length);
@@ -172,12 +180,12 @@ fn field_tree(label: &str, class: &FieldClass, trace: &TraceClass, paint: Paint)
         }
         FieldKind::Blob { length, media_type, .. } => {
             length_text(&mut text, length, "bytes");
-            let _ = write!(text, ", {}", safe(media_type));
+            let _ = write!(text, ", {}", printable(media_type));
         }
         FieldKind::Array { length, .. } => length_text(&mut text, length, "elements"),
         // Values that are not decoded from bits have no selector.
         FieldKind::Optional { selector, ranges, .. } if !selector.path.is_empty() => {
-            let _ = write!(text, ", present if {}", safe(&selector.to_string()));
+            let _ = write!(text, ", present if {}", printable(&selector.to_string()));
             match ranges {
                 Some(ranges) => {
                     let _ = write!(text, " is {ranges}");
@@ -186,7 +194,7 @@ fn field_tree(label: &str, class: &FieldClass, trace: &TraceClass, paint: Paint)
             }
         }
         FieldKind::Variant { selector, .. } => {
-            let _ = write!(text, ", selected by {}", safe(&selector.to_string()));
+            let _ = write!(text, ", selected by {}", printable(&selector.to_string()));
         }
         _ => {}
     }
@@ -207,7 +215,7 @@ fn field_tree(label: &str, class: &FieldClass, trace: &TraceClass, paint: Paint)
     if !class.roles.is_empty() {
         let roles: Vec<&str> = class.roles.iter().map(Role::name).collect();
         let clock = class.roles.clock.and_then(|index| clock_id(index, trace));
-        let clock = clock.map(|clock| format!(" of clock {}", safe(clock))).unwrap_or_default();
+        let clock = clock.map(|clock| format!(" of clock {}", printable(clock))).unwrap_or_default();
         let _ = write!(text, " {}", paint.faint(&format!("<{}{clock}>", roles.join(", "))));
     }
     let mut branch = Branch::of_branches(text, below);
@@ -216,7 +224,7 @@ fn field_tree(label: &str, class: &FieldClass, trace: &TraceClass, paint: Paint)
 }
 
 fn child_tree(index: usize, child: Child<'_>, trace: &TraceClass, paint: Paint) -> Branch {
-    let name = child.name().map(|name| paint.name(&safe(name)));
+    let name = child.name().map(|name| paint.name(&printable(name)));
     let label = match child {
         Child::Element(_) => "each".to_owned(),
         Child::Choice(option) => {
@@ -259,7 +267,7 @@ fn length_text(text: &mut String, length: &Length, what: &str) {
         // Values contain their own number.
         Length::Dynamic(location) if location.is_of_values() => {}
         Length::Dynamic(location) => {
-            let _ = write!(text, ", length from {}", safe(&location.to_string()));
+            let _ = write!(text, ", length from {}", printable(&location.to_string()));
         }
     }
 }
@@ -276,11 +284,10 @@ fn integer_text(text: &mut String, below: &mut Vec<Branch>, integer: &IntegerPro
             return mappings_tree(below, mappings, paint);
         }
         for (index, mapping) in mappings.iter().enumerate() {
-            let wide = || integer.wide_ranges().iter().filter(|range| range.mapping == index);
-            let is_narrow = |range: &IntegerRange| !wide().any(|wide| clamped(wide) == *range);
-            let narrow = mapping.ranges.iter().filter(is_narrow).map(|range| range.to_string());
-            let ranges: Vec<String> = narrow.chain(wide().map(ToString::to_string)).collect();
-            let name = paint.name(&safe(mapping.name)).to_string();
+            let (narrow, wide) = ranges_of(integer, index, mapping);
+            let narrow = narrow.iter().map(ToString::to_string);
+            let ranges: Vec<String> = narrow.chain(wide.iter().map(ToString::to_string)).collect();
+            let name = paint.name(&printable(mapping.name));
             below.push(Branch::new(format!("{name} = {}", ranges.join(", "))));
         }
     }
@@ -293,20 +300,25 @@ fn wall_clock_text(clock: WallClock) -> String {
         Some(epoch) => epoch.replace(".000000000", ""),
         None => format!("{} s after the Unix epoch", clock.epoch_seconds()),
     };
-    format!("date at {} Hz from {epoch}", crate::style::grouped(clock.frequency()))
+    format!("date at {} Hz from {epoch}", grouped(clock.frequency()))
 }
 
 fn mappings_tree(below: &mut Vec<Branch>, mappings: &Mappings, paint: Paint) {
     let mapping = |mapping: Mapping<'_>| {
-        Branch::new(format!("{} = {}", paint.name(&safe(mapping.name)), mapping.ranges))
+        Branch::new(format!("{} = {}", paint.name(&printable(mapping.name)), mapping.ranges))
     };
     below.extend(mappings.iter().map(mapping));
 }
 
 /// Returns a value in one line.
-pub(crate) fn value_text(value: &Value) -> String {
+#[must_use]
+pub fn value_text(value: &Value) -> String {
     match value {
-        Value::Text(text) => format!("\"{}\"", safe(text)),
-        value => safe(&js::value(value).to_string()).into_owned(),
+        Value::Text(text) => format!("\"{}\"", printable(text)),
+        value => {
+            let mut json = Vec::new();
+            write_value(ValueWriter::new(&mut json), value);
+            printable(&String::from_utf8_lossy(&json)).into_owned()
+        }
     }
 }

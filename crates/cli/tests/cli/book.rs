@@ -1,0 +1,179 @@
+//! Shape of the README and of the book: limits, summary, links, tables and pages that are generated.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use snapbox::assert::DEFAULT_ACTION_ENV;
+use snapbox::data::DataFormat;
+use snapbox::{Assert, Data};
+
+use crate::documents::pages;
+use crate::support::{ichnos, root};
+
+fn read(path: impl AsRef<Path>) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap()
+}
+
+/// Link targets of a document.
+fn links(text: &str) -> impl Iterator<Item = &str> {
+    let links = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+    links.filter(|link| !link.contains("://") && !link.contains(['{', ' ']))
+}
+
+/// Lines within fences.
+fn code(text: &str) -> impl Iterator<Item = &str> {
+    let mut is_code = false;
+    text.lines().filter(move |line| {
+        let is_fence = line.starts_with("```");
+        is_code ^= is_fence;
+        is_code && !is_fence
+    })
+}
+
+fn is_separator(line: &str) -> bool {
+    line.starts_with("|-")
+}
+
+#[test]
+fn the_readme_is_one_page() {
+    let text = read("README.md");
+    assert!(text.lines().count() <= 150, "{} lines", text.lines().count());
+    assert!(text.len() <= 9_000, "{} bytes", text.len());
+    assert!(text.lines().filter(|line| is_separator(line)).count() <= 3);
+    for line in code(&text) {
+        assert!(line.chars().count() <= 100, "{line}");
+    }
+    let pictures: Vec<&str> = links(&text).filter(|link| link.ends_with(".svg")).collect();
+    assert_eq!(pictures.len(), 4);
+    // The first command and the first picture are on the first screen.
+    let first = |part: &str| text.lines().position(|line| line.contains(part)).unwrap();
+    assert!(first(".svg)") < 10 && first("$ ") < 20);
+}
+
+/// The rows of the table of speed: name, both times in seconds, ratio.
+fn speeds(document: &str) -> Vec<(String, f64, f64, f64)> {
+    let text = read(document);
+    let (_, table) = text.split_once("<!-- table: speed -->\n").unwrap();
+    let (table, _) = table.split_once("<!-- end of table -->").unwrap();
+    let rows = table.lines().skip_while(|line| !is_separator(line)).skip(1);
+    rows.map(|row| {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let number = |cell: &str| cell.trim_end_matches(" s").parse::<f64>().unwrap();
+        (cells[0].to_owned(), number(cells[1]), number(cells[2]), number(cells[3]))
+    })
+    .collect()
+}
+
+#[test]
+fn there_is_one_table_of_speeds() {
+    let speeds_of_readme = speeds("README.md");
+    assert_eq!(speeds_of_readme, speeds("docs/performance.md"));
+    assert!(speeds_of_readme.len() >= 5);
+    for (name, ours, theirs, ratio) in speeds_of_readme {
+        assert!((theirs / ours - ratio).abs() < 0.6, "{name}: {} is not {ratio}", theirs / ours);
+    }
+}
+
+#[test]
+fn every_page_is_once_in_the_summary() {
+    let summary = read("docs/SUMMARY.md");
+    let mut counts: BTreeMap<PathBuf, usize> = BTreeMap::new();
+    for link in links(&summary) {
+        let path = match link.strip_prefix("../") {
+            Some(path) => PathBuf::from(path),
+            None => Path::new("docs").join(link),
+        };
+        *counts.entry(path).or_default() += 1;
+    }
+    let others = ["ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"];
+    let expected = pages().into_iter().filter(|page| !page.ends_with("SUMMARY.md"));
+    let expected = expected.chain(others.map(PathBuf::from)).map(|page| (page, 1));
+    assert_eq!(counts, expected.collect());
+}
+
+#[test]
+fn guides_are_short_and_begin_with_a_command() {
+    let guides: Vec<PathBuf> = pages()
+        .into_iter()
+        .filter(|page| page.starts_with("docs/guides") || page.starts_with("docs/from"))
+        .collect();
+    assert_eq!(guides.len(), 9);
+    for guide in guides {
+        let text = read(&guide);
+        let guide = guide.display();
+        assert!(text.lines().count() <= 120, "{guide}: {} lines", text.lines().count());
+        let command = text.lines().position(|line| line.starts_with("$ "));
+        assert!(command.is_some_and(|line| line < 10), "{guide}: {command:?}");
+    }
+}
+
+#[test]
+fn recipes_and_questions() {
+    let count =
+        |page: &str, heading: &str| read(page).lines().filter(|line| line.starts_with(heading)).count();
+    assert!(count("docs/cookbook.md", "### ") >= 30, "{}", count("docs/cookbook.md", "### "));
+    assert!(count("docs/faq.md", "## ") >= 15, "{}", count("docs/faq.md", "## "));
+}
+
+/// Returns the link target of a heading, as named by GitHub.
+fn anchor(heading: &str) -> String {
+    let text = heading.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
+    text.chars().filter(|c| c.is_alphanumeric() || matches!(c, '-' | '_')).collect()
+}
+
+#[test]
+fn links_lead_to_files_and_headings() {
+    let directories = ["", "examples", "fuzz"].map(|directory| root().join(directory));
+    let files = directories.iter().flat_map(|directory| std::fs::read_dir(directory).unwrap());
+    let files = files.map(|file| file.unwrap().path());
+    let files = files.filter(|file| file.extension().is_some_and(|extension| extension == "md"));
+    let mut count = 0;
+    for document in files.chain(pages().into_iter().map(|page| root().join(page))) {
+        let text = std::fs::read_to_string(&document).unwrap();
+        for link in links(&text) {
+            let (file, heading) = link.split_once('#').map_or((link, None), |(file, at)| (file, Some(at)));
+            let target =
+                if file.is_empty() { document.clone() } else { document.parent().unwrap().join(file) };
+            assert!(target.exists(), "{}: {link}", document.display());
+            if let Some(heading) = heading {
+                let text = std::fs::read_to_string(&target).unwrap();
+                let is_there = text.contains(&format!("<a id=\"{heading}\">"))
+                    || text.lines().any(|line| line.starts_with('#') && anchor(line) == heading);
+                assert!(is_there, "{}: {link}", document.display());
+            }
+            count += 1;
+        }
+    }
+    assert!(count > 50, "{count}");
+}
+
+/// The page of options is the help of all verbs; `SNAPSHOTS=overwrite` writes it again.
+#[test]
+fn options_are_those_of_the_help() {
+    let help = ichnos(["--help"]).expect(0, &[]).out;
+    let (_, verbs) = help.split_once("Commands:\n").unwrap();
+    let (verbs, _) = verbs.split_once("\n\n").unwrap();
+    let verbs = verbs.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    let verbs: Vec<&str> = verbs.filter(|verb| !verb.is_empty() && *verb != "help").collect();
+    assert!(verbs.len() >= 15, "{verbs:?}");
+    let mut page =
+        "# Options\n\nThe text of `ichnos --help` and of `ichnos COMMAND --help`, generated from the \
+                    program. `-h` prints one line an option.\n"
+            .to_owned();
+    let mut add = |title: &str, arguments: &[&str]| {
+        let text = ichnos(arguments.iter().chain(&["--help"])).expect(0, &[]).out;
+        let text: String = text.lines().map(|line| format!("{}\n", line.trim_end())).collect();
+        page.push_str(&format!("\n## {title}\n\n```text\n{text}```\n"));
+    };
+    add("ichnos", &[]);
+    for verb in verbs {
+        add(&format!("ichnos {verb}"), &[verb]);
+        if verb == "task" {
+            for sub in ["list", "show", "graph", "path", "diff"] {
+                add(&format!("ichnos task {sub}"), &["task", sub]);
+            }
+        }
+    }
+    let expected = Data::read_from(&root().join("docs/options.md"), Some(DataFormat::Text)).raw();
+    Assert::new().action_env(DEFAULT_ACTION_ENV).eq(Data::text(page), expected);
+}

@@ -1,0 +1,136 @@
+//! Parts of JSON documents: values, positions, problems and damage, as members of objects.
+
+use std::collections::HashMap;
+
+use ichnos_json::read::is_number;
+use ichnos_json::write::{ObjectWriter, ValueWriter};
+use ichnos_model::{Attributes, Damage, DamageKind, Diagnostic, FileDiagnostic, TextPosition, Value};
+
+pub use crate::number::write_real;
+
+/// Writes a value of an attribute or of the environment.
+pub fn write_value(place: ValueWriter<'_>, value: &Value) {
+    match value {
+        Value::Null => place.null(),
+        Value::Boolean(boolean) => place.boolean(*boolean),
+        Value::Integer(number) => place.integer(*number),
+        Value::Number(text) if is_number(text) => place.number(text),
+        Value::Number(text) | Value::Text(text) => place.string(text),
+        Value::Array(values) => write_values(place, values),
+        Value::Map(entries) => write_entries(place, entries),
+    }
+}
+
+/// Writes a list of values.
+pub fn write_values(place: ValueWriter<'_>, values: &[Value]) {
+    let mut list = place.array();
+    values.iter().for_each(|value| write_value(list.element(), value));
+    list.end();
+}
+
+/// Writes names and values as an object. The last of several equal names counts, as in JSON readers.
+pub fn write_entries(place: ValueWriter<'_>, entries: &[(String, Value)]) {
+    let mut last: HashMap<&str, &Value> =
+        entries.iter().map(|(name, value)| (name.as_str(), value)).collect();
+    let mut object = place.object();
+    for (name, _) in entries {
+        if let Some(value) = last.remove(name.as_str()) {
+            write_value(object.named(name), value);
+        }
+    }
+    object.end();
+}
+
+/// Writes the member `attributes`, if there are any.
+pub fn write_attributes(object: &mut ObjectWriter<'_>, attributes: &Attributes) {
+    if !attributes.is_empty() {
+        write_entries(object.member("attributes"), attributes.entries());
+    }
+}
+
+/// Writes a member with a position in a metadata text, if it is known.
+pub fn write_position(object: &mut ObjectWriter<'_>, name: &'static str, position: TextPosition) {
+    if !position.is_unknown() {
+        let mut place = object.member(name).object();
+        place.member("line").unsigned(position.line.into());
+        place.member("column").unsigned(position.column.into());
+        place.member("offset").unsigned(position.offset);
+        place.end();
+    }
+}
+
+/// Writes a problem of a metadata text.
+pub fn write_diagnostic(object: &mut ObjectWriter<'_>, diagnostic: &Diagnostic) {
+    object.member("severity").display(diagnostic.severity);
+    write_position(object, "place", diagnostic.position);
+    if !diagnostic.within.is_empty() {
+        object.member("within").strings(&diagnostic.within);
+    }
+    object.member("message").string(&diagnostic.message);
+    object.string("expected", diagnostic.expected.as_deref());
+    object.string("found", diagnostic.found.as_deref());
+    object.string("limit", diagnostic.limit);
+}
+
+/// Writes the problems of files that describe a trace, as a list.
+pub fn write_file_diagnostics(place: ValueWriter<'_>, diagnostics: &[FileDiagnostic]) {
+    let mut list = place.array();
+    for problem in diagnostics {
+        let mut entry = list.element().object();
+        entry.member("file").string(&problem.file);
+        write_diagnostic(&mut entry, &problem.diagnostic);
+        entry.end();
+    }
+    list.end();
+}
+
+/// Writes a list of damaged places.
+pub fn write_damages(place: ValueWriter<'_>, damages: &[Damage]) {
+    let mut list = place.array();
+    for damage in damages {
+        let mut entry = list.element().object();
+        write_damage(&mut entry, damage);
+        entry.end();
+    }
+    list.end();
+}
+
+/// Writes a damaged place.
+pub fn write_damage(object: &mut ObjectWriter<'_>, damage: &Damage) {
+    object.member("file").string(&damage.file);
+    object.string("data_stream", damage.stream.as_deref());
+    object.member("byte").unsigned(damage.bit / 8);
+    object.member("bit").unsigned(damage.bit % 8);
+    if let DamageKind::Rule(rule) = &damage.kind {
+        object.member("rule").string(rule.name);
+        object.unsigned("record", rule.record);
+    }
+    object.member("message").display(&damage.kind);
+    object.member("skipped_bytes").unsigned(damage.skipped.div_ceil(8));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values() {
+        let entries = |entries: &[(&str, Value)]| {
+            Value::Map(entries.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect())
+        };
+        for (value, expected) in [
+            (Value::Integer(i128::MIN), i128::MIN.to_string().as_str()),
+            (Value::Number("1.50".into()), "1.50"),
+            (Value::Number("NaN".into()), "\"NaN\""),
+            (Value::Array(vec![Value::Null, Value::Boolean(true)]), "[null,true]"),
+            (
+                entries(&[("a", Value::Null), ("b", Value::Integer(1)), ("a", Value::Text("c".into()))]),
+                r#"{"a":"c","b":1}"#,
+            ),
+        ] {
+            let mut out = Vec::new();
+            write_value(ValueWriter::new(&mut out), &value);
+            assert_eq!(String::from_utf8(out).unwrap(), expected);
+        }
+    }
+}

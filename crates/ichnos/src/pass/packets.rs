@@ -1,0 +1,136 @@
+//! Passes over a data stream packet by packet, so that packets can be copied or skipped without reading their events.
+
+use std::io;
+use std::ops::ControlFlow;
+
+use ichnos_model::{BoxedCursor, Damage, Message, MessageKind, Packet, StreamCursor as _};
+
+use super::{Pass, PassHandler, PassSummary};
+
+/// Treatment of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PacketFlow {
+    /// Its messages are passed to the handler.
+    Read,
+    /// It is skipped.
+    Skip,
+    /// It was copied as a whole.
+    Copied,
+}
+
+/// Receives the messages of a data stream, and the packets before their messages.
+pub(super) trait PacketHandler: PassHandler {
+    /// Handles the beginning of a packet, which is also passed as a message if the packet is read.
+    fn begin_packet(&mut self, packet: &Packet<'_>) -> io::Result<PacketFlow>;
+
+    /// Handles a message of a packet that was copied, if these are needed.
+    fn copied_message(&mut self, message: &Message<'_>);
+
+    /// Returns `true` if no more messages are needed.
+    fn is_over(&self) -> bool {
+        false
+    }
+}
+
+/// Stops in front of each packet.
+struct PacketGate<'h, H> {
+    handler: &'h mut H,
+    /// The next message is the first one of its packet.
+    is_first: bool,
+}
+
+impl<H: PassHandler> PassHandler for PacketGate<'_, H> {
+    #[inline(always)]
+    fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
+        if matches!(message, Message::PacketBegin(_)) && !self.is_first {
+            return Ok(ControlFlow::Break(()));
+        }
+        self.is_first = false;
+        self.handler.message(message)
+    }
+
+    fn damage(&mut self, damage: &Damage) -> bool {
+        self.handler.damage(damage)
+    }
+
+    fn step(&mut self, message: &Message<'_>, events: u32) {
+        self.handler.step(message, events);
+    }
+}
+
+impl Pass {
+    /// Passes the selected messages of a data stream to a handler. `reads_copied` to read the messages of packets that
+    /// were copied, too.
+    pub(super) fn run_packets<H: PacketHandler>(
+        &self,
+        mut cursor: BoxedCursor,
+        handler: &mut H,
+        reads_copied: bool,
+    ) -> io::Result<PassSummary> {
+        let mut gate = PacketGate { handler, is_first: true };
+        let mut run = self.start(&mut gate);
+        let is_stopped = || self.is_stopped();
+        let mut has_message = cursor.next_head().is_some();
+        while has_message && !run.has_ended() && !run.handler.handler.is_over() && !is_stopped() {
+            if let Some(Message::PacketBegin(packet)) = cursor.current() {
+                let handler = &mut *run.handler.handler;
+                let flow = handler.begin_packet(&packet)?;
+                if flow != PacketFlow::Read {
+                    has_message = match flow == PacketFlow::Copied && reads_copied {
+                        true => {
+                            pass_copied_packet(&mut cursor, &mut |message| handler.copied_message(message))
+                        }
+                        false => pass_packet(&mut cursor, &is_stopped),
+                    };
+                    continue;
+                }
+            }
+            // Up to the beginning of the next packet, which becomes the current message.
+            run.handler.is_first = true;
+            has_message = cursor.drain_all(&mut |message| run.take(message));
+        }
+        run.finish()
+    }
+}
+
+/// Moves to the beginning of the next packet; sets the cursor to `None` at the end.
+pub(super) fn to_next_packet(cursor: &mut Option<BoxedCursor>, is_stopped: &dyn Fn() -> bool) {
+    if let Some(cursor) = cursor {
+        // If the packet cannot be skipped, its events are read and ignored.
+        cursor.skip_packet();
+        while let Some(head) = cursor.next_head() {
+            if head.kind == MessageKind::PacketBegin || is_stopped() {
+                return;
+            }
+        }
+    }
+    *cursor = None;
+}
+
+/// Moves past the packet whose beginning is the current message. Returns `false` at the end.
+fn pass_packet(cursor: &mut BoxedCursor, is_stopped: &dyn Fn() -> bool) -> bool {
+    // If the packet cannot be skipped, its events are read and ignored.
+    cursor.skip_packet();
+    while let Some(head) = cursor.next_head() {
+        if head.kind == MessageKind::PacketEnd {
+            return cursor.next_head().is_some();
+        }
+        if is_stopped() {
+            break;
+        }
+    }
+    false
+}
+
+/// Moves past a packet that was copied; `take` receives its messages as written.
+fn pass_copied_packet(cursor: &mut BoxedCursor, take: &mut dyn FnMut(&Message<'_>)) -> bool {
+    let mut is_behind = false;
+    cursor.drain_all(&mut |message| {
+        if is_behind {
+            return ControlFlow::Break(());
+        }
+        is_behind = matches!(message, Message::PacketEnd(_));
+        take(message);
+        ControlFlow::Continue(())
+    })
+}

@@ -1,0 +1,486 @@
+//! Passes into several outputs at once: the parts of a split trace.
+
+use std::collections::HashMap;
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use ichnos_io::{Lane, MessageOrder, PartTarget, PartsOutput};
+use ichnos_model::{ClockValue, Damage, DataStream, Discarded, Event, Message, Packet, Window};
+
+use super::packets::{PacketFlow, PacketHandler};
+use super::{Pass, PassEnd, PassHandler, PassObserver, PassOptions, PassSummary};
+use crate::{Reader, StreamMessages};
+
+/// Number of events between two reports of progress.
+const STEP: u64 = 1 << 14;
+
+/// Definition of a part.
+pub enum SplitBy<'s> {
+    /// Content of a time range.
+    Times {
+        /// Begin times of all parts but the first one, in order, in nanoseconds from the origin. Part `n` ends before
+        /// the `n`th time; data streams without a clock are in the part after the last one.
+        begins: &'s [i128],
+        /// `true` for each part with an event or a loss, by number.
+        are_there: &'s [bool],
+    },
+    /// One part per data stream, by its index among the read ones.
+    Streams,
+    /// Result of a function for each event.
+    Events {
+        /// Returns the part of an event, or `None` if there are too many parts: then the pass is interrupted.
+        part_of: &'s mut dyn FnMut(&Event<'_>) -> Option<usize>,
+        /// Returns the part that reports losses of data streams without read events.
+        rest: &'s mut dyn FnMut() -> usize,
+    },
+}
+
+impl SplitBy<'_> {
+    /// Returns the number of the part that contains a time.
+    fn at_time(begins: &[i128], time: i128) -> usize {
+        begins.partition_point(|begin| *begin <= time)
+    }
+
+    /// Returns the time window of a part within that of the reader.
+    fn window(&self, number: usize, mut window: Window) -> Window {
+        if let Self::Times { begins, .. } = self
+            && number <= begins.len()
+        {
+            let begin = number.checked_sub(1).and_then(|before| begins.get(before)).copied();
+            window.begin = [window.begin, begin].into_iter().flatten().max();
+            window.end = [window.end, begins.get(number).map(|end| end - 1)].into_iter().flatten().min();
+        }
+        window
+    }
+}
+
+/// Several outputs of a pass: see [`Pass::write_parts`].
+pub struct Parts<'p, 's> {
+    /// Receives the messages.
+    pub output: &'p mut dyn PartsOutput,
+    /// Order in which it takes them.
+    pub order: MessageOrder,
+    /// Definition of the parts, which have numbers.
+    pub by: SplitBy<'s>,
+    /// Describes a part before its first message, by its number and its time window.
+    pub target: &'p mut dyn FnMut(usize, Window) -> io::Result<PartTarget>,
+    /// Numbers of the parts in the order in which they were added to the output, and their numbers of events.
+    pub written: Vec<(usize, u64)>,
+}
+
+impl Pass {
+    /// Passes each selected event and loss of a reader to one of several parts, which are added to the output when they
+    /// get their first message. The input is read once, on this thread.
+    ///
+    /// # Errors
+    /// If a part cannot be written. An error of [`PartsOutput::add_part`] is within the returned one.
+    pub fn write_parts(
+        &self,
+        reader: &Reader<'_>,
+        parts: &mut Parts<'_, '_>,
+        options: &PassOptions,
+        observer: &dyn PassObserver,
+    ) -> io::Result<PassSummary> {
+        let by_stream = parts.order == MessageOrder::ByStream;
+        let window = reader.wanted().next().map(|(_, _, window)| window).unwrap_or_default();
+        let mut writer =
+            PartsWriter { parts, observer, window, indexes: HashMap::new(), examined: 0, reported: 0 };
+        let summary = match by_stream {
+            true => self.write_parts_by_stream(reader, &mut writer, options)?,
+            false => self.write_parts_merged(reader, &mut writer)?,
+        };
+        writer.show_progress();
+        Ok(summary)
+    }
+
+    fn write_parts_by_stream(
+        &self,
+        reader: &Reader<'_>,
+        writer: &mut PartsWriter<'_, '_, '_>,
+        options: &PassOptions,
+    ) -> io::Result<PassSummary> {
+        self.note_damage_of_traces(reader, writer.observer);
+        let mut summary = PassSummary::default();
+        for (number, lane) in reader.lanes().into_iter().enumerate() {
+            let cursor = || reader.stream_cursor(lane.source, lane.index);
+            if matches!(writer.parts.by, SplitBy::Streams)
+                && !cursor().map_or(Ok(false), |cursor| self.has_content(StreamMessages(cursor)))?
+            {
+                continue;
+            }
+            let Some(cursor) = cursor() else { continue };
+            writer.parts.output.begin_lane(Lane::Stream { source: lane.source, stream: lane.number });
+            let place = StreamPlace::new(lane.stream, number);
+            let mut handler = StreamRouter { place, copied_into: 0, writer: &mut *writer };
+            summary += self.run_packets(cursor, &mut handler, options.streams.reads_copied)?;
+            if !matches!(summary.end, PassEnd::Over) {
+                break;
+            }
+            let StreamRouter { mut place, .. } = handler;
+            writer.finish_stream(&mut place)?;
+            writer.parts.output.end_lane()?;
+            writer.show_progress();
+        }
+        Ok(summary)
+    }
+
+    /// Returns `true` if a data stream contains a selected event or a loss.
+    fn has_content(&self, messages: StreamMessages) -> io::Result<bool> {
+        let mut has_some = false;
+        let pass = Self { stop: self.stop, ..Self::new(self.selection.clone()) };
+        pass.run_stream(messages, &mut |message: &Message<'_>| {
+            has_some |= matches!(message, Message::Event(_)) || PendingLoss::of(message).is_some();
+            Ok(if has_some { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })?;
+        Ok(has_some)
+    }
+
+    fn write_parts_merged(
+        &self,
+        reader: &Reader<'_>,
+        writer: &mut PartsWriter<'_, '_, '_>,
+    ) -> io::Result<PassSummary> {
+        let places = reader.lanes().into_iter().enumerate();
+        let places = places.map(|(number, lane)| (lane.stream.key, StreamPlace::new(lane.stream, number)));
+        writer.parts.output.begin_lane(Lane::All);
+        let mut handler = MergedRouter { places: places.collect(), writer };
+        let summary = self.run(reader, &mut handler)?;
+        let MergedRouter { places, writer } = handler;
+        if matches!(summary.end, PassEnd::Over) {
+            let mut left: Vec<_> = places.into_values().filter(|place| !place.pending.is_empty()).collect();
+            left.sort_by_key(|place| place.number);
+            left.iter_mut().try_for_each(|place| writer.finish_stream(place))?;
+            writer.parts.output.end_lane()?;
+        }
+        Ok(summary)
+    }
+}
+
+/// A loss whose part is not known yet.
+#[derive(Clone, Copy)]
+struct PendingLoss {
+    are_packets: bool,
+    count: Option<u64>,
+    thread: Option<u64>,
+    begin: Option<ClockValue>,
+    end: Option<ClockValue>,
+}
+
+impl PendingLoss {
+    fn of(message: &Message<'_>) -> Option<Self> {
+        let (are_packets, discarded) = match message {
+            Message::DiscardedEvents(discarded) => (false, discarded),
+            Message::DiscardedPackets(discarded) => (true, discarded),
+            _ => return None,
+        };
+        let Discarded { count, thread, begin, end, .. } = *discarded;
+        Some(Self { are_packets, count, thread, begin, end })
+    }
+
+    fn message<'m>(&self, stream: &'m DataStream) -> Message<'m> {
+        let Self { are_packets, count, thread, begin, end } = *self;
+        let discarded = Discarded { stream, count, thread, begin, end };
+        if are_packets { Message::DiscardedPackets(discarded) } else { Message::DiscardedEvents(discarded) }
+    }
+
+    fn time(&self) -> Option<i128> {
+        self.begin.or(self.end).map(|value| value.nanoseconds)
+    }
+}
+
+/// Position in a data stream.
+struct StreamPlace {
+    stream: Arc<DataStream>,
+    /// Index of the data stream among the read ones.
+    number: usize,
+    has_packets: bool,
+    pending: Vec<PendingLoss>,
+    /// Part of the last event.
+    last: Option<usize>,
+    /// With times: the part in which the packet is open.
+    time_part: usize,
+}
+
+impl StreamPlace {
+    fn new(stream: Arc<DataStream>, number: usize) -> Self {
+        Self { stream, number, has_packets: false, pending: Vec::new(), last: None, time_part: 0 }
+    }
+}
+
+/// Routes the messages of a data stream.
+struct StreamRouter<'h, 'w, 'p, 's> {
+    place: StreamPlace,
+    /// Index of the part into which a packet was copied last.
+    copied_into: usize,
+    writer: &'h mut PartsWriter<'w, 'p, 's>,
+}
+
+impl PassHandler for StreamRouter<'_, '_, '_, '_> {
+    fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
+        self.writer.message(message, &mut self.place)?;
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn damage(&mut self, damage: &Damage) -> bool {
+        self.writer.observer.note_damage(damage);
+        true
+    }
+
+    fn step(&mut self, _: &Message<'_>, events: u32) {
+        self.writer.step(events);
+    }
+}
+
+impl PacketHandler for StreamRouter<'_, '_, '_, '_> {
+    fn begin_packet(&mut self, packet: &Packet<'_>) -> io::Result<PacketFlow> {
+        self.place.has_packets = true;
+        let Some(part) = self.writer.begin_packet(packet, &mut self.place)? else {
+            return Ok(PacketFlow::Read);
+        };
+        self.copied_into = part;
+        Ok(PacketFlow::Copied)
+    }
+
+    fn copied_message(&mut self, message: &Message<'_>) {
+        if let Message::Damage(damage) = message {
+            self.writer.observer.note_damage(damage);
+        }
+        self.writer.parts.output.copied_message(self.copied_into, message);
+    }
+}
+
+/// Routes the messages of all data streams, merged by time.
+struct MergedRouter<'h, 'w, 'p, 's> {
+    /// By key of the data stream.
+    places: HashMap<u32, StreamPlace>,
+    writer: &'h mut PartsWriter<'w, 'p, 's>,
+}
+
+impl PassHandler for MergedRouter<'_, '_, '_, '_> {
+    fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
+        let key = match message {
+            Message::Event(event) => Some(event.stream.key),
+            Message::DiscardedEvents(lost) | Message::DiscardedPackets(lost) => Some(lost.stream.key),
+            _ => None,
+        };
+        if let Some(place) = key.and_then(|key| self.places.get_mut(&key)) {
+            self.writer.message(message, place)?;
+        } else if let Message::Damage(_) = message {
+            self.writer.damage(message, None)?;
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn damage(&mut self, damage: &Damage) -> bool {
+        self.writer.observer.note_damage(damage);
+        true
+    }
+
+    fn step(&mut self, _: &Message<'_>, events: u32) {
+        self.writer.step(events);
+    }
+}
+
+/// Writes messages to their parts.
+struct PartsWriter<'w, 'p, 's> {
+    parts: &'w mut Parts<'p, 's>,
+    observer: &'w dyn PassObserver,
+    window: Window,
+    /// Indexes in the output, by number of the part.
+    indexes: HashMap<usize, usize>,
+    /// Number of events since progress was reported, and of bytes up to then.
+    examined: u64,
+    reported: u64,
+}
+
+impl PartsWriter<'_, '_, '_> {
+    /// Returns the index of a part in the output, added if it is new.
+    fn part(&mut self, number: usize) -> io::Result<usize> {
+        if let Some(known) = self.indexes.get(&number) {
+            return Ok(*known);
+        }
+        let window = self.parts.by.window(number, self.window);
+        let target = (self.parts.target)(number, window)?;
+        let part = self.parts.output.add_part(target).map_err(io::Error::other)?;
+        self.indexes.insert(number, part);
+        self.parts.written.push((number, 0));
+        Ok(part)
+    }
+
+    /// Returns the part of an event.
+    fn part_of(&mut self, event: &Event<'_>, at: &StreamPlace) -> io::Result<usize> {
+        match &mut self.parts.by {
+            SplitBy::Streams => Ok(at.number),
+            SplitBy::Events { part_of, .. } => part_of(event).ok_or(io::ErrorKind::Interrupted.into()),
+            SplitBy::Times { begins, .. } => Ok(match event.nanoseconds() {
+                Some(time) => SplitBy::at_time(begins, time),
+                None if event.stream.clock().is_none() => begins.len() + 1,
+                None => at.last.unwrap_or(0),
+            }),
+        }
+    }
+
+    /// Sends pending losses to a part.
+    fn deliver(&mut self, part: usize, at: &mut StreamPlace) -> io::Result<()> {
+        for pending in std::mem::take(&mut at.pending) {
+            self.parts.output.message(part, &pending.message(&at.stream))?;
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, event: &Event<'_>, at: &mut StreamPlace) -> io::Result<()> {
+        let number = self.part_of(event, at)?;
+        if let SplitBy::Times { .. } = self.parts.by
+            && at.has_packets
+        {
+            self.go_to(number, at)?;
+        }
+        let part = self.part(number)?;
+        if !at.pending.is_empty() {
+            self.deliver(part, at)?;
+        }
+        at.last = Some(number);
+        self.parts.written.iter_mut().skip(part).take(1).for_each(|(_, events)| *events += 1);
+        self.parts.output.message(part, &Message::Event(*event))
+    }
+
+    /// With times: opens the packet in the part with this number, and without events in parts before it.
+    fn go_to(&mut self, number: usize, at: &mut StreamPlace) -> io::Result<()> {
+        let SplitBy::Times { are_there, .. } = self.parts.by else { return Ok(()) };
+        if number == at.time_part {
+            return Ok(());
+        }
+        let is_there = |number: usize| are_there.get(number).copied().unwrap_or(false);
+        if is_there(at.time_part) {
+            let part = self.part(at.time_part)?;
+            self.parts.output.close_packet(part)?;
+        }
+        for between in at.time_part + 1..number {
+            if is_there(between) {
+                let part = self.part(between)?;
+                self.parts.output.open_packet(part)?;
+                self.parts.output.close_packet(part)?;
+            }
+        }
+        at.time_part = number;
+        if is_there(number) {
+            let part = self.part(number)?;
+            self.parts.output.open_packet(part)?;
+        }
+        Ok(())
+    }
+
+    /// Begins a packet. Returns the index of the part into which it was copied as a whole.
+    fn begin_packet(&mut self, packet: &Packet<'_>, at: &mut StreamPlace) -> io::Result<Option<usize>> {
+        let time = |value: Option<ClockValue>| value.map(|value| value.nanoseconds);
+        let (begin, end) = (time(packet.begin), time(packet.end));
+        // The part, and whether it has events and the whole packet.
+        let (number, is_there, is_whole) = match self.parts.by {
+            SplitBy::Events { .. } => (0, false, false),
+            SplitBy::Streams => (at.number, true, true),
+            SplitBy::Times { begins, are_there } => {
+                let is_whole = match at.stream.clock() {
+                    None => {
+                        at.time_part = begins.len() + 1;
+                        true
+                    }
+                    Some(_) => {
+                        at.time_part = begin.map_or(at.time_part, |begin| SplitBy::at_time(begins, begin));
+                        begins.is_empty()
+                            || begin.zip(end).is_some_and(|(begin, end)| {
+                                begin <= end && SplitBy::at_time(begins, end) == at.time_part
+                            })
+                    }
+                };
+                (at.time_part, are_there.get(at.time_part).copied().unwrap_or(false), is_whole)
+            }
+        };
+        if matches!(self.parts.by, SplitBy::Events { .. }) || !is_there && at.pending.is_empty() {
+            self.parts.output.begin_packet(packet)?;
+            return Ok(None);
+        }
+        let part = self.part(number)?;
+        self.deliver(part, at)?;
+        if is_whole && self.parts.output.copy_packet(part, packet)? {
+            return Ok(Some(part));
+        }
+        self.parts.output.begin_packet(packet)?;
+        self.parts.output.open_packet(part)?;
+        Ok(None)
+    }
+
+    /// Writes a message of a data stream.
+    fn message(&mut self, message: &Message<'_>, at: &mut StreamPlace) -> io::Result<()> {
+        match message {
+            Message::Event(event) => return self.event(event, at),
+            Message::DiscardedEvents(_) | Message::DiscardedPackets(_) => {
+                at.pending.extend(PendingLoss::of(message));
+                if let SplitBy::Times { begins, .. } = self.parts.by
+                    && !at.has_packets
+                    && let Some(time) = at.pending.iter().find_map(PendingLoss::time)
+                {
+                    let part = self.part(SplitBy::at_time(begins, time))?;
+                    self.deliver(part, at)?;
+                }
+            }
+            Message::PacketEnd(packet) => {
+                if let (SplitBy::Times { begins, .. }, Some(end)) = (&self.parts.by, packet.end)
+                    && at.stream.clock().is_some()
+                {
+                    let last = SplitBy::at_time(begins, end.nanoseconds);
+                    if last > at.time_part {
+                        self.go_to(last, at)?;
+                    }
+                }
+                self.parts.output.end_packet(packet)?;
+            }
+            Message::Damage(_) => self.damage(message, at.last)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Writes damage to the part of the event before it, or to the first part, if there is one.
+    fn damage(&mut self, damage: &Message<'_>, last: Option<usize>) -> io::Result<()> {
+        match last.or_else(|| self.parts.written.first().map(|(number, _)| *number)) {
+            Some(number) => {
+                let part = self.part(number)?;
+                self.parts.output.message(part, damage)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Writes losses at the end of a data stream to a part.
+    fn finish_stream(&mut self, at: &mut StreamPlace) -> io::Result<()> {
+        if at.pending.is_empty() {
+            return Ok(());
+        }
+        let time = at.pending.iter().find_map(PendingLoss::time);
+        let number = match &mut self.parts.by {
+            SplitBy::Streams => at.number,
+            SplitBy::Times { begins, .. } => match time {
+                Some(time) => SplitBy::at_time(begins, time),
+                None => at.last.unwrap_or(0),
+            },
+            SplitBy::Events { rest, .. } => at.last.unwrap_or_else(rest),
+        };
+        let part = self.part(number)?;
+        self.deliver(part, at)?;
+        self.parts.output.open_packet(part)
+    }
+
+    fn step(&mut self, events: u32) {
+        self.examined += u64::from(events);
+        if self.examined >= STEP {
+            self.show_progress();
+        }
+    }
+
+    fn show_progress(&mut self) {
+        self.observer.progress(None, std::mem::take(&mut self.examined));
+        let written = self.parts.output.written();
+        self.observer.written(written.saturating_sub(std::mem::replace(&mut self.reported, written)));
+    }
+}
