@@ -3,7 +3,6 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
-use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +11,7 @@ use ichnos::convert::{ConvertError, ConvertOptions, SplitTargets, Target};
 use ichnos::export::text::grouped;
 use ichnos::io::{CreateError, FileNames, ListWritten, OutputDirectory, TraceWriter, WriteReport};
 use ichnos::model::{DataStream, Event, FieldPath, FieldValue, Message, Window};
-use ichnos::{Pass, PassHandler, Reader, Session, SplitBy as By};
+use ichnos::{Pass, Reader, Session, SplitBy as By};
 
 use crate::args::{Arithmetic, Global, Split, SplitBy};
 use crate::exit::{Exit, Failure};
@@ -261,18 +260,6 @@ struct Splitter<'a> {
     window: Window,
 }
 
-/// Passes selected events to a function, until it returns `false`.
-struct EachEvent<F>(F);
-
-impl<F: FnMut(&Event<'_>) -> bool> PassHandler for EachEvent<F> {
-    fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
-        Ok(match message {
-            Message::Event(event) if !(self.0)(event) => ControlFlow::Break(()),
-            _ => ControlFlow::Continue(()),
-        })
-    }
-}
-
 impl Splitter<'_> {
     /// Returns a reader of some selected data streams in the selected time.
     fn reader(&self, streams: Streams) -> Result<Reader<'_>, Failure> {
@@ -283,9 +270,18 @@ impl Splitter<'_> {
     }
 
     /// Passes all selected events to a function, until it returns `false`.
-    fn for_each_event(&self, streams: Streams, take: impl FnMut(&Event<'_>) -> bool) -> Result<(), Failure> {
+    fn for_each_event(
+        &self,
+        streams: Streams,
+        mut take: impl FnMut(&Event<'_>) -> bool,
+    ) -> Result<(), Failure> {
         let pass = Pass::new(self.selection.selected.clone()).stop(interrupt::flag());
-        pass.run(&self.reader(streams)?, &mut EachEvent(take))?;
+        pass.run(&self.reader(streams)?, &mut |message: &Message<'_>| {
+            Ok(match message {
+                Message::Event(event) if !take(event) => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            })
+        })?;
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use std::io::{BufWriter, Write as _};
 
-use ichnos::export::text::{Paint, count, grouped};
+use ichnos::export::text::{LineWidth, Paint, count};
 use ichnos::export::{
     FieldValues, LeftOut, StackCollector, StackFormat, StackFrames, StackOptions, StackProfile, StackRoots,
     StackThread, StackWeight, TerminalText,
@@ -170,59 +170,17 @@ fn write(profile: &StackProfile, args: &Stacks) -> Result<(), Failure> {
 
 /// Prints a table of the functions that count most.
 fn print_top(profile: &StackProfile, most: usize, args: &Stacks, global: &Global) -> Result<(), Failure> {
-    let paint = if args.output.path.is_none() { global.color.stdout() } else { Paint::PLAIN };
-    let all = profile.weight();
-    let functions = profile.functions();
-    let (number, unit): (fn(u64) -> String, &str) = match args.weight.as_str() {
-        "samples" => (grouped, "samples"),
-        "time" | "time-before" => (milliseconds, "ms"),
-        field => (grouped, field),
-    };
-    let mut rows = vec![["exclusive", "", "inclusive", ""].map(str::to_owned)];
-    for function in functions.iter().take(most) {
-        let part = |weight: u64| format!("{:.1} %", 100.0 * weight as f64 / all as f64);
-        let (exclusive, inclusive) = (function.exclusive, function.inclusive);
-        rows.push([number(exclusive), part(exclusive), number(inclusive), part(inclusive)]);
-    }
-    let widths: [usize; 4] = std::array::from_fn(|column| {
-        rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default()
-    });
-    let names = std::iter::once("function").chain(functions.iter().map(|function| function.label.as_str()));
-    let mut text = String::new();
-    for (i, (row, name)) in rows.iter().zip(names).enumerate() {
-        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:>width$}"));
-        let line = format!("{}  ", cells.collect::<Vec<_>>().join("  "));
-        let name = safe(name);
-        let name = if args.output.path.is_none() {
-            line_width().cut_after(&name, line.chars().count())
-        } else {
-            name
-        };
-        text.push_str(&if i == 0 {
-            paint.faint(&format!("{line}{name}"))
-        } else {
-            format!("{line}{}", paint.name(&name))
-        });
-        text.push('\n');
-    }
-    let samples = count(profile.samples(), "sample");
-    let sum = if unit == "samples" { String::new() } else { format!(", {} {}", number(all), safe(unit)) };
-    text.push_str(&paint.faint(&format!("{samples}{sum}, {}", count(functions.len() as u64, "function"))));
-    text.push('\n');
-    match args.output.path {
-        None => output::print(&text, paint)?,
-        Some(_) => {
-            let mut output = OutputPath::of_file(&args.output).create()?;
-            output.write_all(text.as_bytes())?;
-            output.finish()?;
-        }
+    let weight = options(args).weight;
+    if args.output.path.is_none() {
+        let paint = global.color.stdout();
+        output::print(&profile.top_text(most, &weight, paint, line_width()), paint)?;
+    } else {
+        let text = profile.top_text(most, &weight, Paint::PLAIN, LineWidth::default());
+        let mut output = OutputPath::of_file(&args.output).create()?;
+        output.write_all(text.as_bytes())?;
+        output.finish()?;
     }
     Ok(())
-}
-
-/// Formats nanoseconds as milliseconds.
-fn milliseconds(nanoseconds: u64) -> String {
-    format!("{}.{:03}", grouped(nanoseconds / 1_000_000), nanoseconds / 1_000 % 1_000)
 }
 
 /// Reports samples that count nothing.

@@ -33,10 +33,11 @@ mod property;
 mod repeated;
 mod resume;
 pub mod schema;
-mod stacks;
-mod stats;
+pub mod sinks;
+pub mod stacks;
+pub mod stats;
 mod stream_table;
-mod tasks;
+pub mod tasks;
 mod terminal;
 #[cfg(test)]
 mod testing;
@@ -45,30 +46,12 @@ mod text_buffer;
 mod time;
 mod xml;
 
-pub use csv::{Csv, CsvColumn, CsvColumns, CsvForm, CsvOptions};
-pub use details::{Details, DetailsOptions};
-pub use integers::{Integers, with_integers};
+// Everything else has its page in a module; paths in code are short.
 pub use json_indenter::JsonIndenter;
-pub use log::{FirstMessage, Log, LogForm, LogOptions, LogState};
-pub use null::Null;
-pub use null_statistics::NullStatistics;
-pub use pretty::{DeltaCause, Pretty, PrettyFields, PrettyNames, PrettyOptions, PrettyState};
 pub use printable::{is_printable, printable};
-pub use resume::{Fixup, Resolution, ResumableSink, SinkState, StreamOrder};
-pub use stacks::{
-    CPU_TIME, FieldValues, LeftOut, StackCollector, StackFormat, StackFrames, StackOptions, StackProfile,
-    StackRoots, StackThread, StackWeight, TopFunction, UNMANAGED_CODE_TIME,
-};
-pub use stats::{
-    Distribution, EventTotals, Gap, GroupBy, GroupValue, LongestGaps, Number, Pair, PairGroup, PairOptions,
-    PairReader, Pairs, PowerBin, ReportedLosses, Stats, StatsCollector, StatsGroup, StatsHints, StatsOptions,
-    StatsOrder, StatsReport, StatsRow, StatsTextOptions, Timeline, Unpaired, find_field,
-};
-pub use tasks::{
-    DanglingEdge, GraphFormat, JoinedEvent, LaneRow, MissingOperations, StepDifference, TaskClocks,
-    TaskCollector, TaskDiff, TaskEdge, TaskGraph, TaskMember, TaskOptions, TaskSummary, TaskTable,
-    TaskTextOptions, Tasks, find_identifiers,
-};
+pub use sinks::*;
+pub use stacks::*;
+pub use stats::*;
+pub use tasks::*;
 pub use terminal::{TerminalText, TerminalWriter, for_terminal};
-pub use text_buffer::{TextWriter, Undecoded};
 pub use time::{JsonTime, duration, rfc3339};

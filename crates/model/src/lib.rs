@@ -8,19 +8,26 @@
 //! - An [`Event`] is borrowed. Its fields are read with [`Event::visit`] and a [`Visitor`], or one at a time
 //!   with [`Event::field`].
 //! - A [`Sink`] takes messages.
+//!
+//! Each module below is about one of these. All names but those of [`decode`], [`lower`], [`memory`] and [`plan`] are
+//! also names of the crate itself.
 #![forbid(unsafe_code)]
 
 mod activity_path;
 mod attribute;
 mod bits;
 mod class_tree;
+pub mod classes;
 mod clock;
+pub mod clocks;
 mod cost;
 mod cursor;
+pub mod cursors;
 mod damage;
 pub mod decode;
 mod diagnostic;
 mod digest;
+pub mod digests;
 mod dynamic_classes;
 mod event;
 mod event_builder;
@@ -28,21 +35,26 @@ mod event_class_table;
 mod event_counts;
 mod event_role;
 mod event_values;
+pub mod events;
 mod field_class;
 mod field_path;
 mod field_ref;
 mod field_value;
+pub mod fields;
 mod head;
 mod identifier;
 mod input;
 mod limits;
 mod location;
 mod log;
+pub mod logs;
 pub mod lower;
 mod meaning;
+pub mod meanings;
 pub mod memory;
 mod message;
 mod message_queue;
+pub mod messages;
 pub mod plan;
 mod range;
 mod record;
@@ -52,11 +64,14 @@ mod selectors;
 mod small_cursor;
 mod source;
 mod source_cursor;
+pub mod sources;
 mod stack;
+pub mod stacks;
 mod stream;
 mod symbols;
 mod text_position;
 mod trace_class;
+pub mod traces;
 mod utf16;
 mod value;
 mod value_cache;
@@ -65,60 +80,16 @@ mod visitor;
 mod wall_clock;
 mod wide_integer;
 
-pub use activity_path::ActivityPaths;
-pub use attribute::{Attributes, Value};
-pub use class_tree::Child;
-pub use clock::{ClockArithmetic, ClockClass, ClockOffsets, ClockOrigin, ClockValue};
-pub use cost::Cost;
-pub use cursor::{BoxedCursor, Checkpoint, Cursor, Drained, ExcludedClasses, MessageHandler, StreamCursor};
-pub use damage::{BrokenRule, Damage, DamageKind, remedy};
-pub use diagnostic::{Diagnostic, FileDiagnostic, FileRole, Severity};
-pub use digest::{
-    ChangeText, ClassDigest, EventHash, EventHashFn, ScopeVisitor, StreamDigest, TraceDigest, hash_of_packet,
-};
-pub use dynamic_classes::{DynamicClass, DynamicClasses};
-pub use event::{Event, Packet, Scopes};
-pub use event_builder::{BuildError, EventBuilder};
-pub use event_class_table::EventClassTable;
-pub use event_counts::EventCounts;
-pub use event_role::EventRole;
-pub use event_values::EventValues;
-pub use field_class::{
-    BitField, BitOrder, ByteOrder, DisplayBase, FieldClass, FieldKind, IntegerProperties, Length, Member,
-    StringLength, VariableLengthValue, VariantOption,
-};
-pub use field_path::FieldPath;
-pub use field_ref::FieldRef;
-pub use field_value::FieldValue;
-pub use head::{Head, MessageKind, sort_key};
-pub use identifier::{Chain, FindMentions, Identifier, Mention};
-pub use input::{SplitPoint, StreamSummary, TraceInput, TracerQuirk, Window, advance_to};
-pub use limits::Limits;
-pub use location::{FieldLocation, LocationStep, Scope};
-pub use log::{
-    LOG_LEVEL_NAMES, LevelScale, LevelStep, LogLevel, LogRole, LogSeverity, LogText, TRACER_NAMESPACES,
-};
-pub use meaning::{CauseKind, Meaning, Meanings, MemberIndex, UnknownMeaning};
-pub use message::{Discarded, Message, Sink};
-pub use message_queue::{MessageQueue, QueuedMessage, StreamLoss};
-pub use plan::{LocationProblem, LocationRule};
-pub use range::{IntegerRange, Mapping, Mappings, MappingsBuilder, RangeSet, Ranges};
-pub use record::Record;
-pub use record_trace::RecordTrace;
-pub use role::{ClockUpdate, Role, Roles};
-pub use selectors::Selectors;
-pub use small_cursor::{Reopen, SharedCursorState, SmallCursor};
-pub use source::{NextRecord, Source};
-pub use source_cursor::SourceCursor;
-pub use stack::{Frame, StackTable, StackView};
-pub use stream::{CallStacks, DataStream, Trace};
-pub use symbols::{CodeKind, Resolved, Symbol, Symbols, Validity};
-pub use text_position::{DeclaredAt, TextPosition};
-pub use trace_class::{DataStreamClass, EventRecordClass, TraceClass, UuidOf};
-pub use uuid::Uuid;
-pub use value::{Real, StringEncoding, Text, Wide};
-pub use value_cache::ValueCache;
-pub use value_hash::ValueHash;
-pub use visitor::{Field, Skip, Visitor};
-pub use wall_clock::WallClock;
-pub use wide_integer::{WideInteger, WideRange};
+// Everything has its page in a module; paths in code are short.
+pub use classes::*;
+pub use clocks::*;
+pub use cursors::*;
+pub use digests::*;
+pub use events::*;
+pub use fields::*;
+pub use logs::*;
+pub use meanings::*;
+pub use messages::*;
+pub use sources::*;
+pub use stacks::*;
+pub use traces::*;

@@ -582,6 +582,21 @@ fn packets_with_one_size_are_divided_at_bytes() {
     }
 }
 
+/// A file that belongs to no data stream is reported by `split` as by `convert`: once.
+#[test]
+fn parts_report_damage_once() {
+    let trace = trace("split-damage");
+    fs::write(trace.join("stream_c"), [0xaa; 64]).unwrap();
+    let directory = Directory::new("split-damage-out");
+    for to in ["jsonl", "fuchsia-log", "ctf"] {
+        let [one, parts] = ["one", "parts"].map(|name| directory.join(format!("{name}-{to}")));
+        let of_file = |run: Run| run.err.lines().filter(|line| line.contains("stream_c")).count();
+        assert_eq!(of_file(run(&["convert", text(&trace), "--to", to, "-o", text(&one)]).expect(3, &[])), 1);
+        let words = ["split", "--by", "event", text(&trace), "--to", to, "-o", text(&parts)];
+        assert_eq!(of_file(run(&words).expect(3, &[])), 1);
+    }
+}
+
 /// Whatever is damaged, what is written is sound, and other readers read it.
 #[test]
 fn repaired_traces_are_sound() {

@@ -1,8 +1,10 @@
 //! Functions with the highest weights.
 
-use super::StackRoots;
 use super::profile::{StackProfile, Total};
 use super::tree::CallTree;
+use super::{StackRoots, StackWeight};
+use crate::printable;
+use crate::text::{LineWidth, Paint, count, grouped};
 
 /// Weight of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,4 +61,52 @@ impl StackProfile {
         });
         top
     }
+    /// Returns a table of the first `most` [functions](Self::functions) for people; `weight` is the one that the profile
+    /// was made with.
+    #[must_use]
+    pub fn top_text(&self, most: usize, weight: &StackWeight, paint: Paint, width: LineWidth) -> String {
+        let all = self.weight();
+        let functions = self.functions();
+        let (number, unit): (fn(u64) -> String, &str) = match weight {
+            StackWeight::Samples => (grouped, ""),
+            StackWeight::Time | StackWeight::TimeBefore => (milliseconds, "ms"),
+            StackWeight::Field(field) => (grouped, field),
+        };
+        let mut rows = vec![["exclusive", "", "inclusive", ""].map(str::to_owned)];
+        for function in functions.iter().take(most) {
+            let part = |weight: u64| format!("{:.1} %", 100.0 * weight as f64 / all as f64);
+            let (exclusive, inclusive) = (function.exclusive, function.inclusive);
+            rows.push([number(exclusive), part(exclusive), number(inclusive), part(inclusive)]);
+        }
+        let widths: [usize; 4] = std::array::from_fn(|column| {
+            rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default()
+        });
+        let names =
+            std::iter::once("function").chain(functions.iter().map(|function| function.label.as_str()));
+        let mut text = String::new();
+        for (i, (row, name)) in rows.iter().zip(names).enumerate() {
+            let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:>width$}"));
+            let line = format!("{}  ", cells.collect::<Vec<_>>().join("  "));
+            let name = printable(name);
+            let name = width.cut_after(&name, line.chars().count());
+            text.push_str(&if i == 0 {
+                paint.faint(&format!("{line}{name}"))
+            } else {
+                format!("{line}{}", paint.name(&name))
+            });
+            text.push('\n');
+        }
+        let samples = count(self.samples(), "sample");
+        let is_sum = !matches!(weight, StackWeight::Samples);
+        let sum = if is_sum { format!(", {} {}", number(all), printable(unit)) } else { String::new() };
+        let functions = count(functions.len() as u64, "function");
+        text.push_str(&paint.faint(&format!("{samples}{sum}, {functions}")));
+        text.push('\n');
+        text
+    }
+}
+
+/// Formats nanoseconds as milliseconds.
+fn milliseconds(nanoseconds: u64) -> String {
+    format!("{}.{:03}", grouped(nanoseconds / 1_000_000), nanoseconds / 1_000 % 1_000)
 }

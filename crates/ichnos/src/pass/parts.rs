@@ -84,43 +84,55 @@ impl Pass {
     ) -> io::Result<PassSummary> {
         let by_stream = parts.order == MessageOrder::ByStream;
         let window = reader.wanted().next().map(|(_, _, window)| window).unwrap_or_default();
-        let mut writer =
+        let writer =
             PartsWriter { parts, observer, window, indexes: HashMap::new(), examined: 0, reported: 0 };
-        let summary = match by_stream {
-            true => self.write_parts_by_stream(reader, &mut writer, options)?,
-            false => self.write_parts_merged(reader, &mut writer)?,
-        };
-        writer.show_progress();
-        Ok(summary)
+        let mut router = PartsRouter { writer, places: Vec::new(), merged: HashMap::new(), copied_into: 0 };
+        match by_stream {
+            true => self.route_by_stream(reader, &mut router, options),
+            false => self.route_merged(reader, &mut router),
+        }
     }
 
-    fn write_parts_by_stream(
+    fn route_by_stream(
         &self,
         reader: &Reader<'_>,
-        writer: &mut PartsWriter<'_, '_, '_>,
+        router: &mut PartsRouter<'_, '_, '_>,
         options: &PassOptions,
     ) -> io::Result<PassSummary> {
-        self.note_damage_of_traces(reader, writer.observer);
+        self.note_damage_of_traces(reader, router.writer.observer);
         let mut summary = PassSummary::default();
         for (number, lane) in reader.lanes().into_iter().enumerate() {
             let cursor = || reader.stream_cursor(lane.source, lane.index);
-            if matches!(writer.parts.by, SplitBy::Streams)
+            if matches!(router.writer.parts.by, SplitBy::Streams)
                 && !cursor().map_or(Ok(false), |cursor| self.has_content(StreamMessages(cursor)))?
             {
                 continue;
             }
             let Some(cursor) = cursor() else { continue };
-            writer.parts.output.begin_lane(Lane::Stream { source: lane.source, stream: lane.number });
-            let place = StreamPlace::new(lane.stream, number);
-            let mut handler = StreamRouter { place, copied_into: 0, writer: &mut *writer };
-            summary += self.run_packets(cursor, &mut handler, options.streams.reads_copied)?;
+            router.writer.parts.output.begin_lane(Lane::Stream { source: lane.source, stream: lane.number });
+            router.places = vec![StreamPlace::new(lane.stream, number)];
+            summary += self.run_packets(cursor, router, options.streams.reads_copied)?;
             if !matches!(summary.end, PassEnd::Over) {
                 break;
             }
-            let StreamRouter { mut place, .. } = handler;
-            writer.finish_stream(&mut place)?;
-            writer.parts.output.end_lane()?;
-            writer.show_progress();
+            router.finish_lane()?;
+        }
+        Ok(summary)
+    }
+
+    fn route_merged(
+        &self,
+        reader: &Reader<'_>,
+        router: &mut PartsRouter<'_, '_, '_>,
+    ) -> io::Result<PassSummary> {
+        let streams = reader.data_streams().into_iter().enumerate();
+        router.places = streams.map(|(number, stream)| StreamPlace::new(stream, number)).collect();
+        let keys = router.places.iter().enumerate();
+        router.merged = keys.map(|(index, place)| (place.stream.key, index)).collect();
+        router.writer.parts.output.begin_lane(Lane::All);
+        let summary = self.run(reader, router)?;
+        if matches!(summary.end, PassEnd::Over) {
+            router.finish_lane()?;
         }
         Ok(summary)
     }
@@ -134,26 +146,6 @@ impl Pass {
             Ok(if has_some { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;
         Ok(has_some)
-    }
-
-    fn write_parts_merged(
-        &self,
-        reader: &Reader<'_>,
-        writer: &mut PartsWriter<'_, '_, '_>,
-    ) -> io::Result<PassSummary> {
-        let places = reader.lanes().into_iter().enumerate();
-        let places = places.map(|(number, lane)| (lane.stream.key, StreamPlace::new(lane.stream, number)));
-        writer.parts.output.begin_lane(Lane::All);
-        let mut handler = MergedRouter { places: places.collect(), writer };
-        let summary = self.run(reader, &mut handler)?;
-        let MergedRouter { places, writer } = handler;
-        if matches!(summary.end, PassEnd::Over) {
-            let mut left: Vec<_> = places.into_values().filter(|place| !place.pending.is_empty()).collect();
-            left.sort_by_key(|place| place.number);
-            left.iter_mut().try_for_each(|place| writer.finish_stream(place))?;
-            writer.parts.output.end_lane()?;
-        }
-        Ok(summary)
     }
 }
 
@@ -208,63 +200,38 @@ impl StreamPlace {
     }
 }
 
-/// Routes the messages of a data stream.
-struct StreamRouter<'h, 'w, 'p, 's> {
-    place: StreamPlace,
+/// Routes messages to their parts.
+struct PartsRouter<'w, 'p, 's> {
+    writer: PartsWriter<'w, 'p, 's>,
+    /// All data streams if they are merged, otherwise the current one.
+    places: Vec<StreamPlace>,
+    /// Indexes of merged data streams, by key.
+    merged: HashMap<u32, usize>,
     /// Index of the part into which a packet was copied last.
     copied_into: usize,
-    writer: &'h mut PartsWriter<'w, 'p, 's>,
 }
 
-impl PassHandler for StreamRouter<'_, '_, '_, '_> {
+impl PartsRouter<'_, '_, '_> {
+    fn finish_lane(&mut self) -> io::Result<()> {
+        let mut places = std::mem::take(&mut self.places);
+        places.iter_mut().try_for_each(|place| self.writer.finish_stream(place))?;
+        self.writer.parts.output.end_lane()?;
+        self.writer.show_progress();
+        Ok(())
+    }
+}
+
+impl PassHandler for PartsRouter<'_, '_, '_> {
     fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
-        self.writer.message(message, &mut self.place)?;
-        Ok(ControlFlow::Continue(()))
-    }
-
-    fn damage(&mut self, damage: &Damage) -> bool {
-        self.writer.observer.note_damage(damage);
-        true
-    }
-
-    fn step(&mut self, _: &Message<'_>, events: u32) {
-        self.writer.step(events);
-    }
-}
-
-impl PacketHandler for StreamRouter<'_, '_, '_, '_> {
-    fn begin_packet(&mut self, packet: &Packet<'_>) -> io::Result<PacketFlow> {
-        self.place.has_packets = true;
-        let Some(part) = self.writer.begin_packet(packet, &mut self.place)? else {
-            return Ok(PacketFlow::Read);
-        };
-        self.copied_into = part;
-        Ok(PacketFlow::Copied)
-    }
-
-    fn copied_message(&mut self, message: &Message<'_>) {
-        if let Message::Damage(damage) = message {
-            self.writer.observer.note_damage(damage);
-        }
-        self.writer.parts.output.copied_message(self.copied_into, message);
-    }
-}
-
-/// Routes the messages of all data streams, merged by time.
-struct MergedRouter<'h, 'w, 'p, 's> {
-    /// By key of the data stream.
-    places: HashMap<u32, StreamPlace>,
-    writer: &'h mut PartsWriter<'w, 'p, 's>,
-}
-
-impl PassHandler for MergedRouter<'_, '_, '_, '_> {
-    fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
-        let key = match message {
-            Message::Event(event) => Some(event.stream.key),
-            Message::DiscardedEvents(lost) | Message::DiscardedPackets(lost) => Some(lost.stream.key),
+        let index = match message {
+            _ if self.merged.is_empty() => Some(0),
+            Message::Event(event) => self.merged.get(&event.stream.key).copied(),
+            Message::DiscardedEvents(lost) | Message::DiscardedPackets(lost) => {
+                self.merged.get(&lost.stream.key).copied()
+            }
             _ => None,
         };
-        if let Some(place) = key.and_then(|key| self.places.get_mut(&key)) {
+        if let Some(place) = index.and_then(|index| self.places.get_mut(index)) {
             self.writer.message(message, place)?;
         } else if let Message::Damage(_) = message {
             self.writer.damage(message, None)?;
@@ -278,7 +245,27 @@ impl PassHandler for MergedRouter<'_, '_, '_, '_> {
     }
 
     fn step(&mut self, _: &Message<'_>, events: u32) {
-        self.writer.step(events);
+        self.writer.examined += u64::from(events);
+        if self.writer.examined >= STEP {
+            self.writer.show_progress();
+        }
+    }
+}
+
+impl PacketHandler for PartsRouter<'_, '_, '_> {
+    fn begin_packet(&mut self, packet: &Packet<'_>) -> io::Result<PacketFlow> {
+        let Some(place) = self.places.first_mut() else { return Ok(PacketFlow::Read) };
+        place.has_packets = true;
+        let Some(part) = self.writer.begin_packet(packet, place)? else { return Ok(PacketFlow::Read) };
+        self.copied_into = part;
+        Ok(PacketFlow::Copied)
+    }
+
+    fn copied_message(&mut self, message: &Message<'_>) {
+        if let Message::Damage(damage) = message {
+            self.writer.observer.note_damage(damage);
+        }
+        self.writer.parts.output.copied_message(self.copied_into, message);
     }
 }
 
@@ -469,13 +456,6 @@ impl PartsWriter<'_, '_, '_> {
         let part = self.part(number)?;
         self.deliver(part, at)?;
         self.parts.output.open_packet(part)
-    }
-
-    fn step(&mut self, events: u32) {
-        self.examined += u64::from(events);
-        if self.examined >= STEP {
-            self.show_progress();
-        }
     }
 
     fn show_progress(&mut self) {

@@ -1,0 +1,4 @@
+//! Messages: events, losses, damage, and the begin and end of data streams and packets.
+
+pub use crate::damage::{BrokenRule, Damage, DamageKind, remedy};
+pub use crate::message::{Discarded, Message, Sink};
