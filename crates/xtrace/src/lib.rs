@@ -45,7 +45,6 @@ pub use reader::XTrace;
 #[cfg(feature = "tracing")]
 pub use tracing_layer::OperationLayer;
 
-/// Examples of the document.
-#[cfg(all(doctest, feature = "propagation"))]
-#[doc = include_str!("../../../docs/xtrace.md")]
-struct Document;
+#[cfg(feature = "propagation")]
+#[doc = include_str!("guide.md")]
+pub mod guide {}

@@ -80,7 +80,8 @@ const fn check_texts(name: usize, value: &Value<'_>) -> Result<(), EncodeError> 
 
 /// Writes consecutive records into a buffer.
 ///
-/// Allocates nothing. If a record does not fit, returns an error and leaves the buffer unchanged.
+/// Allocates nothing. If a record does not fit, has more than 4,095 words, or has a text of more than [`MAX_TEXT`] bytes,
+/// returns an error and leaves the buffer unchanged.
 ///
 /// ```
 /// use ichnos_fuchsia::log::{Encoder, Record, Severity};

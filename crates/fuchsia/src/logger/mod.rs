@@ -43,6 +43,13 @@
 //!
 //! Spans and their fields are not written, as in Fuchsia's layer.
 //!
+//! # Destinations
+//! | destination | on failure |
+//! |---|---|
+//! | any `Write`, in a `Mutex` | drops the record; the bytes written so far remain |
+//! | `RotatingFile`: renames `app.log` to `app.log.1` before it becomes too large, and so on, up to a number of old files. Records are not buffered, and none is split between two files | removes the bytes of the record, and drops it. If the file cannot be renamed, it continues to grow; renaming is tried again whenever it has grown by its size |
+//! | `DatagramSocket`: a Unix datagram socket; sending never blocks | drops the record. If the socket has no reader any more, the next record connects to the path again |
+//!
 //! # Losses
 //! A record that is too long or not accepted by the sink is dropped and counted; the next successful record
 //! contains the count. Only a file or a writer can block; nothing panics, and nothing is allocated per event.
