@@ -55,7 +55,7 @@ impl Quirk {
                 "packets that LTTng recovered after a crash may have no end time: then they end with their last event"
             }
             Self::LttngMonotonicClock => {
-                "the clock `monotonic` of LTTng counts from the Unix epoch, though the metadata does not say so"
+                "the clock `monotonic` of LTTng counts from the Unix epoch, which the metadata does not state"
             }
             Self::BarectfEventBeforePacket => {
                 "this version of barectf may write events before the begin time of their packet: then the packet begins with its first event"

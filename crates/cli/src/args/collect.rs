@@ -15,7 +15,7 @@ use crate::size;
     after_long_help = "Without --udp and --tcp, reports are received at the usual port of the format, over both, from this \
 machine only. A report is a datagram or, over TCP, follows its length. Ctrl-C (SIGINT) or SIGTERM \
 ends the collection, after everything received is written.\n\n\
-Every tool can read DIR: `ichnos cat DIR`. docs/collect.md describes the protocol, the files and the guarantees.\n\n\
+Every verb reads DIR: `ichnos cat DIR`. docs/collect.md describes the protocol, the files and the guarantees.\n\n\
 Exit codes:\n  \
   0  success\n  \
   2  usage error, or reports cannot be collected\n  \

@@ -177,8 +177,7 @@ impl SplitBy {
 }
 
 #[derive(Args, Debug)]
-#[command(after_long_help = "docs/expressions.md describes expressions. For instance:\n  \
-ichnos filter 'event == \"sched_switch\" && next_tid in [1, 2]' TRACE -o OUT")]
+#[command(after_long_help = "docs/expressions.md describes expressions.")]
 pub(crate) struct Filter {
     /// Events to write: an expression as for --filter
     #[arg(value_name = "EXPRESSION")]

@@ -147,31 +147,71 @@ fn links_lead_to_files_and_headings() {
     assert!(count > 50, "{count}");
 }
 
-/// The page of options is the help of all verbs; `SNAPSHOTS=overwrite` writes it again.
+/// Sections of a help text: heading, and the entries below it.
+fn sections(help: &str) -> Vec<(String, Vec<String>)> {
+    let mut sections: Vec<(String, Vec<String>)> = vec![(String::new(), Vec::new())];
+    for line in help.lines().map(str::trim_end) {
+        let is_heading = line.ends_with(':') && !line.starts_with(' ') && line.len() < 20;
+        let is_entry = line.starts_with("  -") || line.starts_with("      --") || line.starts_with("  [");
+        let is_note = !line.is_empty() && !line.starts_with(' ');
+        let (heading, entries) = sections.last_mut().unwrap();
+        match entries.last_mut() {
+            _ if is_heading => sections.push((line.to_owned(), Vec::new())),
+            _ if is_note && !heading.is_empty() => {
+                sections.push((String::new(), vec![format!("{line}\n")]));
+            }
+            Some(entry) if !is_entry => entry.push_str(&format!("{line}\n")),
+            _ => entries.push(format!("{line}\n")),
+        }
+    }
+    sections
+}
+
+/// The page of options is the help of all verbs; `SNAPSHOTS=overwrite` writes it again. Entries that most verbs
+/// share are there once.
 #[test]
 fn options_are_those_of_the_help() {
-    let help = ichnos(["--help"]).expect(0, &[]).out;
-    let (_, verbs) = help.split_once("Commands:\n").unwrap();
+    let help = |words: &[&str]| ichnos(words.iter().chain(&["--help"])).expect(0, &[]).out;
+    let all = help(&[]);
+    let (_, verbs) = all.split_once("Commands:\n").unwrap();
     let (verbs, _) = verbs.split_once("\n\n").unwrap();
     let verbs = verbs.lines().filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
     let verbs: Vec<&str> = verbs.filter(|verb| !verb.is_empty() && *verb != "help").collect();
     assert!(verbs.len() >= 15, "{verbs:?}");
-    let mut page =
-        "# Options\n\nThe text of `ichnos --help` and of `ichnos COMMAND --help`, generated from the \
-                    program. `-h` prints one line an option.\n"
-            .to_owned();
-    let mut add = |title: &str, arguments: &[&str]| {
-        let text = ichnos(arguments.iter().chain(&["--help"])).expect(0, &[]).out;
-        let text: String = text.lines().map(|line| format!("{}\n", line.trim_end())).collect();
-        page.push_str(&format!("\n## {title}\n\n```text\n{text}```\n"));
+    const SHARED: [&str; 4] = ["Arguments:", "Reading:", "Selection:", "General options:"];
+    let shared = sections(&help(&["info"]));
+    let shared: Vec<_> = shared.into_iter().filter(|(heading, _)| SHARED.contains(&&**heading)).collect();
+    assert_eq!(shared.len(), SHARED.len());
+    let mut page = "# Options\n\nThe text of `ichnos COMMAND --help`, generated from the program; `-h` prints one \
+                    line an option.\n\n## Options of most commands\n\nA command that reads traces has all of these, and \
+                    is described below with its own options.\n"
+        .to_owned();
+    let text = |sections: &[(String, Vec<String>)]| {
+        let sections = sections.iter().map(|(heading, entries)| {
+            let heading = if heading.is_empty() { String::new() } else { format!("{heading}\n") };
+            format!("{heading}{}", entries.concat())
+        });
+        format!("\n```text\n{}\n```\n", sections.collect::<String>().trim_end())
     };
-    add("ichnos", &[]);
+    page.push_str(&text(&shared));
+    let mut add = |words: &[&str]| {
+        let mut own = sections(&help(words));
+        for (_, entries) in &mut own {
+            entries.retain(|entry| {
+                let is_shared = shared
+                    .iter()
+                    .flat_map(|(_, entries)| entries)
+                    .any(|known| known.trim_end() == entry.trim_end());
+                !is_shared && !entry.contains("-h, --help")
+            });
+        }
+        own.retain(|(_, entries)| entries.iter().any(|entry| !entry.trim().is_empty()));
+        page.push_str(&format!("\n## ichnos {}\n{}", words.join(" "), text(&own)));
+    };
     for verb in verbs {
-        add(&format!("ichnos {verb}"), &[verb]);
+        add(&[verb]);
         if verb == "task" {
-            for sub in ["list", "show", "graph", "path", "diff"] {
-                add(&format!("ichnos task {sub}"), &["task", sub]);
-            }
+            ["list", "show", "graph", "path", "diff"].iter().for_each(|sub| add(&[verb, sub]));
         }
     }
     let expected = Data::read_from(&root().join("docs/options.md"), Some(DataFormat::Text)).raw();
