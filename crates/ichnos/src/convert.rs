@@ -12,7 +12,7 @@ use ichnos_io::{
     WriteTarget,
 };
 use ichnos_model::lower::LossTable;
-use ichnos_model::{FileDiagnostic, Severity, TraceInput, Window};
+use ichnos_model::{Damage, FileDiagnostic, Severity, TraceInput, Window};
 
 use crate::format::FORMATS;
 use crate::pass::StreamOptions;
@@ -61,10 +61,12 @@ impl Default for ConvertOptions<'_> {
 }
 
 impl ConvertOptions<'_> {
-    fn check_stopped(&self, summary: &PassSummary) -> Result<(), ConvertError> {
-        match matches!(summary.end, PassEnd::Interrupted) || self.pass.is_stopped() {
-            true => Err(ConvertError::Stopped),
-            false => Ok(()),
+    /// Returns an error if the pass has not passed all messages on.
+    fn check_end(&self, summary: &PassSummary) -> Result<(), ConvertError> {
+        match &summary.end {
+            PassEnd::Refused(damage) => Err(ConvertError::Refused(damage.clone())),
+            PassEnd::Over if !self.pass.is_stopped() => Ok(()),
+            PassEnd::Over | PassEnd::Interrupted => Err(ConvertError::Stopped),
         }
     }
 }
@@ -85,6 +87,9 @@ pub enum ConvertError {
     /// The conversion would be lossy.
     #[error("the conversion would be lossy")]
     Losses(LossTable),
+    /// Damage in a [strict](Pass::strict) pass.
+    #[error("{0}")]
+    Refused(Box<Damage>),
     /// The conversion was stopped.
     #[error("stopped")]
     Stopped,
@@ -213,7 +218,7 @@ impl Reader<'_> {
         };
         let pass_options = PassOptions { threads: options.threads, streams, ..PassOptions::default() };
         let summary = options.pass.write(self, &*output, &pass_options, options.observer)?;
-        options.check_stopped(&summary)?;
+        options.check_end(&summary)?;
         check_strict(options, || output.losses())?;
         let mut report = output.finish()?;
         report.selected_events = summary.counts.events;

@@ -61,13 +61,13 @@ impl Reader<'_> {
         let pass_options = PassOptions { streams, ..PassOptions::default() };
         let summary = options.pass.write_parts(self, &mut parts, &pass_options, options.observer)?;
         let written = parts.written;
-        options.check_stopped(&summary)?;
+        options.check_end(&summary)?;
         check_strict(options, || output.losses())?;
         for (part, (number, selected_events)) in written.into_iter().enumerate() {
             let mut report = output.finish_part(part)?;
             report.selected_events = selected_events;
             finished(number, &report);
-            options.check_stopped(&summary)?;
+            options.check_end(&summary)?;
         }
         let mut report = output.finish()?;
         report.selected_events = summary.counts.events;

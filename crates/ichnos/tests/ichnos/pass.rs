@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use ichnos::convert::{ConvertError, ConvertOptions, writer};
 use ichnos::flow::FilterScope;
 use ichnos::model::{Damage, Event, Message, Window};
 use ichnos::{Expression, Filter, OpenOptions, Pass, PassEnd, PassHandler, Selection, Session};
@@ -110,6 +111,17 @@ fn ends() {
     assert!(matches!(end, PassEnd::Over) && kept.damages > 0);
     let (_, end, _) = run(&session, &pass.clone().strict(true), &everything, Kept::default());
     assert!(matches!(end, PassEnd::Refused(damage) if damage.file.ends_with("stream_1")));
+    let outputs = tempfile::tempdir().unwrap();
+    let target = outputs.path().join("target");
+    for name in ["ctf", "jsonl"] {
+        let (_, writer) = writer(Some(name), &target, None).unwrap();
+        let mut options = ConvertOptions::default();
+        options.pass = pass.clone().strict(true);
+        let reader = everything.reader(&session, Window::default()).unwrap();
+        let converted = reader.convert(writer, Some(target.clone()), &options);
+        assert!(matches!(converted, Err(ConvertError::Refused(damage)) if damage.file.ends_with("stream_1")));
+        assert!(!target.exists());
+    }
     static STOP: AtomicBool = AtomicBool::new(false);
     let stopping = Kept { stops_after: Some((7, &STOP)), ..Kept::default() };
     let (kept, end, count) = run(&session, &pass.stop(&STOP).live(), &everything, stopping);
