@@ -53,6 +53,10 @@ pub struct Capabilities {
     pub user_header_fields: bool,
     /// Selection of a variant's option.
     pub variants: VariantSelection,
+    /// Alignments of variants.
+    pub variant_alignment: bool,
+    /// Root fields that are no structures.
+    pub any_roots: bool,
     /// Signed lengths, and locations that need not fit all options of variants, as in PROP-1.0.
     pub any_option_locations: bool,
     /// Arrays with a smaller alignment than their elements, as in PROP-1.0.
@@ -166,6 +170,8 @@ impl Capabilities {
             outer_locations: true,
             user_header_fields: true,
             variants: VariantSelection::Ranges,
+            variant_alignment: true,
+            any_roots: true,
             any_option_locations: true,
             loose_array_alignment: true,
             array_alignment: true,

@@ -19,7 +19,13 @@ use crate::{
 impl<'a> ClassLowerer<'a> {
     /// Lowers the class; nodes are numbered from `first` on in the lowered plan.
     pub(super) fn lower(mut self) -> (Arc<FieldClass>, ScopeMoves) {
-        let class = self.class(0, None);
+        let is_structure = matches!(self.plan.root().op, Op::Structure { .. });
+        let class = if is_structure || self.capabilities.any_roots {
+            self.class(0, None)
+        } else {
+            self.lose(LossKind::Lowered, "root field -> its member `value`".to_owned());
+            self.wrapped(0)
+        };
         let class = if self.fit == Fit::Same { Arc::clone(&self.plan.root().class) } else { Arc::new(class) };
         (class, ScopeMoves { moves: self.moves.into(), fit: self.fit, members: self.members })
     }
@@ -29,11 +35,12 @@ impl<'a> ClassLowerer<'a> {
     pub(super) fn lower_members_into(mut self, next: &mut NodeId, out: &mut Vec<Member>) -> ScopeMoves {
         self.next = *next;
         self.fit = Fit::Moved;
-        if let Op::Structure { members, .. } = &self.plan.root().op {
-            let mut names = self.taken(out);
-            for id in members {
-                self.member(*id, out, &mut names);
+        let mut names = self.taken(out);
+        match &self.plan.root().op {
+            Op::Structure { members, .. } => {
+                members.iter().for_each(|id| self.member(*id, out, &mut names));
             }
+            _ => self.member(0, out, &mut names),
         }
         *next = self.next;
         ScopeMoves { moves: self.moves.into(), fit: self.fit, members: self.members }
@@ -140,6 +147,12 @@ impl<'a> ClassLowerer<'a> {
         if self.prefix(id, false).is_none() {
             return self.class(id, None);
         }
+        self.wrapped(id)
+    }
+
+    /// Lowers a field to a structure of it and the data added before it.
+    fn wrapped(&mut self, id: NodeId) -> FieldClass {
+        self.note(Fit::Moved);
         let wrap = self.allocate();
         self.moves[id as usize].wrap = wrap;
         // As with members of structures, converting the structure again does not change it.
@@ -252,7 +265,13 @@ impl<'a> ClassLowerer<'a> {
                         attributes: option.attributes.clone(),
                     });
                 }
-                FieldKind::Variant { options: lowered, selector, alignment: *alignment }
+                let mut alignment = *alignment;
+                if alignment > 1 && !self.capabilities.variant_alignment {
+                    self.note(Fit::Moved);
+                    self.lose(LossKind::Lowered, format!("alignment {alignment} -> 1"));
+                    alignment = 1;
+                }
+                FieldKind::Variant { options: lowered, selector, alignment }
             }
             FieldKind::Union { alignment, .. } if self.capabilities.unions => {
                 let Op::Union { members: ids } = &node.op else { return source.clone() };

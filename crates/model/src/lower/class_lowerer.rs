@@ -9,6 +9,7 @@ use super::loss_table::{LossEntry, LossKind, LossTable};
 use super::moves::{Fit, NONE, NodeMove};
 use super::names::{UniqueNames, identifier};
 use super::options::LowerOptions;
+use super::trace_lowerer::ForcedFields;
 use crate::plan::steps::{NodeId, Op, Plan};
 use crate::{FieldClass, FieldLocation, LocationStep, Scope};
 
@@ -41,6 +42,7 @@ pub(super) struct ClassLowerer<'a> {
     pub(super) joins_payload: bool,
     /// Fields in optional fields whose length is in a member before the optional field, with the name of that member.
     pub(super) hoists: Vec<(NodeId, String)>,
+    pub(super) forced: &'a ForcedFields,
 }
 
 impl<'a> ClassLowerer<'a> {
@@ -52,6 +54,7 @@ impl<'a> ClassLowerer<'a> {
         class_name: &'a str,
         losses: &'a mut LossTable,
         options: LowerOptions,
+        forced: &'a ForcedFields,
     ) -> Self {
         Self {
             capabilities,
@@ -72,6 +75,7 @@ impl<'a> ClassLowerer<'a> {
             is_elsewhere: false,
             joins_payload: false,
             hoists: Vec::new(),
+            forced,
         }
     }
 

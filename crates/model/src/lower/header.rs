@@ -7,7 +7,8 @@ use super::class_lowerer::ClassLowerer;
 use super::loss_table::{LossEntry, LossKind};
 use super::moves::{Fit, ScopeMoves};
 use super::names::UniqueNames;
-use super::trace_lowerer::TraceLowerer;
+use super::locations::LoweredRoots;
+use super::trace_lowerer::{LoweredScope, TraceLowerer};
 use crate::plan::Plan;
 use crate::plan::steps::{NodeId, Op};
 use crate::{FieldClass, FieldKind, Role, Scope};
@@ -30,7 +31,13 @@ pub(super) struct LoweredContext {
 
 impl TraceLowerer<'_> {
     /// Lowers a header without the fields that the format does not allow in it.
-    pub(super) fn header(&mut self, plan: Option<&Plan>, scope: Scope, clock: Option<u16>) -> Header {
+    pub(super) fn header(
+        &mut self,
+        plan: Option<&Plan>,
+        scope: Scope,
+        clock: Option<u16>,
+        roots: LoweredRoots<'_>,
+    ) -> Header {
         let Some(plan) = plan else {
             return Header { class: None, moves: ScopeMoves::default(), moved: HashSet::new() };
         };
@@ -39,15 +46,37 @@ impl TraceLowerer<'_> {
             let only_clock = (!self.capabilities.several_clocks).then_some(clock);
             collect_user_fields(plan, 0, only_clock, &mut moved);
         }
-        let mut lowerer =
-            ClassLowerer::new(self.capabilities, plan, scope, clock, "", self.losses, self.options);
-        lowerer.left_out.clone_from(&moved);
-        let (class, moves) = lowerer.lower();
+        let attempt = |this: &mut Self| {
+            let (capabilities, losses) = (this.capabilities, &mut *this.losses);
+            let mut lowerer =
+                ClassLowerer::new(capabilities, plan, scope, clock, "", losses, this.options, &this.forced);
+            lowerer.left_out.clone_from(&moved);
+            lowerer.lower()
+        };
+        let (class, moves) = self.settle(roots, attempt, |(class, moves)| {
+            vec![LoweredScope { scope, class: Some(class), moves: [(scope, Some(moves)), (scope, None)] }]
+        });
         Header { class: Some(class), moves, moved }
     }
 
     /// Lowers the context after a header, with the fields that move there.
     pub(super) fn context_after(
+        &mut self,
+        (header, header_scope, header_plan): (&Header, Scope, Option<&Plan>),
+        (plan, scope): (Option<&Plan>, Scope),
+        clock: Option<u16>,
+        roots: LoweredRoots<'_>,
+    ) -> LoweredContext {
+        let attempt = |this: &mut Self| {
+            this.context((header, header_scope, header_plan), (plan, scope), clock)
+        };
+        self.settle(roots, attempt, |context| {
+            let moves = [(scope, Some(&context.moves)), (header_scope, context.of_header.as_ref())];
+            vec![LoweredScope { scope, class: context.class.as_deref(), moves }]
+        })
+    }
+
+    fn context(
         &mut self,
         (header, header_scope, header_plan): (&Header, Scope, Option<&Plan>),
         (plan, scope): (Option<&Plan>, Scope),
@@ -65,12 +94,12 @@ impl TraceLowerer<'_> {
         let (mut members, mut next) = (Vec::new(), 1);
         let capabilities = self.capabilities;
         let mut lowerer =
-            ClassLowerer::new(capabilities, header_plan, header_scope, clock, "", self.losses, self.options);
+            ClassLowerer::new(capabilities, header_plan, header_scope, clock, "", self.losses, self.options, &self.forced);
         // Locations may need members of the context by their names.
         lowerer.reserved = plan.map(member_names).unwrap_or_default();
         let of_header = Some(lowerer.lower_some_into(&header.moved, &mut next, &mut members));
         let moves = match plan {
-            Some(plan) => ClassLowerer::new(capabilities, plan, scope, clock, "", self.losses, self.options)
+            Some(plan) => ClassLowerer::new(capabilities, plan, scope, clock, "", self.losses, self.options, &self.forced)
                 .lower_members_into(&mut next, &mut members),
             None => ScopeMoves { fit: Fit::Moved, ..ScopeMoves::default() },
         };

@@ -41,6 +41,7 @@ mod class_ids;
 mod class_lowerer;
 mod context;
 mod header;
+mod locations;
 mod loss_table;
 mod mover;
 mod moves;

@@ -96,6 +96,9 @@ impl<'a> ClassLowerer<'a> {
     pub(super) fn prefix(&self, id: NodeId, is_member: bool) -> Option<PrefixMember> {
         let node = self.plan.node(id);
         let is = |condition: bool, prefix| condition.then_some(prefix);
+        if self.forced.contains(&(self.scope, id)) {
+            return self.forced_prefix(&node.class);
+        }
         match (&node.class.kind, &node.op) {
             (FieldKind::String { encoding, length, .. }, op) => match length {
                 StringLength::Prefixed { .. } => {
@@ -136,6 +139,16 @@ impl<'a> ClassLowerer<'a> {
                 is(several || !stays || is_lost, PrefixMember::Tag)
             }
             _ => None,
+        }
+    }
+
+    /// Data to add before a field whose location leads nowhere.
+    fn forced_prefix(&self, class: &FieldClass) -> Option<PrefixMember> {
+        match &class.kind {
+            FieldKind::String { encoding, .. } if !self.capabilities.encodings.contains(encoding) => None,
+            FieldKind::Optional { .. } => Some(PrefixMember::Presence),
+            FieldKind::Variant { .. } => Some(PrefixMember::Tag),
+            _ => Some(PrefixMember::Length),
         }
     }
 

@@ -193,6 +193,7 @@ impl ClassLowerer<'_> {
         value: &VariableLengthValue,
         alignment: u64,
     ) -> FieldKind {
+        let alignment = self.byte_alignment(alignment);
         let bits = |length: u64| BitField::new(length, ByteOrder::LittleEndian, alignment.max(8));
         let has_integers = self.capabilities.variable_length_integers;
         match value {
