@@ -1,7 +1,7 @@
 //! Capabilities of the dialects.
 
 use ichnos_model::StringEncoding;
-use ichnos_model::lower::{Capabilities, Environment, VariantSelection};
+use ichnos_model::lower::{Capabilities, Environment, RolePlaces, VariantSelection};
 
 use crate::metadata::write::tsdl_name_of_role;
 use crate::metadata::{Dialect, tsdl};
@@ -72,6 +72,7 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
             encodings: &[StringEncoding::Utf8],
             blobs: false,
             optionals: false,
+            role_places: RolePlaces::Paths,
             variants: VariantSelection::Labels,
             trace_names: false,
             environment: Environment::None,
@@ -111,7 +112,7 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
             attributes: false,
             identifiers_only: true,
             is_reserved,
-            role_name: Some(role_name),
+            role_places: RolePlaces::Names { name: role_name, is_direct: is_direct_role },
             trace_names: false,
             environment: Environment::Simple,
             stream_names: false,
@@ -129,6 +130,10 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
             ..none
         },
     }
+}
+
+fn is_direct_role(role: ichnos_model::Role, scope: ichnos_model::Scope) -> bool {
+    tsdl_name_of_role(role, scope).is_some_and(|(_, is_direct)| is_direct)
 }
 
 fn role_name(role: ichnos_model::Role, scope: ichnos_model::Scope) -> Option<&'static str> {

@@ -77,8 +77,8 @@ pub struct Capabilities {
     pub identifiers_only: bool,
     /// Returns `true` for an identifier that cannot be used as a name.
     pub is_reserved: fn(&str) -> bool,
-    /// Required names of fields with roles in a scope, if roles depend on names.
-    pub role_name: Option<fn(Role, Scope) -> Option<&'static str>>,
+    /// Places of fields with roles.
+    pub role_places: RolePlaces,
     /// Data streams with other clocks than their default clock.
     pub several_clocks: bool,
     /// Names of traces.
@@ -128,6 +128,22 @@ pub enum VariantSelection {
     Ranges,
 }
 
+/// Places of fields with roles.
+#[derive(Clone, Copy, Debug)]
+pub enum RolePlaces {
+    /// Any place of the scope.
+    Any,
+    /// Any place to which a path of names leads that passes no array and no optional.
+    Paths,
+    /// Members with the name of the role.
+    Names {
+        /// Returns the name of a role in a scope.
+        name: fn(Role, Scope) -> Option<&'static str>,
+        /// Returns `true` if only members of the root field can have a role.
+        is_direct: fn(Role, Scope) -> bool,
+    },
+}
+
 /// Content of a trace's environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Environment {
@@ -142,6 +158,15 @@ pub enum Environment {
 }
 
 impl Capabilities {
+    /// Returns the required name of fields with a role in a scope, if roles depend on names.
+    #[must_use]
+    pub fn role_name(&self, role: Role, scope: Scope) -> Option<&'static str> {
+        match self.role_places {
+            RolePlaces::Names { name, .. } => name(role, scope),
+            _ => None,
+        }
+    }
+
     /// Returns all capabilities of the model.
     #[must_use]
     pub const fn all(target: &'static str) -> Self {
@@ -182,7 +207,7 @@ impl Capabilities {
             wall_clocks: true,
             identifiers_only: false,
             is_reserved: never,
-            role_name: None,
+            role_places: RolePlaces::Any,
             several_clocks: true,
             trace_names: true,
             environment: Environment::Any,

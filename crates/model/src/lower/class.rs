@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::annotations::{NAMESPACE, annotate_field, strip};
+use super::capabilities::RolePlaces;
 use super::class_lowerer::ClassLowerer;
 use super::loss_table::LossKind;
 use super::moves::{Fit, MoveKind, NONE, NodeMove, ScopeMoves};
@@ -124,17 +125,16 @@ impl<'a> ClassLowerer<'a> {
     }
 
     fn role_name(&self, class: &FieldClass) -> Option<&'static str> {
-        let role_name = self.capabilities.role_name?;
-        class.roles.iter().find_map(|role| role_name(role, self.scope))
+        let roles = class.roles.iter().filter(|role| !self.lost_roles.has(*role));
+        roles.into_iter().find_map(|role| self.capabilities.role_name(role, self.scope))
     }
 
     /// Returns `true` if a field of this name would get a role by it.
     fn is_role_name(&self, name: &str) -> bool {
-        let Some(role_name) = self.capabilities.role_name else { return false };
         Role::ALL
             .into_iter()
             .filter(|role| !matches!(role, Role::Timestamp | Role::PacketEndTimestamp))
-            .any(|role| role_name(role, self.scope) == Some(name))
+            .any(|role| self.capabilities.role_name(role, self.scope) == Some(name))
     }
 
     /// Lowers a field that is no member: with data added before it, to a structure of both.
@@ -323,7 +323,12 @@ impl<'a> ClassLowerer<'a> {
                 self.note(Fit::SameBits);
             }
         }
-        if let Some(name) = self.capabilities.role_name {
+        for role in self.lost_roles.iter().filter(|role| source.roles.has(*role)) {
+            self.note(Fit::Moved);
+            self.lose(LossKind::Moved, format!("role {role} -> a field that is added"));
+            roles.remove(role);
+        }
+        if let RolePlaces::Names { name, .. } = self.capabilities.role_places {
             let scope = self.scope;
             for role in roles.iter().filter(|role| name(*role, scope).is_none()) {
                 self.note(Fit::SameBits);

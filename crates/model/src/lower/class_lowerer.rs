@@ -9,9 +9,10 @@ use super::loss_table::{LossEntry, LossKind, LossTable};
 use super::moves::{Fit, NONE, NodeMove};
 use super::names::{UniqueNames, identifier};
 use super::options::LowerOptions;
+use super::roles::unplaced_roles;
 use super::trace_lowerer::ForcedFields;
 use crate::plan::steps::{NodeId, Op, Plan};
-use crate::{FieldClass, FieldLocation, LocationStep, Scope};
+use crate::{FieldClass, FieldLocation, LocationStep, Roles, Scope};
 
 /// Lowers the root class of a scope.
 pub(super) struct ClassLowerer<'a> {
@@ -43,6 +44,8 @@ pub(super) struct ClassLowerer<'a> {
     /// Fields in optional fields whose length is in a member before the optional field, with the name of that member.
     pub(super) hoists: Vec<(NodeId, String)>,
     pub(super) forced: &'a ForcedFields,
+    /// Roles that no field of this scope keeps.
+    pub(super) lost_roles: Roles,
 }
 
 impl<'a> ClassLowerer<'a> {
@@ -76,6 +79,7 @@ impl<'a> ClassLowerer<'a> {
             joins_payload: false,
             hoists: Vec::new(),
             forced,
+            lost_roles: unplaced_roles(&plan.root().class, scope, capabilities),
         }
     }
 

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use super::absolute::needed_slot;
 use super::class_lowerer::ClassLowerer;
 use super::loss_table::{LossEntry, LossKind};
 use super::moves::{Fit, ScopeMoves};
@@ -137,6 +138,12 @@ fn collect_user_fields(
     }
 }
 
+/// Returns `true` if a field of the same root field needs this one: those of other root fields get what they need in a
+/// member before them.
+fn is_needed_here(plan: &Plan, node: &crate::plan::Node) -> bool {
+    node.saves().iter().any(|slot| plan.nodes().any(|other| needed_slot(&other.op) == Some(*slot)))
+}
+
 /// Returns `true` if a field or one in it has a role, or others need it.
 fn is_used(plan: &Plan, id: NodeId, only_clock: Option<Option<u16>>) -> bool {
     let node = plan.node(id);
@@ -146,7 +153,7 @@ fn is_used(plan: &Plan, id: NodeId, only_clock: Option<Option<u16>>) -> bool {
         roles.remove(Role::PacketEndTimestamp);
     }
     !roles.is_empty()
-        || !node.saves().is_empty()
+        || is_needed_here(plan, node)
         || inner(&node.op).iter().any(|id| is_used(plan, *id, only_clock))
 }
 

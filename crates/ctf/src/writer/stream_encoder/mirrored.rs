@@ -131,6 +131,11 @@ impl StreamEncoder {
                 self.lose_packet(&problem);
                 return;
             }
+            if is_header && config.added.stream_ids {
+                packets.out.align(8);
+                packets.out.put(header.class_id, 64, ByteOrder::LittleEndian);
+                packets.out.put(header.stream_id, 64, ByteOrder::LittleEndian);
+            }
         }
         if changed_times > 0 && !config.repairs {
             // The reader knows times that fit between the packets around it.
@@ -138,15 +143,18 @@ impl StreamEncoder {
         }
         let packets = &mut self.lanes[0];
         let mut begin = cycles(packet.begin).unwrap_or(0).max(earliest);
-        let sizes = [
-            (config.added.total_size, Role::PacketTotalLength),
-            (config.added.content_size, Role::PacketContentLength),
+        let (discarded, number) = (packet.discarded_counter, packet.sequence_number);
+        let fields = [
+            (config.added.total_size, Role::PacketTotalLength, 0),
+            (config.added.content_size, Role::PacketContentLength, 0),
+            (config.added.discarded, Role::DiscardedEventCounter, discarded.unwrap_or(0)),
+            (config.added.number, Role::PacketSequenceNumber, number.unwrap_or(0)),
         ];
-        for (_, role) in sizes.into_iter().filter(|(is_added, _)| *is_added) {
+        for (_, role, value) in fields.into_iter().filter(|(is_added, ..)| *is_added) {
             packets.out.align(8);
             let bits = BitField::new(64, ByteOrder::LittleEndian, 8);
-            placed.push(Placed { role, at: packets.out.at(), layout: OverwriteLayout::Bits(bits), value: 0 });
-            packets.out.put_field(0, bits);
+            placed.push(Placed { role, at: packets.out.at(), layout: OverwriteLayout::Bits(bits), value });
+            packets.out.put_field(value, bits);
         }
         if config.clock.adds_begin {
             // Its begin is the time of the first event, if there is one.
