@@ -113,6 +113,7 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
             identifiers_only: true,
             is_reserved,
             role_places: RolePlaces::Names { name: role_name, is_direct: is_direct_role },
+            several_updates: false,
             trace_names: false,
             environment: Environment::Simple,
             stream_names: false,

@@ -42,9 +42,12 @@ fn class_id_bits(class: &DataStreamClass, capabilities: &Capabilities) -> u64 {
 }
 
 /// Adds the ids of the data stream and its class to a packet header, after the existing members.
-pub(super) fn add_stream_ids(class: &mut TraceClass, capabilities: &Capabilities) {
+pub(super) fn add_stream_ids(class: &mut TraceClass, added: AddedFields, capabilities: &Capabilities) {
     let scope = ichnos_model::Scope::PacketHeader;
-    let ids = [Role::DataStreamClassId, Role::DataStreamId].map(|role| (true, scope, role, 64));
+    let ids = [
+        (added.stream_class_id, scope, Role::DataStreamClassId, 64),
+        (added.stream_id, scope, Role::DataStreamId, 64),
+    ];
     add_members(&mut class.packet_header, ids, capabilities);
 }
 

@@ -56,7 +56,8 @@ impl SourceFrame {
                 content_size: context.has(Role::PacketContentLength),
                 discarded: context.has(Role::DiscardedEventCounter),
                 number: context.has(Role::PacketSequenceNumber),
-                stream_ids: lost.has_stream_ids(),
+                stream_class_id: lost.packet_header.has(Role::DataStreamClassId),
+                stream_id: lost.packet_header.has(Role::DataStreamId),
                 widens_sizes: false,
             };
         }
@@ -112,11 +113,6 @@ impl LostRoles {
         };
         (lost, placed)
     }
-
-    /// Returns `true` if packet headers lose the ids of their data streams or classes.
-    pub(super) fn has_stream_ids(&self) -> bool {
-        self.packet_header.has(Role::DataStreamClassId) || self.packet_header.has(Role::DataStreamId)
-    }
 }
 
 /// Fields that packets and event record headers have after those of the source.
@@ -133,8 +129,10 @@ pub(super) struct AddedFields {
     pub(super) discarded: bool,
     /// `true` to add the number of the packet to packet contexts.
     pub(super) number: bool,
-    /// `true` to add the ids of the data stream and its class to packet headers.
-    pub(super) stream_ids: bool,
+    /// `true` to add the id of the data stream class to packet headers.
+    pub(super) stream_class_id: bool,
+    /// `true` to add the id of the data stream to packet headers.
+    pub(super) stream_id: bool,
     /// `true` to widen short fields of packet sizes: added fields need room.
     pub(super) widens_sizes: bool,
 }
@@ -155,7 +153,8 @@ impl AddedFields {
             (context && self.content_size, "packet.context", "added: the size of the packet's content"),
             (context && self.discarded, "packet.context", "added: the counter of discarded events"),
             (context && self.number, "packet.context", "added: the number of the packet"),
-            (self.stream_ids, "packet.header", "added: the ids of the data stream and its class"),
+            (self.stream_class_id, "packet.header", "added: the id of the data stream class"),
+            (self.stream_id, "packet.header", "added: the id of the data stream"),
         ];
         all.into_iter().filter(|(is, ..)| *is).map(|(_, field, what)| (field, what)).collect()
     }

@@ -721,8 +721,8 @@ fn lower(
         } else if frame.lacks_header {
             class.packet_header = Some(Arc::new(packet_header(class.uuid.is_some(), &capabilities)));
         }
-        if frame.is_ctf && frame.mirrors && placed.iter().any(|(lost, _)| lost.has_stream_ids()) {
-            add_stream_ids(class, &capabilities);
+        if let Some((lost, source)) = placed.first() {
+            add_stream_ids(class, frame.added_fields(source, lost), &capabilities);
         }
         let goes_on = GoesOn::of(original, dialect);
         for (stream, (lost, source)) in class.data_streams.iter_mut().zip(&placed) {

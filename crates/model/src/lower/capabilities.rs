@@ -81,6 +81,8 @@ pub struct Capabilities {
     pub role_places: RolePlaces,
     /// Data streams with other clocks than their default clock.
     pub several_clocks: bool,
+    /// Fields that update several clocks.
+    pub several_updates: bool,
     /// Names of traces.
     pub trace_names: bool,
     /// Content of the environment.
@@ -209,6 +211,7 @@ impl Capabilities {
             is_reserved: never,
             role_places: RolePlaces::Any,
             several_clocks: true,
+            several_updates: true,
             trace_names: true,
             environment: Environment::Any,
             stream_names: true,

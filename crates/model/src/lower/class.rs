@@ -304,15 +304,17 @@ impl<'a> ClassLowerer<'a> {
     fn finish(&mut self, source: &FieldClass, kind: FieldKind) -> FieldClass {
         let mut roles = source.roles;
         let mut clock_updates = source.clock_updates.clone();
+        if !(self.capabilities.several_clocks && self.capabilities.several_updates)
+            && clock_updates.take().is_some()
+        {
+            self.note(Fit::SameBits);
+            self.lose(LossKind::Dropped, "updates of further clocks".to_owned());
+            // Remove the mark of further clocks, too.
+            let clock = roles.clock;
+            roles = roles.iter().collect();
+            roles.clock = clock;
+        }
         if !self.capabilities.several_clocks {
-            if clock_updates.take().is_some() {
-                self.note(Fit::SameBits);
-                self.lose(LossKind::Dropped, "updates of further clocks".to_owned());
-                // Remove the mark of further clocks, too.
-                let clock = roles.clock;
-                roles = roles.iter().collect();
-                roles.clock = clock;
-            }
             if roles.clock.is_some() && roles.clock != self.default_clock {
                 self.note(Fit::SameBits);
                 self.lose(LossKind::Dropped, "updates of a clock that is not the default one".to_owned());

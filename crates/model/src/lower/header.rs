@@ -8,11 +8,12 @@ use super::class_lowerer::ClassLowerer;
 use super::loss_table::{LossEntry, LossKind};
 use super::moves::{Fit, ScopeMoves};
 use super::names::UniqueNames;
+use super::roles::unplaced_roles;
 use super::locations::LoweredRoots;
 use super::trace_lowerer::{LoweredScope, TraceLowerer};
-use crate::plan::Plan;
+use crate::plan::{Node, Plan};
 use crate::plan::steps::{NodeId, Op};
-use crate::{FieldClass, FieldKind, Role, Scope};
+use crate::{FieldClass, FieldKind, Role, Roles, Scope};
 
 /// A lowered header, and the moves of its fields to a context.
 pub(super) struct Header {
@@ -45,7 +46,14 @@ impl TraceLowerer<'_> {
         let mut moved = HashSet::new();
         if !self.capabilities.user_header_fields && self.source.class.dialect != self.capabilities.target {
             let only_clock = (!self.capabilities.several_clocks).then_some(clock);
-            collect_user_fields(plan, 0, only_clock, &mut moved);
+            let lost = unplaced_roles(&plan.root().class, scope, self.capabilities);
+            let user_fields = UserFields { plan, only_clock, lost, has_unions: self.capabilities.unions };
+            user_fields.collect(0, &mut moved);
+        }
+        // A root field for users moves as a whole.
+        if moved.contains(&0) {
+            let moves = ScopeMoves { fit: Fit::Moved, ..ScopeMoves::default() };
+            return Header { class: None, moves, moved };
         }
         let attempt = |this: &mut Self| {
             let (capabilities, losses) = (this.capabilities, &mut *this.losses);
@@ -119,42 +127,52 @@ pub(super) fn member_names(plan: &Plan) -> UniqueNames {
     members.iter().filter_map(|id| Some(plan.node(*id).name.as_deref()?.to_owned())).collect()
 }
 
-/// Collects the outermost fields without roles or needed fields in them, if they occur once in each header.
-/// `only_clock` is the only clock that fields can update, if there is just one.
-fn collect_user_fields(
-    plan: &Plan,
-    id: NodeId,
+/// Fields without roles, which no other field needs.
+struct UserFields<'p> {
+    plan: &'p Plan,
+    /// The only clock that fields can update, if there is just one.
     only_clock: Option<Option<u16>>,
-    found: &mut HashSet<NodeId>,
-) {
-    let Op::Structure { members, .. } = &plan.node(id).op else { return };
-    for id in members {
-        let node = plan.node(*id);
-        if matches!(node.op, Op::Structure { .. }) {
-            collect_user_fields(plan, *id, only_clock, found);
-        } else if !is_used(plan, *id, only_clock) && has_fields(plan, *id) {
-            found.insert(*id);
+    /// Roles that no field keeps.
+    lost: Roles,
+    /// `true` if the format has unions.
+    has_unions: bool,
+}
+
+impl UserFields<'_> {
+    /// Collects the outermost ones in a field, if they occur once in each header.
+    fn collect(&self, id: NodeId, found: &mut HashSet<NodeId>) {
+        let plan = self.plan;
+        if let Op::Structure { members, .. } = &plan.node(id).op {
+            members.iter().for_each(|id| self.collect(*id, found));
+        } else if !self.is_used(id) && has_fields(plan, id) {
+            found.insert(id);
         }
     }
-}
 
-/// Returns `true` if a field of the same root field needs this one: those of other root fields get what they need in a
-/// member before them.
-fn is_needed_here(plan: &Plan, node: &crate::plan::Node) -> bool {
-    node.saves().iter().any(|slot| plan.nodes().any(|other| needed_slot(&other.op) == Some(*slot)))
-}
-
-/// Returns `true` if a field or one in it has a role, or others need it.
-fn is_used(plan: &Plan, id: NodeId, only_clock: Option<Option<u16>>) -> bool {
-    let node = plan.node(id);
-    let mut roles = node.class.roles;
-    if roles.clock.is_some() && only_clock.is_some_and(|clock| clock != roles.clock) {
-        roles.remove(Role::Timestamp);
-        roles.remove(Role::PacketEndTimestamp);
+    /// Returns `true` if a field or one in it has a role, or others need it.
+    fn is_used(&self, id: NodeId) -> bool {
+        let node = self.plan.node(id);
+        // It becomes its bytes.
+        if matches!(node.op, Op::Union { .. }) && !self.has_unions {
+            return false;
+        }
+        let mut roles = node.class.roles;
+        if roles.clock.is_some() && self.only_clock.is_some_and(|clock| clock != roles.clock) {
+            roles.remove(Role::Timestamp);
+            roles.remove(Role::PacketEndTimestamp);
+        }
+        self.lost.iter().for_each(|role| roles.remove(role));
+        !roles.is_empty()
+            || self.is_needed_here(node)
+            || inner(&node.op).iter().any(|id| self.is_used(*id))
     }
-    !roles.is_empty()
-        || is_needed_here(plan, node)
-        || inner(&node.op).iter().any(|id| is_used(plan, *id, only_clock))
+
+    /// Returns `true` if a field of the same root field needs this one: those of other root fields get what they need
+    /// in a member before them.
+    fn is_needed_here(&self, node: &Node) -> bool {
+        let needs = |slot| self.plan.nodes().any(|other| needed_slot(&other.op) == Some(slot));
+        node.saves().iter().any(|slot| needs(*slot))
+    }
 }
 
 /// Returns `true` if a field contains more than structures, optionals and variants.

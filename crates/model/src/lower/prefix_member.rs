@@ -156,6 +156,10 @@ impl<'a> ClassLowerer<'a> {
     pub(super) fn selects_by_labels(&self, slot: Slot, options: &[VariantOption]) -> bool {
         let mappings = self.saved_in(slot).and_then(|node| node.class.integer()?.mappings.as_ref());
         let Some(mappings) = mappings else { return false };
+        // Labels without an option are those of PROP-1.0.
+        if mappings.len() > options.len() && !self.capabilities.any_option_locations {
+            return false;
+        }
         let mut names = HashSet::new();
         options.iter().all(|option| {
             let Some(name) = &option.name else { return false };
@@ -211,7 +215,12 @@ pub(super) fn option_names(
 ) -> impl Iterator<Item = Cow<'_, str>> {
     let mut names = UniqueNames::default();
     options.iter().enumerate().map(move |(index, option)| match &option.name {
-        Some(name) => Cow::Owned(names.take(&identifier(name.trim_start_matches('_'), is_reserved))),
+        Some(name) => {
+            let name = identifier(name.trim_start_matches('_'), is_reserved);
+            // Readers of CTF 1.8 remove an underscore.
+            let begin = if name.starts_with('_') { "option" } else { "" };
+            Cow::Owned(names.take(&format!("{begin}{name}")))
+        }
         None => Cow::Owned(names.take(&format!("option{index}"))),
     })
 }

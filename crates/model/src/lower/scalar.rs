@@ -114,7 +114,8 @@ impl ClassLowerer<'_> {
 
     pub(super) fn mappings(&mut self, integer: &mut IntegerProperties, length: Option<u64>) {
         let Some(mappings) = &integer.mappings else { return };
-        if let (Some(length @ 1..=126), false) = (length, self.capabilities.mappings_beyond_bits) {
+        if let (Some(length @ 1..), false) = (length, self.capabilities.mappings_beyond_bits) {
+            let length = length.min(64);
             let (least, most) = match integer.signed {
                 true => (-(1i128 << (length - 1)), (1i128 << (length - 1)) - 1),
                 false => (0, (1i128 << length) - 1),

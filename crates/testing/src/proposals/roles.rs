@@ -101,7 +101,8 @@ impl Maker<'_> {
                 let members = vec![Field { name: bits, class: other }, Field { name: whole, class }];
                 fields.push(Field { name, class: self.plain(Kind::Union(size, members)) });
             }
-            7 if !is_first && role != Role::Magic => {
+            // Headers of PROP-2.0 have no arrays.
+            7 | 8 if !is_first && self.place.scope == 1 => {
                 self.note("role of elements of an array");
                 let class = self.role_class(role, least);
                 let class = self.with_role(class, role, &[]);

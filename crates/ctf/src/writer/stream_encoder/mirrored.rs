@@ -131,10 +131,13 @@ impl StreamEncoder {
                 self.lose_packet(&problem);
                 return;
             }
-            if is_header && config.added.stream_ids {
+            let ids = [
+                (config.added.stream_class_id, header.class_id),
+                (config.added.stream_id, header.stream_id),
+            ];
+            for (_, id) in ids.into_iter().filter(|(is_added, _)| is_header && *is_added) {
                 packets.out.align(8);
-                packets.out.put(header.class_id, 64, ByteOrder::LittleEndian);
-                packets.out.put(header.stream_id, 64, ByteOrder::LittleEndian);
+                packets.out.put(id, 64, ByteOrder::LittleEndian);
             }
         }
         if changed_times > 0 && !config.repairs {
