@@ -113,6 +113,8 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
             identifiers_only: true,
             is_reserved,
             role_places: RolePlaces::Names { name: role_name, is_direct: is_direct_role },
+            // The default clock is that of the first field that has one.
+            several_clocks: false,
             several_updates: false,
             trace_names: false,
             environment: Environment::Simple,

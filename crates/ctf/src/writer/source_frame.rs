@@ -96,7 +96,7 @@ impl LostRoles {
         capabilities: &Capabilities,
     ) -> (Self, DataStreamClass) {
         let unplaced = |root: &Option<Arc<FieldClass>>, scope| {
-            root.as_ref().map_or(Roles::NONE, |root| unplaced_roles(root, scope, capabilities))
+            root.as_ref().map_or(Roles::NONE, |root| unplaced_roles(trace, root, scope, capabilities))
         };
         let lost = Self {
             packet_header: unplaced(&trace.packet_header, Scope::PacketHeader),

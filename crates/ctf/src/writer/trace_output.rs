@@ -694,7 +694,9 @@ fn lower(
     options: &WriteOptions,
     dialect: Dialect,
 ) -> Result<LoweredTrace, CreateError> {
-    let capabilities = capabilities(dialect);
+    let mut capabilities = capabilities(dialect);
+    // The same dialect keeps its clocks.
+    capabilities.several_clocks |= source.trace.class.dialect == dialect.title();
     let annotates = source.format != "ctf" && !source.format.is_empty();
     let separates_scopes = annotates;
     let original = &source.trace.class;

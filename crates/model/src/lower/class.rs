@@ -133,7 +133,9 @@ impl<'a> ClassLowerer<'a> {
     fn is_role_name(&self, name: &str) -> bool {
         Role::ALL
             .into_iter()
-            .filter(|role| !matches!(role, Role::Timestamp | Role::PacketEndTimestamp))
+            .filter(|role| {
+                !matches!(role, Role::Timestamp | Role::PacketEndTimestamp) || self.lost_roles.has(*role)
+            })
             .any(|role| self.capabilities.role_name(role, self.scope) == Some(name))
     }
 

@@ -12,7 +12,7 @@ use super::options::LowerOptions;
 use super::roles::unplaced_roles;
 use super::trace_lowerer::ForcedFields;
 use crate::plan::steps::{NodeId, Op, Plan};
-use crate::{FieldClass, FieldLocation, LocationStep, Roles, Scope};
+use crate::{FieldClass, FieldLocation, LocationStep, Roles, Scope, TraceClass};
 
 /// Lowers the root class of a scope.
 pub(super) struct ClassLowerer<'a> {
@@ -50,7 +50,7 @@ pub(super) struct ClassLowerer<'a> {
 
 impl<'a> ClassLowerer<'a> {
     pub(super) fn new(
-        capabilities: &'a Capabilities,
+        (trace, capabilities): (&TraceClass, &'a Capabilities),
         plan: &'a Plan,
         scope: Scope,
         default_clock: Option<u16>,
@@ -79,7 +79,7 @@ impl<'a> ClassLowerer<'a> {
             joins_payload: false,
             hoists: Vec::new(),
             forced,
-            lost_roles: unplaced_roles(&plan.root().class, scope, capabilities),
+            lost_roles: unplaced_roles(trace, &plan.root().class, scope, capabilities),
         }
     }
 

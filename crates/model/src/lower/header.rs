@@ -46,7 +46,7 @@ impl TraceLowerer<'_> {
         let mut moved = HashSet::new();
         if !self.capabilities.user_header_fields && self.source.class.dialect != self.capabilities.target {
             let only_clock = (!self.capabilities.several_clocks).then_some(clock);
-            let lost = unplaced_roles(&plan.root().class, scope, self.capabilities);
+            let lost = unplaced_roles(&self.source.class, &plan.root().class, scope, self.capabilities);
             let user_fields = UserFields { plan, only_clock, lost, has_unions: self.capabilities.unions };
             user_fields.collect(0, &mut moved);
         }
@@ -56,9 +56,9 @@ impl TraceLowerer<'_> {
             return Header { class: None, moves, moved };
         }
         let attempt = |this: &mut Self| {
-            let (capabilities, losses) = (this.capabilities, &mut *this.losses);
+            let (source, capabilities, losses) = (this.source, this.capabilities, &mut *this.losses);
             let mut lowerer =
-                ClassLowerer::new(capabilities, plan, scope, clock, "", losses, this.options, &this.forced);
+                ClassLowerer::new((&source.class, capabilities), plan, scope, clock, "", losses, this.options, &this.forced);
             lowerer.left_out.clone_from(&moved);
             lowerer.lower()
         };
@@ -101,14 +101,14 @@ impl TraceLowerer<'_> {
             _ => 1,
         };
         let (mut members, mut next) = (Vec::new(), 1);
-        let capabilities = self.capabilities;
+        let (source, capabilities) = (self.source, self.capabilities);
         let mut lowerer =
-            ClassLowerer::new(capabilities, header_plan, header_scope, clock, "", self.losses, self.options, &self.forced);
+            ClassLowerer::new((&source.class, capabilities), header_plan, header_scope, clock, "", self.losses, self.options, &self.forced);
         // Locations may need members of the context by their names.
         lowerer.reserved = plan.map(member_names).unwrap_or_default();
         let of_header = Some(lowerer.lower_some_into(&header.moved, &mut next, &mut members));
         let moves = match plan {
-            Some(plan) => ClassLowerer::new(capabilities, plan, scope, clock, "", self.losses, self.options, &self.forced)
+            Some(plan) => ClassLowerer::new((&source.class, capabilities), plan, scope, clock, "", self.losses, self.options, &self.forced)
                 .lower_members_into(&mut next, &mut members),
             None => ScopeMoves { fit: Fit::Moved, ..ScopeMoves::default() },
         };

@@ -28,7 +28,7 @@ impl TraceLowerer<'_> {
                 alignment = alignment.max(*minimum_alignment);
             }
             let mut lowerer =
-                ClassLowerer::new(self.capabilities, plan, scope, clock, name, losses, self.options, &self.forced);
+                ClassLowerer::new((&self.source.class, self.capabilities), plan, scope, clock, name, losses, self.options, &self.forced);
             lowerer.joins_payload = true;
             if scope == Scope::SpecificContext {
                 lowerer.reserved = payload.map(member_names).unwrap_or_default();

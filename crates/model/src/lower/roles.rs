@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::capabilities::{Capabilities, RolePlaces};
-use crate::{FieldClass, FieldKind, Member, Role, Roles, Scope};
+use crate::{FieldClass, FieldKind, Member, Role, Roles, Scope, TraceClass};
 
 /// Place of a field with a role.
 #[derive(Clone, Copy)]
@@ -51,11 +51,24 @@ impl RolePlace<'_> {
     }
 }
 
-/// Returns the roles of fields of a root field that the format does not allow at the place of one of them. All fields
-/// lose such a role, so that another field can have it.
+/// Returns the roles of fields of a root field of a trace that the format does not allow at the place of one of them. All
+/// fields lose such a role, so that another field can have it.
 #[must_use]
-pub fn unplaced_roles(root: &FieldClass, scope: Scope, capabilities: &Capabilities) -> Roles {
+pub fn unplaced_roles(
+    trace: &TraceClass,
+    root: &FieldClass,
+    scope: Scope,
+    capabilities: &Capabilities,
+) -> Roles {
     let mut unplaced = Roles::NONE;
+    if trace.dialect == capabilities.target {
+        return unplaced;
+    }
+    // Other fields have the numbers that classes get.
+    let mut records = trace.data_streams.iter().flat_map(|stream| &stream.event_records);
+    if capabilities.class_id_bits < 64 && records.any(|record| u64::try_from(record.id).is_err()) {
+        unplaced.insert(Role::EventRecordClassId);
+    }
     let is_root = matches!(root.kind, FieldKind::Structure { .. });
     collect(root, RolePlace { is_direct: is_root, ..RolePlace::ROOT }, (scope, capabilities), &mut unplaced);
     unplaced

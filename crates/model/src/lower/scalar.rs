@@ -37,6 +37,10 @@ impl ClassLowerer<'_> {
                 self.unsigned(at, source, *bits, DisplayBase::Hexadecimal)
             }
             FieldKind::Boolean(bits) if !self.capabilities.booleans => {
+                if bits.length > 64 {
+                    // Only whether any bit is set is kept.
+                    self.note(Fit::Moved);
+                }
                 self.unsigned(at, source, *bits, DisplayBase::Decimal)
             }
             FieldKind::Integer { bits, integer } => {

@@ -592,7 +592,7 @@ impl TraceLowerer<'_> {
     ) -> Option<(Arc<FieldClass>, ScopeMoves)> {
         let plan = plan?;
         Some(
-            ClassLowerer::new(self.capabilities, plan, scope, clock, name, self.losses, self.options, &self.forced).lower(),
+            ClassLowerer::new((&self.source.class, self.capabilities), plan, scope, clock, name, self.losses, self.options, &self.forced).lower(),
         )
     }
 
@@ -638,7 +638,7 @@ impl TraceLowerer<'_> {
                 let (mut members, mut next) = (Vec::new(), 1);
                 let mut lower = |plan, scope, losses: &mut LossTable| {
                     let lowerer =
-                        ClassLowerer::new(self.capabilities, plan, scope, clock, "", losses, self.options, &self.forced);
+                        ClassLowerer::new((&self.source.class, self.capabilities), plan, scope, clock, "", losses, self.options, &self.forced);
                     lowerer.lower_members_into(&mut next, &mut members)
                 };
                 let resource = lower(resource, Scope::Resource, self.losses);
