@@ -277,7 +277,13 @@ impl EventHash {
         visit: impl FnOnce(&mut ScopeVisitor<'_>) -> Result<(), DecodeError>,
     ) -> Result<(), DecodeError> {
         let only_without_roles = scope == Scope::EventRecordHeader;
-        visit(&mut ScopeVisitor { hash: &mut self.0, only_without_roles, unions_of_roles: 0, of_text: false, change_text: None })
+        visit(&mut ScopeVisitor {
+            hash: &mut self.0,
+            only_without_roles,
+            unions_of_roles: 0,
+            of_text: false,
+            change_text: None,
+        })
     }
 
     /// Returns the hash.

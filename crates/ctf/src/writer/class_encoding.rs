@@ -96,11 +96,7 @@ fn copy_bits(out: &mut BitWriter, scopes: &Scopes<'_>, bits: Range<u64>, most_al
 
 impl ClassEncoding {
     /// Creates the encoding of the class of `event` by this configuration.
-    pub(super) fn new(
-        lowered: Arc<LoweredEvent>,
-        event: &Event<'_>,
-        config: &EncoderConfig,
-    ) -> Self {
+    pub(super) fn new(lowered: Arc<LoweredEvent>, event: &Event<'_>, config: &EncoderConfig) -> Self {
         let id = lowered.class().id;
         let shapes = [
             (Scope::EventRecordHeader, config.header_shape),

@@ -223,12 +223,18 @@ impl<'e> FieldEncoder<'e> {
         if self.placed.is_none() || field.node().roles.is_empty() {
             return;
         }
-        let (Some(union), FieldKind::Integer { bits, .. }) = (self.unions.first(), &field.class().kind) else {
+        let (Some(union), FieldKind::Integer { bits, .. }) = (self.unions.first(), &field.class().kind)
+        else {
             return;
         };
         if let Some(within) = field.offset.checked_sub(union.offset) {
             let at = union.at.saturating_add(within);
-            self.place(field, at, OverwriteLayout::Bits(BitField::new(bits.length, bits.byte_order, 1)), value);
+            self.place(
+                field,
+                at,
+                OverwriteLayout::Bits(BitField::new(bits.length, bits.byte_order, 1)),
+                value,
+            );
         }
     }
 

@@ -67,7 +67,8 @@ impl PacketClock {
         };
         let loses_end = lost.has(Role::PacketEndTimestamp);
         clock.adds_begin |= clock.has_clock && (loses_end || lost.has(Role::Timestamp));
-        clock.adds_end = clock.adds_begin && loses_end || clock.adds_begin && !end.is_variable && (1..64).contains(&end.bits);
+        clock.adds_end = clock.adds_begin && loses_end
+            || clock.adds_begin && !end.is_variable && (1..64).contains(&end.bits);
         clock
     }
 

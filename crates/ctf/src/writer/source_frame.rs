@@ -49,11 +49,16 @@ impl SourceFrame {
             let own = !self.mirrors;
             let lost = if own { LostRoles::default() } else { *lost };
             let (header, context) = (lost.event_record_header, lost.packet_context);
+            let lacks = |role| !class.packet_context.as_ref().is_some_and(|class| has_role(class, role));
+            let (lacks_total, lacks_content) =
+                (lacks(Role::PacketTotalLength), lacks(Role::PacketContentLength));
+            // Without both sizes, events that end within a byte would be followed by padding.
+            let gets_sizes = lost.converts && (lacks_total || lacks_content) && !ends_at_bytes(class);
             return AddedFields {
                 class_id: own || header.has(Role::EventRecordClassId),
                 timestamp: has_clock && (own || header.has(Role::Timestamp)),
-                total_size: context.has(Role::PacketTotalLength),
-                content_size: context.has(Role::PacketContentLength),
+                total_size: context.has(Role::PacketTotalLength) || gets_sizes && lacks_total,
+                content_size: context.has(Role::PacketContentLength) || gets_sizes && lacks_content,
                 discarded: context.has(Role::DiscardedEventCounter),
                 number: context.has(Role::PacketSequenceNumber),
                 stream_class_id: lost.packet_header.has(Role::DataStreamClassId),
@@ -85,6 +90,8 @@ pub(super) struct LostRoles {
     packet_header: Roles,
     pub(super) packet_context: Roles,
     event_record_header: Roles,
+    /// `true` if packets become those of another dialect.
+    converts: bool,
 }
 
 impl LostRoles {
@@ -102,10 +109,10 @@ impl LostRoles {
             packet_header: unplaced(&trace.packet_header, Scope::PacketHeader),
             packet_context: unplaced(&class.packet_context, Scope::PacketContext),
             event_record_header: unplaced(&class.event_record_header, Scope::EventRecordHeader),
+            converts: trace.dialect != capabilities.target,
         };
-        let without = |root: &Option<Arc<FieldClass>>, roles| {
-            root.as_ref().map(|root| without_roles(root, roles))
-        };
+        let without =
+            |root: &Option<Arc<FieldClass>>, roles| root.as_ref().map(|root| without_roles(root, roles));
         let placed = DataStreamClass {
             packet_context: without(&class.packet_context, lost.packet_context),
             event_record_header: without(&class.event_record_header, lost.event_record_header),
@@ -138,6 +145,11 @@ pub(super) struct AddedFields {
 }
 
 impl AddedFields {
+    /// Returns `true` if packet headers, packet contexts or event record headers get any.
+    pub(super) fn are_any(self) -> bool {
+        self != Self { widens_sizes: self.widens_sizes, ..Self::default() }
+    }
+
     /// Returns `true` if event record headers get any.
     pub(super) fn are_in_events(self) -> bool {
         self.class_id || self.timestamp
@@ -178,6 +190,8 @@ fn has_role(class: &FieldClass, role: Role) -> bool {
             }
             FieldKind::Variant { options, .. } => options.iter().any(|option| has_role(&option.class, role)),
             FieldKind::Optional { field, .. } => has_role(field, role),
+            FieldKind::Array { element, .. } => has_role(element, role),
+            FieldKind::Union { members, .. } => members.iter().any(|member| has_role(&member.class, role)),
             _ => false,
         }
 }

@@ -12,7 +12,9 @@ use ichnos_io::{
 };
 use ichnos_model::decode::DecodeLimits;
 use ichnos_model::lower::{LossEntry, LossKind, LossTable, LowerOptions, LoweredTrace, take_annotations};
-use ichnos_model::{ByteOrder, Cost, DataStream, DataStreamClass, Trace, TraceClass, TraceDigest, Value, Window};
+use ichnos_model::{
+    ByteOrder, Cost, DataStream, DataStreamClass, Trace, TraceClass, TraceDigest, Value, Window,
+};
 
 use super::OutputDialect;
 use super::capabilities::capabilities;
@@ -838,7 +840,8 @@ fn config(
         false => Timestamps::of(&placed),
     };
     let keeps_bits = is_ctf && mirrors && !options.repair && lowered.keeps_bits(stream.class_index, false);
-    let copies_packets = is_ctf && mirrors && !clock.adds_begin && copies_packets(options, stream, lowered);
+    let adds_any = clock.adds_begin || added.are_any();
+    let copies_packets = is_ctf && mirrors && !adds_any && copies_packets(options, stream, lowered);
     let roots =
         written.into_iter().flat_map(|class| class.event_record_header.iter().chain(&class.common_context));
     let has_empty_elements = roots.into_iter().any(Cost::has_empty_elements);

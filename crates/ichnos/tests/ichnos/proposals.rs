@@ -37,7 +37,11 @@ fn read(path: &Path, strict: bool) -> Result<Content, String> {
         damage.extend(warnings.map(|problem| problem.diagnostic.message.clone()));
     }
     let mut lines = Vec::new();
-    let mut sink = JsonLines::new(&mut lines, {let mut o = JsonLinesOptions::default(); o.packets = std::env::var_os("NOVERIFY").is_some(); o});
+    let mut sink = JsonLines::new(&mut lines, {
+        let mut o = JsonLinesOptions::default();
+        o.packets = std::env::var_os("NOVERIFY").is_some();
+        o
+    });
     let reader = session.stream_reader(Window::default(), |_| true);
     let mut cursor = reader.cursor();
     while cursor.advance() {
@@ -49,7 +53,9 @@ fn read(path: &Path, strict: bool) -> Result<Content, String> {
     }
     sink.finish().unwrap();
     let lines = String::from_utf8(lines).unwrap();
-    if std::env::var_os("NOVERIFY").is_some() { println!("READ {}\n{lines}", path.display()); }
+    if std::env::var_os("NOVERIFY").is_some() {
+        println!("READ {}\n{lines}", path.display());
+    }
     let all = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     Ok(Content { events: all.filter(|line| line["type"] == "event").collect(), damage })
 }
@@ -115,6 +121,8 @@ fn compare(source: &Value, found: &Value, path: &str, losses: &[String], unequal
             }
         }
         (source, found) if source == found => {}
+        (Value::Bool(source), Value::Number(found)) if found.as_u64() == Some(u64::from(*source)) => {}
+        _ if is_within(losses, path) => {}
         _ => unequal.push(format!("{path}: {source:?} {found:?}")),
     }
 }
@@ -129,7 +137,7 @@ fn without_moved(source: &Value, found: &Value, has_moved: bool) -> Value {
             let rest = members.iter().skip(skipped);
             Value::Object(rest.map(|(name, value)| (name.clone(), value.clone())).collect())
         }
-        Value::Object(_) => found.clone(),
+        Value::Object(source) if members.len() > 1 || source.contains_key("value") => found.clone(),
         Value::Null if has_moved => Value::Null,
         _ => members.get("value").unwrap_or(found).clone(),
     }
@@ -153,7 +161,8 @@ fn compare_events(source: &Content, found: &Content, losses: &[LossTable]) -> Ve
         let is_joined = is_empty(&found["specific_context"]) && !is_empty(&source["specific_context"]);
         let scopes = if is_joined { &SCOPES[..1] } else { &SCOPES[..] };
         for (scope, short) in scopes {
-            let own = without_moved(&source[scope], &found[scope], *scope == "common_context" && moves_fields);
+            let has_moved = *scope == "common_context" && moves_fields;
+            let own = without_moved(&source[scope], &found[scope], has_moved);
             compare(&source[scope], &own, short, &named, &mut unequal);
         }
     }
@@ -216,6 +225,15 @@ fn plain(value: &Value) -> &Value {
     }
 }
 
+/// Returns `true` if losses name a field or one in it.
+fn is_within(losses: &[String], path: &str) -> bool {
+    path.contains('.')
+        && losses.iter().any(|loss| {
+            let mut segments = loss.split('.');
+            path.split('.').all(|name| segments.any(|segment| segment == name))
+        })
+}
+
 /// Returns `true` if losses name a field: their paths also have the names of options.
 fn is_named(losses: &[String], path: &str) -> bool {
     losses.iter().any(|loss| {
@@ -256,6 +274,9 @@ impl Figures {
         }
         if found.events.len() != source.events.len() {
             self.with_lost_events += 1;
+            if std::env::var_os("ICHNOS_SEED").is_some() {
+                println!("{:#?}", report.losses);
+            }
             let lost = report.losses.iter().find(|(loss, _)| loss.what.contains("cannot be"));
             self.reason("lost events", lost.map_or("unknown", |(loss, _)| &loss.what), seed);
         } else {

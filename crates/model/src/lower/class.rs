@@ -125,7 +125,14 @@ impl<'a> ClassLowerer<'a> {
     }
 
     fn role_name(&self, class: &FieldClass) -> Option<&'static str> {
-        let roles = class.roles.iter().filter(|role| !self.lost_roles.has(*role));
+        let is_of_lost_clock = !self.capabilities.several_clocks
+            && class.roles.clock.is_some()
+            && class.roles.clock != self.default_clock;
+        let is_lost = |role: &Role| {
+            self.lost_roles.has(*role)
+                || is_of_lost_clock && matches!(role, Role::Timestamp | Role::PacketEndTimestamp)
+        };
+        let roles = class.roles.iter().filter(|role| !is_lost(role));
         roles.into_iter().find_map(|role| self.capabilities.role_name(role, self.scope))
     }
 
@@ -134,7 +141,9 @@ impl<'a> ClassLowerer<'a> {
         Role::ALL
             .into_iter()
             .filter(|role| {
-                !matches!(role, Role::Timestamp | Role::PacketEndTimestamp) || self.lost_roles.has(*role)
+                // Elsewhere, timestamps can have any name.
+                !matches!(role, Role::Timestamp | Role::PacketEndTimestamp)
+                    || matches!(self.scope, Scope::PacketContext | Scope::EventRecordHeader)
             })
             .any(|role| self.capabilities.role_name(role, self.scope) == Some(name))
     }

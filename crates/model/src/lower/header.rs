@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use super::absolute::needed_slot;
 use super::class_lowerer::ClassLowerer;
+use super::locations::LoweredRoots;
 use super::loss_table::{LossEntry, LossKind};
 use super::moves::{Fit, ScopeMoves};
 use super::names::UniqueNames;
 use super::roles::unplaced_roles;
-use super::locations::LoweredRoots;
 use super::trace_lowerer::{LoweredScope, TraceLowerer};
-use crate::plan::{Node, Plan};
+use crate::plan::Plan;
 use crate::plan::steps::{NodeId, Op};
 use crate::{FieldClass, FieldKind, Role, Roles, Scope};
 
@@ -48,7 +48,7 @@ impl TraceLowerer<'_> {
             let only_clock = (!self.capabilities.several_clocks).then_some(clock);
             let lost = unplaced_roles(&self.source.class, &plan.root().class, scope, self.capabilities);
             let user_fields = UserFields { plan, only_clock, lost, has_unions: self.capabilities.unions };
-            user_fields.collect(0, &mut moved);
+            user_fields.collect(&mut moved);
         }
         // A root field for users moves as a whole.
         if moved.contains(&0) {
@@ -57,8 +57,16 @@ impl TraceLowerer<'_> {
         }
         let attempt = |this: &mut Self| {
             let (source, capabilities, losses) = (this.source, this.capabilities, &mut *this.losses);
-            let mut lowerer =
-                ClassLowerer::new((&source.class, capabilities), plan, scope, clock, "", losses, this.options, &this.forced);
+            let mut lowerer = ClassLowerer::new(
+                (&source.class, capabilities),
+                plan,
+                scope,
+                clock,
+                "",
+                losses,
+                this.options,
+                &this.forced,
+            );
             lowerer.left_out.clone_from(&moved);
             lowerer.lower()
         };
@@ -76,9 +84,8 @@ impl TraceLowerer<'_> {
         clock: Option<u16>,
         roots: LoweredRoots<'_>,
     ) -> LoweredContext {
-        let attempt = |this: &mut Self| {
-            this.context((header, header_scope, header_plan), (plan, scope), clock)
-        };
+        let attempt =
+            |this: &mut Self| this.context((header, header_scope, header_plan), (plan, scope), clock);
         self.settle(roots, attempt, |context| {
             let moves = [(scope, Some(&context.moves)), (header_scope, context.of_header.as_ref())];
             vec![LoweredScope { scope, class: context.class.as_deref(), moves }]
@@ -102,14 +109,31 @@ impl TraceLowerer<'_> {
         };
         let (mut members, mut next) = (Vec::new(), 1);
         let (source, capabilities) = (self.source, self.capabilities);
-        let mut lowerer =
-            ClassLowerer::new((&source.class, capabilities), header_plan, header_scope, clock, "", self.losses, self.options, &self.forced);
+        let mut lowerer = ClassLowerer::new(
+            (&source.class, capabilities),
+            header_plan,
+            header_scope,
+            clock,
+            "",
+            self.losses,
+            self.options,
+            &self.forced,
+        );
         // Locations may need members of the context by their names.
         lowerer.reserved = plan.map(member_names).unwrap_or_default();
         let of_header = Some(lowerer.lower_some_into(&header.moved, &mut next, &mut members));
         let moves = match plan {
-            Some(plan) => ClassLowerer::new((&source.class, capabilities), plan, scope, clock, "", self.losses, self.options, &self.forced)
-                .lower_members_into(&mut next, &mut members),
+            Some(plan) => ClassLowerer::new(
+                (&source.class, capabilities),
+                plan,
+                scope,
+                clock,
+                "",
+                self.losses,
+                self.options,
+                &self.forced,
+            )
+            .lower_members_into(&mut next, &mut members),
             None => ScopeMoves { fit: Fit::Moved, ..ScopeMoves::default() },
         };
         let what = format!("fields without a role -> {}", scope.name());
@@ -139,39 +163,53 @@ struct UserFields<'p> {
 }
 
 impl UserFields<'_> {
-    /// Collects the outermost ones in a field, if they occur once in each header.
-    fn collect(&self, id: NodeId, found: &mut HashSet<NodeId>) {
-        let plan = self.plan;
-        if let Op::Structure { members, .. } = &plan.node(id).op {
-            members.iter().for_each(|id| self.collect(*id, found));
-        } else if !self.is_used(id) && has_fields(plan, id) {
-            found.insert(id);
+    /// Collects the outermost ones in the root field that occur once in each header.
+    fn collect(&self, found: &mut HashSet<NodeId>) {
+        let mut fields = Vec::new();
+        self.outermost(0, &mut fields);
+        let mut needed = HashSet::new();
+        // Fields need earlier ones: those of fields that stay have to stay, too.
+        for id in fields.into_iter().rev() {
+            let within = self.within(id);
+            let saves = |id: &NodeId| self.plan.node(*id).saves().iter().any(|slot| needed.contains(slot));
+            if within.iter().any(|id| self.has_role(*id)) || within.iter().any(saves) {
+                needed.extend(within.iter().filter_map(|id| needed_slot(&self.plan.node(*id).op)));
+            } else if has_fields(self.plan, id) {
+                found.insert(id);
+            }
         }
     }
 
-    /// Returns `true` if a field or one in it has a role, or others need it.
-    fn is_used(&self, id: NodeId) -> bool {
-        let node = self.plan.node(id);
-        // It becomes its bytes.
-        if matches!(node.op, Op::Union { .. }) && !self.has_unions {
-            return false;
+    /// Appends the fields that are no structures, and in no other field than structures.
+    fn outermost(&self, id: NodeId, fields: &mut Vec<NodeId>) {
+        match &self.plan.node(id).op {
+            Op::Structure { members, .. } => members.iter().for_each(|id| self.outermost(*id, fields)),
+            _ => fields.push(id),
         }
-        let mut roles = node.class.roles;
+    }
+
+    /// Returns a field and those in it; a union that becomes its bytes has none.
+    fn within(&self, id: NodeId) -> Vec<NodeId> {
+        let mut all = vec![id];
+        let mut at = 0;
+        while let Some(id) = all.get(at) {
+            let op = &self.plan.node(*id).op;
+            if self.has_unions || !matches!(op, Op::Union { .. }) {
+                all.extend(inner(op));
+            }
+            at += 1;
+        }
+        all
+    }
+
+    fn has_role(&self, id: NodeId) -> bool {
+        let mut roles = self.plan.node(id).class.roles;
         if roles.clock.is_some() && self.only_clock.is_some_and(|clock| clock != roles.clock) {
             roles.remove(Role::Timestamp);
             roles.remove(Role::PacketEndTimestamp);
         }
         self.lost.iter().for_each(|role| roles.remove(role));
         !roles.is_empty()
-            || self.is_needed_here(node)
-            || inner(&node.op).iter().any(|id| self.is_used(*id))
-    }
-
-    /// Returns `true` if a field of the same root field needs this one: those of other root fields get what they need
-    /// in a member before them.
-    fn is_needed_here(&self, node: &Node) -> bool {
-        let needs = |slot| self.plan.nodes().any(|other| needed_slot(&other.op) == Some(slot));
-        node.saves().iter().any(|slot| needs(*slot))
     }
 }
 

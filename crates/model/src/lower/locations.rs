@@ -20,8 +20,15 @@ pub(super) fn unfit_locations(
     roots: &LoweredRoots<'_>,
     capabilities: &Capabilities,
 ) -> Vec<NodeId> {
-    let mut finder =
-        UnfitLocations { capabilities, scope, roots, open: Vec::new(), next: 0, visits: 1 << 16, found: Vec::new() };
+    let mut finder = UnfitLocations {
+        capabilities,
+        scope,
+        roots,
+        open: Vec::new(),
+        next: 0,
+        visits: 1 << 16,
+        found: Vec::new(),
+    };
     finder.class(root);
     finder.found
 }
@@ -107,8 +114,9 @@ impl<'c> UnfitLocations<'c> {
     /// Follows a location; the fields to which it leads are added to `targets`.
     fn leads(&mut self, location: &FieldLocation, is_any: bool, targets: &mut Vec<&'c FieldClass>) -> bool {
         let mut names: Vec<&str> = Vec::new();
-        let is_container =
-            |class: &&&FieldClass| matches!(class.kind, FieldKind::Structure { .. } | FieldKind::Union { .. });
+        let is_container = |class: &&&FieldClass| {
+            matches!(class.kind, FieldKind::Structure { .. } | FieldKind::Union { .. })
+        };
         let mut parents = 0;
         for step in &location.path {
             match step {
@@ -151,7 +159,8 @@ impl<'c> UnfitLocations<'c> {
                 (is_around || self.capabilities.outer_locations) && self.follow(field, names, modes, targets)
             }
             FieldKind::Variant { options, .. } => {
-                let mut leads = options.iter().map(|option| self.follow(&option.class, names, modes, targets));
+                let mut leads =
+                    options.iter().map(|option| self.follow(&option.class, names, modes, targets));
                 if is_any { leads.fold(false, |any, leads| any | leads) } else { leads.all(|leads| leads) }
             }
             _ if names.is_empty() => {

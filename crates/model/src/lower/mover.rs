@@ -229,9 +229,7 @@ impl<V: Visitor> Visitor for Mover<'_, V> {
     }
 
     fn boolean(&mut self, field: Field<'_>, value: bool, bits: u64) {
-        let source_length = field.length;
         self.pass(field, |visitor, target, kind| match kind {
-            MoveKind::Unsigned if source_length > 64 => visitor.unsigned(target, u64::from(value)),
             // From a variable to a fixed length, bits beyond the latter would be cut.
             _ if target.length < 64 && bits >> target.length != 0 => match kind {
                 MoveKind::Unsigned => visitor.unsigned(target, u64::from(value)),

@@ -40,9 +40,8 @@ impl RolePlace<'_> {
         let Some(name) = name_of(role, scope) else { return true };
         let is_bytes = role == Role::MetadataStreamUuid;
         let is_unsigned = class.integer().is_some_and(|integer| !integer.signed);
-        let names = |member: &&Member| {
-            member.class.roles.iter().any(|other| name_of(other, scope) == Some(name))
-        };
+        let names =
+            |member: &&Member| member.class.roles.iter().any(|other| name_of(other, scope) == Some(name));
         (is_bytes || is_unsigned)
             && class.roles.iter().filter(|role| name_of(*role, scope).is_some()).count() == 1
             && self.siblings.iter().filter(names).count() == 1
@@ -74,12 +73,7 @@ pub fn unplaced_roles(
     unplaced
 }
 
-fn collect(
-    class: &FieldClass,
-    place: RolePlace<'_>,
-    context: (Scope, &Capabilities),
-    unplaced: &mut Roles,
-) {
+fn collect(class: &FieldClass, place: RolePlace<'_>, context: (Scope, &Capabilities), unplaced: &mut Roles) {
     let (scope, capabilities) = context;
     for role in class.roles.iter() {
         if !place.allows(class, role, scope, capabilities) {

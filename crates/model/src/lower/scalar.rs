@@ -37,11 +37,13 @@ impl ClassLowerer<'_> {
                 self.unsigned(at, source, *bits, DisplayBase::Hexadecimal)
             }
             FieldKind::Boolean(bits) if !self.capabilities.booleans => {
+                let mut bits = *bits;
                 if bits.length > 64 {
                     // Only whether any bit is set is kept.
                     self.note(Fit::Moved);
+                    bits.length = 8;
                 }
-                self.unsigned(at, source, *bits, DisplayBase::Decimal)
+                self.unsigned(at, source, bits, DisplayBase::Decimal)
             }
             FieldKind::Integer { bits, integer } => {
                 let integer = self.integer(integer, Some(bits.length));

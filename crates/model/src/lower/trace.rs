@@ -10,12 +10,12 @@ use super::class_ids::ClassIds;
 use super::class_lowerer::ClassLowerer;
 use super::context::joins_payload;
 use super::header::Header;
+use super::locations::LoweredRoots;
 use super::loss_table::{LossEntry, LossKind, LossTable};
 use super::mover::{Ends, Mover, ValueLosses};
 use super::moves::{Fit, ScopeMoves};
 use super::objects::{lower_event, lower_objects};
 use super::options::LowerOptions;
-use super::locations::LoweredRoots;
 use super::trace_lowerer::{ForcedFields, LoweredScope, TraceLowerer};
 use crate::decode::DecodeError;
 use crate::plan::steps::NodeId;
@@ -556,8 +556,12 @@ impl TraceLowerer<'_> {
     fn lower(mut self) -> (TraceClass, ScopeMoves, Vec<StreamParts>) {
         let source = Arc::clone(self.source);
         let mut class = source.class.clone();
-        let header =
-            self.header(source.plans.packet_header.as_ref(), Scope::PacketHeader, None, LoweredRoots::default());
+        let header = self.header(
+            source.plans.packet_header.as_ref(),
+            Scope::PacketHeader,
+            None,
+            LoweredRoots::default(),
+        );
         class.packet_header.clone_from(&header.class);
         let mut parts = Vec::new();
         for (index, stream) in class.data_streams.iter_mut().enumerate() {
@@ -592,7 +596,17 @@ impl TraceLowerer<'_> {
     ) -> Option<(Arc<FieldClass>, ScopeMoves)> {
         let plan = plan?;
         Some(
-            ClassLowerer::new((&self.source.class, self.capabilities), plan, scope, clock, name, self.losses, self.options, &self.forced).lower(),
+            ClassLowerer::new(
+                (&self.source.class, self.capabilities),
+                plan,
+                scope,
+                clock,
+                name,
+                self.losses,
+                self.options,
+                &self.forced,
+            )
+            .lower(),
         )
     }
 
@@ -612,7 +626,8 @@ impl TraceLowerer<'_> {
             [packet_header.class.as_deref(), None, None, None, None, None],
         );
         let header_plan = plans.event_record_header.as_ref();
-        let mut roots = [packet_header.class.as_deref(), packet_context.class.as_deref(), None, None, None, None];
+        let mut roots =
+            [packet_header.class.as_deref(), packet_context.class.as_deref(), None, None, None, None];
         let event_header = self.header(header_plan, Scope::EventRecordHeader, clock, roots);
         roots[Scope::EventRecordHeader as usize] = event_header.class.as_deref();
         class.packet_context.clone_from(&packet_context.class);
@@ -637,8 +652,16 @@ impl TraceLowerer<'_> {
                 };
                 let (mut members, mut next) = (Vec::new(), 1);
                 let mut lower = |plan, scope, losses: &mut LossTable| {
-                    let lowerer =
-                        ClassLowerer::new((&self.source.class, self.capabilities), plan, scope, clock, "", losses, self.options, &self.forced);
+                    let lowerer = ClassLowerer::new(
+                        (&self.source.class, self.capabilities),
+                        plan,
+                        scope,
+                        clock,
+                        "",
+                        losses,
+                        self.options,
+                        &self.forced,
+                    );
                     lowerer.lower_members_into(&mut next, &mut members)
                 };
                 let resource = lower(resource, Scope::Resource, self.losses);

@@ -54,7 +54,8 @@ impl TraceLowerer<'_> {
             for LoweredScope { scope, class, moves } in scopes {
                 let Some(class) = class else { continue };
                 for id in unfit_locations(class, scope, &roots, self.capabilities) {
-                    for (scope, moves) in moves.iter().filter_map(|(scope, moves)| Some((*scope, (*moves)?))) {
+                    for (scope, moves) in moves.iter().filter_map(|(scope, moves)| Some((*scope, (*moves)?)))
+                    {
                         let source = moves.moves.iter().zip(0..).find(|(node, _)| node.target == id);
                         self.forced.extend(source.map(|(_, source)| (scope, source)));
                     }

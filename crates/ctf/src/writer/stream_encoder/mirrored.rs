@@ -131,9 +131,10 @@ impl StreamEncoder {
                 self.lose_packet(&problem);
                 return;
             }
+            let stream_id = config.stream.id.and_then(|id| u64::try_from(id).ok());
             let ids = [
                 (config.added.stream_class_id, header.class_id),
-                (config.added.stream_id, header.stream_id),
+                (config.added.stream_id, stream_id.unwrap_or(header.stream_id)),
             ];
             for (_, id) in ids.into_iter().filter(|(is_added, _)| is_header && *is_added) {
                 packets.out.align(8);
