@@ -50,13 +50,12 @@ pub(super) struct ClassLowerer<'a> {
 
 impl<'a> ClassLowerer<'a> {
     pub(super) fn new(
-        (trace, capabilities): (&TraceClass, &'a Capabilities),
+        (trace, capabilities, options): (&TraceClass, &'a Capabilities, LowerOptions),
         plan: &'a Plan,
         scope: Scope,
         default_clock: Option<u16>,
         class_name: &'a str,
         losses: &'a mut LossTable,
-        options: LowerOptions,
         forced: &'a ForcedFields,
     ) -> Self {
         Self {

@@ -58,13 +58,12 @@ impl TraceLowerer<'_> {
         let attempt = |this: &mut Self| {
             let (source, capabilities, losses) = (this.source, this.capabilities, &mut *this.losses);
             let mut lowerer = ClassLowerer::new(
-                (&source.class, capabilities),
+                (&source.class, capabilities, this.options),
                 plan,
                 scope,
                 clock,
                 "",
                 losses,
-                this.options,
                 &this.forced,
             );
             lowerer.left_out.clone_from(&moved);
@@ -110,13 +109,12 @@ impl TraceLowerer<'_> {
         let (mut members, mut next) = (Vec::new(), 1);
         let (source, capabilities) = (self.source, self.capabilities);
         let mut lowerer = ClassLowerer::new(
-            (&source.class, capabilities),
+            (&source.class, capabilities, self.options),
             header_plan,
             header_scope,
             clock,
             "",
             self.losses,
-            self.options,
             &self.forced,
         );
         // Locations may need members of the context by their names.
@@ -124,13 +122,12 @@ impl TraceLowerer<'_> {
         let of_header = Some(lowerer.lower_some_into(&header.moved, &mut next, &mut members));
         let moves = match plan {
             Some(plan) => ClassLowerer::new(
-                (&source.class, capabilities),
+                (&source.class, capabilities, self.options),
                 plan,
                 scope,
                 clock,
                 "",
                 self.losses,
-                self.options,
                 &self.forced,
             )
             .lower_members_into(&mut next, &mut members),

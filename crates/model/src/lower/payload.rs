@@ -28,13 +28,12 @@ impl TraceLowerer<'_> {
                 alignment = alignment.max(*minimum_alignment);
             }
             let mut lowerer = ClassLowerer::new(
-                (&self.source.class, self.capabilities),
+                (&self.source.class, self.capabilities, self.options),
                 plan,
                 scope,
                 clock,
                 name,
                 losses,
-                self.options,
                 &self.forced,
             );
             lowerer.joins_payload = true;

@@ -597,13 +597,12 @@ impl TraceLowerer<'_> {
         let plan = plan?;
         Some(
             ClassLowerer::new(
-                (&self.source.class, self.capabilities),
+                (&self.source.class, self.capabilities, self.options),
                 plan,
                 scope,
                 clock,
                 name,
                 self.losses,
-                self.options,
                 &self.forced,
             )
             .lower(),
@@ -653,13 +652,12 @@ impl TraceLowerer<'_> {
                 let (mut members, mut next) = (Vec::new(), 1);
                 let mut lower = |plan, scope, losses: &mut LossTable| {
                     let lowerer = ClassLowerer::new(
-                        (&self.source.class, self.capabilities),
+                        (&self.source.class, self.capabilities, self.options),
                         plan,
                         scope,
                         clock,
                         "",
                         losses,
-                        self.options,
                         &self.forced,
                     );
                     lowerer.lower_members_into(&mut next, &mut members)
