@@ -277,7 +277,13 @@ impl EventHash {
         visit: impl FnOnce(&mut ScopeVisitor<'_>) -> Result<(), DecodeError>,
     ) -> Result<(), DecodeError> {
         let only_without_roles = scope == Scope::EventRecordHeader;
-        visit(&mut ScopeVisitor { hash: &mut self.0, only_without_roles, of_text: false, change_text: None })
+        visit(&mut ScopeVisitor {
+            hash: &mut self.0,
+            only_without_roles,
+            unions_of_roles: 0,
+            of_text: false,
+            change_text: None,
+        })
     }
 
     /// Returns the hash.
@@ -293,6 +299,8 @@ pub struct ScopeVisitor<'h> {
     hash: &'h mut ValueHash,
     /// Counts only single values without roles.
     only_without_roles: bool,
+    /// Number of open unions with a role, whose bits can change with the value of that.
+    unions_of_roles: u32,
     /// Counts only what a text keeps.
     of_text: bool,
     change_text: Option<ChangeText>,
@@ -305,7 +313,7 @@ impl ScopeVisitor<'_> {
     /// A visitor of the packet context, like [`hash_of_packet`].
     #[must_use]
     pub fn of_packet(hash: &mut ValueHash) -> ScopeVisitor<'_> {
-        ScopeVisitor { hash, only_without_roles: true, of_text: false, change_text: None }
+        ScopeVisitor { hash, only_without_roles: true, unions_of_roles: 0, of_text: false, change_text: None }
     }
 
     /// Hashes UTF-8 texts as they are written.
@@ -315,7 +323,8 @@ impl ScopeVisitor<'_> {
 
     #[inline]
     fn take(&mut self, field: Field<'_>) -> Option<&mut ValueHash> {
-        (!self.only_without_roles || field.node().roles.is_empty()).then_some(&mut *self.hash)
+        let has_value = field.node().roles.is_empty() && self.unions_of_roles == 0;
+        (!self.only_without_roles || has_value).then_some(&mut *self.hash)
     }
 
     #[inline]
@@ -392,5 +401,16 @@ impl Visitor for ScopeVisitor<'_> {
         if !self.of_text {
             self.mark(option as u64);
         }
+    }
+
+    fn begin_union(&mut self, field: Field<'_>) {
+        let has_role = || field.class().exists(&mut |class| !class.roles.is_empty());
+        if self.only_without_roles && (self.unions_of_roles > 0 || has_role()) {
+            self.unions_of_roles += 1;
+        }
+    }
+
+    fn end_union(&mut self, _: Field<'_>) {
+        self.unions_of_roles = self.unions_of_roles.saturating_sub(1);
     }
 }

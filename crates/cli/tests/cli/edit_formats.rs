@@ -98,7 +98,7 @@ fn options_and_extensions_name_another_dialect() {
         run(&[&["filter", "-q", "true"], options].concat(), &[&source], &out).expect(0, &[]);
         assert_eq!(dialect(&out), expected, "{name}");
     }
-    run(&["filter", "true"], &[&source], &directory.join("e.txt"))
+    run(&["filter", "true"], &[&source], &directory.join("e.xyz"))
         .expect(2, &["cannot infer the output format"]);
 }
 

@@ -1,7 +1,7 @@
 //! Capabilities of the dialects.
 
 use ichnos_model::StringEncoding;
-use ichnos_model::lower::{Capabilities, Environment, VariantSelection};
+use ichnos_model::lower::{Capabilities, Environment, RolePlaces, VariantSelection};
 
 use crate::metadata::write::tsdl_name_of_role;
 use crate::metadata::{Dialect, tsdl};
@@ -24,6 +24,8 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
             wide_string_alignment: false,
             nulls: false,
             unions: false,
+            variant_alignment: false,
+            any_roots: false,
             any_option_locations: false,
             loose_array_alignment: false,
             several_clocks: false,
@@ -49,6 +51,8 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
             lengths_before_optionals: false,
             outer_locations: false,
             user_header_fields: false,
+            variant_alignment: false,
+            any_roots: false,
             any_option_locations: false,
             loose_array_alignment: false,
             array_alignment: false,
@@ -68,6 +72,7 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
             encodings: &[StringEncoding::Utf8],
             blobs: false,
             optionals: false,
+            role_places: RolePlaces::Paths,
             variants: VariantSelection::Labels,
             trace_names: false,
             environment: Environment::None,
@@ -99,13 +104,18 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
             unions: false,
             optionals: false,
             variants: VariantSelection::Labels,
+            variant_alignment: false,
+            any_roots: false,
             any_option_locations: false,
             loose_array_alignment: false,
             array_alignment: false,
             attributes: false,
             identifiers_only: true,
             is_reserved,
-            role_name: Some(role_name),
+            role_places: RolePlaces::Names { name: role_name, is_direct: is_direct_role },
+            // The default clock is that of the first field that has one.
+            several_clocks: false,
+            several_updates: false,
             trace_names: false,
             environment: Environment::Simple,
             stream_names: false,
@@ -123,6 +133,10 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
             ..none
         },
     }
+}
+
+fn is_direct_role(role: ichnos_model::Role, scope: ichnos_model::Scope) -> bool {
+    tsdl_name_of_role(role, scope).is_some_and(|(_, is_direct)| is_direct)
 }
 
 fn role_name(role: ichnos_model::Role, scope: ichnos_model::Scope) -> Option<&'static str> {

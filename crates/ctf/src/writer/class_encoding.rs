@@ -1,6 +1,5 @@
 //! Encoding and copying of the event records of a class.
 
-use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -19,7 +18,7 @@ use super::scope_shape::ScopeShape;
 #[derive(Debug)]
 pub(super) struct ClassEncoding {
     pub(super) lowered: Arc<LoweredEvent>,
-    id: u64,
+    id: u128,
     /// Maximum alignment within its records, if these can be copied.
     copy: Option<u64>,
     /// Encodings of its header, its contexts and its payload.
@@ -97,13 +96,8 @@ fn copy_bits(out: &mut BitWriter, scopes: &Scopes<'_>, bits: Range<u64>, most_al
 
 impl ClassEncoding {
     /// Creates the encoding of the class of `event` by this configuration.
-    pub(super) fn new(
-        lowered: Arc<LoweredEvent>,
-        event: &Event<'_>,
-        config: &EncoderConfig,
-    ) -> io::Result<Self> {
-        let id = u64::try_from(lowered.class().id)
-            .map_err(|_| io::Error::other("the id of an event record class has more than 64 bits"))?;
+    pub(super) fn new(lowered: Arc<LoweredEvent>, event: &Event<'_>, config: &EncoderConfig) -> Self {
+        let id = lowered.class().id;
         let shapes = [
             (Scope::EventRecordHeader, config.header_shape),
             (Scope::CommonContext, config.common_shape),
@@ -121,7 +115,7 @@ impl ClassEncoding {
             all.map(|shape| shape.most_alignment).fold(8, u64::max)
         });
         let scopes = shapes.map(|(scope, shape)| ScopeEncoding::new(&lowered, scope, shape, config));
-        Ok(Self { lowered, id, copy, scopes, has_empty_elements, losses: EventLosses::default() })
+        Self { lowered, id, copy, scopes, has_empty_elements, losses: EventLosses::default() }
     }
 
     /// Copies the bytes of an event record, if they have the same meaning there.
@@ -212,11 +206,11 @@ impl ClassEncoding {
 fn end_header(
     out: &mut BitWriter,
     config: &EncoderConfig,
-    id: u64,
+    id: u128,
     said: Option<u64>,
     cycles: Option<u64>,
 ) -> Result<Option<u64>, String> {
-    if let Some(said) = said.filter(|said| *said != id && !config.is_ctf) {
+    if let Some(said) = said.filter(|said| u128::from(*said) != id && !config.is_ctf) {
         return Err(format!("its header has the class id {said}, but its class is {id}"));
     }
     if config.added.are_in_events() {
@@ -224,10 +218,11 @@ fn end_header(
     }
     if config.added.class_id {
         let bits = config.class_id_bits;
-        if id.checked_shr(bits as u32).unwrap_or(0) != 0 {
+        let fits = |id: &u64| id.checked_shr(bits as u32).unwrap_or(0) == 0;
+        let Some(short) = u64::try_from(id).ok().filter(fits) else {
             return Err(format!("the id {id} of its class has more than {bits} bits"));
-        }
-        out.put(id, bits, ByteOrder::LittleEndian);
+        };
+        out.put(short, bits, ByteOrder::LittleEndian);
     }
     Ok(cycles.filter(|_| config.added.timestamp).map(|cycles| {
         let bit = out.at();

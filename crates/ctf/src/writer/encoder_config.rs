@@ -91,7 +91,8 @@ impl EncoderConfig {
 
     /// Returns `true` if packet contexts have fields after those of the source.
     pub(super) fn adds_to_context(&self) -> bool {
-        self.clock.adds_begin || self.added.total_size || self.added.content_size
+        let AddedFields { total_size, content_size, discarded, number, .. } = self.added;
+        self.clock.adds_begin || total_size || content_size || discarded || number
     }
 
     /// Returns the lowered class of packet contexts.

@@ -39,6 +39,19 @@ const MOST_GROUPS: u64 = 10;
 /// Maximum number of zero bytes after a text that is shorter than its length field.
 const MOST_ZEROS: u64 = 1 << 16;
 
+/// A union whose members are being visited.
+#[derive(Clone, Copy, Debug)]
+struct OpenUnion {
+    /// Depth of its members.
+    depth: u32,
+    /// `true` once its first member was written.
+    was_written: bool,
+    /// Its bit in the written packet.
+    at: u64,
+    /// Its bit in the packet of the source.
+    offset: u64,
+}
+
 /// Writes fields.
 #[derive(Debug)]
 pub(super) struct FieldEncoder<'e> {
@@ -67,9 +80,8 @@ pub(super) struct FieldEncoder<'e> {
     /// Remaining bytes for the elements of an array that is the UUID.
     uuid: Option<std::array::IntoIter<u8, 16>>,
     depth: u32,
-    /// Enclosing unions: the depth of their members, and `true` once the first one was written. All members
-    /// are the same bits.
-    unions: Vec<(u32, bool)>,
+    /// Enclosing unions, all of whose members are the same bits.
+    unions: Vec<OpenUnion>,
     muted: u32,
 }
 
@@ -132,7 +144,7 @@ impl<'e> FieldEncoder<'e> {
             return true;
         }
         match self.unions.last_mut() {
-            Some((depth, was_written)) if *depth == self.depth => std::mem::replace(was_written, true),
+            Some(union) if union.depth == self.depth => std::mem::replace(&mut union.was_written, true),
             _ => false,
         }
     }
@@ -206,6 +218,26 @@ impl<'e> FieldEncoder<'e> {
         placed.extend(roles.map(|role| Placed { role, at, layout, value }));
     }
 
+    /// Notes a field with a role whose bits were written as another member of a union.
+    fn place_in_union(&mut self, field: Field<'_>, value: u64) {
+        if self.placed.is_none() || field.node().roles.is_empty() {
+            return;
+        }
+        let (Some(union), FieldKind::Integer { bits, .. }) = (self.unions.first(), &field.class().kind)
+        else {
+            return;
+        };
+        if let Some(within) = field.offset.checked_sub(union.offset) {
+            let at = union.at.saturating_add(within);
+            self.place(
+                field,
+                at,
+                OverwriteLayout::Bits(BitField::new(bits.length, bits.byte_order, 1)),
+                value,
+            );
+        }
+    }
+
     #[inline]
     fn begin_bits(&mut self, field: Field<'_>, bits: BitField) {
         if !self.out.begin_bits(bits) {
@@ -217,7 +249,7 @@ impl<'e> FieldEncoder<'e> {
     #[inline]
     fn bits(&mut self, field: Field<'_>, value: u64, fill: u64) {
         if self.is_left_out() {
-            return;
+            return self.place_in_union(field, value);
         }
         let node = field.node();
         let mut value = value;
@@ -596,7 +628,8 @@ impl Visitor for FieldEncoder<'_> {
 
     fn begin_union(&mut self, field: Field<'_>) {
         if self.begin(field) {
-            self.unions.push((self.depth, false));
+            let (depth, at, offset) = (self.depth, self.out.at(), field.offset);
+            self.unions.push(OpenUnion { depth, was_written: false, at, offset });
         }
     }
 

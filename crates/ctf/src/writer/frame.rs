@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ichnos_model::lower::Capabilities;
+use ichnos_model::lower::{Capabilities, RolePlaces};
 use ichnos_model::{
     ByteOrder, DataStreamClass, DisplayBase, FieldClass, FieldKind, Length, Member, Role, Roles, TraceClass,
     Uuid,
@@ -41,6 +41,16 @@ fn class_id_bits(class: &DataStreamClass, capabilities: &Capabilities) -> u64 {
     [8, 16, 32].into_iter().find(is_enough).unwrap_or(64)
 }
 
+/// Adds the ids of the data stream and its class to a packet header, after the existing members.
+pub(super) fn add_stream_ids(class: &mut TraceClass, added: AddedFields, capabilities: &Capabilities) {
+    let scope = ichnos_model::Scope::PacketHeader;
+    let ids = [
+        (added.stream_class_id, scope, Role::DataStreamClassId, 64),
+        (added.stream_id, scope, Role::DataStreamId, 64),
+    ];
+    add_members(&mut class.packet_header, ids, capabilities);
+}
+
 /// Adds members to the packet context and to the event record header of a data stream class, after the
 /// existing ones. `has_dynamic_classes`: there can be further event record classes, whose ids are not known.
 pub(super) fn add_fields(
@@ -64,6 +74,8 @@ pub(super) fn add_fields(
     let sizes = [
         (added.total_size, PacketContext, Role::PacketTotalLength, 64),
         (added.content_size, PacketContext, Role::PacketContentLength, 64),
+        (added.discarded, PacketContext, Role::DiscardedEventCounter, 64),
+        (added.number, PacketContext, Role::PacketSequenceNumber, 64),
     ];
     let id_bits = if has_dynamic_classes { 64 } else { class_id_bits(class, capabilities) };
     let of_events = [
@@ -76,7 +88,7 @@ pub(super) fn add_fields(
 
 fn add_members(
     class: &mut Option<Arc<FieldClass>>,
-    all: [(bool, ichnos_model::Scope, Role, u64); 2],
+    all: impl IntoIterator<Item = (bool, ichnos_model::Scope, Role, u64)>,
     capabilities: &Capabilities,
 ) {
     let mut added = all.into_iter().filter(|(is_added, ..)| *is_added).peekable();
@@ -116,7 +128,7 @@ pub(super) fn add_times(class: &mut DataStreamClass, clock: PacketClock, capabil
         (clock.adds_end, Role::PacketEndTimestamp, "timestamp_end", "_end"),
     ];
     for (_, role, name, end) in roles.into_iter().filter(|(is_added, ..)| *is_added) {
-        let wanted = capabilities.role_name.and_then(|name| name(role, scope)).unwrap_or(name);
+        let wanted = capabilities.role_name(role, scope).unwrap_or(name);
         let mut name = wanted.to_owned();
         while members.iter().any(|member| member.name == name) {
             name = format!("{name}_{}", end.trim_start_matches('_'));
@@ -161,9 +173,9 @@ fn integer(bits: u64, role: Role) -> FieldClass {
 }
 
 fn role_name(role: Role, scope: ichnos_model::Scope, capabilities: &Capabilities) -> &'static str {
-    match capabilities.role_name {
-        Some(name) => name(role, scope).unwrap_or(role.name()),
-        None => default_name(role),
+    match capabilities.role_places {
+        RolePlaces::Names { name, .. } => name(role, scope).unwrap_or(role.name()),
+        _ => default_name(role),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Begin and end timestamps of packets that are made of those of the source.
 
 use ichnos_io::WriteOptions;
-use ichnos_model::{DataStreamClass, Role, TraceClass, Window};
+use ichnos_model::{DataStreamClass, Role, Roles, TraceClass, Window};
 
 use super::timestamps::Timestamps;
 use crate::metadata::Dialect;
@@ -42,13 +42,14 @@ pub(super) struct PacketClock {
 }
 
 impl PacketClock {
-    /// Returns the clock of a data stream class. If it `is_ctf`, packets of the source are those of CTF: each
+    /// Returns the clock of a data stream class whose packet context lost roles of its fields. If it `is_ctf`, packets of the source are those of CTF: each
     /// has enough of its begin.
     pub(super) fn of(
         stream: &DataStreamClass,
         options: &WriteOptions,
         goes_on: GoesOn,
         is_ctf: bool,
+        lost: Roles,
     ) -> Self {
         let (begin, end) =
             (SaidTime::of(stream, Role::Timestamp), SaidTime::of(stream, Role::PacketEndTimestamp));
@@ -64,7 +65,10 @@ impl PacketClock {
             true => clock.lacks_begin(options, header),
             false => clock.has_clock && clock.bits != 64 && !clock.is_variable,
         };
-        clock.adds_end = clock.adds_begin && !end.is_variable && (1..64).contains(&end.bits);
+        let loses_end = lost.has(Role::PacketEndTimestamp);
+        clock.adds_begin |= clock.has_clock && (loses_end || lost.has(Role::Timestamp));
+        clock.adds_end = clock.adds_begin && loses_end
+            || clock.adds_begin && !end.is_variable && (1..64).contains(&end.bits);
         clock
     }
 

@@ -3,8 +3,11 @@
 //! CTF sources have all parts. Other sources can have some: lines of JSON have the fields of packets on
 //! request, and of event record headers only those that are neither an id nor a time.
 
+use std::sync::Arc;
+
 use ichnos_io::WriteOptions;
-use ichnos_model::{BitField, DataStreamClass, FieldClass, FieldKind, Role, Roles, TraceClass};
+use ichnos_model::lower::{Capabilities, unplaced_roles, without_roles};
+use ichnos_model::{BitField, DataStreamClass, FieldClass, FieldKind, Role, Roles, Scope, TraceClass};
 
 use super::timestamps::Timestamps;
 use crate::metadata::Dialect;
@@ -39,12 +42,29 @@ impl SourceFrame {
     }
 
     /// Returns the fields to add to the packets and event record headers of a data stream class.
-    pub(super) fn added_fields(self, class: &DataStreamClass) -> AddedFields {
+    pub(super) fn added_fields(self, class: &DataStreamClass, lost: &LostRoles) -> AddedFields {
         let has_clock = class.default_clock.is_some();
         if self.is_ctf {
             // Without packets, it has no headers either.
             let own = !self.mirrors;
-            return AddedFields { class_id: own, timestamp: own && has_clock, ..AddedFields::default() };
+            let lost = if own { LostRoles::default() } else { *lost };
+            let (header, context) = (lost.event_record_header, lost.packet_context);
+            let lacks = |role| !class.packet_context.as_ref().is_some_and(|class| has_role(class, role));
+            let (lacks_total, lacks_content) =
+                (lacks(Role::PacketTotalLength), lacks(Role::PacketContentLength));
+            // Without both sizes, events that end within a byte would be followed by padding.
+            let gets_sizes = lost.converts && (lacks_total || lacks_content) && !ends_at_bytes(class);
+            return AddedFields {
+                class_id: own || header.has(Role::EventRecordClassId),
+                timestamp: has_clock && (own || header.has(Role::Timestamp)),
+                total_size: context.has(Role::PacketTotalLength) || gets_sizes && lacks_total,
+                content_size: context.has(Role::PacketContentLength) || gets_sizes && lacks_content,
+                discarded: context.has(Role::DiscardedEventCounter),
+                number: context.has(Role::PacketSequenceNumber),
+                stream_class_id: lost.packet_header.has(Role::DataStreamClassId),
+                stream_id: lost.packet_header.has(Role::DataStreamId),
+                widens_sizes: false,
+            };
         }
         let header = class.event_record_header.as_deref();
         let context = class.packet_context.as_deref();
@@ -59,7 +79,46 @@ impl SourceFrame {
             total_size,
             content_size: lacks_content && (total_size || !ends_at_bytes(class)),
             widens_sizes: self.mirrors,
+            ..AddedFields::default()
         }
+    }
+}
+
+/// Roles that fields of the source lose, because the dialect does not allow them at their places.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LostRoles {
+    packet_header: Roles,
+    pub(super) packet_context: Roles,
+    event_record_header: Roles,
+    /// `true` if packets become those of another dialect.
+    converts: bool,
+}
+
+impl LostRoles {
+    /// Returns the roles that fields of packets and event record headers of a data stream class lose, and the class
+    /// without them.
+    pub(super) fn of(
+        trace: &TraceClass,
+        class: &DataStreamClass,
+        capabilities: &Capabilities,
+    ) -> (Self, DataStreamClass) {
+        let unplaced = |root: &Option<Arc<FieldClass>>, scope| {
+            root.as_ref().map_or(Roles::NONE, |root| unplaced_roles(trace, root, scope, capabilities))
+        };
+        let lost = Self {
+            packet_header: unplaced(&trace.packet_header, Scope::PacketHeader),
+            packet_context: unplaced(&class.packet_context, Scope::PacketContext),
+            event_record_header: unplaced(&class.event_record_header, Scope::EventRecordHeader),
+            converts: trace.dialect != capabilities.target,
+        };
+        let without =
+            |root: &Option<Arc<FieldClass>>, roles| root.as_ref().map(|root| without_roles(root, roles));
+        let placed = DataStreamClass {
+            packet_context: without(&class.packet_context, lost.packet_context),
+            event_record_header: without(&class.event_record_header, lost.event_record_header),
+            ..class.clone()
+        };
+        (lost, placed)
     }
 }
 
@@ -73,11 +132,24 @@ pub(super) struct AddedFields {
     /// `true` to add the sizes to packet contexts.
     pub(super) total_size: bool,
     pub(super) content_size: bool,
+    /// `true` to add the counter of discarded events to packet contexts.
+    pub(super) discarded: bool,
+    /// `true` to add the number of the packet to packet contexts.
+    pub(super) number: bool,
+    /// `true` to add the id of the data stream class to packet headers.
+    pub(super) stream_class_id: bool,
+    /// `true` to add the id of the data stream to packet headers.
+    pub(super) stream_id: bool,
     /// `true` to widen short fields of packet sizes: added fields need room.
     pub(super) widens_sizes: bool,
 }
 
 impl AddedFields {
+    /// Returns `true` if packet headers, packet contexts or event record headers get any.
+    pub(super) fn are_any(self) -> bool {
+        self != Self { widens_sizes: self.widens_sizes, ..Self::default() }
+    }
+
     /// Returns `true` if event record headers get any.
     pub(super) fn are_in_events(self) -> bool {
         self.class_id || self.timestamp
@@ -91,6 +163,10 @@ impl AddedFields {
             (header && self.timestamp, "event.header", "added: all of the time"),
             (context && self.total_size, "packet.context", "added: the total size of the packet"),
             (context && self.content_size, "packet.context", "added: the size of the packet's content"),
+            (context && self.discarded, "packet.context", "added: the counter of discarded events"),
+            (context && self.number, "packet.context", "added: the number of the packet"),
+            (self.stream_class_id, "packet.header", "added: the id of the data stream class"),
+            (self.stream_id, "packet.header", "added: the id of the data stream"),
         ];
         all.into_iter().filter(|(is, ..)| *is).map(|(_, field, what)| (field, what)).collect()
     }
@@ -114,6 +190,8 @@ fn has_role(class: &FieldClass, role: Role) -> bool {
             }
             FieldKind::Variant { options, .. } => options.iter().any(|option| has_role(&option.class, role)),
             FieldKind::Optional { field, .. } => has_role(field, role),
+            FieldKind::Array { element, .. } => has_role(element, role),
+            FieldKind::Union { members, .. } => members.iter().any(|member| has_role(&member.class, role)),
             _ => false,
         }
 }

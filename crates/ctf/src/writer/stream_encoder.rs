@@ -107,7 +107,7 @@ impl StreamEncoder {
         }
         let lowered = self.config.lowered.event(event).map_err(io::Error::other)?;
         let Some(lowered) = lowered else { return Ok(None) };
-        let class = ClassEncoding::new(lowered, event, &self.config)?;
+        let class = ClassEncoding::new(lowered, event, &self.config);
         if self.classes.len() <= index {
             self.classes.resize_with(index + 1, || None);
         }

@@ -12,19 +12,21 @@ use ichnos_io::{
 };
 use ichnos_model::decode::DecodeLimits;
 use ichnos_model::lower::{LossEntry, LossKind, LossTable, LowerOptions, LoweredTrace, take_annotations};
-use ichnos_model::{ByteOrder, Cost, DataStream, Trace, TraceClass, TraceDigest, Value, Window};
+use ichnos_model::{
+    ByteOrder, Cost, DataStream, DataStreamClass, Trace, TraceClass, TraceDigest, Value, Window,
+};
 
 use super::OutputDialect;
 use super::capabilities::capabilities;
 use super::encoder_config::{EncoderConfig, HeaderConfig};
-use super::frame::{add_fields, add_packets, add_times, packet_header};
+use super::frame::{add_fields, add_packets, add_stream_ids, add_times, packet_header};
 use super::index_file;
 use super::merged_output::{MergeInput, MergeRules, merged, plan};
 use super::names::{derived_uuid, directory_name, file_name, part_name};
 use super::packet_clock::{GoesOn, PacketClock};
 use super::packet_sizes::{PacketSizes, adapt_sizes};
 use super::scope_shape::ScopeShape;
-use super::source_frame::SourceFrame;
+use super::source_frame::{LostRoles, SourceFrame};
 use super::stream_encoder::StreamEncoder;
 use super::timestamps::Timestamps;
 use super::usage::Usage;
@@ -694,14 +696,18 @@ fn lower(
     options: &WriteOptions,
     dialect: Dialect,
 ) -> Result<LoweredTrace, CreateError> {
-    let capabilities = capabilities(dialect);
+    let mut capabilities = capabilities(dialect);
+    // The same dialect keeps its clocks.
+    capabilities.several_clocks |= source.trace.class.dialect == dialect.title();
     let annotates = source.format != "ctf" && !source.format.is_empty();
     let separates_scopes = annotates;
     let original = &source.trace.class;
     let (frame, has_dynamic_classes) =
         (SourceFrame::of(source.format, original, options), source.has_dynamic_classes);
     // If added fields contain the ids of classes, they need not be those of the source.
-    let numbers_classes = original.data_streams.iter().all(|class| frame.added_fields(class).class_id);
+    let placed: Vec<(LostRoles, DataStreamClass)> =
+        original.data_streams.iter().map(|class| LostRoles::of(original, class, &capabilities)).collect();
+    let numbers_classes = placed.iter().all(|(lost, class)| frame.added_fields(class, lost).class_id);
     let lower_options = LowerOptions { annotates, separates_scopes, numbers_classes, limits: options.limits };
     let lowered = LoweredTrace::new(&source.trace, &capabilities, lower_options, |class| {
         dialect.title().clone_into(&mut class.dialect);
@@ -719,12 +725,16 @@ fn lower(
         } else if frame.lacks_header {
             class.packet_header = Some(Arc::new(packet_header(class.uuid.is_some(), &capabilities)));
         }
+        if let Some((lost, source)) = placed.first() {
+            add_stream_ids(class, frame.added_fields(source, lost), &capabilities);
+        }
         let goes_on = GoesOn::of(original, dialect);
-        for (stream, source) in class.data_streams.iter_mut().zip(&original.data_streams) {
-            add_fields(stream, frame.added_fields(source), &capabilities, has_dynamic_classes);
+        for (stream, (lost, source)) in class.data_streams.iter_mut().zip(&placed) {
+            add_fields(stream, frame.added_fields(source, lost), &capabilities, has_dynamic_classes);
             adapt_sizes(stream, &original.dialect, dialect);
             if frame.mirrors {
-                add_times(stream, PacketClock::of(source, options, goes_on, frame.is_ctf), &capabilities);
+                let clock = PacketClock::of(source, options, goes_on, frame.is_ctf, lost.packet_context);
+                add_times(stream, clock, &capabilities);
             }
         }
     });
@@ -733,8 +743,10 @@ fn lower(
     let frame = SourceFrame::of(source.format, original, options);
     if frame.mirrors && keeps_packets(options) {
         let goes_on = GoesOn::of(original, dialect);
-        let clock = |stream| PacketClock::of(stream, options, goes_on, frame.is_ctf);
-        let clocks = || original.data_streams.iter().map(clock);
+        let clock = |(lost, stream): &(LostRoles, DataStreamClass)| {
+            PacketClock::of(stream, options, goes_on, frame.is_ctf, lost.packet_context)
+        };
+        let clocks = || placed.iter().map(clock);
         let added = [
             ("begin", "begins", clocks().filter(|clock| clock.adds_begin).count()),
             ("end", "ends", clocks().filter(|clock| clock.adds_end).count()),
@@ -746,8 +758,8 @@ fn lower(
                 .lose(LossEntry { kind: LossKind::Lowered, class: String::new(), field, what }, count as u64);
         }
     }
-    for stream in &original.data_streams {
-        for (field, what) in frame.added_fields(stream).changes(stream) {
+    for (lost, stream) in &placed {
+        for (field, what) in frame.added_fields(stream, lost).changes(stream) {
             let (class, field) = (String::new(), field.to_owned());
             lowered.lose(LossEntry { kind: LossKind::Lowered, class, field, what: what.to_owned() }, 1);
         }
@@ -814,20 +826,22 @@ fn config(
     let written = lowered.trace().class.data_streams.get(stream.class_index);
     let frame = SourceFrame::of(output.traces[source].format, &stream.trace.class, options);
     let SourceFrame { is_ctf, mirrors, .. } = frame;
-    let added = frame.added_fields(class);
+    let (lost, placed) = LostRoles::of(&stream.trace.class, class, &capabilities(dialect));
+    let added = frame.added_fields(&placed, &lost);
     let clock = match mirrors {
         true => {
             let goes_on = output.traces[source].goes_on(&stream.trace, dialect);
-            PacketClock::of(class, options, goes_on, is_ctf)
+            PacketClock::of(&placed, options, goes_on, is_ctf, lost.packet_context)
         }
         false => PacketClock::default(),
     };
     let timestamp = match added.timestamp {
         true => Timestamps::WHOLE,
-        false => Timestamps::of(class),
+        false => Timestamps::of(&placed),
     };
     let keeps_bits = is_ctf && mirrors && !options.repair && lowered.keeps_bits(stream.class_index, false);
-    let copies_packets = is_ctf && mirrors && !clock.adds_begin && copies_packets(options, stream, lowered);
+    let adds_any = clock.adds_begin || added.are_any();
+    let copies_packets = is_ctf && mirrors && !adds_any && copies_packets(options, stream, lowered);
     let roots =
         written.into_iter().flat_map(|class| class.event_record_header.iter().chain(&class.common_context));
     let has_empty_elements = roots.into_iter().any(Cost::has_empty_elements);

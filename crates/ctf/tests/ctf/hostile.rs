@@ -6,10 +6,10 @@ use ichnos_ctf::trace::{OpenOptions, open};
 use ichnos_io::{IoLimits, Tree};
 use ichnos_model::{DamageKind, MessageKind, TraceInput, Window};
 
-use crate::encoder::{Encoder, Order};
 use crate::nested_classes::{doubled_prop1, doubled_spec2, spec2};
 use crate::reading::{Observed, all, damage, events, observed, opened, packets, refusal, trace, tree};
 use crate::support::quick;
+use ichnos_testing::encoder::{Encoder, Order};
 
 /// CTF 1.8: ids, sizes, times, counters; events of a number and of a text.
 const SMALL: &str = r#"/* CTF 1.8 */

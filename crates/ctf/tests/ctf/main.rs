@@ -3,7 +3,6 @@
 
 mod comparable;
 mod decode_suite;
-mod encoder;
 mod fault_injection;
 mod fault_injection_metadata;
 mod fault_trace;
@@ -24,6 +23,7 @@ mod prop2_values;
 mod properties;
 mod proposal_cases;
 mod random_class;
+mod random_proposals;
 mod reading;
 mod stream_failures;
 #[allow(dead_code)]

@@ -7,9 +7,9 @@ use ichnos_ctf::trace::{OpenOptions, open};
 use ichnos_model::plan::{PlanError, TracePlans};
 use ichnos_model::{DataStreamClass, EventRecordClass, FieldClass, FieldKind, Limits, Member, TraceClass};
 
-use crate::encoder::{Encoder, Order};
 use crate::reading::{damage, events, observed, refusal, trace, tree};
 use crate::support::quick;
+use ichnos_testing::encoder::{Encoder, Order};
 
 /// SPEC-2.0 with one event record class of this payload.
 pub fn spec2(members: &str) -> String {

@@ -1,7 +1,7 @@
 //! PROP-1.0: tags, which give fields their roles.
 
-use crate::encoder::{Encoder, Order};
 use crate::reading::{damage, events, observed, packets, trace};
+use ichnos_testing::encoder::{Encoder, Order};
 
 /// A trace with all tags: two data stream classes, ids that are reported twice, three clocks.
 fn tagged() -> String {

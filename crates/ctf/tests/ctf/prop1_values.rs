@@ -1,8 +1,8 @@
 //! PROP-1.0: every field type, made by the encoder of these tests and read by the project.
 
-use crate::encoder::{Encoder, Order, bits, hex};
 use crate::reading::refusal;
 use crate::table::{Table, integer_text, patterns, quadruples};
+use ichnos_testing::encoder::{Encoder, Order, bits, hex};
 
 const CONTEXT: &str = r#"
     "packet-context-field-type": {"field-type":"struct","fields":[

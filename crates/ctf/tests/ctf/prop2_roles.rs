@@ -2,9 +2,9 @@
 
 use ichnos_model::{TraceInput, Value};
 
-use crate::encoder::{Encoder, Order};
 use crate::prop2_values::{BOTH, Dialect, member, uint};
 use crate::reading::{Observed, damage, events, observed, packets, trace, tree};
+use ichnos_testing::encoder::{Encoder, Order};
 
 /// Roles, also of nested fields and reported twice; all root fields, each needing one before it.
 #[test]

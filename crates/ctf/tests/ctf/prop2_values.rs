@@ -1,8 +1,8 @@
 //! PROP-2.0 and SPEC-2.0: every field class, made by the encoder of these tests and read by the
 //! project.
 
-use crate::encoder::{Encoder, Order, bits, hex};
 use crate::table::{Table, integer_text, patterns, quadruples};
+use ichnos_testing::encoder::{Encoder, Order, bits, hex};
 
 /// Names that differ between the two documents.
 #[derive(Clone, Copy, PartialEq)]

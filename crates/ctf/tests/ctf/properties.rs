@@ -16,8 +16,8 @@ use ichnos_model::{
 use ichnos_testing::Random;
 use proptest::prelude::*;
 
-use crate::encoder::{Encoder, Order, bits, decimal, hex};
 use crate::reading::{Collect, Fields};
+use ichnos_testing::encoder::{Encoder, Order, bits, decimal, hex};
 
 /// A field on which others may depend.
 #[derive(Clone)]

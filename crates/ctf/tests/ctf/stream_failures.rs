@@ -5,8 +5,8 @@ use ichnos_ctf::rule::Rule;
 use ichnos_ctf::trace::{OpenOptions, open};
 use ichnos_model::{ClockArithmetic, Cursor, Damage, DamageKind, Message, StreamCursor, TraceInput, Window};
 
-use crate::encoder::{Encoder, Order};
 use crate::reading::{Observed, all, trace, tree};
+use ichnos_testing::encoder::{Encoder, Order};
 
 const METADATA: &str = r#"/* CTF 1.8 */
 typealias integer { size = 8; align = 8; } := u8;

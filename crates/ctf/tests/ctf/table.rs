@@ -1,7 +1,7 @@
 //! One event of many fields, made member by member: its class, its bits and its expected values.
 
-use crate::encoder::{Encoder, Order, decimal, hex, unsigned_bits};
 use crate::reading::{Fields, damage, events, observed, trace};
+use ichnos_testing::encoder::{Encoder, Order, decimal, hex, unsigned_bits};
 
 /// The payload that is being made.
 pub struct Table {

@@ -31,6 +31,8 @@ mod killed;
 #[cfg(feature = "ctf")]
 mod pass;
 #[cfg(feature = "ctf")]
+mod proposals;
+#[cfg(feature = "ctf")]
 mod render;
 #[cfg(feature = "ctf")]
 mod text_output;

@@ -1,7 +1,7 @@
 //! Locations from the root of a scope.
 
 use crate::plan::Plan;
-use crate::plan::steps::{NodeId, Op};
+use crate::plan::steps::{NodeId, Op, Slot};
 use crate::{FieldLocation, LocationStep, Scope};
 
 /// Converts the location of a needed field in the same scope to one from the root.
@@ -11,13 +11,7 @@ pub(super) fn absolute_location(
     scope: Scope,
     location: &FieldLocation,
 ) -> Option<FieldLocation> {
-    let slot = match &plan.node(dependent).op {
-        Op::DynamicText(_, slot) | Op::DynamicBlob(slot) => *slot,
-        Op::DynamicArray { length, .. } => *length,
-        Op::Optional { selector, .. } => *selector,
-        Op::Variant(variant) => variant.selector,
-        _ => return None,
-    };
+    let slot = needed_slot(&plan.node(dependent).op)?;
     let (_, target) = plan.nodes.iter().zip(0..).find(|(node, _)| node.saves().contains(&slot))?;
     let around = std::iter::successors(Some(target), |id| plan.node(*id).parent);
     let is_member = |id: &NodeId| {
@@ -29,4 +23,15 @@ pub(super) fn absolute_location(
         .collect();
     path.reverse();
     Some(FieldLocation { origin: Some(scope), path, ..location.clone() })
+}
+
+/// Slot of the field that a field needs.
+pub(super) fn needed_slot(op: &Op) -> Option<Slot> {
+    match op {
+        Op::DynamicText(_, slot) | Op::DynamicBlob(slot) => Some(*slot),
+        Op::DynamicArray { length, .. } => Some(*length),
+        Op::Optional { selector, .. } => Some(*selector),
+        Op::Variant(variant) => Some(variant.selector),
+        _ => None,
+    }
 }

@@ -53,6 +53,10 @@ pub struct Capabilities {
     pub user_header_fields: bool,
     /// Selection of a variant's option.
     pub variants: VariantSelection,
+    /// Alignments of variants.
+    pub variant_alignment: bool,
+    /// Root fields that are no structures.
+    pub any_roots: bool,
     /// Signed lengths, and locations that need not fit all options of variants, as in PROP-1.0.
     pub any_option_locations: bool,
     /// Arrays with a smaller alignment than their elements, as in PROP-1.0.
@@ -73,10 +77,12 @@ pub struct Capabilities {
     pub identifiers_only: bool,
     /// Returns `true` for an identifier that cannot be used as a name.
     pub is_reserved: fn(&str) -> bool,
-    /// Required names of fields with roles in a scope, if roles depend on names.
-    pub role_name: Option<fn(Role, Scope) -> Option<&'static str>>,
+    /// Places of fields with roles.
+    pub role_places: RolePlaces,
     /// Data streams with other clocks than their default clock.
     pub several_clocks: bool,
+    /// Fields that update several clocks.
+    pub several_updates: bool,
     /// Names of traces.
     pub trace_names: bool,
     /// Content of the environment.
@@ -124,6 +130,22 @@ pub enum VariantSelection {
     Ranges,
 }
 
+/// Places of fields with roles.
+#[derive(Clone, Copy, Debug)]
+pub enum RolePlaces {
+    /// Any place of the scope.
+    Any,
+    /// Any place to which a path of names leads that passes no array and no optional.
+    Paths,
+    /// Members with the name of the role.
+    Names {
+        /// Returns the name of a role in a scope.
+        name: fn(Role, Scope) -> Option<&'static str>,
+        /// Returns `true` if only members of the root field can have a role.
+        is_direct: fn(Role, Scope) -> bool,
+    },
+}
+
 /// Content of a trace's environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Environment {
@@ -138,6 +160,15 @@ pub enum Environment {
 }
 
 impl Capabilities {
+    /// Returns the required name of fields with a role in a scope, if roles depend on names.
+    #[must_use]
+    pub fn role_name(&self, role: Role, scope: Scope) -> Option<&'static str> {
+        match self.role_places {
+            RolePlaces::Names { name, .. } => name(role, scope),
+            _ => None,
+        }
+    }
+
     /// Returns all capabilities of the model.
     #[must_use]
     pub const fn all(target: &'static str) -> Self {
@@ -166,6 +197,8 @@ impl Capabilities {
             outer_locations: true,
             user_header_fields: true,
             variants: VariantSelection::Ranges,
+            variant_alignment: true,
+            any_roots: true,
             any_option_locations: true,
             loose_array_alignment: true,
             array_alignment: true,
@@ -176,8 +209,9 @@ impl Capabilities {
             wall_clocks: true,
             identifiers_only: false,
             is_reserved: never,
-            role_name: None,
+            role_places: RolePlaces::Any,
             several_clocks: true,
+            several_updates: true,
             trace_names: true,
             environment: Environment::Any,
             stream_names: true,

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::annotations::{NAMESPACE, annotate_field, strip};
+use super::capabilities::RolePlaces;
 use super::class_lowerer::ClassLowerer;
 use super::loss_table::LossKind;
 use super::moves::{Fit, MoveKind, NONE, NodeMove, ScopeMoves};
@@ -19,7 +20,13 @@ use crate::{
 impl<'a> ClassLowerer<'a> {
     /// Lowers the class; nodes are numbered from `first` on in the lowered plan.
     pub(super) fn lower(mut self) -> (Arc<FieldClass>, ScopeMoves) {
-        let class = self.class(0, None);
+        let is_structure = matches!(self.plan.root().op, Op::Structure { .. });
+        let class = if is_structure || self.capabilities.any_roots {
+            self.class(0, None)
+        } else {
+            self.lose(LossKind::Lowered, "root field -> its member `value`".to_owned());
+            self.wrapped(0)
+        };
         let class = if self.fit == Fit::Same { Arc::clone(&self.plan.root().class) } else { Arc::new(class) };
         (class, ScopeMoves { moves: self.moves.into(), fit: self.fit, members: self.members })
     }
@@ -29,11 +36,12 @@ impl<'a> ClassLowerer<'a> {
     pub(super) fn lower_members_into(mut self, next: &mut NodeId, out: &mut Vec<Member>) -> ScopeMoves {
         self.next = *next;
         self.fit = Fit::Moved;
-        if let Op::Structure { members, .. } = &self.plan.root().op {
-            let mut names = self.taken(out);
-            for id in members {
-                self.member(*id, out, &mut names);
+        let mut names = self.taken(out);
+        match &self.plan.root().op {
+            Op::Structure { members, .. } => {
+                members.iter().for_each(|id| self.member(*id, out, &mut names));
             }
+            _ => self.member(0, out, &mut names),
         }
         *next = self.next;
         ScopeMoves { moves: self.moves.into(), fit: self.fit, members: self.members }
@@ -117,17 +125,27 @@ impl<'a> ClassLowerer<'a> {
     }
 
     fn role_name(&self, class: &FieldClass) -> Option<&'static str> {
-        let role_name = self.capabilities.role_name?;
-        class.roles.iter().find_map(|role| role_name(role, self.scope))
+        let is_of_lost_clock = !self.capabilities.several_clocks
+            && class.roles.clock.is_some()
+            && class.roles.clock != self.default_clock;
+        let is_lost = |role: &Role| {
+            self.lost_roles.has(*role)
+                || is_of_lost_clock && matches!(role, Role::Timestamp | Role::PacketEndTimestamp)
+        };
+        let roles = class.roles.iter().filter(|role| !is_lost(role));
+        roles.into_iter().find_map(|role| self.capabilities.role_name(role, self.scope))
     }
 
     /// Returns `true` if a field of this name would get a role by it.
     fn is_role_name(&self, name: &str) -> bool {
-        let Some(role_name) = self.capabilities.role_name else { return false };
         Role::ALL
             .into_iter()
-            .filter(|role| !matches!(role, Role::Timestamp | Role::PacketEndTimestamp))
-            .any(|role| role_name(role, self.scope) == Some(name))
+            .filter(|role| {
+                // Elsewhere, timestamps can have any name.
+                !matches!(role, Role::Timestamp | Role::PacketEndTimestamp)
+                    || matches!(self.scope, Scope::PacketContext | Scope::EventRecordHeader)
+            })
+            .any(|role| self.capabilities.role_name(role, self.scope) == Some(name))
     }
 
     /// Lowers a field that is no member: with data added before it, to a structure of both.
@@ -140,6 +158,12 @@ impl<'a> ClassLowerer<'a> {
         if self.prefix(id, false).is_none() {
             return self.class(id, None);
         }
+        self.wrapped(id)
+    }
+
+    /// Lowers a field to a structure of it and the data added before it.
+    fn wrapped(&mut self, id: NodeId) -> FieldClass {
+        self.note(Fit::Moved);
         let wrap = self.allocate();
         self.moves[id as usize].wrap = wrap;
         // As with members of structures, converting the structure again does not change it.
@@ -252,7 +276,13 @@ impl<'a> ClassLowerer<'a> {
                         attributes: option.attributes.clone(),
                     });
                 }
-                FieldKind::Variant { options: lowered, selector, alignment: *alignment }
+                let mut alignment = *alignment;
+                if alignment > 1 && !self.capabilities.variant_alignment {
+                    self.note(Fit::Moved);
+                    self.lose(LossKind::Lowered, format!("alignment {alignment} -> 1"));
+                    alignment = 1;
+                }
+                FieldKind::Variant { options: lowered, selector, alignment }
             }
             FieldKind::Union { alignment, .. } if self.capabilities.unions => {
                 let Op::Union { members: ids } = &node.op else { return source.clone() };
@@ -285,15 +315,17 @@ impl<'a> ClassLowerer<'a> {
     fn finish(&mut self, source: &FieldClass, kind: FieldKind) -> FieldClass {
         let mut roles = source.roles;
         let mut clock_updates = source.clock_updates.clone();
+        if !(self.capabilities.several_clocks && self.capabilities.several_updates)
+            && clock_updates.take().is_some()
+        {
+            self.note(Fit::SameBits);
+            self.lose(LossKind::Dropped, "updates of further clocks".to_owned());
+            // Remove the mark of further clocks, too.
+            let clock = roles.clock;
+            roles = roles.iter().collect();
+            roles.clock = clock;
+        }
         if !self.capabilities.several_clocks {
-            if clock_updates.take().is_some() {
-                self.note(Fit::SameBits);
-                self.lose(LossKind::Dropped, "updates of further clocks".to_owned());
-                // Remove the mark of further clocks, too.
-                let clock = roles.clock;
-                roles = roles.iter().collect();
-                roles.clock = clock;
-            }
             if roles.clock.is_some() && roles.clock != self.default_clock {
                 self.note(Fit::SameBits);
                 self.lose(LossKind::Dropped, "updates of a clock that is not the default one".to_owned());
@@ -304,7 +336,12 @@ impl<'a> ClassLowerer<'a> {
                 self.note(Fit::SameBits);
             }
         }
-        if let Some(name) = self.capabilities.role_name {
+        for role in self.lost_roles.iter().filter(|role| source.roles.has(*role)) {
+            self.note(Fit::Moved);
+            self.lose(LossKind::Moved, format!("role {role} -> a field that is added"));
+            roles.remove(role);
+        }
+        if let RolePlaces::Names { name, .. } = self.capabilities.role_places {
             let scope = self.scope;
             for role in roles.iter().filter(|role| name(*role, scope).is_none()) {
                 self.note(Fit::SameBits);

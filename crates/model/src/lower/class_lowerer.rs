@@ -9,8 +9,10 @@ use super::loss_table::{LossEntry, LossKind, LossTable};
 use super::moves::{Fit, NONE, NodeMove};
 use super::names::{UniqueNames, identifier};
 use super::options::LowerOptions;
+use super::roles::unplaced_roles;
+use super::trace_lowerer::ForcedFields;
 use crate::plan::steps::{NodeId, Op, Plan};
-use crate::{FieldClass, FieldLocation, LocationStep, Scope};
+use crate::{FieldClass, FieldLocation, LocationStep, Roles, Scope, TraceClass};
 
 /// Lowers the root class of a scope.
 pub(super) struct ClassLowerer<'a> {
@@ -41,17 +43,20 @@ pub(super) struct ClassLowerer<'a> {
     pub(super) joins_payload: bool,
     /// Fields in optional fields whose length is in a member before the optional field, with the name of that member.
     pub(super) hoists: Vec<(NodeId, String)>,
+    pub(super) forced: &'a ForcedFields,
+    /// Roles that no field of this scope keeps.
+    pub(super) lost_roles: Roles,
 }
 
 impl<'a> ClassLowerer<'a> {
     pub(super) fn new(
-        capabilities: &'a Capabilities,
+        (trace, capabilities, options): (&TraceClass, &'a Capabilities, LowerOptions),
         plan: &'a Plan,
         scope: Scope,
         default_clock: Option<u16>,
         class_name: &'a str,
         losses: &'a mut LossTable,
-        options: LowerOptions,
+        forced: &'a ForcedFields,
     ) -> Self {
         Self {
             capabilities,
@@ -72,6 +77,8 @@ impl<'a> ClassLowerer<'a> {
             is_elsewhere: false,
             joins_payload: false,
             hoists: Vec::new(),
+            forced,
+            lost_roles: unplaced_roles(trace, &plan.root().class, scope, capabilities),
         }
     }
 

@@ -3,14 +3,17 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use super::absolute::needed_slot;
 use super::class_lowerer::ClassLowerer;
+use super::locations::LoweredRoots;
 use super::loss_table::{LossEntry, LossKind};
 use super::moves::{Fit, ScopeMoves};
 use super::names::UniqueNames;
-use super::trace_lowerer::TraceLowerer;
+use super::roles::unplaced_roles;
+use super::trace_lowerer::{LoweredScope, TraceLowerer};
 use crate::plan::Plan;
 use crate::plan::steps::{NodeId, Op};
-use crate::{FieldClass, FieldKind, Role, Scope};
+use crate::{FieldClass, FieldKind, Role, Roles, Scope};
 
 /// A lowered header, and the moves of its fields to a context.
 pub(super) struct Header {
@@ -30,24 +33,65 @@ pub(super) struct LoweredContext {
 
 impl TraceLowerer<'_> {
     /// Lowers a header without the fields that the format does not allow in it.
-    pub(super) fn header(&mut self, plan: Option<&Plan>, scope: Scope, clock: Option<u16>) -> Header {
+    pub(super) fn header(
+        &mut self,
+        plan: Option<&Plan>,
+        scope: Scope,
+        clock: Option<u16>,
+        roots: LoweredRoots<'_>,
+    ) -> Header {
         let Some(plan) = plan else {
             return Header { class: None, moves: ScopeMoves::default(), moved: HashSet::new() };
         };
         let mut moved = HashSet::new();
         if !self.capabilities.user_header_fields && self.source.class.dialect != self.capabilities.target {
             let only_clock = (!self.capabilities.several_clocks).then_some(clock);
-            collect_user_fields(plan, 0, only_clock, &mut moved);
+            let lost = unplaced_roles(&self.source.class, &plan.root().class, scope, self.capabilities);
+            let user_fields = UserFields { plan, only_clock, lost, has_unions: self.capabilities.unions };
+            user_fields.collect(&mut moved);
         }
-        let mut lowerer =
-            ClassLowerer::new(self.capabilities, plan, scope, clock, "", self.losses, self.options);
-        lowerer.left_out.clone_from(&moved);
-        let (class, moves) = lowerer.lower();
+        // A root field for users moves as a whole.
+        if moved.contains(&0) {
+            let moves = ScopeMoves { fit: Fit::Moved, ..ScopeMoves::default() };
+            return Header { class: None, moves, moved };
+        }
+        let attempt = |this: &mut Self| {
+            let (source, capabilities, losses) = (this.source, this.capabilities, &mut *this.losses);
+            let mut lowerer = ClassLowerer::new(
+                (&source.class, capabilities, this.options),
+                plan,
+                scope,
+                clock,
+                "",
+                losses,
+                &this.forced,
+            );
+            lowerer.left_out.clone_from(&moved);
+            lowerer.lower()
+        };
+        let (class, moves) = self.settle(roots, attempt, |(class, moves)| {
+            vec![LoweredScope { scope, class: Some(class), moves: [(scope, Some(moves)), (scope, None)] }]
+        });
         Header { class: Some(class), moves, moved }
     }
 
     /// Lowers the context after a header, with the fields that move there.
     pub(super) fn context_after(
+        &mut self,
+        (header, header_scope, header_plan): (&Header, Scope, Option<&Plan>),
+        (plan, scope): (Option<&Plan>, Scope),
+        clock: Option<u16>,
+        roots: LoweredRoots<'_>,
+    ) -> LoweredContext {
+        let attempt =
+            |this: &mut Self| this.context((header, header_scope, header_plan), (plan, scope), clock);
+        self.settle(roots, attempt, |context| {
+            let moves = [(scope, Some(&context.moves)), (header_scope, context.of_header.as_ref())];
+            vec![LoweredScope { scope, class: context.class.as_deref(), moves }]
+        })
+    }
+
+    fn context(
         &mut self,
         (header, header_scope, header_plan): (&Header, Scope, Option<&Plan>),
         (plan, scope): (Option<&Plan>, Scope),
@@ -63,15 +107,30 @@ impl TraceLowerer<'_> {
             _ => 1,
         };
         let (mut members, mut next) = (Vec::new(), 1);
-        let capabilities = self.capabilities;
-        let mut lowerer =
-            ClassLowerer::new(capabilities, header_plan, header_scope, clock, "", self.losses, self.options);
+        let (source, capabilities) = (self.source, self.capabilities);
+        let mut lowerer = ClassLowerer::new(
+            (&source.class, capabilities, self.options),
+            header_plan,
+            header_scope,
+            clock,
+            "",
+            self.losses,
+            &self.forced,
+        );
         // Locations may need members of the context by their names.
         lowerer.reserved = plan.map(member_names).unwrap_or_default();
         let of_header = Some(lowerer.lower_some_into(&header.moved, &mut next, &mut members));
         let moves = match plan {
-            Some(plan) => ClassLowerer::new(capabilities, plan, scope, clock, "", self.losses, self.options)
-                .lower_members_into(&mut next, &mut members),
+            Some(plan) => ClassLowerer::new(
+                (&source.class, capabilities, self.options),
+                plan,
+                scope,
+                clock,
+                "",
+                self.losses,
+                &self.forced,
+            )
+            .lower_members_into(&mut next, &mut members),
             None => ScopeMoves { fit: Fit::Moved, ..ScopeMoves::default() },
         };
         let what = format!("fields without a role -> {}", scope.name());
@@ -89,36 +148,66 @@ pub(super) fn member_names(plan: &Plan) -> UniqueNames {
     members.iter().filter_map(|id| Some(plan.node(*id).name.as_deref()?.to_owned())).collect()
 }
 
-/// Collects the outermost fields without roles or needed fields in them, if they occur once in each header.
-/// `only_clock` is the only clock that fields can update, if there is just one.
-fn collect_user_fields(
-    plan: &Plan,
-    id: NodeId,
+/// Fields without roles, which no other field needs.
+struct UserFields<'p> {
+    plan: &'p Plan,
+    /// The only clock that fields can update, if there is just one.
     only_clock: Option<Option<u16>>,
-    found: &mut HashSet<NodeId>,
-) {
-    let Op::Structure { members, .. } = &plan.node(id).op else { return };
-    for id in members {
-        let node = plan.node(*id);
-        if matches!(node.op, Op::Structure { .. }) {
-            collect_user_fields(plan, *id, only_clock, found);
-        } else if !is_used(plan, *id, only_clock) && has_fields(plan, *id) {
-            found.insert(*id);
-        }
-    }
+    /// Roles that no field keeps.
+    lost: Roles,
+    /// `true` if the format has unions.
+    has_unions: bool,
 }
 
-/// Returns `true` if a field or one in it has a role, or others need it.
-fn is_used(plan: &Plan, id: NodeId, only_clock: Option<Option<u16>>) -> bool {
-    let node = plan.node(id);
-    let mut roles = node.class.roles;
-    if roles.clock.is_some() && only_clock.is_some_and(|clock| clock != roles.clock) {
-        roles.remove(Role::Timestamp);
-        roles.remove(Role::PacketEndTimestamp);
+impl UserFields<'_> {
+    /// Collects the outermost ones in the root field that occur once in each header.
+    fn collect(&self, found: &mut HashSet<NodeId>) {
+        let mut fields = Vec::new();
+        self.outermost(0, &mut fields);
+        let mut needed = HashSet::new();
+        // Fields need earlier ones: those of fields that stay have to stay, too.
+        for id in fields.into_iter().rev() {
+            let within = self.within(id);
+            let saves = |id: &NodeId| self.plan.node(*id).saves().iter().any(|slot| needed.contains(slot));
+            if within.iter().any(|id| self.has_role(*id)) || within.iter().any(saves) {
+                needed.extend(within.iter().filter_map(|id| needed_slot(&self.plan.node(*id).op)));
+            } else if has_fields(self.plan, id) {
+                found.insert(id);
+            }
+        }
     }
-    !roles.is_empty()
-        || !node.saves().is_empty()
-        || inner(&node.op).iter().any(|id| is_used(plan, *id, only_clock))
+
+    /// Appends the fields that are no structures, and in no other field than structures.
+    fn outermost(&self, id: NodeId, fields: &mut Vec<NodeId>) {
+        match &self.plan.node(id).op {
+            Op::Structure { members, .. } => members.iter().for_each(|id| self.outermost(*id, fields)),
+            _ => fields.push(id),
+        }
+    }
+
+    /// Returns a field and those in it; a union that becomes its bytes has none.
+    fn within(&self, id: NodeId) -> Vec<NodeId> {
+        let mut all = vec![id];
+        let mut at = 0;
+        while let Some(id) = all.get(at) {
+            let op = &self.plan.node(*id).op;
+            if self.has_unions || !matches!(op, Op::Union { .. }) {
+                all.extend(inner(op));
+            }
+            at += 1;
+        }
+        all
+    }
+
+    fn has_role(&self, id: NodeId) -> bool {
+        let mut roles = self.plan.node(id).class.roles;
+        if roles.clock.is_some() && self.only_clock.is_some_and(|clock| clock != roles.clock) {
+            roles.remove(Role::Timestamp);
+            roles.remove(Role::PacketEndTimestamp);
+        }
+        self.lost.iter().for_each(|role| roles.remove(role));
+        !roles.is_empty()
+    }
 }
 
 /// Returns `true` if a field contains more than structures, optionals and variants.

@@ -27,10 +27,11 @@
 //! | name that is no identifier | similar identifier |
 
 pub use self::annotations::{NAMESPACE, annotate, apply_annotations, put_annotations, take_annotations};
-pub use self::capabilities::{Capabilities, Environment, VariantSelection};
+pub use self::capabilities::{Capabilities, Environment, RolePlaces, VariantSelection};
 pub use self::loss_table::{LossEntry, LossKind, LossTable};
 pub use self::moves::{Fit, ScopeMoves};
 pub use self::options::LowerOptions;
+pub use self::roles::{unplaced_roles, without_roles};
 pub use self::trace::{EventLosses, LoweredEvent, LoweredStream, LoweredTrace, PacketLosses};
 
 mod absolute;
@@ -41,6 +42,7 @@ mod class_ids;
 mod class_lowerer;
 mod context;
 mod header;
+mod locations;
 mod loss_table;
 mod mover;
 mod moves;
@@ -49,6 +51,7 @@ mod objects;
 mod options;
 mod payload;
 mod prefix_member;
+mod roles;
 mod scalar;
 mod trace;
 mod trace_lowerer;

@@ -230,11 +230,12 @@ impl<V: Visitor> Visitor for Mover<'_, V> {
 
     fn boolean(&mut self, field: Field<'_>, value: bool, bits: u64) {
         self.pass(field, |visitor, target, kind| match kind {
-            MoveKind::Unsigned => visitor.unsigned(target, if bits == 0 { u64::from(value) } else { bits }),
             // From a variable to a fixed length, bits beyond the latter would be cut.
-            _ if target.length < 64 && bits >> target.length != 0 => {
-                visitor.boolean(target, value, u64::from(value))
-            }
+            _ if target.length < 64 && bits >> target.length != 0 => match kind {
+                MoveKind::Unsigned => visitor.unsigned(target, u64::from(value)),
+                _ => visitor.boolean(target, value, u64::from(value)),
+            },
+            MoveKind::Unsigned => visitor.unsigned(target, if bits == 0 { u64::from(value) } else { bits }),
             _ => visitor.boolean(target, value, bits),
         });
     }

@@ -27,8 +27,15 @@ impl TraceLowerer<'_> {
             if let FieldKind::Structure { minimum_alignment, .. } = &plan.root().class.kind {
                 alignment = alignment.max(*minimum_alignment);
             }
-            let mut lowerer =
-                ClassLowerer::new(self.capabilities, plan, scope, clock, name, losses, self.options);
+            let mut lowerer = ClassLowerer::new(
+                (&self.source.class, self.capabilities, self.options),
+                plan,
+                scope,
+                clock,
+                name,
+                losses,
+                &self.forced,
+            );
             lowerer.joins_payload = true;
             if scope == Scope::SpecificContext {
                 lowerer.reserved = payload.map(member_names).unwrap_or_default();

@@ -96,6 +96,9 @@ impl<'a> ClassLowerer<'a> {
     pub(super) fn prefix(&self, id: NodeId, is_member: bool) -> Option<PrefixMember> {
         let node = self.plan.node(id);
         let is = |condition: bool, prefix| condition.then_some(prefix);
+        if self.forced.contains(&(self.scope, id)) {
+            return self.forced_prefix(&node.class);
+        }
         match (&node.class.kind, &node.op) {
             (FieldKind::String { encoding, length, .. }, op) => match length {
                 StringLength::Prefixed { .. } => {
@@ -139,10 +142,24 @@ impl<'a> ClassLowerer<'a> {
         }
     }
 
+    /// Data to add before a field whose location leads nowhere.
+    fn forced_prefix(&self, class: &FieldClass) -> Option<PrefixMember> {
+        match &class.kind {
+            FieldKind::String { encoding, .. } if !self.capabilities.encodings.contains(encoding) => None,
+            FieldKind::Optional { .. } => Some(PrefixMember::Presence),
+            FieldKind::Variant { .. } => Some(PrefixMember::Tag),
+            _ => Some(PrefixMember::Length),
+        }
+    }
+
     /// Returns `true` if options are selected by enumeration labels that are their names.
     pub(super) fn selects_by_labels(&self, slot: Slot, options: &[VariantOption]) -> bool {
         let mappings = self.saved_in(slot).and_then(|node| node.class.integer()?.mappings.as_ref());
         let Some(mappings) = mappings else { return false };
+        // Labels without an option are those of PROP-1.0.
+        if mappings.len() > options.len() && !self.capabilities.any_option_locations {
+            return false;
+        }
         let mut names = HashSet::new();
         options.iter().all(|option| {
             let Some(name) = &option.name else { return false };
@@ -198,7 +215,12 @@ pub(super) fn option_names(
 ) -> impl Iterator<Item = Cow<'_, str>> {
     let mut names = UniqueNames::default();
     options.iter().enumerate().map(move |(index, option)| match &option.name {
-        Some(name) => Cow::Owned(names.take(&identifier(name.trim_start_matches('_'), is_reserved))),
+        Some(name) => {
+            let name = identifier(name.trim_start_matches('_'), is_reserved);
+            // Readers of CTF 1.8 remove an underscore.
+            let begin = if name.starts_with('_') { "option" } else { "" };
+            Cow::Owned(names.take(&format!("{begin}{name}")))
+        }
         None => Cow::Owned(names.take(&format!("option{index}"))),
     })
 }

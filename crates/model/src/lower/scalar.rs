@@ -37,7 +37,13 @@ impl ClassLowerer<'_> {
                 self.unsigned(at, source, *bits, DisplayBase::Hexadecimal)
             }
             FieldKind::Boolean(bits) if !self.capabilities.booleans => {
-                self.unsigned(at, source, *bits, DisplayBase::Decimal)
+                let mut bits = *bits;
+                if bits.length > 64 {
+                    // Only whether any bit is set is kept.
+                    self.note(Fit::Moved);
+                    bits.length = 8;
+                }
+                self.unsigned(at, source, bits, DisplayBase::Decimal)
             }
             FieldKind::Integer { bits, integer } => {
                 let integer = self.integer(integer, Some(bits.length));
@@ -114,7 +120,8 @@ impl ClassLowerer<'_> {
 
     pub(super) fn mappings(&mut self, integer: &mut IntegerProperties, length: Option<u64>) {
         let Some(mappings) = &integer.mappings else { return };
-        if let (Some(length @ 1..=126), false) = (length, self.capabilities.mappings_beyond_bits) {
+        if let (Some(length @ 1..), false) = (length, self.capabilities.mappings_beyond_bits) {
+            let length = length.min(64);
             let (least, most) = match integer.signed {
                 true => (-(1i128 << (length - 1)), (1i128 << (length - 1)) - 1),
                 false => (0, (1i128 << length) - 1),
@@ -193,6 +200,7 @@ impl ClassLowerer<'_> {
         value: &VariableLengthValue,
         alignment: u64,
     ) -> FieldKind {
+        let alignment = self.byte_alignment(alignment);
         let bits = |length: u64| BitField::new(length, ByteOrder::LittleEndian, alignment.max(8));
         let has_integers = self.capabilities.variable_length_integers;
         match value {

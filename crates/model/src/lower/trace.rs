@@ -10,12 +10,13 @@ use super::class_ids::ClassIds;
 use super::class_lowerer::ClassLowerer;
 use super::context::joins_payload;
 use super::header::Header;
+use super::locations::LoweredRoots;
 use super::loss_table::{LossEntry, LossKind, LossTable};
 use super::mover::{Ends, Mover, ValueLosses};
 use super::moves::{Fit, ScopeMoves};
 use super::objects::{lower_event, lower_objects};
 use super::options::LowerOptions;
-use super::trace_lowerer::TraceLowerer;
+use super::trace_lowerer::{ForcedFields, LoweredScope, TraceLowerer};
 use crate::decode::DecodeError;
 use crate::plan::steps::NodeId;
 use crate::plan::{EventRecordPlans, Plan, PlanError};
@@ -116,7 +117,13 @@ impl LoweredTrace {
         complete: impl FnOnce(&mut TraceClass),
     ) -> Result<Self, PlanError> {
         let mut losses = LossTable::default();
-        let lowerer = TraceLowerer { source, capabilities, options, losses: &mut losses };
+        let lowerer = TraceLowerer {
+            source,
+            capabilities,
+            options,
+            losses: &mut losses,
+            forced: ForcedFields::default(),
+        };
         let (mut class, packet_header, parts) = lowerer.lower();
         complete(&mut class);
         let mut trace = Trace::new(class, source.name.clone(), &options.limits)?;
@@ -189,6 +196,7 @@ impl LoweredTrace {
                 capabilities: &self.capabilities,
                 options: self.options,
                 losses: &mut losses,
+                forced: ForcedFields::default(),
             };
             let clock = event.stream.class().default_clock;
             lowerer.event(
@@ -548,7 +556,12 @@ impl TraceLowerer<'_> {
     fn lower(mut self) -> (TraceClass, ScopeMoves, Vec<StreamParts>) {
         let source = Arc::clone(self.source);
         let mut class = source.class.clone();
-        let header = self.header(source.plans.packet_header.as_ref(), Scope::PacketHeader, None);
+        let header = self.header(
+            source.plans.packet_header.as_ref(),
+            Scope::PacketHeader,
+            None,
+            LoweredRoots::default(),
+        );
         class.packet_header.clone_from(&header.class);
         let mut parts = Vec::new();
         for (index, stream) in class.data_streams.iter_mut().enumerate() {
@@ -583,7 +596,16 @@ impl TraceLowerer<'_> {
     ) -> Option<(Arc<FieldClass>, ScopeMoves)> {
         let plan = plan?;
         Some(
-            ClassLowerer::new(self.capabilities, plan, scope, clock, name, self.losses, self.options).lower(),
+            ClassLowerer::new(
+                (&self.source.class, self.capabilities, self.options),
+                plan,
+                scope,
+                clock,
+                name,
+                self.losses,
+                &self.forced,
+            )
+            .lower(),
         )
     }
 
@@ -600,10 +622,14 @@ impl TraceLowerer<'_> {
             (packet_header, Scope::PacketHeader, source.plans.packet_header.as_ref()),
             (plans.packet_context.as_ref(), Scope::PacketContext),
             clock,
+            [packet_header.class.as_deref(), None, None, None, None, None],
         );
         let header_plan = plans.event_record_header.as_ref();
-        let event_header = self.header(header_plan, Scope::EventRecordHeader, clock);
-        class.packet_context = packet_context.class;
+        let mut roots =
+            [packet_header.class.as_deref(), packet_context.class.as_deref(), None, None, None, None];
+        let event_header = self.header(header_plan, Scope::EventRecordHeader, clock, roots);
+        roots[Scope::EventRecordHeader as usize] = event_header.class.as_deref();
+        class.packet_context.clone_from(&packet_context.class);
         class.event_record_header.clone_from(&event_header.class);
         class.resource = None;
         let (common_context, of_event_header, resource) = match &plans.resource {
@@ -612,6 +638,7 @@ impl TraceLowerer<'_> {
                     (&event_header, Scope::EventRecordHeader, header_plan),
                     (plans.common_context.as_ref(), Scope::CommonContext),
                     clock,
+                    roots,
                 );
                 class.common_context = common.class;
                 (common.moves, common.of_header, None)
@@ -624,8 +651,15 @@ impl TraceLowerer<'_> {
                 };
                 let (mut members, mut next) = (Vec::new(), 1);
                 let mut lower = |plan, scope, losses: &mut LossTable| {
-                    let lowerer =
-                        ClassLowerer::new(self.capabilities, plan, scope, clock, "", losses, self.options);
+                    let lowerer = ClassLowerer::new(
+                        (&self.source.class, self.capabilities, self.options),
+                        plan,
+                        scope,
+                        clock,
+                        "",
+                        losses,
+                        &self.forced,
+                    );
                     lowerer.lower_members_into(&mut next, &mut members)
                 };
                 let resource = lower(resource, Scope::Resource, self.losses);
@@ -663,20 +697,52 @@ impl TraceLowerer<'_> {
         trace: &TraceClass,
         stream: usize,
     ) -> EventParts {
-        let mut class = (*plans.class).clone();
+        let class = (*plans.class).clone();
         let name = class.name.clone().unwrap_or_default();
         let (context, payload) = (plans.specific_context.as_ref(), plans.payload.as_ref());
         let is_same_dialect = self.source.class.dialect == self.capabilities.target;
         let joins_payload =
             !is_same_dialect && joins_payload(&plans.class, context, payload, self.capabilities);
-        let (specific_context, mut payload_moves) = if joins_payload {
-            self.joined(&mut class, context, payload, clock, &name)
-        } else {
-            let specific = self.scope(context, Scope::SpecificContext, clock, &name).unzip();
-            let payload = self.scope(payload, Scope::Payload, clock, &name).unzip();
-            (class.specific_context, class.payload) = (specific.0, payload.0);
-            (specific.1.unwrap_or_default(), payload.1.unwrap_or_default())
+        let data_stream = trace.data_streams.get(stream);
+        let roots = [
+            trace.packet_header.as_deref(),
+            data_stream.and_then(|class| class.packet_context.as_deref()),
+            data_stream.and_then(|class| class.event_record_header.as_deref()),
+            data_stream.and_then(|class| class.common_context.as_deref()),
+            None,
+            None,
+        ];
+        let attempt = |this: &mut Self| {
+            let mut class = class.clone();
+            let moves = if joins_payload {
+                this.joined(&mut class, context, payload, clock, &name)
+            } else {
+                let specific = this.scope(context, Scope::SpecificContext, clock, &name).unzip();
+                let payload = this.scope(payload, Scope::Payload, clock, &name).unzip();
+                (class.specific_context, class.payload) = (specific.0, payload.0);
+                (specific.1.unwrap_or_default(), payload.1.unwrap_or_default())
+            };
+            (class, moves)
         };
+        let (mut class, (specific_context, mut payload_moves)) =
+            self.settle(roots, attempt, |(class, (specific, payload))| {
+                let of_context = (Scope::SpecificContext, Some(specific));
+                let of_payload = (Scope::Payload, Some(payload));
+                let joined = if joins_payload { of_context } else { (Scope::Payload, None) };
+                let none = (Scope::Payload, None);
+                vec![
+                    LoweredScope {
+                        scope: Scope::SpecificContext,
+                        class: class.specific_context.as_deref(),
+                        moves: [of_context, none],
+                    },
+                    LoweredScope {
+                        scope: Scope::Payload,
+                        class: class.payload.as_deref(),
+                        moves: [of_payload, joined],
+                    },
+                ]
+            });
         class.meanings = lowered_meanings(
             &plans.class.meanings,
             common_context,

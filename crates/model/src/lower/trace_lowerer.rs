@@ -1,11 +1,21 @@
 //! Lowering of the classes of a trace.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::capabilities::Capabilities;
+use super::locations::{LoweredRoots, unfit_locations};
 use super::loss_table::LossTable;
+use super::moves::ScopeMoves;
 use super::options::LowerOptions;
-use crate::Trace;
+use crate::plan::steps::NodeId;
+use crate::{FieldClass, Scope, Trace};
+
+/// Number of times that a class is lowered: fields added for one location can be in the way of another one.
+const MOST_ATTEMPTS: usize = 8;
+
+/// Fields that get what they need in a member before them, because their location would lead nowhere.
+pub(super) type ForcedFields = HashSet<(Scope, NodeId)>;
 
 /// Lowers the classes of a trace.
 pub(super) struct TraceLowerer<'a> {
@@ -13,4 +23,55 @@ pub(super) struct TraceLowerer<'a> {
     pub(super) capabilities: &'a Capabilities,
     pub(super) options: LowerOptions,
     pub(super) losses: &'a mut LossTable,
+    pub(super) forced: ForcedFields,
+}
+
+/// A class made of one or several scopes of the source.
+pub(super) struct LoweredScope<'c> {
+    /// Scope of the class.
+    pub(super) scope: Scope,
+    pub(super) class: Option<&'c FieldClass>,
+    /// Moves of the scopes of the source.
+    pub(super) moves: [(Scope, Option<&'c ScopeMoves>); 2],
+}
+
+impl TraceLowerer<'_> {
+    /// Calls `attempt` until all locations lead to fields, or nothing can be changed any more. `lowered` returns the
+    /// classes of a result.
+    pub(super) fn settle<T>(
+        &mut self,
+        roots: LoweredRoots<'_>,
+        mut attempt: impl FnMut(&mut Self) -> T,
+        lowered: impl for<'t> Fn(&'t T) -> Vec<LoweredScope<'t>>,
+    ) -> T {
+        let mut before = std::mem::take(self.losses);
+        self.forced.clear();
+        let mut result = attempt(self);
+        for _ in 1..MOST_ATTEMPTS {
+            let known = self.forced.len();
+            let scopes = lowered(&result);
+            let mut roots: LoweredRoots<'_> = roots;
+            for LoweredScope { scope, class, moves } in scopes {
+                let Some(class) = class else { continue };
+                for id in unfit_locations(class, scope, &roots, self.capabilities) {
+                    for (scope, moves) in moves.iter().filter_map(|(scope, moves)| Some((*scope, (*moves)?)))
+                    {
+                        let source = moves.moves.iter().zip(0..).find(|(node, _)| node.target == id);
+                        self.forced.extend(source.map(|(_, source)| (scope, source)));
+                    }
+                }
+                if let Some(root) = roots.get_mut(scope as usize) {
+                    *root = Some(class);
+                }
+            }
+            if self.forced.len() == known {
+                break;
+            }
+            *self.losses = LossTable::default();
+            result = attempt(self);
+        }
+        before.merge(std::mem::take(self.losses));
+        *self.losses = before;
+        result
+    }
 }

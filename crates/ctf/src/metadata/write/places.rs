@@ -142,11 +142,13 @@ impl<'c> RootPosition<'c> {
             Some(scope) => self.in_root(scope, &names, visits),
         };
         let mut target = found.filter(|_| *visits > 0)?;
-        let around = innermost.and_then(|depth| self.path.get(..depth))?;
-        let is_around = target.scope == self.scope
-            && target.members.len() == around.len() + 1
-            && around.iter().zip(&target.members).all(|(a, b)| std::ptr::eq(*a, *b));
-        target.shared = is_around.then_some(around.len());
+        // A root field that is no structure has none around it.
+        if let Some(around) = innermost.and_then(|depth| self.path.get(..depth)) {
+            let is_around = target.scope == self.scope
+                && target.members.len() == around.len() + 1
+                && around.iter().zip(&target.members).all(|(a, b)| std::ptr::eq(*a, *b));
+            target.shared = is_around.then_some(around.len());
+        }
         target.around = self.level_around(&target);
         Some(target)
     }

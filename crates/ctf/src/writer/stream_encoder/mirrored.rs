@@ -131,6 +131,15 @@ impl StreamEncoder {
                 self.lose_packet(&problem);
                 return;
             }
+            let stream_id = config.stream.id.and_then(|id| u64::try_from(id).ok());
+            let ids = [
+                (config.added.stream_class_id, header.class_id),
+                (config.added.stream_id, stream_id.unwrap_or(header.stream_id)),
+            ];
+            for (_, id) in ids.into_iter().filter(|(is_added, _)| is_header && *is_added) {
+                packets.out.align(8);
+                packets.out.put(id, 64, ByteOrder::LittleEndian);
+            }
         }
         if changed_times > 0 && !config.repairs {
             // The reader knows times that fit between the packets around it.
@@ -138,15 +147,18 @@ impl StreamEncoder {
         }
         let packets = &mut self.lanes[0];
         let mut begin = cycles(packet.begin).unwrap_or(0).max(earliest);
-        let sizes = [
-            (config.added.total_size, Role::PacketTotalLength),
-            (config.added.content_size, Role::PacketContentLength),
+        let (discarded, number) = (packet.discarded_counter, packet.sequence_number);
+        let fields = [
+            (config.added.total_size, Role::PacketTotalLength, 0),
+            (config.added.content_size, Role::PacketContentLength, 0),
+            (config.added.discarded, Role::DiscardedEventCounter, discarded.unwrap_or(0)),
+            (config.added.number, Role::PacketSequenceNumber, number.unwrap_or(0)),
         ];
-        for (_, role) in sizes.into_iter().filter(|(is_added, _)| *is_added) {
+        for (_, role, value) in fields.into_iter().filter(|(is_added, ..)| *is_added) {
             packets.out.align(8);
             let bits = BitField::new(64, ByteOrder::LittleEndian, 8);
-            placed.push(Placed { role, at: packets.out.at(), layout: OverwriteLayout::Bits(bits), value: 0 });
-            packets.out.put_field(0, bits);
+            placed.push(Placed { role, at: packets.out.at(), layout: OverwriteLayout::Bits(bits), value });
+            packets.out.put_field(value, bits);
         }
         if config.clock.adds_begin {
             // Its begin is the time of the first event, if there is one.

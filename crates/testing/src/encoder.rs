@@ -4,13 +4,16 @@
 /// Byte orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
+    /// Little-endian.
     Le,
+    /// Big-endian.
     Be,
 }
 
 /// A packet that is being written.
 #[derive(Clone, Debug, Default)]
 pub struct Encoder {
+    /// Bytes so far.
     pub bytes: Vec<u8>,
     /// Position of the next bit, from the beginning of the packet.
     pub at: u64,

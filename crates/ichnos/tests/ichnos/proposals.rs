@@ -1,0 +1,374 @@
+//! Random traces of both proposals in every dialect and back.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ichnos::convert::{ConvertError, ConvertOptions, writer};
+use ichnos::io::WriteReport;
+use ichnos::model::lower::{LossKind, LossTable};
+use ichnos::model::{Message, Sink, Window};
+use ichnos::prelude::Cursor;
+use ichnos_jsonl::{JsonLines, JsonLinesOptions};
+use ichnos_testing::cases;
+use ichnos_testing::proposals::{Proposal, RandomTrace, random_trace};
+use serde_json::Value;
+
+/// Number of traces of each document; `ICHNOS_PROPOSAL_TRACES` sets another one.
+const TRACES: u64 = 110;
+
+const DIALECTS: [&str; 4] = ["spec2", "prop2", "prop1", "ctf1.8"];
+
+/// Events of a trace as JSON lines, and its damage.
+struct Content {
+    events: Vec<Value>,
+    damage: Vec<String>,
+}
+
+fn read(path: &Path, strict: bool) -> Result<Content, String> {
+    let mut options = ichnos::OpenOptions::default();
+    options.read.check = true;
+    options.read.strict = strict;
+    options.assume_correlated = true;
+    let session = ichnos::open([path], &options).map_err(|error| format!("{error:?}"))?;
+    let mut damage: Vec<String> = Vec::new();
+    for trace in session.traces() {
+        let warnings = trace.diagnostics().iter();
+        damage.extend(warnings.map(|problem| problem.diagnostic.message.clone()));
+    }
+    let mut lines = Vec::new();
+    let mut sink = JsonLines::new(&mut lines, {
+        let mut o = JsonLinesOptions::default();
+        o.packets = std::env::var_os("NOVERIFY").is_some();
+        o
+    });
+    let reader = session.stream_reader(Window::default(), |_| true);
+    let mut cursor = reader.cursor();
+    while cursor.advance() {
+        let message = cursor.current().unwrap();
+        if let Message::Damage(found) = &message {
+            damage.push(found.to_string());
+        }
+        let _ = sink.message(&message).unwrap();
+    }
+    sink.finish().unwrap();
+    let lines = String::from_utf8(lines).unwrap();
+    if std::env::var_os("NOVERIFY").is_some() {
+        println!("READ {}\n{lines}", path.display());
+    }
+    let all = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    Ok(Content { events: all.filter(|line| line["type"] == "event").collect(), damage })
+}
+
+fn convert(from: &Path, to: &Path, dialect: &str) -> Result<WriteReport, String> {
+    let mut options = ichnos::OpenOptions::default();
+    options.read.check = true;
+    options.assume_correlated = true;
+    let session = ichnos::open([from], &options).map_err(|error| format!("cannot be read: {error}"))?;
+    let (_, writer) = writer(Some("ctf"), to, Some(dialect)).unwrap();
+    let mut options = ConvertOptions::default();
+    options.write.dialect = Some(dialect.to_owned());
+    options.verify = std::env::var_os("NOVERIFY").is_none();
+    let reader = session.stream_reader(Window::default(), |_| true);
+    reader.convert(writer, Some(to.to_owned()), &options).map_err(|error| match error {
+        ConvertError::Create(error) => error.to_string(),
+        error => format!("{error:?}"),
+    })
+}
+
+/// Fields of an event that are compared, and the names of their scopes in loss tables.
+const SCOPES: [(&str, &str); 3] =
+    [("common_context", "ctx"), ("specific_context", "ctx"), ("payload", "payload")];
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Object(members) => members.values().all(is_empty),
+        _ => false,
+    }
+}
+
+/// Compares values; fields that the loss table names may differ.
+fn compare(source: &Value, found: &Value, path: &str, losses: &[String], unequal: &mut Vec<String>) {
+    if is_named(losses, path) || (is_empty(source) && is_empty(found)) {
+        return;
+    }
+    match (plain(source), plain(found)) {
+        (Value::Object(source), Value::Object(found)) => {
+            let is_kept = |name: &&String| !is_named(losses, &format!("{path}.{name}"));
+            let names: Vec<&String> =
+                source.iter().filter(|(_, value)| !is_empty(value)).map(|(name, _)| name).collect();
+            let mut values: Vec<(&String, &Value)> =
+                found.iter().filter(|(_, value)| !is_empty(value)).collect();
+            let kept: Vec<&&String> = names.iter().filter(|name| is_kept(name)).collect();
+            if values.len() != names.len() {
+                values.retain(|(name, _)| is_kept(name));
+                if values.len() != kept.len() {
+                    return unequal.push(format!("{path}: {source:?} {found:?}"));
+                }
+                for (name, (_, value)) in kept.iter().zip(&values) {
+                    compare(&source[name.as_str()], value, &format!("{path}.{name}"), losses, unequal);
+                }
+                return;
+            }
+            for (name, (_, value)) in names.iter().zip(&values) {
+                compare(&source[name.as_str()], value, &format!("{path}.{name}"), losses, unequal);
+            }
+        }
+        (Value::Array(source), Value::Array(found)) if source.len() == found.len() => {
+            for (source, found) in source.iter().zip(found) {
+                compare(source, found, &format!("{path}.[]"), losses, unequal);
+            }
+        }
+        (source, found) if source == found => {}
+        (Value::Bool(source), Value::Number(found)) if found.as_u64() == Some(u64::from(*source)) => {}
+        _ if is_within(losses, path) => {}
+        _ => unequal.push(format!("{path}: {source:?} {found:?}")),
+    }
+}
+
+/// Returns a context without the fields of the event record header, which come before its own, and a root field that
+/// became a member.
+fn without_moved(source: &Value, found: &Value, has_moved: bool) -> Value {
+    let Value::Object(members) = found else { return found.clone() };
+    match source {
+        Value::Object(source) if has_moved && members.len() > source.len() => {
+            let skipped = members.len() - source.len();
+            let rest = members.iter().skip(skipped);
+            Value::Object(rest.map(|(name, value)| (name.clone(), value.clone())).collect())
+        }
+        Value::Object(source) if members.len() > 1 || source.contains_key("value") => found.clone(),
+        Value::Null if has_moved => Value::Null,
+        _ => members.get("value").unwrap_or(found).clone(),
+    }
+}
+
+fn compare_events(source: &Content, found: &Content, losses: &[LossTable]) -> Vec<String> {
+    let mut unequal = Vec::new();
+    // Renamed fields are compared in their order.
+    let named: Vec<String> = losses
+        .iter()
+        .flat_map(LossTable::iter)
+        .filter(|(loss, _)| loss.kind != LossKind::Renamed)
+        .map(|(loss, _)| loss.field.clone())
+        .collect();
+    let moves_fields = losses.iter().flat_map(LossTable::iter).any(|(loss, _)| loss.kind == LossKind::Moved);
+    for (source, found) in source.events.iter().zip(&found.events) {
+        if source["cycles"] != found["cycles"] {
+            unequal.push(format!("cycles: {} {}", source["cycles"], found["cycles"]));
+        }
+        // In CTF 1.8, the specific context can become a part of the payload.
+        let is_joined = is_empty(&found["specific_context"]) && !is_empty(&source["specific_context"]);
+        let scopes = if is_joined { &SCOPES[..1] } else { &SCOPES[..] };
+        for (scope, short) in scopes {
+            let has_moved = *scope == "common_context" && moves_fields;
+            let own = without_moved(&source[scope], &found[scope], has_moved);
+            compare(&source[scope], &own, short, &named, &mut unequal);
+        }
+    }
+    unequal
+}
+
+fn files(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            all.extend(files(&path));
+        } else {
+            let bytes = fs::read(&path).unwrap();
+            all.push((path.strip_prefix(directory).unwrap().to_owned(), bytes));
+        }
+    }
+    all.sort();
+    all
+}
+
+/// Numbers of a direction.
+#[derive(Default)]
+struct Figures {
+    refused: u64,
+    refused_back: u64,
+    with_lost_events: u64,
+    with_unequal_values: u64,
+    with_unequal_values_back: u64,
+    with_problems: u64,
+    unstable: u64,
+    reasons: BTreeMap<String, (u64, u64)>,
+}
+
+/// The part of a reason that is the same for other traces.
+fn general(reason: &str) -> String {
+    let first = reason.split("; ").next().unwrap_or(reason);
+    let text = first.split(" (expected").next().unwrap_or(first).rsplit(": ").next().unwrap_or(first);
+    let mut general = String::new();
+    let mut is_quoted = false;
+    for c in text.chars() {
+        if c == '`' {
+            is_quoted = !is_quoted;
+        }
+        if !is_quoted && !(c.is_ascii_digit() && general.ends_with('0')) {
+            general.push(if c.is_ascii_digit() { '0' } else { c });
+        }
+    }
+    general.chars().take(120).collect()
+}
+
+/// The same value where the kind of a number is shown.
+fn plain(value: &Value) -> &Value {
+    match value {
+        Value::Object(members) if members.len() == 1 => {
+            let kinds = ["bits", "$int", "value"];
+            kinds.into_iter().find_map(|kind| members.get(kind)).map_or(value, plain)
+        }
+        value => value,
+    }
+}
+
+/// Returns `true` if losses name a field or one in it.
+fn is_within(losses: &[String], path: &str) -> bool {
+    path.contains('.')
+        && losses.iter().any(|loss| {
+            let mut segments = loss.split('.');
+            path.split('.').all(|name| segments.any(|segment| segment == name))
+        })
+}
+
+/// Returns `true` if losses name a field: their paths also have the names of options.
+fn is_named(losses: &[String], path: &str) -> bool {
+    losses.iter().any(|loss| {
+        let mut segments = loss.split('.').rev();
+        let mut own = path.split('.').rev();
+        own.next() == segments.next() && own.all(|name| segments.any(|segment| segment == name))
+    })
+}
+
+impl Figures {
+    fn reason(&mut self, what: &str, reason: &str, seed: u64) {
+        if std::env::var_os("ICHNOS_SEED").is_some() {
+            println!("{what}: {reason}");
+        }
+        self.reasons.entry(format!("{what}: {}", general(reason))).or_insert((0, seed)).0 += 1;
+    }
+
+    fn direction(&mut self, seed: u64, directory: &Path, source: &Content, origin: &str, dialect: &str) {
+        let from = directory.join("source");
+        let path = |name: &str| directory.join(format!("{dialect}-{name}"));
+        let report = match convert(&from, &path("out"), dialect) {
+            Ok(report) => report,
+            Err(reason) => {
+                self.refused += 1;
+                return self.reason("refused", &reason, seed);
+            }
+        };
+        let found = match read(&path("out"), true) {
+            Ok(found) => found,
+            Err(reason) => {
+                self.with_problems += 1;
+                return self.reason("strict", &reason, seed);
+            }
+        };
+        if let Some(problem) = found.damage.first() {
+            self.with_problems += 1;
+            self.reason("problem", problem, seed);
+        }
+        if found.events.len() != source.events.len() {
+            self.with_lost_events += 1;
+            if std::env::var_os("ICHNOS_SEED").is_some() {
+                println!("{:#?}", report.losses);
+            }
+            let lost = report.losses.iter().find(|(loss, _)| loss.what.contains("cannot be"));
+            self.reason("lost events", lost.map_or("unknown", |(loss, _)| &loss.what), seed);
+        } else {
+            let unequal = compare_events(source, &found, &[report.losses.clone()]);
+            if let Some(first) = unequal.first() {
+                self.with_unequal_values += 1;
+                self.reason("unequal", first, seed);
+            }
+        }
+        match convert(&path("out"), &path("again"), dialect) {
+            Ok(_) if files(&path("out")) == files(&path("again")) => {}
+            Ok(_) => {
+                self.unstable += 1;
+                self.reason("unstable", "second conversion differs", seed);
+            }
+            Err(reason) => {
+                self.unstable += 1;
+                self.reason("unstable", &reason, seed);
+            }
+        }
+        let back = match convert(&path("out"), &path("back"), origin) {
+            Ok(report) => report,
+            Err(reason) => {
+                self.refused_back += 1;
+                return self.reason("refused back", &reason, seed);
+            }
+        };
+        match read(&path("back"), false) {
+            Ok(found) if found.events.len() == source.events.len() => {
+                let unequal = compare_events(source, &found, &[report.losses.clone(), back.losses.clone()]);
+                if let Some(first) = unequal.first() {
+                    self.with_unequal_values_back += 1;
+                    self.reason("unequal back", first, seed);
+                }
+            }
+            Ok(_) => {
+                self.with_lost_events += 1;
+                self.reason("lost events back", "", seed);
+            }
+            Err(reason) => {
+                self.refused_back += 1;
+                self.reason("unreadable back", &reason, seed);
+            }
+        }
+    }
+}
+
+fn write_source(directory: &Path, random: &RandomTrace) {
+    let source = directory.join("source");
+    fs::create_dir(&source).unwrap();
+    fs::write(source.join("metadata"), &random.metadata).unwrap();
+    for stream in &random.streams {
+        fs::write(source.join(&stream.file), &stream.bytes).unwrap();
+    }
+}
+
+#[test]
+fn every_direction_and_back() {
+    let traces = std::env::var("ICHNOS_PROPOSAL_TRACES").map_or(TRACES, |number| number.parse().unwrap());
+    for (proposal, origin) in Proposal::ALL.into_iter().zip(["prop1", "prop2"]) {
+        let mut all: BTreeMap<&str, Figures> = BTreeMap::new();
+        let count = cases(traces, |random| {
+            let seed = random.seed();
+            let random = random_trace(proposal, random);
+            let directory = tempfile::tempdir().unwrap();
+            write_source(directory.path(), &random);
+            let source = read(&directory.path().join("source"), false).unwrap();
+            for dialect in DIALECTS {
+                all.entry(dialect).or_default().direction(seed, directory.path(), &source, origin, dialect);
+            }
+            if std::env::var_os("ICHNOS_SEED").is_some() {
+                println!("{}", random.metadata);
+            }
+        });
+        for (dialect, figures) in &all {
+            println!(
+                "{} -> {dialect}, {count} traces: {} refused, {} refused back, {} with lost events, {} with unequal values, \
+                 {} with unequal values back, {} with problems, {} unstable",
+                proposal.name(),
+                figures.refused,
+                figures.refused_back,
+                figures.with_lost_events,
+                figures.with_unequal_values,
+                figures.with_unequal_values_back,
+                figures.with_problems,
+                figures.unstable,
+            );
+            let mut reasons: Vec<_> = figures.reasons.iter().collect();
+            reasons.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
+            for (reason, (count, seed)) in reasons {
+                println!("{count:5}: (seed {seed}) {reason}");
+            }
+        }
+    }
+}

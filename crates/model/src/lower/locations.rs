@@ -1,0 +1,182 @@
+//! Locations in lowered classes that lead to no field that fits.
+
+use super::capabilities::{Capabilities, VariantSelection};
+use crate::plan::steps::NodeId;
+use crate::{
+    FieldClass, FieldKind, FieldLocation, IntegerProperties, Length, LocationStep, Scope, StringLength,
+    VariantOption,
+};
+
+/// Lowered classes of the root fields of a data stream, by scope.
+pub(super) type LoweredRoots<'c> = [Option<&'c FieldClass>; 6];
+
+/// Number of fields that following locations may visit for each field of a class.
+const VISITS: u64 = 64;
+
+/// Returns the nodes of a lowered root class whose locations lead to no field that fits, in their order.
+pub(super) fn unfit_locations(
+    root: &FieldClass,
+    scope: Scope,
+    roots: &LoweredRoots<'_>,
+    capabilities: &Capabilities,
+) -> Vec<NodeId> {
+    let mut finder = UnfitLocations {
+        capabilities,
+        scope,
+        roots,
+        open: Vec::new(),
+        next: 0,
+        visits: 1 << 16,
+        found: Vec::new(),
+    };
+    finder.class(root);
+    finder.found
+}
+
+/// Use of a field by another one.
+enum LocationUse<'c> {
+    Length,
+    /// `true` if the values that select are listed.
+    Presence(bool),
+    Tag(&'c [VariantOption]),
+}
+
+struct UnfitLocations<'c> {
+    capabilities: &'c Capabilities,
+    scope: Scope,
+    roots: &'c LoweredRoots<'c>,
+    /// Classes around the current one, beginning with the root.
+    open: Vec<&'c FieldClass>,
+    /// Node of the next class.
+    next: NodeId,
+    visits: u64,
+    found: Vec<NodeId>,
+}
+
+impl<'c> UnfitLocations<'c> {
+    fn class(&mut self, class: &'c FieldClass) {
+        let id = self.next;
+        self.next = self.next.saturating_add(1);
+        self.visits = self.visits.saturating_add(VISITS);
+        let need = match &class.kind {
+            FieldKind::String { length: StringLength::Dynamic(location), .. }
+            | FieldKind::Blob { length: Length::Dynamic(location), .. }
+            | FieldKind::Array { length: Length::Dynamic(location), .. } => {
+                Some((location, LocationUse::Length))
+            }
+            FieldKind::Optional { selector, ranges, .. } => {
+                Some((selector, LocationUse::Presence(ranges.is_some())))
+            }
+            FieldKind::Variant { selector, options, .. } => Some((selector, LocationUse::Tag(options))),
+            _ => None,
+        };
+        if let Some((location, usage)) = need
+            && !self.fits(location, &usage)
+        {
+            self.found.push(id);
+        }
+        self.open.push(class);
+        for child in class.children() {
+            self.class(child.class());
+        }
+        self.open.pop();
+    }
+
+    /// Returns `true` if a location leads to a field that fits, or if too much would have to be visited.
+    fn fits(&mut self, location: &FieldLocation, usage: &LocationUse<'_>) -> bool {
+        if location.is_of_values() {
+            return false;
+        }
+        let mut targets = Vec::new();
+        let is_any = location.any_option && self.capabilities.any_option_locations;
+        if !self.leads(location, is_any, &mut targets) {
+            return self.visits == 0;
+        }
+        match usage {
+            LocationUse::Length => {
+                let fits = |integer: &IntegerProperties| !integer.signed || is_any;
+                targets.iter().all(|class| class.integer().is_some_and(fits))
+            }
+            LocationUse::Presence(has_ranges) => targets.iter().all(|class| match &class.kind {
+                FieldKind::Boolean(_) => !has_ranges,
+                _ => *has_ranges && class.integer().is_some(),
+            }),
+            LocationUse::Tag(options) => {
+                let selects = |class: &&FieldClass| match self.capabilities.variants {
+                    VariantSelection::Labels => is_tag_of(class, options),
+                    _ => class.integer().is_some(),
+                };
+                if is_any { targets.iter().any(selects) } else { targets.iter().all(selects) }
+            }
+        }
+    }
+
+    /// Follows a location; the fields to which it leads are added to `targets`.
+    fn leads(&mut self, location: &FieldLocation, is_any: bool, targets: &mut Vec<&'c FieldClass>) -> bool {
+        let mut names: Vec<&str> = Vec::new();
+        let is_container = |class: &&&FieldClass| {
+            matches!(class.kind, FieldKind::Structure { .. } | FieldKind::Union { .. })
+        };
+        let mut parents = 0;
+        for step in &location.path {
+            match step {
+                LocationStep::Member(name) => names.push(name),
+                LocationStep::Parent if names.pop().is_some() => {}
+                LocationStep::Parent => parents += 1,
+            }
+        }
+        let begin = match location.origin {
+            None => self.open.iter().rev().filter(is_container).nth(parents).copied(),
+            Some(origin) if origin == self.scope => self.open.first().copied(),
+            Some(origin) => self.roots.get(origin as usize).copied().flatten(),
+        };
+        let is_other = location.origin.is_some_and(|origin| origin != self.scope);
+        begin.is_some_and(|begin| self.follow(begin, &names, (is_any, is_other), targets))
+    }
+
+    fn follow(
+        &mut self,
+        class: &'c FieldClass,
+        names: &[&str],
+        (is_any, is_other): (bool, bool),
+        targets: &mut Vec<&'c FieldClass>,
+    ) -> bool {
+        let Some(visits) = self.visits.checked_sub(1) else { return false };
+        self.visits = visits;
+        let is_around = self.open.iter().any(|open| std::ptr::eq(*open, class));
+        let modes = (is_any, is_other);
+        match &class.kind {
+            FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
+                let Some((first, rest)) = names.split_first() else { return false };
+                self.visits = self.visits.saturating_sub(members.len() as u64 / 16);
+                let member = members.iter().find(|member| member.is_called(first));
+                member.is_some_and(|member| self.follow(&member.class, rest, modes, targets))
+            }
+            FieldKind::Array { element, .. } => {
+                is_around && !names.is_empty() && self.follow(element, names, modes, targets)
+            }
+            FieldKind::Optional { field, .. } => {
+                (is_around || self.capabilities.outer_locations) && self.follow(field, names, modes, targets)
+            }
+            FieldKind::Variant { options, .. } => {
+                let mut leads =
+                    options.iter().map(|option| self.follow(&option.class, names, modes, targets));
+                if is_any { leads.fold(false, |any, leads| any | leads) } else { leads.all(|leads| leads) }
+            }
+            _ if names.is_empty() => {
+                targets.push(class);
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Returns `true` if the labels of an enumeration select options by their names.
+fn is_tag_of(class: &FieldClass, options: &[VariantOption]) -> bool {
+    let Some(mappings) = class.integer().and_then(|integer| integer.mappings.as_ref()) else { return false };
+    options.iter().all(|option| {
+        let ranges = option.name.as_deref().and_then(|name| mappings.ranges_of(name));
+        ranges.is_some_and(|ranges| ranges.to_set() == option.ranges)
+    })
+}

@@ -1,0 +1,127 @@
+//! Roles that a format does not allow at the place of their fields.
+
+use std::sync::Arc;
+
+use super::capabilities::{Capabilities, RolePlaces};
+use crate::{FieldClass, FieldKind, Member, Role, Roles, Scope, TraceClass};
+
+/// Place of a field with a role.
+#[derive(Clone, Copy)]
+struct RolePlace<'c> {
+    /// Members of the structure that has the field as one of them.
+    siblings: &'c [Member],
+    /// `true` for a member of the root field.
+    is_direct: bool,
+    is_in_array: bool,
+    is_in_optional: bool,
+    is_in_union: bool,
+}
+
+impl RolePlace<'_> {
+    const ROOT: Self = Self {
+        siblings: &[],
+        is_direct: false,
+        is_in_array: false,
+        is_in_optional: false,
+        is_in_union: false,
+    };
+
+    /// Returns `true` if a field of this class can have a role here.
+    fn allows(&self, class: &FieldClass, role: Role, scope: Scope, capabilities: &Capabilities) -> bool {
+        if self.is_in_union && !capabilities.unions {
+            return false;
+        }
+        let (name_of, is_direct) = match capabilities.role_places {
+            RolePlaces::Any => return true,
+            RolePlaces::Paths => return !self.is_in_array && !self.is_in_optional,
+            RolePlaces::Names { name, is_direct } => (name, is_direct),
+        };
+        // A role without a name is dropped.
+        let Some(name) = name_of(role, scope) else { return true };
+        let is_bytes = role == Role::MetadataStreamUuid;
+        let is_unsigned = class.integer().is_some_and(|integer| !integer.signed);
+        let names =
+            |member: &&Member| member.class.roles.iter().any(|other| name_of(other, scope) == Some(name));
+        (is_bytes || is_unsigned)
+            && class.roles.iter().filter(|role| name_of(*role, scope).is_some()).count() == 1
+            && self.siblings.iter().filter(names).count() == 1
+            && (self.is_direct || !is_direct(role, scope))
+            && !self.is_in_array
+    }
+}
+
+/// Returns the roles of fields of a root field of a trace that the format does not allow at the place of one of them. All
+/// fields lose such a role, so that another field can have it.
+#[must_use]
+pub fn unplaced_roles(
+    trace: &TraceClass,
+    root: &FieldClass,
+    scope: Scope,
+    capabilities: &Capabilities,
+) -> Roles {
+    let mut unplaced = Roles::NONE;
+    if trace.dialect == capabilities.target {
+        return unplaced;
+    }
+    // Other fields have the numbers that classes get.
+    let mut records = trace.data_streams.iter().flat_map(|stream| &stream.event_records);
+    if capabilities.class_id_bits < 64 && records.any(|record| u64::try_from(record.id).is_err()) {
+        unplaced.insert(Role::EventRecordClassId);
+    }
+    let is_root = matches!(root.kind, FieldKind::Structure { .. });
+    collect(root, RolePlace { is_direct: is_root, ..RolePlace::ROOT }, (scope, capabilities), &mut unplaced);
+    unplaced
+}
+
+fn collect(class: &FieldClass, place: RolePlace<'_>, context: (Scope, &Capabilities), unplaced: &mut Roles) {
+    let (scope, capabilities) = context;
+    for role in class.roles.iter() {
+        if !place.allows(class, role, scope, capabilities) {
+            unplaced.insert(role);
+        }
+    }
+    let inner = RolePlace { siblings: &[], is_direct: false, ..place };
+    match &class.kind {
+        FieldKind::Structure { members, .. } => {
+            // The root structure is at no place itself.
+            let is_direct = place.is_direct && place.siblings.is_empty();
+            for member in members {
+                let place = RolePlace { siblings: members, is_direct, ..place };
+                collect(&member.class, place, context, unplaced);
+            }
+        }
+        FieldKind::Union { members, .. } => {
+            for member in members {
+                let place = RolePlace { siblings: members, is_in_union: true, ..inner };
+                collect(&member.class, place, context, unplaced);
+            }
+        }
+        FieldKind::Array { element, .. } => {
+            collect(element, RolePlace { is_in_array: true, ..inner }, context, unplaced);
+        }
+        FieldKind::Optional { field, .. } => {
+            collect(field, RolePlace { is_in_optional: true, ..inner }, context, unplaced);
+        }
+        FieldKind::Variant { options, .. } => {
+            options.iter().for_each(|option| collect(&option.class, inner, context, unplaced));
+        }
+        _ => {}
+    }
+}
+
+/// Removes roles from a class and all in it.
+#[must_use]
+pub fn without_roles(class: &Arc<FieldClass>, lost: Roles) -> Arc<FieldClass> {
+    let mut class = Arc::clone(class);
+    remove_roles(&mut class, lost);
+    class
+}
+
+fn remove_roles(class: &mut Arc<FieldClass>, lost: Roles) {
+    if !class.exists(&mut |class| lost.iter().any(|role| class.roles.has(role))) {
+        return;
+    }
+    let changed = Arc::make_mut(class);
+    lost.iter().for_each(|role| changed.roles.remove(role));
+    changed.children_mut().for_each(|child| remove_roles(child, lost));
+}

@@ -1,0 +1,700 @@
+//! Chooses field types.
+
+use std::collections::BTreeSet;
+
+use crate::Random;
+use crate::encoder::Order;
+
+use super::Proposal;
+use super::names::Names;
+use super::targets::{Barrier, Place, Target, TargetKind};
+use super::types::{Choice, Field, Integer, Kind, Label, Length, Location, Role, Type, Values};
+
+/// A tag of PROP-1.0: a role, and the scope and the path of its field.
+pub(super) type Tag = (Role, usize, Vec<String>);
+
+/// Makes the types of a trace.
+#[derive(Debug)]
+pub(super) struct Maker<'r> {
+    pub(super) proposal: Proposal,
+    pub(super) random: &'r mut Random,
+    pub(super) order: Order,
+    pub(super) constructs: BTreeSet<&'static str>,
+    pub(super) targets: Vec<Target>,
+    pub(super) place: Place,
+    pub(super) tags: Vec<Tag>,
+    names: Names,
+    /// Names of fields that nothing needs.
+    used: Vec<String>,
+    next_id: usize,
+    next_barrier: u64,
+    /// Fields that go before the next member of each open structure, with the barriers around the structure.
+    open: Vec<(Vec<Field>, Vec<Barrier>)>,
+    /// Number of types that may still be made in this scope.
+    budget: usize,
+}
+
+const SIZES: [usize; 14] = [1, 3, 5, 7, 8, 13, 16, 24, 31, 32, 48, 63, 64, 64];
+const WIDE: [usize; 6] = [65, 72, 96, 100, 128, 200];
+
+impl<'r> Maker<'r> {
+    pub(super) fn new(proposal: Proposal, random: &'r mut Random) -> Self {
+        let order = if random.percent(50) { Order::Le } else { Order::Be };
+        Self {
+            proposal,
+            random,
+            order,
+            constructs: BTreeSet::new(),
+            targets: Vec::new(),
+            place: Place::default(),
+            tags: Vec::new(),
+            names: Names::default(),
+            used: Vec::new(),
+            next_id: 0,
+            next_barrier: 0,
+            open: Vec::new(),
+            budget: 0,
+        }
+    }
+
+    fn is_first(&self) -> bool {
+        self.proposal == Proposal::First
+    }
+
+    pub(super) fn note(&mut self, construct: &'static str) {
+        self.constructs.insert(construct);
+    }
+
+    /// Begins a root field.
+    pub(super) fn begin(&mut self, scope: usize) {
+        self.place = Place { scope, ..Place::default() };
+        self.targets.retain(|target| target.scope < scope);
+        self.budget = 18;
+    }
+
+    pub(super) fn name(&mut self) -> String {
+        let name = self.names.unique(self.random);
+        if !name.starts_with('f') {
+            self.note("name that is no identifier");
+        }
+        name
+    }
+
+    /// A new field type in the order of the trace.
+    pub(super) fn plain(&self, kind: Kind) -> Type {
+        Type { is_default_order: self.is_first(), ..Type::new(kind, self.order) }
+    }
+
+    /// Changes properties that all types have.
+    fn vary(&mut self, mut class: Type) -> Type {
+        let is_bits =
+            matches!(class.kind, Kind::BitArray(_) | Kind::Boolean(_) | Kind::Integer(..) | Kind::Float(_));
+        let can_align = match (&class.kind, self.proposal) {
+            (_, Proposal::First) => true,
+            (Kind::Structure(_), _) => true,
+            _ => is_bits,
+        };
+        if can_align && self.random.percent(35) {
+            let alignment = 1 << self.random.below(7);
+            class = class.aligned(alignment);
+            let is_text = matches!(
+                class.kind,
+                Kind::String
+                    | Kind::VariableInteger(_)
+                    | Kind::VariableBitArray
+                    | Kind::VariableBoolean
+                    | Kind::Text(_)
+            );
+            match (alignment, &class.kind) {
+                (9.., _) if is_text => self.note("text or LEB128 aligned to more than 8"),
+                (2.., Kind::Variant { .. } | Kind::Union(..)) => self.note("alignment of a variant or union"),
+                (2.., Kind::Array(..)) => self.note("alignment of an array"),
+                (2.., Kind::Structure(_)) => self.note("alignment of a structure"),
+                (9.., _) => self.note("alignment above 8"),
+                (2.., _) => self.note("alignment up to 8"),
+                _ => {}
+            }
+        }
+        // Byte orders may change between bytes only.
+        let size = match class.kind {
+            Kind::BitArray(size) | Kind::Boolean(size) | Kind::Integer(size, _) | Kind::Float(size) => size,
+            _ => 1,
+        };
+        if is_bits && size % 8 == 0 && self.random.percent(20) {
+            class = class.aligned(8);
+            class.order = if self.order == Order::Le { Order::Be } else { Order::Le };
+            class.is_default_order = false;
+            self.note("other byte order");
+        } else if is_bits && self.random.percent(20) {
+            class.is_default_order = false;
+        }
+        if self.random.percent(8) {
+            class.has_attributes = true;
+            self.note("attributes");
+        }
+        class
+    }
+
+    fn size(&mut self) -> usize {
+        if self.random.percent(15) {
+            self.note("more than 64 bits");
+            return self.random.pick(&WIDE);
+        }
+        if self.random.percent(50) { self.random.pick(&SIZES) } else { 1 + self.random.index(64) }
+    }
+
+    /// Labels of an enumeration that nothing needs.
+    fn labels(&mut self, signed: bool) -> Vec<Label> {
+        let count = self.random.below(4) + u64::from(!self.is_first());
+        if count == 0 {
+            self.note("enumeration without labels");
+        }
+        let mut labels: Vec<Label> = Vec::new();
+        for _ in 0..count {
+            let name = self.name();
+            let ranges = 1 + self.random.below(2) as i128;
+            let ranges = (0..ranges).map(|_| {
+                let lower = i128::from(self.random.below(200)) - if signed { 100 } else { 0 };
+                (lower, lower + i128::from(self.random.below(20)))
+            });
+            labels.push((name, ranges.collect()));
+        }
+        if self.random.percent(10) {
+            self.note("label of values beyond 64 bits");
+            let name = self.name();
+            labels.push((name, vec![(1 << 70, (1 << 70) + 5)]));
+        }
+        labels
+    }
+
+    fn integer(&mut self, values: Values) -> Integer {
+        let signed = self.random.percent(40);
+        let labels = self.random.percent(25).then(|| self.labels(signed));
+        if labels.is_some() {
+            self.note("enumeration");
+        }
+        Integer { signed, labels, values }
+    }
+
+    /// A type without nested ones.
+    fn leaf(&mut self) -> Type {
+        let kind = loop {
+            break match self.random.below(15) {
+                0 => {
+                    self.note("bit array");
+                    Kind::BitArray(self.size())
+                }
+                1 => {
+                    self.note("boolean");
+                    Kind::Boolean(self.size())
+                }
+                2..=5 => {
+                    self.note("integer");
+                    Kind::Integer(self.size(), self.integer(Values::Any))
+                }
+                6 => {
+                    self.note("floating-point number");
+                    Kind::Float(self.random.pick(&[16, 32, 32, 64, 64, 128]))
+                }
+                7 => {
+                    self.note("variable-length bit array");
+                    Kind::VariableBitArray
+                }
+                8 if self.is_first() => {
+                    self.note("variable-length boolean");
+                    Kind::VariableBoolean
+                }
+                8 | 9 => {
+                    self.note("variable-length integer");
+                    Kind::VariableInteger(self.integer(Values::Any))
+                }
+                10 => {
+                    self.note("null-terminated string");
+                    Kind::String
+                }
+                11 => {
+                    self.note("text of static length");
+                    Kind::Text(Length::Static(self.random.below(9)))
+                }
+                12 if !self.is_first() => {
+                    self.note("BLOB of static length");
+                    Kind::Blob(Length::Static(self.random.below(9)))
+                }
+                12 => {
+                    self.note("null");
+                    Kind::Null
+                }
+                13 => match self.needed(&TargetKind::Length) {
+                    Some(location) => {
+                        self.note("text of dynamic length");
+                        Kind::Text(Length::Dynamic(location))
+                    }
+                    None => continue,
+                },
+                _ if self.is_first() => return self.union(),
+                _ => match self.needed(&TargetKind::Length) {
+                    Some(location) => {
+                        self.note("BLOB of dynamic length");
+                        Kind::Blob(Length::Dynamic(location))
+                    }
+                    None => continue,
+                },
+            };
+        };
+        let class = self.plain(kind);
+        self.vary(class)
+    }
+
+    /// Any type.
+    pub(super) fn any(&mut self, depth: u32) -> Type {
+        self.budget = self.budget.saturating_sub(1);
+        if depth == 0 || self.budget == 0 || self.random.percent(55) {
+            return self.leaf();
+        }
+        let class = match self.random.below(6) {
+            0 => {
+                self.note("structure");
+                let count = self.random.below(4);
+                let fields = self.fields(depth - 1, count);
+                self.plain(Kind::Structure(fields))
+            }
+            1 => {
+                self.note("array of static length");
+                let length = Length::Static(self.random.pick(&[0, 1, 2, 2, 3, 5]));
+                self.array(length, depth)
+            }
+            2 => match self.needed(&TargetKind::Length) {
+                Some(location) => {
+                    self.note("array of dynamic length");
+                    self.array(Length::Dynamic(location), depth)
+                }
+                None => return self.leaf(),
+            },
+            3 if !self.is_first() => match self.optional(depth) {
+                Some(class) => class,
+                None => return self.leaf(),
+            },
+            3 if self.open.is_empty() => return self.leaf(),
+            3 => {
+                self.several_options();
+                return self.leaf();
+            }
+            _ => match self.variant(depth) {
+                Some(class) => class,
+                None => return self.leaf(),
+            },
+        };
+        self.vary(class)
+    }
+
+    fn within<T>(&mut self, barrier: fn(u64) -> Barrier, work: impl FnOnce(&mut Self) -> T) -> T {
+        self.next_barrier += 1;
+        self.place.barriers.push(barrier(self.next_barrier));
+        let result = work(self);
+        self.place.barriers.pop();
+        result
+    }
+
+    fn array(&mut self, length: Length, depth: u32) -> Type {
+        let element = self.within(Barrier::Array, |this| this.any(depth - 1));
+        if matches!(element.kind, Kind::Structure(_)) {
+            self.note("array of structures");
+        }
+        self.plain(Kind::Array(length, Box::new(element)))
+    }
+
+    fn optional(&mut self, depth: u32) -> Option<Type> {
+        let (selector, ranges) = if self.random.percent(50) {
+            self.note("optional by a boolean");
+            (self.needed(&TargetKind::Boolean)?, None)
+        } else {
+            self.note("optional by an integer");
+            let ranges = if self.random.percent(50) { vec![(1, 1), (3, 9)] } else { vec![(0, 1)] };
+            (self.needed(&TargetKind::Selector)?, Some(ranges))
+        };
+        let class = self.within(Barrier::Optional, |this| this.any(depth - 1));
+        Some(self.plain(Kind::Optional { selector, ranges, class: Box::new(class) }))
+    }
+
+    fn variant(&mut self, depth: u32) -> Option<Type> {
+        if self.is_first() {
+            let tag = self.target_of(&TargetKind::Tag(Vec::new()))?;
+            let TargetKind::Tag(labels) = &tag.kind else { return None };
+            let mut labels = labels.clone();
+            // The order of choices is not that of labels.
+            if self.random.percent(30) {
+                labels.reverse();
+            }
+            let location = self.location(&tag);
+            self.note("variant by labels");
+            let choices = labels
+                .into_iter()
+                .map(|(name, ranges)| {
+                    let class = self.within(Barrier::Option, |this| this.any(depth - 1));
+                    Choice { name: Some(name), ranges, class }
+                })
+                .collect();
+            return Some(self.plain(Kind::Variant { tag: location, choices }));
+        }
+        let location = self.needed(&TargetKind::Selector)?;
+        let mut ranges = vec![vec![(0, 0)], vec![(2, 2), (1, 1)], vec![(3, 8)]];
+        if self.random.percent(30) {
+            ranges = vec![vec![(0, 8)]];
+        }
+        let is_named = self.random.percent(50);
+        if is_named {
+            self.note("variant with names");
+        } else {
+            self.note("variant without names");
+        }
+        let choices = ranges
+            .into_iter()
+            .map(|ranges| {
+                let class = self.within(Barrier::Option, |this| this.any(depth - 1));
+                Choice { name: is_named.then(|| self.name()), ranges, class }
+            })
+            .collect();
+        Some(self.plain(Kind::Variant { tag: location, choices }))
+    }
+
+    /// A union, whose members have the same size; a member may be needed by others.
+    fn union(&mut self) -> Type {
+        self.note("union");
+        let size = self.random.pick(&[8, 16, 32, 64, 24]);
+        let mut fields = Vec::new();
+        let mut is_constrained = false;
+        for _ in 0..1 + self.random.below(4) {
+            let field = self.name();
+            let kind = match self.random.below(7) {
+                0 => Kind::BitArray(size),
+                1 => Kind::Boolean(size),
+                2 | 3 => Kind::Integer(size, self.integer(Values::Any)),
+                4 if size == 32 || size == 64 => Kind::Float(size),
+                5 if !is_constrained => {
+                    is_constrained = true;
+                    Kind::Text(Length::Static(size as u64 / 8))
+                }
+                5 | 6 => {
+                    let low = 1 + self.random.index(size - 1);
+                    let integer = |signed| Integer { signed, labels: None, values: Values::Any };
+                    let parts = [(low, false), (size - low, self.random.percent(50))];
+                    let fields = parts.map(|(size, signed)| Field {
+                        name: self.name(),
+                        class: self.plain(Kind::Integer(size, integer(signed))),
+                    });
+                    Kind::Structure(fields.into())
+                }
+                _ => {
+                    let element = self.plain(Kind::BitArray(8));
+                    Kind::Array(Length::Static(size as u64 / 8), Box::new(element))
+                }
+            };
+            fields.push(Field { name: field, class: self.plain(kind) });
+        }
+        let class = self.plain(Kind::Union(size, fields));
+        self.vary(class)
+    }
+
+    /// Members of a structure that is at the current place.
+    pub(super) fn fields(&mut self, depth: u32, count: u64) -> Vec<Field> {
+        let mut fields: Vec<Field> = Vec::new();
+        for _ in 0..count {
+            self.field(depth, &mut fields);
+        }
+        fields
+    }
+
+    /// Appends a member and the fields that it needs.
+    pub(super) fn field(&mut self, depth: u32, fields: &mut Vec<Field>) {
+        let mut name = self.name();
+        self.open.push((Vec::new(), self.place.barriers.clone()));
+        self.place.container.push(name.clone());
+        let known = self.targets.len();
+        let class = self.any(depth);
+        self.place.container.pop();
+        let before = self.open.pop().map(|(before, _)| before).unwrap_or_default();
+        let has_targets = self.targets[known..].iter().any(|target| {
+            target.scope == self.place.scope && target.path.get(self.place.container.len()) == Some(&name)
+        });
+        fields.extend(before);
+        if !has_targets && self.random.percent(12) {
+            let peculiar = Names::peculiar(self.random);
+            let is_taken = fields.iter().any(|field| field.name == peculiar);
+            if !is_taken {
+                peculiar.clone_into(&mut name);
+                self.note(if name.is_empty() { "empty name" } else { "keyword as a name" });
+            }
+        } else if !has_targets && !self.used.is_empty() && self.random.percent(8) {
+            let used = &self.used[self.random.index(self.used.len())];
+            if !fields.iter().any(|field| field.name == *used) {
+                name.clone_from(used);
+                self.note("name of an earlier field");
+            }
+        } else if !has_targets {
+            self.used.push(name.clone());
+        }
+        fields.push(Field { name, class });
+    }
+
+    pub(super) fn new_id(&mut self) -> usize {
+        self.next_id += 1;
+        self.next_id - 1
+    }
+
+    /// Returns the place of a field that needs another one: in the innermost structure.
+    fn place(&self) -> Place {
+        let mut place = self.place.clone();
+        // The last name is that of the field itself.
+        place.container.pop();
+        place
+    }
+
+    fn location(&mut self, target: &Target) -> Location {
+        let place = self.place();
+        let is_other = target.scope != place.scope;
+        let is_absolute = !is_other && target.can_be_absolute() && self.random.percent(30);
+        if is_other {
+            self.note("location in another scope");
+        } else if self.is_first() {
+            self.note(if is_absolute { "absolute location" } else { "relative location" });
+        }
+        if target.path.len() > 1 {
+            self.note("location of a nested field");
+        }
+        if target.is_in_union {
+            self.note("location through a union");
+        }
+        if target.is_through_variant {
+            self.note("location through a variant");
+        }
+        if place.barriers.len() > target.barriers.len() && !is_other {
+            self.note("location outside of the array or option");
+        }
+        target.location(&place, self.proposal, is_absolute)
+    }
+
+    fn needed(&mut self, kind: &TargetKind) -> Option<Location> {
+        let target = self.target_of(kind)?;
+        Some(self.location(&target))
+    }
+
+    /// A field of this kind that may be needed here: a known one, or a new one in the innermost structure.
+    fn target_of(&mut self, kind: &TargetKind) -> Option<Target> {
+        let place = self.place();
+        let is_same = |other: &TargetKind| match (kind, other) {
+            (TargetKind::Tag(_), TargetKind::Tag(_)) => true,
+            _ => kind == other,
+        };
+        let all: Vec<usize> = (0..self.targets.len())
+            .filter(|at| {
+                is_same(&self.targets[*at].kind) && self.targets[*at].is_allowed(&place, self.proposal)
+            })
+            .collect();
+        if !all.is_empty() && self.random.percent(60) {
+            let at = all[self.random.index(all.len())];
+            return Some(self.targets[at].clone());
+        }
+        let barriers = self.open.last()?.1.clone();
+        let mut around = place.clone();
+        around.barriers.clone_from(&barriers);
+        let (field, target) = self.new_target(kind, around);
+        if !target.is_allowed(&place, self.proposal) {
+            return None;
+        }
+        self.open.last_mut()?.0.push(field);
+        self.targets.push(target.clone());
+        Some(target)
+    }
+
+    /// Values and class of a field for others.
+    fn needed_class(&mut self, kind: &mut TargetKind) -> Type {
+        let id = self.new_id();
+        let class = match kind {
+            TargetKind::Boolean => {
+                let size = 1 + self.random.index(16);
+                self.plain(Kind::Boolean(size))
+            }
+            TargetKind::Length | TargetKind::Selector => {
+                let most = 3 + i128::from(self.random.below(2));
+                let mut values: Vec<i128> = (0..most).collect();
+                let signed = match (&kind, self.proposal) {
+                    (TargetKind::Length, Proposal::Second) => false,
+                    _ => self.random.percent(30),
+                };
+                if let TargetKind::Selector = kind {
+                    values = (0..4).collect();
+                } else if signed {
+                    self.note("signed length");
+                }
+                let labels = (self.random.percent(25)).then(|| self.labels(signed));
+                let integer = Integer { signed, labels, values: Values::Of(values) };
+                match self.random.below(6) {
+                    0 => {
+                        self.note("length or selector of variable length");
+                        self.plain(Kind::VariableInteger(integer))
+                    }
+                    1 => {
+                        self.note("length or selector of more than 64 bits");
+                        self.plain(Kind::Integer(72, integer))
+                    }
+                    _ => {
+                        let size = self.random.pick(&[4, 5, 8, 16, 32, 64]);
+                        self.plain(Kind::Integer(size, integer))
+                    }
+                }
+            }
+            TargetKind::Tag(labels) => {
+                let count = 1 + self.random.below(3);
+                let mut next = 0i128;
+                let signed = self.random.percent(30);
+                for _ in 0..count {
+                    let name = self.name();
+                    let upper = next + i128::from(self.random.below(3));
+                    let mut ranges = vec![(next, upper)];
+                    next = upper + 1;
+                    if self.random.percent(30) {
+                        ranges.push((next, next));
+                        next += 1;
+                    }
+                    labels.push((name, ranges));
+                }
+                if self.random.percent(10) {
+                    labels[0].0 = Names::peculiar(self.random).to_owned();
+                    self.note("peculiar label");
+                }
+                let values = labels.iter().flat_map(|(_, ranges)| ranges.clone());
+                let values = values.flat_map(|(lower, upper)| lower..=upper).collect();
+                let mut all = labels.clone();
+                if self.random.percent(30) {
+                    self.note("label without an option");
+                    all.push((self.name(), vec![(100, 107)]));
+                }
+                let integer = Integer { signed, labels: Some(all), values: Values::Of(values) };
+                match self.random.below(5) {
+                    0 => {
+                        self.note("tag of variable length");
+                        self.plain(Kind::VariableInteger(integer))
+                    }
+                    1 => self.plain(Kind::Integer(72, integer)),
+                    _ => {
+                        let size = self.random.pick(&[8, 9, 16, 32, 64]);
+                        self.plain(Kind::Integer(size, integer))
+                    }
+                }
+            }
+        };
+        self.vary(class).saving(id)
+    }
+
+    /// Makes a field for others in the structure of this place, perhaps within another one.
+    fn new_target(&mut self, kind: &TargetKind, around: Place) -> (Field, Target) {
+        let mut kind = kind.clone();
+        let class = self.needed_class(&mut kind);
+        let name = self.name();
+        let mut target = Target {
+            id: class.saves.unwrap_or_default(),
+            kind,
+            scope: around.scope,
+            path: around.container,
+            barriers: around.barriers,
+            is_in_union: false,
+            is_through_variant: false,
+        };
+        let is_small = matches!(target.kind, TargetKind::Length)
+            && matches!(&class.kind, Kind::Integer(..))
+            && self.is_first();
+        match self.random.below(8) {
+            0 | 1 => {
+                let inner = self.name();
+                target.path.extend([name.clone(), inner.clone()]);
+                let fields = vec![Field { name: inner, class }];
+                (Field { name, class: self.plain(Kind::Structure(fields)) }, target)
+            }
+            2 | 3 if is_small => {
+                // A union of an integer and a structure with the length.
+                target.is_in_union = true;
+                let (whole, parts) = (self.name(), self.name());
+                let (low, high) = (self.name(), self.name());
+                let integer = |values| Integer { signed: false, labels: None, values };
+                let length = self.plain(Kind::Integer(3, integer(Values::Of(vec![0, 1, 2, 4]))));
+                let length = length.saving(target.id);
+                let rest = self.plain(Kind::Integer(5, integer(Values::Any)));
+                let is_direct = self.random.percent(30);
+                let all = self.plain(Kind::Integer(8, integer(Values::Any)));
+                target.path.push(name.clone());
+                let members = if is_direct {
+                    target.path.push(whole.clone());
+                    let of = Kind::Integer(8, integer(Values::Of(vec![0, 1, 3])));
+                    let class = self.plain(of).saving(target.id);
+                    let bits = self.plain(Kind::BitArray(8));
+                    vec![Field { name: whole, class }, Field { name: parts, class: bits }]
+                } else {
+                    target.path.extend([parts.clone(), low.clone()]);
+                    let fields = vec![Field { name: low, class: length }, Field { name: high, class: rest }];
+                    let class = self.plain(Kind::Structure(fields));
+                    vec![Field { name: whole, class: all }, Field { name: parts, class }]
+                };
+                let union = self.plain(Kind::Union(8, members));
+                (Field { name, class: self.vary(union) }, target)
+            }
+            _ => {
+                target.path.push(name.clone());
+                (Field { name, class }, target)
+            }
+        }
+    }
+
+    /// Adds a variant of which each option, or the one that is always selected, has a length, before the next member.
+    fn several_options(&mut self) {
+        let Some(tag) = self.target_of(&TargetKind::Tag(Vec::new())) else { return };
+        let TargetKind::Tag(labels) = &tag.kind else { return };
+        let labels = labels.clone();
+        let Some((_, barriers)) = self.open.last().cloned() else { return };
+        let mut place = self.place();
+        place.barriers = barriers;
+        if tag.is_in_union || !tag.is_allowed(&place, self.proposal) {
+            return;
+        }
+        let location = tag.location(&place, self.proposal, false);
+        let (variant, inner) = (self.name(), self.name());
+        let is_nested = self.random.percent(50);
+        let id = self.new_id();
+        let mut choices = Vec::new();
+        for (name, ranges) in labels {
+            let size = self.random.pick(&[5, 8, 16, 32]);
+            let signed = self.random.percent(30);
+            let values = Values::Of(vec![0, 1, 2]);
+            let integer = Integer { signed, labels: None, values };
+            let mut class = self.plain(Kind::Integer(size, integer)).saving(id);
+            if is_nested {
+                let mut fields = vec![Field { name: inner.clone(), class }];
+                if self.random.percent(50) {
+                    let other = self.plain(Kind::BitArray(3));
+                    fields.insert(0, Field { name: self.name(), class: other });
+                }
+                class = self.plain(Kind::Structure(fields));
+            }
+            choices.push(Choice { name: Some(name), ranges, class });
+        }
+        let class = self.plain(Kind::Variant { tag: location, choices });
+        let class = self.vary(class);
+        let mut path = place.container.clone();
+        path.push(variant.clone());
+        if is_nested {
+            path.push(inner);
+        }
+        if let Some((before, _)) = self.open.last_mut() {
+            before.push(Field { name: variant, class });
+        }
+        self.note("length in several options");
+        self.targets.push(Target {
+            id,
+            kind: TargetKind::Length,
+            scope: place.scope,
+            path,
+            barriers: place.barriers,
+            is_in_union: false,
+            is_through_variant: true,
+        });
+    }
+}

@@ -1,0 +1,162 @@
+//! Field types of both proposals.
+
+use crate::encoder::Order;
+
+use super::Proposal;
+
+/// Identity of fields whose values other fields need: a field of several options may have the same one.
+pub(super) type Id = usize;
+
+/// A label and its ranges of values.
+pub(super) type Label = (String, Vec<(i128, i128)>);
+
+/// Meaning of a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Role {
+    Magic,
+    Uuid,
+    StreamClass,
+    Stream,
+    Total,
+    Content,
+    Number,
+    Lost,
+    /// Updates the clock of this number.
+    Clock(usize),
+    /// The first clock at the beginning of the packet, in PROP-2.0.
+    Begin,
+    /// The clock of this number at the end of the packet.
+    EndClock(usize),
+    Event,
+}
+
+/// Values that a field may have.
+#[derive(Clone, Debug)]
+pub(super) enum Values {
+    Any,
+    Of(Vec<i128>),
+    /// The value of a role.
+    Role(Role),
+    /// An earlier field with the same role, which does not count.
+    Decoy,
+    /// The id of the event record class if it is below a number, otherwise that number.
+    CompactId(i128),
+}
+
+/// An integer, perhaps with labels.
+#[derive(Clone, Debug)]
+pub(super) struct Integer {
+    pub(super) signed: bool,
+    pub(super) labels: Option<Vec<Label>>,
+    pub(super) values: Values,
+}
+
+/// Length of an array, a text or a BLOB.
+#[derive(Clone, Debug)]
+pub(super) enum Length {
+    Static(u64),
+    Dynamic(Location),
+}
+
+/// A field that another one needs.
+#[derive(Clone, Debug)]
+pub(super) struct Location {
+    pub(super) json: String,
+    pub(super) id: Id,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Field {
+    pub(super) name: String,
+    pub(super) class: Type,
+}
+
+/// An option of a variant.
+#[derive(Clone, Debug)]
+pub(super) struct Choice {
+    pub(super) name: Option<String>,
+    pub(super) ranges: Vec<(i128, i128)>,
+    pub(super) class: Type,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Kind {
+    Null,
+    BitArray(usize),
+    Boolean(usize),
+    Integer(usize, Integer),
+    Float(usize),
+    VariableBitArray,
+    VariableBoolean,
+    VariableInteger(Integer),
+    String,
+    Text(Length),
+    Blob(Length),
+    Structure(Vec<Field>),
+    Array(Length, Box<Type>),
+    Optional {
+        selector: Location,
+        ranges: Option<Vec<(i128, i128)>>,
+        class: Box<Type>,
+    },
+    Variant {
+        tag: Location,
+        choices: Vec<Choice>,
+    },
+    /// The size of all members.
+    Union(usize, Vec<Field>),
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Type {
+    pub(super) kind: Kind,
+    /// Alignment of its own: for structures, the minimum.
+    pub(super) alignment: u64,
+    pub(super) order: Order,
+    /// The byte order is that of the trace, and not repeated.
+    pub(super) is_default_order: bool,
+    pub(super) saves: Option<Id>,
+    pub(super) roles: Vec<Role>,
+    pub(super) has_attributes: bool,
+}
+
+impl Type {
+    pub(super) fn new(kind: Kind, order: Order) -> Self {
+        let alignment = match &kind {
+            Kind::VariableBitArray | Kind::VariableBoolean | Kind::VariableInteger(_) | Kind::String => 8,
+            _ => 1,
+        };
+        Self {
+            kind,
+            alignment,
+            order,
+            is_default_order: false,
+            saves: None,
+            roles: Vec::new(),
+            has_attributes: false,
+        }
+    }
+
+    pub(super) fn aligned(self, alignment: u64) -> Self {
+        Self { alignment: alignment.max(self.alignment), ..self }
+    }
+
+    pub(super) fn saving(self, id: Id) -> Self {
+        Self { saves: Some(id), ..self }
+    }
+
+    /// Alignment of a field of this type.
+    pub(super) fn effective_alignment(&self, proposal: Proposal) -> u64 {
+        match (&self.kind, proposal) {
+            (Kind::Structure(fields), _) => {
+                let inner = fields.iter().map(|field| field.class.effective_alignment(proposal)).max();
+                self.alignment.max(inner.unwrap_or(1))
+            }
+            (_, Proposal::First) => self.alignment,
+            (Kind::Array(_, element), _) => element.effective_alignment(proposal),
+            (Kind::Optional { .. } | Kind::Variant { .. }, _) => 1,
+            (Kind::Text(_) | Kind::Blob(_), _) => 8,
+            _ => self.alignment,
+        }
+    }
+}
