@@ -41,6 +41,9 @@ find "$source/src" -name '*.md' | while read -r page; do
 		;;
 	esac
 done
+# The summary is no page of the book: its contents are beside every page.
+find "$source/src" -name '*.md' ! -name SUMMARY.md -exec \
+	sed -E -i.bak 's#\]\(([./]*)SUMMARY\.md\)#](\1introduction.md)#g' {} +
 find "$source/src" -name '*.bak' -delete
 cat >"$source/book.toml" <<EOF
 [book]
