@@ -308,6 +308,11 @@ impl<'t> TaskGraph<'t> {
         self.joined().into_iter().map(event).collect()
     }
 
+    /// Returns the number of joined events.
+    pub(super) fn joined_count(&self) -> usize {
+        of_task(&self.tasks.events, self.task).len()
+    }
+
     /// Returns the joined events with the nodes that they follow.
     pub(super) fn joined(&self) -> Vec<(u32, TaskEvent)> {
         let nodes: HashMap<u32, u32> = self.nodes.iter().copied().zip(0..).collect();

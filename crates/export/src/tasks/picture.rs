@@ -84,9 +84,8 @@ pub(super) struct Picture {
 impl Picture {
     /// Lays out a graph, in an image of this width if there is one.
     pub(super) fn new(graph: &TaskGraph<'_>, total: Option<usize>) -> Self {
-        let events = graph.joined();
-        let is_labeled = graph.len() as usize + events.len() <= MOST_LABELED;
-        let events = if is_labeled { events } else { Vec::new() };
+        let is_labeled = graph.len() as usize + graph.joined_count() <= MOST_LABELED;
+        let events = if is_labeled { graph.joined() } else { Vec::new() };
         let items = || 0..graph.len() + events.len() as u32;
         let (left, right) = match is_labeled {
             true => (column(graph, &events).min(total.map_or(LEFT, |total| total / 3)), MARGIN),
@@ -303,4 +302,38 @@ fn column(graph: &TaskGraph<'_>, events: &[(u32, TaskEvent)]) -> usize {
     let names = origins.flat_map(|origin| [origin.text, origin.tracer]);
     let longest = names.map(|name| String::from_utf8_lossy(graph.text(name)).chars().count()).max();
     ((longest.unwrap_or_default() as f64 * CHARACTER) as usize + 2 * MARGIN).min(LEFT)
+}
+
+#[cfg(test)]
+mod tests {
+    use ichnos_testing::{Random, cases};
+
+    use super::*;
+    use crate::tasks::tests::task_of;
+
+    /// Labels of small tasks do not overlap, and are within the image.
+    #[test]
+    fn labels_have_room() {
+        cases(60, |random: &mut Random| {
+            let count = 1 + random.below(100) as u32;
+            let tasks = task_of(count, &[], |number| (random.below(1_000) as i64, number % 5));
+            let graph = tasks.graph(0);
+            let total = 400 + random.below(1_000) as usize;
+            let picture = Picture::new(&graph, Some(total));
+            assert!(picture.is_labeled);
+            assert_eq!(picture.left + picture.width + picture.right, total);
+            let mut rows: HashMap<u32, Vec<(f64, f64)>> = HashMap::new();
+            for mark in &picture.marks {
+                assert_eq!(mark.count, 1);
+                let (begin, end, is_left) = picture.extent(&graph, mark.first, mark.x);
+                assert_eq!(is_left, mark.is_left);
+                assert!(begin >= -MARK && end <= (picture.width + picture.right) as f64, "{begin} {end}");
+                rows.entry(mark.row).or_default().push((begin, end));
+            }
+            for row in rows.values_mut() {
+                row.sort_by(|a, b| a.0.total_cmp(&b.0));
+                assert!(row.windows(2).all(|pair| pair[0].1 + GAP <= pair[1].0), "{row:?}");
+            }
+        });
+    }
 }

@@ -217,6 +217,9 @@ impl<'g, 't> Drawing<'g, 't> {
         if groups > 0 {
             notes.push(format!("{groups} squares: groups of operations"));
         }
+        if !self.picture.is_labeled && self.graph.joined_count() > 0 {
+            notes.push(format!("{} joined events not drawn", self.graph.joined_count()));
+        }
         if self.left_out > 0 {
             notes.push(format!("{} edges not drawn, limit {MOST_LINES}", self.left_out));
         }
