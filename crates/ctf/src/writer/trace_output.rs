@@ -835,10 +835,7 @@ fn config(
         }
         false => PacketClock::default(),
     };
-    let timestamp = match added.timestamp {
-        true => Timestamps::WHOLE,
-        false => Timestamps::of(&placed),
-    };
+    let timestamp = if added.timestamp { Timestamps::WHOLE } else { Timestamps::of(&placed) };
     let keeps_bits = is_ctf && mirrors && !options.repair && lowered.keeps_bits(stream.class_index, false);
     let adds_any = clock.adds_begin || added.are_any();
     let copies_packets = is_ctf && mirrors && !adds_any && copies_packets(options, stream, lowered);

@@ -261,8 +261,7 @@ impl<'s> Survey<'s> {
             PathStep::Member(name) => Some(name.as_str()),
             PathStep::Index(_) => None,
         });
-        let mut elsewhere: BTreeSet<String> = BTreeSet::new();
-        let mut exists = false;
+        let (mut elsewhere, mut exists) = (BTreeSet::<String>::new(), false);
         let lone = SyntaxNode { span: span.clone(), kind: NodeKind::Has(path.clone()) };
         self.for_each_class(false, &mut |class| {
             let mut compiler = self.compiler(class);
@@ -291,28 +290,28 @@ impl<'s> Survey<'s> {
             return None;
         }
         let joined = |all: &BTreeSet<String>| all.iter().cloned().collect::<Vec<_>>().join(", ");
-        let name = path.to_string();
         let known = names.into_iter().map(|(name, places)| KnownName { place: joined(&places), name });
         let properties = property::names().map(|name| KnownName { name: name.into(), place: String::new() });
-        let is_property = property::names().any(|property| property == name.trim_start_matches('$'));
+        let is_property =
+            property::names().any(|property| property == path.to_string().trim_start_matches('$'));
         let candidates = if is_property || exists || !elsewhere.is_empty() {
             Vec::new()
         } else {
             known.chain(properties).collect()
         };
         let message = if exists {
-            format!("no event that the rest of the expression selects has `{name}`")
+            format!("no event that the rest of the expression selects has `{path}`")
         } else if is_property {
-            format!("no event has the property `{name}`")
+            format!("no event has the property `{path}`")
         } else {
-            format!("no event has a field `{name}`")
+            format!("no event has a field `{path}`")
         };
-        let kind = FilterErrorKind::UnknownName { name, candidates };
+        let kind = FilterErrorKind::UnknownName { name: path.to_string(), candidates };
         let error = FilterError::new(kind, self.source, span.clone(), message);
         Some(if exists {
             error.help(format!("it is in {}", joined(&places)))
         } else if !elsewhere.is_empty() {
-            error.help(format!("there is {}", elsewhere.iter().cloned().collect::<Vec<_>>().join("; ")))
+            error.help(format!("there is {}", Vec::from_iter(elsewhere).join("; ")))
         } else {
             self.with_other_meaning(error, path)
         })

@@ -191,20 +191,20 @@ struct TextParts {
     make: Arc<MakeOutput>,
     options: WriteOptions,
     streams: Vec<Arc<DataStream>>,
-    parts: Vec<TextPart>,
+    parts: Vec<OpenPart>,
     /// Parts with a worker, the most recently used last. The others continue as if in another chunk of the timeline.
     working: VecDeque<usize>,
     written: Arc<AtomicU64>,
 }
 
-struct TextPart {
+struct OpenPart {
     file: Arc<PartFile>,
     text: Box<dyn Output>,
     worker: Option<Box<dyn Worker + Send>>,
     events: u64,
 }
 
-impl TextPart {
+impl OpenPart {
     fn worker(&mut self) -> &mut (dyn Worker + Send) {
         let Self { text, worker, .. } = self;
         &mut **worker.get_or_insert_with(|| text.worker(Lane::Chunk(ChunkStart::Joined)))
@@ -254,7 +254,7 @@ impl PartsOutput for TextParts {
         let writer = PartText { file: Arc::clone(&file), written: Arc::clone(&self.written) };
         let text = (self.make)(Box::new(writer));
         text.prepare(&self.streams, 1);
-        self.parts.push(TextPart { file, text, worker: None, events: 0 });
+        self.parts.push(OpenPart { file, text, worker: None, events: 0 });
         Ok(self.parts.len() - 1)
     }
 

@@ -1,8 +1,8 @@
 //! Random traces of both proposals in every dialect and back.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fmt, fs};
 
 use ichnos::convert::{ConvertError, ConvertOptions, writer};
 use ichnos::io::WriteReport;
@@ -18,6 +18,35 @@ use serde_json::Value;
 const TRACES: u64 = 110;
 
 const DIALECTS: [&str; 4] = ["spec2", "prop2", "prop1", "ctf1.8"];
+
+/// Shares in percent of traces that are not converted as they should be.
+#[derive(Clone, Copy, Debug, Default)]
+struct Limit {
+    refused: u64,
+    lost_events: u64,
+    unequal: u64,
+    unstable: u64,
+}
+
+impl Limit {
+    fn is_within(self, most: Self) -> bool {
+        self.refused <= most.refused
+            && self.lost_events <= most.lost_events
+            && self.unequal <= most.unequal
+            && self.unstable <= most.unstable
+    }
+}
+
+/// Known limits of a source and a target; all other directions have none.
+const KNOWN_LIMITS: [(&str, &str, Limit); 5] = [
+    // Packets whose own clock ends before it begins, and metadata whose names change again when they are read.
+    ("prop1", "ctf1.8", Limit { refused: 8, lost_events: 0, unequal: 0, unstable: 17 }),
+    // Values of unions that begin within a byte, or are in options of variants.
+    ("prop1", "prop2", Limit { refused: 0, lost_events: 0, unequal: 9, unstable: 0 }),
+    ("prop1", "spec2", Limit { refused: 0, lost_events: 0, unequal: 9, unstable: 0 }),
+    ("prop2", "ctf1.8", Limit { refused: 0, lost_events: 1, unequal: 0, unstable: 5 }),
+    ("prop2", "prop1", Limit { refused: 1, lost_events: 0, unequal: 0, unstable: 0 }),
+];
 
 /// Events of a trace as JSON lines, and its damage.
 struct Content {
@@ -37,11 +66,7 @@ fn read(path: &Path, strict: bool) -> Result<Content, String> {
         damage.extend(warnings.map(|problem| problem.diagnostic.message.clone()));
     }
     let mut lines = Vec::new();
-    let mut sink = JsonLines::new(&mut lines, {
-        let mut o = JsonLinesOptions::default();
-        o.packets = std::env::var_os("NOVERIFY").is_some();
-        o
-    });
+    let mut sink = JsonLines::new(&mut lines, JsonLinesOptions::default());
     let reader = session.stream_reader(Window::default(), |_| true);
     let mut cursor = reader.cursor();
     while cursor.advance() {
@@ -53,9 +78,6 @@ fn read(path: &Path, strict: bool) -> Result<Content, String> {
     }
     sink.finish().unwrap();
     let lines = String::from_utf8(lines).unwrap();
-    if std::env::var_os("NOVERIFY").is_some() {
-        println!("READ {}\n{lines}", path.display());
-    }
     let all = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     Ok(Content { events: all.filter(|line| line["type"] == "event").collect(), damage })
 }
@@ -68,7 +90,7 @@ fn convert(from: &Path, to: &Path, dialect: &str) -> Result<WriteReport, String>
     let (_, writer) = writer(Some("ctf"), to, Some(dialect)).unwrap();
     let mut options = ConvertOptions::default();
     options.write.dialect = Some(dialect.to_owned());
-    options.verify = std::env::var_os("NOVERIFY").is_none();
+    options.verify = true;
     let reader = session.stream_reader(Window::default(), |_| true);
     reader.convert(writer, Some(to.to_owned()), &options).map_err(|error| match error {
         ConvertError::Create(error) => error.to_string(),
@@ -243,6 +265,23 @@ fn is_named(losses: &[String], path: &str) -> bool {
     })
 }
 
+impl fmt::Display for Figures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} refused, {} refused back, {} with lost events, {} with unequal values, {} with unequal values back, \
+             {} with problems, {} unstable",
+            self.refused,
+            self.refused_back,
+            self.with_lost_events,
+            self.with_unequal_values,
+            self.with_unequal_values_back,
+            self.with_problems,
+            self.unstable,
+        )
+    }
+}
+
 impl Figures {
     fn reason(&mut self, what: &str, reason: &str, seed: u64) {
         if std::env::var_os("ICHNOS_SEED").is_some() {
@@ -352,22 +391,28 @@ fn every_direction_and_back() {
             }
         });
         for (dialect, figures) in &all {
-            println!(
-                "{} -> {dialect}, {count} traces: {} refused, {} refused back, {} with lost events, {} with unequal values, \
-                 {} with unequal values back, {} with problems, {} unstable",
-                proposal.name(),
-                figures.refused,
-                figures.refused_back,
-                figures.with_lost_events,
-                figures.with_unequal_values,
-                figures.with_unequal_values_back,
-                figures.with_problems,
-                figures.unstable,
-            );
+            println!("{} -> {dialect}, {count} traces: {figures}", proposal.name());
             let mut reasons: Vec<_> = figures.reasons.iter().collect();
             reasons.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
             for (reason, (count, seed)) in reasons {
                 println!("{count:5}: (seed {seed}) {reason}");
+            }
+            let most = KNOWN_LIMITS.iter().find(|(from, to, _)| (*from, *to) == (origin, *dialect));
+            let most = most.map_or(Limit::default(), |(_, _, limit)| *limit);
+            if count >= TRACES {
+                let percent = |number: u64| number * 100 / count;
+                let found = Limit {
+                    refused: percent(figures.refused + figures.refused_back),
+                    lost_events: percent(figures.with_lost_events),
+                    unequal: percent(figures.with_unequal_values.max(figures.with_unequal_values_back)),
+                    unstable: percent(figures.unstable),
+                };
+                assert!(
+                    found.is_within(most),
+                    "{} -> {dialect}: {found:?}, known: {most:?}",
+                    proposal.name()
+                );
+                assert_eq!(figures.with_problems, 0, "{} -> {dialect}", proposal.name());
             }
         }
     }

@@ -21,7 +21,12 @@
 //! | a message that is not just a field | a further member of the payload |
 //! | specific context with fields that need others, or are needed | members of the payload, before its own |
 //! | length, presence or selector outside of the field's array or optional | the same, after a member that contains it |
-//! | field of a header without a role that no other field needs | member of the context after the header |
+//! | location that leads to no field that fits: through a union, to a signed length, to a renamed or moved field | the field after a member that contains what it needs |
+//! | root field that is no structure | the member `value` of a structure |
+//! | role at a place where the format has none | a plain field; the writer adds a field with the role |
+//! | alignment of a variant | none |
+//! | boolean of more than 64 bits | integer of 8 bits |
+//! | field of a header without a role that no field of the header needs | member of the context after the header |
 //! | id of an event record class that readers do not distinguish | index of the class, or the next free id |
 //! | event record class without a name | one named after its id |
 //! | name that is no identifier | similar identifier |

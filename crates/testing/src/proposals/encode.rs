@@ -6,7 +6,7 @@ use crate::Random;
 use crate::encoder::{Encoder, Order, bits, unsigned_bits};
 
 use super::fixed::{random_bits, random_float, text_of};
-use super::types::{Id, Integer, Kind, Length, Location, Role, Type, Values};
+use super::types::{FieldType, Id, Integer, Kind, Length, TypeLocation, TypeRole, Values};
 use super::{ExpectedFields, Proposal};
 
 /// Number of groups of variable-length sizes, which are known after everything is encoded.
@@ -19,7 +19,7 @@ pub(super) struct PacketEncoder {
     pub(super) encoder: Encoder,
     random: Random,
     saved: HashMap<Id, i128>,
-    pub(super) roles: HashMap<Role, i128>,
+    pub(super) roles: HashMap<TypeRole, i128>,
     pub(super) clocks: Vec<u64>,
     pub(super) uuid: [u8; 16],
     pub(super) fields: ExpectedFields,
@@ -53,10 +53,12 @@ impl PacketEncoder {
             }
             Values::Of(values) => Some(values[self.random.index(values.len())]),
             Values::Decoy => Some(i128::from(self.random.below(100)) & ((1 << size.min(64)) - 1)),
-            Values::CompactId(most) => Some(self.roles.get(&Role::Event).copied().unwrap_or(0).min(*most)),
-            Values::Role(role) => Some(match role {
-                Role::Clock(_) | Role::Begin => {
-                    let clock = if let Role::Clock(clock) = role { *clock } else { 0 };
+            Values::CompactId(most) => {
+                Some(self.roles.get(&TypeRole::Event).copied().unwrap_or(0).min(*most))
+            }
+            Values::TypeRole(role) => Some(match role {
+                TypeRole::Clock(_) | TypeRole::Begin => {
+                    let clock = if let TypeRole::Clock(clock) = role { *clock } else { 0 };
                     self.clocks[clock] += 1 + self.random.below(100);
                     let value = i128::from(self.clocks[clock]);
                     if size < 64 { value & ((1 << size) - 1) } else { value }
@@ -66,7 +68,7 @@ impl PacketEncoder {
         }
     }
 
-    fn save(&mut self, class: &Type, bits: &[bool], signed: bool) {
+    fn save(&mut self, class: &FieldType, bits: &[bool], signed: bool) {
         let Some(id) = class.saves else { return };
         let is_negative = signed && bits.last() == Some(&true);
         let value = (0..128)
@@ -82,13 +84,13 @@ impl PacketEncoder {
         }
     }
 
-    fn located(&self, location: &Location) -> i128 {
+    fn located(&self, location: &TypeLocation) -> i128 {
         let Some(value) = self.saved.get(&location.id) else { panic!("no value for {}", location.json) };
         *value
     }
 
     /// Encodes a field.
-    pub(super) fn field(&mut self, class: &Type, path: &str) {
+    pub(super) fn field(&mut self, class: &FieldType, path: &str) {
         self.encoder.align(class.effective_alignment(self.proposal));
         let note = |this: &mut Self, text: String| this.fields.push((path.to_owned(), text));
         match &class.kind {
@@ -127,7 +129,7 @@ impl PacketEncoder {
             }
             Kind::Blob(length) => {
                 let length = self.length(length) as usize;
-                let bytes = if class.roles.contains(&Role::Uuid) {
+                let bytes = if class.roles.contains(&TypeRole::Uuid) {
                     self.uuid.to_vec()
                 } else {
                     self.random.bytes(length)
@@ -144,7 +146,7 @@ impl PacketEncoder {
             Kind::Array(length, element) => {
                 let length = self.length(length);
                 note(self, format!("#{length}"));
-                let is_uuid = class.roles.contains(&Role::Uuid);
+                let is_uuid = class.roles.contains(&TypeRole::Uuid);
                 for index in 0..length {
                     let path = format!("{path}[{index}]");
                     if is_uuid {
@@ -204,7 +206,10 @@ impl PacketEncoder {
     }
 
     fn variable_bits(&mut self, integer: &Integer) -> Vec<bool> {
-        let is_late = matches!(integer.values, Values::Role(Role::Total | Role::Content | Role::EndClock(_)));
+        let is_late = matches!(
+            integer.values,
+            Values::TypeRole(TypeRole::Total | TypeRole::Content | TypeRole::EndClock(_))
+        );
         match self.value(integer, usize::MAX) {
             Some(value) if is_late => unsigned_bits(value as u128, SIZE_GROUPS * 7),
             Some(value) => {
@@ -238,7 +243,7 @@ impl PacketEncoder {
     }
 
     /// Makes the bits of a union fit a member.
-    fn constrain(&mut self, class: &Type, union: &mut [bool]) {
+    fn constrain(&mut self, class: &FieldType, union: &mut [bool]) {
         match &class.kind {
             Kind::Integer(size, integer) if !matches!(integer.values, Values::Any) => {
                 if let Some(value) = self.value(integer, *size) {
@@ -264,7 +269,7 @@ impl PacketEncoder {
     }
 
     /// Notes the values of a member of a union.
-    fn view(&mut self, class: &Type, union: &[bool], path: &str) {
+    fn view(&mut self, class: &FieldType, union: &[bool], path: &str) {
         let part = |at: usize, size: usize| {
             let begin = if class.order == Order::Le { at } else { union.len() - at - size };
             &union[begin..begin + size]
@@ -303,7 +308,7 @@ impl PacketEncoder {
 }
 
 /// Size of a member of a union.
-pub(super) fn fixed_size(class: &Type) -> usize {
+pub(super) fn fixed_size(class: &FieldType) -> usize {
     match &class.kind {
         Kind::BitArray(size) | Kind::Boolean(size) | Kind::Integer(size, _) | Kind::Float(size) => *size,
         Kind::Structure(fields) => fields.iter().map(|field| fixed_size(&field.class)).sum(),

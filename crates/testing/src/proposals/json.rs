@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::encoder::Order;
 
 use super::Proposal;
-use super::types::{Field, Integer, Kind, Label, Length, Role, Type};
+use super::types::{FieldType, Integer, Kind, Label, Length, TypeField, TypeRole};
 
 /// Text of a JSON string.
 pub(super) fn string(text: &str) -> String {
@@ -60,49 +60,49 @@ fn labels(labels: &[Label], proposal: Proposal) -> String {
 }
 
 /// Name of a tag in PROP-1.0.
-pub(super) fn tag_name(role: Role) -> &'static str {
+pub(super) fn tag_name(role: TypeRole) -> &'static str {
     match role {
-        Role::Magic => "magic",
-        Role::Uuid => "uuid",
-        Role::StreamClass => "data-stream-class-id",
-        Role::Stream => "data-stream-id",
-        Role::Total => "packet-total-size",
-        Role::Content => "packet-content-size",
-        Role::Number => "packet-sequence-number",
-        Role::Lost => "discarded-event-record-count",
-        Role::Clock(_) | Role::Begin => "update-data-stream-clock-now",
-        Role::EndClock(_) => "update-data-stream-clock-after-packet",
-        Role::Event => "event-record-class-id",
+        TypeRole::Magic => "magic",
+        TypeRole::Uuid => "uuid",
+        TypeRole::StreamClass => "data-stream-class-id",
+        TypeRole::Stream => "data-stream-id",
+        TypeRole::Total => "packet-total-size",
+        TypeRole::Content => "packet-content-size",
+        TypeRole::Number => "packet-sequence-number",
+        TypeRole::Lost => "discarded-event-record-count",
+        TypeRole::Clock(_) | TypeRole::Begin => "update-data-stream-clock-now",
+        TypeRole::EndClock(_) => "update-data-stream-clock-after-packet",
+        TypeRole::Event => "event-record-class-id",
     }
 }
 
 /// Name of a role in PROP-2.0.
-fn role_name(role: Role) -> &'static str {
+fn role_name(role: TypeRole) -> &'static str {
     match role {
-        Role::Magic => "packet-magic-number",
-        Role::Uuid => "trace-class-uuid",
-        Role::StreamClass => "data-stream-class-id",
-        Role::Stream => "data-stream-id",
-        Role::Total => "packet-total-size",
-        Role::Content => "packet-content-size",
-        Role::Number => "packet-sequence-number",
-        Role::Lost => "discarded-event-record-counter-snapshot",
-        Role::Clock(_) => "default-clock-timestamp",
-        Role::Begin => "packet-beginning-default-clock-timestamp",
-        Role::EndClock(_) => "packet-end-default-clock-timestamp",
-        Role::Event => "event-record-class-id",
+        TypeRole::Magic => "packet-magic-number",
+        TypeRole::Uuid => "trace-class-uuid",
+        TypeRole::StreamClass => "data-stream-class-id",
+        TypeRole::Stream => "data-stream-id",
+        TypeRole::Total => "packet-total-size",
+        TypeRole::Content => "packet-content-size",
+        TypeRole::Number => "packet-sequence-number",
+        TypeRole::Lost => "discarded-event-record-counter-snapshot",
+        TypeRole::Clock(_) => "default-clock-timestamp",
+        TypeRole::Begin => "packet-beginning-default-clock-timestamp",
+        TypeRole::EndClock(_) => "packet-end-default-clock-timestamp",
+        TypeRole::Event => "event-record-class-id",
     }
 }
 
 /// Text of a field type.
-pub(super) fn field_type(class: &Type, proposal: Proposal) -> String {
+pub(super) fn field_type(class: &FieldType, proposal: Proposal) -> String {
     match proposal {
         Proposal::First => first(class),
         Proposal::Second => second(class),
     }
 }
 
-fn first(class: &Type) -> String {
+fn first(class: &FieldType) -> String {
     let proposal = Proposal::First;
     let mut entries: Vec<(&str, String)> = Vec::new();
     let kind = match &class.kind {
@@ -176,7 +176,7 @@ fn first(class: &Type) -> String {
     object(&entries)
 }
 
-fn second(class: &Type) -> String {
+fn second(class: &FieldType) -> String {
     let proposal = Proposal::Second;
     let mut entries: Vec<(&str, String)> = Vec::new();
     let sign = |signed| if signed { "signed" } else { "unsigned" };
@@ -286,7 +286,7 @@ fn length_text(length: &Length) -> String {
     }
 }
 
-fn named(field: &Field, proposal: Proposal) -> String {
+fn named(field: &TypeField, proposal: Proposal) -> String {
     let key = match proposal {
         Proposal::First => "field-type",
         Proposal::Second => "field-class",

@@ -7,11 +7,13 @@ use crate::encoder::Order;
 
 use super::Proposal;
 use super::names::Names;
-use super::targets::{Barrier, Place, Target, TargetKind};
-use super::types::{Choice, Field, Integer, Kind, Label, Length, Location, Role, Type, Values};
+use super::targets::{Barrier, KnownTarget, Place, TargetKind};
+use super::types::{
+    Choice, FieldType, Integer, Kind, Label, Length, TypeField, TypeLocation, TypeRole, Values,
+};
 
 /// A tag of PROP-1.0: a role, and the scope and the path of its field.
-pub(super) type Tag = (Role, usize, Vec<String>);
+pub(super) type Tag = (TypeRole, usize, Vec<String>);
 
 /// Makes the types of a trace.
 #[derive(Debug)]
@@ -20,7 +22,7 @@ pub(super) struct Maker<'r> {
     pub(super) random: &'r mut Random,
     pub(super) order: Order,
     pub(super) constructs: BTreeSet<&'static str>,
-    pub(super) targets: Vec<Target>,
+    pub(super) targets: Vec<KnownTarget>,
     pub(super) place: Place,
     pub(super) tags: Vec<Tag>,
     names: Names,
@@ -29,7 +31,7 @@ pub(super) struct Maker<'r> {
     next_id: usize,
     next_barrier: u64,
     /// Fields that go before the next member of each open structure, with the barriers around the structure.
-    open: Vec<(Vec<Field>, Vec<Barrier>)>,
+    open: Vec<(Vec<TypeField>, Vec<Barrier>)>,
     /// Number of types that may still be made in this scope.
     budget: usize,
 }
@@ -81,12 +83,12 @@ impl<'r> Maker<'r> {
     }
 
     /// A new field type in the order of the trace.
-    pub(super) fn plain(&self, kind: Kind) -> Type {
-        Type { is_default_order: self.is_first(), ..Type::new(kind, self.order) }
+    pub(super) fn plain(&self, kind: Kind) -> FieldType {
+        FieldType { is_default_order: self.is_first(), ..FieldType::new(kind, self.order) }
     }
 
     /// Changes properties that all types have.
-    fn vary(&mut self, mut class: Type) -> Type {
+    fn vary(&mut self, mut class: FieldType) -> FieldType {
         let is_bits =
             matches!(class.kind, Kind::BitArray(_) | Kind::Boolean(_) | Kind::Integer(..) | Kind::Float(_));
         let can_align = match (&class.kind, self.proposal) {
@@ -177,7 +179,7 @@ impl<'r> Maker<'r> {
     }
 
     /// A type without nested ones.
-    fn leaf(&mut self) -> Type {
+    fn leaf(&mut self) -> FieldType {
         let kind = loop {
             break match self.random.below(15) {
                 0 => {
@@ -224,21 +226,14 @@ impl<'r> Maker<'r> {
                     self.note("null");
                     Kind::Null
                 }
-                13 => match self.needed(&TargetKind::Length) {
-                    Some(location) => {
-                        self.note("text of dynamic length");
-                        Kind::Text(Length::Dynamic(location))
-                    }
-                    None => continue,
-                },
-                _ if self.is_first() => return self.union(),
-                _ => match self.needed(&TargetKind::Length) {
-                    Some(location) => {
-                        self.note("BLOB of dynamic length");
-                        Kind::Blob(Length::Dynamic(location))
-                    }
-                    None => continue,
-                },
+                14 if self.is_first() => return self.union(),
+                number => {
+                    let Some(location) = self.needed(&TargetKind::Length) else { continue };
+                    let length = Length::Dynamic(location);
+                    let is_text = number == 13;
+                    self.note(if is_text { "text of dynamic length" } else { "BLOB of dynamic length" });
+                    if is_text { Kind::Text(length) } else { Kind::Blob(length) }
+                }
             };
         };
         let class = self.plain(kind);
@@ -246,7 +241,7 @@ impl<'r> Maker<'r> {
     }
 
     /// Any type.
-    pub(super) fn any(&mut self, depth: u32) -> Type {
+    pub(super) fn any(&mut self, depth: u32) -> FieldType {
         self.budget = self.budget.saturating_sub(1);
         if depth == 0 || self.budget == 0 || self.random.percent(55) {
             return self.leaf();
@@ -295,7 +290,7 @@ impl<'r> Maker<'r> {
         result
     }
 
-    fn array(&mut self, length: Length, depth: u32) -> Type {
+    fn array(&mut self, length: Length, depth: u32) -> FieldType {
         let element = self.within(Barrier::Array, |this| this.any(depth - 1));
         if matches!(element.kind, Kind::Structure(_)) {
             self.note("array of structures");
@@ -303,7 +298,7 @@ impl<'r> Maker<'r> {
         self.plain(Kind::Array(length, Box::new(element)))
     }
 
-    fn optional(&mut self, depth: u32) -> Option<Type> {
+    fn optional(&mut self, depth: u32) -> Option<FieldType> {
         let (selector, ranges) = if self.random.percent(50) {
             self.note("optional by a boolean");
             (self.needed(&TargetKind::Boolean)?, None)
@@ -316,7 +311,7 @@ impl<'r> Maker<'r> {
         Some(self.plain(Kind::Optional { selector, ranges, class: Box::new(class) }))
     }
 
-    fn variant(&mut self, depth: u32) -> Option<Type> {
+    fn variant(&mut self, depth: u32) -> Option<FieldType> {
         if self.is_first() {
             let tag = self.target_of(&TargetKind::Tag(Vec::new()))?;
             let TargetKind::Tag(labels) = &tag.kind else { return None };
@@ -358,7 +353,7 @@ impl<'r> Maker<'r> {
     }
 
     /// A union, whose members have the same size; a member may be needed by others.
-    fn union(&mut self) -> Type {
+    fn union(&mut self) -> FieldType {
         self.note("union");
         let size = self.random.pick(&[8, 16, 32, 64, 24]);
         let mut fields = Vec::new();
@@ -378,7 +373,7 @@ impl<'r> Maker<'r> {
                     let low = 1 + self.random.index(size - 1);
                     let integer = |signed| Integer { signed, labels: None, values: Values::Any };
                     let parts = [(low, false), (size - low, self.random.percent(50))];
-                    let fields = parts.map(|(size, signed)| Field {
+                    let fields = parts.map(|(size, signed)| TypeField {
                         name: self.name(),
                         class: self.plain(Kind::Integer(size, integer(signed))),
                     });
@@ -389,15 +384,15 @@ impl<'r> Maker<'r> {
                     Kind::Array(Length::Static(size as u64 / 8), Box::new(element))
                 }
             };
-            fields.push(Field { name: field, class: self.plain(kind) });
+            fields.push(TypeField { name: field, class: self.plain(kind) });
         }
         let class = self.plain(Kind::Union(size, fields));
         self.vary(class)
     }
 
     /// Members of a structure that is at the current place.
-    pub(super) fn fields(&mut self, depth: u32, count: u64) -> Vec<Field> {
-        let mut fields: Vec<Field> = Vec::new();
+    pub(super) fn fields(&mut self, depth: u32, count: u64) -> Vec<TypeField> {
+        let mut fields: Vec<TypeField> = Vec::new();
         for _ in 0..count {
             self.field(depth, &mut fields);
         }
@@ -405,7 +400,7 @@ impl<'r> Maker<'r> {
     }
 
     /// Appends a member and the fields that it needs.
-    pub(super) fn field(&mut self, depth: u32, fields: &mut Vec<Field>) {
+    pub(super) fn field(&mut self, depth: u32, fields: &mut Vec<TypeField>) {
         let mut name = self.name();
         self.open.push((Vec::new(), self.place.barriers.clone()));
         self.place.container.push(name.clone());
@@ -433,7 +428,7 @@ impl<'r> Maker<'r> {
         } else if !has_targets {
             self.used.push(name.clone());
         }
-        fields.push(Field { name, class });
+        fields.push(TypeField { name, class });
     }
 
     pub(super) fn new_id(&mut self) -> usize {
@@ -449,7 +444,7 @@ impl<'r> Maker<'r> {
         place
     }
 
-    fn location(&mut self, target: &Target) -> Location {
+    fn location(&mut self, target: &KnownTarget) -> TypeLocation {
         let place = self.place();
         let is_other = target.scope != place.scope;
         let is_absolute = !is_other && target.can_be_absolute() && self.random.percent(30);
@@ -473,13 +468,13 @@ impl<'r> Maker<'r> {
         target.location(&place, self.proposal, is_absolute)
     }
 
-    fn needed(&mut self, kind: &TargetKind) -> Option<Location> {
+    fn needed(&mut self, kind: &TargetKind) -> Option<TypeLocation> {
         let target = self.target_of(kind)?;
         Some(self.location(&target))
     }
 
     /// A field of this kind that may be needed here: a known one, or a new one in the innermost structure.
-    fn target_of(&mut self, kind: &TargetKind) -> Option<Target> {
+    fn target_of(&mut self, kind: &TargetKind) -> Option<KnownTarget> {
         let place = self.place();
         let is_same = |other: &TargetKind| match (kind, other) {
             (TargetKind::Tag(_), TargetKind::Tag(_)) => true,
@@ -507,7 +502,7 @@ impl<'r> Maker<'r> {
     }
 
     /// Values and class of a field for others.
-    fn needed_class(&mut self, kind: &mut TargetKind) -> Type {
+    fn needed_class(&mut self, kind: &mut TargetKind) -> FieldType {
         let id = self.new_id();
         let class = match kind {
             TargetKind::Boolean => {
@@ -587,11 +582,11 @@ impl<'r> Maker<'r> {
     }
 
     /// Makes a field for others in the structure of this place, perhaps within another one.
-    fn new_target(&mut self, kind: &TargetKind, around: Place) -> (Field, Target) {
+    fn new_target(&mut self, kind: &TargetKind, around: Place) -> (TypeField, KnownTarget) {
         let mut kind = kind.clone();
         let class = self.needed_class(&mut kind);
         let name = self.name();
-        let mut target = Target {
+        let mut target = KnownTarget {
             id: class.saves.unwrap_or_default(),
             kind,
             scope: around.scope,
@@ -607,8 +602,8 @@ impl<'r> Maker<'r> {
             0 | 1 => {
                 let inner = self.name();
                 target.path.extend([name.clone(), inner.clone()]);
-                let fields = vec![Field { name: inner, class }];
-                (Field { name, class: self.plain(Kind::Structure(fields)) }, target)
+                let fields = vec![TypeField { name: inner, class }];
+                (TypeField { name, class: self.plain(Kind::Structure(fields)) }, target)
             }
             2 | 3 if is_small => {
                 // A union of an integer and a structure with the length.
@@ -627,19 +622,20 @@ impl<'r> Maker<'r> {
                     let of = Kind::Integer(8, integer(Values::Of(vec![0, 1, 3])));
                     let class = self.plain(of).saving(target.id);
                     let bits = self.plain(Kind::BitArray(8));
-                    vec![Field { name: whole, class }, Field { name: parts, class: bits }]
+                    vec![TypeField { name: whole, class }, TypeField { name: parts, class: bits }]
                 } else {
                     target.path.extend([parts.clone(), low.clone()]);
-                    let fields = vec![Field { name: low, class: length }, Field { name: high, class: rest }];
+                    let fields =
+                        vec![TypeField { name: low, class: length }, TypeField { name: high, class: rest }];
                     let class = self.plain(Kind::Structure(fields));
-                    vec![Field { name: whole, class: all }, Field { name: parts, class }]
+                    vec![TypeField { name: whole, class: all }, TypeField { name: parts, class }]
                 };
                 let union = self.plain(Kind::Union(8, members));
-                (Field { name, class: self.vary(union) }, target)
+                (TypeField { name, class: self.vary(union) }, target)
             }
             _ => {
                 target.path.push(name.clone());
-                (Field { name, class }, target)
+                (TypeField { name, class }, target)
             }
         }
     }
@@ -667,10 +663,10 @@ impl<'r> Maker<'r> {
             let integer = Integer { signed, labels: None, values };
             let mut class = self.plain(Kind::Integer(size, integer)).saving(id);
             if is_nested {
-                let mut fields = vec![Field { name: inner.clone(), class }];
+                let mut fields = vec![TypeField { name: inner.clone(), class }];
                 if self.random.percent(50) {
                     let other = self.plain(Kind::BitArray(3));
-                    fields.insert(0, Field { name: self.name(), class: other });
+                    fields.insert(0, TypeField { name: self.name(), class: other });
                 }
                 class = self.plain(Kind::Structure(fields));
             }
@@ -684,10 +680,10 @@ impl<'r> Maker<'r> {
             path.push(inner);
         }
         if let Some((before, _)) = self.open.last_mut() {
-            before.push(Field { name: variant, class });
+            before.push(TypeField { name: variant, class });
         }
         self.note("length in several options");
-        self.targets.push(Target {
+        self.targets.push(KnownTarget {
             id,
             kind: TargetKind::Length,
             scope: place.scope,

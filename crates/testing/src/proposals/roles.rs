@@ -2,25 +2,26 @@
 
 use super::Proposal;
 use super::maker::Maker;
-use super::types::{Choice, Field, Integer, Kind, Length, Location, Role, Type, Values};
+use super::types::{Choice, FieldType, Integer, Kind, Length, TypeField, TypeLocation, TypeRole, Values};
 
 impl Maker<'_> {
     /// An integer of the value of a role.
-    fn role_class(&mut self, role: Role, least: usize) -> Type {
-        let integer = Integer { signed: false, labels: None, values: Values::Role(role) };
-        let is_late = matches!(role, Role::Total | Role::Content | Role::EndClock(_) | Role::Begin);
+    fn role_class(&mut self, role: TypeRole, least: usize) -> FieldType {
+        let integer = Integer { signed: false, labels: None, values: Values::TypeRole(role) };
+        let is_late =
+            matches!(role, TypeRole::Total | TypeRole::Content | TypeRole::EndClock(_) | TypeRole::Begin);
         let class = match self.random.below(8) {
-            0 if role != Role::Magic => {
+            0 if role != TypeRole::Magic => {
                 self.note("role of a variable-length field");
                 self.plain(Kind::VariableInteger(integer))
             }
-            1 | 2 if !is_late && !matches!(role, Role::Magic | Role::Clock(_)) => {
+            1 | 2 if !is_late && !matches!(role, TypeRole::Magic | TypeRole::Clock(_)) => {
                 self.note("role of more than 64 bits");
                 self.plain(Kind::Integer(72, integer))
             }
             _ => {
                 let sizes = [8, 16, 16, 32, 32, 64].into_iter().filter(|size| *size >= least);
-                let sizes: Vec<usize> = if role == Role::Magic { vec![32] } else { sizes.collect() };
+                let sizes: Vec<usize> = if role == TypeRole::Magic { vec![32] } else { sizes.collect() };
                 let size = self.random.pick(&sizes);
                 self.plain(Kind::Integer(size, integer))
             }
@@ -30,7 +31,7 @@ impl Maker<'_> {
         class.aligned(if is_variable { 8 } else { alignment })
     }
 
-    fn with_role(&mut self, mut class: Type, role: Role, path: &[&str]) -> Type {
+    fn with_role(&mut self, mut class: FieldType, role: TypeRole, path: &[&str]) -> FieldType {
         if self.proposal == Proposal::Second {
             class.roles.push(role);
         } else {
@@ -41,36 +42,36 @@ impl Maker<'_> {
     }
 
     /// Appends fields with a role; `least` is the least size of an integer for its values.
-    pub(super) fn role(&mut self, role: Role, least: usize, fields: &mut Vec<Field>) {
-        let is_clock = matches!(role, Role::Clock(_));
-        let is_optional = is_clock || matches!(role, Role::Lost | Role::Number);
+    pub(super) fn role(&mut self, role: TypeRole, least: usize, fields: &mut Vec<TypeField>) {
+        let is_clock = matches!(role, TypeRole::Clock(_));
+        let is_optional = is_clock || matches!(role, TypeRole::Lost | TypeRole::Number);
         let name = self.name();
         let is_first = self.proposal == Proposal::First;
         match self.random.below(14) {
-            0 | 1 if role != Role::Magic => {
+            0 | 1 if role != TypeRole::Magic => {
                 self.note("role of a nested field");
                 let (inner, class) = (self.name(), self.role_class(role, least));
                 let class = self.with_role(class, role, &[&name, &inner]);
-                let class = self.plain(Kind::Structure(vec![Field { name: inner, class }]));
-                fields.push(Field { name, class });
+                let class = self.plain(Kind::Structure(vec![TypeField { name: inner, class }]));
+                fields.push(TypeField { name, class });
             }
-            2 if !is_clock && role != Role::Magic => {
+            2 if !is_clock && role != TypeRole::Magic => {
                 self.note("role of several fields");
                 let decoy = self.name();
                 let integer = Integer { signed: false, labels: None, values: Values::Decoy };
                 let class = self.plain(Kind::Integer(least.max(8), integer));
                 let class = self.with_role(class, role, &[&decoy]);
-                fields.push(Field { name: decoy, class });
+                fields.push(TypeField { name: decoy, class });
                 let class = self.role_class(role, least);
                 let class = self.with_role(class, role, &[&name]);
-                fields.push(Field { name, class });
+                fields.push(TypeField { name, class });
             }
-            3 if role != Role::Magic => {
+            3 if role != TypeRole::Magic => {
                 self.note("role of several fields");
                 for name in [self.name(), name] {
                     let class = self.role_class(role, least);
                     let class = self.with_role(class, role, &[&name]);
-                    fields.push(Field { name, class });
+                    fields.push(TypeField { name, class });
                 }
             }
             4 | 5 if is_optional => {
@@ -83,23 +84,23 @@ impl Maker<'_> {
                 } else {
                     let class = self.with_role(class, role, &[]);
                     let boolean = self.plain(Kind::Boolean(1)).saving(id);
-                    let selector_field = Field { name: selector.clone(), class: boolean };
+                    let selector_field = TypeField { name: selector.clone(), class: boolean };
                     let location = self.location_of(&selector, id);
                     let kind = Kind::Optional { selector: location, ranges: None, class: Box::new(class) };
                     fields.push(selector_field);
-                    fields.push(Field { name, class: self.plain(kind) });
+                    fields.push(TypeField { name, class: self.plain(kind) });
                 }
             }
-            6 if is_first && role != Role::Magic => {
+            6 if is_first && role != TypeRole::Magic => {
                 self.note("role of a member of a union");
                 let size = self.random.pick(&[32, 64]).max(least);
                 let (whole, bits) = (self.name(), self.name());
-                let integer = Integer { signed: false, labels: None, values: Values::Role(role) };
+                let integer = Integer { signed: false, labels: None, values: Values::TypeRole(role) };
                 let class = self.plain(Kind::Integer(size, integer));
                 let class = self.with_role(class, role, &[&name, &whole]);
                 let other = self.plain(Kind::BitArray(size));
-                let members = vec![Field { name: bits, class: other }, Field { name: whole, class }];
-                fields.push(Field { name, class: self.plain(Kind::Union(size, members)) });
+                let members = vec![TypeField { name: bits, class: other }, TypeField { name: whole, class }];
+                fields.push(TypeField { name, class: self.plain(Kind::Union(size, members)) });
             }
             // Headers of PROP-2.0 have no arrays.
             7 | 8 if !is_first && self.place.scope == 1 => {
@@ -107,12 +108,12 @@ impl Maker<'_> {
                 let class = self.role_class(role, least);
                 let class = self.with_role(class, role, &[]);
                 let kind = Kind::Array(Length::Static(2), Box::new(class));
-                fields.push(Field { name, class: self.plain(kind) });
+                fields.push(TypeField { name, class: self.plain(kind) });
             }
             _ => {
                 let class = self.role_class(role, least);
                 let class = self.with_role(class, role, &[&name]);
-                fields.push(Field { name, class });
+                fields.push(TypeField { name, class });
             }
         }
     }
@@ -120,11 +121,11 @@ impl Maker<'_> {
     /// A role in an option of a variant of PROP-1.0.
     fn selected_role(
         &mut self,
-        role: Role,
-        class: Type,
+        role: TypeRole,
+        class: FieldType,
         (selector, name): (String, String),
         id: usize,
-        fields: &mut Vec<Field>,
+        fields: &mut Vec<TypeField>,
     ) {
         let label = |name: &str, value| (name.to_owned(), vec![(value, value)]);
         let labels = vec![label("no", 0), label("yes", 1)];
@@ -133,7 +134,7 @@ impl Maker<'_> {
         let tag = self.plain(Kind::Integer(8, integer)).saving(id);
         let inner = self.name();
         let class = self.with_role(class, role, &[&name, &inner]);
-        let yes = self.plain(Kind::Structure(vec![Field { name: inner, class }]));
+        let yes = self.plain(Kind::Structure(vec![TypeField { name: inner, class }]));
         let no = self.plain(Kind::Structure(Vec::new()));
         let choice = |name: &str, value, class| Choice {
             name: Some(name.to_owned()),
@@ -142,12 +143,12 @@ impl Maker<'_> {
         };
         let location = self.location_of(&selector, id);
         let choices = vec![choice("no", 0, no), choice("yes", 1, yes)];
-        fields.push(Field { name: selector, class: tag });
-        fields.push(Field { name, class: self.plain(Kind::Variant { tag: location, choices }) });
+        fields.push(TypeField { name: selector, class: tag });
+        fields.push(TypeField { name, class: self.plain(Kind::Variant { tag: location, choices }) });
     }
 
     /// The id of an event in few bits, or after them in many.
-    pub(super) fn compact_id(&mut self, fields: &mut Vec<Field>) {
+    pub(super) fn compact_id(&mut self, fields: &mut Vec<TypeField>) {
         self.note("compact and extended ids");
         let (selector, name, inner) = (self.name(), self.name(), self.name());
         let id = self.new_id();
@@ -157,27 +158,27 @@ impl Maker<'_> {
         let labels = is_first.then(|| vec![compact.clone(), extended.clone()]);
         let integer = Integer { signed: false, labels, values: Values::CompactId(3) };
         let class = self.plain(Kind::Integer(5, integer)).saving(id);
-        let class = self.with_role(class, Role::Event, &[&selector]);
+        let class = self.with_role(class, TypeRole::Event, &[&selector]);
         let location = self.location_of(&selector, id);
-        fields.push(Field { name: selector, class });
-        let class = self.role_class(Role::Event, 32);
-        let class = self.with_role(class, Role::Event, &[&name, &inner]);
-        let extended_class = self.plain(Kind::Structure(vec![Field { name: inner, class }]));
+        fields.push(TypeField { name: selector, class });
+        let class = self.role_class(TypeRole::Event, 32);
+        let class = self.with_role(class, TypeRole::Event, &[&name, &inner]);
+        let extended_class = self.plain(Kind::Structure(vec![TypeField { name: inner, class }]));
         let compact_class = self.plain(Kind::Structure(Vec::new()));
         let choices = vec![
             Choice { name: Some(compact.0), ranges: compact.1, class: compact_class },
             Choice { name: Some(extended.0), ranges: extended.1, class: extended_class },
         ];
-        fields.push(Field { name, class: self.plain(Kind::Variant { tag: location, choices }) });
+        fields.push(TypeField { name, class: self.plain(Kind::Variant { tag: location, choices }) });
     }
 
-    fn location_of(&self, member: &str, id: usize) -> Location {
+    fn location_of(&self, member: &str, id: usize) -> TypeLocation {
         use super::json::{array, string};
         use super::targets::scope_name;
         let json = match self.proposal {
             Proposal::First => array([string(member)]),
             Proposal::Second => array([string(scope_name(self.place.scope, self.proposal)), string(member)]),
         };
-        Location { json, id }
+        TypeLocation { json, id }
     }
 }

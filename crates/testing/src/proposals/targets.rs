@@ -2,7 +2,7 @@
 
 use super::Proposal;
 use super::json::{array, object, string};
-use super::types::{Id, Label, Location};
+use super::types::{Id, Label, TypeLocation};
 
 /// Names of the root fields in paths.
 pub(super) fn scope_name(scope: usize, proposal: Proposal) -> &'static str {
@@ -49,7 +49,7 @@ pub(super) enum Barrier {
 
 /// A field that others can need.
 #[derive(Clone, Debug)]
-pub(super) struct Target {
+pub(super) struct KnownTarget {
     pub(super) id: Id,
     pub(super) kind: TargetKind,
     pub(super) scope: usize,
@@ -69,7 +69,7 @@ pub(super) struct Place {
     pub(super) barriers: Vec<Barrier>,
 }
 
-impl Target {
+impl KnownTarget {
     /// Returns `true` if the document lets a field at this place need it.
     pub(super) fn is_allowed(&self, place: &Place, proposal: Proposal) -> bool {
         if self.scope != place.scope {
@@ -89,7 +89,7 @@ impl Target {
     }
 
     /// Returns the path to it from a place; `is_absolute` if a relative one is not wanted.
-    pub(super) fn location(&self, place: &Place, proposal: Proposal, is_absolute: bool) -> Location {
+    pub(super) fn location(&self, place: &Place, proposal: Proposal, is_absolute: bool) -> TypeLocation {
         let scope = scope_name(self.scope, proposal);
         let names = |names: &[String]| names.iter().map(|name| string(name)).collect::<Vec<_>>();
         let json = match proposal {
@@ -103,7 +103,7 @@ impl Target {
                 array(names(&self.path[shared..]))
             }
         };
-        Location { json, id: self.id }
+        TypeLocation { json, id: self.id }
     }
 
     /// Returns `true` if a relative path can lead to it.

@@ -6,8 +6,8 @@ use crate::encoder::Order;
 use super::encode::PacketEncoder;
 use super::json::{array, field_type, object, string, tag_name};
 use super::maker::{Maker, Tag};
-use super::targets::{Target, TargetKind, scope_name};
-use super::types::{Field, Integer, Kind, Length, Role, Type, Values};
+use super::targets::{KnownTarget, TargetKind, scope_name};
+use super::types::{FieldType, Integer, Kind, Length, TypeField, TypeRole, Values};
 use super::{ExpectedEvent, ExpectedPacket, Proposal, RandomStream, RandomTrace};
 
 /// Values of the role of a UUID.
@@ -34,8 +34,8 @@ enum Sizes {
 /// An event record class.
 struct EventClass {
     id: i128,
-    context: Option<Type>,
-    payload: Option<Type>,
+    context: Option<FieldType>,
+    payload: Option<FieldType>,
     tags: Vec<Tag>,
 }
 
@@ -43,9 +43,9 @@ struct EventClass {
 struct StreamClass {
     id: i128,
     sizes: Sizes,
-    context: Option<Type>,
-    header: Option<Type>,
-    common: Option<Type>,
+    context: Option<FieldType>,
+    header: Option<FieldType>,
+    common: Option<FieldType>,
     events: Vec<EventClass>,
     tags: Vec<Tag>,
 }
@@ -72,7 +72,7 @@ pub fn random_trace(proposal: Proposal, random: &mut Random) -> RandomTrace {
         let id = if class_count == 1 && header.is_none() { 0 } else { id };
         classes.push(stream_class(&mut maker, id, clocks));
     }
-    let has_class_id = header_tags.iter().any(|(role, ..)| *role == Role::StreamClass)
+    let has_class_id = header_tags.iter().any(|(role, ..)| *role == TypeRole::StreamClass)
         || header.as_ref().is_some_and(has_class_role);
     if !has_class_id {
         classes[0].id = 0;
@@ -91,16 +91,16 @@ pub fn random_trace(proposal: Proposal, random: &mut Random) -> RandomTrace {
     RandomTrace { metadata, streams, constructs: maker.constructs }
 }
 
-fn has_class_role(class: &Type) -> bool {
+fn has_class_role(class: &FieldType) -> bool {
     let inner = match &class.kind {
         Kind::Structure(fields) => fields.iter().any(|field| has_class_role(&field.class)),
         Kind::Array(_, element) => has_class_role(element),
         _ => false,
     };
-    inner || class.roles.contains(&Role::StreamClass)
+    inner || class.roles.contains(&TypeRole::StreamClass)
 }
 
-fn packet_header(maker: &mut Maker<'_>, needs_id: bool, has_uuid: bool) -> (Option<Type>, Vec<Tag>) {
+fn packet_header(maker: &mut Maker<'_>, needs_id: bool, has_uuid: bool) -> (Option<FieldType>, Vec<Tag>) {
     let is_first = maker.proposal == Proposal::First;
     maker.begin(0);
     if !needs_id && maker.random.percent(30) {
@@ -114,7 +114,7 @@ fn packet_header(maker: &mut Maker<'_>, needs_id: bool, has_uuid: bool) -> (Opti
     let mut fields = Vec::new();
     if maker.random.percent(60) {
         maker.note("magic number");
-        maker.role(Role::Magic, 32, &mut fields);
+        maker.role(TypeRole::Magic, 32, &mut fields);
     }
     if has_uuid && maker.random.percent(60) {
         maker.note("UUID");
@@ -124,21 +124,21 @@ fn packet_header(maker: &mut Maker<'_>, needs_id: bool, has_uuid: bool) -> (Opti
                 let values = Values::Any;
                 let integer = Integer { signed: false, labels: None, values };
                 let byte = maker.plain(Kind::Integer(8, integer)).aligned(8);
-                maker.tags.push((Role::Uuid, 0, vec![name.clone()]));
+                maker.tags.push((TypeRole::Uuid, 0, vec![name.clone()]));
                 maker.plain(Kind::Array(Length::Static(16), Box::new(byte))).aligned(8)
             }
             Proposal::Second => maker.plain(Kind::Blob(Length::Static(16))),
         };
-        class.roles.push(Role::Uuid);
-        fields.push(Field { name, class });
+        class.roles.push(TypeRole::Uuid);
+        fields.push(TypeField { name, class });
     }
     user_fields(maker, &mut fields, 30);
     if needs_id || maker.random.percent(40) {
-        maker.role(Role::StreamClass, 8, &mut fields);
+        maker.role(TypeRole::StreamClass, 8, &mut fields);
     }
     if maker.random.percent(50) {
         maker.note("data stream id");
-        maker.role(Role::Stream, 8, &mut fields);
+        maker.role(TypeRole::Stream, 8, &mut fields);
         small_role(maker, &mut fields);
     }
     user_fields(maker, &mut fields, 30);
@@ -148,13 +148,13 @@ fn packet_header(maker: &mut Maker<'_>, needs_id: bool, has_uuid: bool) -> (Opti
 }
 
 /// Makes the last field, if it is a small integer, one that others need.
-fn small_role(maker: &mut Maker<'_>, fields: &mut [Field]) {
+fn small_role(maker: &mut Maker<'_>, fields: &mut [TypeField]) {
     let Some(field) = fields.last_mut() else { return };
     if matches!(field.class.kind, Kind::Integer(..) | Kind::VariableInteger(_)) && field.class.saves.is_none()
     {
         let id = maker.new_id();
         field.class.saves = Some(id);
-        maker.targets.push(Target {
+        maker.targets.push(KnownTarget {
             id,
             kind: TargetKind::Length,
             scope: maker.place.scope,
@@ -167,7 +167,7 @@ fn small_role(maker: &mut Maker<'_>, fields: &mut [Field]) {
 }
 
 /// Adds fields without roles, which headers of PROP-2.0 do not have.
-fn user_fields(maker: &mut Maker<'_>, fields: &mut Vec<Field>, percent: u64) {
+fn user_fields(maker: &mut Maker<'_>, fields: &mut Vec<TypeField>, percent: u64) {
     let is_header = matches!(maker.place.scope, 0 | 2);
     if (is_header && maker.proposal == Proposal::Second) || !maker.random.percent(percent) {
         return;
@@ -191,7 +191,7 @@ fn stream_class(maker: &mut Maker<'_>, id: i128, clocks: usize) -> StreamClass {
     maker.begin(1);
     let mut fields = Vec::new();
     user_fields(maker, &mut fields, 40);
-    let clock = (clocks > 0).then_some(if is_first { Role::Clock(0) } else { Role::Begin });
+    let clock = (clocks > 0).then_some(if is_first { TypeRole::Clock(0) } else { TypeRole::Begin });
     // In PROP-2.0, clocks are 0 at the beginning of each packet.
     if let Some(clock) = clock
         && maker.random.percent(if is_first { 50 } else { 100 })
@@ -200,13 +200,14 @@ fn stream_class(maker: &mut Maker<'_>, id: i128, clocks: usize) -> StreamClass {
         maker.role(clock, 32, &mut fields);
     }
     if matches!(sizes, Sizes::Total | Sizes::Both) {
-        maker.role(Role::Total, 32, &mut fields);
+        maker.role(TypeRole::Total, 32, &mut fields);
     }
     user_fields(maker, &mut fields, 30);
     if matches!(sizes, Sizes::Content | Sizes::Both) {
-        maker.role(Role::Content, 32, &mut fields);
+        maker.role(TypeRole::Content, 32, &mut fields);
     }
-    for (role, construct) in [(Role::Lost, "counter of lost events"), (Role::Number, "packet number")] {
+    for (role, construct) in [(TypeRole::Lost, "counter of lost events"), (TypeRole::Number, "packet number")]
+    {
         if maker.random.percent(40) {
             maker.note(construct);
             maker.role(role, 8, &mut fields);
@@ -215,10 +216,10 @@ fn stream_class(maker: &mut Maker<'_>, id: i128, clocks: usize) -> StreamClass {
     for clock in 0..clocks {
         if maker.random.percent(if clock == 0 { 40 } else { 20 }) {
             maker.note("clock at the end of packets");
-            maker.role(Role::EndClock(clock), 32, &mut fields);
+            maker.role(TypeRole::EndClock(clock), 32, &mut fields);
         }
         if clock > 0 && maker.random.percent(20) {
-            maker.role(Role::Clock(clock), 32, &mut fields);
+            maker.role(TypeRole::Clock(clock), 32, &mut fields);
         }
     }
     user_fields(maker, &mut fields, 40);
@@ -257,11 +258,12 @@ fn stream_class(maker: &mut Maker<'_>, id: i128, clocks: usize) -> StreamClass {
 }
 
 /// Returns `true` if all ids can have more than 64 bits.
-fn has_wide_id(class: &Type, tags: &[Tag]) -> bool {
+fn has_wide_id(class: &FieldType, tags: &[Tag]) -> bool {
     let Kind::Structure(fields) = &class.kind else { return false };
-    let is_wide = |class: &Type| matches!(class.kind, Kind::Integer(72, _) | Kind::VariableInteger(_));
-    let tagged: Vec<_> = tags.iter().filter(|(role, ..)| *role == Role::Event).collect();
-    let of_roles: Vec<_> = fields.iter().filter(|field| field.class.roles.contains(&Role::Event)).collect();
+    let is_wide = |class: &FieldType| matches!(class.kind, Kind::Integer(72, _) | Kind::VariableInteger(_));
+    let tagged: Vec<_> = tags.iter().filter(|(role, ..)| *role == TypeRole::Event).collect();
+    let of_roles: Vec<_> =
+        fields.iter().filter(|field| field.class.roles.contains(&TypeRole::Event)).collect();
     let has_inner = fields.iter().any(|field| matches!(field.class.kind, Kind::Variant { .. }));
     match (tagged.as_slice(), of_roles.as_slice()) {
         ([(_, _, path)], []) => match path.as_slice() {
@@ -273,7 +275,7 @@ fn has_wide_id(class: &Type, tags: &[Tag]) -> bool {
     }
 }
 
-fn event_header(maker: &mut Maker<'_>, needs_id: bool, clocks: usize) -> Option<Type> {
+fn event_header(maker: &mut Maker<'_>, needs_id: bool, clocks: usize) -> Option<FieldType> {
     let is_first = maker.proposal == Proposal::First;
     if !needs_id && clocks == 0 && maker.random.percent(50) {
         return None;
@@ -281,8 +283,8 @@ fn event_header(maker: &mut Maker<'_>, needs_id: bool, clocks: usize) -> Option<
     if is_first && maker.random.percent(10) && (needs_id || clocks > 0) {
         maker.note("root that is no structure");
         maker.note("role of a root field");
-        let role = if needs_id { Role::Event } else { Role::Clock(0) };
-        let integer = Integer { signed: false, labels: None, values: Values::Role(role) };
+        let role = if needs_id { TypeRole::Event } else { TypeRole::Clock(0) };
+        let integer = Integer { signed: false, labels: None, values: Values::TypeRole(role) };
         maker.tags.push((role, 2, Vec::new()));
         return Some(maker.plain(Kind::Integer(32, integer)).aligned(8));
     }
@@ -291,17 +293,17 @@ fn event_header(maker: &mut Maker<'_>, needs_id: bool, clocks: usize) -> Option<
     if needs_id && maker.random.percent(30) {
         maker.compact_id(&mut fields);
     } else if needs_id || maker.random.percent(50) {
-        maker.role(Role::Event, 32, &mut fields);
+        maker.role(TypeRole::Event, 32, &mut fields);
     }
     if clocks > 0 && maker.random.percent(90) {
-        maker.role(Role::Clock(0), 8, &mut fields);
+        maker.role(TypeRole::Clock(0), 8, &mut fields);
     }
     for clock in 1..clocks {
         if maker.random.percent(40) {
             if is_first && maker.random.percent(70) && add_clock(maker, clock, &fields) {
                 continue;
             }
-            maker.role(Role::Clock(clock), 16, &mut fields);
+            maker.role(TypeRole::Clock(clock), 16, &mut fields);
         }
     }
     user_fields(maker, &mut fields, 30);
@@ -313,19 +315,19 @@ fn event_header(maker: &mut Maker<'_>, needs_id: bool, clocks: usize) -> Option<
 }
 
 /// Tags the last field, if it updates a clock, with a further clock.
-fn add_clock(maker: &mut Maker<'_>, clock: usize, fields: &[Field]) -> bool {
+fn add_clock(maker: &mut Maker<'_>, clock: usize, fields: &[TypeField]) -> bool {
     let Some(field) = fields.last() else { return false };
-    let tag = (Role::Clock(0), 2, vec![field.name.clone()]);
+    let tag = (TypeRole::Clock(0), 2, vec![field.name.clone()]);
     if !maker.tags.contains(&tag) || clock != 1 {
         return false;
     }
     maker.note("field that updates several clocks");
-    maker.tags.push((Role::Clock(clock), 2, vec![field.name.clone()]));
+    maker.tags.push((TypeRole::Clock(clock), 2, vec![field.name.clone()]));
     true
 }
 
 /// A root field for users; `can_be_empty` if something else of the event takes bits.
-fn root(maker: &mut Maker<'_>, clocks: usize, can_be_empty: bool) -> Type {
+fn root(maker: &mut Maker<'_>, clocks: usize, can_be_empty: bool) -> FieldType {
     let is_first = maker.proposal == Proposal::First;
     if is_first && can_be_empty && maker.random.percent(20) {
         maker.note("root that is no structure");
@@ -335,12 +337,12 @@ fn root(maker: &mut Maker<'_>, clocks: usize, can_be_empty: bool) -> Type {
     let mut fields = maker.fields(3, count);
     if is_first && clocks > 0 && maker.random.percent(15) {
         maker.note("clock outside of headers");
-        maker.role(Role::Clock(clocks - 1), 32, &mut fields);
+        maker.role(TypeRole::Clock(clocks - 1), 32, &mut fields);
     }
     if !can_be_empty {
         let integer = Integer { signed: false, labels: None, values: Values::Any };
         let class = maker.plain(Kind::Integer(16, integer));
-        fields.push(Field { name: maker.name(), class });
+        fields.push(TypeField { name: maker.name(), class });
     }
     let alignment = maker.random.pick(&[1, 1, 8, 64]);
     maker.plain(Kind::Structure(fields)).aligned(alignment)
@@ -352,8 +354,8 @@ fn tags_text(tags: &[Tag]) -> String {
         let path = object(&[("scope", string(scope_name(*scope, Proposal::First))), ("path", path)]);
         let mut entries = vec![("tag", string(tag_name(*role))), ("path", path)];
         match role {
-            Role::Lost => entries.push(("reason", string("legacy"))),
-            Role::Clock(clock) | Role::EndClock(clock) => {
+            TypeRole::Lost => entries.push(("reason", string("legacy"))),
+            TypeRole::Clock(clock) | TypeRole::EndClock(clock) => {
                 entries.push(("data-stream-clock-class-name", string(CLOCKS[*clock])));
             }
             _ => {}
@@ -366,11 +368,11 @@ fn metadata(
     maker: &mut Maker<'_>,
     clocks: usize,
     has_uuid: bool,
-    (header, header_tags): (&Option<Type>, &[Tag]),
+    (header, header_tags): (&Option<FieldType>, &[Tag]),
     classes: &[StreamClass],
 ) -> String {
     let proposal = maker.proposal;
-    let text = |class: &Type| field_type(class, proposal);
+    let text = |class: &FieldType| field_type(class, proposal);
     let is_first = proposal == Proposal::First;
     let mut fragments = Vec::new();
     let order = if maker.order == Order::Le { "le" } else { "be" };
@@ -479,7 +481,7 @@ fn stream(
     maker: &mut Maker<'_>,
     number: usize,
     clocks: usize,
-    header: Option<&Type>,
+    header: Option<&FieldType>,
     class: &StreamClass,
 ) -> RandomStream {
     let is_single = matches!(class.sizes, Sizes::None | Sizes::Content);
@@ -537,7 +539,7 @@ struct Late {
 
 /// Facts of a packet.
 struct Facts<'t> {
-    header: Option<&'t Type>,
+    header: Option<&'t FieldType>,
     class: &'t StreamClass,
     stream: i128,
     packet: i128,
@@ -545,13 +547,13 @@ struct Facts<'t> {
 }
 
 /// An encoded packet.
-struct Encoded {
+struct EncodedTrace {
     encoder: PacketEncoder,
     fields: super::ExpectedFields,
     events: Vec<ExpectedEvent>,
 }
 
-impl Encoded {
+impl EncodedTrace {
     fn late(&mut self, padding: u64) -> Late {
         let content = self.encoder.encoder.at;
         let total = content.next_multiple_of(8) + 8 * padding;
@@ -560,25 +562,32 @@ impl Encoded {
 }
 
 impl Facts<'_> {
-    fn encode(&self, proposal: Proposal, seed: u64, clocks: Vec<u64>, events: usize, late: &Late) -> Encoded {
+    fn encode(
+        &self,
+        proposal: Proposal,
+        seed: u64,
+        clocks: Vec<u64>,
+        events: usize,
+        late: &Late,
+    ) -> EncodedTrace {
         let clock_count = clocks.len();
         let mut encoder = PacketEncoder::new(proposal, seed, clocks);
         encoder.uuid = UUID;
         let mut choices = Random::new(seed ^ 1);
         for (role, value) in [
-            (Role::Magic, MAGIC),
-            (Role::StreamClass, self.class.id),
-            (Role::Stream, self.stream),
-            (Role::Total, late.total.into()),
-            (Role::Content, late.content.into()),
-            (Role::Number, self.packet),
-            (Role::Lost, self.lost),
+            (TypeRole::Magic, MAGIC),
+            (TypeRole::StreamClass, self.class.id),
+            (TypeRole::Stream, self.stream),
+            (TypeRole::Total, late.total.into()),
+            (TypeRole::Content, late.content.into()),
+            (TypeRole::Number, self.packet),
+            (TypeRole::Lost, self.lost),
         ] {
             encoder.roles.insert(role, value);
         }
         for clock in 0..clock_count {
             let end = late.clocks.get(clock).copied().unwrap_or(0);
-            encoder.roles.insert(Role::EndClock(clock), end.into());
+            encoder.roles.insert(TypeRole::EndClock(clock), end.into());
         }
         let scopes = [(self.header, "header"), (self.class.context.as_ref(), "context")];
         for (class, name) in scopes {
@@ -590,7 +599,7 @@ impl Facts<'_> {
         let mut all = Vec::new();
         for _ in 0..events {
             let event = &self.class.events[choices.index(self.class.events.len())];
-            encoder.roles.insert(Role::Event, event.id);
+            encoder.roles.insert(TypeRole::Event, event.id);
             let scopes = [
                 (self.class.header.as_ref(), "event"),
                 (self.class.common.as_ref(), "common"),
@@ -606,6 +615,6 @@ impl Facts<'_> {
             let cycles = Some(encoder.clocks[0]);
             all.push(ExpectedEvent { id: event.id as u128, cycles, fields });
         }
-        Encoded { encoder, fields, events: all }
+        EncodedTrace { encoder, fields, events: all }
     }
 }

@@ -12,7 +12,7 @@ pub(super) type Label = (String, Vec<(i128, i128)>);
 
 /// Meaning of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Role {
+pub(super) enum TypeRole {
     Magic,
     Uuid,
     StreamClass,
@@ -36,7 +36,7 @@ pub(super) enum Values {
     Any,
     Of(Vec<i128>),
     /// The value of a role.
-    Role(Role),
+    TypeRole(TypeRole),
     /// An earlier field with the same role, which does not count.
     Decoy,
     /// The id of the event record class if it is below a number, otherwise that number.
@@ -55,20 +55,20 @@ pub(super) struct Integer {
 #[derive(Clone, Debug)]
 pub(super) enum Length {
     Static(u64),
-    Dynamic(Location),
+    Dynamic(TypeLocation),
 }
 
 /// A field that another one needs.
 #[derive(Clone, Debug)]
-pub(super) struct Location {
+pub(super) struct TypeLocation {
     pub(super) json: String,
     pub(super) id: Id,
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Field {
+pub(super) struct TypeField {
     pub(super) name: String,
-    pub(super) class: Type,
+    pub(super) class: FieldType,
 }
 
 /// An option of a variant.
@@ -76,7 +76,7 @@ pub(super) struct Field {
 pub(super) struct Choice {
     pub(super) name: Option<String>,
     pub(super) ranges: Vec<(i128, i128)>,
-    pub(super) class: Type,
+    pub(super) class: FieldType,
 }
 
 #[derive(Clone, Debug)]
@@ -92,23 +92,23 @@ pub(super) enum Kind {
     String,
     Text(Length),
     Blob(Length),
-    Structure(Vec<Field>),
-    Array(Length, Box<Type>),
+    Structure(Vec<TypeField>),
+    Array(Length, Box<FieldType>),
     Optional {
-        selector: Location,
+        selector: TypeLocation,
         ranges: Option<Vec<(i128, i128)>>,
-        class: Box<Type>,
+        class: Box<FieldType>,
     },
     Variant {
-        tag: Location,
+        tag: TypeLocation,
         choices: Vec<Choice>,
     },
     /// The size of all members.
-    Union(usize, Vec<Field>),
+    Union(usize, Vec<TypeField>),
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Type {
+pub(super) struct FieldType {
     pub(super) kind: Kind,
     /// Alignment of its own: for structures, the minimum.
     pub(super) alignment: u64,
@@ -116,11 +116,11 @@ pub(super) struct Type {
     /// The byte order is that of the trace, and not repeated.
     pub(super) is_default_order: bool,
     pub(super) saves: Option<Id>,
-    pub(super) roles: Vec<Role>,
+    pub(super) roles: Vec<TypeRole>,
     pub(super) has_attributes: bool,
 }
 
-impl Type {
+impl FieldType {
     pub(super) fn new(kind: Kind, order: Order) -> Self {
         let alignment = match &kind {
             Kind::VariableBitArray | Kind::VariableBoolean | Kind::VariableInteger(_) | Kind::String => 8,

@@ -10,14 +10,14 @@ use super::vocabulary::Vocabulary;
 use crate::metadata::Problems;
 
 /// Name of a role in a document, and the scopes in which it is allowed.
-type Entry = (&'static str, Role, &'static [Scope]);
+type RoleEntry = (&'static str, Role, &'static [Scope]);
 
 const HEADER: &[Scope] = &[Scope::PacketHeader];
 const CONTEXT: &[Scope] = &[Scope::PacketContext];
 const EVENT: &[Scope] = &[Scope::EventRecordHeader];
 
 /// CTF2-SPEC-2.0, "Roles" of the trace class and data stream class fragments.
-const SPEC2: &[Entry] = &[
+const SPEC2: &[RoleEntry] = &[
     ("packet-magic-number", Role::PacketMagicNumber, HEADER),
     ("metadata-stream-uuid", Role::MetadataStreamUuid, HEADER),
     ("data-stream-class-id", Role::DataStreamClassId, HEADER),
@@ -32,7 +32,7 @@ const SPEC2: &[Entry] = &[
 ];
 
 /// CTF2-PROP-2.0, "Roles" of the trace class and data stream class fragments.
-const PROP2: &[Entry] = &[
+const PROP2: &[RoleEntry] = &[
     ("packet-magic-number", Role::PacketMagicNumber, HEADER),
     ("trace-class-uuid", Role::MetadataStreamUuid, HEADER),
     ("data-stream-class-id", Role::DataStreamClassId, HEADER),
@@ -95,8 +95,8 @@ fn entry(
     vocabulary: Vocabulary,
     read: &mut ReadRoles,
     problems: &mut Problems,
-) -> Option<&'static Entry> {
-    let find = |table: &'static [Entry], name: &str| table.iter().find(|entry| entry.0 == name);
+) -> Option<&'static RoleEntry> {
+    let find = |table: &'static [RoleEntry], name: &str| table.iter().find(|entry| entry.0 == name);
     let found = match vocabulary {
         Vocabulary::Spec2 => find(SPEC2, name).or_else(|| {
             // The first release candidates kept the names of PROP-2.0.
