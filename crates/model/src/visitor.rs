@@ -21,6 +21,11 @@ impl<'a> Field<'a> {
         Self { plan, id, offset, length }
     }
 
+    #[inline(always)]
+    pub(crate) fn plan(&self) -> &'a Plan {
+        self.plan
+    }
+
     /// Makes the field of another node of the same plan, at the same offset.
     #[inline(always)]
     pub(crate) fn of_plan(self, id: NodeId, length: u64) -> Self {

@@ -417,3 +417,35 @@ fn every_direction_and_back() {
         }
     }
 }
+
+/// A union that begins within a byte becomes bytes with its own bits alone.
+#[test]
+fn unions_within_bytes() {
+    // The integer 5 of 3 bits, a union of 0x1abc of 13 bits, and the integer 0xff of 8 bits.
+    for (order, packet, union) in [("le", [0xe5, 0xd5, 0xff], "bc1a"), ("be", [0xba, 0xbc, 0xff], "d5e0")] {
+        let directory = tempfile::tempdir().unwrap();
+        let (source, target) = (directory.path().join("source"), directory.path().join("target"));
+        let int = |size: u32| format!(r#"{{"field-type":"int","size":{size},"byte-order":"{order}"}}"#);
+        let member = |name: &str, class: &str| format!(r#"{{"name":"{name}","field-type":{class}}}"#);
+        let members = [member("x", &int(13)), member("y", &int(13))].join(",");
+        let union_type = format!(r#"{{"field-type":"union","fields":[{members}]}}"#);
+        let fields = [member("a", &int(3)), member("u", &union_type), member("b", &int(8))].join(",");
+        let metadata = format!(
+            r#"["CTF 2",{{"fragment":"trace-class"}},{{"fragment":"data-stream-class"}},
+            {{"fragment":"event-record-class","payload-field-type":{{"field-type":"struct","fields":[{fields}]}}}}]"#
+        );
+        fs::create_dir(&source).unwrap();
+        fs::write(source.join("metadata"), metadata).unwrap();
+        fs::write(source.join("stream"), packet).unwrap();
+        let read_source = read(&source, false).unwrap();
+        let expected = serde_json::json!({"a": 5, "u": {"x": 0x1abc, "y": 0x1abc}, "b": 0xff});
+        assert_eq!(read_source.events[0]["payload"], expected, "{order}");
+        for dialect in ["spec2", "prop2"] {
+            convert(&source, &target, dialect).unwrap();
+            let payload = &read(&target, true).unwrap().events[0]["payload"];
+            assert_eq!((&payload["a"], &payload["b"]), (&5.into(), &255.into()));
+            assert_eq!(payload["u"]["$blob"], union, "{order} {dialect}: {payload}");
+            fs::remove_dir_all(&target).unwrap();
+        }
+    }
+}

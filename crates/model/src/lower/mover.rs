@@ -1,7 +1,9 @@
 //! Moves the values of visited fields to the lowered class.
 
+use std::ops::Range;
+
 use super::moves::{MoveKind, NONE, NodeMove};
-use crate::plan::steps::{NodeId, Op, Plan};
+use crate::plan::steps::{Node, NodeId, Op, Plan};
 use crate::{Field, FieldKind, Real, StringEncoding, Text, Uuid, Visitor, Wide};
 
 /// Losses counted while moving values of one scope of one class, and memory for it.
@@ -48,6 +50,8 @@ pub(super) struct Mover<'m, V> {
     gathers: bool,
     /// Optional field that begins after the length of its inner field is known.
     pending: Option<(NodeMove, i128)>,
+    /// Offset of the union that becomes bytes, in bits from the beginning of the packet.
+    union_begin: u64,
 }
 
 impl<'m, V: Visitor> Mover<'m, V> {
@@ -59,7 +63,8 @@ impl<'m, V: Visitor> Mover<'m, V> {
         losses: &'m mut ValueLosses,
         ends: Ends,
     ) -> Self {
-        Self { visitor, moves, target, packet, losses, ends, muted: 0, gathers: false, pending: None }
+        let (gathers, pending) = (false, None);
+        Self { visitor, moves, target, packet, losses, ends, muted: 0, gathers, pending, union_begin: 0 }
     }
 
     /// Field of a node of the lowered class.
@@ -387,29 +392,19 @@ impl<V: Visitor> Visitor for Mover<'_, V> {
             self.muted += 1;
             return;
         }
-        let is_bytes =
-            self.moves.get(field.index()).is_some_and(|node_move| node_move.kind == MoveKind::Bytes);
-        if !is_bytes {
-            if let Some((_, target)) = self.enter(field, 0) {
-                self.visitor.begin_union(target);
-            }
-            return;
+        if self.becomes_bytes(field) {
+            self.union_begin = field.offset;
+            self.muted = 1;
+        } else if let Some((_, target)) = self.enter(field, 0) {
+            self.visitor.begin_union(target);
         }
-        let length =
-            self.moves.get(field.index()).and_then(|node_move| static_bytes(self.target, node_move.target));
-        let begin = usize::try_from(field.offset / 8).unwrap_or(usize::MAX);
-        let mut scratch = std::mem::take(&mut self.losses.scratch);
-        scratch.clear();
-        scratch.extend(self.packet.get(begin..).unwrap_or_default().iter().take(length.unwrap_or(0)));
-        // Without bits, there is no content: fill with zeros.
-        scratch.resize(length.unwrap_or(0), 0);
-        self.pass_bytes(field, &scratch);
-        self.losses.scratch = scratch;
-        self.muted = 1;
     }
 
     fn end_union(&mut self, field: Field<'_>) {
-        if self.muted > 0 {
+        if self.muted == 1 && self.becomes_bytes(field) {
+            self.muted = 0;
+            self.pass_union(field);
+        } else if self.muted > 0 {
             self.muted -= 1;
         } else if let Some((node_move, target)) = self.ended(field) {
             self.visitor.end_union(target);
@@ -419,6 +414,24 @@ impl<V: Visitor> Visitor for Mover<'_, V> {
 }
 
 impl<V: Visitor> Mover<'_, V> {
+    fn becomes_bytes(&self, field: Field<'_>) -> bool {
+        self.moves.get(field.index()).is_some_and(|node_move| node_move.kind == MoveKind::Bytes)
+    }
+
+    /// Passes the bits of a union on, at its end.
+    fn pass_union(&mut self, field: Field<'_>) {
+        let target = self.moves.get(field.index()).map(|node_move| node_move.target);
+        let length = target.and_then(|target| static_bytes(self.target, target)).unwrap_or(0);
+        let bits = self.union_begin..field.offset;
+        let is_big_endian = is_big_endian(field.plan(), field.node()).unwrap_or(false);
+        let mut scratch = std::mem::take(&mut self.losses.scratch);
+        scratch.clear();
+        // Without bits, there is no content: fill with zeros.
+        scratch.extend((0..length).map(|index| byte_of(self.packet, &bits, index, is_big_endian)));
+        self.pass_bytes(field.with_offset(bits.start), &scratch);
+        self.losses.scratch = scratch;
+    }
+
     fn pass_text(&mut self, field: Field<'_>, value: Text<'_>) {
         let Some(node_move) = self.moves.get(field.index()).copied() else { return };
         let has_length = node_move.extra != NONE;
@@ -443,5 +456,31 @@ fn static_bytes(plan: &Plan, id: NodeId) -> Option<usize> {
     match plan.nodes.get(id as usize)?.op {
         Op::StaticBlob(length) | Op::StaticArray { length, .. } => usize::try_from(length).ok(),
         _ => None,
+    }
+}
+
+/// Returns the byte order of the first field of bits in a field of any kind.
+fn is_big_endian(plan: &Plan, node: &Node) -> Option<bool> {
+    match &node.op {
+        Op::Bits(bits) => Some(bits.big_endian),
+        Op::Structure { members, .. } | Op::Union { members } => {
+            members.iter().find_map(|id| is_big_endian(plan, plan.node(*id)))
+        }
+        Op::StaticArray { element, .. } => is_big_endian(plan, plan.node(*element)),
+        _ => None,
+    }
+}
+
+/// Returns a byte of a range of bits, which can begin within a byte. Bits that the last byte lacks are 0: the most
+/// significant ones in little-endian order, otherwise the least significant ones.
+fn byte_of(packet: &[u8], bits: &Range<u64>, index: usize, is_big_endian: bool) -> u8 {
+    let begin = usize::try_from(bits.start / 8).unwrap_or(usize::MAX).saturating_add(index);
+    let at = |index: usize| u16::from(packet.get(index).copied().unwrap_or(0));
+    let (first, second, shift) = (at(begin), at(begin.saturating_add(1)), bits.start % 8);
+    let left = bits.end.saturating_sub(bits.start).saturating_sub(index as u64 * 8);
+    let unused = 8u64.saturating_sub(left);
+    match is_big_endian {
+        true => ((first << 8 | second) >> (8 - shift)) as u8 & (0xffu16 << unused) as u8,
+        false => ((second << 8 | first) >> shift) as u8 & (0xffu16 >> unused) as u8,
     }
 }
