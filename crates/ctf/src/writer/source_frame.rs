@@ -90,7 +90,7 @@ pub(super) struct LostRoles {
     packet_header: Roles,
     pub(super) packet_context: Roles,
     event_record_header: Roles,
-    /// `true` if packets become those of another dialect.
+    /// `true` if packets of a proposal become those of another dialect.
     converts: bool,
 }
 
@@ -109,7 +109,8 @@ impl LostRoles {
             packet_header: unplaced(&trace.packet_header, Scope::PacketHeader),
             packet_context: unplaced(&class.packet_context, Scope::PacketContext),
             event_record_header: unplaced(&class.event_record_header, Scope::EventRecordHeader),
-            converts: trace.dialect != capabilities.target,
+            converts: trace.dialect != capabilities.target
+                && [Dialect::Prop1, Dialect::Prop2].iter().any(|dialect| dialect.title() == trace.dialect),
         };
         let without =
             |root: &Option<Arc<FieldClass>>, roles| root.as_ref().map(|root| without_roles(root, roles));

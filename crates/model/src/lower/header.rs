@@ -165,13 +165,13 @@ impl UserFields<'_> {
         let mut fields = Vec::new();
         self.outermost(0, &mut fields);
         let mut needed = HashSet::new();
-        // Fields need earlier ones: those of fields that stay have to stay, too.
         for id in fields.into_iter().rev() {
             let within = self.within(id);
             let saves = |id: &NodeId| self.plan.node(*id).saves().iter().any(|slot| needed.contains(slot));
-            if within.iter().any(|id| self.has_role(*id)) || within.iter().any(saves) {
-                needed.extend(within.iter().filter_map(|id| needed_slot(&self.plan.node(*id).op)));
-            } else if has_fields(self.plan, id) {
+            let stays = within.iter().any(|id| self.has_role(*id)) || within.iter().any(saves);
+            // Fields that move still find what they need in the header.
+            needed.extend(within.iter().filter_map(|id| needed_slot(&self.plan.node(*id).op)));
+            if !stays && has_fields(self.plan, id) {
                 found.insert(id);
             }
         }

@@ -40,10 +40,18 @@ impl RolePlace<'_> {
         let Some(name) = name_of(role, scope) else { return true };
         let is_bytes = role == Role::MetadataStreamUuid;
         let is_unsigned = class.integer().is_some_and(|integer| !integer.signed);
+        // Any field of an event record header that has a clock updates it, whatever its name.
+        if (role, scope) == (Role::Timestamp, Scope::EventRecordHeader) && is_unsigned {
+            return !self.is_in_array;
+        }
+        // Without a content size, that of the packet counts.
+        let is_whole =
+            [Role::PacketTotalLength, Role::PacketContentLength].iter().all(|size| class.roles.has(*size));
         let names =
             |member: &&Member| member.class.roles.iter().any(|other| name_of(other, scope) == Some(name));
         (is_bytes || is_unsigned)
-            && class.roles.iter().filter(|role| name_of(*role, scope).is_some()).count() == 1
+            && class.roles.iter().filter(|role| name_of(*role, scope).is_some()).count()
+                == 1 + usize::from(is_whole)
             && self.siblings.iter().filter(names).count() == 1
             && (self.is_direct || !is_direct(role, scope))
             && !self.is_in_array
