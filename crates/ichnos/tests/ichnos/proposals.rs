@@ -229,7 +229,7 @@ fn general(reason: &str) -> String {
         if c == '`' {
             is_quoted = !is_quoted;
         }
-        if !is_quoted && !(c.is_ascii_digit() && general.ends_with('0')) {
+        if !(is_quoted || c.is_ascii_digit() && general.ends_with('0')) {
             general.push(if c.is_ascii_digit() { '0' } else { c });
         }
     }
@@ -319,7 +319,7 @@ impl Figures {
             let lost = report.losses.iter().find(|(loss, _)| loss.what.contains("cannot be"));
             self.reason("lost events", lost.map_or("unknown", |(loss, _)| &loss.what), seed);
         } else {
-            let unequal = compare_events(source, &found, &[report.losses.clone()]);
+            let unequal = compare_events(source, &found, std::slice::from_ref(&report.losses));
             if let Some(first) = unequal.first() {
                 self.with_unequal_values += 1;
                 self.reason("unequal", first, seed);
