@@ -41,9 +41,10 @@ impl Limit {
 const KNOWN_LIMITS: [(&str, &str, Limit); 5] = [
     // Packets whose own clock ends before it begins, and metadata whose names change again when they are read.
     ("prop1", "ctf1.8", Limit { refused: 8, lost_events: 0, unequal: 0, unstable: 19 }),
-    // Values of unions that begin within a byte, or are in options of variants.
-    ("prop1", "prop2", Limit { refused: 0, lost_events: 0, unequal: 9, unstable: 0 }),
-    ("prop1", "spec2", Limit { refused: 0, lost_events: 0, unequal: 9, unstable: 0 }),
+    // Headers with a field that only a field needs that moves to the context; unions in options of variants, whose
+    // names the comparison does not find in the list of losses.
+    ("prop1", "prop2", Limit { refused: 4, lost_events: 0, unequal: 9, unstable: 0 }),
+    ("prop1", "spec2", Limit { refused: 3, lost_events: 0, unequal: 9, unstable: 0 }),
     ("prop2", "ctf1.8", Limit { refused: 0, lost_events: 1, unequal: 0, unstable: 5 }),
     ("prop2", "prop1", Limit { refused: 1, lost_events: 0, unequal: 0, unstable: 0 }),
 ];
