@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ichnos::convert::{ConvertError, ConvertOptions, SplitBy, SplitTargets};
+use ichnos::convert::{ConvertError, ConvertOptions, SplitTargets};
 use ichnos::ctf::CtfWriter;
 use ichnos::io::{CreateError, TraceWriter};
 use ichnos::model::{Event, Window};
-use ichnos::{OpenOptions, Pass, Selection, Session};
+use ichnos::{OpenOptions, Pass, Selection, Session, SplitBy};
 use ichnos_fuchsia::writer::FuchsiaLogWriter;
 
 /// Ways to write a trace.
