@@ -44,6 +44,11 @@ impl TraceLowerer<'_> {
         mut attempt: impl FnMut(&mut Self) -> T,
         lowered: impl for<'t> Fn(&'t T) -> Vec<LoweredScope<'t>>,
     ) -> T {
+        // In the same dialect, locations stay as they are.
+        if self.source.class.dialect == self.capabilities.target {
+            self.forced.clear();
+            return attempt(self);
+        }
         let mut before = std::mem::take(self.losses);
         self.forced.clear();
         let mut result = attempt(self);
