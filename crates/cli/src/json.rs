@@ -36,7 +36,7 @@ pub(crate) fn write_document(
     out.write_all(b"\n")
 }
 
-/// Hands on the text in a buffer.
+/// Writes the text in a buffer to the inner writer.
 pub(crate) fn hand_on(text: &mut Vec<u8>, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(text)?;
     text.clear();
