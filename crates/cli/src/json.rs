@@ -19,7 +19,7 @@ pub(crate) fn begin<'o>(out: &'o mut Vec<u8>, kind: &str) -> ObjectWriter<'o> {
 }
 
 /// Writes a document of a kind over several lines, with the final newline. `write` writes its members, and may
-/// [hand on](hand_on) complete parts.
+/// [hand on](write_out) complete parts.
 pub(crate) fn write_document(
     out: &mut dyn Write,
     kind: &str,
@@ -36,8 +36,8 @@ pub(crate) fn write_document(
     out.write_all(b"\n")
 }
 
-/// Writes the text in a buffer to the inner writer.
-pub(crate) fn hand_on(text: &mut Vec<u8>, out: &mut dyn Write) -> io::Result<()> {
+/// Writes the text in a buffer, and clears it.
+pub(crate) fn write_out(text: &mut Vec<u8>, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(text)?;
     text.clear();
     Ok(())

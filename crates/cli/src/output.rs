@@ -98,7 +98,7 @@ pub(crate) fn print_document(
     })
 }
 
-/// Prints a JSON document of a kind, whose members `write` writes. It may [hand on](json::hand_on) complete
+/// Prints a JSON document of a kind, whose members `write` writes. It may [hand on](json::write_out) complete
 /// parts.
 pub(crate) fn print_long_document(
     kind: &str,

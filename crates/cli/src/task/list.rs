@@ -57,7 +57,7 @@ pub(super) fn run(args: &TaskListArgs, global: &Global, report: Report) -> Resul
                 let mut entry = list.element().object();
                 task.write_json(&mut entry);
                 entry.end();
-                json::hand_on(list.buffer(), out)?;
+                json::write_out(list.buffer(), out)?;
             }
             list.end();
             Ok(())

@@ -24,7 +24,7 @@ pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exi
             if let Some(id) = found.tasks.id(task) {
                 object.member("id").display(id);
             }
-            json::hand_on(object.member("graph").raw(), out)?;
+            json::write_out(object.member("graph").raw(), out)?;
             graph.write(GraphFormat::Json, out)
         })?;
     } else {

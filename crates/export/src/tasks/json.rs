@@ -27,27 +27,27 @@ pub(super) fn write(graph: &TaskGraph<'_>, out: &mut dyn Write) -> io::Result<()
         entry.integer("end_ns", graph.end(node));
         entry.member("events").unsigned(member.events.into());
         entry.end();
-        hand_on(nodes.buffer(), out)?;
+        write_out(nodes.buffer(), out)?;
     }
     nodes.end();
     let mut edges = lists.member("edges").array_of_lines();
     for node in 0..graph.len() {
         for edge in graph.causes(node) {
             write_edge(edges.element(), end(edge.node), end(node), Some(edge.kind));
-            hand_on(edges.buffer(), out)?;
+            write_out(edges.buffer(), out)?;
         }
     }
     edges.end();
     let mut dangling = lists.member("dangling").array_of_lines();
     for edge in graph.dangling() {
         write_edge(dangling.element(), (Some(edge.from), edge.chain), end(edge.to), Some(edge.kind));
-        hand_on(dangling.buffer(), out)?;
+        write_out(dangling.buffer(), out)?;
     }
     dangling.end();
     let mut cycles = lists.member("cycles").array_of_lines();
     for (from, to) in graph.cycles() {
         write_edge(cycles.element(), end(*from), end(*to), None);
-        hand_on(cycles.buffer(), out)?;
+        write_out(cycles.buffer(), out)?;
     }
     cycles.end();
     push_corrections(lists.member("clock_corrections").array_of_lines(), graph);
@@ -81,7 +81,7 @@ fn push_corrections(mut corrections: ArrayWriter<'_>, graph: &TaskGraph<'_>) {
 }
 
 /// Writes out what is in a buffer.
-fn hand_on(text: &mut Vec<u8>, out: &mut dyn Write) -> io::Result<()> {
+fn write_out(text: &mut Vec<u8>, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(text)?;
     text.clear();
     Ok(())
