@@ -2,10 +2,11 @@
 //! invisible characters.
 
 use std::fs;
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
 
 use nix::pty::openpty;
 use nix::sys::termios::{SetArg, cfmakeraw, tcgetattr, tcsetattr};
@@ -16,6 +17,9 @@ use crate::support::{Directory, METADATA, command, ichnos, packet};
 /// direction, and what has no width.
 const HOSTILE: &str =
     "x\x1b[31;47;5mred\x1b]0;title\x07\nFORGED\r\t\u{9b}31m\u{85}\u{202e}\u{2066}\u{200b}\u{feff}y";
+
+/// Mark behind the output of a command; no output contains it.
+const END_OF_OUTPUT: &[u8] = b"\x00end of the output\x00";
 
 /// Runs the command with both of its outputs on a terminal; gives the exit code and what arrived there.
 fn on_terminal<A: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = A>) -> (i32, Vec<u8>) {
@@ -34,12 +38,25 @@ pub fn with_terminal(mut command: Command) -> (i32, Vec<u8>) {
     command.env("TERM", "xterm").stdin(Stdio::null());
     command.stdout(end(&terminal.slave)).stderr(end(&terminal.slave));
     let mut child = command.spawn().unwrap();
-    // The terminal ends when nothing has it any more: the command keeps what it was given.
-    drop((command, terminal.slave));
-    let mut bytes = Vec::new();
-    // It ends with an error.
-    let _ = fs::File::from(terminal.master).read_to_end(&mut bytes);
-    (child.wait().unwrap().code().unwrap_or(-1), bytes)
+    drop(command);
+    // What a terminal still holds can be lost when its last user closes it, so it stays open here until a
+    // mark that is written after the command ended has been read.
+    let mut master = fs::File::from(terminal.master);
+    let reader = thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let mut block = [0; 4096];
+        while !bytes.ends_with(END_OF_OUTPUT) {
+            let length = master.read(&mut block).unwrap();
+            bytes.extend_from_slice(&block[..length]);
+        }
+        bytes.truncate(bytes.len() - END_OF_OUTPUT.len());
+        bytes
+    });
+    let code = child.wait().unwrap().code().unwrap_or(-1);
+    let mut slave = fs::File::from(terminal.slave);
+    slave.write_all(END_OF_OUTPUT).unwrap();
+    let bytes = reader.join().unwrap();
+    (code, bytes)
 }
 
 /// Checks that text on a terminal consists of lines, colors of ours and what is printable; gives it without
