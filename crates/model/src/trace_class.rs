@@ -84,6 +84,11 @@ impl TraceClass {
         self.environment("tracer_name").and_then(Value::as_text).unwrap_or(&self.dialect)
     }
 
+    /// Returns the classes of all root fields: of the packet header, of data streams and of event records.
+    pub fn roots(&self) -> impl Iterator<Item = &Arc<FieldClass>> {
+        self.packet_header.iter().chain(self.data_streams.iter().flat_map(DataStreamClass::roots))
+    }
+
     /// Returns the data stream class of this id.
     #[must_use]
     pub fn data_stream(&self, id: u128) -> Option<&DataStreamClass> {
@@ -139,6 +144,14 @@ impl DataStreamClass {
         let numbered = |(class, id)| Arc::new(EventRecordClass { id, ..class });
         let event_records = event_records.into_iter().zip(0..).map(numbered).collect();
         Self { default_clock, event_records, ..Self::default() }
+    }
+
+    /// Returns the classes of all root fields but the resource: packet context, event record header and common context,
+    /// then those of the event record classes.
+    pub fn roots(&self) -> impl Iterator<Item = &Arc<FieldClass>> {
+        let own = [&self.packet_context, &self.event_record_header, &self.common_context];
+        let events = self.event_records.iter().flat_map(|event| [&event.specific_context, &event.payload]);
+        own.into_iter().chain(events).flatten()
     }
 
     /// Returns the event record classes by id.

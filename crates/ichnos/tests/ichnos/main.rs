@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[cfg(feature = "ctf")]
+mod comparison;
+#[cfg(feature = "ctf")]
 mod create;
 #[cfg(feature = "fuchsia-log")]
 mod create_log;

@@ -1,18 +1,20 @@
 //! Random traces of both proposals in every dialect and back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::{fmt, fs};
 
 use ichnos::convert::{ConvertError, ConvertOptions, writer};
 use ichnos::io::WriteReport;
-use ichnos::model::lower::{LossKind, LossTable};
-use ichnos::model::{Message, Sink, Window};
+use ichnos::model::lower::LossTable;
+use ichnos::model::{Child, FieldClass, Message, Sink, Window};
 use ichnos::prelude::Cursor;
 use ichnos_jsonl::{JsonLines, JsonLinesOptions};
 use ichnos_testing::cases;
 use ichnos_testing::proposals::{Proposal, RandomTrace, random_trace};
 use serde_json::Value;
+
+use crate::comparison::Comparison;
 
 /// Number of traces of each document; `ICHNOS_PROPOSAL_TRACES` sets another one.
 const TRACES: u64 = 110;
@@ -52,6 +54,8 @@ const KNOWN_LIMITS: [(&str, &str, Limit); 5] = [
 /// Events of a trace as JSON lines, and its damage.
 struct Content {
     events: Vec<Value>,
+    /// Names of the options of variants.
+    options: HashSet<String>,
     damage: Vec<String>,
 }
 
@@ -62,7 +66,9 @@ fn read(path: &Path, strict: bool) -> Result<Content, String> {
     options.assume_correlated = true;
     let session = ichnos::open([path], &options).map_err(|error| format!("{error:?}"))?;
     let mut damage: Vec<String> = Vec::new();
+    let mut options = HashSet::new();
     for trace in session.traces() {
+        trace.trace().class.roots().for_each(|root| collect_options(root, &mut options));
         let warnings = trace.diagnostics().iter();
         damage.extend(warnings.map(|problem| problem.diagnostic.message.clone()));
     }
@@ -80,7 +86,16 @@ fn read(path: &Path, strict: bool) -> Result<Content, String> {
     sink.finish().unwrap();
     let lines = String::from_utf8(lines).unwrap();
     let all = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    Ok(Content { events: all.filter(|line| line["type"] == "event").collect(), damage })
+    Ok(Content { events: all.filter(|line| line["type"] == "event").collect(), options, damage })
+}
+
+fn collect_options(class: &FieldClass, options: &mut HashSet<String>) {
+    for child in class.children() {
+        if let Child::Choice(option) = child {
+            options.extend(option.name.clone());
+        }
+        collect_options(child.class(), options);
+    }
 }
 
 fn convert(from: &Path, to: &Path, dialect: &str) -> Result<WriteReport, String> {
@@ -99,97 +114,8 @@ fn convert(from: &Path, to: &Path, dialect: &str) -> Result<WriteReport, String>
     })
 }
 
-/// Fields of an event that are compared, and the names of their scopes in loss tables.
-const SCOPES: [(&str, &str); 3] =
-    [("common_context", "ctx"), ("specific_context", "ctx"), ("payload", "payload")];
-
-fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Object(members) => members.values().all(is_empty),
-        _ => false,
-    }
-}
-
-/// Compares values; fields that the loss table names may differ.
-fn compare(source: &Value, found: &Value, path: &str, losses: &[String], unequal: &mut Vec<String>) {
-    if is_named(losses, path) || (is_empty(source) && is_empty(found)) {
-        return;
-    }
-    match (plain(source), plain(found)) {
-        (Value::Object(source), Value::Object(found)) => {
-            let is_kept = |name: &&String| !is_named(losses, &format!("{path}.{name}"));
-            let names: Vec<&String> =
-                source.iter().filter(|(_, value)| !is_empty(value)).map(|(name, _)| name).collect();
-            let mut values: Vec<(&String, &Value)> =
-                found.iter().filter(|(_, value)| !is_empty(value)).collect();
-            let kept: Vec<&&String> = names.iter().filter(|name| is_kept(name)).collect();
-            if values.len() != names.len() {
-                values.retain(|(name, _)| is_kept(name));
-                if values.len() != kept.len() {
-                    return unequal.push(format!("{path}: {source:?} {found:?}"));
-                }
-                for (name, (_, value)) in kept.iter().zip(&values) {
-                    compare(&source[name.as_str()], value, &format!("{path}.{name}"), losses, unequal);
-                }
-                return;
-            }
-            for (name, (_, value)) in names.iter().zip(&values) {
-                compare(&source[name.as_str()], value, &format!("{path}.{name}"), losses, unequal);
-            }
-        }
-        (Value::Array(source), Value::Array(found)) if source.len() == found.len() => {
-            for (source, found) in source.iter().zip(found) {
-                compare(source, found, &format!("{path}.[]"), losses, unequal);
-            }
-        }
-        (source, found) if source == found => {}
-        (Value::Bool(source), Value::Number(found)) if found.as_u64() == Some(u64::from(*source)) => {}
-        _ if is_within(losses, path) => {}
-        _ => unequal.push(format!("{path}: {source:?} {found:?}")),
-    }
-}
-
-/// Returns a context without the fields of the event record header, which come before its own, and a root field that
-/// became a member.
-fn without_moved(source: &Value, found: &Value, has_moved: bool) -> Value {
-    let Value::Object(members) = found else { return found.clone() };
-    match source {
-        Value::Object(source) if has_moved && members.len() > source.len() => {
-            let skipped = members.len() - source.len();
-            let rest = members.iter().skip(skipped);
-            Value::Object(rest.map(|(name, value)| (name.clone(), value.clone())).collect())
-        }
-        Value::Object(source) if members.len() > 1 || source.contains_key("value") => found.clone(),
-        Value::Null if has_moved => Value::Null,
-        _ => members.get("value").unwrap_or(found).clone(),
-    }
-}
-
-fn compare_events(source: &Content, found: &Content, losses: &[LossTable]) -> Vec<String> {
-    let mut unequal = Vec::new();
-    // Renamed fields are compared in their order.
-    let named: Vec<String> = losses
-        .iter()
-        .flat_map(LossTable::iter)
-        .filter(|(loss, _)| loss.kind != LossKind::Renamed)
-        .map(|(loss, _)| loss.field.clone())
-        .collect();
-    let moves_fields = losses.iter().flat_map(LossTable::iter).any(|(loss, _)| loss.kind == LossKind::Moved);
-    for (source, found) in source.events.iter().zip(&found.events) {
-        if source["cycles"] != found["cycles"] {
-            unequal.push(format!("cycles: {} {}", source["cycles"], found["cycles"]));
-        }
-        // In CTF 1.8, the specific context can become a part of the payload.
-        let is_joined = is_empty(&found["specific_context"]) && !is_empty(&source["specific_context"]);
-        let scopes = if is_joined { &SCOPES[..1] } else { &SCOPES[..] };
-        for (scope, short) in scopes {
-            let has_moved = *scope == "common_context" && moves_fields;
-            let own = without_moved(&source[scope], &found[scope], has_moved);
-            compare(&source[scope], &own, short, &named, &mut unequal);
-        }
-    }
-    unequal
+fn differences(source: &Content, found: &Content, losses: &[&LossTable]) -> Vec<String> {
+    Comparison::new(losses, &source.options).events(&source.events, &found.events)
 }
 
 fn files(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
@@ -235,35 +161,6 @@ fn general(reason: &str) -> String {
         }
     }
     general.chars().take(120).collect()
-}
-
-/// The same value where the kind of a number is shown.
-fn plain(value: &Value) -> &Value {
-    match value {
-        Value::Object(members) if members.len() == 1 => {
-            let kinds = ["bits", "$int", "value"];
-            kinds.into_iter().find_map(|kind| members.get(kind)).map_or(value, plain)
-        }
-        value => value,
-    }
-}
-
-/// Returns `true` if losses name a field or one in it.
-fn is_within(losses: &[String], path: &str) -> bool {
-    path.contains('.')
-        && losses.iter().any(|loss| {
-            let mut segments = loss.split('.');
-            path.split('.').all(|name| segments.any(|segment| segment == name))
-        })
-}
-
-/// Returns `true` if losses name a field: their paths also have the names of options.
-fn is_named(losses: &[String], path: &str) -> bool {
-    losses.iter().any(|loss| {
-        let mut segments = loss.split('.').rev();
-        let mut own = path.split('.').rev();
-        own.next() == segments.next() && own.all(|name| segments.any(|segment| segment == name))
-    })
 }
 
 impl fmt::Display for Figures {
@@ -320,8 +217,11 @@ impl Figures {
             let lost = report.losses.iter().find(|(loss, _)| loss.what.contains("cannot be"));
             self.reason("lost events", lost.map_or("unknown", |(loss, _)| &loss.what), seed);
         } else {
-            let unequal = compare_events(source, &found, std::slice::from_ref(&report.losses));
+            let unequal = differences(source, &found, &[&report.losses]);
             if let Some(first) = unequal.first() {
+                if std::env::var_os("ICHNOS_SEED").is_some() {
+                    println!("{:#?}", report.losses);
+                }
                 self.with_unequal_values += 1;
                 self.reason("unequal", first, seed);
             }
@@ -346,7 +246,7 @@ impl Figures {
         };
         match read(&path("back"), false) {
             Ok(found) if found.events.len() == source.events.len() => {
-                let unequal = compare_events(source, &found, &[report.losses.clone(), back.losses.clone()]);
+                let unequal = differences(source, &found, &[&report.losses, &back.losses]);
                 if let Some(first) = unequal.first() {
                     self.with_unequal_values_back += 1;
                     self.reason("unequal back", first, seed);

@@ -261,7 +261,7 @@ impl<'a> ClassLowerer<'a> {
                 let names: Vec<_> = option_names(options, self.capabilities.is_reserved).collect();
                 let mut lowered = Vec::with_capacity(options.len());
                 for (index, (option, id)) in options.iter().zip(&variant.options).enumerate() {
-                    self.path.push(names[index].to_string());
+                    self.path.push(option.name.clone().unwrap_or_else(|| names[index].to_string()));
                     let class = Arc::new(self.element(*id));
                     self.path.pop();
                     let (name, ranges) = if is_tagged {

@@ -13,7 +13,7 @@ use super::roles::unplaced_roles;
 use super::trace_lowerer::{LoweredScope, TraceLowerer};
 use crate::plan::Plan;
 use crate::plan::steps::{NodeId, Op};
-use crate::{FieldClass, FieldKind, Role, Roles, Scope};
+use crate::{Child, FieldClass, FieldKind, LocationStep, Role, Roles, Scope};
 
 /// A lowered header, and the moves of its fields to a context.
 pub(super) struct Header {
@@ -36,7 +36,7 @@ impl TraceLowerer<'_> {
     pub(super) fn header(
         &mut self,
         plan: Option<&Plan>,
-        scope: Scope,
+        (scope, stream): (Scope, usize),
         clock: Option<u16>,
         roots: LoweredRoots<'_>,
     ) -> Header {
@@ -49,6 +49,8 @@ impl TraceLowerer<'_> {
             let lost = unplaced_roles(&self.source.class, &plan.root().class, scope, self.capabilities);
             let user_fields = UserFields { plan, only_clock, lost, has_unions: self.capabilities.unions };
             user_fields.collect(&mut moved);
+            let unneeded = self.unneeded.iter().filter(|(of, index, _)| (*of, *index) == (scope, stream));
+            moved.extend(unneeded.map(|(_, _, field)| *field));
         }
         // A root field for users moves as a whole.
         if moved.contains(&0) {
@@ -73,6 +75,38 @@ impl TraceLowerer<'_> {
             vec![LoweredScope { scope, class: Some(class), moves: [(scope, Some(moves)), (scope, None)] }]
         });
         Header { class: Some(class), moves, moved }
+    }
+
+    /// Finds the fields that stay in a lowered header although they have no role, and no other field of the lowered
+    /// trace needs them: fields that needed them got what they need elsewhere.
+    pub(super) fn find_unneeded(
+        &mut self,
+        header: &Header,
+        (scope, stream): (Scope, usize),
+        needed: &HashSet<&str>,
+    ) {
+        let source = &self.source.plans;
+        let plan = match scope {
+            Scope::PacketHeader => source.packet_header.as_ref(),
+            _ => source.data_streams.get(stream).and_then(|plans| plans.event_record_header.as_ref()),
+        };
+        let (Some(class), Some(plan)) = (&header.class, plan) else { return };
+        if self.capabilities.user_header_fields || self.source.class.dialect == self.capabilities.target {
+            return;
+        }
+        let mut fields = Vec::new();
+        collect_unneeded((class, None), needed, &mut 0, &mut fields);
+        for (source, moves) in (0..).zip(header.moves.moves.iter()) {
+            if fields.contains(&moves.target) {
+                let within_root = |id: &NodeId| {
+                    let around = std::iter::successors(plan.node(*id).parent, |id| plan.node(*id).parent);
+                    around.into_iter().all(|id| matches!(plan.node(id).op, Op::Structure { .. }))
+                };
+                let around = std::iter::successors(Some(source), |id| plan.node(*id).parent);
+                let outermost = around.into_iter().find(within_root);
+                self.unneeded.extend(outermost.map(|field| (scope, stream, field)));
+            }
+        }
     }
 
     /// Lowers the context after a header, with the fields that move there.
@@ -146,6 +180,46 @@ impl TraceLowerer<'_> {
 pub(super) fn member_names(plan: &Plan) -> UniqueNames {
     let Op::Structure { members, .. } = &plan.root().op else { return UniqueNames::default() };
     members.iter().filter_map(|id| Some(plan.node(*id).name.as_deref()?.to_owned())).collect()
+}
+
+/// Returns the names of fields that others need.
+pub(super) fn needed_names<'c>(roots: impl Iterator<Item = &'c Arc<FieldClass>>) -> HashSet<&'c str> {
+    let mut needed = HashSet::new();
+    roots.for_each(|root| collect_needed(root, &mut needed));
+    needed
+}
+
+fn collect_needed<'c>(class: &'c FieldClass, needed: &mut HashSet<&'c str>) {
+    let path = class.needed_location().map(|location| location.path.as_slice());
+    if let Some([.., LocationStep::Member(name)]) = path {
+        needed.insert(name);
+    }
+    class.children().for_each(|child| collect_needed(child.class(), needed));
+}
+
+/// Collects the nodes of fields without a role that are not needed, numbered from `next` on.
+fn collect_unneeded(
+    (class, name): (&FieldClass, Option<&str>),
+    needed: &HashSet<&str>,
+    next: &mut NodeId,
+    found: &mut Vec<NodeId>,
+) {
+    let id = *next;
+    *next = next.saturating_add(1);
+    let is_around = matches!(
+        class.kind,
+        FieldKind::Structure { .. } | FieldKind::Optional { .. } | FieldKind::Variant { .. }
+    );
+    if !is_around && class.roles.is_empty() && !name.is_some_and(|name| needed.contains(name)) {
+        found.push(id);
+    }
+    for child in class.children() {
+        let name = match child {
+            Child::Member(member) => Some(&*member.name),
+            _ => name,
+        };
+        collect_unneeded((child.class(), name), needed, next, found);
+    }
 }
 
 /// Fields without roles, which no other field needs.

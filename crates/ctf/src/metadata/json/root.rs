@@ -1,8 +1,9 @@
 //! Requirements of the documents on headers, which are not for the user's fields.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
-use ichnos_model::{DataStreamClass, FieldClass, FieldKind, LocationStep, Role, Scope, TextPosition};
+use ichnos_model::{FieldClass, FieldKind, LocationStep, Role, Scope, TextPosition};
 
 use crate::metadata::Problems;
 
@@ -46,7 +47,7 @@ pub(super) fn check_magic_first(header: &FieldClass, problems: &mut Problems) {
 pub(super) fn check_no_user_fields<'c>(
     header: &'c FieldClass,
     scope: Scope,
-    others: impl Iterator<Item = &'c FieldClass>,
+    others: impl Iterator<Item = &'c Arc<FieldClass>>,
     problems: &mut Problems,
 ) {
     let mut needed = HashSet::new();
@@ -66,13 +67,6 @@ pub(super) fn check_no_user_fields<'c>(
         };
         problems.warning(position, message);
     }
-}
-
-/// Returns the classes of the root fields of a data stream class.
-pub(super) fn of_stream(stream: &DataStreamClass) -> impl Iterator<Item = &FieldClass> {
-    let own = [&stream.packet_context, &stream.event_record_header, &stream.common_context];
-    let events = stream.event_records.iter().flat_map(|event| [&event.specific_context, &event.payload]);
-    own.into_iter().chain(events).filter_map(Option::as_deref)
 }
 
 /// Collects the names of fields on which others depend, in any scope.

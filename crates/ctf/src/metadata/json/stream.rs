@@ -128,13 +128,12 @@ impl<'a> StreamReader<'a> {
             // Only now the needed fields are known.
             let streams = &self.trace.data_streams;
             if let Some(header) = &self.trace.packet_header {
-                let others = streams.iter().flat_map(root::of_stream);
+                let others = streams.iter().flat_map(DataStreamClass::roots);
                 root::check_no_user_fields(header, Scope::PacketHeader, others, problems);
             }
             for stream in streams {
                 if let Some(header) = &stream.event_record_header {
-                    let others = root::of_stream(stream);
-                    root::check_no_user_fields(header, Scope::EventRecordHeader, others, problems);
+                    root::check_no_user_fields(header, Scope::EventRecordHeader, stream.roots(), problems);
                 }
             }
         }

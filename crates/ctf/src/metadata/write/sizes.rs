@@ -39,7 +39,7 @@ impl Sizes {
     /// Visits all root fields of a trace class; no deeper than `most` levels.
     pub(super) fn of(trace: &TraceClass, most: u32) -> Self {
         let mut sizes = Self::default();
-        for root in roots(trace) {
+        for root in trace.roots() {
             let size = sizes.visit(root, most);
             sizes.classes = sizes.classes.saturating_add(size.classes);
             sizes.depth = sizes.depth.max(size.depth);
@@ -113,16 +113,6 @@ fn own_memory(class: &FieldClass) -> (u64, u64) {
 /// Returns `true` if a class has a relative field location itself.
 fn is_relative(class: &FieldClass) -> bool {
     class.needed_location().is_some_and(|location| location.origin.is_none())
-}
-
-/// Returns the classes of all root fields.
-fn roots(trace: &TraceClass) -> impl Iterator<Item = &Arc<FieldClass>> {
-    let streams = trace.data_streams.iter().flat_map(|stream| {
-        let own = [&stream.packet_context, &stream.event_record_header, &stream.common_context];
-        let events = stream.event_records.iter().flat_map(|event| [&event.specific_context, &event.payload]);
-        own.into_iter().chain(events)
-    });
-    std::iter::once(&trace.packet_header).chain(streams).flatten()
 }
 
 /// Returns the root field classes on which a field of these classes can depend.
