@@ -142,6 +142,7 @@ impl<'a> Event<'a> {
     }
 
     /// Returns the plan of a scope, if events of its class can have it.
+    #[inline]
     #[must_use]
     pub fn plan(&self, scope: Scope) -> Option<&'a Plan> {
         scope_plan(scope, &self.stream.trace.plans, self.stream.plans(), self.plans)

@@ -208,13 +208,14 @@ impl<S: Source> Cursor for SourceCursor<S> {
                 if !self.source.checks_events() {
                     self.record.clear();
                 }
-                match self.source.next(&mut self.record) {
-                    NextRecord::Event if self.source.checks_events() || self.admit() => {
-                        self.current = CurrentMessage::Event;
-                        return true;
-                    }
-                    other => next = Some(other),
+                let found = self.source.next(&mut self.record);
+                if matches!(found, NextRecord::Event) && (self.source.checks_events() || self.admit()) {
+                    // It has nothing to drop, but the compiler would call for it.
+                    std::mem::forget(found);
+                    self.current = CurrentMessage::Event;
+                    return true;
                 }
+                next = Some(found);
             }
             if let Some(has_message) = self.advance_otherwise(next) {
                 return has_message;

@@ -16,7 +16,8 @@ use serde_json::Value;
 
 use crate::comparison::Comparison;
 
-/// Number of traces of each document; `ICHNOS_PROPOSAL_TRACES` sets another one.
+/// Number of traces of each document; `ICHNOS_PROPOSAL_TRACES` sets another one. With `ICHNOS_SEED`, the traces of one
+/// case are kept.
 const TRACES: u64 = 110;
 
 const DIALECTS: [&str; 4] = ["spec2", "prop2", "prop1", "ctf1.8"];
@@ -143,7 +144,8 @@ struct Figures {
     with_unequal_values_back: u64,
     with_problems: u64,
     unstable: u64,
-    reasons: BTreeMap<String, (u64, u64)>,
+    /// Seeds of the traces with a reason.
+    reasons: BTreeMap<String, Vec<u64>>,
 }
 
 /// The part of a reason that is the same for other traces.
@@ -185,7 +187,7 @@ impl Figures {
         if std::env::var_os("ICHNOS_SEED").is_some() {
             println!("{what}: {reason}");
         }
-        self.reasons.entry(format!("{what}: {}", general(reason))).or_insert((0, seed)).0 += 1;
+        self.reasons.entry(format!("{what}: {}", general(reason))).or_default().push(seed);
     }
 
     fn direction(&mut self, seed: u64, directory: &Path, source: &Content, origin: &str, dialect: &str) {
@@ -288,15 +290,15 @@ fn every_direction_and_back() {
                 all.entry(dialect).or_default().direction(seed, directory.path(), &source, origin, dialect);
             }
             if std::env::var_os("ICHNOS_SEED").is_some() {
-                println!("{}", random.metadata);
+                println!("kept: {}", directory.keep().display());
             }
         });
         for (dialect, figures) in &all {
             println!("{} -> {dialect}, {count} traces: {figures}", proposal.name());
             let mut reasons: Vec<_> = figures.reasons.iter().collect();
-            reasons.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
-            for (reason, (count, seed)) in reasons {
-                println!("{count:5}: (seed {seed}) {reason}");
+            reasons.sort_by_key(|(_, seeds)| std::cmp::Reverse(seeds.len()));
+            for (reason, seeds) in reasons {
+                println!("{:5}: {reason}, seeds {seeds:?}", seeds.len());
             }
             let most = KNOWN_LIMITS.iter().find(|(from, to, _)| (*from, *to) == (origin, *dialect));
             let most = most.map_or(Limit::default(), |(_, _, limit)| *limit);

@@ -91,6 +91,8 @@ impl<'a> ClassLowerer<'a> {
         self.path.push(source.to_owned());
         let role_name = self.role_name(&node.class);
         let wanted = match role_name {
+            // In the same dialect, names have given the roles that fields have.
+            _ if self.is_same_dialect => self.name(source),
             Some(name) => Cow::Borrowed(name),
             None if self.is_role_name(source) => Cow::Owned(format!("{source}_field")),
             None => self.name(source),

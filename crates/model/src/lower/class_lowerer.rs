@@ -17,6 +17,8 @@ use crate::{FieldClass, FieldLocation, LocationStep, Roles, Scope, TraceClass};
 /// Lowers the root class of a scope.
 pub(super) struct ClassLowerer<'a> {
     pub(super) capabilities: &'a Capabilities,
+    /// `true` if the source has the dialect of the output.
+    pub(super) is_same_dialect: bool,
     pub(super) plan: &'a Plan,
     pub(super) scope: Scope,
     /// Default clock of the data stream.
@@ -60,6 +62,7 @@ impl<'a> ClassLowerer<'a> {
     ) -> Self {
         Self {
             capabilities,
+            is_same_dialect: trace.dialect == capabilities.target,
             plan,
             scope,
             default_clock,

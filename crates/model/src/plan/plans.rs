@@ -87,6 +87,7 @@ pub fn scope_class<'a>(
 }
 
 /// Returns the plan of a scope.
+#[inline]
 #[must_use]
 pub fn scope_plan<'a>(
     scope: Scope,
