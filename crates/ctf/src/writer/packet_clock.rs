@@ -1,7 +1,7 @@
 //! Begin and end timestamps of packets that are made of those of the source.
 
 use ichnos_io::WriteOptions;
-use ichnos_model::{DataStreamClass, Role, Roles, TraceClass, Window};
+use ichnos_model::{DataStreamClass, FieldClass, Role, Roles, TraceClass, Window};
 
 use super::timestamps::Timestamps;
 use crate::metadata::Dialect;
@@ -65,7 +65,7 @@ impl PacketClock {
             true => clock.lacks_begin(options, header),
             false => clock.has_clock && clock.bits != 64 && !clock.is_variable,
         };
-        let loses_end = lost.has(Role::PacketEndTimestamp);
+        let loses_end = lost.has(Role::PacketEndTimestamp) && has_end(stream);
         clock.adds_begin |= clock.has_clock && (loses_end || lost.has(Role::Timestamp));
         clock.adds_end = clock.adds_begin && loses_end
             || clock.adds_begin && !end.is_variable && (1..64).contains(&end.bits);
@@ -115,6 +115,15 @@ impl PacketClock {
             has_room(begin) || self.bits == 0 && header.are_whole()
         }
     }
+}
+
+/// Returns `true` if a field of the packet context has the time of the default clock at the end of the packet.
+fn has_end(stream: &DataStreamClass) -> bool {
+    let has_end = &mut |class: &FieldClass| {
+        let clock = class.roles.clock.or(stream.default_clock);
+        class.roles.has(Role::PacketEndTimestamp) && clock == stream.default_clock
+    };
+    stream.packet_context.as_deref().is_some_and(|root| root.exists(has_end))
 }
 
 #[cfg(test)]
