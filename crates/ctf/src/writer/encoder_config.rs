@@ -78,10 +78,11 @@ pub(super) struct EncoderConfig {
 
 impl EncoderConfig {
     /// Returns `true` if packets can be encoded without those before: no packet is inserted, which would
-    /// change later sequence numbers, and none begins at the end of the one before.
+    /// change later sequence numbers, none begins at the end of the one before, and no counter is added.
     pub(super) fn is_divisible(&self) -> bool {
         let inserts = self.packet_size.is_some() || self.grows || self.has_gaps && self.timestamp.bits < 64;
-        !self.repairs && self.mirrors && !self.clock.adds_begin && !inserts
+        let counts = self.added.discarded || self.added.number;
+        !self.repairs && self.mirrors && !self.clock.adds_begin && !inserts && !counts
     }
 
     /// Returns `true` if the open packet can end, and another one with the same context can begin at a clock value.

@@ -3,6 +3,7 @@
 //! Output packets correspond one for one to those of the source, if it has packets; otherwise they are made of
 //! events. Data with the same layout is copied: whole packets if nothing is dropped, event records otherwise.
 
+mod added_counter;
 mod bit_writer;
 mod capabilities;
 mod class_encoding;

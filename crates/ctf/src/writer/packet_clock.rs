@@ -1,8 +1,10 @@
 //! Begin and end timestamps of packets that are made of those of the source.
 
 use ichnos_io::WriteOptions;
-use ichnos_model::{DataStreamClass, FieldClass, Role, Roles, TraceClass, Window};
+use ichnos_model::{DataStreamClass, Role, TraceClass, Window};
 
+use super::capabilities::capabilities;
+use super::source_frame::LostRoles;
 use super::timestamps::Timestamps;
 use crate::metadata::Dialect;
 use crate::packet::Clocks;
@@ -19,7 +21,14 @@ impl GoesOn {
     /// Returns the values for a trace that is written in a dialect.
     pub(super) fn of(trace: &TraceClass, dialect: Dialect) -> Self {
         let goes_on = |dialect| Clocks::go_on_in(dialect, trace);
-        Self { source: goes_on(&trace.dialect), output: goes_on(dialect.title()) }
+        let capabilities = capabilities(dialect);
+        // In CTF 1.8, the begin of packets of one data stream class stops the clocks of all.
+        let gets_begin = |class: &DataStreamClass| {
+            let (lost, _) = LostRoles::of(trace, class, &capabilities);
+            class.default_clock.is_some() && lost.times_of_packets()
+        };
+        let stops = dialect == Dialect::Ctf18 && trace.data_streams.iter().any(gets_begin);
+        Self { source: goes_on(&trace.dialect), output: goes_on(dialect.title()) && !stops }
     }
 }
 
@@ -49,7 +58,7 @@ impl PacketClock {
         options: &WriteOptions,
         goes_on: GoesOn,
         is_ctf: bool,
-        lost: Roles,
+        lost: &LostRoles,
     ) -> Self {
         let (begin, end) =
             (SaidTime::of(stream, Role::Timestamp), SaidTime::of(stream, Role::PacketEndTimestamp));
@@ -65,8 +74,8 @@ impl PacketClock {
             true => clock.lacks_begin(options, header),
             false => clock.has_clock && clock.bits != 64 && !clock.is_variable,
         };
-        let loses_end = lost.has(Role::PacketEndTimestamp) && has_end(stream);
-        clock.adds_begin |= clock.has_clock && (loses_end || lost.has(Role::Timestamp));
+        clock.adds_begin |= clock.has_clock && lost.times_of_packets();
+        let loses_end = lost.packet_context.has(Role::PacketEndTimestamp);
         clock.adds_end = clock.adds_begin && loses_end
             || clock.adds_begin && !end.is_variable && (1..64).contains(&end.bits);
         clock
@@ -115,15 +124,6 @@ impl PacketClock {
             has_room(begin) || self.bits == 0 && header.are_whole()
         }
     }
-}
-
-/// Returns `true` if a field of the packet context has the time of the default clock at the end of the packet.
-fn has_end(stream: &DataStreamClass) -> bool {
-    let has_end = &mut |class: &FieldClass| {
-        let clock = class.roles.clock.or(stream.default_clock);
-        class.roles.has(Role::PacketEndTimestamp) && clock == stream.default_clock
-    };
-    stream.packet_context.as_deref().is_some_and(|root| root.exists(has_end))
 }
 
 #[cfg(test)]

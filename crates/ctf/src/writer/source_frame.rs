@@ -56,7 +56,8 @@ impl SourceFrame {
             let gets_sizes = lost.converts && (lacks_total || lacks_content) && !ends_at_bytes(class);
             return AddedFields {
                 class_id: own || header.has(Role::EventRecordClassId),
-                timestamp: has_clock && (own || header.has(Role::Timestamp)),
+                timestamp: has_clock
+                    && (own || header.has(Role::Timestamp) || lost.after_header.has(Role::Timestamp)),
                 total_size: context.has(Role::PacketTotalLength) || gets_sizes && lacks_total,
                 content_size: context.has(Role::PacketContentLength) || gets_sizes && lacks_content,
                 discarded: context.has(Role::DiscardedEventCounter),
@@ -90,6 +91,8 @@ pub(super) struct LostRoles {
     packet_header: Roles,
     pub(super) packet_context: Roles,
     event_record_header: Roles,
+    /// Roles of fields after the event record header.
+    after_header: Roles,
     /// `true` if packets of a proposal become those of another dialect.
     converts: bool,
 }
@@ -105,10 +108,11 @@ impl LostRoles {
         let unplaced = |root: &Option<Arc<FieldClass>>, scope| {
             root.as_ref().map_or(Roles::NONE, |root| unplaced_roles(trace, root, scope, capabilities))
         };
-        let lost = Self {
+        let mut lost = Self {
             packet_header: unplaced(&trace.packet_header, Scope::PacketHeader),
             packet_context: unplaced(&class.packet_context, Scope::PacketContext),
             event_record_header: unplaced(&class.event_record_header, Scope::EventRecordHeader),
+            after_header: unplaced(&class.common_context, Scope::CommonContext),
             converts: trace.dialect != capabilities.target
                 && [Dialect::Prop1, Dialect::Prop2].iter().any(|dialect| dialect.title() == trace.dialect),
         };
@@ -119,7 +123,22 @@ impl LostRoles {
             event_record_header: without(&class.event_record_header, lost.event_record_header),
             ..class.clone()
         };
+        // Times of other clocks are not those of packets.
+        for role in [Role::Timestamp, Role::PacketEndTimestamp] {
+            let is_time = &mut |field: &FieldClass| {
+                field.roles.has(role)
+                    && field.roles.clock.is_none_or(|clock| Some(clock) == class.default_clock)
+            };
+            if !class.packet_context.as_deref().is_some_and(|root| root.exists(is_time)) {
+                lost.packet_context.remove(role);
+            }
+        }
         (lost, placed)
+    }
+
+    /// Returns `true` if packets lose a time of the default clock.
+    pub(super) fn times_of_packets(&self) -> bool {
+        self.packet_context.has(Role::Timestamp) || self.packet_context.has(Role::PacketEndTimestamp)
     }
 }
 

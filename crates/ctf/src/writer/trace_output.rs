@@ -733,7 +733,7 @@ fn lower(
             add_fields(stream, frame.added_fields(source, lost), &capabilities, has_dynamic_classes);
             adapt_sizes(stream, &original.dialect, dialect);
             if frame.mirrors {
-                let clock = PacketClock::of(source, options, goes_on, frame.is_ctf, lost.packet_context);
+                let clock = PacketClock::of(source, options, goes_on, frame.is_ctf, lost);
                 add_times(stream, clock, &capabilities);
             }
         }
@@ -744,7 +744,7 @@ fn lower(
     if frame.mirrors && keeps_packets(options) {
         let goes_on = GoesOn::of(original, dialect);
         let clock = |(lost, stream): &(LostRoles, DataStreamClass)| {
-            PacketClock::of(stream, options, goes_on, frame.is_ctf, lost.packet_context)
+            PacketClock::of(stream, options, goes_on, frame.is_ctf, lost)
         };
         let clocks = || placed.iter().map(clock);
         let added = [
@@ -831,7 +831,7 @@ fn config(
     let clock = match mirrors {
         true => {
             let goes_on = output.traces[source].goes_on(&stream.trace, dialect);
-            PacketClock::of(&placed, options, goes_on, is_ctf, lost.packet_context)
+            PacketClock::of(&placed, options, goes_on, is_ctf, &lost)
         }
         false => PacketClock::default(),
     };

@@ -1,6 +1,7 @@
 //! Packets that are made of those of the source, one for one.
 
 use super::StreamEncoder;
+use crate::writer::added_counter::width_of;
 use crate::writer::bit_writer::BitWriter;
 use crate::writer::empty_elements::{CountingEncoder, EmptyElements};
 use crate::writer::encoder_config::EncoderConfig;
@@ -147,12 +148,21 @@ impl StreamEncoder {
         }
         let packets = &mut self.lanes[0];
         let mut begin = cycles(packet.begin).unwrap_or(0).max(earliest);
-        let (discarded, number) = (packet.discarded_counter, packet.sequence_number);
+        let width = |role| width_of(config.stream.class(), role);
+        let (mut discarded, mut number) = (0, 0);
+        if config.added.discarded {
+            let width = width(Role::DiscardedEventCounter);
+            discarded = packets.added_discarded.discarded(packet.discarded_counter, width);
+        }
+        if config.added.number {
+            let width = width(Role::PacketSequenceNumber);
+            number = packets.added_sequence.sequence(packet.sequence_number, width);
+        }
         let fields = [
             (config.added.total_size, Role::PacketTotalLength, 0),
             (config.added.content_size, Role::PacketContentLength, 0),
-            (config.added.discarded, Role::DiscardedEventCounter, discarded.unwrap_or(0)),
-            (config.added.number, Role::PacketSequenceNumber, number.unwrap_or(0)),
+            (config.added.discarded, Role::DiscardedEventCounter, discarded),
+            (config.added.number, Role::PacketSequenceNumber, number),
         ];
         for (_, role, value) in fields.into_iter().filter(|(is_added, ..)| *is_added) {
             packets.out.align(8);

@@ -1,0 +1,79 @@
+//! Counters of packets in fields that are added, because a dialect has no place for those of the source.
+
+use ichnos_model::{DataStreamClass, FieldKind, Role};
+
+use crate::packet::Counter;
+
+/// Counter of a data stream that is always present, although that of the source can be absent. It grows as that of the
+/// source where both its values are known: readers see the same losses.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct AddedCounter {
+    has_begun: bool,
+    /// Value of the source in the packet before, if there was one.
+    before: Option<Counter>,
+    value: u64,
+}
+
+impl AddedCounter {
+    /// Returns the snapshot of the discarded event records for a packet whose own one has `width` bits.
+    pub(super) fn discarded(&mut self, own: Option<u64>, width: u64) -> u64 {
+        let own = own.map(|value| Counter { value, width });
+        let grown = match (self.before, own) {
+            // A counter that was reset has counted from 0 since.
+            (Some(before), Some(now)) => now.since(before).unwrap_or(now.value),
+            (None, Some(now)) if !self.has_begun => now.value,
+            _ => 0,
+        };
+        self.advance(own, grown)
+    }
+
+    /// Returns the number of a packet whose own one has `width` bits.
+    pub(super) fn sequence(&mut self, own: Option<u64>, width: u64) -> u64 {
+        let own = own.map(|value| Counter { value, width });
+        let grown = match (self.before, own) {
+            (Some(before), Some(now)) => {
+                now.since(before).unwrap_or_else(|| now.value.wrapping_sub(before.value))
+            }
+            (None, Some(now)) if !self.has_begun => now.value,
+            _ => u64::from(self.has_begun),
+        };
+        self.advance(own, grown)
+    }
+
+    fn advance(&mut self, own: Option<Counter>, grown: u64) -> u64 {
+        self.has_begun = true;
+        self.before = own;
+        self.value = self.value.wrapping_add(grown);
+        self.value
+    }
+}
+
+/// Returns the width in bits of the longest field of a packet context with a role; of one of variable length, 64.
+pub(super) fn width_of(class: &DataStreamClass, role: Role) -> u64 {
+    let mut most = 0;
+    if let Some(root) = &class.packet_context {
+        root.exists(&mut |class| {
+            if class.roles.has(role) {
+                let is_variable = matches!(class.kind, FieldKind::VariableLength { .. });
+                most = most.max(if is_variable { 64 } else { class.bits().map_or(0, |bits| bits.length) });
+            }
+            false
+        });
+    }
+    most.clamp(1, 64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_grow_by_what_is_known() {
+        let mut counter = AddedCounter::default();
+        let own = [Some(250), Some(2), None, Some(9), Some(11), None];
+        assert_eq!(own.map(|own| counter.discarded(own, 8)), [250, 258, 258, 258, 260, 260]);
+        let mut counter = AddedCounter::default();
+        let own = [None, Some(4), Some(6), None, None, Some(0)];
+        assert_eq!(own.map(|own| counter.sequence(own, 8)), [0, 1, 3, 4, 5, 6]);
+    }
+}
