@@ -18,7 +18,8 @@ fuzz() {
 	tsdl | prop1 | prop2 | spec2 | packetized) options=(-max_len=4096 -dict=corpus/words.dict) ;;
 	trace | jsonl) options=(-max_len=16384 -dict=corpus/words.dict) ;;
 	json) options=(-max_len=1024 -dict=corpus/words.dict) ;;
-	generated | roundtrip | index | legacy) options=(-max_len=1024) ;;
+	generated | index | legacy) options=(-max_len=1024) ;;
+	roundtrip) options=(-max_len=8192) ;;
 	expression) options=(-max_len=512 -dict=corpus/expression.dict) ;;
 	xtrace_metadata) options=(-max_len=1024 -dict=corpus/xtrace.dict) ;;
 	xtrace_reports) options=(-max_len=4096 -dict=corpus/xtrace.dict) ;;

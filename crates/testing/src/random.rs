@@ -52,6 +52,12 @@ impl Random {
         Self { seed, rng: TestRng::from_seed(RngAlgorithm::ChaCha, &bytes) }
     }
 
+    /// Takes the numbers from bytes, for fuzzing; after them, all numbers are 0.
+    #[must_use]
+    pub fn of_bytes(bytes: &[u8]) -> Self {
+        Self { seed: 0, rng: TestRng::from_seed(RngAlgorithm::PassThrough, bytes) }
+    }
+
     /// Returns the seed: in [`cases`], the number of the case.
     #[must_use]
     pub fn seed(&self) -> u64 {

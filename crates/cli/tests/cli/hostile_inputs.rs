@@ -9,6 +9,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use ichnos_testing::compare_table;
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -468,19 +469,5 @@ fn hostile_inputs_do_what_the_page_says() {
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
-    compare(&table);
-}
-
-/// Compares the table with that of the page; `ICHNOS_WRITE_TABLES=1` writes it there.
-fn compare(table: &str) {
-    let path = root().join("docs/robustness.md");
-    let document = fs::read_to_string(&path).unwrap();
-    let (before, rest) = document.split_once("<!-- table: hostile inputs -->\n").unwrap();
-    let (found, after) = rest.split_once("<!-- end of table -->").unwrap();
-    if std::env::var_os("ICHNOS_WRITE_TABLES").is_some() {
-        let text = format!("{before}<!-- table: hostile inputs -->\n{table}<!-- end of table -->{after}");
-        fs::write(&path, text).unwrap();
-        return;
-    }
-    assert!(found == table, "{}: the table is now\n{table}", path.display());
+    compare_table("robustness.md", "hostile inputs", &table);
 }

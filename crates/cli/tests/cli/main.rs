@@ -18,6 +18,7 @@ mod convert_ctf18;
 mod convert_failures;
 mod convert_families;
 mod convert_logs;
+mod converted_proposals;
 mod converted_stacks;
 mod damaged;
 mod differential;

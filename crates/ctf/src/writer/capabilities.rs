@@ -73,6 +73,7 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
             blobs: false,
             optionals: false,
             role_places: RolePlaces::Paths,
+            several_begins: false,
             variants: VariantSelection::Labels,
             trace_names: false,
             environment: Environment::None,
@@ -92,6 +93,8 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
             mappings_beyond_bits: false,
             empty_bit_maps: false,
             booleans: false,
+            // Babeltrace 2 refuses traces with longer ones.
+            integer_bits: 64,
             bit_orders: false,
             variable_length_integers: false,
             variable_length_bit_arrays: false,

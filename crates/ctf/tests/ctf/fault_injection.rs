@@ -8,7 +8,7 @@ use std::path::Path;
 
 use ichnos_ctf::trace::{CtfTrace, OpenOptions, open};
 use ichnos_model::{Cursor, Damage, Field, Message, Scope, StreamCursor, TraceInput, Visitor, Window};
-use ichnos_testing::Random;
+use ichnos_testing::{Random, compare_table};
 
 use crate::fault_trace::{Damaged, FaultTrace, Kind, Layer, STREAM, check, choose};
 use crate::reading::tree;
@@ -177,20 +177,6 @@ fn judge(trace: &FaultTrace, damaged: &Damaged, index: Option<&[u8]>, what: &str
 /// Number of packets to try each combination of the table on.
 const PACKETS: usize = 1000;
 
-/// Compares a table with the text of a document between two markers; `ICHNOS_WRITE_TABLES=1` writes it there.
-pub fn compare(name: &str, table: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/robustness.md");
-    let document = std::fs::read_to_string(&path).unwrap();
-    let (begin, end) = (format!("<!-- table: {name} -->\n"), "<!-- end of table -->");
-    let from = document.find(&begin).expect("the document has the marker") + begin.len();
-    let to = from + document[from..].find(end).expect("the table ends");
-    if std::env::var_os("ICHNOS_WRITE_TABLES").is_some() {
-        std::fs::write(&path, format!("{}{table}{}", &document[..from], &document[to..])).unwrap();
-        return;
-    }
-    assert!(document[from..to] == *table, "{}: the table {name} is now\n{table}", path.display());
-}
-
 #[test]
 fn every_layer_in_every_way() {
     let trace = FaultTrace::new(PACKETS);
@@ -217,7 +203,7 @@ fn every_layer_in_every_way() {
             .unwrap();
         }
     }
-    compare("layers", &table);
+    compare_table("robustness.md", "layers", &table);
 }
 
 /// Number of further rounds, from `ICHNOS_FAULT_ROUNDS`.
@@ -266,7 +252,7 @@ fn up_to_a_thousand_packets_of_ten_thousand() {
             .unwrap();
         }
     }
-    compare("thousand", &table);
+    compare_table("robustness.md", "thousand", &table);
 }
 
 /// Damage everywhere: many packets in a row, each in several ways.
@@ -413,7 +399,7 @@ fn false_indexes() {
     row("two entries swapped", &(0..20).map(|_| swapped(&mut random)).collect::<Vec<_>>());
     row("empty", &[Vec::new()]);
     row("of an unknown version", &[[&good[..4], &2u32.to_be_bytes(), &good[8..]].concat()]);
-    compare("index", &table);
+    compare_table("robustness.md", "index", &table);
 }
 
 /// Wrong times in an index do not change the events in a window.

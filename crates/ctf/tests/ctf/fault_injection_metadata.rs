@@ -5,9 +5,8 @@ use std::fmt::Write as _;
 
 use ichnos_ctf::trace::{OpenOptions, open};
 use ichnos_model::TraceInput;
-use ichnos_testing::Random;
+use ichnos_testing::{Random, compare_table};
 
-use crate::fault_injection::compare;
 use crate::fault_trace::{FaultTrace, Kind};
 use crate::reading::{Observed, observed, tree};
 
@@ -90,5 +89,5 @@ fn every_kind_of_damage() {
                 .unwrap();
         }
     }
-    compare("metadata", &table);
+    compare_table("robustness.md", "metadata", &table);
 }

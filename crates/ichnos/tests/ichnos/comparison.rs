@@ -13,6 +13,8 @@ const SCOPES: [(&str, &str); 3] =
 pub struct Comparison<'c> {
     /// Paths of fields with losses. Renamed fields are compared in their order.
     lossy: Vec<String>,
+    /// Paths of fields that were added.
+    added: Vec<String>,
     /// `true` if fields of headers became a part of the common context.
     moves_fields: bool,
     /// Segments of names of the options of variants, which only the paths of losses contain.
@@ -26,6 +28,10 @@ impl<'c> Comparison<'c> {
         Self {
             lossy: all()
                 .filter(|loss| loss.kind != LossKind::Renamed)
+                .map(|loss| loss.field.clone())
+                .collect(),
+            added: all()
+                .filter(|loss| loss.what.starts_with("added:"))
                 .map(|loss| loss.field.clone())
                 .collect(),
             moves_fields: all().any(|loss| loss.kind == LossKind::Moved),
@@ -45,7 +51,11 @@ impl<'c> Comparison<'c> {
             let scopes = if is_joined { &SCOPES[..1] } else { &SCOPES[..] };
             for (scope, short) in scopes {
                 let has_moved = *scope == "common_context" && self.moves_fields;
-                let own = without_moved(&source[scope], &found[scope], has_moved);
+                let mut own = found[scope].clone();
+                if let (true, Value::Object(members)) = (has_moved, &mut own) {
+                    members.retain(|name, _| !self.is_in(&self.added, &format!("{short}.{name}")));
+                }
+                let own = without_moved(&source[scope], &own, has_moved);
                 self.values(&source[scope], &own, short);
             }
         }
@@ -59,10 +69,14 @@ impl<'c> Comparison<'c> {
         match (plain(source), plain(found)) {
             (Value::Object(source), Value::Object(found)) => {
                 let is_kept = |name: &&String| !self.is_lossy(&format!("{path}.{name}"));
+                let is_added = |name: &str| self.is_in(&self.added, &format!("{path}.{name}"));
                 let names: Vec<&String> =
                     source.iter().filter(|(_, value)| !is_empty(value)).map(|(name, _)| name).collect();
                 let mut values: Vec<(&String, &Value)> =
                     found.iter().filter(|(_, value)| !is_empty(value)).collect();
+                if values.len() > names.len() {
+                    values.retain(|(name, _)| !is_added(name));
+                }
                 let mut kept = names.clone();
                 if values.len() != names.len() {
                     kept.retain(is_kept);
@@ -89,8 +103,12 @@ impl<'c> Comparison<'c> {
 
     /// Returns `true` if losses name a field: their paths also have the names of options.
     fn is_lossy(&self, path: &str) -> bool {
+        self.is_in(&self.lossy, path)
+    }
+
+    fn is_in(&self, losses: &[String], path: &str) -> bool {
         let own: Vec<&str> = path.split('.').collect();
-        self.lossy.iter().any(|loss| {
+        losses.iter().any(|loss| {
             let mut segments: Vec<&str> = loss.split('.').collect();
             while !is_subsequence(&own, &segments) || own.last() != segments.last() {
                 match segments.pop() {

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use crate::plan::scope_class;
 use crate::{
-    ActivityPaths, Attributes, DataStreamClass, EventRecordClass, EventRole, FieldClass, FieldKind,
-    IntegerProperties, IntegerRange, Length, LevelScale, LevelStep, LogLevel, LogRole, LogSeverity, LogText,
-    Mapping, Mappings, MappingsBuilder, Meaning, Ranges, Scope, TraceClass, Value, VariableLengthValue,
-    WallClock,
+    ActivityPaths, Attributes, BitField, ByteOrder, DataStreamClass, EventRecordClass, EventRole, FieldClass,
+    FieldKind, IntegerProperties, IntegerRange, Length, LevelScale, LevelStep, LogLevel, LogRole,
+    LogSeverity, LogText, Mappings, MappingsBuilder, Meaning, Ranges, Scope, TraceClass, Value,
+    VariableLengthValue, WallClock,
 };
 
 /// Namespace of the attributes that ichnos writes.
@@ -97,6 +97,12 @@ pub(super) fn annotate_added(what: &str, attributes: &mut Attributes) {
     attributes.set(NAMESPACE, Value::Map(vec![("added".to_owned(), Value::Text(what.to_owned()))]));
 }
 
+/// Returns `true` for the text of a number that lowering added before its bytes.
+pub(super) fn is_added_number(class: &FieldClass) -> bool {
+    let own = class.attributes.get(NAMESPACE).and_then(|own| own.get("added")?.as_text());
+    own == Some("number") && matches!(class.kind, FieldKind::String { .. })
+}
+
 /// Notes the source class of a lowered field, if the lowered class does not contain all of it. Returns `true` if noted.
 pub(super) fn annotate_field(source: &FieldClass, attributes: &mut Attributes) -> bool {
     let text = |text: &str| Value::Text(text.to_owned());
@@ -106,14 +112,7 @@ pub(super) fn annotate_field(source: &FieldClass, attributes: &mut Attributes) -
         FieldKind::Boolean(_) => Some("boolean"),
         FieldKind::BitArray(_) => Some("bit-array"),
         FieldKind::BitMap { flags, .. } => {
-            let ranges = |ranges: Ranges<'_>| {
-                let range = |range: IntegerRange| {
-                    Value::Array(vec![Value::Integer(range.lower), Value::Integer(range.upper)])
-                };
-                Value::Array(ranges.iter().map(range).collect())
-            };
-            let flag = |flag: Mapping<'_>| (flag.name.to_owned(), ranges(flag.ranges));
-            entries.push(("flags".to_owned(), Value::Map(flags.iter().map(flag).collect())));
+            entries.push(("flags".to_owned(), mappings_value(flags)));
             Some("bit-map")
         }
         FieldKind::Blob { media_type, .. } => {
@@ -121,6 +120,13 @@ pub(super) fn annotate_field(source: &FieldClass, attributes: &mut Attributes) -
             Some("blob")
         }
         FieldKind::Optional { .. } => Some("optional"),
+        FieldKind::Integer { integer, .. } => {
+            entries.push(("signed".to_owned(), Value::Boolean(integer.signed)));
+            if let Some(mappings) = &integer.mappings {
+                entries.push(("mappings".to_owned(), mappings_value(mappings)));
+            }
+            Some("integer")
+        }
         _ => None,
     };
     if let Some(kind) = kind {
@@ -142,6 +148,13 @@ pub(super) fn annotate_field(source: &FieldClass, attributes: &mut Attributes) -
     }
     attributes.set(NAMESPACE, Value::Map(entries));
     true
+}
+
+fn mappings_value(mappings: &Mappings) -> Value {
+    let range =
+        |range: IntegerRange| Value::Array(vec![Value::Integer(range.lower), Value::Integer(range.upper)]);
+    let ranges = |ranges: Ranges<'_>| Value::Array(ranges.iter().map(range).collect());
+    Value::Map(mappings.iter().map(|one| (one.name.to_owned(), ranges(one.ranges))).collect())
 }
 
 /// Applies the annotations of [`annotate`] to classes about which nothing else is known.
@@ -236,6 +249,10 @@ fn annotated_kind(known: &FieldClass, own: &Value) -> Option<FieldKind> {
         ("bit-map", FieldKind::BitArray(bits)) => {
             Some(FieldKind::BitMap { bits: *bits, flags: flags(own.get("flags")?)? })
         }
+        (
+            "integer" | "bit-array" | "bit-map",
+            FieldKind::Array { element, length: Length::Static(bytes), .. },
+        ) if is_byte(element) && alignment >= 8 && *bytes > 8 => wide_kind(own, bytes.checked_mul(8)?),
         ("blob", FieldKind::Array { element, length, .. }) if is_byte(element) && alignment >= 8 => {
             let media_type = own.get("media-type").and_then(Value::as_text).unwrap_or_default().to_owned();
             Some(FieldKind::Blob { length: length.clone(), media_type, alignment })
@@ -255,6 +272,23 @@ fn annotated_kind(known: &FieldClass, own: &Value) -> Option<FieldKind> {
 /// Returns `true` for an unaligned structure without members.
 fn fixed_size_is_zero(class: &FieldClass) -> bool {
     matches!(&class.kind, FieldKind::Structure { members, minimum_alignment: 1 } if members.is_empty())
+}
+
+/// Kind of a field of more than 64 bits of which another format has the bytes.
+fn wide_kind(own: &Value, length: u64) -> Option<FieldKind> {
+    let bits = BitField::new(length, ByteOrder::LittleEndian, 8);
+    Some(match own.get("type")?.as_text()? {
+        "bit-array" => FieldKind::BitArray(bits),
+        "bit-map" => FieldKind::BitMap { bits, flags: flags(own.get("flags")?)? },
+        _ => {
+            let signed = own.get("signed") == Some(&Value::Boolean(true));
+            let mappings = match own.get("mappings") {
+                Some(mappings) => Some(flags(mappings)?),
+                None => None,
+            };
+            FieldKind::Integer { bits, integer: IntegerProperties { signed, mappings, ..Default::default() } }
+        }
+    })
 }
 
 fn flags(value: &Value) -> Option<Mappings> {

@@ -17,6 +17,8 @@ pub struct Capabilities {
     pub empty_bit_maps: bool,
     /// Booleans.
     pub booleans: bool,
+    /// Maximum number of bits of integers of fixed length.
+    pub integer_bits: u64,
     /// Variable-length integers (LEB128).
     pub variable_length_integers: bool,
     /// Variable-length bit arrays.
@@ -79,6 +81,9 @@ pub struct Capabilities {
     pub is_reserved: fn(&str) -> bool,
     /// Places of fields with roles.
     pub role_places: RolePlaces,
+    /// Several begin times of a packet, of which the last one counts: not if the clock continues from packet to packet,
+    /// and an earlier value looks as if it had wrapped.
+    pub several_begins: bool,
     /// Data streams with other clocks than their default clock.
     pub several_clocks: bool,
     /// Fields that update several clocks.
@@ -179,6 +184,7 @@ impl Capabilities {
             bit_maps: true,
             empty_bit_maps: true,
             booleans: true,
+            integer_bits: u64::MAX,
             variable_length_integers: true,
             variable_length_bit_arrays: true,
             variable_length_booleans: true,
@@ -210,6 +216,7 @@ impl Capabilities {
             identifiers_only: false,
             is_reserved: never,
             role_places: RolePlaces::Any,
+            several_begins: true,
             several_clocks: true,
             several_updates: true,
             trace_names: true,

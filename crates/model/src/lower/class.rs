@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::annotations::{NAMESPACE, annotate_field, strip};
+use super::annotations::{NAMESPACE, annotate_field, is_added_number, strip};
 use super::capabilities::RolePlaces;
-use super::class_lowerer::ClassLowerer;
+use super::class_lowerer::{ClassLowerer, member_of};
 use super::loss_table::LossKind;
 use super::moves::{Fit, MoveKind, NONE, NodeMove, ScopeMoves};
 use super::names::UniqueNames;
@@ -28,7 +28,7 @@ impl<'a> ClassLowerer<'a> {
             self.wrapped(0)
         };
         let class = if self.fit == Fit::Same { Arc::clone(&self.plan.root().class) } else { Arc::new(class) };
-        (class, ScopeMoves { moves: self.moves.into(), fit: self.fit, members: self.members })
+        (class, self.finish_moves())
     }
 
     /// Lowers the members of the root structure into members of another structure, after those of `out`,
@@ -44,7 +44,7 @@ impl<'a> ClassLowerer<'a> {
             _ => self.member(0, out, &mut names),
         }
         *next = self.next;
-        ScopeMoves { moves: self.moves.into(), fit: self.fit, members: self.members }
+        self.finish_moves()
     }
 
     /// Lowers some of the fields of the class into members of a structure of another scope: see
@@ -65,7 +65,12 @@ impl<'a> ClassLowerer<'a> {
             self.member(id, out, &mut names);
         }
         *next = self.next;
-        ScopeMoves { moves: self.moves.into(), fit: self.fit, members: self.members }
+        self.finish_moves()
+    }
+
+    fn finish_moves(self) -> ScopeMoves {
+        let (moves, renamed) = (self.moves.into(), self.renamed);
+        ScopeMoves { moves, fit: self.fit, members: self.members, renamed }
     }
 
     /// Names that members after these cannot have.
@@ -80,7 +85,7 @@ impl<'a> ClassLowerer<'a> {
         let node = self.plan.node(id);
         let is_top = node.parent == Some(0);
         let is_padding = matches!(node.class.kind, FieldKind::Padding(_)) && !self.capabilities.padding;
-        if is_padding || self.left_out.contains(&id) {
+        if is_padding || is_added_number(&node.class) || self.left_out.contains(&id) {
             self.note(Fit::Moved);
             if is_top {
                 self.members.push(None);
@@ -101,29 +106,18 @@ impl<'a> ClassLowerer<'a> {
         if name != source {
             self.note(Fit::SameBits);
             self.lose(LossKind::Renamed, format!("`{source}` -> `{name}`"));
+            self.renamed.insert(id, name.clone());
         }
         let location = self.say_before(id, true, &name, out, names);
         let class = self.class(id, location);
         if is_top {
             self.members.push(Some(out.len()));
         }
-        let member = self.source_member(id);
+        let member = member_of(self.plan, id);
         let attributes = member.map(|member| member.attributes.clone()).unwrap_or_default();
         let has_underscore = member.is_some_and(|member| member.has_underscore);
         out.push(Member { name, has_underscore, class: Arc::new(class), attributes });
         self.path.pop();
-    }
-
-    /// Member of a node.
-    fn source_member(&self, id: NodeId) -> Option<&'a Member> {
-        let parent = self.plan.node(self.plan.node(id).parent?);
-        let (FieldKind::Structure { members, .. }, Op::Structure { members: ids, .. }) =
-            (&parent.class.kind, &parent.op)
-        else {
-            return None;
-        };
-        // Nodes are numbered in the order of the members.
-        members.get(ids.binary_search(&id).ok()?)
     }
 
     fn role_name(&self, class: &FieldClass) -> Option<&'static str> {
@@ -170,7 +164,9 @@ impl<'a> ClassLowerer<'a> {
         self.moves[id as usize].wrap = wrap;
         // As with members of structures, converting the structure again does not change it.
         let (mut members, mut names) = (Vec::new(), UniqueNames::from_iter(["value".to_owned()]));
-        let location = self.say_before(id, false, "value", &mut members, &mut names);
+        // The text of a number is added before members alone, which this field is from now on.
+        let is_member = self.is_too_wide(&self.plan.node(id).class);
+        let location = self.say_before(id, is_member, "value", &mut members, &mut names);
         let class = self.class(id, location);
         members.push(Member::new("value", class));
         FieldClass::structure(members)

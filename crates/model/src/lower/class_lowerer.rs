@@ -1,10 +1,11 @@
 //! State of lowering a class: the position in it, and the result so far.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::absolute::absolute_location;
 use super::capabilities::Capabilities;
+use super::locations::{LoweredRoots, direct_path};
 use super::loss_table::{LossEntry, LossKind, LossTable};
 use super::moves::{Fit, NONE, NodeMove};
 use super::names::{UniqueNames, identifier};
@@ -12,7 +13,7 @@ use super::options::LowerOptions;
 use super::roles::unplaced_roles;
 use super::trace_lowerer::ForcedFields;
 use crate::plan::steps::{NodeId, Op, Plan};
-use crate::{FieldClass, FieldLocation, LocationStep, Roles, Scope, TraceClass};
+use crate::{FieldClass, FieldKind, FieldLocation, LocationStep, Member, Roles, Scope, TraceClass};
 
 /// Lowers the root class of a scope.
 pub(super) struct ClassLowerer<'a> {
@@ -48,11 +49,24 @@ pub(super) struct ClassLowerer<'a> {
     pub(super) forced: &'a ForcedFields,
     /// Roles that no field of this scope keeps.
     pub(super) lost_roles: Roles,
+    /// Root fields of other scopes, and of fields of this scope that were lowered before.
+    roots: LoweredRoots<'a>,
+    /// Names of members that are not those of the source.
+    pub(super) renamed: HashMap<NodeId, String>,
+}
+
+/// Trace to which a class belongs, and the rules of lowering it.
+#[derive(Clone, Copy)]
+pub(super) struct LowerInput<'a> {
+    pub(super) trace: &'a TraceClass,
+    pub(super) capabilities: &'a Capabilities,
+    pub(super) options: LowerOptions,
+    pub(super) roots: LoweredRoots<'a>,
 }
 
 impl<'a> ClassLowerer<'a> {
     pub(super) fn new(
-        (trace, capabilities, options): (&TraceClass, &'a Capabilities, LowerOptions),
+        LowerInput { trace, capabilities, options, roots }: LowerInput<'a>,
         plan: &'a Plan,
         scope: Scope,
         default_clock: Option<u16>,
@@ -82,6 +96,8 @@ impl<'a> ClassLowerer<'a> {
             hoists: Vec::new(),
             forced,
             lost_roles: unplaced_roles(trace, &plan.root().class, scope, capabilities),
+            roots,
+            renamed: HashMap::new(),
         }
     }
 
@@ -120,6 +136,7 @@ impl<'a> ClassLowerer<'a> {
         let is_relative = self.is_elsewhere && location.origin.is_none();
         let absolute = is_relative.then(|| absolute_location(self.plan, id, self.scope, location)).flatten();
         let mut location = absolute.unwrap_or_else(|| location.clone());
+        self.rename(id, &mut location);
         location.any_option &= self.capabilities.any_option_locations;
         if location.origin.is_none() {
             let parents = self.added_parents(id, &location);
@@ -128,12 +145,42 @@ impl<'a> ClassLowerer<'a> {
         if self.joins_payload && location.origin == Some(Scope::SpecificContext) {
             location.origin = Some(Scope::Payload);
         }
-        for step in &mut location.path {
-            if let LocationStep::Member(name) = step {
-                *name = self.name(name).into_owned();
-            }
-        }
         Box::new(location)
+    }
+
+    /// Gives the members in the location that a field needs their new names.
+    fn rename(&self, id: NodeId, location: &mut FieldLocation) {
+        let (parents, names) = direct_path(location);
+        let is_container =
+            |id: &NodeId| matches!(self.plan.node(*id).op, Op::Structure { .. } | Op::Union { .. });
+        let (scope, plan, begin) = match location.origin {
+            Some(origin) if origin != self.scope => (origin, self.roots.plan(origin), Some(0)),
+            Some(_) => (self.scope, Some(self.plan), Some(0)),
+            None => {
+                let around =
+                    std::iter::successors(self.plan.node(id).parent, |id| self.plan.node(*id).parent);
+                (self.scope, Some(self.plan), around.filter(is_container).nth(parents))
+            }
+        };
+        let mut fields: Vec<NodeId> = begin.into_iter().collect();
+        let mut renamed = Vec::with_capacity(names.len());
+        for name in names {
+            let members = plan.map(|plan| members_called(plan, &fields, name)).unwrap_or_default();
+            let new_name = members.first().and_then(|member| self.new_name(scope, plan?, *member));
+            renamed.push(new_name.unwrap_or_else(|| self.name(name).into_owned()));
+            fields = members;
+        }
+        location.path = std::iter::repeat_n(LocationStep::Parent, parents)
+            .chain(renamed.into_iter().map(LocationStep::Member))
+            .collect();
+    }
+
+    /// Returns the name by which locations refer to a member, if it was renamed.
+    fn new_name(&self, scope: Scope, plan: &Plan, member: NodeId) -> Option<String> {
+        let own = if scope == self.scope { self.renamed.get(&member).map(String::as_str) } else { None };
+        let name = own.or_else(|| self.roots.renamed(scope, member))?;
+        let has_underscore = member_of(plan, member).is_some_and(|member| member.has_underscore);
+        Some(if has_underscore { format!("_{name}") } else { name.to_owned() })
     }
 
     /// Number of structures that lowering adds between a field and the structure at which its location descends.
@@ -158,4 +205,37 @@ impl<'a> ClassLowerer<'a> {
     pub(super) fn can_annotate(&self) -> bool {
         self.capabilities.attributes || self.scope != Scope::PacketHeader
     }
+}
+
+/// Returns the member of a structure or union that has a node.
+pub(super) fn member_of(plan: &Plan, id: NodeId) -> Option<&Member> {
+    let parent = plan.node(plan.node(id).parent?);
+    let (
+        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. },
+        Op::Structure { members: ids, .. } | Op::Union { members: ids },
+    ) = (&parent.class.kind, &parent.op)
+    else {
+        return None;
+    };
+    // Nodes are numbered in the order of the members.
+    members.get(ids.binary_search(&id).ok()?)
+}
+
+/// Returns the nodes of the members of this name of the structures and unions that are, or are in, fields.
+fn members_called(plan: &Plan, fields: &[NodeId], name: &str) -> Vec<NodeId> {
+    let (mut found, mut open) = (Vec::new(), fields.to_vec());
+    while let Some(id) = open.pop() {
+        match &plan.node(id).op {
+            Op::Structure { members, .. } | Op::Union { members } => {
+                let is_called =
+                    |id: &&NodeId| member_of(plan, **id).is_some_and(|member| member.is_called(name));
+                found.extend(members.iter().find(is_called));
+            }
+            Op::StaticArray { element, .. } | Op::DynamicArray { element, .. } => open.push(*element),
+            Op::Optional { field, .. } => open.push(*field),
+            Op::Variant(variant) => open.extend(variant.options.iter().rev()),
+            _ => {}
+        }
+    }
+    found
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::absolute::needed_slot;
-use super::class_lowerer::ClassLowerer;
+use super::class_lowerer::{ClassLowerer, LowerInput};
 use super::locations::LoweredRoots;
 use super::loss_table::{LossEntry, LossKind};
 use super::moves::{Fit, ScopeMoves};
@@ -60,7 +60,7 @@ impl TraceLowerer<'_> {
         let attempt = |this: &mut Self| {
             let (source, capabilities, losses) = (this.source, this.capabilities, &mut *this.losses);
             let mut lowerer = ClassLowerer::new(
-                (&source.class, capabilities, this.options),
+                LowerInput { trace: &source.class, capabilities, options: this.options, roots },
                 plan,
                 scope,
                 clock,
@@ -81,7 +81,8 @@ impl TraceLowerer<'_> {
     /// trace needs them: fields that needed them got what they need elsewhere.
     pub(super) fn find_unneeded(
         &mut self,
-        header: &Header,
+        class: Option<&FieldClass>,
+        moves: &ScopeMoves,
         (scope, stream): (Scope, usize),
         needed: &HashSet<&str>,
     ) {
@@ -90,13 +91,13 @@ impl TraceLowerer<'_> {
             Scope::PacketHeader => source.packet_header.as_ref(),
             _ => source.data_streams.get(stream).and_then(|plans| plans.event_record_header.as_ref()),
         };
-        let (Some(class), Some(plan)) = (&header.class, plan) else { return };
+        let (Some(class), Some(plan)) = (class, plan) else { return };
         if self.capabilities.user_header_fields || self.source.class.dialect == self.capabilities.target {
             return;
         }
         let mut fields = Vec::new();
         collect_unneeded((class, None), needed, &mut 0, &mut fields);
-        for (source, moves) in (0..).zip(header.moves.moves.iter()) {
+        for (source, moves) in (0..).zip(moves.moves.iter()) {
             if fields.contains(&moves.target) {
                 let within_root = |id: &NodeId| {
                     let around = std::iter::successors(plan.node(*id).parent, |id| plan.node(*id).parent);
@@ -118,7 +119,7 @@ impl TraceLowerer<'_> {
         roots: LoweredRoots<'_>,
     ) -> LoweredContext {
         let attempt =
-            |this: &mut Self| this.context((header, header_scope, header_plan), (plan, scope), clock);
+            |this: &mut Self| this.context((header, header_scope, header_plan), (plan, scope), clock, roots);
         self.settle(roots, attempt, |context| {
             let moves = [(scope, Some(&context.moves)), (header_scope, context.of_header.as_ref())];
             vec![LoweredScope { scope, class: context.class.as_deref(), moves }]
@@ -130,10 +131,11 @@ impl TraceLowerer<'_> {
         (header, header_scope, header_plan): (&Header, Scope, Option<&Plan>),
         (plan, scope): (Option<&Plan>, Scope),
         clock: Option<u16>,
+        roots: LoweredRoots<'_>,
     ) -> LoweredContext {
         let header_plan = header_plan.filter(|_| !header.moved.is_empty());
         let Some(header_plan) = header_plan else {
-            let (class, moves) = self.scope(plan, scope, clock, "").unzip();
+            let (class, moves) = self.scope(plan, scope, clock, ("", roots)).unzip();
             return LoweredContext { class, moves: moves.unwrap_or_default(), of_header: None };
         };
         let minimum_alignment = match plan.map(|plan| &plan.root().class.kind) {
@@ -142,29 +144,15 @@ impl TraceLowerer<'_> {
         };
         let (mut members, mut next) = (Vec::new(), 1);
         let (source, capabilities) = (self.source, self.capabilities);
-        let mut lowerer = ClassLowerer::new(
-            (&source.class, capabilities, self.options),
-            header_plan,
-            header_scope,
-            clock,
-            "",
-            self.losses,
-            &self.forced,
-        );
+        let input = LowerInput { trace: &source.class, capabilities, options: self.options, roots };
+        let mut lowerer =
+            ClassLowerer::new(input, header_plan, header_scope, clock, "", self.losses, &self.forced);
         // Locations may need members of the context by their names.
         lowerer.reserved = plan.map(member_names).unwrap_or_default();
         let of_header = Some(lowerer.lower_some_into(&header.moved, &mut next, &mut members));
         let moves = match plan {
-            Some(plan) => ClassLowerer::new(
-                (&source.class, capabilities, self.options),
-                plan,
-                scope,
-                clock,
-                "",
-                self.losses,
-                &self.forced,
-            )
-            .lower_members_into(&mut next, &mut members),
+            Some(plan) => ClassLowerer::new(input, plan, scope, clock, "", self.losses, &self.forced)
+                .lower_members_into(&mut next, &mut members),
             None => ScopeMoves { fit: Fit::Moved, ..ScopeMoves::default() },
         };
         let what = format!("fields without a role -> {}", scope.name());

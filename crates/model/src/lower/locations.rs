@@ -1,14 +1,64 @@
 //! Locations in lowered classes that lead to no field that fits.
 
 use super::capabilities::{Capabilities, VariantSelection};
+use super::moves::ScopeMoves;
+use crate::plan::Plan;
 use crate::plan::steps::NodeId;
 use crate::{
     FieldClass, FieldKind, FieldLocation, IntegerProperties, Length, LocationStep, Scope, StringLength,
     VariantOption,
 };
 
-/// Lowered classes of the root fields of a data stream, by scope.
-pub(super) type LoweredRoots<'c> = [Option<&'c FieldClass>; 6];
+/// Root fields of a data stream, by scope: those of the source, and their lowered classes.
+#[derive(Clone, Copy, Default)]
+pub(super) struct LoweredRoots<'c> {
+    classes: [Option<&'c FieldClass>; 6],
+    sources: [Option<SourceRoot<'c>>; 6],
+}
+
+/// Root field of the source, and the moves of its fields.
+#[derive(Clone, Copy)]
+struct SourceRoot<'c> {
+    plan: &'c Plan,
+    moves: [Option<&'c ScopeMoves>; 2],
+}
+
+impl<'c> LoweredRoots<'c> {
+    /// Adds the lowered class of a scope.
+    pub(super) fn add_class(&mut self, scope: Scope, class: Option<&'c FieldClass>) {
+        if let Some(root) = self.classes.get_mut(scope as usize) {
+            *root = class;
+        }
+    }
+
+    /// Adds the root field of the source in a scope, and the moves of its fields.
+    pub(super) fn add_source(
+        &mut self,
+        scope: Scope,
+        plan: Option<&'c Plan>,
+        moves: [Option<&'c ScopeMoves>; 2],
+    ) {
+        if let (Some(plan), Some(root)) = (plan, self.sources.get_mut(scope as usize)) {
+            *root = Some(SourceRoot { plan, moves });
+        }
+    }
+
+    fn class(&self, scope: Scope) -> Option<&'c FieldClass> {
+        self.classes.get(scope as usize).copied().flatten()
+    }
+
+    /// Returns the plan of the source's root field in a scope.
+    pub(super) fn plan(&self, scope: Scope) -> Option<&'c Plan> {
+        Some(self.sources.get(scope as usize)?.as_ref()?.plan)
+    }
+
+    /// Returns the name of a member of a structure or union, if it is not that of the source.
+    pub(super) fn renamed(&self, scope: Scope, member: NodeId) -> Option<&'c str> {
+        let source = self.sources.get(scope as usize)?.as_ref()?;
+        let names = source.moves.into_iter().flatten();
+        names.into_iter().find_map(|moves| moves.renamed.get(&member)).map(String::as_str)
+    }
+}
 
 /// Number of fields that following locations may visit for each field of a class.
 const VISITS: u64 = 64;
@@ -113,22 +163,14 @@ impl<'c> UnfitLocations<'c> {
 
     /// Follows a location; the fields to which it leads are added to `targets`.
     fn leads(&mut self, location: &FieldLocation, is_any: bool, targets: &mut Vec<&'c FieldClass>) -> bool {
-        let mut names: Vec<&str> = Vec::new();
         let is_container = |class: &&&FieldClass| {
             matches!(class.kind, FieldKind::Structure { .. } | FieldKind::Union { .. })
         };
-        let mut parents = 0;
-        for step in &location.path {
-            match step {
-                LocationStep::Member(name) => names.push(name),
-                LocationStep::Parent if names.pop().is_some() => {}
-                LocationStep::Parent => parents += 1,
-            }
-        }
+        let (parents, names) = direct_path(location);
         let begin = match location.origin {
             None => self.open.iter().rev().filter(is_container).nth(parents).copied(),
             Some(origin) if origin == self.scope => self.open.first().copied(),
-            Some(origin) => self.roots.get(origin as usize).copied().flatten(),
+            Some(origin) => self.roots.class(origin),
         };
         let is_other = location.origin.is_some_and(|origin| origin != self.scope);
         begin.is_some_and(|begin| self.follow(begin, &names, (is_any, is_other), targets))
@@ -170,6 +212,19 @@ impl<'c> UnfitLocations<'c> {
             _ => false,
         }
     }
+}
+
+/// Returns the number of structures to leave first, and the names of members on the way from there.
+pub(super) fn direct_path(location: &FieldLocation) -> (usize, Vec<&str>) {
+    let (mut parents, mut names) = (0, Vec::new());
+    for step in &location.path {
+        match step {
+            LocationStep::Member(name) => names.push(name.as_str()),
+            LocationStep::Parent if names.pop().is_some() => {}
+            LocationStep::Parent => parents += 1,
+        }
+    }
+    (parents, names)
 }
 
 /// Returns `true` if the labels of an enumeration select options by their names.

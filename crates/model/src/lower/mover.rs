@@ -91,7 +91,9 @@ impl<'m, V: Visitor> Mover<'m, V> {
         {
             self.visitor.begin_structure(wrap);
         }
-        self.say_before(node_move.extra, field, extra);
+        if node_move.kind != MoveKind::WideBytes {
+            self.say_before(node_move.extra, field, extra);
+        }
         if let Some((around, selector)) = self.pending.take() {
             self.begin_present(around, field, selector);
         }
@@ -197,6 +199,9 @@ impl<V: Visitor> Visitor for Mover<'_, V> {
     }
 
     fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
+        if self.moves.get(field.index()).is_some_and(|node_move| node_move.kind == MoveKind::WideBytes) {
+            return self.pass_wide(field, value);
+        }
         let Some((node_move, target)) = self.enter(field, 0) else { return };
         let used = match value.as_i128() {
             Some(value) if value >= 0 && !target.class().integer().is_some_and(|integer| integer.signed) => {
@@ -430,6 +435,29 @@ impl<V: Visitor> Mover<'_, V> {
         scratch.extend((0..length).map(|index| byte_of(self.packet, &bits, index, is_big_endian)));
         self.pass_bytes(field.with_offset(bits.start), &scratch);
         self.losses.scratch = scratch;
+    }
+
+    /// Passes on a number as text, and its bytes.
+    fn pass_wide(&mut self, field: Field<'_>, value: Wide<'_>) {
+        let Some((node_move, target)) = self.enter(field, 0) else { return };
+        let mut scratch = std::mem::take(&mut self.losses.scratch);
+        if let Some(text) = Some(node_move.extra).filter(|extra| *extra != NONE) {
+            scratch.clear();
+            value.write_decimal(&mut scratch);
+            if let Some(text) = self.at(text, field) {
+                let encoding = StringEncoding::Utf8;
+                self.visitor.text(text, Text { bytes: &scratch, raw: &scratch, encoding });
+            }
+        }
+        scratch.clear();
+        let length = static_bytes(self.target, node_move.target).unwrap_or(0);
+        let fill = if value.is_negative() { u64::MAX } else { 0 };
+        let word = |index: usize| value.words.get(index).copied().unwrap_or(fill);
+        scratch.extend((0..length).map(|index| word(index / 8).to_le_bytes()[index % 8]));
+        let element = if node_move.inner == NONE { None } else { self.at(node_move.inner, field) };
+        Self::bytes(self.visitor, target, element, &scratch);
+        self.losses.scratch = scratch;
+        self.leave(node_move, field);
     }
 
     fn pass_text(&mut self, field: Field<'_>, value: Text<'_>) {

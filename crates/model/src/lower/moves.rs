@@ -1,5 +1,7 @@
 //! Moves of values from a class to its lowered class.
 
+use std::collections::HashMap;
+
 use crate::plan::steps::NodeId;
 
 /// Absent node.
@@ -44,6 +46,8 @@ pub(super) enum MoveKind {
     Terminated,
     /// GUID or union to its bytes, also BLOB to array.
     Bytes,
+    /// Integer of more than 64 bits to its bytes, the least significant first, and to text before it.
+    WideBytes,
     /// Optional field to variant.
     OptionalAsVariant,
     /// No bits to a structure without members.
@@ -71,6 +75,22 @@ pub struct ScopeMoves {
     pub(super) fit: Fit,
     /// Index of each member in the lowered scope; `None` if dropped.
     pub(super) members: Vec<Option<usize>>,
+    /// Names of members that are not those of the source, by node.
+    pub(super) renamed: HashMap<NodeId, String>,
+}
+
+/// Moves of the scopes of a data stream.
+#[derive(Debug)]
+pub(super) struct StreamMoves {
+    pub(super) packet_context: ScopeMoves,
+    /// Moves of fields of the packet header into the packet context.
+    pub(super) of_packet_header: Option<ScopeMoves>,
+    pub(super) event_record_header: ScopeMoves,
+    pub(super) common_context: ScopeMoves,
+    /// Moves of fields of the event record header into the common context.
+    pub(super) of_event_header: Option<ScopeMoves>,
+    /// Moves of the resource into the common context.
+    pub(super) resource: Option<ScopeMoves>,
 }
 
 impl ScopeMoves {

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::class_lowerer::ClassLowerer;
+use super::class_lowerer::{ClassLowerer, LowerInput};
 use super::header::member_names;
+use super::locations::LoweredRoots;
 use super::loss_table::{LossEntry, LossKind, LossTable};
 use super::moves::{Fit, ScopeMoves};
 use super::trace_lowerer::TraceLowerer;
@@ -19,16 +20,17 @@ impl TraceLowerer<'_> {
         context: Option<&Plan>,
         payload: Option<&Plan>,
         clock: Option<u16>,
-        name: &str,
+        (name, roots): (&str, LoweredRoots<'_>),
     ) -> (ScopeMoves, ScopeMoves) {
         let (mut members, mut next, mut alignment) = (Vec::new(), 1, 1);
-        let mut lower = |plan: Option<&Plan>, scope, losses: &mut LossTable| {
+        let (capabilities, options) = (self.capabilities, self.options);
+        let mut lower = |plan: Option<&Plan>, scope, losses: &mut LossTable, roots| {
             let Some(plan) = plan else { return ScopeMoves::default() };
             if let FieldKind::Structure { minimum_alignment, .. } = &plan.root().class.kind {
                 alignment = alignment.max(*minimum_alignment);
             }
             let mut lowerer = ClassLowerer::new(
-                (&self.source.class, self.capabilities, self.options),
+                LowerInput { trace: &self.source.class, capabilities, options, roots },
                 plan,
                 scope,
                 clock,
@@ -42,14 +44,16 @@ impl TraceLowerer<'_> {
             }
             lowerer.lower_members_into(&mut next, &mut members)
         };
-        let context = lower(context, Scope::SpecificContext, self.losses);
-        let payload = lower(payload, Scope::Payload, self.losses);
+        let moves = lower(context, Scope::SpecificContext, self.losses, roots);
+        let mut with_context = roots;
+        with_context.add_source(Scope::SpecificContext, context, [Some(&moves), None]);
+        let payload = lower(payload, Scope::Payload, self.losses, with_context);
         let root = FieldClass::new(FieldKind::Structure { members, minimum_alignment: alignment });
         (class.specific_context, class.payload) = (None, Some(Arc::new(root)));
         let what = "specific context -> payload".to_owned();
         let field = Scope::SpecificContext.short_name().to_owned();
         self.losses.add(LossEntry { kind: LossKind::Moved, class: name.to_owned(), field, what }, 1);
-        (context, payload)
+        (moves, payload)
     }
 
     /// Adds a member with the whole message to the payload and returns its node.

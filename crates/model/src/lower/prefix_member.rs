@@ -24,6 +24,8 @@ pub(super) enum PrefixMember {
     Presence,
     /// Index of the selected option.
     Tag,
+    /// Number of which the field has only the bytes, as text.
+    Number,
 }
 
 impl PrefixMember {
@@ -32,6 +34,7 @@ impl PrefixMember {
             Self::Length => "length",
             Self::Presence => "present",
             Self::Tag => "tag",
+            Self::Number => "number",
         }
     }
 
@@ -41,6 +44,7 @@ impl PrefixMember {
             Self::Length => "the length of the next member",
             Self::Presence => "whether the next member is there",
             Self::Tag => "which option of the next member is selected",
+            Self::Number => "the number in the bytes of the next member, as text",
         }
     }
 }
@@ -138,8 +142,19 @@ impl<'a> ClassLowerer<'a> {
                     || self.is_elsewhere(selector);
                 is(several || !stays || is_lost, PrefixMember::Tag)
             }
-            _ => None,
+            _ => is(is_member && self.is_too_wide(&node.class), PrefixMember::Number),
         }
+    }
+
+    /// Returns `true` if a field becomes bytes, because integers of the format have fewer bits.
+    pub(super) fn is_too_wide(&self, class: &FieldClass) -> bool {
+        let bits = match &class.kind {
+            FieldKind::Integer { bits, .. } | FieldKind::BitArray(bits) | FieldKind::BitMap { bits, .. } => {
+                bits
+            }
+            _ => return false,
+        };
+        bits.length > self.capabilities.integer_bits
     }
 
     /// Data to add before a field whose location leads nowhere.
@@ -183,6 +198,7 @@ impl<'a> ClassLowerer<'a> {
             (PrefixMember::Tag, FieldKind::Variant { options, .. }) => {
                 enumeration(option_names(options, self.capabilities.is_reserved))
             }
+            (PrefixMember::Number, _) => FieldClass::string(),
             _ => FieldClass::unsigned(32),
         };
         self.path.push(name.to_owned());

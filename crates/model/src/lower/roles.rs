@@ -39,7 +39,8 @@ impl RolePlace<'_> {
         // A role without a name is dropped.
         let Some(name) = name_of(role, scope) else { return true };
         let is_bytes = role == Role::MetadataStreamUuid;
-        let is_unsigned = class.integer().is_some_and(|integer| !integer.signed);
+        let has_room = class.bits().is_none_or(|bits| bits.length <= capabilities.integer_bits);
+        let is_unsigned = has_room && class.integer().is_some_and(|integer| !integer.signed);
         // Any field of an event record header that has a clock updates it, whatever its name.
         if (role, scope) == (Role::Timestamp, Scope::EventRecordHeader) && is_unsigned {
             return !self.is_in_array;
@@ -78,7 +79,17 @@ pub fn unplaced_roles(
     }
     let is_root = matches!(root.kind, FieldKind::Structure { .. });
     collect(root, RolePlace { is_direct: is_root, ..RolePlace::ROOT }, (scope, capabilities), &mut unplaced);
+    let begins = |root: &FieldClass| count_of_role(root, Role::Timestamp);
+    if scope == Scope::PacketContext && !capabilities.several_begins && begins(root) > 1 {
+        unplaced.insert(Role::Timestamp);
+    }
     unplaced
+}
+
+/// Returns the number of fields with a role in a class.
+fn count_of_role(class: &FieldClass, role: Role) -> usize {
+    let within: usize = class.children().map(|child| count_of_role(child.class(), role)).sum();
+    within + usize::from(class.roles.has(role))
 }
 
 fn collect(class: &FieldClass, place: RolePlace<'_>, context: (Scope, &Capabilities), unplaced: &mut Roles) {

@@ -21,6 +21,14 @@ impl ClassLowerer<'_> {
     ) -> FieldKind {
         let at = id as usize;
         match &source.kind {
+            FieldKind::Integer { bits, .. } | FieldKind::BitArray(bits) | FieldKind::BitMap { bits, .. }
+                if self.is_too_wide(source) =>
+            {
+                self.lowered(Fit::Moved, source, "its bytes, the least significant first");
+                let kind = self.bytes(at, Length::Static(bits.length.div_ceil(8)), 8);
+                self.moves[at].kind = MoveKind::WideBytes;
+                kind
+            }
             FieldKind::BitMap { bits, flags } if flags.is_empty() && !self.capabilities.empty_bit_maps => {
                 if self.capabilities.bit_arrays {
                     self.lowered(Fit::SameBits, source, "bit array");

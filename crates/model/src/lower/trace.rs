@@ -8,7 +8,7 @@ use super::capabilities::Capabilities;
 use super::class_ids::ClassIds;
 use super::loss_table::{LossEntry, LossKind, LossTable};
 use super::mover::{Ends, Mover, ValueLosses};
-use super::moves::{Fit, ScopeMoves};
+use super::moves::{Fit, ScopeMoves, StreamMoves};
 use super::options::LowerOptions;
 use super::trace_lowerer::{ForcedFields, StreamParts, TraceLowerer, UnneededFields};
 use crate::decode::DecodeError;
@@ -34,15 +34,7 @@ pub struct LoweredTrace {
 /// Moves of the events of a data stream class.
 #[derive(Debug)]
 pub struct LoweredStream {
-    packet_context: ScopeMoves,
-    /// Moves of fields of the packet header into the packet context.
-    of_packet_header: Option<ScopeMoves>,
-    event_record_header: ScopeMoves,
-    common_context: ScopeMoves,
-    /// Moves of fields of the event record header into the common context.
-    of_event_header: Option<ScopeMoves>,
-    /// Moves of the resource into the common context.
-    resource: Option<ScopeMoves>,
+    moves: StreamMoves,
     declared: Vec<Arc<LoweredEvent>>,
     ids: ClassIds,
     dynamic: Mutex<HashMap<usize, Arc<LoweredEvent>>>,
@@ -154,7 +146,7 @@ impl LoweredTrace {
     #[must_use]
     pub fn keeps_bits(&self, data_stream_class: usize, with_events: bool) -> bool {
         let Some(stream) = self.streams.get(data_stream_class) else { return false };
-        let own = [&self.packet_header, &stream.packet_context, &stream.event_record_header];
+        let own = [&self.packet_header, &stream.moves.packet_context, &stream.moves.event_record_header];
         own.into_iter().all(|moves| moves.fit <= Fit::SameBits)
             && (!with_events || stream.declared.iter().all(|event| event.fit <= Fit::SameBits))
     }
@@ -186,14 +178,7 @@ impl LoweredTrace {
                 unneeded: UnneededFields::default(),
             };
             let clock = event.stream.class().default_clock;
-            lowerer.event(
-                event.plans,
-                clock,
-                &stream.common_context,
-                stream.resource.as_ref(),
-                &self.trace.class,
-                index,
-            )
+            lowerer.event(event.plans, clock, (&self.packet_header, &stream.moves), &self.trace.class, index)
         };
         if self.options.numbers_classes {
             stream.ids.give(&mut parts.class, &mut losses);
@@ -201,7 +186,7 @@ impl LoweredTrace {
         let Some(classes) = self.trace.dynamic_classes(index) else { return Ok(None) };
         let key = (class_index as u64).to_le_bytes();
         let Some(compiled) = classes.last(&key, || parts.class)? else { return Ok(None) };
-        let common = stream.common_context.fit;
+        let common = stream.moves.common_context.fit;
         let lowered = LoweredEvent {
             data_stream_class: index,
             fit: common.max(parts.specific_context.fit).max(parts.payload.fit),
@@ -238,7 +223,7 @@ impl LoweredTrace {
             Scope::PacketContext => {
                 let target = plans.and_then(|plans| plans.packet_context.as_ref());
                 let PacketLosses { header, context } = losses;
-                (&stream.packet_context, target, (context, header))
+                (&stream.moves.packet_context, target, (context, header))
             }
             _ => return Ok(()),
         };
@@ -247,7 +232,7 @@ impl LoweredTrace {
         }
         let Some(target) = target else { return Ok(()) };
         let bytes = packet.scopes.bits.bytes();
-        if let (Scope::PacketContext, Some(of_header)) = (scope, &stream.of_packet_header) {
+        if let (Scope::PacketContext, Some(of_header)) = (scope, &stream.moves.of_packet_header) {
             let root = Field::new(target, 0, 0, 0);
             visitor.begin_structure(root);
             let none = Ends { begin: false, end: false };
@@ -269,11 +254,13 @@ impl LoweredTrace {
     pub fn fit(&self, lowered: &LoweredEvent, scope: Scope) -> Option<Fit> {
         let stream = self.streams.get(lowered.data_stream_class)?;
         match scope {
-            Scope::EventRecordHeader => Some(stream.event_record_header.fit),
-            Scope::CommonContext if stream.resource.is_some() || stream.of_event_header.is_some() => {
+            Scope::EventRecordHeader => Some(stream.moves.event_record_header.fit),
+            Scope::CommonContext
+                if stream.moves.resource.is_some() || stream.moves.of_event_header.is_some() =>
+            {
                 Some(Fit::Moved)
             }
-            Scope::CommonContext => Some(stream.common_context.fit),
+            Scope::CommonContext => Some(stream.moves.common_context.fit),
             Scope::SpecificContext if lowered.joins_payload => None,
             Scope::SpecificContext => Some(lowered.specific_context.fit),
             Scope::Payload if lowered.joins_payload || lowered.text.is_some() => Some(Fit::Moved),
@@ -321,27 +308,27 @@ impl LoweredTrace {
             Scope::EventRecordHeader => {
                 let target = of_stream.and_then(|plans| plans.event_record_header.as_ref());
                 let Some(target) = target else { return Ok(()) };
-                let moves = &stream.event_record_header.moves;
+                let moves = &stream.moves.event_record_header.moves;
                 let losses = &mut losses.event_record_header;
                 event.visit(scope, &mut Mover::new(visitor, moves, target, bytes, losses, both))
             }
             Scope::CommonContext => {
                 let target = of_stream.and_then(|plans| plans.common_context.as_ref());
                 let Some(target) = target else { return Ok(()) };
-                if let Some(of_header) = &stream.of_event_header {
+                if let Some(of_header) = &stream.moves.of_event_header {
                     let root = Field::new(target, 0, 0, 0);
                     visitor.begin_structure(root);
                     let none = Ends { begin: false, end: false };
                     let (own, header) = (&mut losses.common_context, &mut losses.event_record_header);
                     let mut mover = Mover::new(visitor, &of_header.moves, target, bytes, header, none);
                     event.visit(Scope::EventRecordHeader, &mut mover)?;
-                    let moves = &stream.common_context.moves;
+                    let moves = &stream.moves.common_context.moves;
                     event.visit(scope, &mut Mover::new(visitor, moves, target, bytes, own, none))?;
                     visitor.end_structure(root);
                     return Ok(());
                 }
-                let Some(resource) = &stream.resource else {
-                    let moves = &stream.common_context.moves;
+                let Some(resource) = &stream.moves.resource else {
+                    let moves = &stream.moves.common_context.moves;
                     let losses = &mut losses.common_context;
                     return event.visit(scope, &mut Mover::new(visitor, moves, target, bytes, losses, both));
                 };
@@ -356,7 +343,7 @@ impl LoweredTrace {
                     let mut mover = Mover::new(visitor, &resource.moves, target, bytes, of_resource, none);
                     absent(plan, &mut mover);
                 }
-                let moves = &stream.common_context.moves;
+                let moves = &stream.moves.common_context.moves;
                 let own = &mut losses.common_context;
                 event.visit(scope, &mut Mover::new(visitor, moves, target, bytes, own, none))?;
                 visitor.end_structure(root);
@@ -531,7 +518,7 @@ impl StreamParts {
     fn finish(mut self, trace: &Arc<Trace>, stream: usize) -> LoweredStream {
         let length = trace.class.data_streams.get(stream).and_then(DataStreamClass::class_id_length);
         self.ids.limit(length.unwrap_or(u64::MAX));
-        let common = self.common_context.fit;
+        let common = self.moves.common_context.fit;
         let declared = self.events.into_iter().enumerate().map(|(index, parts)| {
             let fit = common.max(parts.specific_context.fit).max(parts.payload.fit);
             Arc::new(LoweredEvent {
@@ -546,12 +533,7 @@ impl StreamParts {
         });
         LoweredStream {
             declared: declared.collect(),
-            packet_context: self.packet_context,
-            of_packet_header: self.of_packet_header,
-            event_record_header: self.event_header.moves,
-            common_context: self.common_context,
-            of_event_header: self.of_event_header,
-            resource: self.resource,
+            moves: self.moves,
             ids: self.ids,
             dynamic: Mutex::default(),
         }

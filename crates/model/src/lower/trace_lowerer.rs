@@ -6,16 +6,16 @@ use std::sync::Arc;
 use super::annotations::{NAMESPACE, annotate, annotate_unnamed};
 use super::capabilities::Capabilities;
 use super::class_ids::ClassIds;
-use super::class_lowerer::ClassLowerer;
+use super::class_lowerer::{ClassLowerer, LowerInput};
 use super::context::joins_payload;
 use super::header::{Header, needed_names};
 use super::locations::{LoweredRoots, unfit_locations};
 use super::loss_table::{LossEntry, LossKind, LossTable};
-use super::moves::{Fit, ScopeMoves};
+use super::moves::{Fit, ScopeMoves, StreamMoves};
 use super::objects::{lower_event, lower_objects};
 use super::options::LowerOptions;
 use crate::plan::steps::NodeId;
-use crate::plan::{EventRecordPlans, Plan};
+use crate::plan::{EventRecordPlans, Plan, scope_class};
 use crate::{
     DataStreamClass, EventRecordClass, FieldClass, FieldKind, LogText, Meanings, MemberIndex, Scope, Trace,
     TraceClass,
@@ -80,9 +80,7 @@ impl TraceLowerer<'_> {
                         self.forced.extend(source.map(|(_, source)| (scope, source)));
                     }
                 }
-                if let Some(root) = roots.get_mut(scope as usize) {
-                    *root = Some(class);
-                }
+                roots.add_class(scope, Some(class));
             }
             if self.forced.len() == known {
                 break;
@@ -107,12 +105,7 @@ pub(super) struct EventParts {
 
 /// A lowered data stream class before it is compiled.
 pub(super) struct StreamParts {
-    pub(super) packet_context: ScopeMoves,
-    pub(super) of_packet_header: Option<ScopeMoves>,
-    pub(super) event_header: Header,
-    pub(super) common_context: ScopeMoves,
-    pub(super) of_event_header: Option<ScopeMoves>,
-    pub(super) resource: Option<ScopeMoves>,
+    pub(super) moves: StreamMoves,
     pub(super) ids: ClassIds,
     pub(super) events: Vec<EventParts>,
 }
@@ -126,19 +119,21 @@ impl TraceLowerer<'_> {
             let (class, header, streams) = self.attempt();
             let known = self.unneeded.len();
             let needed = needed_names(class.roots());
-            self.find_unneeded(&header, (Scope::PacketHeader, 0), &needed);
+            self.find_unneeded(class.packet_header.as_deref(), &header, (Scope::PacketHeader, 0), &needed);
             for (index, (stream, parts)) in class.data_streams.iter().zip(&streams).enumerate() {
                 let needed = needed_names(stream.roots());
-                self.find_unneeded(&parts.event_header, (Scope::EventRecordHeader, index), &needed);
+                let (header, moves) =
+                    (stream.event_record_header.as_deref(), &parts.moves.event_record_header);
+                self.find_unneeded(header, moves, (Scope::EventRecordHeader, index), &needed);
             }
             if self.unneeded.len() == known || attempts.next().is_none() {
-                return (class, header.moves, streams);
+                return (class, header, streams);
             }
             self.losses.clone_from(&before);
         }
     }
 
-    fn attempt(&mut self) -> (TraceClass, Header, Vec<StreamParts>) {
+    fn attempt(&mut self) -> (TraceClass, ScopeMoves, Vec<StreamParts>) {
         let source = Arc::clone(self.source);
         let mut class = source.class.clone();
         let header = self.header(
@@ -157,8 +152,8 @@ impl TraceLowerer<'_> {
             let plans = &source.plans.data_streams[index];
             let clock = class.data_streams[index].default_clock;
             for event in &plans.event_records {
-                let parts =
-                    self.event(event, clock, &stream.common_context, stream.resource.as_ref(), &class, index);
+                let moves = (&header.moves, &stream.moves);
+                let parts = self.event(event, clock, moves, &class, index);
                 stream.events.push(parts);
             }
             if self.options.numbers_classes {
@@ -169,7 +164,7 @@ impl TraceLowerer<'_> {
             class.data_streams[index].event_records = lowered.collect();
         }
         lower_objects(&mut class, self.capabilities, self.losses);
-        (class, header, parts)
+        (class, header.moves, parts)
     }
 
     pub(super) fn scope(
@@ -177,12 +172,13 @@ impl TraceLowerer<'_> {
         plan: Option<&Plan>,
         scope: Scope,
         clock: Option<u16>,
-        name: &str,
+        (name, roots): (&str, LoweredRoots<'_>),
     ) -> Option<(Arc<FieldClass>, ScopeMoves)> {
         let plan = plan?;
+        let (trace, capabilities, options) = (&self.source.class, self.capabilities, self.options);
         Some(
             ClassLowerer::new(
-                (&self.source.class, self.capabilities, self.options),
+                LowerInput { trace, capabilities, options, roots },
                 plan,
                 scope,
                 clock,
@@ -203,17 +199,25 @@ impl TraceLowerer<'_> {
     ) -> StreamParts {
         let plans = &source.plans.data_streams[index];
         let clock = class.default_clock;
+        let mut roots = LoweredRoots::default();
+        roots.add_class(Scope::PacketHeader, packet_header.class.as_deref());
+        let header_moves = [Some(&packet_header.moves), None];
+        roots.add_source(Scope::PacketHeader, source.plans.packet_header.as_ref(), header_moves);
         let packet_context = self.context_after(
             (packet_header, Scope::PacketHeader, source.plans.packet_header.as_ref()),
             (plans.packet_context.as_ref(), Scope::PacketContext),
             clock,
-            [packet_header.class.as_deref(), None, None, None, None, None],
+            roots,
         );
         let header_plan = plans.event_record_header.as_ref();
-        let mut roots =
-            [packet_header.class.as_deref(), packet_context.class.as_deref(), None, None, None, None];
+        let header_moves = [Some(&packet_header.moves), packet_context.of_header.as_ref()];
+        roots.add_source(Scope::PacketHeader, source.plans.packet_header.as_ref(), header_moves);
+        roots.add_class(Scope::PacketContext, packet_context.class.as_deref());
+        let context_moves = [Some(&packet_context.moves), None];
+        roots.add_source(Scope::PacketContext, plans.packet_context.as_ref(), context_moves);
         let event_header = self.header(header_plan, (Scope::EventRecordHeader, index), clock, roots);
-        roots[Scope::EventRecordHeader as usize] = event_header.class.as_deref();
+        roots.add_class(Scope::EventRecordHeader, event_header.class.as_deref());
+        roots.add_source(Scope::EventRecordHeader, header_plan, [Some(&event_header.moves), None]);
         class.packet_context.clone_from(&packet_context.class);
         class.event_record_header.clone_from(&event_header.class);
         class.resource = None;
@@ -235,16 +239,10 @@ impl TraceLowerer<'_> {
                     _ => 8,
                 };
                 let (mut members, mut next) = (Vec::new(), 1);
+                let (capabilities, options) = (self.capabilities, self.options);
+                let input = LowerInput { trace: &self.source.class, capabilities, options, roots };
                 let mut lower = |plan, scope, losses: &mut LossTable| {
-                    let lowerer = ClassLowerer::new(
-                        (&self.source.class, self.capabilities, self.options),
-                        plan,
-                        scope,
-                        clock,
-                        "",
-                        losses,
-                        &self.forced,
-                    );
+                    let lowerer = ClassLowerer::new(input, plan, scope, clock, "", losses, &self.forced);
                     lowerer.lower_members_into(&mut next, &mut members)
                 };
                 let resource = lower(resource, Scope::Resource, self.losses);
@@ -260,16 +258,15 @@ impl TraceLowerer<'_> {
                 (common, None, Some(resource))
             }
         };
-        StreamParts {
+        let moves = StreamMoves {
             packet_context: packet_context.moves,
             of_packet_header: packet_context.of_header,
-            event_header,
+            event_record_header: event_header.moves,
             common_context,
             of_event_header,
             resource,
-            ids: ClassIds::new(self.capabilities.class_id_bits),
-            events: Vec::new(),
-        }
+        };
+        StreamParts { moves, ids: ClassIds::new(self.capabilities.class_id_bits), events: Vec::new() }
     }
 
     /// Lowers an event record class of a data stream whose class is lowered.
@@ -277,8 +274,7 @@ impl TraceLowerer<'_> {
         &mut self,
         plans: &EventRecordPlans,
         clock: Option<u16>,
-        common_context: &ScopeMoves,
-        resource: Option<&ScopeMoves>,
+        (packet_header, of_stream): (&ScopeMoves, &StreamMoves),
         trace: &TraceClass,
         stream: usize,
     ) -> EventParts {
@@ -288,22 +284,17 @@ impl TraceLowerer<'_> {
         let is_same_dialect = self.source.class.dialect == self.capabilities.target;
         let joins_payload =
             !is_same_dialect && joins_payload(&plans.class, context, payload, self.capabilities);
-        let data_stream = trace.data_streams.get(stream);
-        let roots = [
-            trace.packet_header.as_deref(),
-            data_stream.and_then(|class| class.packet_context.as_deref()),
-            data_stream.and_then(|class| class.event_record_header.as_deref()),
-            data_stream.and_then(|class| class.common_context.as_deref()),
-            None,
-            None,
-        ];
+        let source = self.source;
+        let roots = roots_of_stream(source, trace, stream, packet_header, of_stream);
         let attempt = |this: &mut Self| {
             let mut class = class.clone();
             let moves = if joins_payload {
-                this.joined(&mut class, context, payload, clock, &name)
+                this.joined(&mut class, context, payload, clock, (&name, roots))
             } else {
-                let specific = this.scope(context, Scope::SpecificContext, clock, &name).unzip();
-                let payload = this.scope(payload, Scope::Payload, clock, &name).unzip();
+                let specific = this.scope(context, Scope::SpecificContext, clock, (&name, roots)).unzip();
+                let mut roots = roots;
+                roots.add_source(Scope::SpecificContext, context, [specific.1.as_ref(), None]);
+                let payload = this.scope(payload, Scope::Payload, clock, (&name, roots)).unzip();
                 (class.specific_context, class.payload) = (specific.0, payload.0);
                 (specific.1.unwrap_or_default(), payload.1.unwrap_or_default())
             };
@@ -330,8 +321,7 @@ impl TraceLowerer<'_> {
             });
         class.meanings = lowered_meanings(
             &plans.class.meanings,
-            common_context,
-            resource,
+            of_stream,
             (&specific_context, joins_payload),
             &payload_moves,
         );
@@ -344,7 +334,8 @@ impl TraceLowerer<'_> {
         }
         lower_event(&mut class, self.capabilities, self.losses);
         // Existing annotations name members by their source names.
-        let has_moved = common_context.fit.max(specific_context.fit).max(payload_moves.fit) > Fit::Same;
+        let has_moved =
+            of_stream.common_context.fit.max(specific_context.fit).max(payload_moves.fit) > Fit::Same;
         let is_annotated = has_moved && class.attributes.get(NAMESPACE).is_some();
         if (self.options.annotates || is_annotated)
             && let Some(stream) = trace.data_streams.get(stream)
@@ -358,22 +349,61 @@ impl TraceLowerer<'_> {
     }
 }
 
+/// Root fields of the scopes of a data stream, which is lowered.
+fn roots_of_stream<'c>(
+    source: &'c Trace,
+    lowered: &'c TraceClass,
+    stream: usize,
+    packet_header: &'c ScopeMoves,
+    moves: &'c StreamMoves,
+) -> LoweredRoots<'c> {
+    let (class, plans) = (lowered.data_streams.get(stream), source.plans.data_streams.get(stream));
+    let mut roots = LoweredRoots::default();
+    let scopes = [
+        (
+            Scope::PacketHeader,
+            source.plans.packet_header.as_ref(),
+            [Some(packet_header), moves.of_packet_header.as_ref()],
+        ),
+        (
+            Scope::PacketContext,
+            plans.and_then(|plans| plans.packet_context.as_ref()),
+            [Some(&moves.packet_context), None],
+        ),
+        (
+            Scope::EventRecordHeader,
+            plans.and_then(|plans| plans.event_record_header.as_ref()),
+            [Some(&moves.event_record_header), moves.of_event_header.as_ref()],
+        ),
+        (
+            Scope::CommonContext,
+            plans.and_then(|plans| plans.common_context.as_ref()),
+            [Some(&moves.common_context), None],
+        ),
+    ];
+    for (scope, plan, moves) in scopes {
+        let root = class.and_then(|class| scope_class(scope, Some(lowered), class, None));
+        roots.add_class(scope, root.map(|root| &**root));
+        roots.add_source(scope, plan, moves);
+    }
+    roots
+}
+
 /// Meanings of the members of lowered scopes.
 fn lowered_meanings(
     meanings: &Meanings,
-    common_context: &ScopeMoves,
-    resource: Option<&ScopeMoves>,
+    of_stream: &StreamMoves,
     (specific_context, joins_payload): (&ScopeMoves, bool),
     payload: &ScopeMoves,
 ) -> Meanings {
     let mut lowered = Meanings::default();
     for (MemberIndex { scope, index }, meaning) in meanings.iter() {
         let (scope, moves) = match scope {
-            Scope::CommonContext => (scope, common_context),
+            Scope::CommonContext => (scope, &of_stream.common_context),
             Scope::SpecificContext if joins_payload => (Scope::Payload, specific_context),
             Scope::SpecificContext => (scope, specific_context),
             Scope::Payload => (scope, payload),
-            Scope::Resource => match resource {
+            Scope::Resource => match &of_stream.resource {
                 Some(resource) => (Scope::CommonContext, resource),
                 None => continue,
             },

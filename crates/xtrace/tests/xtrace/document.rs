@@ -1,9 +1,8 @@
 //! The tables of `docs/xtrace.md` that come from the program.
 
+use ichnos_testing::compare_table;
 use ichnos_xtrace::metadata::Rule;
 use ichnos_xtrace::report::ReportRule;
-
-use crate::support::compare;
 
 #[test]
 fn rules_are_those_of_the_document() {
@@ -11,7 +10,7 @@ fn rules_are_those_of_the_document() {
     for rule in Rule::ALL {
         table += &format!("| `{}` | {} | {} |\n", rule.name(), rule.statement(), rule.section());
     }
-    compare("metadata rules", &table);
+    compare_table("xtrace.md", "metadata rules", &table);
 }
 
 #[test]
@@ -21,5 +20,5 @@ fn rules_of_reports_are_those_of_the_document() {
         let when = if rule.is_fatal() { "always" } else { "by `check`" };
         table += &format!("| `{}` | {} | {when} |\n", rule.name(), rule.statement());
     }
-    compare("report rules", &table);
+    compare_table("xtrace.md", "report rules", &table);
 }

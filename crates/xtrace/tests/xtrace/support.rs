@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
 use ichnos_testing::Random;
 use ichnos_xtrace::{Metadata, OpId, TaskId};
@@ -19,22 +18,6 @@ pub(crate) fn traces() -> Option<PathBuf> {
     }
     eprintln!("skipped: {} is not there", traces.display());
     None
-}
-
-/// Compares a table with what `docs/xtrace.md` says between two markers; `ICHNOS_WRITE_TABLES=1` writes it there.
-pub(crate) fn compare(name: &str, table: &str) {
-    static DOCUMENT: Mutex<()> = Mutex::new(());
-    let _alone = DOCUMENT.lock();
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/xtrace.md");
-    let document = std::fs::read_to_string(&path).unwrap();
-    let (begin, end) = (format!("<!-- table: {name} -->\n"), "<!-- end of table -->");
-    let from = document.find(&begin).expect("the document has the marker") + begin.len();
-    let to = from + document[from..].find(end).expect("the table ends");
-    if std::env::var_os("ICHNOS_WRITE_TABLES").is_some() {
-        std::fs::write(&path, format!("{}{table}{}", &document[..from], &document[to..])).unwrap();
-        return;
-    }
-    assert!(document[from..to] == *table, "{}: the table {name} is now\n{table}", path.display());
 }
 
 pub(crate) fn hex(bytes: &[u8]) -> String {

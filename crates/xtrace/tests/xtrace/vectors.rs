@@ -2,10 +2,11 @@
 
 use std::fs;
 
+use ichnos_testing::compare_table;
 use ichnos_xtrace::Metadata;
 use ichnos_xtrace::metadata::Mode;
 
-use crate::support::{compare, traces};
+use crate::support::traces;
 
 /// A text, and what the original library made of it, as it printed that; None if it was aborted.
 struct Vector {
@@ -123,5 +124,5 @@ fn differences_from_the_document_are_known() {
         table += &format!("| `{text}` | {library} | {strict} | {section} |\n");
     }
     table += &format!("\nThe other {same} texts are the same in both.\n");
-    compare("metadata vectors", &table);
+    compare_table("xtrace.md", "metadata vectors", &table);
 }
