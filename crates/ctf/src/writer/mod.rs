@@ -15,6 +15,7 @@ mod event_times;
 mod field_encoder;
 mod frame;
 mod index_file;
+mod lowered_source;
 mod merged;
 mod merged_output;
 mod names;

@@ -15,10 +15,11 @@ use ichnos_model::{Event, EventRecordClass, Message, Packet, TraceClass, TraceDi
 
 use super::encoder_config::EncoderConfig;
 use super::index_file;
+use super::lowered_source::identify_part;
 use super::names::{derived_uuid, part_name};
 use super::part_packets::{Counters, Losses, PacketContext, Template, Widths};
 use super::stream_encoder::{OutputState, PacketRange, StreamEncoder, close_unended};
-use super::trace_output::{CtfOutput, identify_part};
+use super::trace_output::CtfOutput;
 use super::usage::Usage;
 
 /// Maximum number of bytes that wait to be written, of all parts together.

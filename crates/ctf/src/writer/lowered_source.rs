@@ -1,0 +1,126 @@
+//! Sources adapted to a dialect.
+
+use std::sync::Arc;
+
+use ichnos_io::{CreateError, WriteOptions, WriteSource};
+use ichnos_model::lower::{LossEntry, LossKind, LowerOptions, LoweredTrace};
+use ichnos_model::{ByteOrder, DataStreamClass, TraceClass, Window};
+
+use super::capabilities::capabilities;
+use super::frame::{add_fields, add_packets, add_stream_ids, add_times, packet_header};
+use super::names::derived_uuid;
+use super::packet_clock::{GoesOn, PacketClock};
+use super::packet_sizes::adapt_sizes;
+use super::source_frame::{LostRoles, SourceFrame};
+use crate::metadata::Dialect;
+use crate::quirks::Quirk;
+
+/// Adapts a trace to a dialect, with the fields that its packets and event records need.
+///
+/// # Errors
+/// If the lowered classes cannot be compiled.
+pub(super) fn lower(
+    source: &WriteSource,
+    options: &WriteOptions,
+    dialect: Dialect,
+) -> Result<LoweredTrace, CreateError> {
+    let mut capabilities = capabilities(dialect);
+    // The same dialect keeps its clocks.
+    capabilities.several_clocks |= source.trace.class.dialect == dialect.title();
+    let annotates = source.format != "ctf" && !source.format.is_empty();
+    let separates_scopes = annotates;
+    let original = &source.trace.class;
+    let (frame, has_dynamic_classes) =
+        (SourceFrame::of(source.format, original, options), source.has_dynamic_classes);
+    // If added fields contain the ids of classes, they need not be those of the source.
+    let placed: Vec<(LostRoles, DataStreamClass)> =
+        original.data_streams.iter().map(|class| LostRoles::of(original, class, &capabilities)).collect();
+    let numbers_classes = placed.iter().all(|(lost, class)| frame.added_fields(class, lost).class_id);
+    let lower_options = LowerOptions { annotates, separates_scopes, numbers_classes, limits: options.limits };
+    let lowered = LoweredTrace::new(&source.trace, &capabilities, lower_options, |class| {
+        dialect.title().clone_into(&mut class.dialect);
+        class.default_byte_order.get_or_insert(ByteOrder::LittleEndian);
+        let gets_no_stream = original.data_streams.is_empty() && !source.format.is_empty();
+        if gets_no_stream && dialect != Dialect::Ctf18 && original.dialect != dialect.title() {
+            // CTF 2 needs one. A source that is not a trace gets its classes later.
+            class.data_streams.push(ichnos_model::DataStreamClass::default());
+        }
+        if !options.selected_by.is_empty() {
+            identify_part(class, &options.selected_by);
+        }
+        if !frame.mirrors {
+            add_packets(class, &capabilities);
+        } else if frame.lacks_header {
+            class.packet_header = Some(Arc::new(packet_header(class.uuid.is_some(), &capabilities)));
+        }
+        if let Some((lost, source)) = placed.first() {
+            add_stream_ids(class, frame.added_fields(source, lost), &capabilities);
+        }
+        let goes_on = GoesOn::of(original, dialect);
+        for (stream, (lost, source)) in class.data_streams.iter_mut().zip(&placed) {
+            add_fields(stream, frame.added_fields(source, lost), &capabilities, has_dynamic_classes);
+            adapt_sizes(stream, &original.dialect, dialect);
+            if frame.mirrors {
+                let clock = PacketClock::of(source, options, goes_on, frame.is_ctf, lost);
+                add_times(stream, clock, &capabilities);
+            }
+        }
+    });
+    let lowered =
+        lowered.map_err(|error| CreateError::Classes { trace: source.trace.path.clone(), error })?;
+    let frame = SourceFrame::of(source.format, original, options);
+    if frame.mirrors && keeps_packets(options) {
+        let goes_on = GoesOn::of(original, dialect);
+        let clock = |(lost, stream): &(LostRoles, DataStreamClass)| {
+            PacketClock::of(stream, options, goes_on, frame.is_ctf, lost)
+        };
+        let clocks = || placed.iter().map(clock);
+        let added = [
+            ("begin", "begins", clocks().filter(|clock| clock.adds_begin).count()),
+            ("end", "ends", clocks().filter(|clock| clock.adds_end).count()),
+        ];
+        for (name, verb, count) in added.into_iter().filter(|(.., count)| *count > 0) {
+            let what = format!("added: the value of the clock when the packet {verb}, with all bits");
+            let field = format!("packet.context.timestamp_{name}");
+            lowered
+                .lose(LossEntry { kind: LossKind::Lowered, class: String::new(), field, what }, count as u64);
+        }
+    }
+    for (lost, stream) in &placed {
+        for (field, what) in frame.added_fields(stream, lost).changes(stream) {
+            let (class, field) = (String::new(), field.to_owned());
+            lowered.lose(LossEntry { kind: LossKind::Lowered, class, field, what: what.to_owned() }, 1);
+        }
+    }
+    note_origins(&lowered);
+    Ok(lowered)
+}
+
+/// Notes clocks that readers assume to have the Unix epoch as origin, as clocks of the tracer in the environment do.
+fn note_origins(lowered: &LoweredTrace) {
+    let written = &lowered.trace().class;
+    let mut read = written.clone();
+    Quirk::of(&read).into_iter().for_each(|quirk| quirk.correct(&mut read));
+    let clocks = written.clocks.iter().zip(&read.clocks);
+    for (clock, _) in clocks.filter(|(written, read)| written.origin != read.origin) {
+        let (kind, class, field) = (LossKind::Rounded, String::new(), format!("clock.{}", clock.id));
+        let what = "origin that is not the Unix epoch: read as the Unix epoch, like that of LTTng".to_owned();
+        lowered.lose(LossEntry { kind, class, field, what }, 1);
+    }
+}
+
+/// Changes the identity of a trace from which events are dropped, so that it differs from the source's.
+pub(super) fn identify_part(class: &mut TraceClass, selected_by: &[String]) {
+    if let Some(uuid) = &mut class.uuid {
+        *uuid = derived_uuid([*uuid].into_iter(), selected_by);
+    } else if let (Some(_), Some(uid)) = (&class.name, &mut class.uid) {
+        let part = derived_uuid(std::iter::empty(), selected_by);
+        uid.push_str(&format!("/{part}"));
+    }
+}
+
+/// Returns `true` if nothing is dropped, and packets are those of the source.
+pub(super) fn keeps_packets(options: &WriteOptions) -> bool {
+    let leaves_out = options.leaves_out || options.leaves_out_packets || options.repair;
+    !leaves_out && options.packet_size.is_none() && options.window == Window::default()
+}
