@@ -113,6 +113,10 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
             loose_array_alignment: false,
             array_alignment: false,
             attributes: false,
+            // Babeltrace 2 ignores such fields, and refuses these locations.
+            user_header_fields: false,
+            locations_through_variants: false,
+            distant_selectors: false,
             identifiers_only: true,
             is_reserved,
             role_places: RolePlaces::Names { name: role_name, is_direct: is_direct_role },

@@ -123,6 +123,15 @@ impl LostRoles {
             event_record_header: without(&class.event_record_header, lost.event_record_header),
             ..class.clone()
         };
+        let is_update = &mut |field: &FieldClass| {
+            let clock = field.roles.clock;
+            field.roles.has(Role::Timestamp) && clock.is_none_or(|clock| Some(clock) == class.default_clock)
+        };
+        let events = class.event_records.iter().flat_map(|event| [&event.specific_context, &event.payload]);
+        let mut after_header = events.chain([&class.common_context]).flatten();
+        if !capabilities.timestamps_anywhere && after_header.any(|root| root.exists(is_update)) {
+            lost.after_header.insert(Role::Timestamp);
+        }
         // Times of other clocks are not those of packets.
         for role in [Role::Timestamp, Role::PacketEndTimestamp] {
             let is_time = &mut |field: &FieldClass| {

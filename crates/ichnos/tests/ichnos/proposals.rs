@@ -210,7 +210,7 @@ impl Figures {
                 return self.reason("strict", &reason, seed);
             }
         };
-        if let Some(problem) = found.damage.first() {
+        if let (Some(problem), []) = (found.damage.first(), source.damage.as_slice()) {
             self.with_problems += 1;
             self.reason("problem", problem, seed);
         }

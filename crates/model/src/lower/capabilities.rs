@@ -51,6 +51,10 @@ pub struct Capabilities {
     pub lengths_before_optionals: bool,
     /// Fields within an array or an optional that need one outside of the same element or optional.
     pub outer_locations: bool,
+    /// Fields within an option of a variant that fields outside of it need, if all options have them.
+    pub locations_through_variants: bool,
+    /// Selectors of variants that are no members of a structure around the variant.
+    pub distant_selectors: bool,
     /// Fields in packet headers and event record headers that have no role and that no other field needs.
     pub user_header_fields: bool,
     /// Selection of a variant's option.
@@ -201,6 +205,8 @@ impl Capabilities {
             optionals: true,
             lengths_before_optionals: true,
             outer_locations: true,
+            locations_through_variants: true,
+            distant_selectors: true,
             user_header_fields: true,
             variants: VariantSelection::Ranges,
             variant_alignment: true,

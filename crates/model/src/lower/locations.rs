@@ -137,6 +137,10 @@ impl<'c> UnfitLocations<'c> {
         if location.is_of_values() {
             return false;
         }
+        let is_tag = matches!(usage, LocationUse::Tag(_));
+        if is_tag && !self.capabilities.distant_selectors && self.is_distant(location) {
+            return false;
+        }
         let mut targets = Vec::new();
         let is_any = location.any_option && self.capabilities.any_option_locations;
         if !self.leads(location, is_any, &mut targets) {
@@ -176,6 +180,30 @@ impl<'c> UnfitLocations<'c> {
         begin.is_some_and(|begin| self.follow(begin, &names, (is_any, is_other), targets))
     }
 
+    /// Returns `true` if the field of a location is no member of a structure around the current class.
+    fn is_distant(&self, location: &FieldLocation) -> bool {
+        let (_, names) = direct_path(location);
+        let mut names = names.as_slice();
+        if location.origin.is_some_and(|origin| origin != self.scope) {
+            return true;
+        }
+        if location.origin.is_some() {
+            // Locations from the root begin with the names of structures around.
+            for pair in self.open.windows(2) {
+                let Some(members) = pair[0].members() else { break };
+                let Some((first, rest)) = names.split_first().filter(|(_, rest)| !rest.is_empty()) else {
+                    break;
+                };
+                let member = members.iter().find(|member| member.is_called(first));
+                if !member.is_some_and(|member| std::ptr::eq(&*member.class, pair[1])) {
+                    break;
+                }
+                names = rest;
+            }
+        }
+        names.len() != 1
+    }
+
     fn follow(
         &mut self,
         class: &'c FieldClass,
@@ -200,6 +228,7 @@ impl<'c> UnfitLocations<'c> {
             FieldKind::Optional { field, .. } => {
                 (is_around || self.capabilities.outer_locations) && self.follow(field, names, modes, targets)
             }
+            FieldKind::Variant { .. } if !is_around && !self.capabilities.locations_through_variants => false,
             FieldKind::Variant { options, .. } => {
                 let mut leads =
                     options.iter().map(|option| self.follow(&option.class, names, modes, targets));

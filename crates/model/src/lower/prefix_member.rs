@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use super::absolute::needed_slot;
 use super::annotations::annotate_added;
 use super::capabilities::VariantSelection;
 use super::class_lowerer::ClassLowerer;
@@ -102,6 +103,15 @@ impl<'a> ClassLowerer<'a> {
         let is = |condition: bool, prefix| condition.then_some(prefix);
         if self.forced.contains(&(self.scope, id)) {
             return self.forced_prefix(&node.class);
+        }
+        if self.is_same_dialect && !matches!(node.class.kind, FieldKind::Optional { .. }) {
+            let Some(location) = node.class.needed_location() else {
+                return is(is_member && self.is_too_wide(&node.class), PrefixMember::Number);
+            };
+            let is_lost = location.is_of_values()
+                || self.is_elsewhere(location)
+                || needed_slot(&node.op).is_some_and(|slot| self.is_left_out(slot));
+            return is(is_lost, self.forced_prefix(&node.class)?);
         }
         match (&node.class.kind, &node.op) {
             (FieldKind::String { encoding, length, .. }, op) => match length {
