@@ -53,6 +53,45 @@ fn replaced(mut bytes: Vec<u8>, from: &[u8], to: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// Sorts the labels of enumerations with several ones: their order is not defined, and only some versions write braces.
+fn with_sorted_labels(text: &str) -> String {
+    let mut sorted = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("( ") {
+        sorted.push_str(before);
+        sorted.push_str("( ");
+        rest = after;
+        let Some((mut labels, end)) = labels_before_container(after) else { continue };
+        labels.sort_unstable();
+        sorted.push_str(&labels.join(", "));
+        rest = &after[end..];
+    }
+    sorted + rest
+}
+
+/// Returns the quoted labels at the beginning of a text that a value follows, and where that begins.
+fn labels_before_container(text: &str) -> Option<(Vec<&str>, usize)> {
+    let mut labels = Vec::new();
+    let mut at = if text.starts_with("{ ") { 2 } else { 0 };
+    loop {
+        let begin = at;
+        let mut is_escaped = false;
+        let inner = text.get(at..)?.strip_prefix('"')?;
+        let end = inner.find(|c| {
+            let is_end = c == '"' && !is_escaped;
+            is_escaped = c == '\\' && !is_escaped;
+            is_end
+        })?;
+        at += end + 2;
+        labels.push(&text[begin..at]);
+        match text.get(at..)? {
+            more if more.starts_with(", ") => at += 2,
+            end if end.starts_with(" }") => return Some((labels, at + 2)),
+            end => return end.starts_with(" : container").then_some((labels, at)),
+        }
+    }
+}
+
 /// Compares the text that another reader of a dialect prints of a trace with that of `ichnos cat`. Returns the
 /// difference, or the reason for which the reader refuses the trace.
 pub fn difference(trace: &Path, dialect: &str) -> Option<String> {
@@ -67,7 +106,8 @@ pub fn difference(trace: &Path, dialect: &str) -> Option<String> {
         return Some(format!("{} refuses it: {reason}", program.display()));
     }
     let ours = ichnos(["cat", "-q"].iter().chain(&OPTIONS).copied().chain([copy.to_str().unwrap()]));
-    let (ours, theirs) = (ours.expect(0, &[]).out, String::from_utf8_lossy(&output.stdout));
+    let ours = with_sorted_labels(&ours.expect(0, &[]).out);
+    let theirs = with_sorted_labels(&String::from_utf8_lossy(&output.stdout));
     if ours == theirs {
         return None;
     }

@@ -161,6 +161,9 @@ impl ClassEncoding {
             }
             let is_same = roles.timestamp.is_none() && roles.whole_timestamp.is_none();
             if is_same && !*has_empty_elements && encoding.copy(out, event) {
+                if scope == Scope::EventRecordHeader {
+                    encoded.timestamp_bit = end_header(out, config, *id, None, cycles)?;
+                }
                 continue;
             }
             let is_plain = is_same && scope != config.timestamp.scope && !*has_empty_elements;

@@ -95,7 +95,8 @@ impl<'c> Comparison<'c> {
                 }
             }
             (source, found) if source == found => {}
-            (Value::Bool(source), Value::Number(found)) if found.as_u64() == Some(u64::from(*source)) => {}
+            // A boolean is true if any of its bits is set.
+            (Value::Bool(source), Value::Number(found)) if (found.as_u64() != Some(0)) == *source => {}
             _ if self.is_within_lossy(path) => {}
             _ => self.differences.push(format!("{path}: {source:?} {found:?}")),
         }

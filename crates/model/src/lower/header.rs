@@ -185,7 +185,8 @@ fn collect_needed<'c>(class: &'c FieldClass, needed: &mut HashSet<&'c str>) {
     class.children().for_each(|child| collect_needed(child.class(), needed));
 }
 
-/// Collects the nodes of fields without a role that are not needed, numbered from `next` on.
+/// Collects the nodes of fields without a role that are not needed, numbered from `next` on. Elements of arrays and
+/// members of unions belong to these as a whole: they have no `name`.
 fn collect_unneeded(
     (class, name): (&FieldClass, Option<&str>),
     needed: &HashSet<&str>,
@@ -198,7 +199,7 @@ fn collect_unneeded(
         class.kind,
         FieldKind::Structure { .. } | FieldKind::Optional { .. } | FieldKind::Variant { .. }
     );
-    if !is_around && class.roles.is_empty() && !name.is_some_and(|name| needed.contains(name)) {
+    if !is_around && class.roles.is_empty() && name.is_some_and(|name| !needed.contains(name)) {
         found.push(id);
     }
     for child in class.children() {
@@ -206,7 +207,7 @@ fn collect_unneeded(
             Child::Member(member) => Some(&*member.name),
             _ => name,
         };
-        collect_unneeded((child.class(), name), needed, next, found);
+        collect_unneeded((child.class(), name.filter(|_| is_around)), needed, next, found);
     }
 }
 
