@@ -116,7 +116,7 @@ fn check_parent(path: &Path) -> Result<(), Failure> {
         std::fs::metadata(parent).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
     };
     parent.filter(is_missing).map_or(Ok(()), |parent| {
-        let [path, parent] = [path, parent].map(|path| safe(&path.display().to_string()));
+        let [path, parent] = [path, parent].map(|path| safe(&path.display().to_string()).into_owned());
         Err(Failure::new(format!("{path}: the directory `{parent}` does not exist"))
             .help("create it, or choose another place"))
     })
