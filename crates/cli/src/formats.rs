@@ -130,11 +130,9 @@ pub(crate) fn man(args: &Man) -> Result<Exit, Failure> {
     command.build();
     let source = format!("ichnos {}", env!("CARGO_PKG_VERSION"));
     if let Some(directory) = &args.directory {
-        std::fs::create_dir_all(directory)
-            .and_then(|()| write_pages(&command, &source, directory))
-            .map_err(|error| {
-                Failure::new(format!("{}: the pages cannot be written: {error}", directory.display()))
-            })?;
+        std::fs::create_dir_all(directory).and_then(|()| write_pages(&command, &source, directory)).map_err(
+            |error| Failure::new(format!("{}: the pages cannot be written: {error}", directory.display())),
+        )?;
         return Ok(Exit::Success);
     }
     let page = match &args.page {

@@ -439,7 +439,11 @@ impl StackCollector {
 
 impl SampleSource {
     /// Returns the members that make events of a class samples, or `None` if they are not samples.
-    fn of(event: &Event<'_>, options: &StackOptions, kinds: &mut HashMap<String, SampleKind>) -> Option<Self> {
+    fn of(
+        event: &Event<'_>,
+        options: &StackOptions,
+        kinds: &mut HashMap<String, SampleKind>,
+    ) -> Option<Self> {
         let field = |meaning| FieldRef::of_meaning(event, meaning);
         let stacks = event.class.meanings.members(Meaning::Stack);
         let stacks: Box<[_]> = stacks.filter_map(|member| FieldRef::of_member(event, member)).collect();

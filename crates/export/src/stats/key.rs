@@ -234,7 +234,9 @@ impl ClassKey {
     pub(super) fn new(event: &Event<'_>, by: &[GroupBy]) -> Self {
         let field = |by: &GroupBy| match by {
             GroupBy::Field(name) => KeyField::find(event, name),
-            GroupBy::Host => FieldRef::of_meaning(event, Meaning::Machine).map(|field| KeyField::of(event, field)),
+            GroupBy::Host => {
+                FieldRef::of_meaning(event, Meaning::Machine).map(|field| KeyField::of(event, field))
+            }
             _ => None,
         };
         let name = match &event.class.name {
@@ -250,7 +252,9 @@ impl ClassKey {
             match by {
                 GroupBy::Event => push_text(key, &self.name),
                 GroupBy::Stream => stream.push(key, by),
-                GroupBy::Host if field.as_ref().is_none_or(|field| !field.is_in(event)) => stream.push(key, by),
+                GroupBy::Host if field.as_ref().is_none_or(|field| !field.is_in(event)) => {
+                    stream.push(key, by)
+                }
                 _ => match field {
                     Some(field) => field.push(key, event),
                     None => key.push(tag::NONE),
