@@ -12,9 +12,7 @@ use std::process::{Command, Stdio};
 use ichnos_testing::compare_table;
 use serde_json::{Value, json};
 
-use crate::support::{
-    Directory, Files, METADATA, gzip, overlapping_zip, packet, root, spec2, tar, trace, tsdl,
-};
+use crate::support::{Directory, Files, METADATA, gzip, overlapping_zip, packet, spec2, tar, trace, tsdl};
 use crate::{archives, logs, terminal, threads, trees};
 
 /// One row of the table.
