@@ -38,7 +38,16 @@ install -m 755 "$program" "$root/ichnos"
 "$program" completions bash >"$root/completions/ichnos.bash"
 "$program" completions zsh >"$root/completions/_ichnos"
 "$program" completions fish >"$root/completions/ichnos.fish"
-cp README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT "$root"
+cp ./*.md LICENSE-APACHE LICENSE-MIT "$root"
+# The README shows pictures, links pages and prints examples.
+mkdir "$root/docs" "$root/examples"
+cp -R docs/*.md docs/from docs/guides docs/images "$root/docs"
+cp -R examples/. "$root/examples"
+rm -rf "$root"/examples/*/target
+# Sources are in the repository.
+repository=$(sed -n 's/^repository = "\(.*\)"/\1/p' Cargo.toml)
+find "$root" -name '*.md' -exec \
+	sed -E -i "s#\]\((\.\./)*((crates|fuzz|benches)/[^)]*|deny\.toml)\)#]($repository/blob/main/\2)#g" {} +
 
 archive() {
 	tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" \

@@ -44,6 +44,8 @@ mod task;
     subcommand_required = true,
     arg_required_else_help = true,
     after_help = "`ichnos PATH` is short for `ichnos cat PATH`. `ichnos help limits` lists the limits for \
+hostile input. `ichnos --help` lists exit codes.",
+    after_long_help = "`ichnos PATH` is short for `ichnos cat PATH`. `ichnos help limits` lists the limits for \
 hostile input.\n\n\
 Exit codes:\n  \
   0      success\n  \

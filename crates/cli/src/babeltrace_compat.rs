@@ -349,7 +349,9 @@ pub(crate) fn improve(mut error: clap::Error) -> clap::Error {
                 error.remove(ContextKind::SuggestedSubcommand);
             }
             // The parser suggests passing a command as a value, which was not intended.
-            Some(hint.unwrap_or("`ichnos --help` lists the commands").to_owned())
+            let usage = error.get(ContextKind::Usage).map(ContextValue::to_string).unwrap_or_default();
+            let command = if usage.contains("ichnos task ") { "ichnos task" } else { "ichnos" };
+            Some(hint.map_or_else(|| format!("`{command} --help` lists the commands"), str::to_owned))
         }
         ErrorKind::UnknownArgument => {
             // Remove "to pass it as a value": paths do not look like this.

@@ -1,5 +1,7 @@
 //! `ichnos formats`, `ichnos completions` and `ichnos man`: describe the program itself.
 
+use std::path::Path;
+
 use ichnos::export::text::{Branch, Paint};
 use ichnos::json::write::ValueWriter;
 use ichnos::{FORMATS, OptionValue};
@@ -122,24 +124,24 @@ pub(crate) fn completions(args: &Completions) -> Result<Exit, Failure> {
 }
 
 pub(crate) fn man(args: &Man) -> Result<Exit, Failure> {
-    let mut command = args::command();
+    // The pages of `help` would repeat the first lines of all others.
+    let without_help = |command: clap::Command| command.disable_help_subcommand(true);
+    let mut command = without_help(args::command()).mut_subcommands(without_help);
     command.build();
+    let source = format!("ichnos {}", env!("CARGO_PKG_VERSION"));
     if let Some(directory) = &args.directory {
-        std::fs::create_dir_all(directory)
-            .and_then(|()| clap_mangen::generate_to(command, directory))
-            .map_err(|error| {
-                Failure::new(format!("{}: the pages cannot be written: {error}", directory.display()))
-            })?;
+        std::fs::create_dir_all(directory).and_then(|()| write_pages(&command, &source, directory)).map_err(
+            |error| Failure::new(format!("{}: the pages cannot be written: {error}", directory.display())),
+        )?;
         return Ok(Exit::Success);
     }
-    let source = format!("ichnos {}", env!("CARGO_PKG_VERSION"));
     let page = match &args.page {
         None => command,
         Some(verb) => match command.find_subcommand(verb) {
             Some(found) => found.clone(),
             None => {
                 let verbs = command.get_subcommands().map(clap::Command::get_name);
-                let verbs: Vec<&str> = verbs.filter(|name| *name != "help").collect();
+                let verbs: Vec<&str> = verbs.collect();
                 return Err(Failure::new(format!("unknown command `{verb}`")).help(format!(
                     "the commands are {}; without a command: the page of ichnos",
                     verbs.join(", ")
@@ -151,4 +153,13 @@ pub(crate) fn man(args: &Man) -> Result<Exit, Failure> {
     clap_mangen::Man::new(page).source(source).render(&mut text)?;
     output::print_as_it_is(&String::from_utf8_lossy(&text))?;
     Ok(Exit::Success)
+}
+
+/// Writes the page of a command, and those of its subcommands.
+fn write_pages(command: &clap::Command, source: &str, directory: &Path) -> std::io::Result<()> {
+    let name = command.get_display_name().unwrap_or_else(|| command.get_name());
+    let mut text = Vec::new();
+    clap_mangen::Man::new(command.clone()).source(source).render(&mut text)?;
+    std::fs::write(directory.join(format!("{name}.1")), text)?;
+    command.get_subcommands().try_for_each(|command| write_pages(command, source, directory))
 }

@@ -74,8 +74,9 @@ impl<'a> OutputPath<'a> {
             .map_err(|error| Failure::new(safe(&format!("{}: {error}", path.display()))))
     }
 
-    /// Checks that the path does not exist, before reading the input, which can take long.
+    /// Checks that the path is new and its directory exists, before reading the input, which can take long.
     pub(crate) fn check_new(self) -> Result<(), Failure> {
+        self.path.map_or(Ok(()), check_parent)?;
         let Some(path) = self.path.filter(|_| !self.force) else { return Ok(()) };
         let Ok(metadata) = std::fs::metadata(path) else { return Ok(()) };
         let is_empty = match metadata.is_dir() {
@@ -106,4 +107,17 @@ impl<'a> OutputPath<'a> {
         ichnos::io::create(self.path, self.existing())
             .map_err(|error: io::Error| Failure::new(format!("the output cannot be opened: {error}")))
     }
+}
+
+/// Checks that the directory that will contain the output exists.
+fn check_parent(path: &Path) -> Result<(), Failure> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let is_missing = |parent: &&Path| {
+        std::fs::metadata(parent).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+    };
+    parent.filter(is_missing).map_or(Ok(()), |parent| {
+        let [path, parent] = [path, parent].map(|path| safe(&path.display().to_string()).into_owned());
+        Err(Failure::new(format!("{path}: the directory `{parent}` does not exist"))
+            .help("create it, or choose another place"))
+    })
 }

@@ -49,7 +49,9 @@ pub(crate) fn print(
             unsupported.push(format!("and {more} more"));
         }
         let message = format!("{}: the schema cannot be expressed as {}", trace.path(), language.title);
-        Failure::new(message).details(unsupported)
+        Failure::new(message)
+            .details(unsupported)
+            .help("`ichnos convert -o OUT --dialect DIALECT` simplifies such parts and writes OUT/metadata")
     })?;
     written.notices.iter().for_each(|notice| report.notice(&format!("{}: {notice}", trace.path())));
     Ok(output::print_source(&written.text)?)

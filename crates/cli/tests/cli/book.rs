@@ -194,7 +194,13 @@ fn options_are_those_of_the_help() {
         format!("\n```text\n{}\n```\n", sections.collect::<String>().trim_end())
     };
     page.push_str(&text(&shared));
+    let check_short = |words: &[&str]| {
+        let short = ichnos(words.iter().chain(&["-h"])).expect(0, &[]).out;
+        assert!(short.lines().count() <= 40, "{short}");
+    };
+    check_short(&[]);
     let mut add = |words: &[&str]| {
+        check_short(words);
         let mut own = sections(&help(words));
         for (_, entries) in &mut own {
             entries.retain(|entry| {

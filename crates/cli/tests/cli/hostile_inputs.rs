@@ -12,9 +12,7 @@ use std::process::{Command, Stdio};
 use ichnos_testing::compare_table;
 use serde_json::{Value, json};
 
-use crate::support::{
-    Directory, Files, METADATA, gzip, overlapping_zip, packet, root, spec2, tar, trace, tsdl,
-};
+use crate::support::{Directory, Files, METADATA, gzip, overlapping_zip, packet, spec2, tar, trace, tsdl};
 use crate::{archives, logs, terminal, threads, trees};
 
 /// One row of the table.
@@ -227,7 +225,7 @@ fn cases() -> Vec<Case> {
         case("a length of 2^64 - 1", |directory| {
             write(directory, &tsdl("stream{};event{fields:=struct{integer{size=64;}n;integer{size=8;}q[n];};};", &[0xff; 10]));
         }, (Pipes, "ichnos cat ."), (3, "a length of 18446744073709551615 elements does not fit in the 16 bits left"), (100, 16)),
-        case("a packet that is copied behind itself", |directory| {
+        case("a packet that is copied after itself", |directory| {
             write(directory, &stream(&[packet(&[1, 2], 0), packet(&[3, 4], 0), packet(&[3, 4], 0), packet(&[5, 6], 0)].concat()));
         }, (Pipes, EVENTS), (3, "the packet is a copy of the one at byte"), (100, 16)),
         case("one byte of 500 log records removed", |directory| {
@@ -235,7 +233,7 @@ fn cases() -> Vec<Case> {
             bytes.remove(12_345);
             write(directory, &[("a.log", bytes)]);
         }, (Pipes, "ichnos cat --format=null --stats a.log"), (3, "499 events in"), (100, 16)),
-        case("a sparse file of 1 TB, a hole behind the packets", |directory| terabyte(directory, &[0]),
+        case("a sparse file of 1 TB, a hole after the packets", |directory| terabyte(directory, &[0]),
             (Pipes, EVENTS), (3, "3 events in"), (100, 16)),
         case("a sparse file of 1 TB, holes between the packets", |directory| terabyte(directory, &[0, TERABYTE / 2, TERABYTE - 4096]),
             (Pipes, EVENTS), (3, "9 events in"), (100, 16)),
@@ -399,7 +397,7 @@ fn measured() {
     fs::write("../result.json", result.to_string()).unwrap();
 }
 
-/// Each row holds: what it says is what happens, and costs no more.
+/// Each row is true: the command ends as it says, and costs no more.
 #[test]
 fn hostile_inputs_do_what_the_page_says() {
     let bin = Directory::new("hostile-bin");
@@ -414,7 +412,7 @@ fn hostile_inputs_do_what_the_page_says() {
     let slower = if cfg!(debug_assertions) { 20 } else { 1 };
     let mut wrong = String::new();
     let mut table = String::from(
-        "| input | command | exit code | it says | at most |\n\
+        "| input | command | exit code | message | at most |\n\
          |---|---|---|---|---|\n",
     );
     for case in cases() {

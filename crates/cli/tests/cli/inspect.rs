@@ -1,5 +1,6 @@
 //! `info`, `schema`, `check`, `formats`, `completions`, `man` on a good trace.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Read;
@@ -96,7 +97,14 @@ fn the_program_itself() {
     ichnos(["man", "cat"]).expect(0, &[]).prints(&[".TH ichnos-cat 1", "\"ichnos 0.", "\\-\\-begin"]);
     let directory = Directory::new("man");
     ichnos([OsStr::new("man"), OsStr::new("--directory"), directory.as_os_str()]).expect(0, &[]);
-    assert!(directory.join("ichnos-info.1").is_file());
+    let pages = std::fs::read_dir(&*directory).unwrap().map(|page| page.unwrap().file_name());
+    let pages: BTreeSet<_> = pages.map(|page| page.into_string().unwrap()).collect();
+    for page in ["ichnos.1", "ichnos-info.1", "ichnos-task-graph.1"] {
+        assert!(pages.contains(page), "{pages:?}");
+        let text = std::fs::read_to_string(directory.join(page)).unwrap();
+        assert!(text.contains("\"ichnos 0."), "{text}");
+    }
+    assert!(!pages.iter().any(|page| page.contains("help")), "{pages:?}");
 }
 
 #[test]

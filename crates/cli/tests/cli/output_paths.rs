@@ -92,6 +92,20 @@ fn outputs_are_new_or_forced() {
     run(TO_FILE[0], &input, Path::new("-"), &[]).expect(0, &[]).prints(&["demo:tick"]);
 }
 
+/// A missing directory is named before anything is read, and is not created.
+#[test]
+fn directories_of_outputs_exist() {
+    let input = trace("outputs-missing");
+    let around = Directory::new("outputs-missing-around");
+    let output = around.join("missing/out");
+    for verb in [TO_FILE, TO_DIRECTORY].concat() {
+        for more in [&[][..], &["--force"]] {
+            run(verb, &input, &output, more).expect(2, &["missing` does not exist", "help: create it"]);
+        }
+    }
+    assert!(content(&around).is_empty());
+}
+
 #[test]
 fn force_deletes_only_files_of_traces() {
     let input = trace("outputs-force");

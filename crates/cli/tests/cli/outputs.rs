@@ -31,6 +31,7 @@ fn topics_of_help() {
     let _transcript = transcript!();
     ichnos(["help", "limits"]);
     ichnos(["help", "nonsense"]);
+    ichnos(["task", "nonsense"]);
     ichnos(["--version"]);
     ichnos(["formats"]);
     ichnos(["formats", "--json"]);

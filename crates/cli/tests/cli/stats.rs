@@ -30,6 +30,19 @@ fn tables() {
     ichnos(["stats", path, "--event", "demo:tock", "--begin", "+5s"]).expect(1, &[]);
 }
 
+/// Reports name their host; the environment of a trace names that of all other events.
+#[test]
+fn hosts_of_events() {
+    let [reports, events] = ["hello-xtrace", "hello-lttng"].map(|name| root().join("examples").join(name));
+    let paths = [reports.to_str().unwrap(), events.to_str().unwrap()];
+    let rows = ichnos([&["stats", "--by", "host", "--json"][..], &paths].concat()).expect(0, &[]).json();
+    let rows = rows["rows"].as_array().unwrap().iter();
+    let hosts: BTreeMap<String, u64> =
+        rows.map(|row| (row["key"][0].to_string(), row["events"].as_u64().unwrap())).collect();
+    let expected = [("laptop", 3), ("proxy", 5), ("router", 1), ("workstation", 180)];
+    assert_eq!(hosts, BTreeMap::from(expected.map(|(host, count)| (format!("\"{host}\""), count))));
+}
+
 #[test]
 fn counts_what_a_filter_selects() {
     let directory = trace("stats-filter");

@@ -40,8 +40,8 @@ pub struct StackCollector {
     /// Thread of the previous event.
     last: Option<(ThreadKey, Option<usize>)>,
     names: ThreadNames,
-    /// Names of the classes of samples, as numbers. Weights of different classes cannot be added.
-    kinds: HashMap<String, usize>,
+    /// Classes of samples by name. Weights of different classes cannot be added.
+    kinds: HashMap<String, SampleKind>,
     calls: Calls,
     /// Size of the samples whose calls are not looked up yet, in bytes.
     buffered: usize,
@@ -50,6 +50,14 @@ pub struct StackCollector {
     /// `true` after a sample with the state of its thread.
     has_states: bool,
     left_out: LeftOut,
+}
+
+/// A class of samples.
+#[derive(Clone, Copy)]
+struct SampleKind {
+    number: usize,
+    /// `true` if its samples have weights, for instance the size of an allocation.
+    has_weights: bool,
 }
 
 /// State of a trace, or of its data streams whose stacks have numbers of their own.
@@ -66,7 +74,7 @@ struct TraceState {
 struct SampleSource {
     /// `true` if they are samples of a profiler.
     is_sample: bool,
-    /// Index in [`StackCollector::kinds`].
+    /// [`SampleKind::number`].
     kind: usize,
     stacks: Box<[FieldRef]>,
     process: Option<FieldRef>,
@@ -144,7 +152,7 @@ impl ThreadNames {
 struct ThreadState {
     trace: usize,
     kind: usize,
-    /// Number of samples taken.
+    /// Number of selected samples.
     taken: u64,
     kept: ThreadSamples,
     /// Samples whose calls are not looked up yet, with their stacks.
@@ -228,16 +236,20 @@ impl StackCollector {
         }
     }
 
-    /// Keeps the samples of the class that has the most. Returns the names and sample counts of the others.
+    /// Keeps the samples of one class: one without weights if possible, as samples of a processor are, and
+    /// among these the one with the most samples. Returns the names and sample counts of the others.
     fn choose_kind(&mut self) -> Vec<(String, u64)> {
         let mut counts = vec![0; self.kinds.len()];
         self.threads.iter().for_each(|thread| counts[thread.kind] += thread.taken);
         // On a tie, the first one.
-        let most = counts.iter().max().copied().unwrap_or_default();
-        let chosen = counts.iter().position(|count| *count == most).unwrap_or_default();
+        let rank = |kind: &&SampleKind| {
+            let count = counts[kind.number];
+            (count > 0, !kind.has_weights, count, usize::MAX - kind.number)
+        };
+        let chosen = self.kinds.values().max_by_key(rank).map_or(0, |kind| kind.number);
         self.threads.retain(|thread| thread.kind == chosen);
-        let others = self.kinds.iter().filter(|(name, kind)| **kind != chosen && !name.is_empty());
-        let others = others.map(|(name, kind)| (name.clone(), counts[*kind]));
+        let others = self.kinds.iter().filter(|(name, kind)| kind.number != chosen && !name.is_empty());
+        let others = others.map(|(name, kind)| (name.clone(), counts[kind.number]));
         let mut others: Vec<_> = others.filter(|(_, count)| *count > 0).collect();
         others.sort_by(|(a, more), (b, less)| less.cmp(more).then_with(|| a.cmp(b)));
         others
@@ -308,7 +320,7 @@ impl StackCollector {
         };
         self.last = Some((key, thread));
         let Some(thread) = thread.and_then(|thread| self.threads.get_mut(thread)) else { return };
-        thread.taken += 1;
+        thread.taken += u64::from(is_wanted);
         let before = thread.buffer.len();
         if self.options.weight.is_time() {
             let Some(time) = event.nanoseconds() else {
@@ -427,7 +439,11 @@ impl StackCollector {
 
 impl SampleSource {
     /// Returns the members that make events of a class samples, or `None` if they are not samples.
-    fn of(event: &Event<'_>, options: &StackOptions, kinds: &mut HashMap<String, usize>) -> Option<Self> {
+    fn of(
+        event: &Event<'_>,
+        options: &StackOptions,
+        kinds: &mut HashMap<String, SampleKind>,
+    ) -> Option<Self> {
         let field = |meaning| FieldRef::of_meaning(event, meaning);
         let stacks = event.class.meanings.members(Meaning::Stack);
         let stacks: Box<[_]> = stacks.filter_map(|member| FieldRef::of_member(event, member)).collect();
@@ -437,13 +453,13 @@ impl SampleSource {
         let is_sample = event.class.role == EventRole::Sample;
         let kind = if is_sample && !options.all_events { event.name() } else { "" };
         let kind = kinds.get(kind).copied().unwrap_or_else(|| {
+            let has_weights = event.class.meanings.members(Meaning::Weight).next().is_some();
             let number = kinds.len();
-            kinds.insert(kind.to_owned(), number);
-            number
+            *kinds.entry(kind.to_owned()).or_insert(SampleKind { number, has_weights })
         });
         Some(Self {
             is_sample,
-            kind,
+            kind: kind.number,
             stacks,
             process: field(Meaning::Process),
             process_name: field(Meaning::ProcessName),

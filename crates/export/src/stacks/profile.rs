@@ -162,7 +162,8 @@ impl StackProfile {
     }
 
     /// Returns the names and sample counts of the sample classes that do not count. Weights of different
-    /// classes cannot be added, so only the class with the most samples counts.
+    /// classes cannot be added, so one class counts: one whose samples have no weights if possible (samples of
+    /// a processor, not of allocated bytes), and among these the one with the most selected samples.
     #[must_use]
     pub fn not_counted(&self) -> &[(String, u64)] {
         &self.not_counted

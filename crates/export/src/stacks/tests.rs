@@ -149,7 +149,7 @@ fn samples_count_once_or_until_the_next_one_or_what_a_field_says() {
 
 /// Weights of samples of different classes cannot be added.
 #[test]
-fn the_class_with_most_samples_counts() {
+fn one_class_of_samples_counts() {
     let trace = Arc::new(trace());
     let stack = trace.stacks.intern([Frame::named("f")]).unwrap();
     let garbage = |time| Made { class: 2, size: 1_000, ..event(time, stack) };
@@ -157,8 +157,14 @@ fn the_class_with_most_samples_counts() {
     let samples = profile(&trace, &events, StackOptions::default());
     assert_eq!((samples.weight(), samples.not_counted()), (2, &[("garbage".to_owned(), 1)][..]));
     assert_eq!(profile(&trace, &events, options(StackWeight::Time)).weight(), 5);
-    let garbage = profile(&trace, &[garbage(1), garbage(2), event(3, stack)], StackOptions::default());
-    assert_eq!((garbage.weight(), garbage.samples()), (2_000, 2));
+    // Samples without weights count before others, however many there are.
+    let more_garbage = [garbage(1), garbage(2), event(3, stack)];
+    let samples = profile(&trace, &more_garbage, StackOptions::default());
+    assert_eq!((samples.weight(), samples.not_counted()), (1, &[("garbage".to_owned(), 2)][..]));
+    // Only selected samples count.
+    let only = vec![FieldValues { path: "size".to_owned(), values: vec!["1000".to_owned()] }];
+    let garbage = profile(&trace, &more_garbage, StackOptions { only, ..StackOptions::default() });
+    assert_eq!((garbage.weight(), garbage.samples(), garbage.not_counted()), (2_000, 2, &[][..]));
 }
 
 /// Time from an unselected sample on does not count, whichever end has the weight.

@@ -294,8 +294,8 @@ impl StatsCollector {
         let known = match self.rows {
             RowsOf::Nothing => return,
             RowsOf::Classes => Some(&class.row),
-            RowsOf::Streams => Some(&stream.row),
-            RowsOf::Events => None,
+            RowsOf::Streams if class.key.is_of_stream() => Some(&stream.row),
+            RowsOf::Streams | RowsOf::Events => None,
         };
         let generation = stats.groups.generation();
         let index = match known.and_then(|known| known.get(generation)) {

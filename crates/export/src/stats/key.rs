@@ -15,7 +15,7 @@ pub enum GroupBy {
     Event,
     /// Data stream.
     Stream,
-    /// Host of the recording, from the environment of the trace.
+    /// Host: the field that means the machine, or else `hostname` of the environment.
     Host,
     /// Value of a field; see [`find_field`].
     Field(String),
@@ -131,14 +131,17 @@ pub(super) struct KeyField {
 
 impl KeyField {
     pub(super) fn find(event: &Event<'_>, name: &str) -> Option<Self> {
-        let field = find_field(event, name)?;
+        Some(Self::of(event, find_field(event, name)?))
+    }
+
+    fn of(event: &Event<'_>, field: FieldRef) -> Self {
         let class = field.class(event);
         let encoding = match class.map(|class| &class.kind) {
             Some(FieldKind::String { encoding, .. }) => *encoding,
             _ => StringEncoding::Utf8,
         };
         let names = class.and_then(FieldClass::integer).and_then(|integer| integer.mappings.clone());
-        Some(Self { field, encoding, names })
+        Self { field, encoding, names }
     }
 
     /// `true` if an event has the field.
@@ -231,6 +234,9 @@ impl ClassKey {
     pub(super) fn new(event: &Event<'_>, by: &[GroupBy]) -> Self {
         let field = |by: &GroupBy| match by {
             GroupBy::Field(name) => KeyField::find(event, name),
+            GroupBy::Host => {
+                FieldRef::of_meaning(event, Meaning::Machine).map(|field| KeyField::of(event, field))
+            }
             _ => None,
         };
         let name = match &event.class.name {
@@ -245,13 +251,22 @@ impl ClassKey {
         for (by, field) in by.iter().zip(&self.fields) {
             match by {
                 GroupBy::Event => push_text(key, &self.name),
-                GroupBy::Field(_) => match field {
+                GroupBy::Stream => stream.push(key, by),
+                GroupBy::Host if field.as_ref().is_none_or(|field| !field.is_in(event)) => {
+                    stream.push(key, by)
+                }
+                _ => match field {
                     Some(field) => field.push(key, event),
                     None => key.push(tag::NONE),
                 },
-                _ => stream.push(key, by),
             }
         }
+    }
+
+    /// Returns `true` if no component of the key is in the events.
+    #[inline]
+    pub(super) fn is_of_stream(&self) -> bool {
+        self.fields.iter().all(Option::is_none)
     }
 
     /// Returns the names of fields that the class has.
