@@ -1,0 +1,287 @@
+//! Sections of a file: which provider's records are where, and by which clock.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use ichnos_model::Limits;
+
+use super::tables::Tables;
+use crate::fxt::{
+    Event, Initialization, KernelObject, Located, Metadata, PROCESS, Profiler, Record, Records, Rule,
+    Scheduling, THREAD,
+};
+
+/// Maximum number of data streams of a file: of providers, and of changes of their clocks.
+const MOST_STREAMS: usize = 1 << 10;
+
+/// Maximum number of names of processes and threads, and of bytes of each.
+const MOST_NAMES: usize = 1 << 16;
+const MOST_NAME_BYTES: usize = 256;
+
+/// Clock of providers without an initialization record: a tick is a nanosecond.
+const NANOSECONDS: Initialization = Initialization { ticks_per_second: 1_000_000_000, base: None };
+
+/// Records of a provider by one clock: a data stream.
+#[derive(Debug)]
+pub(super) struct StreamIndex {
+    /// Id of the provider, or `None` for records before any provider.
+    pub(super) provider: Option<u32>,
+    /// Name of the provider.
+    pub(super) name: Option<String>,
+    pub(super) clock: Initialization,
+    /// Byte ranges of the file, in ascending order.
+    pub(super) sections: Vec<Range<usize>>,
+    /// Data stream of the same provider before its clock changed.
+    pub(super) previous: Option<usize>,
+    /// First and last time, in ticks.
+    pub(super) times: Option<(u64, u64)>,
+    /// `true` if times never go back.
+    pub(super) is_ordered: bool,
+    last: u64,
+    has_records: bool,
+}
+
+/// Names of processes and threads by their ids.
+pub(super) type ObjectNames = HashMap<u64, Arc<str>>;
+
+/// Index of a file.
+#[derive(Debug, Default)]
+pub(super) struct FileIndex {
+    pub(super) streams: Vec<StreamIndex>,
+    pub(super) names: ObjectNames,
+    /// `true` if the file has modules or their places in memory.
+    pub(super) has_modules: bool,
+    /// Problems that are not those of a single record: their byte offset and description.
+    pub(super) problems: Vec<(u64, String)>,
+    sections: u64,
+}
+
+/// State of reading the file.
+struct Scan<'a> {
+    bytes: &'a [u8],
+    index: FileIndex,
+    /// Latest data stream of each provider.
+    by_provider: HashMap<Option<u32>, usize>,
+    /// Tables by provider.
+    tables: HashMap<Option<u32>, Tables>,
+    provider: Option<u32>,
+    most_sections: u64,
+    /// Providers beyond the limit: their records are skipped.
+    has_too_many: bool,
+}
+
+impl FileIndex {
+    /// Reads a file.
+    pub(super) fn read(bytes: &[u8], limits: &Limits) -> Self {
+        let mut scan = Scan {
+            bytes,
+            index: Self::default(),
+            by_provider: HashMap::new(),
+            tables: HashMap::new(),
+            provider: None,
+            most_sections: limits.packets,
+            has_too_many: false,
+        };
+        let mut records = Records::new(bytes);
+        loop {
+            let begin = records.offset();
+            let Some(record) = records.next() else { break };
+            match record {
+                Ok(record) => scan.record(&record, begin..records.offset()),
+                // Belongs to the section around it, whose cursor reports it.
+                Err(_) => scan.add(scan.provider, begin..records.offset()),
+            }
+            if scan.index.sections > scan.most_sections {
+                let problem = format!("the file has more than {} sections, the limit", scan.most_sections);
+                scan.index.problems.push((begin as u64, problem));
+                break;
+            }
+        }
+        scan.index.streams.retain(|stream| stream.has_records || stream.provider.is_some());
+        scan.index
+    }
+}
+
+impl Scan<'_> {
+    /// Returns the data stream of a provider, or `None` if there are too many.
+    fn stream(&mut self, provider: Option<u32>, at: usize) -> Option<&mut StreamIndex> {
+        let number = match self.by_provider.get(&provider) {
+            Some(number) => *number,
+            None => self.new_stream(provider, NANOSECONDS, None, at)?,
+        };
+        self.index.streams.get_mut(number)
+    }
+
+    fn new_stream(
+        &mut self,
+        provider: Option<u32>,
+        clock: Initialization,
+        previous: Option<usize>,
+        at: usize,
+    ) -> Option<usize> {
+        let streams = &mut self.index.streams;
+        if streams.len() >= MOST_STREAMS {
+            if !std::mem::replace(&mut self.has_too_many, true) {
+                let problem = format!(
+                    "more than {MOST_STREAMS} providers and changes of their clocks, the limit: further ones are skipped"
+                );
+                self.index.problems.push((at as u64, problem));
+            }
+            return None;
+        }
+        let name = previous.and_then(|previous| streams.get(previous)?.name.clone());
+        streams.push(StreamIndex {
+            provider,
+            name,
+            clock,
+            sections: Vec::new(),
+            previous,
+            times: None,
+            is_ordered: true,
+            last: 0,
+            has_records: false,
+        });
+        self.by_provider.insert(provider, streams.len() - 1);
+        Some(streams.len() - 1)
+    }
+
+    /// Adds the bytes of a record, or of damage, to the data stream of a provider.
+    fn add(&mut self, provider: Option<u32>, range: Range<usize>) {
+        let Some(stream) = self.stream(provider, range.start) else { return };
+        match stream.sections.last_mut() {
+            Some(last) if last.end == range.start => last.end = range.end,
+            _ => {
+                stream.sections.push(range);
+                self.index.sections += 1;
+            }
+        }
+    }
+
+    fn record(&mut self, located: &Located<'_>, range: Range<usize>) {
+        let mut provider = self.provider;
+        let mut ticks = None;
+        let mut is_content = true;
+        match &located.record {
+            Record::Metadata(Metadata::Magic) => is_content = false,
+            Record::Metadata(Metadata::ProviderInfo { provider: id, name }) => {
+                is_content = false;
+                self.provider = Some(*id);
+                provider = self.provider;
+                let name = String::from_utf8_lossy(name).into_owned();
+                if let Some(stream) = self.stream(provider, range.start) {
+                    stream.name.get_or_insert(name);
+                }
+            }
+            Record::Metadata(Metadata::ProviderSection { provider: id }) => {
+                is_content = false;
+                self.provider = Some(*id);
+                provider = self.provider;
+            }
+            // Belongs to its provider, wherever it is.
+            Record::Metadata(Metadata::ProviderEvent { provider: id, .. }) => provider = Some(*id),
+            Record::Initialization(clock) => self.clock(*clock, range.start),
+            Record::String(record) => {
+                let tables = self.tables.entry(provider).or_default();
+                tables.add_string(record, range.start, self.bytes);
+            }
+            Record::KernelObject(object) => self.object(object),
+            Record::Event(Event { ticks: time, .. }) => ticks = Some(*time),
+            Record::Scheduling(scheduling) => ticks = Some(scheduling_ticks(scheduling)),
+            Record::Log(log) => ticks = Some(log.ticks),
+            Record::Profiler(profiler) => {
+                ticks = Some(profiler_ticks(profiler));
+                self.index.has_modules |= !matches!(profiler, Profiler::Backtrace(_));
+            }
+            Record::LargeBlob(blob) => ticks = blob.metadata.map(|metadata| metadata.ticks),
+            _ => {}
+        }
+        self.add(provider, range.clone());
+        if let Some(stream) = self.stream(provider, range.start) {
+            stream.has_records |= is_content;
+            if let Some(ticks) = ticks {
+                let (first, last) = stream.times.unwrap_or((ticks, ticks));
+                stream.times = Some((first.min(ticks), last.max(ticks)));
+                stream.is_ordered &= stream.last <= ticks;
+                stream.last = ticks;
+            }
+        }
+    }
+
+    /// Sets the clock of the provider. If it has events already, those that follow are another data stream.
+    fn clock(&mut self, clock: Initialization, at: usize) {
+        // A clock that stands still is reported by the cursor.
+        if clock.ticks_per_second == 0 {
+            return;
+        }
+        let provider = self.provider;
+        let Some(stream) = self.stream(provider, at) else { return };
+        if stream.times.is_none() {
+            stream.clock = clock;
+        } else if stream.clock != clock {
+            let previous = self.by_provider.get(&provider).copied();
+            self.new_stream(provider, clock, previous, at);
+        }
+    }
+
+    /// Notes the name of a process or a thread; of several, the longest.
+    fn object(&mut self, object: &KernelObject<'_>) {
+        if !matches!(object.kind, PROCESS | THREAD) {
+            return;
+        }
+        let Some(tables) = self.tables.get(&self.provider) else { return self.name(object, None) };
+        let name = tables.string(object.name, self.bytes);
+        let name = name.map(|name| String::from_utf8_lossy(name).into_owned());
+        self.name(object, name);
+    }
+
+    fn name(&mut self, object: &KernelObject<'_>, name: Option<String>) {
+        let name = name.or_else(|| match object.name {
+            crate::fxt::StringRef::Inline(name) => Some(String::from_utf8_lossy(name).into_owned()),
+            crate::fxt::StringRef::Index(_) => None,
+        });
+        let Some(mut name) = name.filter(|name| !name.is_empty()) else { return };
+        name.truncate(name.floor_char_boundary(MOST_NAME_BYTES));
+        let names = &mut self.index.names;
+        let is_full = names.len() >= MOST_NAMES;
+        match names.get_mut(&object.koid) {
+            Some(known) if known.len() < name.len() => *known = name.into(),
+            None if !is_full => drop(names.insert(object.koid, name.into())),
+            _ => {}
+        }
+    }
+}
+
+/// Returns the time of a change of threads.
+pub(super) fn scheduling_ticks(scheduling: &Scheduling<'_>) -> u64 {
+    match scheduling {
+        Scheduling::LegacySwitch(switch) => switch.ticks,
+        Scheduling::Switch(switch) => switch.ticks,
+        Scheduling::Wakeup(wakeup) => wakeup.ticks,
+    }
+}
+
+/// Returns the time of a record of the profiler.
+pub(super) fn profiler_ticks(profiler: &Profiler<'_>) -> u64 {
+    match profiler {
+        Profiler::Module(module) => module.ticks,
+        Profiler::Mapping(mapping) => mapping.ticks,
+        Profiler::Backtrace(backtrace) => backtrace.ticks,
+    }
+}
+
+/// Returns the remedy for a broken rule.
+pub(super) fn remedy(rule: Rule) -> &'static str {
+    match rule {
+        Rule::StringIndex | Rule::ThreadIndex => {
+            "the record that registers it is missing: the buffer of the tracer was too small, or the file is only a part \
+             of the trace"
+        }
+        Rule::TicksPerSecond => "the clock before is used; the program that wrote the record should be corrected",
+        rule if rule.is_fatal() => {
+            "the program that wrote the record is faulty, or bytes were changed or are missing: get the file again from \
+             where it was recorded"
+        }
+        _ => "it is read as if the rule were kept; the program that wrote it should be corrected",
+    }
+}
