@@ -2,7 +2,7 @@
 
 use super::content::{Content, bits};
 use super::error::{FxtError, Rule};
-use super::event::Event;
+use super::event::{Event, KINDS};
 use super::metadata::{Initialization, Metadata};
 use super::object::{Blob, KernelObject, LargeBlob, LogMessage, UserspaceObject};
 use super::profiler::Profiler;
@@ -90,8 +90,11 @@ pub(crate) const fn size_words(header: u64) -> u64 {
 /// Returns the minimum size in words of a record with this header.
 pub(crate) const fn minimum_words(header: u64) -> u64 {
     match bits(header, 0, 3) {
-        kind::INITIALIZATION | kind::EVENT | kind::KERNEL_OBJECT | kind::SCHEDULING | kind::LOG => 2,
-        kind::USERSPACE_OBJECT | kind::PROFILER => 2,
+        kind::INITIALIZATION | kind::USERSPACE_OBJECT | kind::KERNEL_OBJECT | kind::LOG => 2,
+        // Nothing is known of unknown subtypes.
+        kind::EVENT if bits(header, 16, 19) < KINDS as u64 => 2,
+        kind::SCHEDULING if bits(header, 60, 63) <= 2 => 2,
+        kind::PROFILER if bits(header, 16, 19) <= 2 => 2,
         kind::LARGE if bits(header, 36, 39) == 0 && bits(header, 40, 43) <= 1 => 3,
         kind::THREAD => 3,
         _ => 1,
@@ -142,9 +145,7 @@ impl<'a> Record<'a> {
             return Err(FxtError::new(Rule::RecordSizeMinimum, offset, minimum, size));
         }
         let bytes = usize::try_from(size * 8).ok().and_then(|size| input.get(..size));
-        bytes.ok_or_else(|| {
-            FxtError::new(Rule::RecordTruncated, offset, size * 8, input.len() as u64)
-        })
+        bytes.ok_or_else(|| FxtError::new(Rule::RecordTruncated, offset, size * 8, input.len() as u64))
     }
 
     /// Reads a record from its bytes, as [`Record::frame`] returns them, at this offset.

@@ -15,10 +15,7 @@ pub struct StringRecord<'a> {
 impl<'a> StringRecord<'a> {
     #[inline(always)]
     pub(super) fn read(header: u64, content: &mut Content<'a>) -> Result<Self, FxtError> {
-        Ok(Self {
-            index: bits(header, 16, 30) as u16,
-            string: content.stream(bits(header, 32, 46))?,
-        })
+        Ok(Self { index: bits(header, 16, 30) as u16, string: content.stream(bits(header, 32, 46))? })
     }
 }
 

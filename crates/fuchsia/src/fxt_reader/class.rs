@@ -13,7 +13,7 @@ use super::key::{Form, RecordKind, id_of, read_arguments, read_name};
 use crate::fxt::{Initialization, argument_kind as kind};
 
 /// Dialect of all traces.
-pub(super) const DIALECT: &str = "Fuchsia trace format";
+pub(super) const DIALECT: &str = "FXT";
 
 /// Namespace of the attributes that keep types of arguments.
 pub(crate) const NAMESPACE: &str = "fuchsia.dev";
@@ -224,10 +224,7 @@ fn any_arguments() -> FieldClass {
     });
     let selector = Box::new(FieldLocation::of_values());
     let value = FieldKind::Variant { options: options.collect(), selector, alignment: 1 };
-    let element = [
-        Member::new("name", FieldClass::string()),
-        Member::new("value", FieldClass::new(value)),
-    ];
+    let element = [Member::new("name", FieldClass::string()), Member::new("value", FieldClass::new(value))];
     FieldClass::new(FieldKind::Array {
         element: Arc::new(FieldClass::structure(element)),
         length: Length::Dynamic(Box::new(FieldLocation::of_values())),

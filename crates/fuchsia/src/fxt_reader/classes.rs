@@ -68,9 +68,10 @@ impl Classes {
         let has_scope = matches!(event.kind, EventKind::Instant { scope: Some(_) });
         let header = event.header & CLASS_BITS | u64::from(has_scope);
         let is_known = event.header & INLINE_NAMES == 0
-            && self.shapes.get(&header).is_some_and(|shape| {
-                shape.arguments.iter().copied().eq(event.arguments.shapes())
-            });
+            && self
+                .shapes
+                .get(&header)
+                .is_some_and(|shape| shape.arguments.iter().copied().eq(event.arguments.shapes()));
         if !is_known {
             let form = Form { event: event.kind.number(), has_scope, ..Form::new(RecordKind::Event) };
             let known = self.find(form, Some([event.category, event.name]), event.arguments, names)?;

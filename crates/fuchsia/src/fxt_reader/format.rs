@@ -29,6 +29,10 @@ impl Format for Fxt {
         "files that begin with the magic number record, or with a clock, a provider or strings"
     }
 
+    fn has_file_order(&self) -> bool {
+        true
+    }
+
     fn probe(&self, tree: &Tree, _: &ReadOptions) -> bool {
         tree.entries.iter().any(is_trace)
     }
@@ -73,6 +77,7 @@ impl From<&ReadOptions> for OpenOptions {
         Self {
             clock_offsets: options.clock_offsets.clone(),
             check: options.check,
+            unsorted: options.unsorted,
             limits: options.limits,
         }
     }

@@ -8,8 +8,8 @@ use ichnos_model::Limits;
 
 use super::tables::Tables;
 use crate::fxt::{
-    Event, Initialization, KernelObject, Located, Metadata, PROCESS, Profiler, Record, Records, Rule,
-    Scheduling, THREAD,
+    Initialization, KernelObject, Located, Metadata, PROCESS, Profiler, Record, Records, Rule, Scheduling,
+    THREAD,
 };
 
 /// Maximum number of data streams of a file: of providers, and of changes of their clocks.
@@ -39,7 +39,6 @@ pub(super) struct StreamIndex {
     /// `true` if times never go back.
     pub(super) is_ordered: bool,
     last: u64,
-    has_records: bool,
 }
 
 /// Names of processes and threads by their ids.
@@ -98,7 +97,6 @@ impl FileIndex {
                 break;
             }
         }
-        scan.index.streams.retain(|stream| stream.has_records || stream.provider.is_some());
         scan.index
     }
 }
@@ -140,7 +138,6 @@ impl Scan<'_> {
             times: None,
             is_ordered: true,
             last: 0,
-            has_records: false,
         });
         self.by_provider.insert(provider, streams.len() - 1);
         Some(streams.len() - 1)
@@ -160,12 +157,10 @@ impl Scan<'_> {
 
     fn record(&mut self, located: &Located<'_>, range: Range<usize>) {
         let mut provider = self.provider;
-        let mut ticks = None;
-        let mut is_content = true;
         match &located.record {
-            Record::Metadata(Metadata::Magic) => is_content = false,
+            // Without a provider, there is nothing yet.
+            Record::Metadata(Metadata::Magic) if provider.is_none() => return,
             Record::Metadata(Metadata::ProviderInfo { provider: id, name }) => {
-                is_content = false;
                 self.provider = Some(*id);
                 provider = self.provider;
                 let name = String::from_utf8_lossy(name).into_owned();
@@ -174,7 +169,6 @@ impl Scan<'_> {
                 }
             }
             Record::Metadata(Metadata::ProviderSection { provider: id }) => {
-                is_content = false;
                 self.provider = Some(*id);
                 provider = self.provider;
             }
@@ -183,23 +177,15 @@ impl Scan<'_> {
             Record::Initialization(clock) => self.clock(*clock, range.start),
             Record::String(record) => {
                 let tables = self.tables.entry(provider).or_default();
-                tables.add_string(record, range.start, self.bytes);
+                tables.add_string(record, range.start);
             }
             Record::KernelObject(object) => self.object(object),
-            Record::Event(Event { ticks: time, .. }) => ticks = Some(*time),
-            Record::Scheduling(scheduling) => ticks = Some(scheduling_ticks(scheduling)),
-            Record::Log(log) => ticks = Some(log.ticks),
-            Record::Profiler(profiler) => {
-                ticks = Some(profiler_ticks(profiler));
-                self.index.has_modules |= !matches!(profiler, Profiler::Backtrace(_));
-            }
-            Record::LargeBlob(blob) => ticks = blob.metadata.map(|metadata| metadata.ticks),
+            Record::Profiler(Profiler::Module(_) | Profiler::Mapping(_)) => self.index.has_modules = true,
             _ => {}
         }
         self.add(provider, range.clone());
         if let Some(stream) = self.stream(provider, range.start) {
-            stream.has_records |= is_content;
-            if let Some(ticks) = ticks {
+            if let Some(ticks) = ticks_of(&located.record) {
                 let (first, last) = stream.times.unwrap_or((ticks, ticks));
                 stream.times = Some((first.min(ticks), last.max(ticks)));
                 stream.is_ordered &= stream.last <= ticks;
@@ -252,22 +238,21 @@ impl Scan<'_> {
     }
 }
 
-/// Returns the time of a change of threads.
-pub(super) fn scheduling_ticks(scheduling: &Scheduling<'_>) -> u64 {
-    match scheduling {
-        Scheduling::LegacySwitch(switch) => switch.ticks,
-        Scheduling::Switch(switch) => switch.ticks,
-        Scheduling::Wakeup(wakeup) => wakeup.ticks,
-    }
-}
-
-/// Returns the time of a record of the profiler.
-pub(super) fn profiler_ticks(profiler: &Profiler<'_>) -> u64 {
-    match profiler {
-        Profiler::Module(module) => module.ticks,
-        Profiler::Mapping(mapping) => mapping.ticks,
-        Profiler::Backtrace(backtrace) => backtrace.ticks,
-    }
+/// Returns the time of a record in ticks, if it has one.
+#[inline(always)]
+pub(super) fn ticks_of(record: &Record<'_>) -> Option<u64> {
+    Some(match record {
+        Record::Event(event) => event.ticks,
+        Record::Scheduling(Scheduling::LegacySwitch(switch)) => switch.ticks,
+        Record::Scheduling(Scheduling::Switch(switch)) => switch.ticks,
+        Record::Scheduling(Scheduling::Wakeup(wakeup)) => wakeup.ticks,
+        Record::Log(log) => log.ticks,
+        Record::Profiler(Profiler::Module(module)) => module.ticks,
+        Record::Profiler(Profiler::Mapping(mapping)) => mapping.ticks,
+        Record::Profiler(Profiler::Backtrace(backtrace)) => backtrace.ticks,
+        Record::LargeBlob(blob) => blob.metadata?.ticks,
+        _ => return None,
+    })
 }
 
 /// Returns the remedy for a broken rule.
@@ -277,7 +262,9 @@ pub(super) fn remedy(rule: Rule) -> &'static str {
             "the record that registers it is missing: the buffer of the tracer was too small, or the file is only a part \
              of the trace"
         }
-        Rule::TicksPerSecond => "the clock before is used; the program that wrote the record should be corrected",
+        Rule::TicksPerSecond => {
+            "the clock before is used; the program that wrote the record should be corrected"
+        }
         rule if rule.is_fatal() => {
             "the program that wrote the record is faulty, or bytes were changed or are missing: get the file again from \
              where it was recorded"

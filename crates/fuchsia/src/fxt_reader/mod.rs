@@ -23,14 +23,16 @@
 //! The name of an event record class is `CATEGORY:NAME`, and an ending for types that belong together: `:begin`,
 //! `:end`, `:async_begin`, `:flow_step` and so on. Its namespace is the category.
 //!
-//! Records need not be in the order of time, and are delivered in file order: a record older than an earlier
-//! one comes right after it.
+//! Records need not be in the order of time. They are sorted, over up to 262,144 records, unless the order of the file is
+//! wanted; a record that is older than that comes when it is read. Where an index of a table is registered again, records
+//! before it are delivered first.
 
 pub(crate) mod class;
 mod classes;
 mod format;
 mod index;
 mod key;
+mod pending;
 mod source;
 mod symbols;
 mod tables;

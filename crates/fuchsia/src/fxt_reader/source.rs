@@ -4,27 +4,27 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use ichnos_model::{
-    BrokenRule, ClockValue, Damage, DamageKind, DataStream, FieldValue, NextRecord,
-    Record as CurrentRecord, Scope, Source, StreamLoss, Window,
+    BrokenRule, ClockValue, Damage, DamageKind, DataStream, FieldValue, NextRecord, Record as CurrentRecord,
+    Scope, Source, StreamLoss, Window,
 };
 
 use super::classes::{Classes, KnownClass, Names};
-use super::index::{StreamIndex, profiler_ticks, remedy, scheduling_ticks};
+use super::index::{StreamIndex, remedy, ticks_of};
 use super::key::{Form, RecordKind};
+use super::pending::Pending;
 use super::tables::Tables;
 use super::trace::FxtFile;
 use super::values::ValueWriter;
 use crate::fxt::{
     Arguments, BUFFER_FULL, Backtrace, Event, FxtError, LargeBlob, Located, Metadata, ProcessRef, Profiler,
-    Record, Records, Rule,
-    Scheduling, StringRef, ThreadRef, UnknownRecord, record_kind,
+    Record, Records, Rule, Scheduling, StringRecord, StringRef, ThreadRef, UnknownRecord, record_kind,
 };
 
 /// Bytes read before their memory is released.
 const RELEASED: usize = 1 << 20;
 
 /// Position of a source in the sections of its data stream.
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Position {
     section: usize,
     /// Offset of the next record.
@@ -43,6 +43,8 @@ pub(super) struct FxtSource {
     /// Index of the data stream in the file.
     number: usize,
     position: Position,
+    /// Records read ahead, if the file has them in another order than that of time.
+    pending: Option<Pending>,
     tables: Tables,
     classes: Classes,
     window: Window,
@@ -70,6 +72,7 @@ impl FxtSource {
             stream: Arc::clone(stream),
             number,
             position: Position::default(),
+            pending: None,
             tables: Tables::default(),
             classes: Classes::new(stream, most_classes),
             window,
@@ -82,6 +85,11 @@ impl FxtSource {
         };
         source.replay();
         source
+    }
+
+    /// Delivers records in order of time, with at most `most` of them read ahead.
+    pub(super) fn sorted(self, most: usize) -> Self {
+        Self { pending: Some(Pending::new(most)), ..self }
     }
 
     fn index(&self) -> Option<&StreamIndex> {
@@ -105,7 +113,7 @@ impl FxtSource {
             {
                 match record.map(|located| (located.record, located.offset)) {
                     Ok((Record::String(record), offset)) => {
-                        self.tables.add_string(&record, offset as usize, &file.bytes);
+                        self.tables.add_string(&record, offset as usize);
                     }
                     Ok((Record::Thread(record), _)) => self.tables.add_thread(&record),
                     _ => {}
@@ -117,12 +125,25 @@ impl FxtSource {
     /// Reads the next record; returns `None` at the end.
     #[inline(always)]
     fn read(&mut self, current: &mut CurrentRecord) -> Option<Read> {
+        if self.pending.is_some() {
+            return self.read_sorted(current);
+        }
         let file = Arc::clone(&self.file);
+        let record = match self.step(&file)? {
+            Ok(record) => record,
+            Err(damage) => return Some(self.damaged(&damage)),
+        };
+        Some(self.record(&record, &file, current))
+    }
+
+    /// Reads the next record of the file; returns `None` at the end.
+    #[inline(always)]
+    fn step<'f>(&mut self, file: &'f FxtFile) -> Option<Result<Located<'f>, crate::fxt::Damage>> {
         let stream = file.index.streams.get(self.number)?;
-        let section = stream.sections.get(self.position.section)?;
+        let mut section = stream.sections.get(self.position.section)?;
         if self.position.at >= section.end {
             self.position.section += 1;
-            return Some(Read::Nothing);
+            section = stream.sections.get(self.position.section)?;
         }
         let at = self.position.at.max(section.start);
         self.position.begin = at as u64;
@@ -131,12 +152,57 @@ impl FxtSource {
         self.position.at = records.offset();
         self.release();
         self.records += 1;
-        match record {
-            Ok(located) => Some(self.record(&located, &file, current)),
-            Err(damage) => {
-                Some(Read::Damage(self.damage(&damage.error, damage.offset).skipping(damage.skipped * 8)))
+        Some(record)
+    }
+
+    fn damaged(&self, damage: &crate::fxt::Damage) -> Read {
+        Read::Damage(self.damage(&damage.error, damage.offset).skipping(damage.skipped * 8))
+    }
+
+    /// Reads ahead, and then the earliest record.
+    #[inline(never)]
+    fn read_sorted(&mut self, current: &mut CurrentRecord) -> Option<Read> {
+        let file = Arc::clone(&self.file);
+        while self.pending.as_ref().is_some_and(|pending| !pending.is_full()) {
+            let (position, records) = (self.position, self.records);
+            let located = match self.step(&file) {
+                None => break,
+                Some(Err(damage)) => return Some(self.damaged(&damage)),
+                Some(Ok(located)) => located,
+            };
+            let is_change = match &located.record {
+                Record::String(record) => self.tables.is_changed_by(record, &file.bytes),
+                Record::Thread(record) => self.tables.is_changed_by_thread(record),
+                _ => false,
+            };
+            let Some(pending) = &mut self.pending else { break };
+            match &located.record {
+                // Records before it have the string or thread of before.
+                _ if is_change && !pending.is_empty() => {
+                    (self.position, self.records) = (position, records);
+                    break;
+                }
+                Record::String(_) | Record::Thread(_) | Record::Initialization(_) => {
+                    self.record(&located, &file, current);
+                    if !self.faults.is_empty() {
+                        return Some(Read::Nothing);
+                    }
+                }
+                record => pending.push(ticks_of(record), located.offset as usize),
             }
         }
+        let offset = self.pending.as_mut()?.pop()?;
+        self.position.begin = offset as u64;
+        let record = Records::starting_at(&file.bytes, offset).next()?.ok()?;
+        Some(self.record(&record, &file, current))
+    }
+
+    #[inline(always)]
+    fn add_string(&mut self, record: &StringRecord<'_>, offset: usize, file: &FxtFile) {
+        if self.tables.is_changed_by(record, &file.bytes) {
+            self.classes.forget_references();
+        }
+        self.tables.add_string(record, offset);
     }
 
     /// Releases memory of the file that was read.
@@ -160,9 +226,7 @@ impl FxtSource {
         let is_event = match &located.record {
             Record::Event(event) => self.event(event, file, current),
             Record::String(record) => {
-                if self.tables.add_string(record, located.offset as usize, &file.bytes) {
-                    self.classes.forget_references();
-                }
+                self.add_string(record, located.offset as usize, file);
                 return Read::Nothing;
             }
             Record::Thread(record) => {
@@ -305,20 +369,8 @@ impl FxtSource {
 
     /// Handles a record that is not an event; returns the same as [`Self::event`].
     #[inline(never)]
-    fn other(
-        &mut self,
-        located: &Located<'_>,
-        file: &FxtFile,
-        current: &mut CurrentRecord,
-    ) -> Option<bool> {
-        let ticks = match &located.record {
-            Record::Scheduling(scheduling) => Some(scheduling_ticks(scheduling)),
-            Record::Log(log) => Some(log.ticks),
-            Record::Profiler(profiler) => Some(profiler_ticks(profiler)),
-            Record::LargeBlob(blob) => blob.metadata.map(|metadata| metadata.ticks),
-            _ => None,
-        };
-        match ticks {
+    fn other(&mut self, located: &Located<'_>, file: &FxtFile, current: &mut CurrentRecord) -> Option<bool> {
+        match ticks_of(&located.record) {
             Some(ticks) if !self.set_time(ticks, current) => return Some(false),
             Some(_) => {}
             None => {
@@ -580,11 +632,16 @@ impl FxtSource {
 
     #[cold]
     fn damage(&self, error: &FxtError, at: u64) -> Damage {
+        let mut statement = error.statement().to_string();
+        if error.at != at {
+            statement += &format!(", at byte {}", error.at);
+        }
         let rule = BrokenRule {
             name: error.rule.name(),
-            statement: error.statement().to_string(),
+            statement,
             remedy: remedy(error.rule),
-            record: Some(self.records),
+            // The number of a record that was read ahead is unknown.
+            record: Some(self.records).filter(|_| self.pending.is_none()),
             fatal: error.rule.is_fatal(),
         };
         Damage::new(&*self.file.name, at * 8, rule.into()).in_stream(&*self.stream.name)
@@ -644,7 +701,8 @@ impl FxtSource {
     /// Returns `true` if no further event can be in the window.
     #[inline(always)]
     fn is_after_window(&self, record: &CurrentRecord) -> bool {
-        let is_after = self.window.end.is_some_and(|end| record.clock.is_some_and(|clock| clock.nanoseconds > end));
+        let is_after =
+            self.window.end.is_some_and(|end| record.clock.is_some_and(|clock| clock.nanoseconds > end));
         is_after && self.faults.is_empty() && self.is_ordered()
     }
 

@@ -24,21 +24,32 @@ pub(super) struct Tables {
 const STRINGS: usize = 1 << 15;
 
 impl Tables {
-    /// Registers a string of the file `bytes`; returns `true` if that changes an earlier registration.
+    /// Returns `true` if a record changes an earlier registration of the file `bytes`.
+    pub(super) fn is_changed_by(&self, record: &StringRecord<'_>, bytes: &[u8]) -> bool {
+        let place = self.strings.get(usize::from(record.index));
+        place.is_some_and(|place| place.is_registered && text(bytes, *place) != record.string)
+    }
+
+    /// Returns `true` if a record changes an earlier registration of a thread.
+    pub(super) fn is_changed_by_thread(&self, record: &ThreadRecord) -> bool {
+        let thread = self.threads.get(usize::from(record.index)).copied().flatten();
+        thread.is_some_and(|thread| thread != (record.process, record.thread))
+    }
+
+    /// Registers a string of the file; its record is at this offset.
     #[inline]
-    pub(super) fn add_string(&mut self, record: &StringRecord<'_>, offset: usize, bytes: &[u8]) -> bool {
+    pub(super) fn add_string(&mut self, record: &StringRecord<'_>, offset: usize) {
         let index = usize::from(record.index);
         if index == 0 {
-            return false;
+            return;
         }
         if self.strings.len() <= index {
             self.strings.resize(index + 1, Place::default());
         }
-        let Some(place) = self.strings.get_mut(index) else { return false };
-        // The string follows the header.
-        let new = Place { begin: offset + 8, length: record.string.len() as u32, is_registered: true };
-        let old = std::mem::replace(place, new);
-        old.is_registered && text(bytes, old) != record.string
+        if let Some(place) = self.strings.get_mut(index) {
+            // The string follows the header.
+            *place = Place { begin: offset + 8, length: record.string.len() as u32, is_registered: true };
+        }
     }
 
     /// Registers a thread.

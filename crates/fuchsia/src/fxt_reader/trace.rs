@@ -23,6 +23,8 @@ pub struct OpenOptions {
     pub clock_offsets: ClockOffsets,
     /// `true` to report all broken rules, not only those that make a record unreadable.
     pub check: bool,
+    /// `true` to deliver events in the order of the file.
+    pub unsorted: bool,
     /// Limits on resources.
     pub limits: Limits,
 }
@@ -49,6 +51,7 @@ pub(super) struct FxtFile {
     pub(super) bytes: Bytes,
     pub(super) index: FileIndex,
     pub(super) check: bool,
+    unsorted: bool,
     pub(super) spaces: AddressSpaces,
 }
 
@@ -65,6 +68,12 @@ pub struct FxtTrace {
 /// Number of event record classes that the cursors of a trace together keep at hand, and the minimum of each.
 const KNOWN_CLASSES: usize = 8192;
 const FEWEST_KNOWN_CLASSES: usize = 64;
+
+/// Number of records that the cursors of a trace together read ahead to sort them, and limits of each: 16 bytes a
+/// record.
+const PENDING: usize = 1 << 20;
+const FEWEST_PENDING: usize = 1 << 12;
+const MOST_PENDING: usize = 1 << 18;
 
 impl FxtTrace {
     /// Opens a file with these bytes. `name` is its path.
@@ -102,12 +111,12 @@ impl FxtTrace {
         });
         let streams: Vec<_> = streams.collect();
         let problems = index.problems.iter();
-        let damage = problems.map(|(at, problem)| {
-            Damage::new(name, at * 8, DamageKind::Unreadable(problem.clone()))
-        });
+        let damage =
+            problems.map(|(at, problem)| Damage::new(name, at * 8, DamageKind::Unreadable(problem.clone())));
         let damage = damage.collect();
-        let (name, spaces, check) = (name.to_owned(), AddressSpaces::default(), options.check);
-        let file = Arc::new(FxtFile { name, bytes, index, check, spaces });
+        let (check, unsorted) = (options.check, options.unsorted);
+        let (name, spaces) = (name.to_owned(), AddressSpaces::default());
+        let file = Arc::new(FxtFile { name, bytes, index, check, unsorted, spaces });
         if file.index.has_modules {
             // The trace owns this closure, which must not own the trace.
             let file = Arc::clone(&file);
@@ -201,7 +210,11 @@ impl TraceInput for FxtTrace {
     fn cursor(&self, stream: usize, window: Window) -> Option<BoxedCursor> {
         let data_stream = self.streams.get(stream)?;
         let most = (KNOWN_CLASSES / self.streams.len().max(1)).max(FEWEST_KNOWN_CLASSES);
-        let source = FxtSource::new(&self.file, data_stream, stream, window, most);
+        let mut source = FxtSource::new(&self.file, data_stream, stream, window, most);
+        if !self.file.unsorted && self.file.index.streams.get(stream).is_some_and(|index| !index.is_ordered) {
+            let most = (PENDING / self.streams.len().max(1)).clamp(FEWEST_PENDING, MOST_PENDING);
+            source = source.sorted(most);
+        }
         Some(SourceCursor::new(Arc::clone(data_stream), source, window, &self.limits).boxed())
     }
 }

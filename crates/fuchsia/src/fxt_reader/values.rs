@@ -57,8 +57,10 @@ impl ValueWriter<'_, '_> {
     /// Writes the specific context of an event.
     #[inline(always)]
     pub(super) fn event_context(&mut self, event: &Event<'_>, thread: Option<u64>, is_any: bool) {
-        let has_context =
-            !matches!(event.kind, EventKind::DurationBegin | EventKind::DurationEnd | EventKind::Instant { scope: None });
+        let has_context = !matches!(
+            event.kind,
+            EventKind::DurationBegin | EventKind::DurationEnd | EventKind::Instant { scope: None }
+        );
         if has_context || is_any {
             self.values.begin(Scope::SpecificContext);
         }

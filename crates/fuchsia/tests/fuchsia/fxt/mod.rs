@@ -1,0 +1,10 @@
+//! Tests of traces (FXT).
+
+pub mod builder;
+mod capture;
+mod damaged;
+mod document;
+pub mod dump;
+mod properties;
+mod sections;
+mod vectors;
