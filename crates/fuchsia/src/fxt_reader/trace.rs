@@ -158,9 +158,9 @@ fn clocks(streams: &[StreamIndex], file: &str) -> (Vec<ClockClass>, Vec<u16>) {
 fn stream_name(file: &str, stream: &StreamIndex) -> String {
     let again = if stream.previous.is_some() { ", after a change of its clock" } else { "" };
     match (stream.provider, &stream.name) {
-        (Some(id), Some(name)) => format!("{file}: {name} (provider {id}{again})"),
-        (Some(id), None) => format!("{file}: provider {id}{again}"),
-        (None, _) => format!("{file}: no provider{again}"),
+        (Some(id), Some(name)) => format!("{file}/{name} (provider {id}{again})"),
+        (Some(id), None) => format!("{file}/provider {id}{again}"),
+        (None, _) => format!("{file}/no provider{again}"),
     }
 }
 

@@ -83,13 +83,13 @@ impl ValueWriter<'_, '_> {
         }
     }
 
-    /// Writes the operation of a thread that continues a flow: `FLOW@THREAD`.
+    /// Writes the operation of a thread that continues a flow: both numbers, in hexadecimal digits.
     fn operation(&mut self, flow: u64, thread: Option<u64>) {
-        let mut text = [0; 48];
+        let mut text = [0; 32];
         let mut rest = &mut text[..];
         let length = rest.len();
-        // Cannot fail: two numbers have at most 40 digits.
-        let _ = std::io::Write::write_fmt(&mut rest, format_args!("{flow}@{}", thread.unwrap_or(0)));
+        // Cannot fail: two numbers have 32 digits.
+        let _ = std::io::Write::write_fmt(&mut rest, format_args!("{flow:016X}{:016X}", thread.unwrap_or(0)));
         let length = length - rest.len();
         self.values.push(FieldValue::Text(text.get(..length).unwrap_or_default()));
     }

@@ -35,8 +35,8 @@ fn events_of_all_types() {
             "100 cat:name:async_instant | pid=1 tid=2 | async_id=150",
             "100 cat:name:async_end | pid=1 tid=2 | async_id=150",
             "100 cat:name:flow_begin | pid=1 tid=2 | flow_id=150",
-            "100 cat:name:flow_step | pid=1 tid=2 | flow_id=150 operation='150@2'",
-            "100 cat:name:flow_end | pid=1 tid=2 | flow_id=150 operation='150@2'",
+            "100 cat:name:flow_step | pid=1 tid=2 | flow_id=150 operation='00000000000000960000000000000002'",
+            "100 cat:name:flow_end | pid=1 tid=2 | flow_id=150 operation='00000000000000960000000000000002'",
             "100 cat:name | pid=1 tid=2 | scope=2(global)",
             "100 name | pid=1 tid=2",
         ]
@@ -257,7 +257,7 @@ fn events_beyond_the_limit_share_a_class() {
     let event = lines.iter().find(|line| line.starts_with("2 event")).unwrap();
     assert!(
         event.starts_with(
-            "2 event | pid=1 tid=2 | flow_id=7 operation='7@2' type=9(flow_step) category='c' name='second' | arguments=[{name='null' value=null} {name='int32' value=-5}"
+            "2 event | pid=1 tid=2 | flow_id=7 operation='00000000000000070000000000000002' type=9(flow_step) category='c' name='second' | arguments=[{name='null' value=null} {name='int32' value=-5}"
         ),
         "{event}"
     );

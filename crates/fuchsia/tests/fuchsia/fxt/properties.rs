@@ -104,8 +104,8 @@ fn add(builder: &mut Builder, (kind, ticks, category, name, arguments): &Parts) 
         6 => (":async_instant", "async_id=77"),
         7 => (":async_end", "async_id=77"),
         8 => (":flow_begin", "flow_id=77"),
-        9 => (":flow_step", "flow_id=77 operation='77@6'"),
-        _ => (":flow_end", "flow_id=77 operation='77@6'"),
+        9 => (":flow_step", "flow_id=77 operation='000000000000004D0000000000000006'"),
+        _ => (":flow_end", "flow_id=77 operation='000000000000004D0000000000000006'"),
     };
     let all = if matches!(kind, 0 | 2 | 3) { all } else { all.word(77) };
     builder.record(header(4, &fields), all);

@@ -67,7 +67,7 @@ fn each_provider_has_its_own_tables_and_clock() {
         ]
     );
     let names: Vec<_> = trace.streams().iter().map(|summary| summary.stream.name.to_string()).collect();
-    assert_eq!(names, ["a.fxt: one (provider 1)", "a.fxt: two (provider 2)"]);
+    assert_eq!(names, ["a.fxt/one (provider 1)", "a.fxt/two (provider 2)"]);
     let clocks = &trace.trace().class.clocks;
     assert_eq!(clocks.iter().map(|clock| clock.frequency).collect::<Vec<_>>(), [1_000, 2_000]);
     assert!(clocks[0].correlates_with(&clocks[1]));
@@ -96,7 +96,7 @@ fn a_provider_whose_clock_changes_has_two_data_streams() {
     );
     let streams = trace.streams();
     assert_eq!(streams.len(), 2);
-    assert_eq!(&*streams[1].stream.name, "a.fxt: one (provider 1, after a change of its clock)");
+    assert_eq!(&*streams[1].stream.name, "a.fxt/one (provider 1, after a change of its clock)");
     assert_eq!(streams[1].time_range, Some((3_000_000, 3_000_000)));
 }
 
