@@ -1,6 +1,6 @@
 //! Arguments: names with typed values ("Argument types" of the document).
 
-use super::content::{Content, bits};
+use super::content::{RecordContent, bits};
 use super::error::{FxtError, Rule};
 use super::reference::StringRef;
 
@@ -90,7 +90,7 @@ pub struct Argument<'a> {
 /// The arguments of a record, an iterator. It ends after the first error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arguments<'a> {
-    content: Content<'a>,
+    content: RecordContent<'a>,
     left: u8,
 }
 
@@ -103,7 +103,7 @@ const fn size_words(header: u64) -> usize {
 impl<'a> Arguments<'a> {
     /// Takes `count` arguments off the content of a record, each checked to be within it.
     #[inline(always)]
-    pub(super) fn take(content: &mut Content<'a>, count: u64) -> Result<Self, FxtError> {
+    pub(super) fn take(content: &mut RecordContent<'a>, count: u64) -> Result<Self, FxtError> {
         let all = *content;
         for _ in 0..count {
             let mut rest = *content;
@@ -134,7 +134,7 @@ impl<'a> Arguments<'a> {
     pub(crate) fn shapes(mut self) -> impl Iterator<Item = u32> + use<'a> {
         core::iter::from_fn(move || {
             self.left = self.left.checked_sub(1)?;
-            let header = Content::word(&mut { self.content }).ok()?;
+            let header = RecordContent::word(&mut { self.content }).ok()?;
             self.content.split(size_words(header))?;
             Some((header as u32 & 0xffff_0000) | (header as u32 & 0xf))
         })
@@ -143,7 +143,7 @@ impl<'a> Arguments<'a> {
 
 /// Reads an argument from the words of its size.
 #[inline(always)]
-fn read<'a>(mut content: Content<'a>) -> Result<Argument<'a>, FxtError> {
+fn read<'a>(mut content: RecordContent<'a>) -> Result<Argument<'a>, FxtError> {
     let header = content.word()?;
     let name = content.string(bits(header, 16, 31))?;
     let low = (header >> 32) as u32;

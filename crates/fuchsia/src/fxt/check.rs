@@ -2,21 +2,24 @@
 
 use super::argument::{ArgumentValue, Arguments};
 use super::error::{FxtError, Rule};
-use super::metadata::Metadata;
+use super::metadata::MetadataRecord;
 use super::object::BlobMetadata;
 use super::profiler::Profiler;
 use super::record::{Record, reserved_bits};
 use super::reference::StringRef;
 use super::scheduling::Scheduling;
 
+impl<'a> Record<'a> {
+    /// Reports all broken rules that do not prevent reading the record: reserved bits, padding, trailing words,
+    /// unknown types of arguments, and texts that are not UTF-8.
+    pub fn check(frame: &'a [u8], offset: u64, report: &mut dyn FnMut(FxtError)) {
+        let Ok((record, rest)) = Self::read_all(frame, offset) else { return };
+        check(&record, frame, offset, rest.rest().len(), report);
+    }
+}
+
 /// Reports the rules that a record breaks; `unread` bytes follow its known content.
-pub(super) fn check(
-    record: &Record<'_>,
-    frame: &[u8],
-    offset: u64,
-    unread: usize,
-    report: &mut dyn FnMut(FxtError),
-) {
+fn check(record: &Record<'_>, frame: &[u8], offset: u64, unread: usize, report: &mut dyn FnMut(FxtError)) {
     if matches!(record, Record::Unknown(_)) {
         return;
     }
@@ -42,7 +45,7 @@ struct Checker<'a, 'r> {
 impl Checker<'_, '_> {
     fn record(&mut self, record: &Record<'_>) {
         match record {
-            Record::Metadata(Metadata::ProviderInfo { name, .. }) => self.text(name),
+            Record::Metadata(MetadataRecord::ProviderInfo { name, .. }) => self.text(name),
             Record::String(record) => {
                 self.text(record.string);
                 if record.index == 0 {

@@ -1,4 +1,4 @@
-//! Content of a record: words and streams of bytes, read one after the other.
+//! RecordContent of a record: words and streams of bytes, read one after the other.
 
 use super::error::{FxtError, Rule};
 use super::reference::{ProcessRef, StringRef, ThreadRef};
@@ -11,13 +11,13 @@ pub(crate) const fn bits(word: u64, first: u32, last: u32) -> u64 {
 
 /// The rest of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Content<'a> {
+pub(super) struct RecordContent<'a> {
     bytes: &'a [u8],
     /// Offset of `bytes` in the input.
     offset: u64,
 }
 
-impl<'a> Content<'a> {
+impl<'a> RecordContent<'a> {
     #[inline(always)]
     pub(super) fn new(bytes: &'a [u8], offset: u64) -> Self {
         Self { bytes, offset }
@@ -92,9 +92,9 @@ impl<'a> Content<'a> {
 
     /// Splits off the next `words` words.
     #[inline(always)]
-    pub(super) fn split(&mut self, words: usize) -> Option<Content<'a>> {
+    pub(super) fn split(&mut self, words: usize) -> Option<RecordContent<'a>> {
         let (part, rest) = self.bytes.split_at_checked(words * 8)?;
-        let part = Content::new(part, self.offset);
+        let part = RecordContent::new(part, self.offset);
         self.bytes = rest;
         self.offset += part.bytes.len() as u64;
         Some(part)

@@ -1,7 +1,7 @@
 //! Events ("Event record" of the document).
 
 use super::argument::Arguments;
-use super::content::{Content, bits};
+use super::content::{RecordContent, bits};
 use super::error::FxtError;
 use super::reference::{StringRef, ThreadRef};
 
@@ -101,7 +101,7 @@ impl EventKind {
 
     /// Reads the data of a type, or returns `None` if the type is unknown.
     #[inline(always)]
-    fn read(number: u64, content: &mut Content<'_>) -> Result<Option<Self>, FxtError> {
+    fn read(number: u64, content: &mut RecordContent<'_>) -> Result<Option<Self>, FxtError> {
         Ok(Some(match number {
             0 => Self::Instant { scope: content.word().ok() },
             1 => Self::Counter { id: content.word()? },
@@ -121,7 +121,7 @@ impl EventKind {
 
 /// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Event<'a> {
+pub struct EventRecord<'a> {
     /// Header of the record.
     pub header: u64,
     /// Time in ticks.
@@ -138,10 +138,10 @@ pub struct Event<'a> {
     pub kind: EventKind,
 }
 
-impl<'a> Event<'a> {
+impl<'a> EventRecord<'a> {
     /// Reads the content of a record; returns `None` if the type of the event is unknown.
     #[inline(always)]
-    pub(super) fn read(header: u64, content: &mut Content<'a>) -> Result<Option<Self>, FxtError> {
+    pub(super) fn read(header: u64, content: &mut RecordContent<'a>) -> Result<Option<Self>, FxtError> {
         if bits(header, 16, 19) >= KINDS.into() {
             return Ok(None);
         }

@@ -1,6 +1,6 @@
 //! Records about the trace and its providers ("Metadata record" and "Initialization record" of the document).
 
-use super::content::{Content, bits};
+use super::content::{RecordContent, bits};
 use super::error::FxtError;
 
 /// The first word of a trace: the magic number record (section "Magic number record").
@@ -9,7 +9,7 @@ pub const MAGIC: u64 = 0x0016_5478_4604_0010;
 /// Metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Metadata<'a> {
+pub enum MetadataRecord<'a> {
     /// Names a provider, to which the next records belong.
     ProviderInfo {
         /// Id of the provider.
@@ -36,9 +36,9 @@ pub enum Metadata<'a> {
 /// Event of a provider whose buffer was full, so that records were probably dropped.
 pub const BUFFER_FULL: u8 = 0;
 
-impl<'a> Metadata<'a> {
+impl<'a> MetadataRecord<'a> {
     /// Reads the content of a record; returns `None` if the type is unknown.
-    pub(super) fn read(header: u64, content: &mut Content<'a>) -> Result<Option<Self>, FxtError> {
+    pub(super) fn read(header: u64, content: &mut RecordContent<'a>) -> Result<Option<Self>, FxtError> {
         let provider = bits(header, 20, 51) as u32;
         Ok(Some(match bits(header, 16, 19) {
             1 => Self::ProviderInfo { provider, name: content.stream(bits(header, 52, 59))? },
@@ -69,7 +69,7 @@ pub struct BaseTime {
 }
 
 impl Initialization {
-    pub(super) fn read(content: &mut Content<'_>) -> Result<Self, FxtError> {
+    pub(super) fn read(content: &mut RecordContent<'_>) -> Result<Self, FxtError> {
         let ticks_per_second = content.word()?;
         let base = match content.rest().len() {
             0..16 => None,

@@ -40,14 +40,14 @@ pub use argument::{Argument, ArgumentValue, Arguments};
 #[cfg(feature = "reader")]
 pub(crate) use content::bits;
 pub use error::{FxtError, Rule};
-pub use event::{Event, EventKind};
-pub use metadata::{BUFFER_FULL, BaseTime, Initialization, MAGIC, Metadata};
+pub use event::{EventKind, EventRecord};
+pub use metadata::{BUFFER_FULL, BaseTime, Initialization, MAGIC, MetadataRecord};
 pub use object::{Blob, BlobMetadata, KernelObject, LargeBlob, LogMessage, PROCESS, THREAD, UserspaceObject};
-pub use profiler::{Backtrace, Mapping, Module, Profiler};
+pub use profiler::{Backtrace, Module, ModuleMapping, Profiler};
 #[cfg(feature = "reader")]
 pub(crate) use record::kind as record_kind;
 pub use record::{MAX_RECORD_WORDS, Record, UnknownRecord};
-pub use records::{Damage, Located, Records, is_big_endian, recognise};
+pub use records::{Located, Records, SkippedBytes, is_big_endian, recognise};
 pub use reference::{ProcessRef, StringRef, ThreadRef};
 pub use scheduling::{LegacySwitch, Scheduling, Switch, Wakeup};
 pub use table_entry::{StringRecord, ThreadRecord};

@@ -2,7 +2,7 @@
 //! and "Log record" of the document).
 
 use super::argument::Arguments;
-use super::content::{Content, bits};
+use super::content::{RecordContent, bits};
 use super::error::FxtError;
 use super::reference::{ProcessRef, StringRef, ThreadRef};
 
@@ -20,7 +20,7 @@ pub struct UserspaceObject<'a> {
 }
 
 impl<'a> UserspaceObject<'a> {
-    pub(super) fn read(header: u64, content: &mut Content<'a>) -> Result<Self, FxtError> {
+    pub(super) fn read(header: u64, content: &mut RecordContent<'a>) -> Result<Self, FxtError> {
         let pointer = content.word()?;
         let process = content.process(bits(header, 16, 23))?;
         let name = content.string(bits(header, 24, 39))?;
@@ -49,7 +49,7 @@ pub const PROCESS: u8 = 1;
 pub const THREAD: u8 = 2;
 
 impl<'a> KernelObject<'a> {
-    pub(super) fn read(header: u64, content: &mut Content<'a>) -> Result<Self, FxtError> {
+    pub(super) fn read(header: u64, content: &mut RecordContent<'a>) -> Result<Self, FxtError> {
         let koid = content.word()?;
         let name = content.string(bits(header, 24, 39))?;
         let arguments = Arguments::take(content, bits(header, 40, 43))?;
@@ -69,7 +69,7 @@ pub struct LogMessage<'a> {
 }
 
 impl<'a> LogMessage<'a> {
-    pub(super) fn read(header: u64, content: &mut Content<'a>) -> Result<Self, FxtError> {
+    pub(super) fn read(header: u64, content: &mut RecordContent<'a>) -> Result<Self, FxtError> {
         let ticks = content.word()?;
         let thread = content.thread(bits(header, 32, 39))?;
         let message = content.stream(bits(header, 16, 30))?;
@@ -89,7 +89,7 @@ pub struct Blob<'a> {
 }
 
 impl<'a> Blob<'a> {
-    pub(super) fn read(header: u64, content: &mut Content<'a>) -> Result<Self, FxtError> {
+    pub(super) fn read(header: u64, content: &mut RecordContent<'a>) -> Result<Self, FxtError> {
         let name = content.string(bits(header, 16, 31))?;
         let data = content.stream(bits(header, 32, 46))?;
         Ok(Self { name, kind: bits(header, 48, 55) as u8, data })
@@ -124,7 +124,7 @@ pub struct BlobMetadata<'a> {
 
 impl<'a> LargeBlob<'a> {
     /// Reads the content of a large record; returns `None` if its type or the format of the BLOB is unknown.
-    pub(super) fn read(header: u64, content: &mut Content<'a>) -> Result<Option<Self>, FxtError> {
+    pub(super) fn read(header: u64, content: &mut RecordContent<'a>) -> Result<Option<Self>, FxtError> {
         let has_metadata = match (bits(header, 36, 39), bits(header, 40, 43)) {
             (0, 0) => true,
             (0, 1) => false,

@@ -1,7 +1,7 @@
 //! Samples of call stacks, and what their addresses belong to. The document does not describe these records, which
 //! Fuchsia's profiler writes since 2025.
 
-use super::content::{Content, bits};
+use super::content::{RecordContent, bits};
 use super::error::FxtError;
 use super::reference::{ProcessRef, ThreadRef};
 
@@ -12,7 +12,7 @@ pub enum Profiler<'a> {
     /// A module: an executable or a library.
     Module(Module<'a>),
     /// A module in the memory of a process.
-    Mapping(Mapping),
+    Mapping(ModuleMapping),
     /// A sample.
     Backtrace(Backtrace<'a>),
 }
@@ -34,7 +34,7 @@ pub struct Module<'a> {
 
 /// A module in the memory of a process (type 1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mapping {
+pub struct ModuleMapping {
     /// Time in ticks.
     pub ticks: u64,
     /// Process.
@@ -73,7 +73,7 @@ impl Backtrace<'_> {
 
 impl<'a> Profiler<'a> {
     /// Reads the content of a record; returns `None` if the type is unknown.
-    pub(super) fn read(header: u64, content: &mut Content<'a>) -> Result<Option<Self>, FxtError> {
+    pub(super) fn read(header: u64, content: &mut RecordContent<'a>) -> Result<Option<Self>, FxtError> {
         let kind = bits(header, 16, 19);
         if kind > 2 {
             return Ok(None);
@@ -89,7 +89,7 @@ impl<'a> Profiler<'a> {
                 name: content.stream(bits(header, 44, 51))?,
                 build_id: content.stream(bits(header, 52, 59))?,
             }),
-            1 => Self::Mapping(Mapping {
+            1 => Self::Mapping(ModuleMapping {
                 ticks,
                 process: content.process(reference)?,
                 module: id,

@@ -1,9 +1,9 @@
 //! Records of any type.
 
-use super::content::{Content, bits};
+use super::content::{RecordContent, bits};
 use super::error::{FxtError, Rule};
-use super::event::{Event, KINDS};
-use super::metadata::{Initialization, Metadata};
+use super::event::{EventRecord, KINDS};
+use super::metadata::{Initialization, MetadataRecord};
 use super::object::{Blob, KernelObject, LargeBlob, LogMessage, UserspaceObject};
 use super::profiler::Profiler;
 use super::scheduling::Scheduling;
@@ -33,7 +33,7 @@ pub const MAX_RECORD_WORDS: usize = 4095;
 #[non_exhaustive]
 pub enum Record<'a> {
     /// About the trace or a provider.
-    Metadata(Metadata<'a>),
+    Metadata(MetadataRecord<'a>),
     /// Clock of the provider.
     Initialization(Initialization),
     /// Entry of the string table.
@@ -41,7 +41,7 @@ pub enum Record<'a> {
     /// Entry of the thread table.
     Thread(ThreadRecord),
     /// Event.
-    Event(Event<'a>),
+    Event(EventRecord<'a>),
     /// Binary data.
     Blob(Blob<'a>),
     /// Name of an object of a process.
@@ -159,15 +159,15 @@ impl<'a> Record<'a> {
 
     /// Like [`Record::read`]; returns the bytes after the known content, too.
     #[inline(always)]
-    fn read_all(frame: &'a [u8], offset: u64) -> Result<(Self, Content<'a>), FxtError> {
-        let mut content = Content::new(frame, offset);
+    pub(super) fn read_all(frame: &'a [u8], offset: u64) -> Result<(Self, RecordContent<'a>), FxtError> {
+        let mut content = RecordContent::new(frame, offset);
         let header = content.word()?;
         let rest = &mut content;
         let record = match bits(header, 0, 3) {
-            kind::EVENT => Event::read(header, rest)?.map(Self::Event),
+            kind::EVENT => EventRecord::read(header, rest)?.map(Self::Event),
             kind::STRING => Some(Self::String(StringRecord::read(header, rest)?)),
             kind::THREAD => Some(Self::Thread(ThreadRecord::read(header, rest)?)),
-            kind::METADATA => Metadata::read(header, rest)?.map(Self::Metadata),
+            kind::METADATA => MetadataRecord::read(header, rest)?.map(Self::Metadata),
             kind::INITIALIZATION => Some(Self::Initialization(Initialization::read(rest)?)),
             kind::BLOB => Some(Self::Blob(Blob::read(header, rest)?)),
             kind::USERSPACE_OBJECT => Some(Self::UserspaceObject(UserspaceObject::read(header, rest)?)),
@@ -179,12 +179,5 @@ impl<'a> Record<'a> {
             _ => None,
         };
         Ok((record.unwrap_or(Self::Unknown(UnknownRecord { bytes: frame })), content))
-    }
-
-    /// Reports all broken rules that do not prevent reading the record: reserved bits, padding, trailing words,
-    /// unknown types of arguments, and texts that are not UTF-8.
-    pub fn check(frame: &'a [u8], offset: u64, report: &mut dyn FnMut(FxtError)) {
-        let Ok((record, rest)) = Self::read_all(frame, offset) else { return };
-        super::check::check(&record, frame, offset, rest.rest().len(), report);
     }
 }

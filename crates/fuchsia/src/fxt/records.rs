@@ -7,7 +7,7 @@ use super::record::{Record, kind, minimum_words, reserved_bits, size_words};
 
 /// An unreadable section of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Damage {
+pub struct SkippedBytes {
     /// Byte offset in the input.
     pub offset: u64,
     /// Number of bytes skipped until reading resumes.
@@ -60,17 +60,17 @@ impl<'a> Records<'a> {
 
     /// Returns damage at the current position, and continues after it.
     #[cold]
-    fn damaged(&mut self, error: FxtError, size: usize) -> Damage {
+    fn damaged(&mut self, error: FxtError, size: usize) -> SkippedBytes {
         let offset = self.at;
         let next = self.at.saturating_add(size);
         let is_sound = size > 0 && starts_record(self.input, next);
         self.at = if is_sound { next } else { resync(self.input, self.at) };
-        Damage { offset: offset as u64, skipped: (self.at - offset) as u64, error }
+        SkippedBytes { offset: offset as u64, skipped: (self.at - offset) as u64, error }
     }
 }
 
 impl<'a> Iterator for Records<'a> {
-    type Item = Result<Located<'a>, Damage>;
+    type Item = Result<Located<'a>, SkippedBytes>;
 
     #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
@@ -79,7 +79,7 @@ impl<'a> Iterator for Records<'a> {
         if offset == 0 && is_big_endian(self.input) {
             self.at = self.input.len();
             let error = FxtError::new(Rule::ByteOrder, 0, MAGIC, MAGIC.swap_bytes());
-            return Some(Err(Damage { offset, skipped: self.at as u64, error }));
+            return Some(Err(SkippedBytes { offset, skipped: self.at as u64, error }));
         }
         let bytes = match Record::frame(rest, offset) {
             Ok(bytes) => bytes,

@@ -1,7 +1,7 @@
 //! Changes of threads on processors ("Scheduling Record" of the document).
 
 use super::argument::Arguments;
-use super::content::{Content, bits};
+use super::content::{RecordContent, bits};
 use super::error::FxtError;
 use super::reference::ThreadRef;
 
@@ -68,7 +68,7 @@ pub struct Wakeup<'a> {
 
 impl<'a> Scheduling<'a> {
     /// Reads the content of a record; returns `None` if the type is unknown.
-    pub(super) fn read(header: u64, content: &mut Content<'a>) -> Result<Option<Self>, FxtError> {
+    pub(super) fn read(header: u64, content: &mut RecordContent<'a>) -> Result<Option<Self>, FxtError> {
         let kind = bits(header, 60, 63);
         if kind > 2 {
             return Ok(None);

@@ -1,6 +1,6 @@
 //! Entries of the tables of a provider ("String record" and "Thread record" of the document).
 
-use super::content::{Content, bits};
+use super::content::{RecordContent, bits};
 use super::error::FxtError;
 
 /// Registers a string.
@@ -14,7 +14,7 @@ pub struct StringRecord<'a> {
 
 impl<'a> StringRecord<'a> {
     #[inline(always)]
-    pub(super) fn read(header: u64, content: &mut Content<'a>) -> Result<Self, FxtError> {
+    pub(super) fn read(header: u64, content: &mut RecordContent<'a>) -> Result<Self, FxtError> {
         Ok(Self { index: bits(header, 16, 30) as u16, string: content.stream(bits(header, 32, 46))? })
     }
 }
@@ -31,7 +31,7 @@ pub struct ThreadRecord {
 }
 
 impl ThreadRecord {
-    pub(super) fn read(header: u64, content: &mut Content<'_>) -> Result<Self, FxtError> {
+    pub(super) fn read(header: u64, content: &mut RecordContent<'_>) -> Result<Self, FxtError> {
         Ok(Self { index: bits(header, 16, 23) as u8, process: content.word()?, thread: content.word()? })
     }
 }

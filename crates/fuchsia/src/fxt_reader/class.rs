@@ -9,7 +9,7 @@ use ichnos_model::{
     Value as Attribute, VariantOption,
 };
 
-use super::key::{Form, RecordKind, id_of, read_arguments, read_name};
+use super::key::{RecordForm, RecordKind, id_of, read_arguments, read_name};
 use crate::fxt::{Initialization, argument_kind as kind};
 
 /// Dialect of all traces.
@@ -236,14 +236,14 @@ fn any_arguments() -> FieldClass {
 // ---------------------------------------------------------------------------------------------
 // Event record classes
 
-/// Members of a scope, and their meanings.
-struct Members {
+/// MemberList of a scope, and their meanings.
+struct MemberList {
     scope: Scope,
     list: Vec<Member>,
     meanings: Vec<(usize, Meaning)>,
 }
 
-impl Members {
+impl MemberList {
     fn new(scope: Scope) -> Self {
         Self { scope, list: Vec::new(), meanings: Vec::new() }
     }
@@ -268,7 +268,7 @@ impl Members {
 
 /// Returns the class of records with a key.
 pub(super) fn class_of(key: &[u8]) -> EventRecordClass {
-    let Some((form, mut rest)) = Form::read(key) else { return EventRecordClass::default() };
+    let Some((form, mut rest)) = RecordForm::read(key) else { return EventRecordClass::default() };
     let mut meanings = Meanings::default();
     meanings.insert(Scope::CommonContext, 0, Meaning::Process);
     meanings.insert(Scope::CommonContext, 1, Meaning::Thread);
@@ -283,9 +283,9 @@ pub(super) fn class_of(key: &[u8]) -> EventRecordClass {
         }
         kind => (None, record_name(kind).to_owned()),
     };
-    let mut context = Members::new(Scope::SpecificContext);
+    let mut context = MemberList::new(Scope::SpecificContext);
     add_context(&mut context, form);
-    let mut payload = Members::new(Scope::Payload);
+    let mut payload = MemberList::new(Scope::Payload);
     add_payload(&mut payload, form);
     match form.kind {
         RecordKind::LargeBlob => {
@@ -362,7 +362,7 @@ pub(super) fn record_name(kind: RecordKind) -> &'static str {
     }
 }
 
-fn role(form: Form) -> EventRole {
+fn role(form: RecordForm) -> EventRole {
     match (form.kind, form.event) {
         (RecordKind::Backtrace, _) => EventRole::Sample,
         (RecordKind::Event, 1) => EventRole::Counter,
@@ -373,7 +373,7 @@ fn role(form: Form) -> EventRole {
 }
 
 /// Adds the members of the specific context: the parts of the record beside names, threads and arguments.
-fn add_context(context: &mut Members, form: Form) {
+fn add_context(context: &mut MemberList, form: RecordForm) {
     match form.kind {
         RecordKind::Event => {
             match form.event {
@@ -415,7 +415,7 @@ fn add_context(context: &mut Members, form: Form) {
 }
 
 /// Adds the members of the payload but the arguments.
-fn add_payload(payload: &mut Members, form: Form) {
+fn add_payload(payload: &mut MemberList, form: RecordForm) {
     match form.kind {
         RecordKind::Blob => {
             payload.add("name", FieldClass::string()).add("type", enumeration(8, BLOBS));

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use ichnos_model::{DataStream, DynamicClass};
 
-use super::key::{Form, RecordKind, push_name};
+use super::key::{RecordForm, RecordKind, push_name};
 use super::tables::Tables;
-use crate::fxt::{Argument, Arguments, Event, EventKind, StringRef, bits};
+use crate::fxt::{Argument, Arguments, EventKind, EventRecord, StringRef, bits};
 
 /// A class in use.
 #[derive(Clone, Debug)]
@@ -64,7 +64,11 @@ impl Classes {
 
     /// Returns the class of an event, or `None` if the limits are too low for any class.
     #[inline(always)]
-    pub(super) fn of_event(&mut self, event: &Event<'_>, names: &Names<'_>) -> Option<&KnownClass> {
+    pub(super) fn of_event(
+        &mut self,
+        event: &EventRecord<'_>,
+        names: &RecordNames<'_>,
+    ) -> Option<&KnownClass> {
         let has_scope = matches!(event.kind, EventKind::Instant { scope: Some(_) });
         let header = event.header & CLASS_BITS | u64::from(has_scope);
         let is_known = event.header & INLINE_NAMES == 0
@@ -73,11 +77,12 @@ impl Classes {
                 .get(&header)
                 .is_some_and(|shape| shape.arguments.iter().copied().eq(event.arguments.shapes()));
         if !is_known {
-            let form = Form { event: event.kind.number(), has_scope, ..Form::new(RecordKind::Event) };
+            let form =
+                RecordForm { event: event.kind.number(), has_scope, ..RecordForm::new(RecordKind::Event) };
             let known = self.find(form, Some([event.category, event.name]), event.arguments, names)?;
             let arguments: Box<[u32]> = event.arguments.shapes().collect();
             let is_inline = |argument: &u32| argument & INLINE_NAME != 0;
-            // Names in the record are not part of the header.
+            // RecordNames in the record are not part of the header.
             let header = if event.header & INLINE_NAMES != 0 || arguments.iter().any(is_inline) {
                 INLINE_SHAPE
             } else {
@@ -96,10 +101,10 @@ impl Classes {
     #[inline(never)]
     pub(super) fn find(
         &mut self,
-        form: Form,
+        form: RecordForm,
         event_names: Option<[StringRef<'_>; 2]>,
         arguments: Arguments<'_>,
-        names: &Names<'_>,
+        names: &RecordNames<'_>,
     ) -> Option<KnownClass> {
         let mut key = std::mem::take(&mut self.key);
         form.write(&mut key);
@@ -116,7 +121,7 @@ impl Classes {
     }
 
     /// Returns the class of a record without arguments.
-    pub(super) fn of_form(&mut self, form: Form) -> Option<KnownClass> {
+    pub(super) fn of_form(&mut self, form: RecordForm) -> Option<KnownClass> {
         let mut key = std::mem::take(&mut self.key);
         form.write(&mut key);
         // One for each form, so the limit does not matter.
@@ -140,7 +145,7 @@ impl Classes {
     }
 
     /// Returns the class of records of a form beyond the limit of classes.
-    fn any(&self, form: Form) -> Option<KnownClass> {
+    fn any(&self, form: RecordForm) -> Option<KnownClass> {
         let mut key = Vec::new();
         form.any().write(&mut key);
         self.last(&key, true)
@@ -157,14 +162,14 @@ impl Classes {
 /// [`CLASS_BITS`].
 const INLINE_SHAPE: u64 = 2;
 
-/// Names of records.
+/// RecordNames of records.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Names<'a> {
+pub(super) struct RecordNames<'a> {
     pub(super) tables: &'a Tables,
     pub(super) bytes: &'a [u8],
 }
 
-impl<'a> Names<'a> {
+impl<'a> RecordNames<'a> {
     /// Passes the text of a reference to `take`; that of an unknown index says so.
     #[inline(always)]
     pub(super) fn with<R>(&self, reference: StringRef<'_>, take: impl FnOnce(&[u8]) -> R) -> R {

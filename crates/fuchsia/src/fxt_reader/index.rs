@@ -8,8 +8,8 @@ use ichnos_model::Limits;
 
 use super::tables::Tables;
 use crate::fxt::{
-    Initialization, KernelObject, Located, Metadata, PROCESS, Profiler, Record, Records, Rule, Scheduling,
-    THREAD,
+    Initialization, KernelObject, Located, MetadataRecord, PROCESS, Profiler, Record, Records, Rule,
+    Scheduling, THREAD,
 };
 
 /// Maximum number of data streams of a file: of providers, and of changes of their clocks.
@@ -41,7 +41,7 @@ pub(super) struct StreamIndex {
     last: u64,
 }
 
-/// Names of processes and threads by their ids.
+/// RecordNames of processes and threads by their ids.
 pub(super) type ObjectNames = HashMap<u64, Arc<str>>;
 
 /// Index of a file.
@@ -57,7 +57,7 @@ pub(super) struct FileIndex {
 }
 
 /// State of reading the file.
-struct Scan<'a> {
+struct FileScan<'a> {
     bytes: &'a [u8],
     index: FileIndex,
     /// Latest data stream of each provider.
@@ -73,7 +73,7 @@ struct Scan<'a> {
 impl FileIndex {
     /// Reads a file.
     pub(super) fn read(bytes: &[u8], limits: &Limits) -> Self {
-        let mut scan = Scan {
+        let mut scan = FileScan {
             bytes,
             index: Self::default(),
             by_provider: HashMap::new(),
@@ -101,7 +101,7 @@ impl FileIndex {
     }
 }
 
-impl Scan<'_> {
+impl FileScan<'_> {
     /// Returns the data stream of a provider, or `None` if there are too many.
     fn stream(&mut self, provider: Option<u32>, at: usize) -> Option<&mut StreamIndex> {
         let number = match self.by_provider.get(&provider) {
@@ -159,8 +159,8 @@ impl Scan<'_> {
         let mut provider = self.provider;
         match &located.record {
             // Without a provider, there is nothing yet.
-            Record::Metadata(Metadata::Magic) if provider.is_none() => return,
-            Record::Metadata(Metadata::ProviderInfo { provider: id, name }) => {
+            Record::Metadata(MetadataRecord::Magic) if provider.is_none() => return,
+            Record::Metadata(MetadataRecord::ProviderInfo { provider: id, name }) => {
                 self.provider = Some(*id);
                 provider = self.provider;
                 let name = String::from_utf8_lossy(name).into_owned();
@@ -168,12 +168,12 @@ impl Scan<'_> {
                     stream.name.get_or_insert(name);
                 }
             }
-            Record::Metadata(Metadata::ProviderSection { provider: id }) => {
+            Record::Metadata(MetadataRecord::ProviderSection { provider: id }) => {
                 self.provider = Some(*id);
                 provider = self.provider;
             }
             // Belongs to its provider, wherever it is.
-            Record::Metadata(Metadata::ProviderEvent { provider: id, .. }) => provider = Some(*id),
+            Record::Metadata(MetadataRecord::ProviderEvent { provider: id, .. }) => provider = Some(*id),
             Record::Initialization(clock) => self.clock(*clock, range.start),
             Record::String(record) => {
                 let tables = self.tables.entry(provider).or_default();
@@ -184,13 +184,13 @@ impl Scan<'_> {
             _ => {}
         }
         self.add(provider, range.clone());
-        if let Some(stream) = self.stream(provider, range.start) {
-            if let Some(ticks) = ticks_of(&located.record) {
-                let (first, last) = stream.times.unwrap_or((ticks, ticks));
-                stream.times = Some((first.min(ticks), last.max(ticks)));
-                stream.is_ordered &= stream.last <= ticks;
-                stream.last = ticks;
-            }
+        if let Some(ticks) = ticks_of(&located.record)
+            && let Some(stream) = self.stream(provider, range.start)
+        {
+            let (first, last) = stream.times.unwrap_or((ticks, ticks));
+            stream.times = Some((first.min(ticks), last.max(ticks)));
+            stream.is_ordered &= stream.last <= ticks;
+            stream.last = ticks;
         }
     }
 

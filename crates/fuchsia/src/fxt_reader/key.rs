@@ -41,9 +41,9 @@ impl RecordKind {
     ];
 }
 
-/// Form of a record: all that determines its class but names and arguments.
+/// RecordForm of a record: all that determines its class but names and arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Form {
+pub(super) struct RecordForm {
     pub(super) kind: RecordKind,
     /// Type of the event.
     pub(super) event: u8,
@@ -53,7 +53,7 @@ pub(super) struct Form {
     pub(super) is_any: bool,
 }
 
-impl Form {
+impl RecordForm {
     pub(super) fn new(kind: RecordKind) -> Self {
         Self { kind, event: 0, has_scope: false, is_any: false }
     }
@@ -79,7 +79,7 @@ impl Form {
 
 /// Appends a name to a key.
 pub(super) fn push_name(key: &mut Vec<u8>, name: &[u8]) {
-    // Names of records have at most 32,767 bytes.
+    // RecordNames of records have at most 32,767 bytes.
     key.extend_from_slice(&(name.len() as u16).to_le_bytes());
     key.extend_from_slice(name);
 }

@@ -29,6 +29,7 @@
 
 pub(crate) mod class;
 mod classes;
+mod file;
 mod format;
 mod index;
 mod key;
@@ -40,4 +41,4 @@ mod trace;
 mod values;
 
 pub use self::format::Fxt;
-pub use self::trace::{FxtTrace, OpenError, OpenOptions};
+pub use self::trace::{FxtOpenError, FxtTrace, OpenOptions};

@@ -8,24 +8,25 @@ use ichnos_model::{
     Scope, Source, StreamLoss, Window,
 };
 
-use super::classes::{Classes, KnownClass, Names};
+use super::classes::{Classes, KnownClass, RecordNames};
+use super::file::FxtFile;
 use super::index::{StreamIndex, remedy, ticks_of};
-use super::key::{Form, RecordKind};
+use super::key::{RecordForm, RecordKind};
 use super::pending::Pending;
 use super::tables::Tables;
-use super::trace::FxtFile;
 use super::values::ValueWriter;
 use crate::fxt::{
-    Arguments, BUFFER_FULL, Backtrace, Event, FxtError, LargeBlob, Located, Metadata, ProcessRef, Profiler,
-    Record, Records, Rule, Scheduling, StringRecord, StringRef, ThreadRef, UnknownRecord, record_kind,
+    Arguments, BUFFER_FULL, Backtrace, EventRecord, FxtError, LargeBlob, Located, MetadataRecord, ProcessRef,
+    Profiler, Record, Records, Rule, Scheduling, StringRecord, StringRef, ThreadRef, UnknownRecord,
+    record_kind,
 };
 
 /// Bytes read before their memory is released.
 const RELEASED: usize = 1 << 20;
 
-/// Position of a source in the sections of its data stream.
+/// SectionPosition of a source in the sections of its data stream.
 #[derive(Clone, Copy, Debug, Default)]
-struct Position {
+struct SectionPosition {
     section: usize,
     /// Offset of the next record.
     at: usize,
@@ -42,7 +43,7 @@ pub(super) struct FxtSource {
     stream: Arc<DataStream>,
     /// Index of the data stream in the file.
     number: usize,
-    position: Position,
+    position: SectionPosition,
     /// Records read ahead, if the file has them in another order than that of time.
     pending: Option<Pending>,
     tables: Tables,
@@ -71,7 +72,7 @@ impl FxtSource {
             file: Arc::clone(file),
             stream: Arc::clone(stream),
             number,
-            position: Position::default(),
+            position: SectionPosition::default(),
             pending: None,
             tables: Tables::default(),
             classes: Classes::new(stream, most_classes),
@@ -124,7 +125,7 @@ impl FxtSource {
 
     /// Reads the next record; returns `None` at the end.
     #[inline(always)]
-    fn read(&mut self, current: &mut CurrentRecord) -> Option<Read> {
+    fn read(&mut self, current: &mut CurrentRecord) -> Option<ReadResult> {
         if self.pending.is_some() {
             return self.read_sorted(current);
         }
@@ -138,7 +139,7 @@ impl FxtSource {
 
     /// Reads the next record of the file; returns `None` at the end.
     #[inline(always)]
-    fn step<'f>(&mut self, file: &'f FxtFile) -> Option<Result<Located<'f>, crate::fxt::Damage>> {
+    fn step<'f>(&mut self, file: &'f FxtFile) -> Option<Result<Located<'f>, crate::fxt::SkippedBytes>> {
         let stream = file.index.streams.get(self.number)?;
         let mut section = stream.sections.get(self.position.section)?;
         if self.position.at >= section.end {
@@ -155,13 +156,13 @@ impl FxtSource {
         Some(record)
     }
 
-    fn damaged(&self, damage: &crate::fxt::Damage) -> Read {
-        Read::Damage(self.damage(&damage.error, damage.offset).skipping(damage.skipped * 8))
+    fn damaged(&self, damage: &crate::fxt::SkippedBytes) -> ReadResult {
+        ReadResult::Damage(self.damage(&damage.error, damage.offset).skipping(damage.skipped * 8))
     }
 
     /// Reads ahead, and then the earliest record.
     #[inline(never)]
-    fn read_sorted(&mut self, current: &mut CurrentRecord) -> Option<Read> {
+    fn read_sorted(&mut self, current: &mut CurrentRecord) -> Option<ReadResult> {
         let file = Arc::clone(&self.file);
         while self.pending.as_ref().is_some_and(|pending| !pending.is_full()) {
             let (position, records) = (self.position, self.records);
@@ -185,7 +186,7 @@ impl FxtSource {
                 Record::String(_) | Record::Thread(_) | Record::Initialization(_) => {
                     self.record(&located, &file, current);
                     if !self.faults.is_empty() {
-                        return Some(Read::Nothing);
+                        return Some(ReadResult::Nothing);
                     }
                 }
                 record => pending.push(ticks_of(record), located.offset as usize),
@@ -219,7 +220,7 @@ impl FxtSource {
 
     /// Handles a record.
     #[inline(always)]
-    fn record(&mut self, located: &Located<'_>, file: &FxtFile, current: &mut CurrentRecord) -> Read {
+    fn record(&mut self, located: &Located<'_>, file: &FxtFile, current: &mut CurrentRecord) -> ReadResult {
         if file.check {
             Record::check(located.bytes, located.offset, &mut |error| self.faults.push_back(error));
         }
@@ -227,28 +228,28 @@ impl FxtSource {
             Record::Event(event) => self.event(event, file, current),
             Record::String(record) => {
                 self.add_string(record, located.offset as usize, file);
-                return Read::Nothing;
+                return ReadResult::Nothing;
             }
             Record::Thread(record) => {
                 self.tables.add_thread(record);
-                return Read::Nothing;
+                return ReadResult::Nothing;
             }
             Record::Metadata(metadata) => return self.metadata(metadata, located, current),
             Record::Initialization(clock) => {
                 if clock.ticks_per_second == 0 {
                     self.faults.push_back(FxtError::new(Rule::TicksPerSecond, located.offset + 8, 1, 0));
                 }
-                return Read::Nothing;
+                return ReadResult::Nothing;
             }
             _ => self.other(located, file, current),
         };
         match is_event {
-            Some(true) => Read::Event,
-            Some(false) => Read::Nothing,
+            Some(true) => ReadResult::Event,
+            Some(false) => ReadResult::Nothing,
             None => {
                 let problem = "the limits are too low for the class of this record".to_owned();
                 let damage = Damage::new(&*file.name, located.offset * 8, DamageKind::Unreadable(problem));
-                Read::Damage(damage.in_stream(&*self.stream.name))
+                ReadResult::Damage(damage.in_stream(&*self.stream.name))
             }
         }
     }
@@ -256,21 +257,25 @@ impl FxtSource {
     #[cold]
     fn metadata(
         &mut self,
-        metadata: &Metadata<'_>,
+        metadata: &MetadataRecord<'_>,
         located: &Located<'_>,
         current: &mut CurrentRecord,
-    ) -> Read {
+    ) -> ReadResult {
         match metadata {
-            Metadata::ProviderEvent { event: BUFFER_FULL, .. } => {
+            MetadataRecord::ProviderEvent { event: BUFFER_FULL, .. } => {
                 current.time = self.clock.map(|clock| clock.nanoseconds);
                 current.push_discarded_events(StreamLoss { begin: self.clock, ..StreamLoss::default() });
-                Read::Queued
+                ReadResult::Queued
             }
-            Metadata::ProviderEvent { .. } => {
+            MetadataRecord::ProviderEvent { .. } => {
                 let unknown = UnknownRecord { bytes: located.bytes };
-                if self.unknown(&unknown, current).is_some() { Read::Event } else { Read::Nothing }
+                if self.unknown(&unknown, current).is_some() {
+                    ReadResult::Event
+                } else {
+                    ReadResult::Nothing
+                }
             }
-            _ => Read::Nothing,
+            _ => ReadResult::Nothing,
         }
     }
 
@@ -288,7 +293,12 @@ impl FxtSource {
 
     /// Handles an event; returns `false` if it is outside the window, `None` if it has no class.
     #[inline(always)]
-    fn event(&mut self, event: &Event<'_>, file: &FxtFile, current: &mut CurrentRecord) -> Option<bool> {
+    fn event(
+        &mut self,
+        event: &EventRecord<'_>,
+        file: &FxtFile,
+        current: &mut CurrentRecord,
+    ) -> Option<bool> {
         if !self.set_time(event.ticks, current) {
             return Some(false);
         }
@@ -296,7 +306,7 @@ impl FxtSource {
         self.look_up(event.category);
         self.look_up(event.name);
         self.check_arguments(event.arguments);
-        let names = Names { tables: &self.tables, bytes: &file.bytes };
+        let names = RecordNames { tables: &self.tables, bytes: &file.bytes };
         let KnownClass { class, is_any } = self.classes.of_event(event, &names)?;
         current.set_dynamic_class(class);
         current.values.clear();
@@ -392,7 +402,7 @@ impl FxtSource {
 
     /// Sets the class of a record without arguments.
     fn set_form(&mut self, kind: RecordKind, current: &mut CurrentRecord) -> Option<()> {
-        let known = self.classes.of_form(Form::new(kind))?;
+        let known = self.classes.of_form(RecordForm::new(kind))?;
         current.set_dynamic_class(&known.class);
         Some(())
     }
@@ -406,8 +416,8 @@ impl FxtSource {
         current: &mut CurrentRecord,
     ) -> Option<bool> {
         self.check_arguments(arguments);
-        let names = Names { tables: &self.tables, bytes: &file.bytes };
-        let known = self.classes.find(Form::new(kind), None, arguments, &names)?;
+        let names = RecordNames { tables: &self.tables, bytes: &file.bytes };
+        let known = self.classes.find(RecordForm::new(kind), None, arguments, &names)?;
         current.set_dynamic_class(&known.class);
         Some(known.is_any)
     }
@@ -436,7 +446,7 @@ impl FxtSource {
             }
             _ => return None,
         }
-        let names = Names { tables: &self.tables, bytes: &file.bytes };
+        let names = RecordNames { tables: &self.tables, bytes: &file.bytes };
         let mut writer = ValueWriter { values: &mut current.values, names };
         writer.common(process, thread, &file.index.names);
         match record {
@@ -517,7 +527,7 @@ impl FxtSource {
     }
 
     fn writer<'v>(&'v self, file: &'v FxtFile, current: &'v mut CurrentRecord) -> ValueWriter<'v, 'v> {
-        let names = Names { tables: &self.tables, bytes: &file.bytes };
+        let names = RecordNames { tables: &self.tables, bytes: &file.bytes };
         ValueWriter { values: &mut current.values, names }
     }
 
@@ -649,7 +659,7 @@ impl FxtSource {
 }
 
 /// Result of reading a record.
-enum Read {
+enum ReadResult {
     Nothing,
     Event,
     /// Messages are in the queue.
@@ -668,15 +678,15 @@ impl Source for FxtSource {
                 return NextRecord::Event;
             }
             match self.read(record) {
-                Some(Read::Event) if self.faults.is_empty() => return NextRecord::Event,
-                Some(Read::Event) => self.is_waiting = true,
-                Some(Read::Nothing) => {
+                Some(ReadResult::Event) if self.faults.is_empty() => return NextRecord::Event,
+                Some(ReadResult::Event) => self.is_waiting = true,
+                Some(ReadResult::Nothing) => {
                     if self.is_after_window(record) {
                         break;
                     }
                 }
-                Some(Read::Queued) => return NextRecord::Messages,
-                Some(Read::Damage(damage)) => return NextRecord::Damage(damage),
+                Some(ReadResult::Queued) => return NextRecord::Messages,
+                Some(ReadResult::Damage(damage)) => return NextRecord::Damage(damage),
                 None => break,
             }
         }

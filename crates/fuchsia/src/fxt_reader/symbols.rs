@@ -1,34 +1,22 @@
 //! Modules at addresses of processes.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use ichnos_model::{ClockClass, CodeKind, Symbol, Symbols};
 
+use super::file::FxtFile;
 use super::tables::Tables;
-use super::trace::FxtFile;
-use crate::fxt::{Mapping, Module, Profiler, Record, Records};
+
+use crate::fxt::{Module, ModuleMapping, Profiler, Record, Records};
 
 /// Maximum number of places of modules in memory.
 const MOST_MAPPINGS: usize = 1 << 18;
 
-/// Numbers of the address spaces of processes.
-#[derive(Debug, Default)]
-pub(super) struct AddressSpaces(Mutex<HashMap<u64, u32>>);
-
-impl AddressSpaces {
-    /// Returns the number of the address space of a process.
-    pub(super) fn get(&self, process: u64) -> u32 {
-        let mut spaces = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let next = u32::try_from(spaces.len()).unwrap_or(u32::MAX);
-        *spaces.entry(process).or_insert(next)
-    }
-}
-
 /// Places of modules in memory, as far as the file was read.
 #[derive(Default)]
 struct Modules {
-    /// Names by process and id.
+    /// RecordNames by process and id.
     names: HashMap<(u64, u16), Arc<str>>,
     symbols: Vec<(u32, Symbol)>,
 }
@@ -41,7 +29,7 @@ impl Modules {
         }
     }
 
-    fn mapping(&mut self, mapping: &Mapping, process: Option<u64>, file: &FxtFile, clock: &ClockClass) {
+    fn mapping(&mut self, mapping: &ModuleMapping, process: Option<u64>, file: &FxtFile, clock: &ClockClass) {
         let process = process.unwrap_or(0);
         let Some(name) = self.names.get(&(process, mapping.module)) else { return };
         if self.symbols.len() >= MOST_MAPPINGS {

@@ -4,7 +4,7 @@ use crate::fxt::{ProcessRef, StringRecord, StringRef, ThreadRecord, ThreadRef};
 
 /// A string of the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Place {
+struct StringPlace {
     begin: usize,
     length: u32,
     is_registered: bool,
@@ -13,7 +13,7 @@ struct Place {
 /// Strings and threads registered so far.
 #[derive(Debug, Default)]
 pub(super) struct Tables {
-    strings: Vec<Place>,
+    strings: Vec<StringPlace>,
     /// Process and thread by index.
     threads: Vec<Option<(u64, u64)>>,
     /// Indexes that were reported as not registered, in the order of strings, then threads.
@@ -44,11 +44,12 @@ impl Tables {
             return;
         }
         if self.strings.len() <= index {
-            self.strings.resize(index + 1, Place::default());
+            self.strings.resize(index + 1, StringPlace::default());
         }
         if let Some(place) = self.strings.get_mut(index) {
             // The string follows the header.
-            *place = Place { begin: offset + 8, length: record.string.len() as u32, is_registered: true };
+            *place =
+                StringPlace { begin: offset + 8, length: record.string.len() as u32, is_registered: true };
         }
     }
 
@@ -118,6 +119,6 @@ impl Tables {
 }
 
 #[inline(always)]
-fn text(bytes: &[u8], place: Place) -> &[u8] {
+fn text(bytes: &[u8], place: StringPlace) -> &[u8] {
     bytes.get(place.begin..place.begin + place.length as usize).unwrap_or_default()
 }

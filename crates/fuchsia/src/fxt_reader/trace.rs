@@ -10,9 +10,10 @@ use ichnos_model::{
 };
 
 use super::class;
+use super::file::{AddressSpaces, FxtFile};
 use super::index::{FileIndex, StreamIndex};
 use super::source::FxtSource;
-use super::symbols::{self, AddressSpaces};
+use super::symbols;
 use crate::fxt::{Initialization, MAGIC, is_big_endian};
 
 /// Options for opening traces.
@@ -32,7 +33,7 @@ pub struct OpenOptions {
 /// Error of opening a file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum OpenError {
+pub enum FxtOpenError {
     /// The file is big-endian.
     #[error(
         "a big-endian trace: it begins with {:#018x}, expected {MAGIC:#018x}; only little-endian traces can be read",
@@ -42,17 +43,6 @@ pub enum OpenError {
     /// The class of the trace exceeds the limits.
     #[error(transparent)]
     Plan(#[from] PlanError),
-}
-
-/// A file, as its cursors need it.
-#[derive(Debug)]
-pub(super) struct FxtFile {
-    pub(super) name: String,
-    pub(super) bytes: Bytes,
-    pub(super) index: FileIndex,
-    pub(super) check: bool,
-    unsorted: bool,
-    pub(super) spaces: AddressSpaces,
 }
 
 /// An opened trace: a file, with a data stream for each provider.
@@ -80,9 +70,9 @@ impl FxtTrace {
     ///
     /// # Errors
     /// If the file is big-endian, or its description exceeds the limits.
-    pub fn open(name: &str, bytes: Bytes, options: &OpenOptions) -> Result<Self, OpenError> {
+    pub fn open(name: &str, bytes: Bytes, options: &OpenOptions) -> Result<Self, FxtOpenError> {
         if is_big_endian(&bytes) {
-            return Err(OpenError::BigEndian);
+            return Err(FxtOpenError::BigEndian);
         }
         let index = FileIndex::read(&bytes, &options.limits);
         let (mut clocks, clock_of) = clocks(&index.streams, name);

@@ -3,14 +3,14 @@
 use ichnos_model::{EventValues, FieldValue, Scope};
 
 use super::class::option_of;
-use super::classes::Names;
+use super::classes::RecordNames;
 use super::index::ObjectNames;
-use crate::fxt::{Argument, ArgumentValue, Arguments, Event, EventKind, StringRef};
+use crate::fxt::{Argument, ArgumentValue, Arguments, EventKind, EventRecord, StringRef};
 
 /// Writes the values of a record.
 pub(super) struct ValueWriter<'v, 'a> {
     pub(super) values: &'v mut EventValues,
-    pub(super) names: Names<'a>,
+    pub(super) names: RecordNames<'a>,
 }
 
 impl ValueWriter<'_, '_> {
@@ -56,7 +56,7 @@ impl ValueWriter<'_, '_> {
 
     /// Writes the specific context of an event.
     #[inline(always)]
-    pub(super) fn event_context(&mut self, event: &Event<'_>, thread: Option<u64>, is_any: bool) {
+    pub(super) fn event_context(&mut self, event: &EventRecord<'_>, thread: Option<u64>, is_any: bool) {
         let has_context = !matches!(
             event.kind,
             EventKind::DurationBegin | EventKind::DurationEnd | EventKind::Instant { scope: None }

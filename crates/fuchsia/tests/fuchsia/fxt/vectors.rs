@@ -3,7 +3,8 @@
 use serde_json::Value as Json;
 
 use ichnos_fuchsia::fxt::{
-    ArgumentValue, EventKind, LargeBlob, Metadata, Record, Records, Rule, StringRef, ThreadRef, recognise,
+    ArgumentValue, EventKind, LargeBlob, MetadataRecord, Record, Records, Rule, StringRef, ThreadRef,
+    recognise,
 };
 
 use super::dump::{open, read};
@@ -32,7 +33,7 @@ fn vectors_have_their_expected_values() {
         let expected = &vector["expect"];
         assert!(recognise(&bytes), "{name}");
         match name {
-            "fxt_magic" => assert_eq!(records(&bytes), [Record::Metadata(Metadata::Magic)]),
+            "fxt_magic" => assert_eq!(records(&bytes), [Record::Metadata(MetadataRecord::Magic)]),
             "fxt_init_abcd" | "fxt_init_4words" => {
                 let Record::Initialization(clock) = records(&bytes)[1] else { panic!("{name}") };
                 assert_eq!(clock.ticks_per_second, expected["ticks_per_second"]);
