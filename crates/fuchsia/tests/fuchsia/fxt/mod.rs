@@ -7,4 +7,5 @@ mod document;
 pub mod dump;
 mod properties;
 mod sections;
+pub mod trace_processor;
 mod vectors;
