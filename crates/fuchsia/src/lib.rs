@@ -2,7 +2,7 @@
 //!
 //! [`fxt`] and [`log`] are the codecs. They borrow their input, allocate nothing, and need only `core` (without the feature
 //! `std`, which is on by default, only [`log::Splitter`] is missing). With the feature `reader`, the modules
-//! `reader` and `writer` make logs a format of ichnos, and `fxt_reader` traces.
+//! `reader` and `writer` make logs a format of ichnos, `fxt_reader` and `fxt_writer` traces.
 //!
 //! The module `logger` is for programs that log: a layer of `tracing-subscriber` (feature `tracing`) and a
 //! backend of the crate `log` (feature `log`), both of which write records to files and sockets.
@@ -12,6 +12,8 @@
 pub mod fxt;
 #[cfg(feature = "reader")]
 pub mod fxt_reader;
+#[cfg(feature = "reader")]
+pub mod fxt_writer;
 pub mod log;
 #[cfg(feature = "logger")]
 pub mod logger;

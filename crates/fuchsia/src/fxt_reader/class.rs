@@ -16,7 +16,13 @@ use crate::fxt::{Initialization, argument_kind as kind};
 pub(super) const DIALECT: &str = "FXT";
 
 /// Namespace of the attributes that keep types of arguments.
-pub(crate) const NAMESPACE: &str = "fuchsia.dev";
+const NAMESPACE: &str = "fuchsia.dev";
+
+/// Attributes of event record classes: type, category and name of events, or the kind of other records.
+const EVENT: &str = "event";
+const CATEGORY: &str = "category";
+const NAME: &str = "name";
+const RECORD: &str = "record";
 
 /// Types of events, by their number.
 const EVENTS: [&str; 11] = [
@@ -198,9 +204,9 @@ fn argument_class(argument: u8) -> FieldClass {
 }
 
 /// Attribute with the type of an argument: [`POINTER`], [`KOID`], or the number of an unknown type.
-pub(crate) const TYPE: &str = "argument-type";
-pub(crate) const POINTER: &str = "pointer";
-pub(crate) const KOID: &str = "koid";
+const TYPE: &str = "argument-type";
+const POINTER: &str = "pointer";
+const KOID: &str = "koid";
 
 /// Options of a value in [`any_arguments`], by the type of the argument; further types are the last one.
 const OPTIONS: u8 = 12;
@@ -274,14 +280,24 @@ pub(super) fn class_of(key: &[u8]) -> EventRecordClass {
     meanings.insert(Scope::CommonContext, 1, Meaning::Thread);
     meanings.insert(Scope::Resource, 0, Meaning::ProcessName);
     meanings.insert(Scope::Resource, 1, Meaning::ThreadName);
+    let mut attributes = Attributes::default();
     let (namespace, name) = match form.kind {
         RecordKind::Event if !form.is_any => {
             let mut name = || String::from_utf8_lossy(read_name(&mut rest).unwrap_or_default()).into_owned();
             let (category, name) = (name(), name());
             let full = event_name(&category, &name, form.event);
+            let text = |key: &str, text: &str| (key.to_owned(), Attribute::Text(text.to_owned()));
+            let kind = EVENTS.get(usize::from(form.event)).copied().unwrap_or_default();
+            let own = vec![text(EVENT, kind), text(CATEGORY, &category), text(NAME, &name)];
+            attributes.set(NAMESPACE, Attribute::Map(own));
             (Some(category).filter(|category| !category.is_empty()), full)
         }
-        kind => (None, record_name(kind).to_owned()),
+        kind => {
+            let name = record_name(kind);
+            let own = vec![(RECORD.to_owned(), Attribute::Text(name.to_owned()))];
+            attributes.set(NAMESPACE, Attribute::Map(own));
+            (None, name.to_owned())
+        }
     };
     let mut context = MemberList::new(Scope::SpecificContext);
     add_context(&mut context, form);
@@ -323,6 +339,7 @@ pub(super) fn class_of(key: &[u8]) -> EventRecordClass {
         meanings,
         log: (form.kind == RecordKind::Log)
             .then(|| Arc::new(LogRole::new(LogSeverity::Unknown, LevelScale(&[])))),
+        attributes,
         ..EventRecordClass::default()
     }
 }
@@ -360,6 +377,72 @@ pub(super) fn record_name(kind: RecordKind) -> &'static str {
         RecordKind::LargeBlob | RecordKind::BareLargeBlob => "large_blob",
         RecordKind::Unknown | RecordKind::LargeUnknown => "unknown_record",
     }
+}
+
+/// Returns the form of the records of a class that this crate made, with category and name of events.
+pub(crate) fn form_of(class: &EventRecordClass) -> Option<(RecordForm, String, String)> {
+    let own = class.attributes.get(NAMESPACE)?;
+    let text = |name: &str| own.get(name).and_then(Attribute::as_text);
+    let has = |scope: &Option<Arc<FieldClass>>, name: &str| {
+        let members = scope.as_deref().and_then(FieldClass::members).unwrap_or_default();
+        members.iter().any(|member| member.name == name)
+    };
+    if let Some(kind) = text(EVENT) {
+        let event = (0..).zip(EVENTS).find(|(_, name)| *name == kind)?.0;
+        let has_scope = event == 0 && has(&class.specific_context, "scope");
+        let form = RecordForm { event, has_scope, ..RecordForm::new(RecordKind::Event) };
+        return Some((form, text(CATEGORY)?.to_owned(), text(NAME)?.to_owned()));
+    }
+    let name = text(RECORD)?;
+    let all = RecordKind::ALL.into_iter().filter(|kind| record_name(*kind) == name);
+    let kind = match all.collect::<Vec<_>>()[..] {
+        [kind] => kind,
+        // Two forms of the same name differ in a member.
+        [RecordKind::LargeBlob, bare] => match has(&class.specific_context, "arguments") {
+            true => RecordKind::LargeBlob,
+            false => bare,
+        },
+        [RecordKind::Unknown, large] => match has(&class.payload, "record") {
+            true => RecordKind::Unknown,
+            false => large,
+        },
+        _ => return None,
+    };
+    // Arguments of records beyond the limit of classes are an array, which only they have.
+    let is_any = kind == RecordKind::Event || {
+        let scope = if kind == RecordKind::LargeBlob { &class.specific_context } else { &class.payload };
+        let members = scope.as_deref().and_then(FieldClass::members).unwrap_or_default();
+        let arguments = members.last().filter(|member| member.name == "arguments");
+        arguments.is_some_and(|member| matches!(member.class.kind, FieldKind::Array { .. }))
+    };
+    Some((RecordForm { is_any, ..RecordForm::new(kind) }, String::new(), String::new()))
+}
+
+/// Returns the type of the arguments that a class of fields is for, or `None` for any other class.
+pub(crate) fn argument_kind_of(class: &FieldClass) -> Option<u8> {
+    let own = class.attributes.get(NAMESPACE).and_then(|own| own.get(TYPE));
+    match own {
+        Some(Attribute::Integer(kind)) => return u8::try_from(*kind).ok().filter(|kind| *kind <= 15),
+        Some(Attribute::Text(name)) if name == POINTER => return Some(kind::POINTER),
+        Some(Attribute::Text(name)) if name == KOID => return Some(kind::KOID),
+        _ => {}
+    }
+    Some(match &class.kind {
+        FieldKind::Null { .. } => kind::NULL,
+        FieldKind::Integer { bits, integer } if bits.length <= 32 => match integer.signed {
+            true => kind::INT32,
+            false => kind::UINT32,
+        },
+        FieldKind::Integer { bits, integer } if bits.length <= 64 => match integer.signed {
+            true => kind::INT64,
+            false => kind::UINT64,
+        },
+        FieldKind::Float(_) => kind::DOUBLE,
+        FieldKind::String { .. } => kind::STRING,
+        FieldKind::Boolean(_) => kind::BOOLEAN,
+        FieldKind::Blob { .. } => kind::BLOB,
+        _ => return None,
+    })
 }
 
 fn role(form: RecordForm) -> EventRole {

@@ -1,9 +1,10 @@
 //! Traces as a format of the registry.
 
-use ichnos_io::{Entry, Format, OpenedTraces, ReadFiles, ReadOptions, Refused, Tree};
+use ichnos_io::{Entry, Format, OpenedTraces, ReadFiles, ReadOptions, Refused, TraceWriter, Tree};
 
 use super::{FxtTrace, OpenOptions};
 use crate::fxt::recognise;
+use crate::fxt_writer::FxtWriter;
 
 /// Fuchsia's traces.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +28,10 @@ impl Format for Fxt {
 
     fn recognised_by(&self) -> &'static str {
         "files that begin with the magic number record, or with a clock, a provider or strings"
+    }
+
+    fn writer(&self) -> Option<&'static dyn TraceWriter> {
+        Some(&FxtWriter)
     }
 
     fn has_file_order(&self) -> bool {

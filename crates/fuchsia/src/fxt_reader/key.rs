@@ -3,7 +3,7 @@
 /// Kind of a record that becomes an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(super) enum RecordKind {
+pub(crate) enum RecordKind {
     Event,
     Blob,
     UserspaceObject,
@@ -22,7 +22,7 @@ pub(super) enum RecordKind {
 }
 
 impl RecordKind {
-    const ALL: [Self; 15] = [
+    pub(super) const ALL: [Self; 15] = [
         Self::Event,
         Self::Blob,
         Self::UserspaceObject,
@@ -43,18 +43,18 @@ impl RecordKind {
 
 /// RecordForm of a record: all that determines its class but names and arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct RecordForm {
-    pub(super) kind: RecordKind,
+pub(crate) struct RecordForm {
+    pub(crate) kind: RecordKind,
     /// Type of the event.
-    pub(super) event: u8,
+    pub(crate) event: u8,
     /// `true` for an instant event with a scope.
-    pub(super) has_scope: bool,
+    pub(crate) has_scope: bool,
     /// `true` for records beyond the limit of classes: names and arguments are values.
-    pub(super) is_any: bool,
+    pub(crate) is_any: bool,
 }
 
 impl RecordForm {
-    pub(super) fn new(kind: RecordKind) -> Self {
+    pub(crate) fn new(kind: RecordKind) -> Self {
         Self { kind, event: 0, has_scope: false, is_any: false }
     }
 

@@ -32,7 +32,7 @@ mod classes;
 mod file;
 mod format;
 mod index;
-mod key;
+pub(crate) mod key;
 mod pending;
 mod source;
 mod symbols;
