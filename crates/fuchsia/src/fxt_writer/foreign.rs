@@ -29,6 +29,8 @@ pub(super) struct ForeignClass {
     thread: Option<FieldRef>,
     /// Key of the span that events begin or end.
     key: Option<FieldRef>,
+    /// Members that become no arguments: scope, index in the plan, and `true` to keep them if they are texts.
+    skipped: Vec<(Scope, usize, bool)>,
     /// Process of the trace, for events that do not name it.
     own_process: u64,
 }
@@ -71,8 +73,23 @@ impl ForeignClass {
             _ => 0,
         };
         let (process, thread) = (number(Meaning::Process), number(Meaning::Thread));
-        Self { event: kind, category, name, process, thread, key, own_process }
+        let skipped = skipped(event);
+        Self { event: kind, category, name, process, thread, key, skipped, own_process }
     }
+}
+
+/// Returns the members of an event that become no arguments.
+fn skipped(event: &Event<'_>) -> Vec<(Scope, usize, bool)> {
+    let skipped = event.class.meanings.iter().filter_map(|(member, meaning)| {
+        let is_id = match meaning {
+            Meaning::Process | Meaning::Thread | Meaning::PairKey => true,
+            Meaning::Stack | Meaning::Hidden => false,
+            _ => return None,
+        };
+        let node = event.plan(member.scope)?.member(member.index as usize)?;
+        Some((member.scope, node, is_id))
+    });
+    skipped.collect()
 }
 
 /// Returns category and name of an event: `CATEGORY:NAME`, or `CATEGORY/NAME`.
@@ -120,13 +137,11 @@ pub(super) fn read(
         losses.is_undecodable |= event.visit(scope, leaves).is_err();
         for index in begin..leaves.list.len() {
             let Some(leaf) = leaves.list.get(index) else { break };
-            let meaning = event.class.meanings.of(scope, leaf.member);
-            let is_id = matches!(meaning, Some(Meaning::Process | Meaning::Thread | Meaning::PairKey))
-                && matches!(leaf.value, LeafValue::Unsigned(_) | LeafValue::Signed(_) | LeafValue::Absent);
-            if is_id
-                || matches!(meaning, Some(Meaning::Stack | Meaning::Hidden))
-                || leaf.value == LeafValue::Absent
-            {
+            let is_text = matches!(leaf.value, LeafValue::Text { .. });
+            let is_skipped = |(of, node, is_id): &(Scope, usize, bool)| {
+                *of == scope && *node == leaf.member && !(*is_id && is_text)
+            };
+            if leaf.value == LeafValue::Absent || class.skipped.iter().any(is_skipped) {
                 continue;
             }
             // The last argument has the rest as text.

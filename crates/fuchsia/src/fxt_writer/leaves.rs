@@ -33,7 +33,7 @@ pub(super) struct Leaf {
     pub(super) value: LeafValue,
     /// Name, as a range of the bytes of names.
     pub(super) name: Range<usize>,
-    /// Index of the member of the scope that it is, or is in.
+    /// Index in the plan of the member of the scope that it is, or is in.
     pub(super) member: usize,
     /// Option of the variant around it.
     pub(super) option: Option<usize>,
@@ -59,8 +59,8 @@ pub(super) struct Leaves {
     pub(super) names: String,
     path: String,
     around: Vec<Around>,
-    /// Number of members of the root so far.
-    members: usize,
+    /// Index in the plan of the current member of the root.
+    member: usize,
     option: Option<usize>,
     /// `true` to keep names of fields.
     pub(super) has_names: bool,
@@ -77,7 +77,7 @@ impl Leaves {
     pub(super) fn begin_scope(&mut self) {
         self.path.clear();
         self.around.clear();
-        self.members = 0;
+        self.member = 0;
         self.option = None;
     }
 
@@ -95,7 +95,7 @@ impl Leaves {
     fn enter(&mut self, field: Field<'_>) -> usize {
         let before = self.path.len();
         if self.around.len() == 1 {
-            self.members += 1;
+            self.member = field.index();
         }
         let element = self.around.last_mut().and_then(|around| {
             let element = around.element?;
@@ -133,7 +133,7 @@ impl Leaves {
         self.list.push(Leaf {
             value,
             name: begin..self.names.len(),
-            member: self.members.saturating_sub(1),
+            member: self.member,
             option: self.option.take(),
             kind,
         });

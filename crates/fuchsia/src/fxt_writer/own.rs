@@ -34,6 +34,12 @@ impl OwnClass {
         }
         Some(Self { form, category, name, arguments })
     }
+
+    /// Returns `true` if records have a time.
+    pub(super) fn has_time(&self) -> bool {
+        use RecordKind::{BareLargeBlob, Blob, KernelObject, Unknown, UserspaceObject};
+        !matches!(self.form.kind, BareLargeBlob | Blob | KernelObject | Unknown | UserspaceObject)
+    }
 }
 
 fn has_arguments(kind: RecordKind) -> bool {
@@ -69,11 +75,12 @@ impl<'l> FieldReader<'l> {
     }
 }
 
-/// Reads the parts of a record from an event. Returns `None` if its fields are not those of the class, or if the
+/// Reads the parts of a record from an event, at a time. Returns `None` if its fields are not those of the class, or if the
 /// record cannot be written: a large one of an unknown type.
 pub(super) fn read(
     event: &Event<'_>,
     class: &OwnClass,
+    ticks: Option<u64>,
     leaves: &mut Leaves,
     parts: &mut RecordParts,
 ) -> Option<()> {
@@ -101,7 +108,7 @@ pub(super) fn read(
         _ => 0,
     };
     let form = RecordForm { is_any: false, ..class.form };
-    parts.begin(form, event.clock.map(|clock| clock.cycles));
+    parts.begin(form, ticks.filter(|_| class.has_time()));
     (parts.process, parts.thread) = (id(process), id(thread));
     match class.form.kind {
         RecordKind::Event => event_context(class, &mut context, parts)?,

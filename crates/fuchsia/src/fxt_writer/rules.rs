@@ -89,7 +89,8 @@ pub(super) fn digest(records: ClassDigest) -> TraceDigest {
 fn record_hash(event: &Event<'_>) -> u64 {
     let mut parts = RecordParts::new();
     let class = OwnClass::of(event.class);
-    let read = class.and_then(|class| own::read(event, &class, &mut Leaves::default(), &mut parts));
+    let ticks = event.clock.map(|clock| clock.cycles);
+    let read = class.and_then(|class| own::read(event, &class, ticks, &mut Leaves::default(), &mut parts));
     read.map_or(0, |()| parts.hash())
 }
 

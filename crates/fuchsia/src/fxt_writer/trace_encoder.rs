@@ -28,7 +28,7 @@ enum ClassTreatment {
 }
 
 /// Kinds of losses that are counted by class.
-const LOSSES: [(LossKind, &str); 7] = [
+const LOSSES: [(LossKind, &str); 8] = [
     (LossKind::Rounded, "no time: that of the record before, or 0"),
     (LossKind::Lowered, "more than 15 arguments -> text"),
     (LossKind::Dropped, "arguments: no room in the record"),
@@ -36,6 +36,7 @@ const LOSSES: [(LossKind, &str); 7] = [
     (LossKind::Dropped, "name of the thread, in place of its number"),
     (LossKind::Dropped, "fields that cannot be decoded"),
     (LossKind::Rounded, "time before the origin or of more than 64 bits"),
+    (LossKind::Dropped, "time: records of this kind have none"),
 ];
 
 /// Indexes of [`LOSSES`].
@@ -47,6 +48,7 @@ mod lost {
     pub(super) const THREAD: usize = 4;
     pub(super) const FIELDS: usize = 5;
     pub(super) const RANGE: usize = 6;
+    pub(super) const OWN_TIME: usize = 7;
 }
 
 /// A class of events, and the losses of its events.
@@ -200,31 +202,24 @@ impl TraceEncoder {
         let before = records.len();
         // Strings of the tables do not depend on the record: they stay if it has no room.
         let losses = &mut class.losses;
+        let time = event.clock.map(|clock| ticks(clock.cycles, *offset, losses));
+        let has_time = match &class.treatment {
+            ClassTreatment::Own(own) => own.has_time(),
+            ClassTreatment::Foreign(_) => true,
+        };
+        if has_time != time.is_some() {
+            losses[if has_time { lost::TIME } else { lost::OWN_TIME }] += 1;
+        }
+        let time = time.unwrap_or(*last);
         let is_written = match &class.treatment {
-            ClassTreatment::Own(own) if own::read(event, own, leaves, parts).is_some() => true,
-            ClassTreatment::Own(_) => {
-                losses[lost::FIELDS] += 1;
-                false
-            }
+            ClassTreatment::Own(own) => own::read(event, own, Some(time), leaves, parts).is_some(),
             ClassTreatment::Foreign(foreign) => {
-                let ticks = match event.clock {
-                    None => {
-                        losses[lost::TIME] += 1;
-                        *last
-                    }
-                    Some(clock) => {
-                        let ticks = i128::from(clock.cycles) + *offset;
-                        u64::try_from(ticks).unwrap_or_else(|_| {
-                            losses[lost::RANGE] += 1;
-                            if ticks < 0 { 0 } else { u64::MAX }
-                        })
-                    }
-                };
-                count(losses, foreign::read(event, foreign, ticks, leaves, parts));
+                count(losses, foreign::read(event, foreign, time, leaves, parts));
                 true
             }
         };
         if !is_written {
+            losses[lost::FIELDS] += 1;
             return;
         }
         *last = parts.ticks.unwrap_or(*last);
@@ -309,6 +304,15 @@ impl TraceEncoder {
         self.waiting = 0;
         OutputBlock { bytes, events: std::mem::take(&mut self.events), ..OutputBlock::default() }
     }
+}
+
+/// Returns the ticks of a time in cycles.
+fn ticks(cycles: u64, offset: i128, losses: &mut [u64; LOSSES.len()]) -> u64 {
+    let ticks = i128::from(cycles) + offset;
+    u64::try_from(ticks).unwrap_or_else(|_| {
+        losses[lost::RANGE] += 1;
+        if ticks < 0 { 0 } else { u64::MAX }
+    })
 }
 
 fn count(losses: &mut [u64; LOSSES.len()], event: EventLosses) {
