@@ -71,6 +71,10 @@ impl RecordEncoder {
         let category = tables.string(parts.text(&parts.category), out);
         let name = match parts.form.kind {
             RecordKind::Module => 0,
+            // Names of kernel objects need not be UTF-8, but strings of the table.
+            RecordKind::KernelObject if std::str::from_utf8(parts.text(&parts.name)).is_err() => {
+                0x8000 | parts.name.len() as u64
+            }
             _ => tables.string(parts.text(&parts.name), out),
         };
         Some(match parts.form.kind {

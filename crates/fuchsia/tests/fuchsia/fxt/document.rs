@@ -268,3 +268,46 @@ fn events_beyond_the_limit_share_a_class() {
         "- kernel_object |  | koid=88 type=2(thread) name='main' | arguments=[{name='process' value=89}]"
     );
 }
+
+/// A trace with all records and arguments that can be written, of two providers.
+pub fn everything() -> Vec<u8> {
+    let mut builder = Builder::new();
+    builder.provider(7, "first").initialization(24_000_000);
+    builder.string(1, "cat").string(2, "name").thread(1, 5, 6);
+    for kind in 0..11 {
+        let data: &[u64] = if matches!(kind, 0 | 2 | 3) { &[] } else { &[1_500] };
+        builder.event(kind, 100 + kind, ["cat", "name"], arguments(), data);
+        let fields = [(16, kind), (24, 1), (32, 1), (48, 2)];
+        builder.record(header(4, &fields), body().word(200 + kind).words(data));
+    }
+    builder.event(0, 300, ["cat", ""], vec![], &[2]);
+    let all = body().words(&[0xabc, 31]).text("view").argument(1, "width", 640, body());
+    builder.record(header(6, &[(24, inline("view")), (40, 1)]), all);
+    let all = body().word(88).text("pipe").argument(8, "peer", 0, body().word(89));
+    builder.record(header(7, &[(16, 4), (24, inline("pipe")), (40, 1)]), all);
+    // Names of kernel objects need not be UTF-8.
+    builder.record(header(7, &[(16, 2), (24, 0x8000 | 3)]), body().word(6).stream(b"a\xffb"));
+    builder.record(header(5, &[(16, inline("lbr")), (32, 3), (48, 2)]), body().text("lbr").stream(b"abc"));
+    builder.provider(9, "second");
+    builder.record(header(8, &[(16, 3), (24, 2), (44, 20), (52, 21)]), body().words(&[400, 1, 2, 3, 4]));
+    let all = body().words(&[401, 2, 4]).argument(1, "incoming_weight", 100, body());
+    builder.record(header(8, &[(16, 1), (20, 300), (36, 3), (60, 1)]), all);
+    builder.record(header(8, &[(20, 7), (60, 2)]), body().words(&[402, 2]));
+    builder.record(header(9, &[(16, 5)]), body().words(&[403, 10, 11]).text("hello"));
+    let format = header(0, &[(0, inline("cat")), (16, inline("image")), (32, 1)]);
+    let all = body().word(format).text("cat").text("image").words(&[404, 1, 2]);
+    builder.record(15, all.argument(2, "width", 16, body()).word(9).stream(b"123456789"));
+    let format = header(0, &[(0, inline("cat")), (16, inline("image"))]);
+    let all = body().word(format).text("cat").text("image").word(40_000).stream(&[b'x'; 40_000]);
+    builder.record(header(15, &[(40, 1)]), all);
+    let all = body().words(&[405, 123]).text("libc.so").stream(&[1, 2, 3, 4]);
+    builder.record(header(10, &[(28, 99), (44, 7), (52, 4)]), all);
+    let all = body().words(&[406, 123, 0x1000, 0x2000, 0x3000]);
+    builder.record(header(10, &[(16, 1), (28, 99), (44, 5)]), all);
+    builder.record(header(10, &[(16, 2), (28, 2), (36, 2)]), body().words(&[407, 123, 124, 0x1010, 0x9000]));
+    builder.record(header(10, &[(16, 2)]), body().words(&[408, 123, 124]));
+    builder.record(14, body().word(1));
+    builder.record(header(4, &[(16, 11)]), body().word(1));
+    builder.record(header(0, &[(16, 3), (20, 7)]), body());
+    builder.bytes
+}

@@ -3,9 +3,10 @@
 pub mod builder;
 mod capture;
 mod damaged;
-mod document;
+pub mod document;
 pub mod dump;
-mod properties;
+pub mod properties;
 mod sections;
 pub mod trace_processor;
 mod vectors;
+mod writer;

@@ -9,7 +9,7 @@ use super::dump::{checked, messages, open, open_with, read};
 
 /// A value of an argument, and the text of it.
 #[derive(Clone, Debug)]
-enum Value {
+pub enum Value {
     Null,
     Int32(i32),
     Uint32(u32),
@@ -78,17 +78,25 @@ impl Value {
 }
 
 /// Type, ticks, names and arguments of an event.
-type Parts = (u64, u64, u64, String, Vec<(String, Value)>);
+pub type Parts = (u64, u64, u64, String, Vec<(String, Value)>);
 
-fn parts() -> impl Strategy<Value = Parts> {
+pub fn parts() -> impl Strategy<Value = Parts> {
     let arguments = vec(("[a-z]{1,12}", value()), 0..15);
     (0..11u64, 0..1_000u64, 1..4u64, "[a-z]{1,20}", arguments)
 }
 
 const TABLE: [&str; 4] = ["", "alpha", "beta", "a longer string"];
 
+/// Registers the strings and the thread of [`add`].
+pub fn table(builder: &mut Builder) {
+    for index in 1..4 {
+        builder.string(index, TABLE[index as usize]);
+    }
+    builder.thread(1, 5, 6);
+}
+
 /// Builds an event with a category in the table and a name in the record, and its line.
-fn add(builder: &mut Builder, (kind, ticks, category, name, arguments): &Parts) -> String {
+pub fn add(builder: &mut Builder, (kind, ticks, category, name, arguments): &Parts) -> String {
     let fields = [(16, *kind), (20, arguments.len() as u64), (24, 1), (32, *category), (48, inline(name))];
     let mut all = body().word(*ticks).text(name);
     for (name, value) in arguments {
@@ -119,16 +127,13 @@ fn add(builder: &mut Builder, (kind, ticks, category, name, arguments): &Parts) 
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
     /// Events are read as they were built, in order of time.
     #[test]
     fn events_are_read_as_built(events in vec(parts(), 0..30)) {
         let mut builder = Builder::new();
-        for index in 1..4 {
-            builder.string(index, TABLE[index as usize]);
-        }
-        builder.thread(1, 5, 6);
+        table(&mut builder);
         let mut lines: Vec<(u64, String)> = Vec::new();
         for event in &events {
             let line = add(&mut builder, event);

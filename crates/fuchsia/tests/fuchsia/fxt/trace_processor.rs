@@ -220,7 +220,7 @@ impl Maker<'_> {
     }
 }
 
-fn make(random: &mut Random) -> Vec<u8> {
+pub fn make(random: &mut Random) -> Vec<u8> {
     let mut builder = Builder::new();
     builder.provider(1, "test").initialization(1_000_000_000);
     for (index, name) in (1..).zip(NAMES) {
