@@ -272,6 +272,33 @@ impl MemberList {
     }
 }
 
+/// Names of a class.
+struct ClassNames {
+    namespace: Option<String>,
+    name: String,
+    attributes: Attributes,
+}
+
+impl ClassNames {
+    /// Reads the names in a key after the form, if it has any.
+    fn read(form: RecordForm, rest: &mut &[u8]) -> Self {
+        let text = |key: &str, text: &str| (key.to_owned(), Attribute::Text(text.to_owned()));
+        let mut attributes = Attributes::default();
+        if form.kind != RecordKind::Event || form.is_any {
+            let name = record_name(form.kind);
+            attributes.set(NAMESPACE, Attribute::Map(vec![text(RECORD, name)]));
+            return Self { namespace: None, name: name.to_owned(), attributes };
+        }
+        let mut name = || String::from_utf8_lossy(read_name(rest).unwrap_or_default()).into_owned();
+        let (category, name) = (name(), name());
+        let kind = EVENTS.get(usize::from(form.event)).copied().unwrap_or_default();
+        let own = vec![text(EVENT, kind), text(CATEGORY, &category), text(NAME, &name)];
+        attributes.set(NAMESPACE, Attribute::Map(own));
+        let full = event_name(&category, &name, form.event);
+        Self { namespace: Some(category).filter(|category| !category.is_empty()), name: full, attributes }
+    }
+}
+
 /// Returns the class of records with a key.
 pub(super) fn class_of(key: &[u8]) -> EventRecordClass {
     let Some((form, mut rest)) = RecordForm::read(key) else { return EventRecordClass::default() };
@@ -280,25 +307,7 @@ pub(super) fn class_of(key: &[u8]) -> EventRecordClass {
     meanings.insert(Scope::CommonContext, 1, Meaning::Thread);
     meanings.insert(Scope::Resource, 0, Meaning::ProcessName);
     meanings.insert(Scope::Resource, 1, Meaning::ThreadName);
-    let mut attributes = Attributes::default();
-    let (namespace, name) = match form.kind {
-        RecordKind::Event if !form.is_any => {
-            let mut name = || String::from_utf8_lossy(read_name(&mut rest).unwrap_or_default()).into_owned();
-            let (category, name) = (name(), name());
-            let full = event_name(&category, &name, form.event);
-            let text = |key: &str, text: &str| (key.to_owned(), Attribute::Text(text.to_owned()));
-            let kind = EVENTS.get(usize::from(form.event)).copied().unwrap_or_default();
-            let own = vec![text(EVENT, kind), text(CATEGORY, &category), text(NAME, &name)];
-            attributes.set(NAMESPACE, Attribute::Map(own));
-            (Some(category).filter(|category| !category.is_empty()), full)
-        }
-        kind => {
-            let name = record_name(kind);
-            let own = vec![(RECORD.to_owned(), Attribute::Text(name.to_owned()))];
-            attributes.set(NAMESPACE, Attribute::Map(own));
-            (None, name.to_owned())
-        }
-    };
+    let ClassNames { namespace, name, attributes } = ClassNames::read(form, &mut rest);
     let mut context = MemberList::new(Scope::SpecificContext);
     add_context(&mut context, form);
     let mut payload = MemberList::new(Scope::Payload);

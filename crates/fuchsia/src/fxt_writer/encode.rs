@@ -62,7 +62,7 @@ impl RecordEncoder {
         tables: &mut WrittenTables,
         out: &mut Vec<u8>,
     ) -> Option<u64> {
-        let [first, second, third, fourth, fifth, sixth] = parts.words;
+        let [first, second, ..] = parts.words;
         let ticks = parts.ticks.unwrap_or(0);
         let (process, thread) = (parts.process, parts.thread);
         if parts.category.len() > LONGEST_STRING || parts.name.len() > LONGEST_STRING {
@@ -105,47 +105,10 @@ impl RecordEncoder {
                 let count = self.arguments(parts, tables, out);
                 record_kind::KERNEL_OBJECT | (second & 0xff) << 16 | name << 24 | count << 40
             }
-            RecordKind::Switch => {
-                [ticks, second, thread].into_iter().for_each(|word| self.word(word));
-                let count = self.arguments(parts, tables, out);
-                record_kind::SCHEDULING | count << 16 | (first & 0xffff) << 20 | (third & 0xf) << 36 | 1 << 60
+            RecordKind::Switch | RecordKind::Wakeup | RecordKind::LegacySwitch => {
+                self.scheduling(parts, tables, out)
             }
-            RecordKind::Wakeup => {
-                [ticks, thread].into_iter().for_each(|word| self.word(word));
-                let count = self.arguments(parts, tables, out);
-                record_kind::SCHEDULING | count << 16 | (first & 0xffff) << 20 | 2 << 60
-            }
-            RecordKind::LegacySwitch => {
-                let incoming = tables.thread(process, thread, out);
-                let outgoing = tables.thread(second, third, out);
-                self.word(ticks);
-                record_kind::SCHEDULING
-                    | (first & 0xff) << 16
-                    | (fourth & 0xf) << 24
-                    | outgoing << 28
-                    | incoming << 36
-                    | (fifth & 0xff) << 44
-                    | (sixth & 0xff) << 52
-            }
-            RecordKind::Log => {
-                let message = parts.text(&parts.data);
-                if message.len() > LONGEST_STRING {
-                    return None;
-                }
-                let thread = tables.thread(process, thread, out);
-                self.word(ticks);
-                push_stream(&mut self.body, message);
-                record_kind::LOG | (message.len() as u64) << 16 | thread << 32
-            }
-            RecordKind::Blob => {
-                let data = parts.text(&parts.data);
-                if data.len() > LONGEST_STRING {
-                    return None;
-                }
-                self.inline(name, parts.text(&parts.name));
-                push_stream(&mut self.body, data);
-                record_kind::BLOB | name << 16 | (data.len() as u64) << 32 | (first & 0xff) << 48
-            }
+            RecordKind::Log | RecordKind::Blob => self.data(parts, name, tables, out)?,
             RecordKind::Module | RecordKind::Mapping | RecordKind::Backtrace => {
                 self.profiler(parts, tables, out)?
             }
@@ -154,6 +117,55 @@ impl RecordEncoder {
             }
             RecordKind::Unknown | RecordKind::LargeUnknown => return None,
         })
+    }
+
+    fn scheduling(&mut self, parts: &mut RecordParts, tables: &mut WrittenTables, out: &mut Vec<u8>) -> u64 {
+        let [first, second, third, fourth, fifth, sixth] = parts.words;
+        let (process, thread) = (parts.process, parts.thread);
+        self.word(parts.ticks.unwrap_or(0));
+        record_kind::SCHEDULING
+            | match parts.form.kind {
+                RecordKind::Switch => {
+                    [second, thread].into_iter().for_each(|word| self.word(word));
+                    let count = self.arguments(parts, tables, out);
+                    count << 16 | (first & 0xffff) << 20 | (third & 0xf) << 36 | 1 << 60
+                }
+                RecordKind::Wakeup => {
+                    self.word(thread);
+                    let count = self.arguments(parts, tables, out);
+                    count << 16 | (first & 0xffff) << 20 | 2 << 60
+                }
+                _ => {
+                    let incoming = tables.thread(process, thread, out);
+                    let outgoing = tables.thread(second, third, out);
+                    let priorities = (fifth & 0xff) << 44 | (sixth & 0xff) << 52;
+                    (first & 0xff) << 16 | (fourth & 0xf) << 24 | outgoing << 28 | incoming << 36 | priorities
+                }
+            }
+    }
+
+    /// Writes a message or a BLOB.
+    fn data(
+        &mut self,
+        parts: &RecordParts,
+        name: u64,
+        tables: &mut WrittenTables,
+        out: &mut Vec<u8>,
+    ) -> Option<u64> {
+        let data = parts.text(&parts.data);
+        if data.len() > LONGEST_STRING {
+            return None;
+        }
+        let length = data.len() as u64;
+        if parts.form.kind == RecordKind::Log {
+            let thread = tables.thread(parts.process, parts.thread, out);
+            self.word(parts.ticks.unwrap_or(0));
+            push_stream(&mut self.body, data);
+            return Some(record_kind::LOG | length << 16 | thread << 32);
+        }
+        self.inline(name, parts.text(&parts.name));
+        push_stream(&mut self.body, data);
+        Some(record_kind::BLOB | name << 16 | length << 32 | (parts.words[0] & 0xff) << 48)
     }
 
     fn profiler(

@@ -43,7 +43,7 @@ pub(super) struct Leaf {
 
 /// A compound field around the next one.
 #[derive(Clone, Copy, Debug)]
-struct Around {
+struct CompoundField {
     /// Length of the path before it.
     path: usize,
     /// Index of the next element of an array.
@@ -58,7 +58,7 @@ pub(super) struct Leaves {
     pub(super) bytes: Vec<u8>,
     pub(super) names: String,
     path: String,
-    around: Vec<Around>,
+    around: Vec<CompoundField>,
     /// Index in the plan of the current member of the root.
     member: usize,
     option: Option<usize>,
@@ -116,7 +116,7 @@ impl Leaves {
 
     fn begin(&mut self, field: Field<'_>, element: Option<usize>) {
         let path = self.enter(field);
-        self.around.push(Around { path, element });
+        self.around.push(CompoundField { path, element });
     }
 
     fn end(&mut self) {
@@ -255,6 +255,6 @@ impl Leaves {
     /// counted yet.
     fn begin_transparent(&mut self, field: Field<'_>, is_new: bool) {
         let path = if is_new { self.enter(field) } else { self.path.len() };
-        self.around.push(Around { path, element: None });
+        self.around.push(CompoundField { path, element: None });
     }
 }

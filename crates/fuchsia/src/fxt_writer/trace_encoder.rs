@@ -24,7 +24,7 @@ const LONGEST_NAME: usize = 255;
 #[derive(Debug)]
 enum ClassTreatment {
     Own(OwnClass),
-    Foreign(ForeignClass),
+    Foreign(Box<ForeignClass>),
 }
 
 /// Kinds of losses that are counted by class.
@@ -324,7 +324,7 @@ fn count(losses: &mut [u64; LOSSES.len()], event: EventLosses) {
 fn written_class(event: &Event<'_>, rules: &TraceRules) -> WrittenClass {
     let treatment = match OwnClass::of(event.class) {
         Some(own) => ClassTreatment::Own(own),
-        None => rules.with_losses(|table| ClassTreatment::Foreign(ForeignClass::of(event, table))),
+        None => rules.with_losses(|table| ClassTreatment::Foreign(Box::new(ForeignClass::of(event, table)))),
     };
     WrittenClass { name: event.name().to_owned(), treatment, losses: [0; LOSSES.len()] }
 }
