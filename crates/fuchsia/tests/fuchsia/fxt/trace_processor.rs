@@ -305,11 +305,11 @@ impl Expected {
                 }
             }
         }
-        expected.running.map(|(ts, tid)| {
+        if let Some((ts, tid)) = expected.running {
             expected
                 .rows
-                .push(json!({"kind": "sched", "ts": ts, "dur": -1, "cpu": 0, "tid": tid, "state": null}))
-        });
+                .push(json!({"kind": "sched", "ts": ts, "dur": -1, "cpu": 0, "tid": tid, "state": null}));
+        }
         let mut rows: Vec<String> = expected.rows.iter().map(Json::to_string).collect();
         rows.sort();
         rows
