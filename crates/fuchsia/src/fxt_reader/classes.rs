@@ -29,7 +29,9 @@ struct Shape {
 #[derive(Debug)]
 pub(super) struct Classes {
     stream: Arc<DataStream>,
-    shapes: HashMap<u64, Shape, BuildHasherDefault<HeaderHasher>>,
+    shapes: Vec<Shape>,
+    /// Indexes of the shapes.
+    by_header: HashMap<u64, usize, BuildHasherDefault<HeaderHasher>>,
     by_key: HashMap<Box<[u8]>, KnownClass>,
     key: Vec<u8>,
     most: usize,
@@ -50,7 +52,8 @@ impl Classes {
     pub(super) fn new(stream: &Arc<DataStream>, most: usize) -> Self {
         Self {
             stream: Arc::clone(stream),
-            shapes: HashMap::default(),
+            shapes: Vec::new(),
+            by_header: HashMap::default(),
             by_key: HashMap::new(),
             key: Vec::new(),
             most,
@@ -60,6 +63,7 @@ impl Classes {
     /// Forgets classes by references, because one of these has changed.
     pub(super) fn forget_references(&mut self) {
         self.shapes.clear();
+        self.by_header.clear();
     }
 
     /// Returns the class of an event, or `None` if the limits are too low for any class.
@@ -71,30 +75,46 @@ impl Classes {
     ) -> Option<&KnownClass> {
         let has_scope = matches!(event.kind, EventKind::Instant { scope: Some(_) });
         let header = event.header & CLASS_BITS | u64::from(has_scope);
-        let is_known = event.header & INLINE_NAMES == 0
-            && self
-                .shapes
-                .get(&header)
-                .is_some_and(|shape| shape.arguments.iter().copied().eq(event.arguments.shapes()));
-        if !is_known {
-            let form =
-                RecordForm { event: event.kind.number(), has_scope, ..RecordForm::new(RecordKind::Event) };
-            let known = self.find(form, Some([event.category, event.name]), event.arguments, names)?;
-            let arguments: Box<[u32]> = event.arguments.shapes().collect();
-            let is_inline = |argument: &u32| argument & INLINE_NAME != 0;
-            // RecordNames in the record are not part of the header.
-            let header = if event.header & INLINE_NAMES != 0 || arguments.iter().any(is_inline) {
-                INLINE_SHAPE
-            } else {
-                header
-            };
-            if self.shapes.len() >= self.most {
-                self.shapes.clear();
-            }
-            self.shapes.insert(header, Shape { known, arguments });
-            return self.shapes.get(&header).map(|shape| &shape.known);
+        let known = self.by_header.get(&header).copied().filter(|known| {
+            let shape = self.shapes.get(*known);
+            event.header & INLINE_NAMES == 0
+                && shape.is_some_and(|shape| shape.arguments.iter().copied().eq(event.arguments.shapes()))
+        });
+        let known = match known {
+            Some(known) => known,
+            None => self.add_shape(event, header, has_scope, names)?,
+        };
+        self.shapes.get(known).map(|shape| &shape.known)
+    }
+
+    /// Adds the class of an event by its header; returns its index.
+    #[inline(never)]
+    fn add_shape(
+        &mut self,
+        event: &EventRecord<'_>,
+        header: u64,
+        has_scope: bool,
+        names: &RecordNames<'_>,
+    ) -> Option<usize> {
+        let form = RecordForm { event: event.kind.number(), has_scope, ..RecordForm::new(RecordKind::Event) };
+        let known = self.find(form, Some([event.category, event.name]), event.arguments, names)?;
+        let arguments: Box<[u32]> = event.arguments.shapes().collect();
+        let is_inline = |argument: &u32| argument & INLINE_NAME != 0;
+        // Names in the record are not part of the header.
+        let header = match event.header & INLINE_NAMES != 0 || arguments.iter().any(is_inline) {
+            true => INLINE_SHAPE,
+            false => header,
+        };
+        if self.shapes.len() >= self.most {
+            self.forget_references();
         }
-        self.shapes.get(&header).map(|shape| &shape.known)
+        let shape = Shape { known, arguments };
+        let index = *self.by_header.entry(header).or_insert(self.shapes.len());
+        match self.shapes.get_mut(index) {
+            Some(place) => *place = shape,
+            None => self.shapes.push(shape),
+        }
+        Some(index)
     }
 
     /// Returns the class of a record with arguments, or `None` if the limits are too low for any class.

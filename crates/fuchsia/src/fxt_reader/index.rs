@@ -15,6 +15,9 @@ use crate::fxt::{
 /// Maximum number of data streams of a file: of providers, and of changes of their clocks.
 const MOST_STREAMS: usize = 1 << 10;
 
+/// Maximum number of sections, of 16 bytes each.
+const MOST_SECTIONS: u64 = 1 << 22;
+
 /// Maximum number of names of processes and threads, and of bytes of each.
 const MOST_NAMES: usize = 1 << 16;
 const MOST_NAME_BYTES: usize = 256;
@@ -48,7 +51,7 @@ pub(super) type ObjectNames = HashMap<u64, Arc<str>>;
 #[derive(Debug, Default)]
 pub(super) struct FileIndex {
     pub(super) streams: Vec<StreamIndex>,
-    pub(super) names: ObjectNames,
+    pub(super) names: Arc<ObjectNames>,
     /// `true` if the file has modules or their places in memory.
     pub(super) has_modules: bool,
     /// Problems that are not those of a single record: their byte offset and description.
@@ -66,6 +69,7 @@ struct FileScan<'a> {
     tables: HashMap<Option<u32>, Tables>,
     provider: Option<u32>,
     most_sections: u64,
+    names: ObjectNames,
     /// Providers beyond the limit: their records are skipped.
     has_too_many: bool,
 }
@@ -79,7 +83,8 @@ impl FileIndex {
             by_provider: HashMap::new(),
             tables: HashMap::new(),
             provider: None,
-            most_sections: limits.packets,
+            most_sections: limits.packets.min(MOST_SECTIONS),
+            names: ObjectNames::new(),
             has_too_many: false,
         };
         let mut records = Records::new(bytes);
@@ -97,6 +102,7 @@ impl FileIndex {
                 break;
             }
         }
+        scan.index.names = Arc::new(scan.names);
         scan.index
     }
 }
@@ -228,7 +234,7 @@ impl FileScan<'_> {
         });
         let Some(mut name) = name.filter(|name| !name.is_empty()) else { return };
         name.truncate(name.floor_char_boundary(MOST_NAME_BYTES));
-        let names = &mut self.index.names;
+        let names = &mut self.names;
         let is_full = names.len() >= MOST_NAMES;
         match names.get_mut(&object.koid) {
             Some(known) if known.len() < name.len() => *known = name.into(),

@@ -14,7 +14,7 @@ use super::index::{StreamIndex, remedy, ticks_of};
 use super::key::{RecordForm, RecordKind};
 use super::pending::Pending;
 use super::tables::Tables;
-use super::values::ValueWriter;
+use super::values::{NameCache, ValueWriter};
 use crate::fxt::{
     Arguments, BUFFER_FULL, Backtrace, EventRecord, FxtError, LargeBlob, Located, MetadataRecord, ProcessRef,
     Profiler, Record, Records, Rule, Scheduling, StringRecord, StringRef, ThreadRef, UnknownRecord,
@@ -48,6 +48,7 @@ pub(super) struct FxtSource {
     pending: Option<Pending>,
     tables: Tables,
     classes: Classes,
+    object_names: NameCache,
     window: Window,
     faults: VecDeque<FxtError>,
     /// `true` if an event waits until its errors are reported.
@@ -76,6 +77,7 @@ impl FxtSource {
             pending: None,
             tables: Tables::default(),
             classes: Classes::new(stream, most_classes),
+            object_names: NameCache::new(&file.index.names),
             window,
             faults: VecDeque::new(),
             is_waiting: false,
@@ -311,7 +313,7 @@ impl FxtSource {
         current.set_dynamic_class(class);
         current.values.clear();
         let mut writer = ValueWriter { values: &mut current.values, names };
-        writer.common(process, thread, &file.index.names);
+        writer.common(process, thread, &mut self.object_names);
         writer.event_context(event, thread, *is_any);
         if event.arguments.count_left() > 0 || *is_any {
             writer.values.begin(Scope::Payload);
@@ -448,7 +450,7 @@ impl FxtSource {
         }
         let names = RecordNames { tables: &self.tables, bytes: &file.bytes };
         let mut writer = ValueWriter { values: &mut current.values, names };
-        writer.common(process, thread, &file.index.names);
+        writer.common(process, thread, &mut self.object_names);
         match record {
             Record::Blob(blob) => {
                 writer.values.begin(Scope::Payload);
@@ -491,8 +493,8 @@ impl FxtSource {
                 let (process, thread) = self.thread(switch.incoming);
                 let (outgoing_process, outgoing) = self.thread(switch.outgoing);
                 self.set_form(RecordKind::LegacySwitch, current)?;
-                let mut writer = self.writer(file, current);
-                writer.common(process, thread, &file.index.names);
+                let mut writer = writer(&self.tables, file, current);
+                writer.common(process, thread, &mut self.object_names);
                 let values = &mut current.values;
                 values.begin(Scope::Payload);
                 values.push(u64::from(switch.processor));
@@ -504,8 +506,8 @@ impl FxtSource {
             }
             Scheduling::Switch(switch) => {
                 let is_any = self.set_class(RecordKind::Switch, switch.arguments, file, current)?;
-                let mut writer = self.writer(file, current);
-                writer.common(None, Some(switch.incoming), &file.index.names);
+                let mut writer = writer(&self.tables, file, current);
+                writer.common(None, Some(switch.incoming), &mut self.object_names);
                 writer.values.begin(Scope::SpecificContext);
                 writer.values.push(u64::from(switch.processor));
                 writer.values.push(switch.outgoing);
@@ -515,8 +517,8 @@ impl FxtSource {
             }
             Scheduling::Wakeup(wakeup) => {
                 let is_any = self.set_class(RecordKind::Wakeup, wakeup.arguments, file, current)?;
-                let mut writer = self.writer(file, current);
-                writer.common(None, Some(wakeup.thread), &file.index.names);
+                let mut writer = writer(&self.tables, file, current);
+                writer.common(None, Some(wakeup.thread), &mut self.object_names);
                 writer.values.begin(Scope::SpecificContext);
                 writer.values.push(u64::from(wakeup.processor));
                 writer.values.begin(Scope::Payload);
@@ -524,11 +526,6 @@ impl FxtSource {
             }
         }
         Some(())
-    }
-
-    fn writer<'v>(&'v self, file: &'v FxtFile, current: &'v mut CurrentRecord) -> ValueWriter<'v, 'v> {
-        let names = RecordNames { tables: &self.tables, bytes: &file.bytes };
-        ValueWriter { values: &mut current.values, names }
     }
 
     fn profiler(
@@ -541,7 +538,7 @@ impl FxtSource {
             Profiler::Module(module) => {
                 let process = self.process(module.process);
                 self.set_form(RecordKind::Module, current)?;
-                self.writer(file, current).common(process, None, &file.index.names);
+                writer(&self.tables, file, current).common(process, None, &mut self.object_names);
                 let values = &mut current.values;
                 values.begin(Scope::Payload);
                 values.push(u64::from(module.id));
@@ -551,7 +548,7 @@ impl FxtSource {
             Profiler::Mapping(mapping) => {
                 let process = self.process(mapping.process);
                 self.set_form(RecordKind::Mapping, current)?;
-                self.writer(file, current).common(process, None, &file.index.names);
+                writer(&self.tables, file, current).common(process, None, &mut self.object_names);
                 let values = &mut current.values;
                 values.begin(Scope::Payload);
                 values.push(u64::from(mapping.module));
@@ -564,7 +561,7 @@ impl FxtSource {
                 let (process, thread) = self.thread(backtrace.thread);
                 self.set_form(RecordKind::Backtrace, current)?;
                 let stack = self.stack(backtrace, process);
-                self.writer(file, current).common(process, thread, &file.index.names);
+                writer(&self.tables, file, current).common(process, thread, &mut self.object_names);
                 let values = &mut current.values;
                 values.begin(Scope::Payload);
                 values.push_optional(stack.is_some());
@@ -601,8 +598,8 @@ impl FxtSource {
             }
             None => self.set_form(RecordKind::BareLargeBlob, current)?,
         }
-        let mut writer = self.writer(file, current);
-        writer.common(thread.0, thread.1, &file.index.names);
+        let mut writer = writer(&self.tables, file, current);
+        writer.common(thread.0, thread.1, &mut self.object_names);
         writer.values.begin(Scope::SpecificContext);
         writer.string(blob.category);
         writer.string(blob.name);
@@ -656,6 +653,11 @@ impl FxtSource {
         };
         Damage::new(&*self.file.name, at * 8, rule.into()).in_stream(&*self.stream.name)
     }
+}
+
+fn writer<'v>(tables: &'v Tables, file: &'v FxtFile, current: &'v mut CurrentRecord) -> ValueWriter<'v, 'v> {
+    let names = RecordNames { tables, bytes: &file.bytes };
+    ValueWriter { values: &mut current.values, names }
 }
 
 /// Result of reading a record.

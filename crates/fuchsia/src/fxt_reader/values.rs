@@ -1,11 +1,37 @@
 //! Values of records, as their classes have them.
 
+use std::sync::Arc;
+
 use ichnos_model::{EventValues, FieldValue, Scope};
 
 use super::class::option_of;
 use super::classes::RecordNames;
 use super::index::ObjectNames;
 use crate::fxt::{Argument, ArgumentValue, Arguments, EventKind, EventRecord, StringRef};
+
+/// Names of processes and threads, with those of the last record.
+#[derive(Debug)]
+pub(super) struct NameCache {
+    objects: Arc<ObjectNames>,
+    ids: [Option<u64>; 2],
+    names: [Option<Arc<str>>; 2],
+}
+
+impl NameCache {
+    pub(super) fn new(objects: &Arc<ObjectNames>) -> Self {
+        Self { objects: Arc::clone(objects), ids: [None; 2], names: [None, None] }
+    }
+
+    #[inline(always)]
+    fn get(&mut self, process: Option<u64>, thread: Option<u64>) -> &[Option<Arc<str>>; 2] {
+        let ids = [process, thread];
+        if self.ids != ids {
+            self.ids = ids;
+            self.names = ids.map(|id| id.and_then(|id| self.objects.get(&id).cloned()));
+        }
+        &self.names
+    }
+}
 
 /// Writes the values of a record.
 pub(super) struct ValueWriter<'v, 'a> {
@@ -16,12 +42,12 @@ pub(super) struct ValueWriter<'v, 'a> {
 impl ValueWriter<'_, '_> {
     /// Writes the common context, and the names of the process and the thread, if known.
     #[inline(always)]
-    pub(super) fn common(&mut self, process: Option<u64>, thread: Option<u64>, objects: &ObjectNames) {
+    pub(super) fn common(&mut self, process: Option<u64>, thread: Option<u64>, cache: &mut NameCache) {
         self.values.begin(Scope::CommonContext);
         self.optional(process);
         self.optional(thread);
-        if !objects.is_empty() {
-            self.resource(process, thread, objects);
+        if !cache.objects.is_empty() {
+            self.resource(process, thread, cache);
         }
     }
 
@@ -32,9 +58,8 @@ impl ValueWriter<'_, '_> {
         }
     }
 
-    #[inline(never)]
-    fn resource(&mut self, process: Option<u64>, thread: Option<u64>, objects: &ObjectNames) {
-        let names = [process, thread].map(|id| id.and_then(|id| objects.get(&id)));
+    fn resource(&mut self, process: Option<u64>, thread: Option<u64>, cache: &mut NameCache) {
+        let names = cache.get(process, thread);
         if names.iter().all(Option::is_none) {
             return;
         }
