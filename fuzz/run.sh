@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 seconds=${1:-60}
 shift || true
-[ $# -gt 0 ] || set -- tsdl prop1 prop2 spec2 packetized packets index trace generated roundtrip archive expression log legacy printf nettrace_v3 nettrace_v4 nettrace_v6 xtrace_metadata xtrace_reports json jsonl convert
+[ $# -gt 0 ] || set -- tsdl prop1 prop2 spec2 packetized packets index trace generated roundtrip archive expression log legacy printf fxt nettrace_v3 nettrace_v4 nettrace_v6 xtrace_metadata xtrace_reports json jsonl convert
 
 ./seeds.sh
 # Our code has next to no `unsafe`, so that without the address sanitizer twice as much is tried.

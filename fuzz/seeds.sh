@@ -7,7 +7,7 @@ fixtures=../crates/ctf/tests/fixtures
 ust=../examples/hello-lttng/trace/ust/uid/65534/64-bit
 ctf2=../examples/hello-ctf2/trace
 
-for target in tsdl prop1 prop2 spec2 packetized packets index trace generated roundtrip archive expression log legacy printf nettrace_v3 nettrace_v4 nettrace_v6 xtrace_metadata xtrace_reports json jsonl convert; do
+for target in tsdl prop1 prop2 spec2 packetized packets index trace generated roundtrip archive expression log legacy printf fxt nettrace_v3 nettrace_v4 nettrace_v6 xtrace_metadata xtrace_reports json jsonl convert; do
 	mkdir -p corpus/$target
 done
 cp $fixtures/prop1/*.json metadata/prop1.json corpus/prop1
@@ -169,6 +169,13 @@ with open("corpus/xtrace.dict", "w") as file:
         file.write(f'"{word}"\n')
     for word in ["X-Trace Report ver 1.0\\x0A", "\\x0A\\x0A", "\\x0D\\x0A", "{\\x22", "\\x22:[\\x22", "\\x22]}", "\\xEF\\xBB\\xBF"]:
         file.write(f'"{word}"\n')
+frames = pathlib.Path("../examples/hello-fxt/frames.fxt").read_bytes()
+(corpus / "fxt/example").write_bytes(b"\0" + frames)
+(corpus / "fxt/checked").write_bytes(b"\5" + frames[:600])
+for at in range(8, len(frames), 160):
+    broken = bytearray(frames)
+    broken[at] ^= 0x11
+    (corpus / "fxt" / f"broken-{at}").write_bytes(bytes([at // 160 % 8]) + broken)
 example = pathlib.Path("../examples/hello-xtrace/proxy.reports").read_bytes()
 objects = []
 for report in example.decode().split("\n\n"):

@@ -3,6 +3,7 @@
 
 pub mod expression;
 pub mod fuchsia;
+pub mod fxt;
 pub mod generator;
 pub mod json;
 pub mod jsonl;

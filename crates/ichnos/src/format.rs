@@ -8,6 +8,8 @@ pub const FORMATS: &[&dyn Format] = &[
     &ichnos_ctf::Ctf,
     #[cfg(feature = "fuchsia-log")]
     &ichnos_fuchsia::FuchsiaLog,
+    #[cfg(feature = "fxt")]
+    &ichnos_fuchsia::Fxt,
     #[cfg(feature = "nettrace")]
     &ichnos_nettrace::Nettrace,
     #[cfg(feature = "xtrace")]

@@ -163,7 +163,7 @@ pub use ichnos_ctf as ctf;
 pub use ichnos_export as export;
 pub use ichnos_flow as flow;
 pub use ichnos_flow::{Expression, Filter, FilterError, FilterErrorKind, FilterWarning, KnownName, Selector};
-#[cfg(feature = "fuchsia-log")]
+#[cfg(any(feature = "fuchsia-log", feature = "fxt"))]
 pub use ichnos_fuchsia as fuchsia;
 pub use ichnos_io as io;
 pub use ichnos_io::{Format, FormatOption, OptionError, OptionKind, OptionValue, Refused};

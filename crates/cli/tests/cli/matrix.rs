@@ -150,6 +150,7 @@ examples! {
     dotnet: "hello-dotnet/hello.nettrace.zst",
     xtrace: "hello-xtrace",
     fuchsia: "hello-fuchsia/boot.log",
+    fxt: "hello-fxt",
     jsonl: "hello-jsonl",
 }
 

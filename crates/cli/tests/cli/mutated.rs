@@ -100,7 +100,7 @@ fn verb(numbers: &mut Numbers) -> (Vec<String>, bool) {
     let number = numbers.below(40).to_string();
     let mut words: Vec<String> = match numbers.below(12) {
         0..=3 => vec!["convert".into()],
-        4 => vec!["convert".into(), "--to".into(), numbers.one(&["fuchsia-log", "jsonl"]).into()],
+        4 => vec!["convert".into(), "--to".into(), numbers.one(&["fuchsia-log", "jsonl", "fxt"]).into()],
         5 => vec!["cut".into(), "--begin".into(), format!("+{number}ms")],
         6 => vec!["cut".into(), "--end".into(), format!("+{number}s")],
         7 => vec!["filter".into(), format!("event.id != {number}")],
@@ -227,6 +227,7 @@ mutations! {
     xtrace: "hello-xtrace/proxy.reports", 30_000;
     fuchsia: "hello-fuchsia/boot.log", 40_000;
     jsonl: "hello-jsonl/requests.jsonl", 50_000;
+    fxt: "hello-fxt/frames.fxt", 90_000;
 }
 
 /// An example in every dialect of CTF that is not that of an example.

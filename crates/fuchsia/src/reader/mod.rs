@@ -86,6 +86,10 @@ fn recognise(bytes: &[u8], options: &OpenOptions) -> Option<Framing> {
     if options.force {
         return Some(recognised.unwrap_or(Framing::Records)).filter(|_| !bytes.is_empty());
     }
+    // Log records of traces have the same type.
+    if crate::fxt::recognise(bytes) {
+        return None;
+    }
     let beginning = bytes.get(..PROBED).unwrap_or(bytes);
     // Count the bytes that are not messages, and check if the first ones are among them.
     let damaged = |framing: &Framing| {

@@ -5,6 +5,7 @@
 mod document;
 mod encoder;
 mod framing;
+mod fxt;
 mod legacy;
 mod logger;
 mod missing_bytes;

@@ -8,6 +8,7 @@ use ichnos::{FORMATS, OpenError, OpenOptions};
 const ALL: &[(&str, bool, &str)] = &[
     ("ctf", cfg!(feature = "ctf"), "hello-lttng"),
     ("fuchsia-log", cfg!(feature = "fuchsia-log"), "hello-fuchsia"),
+    ("fxt", cfg!(feature = "fxt"), "hello-fxt"),
     ("nettrace", cfg!(feature = "nettrace"), "hello-dotnet/hello.nettrace.zst"),
     ("xtrace", cfg!(feature = "xtrace"), "hello-xtrace"),
     ("jsonl", cfg!(feature = "jsonl"), "hello-jsonl/requests.jsonl"),

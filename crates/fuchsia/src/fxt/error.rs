@@ -1,0 +1,91 @@
+//! Named rules of the format, and errors at a position.
+
+use core::fmt;
+
+use crate::rule::{Unit, rules, write_statement};
+
+rules! {
+    ByteOrder, "byte-order", true, Unit::Bits,
+        "words are little-endian";
+    RecordHeaderTruncated, "record-header-truncated", true, Unit::AtLeast("bytes"),
+        "a record begins with a header of 8 bytes";
+    RecordSizeMinimum, "record-size-minimum", true, Unit::AtLeast("words"),
+        "the size of a record includes its header and its fixed words";
+    RecordTruncated, "record-truncated", true, Unit::AtLeast("bytes"),
+        "a record has the size in its header";
+    RecordContent, "record-content", true, Unit::AtMost("bytes"),
+        "the content of a record ends within it";
+    RecordReserved, "record-reserved", false, Unit::Bits,
+        "the reserved bits of the header of a record are 0";
+    RecordExtra, "record-extra", false, Unit::Plain("bytes"),
+        "nothing follows the known content of a record";
+    Padding, "padding", false, Unit::Found("the bits"),
+        "texts and binary data are padded with zeros";
+    ArgumentSize, "argument-size", true, Unit::AtLeast("words"),
+        "the size of an argument includes its header, its name and its value";
+    ArgumentBeyondRecord, "argument-beyond-record", true, Unit::AtMost("words"),
+        "an argument ends within its record";
+    ArgumentType, "argument-type", false, Unit::AtMost("as type"),
+        "the type of an argument is known";
+    StringIndex, "string-index", true, Unit::Found("the index"),
+        "a string is registered before its index is used";
+    StringZero, "string-zero", false, Unit::Found("the index"),
+        "index 0 is not registered, as it is the empty string";
+    ThreadIndex, "thread-index", true, Unit::Found("the index"),
+        "a thread is registered before its index is used";
+    ThreadZero, "thread-zero", false, Unit::Found("the index"),
+        "index 0 is not registered, as it stands for a thread in the record";
+    TextUtf8, "text-utf8", false, Unit::Found("the byte"),
+        "texts are UTF-8";
+    TicksPerSecond, "ticks-per-second", true, Unit::AtLeast("tick"),
+        "a clock has at least one tick per second";
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A broken rule and its position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FxtError {
+    /// Broken rule.
+    pub rule: Rule,
+    /// Byte offset of the violation in the input.
+    pub at: u64,
+    /// Expected number in the unit of the rule, or the expected bits.
+    pub expected: u64,
+    /// Number found.
+    pub found: u64,
+}
+
+impl FxtError {
+    #[cold]
+    pub(crate) fn new(rule: Rule, at: u64, expected: u64, found: u64) -> Self {
+        Self { rule, at, expected, found }
+    }
+
+    /// Returns the rule with the expected and the found value, without the position.
+    pub fn statement(&self) -> impl fmt::Display + use<> {
+        Statement(*self)
+    }
+}
+
+struct Statement(FxtError);
+
+impl fmt::Display for Statement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let FxtError { rule, expected, found, .. } = self.0;
+        write_statement(f, rule.statement(), rule.unit(), expected, found)
+    }
+}
+
+impl fmt::Display for FxtError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rule, at, .. } = *self;
+        write!(f, "byte {at}: a record breaks the rule {rule}: {}", self.statement())
+    }
+}
+
+impl core::error::Error for FxtError {}

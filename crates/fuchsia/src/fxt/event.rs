@@ -1,0 +1,156 @@
+//! Events ("Event record" of the document).
+
+use super::argument::Arguments;
+use super::content::{RecordContent, bits};
+use super::error::FxtError;
+use super::reference::{StringRef, ThreadRef};
+
+/// Type of an event, with the data that only events of the type have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum EventKind {
+    /// A moment in time. Some writers add its scope: 0 for the thread, 1 for the process, 2 for everything.
+    Instant {
+        /// Scope, if stated.
+        scope: Option<u64>,
+    },
+    /// Values of a counter.
+    Counter {
+        /// Id of the counter.
+        id: u64,
+    },
+    /// Begin of a span of a thread.
+    DurationBegin,
+    /// End of a span of a thread.
+    DurationEnd,
+    /// A whole span of a thread.
+    DurationComplete {
+        /// Ticks at its end.
+        end: u64,
+    },
+    /// Begin of a span that may involve several threads.
+    AsyncBegin {
+        /// Correlation id.
+        id: u64,
+    },
+    /// A moment within such a span.
+    AsyncInstant {
+        /// Correlation id.
+        id: u64,
+    },
+    /// End of such a span.
+    AsyncEnd {
+        /// Correlation id.
+        id: u64,
+    },
+    /// Begin of a flow.
+    FlowBegin {
+        /// Correlation id.
+        id: u64,
+    },
+    /// A step of a flow.
+    FlowStep {
+        /// Correlation id.
+        id: u64,
+    },
+    /// End of a flow.
+    FlowEnd {
+        /// Correlation id.
+        id: u64,
+    },
+}
+
+/// Number of known types of events.
+pub(crate) const KINDS: u8 = 11;
+
+impl EventKind {
+    /// Returns the type, bits 16 to 19 of the header.
+    #[must_use]
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::Instant { .. } => 0,
+            Self::Counter { .. } => 1,
+            Self::DurationBegin => 2,
+            Self::DurationEnd => 3,
+            Self::DurationComplete { .. } => 4,
+            Self::AsyncBegin { .. } => 5,
+            Self::AsyncInstant { .. } => 6,
+            Self::AsyncEnd { .. } => 7,
+            Self::FlowBegin { .. } => 8,
+            Self::FlowStep { .. } => 9,
+            Self::FlowEnd { .. } => 10,
+        }
+    }
+
+    /// Returns the word after the arguments: the id, the end or the scope.
+    #[must_use]
+    pub const fn word(self) -> Option<u64> {
+        match self {
+            Self::DurationBegin | Self::DurationEnd => None,
+            Self::Instant { scope } => scope,
+            Self::DurationComplete { end } => Some(end),
+            Self::Counter { id }
+            | Self::AsyncBegin { id }
+            | Self::AsyncInstant { id }
+            | Self::AsyncEnd { id }
+            | Self::FlowBegin { id }
+            | Self::FlowStep { id }
+            | Self::FlowEnd { id } => Some(id),
+        }
+    }
+
+    /// Reads the data of a type, or returns `None` if the type is unknown.
+    #[inline(always)]
+    fn read(number: u64, content: &mut RecordContent<'_>) -> Result<Option<Self>, FxtError> {
+        Ok(Some(match number {
+            0 => Self::Instant { scope: content.word().ok() },
+            1 => Self::Counter { id: content.word()? },
+            2 => Self::DurationBegin,
+            3 => Self::DurationEnd,
+            4 => Self::DurationComplete { end: content.word()? },
+            5 => Self::AsyncBegin { id: content.word()? },
+            6 => Self::AsyncInstant { id: content.word()? },
+            7 => Self::AsyncEnd { id: content.word()? },
+            8 => Self::FlowBegin { id: content.word()? },
+            9 => Self::FlowStep { id: content.word()? },
+            10 => Self::FlowEnd { id: content.word()? },
+            _ => return Ok(None),
+        }))
+    }
+}
+
+/// An event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventRecord<'a> {
+    /// Header of the record.
+    pub header: u64,
+    /// Time in ticks.
+    pub ticks: u64,
+    /// Thread.
+    pub thread: ThreadRef,
+    /// Category.
+    pub category: StringRef<'a>,
+    /// Name.
+    pub name: StringRef<'a>,
+    /// Arguments.
+    pub arguments: Arguments<'a>,
+    /// Type, with its data.
+    pub kind: EventKind,
+}
+
+impl<'a> EventRecord<'a> {
+    /// Reads the content of a record; returns `None` if the type of the event is unknown.
+    #[inline(always)]
+    pub(super) fn read(header: u64, content: &mut RecordContent<'a>) -> Result<Option<Self>, FxtError> {
+        if bits(header, 16, 19) >= KINDS.into() {
+            return Ok(None);
+        }
+        let ticks = content.word()?;
+        let thread = content.thread(bits(header, 24, 31))?;
+        let category = content.string(bits(header, 32, 47))?;
+        let name = content.string(bits(header, 48, 63))?;
+        let arguments = Arguments::take(content, bits(header, 20, 23))?;
+        let Some(kind) = EventKind::read(bits(header, 16, 19), content)? else { return Ok(None) };
+        Ok(Some(Self { header, ticks, thread, category, name, arguments, kind }))
+    }
+}

@@ -1,0 +1,53 @@
+//! Fuchsia's trace format (FXT): records of events, of the tables that they refer to, and of objects.
+//!
+//! [`Records`] iterates over a file. A [`Record`] borrows its bytes; [arguments](Arguments) are read on demand.
+//! Strings and threads are [references](StringRef) to the tables of a provider, which the reader of a file has
+//! to keep: a registration counts for the records after it, until the next registration of the same index.
+//!
+//! ```
+//! use ichnos_fuchsia::fxt::{MAGIC, Record, Records};
+//!
+//! let words: [u64; 4] = [MAGIC, 0x21, 1_000_000_000, 0x0000_0003_0001_0022];
+//! let mut file: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+//! file.extend(b"gfx\0\0\0\0\0");
+//! let records: Vec<Record> = Records::new(&file).map(|record| record.map(|found| found.record)).collect::<Result<_, _>>().unwrap();
+//! assert!(matches!(records[1], Record::Initialization(clock) if clock.ticks_per_second == 1_000_000_000));
+//! assert!(matches!(records[2], Record::String(entry) if entry.index == 1 && entry.string == b"gfx"));
+//! ```
+//!
+//! # Errors
+//! An [`FxtError`] names the broken rule, its position, and the expected and found values. Some rules are
+//! [fatal](Rule::is_fatal) for the record that breaks them; others are only reported by [`Record::check`]. Records of
+//! unknown types are [`Record::Unknown`].
+
+mod argument;
+mod check;
+mod content;
+mod error;
+mod event;
+mod metadata;
+mod object;
+mod profiler;
+mod record;
+mod records;
+mod reference;
+mod scheduling;
+mod table_entry;
+
+#[cfg(feature = "reader")]
+pub(crate) use argument::kind as argument_kind;
+pub use argument::{Argument, ArgumentValue, Arguments};
+#[cfg(feature = "reader")]
+pub(crate) use content::bits;
+pub use error::{FxtError, Rule};
+pub use event::{EventKind, EventRecord};
+pub use metadata::{BUFFER_FULL, BaseTime, Initialization, MAGIC, MetadataRecord};
+pub use object::{Blob, BlobMetadata, KernelObject, LargeBlob, LogMessage, PROCESS, THREAD, UserspaceObject};
+pub use profiler::{Backtrace, Module, ModuleMapping, Profiler};
+#[cfg(feature = "reader")]
+pub(crate) use record::kind as record_kind;
+pub use record::{MAX_RECORD_WORDS, Record, UnknownRecord};
+pub use records::{Located, Records, SkippedBytes, is_big_endian, recognise};
+pub use reference::{ProcessRef, StringRef, ThreadRef};
+pub use scheduling::{LegacySwitch, Scheduling, Switch, Wakeup};
+pub use table_entry::{StringRecord, ThreadRecord};

@@ -1,0 +1,109 @@
+//! Samples of call stacks, and what their addresses belong to. The document does not describe these records, which
+//! Fuchsia's profiler writes since 2025.
+
+use super::content::{RecordContent, bits};
+use super::error::FxtError;
+use super::reference::{ProcessRef, ThreadRef};
+
+/// A record of the profiler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Profiler<'a> {
+    /// A module: an executable or a library.
+    Module(Module<'a>),
+    /// A module in the memory of a process.
+    Mapping(ModuleMapping),
+    /// A sample.
+    Backtrace(Backtrace<'a>),
+}
+
+/// A module (type 0).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Module<'a> {
+    /// Time in ticks.
+    pub ticks: u64,
+    /// Process.
+    pub process: ProcessRef,
+    /// Id within the process.
+    pub id: u16,
+    /// Name.
+    pub name: &'a [u8],
+    /// Build id.
+    pub build_id: &'a [u8],
+}
+
+/// A module in the memory of a process (type 1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ModuleMapping {
+    /// Time in ticks.
+    pub ticks: u64,
+    /// Process.
+    pub process: ProcessRef,
+    /// Id of the module within the process.
+    pub module: u16,
+    /// Flags: 1 readable, 2 writable, 4 executable.
+    pub flags: u8,
+    /// First address.
+    pub begin: u64,
+    /// Size in bytes.
+    pub size: u64,
+    /// Address of the first byte in the module's own addresses.
+    pub module_address: u64,
+}
+
+/// A sample of a call stack (type 2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backtrace<'a> {
+    /// Time in ticks.
+    pub ticks: u64,
+    /// Thread.
+    pub thread: ThreadRef,
+    /// Flags, whose meaning is unknown.
+    pub flags: u32,
+    /// Addresses as words, the innermost frame first.
+    pub frames: &'a [u8],
+}
+
+impl Backtrace<'_> {
+    /// Returns the addresses, the innermost frame first.
+    pub fn addresses(&self) -> impl Iterator<Item = u64> + '_ {
+        self.frames.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word))
+    }
+}
+
+impl<'a> Profiler<'a> {
+    /// Reads the content of a record; returns `None` if the type is unknown.
+    pub(super) fn read(header: u64, content: &mut RecordContent<'a>) -> Result<Option<Self>, FxtError> {
+        let kind = bits(header, 16, 19);
+        if kind > 2 {
+            return Ok(None);
+        }
+        let ticks = content.word()?;
+        let reference = bits(header, 20, 27);
+        let id = bits(header, 28, 43) as u16;
+        Ok(Some(match kind {
+            0 => Self::Module(Module {
+                ticks,
+                process: content.process(reference)?,
+                id,
+                name: content.stream(bits(header, 44, 51))?,
+                build_id: content.stream(bits(header, 52, 59))?,
+            }),
+            1 => Self::Mapping(ModuleMapping {
+                ticks,
+                process: content.process(reference)?,
+                module: id,
+                flags: bits(header, 44, 46) as u8,
+                begin: content.word()?,
+                size: content.word()?,
+                module_address: content.word()?,
+            }),
+            _ => Self::Backtrace(Backtrace {
+                ticks,
+                thread: content.thread(reference)?,
+                flags: bits(header, 36, 63) as u32,
+                frames: content.stream(bits(header, 28, 35) * 8)?,
+            }),
+        }))
+    }
+}

@@ -1,0 +1,183 @@
+//! Records of any type.
+
+use super::content::{RecordContent, bits};
+use super::error::{FxtError, Rule};
+use super::event::{EventRecord, KINDS};
+use super::metadata::{Initialization, MetadataRecord};
+use super::object::{Blob, KernelObject, LargeBlob, LogMessage, UserspaceObject};
+use super::profiler::Profiler;
+use super::scheduling::Scheduling;
+use super::table_entry::{StringRecord, ThreadRecord};
+
+/// Types of records, in bits 0 to 3 of the header ("Record Types" of the document).
+pub(crate) mod kind {
+    pub(crate) const METADATA: u64 = 0;
+    pub(crate) const INITIALIZATION: u64 = 1;
+    pub(crate) const STRING: u64 = 2;
+    pub(crate) const THREAD: u64 = 3;
+    pub(crate) const EVENT: u64 = 4;
+    pub(crate) const BLOB: u64 = 5;
+    pub(crate) const USERSPACE_OBJECT: u64 = 6;
+    pub(crate) const KERNEL_OBJECT: u64 = 7;
+    pub(crate) const SCHEDULING: u64 = 8;
+    pub(crate) const LOG: u64 = 9;
+    pub(crate) const PROFILER: u64 = 10;
+    pub(crate) const LARGE: u64 = 15;
+}
+
+/// Maximum size of a record that is not large, in words.
+pub const MAX_RECORD_WORDS: usize = 4095;
+
+/// A record, which borrows its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Record<'a> {
+    /// About the trace or a provider.
+    Metadata(MetadataRecord<'a>),
+    /// Clock of the provider.
+    Initialization(Initialization),
+    /// Entry of the string table.
+    String(StringRecord<'a>),
+    /// Entry of the thread table.
+    Thread(ThreadRecord),
+    /// Event.
+    Event(EventRecord<'a>),
+    /// Binary data.
+    Blob(Blob<'a>),
+    /// Name of an object of a process.
+    UserspaceObject(UserspaceObject<'a>),
+    /// Name of an object of the kernel.
+    KernelObject(KernelObject<'a>),
+    /// Change of threads on a processor.
+    Scheduling(Scheduling<'a>),
+    /// Message of a log.
+    Log(LogMessage<'a>),
+    /// Sample of a call stack, or a module.
+    Profiler(Profiler<'a>),
+    /// Binary data of any size.
+    LargeBlob(LargeBlob<'a>),
+    /// A record of an unknown type or subtype.
+    Unknown(UnknownRecord<'a>),
+}
+
+/// A record of an unknown type or subtype.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownRecord<'a> {
+    /// All bytes, including the header.
+    pub bytes: &'a [u8],
+}
+
+impl UnknownRecord<'_> {
+    /// Returns the header.
+    #[must_use]
+    pub fn header(&self) -> u64 {
+        self.bytes.first_chunk().map_or(0, |word| u64::from_le_bytes(*word))
+    }
+
+    /// Returns the type, bits 0 to 3 of the header.
+    #[must_use]
+    pub fn kind(&self) -> u8 {
+        bits(self.header(), 0, 3) as u8
+    }
+}
+
+/// Returns the size of a record in words, from its header.
+#[inline(always)]
+pub(crate) const fn size_words(header: u64) -> u64 {
+    if bits(header, 0, 3) == kind::LARGE { bits(header, 4, 35) } else { bits(header, 4, 15) }
+}
+
+/// Returns the minimum size in words of a record with this header.
+pub(crate) const fn minimum_words(header: u64) -> u64 {
+    match bits(header, 0, 3) {
+        kind::INITIALIZATION | kind::USERSPACE_OBJECT | kind::KERNEL_OBJECT | kind::LOG => 2,
+        // Nothing is known of unknown subtypes.
+        kind::EVENT if bits(header, 16, 19) < KINDS as u64 => 2,
+        kind::SCHEDULING if bits(header, 60, 63) <= 2 => 2,
+        kind::PROFILER if bits(header, 16, 19) <= 2 => 2,
+        kind::LARGE if bits(header, 36, 39) == 0 && bits(header, 40, 43) <= 1 => 3,
+        kind::THREAD => 3,
+        _ => 1,
+    }
+}
+
+/// Returns the header bits that are reserved, and 0 in records of this type as the document describes it.
+pub(crate) const fn reserved_bits(header: u64) -> u64 {
+    const fn from(bit: u32) -> u64 {
+        u64::MAX << bit
+    }
+    match bits(header, 0, 3) {
+        kind::METADATA => match bits(header, 16, 19) {
+            1 => from(60),
+            2 => from(52),
+            3 => from(56),
+            _ => 0,
+        },
+        kind::INITIALIZATION => from(16),
+        kind::STRING => from(48) | 1 << 47 | 1 << 31,
+        kind::THREAD => from(24),
+        kind::BLOB => from(56) | 1 << 47,
+        kind::USERSPACE_OBJECT | kind::KERNEL_OBJECT => from(44),
+        kind::SCHEDULING => match bits(header, 60, 63) {
+            1 => from(40) & !from(60),
+            2 => from(36) & !from(60),
+            _ => 0,
+        },
+        kind::LOG => from(40) | 1 << 31,
+        kind::LARGE => from(44),
+        _ => 0,
+    }
+}
+
+impl<'a> Record<'a> {
+    /// Returns the bytes of the record at the beginning of `input`, at this offset.
+    ///
+    /// # Errors
+    /// If the header is truncated or its size is impossible: the end of the record is unknown.
+    #[inline(always)]
+    pub fn frame(input: &'a [u8], offset: u64) -> Result<&'a [u8], FxtError> {
+        let Some(header) = input.first_chunk() else {
+            return Err(FxtError::new(Rule::RecordHeaderTruncated, offset, 8, input.len() as u64));
+        };
+        let header = u64::from_le_bytes(*header);
+        let (size, minimum) = (size_words(header), minimum_words(header));
+        if size < minimum {
+            return Err(FxtError::new(Rule::RecordSizeMinimum, offset, minimum, size));
+        }
+        let bytes = usize::try_from(size * 8).ok().and_then(|size| input.get(..size));
+        bytes.ok_or_else(|| FxtError::new(Rule::RecordTruncated, offset, size * 8, input.len() as u64))
+    }
+
+    /// Reads a record from its bytes, as [`Record::frame`] returns them, at this offset.
+    ///
+    /// # Errors
+    /// If the content does not fit the size. The record can be skipped.
+    #[inline(always)]
+    pub fn read(frame: &'a [u8], offset: u64) -> Result<Self, FxtError> {
+        Self::read_all(frame, offset).map(|(record, _)| record)
+    }
+
+    /// Like [`Record::read`]; returns the bytes after the known content, too.
+    #[inline(always)]
+    pub(super) fn read_all(frame: &'a [u8], offset: u64) -> Result<(Self, RecordContent<'a>), FxtError> {
+        let mut content = RecordContent::new(frame, offset);
+        let header = content.word()?;
+        let rest = &mut content;
+        let record = match bits(header, 0, 3) {
+            kind::EVENT => EventRecord::read(header, rest)?.map(Self::Event),
+            kind::STRING => Some(Self::String(StringRecord::read(header, rest)?)),
+            kind::THREAD => Some(Self::Thread(ThreadRecord::read(header, rest)?)),
+            kind::METADATA => MetadataRecord::read(header, rest)?.map(Self::Metadata),
+            kind::INITIALIZATION => Some(Self::Initialization(Initialization::read(rest)?)),
+            kind::BLOB => Some(Self::Blob(Blob::read(header, rest)?)),
+            kind::USERSPACE_OBJECT => Some(Self::UserspaceObject(UserspaceObject::read(header, rest)?)),
+            kind::KERNEL_OBJECT => Some(Self::KernelObject(KernelObject::read(header, rest)?)),
+            kind::SCHEDULING => Scheduling::read(header, rest)?.map(Self::Scheduling),
+            kind::LOG => Some(Self::Log(LogMessage::read(header, rest)?)),
+            kind::PROFILER => Profiler::read(header, rest)?.map(Self::Profiler),
+            kind::LARGE => LargeBlob::read(header, rest)?.map(Self::LargeBlob),
+            _ => None,
+        };
+        Ok((record.unwrap_or(Self::Unknown(UnknownRecord { bytes: frame })), content))
+    }
+}

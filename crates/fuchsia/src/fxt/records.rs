@@ -1,0 +1,165 @@
+//! Records of a file, one after the other.
+
+use super::content::bits;
+use super::error::{FxtError, Rule};
+use super::metadata::MAGIC;
+use super::record::{Record, kind, minimum_words, reserved_bits, size_words};
+
+/// An unreadable section of the input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SkippedBytes {
+    /// Byte offset in the input.
+    pub offset: u64,
+    /// Number of bytes skipped until reading resumes.
+    pub skipped: u64,
+    /// Error at that position.
+    pub error: FxtError,
+}
+
+/// A record with its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Located<'a> {
+    /// Byte offset in the input.
+    pub offset: u64,
+    /// All bytes of the record.
+    pub bytes: &'a [u8],
+    /// The record.
+    pub record: Record<'a>,
+}
+
+/// Iterates over the records of a file.
+///
+/// A record whose content does not fit its size is skipped by its size. After a header with an impossible size,
+/// reading resumes at the next word that looks like a header and is followed by another one, or by the end.
+#[derive(Clone, Debug)]
+pub struct Records<'a> {
+    input: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Records<'a> {
+    /// Makes the iterator over a file.
+    #[must_use]
+    pub fn new(input: &'a [u8]) -> Self {
+        Self::starting_at(input, 0)
+    }
+
+    /// Makes the iterator over the rest of a file from this byte on, where a record begins.
+    #[inline]
+    #[must_use]
+    pub fn starting_at(input: &'a [u8], at: usize) -> Self {
+        Self { input, at }
+    }
+
+    /// Returns the offset of the next record.
+    #[inline]
+    #[must_use]
+    pub fn offset(&self) -> usize {
+        self.at
+    }
+
+    /// Returns damage at the current position, and continues after it.
+    #[cold]
+    fn damaged(&mut self, error: FxtError, size: usize) -> SkippedBytes {
+        let offset = self.at;
+        let next = self.at.saturating_add(size);
+        let is_sound = size > 0 && starts_record(self.input, next);
+        self.at = if is_sound { next } else { resync(self.input, self.at) };
+        SkippedBytes { offset: offset as u64, skipped: (self.at - offset) as u64, error }
+    }
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = Result<Located<'a>, SkippedBytes>;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Self::Item> {
+        let rest = self.input.get(self.at..).filter(|rest| !rest.is_empty())?;
+        let offset = self.at as u64;
+        if offset == 0 && is_big_endian(self.input) {
+            self.at = self.input.len();
+            let error = FxtError::new(Rule::ByteOrder, 0, MAGIC, MAGIC.swap_bytes());
+            return Some(Err(SkippedBytes { offset, skipped: self.at as u64, error }));
+        }
+        let bytes = match Record::frame(rest, offset) {
+            Ok(bytes) => bytes,
+            Err(error) => return Some(Err(self.damaged(error, 0))),
+        };
+        match Record::read(bytes, offset) {
+            Ok(record) => {
+                self.at += bytes.len();
+                Some(Ok(Located { offset, bytes, record }))
+            }
+            Err(error) => Some(Err(self.damaged(error, bytes.len()))),
+        }
+    }
+}
+
+/// Returns the next position after `at` where a record begins, or the end of the input.
+fn resync(input: &[u8], at: usize) -> usize {
+    let mut next = at.saturating_add(8);
+    while next < input.len() {
+        if is_plausible(input, next).is_some_and(|end| starts_record(input, end)) {
+            return next;
+        }
+        next += 8;
+    }
+    input.len()
+}
+
+/// Returns `true` if a record can begin at a position, or if the input ends there.
+fn starts_record(input: &[u8], at: usize) -> bool {
+    at == input.len() || is_plausible(input, at).is_some()
+}
+
+/// Returns the end of a record that may be at a position, judged by its header.
+fn is_plausible(input: &[u8], at: usize) -> Option<usize> {
+    let rest = input.get(at..)?;
+    let header = u64::from_le_bytes(*rest.first_chunk()?);
+    let is_known = matches!(bits(header, 0, 3), 0..=kind::PROFILER | kind::LARGE);
+    let size = size_words(header);
+    if !is_known || size < minimum_words(header).max(1) || header & reserved_bits(header) != 0 {
+        return None;
+    }
+    let size = usize::try_from(size * 8).ok().filter(|size| *size <= rest.len())?;
+    Some(at + size)
+}
+
+/// Returns `true` if a file begins with the magic number record of a big-endian system.
+#[must_use]
+pub fn is_big_endian(beginning: &[u8]) -> bool {
+    beginning.first_chunk().is_some_and(|first| u64::from_be_bytes(*first) == MAGIC)
+}
+
+/// Returns `true` if a file begins like a trace: with the magic number record, in either byte order, or with a record
+/// that only traces have.
+#[must_use]
+pub fn recognise(beginning: &[u8]) -> bool {
+    let Some(first) = beginning.first_chunk() else { return false };
+    let first = u64::from_le_bytes(*first);
+    if first == MAGIC || is_big_endian(beginning) {
+        return true;
+    }
+    // Without the magic number, as older writers and parts of files: the clock, a provider or a string comes first.
+    let is_beginning = match bits(first, 0, 3) {
+        kind::METADATA => matches!(bits(first, 16, 19), 1 | 2),
+        kind::INITIALIZATION | kind::STRING => true,
+        _ => false,
+    };
+    if !is_beginning || first & reserved_bits(first) != 0 {
+        return false;
+    }
+    // Several sound records in a row, or all of a short file.
+    const ENOUGH: usize = 4;
+    let mut count = 0;
+    for record in Records::new(beginning).take(ENOUGH) {
+        match record {
+            Ok(Located { record: Record::Unknown(_), .. }) => return false,
+            Ok(_) => count += 1,
+            Err(damage) => {
+                return count >= 2 && damage.error.rule == Rule::RecordTruncated;
+            }
+        }
+    }
+    count >= 2
+}

@@ -1,0 +1,554 @@
+//! Classes of records.
+
+use std::sync::Arc;
+
+use ichnos_model::{
+    Attributes, CauseKind, ClockClass, ClockOrigin, DataStreamClass, DisplayBase, EventRecordClass,
+    EventRole, FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange, Length, LevelScale,
+    LogRole, LogSeverity, MappingsBuilder, Meaning, Meanings, Member, RangeSet, Scope, TraceClass,
+    Value as Attribute, VariantOption,
+};
+
+use super::key::{RecordForm, RecordKind, id_of, read_arguments, read_name};
+use crate::fxt::{Initialization, argument_kind as kind};
+
+/// Dialect of all traces.
+pub(super) const DIALECT: &str = "FXT";
+
+/// Namespace of the attributes that keep types of arguments.
+const NAMESPACE: &str = "fuchsia.dev";
+
+/// Attributes of event record classes: type, category and name of events, or the kind of other records.
+const EVENT: &str = "event";
+const CATEGORY: &str = "category";
+const NAME: &str = "name";
+const RECORD: &str = "record";
+
+/// Types of events, by their number.
+const EVENTS: [&str; 11] = [
+    "instant",
+    "counter",
+    "duration_begin",
+    "duration_end",
+    "duration_complete",
+    "async_begin",
+    "async_instant",
+    "async_end",
+    "flow_begin",
+    "flow_step",
+    "flow_end",
+];
+
+/// Ends of the names of event record classes, by the type of the event.
+const SUFFIXES: [&str; 11] = [
+    "",
+    "",
+    ":begin",
+    ":end",
+    "",
+    ":async_begin",
+    ":async_instant",
+    ":async_end",
+    ":flow_begin",
+    ":flow_step",
+    ":flow_end",
+];
+
+/// Types of kernel objects (`zircon/types.h`, constants `ZX_OBJ_TYPE_...`).
+const OBJECTS: &[(i128, &str)] = &[
+    (0, "none"),
+    (1, "process"),
+    (2, "thread"),
+    (3, "vmo"),
+    (4, "channel"),
+    (5, "event"),
+    (6, "port"),
+    (9, "interrupt"),
+    (11, "pci_device"),
+    (12, "debuglog"),
+    (14, "socket"),
+    (15, "resource"),
+    (16, "eventpair"),
+    (17, "job"),
+    (18, "vmar"),
+    (19, "fifo"),
+    (20, "guest"),
+    (21, "vcpu"),
+    (22, "timer"),
+    (23, "iommu"),
+    (24, "bti"),
+    (25, "profile"),
+    (26, "pmt"),
+    (27, "suspend_token"),
+    (28, "pager"),
+    (29, "exception"),
+    (30, "clock"),
+    (31, "stream"),
+    (32, "msi"),
+    (33, "iob"),
+];
+
+/// States of threads ("Thread States" of the document).
+const STATES: &[(i128, &str)] =
+    &[(0, "new"), (1, "running"), (2, "suspended"), (3, "blocked"), (4, "dying"), (5, "dead")];
+
+/// Types of BLOBs ("Blob types" of the document).
+const BLOBS: &[(i128, &str)] = &[(1, "data"), (2, "last_branch"), (3, "perfetto")];
+
+/// Scopes of instant events.
+const SCOPES: &[(i128, &str)] = &[(0, "thread"), (1, "process"), (2, "global")];
+
+/// Returns the clock class of a provider. `shared` names the origin of several clocks of a file.
+pub(super) fn clock(id: String, clock: Initialization, shared: Option<&str>) -> ClockClass {
+    let mut class = ClockClass::new(id, clock.ticks_per_second.max(1));
+    class.name = Some(class.id.clone());
+    class.description = Some("ticks since the system was started".to_owned());
+    if let Some(base) = clock.base {
+        let offset = i128::from(base.unix_nanoseconds) - class.nanoseconds(base.ticks);
+        if class.add_offset(offset) {
+            class.origin = ClockOrigin::UnixEpoch;
+        }
+    } else if let Some(uid) = shared {
+        let name = "boot".to_owned();
+        class.origin = ClockOrigin::Named { namespace: None, name, uid: uid.to_owned() };
+    }
+    class
+}
+
+/// Returns the class of a trace before its events are read. Each data stream class is the name of a provider and the
+/// index of its clock.
+pub(super) fn trace_class(clocks: Vec<ClockClass>, streams: Vec<(Option<String>, u16)>) -> TraceClass {
+    let structure = |members: [Member; 2]| Some(Arc::new(FieldClass::structure(members)));
+    let number = |name: &str| Member::new(name, FieldClass::optional(FieldClass::unsigned(64)));
+    let text = |name: &str| Member::new(name, FieldClass::optional(FieldClass::string()));
+    let common_context = structure([number("pid"), number("tid")]);
+    let resource = structure([text("process_name"), text("thread_name")]);
+    let streams = streams.into_iter().map(|(name, clock)| DataStreamClass {
+        name,
+        default_clock: Some(clock),
+        common_context: common_context.clone(),
+        resource: resource.clone(),
+        ..DataStreamClass::default()
+    });
+    TraceClass::new(DIALECT, clocks, streams)
+}
+
+// ---------------------------------------------------------------------------------------------
+// Field classes
+
+fn integer(length: u64, signed: bool, preferred_base: DisplayBase) -> FieldClass {
+    let mut class = if signed { FieldClass::signed(length) } else { FieldClass::unsigned(length) };
+    if let FieldKind::Integer { integer, .. } = &mut class.kind {
+        *integer = IntegerProperties { signed, preferred_base, ..IntegerProperties::default() };
+    }
+    class
+}
+
+fn unsigned(length: u64) -> FieldClass {
+    FieldClass::unsigned(length)
+}
+
+fn hexadecimal(length: u64) -> FieldClass {
+    integer(length, false, DisplayBase::Hexadecimal)
+}
+
+fn enumeration(length: u64, names: &[(i128, &str)]) -> FieldClass {
+    let mut mappings = MappingsBuilder::default();
+    for (value, name) in names {
+        if mappings.add_name(name) {
+            mappings.add_range(IntegerRange::single(*value));
+        }
+    }
+    let mut class = FieldClass::unsigned(length);
+    if let FieldKind::Integer { integer, .. } = &mut class.kind {
+        integer.mappings = Some(mappings.finish());
+    }
+    class
+}
+
+fn blob(length: FieldLocation) -> FieldClass {
+    let length = Length::Dynamic(Box::new(length));
+    let media_type = "application/octet-stream".to_owned();
+    FieldClass::new(FieldKind::Blob { length, media_type, alignment: 8 })
+}
+
+fn blob_of_values() -> FieldClass {
+    blob(FieldLocation::of_values())
+}
+
+fn boolean() -> FieldClass {
+    let bits = ichnos_model::BitField::new(8, ichnos_model::ByteOrder::LittleEndian, 8);
+    FieldClass::new(FieldKind::Boolean(bits))
+}
+
+/// Returns the class of an argument. Types that another one shows in the same way are kept as attributes.
+fn argument_class(argument: u8) -> FieldClass {
+    let typed = |mut class: FieldClass, name: Attribute| {
+        class.attributes.set(NAMESPACE, Attribute::Map(vec![(TYPE.to_owned(), name)]));
+        class
+    };
+    match argument {
+        kind::NULL => FieldClass::new(FieldKind::Null { alignment: 1 }),
+        kind::INT32 => FieldClass::signed(32),
+        kind::UINT32 => unsigned(32),
+        kind::INT64 => FieldClass::signed(64),
+        kind::UINT64 => unsigned(64),
+        kind::DOUBLE => FieldClass::float(64),
+        kind::STRING => FieldClass::string(),
+        kind::POINTER => typed(hexadecimal(64), Attribute::Text(POINTER.to_owned())),
+        kind::KOID => typed(unsigned(64), Attribute::Text(KOID.to_owned())),
+        kind::BOOLEAN => boolean(),
+        kind::BLOB => blob_of_values(),
+        other => typed(blob_of_values(), Attribute::Integer(other.into())),
+    }
+}
+
+/// Attribute with the type of an argument: [`POINTER`], [`KOID`], or the number of an unknown type.
+const TYPE: &str = "argument-type";
+const POINTER: &str = "pointer";
+const KOID: &str = "koid";
+
+/// Options of a value in [`any_arguments`], by the type of the argument; further types are the last one.
+const OPTIONS: u8 = 12;
+
+/// Returns the option of a type of argument in [`any_arguments`].
+pub(super) fn option_of(argument: u8) -> usize {
+    argument.min(OPTIONS - 1).into()
+}
+
+/// Returns the class of the arguments of records beyond the limit of classes: an array, which is values.
+fn any_arguments() -> FieldClass {
+    const NAMES: [&str; OPTIONS as usize] = [
+        "null", "int32", "uint32", "int64", "uint64", "double", "string", "pointer", "koid", "boolean",
+        "blob", "unknown",
+    ];
+    let options = NAMES.iter().zip(0..).map(|(name, number)| VariantOption {
+        name: Some((*name).to_owned()),
+        class: Arc::new(argument_class(number)),
+        ranges: RangeSet(vec![IntegerRange::single(number.into())]),
+        attributes: Attributes::default(),
+    });
+    let selector = Box::new(FieldLocation::of_values());
+    let value = FieldKind::Variant { options: options.collect(), selector, alignment: 1 };
+    let element = [Member::new("name", FieldClass::string()), Member::new("value", FieldClass::new(value))];
+    FieldClass::new(FieldKind::Array {
+        element: Arc::new(FieldClass::structure(element)),
+        length: Length::Dynamic(Box::new(FieldLocation::of_values())),
+        minimum_alignment: 8,
+        element_aligns: true,
+    })
+}
+
+// ---------------------------------------------------------------------------------------------
+// Event record classes
+
+/// MemberList of a scope, and their meanings.
+struct MemberList {
+    scope: Scope,
+    list: Vec<Member>,
+    meanings: Vec<(usize, Meaning)>,
+}
+
+impl MemberList {
+    fn new(scope: Scope) -> Self {
+        Self { scope, list: Vec::new(), meanings: Vec::new() }
+    }
+
+    fn add(&mut self, name: &str, class: FieldClass) -> &mut Self {
+        self.list.push(Member::new(name, class));
+        self
+    }
+
+    fn meaning(&mut self, name: &str, class: FieldClass, meaning: Meaning) -> &mut Self {
+        self.meanings.push((self.list.len(), meaning));
+        self.add(name, class)
+    }
+
+    fn finish(self, meanings: &mut Meanings) -> Option<Arc<FieldClass>> {
+        for (index, meaning) in self.meanings {
+            meanings.insert(self.scope, index, meaning);
+        }
+        (!self.list.is_empty()).then(|| Arc::new(FieldClass::structure(self.list)))
+    }
+}
+
+/// Names of a class.
+struct ClassNames {
+    namespace: Option<String>,
+    name: String,
+    attributes: Attributes,
+}
+
+impl ClassNames {
+    /// Reads the names in a key after the form, if it has any.
+    fn read(form: RecordForm, rest: &mut &[u8]) -> Self {
+        let text = |key: &str, text: &str| (key.to_owned(), Attribute::Text(text.to_owned()));
+        let mut attributes = Attributes::default();
+        if form.kind != RecordKind::Event || form.is_any {
+            let name = record_name(form.kind);
+            attributes.set(NAMESPACE, Attribute::Map(vec![text(RECORD, name)]));
+            return Self { namespace: None, name: name.to_owned(), attributes };
+        }
+        let mut name = || String::from_utf8_lossy(read_name(rest).unwrap_or_default()).into_owned();
+        let (category, name) = (name(), name());
+        let kind = EVENTS.get(usize::from(form.event)).copied().unwrap_or_default();
+        let own = vec![text(EVENT, kind), text(CATEGORY, &category), text(NAME, &name)];
+        attributes.set(NAMESPACE, Attribute::Map(own));
+        let full = event_name(&category, &name, form.event);
+        Self { namespace: Some(category).filter(|category| !category.is_empty()), name: full, attributes }
+    }
+}
+
+/// Returns the class of records with a key.
+pub(super) fn class_of(key: &[u8]) -> EventRecordClass {
+    let Some((form, mut rest)) = RecordForm::read(key) else { return EventRecordClass::default() };
+    let mut meanings = Meanings::default();
+    meanings.insert(Scope::CommonContext, 0, Meaning::Process);
+    meanings.insert(Scope::CommonContext, 1, Meaning::Thread);
+    meanings.insert(Scope::Resource, 0, Meaning::ProcessName);
+    meanings.insert(Scope::Resource, 1, Meaning::ThreadName);
+    let ClassNames { namespace, name, attributes } = ClassNames::read(form, &mut rest);
+    let mut context = MemberList::new(Scope::SpecificContext);
+    add_context(&mut context, form);
+    let mut payload = MemberList::new(Scope::Payload);
+    add_payload(&mut payload, form);
+    match form.kind {
+        RecordKind::LargeBlob => {
+            let arguments = match form.is_any {
+                true => any_arguments(),
+                false => FieldClass::structure(argument_members(rest)),
+            };
+            context.add("arguments", arguments);
+        }
+        RecordKind::Event
+        | RecordKind::UserspaceObject
+        | RecordKind::KernelObject
+        | RecordKind::Switch
+        | RecordKind::Wakeup => {
+            if form.is_any {
+                payload.add("arguments", any_arguments());
+            } else {
+                payload.list.extend(argument_members(rest));
+            }
+        }
+        _ => {}
+    }
+    let is_counter = form.kind == RecordKind::Event && form.event == 1;
+    if is_counter && !form.is_any {
+        let values = payload.list.iter().enumerate().filter(|(_, member)| is_number(&member.class));
+        payload.meanings.extend(values.map(|(index, _)| (index, Meaning::CounterValue)));
+    }
+    EventRecordClass {
+        id: id_of(key).into(),
+        namespace,
+        name: Some(name),
+        role: role(form),
+        specific_context: context.finish(&mut meanings),
+        payload: payload.finish(&mut meanings),
+        meanings,
+        log: (form.kind == RecordKind::Log)
+            .then(|| Arc::new(LogRole::new(LogSeverity::Unknown, LevelScale(&[])))),
+        attributes,
+        ..EventRecordClass::default()
+    }
+}
+
+fn argument_members(key: &[u8]) -> Vec<Member> {
+    let member = |(kind, name)| Member::new(String::from_utf8_lossy(name), argument_class(kind));
+    read_arguments(key).map(member).collect()
+}
+
+fn is_number(class: &FieldClass) -> bool {
+    matches!(class.kind, FieldKind::Integer { .. } | FieldKind::Float(_))
+}
+
+/// Returns the name of an event record class: category, name and type of its events.
+pub(crate) fn event_name(category: &str, name: &str, event: u8) -> String {
+    let suffix = SUFFIXES.get(usize::from(event)).copied().unwrap_or_default();
+    let colon = if category.is_empty() { "" } else { ":" };
+    format!("{category}{colon}{name}{suffix}")
+}
+
+/// Returns the name of the event record classes of other records.
+pub(super) fn record_name(kind: RecordKind) -> &'static str {
+    match kind {
+        RecordKind::Event => "event",
+        RecordKind::Blob => "blob",
+        RecordKind::UserspaceObject => "userspace_object",
+        RecordKind::KernelObject => "kernel_object",
+        RecordKind::LegacySwitch => "legacy_context_switch",
+        RecordKind::Switch => "context_switch",
+        RecordKind::Wakeup => "thread_wakeup",
+        RecordKind::Log => "log",
+        RecordKind::Module => "module",
+        RecordKind::Mapping => "mapping",
+        RecordKind::Backtrace => "backtrace",
+        RecordKind::LargeBlob | RecordKind::BareLargeBlob => "large_blob",
+        RecordKind::Unknown | RecordKind::LargeUnknown => "unknown_record",
+    }
+}
+
+/// Returns the form of the records of a class that this crate made, with category and name of events.
+pub(crate) fn form_of(class: &EventRecordClass) -> Option<(RecordForm, String, String)> {
+    let own = class.attributes.get(NAMESPACE)?;
+    let text = |name: &str| own.get(name).and_then(Attribute::as_text);
+    let has = |scope: &Option<Arc<FieldClass>>, name: &str| {
+        let members = scope.as_deref().and_then(FieldClass::members).unwrap_or_default();
+        members.iter().any(|member| member.name == name)
+    };
+    if let Some(kind) = text(EVENT) {
+        let event = (0..).zip(EVENTS).find(|(_, name)| *name == kind)?.0;
+        let has_scope = event == 0 && has(&class.specific_context, "scope");
+        let form = RecordForm { event, has_scope, ..RecordForm::new(RecordKind::Event) };
+        return Some((form, text(CATEGORY)?.to_owned(), text(NAME)?.to_owned()));
+    }
+    let name = text(RECORD)?;
+    let all = RecordKind::ALL.into_iter().filter(|kind| record_name(*kind) == name);
+    let kind = match all.collect::<Vec<_>>()[..] {
+        [kind] => kind,
+        // Two forms of the same name differ in a member.
+        [RecordKind::LargeBlob, bare] => match has(&class.specific_context, "arguments") {
+            true => RecordKind::LargeBlob,
+            false => bare,
+        },
+        [RecordKind::Unknown, large] => match has(&class.payload, "record") {
+            true => RecordKind::Unknown,
+            false => large,
+        },
+        _ => return None,
+    };
+    // Arguments of records beyond the limit of classes are an array, which only they have.
+    let is_any = kind == RecordKind::Event || {
+        let scope = if kind == RecordKind::LargeBlob { &class.specific_context } else { &class.payload };
+        let members = scope.as_deref().and_then(FieldClass::members).unwrap_or_default();
+        let arguments = members.last().filter(|member| member.name == "arguments");
+        arguments.is_some_and(|member| matches!(member.class.kind, FieldKind::Array { .. }))
+    };
+    Some((RecordForm { is_any, ..RecordForm::new(kind) }, String::new(), String::new()))
+}
+
+/// Returns the type of the arguments that a class of fields is for, or `None` for any other class.
+pub(crate) fn argument_kind_of(class: &FieldClass) -> Option<u8> {
+    let own = class.attributes.get(NAMESPACE).and_then(|own| own.get(TYPE));
+    match own {
+        Some(Attribute::Integer(kind)) => return u8::try_from(*kind).ok().filter(|kind| *kind <= 15),
+        Some(Attribute::Text(name)) if name == POINTER => return Some(kind::POINTER),
+        Some(Attribute::Text(name)) if name == KOID => return Some(kind::KOID),
+        _ => {}
+    }
+    Some(match &class.kind {
+        FieldKind::Null { .. } => kind::NULL,
+        FieldKind::Integer { bits, integer } if bits.length <= 32 => match integer.signed {
+            true => kind::INT32,
+            false => kind::UINT32,
+        },
+        FieldKind::Integer { bits, integer } if bits.length <= 64 => match integer.signed {
+            true => kind::INT64,
+            false => kind::UINT64,
+        },
+        FieldKind::Float(_) => kind::DOUBLE,
+        FieldKind::String { .. } => kind::STRING,
+        FieldKind::Boolean(_) => kind::BOOLEAN,
+        FieldKind::Blob { .. } => kind::BLOB,
+        _ => return None,
+    })
+}
+
+fn role(form: RecordForm) -> EventRole {
+    match (form.kind, form.event) {
+        (RecordKind::Backtrace, _) => EventRole::Sample,
+        (RecordKind::Event, 1) => EventRole::Counter,
+        (RecordKind::Event, 2 | 5) => EventRole::Begin,
+        (RecordKind::Event, 3 | 7) => EventRole::End,
+        _ => EventRole::Instant,
+    }
+}
+
+/// Adds the members of the specific context: the parts of the record beside names, threads and arguments.
+fn add_context(context: &mut MemberList, form: RecordForm) {
+    match form.kind {
+        RecordKind::Event => {
+            match form.event {
+                0 if form.has_scope => context.add("scope", enumeration(64, SCOPES)),
+                1 => context.add("counter_id", unsigned(64)),
+                4 => context.add("duration", FieldClass::signed(64)),
+                5..=7 => context.meaning("async_id", unsigned(64), Meaning::PairKey),
+                8 => context.meaning("flow_id", unsigned(64), Meaning::OperationId),
+                9 | 10 => context
+                    .meaning("flow_id", unsigned(64), Meaning::Cause(CauseKind::Predecessor))
+                    .meaning("operation", FieldClass::string(), Meaning::OperationId),
+                _ => context,
+            };
+            if form.is_any {
+                let types: Vec<_> = (0..).zip(EVENTS).collect();
+                context.add("type", enumeration(8, &types));
+                context.add("category", FieldClass::string()).add("name", FieldClass::string());
+            }
+        }
+        RecordKind::UserspaceObject => {
+            context.add("pointer", hexadecimal(64)).add("name", FieldClass::string());
+        }
+        RecordKind::KernelObject => {
+            context.add("koid", unsigned(64)).add("type", enumeration(8, OBJECTS));
+            context.add("name", FieldClass::string());
+        }
+        RecordKind::Switch => {
+            context.meaning("cpu", unsigned(16), Meaning::Processor);
+            context.add("outgoing_tid", unsigned(64)).add("outgoing_state", enumeration(8, STATES));
+        }
+        RecordKind::Wakeup => {
+            context.meaning("cpu", unsigned(16), Meaning::Processor);
+        }
+        RecordKind::LargeBlob | RecordKind::BareLargeBlob => {
+            context.add("category", FieldClass::string()).add("name", FieldClass::string());
+        }
+        _ => {}
+    }
+}
+
+/// Adds the members of the payload but the arguments.
+fn add_payload(payload: &mut MemberList, form: RecordForm) {
+    match form.kind {
+        RecordKind::Blob => {
+            payload.add("name", FieldClass::string()).add("type", enumeration(8, BLOBS));
+            payload.add("data", blob_of_values());
+        }
+        RecordKind::LegacySwitch => {
+            payload.meaning("cpu", unsigned(8), Meaning::Processor);
+            payload.add("outgoing_pid", unsigned(64)).add("outgoing_tid", unsigned(64));
+            payload.add("outgoing_state", enumeration(8, STATES)).add("outgoing_priority", unsigned(8));
+            payload.add("incoming_priority", unsigned(8));
+        }
+        RecordKind::Log => {
+            payload.meaning("message", FieldClass::string(), Meaning::Message);
+        }
+        RecordKind::Module => {
+            payload.add("module_id", unsigned(16)).add("name", FieldClass::string());
+            payload.add("build_id", blob_of_values());
+        }
+        RecordKind::Mapping => {
+            payload.add("module_id", unsigned(16)).add("flags", hexadecimal(8));
+            payload.add("begin", hexadecimal(64)).add("size", unsigned(64));
+            payload.add("module_address", hexadecimal(64));
+        }
+        RecordKind::Backtrace => {
+            payload.meaning("stack", FieldClass::optional(unsigned(32)), Meaning::Stack);
+            payload.add("flags", hexadecimal(32));
+        }
+        RecordKind::LargeBlob | RecordKind::BareLargeBlob => {
+            // Bits: the data is not copied.
+            let size = FieldLocation {
+                origin: None,
+                ..FieldLocation::absolute(Scope::Payload, ["size".to_owned()])
+            };
+            payload.add("size", unsigned(64)).add("data", blob(size));
+        }
+        RecordKind::Unknown => {
+            payload.add("type", unsigned(8)).add("record", blob_of_values());
+        }
+        RecordKind::LargeUnknown => {
+            payload.add("type", unsigned(8)).add("header", hexadecimal(64)).add("bytes", unsigned(64));
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,32 @@
+//! A file, as cursors need it.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use ichnos_io::Bytes;
+
+use super::index::FileIndex;
+
+/// A file, as its cursors need it.
+#[derive(Debug)]
+pub(super) struct FxtFile {
+    pub(super) name: String,
+    pub(super) bytes: Bytes,
+    pub(super) index: FileIndex,
+    pub(super) check: bool,
+    pub(super) unsorted: bool,
+    pub(super) spaces: AddressSpaces,
+}
+
+/// Numbers of the address spaces of processes.
+#[derive(Debug, Default)]
+pub(super) struct AddressSpaces(Mutex<HashMap<u64, u32>>);
+
+impl AddressSpaces {
+    /// Returns the number of the address space of a process.
+    pub(super) fn get(&self, process: u64) -> u32 {
+        let mut spaces = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = u32::try_from(spaces.len()).unwrap_or(u32::MAX);
+        *spaces.entry(process).or_insert(next)
+    }
+}

@@ -1,0 +1,111 @@
+//! Keys of event record classes: kind of record, names and types of arguments.
+
+/// Kind of a record that becomes an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum RecordKind {
+    Event,
+    Blob,
+    UserspaceObject,
+    KernelObject,
+    LegacySwitch,
+    Switch,
+    Wakeup,
+    Log,
+    Module,
+    Mapping,
+    Backtrace,
+    LargeBlob,
+    BareLargeBlob,
+    Unknown,
+    LargeUnknown,
+}
+
+impl RecordKind {
+    pub(super) const ALL: [Self; 15] = [
+        Self::Event,
+        Self::Blob,
+        Self::UserspaceObject,
+        Self::KernelObject,
+        Self::LegacySwitch,
+        Self::Switch,
+        Self::Wakeup,
+        Self::Log,
+        Self::Module,
+        Self::Mapping,
+        Self::Backtrace,
+        Self::LargeBlob,
+        Self::BareLargeBlob,
+        Self::Unknown,
+        Self::LargeUnknown,
+    ];
+}
+
+/// RecordForm of a record: all that determines its class but names and arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RecordForm {
+    pub(crate) kind: RecordKind,
+    /// Type of the event.
+    pub(crate) event: u8,
+    /// `true` for an instant event with a scope.
+    pub(crate) has_scope: bool,
+    /// `true` for records beyond the limit of classes: names and arguments are values.
+    pub(crate) is_any: bool,
+}
+
+impl RecordForm {
+    pub(crate) fn new(kind: RecordKind) -> Self {
+        Self { kind, event: 0, has_scope: false, is_any: false }
+    }
+
+    /// Returns the form for records beyond the limit of classes.
+    pub(super) fn any(self) -> Self {
+        Self { is_any: true, ..self }
+    }
+
+    /// Begins a key.
+    pub(super) fn write(self, key: &mut Vec<u8>) {
+        key.clear();
+        key.extend([self.kind as u8, self.event, u8::from(self.has_scope) | u8::from(self.is_any) << 1]);
+    }
+
+    /// Reads the beginning of a key; returns the rest, too.
+    pub(super) fn read(key: &[u8]) -> Option<(Self, &[u8])> {
+        let ([kind, event, flags], rest) = key.split_first_chunk()?;
+        let kind = *RecordKind::ALL.get(usize::from(*kind))?;
+        Some((Self { kind, event: *event, has_scope: flags & 1 != 0, is_any: flags & 2 != 0 }, rest))
+    }
+}
+
+/// Appends a name to a key.
+pub(super) fn push_name(key: &mut Vec<u8>, name: &[u8]) {
+    // RecordNames of records have at most 32,767 bytes.
+    key.extend_from_slice(&(name.len() as u16).to_le_bytes());
+    key.extend_from_slice(name);
+}
+
+/// Reads a name from the rest of a key.
+pub(super) fn read_name<'k>(key: &mut &'k [u8]) -> Option<&'k [u8]> {
+    let (length, rest) = key.split_first_chunk()?;
+    let (name, rest) = rest.split_at_checked(u16::from_le_bytes(*length).into())?;
+    *key = rest;
+    Some(name)
+}
+
+/// Reads the types and names of arguments from the rest of a key.
+pub(super) fn read_arguments(mut key: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
+    std::iter::from_fn(move || {
+        let (kind, rest) = key.split_first()?;
+        key = rest;
+        Some((*kind, read_name(&mut key)?))
+    })
+}
+
+/// Returns the id of a class, which only depends on its key, so that it is the same in every file: the hash
+/// FNV-1a, of which 48 bits are kept.
+pub(super) fn id_of(key: &[u8]) -> u64 {
+    let hash = key.iter().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    (hash ^ hash >> 48) & 0xffff_ffff_ffff
+}

@@ -1,0 +1,75 @@
+//! Modules at addresses of processes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use ichnos_model::{ClockClass, CodeKind, Symbol, Symbols};
+
+use super::file::FxtFile;
+use super::tables::Tables;
+
+use crate::fxt::{Module, ModuleMapping, Profiler, Record, Records};
+
+/// Maximum number of places of modules in memory.
+const MOST_MAPPINGS: usize = 1 << 18;
+
+/// Places of modules in memory, as far as the file was read.
+#[derive(Default)]
+struct Modules {
+    /// RecordNames by process and id.
+    names: HashMap<(u64, u16), Arc<str>>,
+    symbols: Vec<(u32, Symbol)>,
+}
+
+impl Modules {
+    fn module(&mut self, module: &Module<'_>, process: Option<u64>) {
+        if self.names.len() < MOST_MAPPINGS {
+            let name = String::from_utf8_lossy(module.name);
+            self.names.insert((process.unwrap_or(0), module.id), name.into());
+        }
+    }
+
+    fn mapping(&mut self, mapping: &ModuleMapping, process: Option<u64>, file: &FxtFile, clock: &ClockClass) {
+        let process = process.unwrap_or(0);
+        let Some(name) = self.names.get(&(process, mapping.module)) else { return };
+        if self.symbols.len() >= MOST_MAPPINGS {
+            return;
+        }
+        let symbol = Symbol {
+            begin: mapping.begin,
+            end: mapping.begin.saturating_add(mapping.size),
+            from: clock.nanoseconds(mapping.ticks),
+            module: Some(Arc::clone(name)),
+            kind: CodeKind::Native,
+            ..Symbol::default()
+        };
+        self.symbols.push((file.spaces.get(process), symbol));
+    }
+}
+
+/// Reads the modules of a file. `clocks` are those of its data streams.
+pub(super) fn read(file: &FxtFile, clocks: &[ClockClass]) -> Symbols {
+    let mut modules = Modules::default();
+    for (number, stream) in file.index.streams.iter().enumerate() {
+        let Some(clock) = clocks.get(number) else { continue };
+        let mut tables = Tables::default();
+        for section in &stream.sections {
+            let mut records = Records::starting_at(&file.bytes, section.start);
+            while records.offset() < section.end
+                && let Some(record) = records.next()
+            {
+                match record.map(|located| located.record) {
+                    Ok(Record::Thread(record)) => tables.add_thread(&record),
+                    Ok(Record::Profiler(Profiler::Module(module))) => {
+                        modules.module(&module, tables.process(module.process));
+                    }
+                    Ok(Record::Profiler(Profiler::Mapping(mapping))) => {
+                        modules.mapping(&mapping, tables.process(mapping.process), file, clock);
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+    Symbols::new(modules.symbols)
+}

@@ -1,0 +1,124 @@
+//! Tables of strings and threads of a provider, at a position of the file.
+
+use crate::fxt::{ProcessRef, StringRecord, StringRef, ThreadRecord, ThreadRef};
+
+/// A string of the file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct StringPlace {
+    begin: usize,
+    length: u32,
+    is_registered: bool,
+}
+
+/// Strings and threads registered so far.
+#[derive(Debug, Default)]
+pub(super) struct Tables {
+    strings: Vec<StringPlace>,
+    /// Process and thread by index.
+    threads: Vec<Option<(u64, u64)>>,
+    /// Indexes that were reported as not registered, in the order of strings, then threads.
+    reported: Vec<u64>,
+}
+
+/// Number of strings; threads are counted on from there in [`Tables::reported`].
+const STRINGS: usize = 1 << 15;
+
+impl Tables {
+    /// Returns `true` if a record changes an earlier registration of the file `bytes`.
+    pub(super) fn is_changed_by(&self, record: &StringRecord<'_>, bytes: &[u8]) -> bool {
+        let place = self.strings.get(usize::from(record.index));
+        place.is_some_and(|place| place.is_registered && text(bytes, *place) != record.string)
+    }
+
+    /// Returns `true` if a record changes an earlier registration of a thread.
+    pub(super) fn is_changed_by_thread(&self, record: &ThreadRecord) -> bool {
+        let thread = self.threads.get(usize::from(record.index)).copied().flatten();
+        thread.is_some_and(|thread| thread != (record.process, record.thread))
+    }
+
+    /// Registers a string of the file; its record is at this offset.
+    #[inline]
+    pub(super) fn add_string(&mut self, record: &StringRecord<'_>, offset: usize) {
+        let index = usize::from(record.index);
+        if index == 0 {
+            return;
+        }
+        if self.strings.len() <= index {
+            self.strings.resize(index + 1, StringPlace::default());
+        }
+        if let Some(place) = self.strings.get_mut(index) {
+            // The string follows the header.
+            *place =
+                StringPlace { begin: offset + 8, length: record.string.len() as u32, is_registered: true };
+        }
+    }
+
+    /// Registers a thread.
+    pub(super) fn add_thread(&mut self, record: &ThreadRecord) {
+        let index = usize::from(record.index);
+        if index == 0 {
+            return;
+        }
+        if self.threads.len() <= index {
+            self.threads.resize(index + 1, None);
+        }
+        if let Some(thread) = self.threads.get_mut(index) {
+            *thread = Some((record.process, record.thread));
+        }
+    }
+
+    /// Returns a string, or `None` if its index is not registered.
+    #[inline(always)]
+    pub(super) fn string<'a>(&self, reference: StringRef<'a>, bytes: &'a [u8]) -> Option<&'a [u8]> {
+        match reference {
+            StringRef::Inline(text) => Some(text),
+            StringRef::Index(index) => {
+                let place = self.strings.get(usize::from(index)).filter(|place| place.is_registered)?;
+                Some(text(bytes, *place))
+            }
+        }
+    }
+
+    /// Returns the ids of a process and a thread, or `None` if the index is not registered.
+    #[inline(always)]
+    pub(super) fn thread(&self, reference: ThreadRef) -> Option<(u64, u64)> {
+        match reference {
+            ThreadRef::Inline { process, thread } => Some((process, thread)),
+            ThreadRef::Index(index) => self.threads.get(usize::from(index)).copied().flatten(),
+        }
+    }
+
+    /// Returns the id of a process, or `None` if the index is not registered.
+    pub(super) fn process(&self, reference: ProcessRef) -> Option<u64> {
+        match reference {
+            ProcessRef::Inline(process) => Some(process),
+            ProcessRef::Index(index) => self.thread(ThreadRef::Index(index)).map(|(process, _)| process),
+        }
+    }
+
+    /// Notes that a string is not registered; returns `true` the first time.
+    #[cold]
+    pub(super) fn report_string(&mut self, index: u16) -> bool {
+        self.report(index.into())
+    }
+
+    /// Notes that a thread is not registered; returns `true` the first time.
+    #[cold]
+    pub(super) fn report_thread(&mut self, index: u8) -> bool {
+        self.report(STRINGS + usize::from(index))
+    }
+
+    fn report(&mut self, number: usize) -> bool {
+        let (word, bit) = (number / 64, 1 << (number % 64));
+        if self.reported.len() <= word {
+            self.reported.resize(word + 1, 0);
+        }
+        let Some(word) = self.reported.get_mut(word) else { return false };
+        std::mem::replace(word, *word | bit) & bit == 0
+    }
+}
+
+#[inline(always)]
+fn text(bytes: &[u8], place: StringPlace) -> &[u8] {
+    bytes.get(place.begin..place.begin + place.length as usize).unwrap_or_default()
+}

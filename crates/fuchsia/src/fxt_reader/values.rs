@@ -1,0 +1,169 @@
+//! Values of records, as their classes have them.
+
+use std::sync::Arc;
+
+use ichnos_model::{EventValues, FieldValue, Scope};
+
+use super::class::option_of;
+use super::classes::RecordNames;
+use super::index::ObjectNames;
+use crate::fxt::{Argument, ArgumentValue, Arguments, EventKind, EventRecord, StringRef};
+
+/// Names of processes and threads, with those of the last record.
+#[derive(Debug)]
+pub(super) struct NameCache {
+    objects: Arc<ObjectNames>,
+    ids: [Option<u64>; 2],
+    names: [Option<Arc<str>>; 2],
+}
+
+impl NameCache {
+    pub(super) fn new(objects: &Arc<ObjectNames>) -> Self {
+        Self { objects: Arc::clone(objects), ids: [None; 2], names: [None, None] }
+    }
+
+    #[inline(always)]
+    fn get(&mut self, process: Option<u64>, thread: Option<u64>) -> &[Option<Arc<str>>; 2] {
+        let ids = [process, thread];
+        if self.ids != ids {
+            self.ids = ids;
+            self.names = ids.map(|id| id.and_then(|id| self.objects.get(&id).cloned()));
+        }
+        &self.names
+    }
+}
+
+/// Writes the values of a record.
+pub(super) struct ValueWriter<'v, 'a> {
+    pub(super) values: &'v mut EventValues,
+    pub(super) names: RecordNames<'a>,
+}
+
+impl ValueWriter<'_, '_> {
+    /// Writes the common context, and the names of the process and the thread, if known.
+    #[inline(always)]
+    pub(super) fn common(&mut self, process: Option<u64>, thread: Option<u64>, cache: &mut NameCache) {
+        self.values.begin(Scope::CommonContext);
+        self.optional(process);
+        self.optional(thread);
+        if !cache.objects.is_empty() {
+            self.resource(process, thread, cache);
+        }
+    }
+
+    fn optional(&mut self, number: Option<u64>) {
+        self.values.push_optional(number.is_some());
+        if let Some(number) = number {
+            self.values.push(number);
+        }
+    }
+
+    fn resource(&mut self, process: Option<u64>, thread: Option<u64>, cache: &mut NameCache) {
+        let names = cache.get(process, thread);
+        if names.iter().all(Option::is_none) {
+            return;
+        }
+        self.values.begin(Scope::Resource);
+        for name in names {
+            self.values.push_optional(name.is_some());
+            if let Some(name) = name {
+                self.values.push(&**name);
+            }
+        }
+    }
+
+    /// Writes a string.
+    #[inline(always)]
+    pub(super) fn string(&mut self, reference: StringRef<'_>) {
+        let values = &mut *self.values;
+        self.names.with(reference, |text| values.push(FieldValue::Text(text)));
+    }
+
+    /// Writes the specific context of an event.
+    #[inline(always)]
+    pub(super) fn event_context(&mut self, event: &EventRecord<'_>, thread: Option<u64>, is_any: bool) {
+        let has_context = !matches!(
+            event.kind,
+            EventKind::DurationBegin | EventKind::DurationEnd | EventKind::Instant { scope: None }
+        );
+        if has_context || is_any {
+            self.values.begin(Scope::SpecificContext);
+        }
+        match event.kind {
+            EventKind::DurationComplete { end } => self.values.push(end.wrapping_sub(event.ticks) as i64),
+            EventKind::FlowStep { id } | EventKind::FlowEnd { id } => {
+                self.values.push(id);
+                self.operation(id, thread);
+            }
+            kind => {
+                if let Some(word) = kind.word() {
+                    self.values.push(word);
+                }
+            }
+        }
+        if is_any {
+            self.values.push(u64::from(event.kind.number()));
+            self.string(event.category);
+            self.string(event.name);
+        }
+    }
+
+    /// Writes the operation of a thread that continues a flow: both numbers, in hexadecimal digits.
+    fn operation(&mut self, flow: u64, thread: Option<u64>) {
+        let mut text = [0; 32];
+        let mut rest = &mut text[..];
+        let length = rest.len();
+        // Cannot fail: two numbers have 32 digits.
+        let _ = std::io::Write::write_fmt(&mut rest, format_args!("{flow:016X}{:016X}", thread.unwrap_or(0)));
+        let length = length - rest.len();
+        self.values.push(FieldValue::Text(text.get(..length).unwrap_or_default()));
+    }
+
+    /// Writes arguments as members, or as an array for records beyond the limit of classes.
+    #[inline(always)]
+    pub(super) fn arguments(&mut self, arguments: Arguments<'_>, is_any: bool) {
+        if is_any {
+            return self.argument_array(arguments);
+        }
+        for Argument { value, .. } in arguments.map_while(Result::ok) {
+            self.argument(&value);
+        }
+    }
+
+    #[cold]
+    fn argument_array(&mut self, arguments: Arguments<'_>) {
+        self.values.begin_array();
+        for Argument { name, value } in arguments.map_while(Result::ok) {
+            self.values.begin_structure();
+            self.string(name);
+            self.values.push_variant(option_of(value.kind()));
+            self.argument(&value);
+            self.values.end();
+        }
+        self.values.end();
+    }
+
+    #[inline(always)]
+    fn argument(&mut self, value: &ArgumentValue<'_>) {
+        let values = &mut *self.values;
+        match *value {
+            ArgumentValue::Null => values.push(FieldValue::Null),
+            ArgumentValue::Int32(value) => values.push(value),
+            ArgumentValue::Uint32(value) => values.push(value),
+            ArgumentValue::Int64(value) => values.push(value),
+            ArgumentValue::Uint64(value) | ArgumentValue::Pointer(value) | ArgumentValue::Koid(value) => {
+                values.push(value);
+            }
+            ArgumentValue::Double(value) => values.push(value),
+            ArgumentValue::String(string) => self.string(string),
+            ArgumentValue::Boolean(value) => values.push(value),
+            ArgumentValue::Blob(data) => values.push(FieldValue::Blob(data)),
+            ArgumentValue::Unknown { low, bytes, .. } => {
+                // The rest of the header belongs to the value.
+                let mut all = low.to_le_bytes().to_vec();
+                all.extend_from_slice(bytes);
+                values.push(FieldValue::Blob(&all));
+            }
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! Encodes parts as records.
+
+use super::record_parts::{PartArgument, RecordParts};
+use super::tables::{LONGEST_STRING, WrittenTables, push_stream, push_word};
+use crate::fxt::{MAX_RECORD_WORDS, argument_kind as kind, record_kind};
+use crate::fxt_reader::key::RecordKind;
+
+/// Maximum number of arguments.
+pub(super) const MOST_ARGUMENTS: usize = 15;
+
+/// Encodes a record.
+#[derive(Debug, Default)]
+pub(super) struct RecordEncoder {
+    /// Words after the header.
+    body: Vec<u8>,
+    /// Arguments that were dropped because the record has no room for them.
+    dropped: u64,
+}
+
+impl RecordEncoder {
+    /// Appends a record to `out`, after the strings and threads that it needs. Returns the number of arguments that
+    /// were dropped, or `None` if the record has no room for the rest.
+    pub(super) fn encode(
+        &mut self,
+        parts: &mut RecordParts,
+        tables: &mut WrittenTables,
+        out: &mut Vec<u8>,
+    ) -> Option<u64> {
+        self.body.clear();
+        self.dropped = 0;
+        tables.begin_record();
+        if parts.form.kind == RecordKind::Unknown {
+            out.extend_from_slice(parts.text(&parts.data));
+            return Some(0);
+        }
+        let header = self.body(parts, tables, out)?;
+        let words = 1 + self.body.len() as u64 / 8;
+        let is_large = header & 0xf == record_kind::LARGE;
+        if !is_large && words > MAX_RECORD_WORDS as u64 || words > u64::from(u32::MAX) {
+            return None;
+        }
+        push_word(out, header | words << 4);
+        out.extend_from_slice(&self.body);
+        Some(self.dropped)
+    }
+
+    fn word(&mut self, word: u64) {
+        push_word(&mut self.body, word);
+    }
+
+    /// Writes a string that is in the record.
+    fn inline(&mut self, reference: u64, text: &[u8]) {
+        if reference & 0x8000 != 0 {
+            push_stream(&mut self.body, text);
+        }
+    }
+
+    /// Writes the body of a record; returns its header without the size.
+    fn body(
+        &mut self,
+        parts: &mut RecordParts,
+        tables: &mut WrittenTables,
+        out: &mut Vec<u8>,
+    ) -> Option<u64> {
+        let [first, second, ..] = parts.words;
+        let ticks = parts.ticks.unwrap_or(0);
+        let (process, thread) = (parts.process, parts.thread);
+        if parts.category.len() > LONGEST_STRING || parts.name.len() > LONGEST_STRING {
+            return None;
+        }
+        let category = tables.string(parts.text(&parts.category), out);
+        let name = match parts.form.kind {
+            RecordKind::Module => 0,
+            // Names of kernel objects need not be UTF-8, but strings of the table.
+            RecordKind::KernelObject if std::str::from_utf8(parts.text(&parts.name)).is_err() => {
+                0x8000 | parts.name.len() as u64
+            }
+            _ => tables.string(parts.text(&parts.name), out),
+        };
+        Some(match parts.form.kind {
+            RecordKind::Event => {
+                let thread = tables.thread(process, thread, out);
+                self.word(ticks);
+                self.inline(category, parts.text(&parts.category));
+                self.inline(name, parts.text(&parts.name));
+                let has_word = parts.form.has_scope || !matches!(parts.form.event, 0 | 2 | 3);
+                let count = self.arguments(parts, tables, out);
+                if has_word {
+                    self.word(first);
+                }
+                let kind = u64::from(parts.form.event);
+                record_kind::EVENT | kind << 16 | count << 20 | thread << 24 | category << 32 | name << 48
+            }
+            RecordKind::UserspaceObject => {
+                // Thread references stand for their processes here, but the process alone is in no table.
+                self.word(first);
+                self.word(process);
+                self.inline(name, parts.text(&parts.name));
+                let count = self.arguments(parts, tables, out);
+                record_kind::USERSPACE_OBJECT | name << 24 | count << 40
+            }
+            RecordKind::KernelObject => {
+                self.word(first);
+                self.inline(name, parts.text(&parts.name));
+                let count = self.arguments(parts, tables, out);
+                record_kind::KERNEL_OBJECT | (second & 0xff) << 16 | name << 24 | count << 40
+            }
+            RecordKind::Switch | RecordKind::Wakeup | RecordKind::LegacySwitch => {
+                self.scheduling(parts, tables, out)
+            }
+            RecordKind::Log | RecordKind::Blob => self.data(parts, name, tables, out)?,
+            RecordKind::Module | RecordKind::Mapping | RecordKind::Backtrace => {
+                self.profiler(parts, tables, out)?
+            }
+            RecordKind::LargeBlob | RecordKind::BareLargeBlob => {
+                self.large_blob(parts, [category, name], tables, out)
+            }
+            RecordKind::Unknown | RecordKind::LargeUnknown => return None,
+        })
+    }
+
+    fn scheduling(&mut self, parts: &mut RecordParts, tables: &mut WrittenTables, out: &mut Vec<u8>) -> u64 {
+        let [first, second, third, fourth, fifth, sixth] = parts.words;
+        let (process, thread) = (parts.process, parts.thread);
+        self.word(parts.ticks.unwrap_or(0));
+        record_kind::SCHEDULING
+            | match parts.form.kind {
+                RecordKind::Switch => {
+                    [second, thread].into_iter().for_each(|word| self.word(word));
+                    let count = self.arguments(parts, tables, out);
+                    count << 16 | (first & 0xffff) << 20 | (third & 0xf) << 36 | 1 << 60
+                }
+                RecordKind::Wakeup => {
+                    self.word(thread);
+                    let count = self.arguments(parts, tables, out);
+                    count << 16 | (first & 0xffff) << 20 | 2 << 60
+                }
+                _ => {
+                    let incoming = tables.thread(process, thread, out);
+                    let outgoing = tables.thread(second, third, out);
+                    let priorities = (fifth & 0xff) << 44 | (sixth & 0xff) << 52;
+                    (first & 0xff) << 16 | (fourth & 0xf) << 24 | outgoing << 28 | incoming << 36 | priorities
+                }
+            }
+    }
+
+    /// Writes a message or a BLOB.
+    fn data(
+        &mut self,
+        parts: &RecordParts,
+        name: u64,
+        tables: &mut WrittenTables,
+        out: &mut Vec<u8>,
+    ) -> Option<u64> {
+        let data = parts.text(&parts.data);
+        if data.len() > LONGEST_STRING {
+            return None;
+        }
+        let length = data.len() as u64;
+        if parts.form.kind == RecordKind::Log {
+            let thread = tables.thread(parts.process, parts.thread, out);
+            self.word(parts.ticks.unwrap_or(0));
+            push_stream(&mut self.body, data);
+            return Some(record_kind::LOG | length << 16 | thread << 32);
+        }
+        self.inline(name, parts.text(&parts.name));
+        push_stream(&mut self.body, data);
+        Some(record_kind::BLOB | name << 16 | length << 32 | (parts.words[0] & 0xff) << 48)
+    }
+
+    fn profiler(
+        &mut self,
+        parts: &RecordParts,
+        tables: &mut WrittenTables,
+        out: &mut Vec<u8>,
+    ) -> Option<u64> {
+        let [first, second, third, fourth, fifth, _] = parts.words;
+        self.word(parts.ticks.unwrap_or(0));
+        let data = parts.text(&parts.data);
+        Some(match parts.form.kind {
+            RecordKind::Module => {
+                let name = parts.text(&parts.name);
+                let (length, id_length) = (u8::try_from(name.len()).ok()?, u8::try_from(data.len()).ok()?);
+                self.word(parts.process);
+                push_stream(&mut self.body, name);
+                push_stream(&mut self.body, data);
+                let lengths = u64::from(length) << 44 | u64::from(id_length) << 52;
+                record_kind::PROFILER | (first & 0xffff) << 28 | lengths
+            }
+            RecordKind::Mapping => {
+                [parts.process, third, fourth, fifth].into_iter().for_each(|word| self.word(word));
+                record_kind::PROFILER | 1 << 16 | (first & 0xffff) << 28 | (second & 7) << 44
+            }
+            _ => {
+                let thread = tables.thread(parts.process, parts.thread, out);
+                let count = (data.len() / 8) as u64;
+                self.body.extend_from_slice(data);
+                record_kind::PROFILER | 2 << 16 | thread << 20 | count << 28 | (first & 0xfff_ffff) << 36
+            }
+        })
+    }
+
+    fn large_blob(
+        &mut self,
+        parts: &mut RecordParts,
+        [category, name]: [u64; 2],
+        tables: &mut WrittenTables,
+        out: &mut Vec<u8>,
+    ) -> u64 {
+        let is_bare = parts.form.kind == RecordKind::BareLargeBlob;
+        // Replaced when the number of arguments is known.
+        self.word(0);
+        self.inline(category, parts.text(&parts.category));
+        self.inline(name, parts.text(&parts.name));
+        let mut format = category | name << 16;
+        if !is_bare {
+            let thread = tables.thread(parts.process, parts.thread, out);
+            self.word(parts.ticks.unwrap_or(0));
+            format |= self.arguments(parts, tables, out) << 32 | thread << 36;
+        }
+        if let Some(word) = self.body.first_chunk_mut() {
+            *word = format.to_le_bytes();
+        }
+        let data = parts.text(&parts.data);
+        self.word(data.len() as u64);
+        push_stream(&mut self.body, data);
+        record_kind::LARGE | u64::from(is_bare) << 40
+    }
+
+    /// Writes arguments; returns their number. Those without room are removed.
+    fn arguments(&mut self, parts: &mut RecordParts, tables: &mut WrittenTables, out: &mut Vec<u8>) -> u64 {
+        // The word after them, and strings before them, need room, too.
+        let room = (MAX_RECORD_WORDS - 8) * 8;
+        let mut arguments = std::mem::take(&mut parts.arguments);
+        let before = arguments.len();
+        let mut count = 0;
+        arguments.retain(|argument| {
+            let size = 24 + argument.name.len() + argument.data.len();
+            let fits = count < MOST_ARGUMENTS
+                && argument.name.len() <= LONGEST_STRING
+                && argument.data.len() <= LONGEST_STRING
+                && self.body.len() + size <= room;
+            if fits {
+                self.argument(argument, parts, tables, out);
+                count += 1;
+            }
+            fits
+        });
+        self.dropped += (before - arguments.len()) as u64;
+        parts.arguments = arguments;
+        count as u64
+    }
+
+    fn argument(
+        &mut self,
+        argument: &PartArgument,
+        parts: &RecordParts,
+        tables: &mut WrittenTables,
+        out: &mut Vec<u8>,
+    ) {
+        let (name, data) = (parts.text(&argument.name), parts.text(&argument.data));
+        let begin = self.body.len();
+        let name_reference = tables.string(name, out);
+        self.word(0);
+        self.inline(name_reference, name);
+        let word = argument.word;
+        let low = match argument.kind {
+            kind::NULL => 0,
+            kind::INT32 | kind::UINT32 | kind::BOOLEAN => word & 0xffff_ffff,
+            kind::STRING => {
+                let reference = tables.string(data, out);
+                self.inline(reference, data);
+                reference
+            }
+            kind::BLOB => {
+                push_stream(&mut self.body, data);
+                data.len() as u64
+            }
+            kind::INT64 | kind::UINT64 | kind::DOUBLE | kind::POINTER | kind::KOID => {
+                self.word(word);
+                0
+            }
+            // Of an unknown type: the rest of the header, and further words.
+            _ => {
+                let (low, rest) = data.split_at(data.len().min(4));
+                push_stream(&mut self.body, rest);
+                low.first_chunk().map_or(0, |low| u64::from(u32::from_le_bytes(*low)))
+            }
+        };
+        let words = (self.body.len() - begin) as u64 / 8;
+        let header = u64::from(argument.kind) | words << 4 | name_reference << 16 | low << 32;
+        if let Some(place) = self.body.get_mut(begin..begin + 8) {
+            place.copy_from_slice(&header.to_le_bytes());
+        }
+    }
+}

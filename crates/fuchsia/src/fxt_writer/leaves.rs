@@ -1,0 +1,260 @@
+//! Fields of an event, one after the other.
+
+use std::ops::Range;
+
+use ichnos_model::{Field, Real, Text, Uuid, Visitor, Wide};
+
+use crate::fxt::argument_kind as kind;
+
+/// A value without its name.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum LeafValue {
+    /// Of an absent field.
+    Absent,
+    Null,
+    Signed(i64),
+    Unsigned(u64),
+    Double(f64),
+    Boolean(bool),
+    /// A text in the bytes from `begin` on.
+    Text {
+        begin: usize,
+        length: usize,
+    },
+    Blob {
+        begin: usize,
+        length: usize,
+    },
+}
+
+/// A field with a value.
+#[derive(Clone, Debug)]
+pub(super) struct Leaf {
+    pub(super) value: LeafValue,
+    /// Name, as a range of the bytes of names.
+    pub(super) name: Range<usize>,
+    /// Index in the plan of the member of the scope that it is, or is in.
+    pub(super) member: usize,
+    /// Option of the variant around it.
+    pub(super) option: Option<usize>,
+    /// Type of an argument with values of its class.
+    pub(super) kind: u8,
+}
+
+/// A compound field around the next one.
+#[derive(Clone, Copy, Debug)]
+struct CompoundField {
+    /// Length of the path before it.
+    path: usize,
+    /// Index of the next element of an array.
+    element: Option<usize>,
+}
+
+/// Fields of a scope in order, with their paths as names.
+#[derive(Debug, Default)]
+pub(super) struct Leaves {
+    pub(super) list: Vec<Leaf>,
+    /// Texts and BLOBs.
+    pub(super) bytes: Vec<u8>,
+    pub(super) names: String,
+    path: String,
+    around: Vec<CompoundField>,
+    /// Index in the plan of the current member of the root.
+    member: usize,
+    option: Option<usize>,
+    /// `true` to keep names of fields.
+    pub(super) has_names: bool,
+}
+
+impl Leaves {
+    pub(super) fn clear(&mut self) {
+        self.list.clear();
+        self.bytes.clear();
+        self.names.clear();
+    }
+
+    /// Begins another scope.
+    pub(super) fn begin_scope(&mut self) {
+        self.path.clear();
+        self.around.clear();
+        self.member = 0;
+        self.option = None;
+    }
+
+    /// Returns the text or the BLOB of a value.
+    pub(super) fn bytes_of(&self, value: LeafValue) -> &[u8] {
+        match value {
+            LeafValue::Text { begin, length } | LeafValue::Blob { begin, length } => {
+                self.bytes.get(begin..begin + length).unwrap_or_default()
+            }
+            _ => &[],
+        }
+    }
+
+    /// Enters a field; returns the length of the path before it.
+    fn enter(&mut self, field: Field<'_>) -> usize {
+        let before = self.path.len();
+        if self.around.len() == 1 {
+            self.member = field.index();
+        }
+        let element = self.around.last_mut().and_then(|around| {
+            let element = around.element?;
+            around.element = Some(element + 1);
+            Some(element)
+        });
+        if !self.has_names {
+            return before;
+        }
+        let dot = if self.path.is_empty() { "" } else { "." };
+        match (field.name(), element) {
+            (Some(name), _) => self.path.extend([dot, name]),
+            (None, Some(element)) => self.path.extend([dot, &element.to_string()]),
+            (None, None) => {}
+        }
+        before
+    }
+
+    fn begin(&mut self, field: Field<'_>, element: Option<usize>) {
+        let path = self.enter(field);
+        self.around.push(CompoundField { path, element });
+    }
+
+    fn end(&mut self) {
+        if let Some(around) = self.around.pop() {
+            self.path.truncate(around.path);
+        }
+    }
+
+    fn push(&mut self, field: Field<'_>, value: LeafValue, kind: u8) {
+        let before = self.enter(field);
+        let begin = self.names.len();
+        self.names.push_str(&self.path);
+        self.path.truncate(before);
+        self.list.push(Leaf {
+            value,
+            name: begin..self.names.len(),
+            member: self.member,
+            option: self.option.take(),
+            kind,
+        });
+    }
+
+    fn text_value(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> LeafValue {
+        let begin = self.bytes.len();
+        write(&mut self.bytes);
+        LeafValue::Text { begin, length: self.bytes.len() - begin }
+    }
+
+    fn integer_kind(field: Field<'_>, signed: bool) -> u8 {
+        let is_short = field.class().bits().is_some_and(|bits| bits.length <= 32);
+        match (is_short, signed) {
+            (true, true) => kind::INT32,
+            (true, false) => kind::UINT32,
+            (false, true) => kind::INT64,
+            (false, false) => kind::UINT64,
+        }
+    }
+}
+
+impl Visitor for Leaves {
+    fn unsigned(&mut self, field: Field<'_>, value: u64) {
+        self.push(field, LeafValue::Unsigned(value), Self::integer_kind(field, false));
+    }
+
+    fn signed(&mut self, field: Field<'_>, value: i64) {
+        self.push(field, LeafValue::Signed(value), Self::integer_kind(field, true));
+    }
+
+    fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
+        let text = self.text_value(|bytes| value.write_decimal(bytes));
+        self.push(field, text, kind::STRING);
+    }
+
+    fn boolean(&mut self, field: Field<'_>, value: bool, _: u64) {
+        self.push(field, LeafValue::Boolean(value), kind::BOOLEAN);
+    }
+
+    fn bit_array(&mut self, field: Field<'_>, bits: u64) {
+        self.push(field, LeafValue::Unsigned(bits), Self::integer_kind(field, false));
+    }
+
+    fn bit_map(&mut self, field: Field<'_>, bits: u64) {
+        self.push(field, LeafValue::Unsigned(bits), Self::integer_kind(field, false));
+    }
+
+    fn real(&mut self, field: Field<'_>, value: Real<'_>) {
+        self.push(field, LeafValue::Double(value.to_f64()), kind::DOUBLE);
+    }
+
+    fn text(&mut self, field: Field<'_>, value: Text<'_>) {
+        let text = self.text_value(|bytes| {
+            // Names of kernel objects need not be UTF-8.
+            if value.encoding == ichnos_model::StringEncoding::Utf8 {
+                bytes.extend_from_slice(value.bytes);
+            } else {
+                value.write_utf8(bytes);
+            }
+        });
+        self.push(field, text, kind::STRING);
+    }
+
+    fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
+        let begin = self.bytes.len();
+        self.bytes.extend_from_slice(bytes);
+        self.push(field, LeafValue::Blob { begin, length: bytes.len() }, kind::BLOB);
+    }
+
+    fn guid(&mut self, field: Field<'_>, value: Uuid) {
+        let text = self.text_value(|bytes| bytes.extend_from_slice(value.to_string().as_bytes()));
+        self.push(field, text, kind::STRING);
+    }
+
+    fn null(&mut self, field: Field<'_>) {
+        self.push(field, LeafValue::Null, kind::NULL);
+    }
+
+    fn begin_structure(&mut self, field: Field<'_>) {
+        self.begin(field, None);
+    }
+
+    fn end_structure(&mut self, _: Field<'_>) {
+        self.end();
+    }
+
+    fn begin_array(&mut self, field: Field<'_>, _: u64) {
+        self.begin(field, Some(0));
+    }
+
+    fn end_array(&mut self, _: Field<'_>) {
+        self.end();
+    }
+
+    fn begin_optional(&mut self, field: Field<'_>, present: bool, _: i128) {
+        if !present {
+            self.push(field, LeafValue::Absent, kind::NULL);
+        }
+        self.begin_transparent(field, present);
+    }
+
+    fn end_optional(&mut self, _: Field<'_>) {
+        self.end();
+    }
+
+    fn begin_variant(&mut self, field: Field<'_>, option: usize, _: i128) {
+        self.begin_transparent(field, true);
+        self.option = Some(option);
+    }
+
+    fn end_variant(&mut self, _: Field<'_>) {
+        self.end();
+    }
+}
+
+impl Leaves {
+    /// Begins an optional field or a variant, whose content has the name of the field. `is_new`: the field was not
+    /// counted yet.
+    fn begin_transparent(&mut self, field: Field<'_>, is_new: bool) {
+        let path = if is_new { self.enter(field) } else { self.path.len() };
+        self.around.push(CompoundField { path, element: None });
+    }
+}

@@ -1,0 +1,81 @@
+//! Writes events of any format as a trace (FXT).
+//!
+//! Events that were records of this format become the same records again, with tables of strings and threads made
+//! anew. Other events become instant events, or counters, or begins and ends by their [role](ichnos_model::EventRole),
+//! with their fields as arguments: `docs/fxt.md` describes how.
+
+mod encode;
+mod foreign;
+mod leaves;
+mod own;
+mod record_parts;
+mod rules;
+mod tables;
+mod trace_encoder;
+mod trace_output;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use ichnos_io::{
+    CreateError, FileParts, OptionValue, Output, PartsOutput, TraceWriter, Tree, WriteOptions, WriteSource,
+    WriteTarget, written_trace_files,
+};
+
+use self::rules::TraceRules;
+use self::trace_output::{FxtOutput, FxtParts};
+use crate::fxt::recognise;
+
+/// Writes Fuchsia's traces.
+#[derive(Clone, Copy, Debug)]
+pub struct FxtWriter;
+
+const DIALECTS: &[OptionValue] =
+    &[OptionValue::new("fxt", "little-endian, with tables of strings and threads")];
+
+/// Checks the name of a dialect.
+fn check_dialect(options: &WriteOptions) -> Result<(), CreateError> {
+    match &options.dialect {
+        Some(name) if DIALECTS.iter().all(|dialect| dialect.name != name) => {
+            Err(CreateError::Dialect(name.clone()))
+        }
+        _ => Ok(()),
+    }
+}
+
+impl TraceWriter for FxtWriter {
+    fn dialects(&self) -> &'static [OptionValue] {
+        DIALECTS
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["fxt"]
+    }
+
+    fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
+        let is_trace = |tree: &Tree| {
+            tree.entries.iter().any(|entry| entry.beginning(8).is_ok_and(|beginning| recognise(&beginning)))
+        };
+        written_trace_files(directory, "fxt", is_trace, "it is not a trace of Fuchsia")
+    }
+
+    fn create(
+        &self,
+        target: WriteTarget,
+        sources: Vec<WriteSource>,
+        options: &WriteOptions,
+    ) -> Result<Box<dyn Output>, CreateError> {
+        check_dialect(options)?;
+        Ok(Box::new(FxtOutput::new(&target, TraceRules::new(sources, options), options)?))
+    }
+
+    fn create_parts(
+        &self,
+        sources: Vec<WriteSource>,
+        options: &WriteOptions,
+    ) -> Result<Box<dyn PartsOutput>, CreateError> {
+        check_dialect(options)?;
+        let parts = FxtParts::new(TraceRules::new(sources, options));
+        Ok(Box::new(FileParts::new(parts, options)))
+    }
+}

@@ -1,0 +1,245 @@
+//! Events of traces that were read from this format, or converted from it.
+
+use ichnos_model::{Event, EventRecordClass, Scope};
+
+use super::leaves::{Leaf, LeafValue, Leaves};
+use super::record_parts::RecordParts;
+use crate::fxt::argument_kind as kind;
+use crate::fxt_reader::class::{argument_kind_of, form_of};
+use crate::fxt_reader::key::{RecordForm, RecordKind};
+
+/// A class of events that are records of this format.
+#[derive(Debug)]
+pub(super) struct OwnClass {
+    form: RecordForm,
+    category: String,
+    name: String,
+    /// Names and types of the arguments that are members.
+    arguments: Vec<(String, u8)>,
+}
+
+impl OwnClass {
+    /// Returns `None` for any other class.
+    pub(super) fn of(class: &EventRecordClass) -> Option<Self> {
+        let (form, category, name) = form_of(class)?;
+        let scope = match form.kind {
+            RecordKind::LargeBlob => class.specific_context.as_deref()?.members()?.last()?.class.members(),
+            _ => class.payload.as_deref().and_then(|payload| payload.members()),
+        };
+        let mut arguments = Vec::new();
+        if has_arguments(form.kind) && !form.is_any {
+            for member in scope.unwrap_or_default() {
+                arguments.push((member.name.clone(), argument_kind_of(&member.class)?));
+            }
+        }
+        Some(Self { form, category, name, arguments })
+    }
+
+    /// Returns `true` if records have a time.
+    pub(super) fn has_time(&self) -> bool {
+        use RecordKind::{BareLargeBlob, Blob, KernelObject, Unknown, UserspaceObject};
+        !matches!(self.form.kind, BareLargeBlob | Blob | KernelObject | Unknown | UserspaceObject)
+    }
+}
+
+fn has_arguments(kind: RecordKind) -> bool {
+    use RecordKind::{Event, KernelObject, LargeBlob, Switch, UserspaceObject, Wakeup};
+    matches!(kind, Event | KernelObject | UserspaceObject | Switch | Wakeup | LargeBlob)
+}
+
+/// Reads the fields of an event in the order of its class.
+struct FieldReader<'l> {
+    leaves: &'l Leaves,
+    list: std::slice::Iter<'l, Leaf>,
+}
+
+impl<'l> FieldReader<'l> {
+    fn value(&mut self) -> Option<LeafValue> {
+        self.list.next().map(|leaf| leaf.value)
+    }
+
+    /// Returns a number; `None` if the field is absent or no number.
+    fn number(&mut self) -> Option<u64> {
+        match self.value()? {
+            LeafValue::Unsigned(value) => Some(value),
+            LeafValue::Signed(value) => Some(value as u64),
+            _ => None,
+        }
+    }
+
+    fn bytes(&mut self) -> Option<&'l [u8]> {
+        match self.value()? {
+            value @ (LeafValue::Text { .. } | LeafValue::Blob { .. }) => Some(self.leaves.bytes_of(value)),
+            _ => None,
+        }
+    }
+}
+
+/// Reads the parts of a record from an event, at a time. Returns `None` if its fields are not those of the class, or if the
+/// record cannot be written: a large one of an unknown type.
+pub(super) fn read(
+    event: &Event<'_>,
+    class: &OwnClass,
+    ticks: Option<u64>,
+    leaves: &mut Leaves,
+    parts: &mut RecordParts,
+) -> Option<()> {
+    leaves.clear();
+    leaves.has_names = false;
+    let mut ends = [0; 3];
+    let scopes = [Scope::CommonContext, Scope::SpecificContext, Scope::Payload];
+    for (scope, end) in scopes.into_iter().zip(&mut ends) {
+        leaves.begin_scope();
+        event.visit(scope, leaves).ok()?;
+        *end = leaves.list.len();
+    }
+    let leaves = &*leaves;
+    let scope = |from: usize, to: usize| FieldReader {
+        leaves,
+        list: leaves.list.get(from..to).unwrap_or_default().iter(),
+    };
+    let (mut common, mut context) = (scope(0, ends[0]), scope(ends[0], ends[1]));
+    let mut payload = scope(ends[1], ends[2]);
+    // What was converted has other members first.
+    let mut ids = common.list.by_ref().rev().take(2);
+    let (thread, process) = (ids.next(), ids.next());
+    let id = |leaf: Option<&Leaf>| match leaf.map(|leaf| leaf.value) {
+        Some(LeafValue::Unsigned(value)) => value,
+        _ => 0,
+    };
+    let form = RecordForm { is_any: false, ..class.form };
+    parts.begin(form, ticks.filter(|_| class.has_time()));
+    (parts.process, parts.thread) = (id(process), id(thread));
+    match class.form.kind {
+        RecordKind::Event => event_context(class, &mut context, parts)?,
+        RecordKind::LargeUnknown => return None,
+        RecordKind::Backtrace => backtrace(event, &mut payload, parts)?,
+        _ => record(class.form.kind, &mut context, &mut payload, parts)?,
+    }
+    let arguments = if class.form.kind == RecordKind::LargeBlob { &mut context } else { &mut payload };
+    if has_arguments(class.form.kind) {
+        read_arguments(class, arguments, parts)?;
+    }
+    Some(())
+}
+
+fn event_context(class: &OwnClass, context: &mut FieldReader<'_>, parts: &mut RecordParts) -> Option<()> {
+    let form = class.form;
+    if class.form.is_any {
+        // The end of the context is: type, category, name.
+        let all = context.list.as_slice();
+        let [rest @ .., event, category, name] = all else { return None };
+        let LeafValue::Unsigned(event) = event.value else { return None };
+        parts.form.event = event as u8;
+        parts.category = parts.add(context.leaves.bytes_of(category.value));
+        parts.name = parts.add(context.leaves.bytes_of(name.value));
+        parts.form.has_scope = event == 0 && !rest.is_empty();
+        if !rest.is_empty() {
+            parts.words[0] = word_of(parts, context.number()?);
+        }
+        return Some(());
+    }
+    parts.category = parts.add(class.category.as_bytes());
+    parts.name = parts.add(class.name.as_bytes());
+    if form.has_scope || !matches!(form.event, 0 | 2 | 3) {
+        parts.words[0] = word_of(parts, context.number()?);
+    }
+    Some(())
+}
+
+/// Returns the word of an event: of a complete span its end.
+fn word_of(parts: &RecordParts, number: u64) -> u64 {
+    match parts.form.event {
+        4 => parts.ticks.unwrap_or(0).wrapping_add(number),
+        _ => number,
+    }
+}
+
+/// Reads the call stack of a sample.
+fn backtrace(event: &Event<'_>, payload: &mut FieldReader<'_>, parts: &mut RecordParts) -> Option<()> {
+    let stack = payload.number();
+    parts.words[0] = payload.number()?;
+    let stack = stack.and_then(|stack| u32::try_from(stack).ok());
+    let frames = stack.map(|stack| event.stream.stacks().table.frames(stack)).unwrap_or_default();
+    let begin = parts.bytes.len();
+    for frame in frames.iter().take(u8::MAX.into()) {
+        parts.bytes.extend_from_slice(&frame.address.unwrap_or(0).to_le_bytes());
+    }
+    parts.data = begin..parts.bytes.len();
+    Some(())
+}
+
+fn record(
+    kind: RecordKind,
+    context: &mut FieldReader<'_>,
+    payload: &mut FieldReader<'_>,
+    parts: &mut RecordParts,
+) -> Option<()> {
+    match kind {
+        RecordKind::Blob => {
+            parts.name = parts.add(payload.bytes()?);
+            parts.words[0] = payload.number()?;
+            parts.data = parts.add(payload.bytes()?);
+        }
+        RecordKind::UserspaceObject => {
+            parts.words[0] = context.number()?;
+            parts.name = parts.add(context.bytes()?);
+        }
+        RecordKind::KernelObject => {
+            parts.words = [context.number()?, context.number()?, 0, 0, 0, 0];
+            parts.name = parts.add(context.bytes()?);
+        }
+        RecordKind::Switch => {
+            parts.words = [context.number()?, context.number()?, context.number()?, 0, 0, 0];
+        }
+        RecordKind::Wakeup => parts.words[0] = context.number()?,
+        RecordKind::LegacySwitch => {
+            for word in &mut parts.words {
+                *word = payload.number()?;
+            }
+        }
+        RecordKind::Log => parts.data = parts.add(payload.bytes()?),
+        RecordKind::Module => {
+            parts.words[0] = payload.number()?;
+            parts.name = parts.add(payload.bytes()?);
+            parts.data = parts.add(payload.bytes()?);
+        }
+        RecordKind::Mapping => {
+            for word in parts.words.iter_mut().take(5) {
+                *word = payload.number()?;
+            }
+        }
+        RecordKind::LargeBlob | RecordKind::BareLargeBlob => {
+            parts.category = parts.add(context.bytes()?);
+            parts.name = parts.add(context.bytes()?);
+            payload.number()?;
+            parts.data = parts.add(payload.bytes()?);
+        }
+        RecordKind::Unknown => {
+            payload.number()?;
+            parts.data = parts.add(payload.bytes()?);
+        }
+        RecordKind::Event | RecordKind::Backtrace | RecordKind::LargeUnknown => return None,
+    }
+    Some(())
+}
+
+fn read_arguments(class: &OwnClass, fields: &mut FieldReader<'_>, parts: &mut RecordParts) -> Option<()> {
+    let leaves = fields.leaves;
+    if class.form.is_any {
+        while let Some(name) = fields.bytes() {
+            let leaf = fields.list.next()?;
+            let kind = u8::try_from(leaf.option?).ok()?;
+            parts.argument(name, kind, leaf, leaves);
+        }
+        return Some(());
+    }
+    for (name, kind) in &class.arguments {
+        let leaf = fields.list.next()?;
+        if leaf.value == LeafValue::Absent && *kind != kind::NULL {
+            return None;
+        }
+        parts.argument(name.as_bytes(), *kind, leaf, leaves);
+    }
+    Some(())
+}

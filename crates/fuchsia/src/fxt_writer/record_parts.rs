@@ -1,0 +1,113 @@
+//! Parts of a record to write.
+
+use std::ops::Range;
+
+use ichnos_model::ValueHash;
+
+use super::leaves::{Leaf, LeafValue, Leaves};
+use crate::fxt::argument_kind as kind;
+use crate::fxt_reader::key::{RecordForm, RecordKind};
+
+/// An argument.
+#[derive(Clone, Debug)]
+pub(super) struct PartArgument {
+    pub(super) kind: u8,
+    pub(super) name: Range<usize>,
+    /// Number, or 0.
+    pub(super) word: u64,
+    /// Text or binary data.
+    pub(super) data: Range<usize>,
+}
+
+/// Parts of a record, with strings and threads resolved.
+#[derive(Clone, Debug)]
+pub(super) struct RecordParts {
+    pub(super) form: RecordForm,
+    /// `None` for records without a time.
+    pub(super) ticks: Option<u64>,
+    pub(super) process: u64,
+    pub(super) thread: u64,
+    pub(super) category: Range<usize>,
+    pub(super) name: Range<usize>,
+    /// Numbers, in an order that the kind of record determines.
+    pub(super) words: [u64; 6],
+    /// Binary data or a message.
+    pub(super) data: Range<usize>,
+    pub(super) arguments: Vec<PartArgument>,
+    /// Texts and binary data.
+    pub(super) bytes: Vec<u8>,
+}
+
+impl RecordParts {
+    pub(super) fn new() -> Self {
+        Self {
+            form: RecordForm::new(RecordKind::Event),
+            ticks: None,
+            process: 0,
+            thread: 0,
+            category: 0..0,
+            name: 0..0,
+            words: [0; 6],
+            data: 0..0,
+            arguments: Vec::new(),
+            bytes: Vec::new(),
+        }
+    }
+
+    /// Begins a record.
+    pub(super) fn begin(&mut self, form: RecordForm, ticks: Option<u64>) {
+        (self.form, self.ticks) = (form, ticks);
+        (self.process, self.thread) = (0, 0);
+        (self.category, self.name, self.data) = (0..0, 0..0, 0..0);
+        self.words = [0; 6];
+        self.arguments.clear();
+        self.bytes.clear();
+    }
+
+    /// Appends a text or binary data.
+    pub(super) fn add(&mut self, bytes: &[u8]) -> Range<usize> {
+        let begin = self.bytes.len();
+        self.bytes.extend_from_slice(bytes);
+        begin..self.bytes.len()
+    }
+
+    pub(super) fn text(&self, range: &Range<usize>) -> &[u8] {
+        self.bytes.get(range.clone()).unwrap_or_default()
+    }
+
+    /// Adds an argument with the value of a leaf.
+    pub(super) fn argument(&mut self, name: &[u8], kind: u8, leaf: &Leaf, leaves: &Leaves) {
+        let name = self.add(name);
+        let data = self.add(leaves.bytes_of(leaf.value));
+        let word = match leaf.value {
+            LeafValue::Signed(value) => value as u64,
+            LeafValue::Unsigned(value) => value,
+            LeafValue::Double(value) => value.to_bits(),
+            LeafValue::Boolean(value) => value.into(),
+            _ => 0,
+        };
+        // Of 32-bit types, only these bits are written.
+        let word = if matches!(kind, kind::INT32 | kind::UINT32) { word & 0xffff_ffff } else { word };
+        self.arguments.push(PartArgument { kind, name, word, data });
+    }
+
+    /// Returns a number that is equal for equal records.
+    pub(super) fn hash(&self) -> u64 {
+        let mut hash = ValueHash::new(self.form.kind as u64);
+        hash.add(self.form.event.into());
+        hash.add(self.form.has_scope.into());
+        hash.add(self.process);
+        hash.add(self.thread);
+        self.words.iter().for_each(|word| hash.add(*word));
+        for range in [&self.category, &self.name, &self.data] {
+            hash.bytes(self.text(range));
+        }
+        for argument in &self.arguments {
+            hash.add(argument.kind.into());
+            hash.add(argument.word);
+            hash.bytes(self.text(&argument.name));
+            hash.bytes(self.text(&argument.data));
+        }
+        hash.finish()
+    }
+}

@@ -1,0 +1,124 @@
+//! What all encoders of a trace share.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ichnos_io::{WriteOptions, WriteSource};
+use ichnos_model::lower::{LossEntry, LossKind, LossTable};
+use ichnos_model::{ClassDigest, ClockOrigin, Event, TraceDigest};
+
+use super::leaves::Leaves;
+use super::own::{self, OwnClass};
+use super::record_parts::RecordParts;
+
+/// Default block size in bytes.
+const BLOCK: usize = 256 << 10;
+
+/// Rules, losses and the digest of a trace that is being written.
+#[derive(Debug)]
+pub(super) struct TraceRules {
+    /// `true` if there is a single data stream.
+    is_alone: bool,
+    block_bytes: usize,
+    is_compared: bool,
+    losses: Mutex<LossTable>,
+    records: Mutex<ClassDigest>,
+    /// Keeps the traces at their addresses.
+    _sources: Vec<WriteSource>,
+}
+
+impl TraceRules {
+    pub(super) fn new(sources: Vec<WriteSource>, options: &WriteOptions) -> Arc<Self> {
+        let mut losses = LossTable::default();
+        for source in &sources {
+            note_source(source, &mut losses);
+        }
+        let streams: usize = sources.iter().map(|source| source.streams.len()).sum();
+        Arc::new(Self {
+            is_alone: streams == 1,
+            block_bytes: options
+                .packet_size
+                .and_then(|size| usize::try_from(size).ok())
+                .unwrap_or(BLOCK)
+                .max(1),
+            is_compared: options.verify.is_some(),
+            losses: Mutex::new(losses),
+            records: Mutex::default(),
+            _sources: sources,
+        })
+    }
+
+    pub(super) fn is_alone(&self) -> bool {
+        self.is_alone
+    }
+
+    /// Number of bytes returned at once, if available.
+    pub(super) fn block_bytes(&self) -> usize {
+        self.block_bytes
+    }
+
+    /// Returns `true` if the output is compared with the input.
+    pub(super) fn is_compared(&self) -> bool {
+        self.is_compared
+    }
+
+    pub(super) fn with_losses<T>(&self, change: impl FnOnce(&mut LossTable) -> T) -> T {
+        change(&mut self.losses.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Adds written records to the digest.
+    pub(super) fn add_records(&self, records: ClassDigest) {
+        *self.records.lock().unwrap_or_else(PoisonError::into_inner) += records;
+    }
+
+    /// Returns the digest of all written records.
+    pub(super) fn digest(&self) -> TraceDigest {
+        digest(*self.records.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Returns the digest of records, to compare it with what is read.
+pub(super) fn digest(records: ClassDigest) -> TraceDigest {
+    let mut digest = TraceDigest::default();
+    digest.event_hash = Some(record_hash);
+    digest.discarded_events = None;
+    digest.add_class("", records);
+    digest
+}
+
+/// Returns the hash of a record that was read.
+fn record_hash(event: &Event<'_>) -> u64 {
+    let mut parts = RecordParts::new();
+    let class = OwnClass::of(event.class);
+    let ticks = event.clock.map(|clock| clock.cycles);
+    let read = class.and_then(|class| own::read(event, &class, ticks, &mut Leaves::default(), &mut parts));
+    read.map_or(0, |()| parts.hash())
+}
+
+/// Notes losses of a whole trace.
+fn note_source(source: &WriteSource, losses: &mut LossTable) {
+    let class = &source.trace.class;
+    let mut lose = |kind, field: &str, what: &str| {
+        let loss = LossEntry { kind, class: String::new(), field: field.to_owned(), what: what.to_owned() };
+        losses.add(loss, 1);
+    };
+    for (name, _) in class.environment.iter().filter(|(name, _)| name != "vpid") {
+        lose(LossKind::Dropped, &format!("environment.{name}"), "entry of the environment");
+    }
+    if class.name.is_some() || class.uid.is_some() || class.uuid.is_some() {
+        lose(LossKind::Dropped, "", "name or unique identifier of the trace");
+    }
+    for clock in class.clocks.iter().filter(|_| source.format != "fxt") {
+        let field = format!("clock.{}", clock.id);
+        let is_epoch = clock.origin == ClockOrigin::UnixEpoch;
+        let is_exact = clock.offset_cycles == 0 || 1_000_000_000 % clock.frequency == 0;
+        if is_epoch && !is_exact {
+            lose(LossKind::Rounded, &field, "offset from the origin -> nanoseconds");
+        }
+        if !is_epoch && (clock.offset_seconds, clock.offset_cycles) != (0, 0) {
+            lose(LossKind::Lowered, &field, "offset from the origin -> part of all times");
+        }
+        if let ClockOrigin::Named { name, .. } = &clock.origin {
+            lose(LossKind::Dropped, &field, &format!("origin: {name}"));
+        }
+    }
+}

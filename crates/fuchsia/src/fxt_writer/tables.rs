@@ -1,0 +1,80 @@
+//! Tables of strings and threads of a provider that is being written.
+
+use std::collections::HashMap;
+
+/// Maximum numbers of strings and threads.
+const MOST_STRINGS: usize = 0x7fff;
+const MOST_THREADS: usize = 0xff;
+
+/// Numbers of strings and threads that a record can have at most.
+const STRINGS_OF_RECORD: usize = 64;
+const THREADS_OF_RECORD: usize = 2;
+
+/// Maximum size of a string in the table.
+const LONGEST: usize = 255;
+
+/// Maximum size of a string in a record ("String references" of the document).
+pub(super) const LONGEST_STRING: usize = 32_000;
+
+/// Strings and threads registered so far. A full table begins anew.
+#[derive(Debug, Default)]
+pub(super) struct WrittenTables {
+    strings: HashMap<Box<[u8]>, u16>,
+    threads: HashMap<(u64, u64), u8>,
+}
+
+impl WrittenTables {
+    /// Makes room for the strings and threads of a record: these must not replace each other.
+    pub(super) fn begin_record(&mut self) {
+        if self.strings.len() + STRINGS_OF_RECORD > MOST_STRINGS {
+            self.strings.clear();
+        }
+        if self.threads.len() + THREADS_OF_RECORD > MOST_THREADS {
+            self.threads.clear();
+        }
+    }
+
+    /// Returns the reference to a string, and registers it in `out` if it is new. Of long strings, the reference says
+    /// that they are in the record.
+    pub(super) fn string(&mut self, text: &[u8], out: &mut Vec<u8>) -> u64 {
+        if text.is_empty() {
+            return 0;
+        }
+        if text.len() > LONGEST {
+            return 0x8000 | text.len() as u64;
+        }
+        if let Some(index) = self.strings.get(text) {
+            return (*index).into();
+        }
+        let index = self.strings.len() as u16 + 1;
+        self.strings.insert(text.into(), index);
+        let words = 1 + text.len().div_ceil(8) as u64;
+        push_word(out, 2 | words << 4 | u64::from(index) << 16 | (text.len() as u64) << 32);
+        push_stream(out, text);
+        index.into()
+    }
+
+    /// Returns the reference to a thread, and registers it in `out` if it is new.
+    pub(super) fn thread(&mut self, process: u64, thread: u64, out: &mut Vec<u8>) -> u64 {
+        if let Some(index) = self.threads.get(&(process, thread)) {
+            return (*index).into();
+        }
+        let index = self.threads.len() as u8 + 1;
+        self.threads.insert((process, thread), index);
+        push_word(out, 3 | 3 << 4 | u64::from(index) << 16);
+        push_word(out, process);
+        push_word(out, thread);
+        index.into()
+    }
+}
+
+/// Appends a word.
+pub(super) fn push_word(out: &mut Vec<u8>, word: u64) {
+    out.extend_from_slice(&word.to_le_bytes());
+}
+
+/// Appends bytes, padded to words.
+pub(super) fn push_stream(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.extend_from_slice(bytes);
+    out.resize(out.len().next_multiple_of(8), 0);
+}

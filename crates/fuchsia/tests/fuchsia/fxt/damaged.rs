@@ -1,0 +1,207 @@
+//! Damaged traces: each error is reported with its place, and reading goes on.
+
+use ichnos_fuchsia::fxt::{Record, Records, Rule, recognise};
+use ichnos_fuchsia::fxt_reader::{FxtTrace, OpenOptions};
+
+use super::builder::{Builder, MAGIC, body, header, inline};
+use super::dump::{checked, messages, open_with, read};
+
+/// Returns the messages of a trace with something between two events.
+fn between(build: impl FnOnce(&mut Builder)) -> Vec<String> {
+    let mut builder = Builder::new();
+    builder.event(0, 1, ["c", "before"], vec![], &[]);
+    build(&mut builder);
+    builder.event(0, 2, ["c", "after"], vec![], &[]);
+    let mut lines = read(&builder.bytes);
+    assert_eq!(lines.first().unwrap(), "1 c:before | pid=1 tid=2");
+    assert_eq!(lines.last().unwrap(), "2 c:after | pid=1 tid=2", "{lines:?}");
+    lines.pop();
+    lines.remove(0);
+    lines
+}
+
+#[test]
+fn records_that_cannot_be_read_are_skipped() {
+    let zeros = between(|builder| builder.bytes.extend([0; 24]));
+    assert_eq!(
+        zeros,
+        [
+            "a.fxt: byte 56: record 2 breaks the rule record-size-minimum: the size of a record includes its header and its fixed words: expected at least 1 words, found 0; skipped 24 bytes"
+        ]
+    );
+    // A thread record of two words.
+    let short = between(|builder| {
+        builder.record(header(3, &[(16, 1)]), body().word(1));
+    });
+    assert_eq!(
+        short,
+        [
+            "a.fxt: byte 56: record 2 breaks the rule record-size-minimum: the size of a record includes its header and its fixed words: expected at least 3 words, found 2; skipped 16 bytes"
+        ]
+    );
+    // A name that ends after its record.
+    let name = between(|builder| {
+        builder.record(header(7, &[(24, 0x8000 | 9)]), body().words(&[1, 2]));
+    });
+    assert_eq!(
+        name,
+        [
+            "a.fxt: byte 56: record 2 breaks the rule record-content: the content of a record ends within it: expected at most 8 bytes, found 9, at byte 72; skipped 24 bytes"
+        ]
+    );
+}
+
+#[test]
+fn arguments_that_do_not_fit_are_reported() {
+    // Of no size.
+    let lines = between(|builder| {
+        builder.record(header(7, &[(40, 1)]), body().words(&[1, 0]));
+    });
+    assert_eq!(
+        lines,
+        [
+            "a.fxt: byte 56: record 2 breaks the rule argument-size: the size of an argument includes its header, its name and its value: expected at least 1 words, found 0, at byte 72; skipped 24 bytes"
+        ]
+    );
+    // Beyond the record.
+    let lines = between(|builder| {
+        builder.record(header(7, &[(40, 1)]), body().words(&[1, 0x51]));
+    });
+    assert_eq!(
+        lines,
+        [
+            "a.fxt: byte 56: record 2 breaks the rule argument-beyond-record: an argument ends within its record: expected at most 1 words, found 5, at byte 72; skipped 24 bytes"
+        ]
+    );
+    // Without the value of its type.
+    let lines = between(|builder| {
+        builder.record(header(7, &[(40, 1)]), body().words(&[1, 0x14]));
+    });
+    assert_eq!(lines.len(), 2);
+    assert_eq!(
+        lines[0],
+        "a.fxt: byte 72: record 2 breaks the rule argument-size: the size of an argument includes its header, its name and its value: expected at least 2 words, found 1"
+    );
+    assert_eq!(lines[1], "- kernel_object |  | koid=1 type=0(none) name=''");
+}
+
+#[test]
+fn references_without_an_entry_are_reported_once() {
+    let lines = between(|builder| {
+        for _ in 0..3 {
+            builder.record(header(4, &[(24, 9), (32, 7), (48, inline("n"))]), body().word(1).text("n"));
+        }
+    });
+    assert_eq!(
+        lines,
+        [
+            "a.fxt: byte 56: record 2 breaks the rule thread-index: a thread is registered before its index is used: found the index 0x9",
+            "a.fxt: byte 56: record 2 breaks the rule string-index: a string is registered before its index is used: found the index 0x7",
+            "1 <unknown string 7>:n | ",
+            "1 <unknown string 7>:n | ",
+            "1 <unknown string 7>:n | ",
+        ]
+        .map(|line| line.trim_end_matches([' ', '|']))
+    );
+}
+
+#[test]
+fn truncated_files_are_read_up_to_the_last_whole_record() {
+    let mut builder = Builder::new();
+    builder.event(0, 1, ["c", "first"], vec![], &[]);
+    let whole = builder.bytes.len();
+    builder.event(0, 2, ["c", "second"], vec![], &[]);
+    for length in whole + 1..builder.bytes.len() {
+        let lines = read(&builder.bytes[..length]);
+        assert_eq!(lines.len(), 2, "{length}: {lines:?}");
+        assert_eq!(lines[0], "1 c:first | pid=1 tid=2");
+        let rule = if length < whole + 8 { "record-header-truncated" } else { "record-truncated" };
+        assert!(
+            lines[1].contains(rule) && lines[1].starts_with(&format!("a.fxt: byte {whole}:")),
+            "{}",
+            lines[1]
+        );
+    }
+}
+
+#[test]
+fn big_endian_files_are_refused() {
+    let mut bytes = MAGIC;
+    bytes.reverse();
+    assert!(recognise(&bytes));
+    let error = FxtTrace::open("a.fxt", bytes.to_vec().into(), &OpenOptions::default()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "a big-endian trace: it begins with 0x1000044678541600, expected 0x0016547846040010; only little-endian traces can be read"
+    );
+    let damage = Records::new(&bytes).next().unwrap().unwrap_err();
+    assert_eq!((damage.error.rule, damage.skipped), (Rule::ByteOrder, 8));
+}
+
+#[test]
+fn a_clock_without_ticks_is_reported() {
+    let lines = between(|builder| {
+        builder.initialization(0);
+    });
+    assert_eq!(
+        lines,
+        [
+            "a.fxt: byte 64: record 2 breaks the rule ticks-per-second: a clock has at least one tick per second: expected at least 1 tick, found 0"
+        ]
+    );
+}
+
+#[test]
+fn checks_report_what_reading_tolerates() {
+    let mut builder = Builder::new();
+    builder.record(header(1, &[(20, 1)]), body().word(1_000));
+    builder.record(header(2, &[(16, 0), (32, 2)]), body().stream(b"a\xff").word(5));
+    builder.record(header(3, &[]), body().words(&[1, 2]));
+    builder.record(header(9, &[(16, 1)]), body().words(&[0, 1, 2, 0x100 | u64::from(b'm')]));
+    builder.event(0, 1, ["c", "n"], vec![body().argument(13, "odd", 0, body())], &[]);
+    let rules: Vec<_> = messages(&open_with(&builder.bytes, &checked()))
+        .iter()
+        .filter_map(|line| Some(line.split_once("the rule ")?.1.split(':').next()?.to_owned()))
+        .collect();
+    assert_eq!(
+        rules,
+        [
+            "record-reserved",
+            "text-utf8",
+            "string-zero",
+            "record-extra",
+            "thread-zero",
+            "padding",
+            "argument-type"
+        ]
+    );
+    // Without a check, nothing is reported.
+    assert_eq!(read(&builder.bytes).len(), 2);
+}
+
+/// Names of rules that no test above mentions would be unreachable.
+#[test]
+fn rules_have_names() {
+    let names: Vec<_> = Rule::ALL.iter().map(|rule| rule.name()).collect();
+    assert_eq!(names.len(), 17);
+    assert!(
+        names
+            .iter()
+            .all(|name| name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-' || byte == b'8'))
+    );
+}
+
+#[test]
+fn files_of_other_formats_are_not_traces() {
+    for bytes in [&b""[..], &[0; 64], b"Nettrace", b"a line of text\nand another one\n", &[0xff; 64]] {
+        assert!(!recognise(bytes), "{bytes:?}");
+    }
+    // A structured log record: its type is that of FXT's log records, but its severity is where those are zero.
+    let record = [header(9, &[(56, 0x30)]) | 2 << 4, 5].map(u64::to_le_bytes).concat();
+    assert!(!recognise(&record));
+    // Traces need not begin with the magic number.
+    let mut builder = Builder::default();
+    builder.initialization(5).string(1, "a");
+    assert!(recognise(&builder.bytes));
+    assert!(matches!(Record::read(&builder.bytes[..16], 0), Ok(Record::Initialization(_))));
+}

@@ -1,0 +1,12 @@
+//! Tests of traces (FXT).
+
+pub mod builder;
+mod capture;
+mod damaged;
+pub mod document;
+pub mod dump;
+pub mod properties;
+mod sections;
+pub mod trace_processor;
+mod vectors;
+mod writer;

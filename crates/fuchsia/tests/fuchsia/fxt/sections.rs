@@ -1,0 +1,148 @@
+//! Providers, their tables and their clocks.
+
+use ichnos_fuchsia::fxt_reader::OpenOptions;
+use ichnos_model::{ClockOrigin, TraceInput};
+
+use super::builder::{Builder, body, header};
+use super::dump::{messages, open, open_with, read};
+
+/// An event whose category, name and thread are in the tables.
+fn event(builder: &mut Builder, ticks: u64) {
+    builder.record(header(4, &[(16, 2), (24, 1), (32, 1), (48, 2)]), body().word(ticks));
+}
+
+#[test]
+fn registrations_count_for_the_records_after_them() {
+    let mut builder = Builder::new();
+    builder.string(1, "cat").string(2, "old").thread(1, 5, 6);
+    event(&mut builder, 10);
+    builder.string(2, "new");
+    event(&mut builder, 20);
+    builder.thread(1, 7, 8);
+    event(&mut builder, 30);
+    // Index 0 is ignored.
+    builder.string(0, "zero").thread(0, 1, 1);
+    event(&mut builder, 40);
+    // Events are sorted, but an event before a registration is never read with it.
+    builder.string(2, "last");
+    event(&mut builder, 5);
+    event(&mut builder, 4);
+    assert_eq!(
+        read(&builder.bytes),
+        [
+            "10 cat:old:begin | pid=5 tid=6",
+            "20 cat:new:begin | pid=5 tid=6",
+            "30 cat:new:begin | pid=7 tid=8",
+            "40 cat:new:begin | pid=7 tid=8",
+            "4 cat:last:begin | pid=7 tid=8",
+            "5 cat:last:begin | pid=7 tid=8",
+        ]
+    );
+}
+
+#[test]
+fn each_provider_has_its_own_tables_and_clock() {
+    let mut builder = Builder::new();
+    builder.provider(1, "one").initialization(1_000).string(1, "cat").string(2, "first").thread(1, 5, 6);
+    event(&mut builder, 1);
+    builder.provider(2, "two").initialization(2_000).string(1, "CAT").string(2, "second").thread(1, 7, 8);
+    event(&mut builder, 3);
+    builder.section(1);
+    event(&mut builder, 2);
+    // Belongs to provider 2, wherever it is.
+    builder.record(header(0, &[(16, 3), (20, 2)]), body());
+    event(&mut builder, 3);
+    builder.section(2);
+    event(&mut builder, 8);
+    let trace = open(&builder.bytes);
+    assert_eq!(
+        messages(&trace),
+        [
+            "1 cat:first:begin | pid=5 tid=6",
+            "2 cat:first:begin | pid=5 tid=6",
+            "3 cat:first:begin | pid=5 tid=6",
+            "3 CAT:second:begin | pid=7 tid=8",
+            "discarded",
+            "8 CAT:second:begin | pid=7 tid=8",
+        ]
+    );
+    let names: Vec<_> = trace.streams().iter().map(|summary| summary.stream.name.to_string()).collect();
+    assert_eq!(names, ["a.fxt/one (provider 1)", "a.fxt/two (provider 2)"]);
+    let clocks = &trace.trace().class.clocks;
+    assert_eq!(clocks.iter().map(|clock| clock.frequency).collect::<Vec<_>>(), [1_000, 2_000]);
+    assert!(clocks[0].correlates_with(&clocks[1]));
+    let ranges: Vec<_> = trace.streams().iter().map(|summary| summary.time_range).collect();
+    assert_eq!(ranges, [Some((1_000_000, 3_000_000)), Some((1_500_000, 4_000_000))]);
+}
+
+#[test]
+fn a_provider_whose_clock_changes_has_two_data_streams() {
+    let mut builder = Builder::new();
+    builder.provider(1, "one").string(1, "cat").string(2, "first").thread(1, 5, 6);
+    event(&mut builder, 1_000);
+    // The same clock again is no change: without a record, a tick is a nanosecond.
+    builder.initialization(1_000_000_000);
+    event(&mut builder, 2_000);
+    builder.initialization(1_000);
+    event(&mut builder, 3);
+    let trace = open(&builder.bytes);
+    assert_eq!(
+        messages(&trace),
+        [
+            "1000 cat:first:begin | pid=5 tid=6",
+            "2000 cat:first:begin | pid=5 tid=6",
+            "3 cat:first:begin | pid=5 tid=6",
+        ]
+    );
+    let streams = trace.streams();
+    assert_eq!(streams.len(), 2);
+    assert_eq!(&*streams[1].stream.name, "a.fxt/one (provider 1, after a change of its clock)");
+    assert_eq!(streams[1].time_range, Some((3_000_000, 3_000_000)));
+}
+
+#[test]
+fn a_clock_that_says_its_time_counts_from_the_epoch() {
+    let mut builder = Builder::new();
+    builder.record(1, body().words(&[1_000, 500, 1_700_000_000_000_000_000]));
+    builder.string(1, "cat").string(2, "first").thread(1, 5, 6);
+    event(&mut builder, 750);
+    let trace = open(&builder.bytes);
+    let clock = &trace.trace().class.clocks[0];
+    assert_eq!(clock.origin, ClockOrigin::UnixEpoch);
+    assert_eq!(clock.nanoseconds(750), 1_700_000_000_250_000_000);
+}
+
+#[test]
+fn events_are_in_order_of_time_or_of_the_file() {
+    let mut builder = Builder::new();
+    builder.string(1, "c").string(2, "n").thread(1, 5, 6);
+    for ticks in [50, 10, 30] {
+        event(&mut builder, ticks);
+        // Records without a time stay after the record before them.
+        builder.record(header(7, &[(16, 1)]), body().word(ticks));
+    }
+    let times = |trace| -> Vec<String> {
+        let word = |line: String| line.split(' ').take(2).collect::<Vec<_>>().join(" ");
+        messages(&trace).into_iter().map(word).collect()
+    };
+    let sorted = [
+        "10 c:n:begin",
+        "- kernel_object",
+        "30 c:n:begin",
+        "- kernel_object",
+        "50 c:n:begin",
+        "- kernel_object",
+    ];
+    assert_eq!(times(open(&builder.bytes)), sorted);
+    let mut unsorted = OpenOptions::default();
+    unsorted.unsorted = true;
+    let of_file = [
+        "50 c:n:begin",
+        "- kernel_object",
+        "10 c:n:begin",
+        "- kernel_object",
+        "30 c:n:begin",
+        "- kernel_object",
+    ];
+    assert_eq!(times(open_with(&builder.bytes, &unsorted)), of_file);
+}
