@@ -349,9 +349,9 @@ fn hostile() -> Vec<(&'static str, Files)> {
     let records: Vec<u8> = records.flat_map(u64::to_le_bytes).collect();
     // Traces of Fuchsia: a section of another provider in each word, and an event of another class in each record.
     let magic = 0x0016_5478_4604_0010u64;
-    let sections = (0..100_000u64).map(|provider| 1 << 4 | 2 << 16 | provider << 20);
+    let sections = (0..4_000u64).map(|provider| 1 << 4 | 2 << 16 | provider << 20);
     let sections: Vec<u8> = [magic].into_iter().chain(sections).flat_map(u64::to_le_bytes).collect();
-    let events = (0..20_000u64).flat_map(|name| [4 | 5 << 4 | 0x8008 << 48, name, 1, 2, name | 0x4040 << 48]);
+    let events = (0..300u64).flat_map(|name| [4 | 5 << 4 | 0x8008 << 48, name, 1, 2, name | 0x4040 << 48]);
     let events: Vec<u8> = [magic].into_iter().chain(events).flat_map(u64::to_le_bytes).collect();
     vec![
         // Classes that are only met while reading.
