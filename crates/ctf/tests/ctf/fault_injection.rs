@@ -4,7 +4,6 @@
 use ichnos_ctf::rule::Rule;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::Path;
 
 use ichnos_ctf::trace::{CtfTrace, OpenOptions, open};
 use ichnos_model::{Cursor, Damage, Field, Message, Scope, StreamCursor, TraceInput, Visitor, Window};

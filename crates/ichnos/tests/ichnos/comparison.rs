@@ -10,7 +10,7 @@ const SCOPES: [(&str, &str); 3] =
     [("common_context", "ctx"), ("specific_context", "ctx"), ("payload", "payload")];
 
 /// Compares events written as JSON lines.
-pub struct Comparison<'c> {
+pub(crate) struct Comparison<'c> {
     /// Paths of fields with losses. Renamed fields are compared in their order.
     lossy: Vec<String>,
     /// Paths of fields that were added.
@@ -23,7 +23,7 @@ pub struct Comparison<'c> {
 }
 
 impl<'c> Comparison<'c> {
-    pub fn new(losses: &[&LossTable], options: &'c HashSet<String>) -> Self {
+    pub(crate) fn new(losses: &[&LossTable], options: &'c HashSet<String>) -> Self {
         let all = || losses.iter().flat_map(|table| table.iter()).map(|(loss, _)| loss);
         Self {
             lossy: all()
@@ -41,7 +41,7 @@ impl<'c> Comparison<'c> {
     }
 
     /// Returns the differences of events from their sources, in words.
-    pub fn events(mut self, sources: &[Value], found: &[Value]) -> Vec<String> {
+    pub(crate) fn events(mut self, sources: &[Value], found: &[Value]) -> Vec<String> {
         for (source, found) in sources.iter().zip(found) {
             if source["cycles"] != found["cycles"] {
                 self.differences.push(format!("cycles: {} {}", source["cycles"], found["cycles"]));
