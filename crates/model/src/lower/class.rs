@@ -97,7 +97,7 @@ impl<'a> ClassLowerer<'a> {
         let role_name = self.role_name(&node.class);
         let wanted = match role_name {
             // In the same dialect, names have given the roles that fields have.
-            _ if self.is_same_dialect => self.name(source),
+            _ if self.is_same_dialect() => self.name(source),
             Some(name) => Cow::Borrowed(name),
             None if self.is_role_name(source) => Cow::Owned(format!("{source}_field")),
             None => self.name(source),
@@ -363,7 +363,7 @@ impl<'a> ClassLowerer<'a> {
         }
         let is_other = std::mem::discriminant(&source.kind) != std::mem::discriminant(&kind);
         let is_date = source.integer().is_some_and(|integer| integer.wall_clock.is_some());
-        let is_more = self.annotates && (is_date || source.is_shown_if_present());
+        let is_more = self.input.options.annotates && (is_date || source.is_shown_if_present());
         if (is_other || is_more) && self.can_annotate() && annotate_field(source, &mut attributes) {
             self.note(Fit::SameBits);
         }

@@ -18,8 +18,6 @@ use crate::{FieldClass, FieldKind, FieldLocation, LocationStep, Member, Roles, S
 /// Lowers the root class of a scope.
 pub(super) struct ClassLowerer<'a> {
     pub(super) capabilities: &'a Capabilities,
-    /// `true` if the source has the dialect of the output.
-    pub(super) is_same_dialect: bool,
     pub(super) plan: &'a Plan,
     pub(super) scope: Scope,
     /// Default clock of the data stream.
@@ -27,10 +25,6 @@ pub(super) struct ClassLowerer<'a> {
     /// Name of the class in the loss table.
     pub(super) class_name: &'a str,
     pub(super) losses: &'a mut LossTable,
-    /// `true` to annotate properties of fields that their lowered class lacks.
-    pub(super) annotates: bool,
-    /// `true` if fields must not depend on fields of other scopes.
-    pub(super) separates_scopes: bool,
     pub(super) moves: Vec<NodeMove>,
     pub(super) members: Vec<Option<usize>>,
     pub(super) next: NodeId,
@@ -49,8 +43,7 @@ pub(super) struct ClassLowerer<'a> {
     pub(super) forced: &'a ForcedFields,
     /// Roles that no field of this scope keeps.
     pub(super) lost_roles: Roles,
-    /// Root fields of other scopes, and of fields of this scope that were lowered before.
-    roots: LoweredRoots<'a>,
+    pub(super) input: LowerInput<'a>,
     /// Names of members that are not those of the source.
     pub(super) renamed: HashMap<NodeId, String>,
 }
@@ -61,12 +54,13 @@ pub(super) struct LowerInput<'a> {
     pub(super) trace: &'a TraceClass,
     pub(super) capabilities: &'a Capabilities,
     pub(super) options: LowerOptions,
+    /// Root fields of other scopes, and of fields of this scope that were lowered before.
     pub(super) roots: LoweredRoots<'a>,
 }
 
 impl<'a> ClassLowerer<'a> {
     pub(super) fn new(
-        LowerInput { trace, capabilities, options, roots }: LowerInput<'a>,
+        input: LowerInput<'a>,
         plan: &'a Plan,
         scope: Scope,
         default_clock: Option<u16>,
@@ -74,16 +68,14 @@ impl<'a> ClassLowerer<'a> {
         losses: &'a mut LossTable,
         forced: &'a ForcedFields,
     ) -> Self {
+        let capabilities = input.capabilities;
         Self {
             capabilities,
-            is_same_dialect: trace.dialect == capabilities.target,
             plan,
             scope,
             default_clock,
             class_name,
             losses,
-            annotates: options.annotates,
-            separates_scopes: options.separates_scopes,
             moves: vec![NodeMove::DROPPED; plan.nodes.len()],
             members: Vec::new(),
             next: 0,
@@ -95,10 +87,15 @@ impl<'a> ClassLowerer<'a> {
             joins_payload: false,
             hoists: Vec::new(),
             forced,
-            lost_roles: unplaced_roles(trace, &plan.root().class, scope, capabilities),
-            roots,
+            lost_roles: unplaced_roles(input.trace, &plan.root().class, scope, capabilities),
+            input,
             renamed: HashMap::new(),
         }
+    }
+
+    /// Returns `true` if the source has the dialect of the output.
+    pub(super) fn is_same_dialect(&self) -> bool {
+        self.input.trace.dialect == self.capabilities.target
     }
 
     pub(super) fn allocate(&mut self) -> NodeId {
@@ -154,7 +151,7 @@ impl<'a> ClassLowerer<'a> {
         let is_container =
             |id: &NodeId| matches!(self.plan.node(*id).op, Op::Structure { .. } | Op::Union { .. });
         let (scope, plan, begin) = match location.origin {
-            Some(origin) if origin != self.scope => (origin, self.roots.plan(origin), Some(0)),
+            Some(origin) if origin != self.scope => (origin, self.input.roots.plan(origin), Some(0)),
             Some(_) => (self.scope, Some(self.plan), Some(0)),
             None => {
                 let around =
@@ -178,7 +175,7 @@ impl<'a> ClassLowerer<'a> {
     /// Returns the name by which locations refer to a member, if it was renamed.
     fn new_name(&self, scope: Scope, plan: &Plan, member: NodeId) -> Option<String> {
         let own = if scope == self.scope { self.renamed.get(&member).map(String::as_str) } else { None };
-        let name = own.or_else(|| self.roots.renamed(scope, member))?;
+        let name = own.or_else(|| self.input.roots.renamed(scope, member))?;
         let has_underscore = member_of(plan, member).is_some_and(|member| member.has_underscore);
         Some(if has_underscore { format!("_{name}") } else { name.to_owned() })
     }

@@ -49,6 +49,7 @@ mod context;
 mod header;
 mod locations;
 mod loss_table;
+mod lowered_classes;
 mod mover;
 mod moves;
 mod names;

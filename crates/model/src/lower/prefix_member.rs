@@ -78,7 +78,7 @@ impl<'a> ClassLowerer<'a> {
 
     /// Returns `true` if a location leads to another scope, but cannot be kept.
     fn is_elsewhere(&self, location: &FieldLocation) -> bool {
-        self.separates_scopes && location.origin.is_some_and(|origin| origin != self.scope)
+        self.input.options.separates_scopes && location.origin.is_some_and(|origin| origin != self.scope)
     }
 
     /// Returns `true` if a field in an array or an optional needs one outside of the same element or
@@ -104,7 +104,7 @@ impl<'a> ClassLowerer<'a> {
         if self.forced.contains(&(self.scope, id)) {
             return self.forced_prefix(&node.class);
         }
-        if self.is_same_dialect && !matches!(node.class.kind, FieldKind::Optional { .. }) {
+        if self.is_same_dialect() && !matches!(node.class.kind, FieldKind::Optional { .. }) {
             let Some(location) = node.class.needed_location() else {
                 return is(is_member && self.is_too_wide(&node.class), PrefixMember::Number);
             };

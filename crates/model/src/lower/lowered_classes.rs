@@ -1,0 +1,342 @@
+//! Lowering of all classes of a trace.
+
+use std::sync::Arc;
+
+use super::annotations::{NAMESPACE, annotate, annotate_unnamed};
+use super::class_ids::ClassIds;
+use super::class_lowerer::{ClassLowerer, LowerInput};
+use super::context::joins_payload;
+use super::header::{Header, needed_names};
+use super::locations::LoweredRoots;
+use super::loss_table::{LossEntry, LossKind, LossTable};
+use super::moves::{Fit, ScopeMoves, StreamMoves};
+use super::objects::{lower_event, lower_objects};
+use super::trace_lowerer::{LoweredScope, MOST_ATTEMPTS, TraceLowerer};
+use crate::plan::steps::NodeId;
+use crate::plan::{EventRecordPlans, Plan, scope_class};
+use crate::{
+    DataStreamClass, EventRecordClass, FieldClass, FieldKind, LogText, Meanings, MemberIndex, Scope, Trace,
+    TraceClass,
+};
+
+/// Parts of a lowered event record class before it is compiled.
+pub(super) struct EventParts {
+    pub(super) class: EventRecordClass,
+    pub(super) specific_context: ScopeMoves,
+    pub(super) payload: ScopeMoves,
+    pub(super) joins_payload: bool,
+    pub(super) text: Option<(NodeId, LogText)>,
+}
+
+/// A lowered data stream class before it is compiled.
+pub(super) struct StreamParts {
+    pub(super) moves: StreamMoves,
+    pub(super) ids: ClassIds,
+    pub(super) events: Vec<EventParts>,
+}
+
+impl TraceLowerer<'_> {
+    /// Lowers all classes, again if fields stayed in a header that no other field needs afterwards.
+    pub(super) fn lower(mut self) -> (TraceClass, ScopeMoves, Vec<StreamParts>) {
+        let before = self.losses.clone();
+        let mut attempts = 1..MOST_ATTEMPTS;
+        loop {
+            let (class, header, streams) = self.attempt();
+            let known = self.unneeded.len();
+            let needed = needed_names(class.roots());
+            self.find_unneeded(class.packet_header.as_deref(), &header, (Scope::PacketHeader, 0), &needed);
+            for (index, (stream, parts)) in class.data_streams.iter().zip(&streams).enumerate() {
+                let needed = needed_names(stream.roots());
+                let (header, moves) =
+                    (stream.event_record_header.as_deref(), &parts.moves.event_record_header);
+                self.find_unneeded(header, moves, (Scope::EventRecordHeader, index), &needed);
+            }
+            if self.unneeded.len() == known || attempts.next().is_none() {
+                return (class, header, streams);
+            }
+            self.losses.clone_from(&before);
+        }
+    }
+
+    fn attempt(&mut self) -> (TraceClass, ScopeMoves, Vec<StreamParts>) {
+        let source = Arc::clone(self.source);
+        let mut class = source.class.clone();
+        let header = self.header(
+            source.plans.packet_header.as_ref(),
+            (Scope::PacketHeader, 0),
+            None,
+            LoweredRoots::default(),
+        );
+        class.packet_header.clone_from(&header.class);
+        let mut parts = Vec::new();
+        for (index, stream) in class.data_streams.iter_mut().enumerate() {
+            parts.push(self.stream(&source, index, stream, &header));
+        }
+        // Event record classes can see the whole class of their data stream.
+        for (index, stream) in parts.iter_mut().enumerate() {
+            let plans = &source.plans.data_streams[index];
+            let clock = class.data_streams[index].default_clock;
+            for event in &plans.event_records {
+                let moves = (&header.moves, &stream.moves);
+                let parts = self.event(event, clock, moves, &class, index);
+                stream.events.push(parts);
+            }
+            if self.options.numbers_classes {
+                let mut classes: Vec<_> = stream.events.iter_mut().map(|parts| &mut parts.class).collect();
+                stream.ids.number(&mut classes, self.losses);
+            }
+            let lowered = stream.events.iter().map(|parts| Arc::new(parts.class.clone()));
+            class.data_streams[index].event_records = lowered.collect();
+        }
+        lower_objects(&mut class, self.capabilities, self.losses);
+        (class, header.moves, parts)
+    }
+
+    pub(super) fn scope(
+        &mut self,
+        plan: Option<&Plan>,
+        scope: Scope,
+        clock: Option<u16>,
+        (name, roots): (&str, LoweredRoots<'_>),
+    ) -> Option<(Arc<FieldClass>, ScopeMoves)> {
+        let plan = plan?;
+        let (trace, capabilities, options) = (&self.source.class, self.capabilities, self.options);
+        Some(
+            ClassLowerer::new(
+                LowerInput { trace, capabilities, options, roots },
+                plan,
+                scope,
+                clock,
+                name,
+                self.losses,
+                &self.forced,
+            )
+            .lower(),
+        )
+    }
+
+    fn stream(
+        &mut self,
+        source: &Trace,
+        index: usize,
+        class: &mut DataStreamClass,
+        packet_header: &Header,
+    ) -> StreamParts {
+        let plans = &source.plans.data_streams[index];
+        let clock = class.default_clock;
+        let mut roots = LoweredRoots::default();
+        roots.add_class(Scope::PacketHeader, packet_header.class.as_deref());
+        let header_moves = [Some(&packet_header.moves), None];
+        roots.add_source(Scope::PacketHeader, source.plans.packet_header.as_ref(), header_moves);
+        let packet_context = self.context_after(
+            (packet_header, Scope::PacketHeader, source.plans.packet_header.as_ref()),
+            (plans.packet_context.as_ref(), Scope::PacketContext),
+            clock,
+            roots,
+        );
+        let header_plan = plans.event_record_header.as_ref();
+        let header_moves = [Some(&packet_header.moves), packet_context.of_header.as_ref()];
+        roots.add_source(Scope::PacketHeader, source.plans.packet_header.as_ref(), header_moves);
+        roots.add_class(Scope::PacketContext, packet_context.class.as_deref());
+        let context_moves = [Some(&packet_context.moves), None];
+        roots.add_source(Scope::PacketContext, plans.packet_context.as_ref(), context_moves);
+        let event_header = self.header(header_plan, (Scope::EventRecordHeader, index), clock, roots);
+        roots.add_class(Scope::EventRecordHeader, event_header.class.as_deref());
+        roots.add_source(Scope::EventRecordHeader, header_plan, [Some(&event_header.moves), None]);
+        class.packet_context.clone_from(&packet_context.class);
+        class.event_record_header.clone_from(&event_header.class);
+        class.resource = None;
+        let (common_context, of_event_header, resource) = match &plans.resource {
+            None => {
+                let common = self.context_after(
+                    (&event_header, Scope::EventRecordHeader, header_plan),
+                    (plans.common_context.as_ref(), Scope::CommonContext),
+                    clock,
+                    roots,
+                );
+                class.common_context = common.class;
+                (common.moves, common.of_header, None)
+            }
+            // The origin of an event is shown before its context, so it comes first.
+            Some(resource) => {
+                let minimum_alignment = match class.common_context.as_deref().map(|root| &root.kind) {
+                    Some(FieldKind::Structure { minimum_alignment, .. }) => *minimum_alignment,
+                    _ => 8,
+                };
+                let (mut members, mut next) = (Vec::new(), 1);
+                let (capabilities, options) = (self.capabilities, self.options);
+                let input = LowerInput { trace: &self.source.class, capabilities, options, roots };
+                let mut lower = |plan, scope, losses: &mut LossTable| {
+                    let lowerer = ClassLowerer::new(input, plan, scope, clock, "", losses, &self.forced);
+                    lowerer.lower_members_into(&mut next, &mut members)
+                };
+                let resource = lower(resource, Scope::Resource, self.losses);
+                let common = match &plans.common_context {
+                    Some(plan) => lower(plan, Scope::CommonContext, self.losses),
+                    None => ScopeMoves { fit: Fit::Moved, ..ScopeMoves::default() },
+                };
+                let what = "resource -> common context".to_owned();
+                let field = Scope::Resource.short_name().to_owned();
+                self.losses.add(LossEntry { kind: LossKind::Moved, class: String::new(), field, what }, 1);
+                let root = FieldClass::new(FieldKind::Structure { members, minimum_alignment });
+                class.common_context = Some(Arc::new(root));
+                (common, None, Some(resource))
+            }
+        };
+        let moves = StreamMoves {
+            packet_context: packet_context.moves,
+            of_packet_header: packet_context.of_header,
+            event_record_header: event_header.moves,
+            common_context,
+            of_event_header,
+            resource,
+        };
+        StreamParts { moves, ids: ClassIds::new(self.capabilities.class_id_bits), events: Vec::new() }
+    }
+
+    /// Lowers an event record class of a data stream whose class is lowered.
+    pub(super) fn event(
+        &mut self,
+        plans: &EventRecordPlans,
+        clock: Option<u16>,
+        (packet_header, of_stream): (&ScopeMoves, &StreamMoves),
+        trace: &TraceClass,
+        stream: usize,
+    ) -> EventParts {
+        let class = (*plans.class).clone();
+        let name = class.name.clone().unwrap_or_default();
+        let (context, payload) = (plans.specific_context.as_ref(), plans.payload.as_ref());
+        let is_same_dialect = self.source.class.dialect == self.capabilities.target;
+        let joins_payload =
+            !is_same_dialect && joins_payload(&plans.class, context, payload, self.capabilities);
+        let source = self.source;
+        let roots = roots_of_stream(source, trace, stream, packet_header, of_stream);
+        let attempt = |this: &mut Self| {
+            let mut class = class.clone();
+            let moves = if joins_payload {
+                this.joined(&mut class, context, payload, clock, (&name, roots))
+            } else {
+                let specific = this.scope(context, Scope::SpecificContext, clock, (&name, roots)).unzip();
+                let mut roots = roots;
+                roots.add_source(Scope::SpecificContext, context, [specific.1.as_ref(), None]);
+                let payload = this.scope(payload, Scope::Payload, clock, (&name, roots)).unzip();
+                (class.specific_context, class.payload) = (specific.0, payload.0);
+                (specific.1.unwrap_or_default(), payload.1.unwrap_or_default())
+            };
+            (class, moves)
+        };
+        let (mut class, (specific_context, mut payload_moves)) =
+            self.settle(roots, attempt, |(class, (specific, payload))| {
+                let of_context = (Scope::SpecificContext, Some(specific));
+                let of_payload = (Scope::Payload, Some(payload));
+                let joined = if joins_payload { of_context } else { (Scope::Payload, None) };
+                let none = (Scope::Payload, None);
+                vec![
+                    LoweredScope {
+                        scope: Scope::SpecificContext,
+                        class: class.specific_context.as_deref(),
+                        moves: [of_context, none],
+                    },
+                    LoweredScope {
+                        scope: Scope::Payload,
+                        class: class.payload.as_deref(),
+                        moves: [of_payload, joined],
+                    },
+                ]
+            });
+        class.meanings = lowered_meanings(
+            &plans.class.meanings,
+            of_stream,
+            (&specific_context, joins_payload),
+            &payload_moves,
+        );
+        let mut text = None;
+        if self.options.annotates
+            && let Some(log) = &plans.class.log
+            && let Some(log_text) = log.text.filter(|text| *text != LogText::NAME)
+        {
+            text = Some((self.add_message(&mut class, &mut payload_moves), log_text));
+        }
+        lower_event(&mut class, self.capabilities, self.losses);
+        // Existing annotations name members by their source names.
+        let has_moved =
+            of_stream.common_context.fit.max(specific_context.fit).max(payload_moves.fit) > Fit::Same;
+        let is_annotated = has_moved && class.attributes.get(NAMESPACE).is_some();
+        if (self.options.annotates || is_annotated)
+            && let Some(stream) = trace.data_streams.get(stream)
+        {
+            annotate(&mut class, stream);
+            if plans.class.name.is_none() && class.name.is_some() {
+                annotate_unnamed(&mut class.attributes);
+            }
+        }
+        EventParts { class, specific_context, payload: payload_moves, joins_payload, text }
+    }
+}
+
+/// Root fields of the scopes of a data stream, which is lowered.
+fn roots_of_stream<'c>(
+    source: &'c Trace,
+    lowered: &'c TraceClass,
+    stream: usize,
+    packet_header: &'c ScopeMoves,
+    moves: &'c StreamMoves,
+) -> LoweredRoots<'c> {
+    let (class, plans) = (lowered.data_streams.get(stream), source.plans.data_streams.get(stream));
+    let mut roots = LoweredRoots::default();
+    let scopes = [
+        (
+            Scope::PacketHeader,
+            source.plans.packet_header.as_ref(),
+            [Some(packet_header), moves.of_packet_header.as_ref()],
+        ),
+        (
+            Scope::PacketContext,
+            plans.and_then(|plans| plans.packet_context.as_ref()),
+            [Some(&moves.packet_context), None],
+        ),
+        (
+            Scope::EventRecordHeader,
+            plans.and_then(|plans| plans.event_record_header.as_ref()),
+            [Some(&moves.event_record_header), moves.of_event_header.as_ref()],
+        ),
+        (
+            Scope::CommonContext,
+            plans.and_then(|plans| plans.common_context.as_ref()),
+            [Some(&moves.common_context), None],
+        ),
+    ];
+    for (scope, plan, moves) in scopes {
+        let root = class.and_then(|class| scope_class(scope, Some(lowered), class, None));
+        roots.add_class(scope, root.map(|root| &**root));
+        roots.add_source(scope, plan, moves);
+    }
+    roots
+}
+
+/// Meanings of the members of lowered scopes.
+fn lowered_meanings(
+    meanings: &Meanings,
+    of_stream: &StreamMoves,
+    (specific_context, joins_payload): (&ScopeMoves, bool),
+    payload: &ScopeMoves,
+) -> Meanings {
+    let mut lowered = Meanings::default();
+    for (MemberIndex { scope, index }, meaning) in meanings.iter() {
+        let (scope, moves) = match scope {
+            Scope::CommonContext => (scope, &of_stream.common_context),
+            Scope::SpecificContext if joins_payload => (Scope::Payload, specific_context),
+            Scope::SpecificContext => (scope, specific_context),
+            Scope::Payload => (scope, payload),
+            Scope::Resource => match &of_stream.resource {
+                Some(resource) => (Scope::CommonContext, resource),
+                None => continue,
+            },
+            _ => continue,
+        };
+        if let Some(Some(member)) = moves.members.get(index as usize) {
+            lowered.insert(scope, *member, meaning);
+        }
+    }
+    lowered
+}
