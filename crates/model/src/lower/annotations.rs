@@ -215,21 +215,8 @@ fn annotated_kind(known: &FieldClass, own: &Value) -> Option<FieldKind> {
             _ => None,
         };
     }
-    let clock = own.get("wall-clock");
-    let number = |name: &str| clock.and_then(|clock| clock.get(name)?.as_integer());
-    let epoch = number("epoch-seconds").and_then(|epoch| i64::try_from(epoch).ok());
-    let frequency = number("frequency").and_then(|frequency| u64::try_from(frequency).ok());
-    if let Some(clock) = epoch.zip(frequency).and_then(|(epoch, frequency)| WallClock::new(epoch, frequency))
-    {
-        let mut kind = known.kind.clone();
-        match &mut kind {
-            FieldKind::Integer { integer, .. }
-            | FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => {
-                integer.wall_clock = Some(clock);
-            }
-            _ => return None,
-        }
-        return Some(kind);
+    if let Some(clock) = annotated_clock(own) {
+        return dated_kind(&known.kind, clock);
     }
     let is_unsigned = |integer: &IntegerProperties| !integer.signed && integer.mappings.is_none();
     match (own.get("type")?.as_text()?, &known.kind) {
@@ -272,6 +259,27 @@ fn annotated_kind(known: &FieldClass, own: &Value) -> Option<FieldKind> {
 /// Returns `true` for an unaligned structure without members.
 fn fixed_size_is_zero(class: &FieldClass) -> bool {
     matches!(&class.kind, FieldKind::Structure { members, minimum_alignment: 1 } if members.is_empty())
+}
+
+/// Clock of an integer that is a date.
+fn annotated_clock(own: &Value) -> Option<WallClock> {
+    let clock = own.get("wall-clock")?;
+    let number = |name: &str| clock.get(name)?.as_integer();
+    let epoch = i64::try_from(number("epoch-seconds")?).ok()?;
+    WallClock::new(epoch, u64::try_from(number("frequency")?).ok()?)
+}
+
+/// Kind of an integer that is a date.
+fn dated_kind(known: &FieldKind, clock: WallClock) -> Option<FieldKind> {
+    let mut kind = known.clone();
+    match &mut kind {
+        FieldKind::Integer { integer, .. }
+        | FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => {
+            integer.wall_clock = Some(clock);
+        }
+        _ => return None,
+    }
+    Some(kind)
 }
 
 /// Kind of a field of more than 64 bits of which another format has the bytes.

@@ -226,24 +226,7 @@ impl TraceLowerer<'_> {
             (class, moves)
         };
         let (mut class, (specific_context, mut payload_moves)) =
-            self.settle(roots, attempt, |(class, (specific, payload))| {
-                let of_context = (Scope::SpecificContext, Some(specific));
-                let of_payload = (Scope::Payload, Some(payload));
-                let joined = if joins_payload { of_context } else { (Scope::Payload, None) };
-                let none = (Scope::Payload, None);
-                vec![
-                    LoweredScope {
-                        scope: Scope::SpecificContext,
-                        class: class.specific_context.as_deref(),
-                        moves: [of_context, none],
-                    },
-                    LoweredScope {
-                        scope: Scope::Payload,
-                        class: class.payload.as_deref(),
-                        moves: [of_payload, joined],
-                    },
-                ]
-            });
+            self.settle(roots, attempt, |(class, moves)| scopes_of_event(class, moves, joins_payload));
         class.meanings = lowered_meanings(
             &plans.class.meanings,
             of_stream,
@@ -272,6 +255,26 @@ impl TraceLowerer<'_> {
         }
         EventParts { class, specific_context, payload: payload_moves, joins_payload, text }
     }
+}
+
+/// Scopes of an event record class, and the moves to them.
+fn scopes_of_event<'t>(
+    class: &'t EventRecordClass,
+    (specific, payload): &'t (ScopeMoves, ScopeMoves),
+    joins_payload: bool,
+) -> Vec<LoweredScope<'t>> {
+    let of_context = (Scope::SpecificContext, Some(specific));
+    let of_payload = (Scope::Payload, Some(payload));
+    let none = (Scope::Payload, None);
+    let joined = if joins_payload { of_context } else { none };
+    vec![
+        LoweredScope {
+            scope: Scope::SpecificContext,
+            class: class.specific_context.as_deref(),
+            moves: [of_context, none],
+        },
+        LoweredScope { scope: Scope::Payload, class: class.payload.as_deref(), moves: [of_payload, joined] },
+    ]
 }
 
 /// Root fields of the scopes of a data stream, which is lowered.

@@ -24,10 +24,7 @@ impl ClassLowerer<'_> {
             FieldKind::Integer { bits, .. } | FieldKind::BitArray(bits) | FieldKind::BitMap { bits, .. }
                 if self.is_too_wide(source) =>
             {
-                self.lowered(Fit::Moved, source, "its bytes, the least significant first");
-                let kind = self.bytes(at, Length::Static(bits.length.div_ceil(8)), 8);
-                self.moves[at].kind = MoveKind::WideBytes;
-                kind
+                self.wide_bytes(at, source, bits.length)
             }
             FieldKind::BitMap { bits, flags } if flags.is_empty() && !self.capabilities.empty_bit_maps => {
                 if self.capabilities.bit_arrays {
@@ -45,13 +42,7 @@ impl ClassLowerer<'_> {
                 self.unsigned(at, source, *bits, DisplayBase::Hexadecimal)
             }
             FieldKind::Boolean(bits) if !self.capabilities.booleans => {
-                let mut bits = *bits;
-                if bits.length > 64 {
-                    // Only whether any bit is set is kept.
-                    self.note(Fit::Moved);
-                    bits.length = 8;
-                }
-                self.unsigned(at, source, bits, DisplayBase::Decimal)
+                self.boolean_as_integer(at, source, *bits)
             }
             FieldKind::Integer { bits, integer } => {
                 let integer = self.integer(integer, Some(bits.length));
@@ -85,6 +76,23 @@ impl ClassLowerer<'_> {
             // The output has the same kind.
             kind => kind.clone().with_bits(|bits| self.bits(bits)),
         }
+    }
+
+    /// Makes the bytes of an integer of more bits than the format has.
+    fn wide_bytes(&mut self, at: usize, source: &FieldClass, bits: u64) -> FieldKind {
+        self.lowered(Fit::Moved, source, "its bytes, the least significant first");
+        let kind = self.bytes(at, Length::Static(bits.div_ceil(8)), 8);
+        self.moves[at].kind = MoveKind::WideBytes;
+        kind
+    }
+
+    fn boolean_as_integer(&mut self, at: usize, source: &FieldClass, mut bits: BitField) -> FieldKind {
+        if bits.length > 64 {
+            // Only whether any bit is set is kept.
+            self.note(Fit::Moved);
+            bits.length = 8;
+        }
+        self.unsigned(at, source, bits, DisplayBase::Decimal)
     }
 
     /// Makes an unsigned integer of the same bits.
