@@ -103,7 +103,7 @@ pub fn difference(trace: &Path, dialect: &str) -> Option<String> {
     let output = command.args(OPTIONS).arg(&copy).env("TZ", "UTC").stdin(Stdio::null()).output().unwrap();
     if !output.status.success() {
         let reason = String::from_utf8_lossy(&output.stderr);
-        return Some(format!("{} refuses it: {reason}", program.display()));
+        return Some(format!("{} refuses it: {reason}\n", program.display()));
     }
     let ours = ichnos(["cat", "-q"].iter().chain(&OPTIONS).copied().chain([copy.to_str().unwrap()]));
     let ours = with_sorted_labels(&ours.expect(0, &[]).out);

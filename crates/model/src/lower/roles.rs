@@ -79,6 +79,14 @@ pub fn unplaced_roles(
     }
     let is_root = matches!(root.kind, FieldKind::Structure { .. });
     collect(root, RolePlace { is_direct: is_root, ..RolePlace::ROOT }, (scope, capabilities), &mut unplaced);
+    if matches!(capabilities.role_places, RolePlaces::Names { .. }) {
+        // Babeltrace 2 looks for ids among the members of headers, and nowhere else if there is none.
+        let ids = [Role::EventRecordClassId, Role::DataStreamClassId, Role::DataStreamId];
+        let is_member =
+            |role| root.members().is_some_and(|all| all.iter().any(|one| one.class.roles.has(role)));
+        let nested = ids.into_iter().filter(|role| count_of_role(root, *role) > 0 && !is_member(*role));
+        nested.for_each(|role| unplaced.insert(role));
+    }
     let begins = |root: &FieldClass| count_of_role(root, Role::Timestamp);
     if scope == Scope::PacketContext && !capabilities.several_begins && begins(root) > 1 {
         unplaced.insert(Role::Timestamp);
