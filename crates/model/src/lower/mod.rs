@@ -7,6 +7,7 @@
 //! | source | result, if the format does not support the source |
 //! |---|---|
 //! | bit array, bit map, boolean | unsigned integer of the same bits |
+//! | integer, bit array or bit map of more bits than integers of the format have | array of its bytes, the least significant first; as a member, after a member with the number as text |
 //! | variable-length integer | integer of 64 bits |
 //! | other variable-length field | the same with 64 bits, or an unsigned integer |
 //! | string in another encoding | zero-terminated UTF-8 string |
@@ -25,6 +26,7 @@
 //! | root field that is no structure | the member `value` of a structure |
 //! | role at a place where the format has none | a plain field; the writer adds a field with the role |
 //! | alignment of a variant | none |
+//! | alignment of a string, a BLOB or a variable-length field above 8 | 8 |
 //! | boolean of more than 64 bits | integer of 8 bits |
 //! | field of a header without a role that no field of the header needs | member of the context after the header |
 //! | id of an event record class that readers do not distinguish | index of the class, or the next free id |
