@@ -97,12 +97,6 @@ pub(super) fn annotate_added(what: &str, attributes: &mut Attributes) {
     attributes.set(NAMESPACE, Value::Map(vec![("added".to_owned(), Value::Text(what.to_owned()))]));
 }
 
-/// Returns `true` for the text of a number that lowering added before its bytes.
-pub(super) fn is_added_number(class: &FieldClass) -> bool {
-    let own = class.attributes.get(NAMESPACE).and_then(|own| own.get("added")?.as_text());
-    own == Some("number") && matches!(class.kind, FieldKind::String { .. })
-}
-
 /// Notes the source class of a lowered field, if the lowered class does not contain all of it. Returns `true` if noted.
 pub(super) fn annotate_field(source: &FieldClass, attributes: &mut Attributes) -> bool {
     let text = |text: &str| Value::Text(text.to_owned());

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::annotations::{NAMESPACE, annotate_field, is_added_number, strip};
+use super::annotations::{NAMESPACE, annotate_field, strip};
 use super::capabilities::RolePlaces;
 use super::class_lowerer::{ClassLowerer, member_of};
 use super::loss_table::LossKind;
@@ -85,7 +85,7 @@ impl<'a> ClassLowerer<'a> {
         let node = self.plan.node(id);
         let is_top = node.parent == Some(0);
         let is_padding = matches!(node.class.kind, FieldKind::Padding(_)) && !self.capabilities.padding;
-        if is_padding || is_added_number(&node.class) || self.left_out.contains(&id) {
+        if is_padding || self.left_out.contains(&id) {
             self.note(Fit::Moved);
             if is_top {
                 self.members.push(None);
@@ -164,9 +164,7 @@ impl<'a> ClassLowerer<'a> {
         self.moves[id as usize].wrap = wrap;
         // As with members of structures, converting the structure again does not change it.
         let (mut members, mut names) = (Vec::new(), UniqueNames::from_iter(["value".to_owned()]));
-        // The text of a number is added before members alone, which this field is from now on.
-        let is_member = self.is_too_wide(&self.plan.node(id).class);
-        let location = self.say_before(id, is_member, "value", &mut members, &mut names);
+        let location = self.say_before(id, false, "value", &mut members, &mut names);
         let class = self.class(id, location);
         members.push(Member::new("value", class));
         FieldClass::structure(members)

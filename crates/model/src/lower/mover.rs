@@ -91,9 +91,7 @@ impl<'m, V: Visitor> Mover<'m, V> {
         {
             self.visitor.begin_structure(wrap);
         }
-        if node_move.kind != MoveKind::WideBytes {
-            self.say_before(node_move.extra, field, extra);
-        }
+        self.say_before(node_move.extra, field, extra);
         if let Some((around, selector)) = self.pending.take() {
             self.begin_present(around, field, selector);
         }
@@ -437,18 +435,10 @@ impl<V: Visitor> Mover<'_, V> {
         self.losses.scratch = scratch;
     }
 
-    /// Passes on a number as text, and its bytes.
+    /// Passes on the bytes of a number.
     fn pass_wide(&mut self, field: Field<'_>, value: Wide<'_>) {
         let Some((node_move, target)) = self.enter(field, 0) else { return };
         let mut scratch = std::mem::take(&mut self.losses.scratch);
-        if let Some(text) = Some(node_move.extra).filter(|extra| *extra != NONE) {
-            scratch.clear();
-            value.write_decimal(&mut scratch);
-            if let Some(text) = self.at(text, field) {
-                let encoding = StringEncoding::Utf8;
-                self.visitor.text(text, Text { bytes: &scratch, raw: &scratch, encoding });
-            }
-        }
         scratch.clear();
         let length = static_bytes(self.target, node_move.target).unwrap_or(0);
         let fill = if value.is_negative() { u64::MAX } else { 0 };

@@ -46,7 +46,7 @@ pub(super) enum MoveKind {
     Terminated,
     /// GUID or union to its bytes, also BLOB to array.
     Bytes,
-    /// Integer of more than 64 bits to its bytes, the least significant first, and to text before it.
+    /// Integer of more than 64 bits to its bytes, the least significant first.
     WideBytes,
     /// Optional field to variant.
     OptionalAsVariant,

@@ -25,8 +25,6 @@ pub(super) enum PrefixMember {
     Presence,
     /// Index of the selected option.
     Tag,
-    /// Number of which the field has only the bytes, as text.
-    Number,
 }
 
 impl PrefixMember {
@@ -35,7 +33,6 @@ impl PrefixMember {
             Self::Length => "length",
             Self::Presence => "present",
             Self::Tag => "tag",
-            Self::Number => "number",
         }
     }
 
@@ -45,7 +42,6 @@ impl PrefixMember {
             Self::Length => "the length of the next member",
             Self::Presence => "whether the next member is there",
             Self::Tag => "which option of the next member is selected",
-            Self::Number => "the number in the bytes of the next member, as text",
         }
     }
 }
@@ -105,9 +101,7 @@ impl<'a> ClassLowerer<'a> {
             return self.forced_prefix(&node.class);
         }
         if self.is_same_dialect() && !matches!(node.class.kind, FieldKind::Optional { .. }) {
-            let Some(location) = node.class.needed_location() else {
-                return is(is_member && self.is_too_wide(&node.class), PrefixMember::Number);
-            };
+            let location = node.class.needed_location()?;
             let is_lost = location.is_of_values()
                 || self.is_elsewhere(location)
                 || needed_slot(&node.op).is_some_and(|slot| self.is_left_out(slot));
@@ -152,7 +146,7 @@ impl<'a> ClassLowerer<'a> {
                     || self.is_elsewhere(selector);
                 is(several || !stays || is_lost, PrefixMember::Tag)
             }
-            _ => is(is_member && self.is_too_wide(&node.class), PrefixMember::Number),
+            _ => None,
         }
     }
 
@@ -208,7 +202,6 @@ impl<'a> ClassLowerer<'a> {
             (PrefixMember::Tag, FieldKind::Variant { options, .. }) => {
                 enumeration(option_names(options, self.capabilities.is_reserved))
             }
-            (PrefixMember::Number, _) => FieldClass::string(),
             _ => FieldClass::unsigned(32),
         };
         self.path.push(name.to_owned());
