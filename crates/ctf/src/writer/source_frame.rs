@@ -112,7 +112,7 @@ impl LostRoles {
             packet_header: unplaced(&trace.packet_header, Scope::PacketHeader),
             packet_context: unplaced(&class.packet_context, Scope::PacketContext),
             event_record_header: unplaced(&class.event_record_header, Scope::EventRecordHeader),
-            after_header: unplaced(&class.common_context, Scope::CommonContext),
+            after_header: Roles::NONE,
             converts: trace.dialect != capabilities.target
                 && [Dialect::Prop1, Dialect::Prop2].iter().any(|dialect| dialect.title() == trace.dialect),
         };
@@ -127,10 +127,15 @@ impl LostRoles {
             let clock = field.roles.clock;
             field.roles.has(Role::Timestamp) && clock.is_none_or(|clock| Some(clock) == class.default_clock)
         };
-        let events = class.event_records.iter().flat_map(|event| [&event.specific_context, &event.payload]);
-        let mut after_header = events.chain([&class.common_context]).flatten();
-        if !capabilities.timestamps_anywhere && after_header.any(|root| root.exists(is_update)) {
-            lost.after_header.insert(Role::Timestamp);
+        let events = class.event_records.iter().flat_map(|event| {
+            [(&event.specific_context, Scope::SpecificContext), (&event.payload, Scope::Payload)]
+        });
+        for (root, scope) in events.chain([(&class.common_context, Scope::CommonContext)]) {
+            let Some(root) = root.as_ref().filter(|root| root.exists(is_update)) else { continue };
+            let is_unplaced = || unplaced_roles(trace, root, scope, capabilities).has(Role::Timestamp);
+            if !capabilities.timestamps_anywhere || is_unplaced() {
+                lost.after_header.insert(Role::Timestamp);
+            }
         }
         // Times of other clocks are not those of packets.
         for role in [Role::Timestamp, Role::PacketEndTimestamp] {

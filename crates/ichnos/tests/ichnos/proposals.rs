@@ -213,7 +213,7 @@ impl Figures {
                 return self.reason("strict", &reason, seed);
             }
         };
-        if let (Some(problem), []) = (found.damage.first(), source.damage.as_slice()) {
+        if let Some(problem) = found.damage.last().filter(|_| found.damage.len() > source.damage.len()) {
             self.with_problems += 1;
             self.reason("problem", problem, seed);
         }

@@ -19,6 +19,9 @@ const UNNAMED: &str = "unnamed";
 /// Process of GUIDs that can encode paths of activities.
 const ACTIVITY_PROCESS: &str = "activity-process";
 
+/// Maximum number of bits of an integer that is made of bytes: an annotation must not make a number of any length.
+const MOST_WIDE_BITS: u64 = 1024;
+
 const SCOPES: [Scope; 3] = [Scope::CommonContext, Scope::SpecificContext, Scope::Payload];
 
 /// Adds an attribute to an event record class with the meanings of its members, the role of its events on a
@@ -98,7 +101,8 @@ pub(super) fn annotate_added(what: &str, attributes: &mut Attributes) {
 }
 
 /// Notes the source class of a lowered field, if the lowered class does not contain all of it. Returns `true` if noted.
-pub(super) fn annotate_field(source: &FieldClass, attributes: &mut Attributes) -> bool {
+/// It `is_other` if it has another kind.
+pub(super) fn annotate_field(source: &FieldClass, is_other: bool, attributes: &mut Attributes) -> bool {
     let text = |text: &str| Value::Text(text.to_owned());
     let mut entries = Vec::new();
     let kind = match &source.kind {
@@ -114,7 +118,7 @@ pub(super) fn annotate_field(source: &FieldClass, attributes: &mut Attributes) -
             Some("blob")
         }
         FieldKind::Optional { .. } => Some("optional"),
-        FieldKind::Integer { integer, .. } => {
+        FieldKind::Integer { integer, .. } if is_other => {
             entries.push(("signed".to_owned(), Value::Boolean(integer.signed)));
             if let Some(mappings) = &integer.mappings {
                 entries.push(("mappings".to_owned(), mappings_value(mappings)));
@@ -209,7 +213,7 @@ fn annotated_kind(known: &FieldClass, own: &Value) -> Option<FieldKind> {
             _ => None,
         };
     }
-    if let Some(clock) = annotated_clock(own) {
+    if let (Some(clock), false) = (annotated_clock(own), matches!(known.kind, FieldKind::Array { .. })) {
         return dated_kind(&known.kind, clock);
     }
     let is_unsigned = |integer: &IntegerProperties| !integer.signed && integer.mappings.is_none();
@@ -233,7 +237,9 @@ fn annotated_kind(known: &FieldClass, own: &Value) -> Option<FieldKind> {
         (
             "integer" | "bit-array" | "bit-map",
             FieldKind::Array { element, length: Length::Static(bytes), .. },
-        ) if is_byte(element) && alignment >= 8 && *bytes > 8 => wide_kind(own, bytes.checked_mul(8)?),
+        ) if is_byte(element) && alignment >= 8 && *bytes > 8 => {
+            wide_kind(own, BitField::new(bytes.checked_mul(8)?, ByteOrder::LittleEndian, alignment))
+        }
         ("blob", FieldKind::Array { element, length, .. }) if is_byte(element) && alignment >= 8 => {
             let media_type = own.get("media-type").and_then(Value::as_text).unwrap_or_default().to_owned();
             Some(FieldKind::Blob { length: length.clone(), media_type, alignment })
@@ -277,8 +283,10 @@ fn dated_kind(known: &FieldKind, clock: WallClock) -> Option<FieldKind> {
 }
 
 /// Kind of a field of more than 64 bits of which another format has the bytes.
-fn wide_kind(own: &Value, length: u64) -> Option<FieldKind> {
-    let bits = BitField::new(length, ByteOrder::LittleEndian, 8);
+fn wide_kind(own: &Value, bits: BitField) -> Option<FieldKind> {
+    if bits.length > MOST_WIDE_BITS {
+        return None;
+    }
     Some(match own.get("type")?.as_text()? {
         "bit-array" => FieldKind::BitArray(bits),
         "bit-map" => FieldKind::BitMap { bits, flags: flags(own.get("flags")?)? },
@@ -310,7 +318,8 @@ fn flags(value: &Value) -> Option<Mappings> {
 
 /// Returns `true` for the class of an unaligned byte.
 fn is_byte(class: &FieldClass) -> bool {
-    matches!(&class.kind, FieldKind::Integer { bits, .. } if bits.length == 8 && bits.alignment <= 8)
+    let is_byte = |bits: &BitField| bits.length == 8 && bits.alignment <= 8 && !bits.is_reversed();
+    matches!(&class.kind, FieldKind::Integer { bits, .. } if is_byte(bits))
 }
 
 /// Removes all annotations from the event record classes of a trace and their fields, for metadata without

@@ -134,14 +134,20 @@ impl<'a> ClassLowerer<'a> {
 
     /// Returns `true` if a field of this name would get a role by it.
     fn is_role_name(&self, name: &str) -> bool {
+        // Fields of headers that move are in the context after the header.
+        let scope = match self.scope {
+            Scope::PacketHeader if self.is_elsewhere => Scope::PacketContext,
+            Scope::EventRecordHeader if self.is_elsewhere => Scope::CommonContext,
+            scope => scope,
+        };
         Role::ALL
             .into_iter()
             .filter(|role| {
                 // Elsewhere, timestamps can have any name.
                 !matches!(role, Role::Timestamp | Role::PacketEndTimestamp)
-                    || matches!(self.scope, Scope::PacketContext | Scope::EventRecordHeader)
+                    || matches!(scope, Scope::PacketContext | Scope::EventRecordHeader)
             })
-            .any(|role| self.capabilities.role_name(role, self.scope) == Some(name))
+            .any(|role| self.capabilities.role_name(role, scope) == Some(name))
     }
 
     /// Lowers a field that is no member: with data added before it, to a structure of both.
@@ -362,7 +368,7 @@ impl<'a> ClassLowerer<'a> {
         let is_other = std::mem::discriminant(&source.kind) != std::mem::discriminant(&kind);
         let is_date = source.integer().is_some_and(|integer| integer.wall_clock.is_some());
         let is_more = self.input.options.annotates && (is_date || source.is_shown_if_present());
-        if (is_other || is_more) && self.can_annotate() && annotate_field(source, &mut attributes) {
+        if (is_other || is_more) && self.can_annotate() && annotate_field(source, is_other, &mut attributes) {
             self.note(Fit::SameBits);
         }
         let (hides_absence, declared_at) = (source.hides_absence, source.declared_at);

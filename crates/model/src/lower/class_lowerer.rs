@@ -148,6 +148,16 @@ impl<'a> ClassLowerer<'a> {
     /// Gives the members in the location that a field needs their new names.
     fn rename(&self, id: NodeId, location: &mut FieldLocation) {
         let (parents, names) = direct_path(location);
+        let scope = location.origin.unwrap_or(self.scope);
+        let has_renamed =
+            scope == self.scope && !self.renamed.is_empty() || self.input.roots.has_renamed(scope);
+        if !has_renamed && !self.capabilities.identifiers_only {
+            return;
+        }
+        let around: Vec<NodeId> = match scope == self.scope {
+            true => std::iter::successors(Some(id), |id| self.plan.node(*id).parent).collect(),
+            false => Vec::new(),
+        };
         let is_container =
             |id: &NodeId| matches!(self.plan.node(*id).op, Op::Structure { .. } | Op::Union { .. });
         let (scope, plan, begin) = match location.origin {
@@ -162,7 +172,8 @@ impl<'a> ClassLowerer<'a> {
         let mut fields: Vec<NodeId> = begin.into_iter().collect();
         let mut renamed = Vec::with_capacity(names.len());
         for name in names {
-            let members = plan.map(|plan| members_called(plan, &fields, name)).unwrap_or_default();
+            let plan = plan.filter(|_| has_renamed);
+            let members = plan.map(|plan| members_called(plan, &fields, &around, name)).unwrap_or_default();
             let new_name = members.first().and_then(|member| self.new_name(scope, plan?, *member));
             renamed.push(new_name.unwrap_or_else(|| self.name(name).into_owned()));
             fields = members;
@@ -200,7 +211,7 @@ impl<'a> ClassLowerer<'a> {
     /// Returns `true` if fields can be annotated: without attributes, annotations are [stored
     /// elsewhere](super::take_annotations), except for packet headers.
     pub(super) fn can_annotate(&self) -> bool {
-        self.capabilities.attributes || self.scope != Scope::PacketHeader
+        self.capabilities.attributes || self.is_elsewhere || self.scope != Scope::PacketHeader
     }
 }
 
@@ -218,19 +229,24 @@ pub(super) fn member_of(plan: &Plan, id: NodeId) -> Option<&Member> {
     members.get(ids.binary_search(&id).ok()?)
 }
 
-/// Returns the nodes of the members of this name of the structures and unions that are, or are in, fields.
-fn members_called(plan: &Plan, fields: &[NodeId], name: &str) -> Vec<NodeId> {
+/// Returns the nodes of the members of this name of the structures and unions that are, or are in, fields: of variants
+/// `around` the field that needs them, in its own option alone.
+fn members_called(plan: &Plan, fields: &[NodeId], around: &[NodeId], name: &str) -> Vec<NodeId> {
     let (mut found, mut open) = (Vec::new(), fields.to_vec());
     while let Some(id) = open.pop() {
-        match &plan.node(id).op {
+        let node = plan.node(id);
+        match &node.op {
             Op::Structure { members, .. } | Op::Union { members } => {
-                let is_called =
-                    |id: &&NodeId| member_of(plan, **id).is_some_and(|member| member.is_called(name));
-                found.extend(members.iter().find(is_called));
+                let all = node.class.members().unwrap_or_default();
+                let named = members.iter().zip(all).find(|(_, member)| member.is_called(name));
+                found.extend(named.map(|(id, _)| *id));
             }
             Op::StaticArray { element, .. } | Op::DynamicArray { element, .. } => open.push(*element),
             Op::Optional { field, .. } => open.push(*field),
-            Op::Variant(variant) => open.extend(variant.options.iter().rev()),
+            Op::Variant(variant) => match variant.options.iter().find(|option| around.contains(option)) {
+                Some(own) => open.push(*own),
+                None => open.extend(variant.options.iter().rev()),
+            },
             _ => {}
         }
     }

@@ -1,5 +1,6 @@
 //! User fields of packet headers and event record headers, which move to the context after the header.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -45,9 +46,7 @@ impl TraceLowerer<'_> {
         };
         let mut moved = HashSet::new();
         if !self.capabilities.user_header_fields && self.source.class.dialect != self.capabilities.target {
-            let only_clock = (!self.capabilities.several_clocks).then_some(clock);
-            let lost = unplaced_roles(&self.source.class, &plan.root().class, scope, self.capabilities);
-            let user_fields = UserFields { plan, only_clock, lost, has_unions: self.capabilities.unions };
+            let user_fields = self.user_fields(plan, scope, clock);
             user_fields.collect(&mut moved);
             let unneeded = self.unneeded.iter().filter(|(of, index, _)| (*of, *index) == (scope, stream));
             moved.extend(unneeded.map(|(_, _, field)| *field));
@@ -95,8 +94,11 @@ impl TraceLowerer<'_> {
         if self.capabilities.user_header_fields || self.source.class.dialect == self.capabilities.target {
             return;
         }
-        let mut fields = Vec::new();
+        let clock = self.source.class.data_streams.get(stream).and_then(|class| class.default_clock);
+        let user_fields = self.user_fields(plan, scope, clock.filter(|_| scope != Scope::PacketHeader));
+        let mut fields = HashSet::new();
         collect_unneeded((class, None), needed, &mut 0, &mut fields);
+        let mut unneeded = Vec::new();
         for (source, moves) in (0..).zip(moves.moves.iter()) {
             if fields.contains(&moves.target) {
                 let within_root = |id: &NodeId| {
@@ -105,9 +107,20 @@ impl TraceLowerer<'_> {
                 };
                 let around = std::iter::successors(Some(source), |id| plan.node(*id).parent);
                 let outermost = around.into_iter().find(within_root);
-                self.unneeded.extend(outermost.map(|field| (scope, stream, field)));
+                // A field with a role stays, with all that is in the same variant.
+                let has_role =
+                    |id: &NodeId| user_fields.within(*id).iter().any(|id| user_fields.has_role(*id));
+                unneeded.extend(outermost.filter(|id| !has_role(id)).map(|field| (scope, stream, field)));
             }
         }
+        self.unneeded.extend(unneeded);
+    }
+
+    /// Finds out which fields of a header are those of users.
+    fn user_fields<'p>(&self, plan: &'p Plan, scope: Scope, clock: Option<u16>) -> UserFields<'p> {
+        let only_clock = (!self.capabilities.several_clocks).then_some(clock);
+        let lost = unplaced_roles(&self.source.class, &plan.root().class, scope, self.capabilities);
+        UserFields { plan, only_clock, lost, has_unions: self.capabilities.unions }
     }
 
     /// Lowers the context after a header, with the fields that move there.
@@ -188,10 +201,10 @@ fn collect_needed<'c>(class: &'c FieldClass, needed: &mut HashSet<&'c str>) {
 /// Collects the nodes of fields without a role that are not needed, numbered from `next` on. Elements of arrays and
 /// members of unions belong to these as a whole: they have no `name`.
 fn collect_unneeded(
-    (class, name): (&FieldClass, Option<&str>),
+    (class, name): (&FieldClass, Option<Cow<'_, str>>),
     needed: &HashSet<&str>,
     next: &mut NodeId,
-    found: &mut Vec<NodeId>,
+    found: &mut HashSet<NodeId>,
 ) {
     let id = *next;
     *next = next.saturating_add(1);
@@ -199,13 +212,13 @@ fn collect_unneeded(
         class.kind,
         FieldKind::Structure { .. } | FieldKind::Optional { .. } | FieldKind::Variant { .. }
     );
-    if !is_around && class.roles.is_empty() && name.is_some_and(|name| !needed.contains(name)) {
-        found.push(id);
+    if !is_around && class.roles.is_empty() && name.as_deref().is_some_and(|name| !needed.contains(name)) {
+        found.insert(id);
     }
     for child in class.children() {
         let name = match child {
-            Child::Member(member) => Some(&*member.name),
-            _ => name,
+            Child::Member(member) => Some(member.location_name()),
+            _ => name.clone(),
         };
         collect_unneeded((child.class(), name.filter(|_| is_around)), needed, next, found);
     }

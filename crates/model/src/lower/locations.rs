@@ -52,6 +52,13 @@ impl<'c> LoweredRoots<'c> {
         Some(self.sources.get(scope as usize)?.as_ref()?.plan)
     }
 
+    /// Returns `true` if any member of a scope has another name than in the source.
+    pub(super) fn has_renamed(&self, scope: Scope) -> bool {
+        let source = self.sources.get(scope as usize).and_then(Option::as_ref);
+        let mut moves = source.into_iter().flat_map(|source| source.moves.into_iter().flatten());
+        moves.any(|moves| !moves.renamed.is_empty())
+    }
+
     /// Returns the name of a member of a structure or union, if it is not that of the source.
     pub(super) fn renamed(&self, scope: Scope, member: NodeId) -> Option<&'c str> {
         let source = self.sources.get(scope as usize)?.as_ref()?;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use super::absolute::needed_slot;
-use super::annotations::annotate_added;
+use super::annotations::{NAMESPACE, annotate_added};
 use super::capabilities::VariantSelection;
 use super::class_lowerer::ClassLowerer;
 use super::loss_table::LossKind;
@@ -158,7 +158,9 @@ impl<'a> ClassLowerer<'a> {
             }
             _ => return false,
         };
-        bits.length > self.capabilities.integer_bits
+        // In the same dialect, only those that were bytes before.
+        let own = class.attributes.get(NAMESPACE).and_then(|own| own.get("type"));
+        bits.length > self.capabilities.integer_bits && (!self.is_same_dialect() || own.is_some())
     }
 
     /// Data to add before a field whose location leads nowhere.
