@@ -371,3 +371,115 @@ fn unions_within_bytes() {
         }
     }
 }
+
+/// Writes a trace of PROP-1.0 with one data stream class, one event record class, and one packet.
+fn write_prop1(directory: &Path, stream_class: &str, payload: &str, packet: &[u8]) -> PathBuf {
+    let path = directory.join("source");
+    fs::create_dir(&path).unwrap();
+    let metadata = format!(
+        r#"["CTF 2",{{"fragment":"trace-class","default-byte-order":"le"}},{{"fragment":"data-stream-class"{stream_class}}},
+        {{"fragment":"event-record-class","payload-field-type":{{"field-type":"struct","fields":[{payload}]}}}}]"#
+    );
+    fs::write(path.join("metadata"), metadata).unwrap();
+    fs::write(path.join("stream"), packet).unwrap();
+    path
+}
+
+#[test]
+fn integers_of_many_bits_become_bytes_and_numbers_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let int = |name: &str, size: u32, more: &str| {
+        format!(
+            r#"{{"name":"{name}","field-type":{{"field-type":"int","size":{size},"alignment":8{more}}}}}"#
+        )
+    };
+    let payload = [
+        int("minus-two", 72, r#","signed":true,"byte-order":"be""#),
+        int("wide", 128, ""),
+        int("minus-one", 65, r#","signed":true"#),
+    ];
+    let mut packet = [&[0xff; 8][..], &[0xfe]].concat();
+    packet.extend((1u8..=16).collect::<Vec<u8>>());
+    packet.extend([0xff; 9]);
+    let source = write_prop1(directory.path(), "", &payload.join(","), &packet);
+    let expected = &read(&source, false).unwrap().events[0]["payload"];
+    let number = u128::from_le_bytes(std::array::from_fn(|index| index as u8 + 1));
+    assert_eq!(expected["minus-two"]["$int"], "-2");
+    assert_eq!(expected["wide"]["$int"], number.to_string());
+    let target = directory.path().join("ctf1.8");
+    convert(&source, &target, "ctf1.8").unwrap();
+    let found = &read(&target, true).unwrap().events[0]["payload"];
+    for (name, own) in [("minus_two", "minus-two"), ("wide", "wide"), ("minus_one", "minus-one")] {
+        assert_eq!(found[name], expected[own], "{name}: {found}");
+    }
+    // Other readers find the bytes of the numbers, the least significant first.
+    let mut bytes = [&[0xfe][..], &[0xff; 8]].concat();
+    bytes.extend(1..=16);
+    bytes.extend([0xff; 9]);
+    let written = fs::read(target.join("stream")).unwrap();
+    assert!(written.windows(bytes.len()).any(|window| window == bytes), "{written:x?}");
+}
+
+/// A variant in an event record header with a timestamp, and with a field that nothing needs.
+#[test]
+fn fields_with_roles_stay_in_headers() {
+    let directory = tempfile::tempdir().unwrap();
+    let metadata = r#"/* CTF 1.8 */
+        typealias integer { size = 8; align = 8; } := u8;
+        trace { major = 1; minor = 8; byte_order = le; };
+        clock { name = c; };
+        typealias integer { size = 32; align = 8; map = clock.c.value; } := now;
+        stream { event.header := struct {
+            enum : u8 { compact = 0 ... 30, extended = 31 } id;
+            variant <id> {
+                struct { now timestamp; } compact;
+                struct { u8 id; now timestamp; u8 cpu; } extended;
+            } v;
+        }; };
+        event { id = 1; name = e; fields := struct { u8 a; }; };"#;
+    let source = directory.path().join("source");
+    fs::create_dir(&source).unwrap();
+    fs::write(source.join("metadata"), metadata).unwrap();
+    fs::write(source.join("stream"), [1, 5, 0, 0, 0, 77, 31, 1, 9, 0, 0, 0, 3, 78]).unwrap();
+    // In CTF 2, `cpu` is a field of a header without a role, which strict readers warn of.
+    for dialect in ["spec2", "prop2"] {
+        let refused = convert(&source, &directory.path().join(dialect), dialect).unwrap_err();
+        assert!(refused.contains("the field `cpu` of the `event-record-header` has no role"), "{refused}");
+    }
+    let target = directory.path().join("prop1");
+    convert(&source, &target, "prop1").unwrap();
+    let events = read(&target, false).unwrap().events;
+    let found: Vec<_> = events.iter().map(|event| (&event["cycles"], &event["payload"]["a"])).collect();
+    assert_eq!(found, [(&5.into(), &77.into()), (&9.into(), &78.into())]);
+}
+
+/// A length in the same option as the array, under a name that another option changes.
+#[test]
+fn renamed_lengths_are_those_of_the_own_option() {
+    let directory = tempfile::tempdir().unwrap();
+    let int = |name: &str| {
+        format!(r#"{{"name":"{name}","field-type":{{"field-type":"int","size":8,"alignment":8}}}}"#)
+    };
+    let length = r#"{"scope":"event-record-payload","path":["v","x-y"]}"#;
+    let array = format!(
+        r#"{{"name":"a","field-type":{{"field-type":"sequence","length":{length},
+        "element-field-type":{{"field-type":"int","size":8,"alignment":8}}}}}}"#
+    );
+    let option = |name: &str, fields: &[String]| {
+        format!(
+            r#"{{"name":"{name}","field-type":{{"field-type":"struct","fields":[{}]}}}}"#,
+            fields.join(",")
+        )
+    };
+    let tag = r#"{"name":"t","field-type":{"field-type":"enum","size":8,"alignment":8,"members":{"A":[0],"B":[1]}}}"#;
+    let options = [option("A", &[int("x-y")]), option("B", &[int("x_y"), int("x-y"), array])];
+    let variant = format!(
+        r#"{{"name":"v","field-type":{{"field-type":"variant","tag":["t"],"choices":[{}]}}}}"#,
+        options.join(",")
+    );
+    let source = write_prop1(directory.path(), "", &format!("{tag},{variant}"), &[1, 9, 2, 21, 22]);
+    assert_eq!(read(&source, false).unwrap().events[0]["payload"]["v"]["a"], serde_json::json!([21, 22]));
+    let target = directory.path().join("ctf1.8");
+    convert(&source, &target, "ctf1.8").unwrap();
+    assert_eq!(read(&target, true).unwrap().events[0]["payload"]["v"]["a"], serde_json::json!([21, 22]));
+}
