@@ -230,7 +230,9 @@ fn classes_come_back() {
     let shown = own.iter().fold(class_of(&written).to_string(), |shown, part| shown.replace(part, ""));
     assert_eq!(shown, class_of(&file).to_string());
     for dialect in DIALECTS {
-        assert!(!convert(dialect).0.out.contains("added: "), "{dialect}");
+        // In CTF 1.8, Babeltrace 2 refuses selectors within other structures.
+        let is_added = convert(dialect).0.out.contains("added: ");
+        assert_eq!(is_added, dialect.starts_with("ctf1.8"), "{dialect}");
         fs::remove_dir_all(out.with_extension(dialect)).unwrap();
     }
     // An event that contradicts itself is not written.

@@ -101,7 +101,6 @@ fn known_files() {
         ("pcap", b"\xd4\xc3\xb2\xa1\x02\0\x04\0", "a pcap file"),
         ("pcapng", b"\n\r\r\n\x1c\0\0\0", "a pcapng file"),
         ("perfetto", b"\x0a\x04\x40\x01\x50\x02\x0a\x04\x40\x02\x50\x02", "a Perfetto trace"),
-        ("fxt", b"\x10\0\x04FxT\x16\0", "a trace in FXT"),
         ("chrome", b"{\"traceEvents\":[]}", "a trace in Chrome's JSON format"),
         ("elf", &elf, "a program or library (ELF)"),
         ("core", &core, "a core dump (ELF)"),
