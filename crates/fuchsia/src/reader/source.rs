@@ -28,6 +28,14 @@ enum Beside {
     Arguments,
 }
 
+/// Framing in which records can be read without the framer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum QuickFraming {
+    Records,
+    Datagrams,
+    None,
+}
+
 /// Bytes of a log, and the position in them.
 #[derive(Debug)]
 struct LogInput {
@@ -37,8 +45,7 @@ struct LogInput {
     /// Number of input bytes before `bytes`, including the lengths of their datagrams.
     base: u64,
     framing: Framing,
-    /// The framing, if records in it can be read without the framer.
-    quick_framing: Option<Framing>,
+    quick_framing: QuickFraming,
     /// Reads everything that is unusual.
     framer: Framer,
     /// Offset of the next message in `bytes`.
@@ -103,7 +110,11 @@ impl LogSource {
                 live: None,
                 base: 0,
                 framing,
-                quick_framing: Some(framing).filter(|_| !options.check),
+                quick_framing: match framing {
+                    Framing::Records if !options.check => QuickFraming::Records,
+                    Framing::Datagrams if !options.check => QuickFraming::Datagrams,
+                    _ => QuickFraming::None,
+                },
                 framer: Framer::new(framing, 0),
                 at: 0,
                 is_loss_reported: false,
@@ -164,20 +175,23 @@ impl LogSource {
         loop {
             let rest = self.input.bytes.get(self.input.at..)?;
             let (begin, own) = match self.input.quick_framing {
-                Some(Framing::Records) => (self.input.at, rest),
-                Some(Framing::Datagrams) => {
+                QuickFraming::Records => (self.input.at, rest),
+                QuickFraming::Datagrams => {
                     let (length, rest) = rest.split_first_chunk::<LENGTH>()?;
                     (self.input.at + LENGTH, rest.get(..u32::from_le_bytes(*length) as usize)?)
                 }
-                _ => return None,
+                QuickFraming::None => return None,
             };
             let words = own.as_chunks::<8>().0;
-            let (index, size) = match self.classes.get(self.last).map(|known| known.shape.as_ref()) {
-                Some(Some(shape)) if let Some(size) = shape.size_of_match(words) => (self.last, size),
-                _ => self.classes.find(words)?,
+            let (other, size) = match self.classes.get(self.last).map(|known| known.shape.as_ref()) {
+                Some(Some(shape)) if let Some(size) = shape.size_of_match(words) => (None, size),
+                _ => {
+                    let (index, size) = self.classes.find(words)?;
+                    (Some(index), size)
+                }
             };
             let end = begin + size * 8;
-            if self.input.quick_framing == Some(Framing::Datagrams) {
+            if self.input.quick_framing == QuickFraming::Datagrams {
                 if own.len() != size * 8 || !self.input.is_followed_by_datagram(end) {
                     return None;
                 }
@@ -189,7 +203,7 @@ impl LogSource {
                 return None;
             }
             let timestamp = words.get(1).map_or(0, |word| u64::from_le_bytes(*word));
-            if index != self.last {
+            if let Some(index) = other {
                 self.last = index;
                 self.choose(class::RECORD_CONTEXT, current);
             }
