@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use crate::head::{first_time, sort_key};
 use crate::{EventCounts, Head, Message, MessageKind};
 
 /// A source of the messages of a data stream, in order.
@@ -154,6 +155,8 @@ impl<C: Cursor> StreamCursor for C {
     }
 
     fn drain(&mut self, limit: u64, handler: &mut MessageHandler<'_>) -> Drained {
+        // Comparing times takes fewer instructions than computing the key of each message.
+        let end = first_time(limit);
         loop {
             if let Some(message) = &self.current()
                 && handler(message).is_break()
@@ -163,9 +166,9 @@ impl<C: Cursor> StreamCursor for C {
             if !self.advance() {
                 return Drained::End;
             }
-            let key = self.head().map_or(0, |head| head.sort_key());
-            if key >= limit {
-                return Drained::Limit(key);
+            let time = self.head().and_then(|head| head.nanoseconds());
+            if time.unwrap_or(i128::MIN) >= end {
+                return Drained::Limit(sort_key(time));
             }
         }
     }

@@ -81,11 +81,22 @@ impl Head {
     }
 }
 
+const SIGN: u64 = 1 << 63;
+
+/// Returns the earliest time of messages whose [`Head::sort_key`] is at least this one; messages without a time come
+/// before all others.
+#[inline(never)] // Inlined, it would be computed anew for each message.
+pub(crate) fn first_time(key: u64) -> i128 {
+    match key {
+        0 => i128::MIN,
+        key => i128::from((key ^ SIGN) as i64),
+    }
+}
+
 /// Returns the [`Head::sort_key`] of messages of this time.
 #[inline(always)]
 #[must_use]
 pub fn sort_key(nanoseconds: Option<i128>) -> u64 {
-    const SIGN: u64 = 1 << 63;
     match nanoseconds {
         None => 0,
         Some(nanoseconds) => match i64::try_from(nanoseconds) {
@@ -93,5 +104,23 @@ pub fn sort_key(nanoseconds: Option<i128>) -> u64 {
             Err(_) if nanoseconds < 0 => 0,
             Err(_) => u64::MAX,
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_time_of_a_key() {
+        let (least, most) = (i128::from(i64::MIN), i128::from(i64::MAX));
+        let times = [i128::MIN, least - 1, least, least + 1, -1, 0, 1, most - 1, most, most + 1, i128::MAX];
+        let all: Vec<Option<i128>> = times.into_iter().map(Some).chain([None]).collect();
+        for limit in all.iter().map(|time| sort_key(*time)) {
+            for time in &all {
+                let is_reached = time.unwrap_or(i128::MIN) >= first_time(limit);
+                assert_eq!(is_reached, sort_key(*time) >= limit, "{time:?}, {limit}");
+            }
+        }
     }
 }

@@ -14,6 +14,13 @@ pub(super) struct AddedCounter {
     value: u64,
 }
 
+/// Both counters of a data stream.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct AddedCounters {
+    pub(super) discarded: AddedCounter,
+    pub(super) sequence: AddedCounter,
+}
+
 impl AddedCounter {
     /// Returns the snapshot of the discarded event records for a packet whose own one has `width` bits.
     pub(super) fn discarded(&mut self, own: Option<u64>, width: u64) -> u64 {

@@ -4,7 +4,7 @@ use ichnos_io::EncodedPacket;
 use ichnos_model::plan::align;
 use ichnos_model::{BitField, ByteOrder, Role};
 
-use super::added_counter::AddedCounter;
+use super::added_counter::AddedCounters;
 use super::bit_writer::BitWriter;
 use super::empty_elements::EmptyElements;
 use super::encoder_config::{EncoderConfig, HeaderConfig};
@@ -27,8 +27,7 @@ pub(super) struct Packets {
     pub(super) sequence: u64,
     pub(super) discarded: u64,
     /// Counters in fields that the source's packets lack.
-    pub(super) added_discarded: AddedCounter,
-    pub(super) added_sequence: AddedCounter,
+    pub(super) added: AddedCounters,
     /// Value of the default clock at the end of the last packet.
     pub(super) end: u64,
     /// Value of the default clock at the latest event.

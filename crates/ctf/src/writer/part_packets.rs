@@ -5,6 +5,7 @@ use ichnos_io::EncodedPacket;
 use ichnos_model::lower::{LossEntry, LossKind};
 use ichnos_model::{DataStreamClass, FieldKind, Message, Packet, Role, Uuid, Window};
 
+use super::added_counter::AddedCounters;
 use super::packets::{OpenPacket, Packets};
 use super::placed::Placed;
 use super::stream_encoder::{PacketRange, StreamEncoder, begin_in_window};
@@ -185,14 +186,16 @@ fn value_of(placed: &[Placed], role: Role) -> Option<u64> {
 
 impl Template {
     /// Encodes the header and the context of a packet. Returns `None`, and notes a loss, if they cannot be written.
+    /// `added` are the counters in fields that packets of the source lack.
     pub(super) fn of(
         encoder: &mut StreamEncoder,
         packet: &Packet<'_>,
         around: PacketContext,
+        added: &mut AddedCounters,
     ) -> Option<Self> {
         let goes_on = encoder.config.clock.goes_on.output;
         let end = around.end_before.filter(|_| goes_on && !encoder.config.clock.adds_begin).unwrap_or(0);
-        let own = Packets { end, ..Packets::default() };
+        let own = Packets { end, added: *added, ..Packets::default() };
         let lanes = std::mem::replace(&mut encoder.lanes, vec![own]);
         let (header, window) = (encoder.header, encoder.window);
         // Each part has its own.
@@ -202,6 +205,7 @@ impl Template {
         encoder.open_mirrored(packet);
         (encoder.header, encoder.window) = (header, window);
         let packets = std::mem::replace(&mut encoder.lanes, lanes).pop()?;
+        *added = packets.added;
         let head = packets.out.packet().to_vec();
         let open = packets.open?;
         let range = PacketRange { begin: packet.begin, end: packet.end };

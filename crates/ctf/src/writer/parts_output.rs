@@ -13,6 +13,7 @@ use ichnos_io::{
 use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::{Event, EventRecordClass, Message, Packet, TraceClass, TraceDigest, Uuid};
 
+use super::added_counter::AddedCounters;
 use super::encoder_config::EncoderConfig;
 use super::index_file;
 use super::lowered_source::identify_part;
@@ -65,6 +66,8 @@ struct PartsLane {
     encoder: StreamEncoder,
     /// Facts about the previous packet of the source.
     around: PacketContext,
+    /// Counters in fields that packets of the source lack.
+    added: AddedCounters,
     /// Number of the declared event record classes.
     declared: usize,
     parts: HashMap<usize, PartStream>,
@@ -439,6 +442,7 @@ impl PartsOutput for CtfParts {
                 end_before: None,
                 sequence_before: None,
             },
+            added: AddedCounters::default(),
             declared: config.stream.class().event_records.len(),
             encoder: StreamEncoder::new(config),
             parts: HashMap::new(),
@@ -491,7 +495,7 @@ impl PartsOutput for CtfParts {
         lane.template = match lane.encoder.config.mirrors {
             true => {
                 let packet = lane.encoder.with_possible_times(packet);
-                Template::of(&mut lane.encoder, &packet, lane.around)
+                Template::of(&mut lane.encoder, &packet, lane.around, &mut lane.added)
             }
             false => None,
         };

@@ -6,7 +6,7 @@ use crate::plan::scope_class;
 use crate::{
     ActivityPaths, Attributes, BitField, ByteOrder, DataStreamClass, EventRecordClass, EventRole, FieldClass,
     FieldKind, IntegerProperties, IntegerRange, Length, LevelScale, LevelStep, LogLevel, LogRole,
-    LogSeverity, LogText, Mappings, MappingsBuilder, Meaning, Ranges, Scope, TraceClass, Value,
+    LogSeverity, LogText, Mappings, MappingsBuilder, Meaning, Member, Ranges, Scope, TraceClass, Value,
     VariableLengthValue, WallClock,
 };
 
@@ -198,7 +198,47 @@ fn apply_to_fields(class: &mut Arc<FieldClass>) {
         let absence = own.get("absence").and_then(Value::as_text);
         known.hides_absence = is_optional && absence == Some("hidden");
     }
+    if let FieldKind::Structure { members, .. } = &mut known.kind {
+        join_alignments(members);
+    }
     known.children_mut().for_each(apply_to_fields);
+}
+
+/// Gives members the alignment of the empty structure before them that was added for it.
+fn join_alignments(members: &mut Vec<Member>) {
+    let mut index = 0;
+    while let [member, next, ..] = members.get_mut(index..).unwrap_or_default() {
+        let own = member.class.attributes.get(NAMESPACE).and_then(|own| own.get("added")?.as_text());
+        let alignment = match &member.class.kind {
+            FieldKind::Structure { members, minimum_alignment } if members.is_empty() => *minimum_alignment,
+            _ => 0,
+        };
+        if own == Some("alignment")
+            && alignment > 1
+            && align(&mut Arc::make_mut(&mut next.class).kind, alignment)
+        {
+            members.remove(index);
+        }
+        index += 1;
+    }
+}
+
+/// Aligns a field to at least this many bits. Returns `false` if it contains its own alignment.
+fn align(kind: &mut FieldKind, to: u64) -> bool {
+    let alignment = match kind {
+        FieldKind::String { alignment, .. }
+        | FieldKind::Blob { alignment, .. }
+        | FieldKind::VariableLength { alignment, .. }
+        | FieldKind::Variant { alignment, .. }
+        | FieldKind::Union { alignment, .. }
+        | FieldKind::Array { minimum_alignment: alignment, .. } => alignment,
+        FieldKind::Integer { bits, .. } | FieldKind::BitArray(bits) | FieldKind::Boolean(bits) => {
+            &mut bits.alignment
+        }
+        _ => return false,
+    };
+    *alignment = to.max(*alignment);
+    true
 }
 
 /// Kind of a field before lowering, if its bits can be read as that.

@@ -199,6 +199,10 @@ impl<'a> ClassLowerer<'a> {
             self.moves[id as usize].hoisted = self.moves[field as usize].extra;
             self.hoists.push((field, extra));
         }
+        if let Some(alignment) = self.dropped_alignment(id) {
+            let pad = names.take(&format!("{name}_{}", PrefixMember::Alignment.name()));
+            out.push(self.pad(id, alignment, &pad));
+        }
         location
     }
 
@@ -241,8 +245,7 @@ impl<'a> ClassLowerer<'a> {
                 let most = class.alignment();
                 let mut minimum_alignment = *minimum_alignment;
                 if minimum_alignment > most && !self.capabilities.array_alignment {
-                    self.note(Fit::Moved);
-                    self.lose(LossKind::Lowered, format!("alignment {minimum_alignment} -> {most}"));
+                    self.lose_alignment(at, minimum_alignment, most);
                     minimum_alignment = most;
                 }
                 FieldKind::Array {
@@ -280,8 +283,7 @@ impl<'a> ClassLowerer<'a> {
                 }
                 let mut alignment = *alignment;
                 if alignment > 1 && !self.capabilities.variant_alignment {
-                    self.note(Fit::Moved);
-                    self.lose(LossKind::Lowered, format!("alignment {alignment} -> 1"));
+                    self.lose_alignment(at, alignment, 1);
                     alignment = 1;
                 }
                 FieldKind::Variant { options: lowered, selector, alignment }
@@ -299,7 +301,7 @@ impl<'a> ClassLowerer<'a> {
                 // Without a fixed size, only the existence of the union is kept.
                 let bits = fixed_bits(self.plan, id);
                 let bytes = bits.map_or(0, |bits| bits.div_ceil(8));
-                let aligned = self.byte_alignment((*alignment).max(8));
+                let aligned = self.byte_alignment(at, (*alignment).max(8));
                 let is_exact = bits.is_some_and(|bits| bits % 8 == 0) && *alignment == aligned;
                 if bits.is_none() {
                     self.lose(LossKind::Dropped, "union without a fixed size".to_owned());

@@ -95,6 +95,12 @@ impl<'m, V: Visitor> Mover<'m, V> {
         if let Some((around, selector)) = self.pending.take() {
             self.begin_present(around, field, selector);
         }
+        if node_move.pad != NONE
+            && let Some(pad) = self.at(node_move.pad, field)
+        {
+            self.visitor.begin_structure(pad);
+            self.visitor.end_structure(pad);
+        }
         Some((node_move, self.at(node_move.target, field)?))
     }
 

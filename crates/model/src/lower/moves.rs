@@ -16,6 +16,8 @@ pub(super) struct NodeMove {
     pub(super) wrap: NodeId,
     /// Field before it, with its length, presence or option.
     pub(super) extra: NodeId,
+    /// Empty structure before it, with its alignment.
+    pub(super) pad: NodeId,
     /// Elements of the array that a BLOB becomes, or the empty option of the variant that an optional field becomes.
     pub(super) inner: NodeId,
     /// Member before an optional field that contains the length of its inner field.
@@ -25,8 +27,15 @@ pub(super) struct NodeMove {
 
 impl NodeMove {
     /// Move of a dropped field.
-    pub(super) const DROPPED: Self =
-        Self { target: NONE, wrap: NONE, extra: NONE, inner: NONE, hoisted: NONE, kind: MoveKind::Dropped };
+    pub(super) const DROPPED: Self = Self {
+        target: NONE,
+        wrap: NONE,
+        extra: NONE,
+        pad: NONE,
+        inner: NONE,
+        hoisted: NONE,
+        kind: MoveKind::Dropped,
+    };
 }
 
 /// Conversion of a value.

@@ -13,7 +13,7 @@ use super::names::{UniqueNames, identifier, is_identifier};
 use crate::plan::steps::{NodeId, Op, Slot};
 use crate::{
     BitField, ByteOrder, FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange, Length,
-    MappingsBuilder, Member, StringLength, VariantOption,
+    MappingsBuilder, Member, Scope, StringLength, VariableLengthValue, VariantOption,
 };
 
 /// Data that is added before a field.
@@ -25,6 +25,8 @@ pub(super) enum PrefixMember {
     Presence,
     /// Index of the selected option.
     Tag,
+    /// Alignment that the field itself cannot have.
+    Alignment,
 }
 
 impl PrefixMember {
@@ -33,6 +35,7 @@ impl PrefixMember {
             Self::Length => "length",
             Self::Presence => "present",
             Self::Tag => "tag",
+            Self::Alignment => "alignment",
         }
     }
 
@@ -42,6 +45,7 @@ impl PrefixMember {
             Self::Length => "the length of the next member",
             Self::Presence => "whether the next member is there",
             Self::Tag => "which option of the next member is selected",
+            Self::Alignment => "the alignment of the next member",
         }
     }
 }
@@ -206,10 +210,57 @@ impl<'a> ClassLowerer<'a> {
             }
             _ => FieldClass::unsigned(32),
         };
+        self.added(prefix, name, class)
+    }
+
+    /// Returns the alignment of a field that its lowered class cannot have, if a member before it can have it.
+    pub(super) fn dropped_alignment(&self, id: NodeId) -> Option<u64> {
+        if matches!(self.scope, Scope::PacketHeader | Scope::EventRecordHeader) && !self.is_elsewhere {
+            return None;
+        }
+        let capabilities = self.capabilities;
+        let (alignment, least, is_kept) = match &self.plan.node(id).class.kind {
+            FieldKind::String { alignment, .. } | FieldKind::Blob { alignment, .. } => {
+                (*alignment, 8, capabilities.wide_string_alignment)
+            }
+            FieldKind::VariableLength { value, alignment } => {
+                (*alignment, 8, capabilities.wide_string_alignment || !self.stays_variable(value))
+            }
+            FieldKind::Union { alignment, .. } => {
+                (*alignment, 8, capabilities.unions || capabilities.wide_string_alignment)
+            }
+            FieldKind::Variant { alignment, .. } => (*alignment, 1, capabilities.variant_alignment),
+            FieldKind::Array { element, minimum_alignment, .. } => {
+                (*minimum_alignment, element.alignment(), capabilities.array_alignment)
+            }
+            _ => return None,
+        };
+        (alignment > least && !is_kept).then_some(alignment)
+    }
+
+    /// Returns `true` if a field of variable length keeps its encoding.
+    pub(super) fn stays_variable(&self, value: &VariableLengthValue) -> bool {
+        let has_integers = self.capabilities.variable_length_integers;
+        match value {
+            VariableLengthValue::Integer(_) => has_integers,
+            VariableLengthValue::BitArray => has_integers || self.capabilities.variable_length_bit_arrays,
+            VariableLengthValue::Boolean => self.capabilities.variable_length_booleans,
+        }
+    }
+
+    /// Makes the member with the alignment of the field after it, and records the move.
+    pub(super) fn pad(&mut self, id: NodeId, alignment: u64, name: &str) -> Member {
+        self.note(Fit::Moved);
+        self.moves[id as usize].pad = self.allocate();
+        let class =
+            FieldClass::new(FieldKind::Structure { members: Vec::new(), minimum_alignment: alignment });
+        self.added(PrefixMember::Alignment, name, class)
+    }
+
+    fn added(&mut self, prefix: PrefixMember, name: &str, mut class: FieldClass) -> Member {
         self.path.push(name.to_owned());
         self.lose(LossKind::Lowered, format!("added: {}", prefix.what()));
         self.path.pop();
-        let mut class = class;
         if self.can_annotate() {
             annotate_added(prefix.name(), &mut class.attributes);
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::class_lowerer::ClassLowerer;
 use super::loss_table::LossKind;
-use super::moves::{Fit, MoveKind};
+use super::moves::{Fit, MoveKind, NONE};
 use crate::plan::steps::NodeId;
 use crate::{
     BitField, ByteOrder, DisplayBase, FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange,
@@ -55,7 +55,7 @@ impl ClassLowerer<'_> {
                 self.string(at, source, *encoding, length, *alignment, location)
             }
             FieldKind::Blob { length, media_type, alignment } => {
-                let alignment = self.byte_alignment(*alignment);
+                let alignment = self.byte_alignment(at, *alignment);
                 let length = self.length(id, length, location);
                 if self.capabilities.blobs {
                     FieldKind::Blob { length, media_type: media_type.clone(), alignment }
@@ -168,17 +168,24 @@ impl ClassLowerer<'_> {
         }
     }
 
-    pub(super) fn byte_alignment(&mut self, alignment: u64) -> u64 {
+    pub(super) fn byte_alignment(&mut self, at: usize, alignment: u64) -> u64 {
         if alignment < 8 && !self.capabilities.sub_byte_strings {
             self.note(Fit::Moved);
             return 8;
         }
         if alignment > 8 && !self.capabilities.wide_string_alignment {
-            self.note(Fit::Moved);
-            self.lose(LossKind::Lowered, format!("alignment {alignment} -> 8"));
+            self.lose_alignment(at, alignment, 8);
             return 8;
         }
         alignment
+    }
+
+    /// Notes that a field has a smaller alignment, unless a member before it has the larger one.
+    pub(super) fn lose_alignment(&mut self, at: usize, from: u64, to: u64) {
+        self.note(Fit::Moved);
+        if self.moves[at].pad == NONE {
+            self.lose(LossKind::Lowered, format!("alignment {from} -> {to}"));
+        }
     }
 
     pub(super) fn length(&mut self, id: NodeId, length: &Length, location: Option<FieldLocation>) -> Length {
@@ -216,9 +223,11 @@ impl ClassLowerer<'_> {
         value: &VariableLengthValue,
         alignment: u64,
     ) -> FieldKind {
-        let alignment = self.byte_alignment(alignment);
         let bits = |length: u64| BitField::new(length, ByteOrder::LittleEndian, alignment.max(8));
         let has_integers = self.capabilities.variable_length_integers;
+        // Fields of fixed length can have any alignment.
+        let stays = self.stays_variable(value);
+        let alignment = if stays { self.byte_alignment(at, alignment) } else { alignment };
         match value {
             VariableLengthValue::Integer(integer) if has_integers => {
                 let value = VariableLengthValue::Integer(self.integer(integer, None));
@@ -268,7 +277,7 @@ impl ClassLowerer<'_> {
         alignment: u64,
         location: Option<FieldLocation>,
     ) -> FieldKind {
-        let alignment = self.byte_alignment(alignment);
+        let alignment = self.byte_alignment(at, alignment);
         let has_encoding = self.capabilities.encodings.contains(&encoding);
         let terminated = |this: &mut Self, kind| {
             this.note(Fit::Moved);

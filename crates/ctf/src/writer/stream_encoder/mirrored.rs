@@ -152,11 +152,11 @@ impl StreamEncoder {
         let (mut discarded, mut number) = (0, 0);
         if config.added.discarded {
             let width = width(Role::DiscardedEventCounter);
-            discarded = packets.added_discarded.discarded(packet.discarded_counter, width);
+            discarded = packets.added.discarded.discarded(packet.discarded_counter, width);
         }
         if config.added.number {
             let width = width(Role::PacketSequenceNumber);
-            number = packets.added_sequence.sequence(packet.sequence_number, width);
+            number = packets.added.sequence.sequence(packet.sequence_number, width);
         }
         let fields = [
             (config.added.total_size, Role::PacketTotalLength, 0),
