@@ -109,7 +109,7 @@ impl<'a> ClassLowerer<'a> {
             self.renamed.insert(id, name.clone());
         }
         let location = self.say_before(id, true, &name, out, names);
-        let class = self.class(id, location);
+        let class = self.aligned(id, location, &name, out, names);
         if is_top {
             self.members.push(Some(out.len()));
         }
@@ -171,7 +171,7 @@ impl<'a> ClassLowerer<'a> {
         // As with members of structures, converting the structure again does not change it.
         let (mut members, mut names) = (Vec::new(), UniqueNames::from_iter(["value".to_owned()]));
         let location = self.say_before(id, false, "value", &mut members, &mut names);
-        let class = self.class(id, location);
+        let class = self.aligned(id, location, "value", &mut members, &mut names);
         members.push(Member::new("value", class));
         FieldClass::structure(members)
     }
@@ -199,11 +199,28 @@ impl<'a> ClassLowerer<'a> {
             self.moves[id as usize].hoisted = self.moves[field as usize].extra;
             self.hoists.push((field, extra));
         }
-        if let Some(alignment) = self.dropped_alignment(id) {
-            let pad = names.take(&format!("{name}_{}", PrefixMember::Alignment.name()));
-            out.push(self.pad(id, alignment, &pad));
-        }
         location
+    }
+
+    /// Lowers a field, and adds the member before it that has its alignment, if it cannot have that itself.
+    fn aligned(
+        &mut self,
+        id: NodeId,
+        location: Option<FieldLocation>,
+        name: &str,
+        out: &mut Vec<Member>,
+        names: &mut UniqueNames,
+    ) -> FieldClass {
+        let Some(alignment) = self.alignment_before(id) else { return self.class(id, location) };
+        self.moves[id as usize].pad = self.allocate();
+        let class = self.class(id, location);
+        if self.moves[id as usize].is_padded {
+            let pad = names.take(&format!("{name}_{}", PrefixMember::Alignment.name()));
+            out.push(self.pad(alignment, &pad));
+        } else {
+            self.release_pad(id);
+        }
+        class
     }
 
     /// Lowers a field. `location` is that of the field before it, if there is one.

@@ -104,6 +104,17 @@ impl<'a> ClassLowerer<'a> {
         id
     }
 
+    /// Removes the empty structure that was allocated before a field, and before all fields in it.
+    pub(super) fn release_pad(&mut self, id: NodeId) {
+        let pad = std::mem::replace(&mut self.moves[id as usize].pad, NONE);
+        for target in self.moves.iter_mut().flat_map(NodeMove::targets_mut) {
+            if *target != NONE && *target > pad {
+                *target -= 1;
+            }
+        }
+        self.next -= 1;
+    }
+
     pub(super) fn note(&mut self, fit: Fit) {
         self.fit = self.fit.max(fit);
     }

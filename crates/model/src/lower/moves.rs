@@ -23,6 +23,8 @@ pub(super) struct NodeMove {
     /// Member before an optional field that contains the length of its inner field.
     pub(super) hoisted: NodeId,
     pub(super) kind: MoveKind,
+    /// `true` if the structure before it is needed.
+    pub(super) is_padded: bool,
 }
 
 impl NodeMove {
@@ -35,7 +37,14 @@ impl NodeMove {
         inner: NONE,
         hoisted: NONE,
         kind: MoveKind::Dropped,
+        is_padded: false,
     };
+
+    /// Returns all fields of the lowered class.
+    pub(super) fn targets_mut(&mut self) -> [&mut NodeId; 6] {
+        let Self { target, wrap, extra, pad, inner, hoisted, .. } = self;
+        [target, wrap, extra, pad, inner, hoisted]
+    }
 }
 
 /// Conversion of a value.

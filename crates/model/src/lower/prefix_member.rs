@@ -13,7 +13,7 @@ use super::names::{UniqueNames, identifier, is_identifier};
 use crate::plan::steps::{NodeId, Op, Slot};
 use crate::{
     BitField, ByteOrder, FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange, Length,
-    MappingsBuilder, Member, Scope, StringLength, VariableLengthValue, VariantOption,
+    MappingsBuilder, Member, Scope, StringLength, VariantOption,
 };
 
 /// Data that is added before a field.
@@ -213,45 +213,27 @@ impl<'a> ClassLowerer<'a> {
         self.added(prefix, name, class)
     }
 
-    /// Returns the alignment of a field that its lowered class cannot have, if a member before it can have it.
-    pub(super) fn dropped_alignment(&self, id: NodeId) -> Option<u64> {
+    /// Returns the alignment of a field that its lowered class may lack, if a member before it can have it.
+    pub(super) fn alignment_before(&self, id: NodeId) -> Option<u64> {
+        // Headers have no other fields than those of roles and those that they need.
         if matches!(self.scope, Scope::PacketHeader | Scope::EventRecordHeader) && !self.is_elsewhere {
             return None;
         }
-        let capabilities = self.capabilities;
-        let (alignment, least, is_kept) = match &self.plan.node(id).class.kind {
-            FieldKind::String { alignment, .. } | FieldKind::Blob { alignment, .. } => {
-                (*alignment, 8, capabilities.wide_string_alignment)
-            }
-            FieldKind::VariableLength { value, alignment } => {
-                (*alignment, 8, capabilities.wide_string_alignment || !self.stays_variable(value))
-            }
-            FieldKind::Union { alignment, .. } => {
-                (*alignment, 8, capabilities.unions || capabilities.wide_string_alignment)
-            }
-            FieldKind::Variant { alignment, .. } => (*alignment, 1, capabilities.variant_alignment),
-            FieldKind::Array { element, minimum_alignment, .. } => {
-                (*minimum_alignment, element.alignment(), capabilities.array_alignment)
-            }
+        let alignment = match &self.plan.node(id).class.kind {
+            FieldKind::String { alignment, .. }
+            | FieldKind::Blob { alignment, .. }
+            | FieldKind::VariableLength { alignment, .. }
+            | FieldKind::Variant { alignment, .. }
+            | FieldKind::Array { minimum_alignment: alignment, .. } => *alignment,
+            FieldKind::Union { alignment, .. } if !self.capabilities.unions => *alignment,
             _ => return None,
         };
-        (alignment > least && !is_kept).then_some(alignment)
+        (alignment > 1).then_some(alignment)
     }
 
-    /// Returns `true` if a field of variable length keeps its encoding.
-    pub(super) fn stays_variable(&self, value: &VariableLengthValue) -> bool {
-        let has_integers = self.capabilities.variable_length_integers;
-        match value {
-            VariableLengthValue::Integer(_) => has_integers,
-            VariableLengthValue::BitArray => has_integers || self.capabilities.variable_length_bit_arrays,
-            VariableLengthValue::Boolean => self.capabilities.variable_length_booleans,
-        }
-    }
-
-    /// Makes the member with the alignment of the field after it, and records the move.
-    pub(super) fn pad(&mut self, id: NodeId, alignment: u64, name: &str) -> Member {
+    /// Makes the member with the alignment of the field after it.
+    pub(super) fn pad(&mut self, alignment: u64, name: &str) -> Member {
         self.note(Fit::Moved);
-        self.moves[id as usize].pad = self.allocate();
         let class =
             FieldClass::new(FieldKind::Structure { members: Vec::new(), minimum_alignment: alignment });
         self.added(PrefixMember::Alignment, name, class)

@@ -183,7 +183,8 @@ impl ClassLowerer<'_> {
     /// Notes that a field has a smaller alignment, unless a member before it has the larger one.
     pub(super) fn lose_alignment(&mut self, at: usize, from: u64, to: u64) {
         self.note(Fit::Moved);
-        if self.moves[at].pad == NONE {
+        self.moves[at].is_padded = self.moves[at].pad != NONE;
+        if !self.moves[at].is_padded {
             self.lose(LossKind::Lowered, format!("alignment {from} -> {to}"));
         }
     }
@@ -226,7 +227,11 @@ impl ClassLowerer<'_> {
         let bits = |length: u64| BitField::new(length, ByteOrder::LittleEndian, alignment.max(8));
         let has_integers = self.capabilities.variable_length_integers;
         // Fields of fixed length can have any alignment.
-        let stays = self.stays_variable(value);
+        let stays = match value {
+            VariableLengthValue::Integer(_) => has_integers,
+            VariableLengthValue::BitArray => has_integers || self.capabilities.variable_length_bit_arrays,
+            VariableLengthValue::Boolean => self.capabilities.variable_length_booleans,
+        };
         let alignment = if stays { self.byte_alignment(at, alignment) } else { alignment };
         match value {
             VariableLengthValue::Integer(integer) if has_integers => {
