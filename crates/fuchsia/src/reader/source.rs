@@ -73,6 +73,8 @@ pub(super) struct LogSource {
     /// Index of that class, and whether its records contain numbers of dropped records.
     index: usize,
     counts_drops: bool,
+    /// `true` if records of the class are whole events: there are no numbers of dropped records, and no components.
+    is_complete: bool,
     /// Range of the current record in the bytes.
     begin: usize,
     end: usize,
@@ -130,6 +132,7 @@ impl LogSource {
             last: usize::MAX,
             index: 0,
             counts_drops: false,
+            is_complete: true,
             begin: 0,
             end: 0,
             beside: Beside::Nothing,
@@ -213,11 +216,22 @@ impl LogSource {
             if self.note_time(timestamp as i64) {
                 continue;
             }
-            if !self.components.is_empty() {
-                self.look_up_component();
-            }
             return Some(());
         }
+    }
+
+    /// Updates [`Self::is_complete`].
+    fn note_completeness(&mut self) {
+        self.is_complete = !self.counts_drops && self.components.is_empty();
+    }
+
+    /// Adds to the current event what is not in its own record. Returns `true` if it was queued.
+    #[inline]
+    fn complete(&mut self, current: &mut CurrentRecord) -> bool {
+        if !self.components.is_empty() {
+            self.look_up_component();
+        }
+        self.counts_drops && self.queue_dropped(current)
     }
 
     /// Prepares for events of the class at `last`, with a specific context of `context` bits.
@@ -227,6 +241,7 @@ impl LogSource {
         let Some(known) = self.classes.use_class(self.last) else { return };
         (self.index, self.counts_drops) = (known.index, known.counts_drops);
         current.reserve_slots(known.class.slots);
+        self.note_completeness();
     }
 
     #[inline]
@@ -339,6 +354,7 @@ impl LogSource {
         }
         if let log::Message::Record { record, .. } = message {
             self.components.note(record);
+            self.note_completeness();
         }
         let Some(form) = Form::of(message) else { return };
         self.begin = message.offset() as usize;
@@ -438,7 +454,7 @@ impl Source for LogSource {
     fn next(&mut self, record: &mut CurrentRecord) -> NextRecord {
         loop {
             if self.quick(record).is_some() {
-                if self.counts_drops && self.queue_dropped(record) {
+                if !self.is_complete && self.complete(record) {
                     return NextRecord::Messages;
                 }
                 return NextRecord::Event;
