@@ -454,7 +454,7 @@ pub enum FieldKind {
         options: Vec<VariantOption>,
         /// Location of the field that selects the option.
         selector: Box<FieldLocation>,
-        /// Alignment in bits (always 1 except in PROP-1.0).
+        /// Alignment in bits (other than 1 in PROP-1.0, and where ichnos has kept it).
         alignment: u64,
     },
     /// The same bits read as each of several classes (PROP-1.0).

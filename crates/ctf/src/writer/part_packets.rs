@@ -8,6 +8,7 @@ use ichnos_model::{DataStreamClass, FieldKind, Message, Packet, Role, Uuid, Wind
 use super::added_counter::AddedCounters;
 use super::packets::{OpenPacket, Packets};
 use super::placed::Placed;
+use super::source_frame::AddedFields;
 use super::stream_encoder::{PacketRange, StreamEncoder, begin_in_window};
 use crate::packet::Counter;
 
@@ -91,8 +92,8 @@ impl PacketContext {
 }
 
 impl Widths {
-    /// Returns the widths of a data stream class.
-    pub(super) fn of(class: &DataStreamClass) -> Self {
+    /// Returns the widths of a data stream class; fields that are added have 64 bits.
+    pub(super) fn of(class: &DataStreamClass, added: AddedFields) -> Self {
         let width = |role| {
             let root = class.packet_context.as_deref().map(|root| &root.kind);
             let Some(FieldKind::Structure { members, .. }) = root else { return 64 };
@@ -102,7 +103,11 @@ impl Widths {
                 _ => 64,
             }
         };
-        Self { discarded: width(Role::DiscardedEventCounter), sequence: width(Role::PacketSequenceNumber) }
+        let width_if = |is_added, role| if is_added { 64 } else { width(role) };
+        Self {
+            discarded: width_if(added.discarded, Role::DiscardedEventCounter),
+            sequence: width_if(added.number, Role::PacketSequenceNumber),
+        }
     }
 }
 

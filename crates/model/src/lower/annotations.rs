@@ -1,5 +1,6 @@
 //! Knowledge of a reader about classes beyond their own content, as attributes of the classes.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::plan::scope_class;
@@ -157,9 +158,10 @@ fn mappings_value(mappings: &Mappings) -> Value {
 
 /// Applies the annotations of [`annotate`] to classes about which nothing else is known.
 pub fn apply_annotations(class: &mut TraceClass) {
+    let mut classes = AlignedClasses::default();
     for stream in &mut class.data_streams {
         let roots = [&mut stream.packet_context, &mut stream.event_record_header, &mut stream.common_context];
-        roots.into_iter().flatten().for_each(apply_to_fields);
+        roots.into_iter().flatten().for_each(|root| apply_to_fields(root, &mut classes));
         let mut records = std::mem::take(&mut stream.event_records);
         for record in &mut records {
             let fields = [&record.specific_context, &record.payload];
@@ -168,7 +170,7 @@ pub fn apply_annotations(class: &mut TraceClass) {
             if is_annotated {
                 let mut known = (**record).clone();
                 let fields = [&mut known.specific_context, &mut known.payload];
-                fields.into_iter().flatten().for_each(apply_to_fields);
+                fields.into_iter().flatten().for_each(|root| apply_to_fields(root, &mut classes));
                 apply(&mut known, stream);
                 *record = Arc::new(known);
             }
@@ -181,7 +183,7 @@ fn has_annotations(class: &FieldClass) -> bool {
     class.exists(&mut |class| class.attributes.get(NAMESPACE).is_some())
 }
 
-fn apply_to_fields(class: &mut Arc<FieldClass>) {
+fn apply_to_fields(class: &mut Arc<FieldClass>, classes: &mut AlignedClasses) {
     if !has_annotations(class) {
         return;
     }
@@ -199,46 +201,74 @@ fn apply_to_fields(class: &mut Arc<FieldClass>) {
         known.hides_absence = is_optional && absence == Some("hidden");
     }
     if let FieldKind::Structure { members, .. } = &mut known.kind {
-        join_alignments(members);
+        join_alignments(members, classes);
     }
-    known.children_mut().for_each(apply_to_fields);
+    known.children_mut().for_each(|class| apply_to_fields(class, classes));
 }
 
-/// Gives members the alignment of the empty structure before them that was added for it.
-fn join_alignments(members: &mut Vec<Member>) {
-    let mut index = 0;
-    while let [member, next, ..] = members.get_mut(index..).unwrap_or_default() {
-        let own = member.class.attributes.get(NAMESPACE).and_then(|own| own.get("added")?.as_text());
-        let alignment = match &member.class.kind {
-            FieldKind::Structure { members, minimum_alignment } if members.is_empty() => *minimum_alignment,
-            _ => 0,
-        };
-        if own == Some("alignment")
-            && alignment > 1
-            && align(&mut Arc::make_mut(&mut next.class).kind, alignment)
+/// Classes with a larger alignment than before, by their address and that alignment, and what they were made from: an
+/// alias that many members use is copied once.
+#[derive(Default)]
+struct AlignedClasses(HashMap<(usize, u64), [Arc<FieldClass>; 2]>);
+
+impl AlignedClasses {
+    /// Returns the class with at least this alignment; `None` for a kind before which no alignment is ever added.
+    fn get(&mut self, class: &Arc<FieldClass>, alignment: u64) -> Option<Arc<FieldClass>> {
+        let can_align = matches!(
+            class.kind,
+            FieldKind::String { .. }
+                | FieldKind::Blob { .. }
+                | FieldKind::VariableLength { .. }
+                | FieldKind::Variant { .. }
+                | FieldKind::Array { .. }
+        );
+        if !can_align || class.alignment() >= alignment {
+            return can_align.then(|| Arc::clone(class));
+        }
+        let [_, aligned] = self.0.entry((Arc::as_ptr(class) as usize, alignment)).or_insert_with(|| {
+            let mut known = FieldClass::clone(class);
+            if let FieldKind::String { alignment: own, .. }
+            | FieldKind::Blob { alignment: own, .. }
+            | FieldKind::VariableLength { alignment: own, .. }
+            | FieldKind::Variant { alignment: own, .. }
+            | FieldKind::Array { minimum_alignment: own, .. } = &mut known.kind
+            {
+                *own = alignment;
+            }
+            [Arc::clone(class), Arc::new(known)]
+        });
+        Some(Arc::clone(aligned))
+    }
+}
+
+/// Returns the alignment that an added member has for the next one.
+fn added_alignment(class: &FieldClass) -> Option<u64> {
+    let own = class.attributes.get(NAMESPACE)?.get("added")?.as_text()?;
+    match &class.kind {
+        FieldKind::Structure { members, minimum_alignment } if members.is_empty() && own == "alignment" => {
+            Some(*minimum_alignment)
+        }
+        _ => None,
+    }
+}
+
+/// Gives members the alignment of the empty structure before them that was added for it, and removes that.
+fn join_alignments(members: &mut Vec<Member>, classes: &mut AlignedClasses) {
+    if !members.iter().any(|member| added_alignment(&member.class).is_some()) {
+        return;
+    }
+    let mut is_joined = vec![false; members.len()];
+    for (index, is_joined) in is_joined.iter_mut().enumerate() {
+        if let Some([member, next, ..]) = members.get_mut(index..)
+            && let Some(alignment) = added_alignment(&member.class)
+            && let Some(class) = classes.get(&next.class, alignment)
         {
-            members.remove(index);
+            next.class = class;
+            *is_joined = true;
         }
-        index += 1;
     }
-}
-
-/// Aligns a field to at least this many bits. Returns `false` if it contains its own alignment.
-fn align(kind: &mut FieldKind, to: u64) -> bool {
-    let alignment = match kind {
-        FieldKind::String { alignment, .. }
-        | FieldKind::Blob { alignment, .. }
-        | FieldKind::VariableLength { alignment, .. }
-        | FieldKind::Variant { alignment, .. }
-        | FieldKind::Union { alignment, .. }
-        | FieldKind::Array { minimum_alignment: alignment, .. } => alignment,
-        FieldKind::Integer { bits, .. } | FieldKind::BitArray(bits) | FieldKind::Boolean(bits) => {
-            &mut bits.alignment
-        }
-        _ => return false,
-    };
-    *alignment = to.max(*alignment);
-    true
+    let mut is_joined = is_joined.into_iter();
+    members.retain(|_| is_joined.next() != Some(true));
 }
 
 /// Kind of a field before lowering, if its bits can be read as that.

@@ -407,8 +407,9 @@ impl<'a> ClassLowerer<'a> {
             self.moves[*element as usize] = NodeMove::DROPPED;
         }
         self.moves[at].kind = MoveKind::Bytes;
+        let alignment = self.byte_alignment(at, alignment.max(8));
         let media_type = "application/octet-stream".to_owned();
-        let kind = FieldKind::Blob { length: Length::Static(16), media_type, alignment: alignment.max(8) };
+        let kind = FieldKind::Blob { length: Length::Static(16), media_type, alignment };
         self.finish(source, kind)
     }
 

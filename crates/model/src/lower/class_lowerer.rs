@@ -12,7 +12,7 @@ use super::names::{UniqueNames, identifier};
 use super::options::LowerOptions;
 use super::roles::unplaced_roles;
 use super::trace_lowerer::ForcedFields;
-use crate::plan::steps::{NodeId, Op, Plan};
+use crate::plan::steps::{Node, NodeId, Op, Plan};
 use crate::{FieldClass, FieldKind, FieldLocation, LocationStep, Member, Roles, Scope, TraceClass};
 
 /// Lowers the root class of a scope.
@@ -104,10 +104,14 @@ impl<'a> ClassLowerer<'a> {
         id
     }
 
-    /// Removes the empty structure that was allocated before a field, and before all fields in it.
+    /// Gives back the node of the empty structure before a field; those of the field and of all in it move up by one.
     pub(super) fn release_pad(&mut self, id: NodeId) {
         let pad = std::mem::replace(&mut self.moves[id as usize].pad, NONE);
-        for target in self.moves.iter_mut().flat_map(NodeMove::targets_mut) {
+        // Nodes are numbered in the order of the fields, those in a field after it.
+        let is_within = |node: &Node| node.parent.is_some_and(|parent| parent >= id);
+        let begin = id as usize;
+        let within = self.plan.nodes.iter().skip(begin + 1).take_while(|node| is_within(node)).count();
+        for target in self.moves[begin..=begin + within].iter_mut().flat_map(NodeMove::targets_mut) {
             if *target != NONE && *target > pad {
                 *target -= 1;
             }

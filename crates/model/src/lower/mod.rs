@@ -25,8 +25,7 @@
 //! | location that leads to no field that fits: through a union, to a signed length, to a renamed or moved field | the field after a member that contains what it needs |
 //! | root field that is no structure | the member `value` of a structure |
 //! | role at a place where the format has none | a plain field; the writer adds a field with the role |
-//! | alignment of a variant | none |
-//! | alignment of a string, a BLOB or a variable-length field above 8 | 8 |
+//! | alignment of a variant, of an array beyond that of its elements, or above 8 of a string, a BLOB, a variable-length field or what becomes bytes | for members, an empty structure before it that has the alignment; otherwise none, or 8 |
 //! | boolean of more than 64 bits | integer of 8 bits |
 //! | field of a header without a role that no field of the header needs | member of the context after the header |
 //! | id of an event record class that readers do not distinguish | index of the class, or the next free id |

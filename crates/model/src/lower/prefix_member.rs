@@ -219,16 +219,36 @@ impl<'a> ClassLowerer<'a> {
         if matches!(self.scope, Scope::PacketHeader | Scope::EventRecordHeader) && !self.is_elsewhere {
             return None;
         }
-        let alignment = match &self.plan.node(id).class.kind {
+        let node = self.plan.node(id);
+        // In a union, a further member would be another reading of the same bits.
+        if node.parent.is_some_and(|parent| matches!(self.plan.node(parent).op, Op::Union { .. })) {
+            return None;
+        }
+        let capabilities = self.capabilities;
+        let (alignment, is_kept) = match &node.class.kind {
             FieldKind::String { alignment, .. }
             | FieldKind::Blob { alignment, .. }
-            | FieldKind::VariableLength { alignment, .. }
-            | FieldKind::Variant { alignment, .. }
-            | FieldKind::Array { minimum_alignment: alignment, .. } => *alignment,
-            FieldKind::Union { alignment, .. } if !self.capabilities.unions => *alignment,
+            | FieldKind::VariableLength { alignment, .. } => (*alignment, capabilities.wide_string_alignment),
+            FieldKind::Guid { alignment } => {
+                (*alignment, capabilities.guids || capabilities.wide_string_alignment)
+            }
+            FieldKind::Union { alignment, .. } => {
+                (*alignment, capabilities.unions || capabilities.wide_string_alignment)
+            }
+            FieldKind::Variant { alignment, .. } if *alignment > 1 && !capabilities.variant_alignment => {
+                return Some(*alignment);
+            }
+            FieldKind::Array { minimum_alignment, .. }
+                if *minimum_alignment > 1 && !capabilities.array_alignment =>
+            {
+                return Some(*minimum_alignment);
+            }
+            _ if self.is_too_wide(&node.class) => {
+                (node.class.alignment(), capabilities.wide_string_alignment)
+            }
             _ => return None,
         };
-        (alignment > 1).then_some(alignment)
+        (alignment > 8 && !is_kept).then_some(alignment)
     }
 
     /// Makes the member with the alignment of the field after it.

@@ -24,7 +24,7 @@ impl ClassLowerer<'_> {
             FieldKind::Integer { bits, .. } | FieldKind::BitArray(bits) | FieldKind::BitMap { bits, .. }
                 if self.is_too_wide(source) =>
             {
-                self.wide_bytes(at, source, bits.length)
+                self.wide_bytes(at, source, *bits)
             }
             FieldKind::BitMap { bits, flags } if flags.is_empty() && !self.capabilities.empty_bit_maps => {
                 if self.capabilities.bit_arrays {
@@ -66,7 +66,8 @@ impl ClassLowerer<'_> {
             }
             FieldKind::Guid { alignment } if !self.capabilities.guids => {
                 self.lowered(Fit::SameBits, source, "16 bytes");
-                self.bytes_or_blob(at, 16, *alignment)
+                let alignment = self.byte_alignment(at, (*alignment).max(8));
+                self.bytes_or_blob(at, 16, alignment)
             }
             FieldKind::Null { alignment } if !self.capabilities.nulls => {
                 self.lowered(Fit::SameBits, source, "structure without members");
@@ -79,9 +80,10 @@ impl ClassLowerer<'_> {
     }
 
     /// Makes the bytes of an integer of more bits than the format has.
-    fn wide_bytes(&mut self, at: usize, source: &FieldClass, bits: u64) -> FieldKind {
+    fn wide_bytes(&mut self, at: usize, source: &FieldClass, bits: BitField) -> FieldKind {
         self.lowered(Fit::Moved, source, "its bytes, the least significant first");
-        let kind = self.bytes(at, Length::Static(bits.div_ceil(8)), 8);
+        let alignment = self.byte_alignment(at, bits.alignment.max(8));
+        let kind = self.bytes(at, Length::Static(bits.length.div_ceil(8)), alignment);
         self.moves[at].kind = MoveKind::WideBytes;
         kind
     }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::*;
 use crate::{
-    BitField, BitOrder, ByteOrder, DataStream, DataStreamClass, Event, EventRecordClass, EventValues, Field,
-    FieldClass, FieldKind, FieldLocation, FieldValue, IntegerProperties, IntegerRange, Length, Limits,
-    Mappings, Member, RangeSet, Real, Scope, Scopes, StringEncoding, StringLength, Text, Trace, TraceClass,
-    Uuid, VariableLengthValue, VariantOption, Visitor, WallClock, Wide,
+    Attributes, BitField, BitOrder, ByteOrder, DataStream, DataStreamClass, Event, EventRecordClass,
+    EventValues, Field, FieldClass, FieldKind, FieldLocation, FieldValue, IntegerProperties, IntegerRange,
+    Length, Limits, Mappings, Member, RangeSet, Real, Scope, Scopes, StringEncoding, StringLength, Text,
+    Trace, TraceClass, Uuid, Value, VariableLengthValue, VariantOption, Visitor, WallClock, Wide,
 };
 
 /// Records visited fields: names of members, kinds and values.
@@ -208,8 +208,9 @@ fn bits_become_unsigned_integers() {
 fn the_order_of_bits_is_that_of_the_bytes() {
     let reversed = BitField { bit_order: BitOrder::LastToFirst, ..bits(16) };
     let source = class(FieldKind::Integer { bits: reversed, integer: IntegerProperties::default() });
-    let (payload, moved, losses) =
-        lower(Capabilities { bit_orders: false, ..ALL }, source, |values| values.push(9u64));
+    let (payload, moved, losses) = lower(Capabilities { bit_orders: false, ..ALL }, source, |values| {
+        values.push(FieldValue::Wide(Wide { words: &[9, 1], length: 128, signed: false }))
+    });
     assert!(matches!(member(&payload, 0).1, FieldKind::Integer { bits, .. } if !bits.is_reversed()));
     assert_eq!(moved, "{m=u9}");
     assert_eq!(losses.len(), 1, "{losses:?}");
@@ -370,4 +371,119 @@ fn names_become_identifiers() {
         assert_eq!(member(&payload, 0).0, expected);
         assert_eq!(losses.len(), usize::from(name != expected), "{losses:?}");
     }
+}
+
+#[test]
+fn alignments_are_kept_by_empty_structures() {
+    let without = Capabilities {
+        wide_string_alignment: false,
+        variant_alignment: false,
+        array_alignment: false,
+        guids: false,
+        unions: false,
+        integer_bits: 64,
+        ..ALL
+    };
+    let (length, alignment) = (Length::Static(2), 32);
+    let string = StringLength::NullTerminated;
+    let option = |value| VariantOption {
+        name: Some(format!("option{value}")),
+        class: byte(),
+        ranges: RangeSet(vec![IntegerRange { lower: value, upper: value }]),
+        attributes: Attributes::default(),
+    };
+    let two = |values: &mut EventValues| {
+        values.begin_array();
+        values.push(1u64);
+        values.push(2u64);
+        values.end();
+    };
+    let wide = BitField::new(128, ByteOrder::LittleEndian, alignment);
+    let integer = VariableLengthValue::Integer(IntegerProperties::default());
+    let cases: [(FieldKind, PushValue); 7] = [
+        (FieldKind::String { encoding: StringEncoding::Utf8, length: string, alignment }, |values| {
+            values.push("text");
+        }),
+        (FieldKind::Blob { length: length.clone(), media_type: String::new(), alignment }, |values| {
+            values.push(FieldValue::Blob(&[1, 2]));
+        }),
+        (FieldKind::VariableLength { value: integer, alignment }, |values| values.push(7u64)),
+        (
+            FieldKind::Array { element: byte(), length, minimum_alignment: alignment, element_aligns: true },
+            two,
+        ),
+        (
+            FieldKind::Variant { options: vec![option(0), option(1)], selector: nowhere(), alignment },
+            |values| {
+                values.push_variant(1);
+                values.push(5u64);
+            },
+        ),
+        (FieldKind::Guid { alignment }, |values| values.push(Uuid::from_u128(7))),
+        (FieldKind::Integer { bits: wide, integer: IntegerProperties::default() }, |values| {
+            values.push(FieldValue::Wide(Wide { words: &[9, 1], length: 128, signed: false }))
+        }),
+    ];
+    for (kind, push) in cases {
+        let source = class(kind);
+        let (payload, moved, losses) = lower(without, Arc::clone(&source), push);
+        let FieldKind::Structure { members, .. } = &payload.kind else { panic!("{payload:?}") };
+        let at = members.iter().position(|member| member.name == "m_alignment").unwrap();
+        let FieldKind::Structure { members: none, minimum_alignment } = &members[at].class.kind else {
+            panic!("{payload:?}")
+        };
+        assert!(none.is_empty() && *minimum_alignment == alignment && at + 2 == members.len(), "{payload:?}");
+        assert!(members[at + 1].class.alignment() <= 8, "{payload:?}");
+        assert!(moved.contains("m_alignment={} m="), "{moved}");
+        let added = "lowered payload.m.m_alignment: added: the alignment of the next member (1)";
+        assert!(losses.iter().any(|loss| loss == added), "{losses:?}");
+        assert!(losses.iter().all(|loss| !loss.contains("alignment 32")), "{losses:?}");
+        // It is no member any more when it is read.
+        let record = EventRecordClass { payload: Some(payload), ..EventRecordClass::default() };
+        let stream = DataStreamClass { event_records: vec![Arc::new(record)], ..DataStreamClass::default() };
+        let mut trace = TraceClass { data_streams: vec![stream], ..TraceClass::default() };
+        apply_annotations(&mut trace);
+        let payload = trace.data_streams[0].event_records[0].payload.clone().unwrap();
+        let FieldKind::Structure { members, .. } = &payload.kind else { panic!("{payload:?}") };
+        let own = members.last().unwrap();
+        assert_eq!(own.class.alignment(), alignment, "{payload:?}");
+        assert_eq!(
+            std::mem::discriminant(&own.class.kind),
+            std::mem::discriminant(&source.kind),
+            "{payload:?}"
+        );
+        assert!(members.iter().all(|member| member.name != "m_alignment"), "{payload:?}");
+    }
+}
+
+/// An alias is copied once, however many members have an alignment added before them.
+#[test]
+fn aliases_are_aligned_once() {
+    let text = class(FieldKind::String {
+        encoding: StringEncoding::Utf8,
+        length: StringLength::NullTerminated,
+        alignment: 8,
+    });
+    let mut pad = FieldClass::new(FieldKind::Structure { members: Vec::new(), minimum_alignment: 64 });
+    let added = ("added".to_owned(), Value::Text("alignment".to_owned()));
+    pad.attributes.set(NAMESPACE, Value::Map(vec![added]));
+    let pad = Arc::new(pad);
+    let member = |class: &Arc<FieldClass>| {
+        let mut member = Member::new("m", FieldClass::unsigned(8));
+        member.class = Arc::clone(class);
+        member
+    };
+    let members = (0..100_000).flat_map(|_| [member(&pad), member(&text)]).chain([member(&pad)]);
+    let payload = Arc::new(FieldClass::structure(members));
+    let record = EventRecordClass { payload: Some(payload), ..EventRecordClass::default() };
+    let stream = DataStreamClass { event_records: vec![Arc::new(record)], ..DataStreamClass::default() };
+    let mut trace = TraceClass { data_streams: vec![stream], ..TraceClass::default() };
+    apply_annotations(&mut trace);
+    let payload = trace.data_streams[0].event_records[0].payload.clone().unwrap();
+    let FieldKind::Structure { members, .. } = &payload.kind else { panic!() };
+    // One after which nothing follows stays.
+    assert_eq!(members.len(), 100_001);
+    let first = &members[0].class;
+    assert_eq!(first.alignment(), 64);
+    assert!(members[..100_000].iter().all(|member| Arc::ptr_eq(&member.class, first)));
 }
