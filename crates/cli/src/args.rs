@@ -35,7 +35,7 @@ mod stacks;
 mod stats;
 mod task;
 
-/// Describe, print, check, convert and edit traces: CTF 1.8 and 2 (LTTng, barectf), .NET, X-Trace, logs
+/// Describe, print, check, convert and edit traces: CTF (LTTng, barectf), .NET, Fuchsia, X-Trace, JSON
 #[derive(Debug, Parser)]
 #[command(
     name = "ichnos",
@@ -137,7 +137,7 @@ pub(crate) struct Info {
     pub(crate) selecting: Selecting,
     /// Read all events and count them, per data stream and event record class
     ///
-    /// Selecting by time or by name also counts. Packets and sizes are always those of whole data streams.
+    /// Selection by time or name implies this. Packets and sizes are always those of whole data streams.
     #[arg(long)]
     pub(crate) count: bool,
     #[command(flatten)]

@@ -68,7 +68,7 @@ pub(crate) fn check(args: &LowArgs, matches: &ArgMatches) -> Result<(), Failure>
                     "clock_gmt" => failure.help(
                         "leave it out, or give a time of day to --begin, --end, --timerange or --filter",
                     ),
-                    _ => failure.help(format!("leave it out, or choose the format {names} by --format")),
+                    _ => failure.help(format!("leave it out, or choose the format {names} with --format")),
                 }
             }));
             wrong.or_else(|| no_property(cat))
@@ -101,7 +101,7 @@ pub(crate) fn check(args: &LowArgs, matches: &ArgMatches) -> Result<(), Failure>
 /// Returns the error of the width of a picture, if the output is none.
 fn no_picture() -> Failure {
     Failure::new("`--width` only applies to the format `svg`")
-        .help("leave it out, or choose the format by --format or by the name of FILE")
+        .help("leave it out, or choose the format with --format or by the name of FILE")
 }
 
 /// Returns the error of `--fields` in the format pretty, whose properties are known without a trace.

@@ -10,7 +10,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     (
         "cat",
         &[
-            "ichnos cat --event 'sched_*' --begin 13:45 --end +2s TRACE",
+            "ichnos cat --event 'sched_*' --begin 13:45 --end 13:46 TRACE",
             "ichnos cat --format csv --fields time,event,next_tid --filter 'next_tid > 5' TRACE",
         ],
     ),

@@ -29,7 +29,7 @@ pub(crate) struct Reading {
     #[arg(short = 'O', long, value_name = "FORMAT.OPTION=VALUE", value_parser = format_option,
           help_heading = "Reading", hide_short_help = true)]
     pub(crate) option: Vec<(String, String)>,
-    /// Stop at the first violation of the specification
+    /// Treat violations of the specification as errors
     #[arg(long, help_heading = "Reading", hide_short_help = true)]
     pub(crate) strict: bool,
     /// Keep the file order of formats that are not ordered by time

@@ -64,7 +64,7 @@ pub(crate) struct Stacks {
     pub(crate) thread: Vec<String>,
     /// Only samples whose field has the value
     ///
-    /// VALUE is a number, a string, or the name of a value. Other samples still end the time of the previous sample; the time after them counts nothing. Can be
+    /// VALUE is a number, a string, or the name of a value. Other samples still end the time of the previous sample; the time after them is not counted. Can be
     /// repeated: one value must match for each field.
     #[arg(long = "where", value_name = "FIELD=VALUE", value_parser = field_value, help_heading = "Selection")]
     pub(crate) only: Vec<(String, String)>,

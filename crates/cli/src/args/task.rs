@@ -62,7 +62,7 @@ pub(crate) struct TaskListArgs {
     /// Only tasks with at least N operations
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) min_nodes: u64,
-    /// Also list tasks only found in texts, in a notation shared with other numbers
+    /// Also list tasks known only from numbers that look like an identifier
     #[arg(long)]
     pub(crate) all: bool,
     #[command(flatten)]

@@ -96,8 +96,7 @@ impl Classes {
         has_scope: bool,
         names: &RecordNames<'_>,
     ) -> Option<usize> {
-        let form = RecordForm { event: event.kind.number(), has_scope, ..RecordForm::new(RecordKind::Event) };
-        let known = self.find(form, Some([event.category, event.name]), event.arguments, names)?;
+        let known = self.find_event(event, has_scope, names)?;
         let arguments: Box<[u32]> = event.arguments.shapes().collect();
         let is_inline = |argument: &u32| argument & INLINE_NAME != 0;
         // Names in the record are not part of the header.
@@ -115,6 +114,27 @@ impl Classes {
             None => self.shapes.push(shape),
         }
         Some(index)
+    }
+
+    /// Returns the class of an event with the arguments before the first one whose content does not fit. Events of the
+    /// same shape whose arguments fit have another class.
+    #[cold]
+    pub(super) fn of_damaged_event(
+        &mut self,
+        event: &EventRecord<'_>,
+        names: &RecordNames<'_>,
+    ) -> Option<KnownClass> {
+        self.find_event(event, matches!(event.kind, EventKind::Instant { scope: Some(_) }), names)
+    }
+
+    fn find_event(
+        &mut self,
+        event: &EventRecord<'_>,
+        has_scope: bool,
+        names: &RecordNames<'_>,
+    ) -> Option<KnownClass> {
+        let form = RecordForm { event: event.kind.number(), has_scope, ..RecordForm::new(RecordKind::Event) };
+        self.find(form, Some([event.category, event.name]), event.arguments, names)
     }
 
     /// Returns the class of a record with arguments, or `None` if the limits are too low for any class.

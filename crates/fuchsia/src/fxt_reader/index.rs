@@ -107,6 +107,9 @@ impl FileIndex {
     }
 }
 
+/// Number of no data stream.
+const NO_STREAM: usize = usize::MAX;
+
 impl FileScan<'_> {
     /// Returns the data stream of a provider, or `None` if there are too many.
     fn stream(&mut self, provider: Option<u32>, at: usize) -> Option<&mut StreamIndex> {
@@ -182,8 +185,10 @@ impl FileScan<'_> {
             Record::Metadata(MetadataRecord::ProviderEvent { provider: id, .. }) => provider = Some(*id),
             Record::Initialization(clock) => self.clock(*clock, range.start),
             Record::String(record) => {
-                let tables = self.tables.entry(provider).or_default();
-                tables.add_string(record, range.start);
+                // Providers beyond the limit have no tables.
+                if self.stream(provider, range.start).is_some() {
+                    self.tables.entry(provider).or_default().add_string(record, range.start);
+                }
             }
             Record::KernelObject(object) => self.object(object),
             Record::Profiler(Profiler::Module(_) | Profiler::Mapping(_)) => self.index.has_modules = true,
@@ -212,7 +217,10 @@ impl FileScan<'_> {
             stream.clock = clock;
         } else if stream.clock != clock {
             let previous = self.by_provider.get(&provider).copied();
-            self.new_stream(provider, clock, previous, at);
+            if self.new_stream(provider, clock, previous, at).is_none() {
+                // With the clock of before, its times would be wrong.
+                self.by_provider.insert(provider, NO_STREAM);
+            }
         }
     }
 

@@ -307,9 +307,15 @@ impl FxtSource {
         let (process, thread) = self.thread(event.thread);
         self.look_up(event.category);
         self.look_up(event.name);
-        self.check_arguments(event.arguments);
+        let is_whole = self.check_arguments(event.arguments);
         let names = RecordNames { tables: &self.tables, bytes: &file.bytes };
-        let KnownClass { class, is_any } = self.classes.of_event(event, &names)?;
+        let damaged;
+        let KnownClass { class, is_any } = if is_whole {
+            self.classes.of_event(event, &names)?
+        } else {
+            damaged = self.classes.of_damaged_event(event, &names)?;
+            &damaged
+        };
         current.set_dynamic_class(class);
         current.values.clear();
         let mut writer = ValueWriter { values: &mut current.values, names };
@@ -334,9 +340,11 @@ impl FxtSource {
         }
     }
 
-    /// Reports arguments whose content does not fit, and strings that are not registered.
+    /// Reports arguments whose content does not fit, and strings that are not registered. Returns `true` if the
+    /// content of all arguments fits.
     #[inline(always)]
-    fn check_arguments(&mut self, arguments: Arguments<'_>) {
+    fn check_arguments(&mut self, arguments: Arguments<'_>) -> bool {
+        let mut is_whole = true;
         for argument in arguments {
             match argument {
                 Ok(argument) => {
@@ -345,9 +353,13 @@ impl FxtSource {
                         self.look_up(string);
                     }
                 }
-                Err(error) => self.faults.push_back(error),
+                Err(error) => {
+                    is_whole = false;
+                    self.faults.push_back(error);
+                }
             }
         }
+        is_whole
     }
 
     /// Returns the ids of a process and a thread, and reports an index that is not registered.

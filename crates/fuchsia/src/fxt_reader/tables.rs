@@ -10,10 +10,16 @@ struct StringPlace {
     is_registered: bool,
 }
 
+/// Strings whose indexes have the same upper bits.
+type StringPage = [StringPlace; 1 << PAGE_BITS];
+
+const PAGE_BITS: u32 = 8;
+
 /// Strings and threads registered so far.
 #[derive(Debug, Default)]
 pub(super) struct Tables {
-    strings: Vec<StringPlace>,
+    /// Strings by index, in pages: a single index takes little memory.
+    strings: Vec<Option<Box<StringPage>>>,
     /// Process and thread by index.
     threads: Vec<Option<(u64, u64)>>,
     /// Indexes that were reported as not registered, in the order of strings, then threads.
@@ -24,10 +30,19 @@ pub(super) struct Tables {
 const STRINGS: usize = 1 << 15;
 
 impl Tables {
-    /// Returns `true` if a record changes an earlier registration of the file `bytes`.
+    #[inline(always)]
+    fn place(&self, index: u16) -> Option<StringPlace> {
+        let page = self.strings.get(usize::from(index >> PAGE_BITS))?.as_deref()?;
+        page.get(usize::from(index) % page.len()).copied().filter(|place| place.is_registered)
+    }
+
+    /// Returns `true` if a record changes an earlier registration of the file `bytes`, or registers an index that was
+    /// used before.
     pub(super) fn is_changed_by(&self, record: &StringRecord<'_>, bytes: &[u8]) -> bool {
-        let place = self.strings.get(usize::from(record.index));
-        place.is_some_and(|place| place.is_registered && text(bytes, *place) != record.string)
+        match self.place(record.index) {
+            Some(place) => text(bytes, place) != record.string,
+            None => self.is_reported(record.index.into()),
+        }
     }
 
     /// Returns `true` if a record changes an earlier registration of a thread.
@@ -43,10 +58,13 @@ impl Tables {
         if index == 0 {
             return;
         }
-        if self.strings.len() <= index {
-            self.strings.resize(index + 1, StringPlace::default());
+        let page = index >> PAGE_BITS;
+        if self.strings.len() <= page {
+            self.strings.resize_with(page + 1, || None);
         }
-        if let Some(place) = self.strings.get_mut(index) {
+        let Some(page) = self.strings.get_mut(page) else { return };
+        let page = page.get_or_insert_with(|| Box::new([StringPlace::default(); 1 << PAGE_BITS]));
+        if let Some(place) = page.get_mut(index % (1 << PAGE_BITS)) {
             // The string follows the header.
             *place =
                 StringPlace { begin: offset + 8, length: record.string.len() as u32, is_registered: true };
@@ -72,10 +90,7 @@ impl Tables {
     pub(super) fn string<'a>(&self, reference: StringRef<'a>, bytes: &'a [u8]) -> Option<&'a [u8]> {
         match reference {
             StringRef::Inline(text) => Some(text),
-            StringRef::Index(index) => {
-                let place = self.strings.get(usize::from(index)).filter(|place| place.is_registered)?;
-                Some(text(bytes, *place))
-            }
+            StringRef::Index(index) => Some(text(bytes, self.place(index)?)),
         }
     }
 
@@ -106,6 +121,10 @@ impl Tables {
     #[cold]
     pub(super) fn report_thread(&mut self, index: u8) -> bool {
         self.report(STRINGS + usize::from(index))
+    }
+
+    fn is_reported(&self, number: usize) -> bool {
+        self.reported.get(number / 64).is_some_and(|word| word & 1 << (number % 64) != 0)
     }
 
     fn report(&mut self, number: usize) -> bool {

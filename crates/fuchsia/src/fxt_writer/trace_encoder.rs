@@ -82,6 +82,8 @@ pub(super) struct TraceEncoder {
     /// By the key of the data stream.
     providers: Vec<Option<Box<Provider>>>,
     ids: HashSet<u32>,
+    /// Lowest id that was not tried for a data stream without one.
+    next_id: u32,
     /// Data streams with waiting records, in the order in which they are written.
     order: Vec<usize>,
     /// Data stream of the last record in the file.
@@ -102,6 +104,7 @@ impl TraceEncoder {
             rules,
             providers: Vec::new(),
             ids: HashSet::new(),
+            next_id: 1,
             order: Vec::new(),
             current: None,
             has_magic: false,
@@ -147,7 +150,10 @@ impl TraceEncoder {
             None
         } else {
             let is_free = |id: &u32| !self.ids.contains(id);
-            let id = wanted.filter(is_free).or_else(|| (1..=u32::MAX).find(is_free)).unwrap_or(0);
+            let id = wanted.filter(is_free).or_else(|| (self.next_id..=u32::MAX).find(is_free)).unwrap_or(0);
+            if wanted != Some(id) {
+                self.next_id = id.saturating_add(1);
+            }
             self.ids.insert(id);
             Some(id)
         };

@@ -205,3 +205,41 @@ fn files_of_other_formats_are_not_traces() {
     assert!(recognise(&builder.bytes));
     assert!(matches!(Record::read(&builder.bytes[..16], 0), Ok(Record::Initialization(_))));
 }
+
+#[test]
+fn a_string_may_be_registered_after_its_first_use() {
+    let event = |builder: &mut Builder| {
+        builder.record(header(4, &[(32, inline("c")), (48, 7)]), body().words(&[1, 1, 2]).text("c"));
+    };
+    let lines = between(|builder| {
+        event(builder);
+        builder.record(header(2, &[(16, 7), (32, 4)]), body().text("late"));
+        event(builder);
+    });
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    assert_eq!(lines[1..], ["1 c:<unknown string 7> | pid=1 tid=2", "1 c:late | pid=1 tid=2"]);
+}
+
+/// Events with the same header and the same headers of arguments, one of which lacks its value.
+#[test]
+fn a_broken_argument_spoils_no_other_event() {
+    let event = |builder: &mut Builder, argument: &[u64]| {
+        builder.record(header(4, &[(20, 1), (24, 1), (32, 1), (48, 1)]), body().word(1).words(argument));
+    };
+    let lines = |events: &[&[u64]]| {
+        between(|builder| {
+            builder.record(header(2, &[(16, 1), (32, 1)]), body().text("c"));
+            builder.record(header(3, &[(16, 1)]), body().words(&[1, 2]));
+            events.iter().for_each(|argument| event(builder, argument));
+        })
+    };
+    let (sound, broken): (&[u64], &[u64]) = (&[0x1_0023, 7], &[0x1_0013]);
+    let alone = [lines(&[sound]), lines(&[broken])];
+    assert_eq!([alone[0].len(), alone[1].len()], [1, 2], "{alone:?}");
+    assert!(alone[0][0].contains('7'), "{alone:?}");
+    for order in [[sound, broken, sound], [broken, sound, broken]] {
+        let events: Vec<String> = lines(&order).into_iter().filter(|line| !line.contains("breaks")).collect();
+        let expected = order.map(|one| if one == sound { &alone[0][0] } else { &alone[1][1] });
+        assert_eq!(events.iter().collect::<Vec<_>>(), expected);
+    }
+}
