@@ -9,7 +9,7 @@ use ichnos_model::Limits;
 use super::tables::Tables;
 use crate::fxt::{
     Initialization, KernelObject, Located, MetadataRecord, PROCESS, Profiler, Record, Records, Rule,
-    Scheduling, THREAD,
+    Scheduling, StringRecord, THREAD,
 };
 
 /// Maximum number of data streams of a file: of providers, and of changes of their clocks.
@@ -184,12 +184,7 @@ impl FileScan<'_> {
             // Belongs to its provider, wherever it is.
             Record::Metadata(MetadataRecord::ProviderEvent { provider: id, .. }) => provider = Some(*id),
             Record::Initialization(clock) => self.clock(*clock, range.start),
-            Record::String(record) => {
-                // Providers beyond the limit have no tables.
-                if self.stream(provider, range.start).is_some() {
-                    self.tables.entry(provider).or_default().add_string(record, range.start);
-                }
-            }
+            Record::String(record) => self.string(record, range.start),
             Record::KernelObject(object) => self.object(object),
             Record::Profiler(Profiler::Module(_) | Profiler::Mapping(_)) => self.index.has_modules = true,
             _ => {}
@@ -202,6 +197,13 @@ impl FileScan<'_> {
             stream.times = Some((first.min(ticks), last.max(ticks)));
             stream.is_ordered &= stream.last <= ticks;
             stream.last = ticks;
+        }
+    }
+
+    /// Registers a string of the provider; providers beyond the limit have no tables.
+    fn string(&mut self, record: &StringRecord<'_>, at: usize) {
+        if self.stream(self.provider, at).is_some() {
+            self.tables.entry(self.provider).or_default().add_string(record, at);
         }
     }
 
