@@ -208,9 +208,8 @@ fn bits_become_unsigned_integers() {
 fn the_order_of_bits_is_that_of_the_bytes() {
     let reversed = BitField { bit_order: BitOrder::LastToFirst, ..bits(16) };
     let source = class(FieldKind::Integer { bits: reversed, integer: IntegerProperties::default() });
-    let (payload, moved, losses) = lower(Capabilities { bit_orders: false, ..ALL }, source, |values| {
-        values.push(FieldValue::Wide(Wide { words: &[9, 1], length: 128, signed: false }))
-    });
+    let (payload, moved, losses) =
+        lower(Capabilities { bit_orders: false, ..ALL }, source, |values| values.push(9u64));
     assert!(matches!(member(&payload, 0).1, FieldKind::Integer { bits, .. } if !bits.is_reversed()));
     assert_eq!(moved, "{m=u9}");
     assert_eq!(losses.len(), 1, "{losses:?}");
