@@ -1,9 +1,11 @@
 //! EventPipe's files.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use ichnos::model::TraceInput;
-use ichnos_nettrace::{Feed, FeedItem, NettraceFile, OpenOptions};
+use ichnos::io::{Lane, Output as _, TraceWriter as _, Worker, WriteOptions, WriteSource, WriteTarget};
+use ichnos::model::{Cursor as _, Message, TraceInput, Window};
+use ichnos_nettrace::{Feed, FeedItem, NettraceFile, NettraceWriter, OpenOptions};
 
 /// Writes files for tests, independently of the reader.
 #[allow(dead_code)]
@@ -50,9 +52,66 @@ pub fn file(version: Version, bytes: &[u8]) {
         Ok(trace) => {
             let reading = crate::read_all(&[&trace as &dyn TraceInput], length);
             assert!(reading.events <= length, "more events than bytes");
+            written_again(&trace, choice & 8 != 0);
         }
         Err(error) => drop(error.to_string()),
     }
+}
+
+/// Writes a file again, in its own version or in the other one, and reads that: it is not damaged, and has the events
+/// whose kind is known.
+fn written_again(trace: &NettraceFile, is_other: bool) {
+    let bytes = rewrite(trace, is_other);
+    let mut options = OpenOptions::default();
+    options.check = true;
+    let written = NettraceFile::open("written", bytes.into(), &options).expect("it was written");
+    let count = |trace: &NettraceFile| {
+        let mut events = 0u64;
+        for mut cursor in trace.cursors(Window::default()) {
+            while cursor.advance() {
+                match cursor.current() {
+                    Some(Message::Event(event)) => {
+                        let is_named = event.name().starts_with("Microsoft-Windows-DotNETRuntimeRundown/");
+                        events += u64::from(event.name() != "unknown event" && !is_named);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        events
+    };
+    assert_eq!(count(&written), count(trace));
+}
+
+fn rewrite(trace: &NettraceFile, is_other: bool) -> Vec<u8> {
+    let source = WriteSource {
+        trace: Arc::clone(trace.trace()),
+        format: "nettrace",
+        has_dynamic_classes: true,
+        streams: trace.data_streams(),
+    };
+    let mut options = WriteOptions::default();
+    let is_v6 = trace.trace().class.dialect.starts_with("NetTrace 6");
+    options.dialect = is_other.then(|| if is_v6 { "4" } else { "6" }.to_owned());
+    let output = NettraceWriter.create(WriteTarget::Nowhere, vec![source], &options).expect("a writer");
+    let mut worker = output.worker(Lane::All);
+    let mut bytes = Vec::new();
+    let mut take = |worker: &mut dyn Worker| {
+        while let Some(block) = worker.take() {
+            bytes.extend(block.bytes);
+        }
+    };
+    for mut cursor in trace.cursors(Window::default()) {
+        while cursor.advance() {
+            if let Some(message) = cursor.current() {
+                worker.message(&message).expect("nothing fails");
+                take(&mut *worker);
+            }
+        }
+    }
+    worker.finish().expect("nothing fails");
+    take(&mut *worker);
+    bytes
 }
 
 /// What a file that is fed in pieces of a size has: how many items, how many events, bytes of their payloads, and all

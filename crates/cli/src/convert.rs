@@ -23,6 +23,7 @@ use crate::scan;
 use crate::selection::Selection;
 use crate::style::safe;
 use crate::text_target::TextTarget;
+use crate::windows::Windows;
 use crate::write_progress::WriteProgress;
 use crate::write_report::{self, InputReport};
 
@@ -38,7 +39,8 @@ pub(crate) fn cut(args: &Cut, global: &Global, report: Report) -> Result<Exit, F
         return Err(Failure::new("--align packet writes whole packets: it cannot cut around events")
             .help("leave out --align packet"));
     }
-    let edit = Edit { whole_packets: args.align == Align::Packet, around, ..Edit::KEEPING };
+    let keeps_rundown = !args.cut_rundown && args.align == Align::Time;
+    let edit = Edit { whole_packets: args.align == Align::Packet, around, keeps_rundown, ..Edit::KEEPING };
     write(&args.convert, edit, global, report)
 }
 
@@ -67,6 +69,8 @@ struct Edit<'e> {
     repairs: bool,
     /// Writes whole packets.
     whole_packets: bool,
+    /// Keeps events that say what others refer to, whatever their time.
+    keeps_rundown: bool,
     /// Keeps the time around events.
     around: Option<AroundOption<'e>>,
     /// Selects events.
@@ -80,6 +84,7 @@ impl Edit<'_> {
         merges: false,
         repairs: false,
         whole_packets: false,
+        keeps_rundown: false,
         around: None,
         expression: None,
     };
@@ -136,28 +141,38 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     output_path.check_apart(&session)?;
     let damaged = input::report_problems(&session, report);
     let is_kept = named.is_none() && text.is_none();
+    let keeps_rundown = edit.keeps_rundown && text.is_none() && session.has_rundown();
     let kept = if is_kept { Some(kept_target(args, &session, report)?) } else { None };
     let mut window = selection.prepare(&session, report)?;
     let text = text.map(|text| text.target(&session, &selection, global, report)).transpose()?;
     let target = named.or(kept).or(text).ok_or_else(nothing_to_write)?;
     let writer = target.writer;
+    let mut windows = keeps_rundown.then(|| Windows::of(window));
     if let Some((around, anchor)) = anchors {
         interrupt::watch_writing(report);
-        let Some(windows) = around.windows(&session, anchor, report)? else {
+        let Some(found) = around.windows(&session, anchor, report)? else {
             return Ok(interrupt::exit());
         };
-        let Some(hull) = windows.hull() else {
+        let Some(hull) = found.hull() else {
             report.notice("--around: no event matches: nothing is written");
             return Ok(if damaged { Exit::Damaged } else { Exit::Nothing });
         };
-        report.note(&format!("--around: {}", count_of(windows.count() as u64, "window")));
+        report.note(&format!("--around: {}", count_of(found.count() as u64, "window")));
         window = filtering::both(window, hull);
-        selection.within(windows);
+        windows = Some(found);
+    }
+    if let Some(windows) = windows {
+        selection.within(if keeps_rundown { windows.with_rundown() } else { windows });
+    }
+    if keeps_rundown {
+        report.note(
+            "events that name processes, modules and functions are kept whatever their time; --cut-rundown drops them",
+        );
     }
     if edit.whole_packets {
         check_packets(&session, &selection)?;
     }
-    let read = if edit.whole_packets { Window::default() } else { window };
+    let read = if edit.whole_packets || keeps_rundown { Window::default() } else { window };
     let wants = |stream: &DataStream| selection.wants_file(&stream.name);
     // If data streams are not merged by time, their clocks may be unrelated.
     let by_stream = writer.order() == MessageOrder::ByStream && !edit.merges && !selection.times.is_some();

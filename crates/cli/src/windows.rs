@@ -6,30 +6,45 @@ use crate::exit::Failure;
 
 /// Windows that do not overlap, in the order of time, including their ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Windows(Vec<(i128, i128)>);
+pub(crate) struct Windows {
+    times: Vec<(i128, i128)>,
+    /// `true` if events that say what others refer to are selected whatever their time.
+    keeps_rundown: bool,
+}
 
 impl Windows {
     /// Maximum number of windows.
     const MOST: usize = 1_000_000;
 
+    /// Makes a single window.
+    pub(crate) fn of(window: Window) -> Self {
+        let times = vec![(window.begin.unwrap_or(i128::MIN), window.end.unwrap_or(i128::MAX))];
+        Self { times, keeps_rundown: false }
+    }
+
+    /// Selects also events that say what others refer to, whatever their time.
+    pub(crate) fn with_rundown(self) -> Self {
+        Self { keeps_rundown: true, ..self }
+    }
+
     /// Adds a window; windows are usually added in the order of time.
     pub(crate) fn add(&mut self, begin: i128, end: i128) -> Result<(), Failure> {
-        let count = self.0.len();
-        match self.0.last_mut() {
+        let count = self.times.len();
+        match self.times.last_mut() {
             Some(last) if last.0 <= begin && begin <= last.1 => last.1 = last.1.max(end),
             _ if count >= Self::MOST => {
                 return Err(Failure::new("--around: more than a million windows")
                     .help("a larger margin joins them; `ichnos filter` writes the events alone"));
             }
-            _ => self.0.push((begin, end)),
+            _ => self.times.push((begin, end)),
         }
         Ok(())
     }
 
     /// Joins windows that overlap.
     pub(crate) fn merge(&mut self) {
-        self.0.sort_unstable();
-        self.0.dedup_by(|later, earlier| {
+        self.times.sort_unstable();
+        self.times.dedup_by(|later, earlier| {
             let overlaps = later.0 <= earlier.1;
             if overlaps {
                 earlier.1 = earlier.1.max(later.1);
@@ -40,23 +55,24 @@ impl Windows {
 
     /// Number of windows.
     pub(crate) fn count(&self) -> usize {
-        self.0.len()
+        self.times.len()
     }
 
     /// Returns the time from the first window to the last one, or `None` if there are none.
     pub(crate) fn hull(&self) -> Option<Window> {
-        let (first, last) = self.0.first().zip(self.0.last())?;
+        let (first, last) = self.times.first().zip(self.times.last())?;
         Some(Window { begin: Some(first.0), end: Some(last.1) })
     }
 
     /// Returns `true` if an event is in one of them, `false` if it has no time.
     pub(crate) fn contain(&self, event: &Event<'_>) -> bool {
         event.nanoseconds().is_some_and(|time| self.contain_time(time))
+            || self.keeps_rundown && event.class.is_rundown
     }
 
     fn contain_time(&self, time: i128) -> bool {
-        let after = self.0.partition_point(|(begin, _)| *begin <= time);
-        after.checked_sub(1).and_then(|at| self.0.get(at)).is_some_and(|(_, end)| time <= *end)
+        let after = self.times.partition_point(|(begin, _)| *begin <= time);
+        after.checked_sub(1).and_then(|at| self.times.get(at)).is_some_and(|(_, end)| time <= *end)
     }
 }
 
@@ -74,7 +90,7 @@ mod tests {
             let mut windows = Windows::default();
             times.iter().for_each(|time| windows.add(time - margin, time + margin).unwrap());
             windows.merge();
-            assert!(windows.0.windows(2).all(|pair| pair[0].1 < pair[1].0), "{windows:?}");
+            assert!(windows.times.windows(2).all(|pair| pair[0].1 < pair[1].0), "{windows:?}");
             for time in -10..110 {
                 let is_near = times.iter().any(|other| (time - other).abs() <= margin);
                 assert_eq!(windows.contain_time(time), is_near, "{time} {times:?} {margin}");

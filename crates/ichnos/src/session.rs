@@ -556,6 +556,14 @@ impl Session {
         first_uncorrelated(&clocks.iter().collect::<Vec<_>>()).is_some()
     }
 
+    /// Returns `true` if a trace has events that say what other events refer to: see
+    /// [`EventRecordClass::is_rundown`](ichnos_model::EventRecordClass::is_rundown).
+    #[must_use]
+    pub fn has_rundown(&self) -> bool {
+        let classes = self.traces().iter().flat_map(|trace| &trace.trace().class.data_streams);
+        classes.flat_map(|stream| &stream.event_records).any(|class| class.is_rundown)
+    }
+
     /// Returns all messages in the window, merged by time.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! Traces and their data streams.
 
+use std::any::Any;
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -35,6 +36,7 @@ pub struct Trace {
     own_stacks_of: Vec<Option<usize>>,
     /// Keys of its data streams.
     keys: StreamKeys,
+    reader_data: ReaderData,
 }
 
 impl Trace {
@@ -52,7 +54,33 @@ impl Trace {
         let symbols = SymbolSource::default();
         let (name, path) = (name.into(), String::new());
         let (own_stacks, own_stacks_of) = (Vec::new(), vec![None; class.data_streams.len()]);
-        Ok(Self { class, plans, name, path, dynamic, stacks, symbols, own_stacks, own_stacks_of, keys })
+        let reader_data = ReaderData::default();
+        Ok(Self {
+            class,
+            plans,
+            name,
+            path,
+            dynamic,
+            stacks,
+            symbols,
+            own_stacks,
+            own_stacks_of,
+            keys,
+            reader_data,
+        })
+    }
+
+    /// Keeps data of its reader for the writer of the same format, which finds there what classes do not say. Only the
+    /// first call counts.
+    pub fn set_reader_data(&self, data: Arc<dyn Any + Send + Sync>) {
+        // Later data are dropped.
+        let _ = self.reader_data.0.set(data);
+    }
+
+    /// Returns the data of its reader, if they are of this type; see [`Trace::set_reader_data`].
+    #[must_use]
+    pub fn reader_data<T: Any>(&self) -> Option<&T> {
+        self.reader_data.0.get()?.downcast_ref()
     }
 
     /// Returns the event record classes of a data stream class that are discovered while reading; `None` if
@@ -153,6 +181,16 @@ impl Trace {
             }
         }
         frames
+    }
+}
+
+/// Data that only the format of the trace knows.
+#[derive(Default)]
+struct ReaderData(OnceLock<Arc<dyn Any + Send + Sync>>);
+
+impl fmt::Debug for ReaderData {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ReaderData").field(&self.0.get().is_some()).finish()
     }
 }
 

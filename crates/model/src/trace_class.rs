@@ -207,6 +207,9 @@ pub struct EventRecordClass {
     pub is_undescribed: bool,
     /// Log role, if its events are lines of a log.
     pub log: Option<Arc<LogRole>>,
+    /// `true` if its events say what other events refer to, whatever their time: names of processes, modules and
+    /// functions. Cuts of a trace keep them.
+    pub is_rundown: bool,
     /// Eclipse Modeling Framework URI (CTF 1.8 `model.emf.uri`).
     pub emf_uri: Option<String>,
     /// Class of the context: a structure.

@@ -53,6 +53,37 @@ impl SystemTime {
         })
     }
 
+    /// Returns the date and time of milliseconds since 1970; `None` before 1601 or after 9999, which tools cannot read.
+    pub(crate) fn of_milliseconds(milliseconds: i128) -> Option<Self> {
+        const DAY: i128 = 86_400_000;
+        let days = i64::try_from(milliseconds.div_euclid(DAY)).ok()?;
+        let in_day = u32::try_from(milliseconds.rem_euclid(DAY)).ok()?;
+        // Days of the proleptic Gregorian calendar, in years that begin with March, in eras of 400 years.
+        let days = days.checked_add(719_468)?;
+        let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+        let of_years = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+        let of_year = of_era - (365 * of_years + of_years / 4 - of_years / 100);
+        let months = (5 * of_year + 2) / 153;
+        let (day, month) = (of_year - (153 * months + 2) / 5 + 1, if months < 10 { months + 3 } else { months - 9 });
+        let year = of_years + 400 * era + i64::from(month <= 2);
+        if !(1601..=9999).contains(&year) {
+            return None;
+        }
+        let part = |value: i64| u16::try_from(value).unwrap_or(0);
+        let time = |value: u32| u16::try_from(value).unwrap_or(0);
+        Some(Self {
+            year: part(year),
+            month: part(month),
+            // 1970 began with a Thursday.
+            day_of_week: part((days - 719_468 + 4).rem_euclid(7)),
+            day: part(day),
+            hour: time(in_day / 3_600_000),
+            minute: time(in_day / 60_000 % 60),
+            second: time(in_day / 1_000 % 60),
+            millisecond: time(in_day % 1_000),
+        })
+    }
+
     /// Returns units of 100 ns since 1601, or `None` if the date is invalid.
     pub(crate) fn file_time(self) -> Option<i64> {
         const UNIX_EPOCH: i128 = 116_444_736_000_000_000;
@@ -125,5 +156,22 @@ mod tests {
         assert_eq!(time(2024, 2, 29, 0, 1000), Some(1_709_164_801_000_000_000));
         assert_eq!(time(1601, 1, 1, 0, 0), Some(-11_644_473_600_000_000_000));
         assert_eq!((time(2024, 13, 1, 0, 0), time(0, 1, 1, 0, 0)), (None, None));
+    }
+
+    #[test]
+    fn dates_of_milliseconds() {
+        let date = SystemTime::of_milliseconds(1_714_979_289_010).unwrap();
+        let SystemTime { year, month, day_of_week, day, hour, minute, second, millisecond } = date;
+        assert_eq!((year, month, day_of_week, day), (2024, 5, 1, 6));
+        assert_eq!((hour, minute, second, millisecond), (7, 8, 9, 10));
+        for days in -130_000..2_900_000i128 {
+            let milliseconds = days * 86_400_000 + 977 * days.rem_euclid(80_000);
+            let date = SystemTime::of_milliseconds(milliseconds);
+            if let Some(date) = date {
+                assert_eq!(date.since_unix_epoch(), Some(milliseconds * 1_000_000), "{date:?}");
+            }
+        }
+        assert_eq!(SystemTime::of_milliseconds(-11_644_473_600_001), None);
+        assert_eq!(SystemTime::of_milliseconds(i128::MAX), None);
     }
 }

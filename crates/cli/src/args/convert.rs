@@ -99,6 +99,12 @@ pub(crate) struct Cut {
     /// Overlapping windows are joined. With --begin and --end, only events between these are searched and written.
     #[arg(long, num_args = 2, value_names = ["EXPR", "MARGIN"])]
     pub(crate) around: Option<Vec<String>>,
+    /// Drop events outside the range also if they name processes, modules or functions
+    ///
+    /// These events, such as the rundown at the end of a .NET session, are kept otherwise, so that call stacks of the
+    /// output have names.
+    #[arg(long, hide_short_help = true)]
+    pub(crate) cut_rundown: bool,
     #[command(flatten)]
     pub(crate) convert: Convert,
 }

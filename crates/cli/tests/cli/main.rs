@@ -27,6 +27,7 @@ mod edit;
 mod edit_formats;
 mod endings;
 mod errors;
+mod every_format;
 // Shared with the tests of the reader.
 mod babeltrace_compat;
 #[allow(dead_code)]

@@ -342,6 +342,39 @@ fn a_reader_can_open_it_at_any_instant() {
     assert_eq!((events.len() as u64, damages), (count, 0));
 }
 
+/// A file of .NET has everything that was flushed, also if its writer never finishes it.
+#[cfg(feature = "nettrace")]
+#[test]
+fn a_file_of_dotnet_has_what_was_flushed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("live.nettrace");
+    let trace = create(&path, &CreateOptions::default()).unwrap();
+    let wall = clock(&trace);
+    let stream = trace.stream("s", Some(&wall)).unwrap();
+    let number_of = |class: &str| {
+        let mut event = stream.declare(class, number()).unwrap();
+        move |n: u64| event.set("n", n).unwrap().write(1_700_000_000_000_000_000 + n).unwrap()
+    };
+    let (mut first, mut second) = (number_of("my:first"), number_of("my:second"));
+    for n in 0..300 {
+        if n % 3 == 0 { first(n) } else { second(n) }
+        if n % 10 == 9 {
+            stream.flush().unwrap();
+            let (events, _) = read(&path);
+            let expected: Vec<_> = (0..=n)
+                .map(|n| {
+                    let name = if n % 3 == 0 { "my/first" } else { "my/second" };
+                    (name.to_owned(), 1_700_000_000_000_000_000 + i128::from(n), n)
+                })
+                .collect();
+            assert_eq!(events, expected);
+        }
+    }
+    drop((first, second));
+    std::mem::forget(trace);
+    assert_eq!(read(&path).0.len(), 300);
+}
+
 #[test]
 fn indexes_that_are_written_are_believed() {
     let directory = tempfile::tempdir().unwrap();

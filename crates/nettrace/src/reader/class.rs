@@ -11,13 +11,16 @@ use ichnos_model::{
 
 use super::index::FileIndex;
 use super::open_options::OpenOptions;
+use super::{session, symbols};
 use crate::known::{self, EventMeaning, FieldPath, KnownEvent};
 use crate::{EventMetadata, Field, FieldType, ValueNames, Version};
 
 /// Indexes in the common context of all events, whose members are always values.
-pub(super) mod context {
+pub(crate) mod context {
     /// Thread that the event is about.
     pub(crate) const THREAD: usize = 0;
+    /// Thread that made the event, if it is another one.
+    pub(crate) const CAPTURE_THREAD: usize = 1;
     pub(crate) const PROCESSOR: usize = 2;
     pub(crate) const STACK: usize = 3;
     pub(crate) const ACTIVITY: usize = 4;
@@ -33,6 +36,9 @@ pub(super) mod context {
     /// Version 6 only.
     pub(crate) const SPAN_ID: usize = 10;
 }
+
+/// Provider of the events that list everything at the begin or the end of a session.
+const RUNDOWN_PROVIDER: &str = "Microsoft-Windows-DotNETRuntimeRundown";
 
 /// Bits of keywords that sessions set, which are not properties of the event.
 const SESSION_KEYWORDS: u64 = 0xf000_0000_0000;
@@ -138,10 +144,16 @@ pub(super) fn event_kind(metadata: &EventMetadata, id: u128, pointer_bits: u64, 
         meanings,
         role: meaning.role,
         log: log.map(Arc::new),
+        is_rundown: is_rundown(metadata),
         ..EventRecordClass::default()
     };
     class.attributes.set("nettrace", Value::Map(properties));
     EventKind { class, form }
+}
+
+/// Returns `true` for events that name processes, modules and functions.
+fn is_rundown(metadata: &EventMetadata) -> bool {
+    metadata.provider == RUNDOWN_PROVIDER || symbols::has_names(metadata) || session::is_about_process(metadata)
 }
 
 /// Returns the properties of an event that the model does not have.
@@ -257,8 +269,18 @@ fn log_role(metadata: &EventMetadata, level: Option<u8>, meaning: &EventMeaning)
     })
 }
 
-/// Returns the class of events that do not match their own class, or have none.
-pub(super) fn raw_class(like: Option<&EventRecordClass>, id: u128, is_v6: bool) -> EventRecordClass {
+/// First id of the classes of events that do not match their own class; the index of that kind of events is added.
+const FIRST_RAW: u128 = 1 << 32;
+
+/// Returns the index of the kind of events of a [raw class](raw_class); `None` for any other class.
+pub(super) fn raw_kind(class: &EventRecordClass) -> Option<u32> {
+    u32::try_from(class.id.checked_sub(FIRST_RAW)?).ok()
+}
+
+/// Returns the class of events that do not match their own class, or have none: `kind` is the index of that kind of
+/// events.
+pub(super) fn raw_class(like: Option<&EventRecordClass>, kind: u32, is_v6: bool) -> EventRecordClass {
+    let id = FIRST_RAW + u128::from(kind);
     let (payload, _) = payload_class(None, 64, is_v6);
     EventRecordClass {
         id,

@@ -1,9 +1,11 @@
 //! EventPipe files as a format of the registry.
 
-use ichnos_io::{Bytes, Entry, Format, OpenedTraces, ReadFiles, ReadOptions, Refused, Tree};
+use ichnos_io::{
+    Bytes, Entry, Format, OpenedTraces, ReadFiles, ReadOptions, Refused, TraceWriter, Tree,
+};
 
 use super::{NettraceFile, OpenOptions, clock_zeros};
-use crate::recognise;
+use crate::{NettraceWriter, recognise};
 
 /// EventPipe files.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +29,10 @@ impl Format for Nettrace {
 
     fn recognised_by(&self) -> &'static str {
         "files that begin with `Nettrace` or `!FastSerialization.1`"
+    }
+
+    fn writer(&self) -> Option<&'static dyn TraceWriter> {
+        Some(&NettraceWriter)
     }
 
     fn has_file_order(&self) -> bool {

@@ -35,6 +35,7 @@ use ichnos_model::{
 };
 
 use self::class::EventKind;
+pub(crate) use self::class::context as context_member;
 pub use self::clock_zero::clock_zeros;
 pub use self::format::Nettrace;
 pub(crate) use self::index::EventBlockHeader;
@@ -42,7 +43,7 @@ use self::index::FileIndex;
 pub use self::open_options::OpenOptions;
 use self::row_reader::RowReader;
 use self::source::EventSource;
-use self::trace_file::TraceFile;
+pub(crate) use self::trace_file::TraceFile;
 use crate::{Container, EventMetadata, Fault, Refusal, Rule, Version};
 
 /// Reason why a file cannot be opened.
@@ -118,6 +119,7 @@ impl NettraceFile {
             process_names: OnceLock::new(),
         };
         let file = Arc::new(file);
+        trace.set_reader_data(Arc::clone(&file) as Arc<dyn std::any::Any + Send + Sync>);
         if let Some(clock) = trace.class.clocks.first().cloned() {
             // The trace owns this closure, which must not own the trace.
             let file = Arc::clone(&file);

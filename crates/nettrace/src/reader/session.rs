@@ -72,6 +72,11 @@ impl About {
     }
 }
 
+/// Returns `true` for events about the process.
+pub(super) fn is_about_process(metadata: &EventMetadata) -> bool {
+    About::of(metadata).is_some()
+}
+
 /// Returns information about the process from events of a file, as entries of the environment.
 pub(super) fn process(bytes: &Bytes, start: &Container, index: &FileIndex) -> Vec<(String, Value)> {
     let about: Vec<_> = index.classes.iter().map(About::of).collect();

@@ -205,11 +205,10 @@ impl EventSource {
             .event_records
             .get(entry.class as usize)
             .map(|plans| Arc::clone(&plans.class));
-        let id = (1 << 32) + u128::from(entry.class);
         let is_v6 = matches!(file.index.version, Version::V6(_));
         let class = record.stream.trace.dynamic_classes(record.stream.class_index).and_then(|dynamic| {
             let key = entry.class.to_le_bytes();
-            dynamic.last(&key, || raw_class(declared.as_deref(), id, is_v6)).ok().flatten()
+            dynamic.last(&key, || raw_class(declared.as_deref(), entry.class, is_v6)).ok().flatten()
         });
         match &declared {
             // Its provider could not describe it, which is not damage.

@@ -3,20 +3,20 @@
 use std::sync::OnceLock;
 
 use ichnos_io::Bytes;
-use ichnos_model::Trace;
+use ichnos_model::{Event, Trace};
 
-use super::class::PayloadForm;
+use super::class::{PayloadForm, raw_kind};
 use super::index::{FileIndex, content, release};
 use super::open_options::OpenOptions;
 use super::processes::{ProcessNameReader, ProcessNames};
 use super::stack_numbers::StackNumbers;
 use super::tables::{self, StackBlocks};
 use super::walk::{Walker, walk};
-use crate::{BlockKind, Container, EventRows, FileItem, RowEncoding, Version};
+use crate::{BlockKind, Container, EventMetadata, EventRows, FileItem, RowEncoding, TraceBlock, Version};
 
 /// State shared by all cursors of a file.
 #[derive(Debug)]
-pub(super) struct TraceFile {
+pub(crate) struct TraceFile {
     pub(super) name: String,
     pub(super) bytes: Bytes,
     /// At the first block.
@@ -33,6 +33,29 @@ pub(super) struct TraceFile {
 }
 
 impl TraceFile {
+    pub(crate) fn version(&self) -> Version {
+        self.index.version
+    }
+
+    pub(crate) fn trace_block(&self) -> &TraceBlock {
+        &self.index.trace
+    }
+
+    pub(crate) fn process_id(&self) -> Option<u64> {
+        self.index.trace.process_id
+    }
+
+    /// Returns `true` if events are read in the order of the file.
+    pub(crate) fn is_unsorted(&self) -> bool {
+        self.index.version == Version::V3 || self.options.unsorted
+    }
+
+    /// Returns the metadata of an event of the file; `None` if they are unknown.
+    pub(crate) fn metadata_of(&self, event: &Event<'_>) -> Option<&EventMetadata> {
+        let declared = event.class_index().and_then(|index| self.index.classes.get(index));
+        declared.or_else(|| self.index.classes.get(usize::try_from(raw_kind(event.class)?).ok()?))
+    }
+
     /// Passes all blocks and events to a walker.
     pub(super) fn walk(&self, walker: &mut impl Walker) {
         walk(&self.bytes, &self.container, &self.index, walker);

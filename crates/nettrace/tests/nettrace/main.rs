@@ -24,3 +24,4 @@ mod truncated;
 mod typed;
 mod types;
 mod workload;
+mod writing;

@@ -112,7 +112,7 @@ const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 
 /// Path of a file, unpacked.
-fn unpacked(traces: &Path, name: &str, directory: &Path) -> std::path::PathBuf {
+pub fn unpacked(traces: &Path, name: &str, directory: &Path) -> std::path::PathBuf {
     let path = directory.join(name);
     std::fs::write(&path, &*bytes_of(&find(traces, name))).unwrap();
     path
@@ -241,7 +241,7 @@ fn compare_head(own: &OwnEvent, dumped: &Value, found: &mut Found, met: &mut BTr
 }
 
 /// Events that the reference reads of a file.
-fn dump(tools: &Path, runtimes: &Path, path: &Path) -> Vec<Value> {
+pub fn dump(tools: &Path, runtimes: &Path, path: &Path) -> Vec<Value> {
     let output = path.with_extension("jsonl");
     let mut command = Command::new("bash");
     command.arg(tools.join("traceevent/dump.sh")).args([runtimes, path, &*output]);

@@ -448,6 +448,7 @@ impl<'a> StreamReader<'a> {
         let Some(stream) = self.trace.data_streams.get_mut(index) else { return };
         stream.event_records.push(Arc::new(EventRecordClass {
             is_undescribed: false,
+            is_rundown: false,
             id,
             namespace,
             name,

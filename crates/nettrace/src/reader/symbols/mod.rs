@@ -65,6 +65,11 @@ enum SymbolEvent {
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
 
+/// Returns `true` for events that name processes, modules and functions.
+pub(super) fn has_names(metadata: &EventMetadata) -> bool {
+    !matches!(source(metadata), SymbolEvent::None | SymbolEvent::Thread(_))
+}
+
 /// Returns the information about symbols in events of a class.
 fn source(metadata: &EventMetadata) -> SymbolEvent {
     let EventMetadata { provider, event_id, version, name, .. } = metadata;

@@ -341,6 +341,7 @@ impl Prop1Reader<'_> {
         let (namespace, name) = standard_name(&attributes);
         let event = EventRecordClass {
             is_undescribed: false,
+            is_rundown: false,
             id: id.unwrap_or_default(),
             namespace,
             name,

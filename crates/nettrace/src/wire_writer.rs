@@ -1,0 +1,70 @@
+//! Appends primitive values to bytes: all are little-endian.
+
+/// Appends a number of 16 bits.
+pub(crate) fn push_u16(out: &mut Vec<u8>, value: u16) {
+    out.extend_from_slice(&value.to_le_bytes());
+}
+
+/// Appends a number of 32 bits.
+pub(crate) fn push_u32(out: &mut Vec<u8>, value: u32) {
+    out.extend_from_slice(&value.to_le_bytes());
+}
+
+/// Appends a number of 64 bits.
+pub(crate) fn push_u64(out: &mut Vec<u8>, value: u64) {
+    out.extend_from_slice(&value.to_le_bytes());
+}
+
+/// Appends a number in groups of 7 bits, least significant first.
+#[inline(always)]
+pub(crate) fn push_varuint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Appends UTF-8 after its length in bytes (version 6).
+pub(crate) fn push_string(out: &mut Vec<u8>, text: &str) {
+    push_varuint(out, text.len() as u64);
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// Appends UTF-16 terminated by a code unit 0 (up to version 5). The text ends at its first U+0000.
+pub(crate) fn push_utf16_string(out: &mut Vec<u8>, text: &str) {
+    push_utf16(out, text);
+    push_u16(out, 0);
+}
+
+/// Appends UTF-16 up to the first U+0000.
+pub(crate) fn push_utf16(out: &mut Vec<u8>, text: &str) {
+    for unit in text.encode_utf16().take_while(|unit| *unit != 0) {
+        push_u16(out, unit);
+    }
+}
+
+/// Appends bytes after their size in 16 bits, which `write` appends. Returns `false` if there are too many, and appends
+/// nothing then.
+pub(crate) fn push_sized(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) -> bool {
+    let begin = out.len();
+    push_u16(out, 0);
+    write(out);
+    match u16::try_from(out.len() - begin - 2) {
+        Ok(size) => {
+            set_u16(out, begin, size);
+            true
+        }
+        Err(_) => {
+            out.truncate(begin);
+            false
+        }
+    }
+}
+
+/// Replaces a number of 16 bits at a position.
+pub(crate) fn set_u16(out: &mut [u8], at: usize, value: u16) {
+    if let Some(bytes) = out.get_mut(at..at + 2) {
+        bytes.copy_from_slice(&value.to_le_bytes());
+    }
+}

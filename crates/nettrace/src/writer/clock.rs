@@ -1,0 +1,103 @@
+//! Ticks of a file being written.
+
+use ichnos_io::WriteSource;
+use ichnos_model::{ClockClass, ClockOrigin, ClockValue, DataStream};
+
+use crate::SystemTime;
+
+/// Frequency of a file whose sources have different ones, or none.
+const NANOSECONDS: u64 = 1_000_000_000;
+
+/// Clock of a file being written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FileClock {
+    pub(super) frequency: u64,
+    /// Ticks from 1970, or from the origin of the clocks of the sources, to tick 0.
+    offset: i128,
+}
+
+/// Conversion of the times of a data stream.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Ticks {
+    /// Cycles and this number.
+    Shifted(i128),
+    /// Nanoseconds, as the clock has another frequency.
+    OfNanoseconds,
+}
+
+/// Returns cycles from the origin of a clock to its cycle 0.
+fn offset(clock: &ClockClass) -> i128 {
+    i128::from(clock.offset_seconds) * i128::from(clock.frequency) + i128::from(clock.offset_cycles)
+}
+
+impl FileClock {
+    /// Returns the clock for data streams of these sources.
+    pub(super) fn of(sources: &[WriteSource]) -> Self {
+        let clocks = || sources.iter().flat_map(|source| &source.streams).filter_map(|stream| stream.clock());
+        let first = clocks().next().map_or(NANOSECONDS, |clock| clock.frequency);
+        let frequency = if clocks().all(|clock| clock.frequency == first) { first } else { NANOSECONDS };
+        let in_file = |clock: &ClockClass| match clock.frequency == frequency {
+            true => offset(clock),
+            false => clock.nanoseconds(0),
+        };
+        // No time is before tick 0 then.
+        let offset = clocks().map(in_file).min().unwrap_or(0);
+        Self { frequency, offset }
+    }
+
+    /// Returns the conversion of the times of a data stream.
+    pub(super) fn ticks(&self, stream: &DataStream) -> Ticks {
+        match stream.clock() {
+            Some(clock) if clock.frequency == self.frequency => Ticks::Shifted(offset(clock) - self.offset),
+            _ => Ticks::OfNanoseconds,
+        }
+    }
+
+    /// Converts a time; `None` if it does not fit.
+    #[inline(always)]
+    pub(super) fn convert(&self, ticks: Ticks, value: &ClockValue) -> Option<u64> {
+        match ticks {
+            Ticks::Shifted(0) => Some(value.cycles),
+            Ticks::Shifted(shift) => u64::try_from(i128::from(value.cycles) + shift).ok(),
+            Ticks::OfNanoseconds => {
+                let nanoseconds = i128::from(NANOSECONDS);
+                let product = value.nanoseconds.checked_mul(self.frequency.into())?;
+                u64::try_from((product + nanoseconds / 2).div_euclid(nanoseconds) - self.offset).ok()
+            }
+        }
+    }
+
+    /// Returns a date that is exact to the millisecond, and the ticks at it: at a time or, if it is before tick 0,
+    /// later. The second value is `false` if the date is out of range.
+    pub(super) fn date(&self, ticks: u64) -> (SystemTime, u64, bool) {
+        let frequency = i128::from(self.frequency);
+        let at = |millisecond: i128| (millisecond * frequency + 500).div_euclid(1_000) - self.offset;
+        let mut millisecond = ((i128::from(ticks) + self.offset) * 1_000).div_euclid(frequency);
+        if at(millisecond) < 0 {
+            millisecond += 1;
+        }
+        let date = SystemTime::of_milliseconds(millisecond);
+        match (date, u64::try_from(at(millisecond))) {
+            (Some(date), Ok(ticks)) => (date, ticks, true),
+            _ => (SystemTime::of_milliseconds(0).unwrap_or_default(), 0, false),
+        }
+    }
+
+    /// Returns `true` if a date and the ticks at it mean this clock.
+    pub(super) fn is_at(&self, date: SystemTime, ticks: u64) -> bool {
+        let since = date.since_unix_epoch();
+        since.is_some_and(|since| {
+            let cycles = (since / 1_000_000 * i128::from(self.frequency) + 500).div_euclid(1_000);
+            cycles - i128::from(ticks) == self.offset
+        })
+    }
+}
+
+/// Returns what a file cannot say of a clock.
+pub(super) fn loss_of_clock(clock: &ClockClass) -> Option<String> {
+    match &clock.origin {
+        ClockOrigin::UnixEpoch => None,
+        ClockOrigin::Named { name, .. } => Some(format!("origin: {name} -> 1970")),
+        _ => Some("unknown origin -> 1970".to_owned()),
+    }
+}

@@ -1,0 +1,361 @@
+//! Events of other formats, which become self-describing events.
+
+use std::collections::HashSet;
+
+use ichnos_model::lower::{LossEntry, LossKind, LossTable};
+use ichnos_model::{
+    CauseKind, Event, EventRole, FieldClass, FieldKind, FieldRef, FieldValue, LevelScale, LogLevel,
+    LogSeverity, Meaning, Scope, Uuid, Value,
+};
+
+use super::event_parts::EventParts;
+use super::own::normalized;
+use super::payload::{PayloadWriter, absent_size, describe, fits};
+use crate::{EventMetadata, known};
+
+/// Scopes whose members become fields, in this order.
+const SCOPES: [Scope; 5] = [
+    Scope::Payload,
+    Scope::SpecificContext,
+    Scope::CommonContext,
+    Scope::EventRecordHeader,
+    Scope::Resource,
+];
+
+/// A class of events of another format.
+#[derive(Debug)]
+pub(super) struct ForeignClass {
+    /// Description, but for the level of events whose severity is a field.
+    metadata: EventMetadata,
+    severity: Option<(FieldRef, LevelScale)>,
+    process: Option<FieldRef>,
+    thread: Option<FieldRef>,
+    thread_name: Option<FieldRef>,
+    capture_thread: Option<FieldRef>,
+    processor: Option<FieldRef>,
+    stack: Option<FieldRef>,
+    activity: Option<FieldRef>,
+    related_activity: Option<FieldRef>,
+    /// Members of each scope that become fields, by their indexes in its plan.
+    members: [Vec<usize>; SCOPES.len()],
+    /// Number of bytes of the resource of an event without one.
+    absent_resource: usize,
+    /// Process of the trace, for events that do not name it.
+    own_process: Option<u64>,
+}
+
+/// Level of .NET of a level: 1 is critical, 5 verbose.
+fn level_number(level: LogLevel) -> u8 {
+    match level {
+        LogLevel::Fatal => 1,
+        LogLevel::Error => 2,
+        LogLevel::Warn => 3,
+        LogLevel::Info => 4,
+        LogLevel::Debug | LogLevel::Trace => 5,
+    }
+}
+
+/// Identity of a class: provider, name and what else metadata say besides fields.
+fn identity(event: &Event<'_>, event_id: u32, lose: &mut impl FnMut(LossKind, &str, &str)) -> EventMetadata {
+    let class = event.class;
+    let (provider, name) = split_name(event);
+    let opcode = match class.role {
+        EventRole::Begin => Some(1),
+        EventRole::End => Some(2),
+        _ => None,
+    };
+    let mut metadata =
+        EventMetadata { provider, event_id, name, level: Some(4), opcode, ..EventMetadata::default() };
+    // What was converted from this format before.
+    if let Some(Value::Map(properties)) = class.attributes.get("nettrace") {
+        for (name, value) in properties {
+            match (&**name, value) {
+                ("provider", Value::Text(provider)) => metadata.provider.clone_from(provider),
+                ("event-id", Value::Integer(id)) => metadata.event_id = u32::try_from(*id).unwrap_or(event_id),
+                ("version", Value::Integer(version)) => metadata.version = u32::try_from(*version).unwrap_or(0),
+                ("level", Value::Integer(level)) => metadata.level = u8::try_from(*level).ok(),
+                ("opcode", Value::Integer(opcode)) => metadata.opcode = u8::try_from(*opcode).ok(),
+                ("keywords", Value::Text(keywords)) => {
+                    let digits = keywords.trim_start_matches("0x");
+                    metadata.keywords = u64::from_str_radix(digits, 16).unwrap_or(0);
+                }
+                _ => {}
+            }
+        }
+        let prefix = format!("{}/", metadata.provider);
+        if let Some(name) = event.name().strip_prefix(&prefix) {
+            name.clone_into(&mut metadata.name);
+        }
+    }
+    // Tools read events of known providers by their own tables, which may not be those of these fields.
+    let is_known = |metadata: &EventMetadata| {
+        known::provider_guid(&metadata.provider).is_some()
+            || known::find(&metadata.provider, metadata.event_id, metadata.version, &metadata.name).is_some()
+    };
+    if is_known(&metadata) {
+        lose(LossKind::Renamed, "", "provider: tools have tables of its events");
+        metadata.provider = format!("Converted-{}", metadata.provider);
+    }
+    metadata
+}
+
+/// Returns provider and name of an event: `PROVIDER:NAME`, or `PROVIDER/NAME`; the provider of other names is that of
+/// the data stream or of the trace.
+fn split_name(event: &Event<'_>) -> (String, String) {
+    let name = event.name();
+    let parts = name.split_once(':').or_else(|| name.rsplit_once('/'));
+    if let Some((provider, name)) = parts.filter(|(provider, name)| !name.is_empty() && !provider.is_empty()) {
+        return (provider.to_owned(), name.to_owned());
+    }
+    let class = &event.stream.trace.class;
+    let stream = event.stream.class().name.as_deref();
+    let provider = stream.or(class.name.as_deref()).filter(|name| !name.is_empty()).unwrap_or("Trace");
+    let name = if name.is_empty() { "Event" } else { name };
+    (provider.to_owned(), name.to_owned())
+}
+
+/// Returns `true` for the class of a GUID, also if it is optional.
+fn is_guid(class: &FieldClass) -> bool {
+    match &class.kind {
+        FieldKind::Guid { .. } => true,
+        FieldKind::Optional { field, .. } => is_guid(field),
+        _ => false,
+    }
+}
+
+impl ForeignClass {
+    /// Makes the class of an event, and adds the losses of all its events to `table`. `event_id` is free.
+    pub(super) fn of(event: &Event<'_>, event_id: u32, is_v6: bool, table: &mut LossTable) -> Self {
+        let mut lose = |kind, field: &str, what: &str| {
+            let (class, field) = (event.name().to_owned(), field.to_owned());
+            table.add(LossEntry { kind, class, field, what: what.to_owned() }, 1);
+        };
+        lose(LossKind::Lowered, "", "class -> self-describing event");
+        let class = event.class;
+        let mut metadata = identity(event, event_id, &mut lose);
+        let mut severity = None;
+        if let Some(log) = &class.log {
+            match log.severity {
+                LogSeverity::Constant(number) => {
+                    metadata.level = Some(level_number(log.scale.level(number)));
+                }
+                LogSeverity::Member => {
+                    severity = FieldRef::of_meaning(event, Meaning::Severity).map(|field| (field, log.scale));
+                }
+                _ => {}
+            }
+            lose(LossKind::Lowered, "", "severity -> one of five levels");
+        }
+        let number = |meaning| FieldRef::of_meaning(event, meaning);
+        let guid = |meaning| {
+            let field = FieldRef::of_meaning(event, meaning)?;
+            field.class(event).is_some_and(is_guid).then_some(field)
+        };
+        let is_converted = class.attributes.get("nettrace").is_some();
+        let environment = match event.stream.trace.class.environment("vpid") {
+            Some(Value::Integer(process)) => u64::try_from(*process).ok(),
+            _ => None,
+        };
+        let mut foreign = Self {
+            metadata,
+            severity,
+            process: number(Meaning::Process),
+            thread: number(Meaning::Thread),
+            thread_name: number(Meaning::ThreadName).filter(|_| is_v6),
+            capture_thread: is_converted
+                .then(|| FieldRef::within(event, Scope::CommonContext, "capture_thread"))
+                .flatten(),
+            processor: number(Meaning::Processor),
+            stack: number(Meaning::Stack),
+            activity: guid(Meaning::OperationId),
+            related_activity: guid(Meaning::Cause(CauseKind::Related)),
+            members: Default::default(),
+            absent_resource: 0,
+            own_process: environment,
+        };
+        foreign.add_members(event, is_v6, is_converted, &mut lose);
+        foreign.metadata = normalized(&foreign.metadata, is_v6);
+        foreign
+    }
+
+    /// Adds the members that become fields.
+    fn add_members(
+        &mut self,
+        event: &Event<'_>,
+        is_v6: bool,
+        is_converted: bool,
+        lose: &mut impl FnMut(LossKind, &str, &str),
+    ) {
+        let skipped = self.skipped(event, is_v6);
+        let mut taken = HashSet::new();
+        for (scope, members) in SCOPES.into_iter().zip(&mut self.members) {
+            let Some(plan) = event.plan(scope) else { continue };
+            for node in plan.children(0) {
+                let Some(member) = plan.get(node) else { continue };
+                let class = &member.class;
+                let name = member.name.as_deref().unwrap_or_default();
+                let is_capture = is_converted && scope == Scope::CommonContext && name == "capture_thread";
+                let is_decoding = scope == Scope::EventRecordHeader
+                    && plan
+                        .within(node)
+                        .filter_map(|node| plan.get(node))
+                        .all(|node| node.only_serves_decoding() || node.is_needed());
+                if class.is_padding() || is_decoding || is_capture || skipped.contains(&(scope, node)) {
+                    continue;
+                }
+                let path = format!("{}.{name}", scope.short_name());
+                if !fits(class) {
+                    lose(LossKind::Dropped, &path, "too many or too deep fields");
+                    continue;
+                }
+                note_class(class, &path, lose);
+                let mut free = name.to_owned();
+                while !taken.insert(free.clone()) {
+                    free = format!("{}_{free}", scope.short_name());
+                }
+                if free != name {
+                    lose(LossKind::Renamed, &path, &format!("to {free}: there is another one"));
+                }
+                members.push(node);
+                let field = describe(free, class);
+                if scope == Scope::Resource {
+                    self.absent_resource += absent_size(&field.kind);
+                }
+                self.metadata.fields.push(field);
+            }
+            members.sort_unstable();
+        }
+    }
+
+    /// Returns the members that become parts of headers.
+    fn skipped(&self, event: &Event<'_>, is_v6: bool) -> HashSet<(Scope, usize)> {
+        let is_text = |field: &Option<FieldRef>| {
+            let class = field.as_ref().and_then(|field| field.class(event));
+            class.is_some_and(|class| matches!(class.kind, FieldKind::String { .. }))
+        };
+        let members = event.class.meanings.iter().filter_map(|(member, meaning)| {
+            let is_part = match meaning {
+                Meaning::Thread => !is_text(&self.thread),
+                Meaning::Processor | Meaning::Stack | Meaning::Hidden => true,
+                Meaning::Process => is_v6 && !is_text(&self.process),
+                Meaning::ThreadName => self.thread_name.is_some(),
+                Meaning::OperationId => self.activity.is_some(),
+                Meaning::Cause(CauseKind::Related) => self.related_activity.is_some(),
+                _ => false,
+            };
+            let node = event.plan(member.scope)?.member(member.index as usize)?;
+            is_part.then_some((member.scope, node))
+        });
+        members.collect()
+    }
+
+    /// Returns the description of an event of this class.
+    pub(super) fn metadata(&self) -> &EventMetadata {
+        &self.metadata
+    }
+
+    /// Returns the level of an event, if its severity is a field.
+    pub(super) fn level(&self, event: &Event<'_>) -> Option<u8> {
+        let (field, scale) = self.severity.as_ref()?;
+        let number = match event.get(field)? {
+            FieldValue::Signed(number) => number,
+            FieldValue::Unsigned(number) => i64::try_from(number).unwrap_or(i64::MAX),
+            _ => return None,
+        };
+        Some(level_number(scale.level(number)))
+    }
+}
+
+/// Notes what a type of this format does not have.
+fn note_class(class: &FieldClass, path: &str, lose: &mut impl FnMut(LossKind, &str, &str)) {
+    let mut note = |what: &str| lose(LossKind::Lowered, path, what);
+    match &class.kind {
+        FieldKind::BitArray(_) => note("bit array -> unsigned integer"),
+        FieldKind::BitMap { .. } => note("bit map -> unsigned integer"),
+        FieldKind::VariableLength { .. } => note("variable-length integer -> 64-bit integer"),
+        FieldKind::Integer { bits, integer } => {
+            if bits.length > 64 {
+                note("integer -> text");
+            } else if !matches!(bits.length, 8 | 16 | 32 | 64) {
+                note("integer -> a wider one");
+            }
+            if integer.mappings.is_some() {
+                note("enumeration -> integer");
+            }
+            if integer.wall_clock.is_some() {
+                note("date -> integer");
+            }
+        }
+        FieldKind::Float(bits) if !matches!(bits.length, 32 | 64) => note("floating-point number -> another length"),
+        FieldKind::Blob { .. } => note("BLOB -> array of bytes"),
+        FieldKind::Optional { field, .. } => {
+            note("optional -> array of at most one element");
+            note_class(field, path, lose);
+        }
+        FieldKind::Variant { options, .. } => {
+            note("variant -> structure with an array for each option");
+            options.iter().for_each(|option| note_class(&option.class, path, lose));
+        }
+        FieldKind::Union { .. } => note("union -> structure"),
+        FieldKind::Null { .. } => note("null -> empty structure"),
+        FieldKind::Structure { members, .. } => {
+            for member in members.iter().filter(|member| !member.class.is_padding()) {
+                note_class(&member.class, &format!("{path}.{}", member.name), lose);
+            }
+        }
+        FieldKind::Array { element, .. } => note_class(element, path, lose),
+        _ => {}
+    }
+}
+
+/// Losses of a single event.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct EventLosses {
+    /// The thread is a text, or a negative number.
+    pub(super) has_other_thread: bool,
+    pub(super) is_undecodable: bool,
+}
+
+/// Makes the parts and the payload of an event.
+pub(super) fn read(
+    event: &Event<'_>,
+    class: &ForeignClass,
+    ticks: u64,
+    parts: &mut EventParts,
+    payload: &mut PayloadWriter,
+) -> EventLosses {
+    let mut losses = EventLosses::default();
+    parts.begin(ticks);
+    let value = |field: &Option<FieldRef>| field.as_ref().and_then(|field| event.get(field));
+    let number = |field: &Option<FieldRef>| value(field).and_then(|value| value.as_u64());
+    match value(&class.thread) {
+        None | Some(FieldValue::Null) => {}
+        Some(thread) => match thread.as_u64() {
+            Some(thread) => parts.thread = thread,
+            None => losses.has_other_thread = true,
+        },
+    }
+    parts.process = number(&class.process).or(class.own_process);
+    parts.capture_thread = number(&class.capture_thread);
+    parts.processor = number(&class.processor).and_then(|value| u32::try_from(value).ok()).unwrap_or(u32::MAX);
+    parts.stack = number(&class.stack).and_then(|value| u32::try_from(value).ok());
+    let guid = |field: &Option<FieldRef>| match value(field) {
+        Some(FieldValue::Guid(guid)) => Uuid::to_bytes_le(&guid),
+        _ => [0; 16],
+    };
+    parts.activity = guid(&class.activity);
+    parts.related_activity = guid(&class.related_activity);
+    if let Some(FieldValue::Text(name)) = value(&class.thread_name) {
+        parts.thread_name = Some(String::from_utf8_lossy(name).into_owned());
+    }
+    payload.clear();
+    for (scope, members) in SCOPES.into_iter().zip(&class.members) {
+        if scope == Scope::Resource && !event.has_resource() {
+            payload.bytes.resize(payload.bytes.len() + class.absent_resource, 0);
+        } else if !members.is_empty() {
+            payload.begin_scope(members);
+            losses.is_undecodable |= event.visit(scope, payload).is_err();
+        }
+    }
+    losses
+}

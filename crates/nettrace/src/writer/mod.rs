@@ -1,0 +1,71 @@
+//! Writes events of any format as .NET's files.
+//!
+//! Events that were read from such a file keep their metadata, and their payloads are copied. Other events become
+//! self-describing events: `docs/nettrace.md` describes how.
+
+mod clock;
+mod dialect;
+mod event_parts;
+mod file_encoders;
+mod file_writer;
+mod foreign;
+mod own;
+mod payload;
+mod row_encoder;
+mod rules;
+mod rundown;
+mod tables;
+mod trace_encoder;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use ichnos_io::{
+    CreateError, FileOutput, FileParts, OptionValue, Output, PartsOutput, TraceWriter, Tree, WriteOptions,
+    WriteSource, WriteTarget, written_trace_files,
+};
+
+use self::dialect::DIALECTS;
+use self::file_encoders::TraceEncoders;
+use self::rules::TraceRules;
+use crate::recognise;
+
+/// Writes .NET's files.
+#[derive(Clone, Copy, Debug)]
+pub struct NettraceWriter;
+
+impl TraceWriter for NettraceWriter {
+    fn dialects(&self) -> &'static [OptionValue] {
+        DIALECTS
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["nettrace"]
+    }
+
+    fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
+        let is_trace = |tree: &Tree| {
+            tree.entries.iter().any(|entry| entry.beginning(64).is_ok_and(|beginning| recognise(&beginning)))
+        };
+        written_trace_files(directory, "nettrace", is_trace, "it is not a trace of .NET")
+    }
+
+    fn create(
+        &self,
+        target: WriteTarget,
+        sources: Vec<WriteSource>,
+        options: &WriteOptions,
+    ) -> Result<Box<dyn Output>, CreateError> {
+        let encoders = TraceEncoders::new(TraceRules::new(sources, options)?);
+        Ok(Box::new(FileOutput::new(&target, encoders, options)?))
+    }
+
+    fn create_parts(
+        &self,
+        sources: Vec<WriteSource>,
+        options: &WriteOptions,
+    ) -> Result<Box<dyn PartsOutput>, CreateError> {
+        let encoders = TraceEncoders::new(TraceRules::new(sources, options)?);
+        Ok(Box::new(FileParts::new(encoders, options)))
+    }
+}

@@ -1,0 +1,151 @@
+//! Events that were read from files of this format.
+
+use ichnos_model::{Event, Field, Scope, Text, Uuid, Visitor};
+
+use super::event_parts::{EventParts, metadata_hash};
+use crate::metadata_writer::can_describe;
+use crate::reader::TraceFile;
+use crate::reader::context_member as member;
+use crate::{EventMetadata, Version};
+
+/// A class of events that were read from a file of this format, with their payloads.
+#[derive(Debug)]
+pub(super) struct OwnClass {
+    pub(super) metadata: EventMetadata,
+    /// Hash of the metadata.
+    pub(super) hash: u64,
+}
+
+impl OwnClass {
+    /// Returns the class of an event; `None` if it has another format, if its metadata are unknown, or if metadata of
+    /// the version to write cannot describe its payload.
+    pub(super) fn of(event: &Event<'_>, is_v6: bool) -> Option<Self> {
+        let file = event.stream.trace.reader_data::<TraceFile>()?;
+        let metadata = &file.metadata_of(event)?;
+        if !can_describe(&metadata.fields, is_v6) {
+            return None;
+        }
+        let metadata = normalized(metadata, is_v6);
+        let hash = metadata_hash(&metadata);
+        Some(Self { metadata, hash })
+    }
+}
+
+/// Returns metadata as they are read after they were written.
+pub(super) fn normalized(metadata: &EventMetadata, is_v6: bool) -> EventMetadata {
+    let mut metadata = metadata.clone();
+    metadata.has_unknown_fields = false;
+    if is_v6 {
+        metadata.version = metadata.version.min(u8::MAX.into());
+    } else {
+        metadata.level = Some(metadata.level.unwrap_or(0));
+        (metadata.message_template, metadata.description) = (None, None);
+        metadata.provider_guid = None;
+        metadata.properties.clear();
+    }
+    metadata
+}
+
+/// Returns the payload of an event of an [`OwnClass`].
+pub(super) fn payload<'e>(event: &Event<'e>) -> &'e [u8] {
+    event.scopes.bits.bytes()
+}
+
+/// Reads the parts of an event of an [`OwnClass`]. Returns `false` if it cannot be decoded.
+pub(super) fn read(event: &Event<'_>, ticks: u64, parts: &mut EventParts) -> bool {
+    parts.begin(ticks);
+    let mut reader = ContextReader { parts, member: 0, depth: 0, is_optional: false };
+    if event.visit(Scope::CommonContext, &mut reader).is_err() {
+        return false;
+    }
+    let file = event.stream.trace.reader_data::<TraceFile>();
+    if let Some(file) = file.filter(|file| !matches!(file.version(), Version::V6(_))) {
+        parts.process = file.process_id();
+    }
+    true
+}
+
+/// Reads the common context of an event.
+struct ContextReader<'p> {
+    parts: &'p mut EventParts,
+    /// Number of members that were begun.
+    member: usize,
+    /// Number of compound fields around, besides optionals.
+    depth: usize,
+    /// `true` within an optional member.
+    is_optional: bool,
+}
+
+impl ContextReader<'_> {
+    /// Returns the index of the member of a value; `None` in deeper fields.
+    #[inline(always)]
+    fn member(&mut self) -> Option<usize> {
+        if self.depth != 1 {
+            return None;
+        }
+        // An optional was counted at its beginning.
+        self.member += usize::from(!self.is_optional);
+        self.member.checked_sub(1)
+    }
+}
+
+impl Visitor for ContextReader<'_> {
+    #[inline]
+    fn unsigned(&mut self, _: Field<'_>, value: u64) {
+        match self.member() {
+            Some(member::THREAD) => self.parts.thread = value,
+            Some(member::CAPTURE_THREAD) => self.parts.capture_thread = Some(value),
+            Some(member::PROCESSOR) => self.parts.processor = u32::try_from(value).unwrap_or(u32::MAX),
+            Some(member::STACK) => self.parts.stack = u32::try_from(value).ok(),
+            Some(member::PROCESS) => self.parts.process = Some(value),
+            Some(member::SPAN_ID) => self.parts.span_id = Some(value),
+            _ => {}
+        }
+    }
+
+    fn guid(&mut self, _: Field<'_>, value: Uuid) {
+        match self.member() {
+            Some(member::ACTIVITY) => self.parts.activity = value.to_bytes_le(),
+            Some(member::RELATED_ACTIVITY) => self.parts.related_activity = value.to_bytes_le(),
+            _ => {}
+        }
+    }
+
+    fn text(&mut self, _: Field<'_>, value: Text<'_>) {
+        match self.member() {
+            Some(member::THREAD_NAME) => self.parts.thread_name = Some(value.to_str_lossy().into_owned()),
+            Some(member::TRACE_ID) => {
+                self.parts.trace_id = value.as_str().and_then(|text| Uuid::try_parse(text).ok()).map(Uuid::into_bytes);
+            }
+            None => self.parts.labels.push(value.to_str_lossy().into_owned()),
+            _ => {}
+        }
+    }
+
+    fn begin_structure(&mut self, _: Field<'_>) {
+        self.depth += 1;
+    }
+
+    fn end_structure(&mut self, _: Field<'_>) {
+        self.depth -= 1;
+    }
+
+    fn begin_array(&mut self, _: Field<'_>, _: u64) {
+        self.depth += 1;
+    }
+
+    fn end_array(&mut self, _: Field<'_>) {
+        self.depth -= 1;
+    }
+
+    #[inline]
+    fn begin_optional(&mut self, _: Field<'_>, _: bool, _: i128) {
+        self.member += 1;
+        self.is_optional = true;
+    }
+
+    #[inline]
+    fn end_optional(&mut self, _: Field<'_>) {
+        self.is_optional = false;
+    }
+}

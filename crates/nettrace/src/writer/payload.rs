@@ -1,0 +1,386 @@
+//! Fields of other formats as fields of self-describing events: their description, and their bytes.
+
+use ichnos_model::{
+    Field as VisitedField, FieldClass, FieldKind, Real, StringEncoding, Text, Uuid, VariableLengthValue, Visitor,
+    Wide,
+};
+
+use crate::wire_writer::{push_u16, push_u32, push_u64, push_utf16};
+use crate::{Field, FieldType};
+
+/// Maximum nesting of fields; deeper ones are dropped. Readers limit it.
+const DEPTH: usize = 12;
+
+/// Maximum number of fields of an event, including nested ones; further ones are dropped. Readers limit it.
+const MOST_FIELDS: usize = 5_000;
+
+/// Maximum number of elements of an array.
+const MOST_ELEMENTS: u64 = u16::MAX as u64;
+
+/// Returns the type of a field of a class.
+fn field_type(class: &FieldClass, depth: usize, left: &mut usize) -> FieldType {
+    let inner = |class: &FieldClass, left: &mut usize| match depth + 1 < DEPTH {
+        true => field_type(class, depth + 1, left),
+        false => FieldType::Object(Vec::new()),
+    };
+    let optional = |class: &FieldClass, left: &mut usize| FieldType::Array(Box::new(inner(class, left)));
+    match &class.kind {
+        FieldKind::Boolean(_)
+        | FieldKind::VariableLength { value: VariableLengthValue::Boolean, .. } => FieldType::Boolean32,
+        FieldKind::BitArray(bits) | FieldKind::BitMap { bits, .. } => integer_type(bits.length, false),
+        FieldKind::Integer { bits, integer } => integer_type(bits.length, integer.signed),
+        FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => {
+            integer_type(64, integer.signed)
+        }
+        FieldKind::VariableLength { .. } => FieldType::U64,
+        FieldKind::Float(bits) if bits.length <= 32 => FieldType::F32,
+        FieldKind::Float(_) => FieldType::F64,
+        FieldKind::String { .. } => FieldType::Utf16String,
+        FieldKind::Blob { .. } => FieldType::Array(Box::new(FieldType::U8)),
+        FieldKind::Guid { .. } => FieldType::Guid,
+        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
+            let members = members.iter().filter(|member| !member.class.is_padding());
+            let mut fields = Vec::new();
+            for member in members {
+                if *left == 0 {
+                    break;
+                }
+                *left -= 1;
+                fields.push(Field::new(member.name.clone(), inner(&member.class, left)));
+            }
+            FieldType::Object(fields)
+        }
+        FieldKind::Array { element, .. } => FieldType::Array(Box::new(inner(element, left))),
+        FieldKind::Optional { field, .. } => optional(field, left),
+        FieldKind::Variant { options, .. } => {
+            let options = options.iter().enumerate().map(|(index, option)| {
+                let name = option.name.clone().unwrap_or_else(|| format!("option_{index}"));
+                Field::new(name, optional(&option.class, left))
+            });
+            FieldType::Object(options.collect())
+        }
+        _ => FieldType::Object(Vec::new()),
+    }
+}
+
+/// Returns the type of an integer; a text for one of more than 64 bits.
+fn integer_type(length: u64, signed: bool) -> FieldType {
+    match (length, signed) {
+        (..=8, true) => FieldType::I8,
+        (..=8, false) => FieldType::U8,
+        (..=16, true) => FieldType::I16,
+        (..=16, false) => FieldType::U16,
+        (..=32, true) => FieldType::I32,
+        (..=32, false) => FieldType::U32,
+        (..=64, true) => FieldType::I64,
+        (..=64, false) => FieldType::U64,
+        _ => FieldType::Utf16String,
+    }
+}
+
+/// Number of bytes of an integer, or `None` for one that is written as text.
+fn integer_size(class: &FieldClass) -> Option<usize> {
+    match &class.kind {
+        FieldKind::VariableLength { .. } => Some(8),
+        _ => match class.bits()?.length {
+            ..=8 => Some(1),
+            ..=16 => Some(2),
+            ..=32 => Some(4),
+            ..=64 => Some(8),
+            _ => None,
+        },
+    }
+}
+
+/// Returns `true` if a field can be described.
+pub(super) fn fits(class: &FieldClass) -> bool {
+    fn depth_and_count(class: &FieldClass, depth: usize, left: &mut usize) -> bool {
+        let Some(rest) = left.checked_sub(1).filter(|_| depth < DEPTH) else { return false };
+        *left = rest;
+        let mut inner = |class: &FieldClass| depth_and_count(class, depth + 1, left);
+        match &class.kind {
+            FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
+                members.iter().all(|member| inner(&member.class))
+            }
+            FieldKind::Array { element, .. } => inner(element),
+            FieldKind::Optional { field, .. } => inner(field),
+            FieldKind::Variant { options, .. } => options.iter().all(|option| inner(&option.class)),
+            _ => true,
+        }
+    }
+    depth_and_count(class, 0, &mut { MOST_FIELDS })
+}
+
+/// Describes a field that [fits](fits).
+pub(super) fn describe(name: String, class: &FieldClass) -> Field {
+    Field::new(name, field_type(class, 0, &mut { MOST_FIELDS }))
+}
+
+/// Number of zero bytes that are the payload of an absent field: 0, an empty text, an empty array.
+pub(super) fn absent_size(kind: &FieldType) -> usize {
+    match kind {
+        FieldType::I8 | FieldType::U8 => 1,
+        FieldType::I16 | FieldType::U16 | FieldType::Utf16String | FieldType::Array(_) => 2,
+        FieldType::I32 | FieldType::U32 | FieldType::F32 | FieldType::Boolean32 => 4,
+        FieldType::Guid => 16,
+        FieldType::Object(fields) => fields.iter().map(|field| absent_size(&field.kind)).sum(),
+        // 64 bits: all other types are not described here.
+        _ => 8,
+    }
+}
+
+/// Kinds of losses of values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct ValueLosses {
+    /// Arrays and BLOBs of more elements than an array can have.
+    pub(super) cut: u64,
+    /// Texts that are not valid.
+    pub(super) texts: u64,
+    /// Numbers that are not exactly the same.
+    pub(super) rounded: u64,
+}
+
+/// Compound field that is being written.
+#[derive(Clone, Copy, Debug)]
+enum Around {
+    /// Array: number of elements so far, and the size of the payload before the first one too many.
+    Array { seen: u64, end: Option<usize> },
+    /// Variant: number of options after the selected one.
+    Variant { after: usize },
+    Other,
+}
+
+/// Writes the fields of scopes as the payload that [`describe`] describes.
+#[derive(Debug, Default)]
+pub(super) struct PayloadWriter {
+    pub(super) bytes: Vec<u8>,
+    pub(super) losses: ValueLosses,
+    around: Vec<Around>,
+    /// Members of the scope, by their index in the plan, that are written.
+    members: Vec<usize>,
+    /// Number of compound fields that were begun within a member that is not written.
+    muted: usize,
+    text: Vec<u8>,
+}
+
+impl PayloadWriter {
+    /// Begins the payload of an event.
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.losses = ValueLosses::default();
+    }
+
+    /// Begins a scope, of which these members are written, in the order of the plan.
+    pub(super) fn begin_scope(&mut self, members: &[usize]) {
+        self.around.clear();
+        self.muted = 0;
+        self.members.clear();
+        self.members.extend_from_slice(members);
+    }
+
+    /// Enters a field; returns `false` if it is not written.
+    fn enter(&mut self, field: VisitedField<'_>) -> bool {
+        if self.muted > 0 {
+            return false;
+        }
+        match &mut self.around[..] {
+            // The root itself.
+            [] => {}
+            [_] => return self.members.binary_search(&field.index()).is_ok(),
+            [.., Around::Array { seen, end }] => {
+                *seen += 1;
+                if *seen == MOST_ELEMENTS + 1 {
+                    *end = Some(self.bytes.len());
+                    self.losses.cut += 1;
+                }
+            }
+            _ => {}
+        }
+        true
+    }
+
+    fn begin(&mut self, field: VisitedField<'_>, around: Around) -> bool {
+        if !self.enter(field) {
+            self.muted += 1;
+            return false;
+        }
+        self.around.push(around);
+        true
+    }
+
+    fn end(&mut self) {
+        if self.muted > 0 {
+            self.muted -= 1;
+            return;
+        }
+        match self.around.pop() {
+            Some(Around::Array { end: Some(end), .. }) => self.bytes.truncate(end),
+            Some(Around::Variant { after }) => {
+                for _ in 0..after {
+                    push_u16(&mut self.bytes, 0);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn integer(&mut self, field: VisitedField<'_>, value: u64) {
+        if !self.enter(field) {
+            return;
+        }
+        let bytes = value.to_le_bytes();
+        match integer_size(field.class()) {
+            Some(size) => self.bytes.extend_from_slice(bytes.get(..size).unwrap_or(&bytes)),
+            None => self.push_text(&value.to_string()),
+        }
+    }
+
+    fn push_text(&mut self, text: &str) {
+        push_utf16(&mut self.bytes, text);
+        push_u16(&mut self.bytes, 0);
+    }
+
+    fn begin_count(&mut self, count: u64) {
+        push_u16(&mut self.bytes, u16::try_from(count).unwrap_or(u16::MAX));
+    }
+}
+
+impl Visitor for PayloadWriter {
+    fn unsigned(&mut self, field: VisitedField<'_>, value: u64) {
+        self.integer(field, value);
+    }
+
+    fn signed(&mut self, field: VisitedField<'_>, value: i64) {
+        self.integer(field, value as u64);
+    }
+
+    fn wide(&mut self, field: VisitedField<'_>, value: Wide<'_>) {
+        if !self.enter(field) {
+            return;
+        }
+        if integer_size(field.class()).is_some() {
+            // Of variable length.
+            self.losses.rounded += 1;
+            let most = value.as_i128().map_or(u64::MAX, |value| if value < 0 { i64::MIN as u64 } else { u64::MAX });
+            return push_u64(&mut self.bytes, most);
+        }
+        let mut text = std::mem::take(&mut self.text);
+        text.clear();
+        value.write_decimal(&mut text);
+        self.push_text(std::str::from_utf8(&text).unwrap_or_default());
+        self.text = text;
+    }
+
+    fn boolean(&mut self, field: VisitedField<'_>, value: bool, _: u64) {
+        if self.enter(field) {
+            push_u32(&mut self.bytes, value.into());
+        }
+    }
+
+    fn bit_array(&mut self, field: VisitedField<'_>, bits: u64) {
+        self.integer(field, bits);
+    }
+
+    fn bit_map(&mut self, field: VisitedField<'_>, bits: u64) {
+        self.integer(field, bits);
+    }
+
+    fn real(&mut self, field: VisitedField<'_>, value: Real<'_>) {
+        if !self.enter(field) {
+            return;
+        }
+        let is_single = field.class().bits().is_some_and(|bits| bits.length <= 32);
+        match (value, is_single) {
+            (Real::Single(value), true) => push_u32(&mut self.bytes, value.to_bits()),
+            (value, true) => push_u32(&mut self.bytes, (value.to_f64() as f32).to_bits()),
+            (value, false) => {
+                self.losses.rounded += u64::from(matches!(value, Real::Wide(_)));
+                push_u64(&mut self.bytes, value.to_f64().to_bits());
+            }
+        }
+    }
+
+    fn text(&mut self, field: VisitedField<'_>, value: Text<'_>) {
+        if !self.enter(field) {
+            return;
+        }
+        if value.encoding == StringEncoding::Utf16Le && value.bytes.len().is_multiple_of(2) {
+            self.bytes.extend_from_slice(value.bytes);
+            return push_u16(&mut self.bytes, 0);
+        }
+        if let Some(text) = value.as_str() {
+            return self.push_text(text);
+        }
+        let mut text = std::mem::take(&mut self.text);
+        text.clear();
+        self.losses.texts += u64::from(!value.write_utf8(&mut text));
+        self.push_text(std::str::from_utf8(&text).unwrap_or_default());
+        self.text = text;
+    }
+
+    fn blob(&mut self, field: VisitedField<'_>, bytes: &[u8]) {
+        if !self.enter(field) {
+            return;
+        }
+        self.begin_count(bytes.len() as u64);
+        let kept = bytes.get(..MOST_ELEMENTS as usize).unwrap_or(bytes);
+        self.losses.cut += u64::from(kept.len() < bytes.len());
+        self.bytes.extend_from_slice(kept);
+    }
+
+    fn guid(&mut self, field: VisitedField<'_>, value: Uuid) {
+        if self.enter(field) {
+            self.bytes.extend_from_slice(&value.to_bytes_le());
+        }
+    }
+
+    fn null(&mut self, field: VisitedField<'_>) {
+        self.enter(field);
+    }
+
+    fn begin_structure(&mut self, field: VisitedField<'_>) {
+        self.begin(field, Around::Other);
+    }
+
+    fn end_structure(&mut self, _: VisitedField<'_>) {
+        self.end();
+    }
+
+    fn begin_array(&mut self, field: VisitedField<'_>, length: u64) {
+        if self.begin(field, Around::Array { seen: 0, end: None }) {
+            self.begin_count(length);
+        }
+    }
+
+    fn end_array(&mut self, _: VisitedField<'_>) {
+        self.end();
+    }
+
+    fn begin_optional(&mut self, field: VisitedField<'_>, present: bool, _: i128) {
+        if self.begin(field, Around::Other) {
+            self.begin_count(present.into());
+        }
+    }
+
+    fn end_optional(&mut self, _: VisitedField<'_>) {
+        self.end();
+    }
+
+    fn begin_variant(&mut self, field: VisitedField<'_>, option: usize, _: i128) {
+        let count = match &field.class().kind {
+            FieldKind::Variant { options, .. } => options.len(),
+            _ => option + 1,
+        };
+        let after = count.saturating_sub(option + 1);
+        if self.begin(field, Around::Variant { after }) {
+            for _ in 0..option.min(count) {
+                push_u16(&mut self.bytes, 0);
+            }
+            self.begin_count(1);
+        }
+    }
+
+    fn end_variant(&mut self, _: VisitedField<'_>) {
+        self.end();
+    }
+}

@@ -1,0 +1,213 @@
+//! Rules that all encoders of a trace share.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ichnos_io::{CreateError, WriteOptions, WriteSource};
+use ichnos_model::lower::{LossEntry, LossKind, LossTable};
+use ichnos_model::{ClassDigest, Event, TraceDigest, Value};
+
+use super::clock::{FileClock, loss_of_clock};
+use super::dialect::Dialect;
+use super::event_parts::EventParts;
+use super::own::{self, OwnClass};
+use super::tables::WrittenStacks;
+use crate::reader::TraceFile;
+use crate::{TraceBlock, Version};
+
+/// Default block size in bytes.
+const BLOCK: usize = 256 << 10;
+
+/// Rules, losses and the digest of a trace that is being written.
+#[derive(Debug)]
+pub(super) struct TraceRules {
+    pub(super) dialect: Dialect,
+    pub(super) clock: FileClock,
+    /// Trace block without a date.
+    trace: TraceBlock,
+    /// `true` if the date of the trace block is that of the source.
+    has_date: bool,
+    pub(super) block_bytes: usize,
+    pub(super) is_compared: bool,
+    /// `true` if events come in order of time.
+    pub(super) is_sorted: bool,
+    losses: Mutex<LossTable>,
+    events: Mutex<ClassDigest>,
+    /// Keeps the traces at their addresses.
+    _sources: Vec<WriteSource>,
+}
+
+impl TraceRules {
+    pub(super) fn new(sources: Vec<WriteSource>, options: &WriteOptions) -> Result<Arc<Self>, CreateError> {
+        let dialect = match &options.dialect {
+            Some(name) => Dialect::of_name(name).ok_or_else(|| CreateError::Dialect(name.clone()))?,
+            None => Dialect::of_sources(&sources),
+        };
+        let clock = FileClock::of(&sources);
+        let mut losses = LossTable::default();
+        for source in &sources {
+            note_source(source, &mut losses);
+        }
+        let trace = trace_block(&sources, dialect, &mut losses)?;
+        let has_date = clock.is_at(trace.sync_time, trace.sync_ticks);
+        let block_bytes = options.packet_size.and_then(|size| usize::try_from(size).ok());
+        Ok(Arc::new(Self {
+            dialect,
+            clock,
+            trace,
+            has_date,
+            block_bytes: block_bytes.unwrap_or(BLOCK).max(1),
+            is_compared: options.verify.is_some(),
+            is_sorted: !sources.iter().any(is_unsorted),
+            losses: Mutex::new(losses),
+            events: Mutex::default(),
+            _sources: sources,
+        }))
+    }
+
+    pub(super) fn pointer_size(&self) -> u32 {
+        self.trace.pointer_size
+    }
+
+    /// Returns the process of the file, if it is a single one.
+    pub(super) fn process(&self) -> Option<u64> {
+        self.trace.process_id
+    }
+
+    /// Returns the trace block of a file whose first event has a time.
+    pub(super) fn trace_block(&self, ticks: u64) -> TraceBlock {
+        let mut trace = self.trace.clone();
+        trace.frequency = self.clock.frequency;
+        if !self.has_date {
+            let (date, at, is_exact) = self.clock.date(ticks);
+            (trace.sync_time, trace.sync_ticks) = (date, at);
+            if !is_exact {
+                self.lose(LossKind::Dropped, "", "date: before 1601 or after 9999");
+            }
+        }
+        trace
+    }
+
+    pub(super) fn with_losses<T>(&self, change: impl FnOnce(&mut LossTable) -> T) -> T {
+        change(&mut self.losses.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Notes a loss of the trace.
+    pub(super) fn lose(&self, kind: LossKind, field: &str, what: &str) {
+        let (field, what) = (field.to_owned(), what.to_owned());
+        let loss = LossEntry { kind, class: String::new(), field, what };
+        self.with_losses(|table| table.add(loss, 1));
+    }
+
+    /// Adds written events to the digest.
+    pub(super) fn add_events(&self, events: ClassDigest) {
+        *self.events.lock().unwrap_or_else(PoisonError::into_inner) += events;
+    }
+
+    /// Returns the digest of all written events.
+    pub(super) fn digest(&self) -> TraceDigest {
+        digest(*self.events.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Returns `true` if a source has events in the order of its file.
+fn is_unsorted(source: &WriteSource) -> bool {
+    source.trace.reader_data::<TraceFile>().is_some_and(TraceFile::is_unsorted)
+}
+
+/// Returns the digest of events, to compare it with what is read.
+pub(super) fn digest(events: ClassDigest) -> TraceDigest {
+    let mut digest = TraceDigest::default();
+    digest.event_hash = Some(event_hash);
+    digest.discarded_events = None;
+    digest.add_class("", events);
+    digest
+}
+
+/// Returns the hash of an event that was read.
+fn event_hash(event: &Event<'_>) -> u64 {
+    let Some(file) = event.stream.trace.reader_data::<TraceFile>() else { return 0 };
+    let is_v6 = matches!(file.version(), Version::V6(_));
+    let Some(class) = OwnClass::of(event, is_v6) else { return 0 };
+    let mut parts = EventParts::default();
+    if !own::read(event, event.clock.map_or(0, |clock| clock.cycles), &mut parts) {
+        return 0;
+    }
+    let mut stacks = WrittenStacks::new(8);
+    let frames = parts.stack.map(|stack| stacks.frames(event.stream, stack)).unwrap_or_default();
+    parts.hash(class.hash, own::payload(event), frames, is_v6)
+}
+
+/// Returns the trace block of sources, with the date of the first one of this format.
+fn trace_block(
+    sources: &[WriteSource],
+    dialect: Dialect,
+    losses: &mut LossTable,
+) -> Result<TraceBlock, CreateError> {
+    let mut trace: Option<TraceBlock> = None;
+    let mut lose = |kind, field: &str, what: &str| {
+        let (field, what) = (field.to_owned(), what.to_owned());
+        losses.add(LossEntry { kind, class: String::new(), field, what }, 1);
+    };
+    for source in sources {
+        let Some(file) = source.trace.reader_data::<TraceFile>() else { continue };
+        let own = file.trace_block();
+        match &mut trace {
+            None => trace = Some(own.clone()),
+            Some(first) if first.has_short_pointers() != own.has_short_pointers() => {
+                return Err(CreateError::Unmergeable {
+                    trace: source.trace.path.clone(),
+                    problem: "its pointers have another size".to_owned(),
+                });
+            }
+            Some(first) => {
+                if first.process_id != own.process_id {
+                    if dialect == Dialect::V4 {
+                        lose(LossKind::Dropped, "process_id", "process of a file besides the first one");
+                    }
+                    first.process_id = first.process_id.filter(|_| dialect == Dialect::V4);
+                }
+                if (own.processors, own.sampling_interval) != (first.processors, first.sampling_interval) {
+                    lose(LossKind::Dropped, "", "properties of a file besides the first one");
+                }
+            }
+        }
+    }
+    let process = sources.iter().find_map(|source| match source.trace.class.environment("vpid") {
+        Some(Value::Integer(process)) => u64::try_from(*process).ok(),
+        _ => None,
+    });
+    let mut trace = trace
+        .unwrap_or_else(|| TraceBlock { pointer_size: 8, process_id: process, ..TraceBlock::default() });
+    if dialect == Dialect::V4 {
+        for (name, _) in trace.properties.drain(..) {
+            lose(LossKind::Dropped, &name, "property of the trace");
+        }
+    }
+    Ok(trace)
+}
+
+/// Notes losses of a whole trace.
+fn note_source(source: &WriteSource, losses: &mut LossTable) {
+    if source.trace.reader_data::<TraceFile>().is_some() {
+        return;
+    }
+    let class = &source.trace.class;
+    let mut lose = |kind, field: &str, what: &str| {
+        let loss = LossEntry { kind, class: String::new(), field: field.to_owned(), what: what.to_owned() };
+        losses.add(loss, 1);
+    };
+    for (name, _) in class.environment.iter().filter(|(name, _)| name != "vpid") {
+        lose(LossKind::Dropped, &format!("environment.{name}"), "entry of the environment");
+    }
+    if class.name.is_some() || class.uid.is_some() || class.uuid.is_some() {
+        lose(LossKind::Dropped, "", "name or unique identifier of the trace");
+    }
+    for clock in &class.clocks {
+        if let Some(what) = loss_of_clock(clock) {
+            lose(LossKind::Lowered, &format!("clock.{}", clock.id), &what);
+        }
+    }
+    for stream in &source.streams {
+        losses.add_packets(stream);
+    }
+}

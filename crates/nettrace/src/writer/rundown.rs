@@ -1,0 +1,87 @@
+//! Events that name the functions of stacks, as the runtime writes them at the end of a session.
+
+use std::collections::BTreeMap;
+
+use super::own::normalized;
+use super::tables::NamedFunction;
+use crate::wire_writer::{push_u16, push_u32, push_u64, push_utf16_string};
+use crate::{EventMetadata, known};
+
+/// Provider of the events.
+const PROVIDER: &str = "Microsoft-Windows-DotNETRuntimeRundown";
+
+/// Ids of the events that list modules and methods at the end.
+const MODULE: u32 = 154;
+const METHOD: u32 = 144;
+
+/// Keywords of loaders and of methods that were compiled while the program ran.
+const KEYWORDS: u64 = 0x8 | 0x10;
+
+/// Flag of a method that was compiled while the program ran: its module has no addresses.
+const JITTED: u32 = 1;
+
+/// Event of the list.
+#[derive(Debug)]
+pub(super) struct RundownEvent {
+    pub(super) is_module: bool,
+    /// Version 6.
+    pub(super) process: Option<u64>,
+    pub(super) payload: Vec<u8>,
+}
+
+/// Returns the descriptions of the lists of modules and of methods.
+pub(super) fn metadata(is_module: bool, is_v6: bool) -> EventMetadata {
+    let event_id = if is_module { MODULE } else { METHOD };
+    let version = 1;
+    let opcode = known::find(PROVIDER, event_id, version, "").map(|known| known.opcode);
+    let metadata = EventMetadata {
+        provider: PROVIDER.to_owned(),
+        event_id,
+        version,
+        opcode,
+        keywords: KEYWORDS,
+        level: Some(4),
+        ..EventMetadata::default()
+    };
+    normalized(&metadata, is_v6)
+}
+
+/// Returns the events that name functions: first those of their modules.
+pub(super) fn events<'f>(functions: &'f [NamedFunction]) -> Vec<RundownEvent> {
+    let mut modules: BTreeMap<(Option<u64>, &str), u64> = BTreeMap::new();
+    let key = |function: &'f NamedFunction| (function.process, function.module.as_deref().unwrap_or_default());
+    for function in functions {
+        let next = 1 + modules.len() as u64;
+        modules.entry(key(function)).or_insert(next);
+    }
+    let mut events = Vec::with_capacity(modules.len() + functions.len());
+    for ((process, module), id) in &modules {
+        let mut payload = Vec::new();
+        // Module, assembly, flags, and four bytes that are reserved.
+        push_u64(&mut payload, *id);
+        push_u64(&mut payload, *id);
+        push_u32(&mut payload, 0);
+        push_u32(&mut payload, 0);
+        push_utf16_string(&mut payload, module);
+        push_utf16_string(&mut payload, "");
+        push_u16(&mut payload, 0);
+        events.push(RundownEvent { is_module: true, process: *process, payload });
+    }
+    for function in functions {
+        let module = modules.get(&key(function)).copied().unwrap_or(0);
+        let mut payload = Vec::new();
+        // Method, module, address, size, token and flags; namespace, name and signature.
+        push_u64(&mut payload, function.begin);
+        push_u64(&mut payload, module);
+        push_u64(&mut payload, function.begin);
+        push_u32(&mut payload, function.size);
+        push_u32(&mut payload, 0);
+        push_u32(&mut payload, JITTED);
+        for text in ["", &*function.name, ""] {
+            push_utf16_string(&mut payload, text);
+        }
+        push_u16(&mut payload, 0);
+        events.push(RundownEvent { is_module: false, process: function.process, payload });
+    }
+    events
+}

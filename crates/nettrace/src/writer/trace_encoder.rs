@@ -1,0 +1,568 @@
+//! Encodes messages as blocks.
+
+use std::io;
+use std::sync::Arc;
+
+use ichnos_io::{OutputBlock, Worker, WorkerFlow};
+use ichnos_model::lower::{LossEntry, LossKind};
+use ichnos_model::{ClassDigest, DataStream, Discarded, Event, Message};
+
+use super::clock::Ticks;
+use super::event_parts::{EventParts, metadata_hash};
+use super::file_writer::FileWriter;
+use super::foreign::{self, ForeignClass};
+use super::own::{self, OwnClass};
+use super::payload::PayloadWriter;
+use super::row_encoder::{RowEncoder, RowHeader};
+use super::rules::TraceRules;
+use super::rundown;
+use super::tables::{SequenceNumbers, WrittenLabels, WrittenStacks, WrittenThreads};
+use crate::wire_writer::push_u16;
+use crate::{BlockKind, EventMetadata};
+
+/// Size of the rows of a block in bytes: that of the runtime's blocks.
+const ROWS: usize = 100 << 10;
+
+/// Distance of sequence points in bytes of rows.
+const BETWEEN_POINTS: usize = 1 << 20;
+
+/// Maximum size of a payload in bytes: blocks of version 6 have less than 16 MiB.
+const MOST_PAYLOAD: usize = (16 << 20) - (1 << 16);
+
+/// Maximum size of metadata, threads, labels or stacks of a block in bytes.
+const MOST_ROWS: usize = 8 << 20;
+
+/// Treatment of a class of events.
+#[derive(Debug)]
+enum ClassTreatment {
+    Own(OwnClass),
+    Foreign(Box<ForeignClass>),
+}
+
+/// Kinds of losses that are counted by class.
+const LOSSES: [(LossKind, &str); 9] = [
+    (LossKind::Rounded, "no time: that of the event before, or 0"),
+    (LossKind::Rounded, "time before the first tick, or of more than 64 bits"),
+    (LossKind::Dropped, "fields that cannot be decoded"),
+    (LossKind::Dropped, "event: its payload is too long for a block"),
+    (LossKind::Lowered, "thread: no number"),
+    (LossKind::Dropped, "process, thread name or labels: version 6 has them"),
+    (LossKind::Dropped, "elements of an array or a BLOB after the first 65,535"),
+    (LossKind::Rounded, "text that is not valid: U+FFFD"),
+    (LossKind::Rounded, "number of more bits than its type"),
+];
+
+/// Indexes of [`LOSSES`].
+mod lost {
+    pub(super) const TIME: usize = 0;
+    pub(super) const RANGE: usize = 1;
+    pub(super) const FIELDS: usize = 2;
+    pub(super) const PAYLOAD: usize = 3;
+    pub(super) const THREAD: usize = 4;
+    pub(super) const VERSION: usize = 5;
+    pub(super) const ELEMENTS: usize = 6;
+    pub(super) const TEXTS: usize = 7;
+    pub(super) const NUMBERS: usize = 8;
+}
+
+/// A class of events, and the losses of its events.
+#[derive(Debug)]
+struct WrittenClass {
+    name: String,
+    treatment: ClassTreatment,
+    /// Ids and hashes of its metadata, by the level of those that replace it.
+    ids: Vec<(Option<u8>, u32, u64)>,
+    losses: [u64; LOSSES.len()],
+}
+
+impl WrittenClass {
+    /// Reads the parts of an event, and the payload of one of another format. Returns its level if that is a field; or
+    /// `None` if the event cannot be decoded.
+    #[inline(always)]
+    fn read(
+        &mut self,
+        event: &Event<'_>,
+        ticks: u64,
+        parts: &mut EventParts,
+        payload: &mut PayloadWriter,
+    ) -> Option<Option<u8>> {
+        let foreign = match &self.treatment {
+            ClassTreatment::Own(_) => return own::read(event, ticks, parts).then_some(None),
+            ClassTreatment::Foreign(foreign) => foreign,
+        };
+        let lost = foreign::read(event, foreign, ticks, parts, payload);
+        self.losses[lost::THREAD] += u64::from(lost.has_other_thread);
+        self.losses[lost::FIELDS] += u64::from(lost.is_undecodable);
+        self.losses[lost::ELEMENTS] += payload.losses.cut;
+        self.losses[lost::TEXTS] += payload.losses.texts;
+        self.losses[lost::NUMBERS] += payload.losses.rounded;
+        Some(foreign.level(event))
+    }
+
+    /// Returns the metadata of events with a level.
+    fn metadata(&self, level: Option<u8>) -> EventMetadata {
+        match &self.treatment {
+            ClassTreatment::Own(own) => own.metadata.clone(),
+            ClassTreatment::Foreign(foreign) => {
+                let own = foreign.metadata();
+                EventMetadata { level: level.or(own.level), ..own.clone() }
+            }
+        }
+    }
+}
+
+/// A data stream.
+#[derive(Clone, Copy, Debug)]
+struct WrittenStream {
+    ticks: Ticks,
+    /// Index of the classes of its data stream class.
+    classes: usize,
+}
+
+/// Classes of events of a data stream class.
+#[derive(Debug)]
+struct WrittenClasses {
+    /// Address of the trace, and index of the data stream class.
+    of: (usize, usize),
+    classes: Vec<Option<Box<WrittenClass>>>,
+}
+
+/// Blocks that are being filled.
+#[derive(Debug)]
+struct Blocks {
+    events: RowEncoder,
+    /// Rows of metadata that were not written yet: up to version 5 with headers, else as they are.
+    metadata: RowEncoder,
+    metadata_v6: Vec<u8>,
+    threads: WrittenThreads,
+    labels: WrittenLabels,
+    stacks: WrittenStacks,
+    sequences: SequenceNumbers,
+    /// Size of the rows since the last sequence point in bytes.
+    since_point: usize,
+}
+
+/// Encodes messages as a file.
+#[derive(Debug)]
+pub(super) struct TraceEncoder {
+    rules: Arc<TraceRules>,
+    is_v6: bool,
+    file: FileWriter,
+    blocks: Blocks,
+    /// By the key of the data stream.
+    streams: Vec<Option<WrittenStream>>,
+    classes: Vec<WrittenClasses>,
+    next_metadata: u32,
+    next_event: u32,
+    parts: EventParts,
+    payload: PayloadWriter,
+    scratch: Vec<u8>,
+    /// Time of the last event in ticks.
+    last: u64,
+    events: u64,
+    digest: ClassDigest,
+    is_flushed: bool,
+}
+
+impl TraceEncoder {
+    pub(super) fn new(rules: Arc<TraceRules>) -> Self {
+        let is_v6 = rules.dialect.is_v6();
+        let blocks = Blocks {
+            events: RowEncoder::new(is_v6, rules.is_sorted),
+            metadata: RowEncoder::new(is_v6, true),
+            metadata_v6: Vec::new(),
+            threads: WrittenThreads::default(),
+            labels: WrittenLabels::default(),
+            stacks: WrittenStacks::new(rules.pointer_size()),
+            sequences: SequenceNumbers::default(),
+            since_point: 0,
+        };
+        Self {
+            is_v6,
+            file: FileWriter::new(rules.dialect),
+            blocks,
+            streams: Vec::new(),
+            classes: Vec::new(),
+            next_metadata: 1,
+            next_event: 1,
+            parts: EventParts::default(),
+            payload: PayloadWriter::default(),
+            scratch: Vec::new(),
+            last: 0,
+            events: 0,
+            digest: ClassDigest::default(),
+            is_flushed: false,
+            rules,
+        }
+    }
+
+    /// Returns the number of encoded bytes that were not taken yet.
+    pub(super) fn waiting(&self) -> usize {
+        self.file.waiting() + self.blocks.events.len()
+    }
+
+    /// Returns the digest of written events that are not counted elsewhere.
+    pub(super) fn written(&self) -> ClassDigest {
+        self.digest
+    }
+
+    /// Finishes a part, whose events are counted by [`Self::written`] and nowhere else.
+    pub(super) fn finish_part(&mut self) -> io::Result<()> {
+        let written = self.digest;
+        self.finish()?;
+        self.digest = written;
+        Ok(())
+    }
+
+    /// Returns the state of a data stream.
+    #[inline(always)]
+    fn stream(&mut self, stream: &DataStream) -> WrittenStream {
+        match self.streams.get(stream.key as usize) {
+            Some(Some(known)) => *known,
+            _ => self.add_stream(stream),
+        }
+    }
+
+    #[cold]
+    fn add_stream(&mut self, stream: &DataStream) -> WrittenStream {
+        let of = (Arc::as_ptr(&stream.trace).addr(), stream.class_index);
+        let known = self.classes.iter().position(|classes| classes.of == of);
+        let classes = known.unwrap_or_else(|| {
+            self.classes.push(WrittenClasses { of, classes: Vec::new() });
+            self.classes.len() - 1
+        });
+        let written = WrittenStream { ticks: self.rules.clock.ticks(stream), classes };
+        let key = stream.key as usize;
+        if self.streams.len() <= key {
+            self.streams.resize(key + 1, None);
+        }
+        if let Some(place) = self.streams.get_mut(key) {
+            *place = Some(written);
+        }
+        written
+    }
+
+    fn event(&mut self, event: &Event<'_>) {
+        let stream = self.stream(event.stream);
+        let Some(index) = event.class_index() else {
+            return self.rules.lose(LossKind::Dropped, "", "event of an unknown class");
+        };
+        let place = self.classes.get_mut(stream.classes).and_then(|all| all.classes.get_mut(index));
+        let class = place.and_then(Option::take);
+        let mut class = class.unwrap_or_else(|| Box::new(self.written_class(event)));
+        self.write_event(event, &mut class, stream.ticks);
+        let Some(all) = self.classes.get_mut(stream.classes) else { return };
+        if all.classes.len() <= index {
+            all.classes.resize_with(index + 1, || None);
+        }
+        if let Some(place) = all.classes.get_mut(index) {
+            *place = Some(class);
+        }
+    }
+
+    #[inline(always)]
+    fn write_event(&mut self, event: &Event<'_>, class: &mut WrittenClass, conversion: Ticks) {
+        let ticks = match event.clock {
+            Some(clock) => self.rules.clock.convert(conversion, clock),
+            None => {
+                class.losses[lost::TIME] += 1;
+                Some(self.last)
+            }
+        };
+        class.losses[lost::RANGE] += u64::from(ticks.is_none());
+        let Some(level) = class.read(event, ticks.unwrap_or(self.last), &mut self.parts, &mut self.payload)
+        else {
+            class.losses[lost::FIELDS] += 1;
+            return;
+        };
+        let is_own = matches!(class.treatment, ClassTreatment::Own(_));
+        let payload = if is_own { own::payload(event) } else { &self.payload.bytes };
+        if payload.len() > MOST_PAYLOAD {
+            class.losses[lost::PAYLOAD] += 1;
+            return;
+        }
+        let (is_v6, parts) = (self.is_v6, &self.parts);
+        if !is_v6 {
+            let has_process = is_own && parts.process.is_some() && parts.process != self.rules.process();
+            class.losses[lost::VERSION] += u64::from(has_process || parts.has_more());
+        }
+        let (id, hash) = match class.ids.iter().find(|(of, _, _)| *of == level) {
+            Some((_, id, hash)) => (*id, *hash),
+            None => {
+                let id = self.next_metadata;
+                self.next_metadata += 1;
+                let hash = self.blocks.push_metadata(class.metadata(level), id, is_v6, &mut self.scratch);
+                class.ids.push((level, id, hash));
+                (id, hash)
+            }
+        };
+        self.last = self.last.max(parts.ticks);
+        let stack = parts.stack.map(|stack| {
+            let process = parts.process.filter(|_| is_v6);
+            let names = (!is_own).then_some((process, event.nanoseconds()));
+            self.blocks.stacks.id(event.stream, stack, names)
+        });
+        self.blocks.push_event(stack, parts, payload, id, is_v6);
+        self.events += 1;
+        if self.rules.is_compared {
+            let stacks = &mut self.blocks.stacks;
+            let frames = parts.stack.map(|stack| stacks.frames(event.stream, stack)).unwrap_or_default();
+            self.digest.add(Some(parts.ticks), parts.hash(hash, payload, frames, is_v6));
+        }
+        if self.blocks.is_full() {
+            self.close_blocks();
+        }
+    }
+
+    /// Makes the class of an event.
+    #[cold]
+    fn written_class(&mut self, event: &Event<'_>) -> WrittenClass {
+        let treatment = match OwnClass::of(event, self.is_v6) {
+            Some(own) => ClassTreatment::Own(own),
+            None => {
+                let id = self.next_event;
+                // Tools read ids of 16 bits.
+                self.next_event = if id >= u16::MAX.into() { 1 } else { id + 1 };
+                let is_v6 = self.is_v6;
+                let foreign = self.rules.with_losses(|table| ForeignClass::of(event, id, is_v6, table));
+                ClassTreatment::Foreign(Box::new(foreign))
+            }
+        };
+        WrittenClass { name: event.name().to_owned(), treatment, ids: Vec::new(), losses: [0; LOSSES.len()] }
+    }
+
+    /// Writes all blocks that are being filled.
+    fn close_blocks(&mut self) {
+        let Self { blocks, file, is_v6, rules, last, .. } = self;
+        if file.is_new() {
+            file.begin(&rules.trace_block(*last));
+        }
+        blocks.write(file, *is_v6);
+        // Everything before a sequence point is earlier than everything after it.
+        if blocks.since_point >= BETWEEN_POINTS && rules.is_sorted {
+            blocks.write_point(file, *last, *is_v6);
+        }
+    }
+
+    /// Adds missing events of a thread.
+    fn discarded(&mut self, discarded: &Discarded<'_>) {
+        let thread = discarded.thread.unwrap_or(0);
+        let thread = if self.is_v6 { self.blocks.threads.index(None, thread, None) } else { thread };
+        let is_known = self.blocks.sequences.has(thread);
+        let Some(count) = discarded.count else {
+            if is_known {
+                return self.rules.lose(LossKind::Dropped, "", "loss of an unknown number of events");
+            }
+            // If the first event of a thread does not have the number 1, readers know of a loss, but not its number.
+            self.blocks.sequences.add(thread, 1);
+            return;
+        };
+        // More are not counted as missing, but as a number that wraps around.
+        let most = u32::try_from(count).unwrap_or(u32::MAX).min(i32::MAX as u32);
+        if count != most.into() {
+            self.rules.lose(LossKind::Rounded, "", "number of discarded events: 2,147,483,647 at most");
+        }
+        self.blocks.sequences.add(thread, most);
+        if !is_known {
+            // Of a thread without events, only a sequence point says the number.
+            self.close_blocks();
+            self.blocks.write_point(&mut self.file, self.last, self.is_v6);
+        }
+    }
+
+    /// Moves the losses of all classes to the table.
+    fn name_losses(&mut self) {
+        let classes = self.classes.iter_mut().flat_map(|all| &mut all.classes);
+        for class in classes.flatten() {
+            for ((kind, what), count) in LOSSES.into_iter().zip(&mut class.losses) {
+                if *count > 0 {
+                    let (class, what) = (class.name.clone(), what.to_owned());
+                    let loss = LossEntry { kind, class, field: String::new(), what };
+                    self.rules.with_losses(|table| table.add(loss, *count));
+                }
+                *count = 0;
+            }
+        }
+        let unnamed = std::mem::take(&mut self.blocks.stacks.unnamed);
+        if unnamed > 0 {
+            self.rules.lose(LossKind::Dropped, "stack", "names of functions beyond the limit");
+        }
+    }
+
+    /// Writes the names of functions, as the runtime does at the end of a session.
+    fn write_rundown(&mut self) {
+        let functions = self.blocks.stacks.take_functions();
+        if functions.is_empty() {
+            return;
+        }
+        let is_v6 = self.is_v6;
+        let ids = [false, true].map(|is_module| {
+            let id = self.next_metadata;
+            self.next_metadata += 1;
+            let metadata = rundown::metadata(is_module, is_v6);
+            (id, self.blocks.push_metadata(metadata, id, is_v6, &mut self.scratch))
+        });
+        for event in rundown::events(&functions) {
+            let (id, hash) = ids[usize::from(event.is_module)];
+            self.parts.begin(self.last);
+            self.parts.process = event.process;
+            self.blocks.push_event(None, &self.parts, &event.payload, id, is_v6);
+            if self.rules.is_compared {
+                self.digest.add(Some(self.last), self.parts.hash(hash, &event.payload, &[], is_v6));
+            }
+            if self.blocks.is_full() {
+                self.close_blocks();
+            }
+        }
+    }
+}
+
+impl Blocks {
+    /// Adds a row of metadata, and returns the hash of the metadata as they are read. Fields that take too much room are
+    /// left out.
+    fn push_metadata(&mut self, metadata: EventMetadata, id: u32, is_v6: bool, scratch: &mut Vec<u8>) -> u64 {
+        let mut metadata = metadata;
+        if is_v6 {
+            if !metadata.write_v6(id, &mut self.metadata_v6) {
+                metadata.fields.clear();
+                metadata.write_v6(id, &mut self.metadata_v6);
+            }
+        } else {
+            scratch.clear();
+            metadata.write(id, scratch);
+            self.metadata.push(&RowHeader::default(), scratch);
+        }
+        metadata_hash(&metadata)
+    }
+
+    /// Adds the row of an event.
+    #[inline(always)]
+    fn push_event(
+        &mut self,
+        stack: Option<u32>,
+        parts: &EventParts,
+        payload: &[u8],
+        id: u32,
+        is_v6: bool,
+    ) {
+        let (mut thread, mut capture_thread) = (parts.thread, parts.capture_thread.unwrap_or(parts.thread));
+        let mut label_list = 0;
+        if is_v6 {
+            let name = parts.thread_name.as_deref();
+            let index = self.threads.index(parts.process, thread, name);
+            capture_thread = match parts.capture_thread {
+                Some(capture) => self.threads.capture_index(capture),
+                None => index,
+            };
+            thread = index;
+            label_list = self.labels.index(parts);
+        }
+        let row = RowHeader {
+            metadata_id: id,
+            sequence: self.sequences.next(capture_thread),
+            thread,
+            capture_thread,
+            processor: parts.processor,
+            stack_id: stack.unwrap_or(0),
+            timestamp: parts.ticks,
+            activity: if is_v6 { [0; 16] } else { parts.activity },
+            related_activity: if is_v6 { [0; 16] } else { parts.related_activity },
+            label_list,
+        };
+        let before = self.events.len();
+        self.events.push(&row, payload);
+        self.since_point += self.events.len() - before;
+    }
+
+    fn is_full(&self) -> bool {
+        let others = [
+            self.metadata.len(),
+            self.metadata_v6.len(),
+            self.threads.rows.len(),
+            self.labels.waiting(),
+            self.stacks.waiting(),
+        ];
+        self.events.len() >= ROWS || others.into_iter().any(|size| size >= MOST_ROWS)
+    }
+
+    /// Writes the blocks: those that events need come first.
+    fn write(&mut self, file: &mut FileWriter, is_v6: bool) {
+        let mut content = Vec::new();
+        if !self.metadata.is_empty() {
+            self.metadata.finish(&mut content);
+            file.block(BlockKind::Metadata, &content);
+        }
+        if !self.metadata_v6.is_empty() {
+            content.clear();
+            // The header is empty.
+            push_u16(&mut content, 0);
+            content.append(&mut self.metadata_v6);
+            file.block(BlockKind::Metadata, &content);
+        }
+        if is_v6 && !self.threads.rows.is_empty() {
+            file.block(BlockKind::Thread, &std::mem::take(&mut self.threads.rows));
+        }
+        if let Some(lists) = self.labels.take() {
+            file.block(BlockKind::LabelList, &lists);
+        }
+        if let Some(stacks) = self.stacks.take() {
+            file.block(BlockKind::Stack, &stacks);
+        }
+        if !self.events.is_empty() {
+            content.clear();
+            self.events.finish(&mut content);
+            file.block(BlockKind::Event, &content);
+        }
+    }
+
+    /// Writes a sequence point, after which stacks and label lists are written again.
+    fn write_point(&mut self, file: &mut FileWriter, time: u64, is_v6: bool) {
+        self.since_point = 0;
+        file.block(BlockKind::SequencePoint, &self.sequences.point(time, is_v6));
+        self.stacks.clear();
+        self.labels.clear();
+    }
+}
+
+impl Worker for TraceEncoder {
+    fn message(&mut self, message: &Message<'_>) -> io::Result<WorkerFlow> {
+        match message {
+            Message::Event(event) => self.event(event),
+            Message::DiscardedEvents(discarded) => self.discarded(discarded),
+            Message::DiscardedPackets(_) => self.rules.lose(LossKind::Dropped, "", "loss of packets"),
+            Message::Damage(damage) => {
+                self.rules.lose(LossKind::Dropped, "", &format!("damaged data: {}", damage.kind));
+            }
+            _ => {}
+        }
+        let is_full = self.file.waiting() >= self.rules.block_bytes;
+        Ok(if is_full { WorkerFlow::Block } else { WorkerFlow::Continue })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.close_blocks();
+        self.is_flushed = true;
+        Ok(())
+    }
+
+    fn take(&mut self) -> Option<OutputBlock> {
+        let is_flushed = std::mem::take(&mut self.is_flushed);
+        let waiting = self.file.waiting();
+        if waiting == 0 || !(is_flushed || waiting >= self.rules.block_bytes) {
+            return None;
+        }
+        let events = std::mem::take(&mut self.events);
+        Some(OutputBlock { bytes: self.file.take(), events, ..OutputBlock::default() })
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.write_rundown();
+        self.close_blocks();
+        self.blocks.write_point(&mut self.file, self.last, self.is_v6);
+        self.file.end();
+        self.name_losses();
+        self.rules.add_events(std::mem::take(&mut self.digest));
+        self.is_flushed = true;
+        Ok(())
+    }
+}
