@@ -1,6 +1,8 @@
 //! Writes descriptions of events.
 
-use crate::wire_writer::{push_sized, push_string, push_u16, push_u32, push_u64, push_utf16_string, push_varuint};
+use crate::wire_writer::{
+    push_sized, push_string, push_u16, push_u32, push_u64, push_utf16_string, push_varuint,
+};
 use crate::{EventMetadata, Field, FieldType};
 
 /// Returns the code of a type without parts; `None` if metadata cannot describe it.
@@ -39,9 +41,9 @@ fn can_describe_type(kind: &FieldType, is_v6: bool) -> bool {
     match kind {
         FieldType::Object(fields) => can_describe(fields, is_v6),
         FieldType::Array(element) => can_describe_type(element, is_v6),
-        FieldType::FixedLengthArray(element, _) | FieldType::RelLoc(element) | FieldType::DataLoc(element) => {
-            is_v6 && can_describe_type(element, is_v6)
-        }
+        FieldType::FixedLengthArray(element, _)
+        | FieldType::RelLoc(element)
+        | FieldType::DataLoc(element) => is_v6 && can_describe_type(element, is_v6),
         kind => scalar_code(kind, is_v6).is_some(),
     }
 }

@@ -64,7 +64,8 @@ impl SystemTime {
         let of_years = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
         let of_year = of_era - (365 * of_years + of_years / 4 - of_years / 100);
         let months = (5 * of_year + 2) / 153;
-        let (day, month) = (of_year - (153 * months + 2) / 5 + 1, if months < 10 { months + 3 } else { months - 9 });
+        let (day, month) =
+            (of_year - (153 * months + 2) / 5 + 1, if months < 10 { months + 3 } else { months - 9 });
         let year = of_years + 400 * era + i64::from(month <= 2);
         if !(1601..=9999).contains(&year) {
             return None;

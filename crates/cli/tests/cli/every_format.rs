@@ -8,8 +8,15 @@ use serde_json::Value;
 use crate::support::{Directory, ichnos, root};
 
 /// Examples: one of each format that is read.
-const SOURCES: [&str; 7] =
-    ["hello-ctf2", "hello-lttng", "hello-dotnet", "hello-fuchsia", "hello-fxt", "hello-xtrace", "hello-jsonl"];
+const SOURCES: [&str; 7] = [
+    "hello-ctf2",
+    "hello-lttng",
+    "hello-dotnet",
+    "hello-fuchsia",
+    "hello-fxt",
+    "hello-xtrace",
+    "hello-jsonl",
+];
 
 /// Formats and dialects to write.
 const TARGETS: [(&str, &str); 9] = [
@@ -61,7 +68,8 @@ fn convert(name: &str, (format, dialect): (&str, &str)) {
     let dropped = dropped(losses);
     println!("{what}: {} events, {dropped} dropped, {} losses", found.len(), losses.len());
     assert_eq!(found.len() as u64 + dropped, expected.len() as u64, "{what}: {losses:#?}");
-    let is_of_time = |loss: &Value| ["time", "clock", "origin"].iter().any(|word| loss.to_string().contains(word));
+    let is_of_time =
+        |loss: &Value| ["time", "clock", "origin"].iter().any(|word| loss.to_string().contains(word));
     if dropped == 0 && !losses.iter().any(is_of_time) {
         assert!(expected == found, "{what}: times differ\n{expected:?}\n{found:?}");
     }

@@ -357,7 +357,11 @@ fn a_file_of_dotnet_has_what_was_flushed() {
     };
     let (mut first, mut second) = (number_of("my:first"), number_of("my:second"));
     for n in 0..300 {
-        if n % 3 == 0 { first(n) } else { second(n) }
+        if n % 3 == 0 {
+            first(n)
+        } else {
+            second(n)
+        }
         if n % 10 == 9 {
             stream.flush().unwrap();
             let (events, _) = read(&path);

@@ -153,7 +153,9 @@ pub(super) fn event_kind(metadata: &EventMetadata, id: u128, pointer_bits: u64, 
 
 /// Returns `true` for events that name processes, modules and functions.
 fn is_rundown(metadata: &EventMetadata) -> bool {
-    metadata.provider == RUNDOWN_PROVIDER || symbols::has_names(metadata) || session::is_about_process(metadata)
+    metadata.provider == RUNDOWN_PROVIDER
+        || symbols::has_names(metadata)
+        || session::is_about_process(metadata)
 }
 
 /// Returns the properties of an event that the model does not have.

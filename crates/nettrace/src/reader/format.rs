@@ -1,8 +1,6 @@
 //! EventPipe files as a format of the registry.
 
-use ichnos_io::{
-    Bytes, Entry, Format, OpenedTraces, ReadFiles, ReadOptions, Refused, TraceWriter, Tree,
-};
+use ichnos_io::{Bytes, Entry, Format, OpenedTraces, ReadFiles, ReadOptions, Refused, TraceWriter, Tree};
 
 use super::{NettraceFile, OpenOptions, clock_zeros};
 use crate::{NettraceWriter, recognise};

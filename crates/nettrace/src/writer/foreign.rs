@@ -14,13 +14,8 @@ use super::payload::{PayloadWriter, absent_size, describe, fits};
 use crate::{EventMetadata, known};
 
 /// Scopes whose members become fields, in this order.
-const SCOPES: [Scope; 5] = [
-    Scope::Payload,
-    Scope::SpecificContext,
-    Scope::CommonContext,
-    Scope::EventRecordHeader,
-    Scope::Resource,
-];
+const SCOPES: [Scope; 5] =
+    [Scope::Payload, Scope::SpecificContext, Scope::CommonContext, Scope::EventRecordHeader, Scope::Resource];
 
 /// A class of events of another format.
 #[derive(Debug)]
@@ -71,8 +66,12 @@ fn identity(event: &Event<'_>, event_id: u32, lose: &mut impl FnMut(LossKind, &s
         for (name, value) in properties {
             match (&**name, value) {
                 ("provider", Value::Text(provider)) => metadata.provider.clone_from(provider),
-                ("event-id", Value::Integer(id)) => metadata.event_id = u32::try_from(*id).unwrap_or(event_id),
-                ("version", Value::Integer(version)) => metadata.version = u32::try_from(*version).unwrap_or(0),
+                ("event-id", Value::Integer(id)) => {
+                    metadata.event_id = u32::try_from(*id).unwrap_or(event_id)
+                }
+                ("version", Value::Integer(version)) => {
+                    metadata.version = u32::try_from(*version).unwrap_or(0)
+                }
                 ("level", Value::Integer(level)) => metadata.level = u8::try_from(*level).ok(),
                 ("opcode", Value::Integer(opcode)) => metadata.opcode = u8::try_from(*opcode).ok(),
                 ("keywords", Value::Text(keywords)) => {
@@ -104,7 +103,8 @@ fn identity(event: &Event<'_>, event_id: u32, lose: &mut impl FnMut(LossKind, &s
 fn split_name(event: &Event<'_>) -> (String, String) {
     let name = event.name();
     let parts = name.split_once(':').or_else(|| name.rsplit_once('/'));
-    if let Some((provider, name)) = parts.filter(|(provider, name)| !name.is_empty() && !provider.is_empty()) {
+    if let Some((provider, name)) = parts.filter(|(provider, name)| !name.is_empty() && !provider.is_empty())
+    {
         return (provider.to_owned(), name.to_owned());
     }
     let class = &event.stream.trace.class;
@@ -286,7 +286,9 @@ fn note_class(class: &FieldClass, path: &str, lose: &mut impl FnMut(LossKind, &s
                 note("date -> integer");
             }
         }
-        FieldKind::Float(bits) if !matches!(bits.length, 32 | 64) => note("floating-point number -> another length"),
+        FieldKind::Float(bits) if !matches!(bits.length, 32 | 64) => {
+            note("floating-point number -> another length")
+        }
         FieldKind::Blob { .. } => note("BLOB -> array of bytes"),
         FieldKind::Optional { field, .. } => {
             note("optional -> array of at most one element");
@@ -337,7 +339,8 @@ pub(super) fn read(
     }
     parts.process = number(&class.process).or(class.own_process);
     parts.capture_thread = number(&class.capture_thread);
-    parts.processor = number(&class.processor).and_then(|value| u32::try_from(value).ok()).unwrap_or(u32::MAX);
+    parts.processor =
+        number(&class.processor).and_then(|value| u32::try_from(value).ok()).unwrap_or(u32::MAX);
     parts.stack = number(&class.stack).and_then(|value| u32::try_from(value).ok());
     let guid = |field: &Option<FieldRef>| match value(field) {
         Some(FieldValue::Guid(guid)) => Uuid::to_bytes_le(&guid),

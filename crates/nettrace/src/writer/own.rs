@@ -115,7 +115,8 @@ impl Visitor for ContextReader<'_> {
         match self.member() {
             Some(member::THREAD_NAME) => self.parts.thread_name = Some(value.to_str_lossy().into_owned()),
             Some(member::TRACE_ID) => {
-                self.parts.trace_id = value.as_str().and_then(|text| Uuid::try_parse(text).ok()).map(Uuid::into_bytes);
+                self.parts.trace_id =
+                    value.as_str().and_then(|text| Uuid::try_parse(text).ok()).map(Uuid::into_bytes);
             }
             None => self.parts.labels.push(value.to_str_lossy().into_owned()),
             _ => {}

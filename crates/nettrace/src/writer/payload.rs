@@ -1,8 +1,8 @@
 //! Fields of other formats as fields of self-describing events: their description, and their bytes.
 
 use ichnos_model::{
-    Field as VisitedField, FieldClass, FieldKind, Real, StringEncoding, Text, Uuid, VariableLengthValue, Visitor,
-    Wide,
+    Field as VisitedField, FieldClass, FieldKind, Real, StringEncoding, Text, Uuid, VariableLengthValue,
+    Visitor, Wide,
 };
 
 use crate::wire_writer::{push_u16, push_u32, push_u64, push_utf16};
@@ -25,8 +25,9 @@ fn field_type(class: &FieldClass, depth: usize, left: &mut usize) -> FieldType {
     };
     let optional = |class: &FieldClass, left: &mut usize| FieldType::Array(Box::new(inner(class, left)));
     match &class.kind {
-        FieldKind::Boolean(_)
-        | FieldKind::VariableLength { value: VariableLengthValue::Boolean, .. } => FieldType::Boolean32,
+        FieldKind::Boolean(_) | FieldKind::VariableLength { value: VariableLengthValue::Boolean, .. } => {
+            FieldType::Boolean32
+        }
         FieldKind::BitArray(bits) | FieldKind::BitMap { bits, .. } => integer_type(bits.length, false),
         FieldKind::Integer { bits, integer } => integer_type(bits.length, integer.signed),
         FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => {
@@ -144,9 +145,14 @@ pub(super) struct ValueLosses {
 #[derive(Clone, Copy, Debug)]
 enum Around {
     /// Array: number of elements so far, and the size of the payload before the first one too many.
-    Array { seen: u64, end: Option<usize> },
+    Array {
+        seen: u64,
+        end: Option<usize>,
+    },
     /// Variant: number of options after the selected one.
-    Variant { after: usize },
+    Variant {
+        after: usize,
+    },
     Other,
 }
 
@@ -261,7 +267,8 @@ impl Visitor for PayloadWriter {
         if integer_size(field.class()).is_some() {
             // Of variable length.
             self.losses.rounded += 1;
-            let most = value.as_i128().map_or(u64::MAX, |value| if value < 0 { i64::MIN as u64 } else { u64::MAX });
+            let most =
+                value.as_i128().map_or(u64::MAX, |value| if value < 0 { i64::MIN as u64 } else { u64::MAX });
             return push_u64(&mut self.bytes, most);
         }
         let mut text = std::mem::take(&mut self.text);

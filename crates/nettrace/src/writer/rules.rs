@@ -176,8 +176,8 @@ fn trace_block(
         Some(Value::Integer(process)) => u64::try_from(*process).ok(),
         _ => None,
     });
-    let mut trace = trace
-        .unwrap_or_else(|| TraceBlock { pointer_size: 8, process_id: process, ..TraceBlock::default() });
+    let mut trace =
+        trace.unwrap_or_else(|| TraceBlock { pointer_size: 8, process_id: process, ..TraceBlock::default() });
     if dialect == Dialect::V4 {
         for (name, _) in trace.properties.drain(..) {
             lose(LossKind::Dropped, &name, "property of the trace");

@@ -49,7 +49,8 @@ pub(super) fn metadata(is_module: bool, is_v6: bool) -> EventMetadata {
 /// Returns the events that name functions: first those of their modules.
 pub(super) fn events<'f>(functions: &'f [NamedFunction]) -> Vec<RundownEvent> {
     let mut modules: BTreeMap<(Option<u64>, &str), u64> = BTreeMap::new();
-    let key = |function: &'f NamedFunction| (function.process, function.module.as_deref().unwrap_or_default());
+    let key =
+        |function: &'f NamedFunction| (function.process, function.module.as_deref().unwrap_or_default());
     for function in functions {
         let next = 1 + modules.len() as u64;
         modules.entry(key(function)).or_insert(next);

@@ -21,6 +21,8 @@ struct ThreadKey {
 #[derive(Debug, Default)]
 pub(super) struct WrittenThreads {
     indexes: HashMap<ThreadKey, u64>,
+    /// Last index of each thread id.
+    by_id: HashMap<u64, u64>,
     /// Rows that were not written yet.
     pub(super) rows: Vec<u8>,
 }
@@ -41,11 +43,20 @@ impl WrittenThreads {
         self.index_of(ThreadKey { process: None, thread, name_hash: 0, is_capture: true }, None)
     }
 
+    /// Returns the index of the thread with this id that was added last, or adds one for it.
+    pub(super) fn index_of_id(&mut self, process: Option<u64>, thread: u64) -> u64 {
+        match self.by_id.get(&thread) {
+            Some(index) => *index,
+            None => self.index(process, thread, None),
+        }
+    }
+
     fn index_of(&mut self, key: ThreadKey, name: Option<&str>) -> u64 {
         let ThreadKey { process, thread, .. } = key;
         let next = self.indexes.len() as u64 + 1;
         let index = *self.indexes.entry(key).or_insert(next);
         if index == next {
+            self.by_id.insert(thread, index);
             let row = |name: Option<&str>, out: &mut Vec<u8>| {
                 push_sized(out, |out| {
                     push_varuint(out, index);
@@ -261,9 +272,7 @@ impl WrittenStacks {
     fn name(&mut self, stream: &DataStream, stack: u32, process: Option<u64>, time: Option<i128>) {
         let stacks = stream.stacks();
         for (frame, address) in stacks.table.frames(stack).iter().zip(&self.frames) {
-            let symbol = |space, address| {
-                stacks.symbols().resolve(space, address, time.unwrap_or(i128::MAX))
-            };
+            let symbol = |space, address| stacks.symbols().resolve(space, address, time.unwrap_or(i128::MAX));
             let resolved = frame.address.and_then(|address| symbol(frame.address_space, address));
             let known = resolved.map(|resolved| resolved.symbol);
             let of_symbol = |symbol: &Symbol| symbol.name.as_deref().map(str::to_owned);
@@ -271,7 +280,8 @@ impl WrittenStacks {
             else {
                 continue;
             };
-            let module = frame.module.clone().or_else(|| resolved.and_then(|resolved| resolved.module.cloned()));
+            let module =
+                frame.module.clone().or_else(|| resolved.and_then(|resolved| resolved.module.cloned()));
             let range = known.filter(|symbol| symbol.name.is_some() && frame.symbol.is_none());
             let (begin, end) = range.map_or((*address, *address + 1), |symbol| (symbol.begin, symbol.end));
             if self.functions.len() >= MOST_NAMES && !self.functions.contains_key(&(process, begin)) {

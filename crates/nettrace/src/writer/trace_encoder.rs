@@ -347,7 +347,10 @@ impl TraceEncoder {
     /// Adds missing events of a thread.
     fn discarded(&mut self, discarded: &Discarded<'_>) {
         let thread = discarded.thread.unwrap_or(0);
-        let thread = if self.is_v6 { self.blocks.threads.index(None, thread, None) } else { thread };
+        let thread = match self.is_v6 {
+            true => self.blocks.threads.index_of_id(self.rules.process(), thread),
+            false => thread,
+        };
         let is_known = self.blocks.sequences.has(thread);
         let Some(count) = discarded.count else {
             if is_known {
@@ -437,14 +440,7 @@ impl Blocks {
 
     /// Adds the row of an event.
     #[inline(always)]
-    fn push_event(
-        &mut self,
-        stack: Option<u32>,
-        parts: &EventParts,
-        payload: &[u8],
-        id: u32,
-        is_v6: bool,
-    ) {
+    fn push_event(&mut self, stack: Option<u32>, parts: &EventParts, payload: &[u8], id: u32, is_v6: bool) {
         let (mut thread, mut capture_thread) = (parts.thread, parts.capture_thread.unwrap_or(parts.thread));
         let mut label_list = 0;
         if is_v6 {
