@@ -163,6 +163,7 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     }
     if let Some(windows) = windows {
         selection.within(if keeps_rundown { windows.with_rundown() } else { windows });
+        selection.selected = std::mem::take(&mut selection.selected).losses_in(window);
     }
     if keeps_rundown {
         report.note(

@@ -37,6 +37,8 @@ pub struct Selection {
     events: Option<NameTest>,
     filter: Option<Selector>,
     condition: Option<EventTest>,
+    /// Window of losses.
+    losses_in: Window,
     /// Results of `events` by address of the class: classes keep their addresses while their trace is open.
     known_classes: HashMap<usize, bool>,
 }
@@ -81,6 +83,12 @@ impl Selection {
     #[must_use]
     pub fn condition(self, wants: impl Fn(&Event<'_>) -> bool + Send + Sync + 'static) -> Self {
         Self { condition: Some(Arc::new(wants)), ..self }
+    }
+
+    /// Selects losses of events and packets that overlap a window, for a reader of a larger one.
+    #[must_use]
+    pub fn losses_in(self, window: Window) -> Self {
+        Self { losses_in: window, ..self }
     }
 
     /// Reads the selected data streams of a session in a window, without events of classes that are not selected as
@@ -146,6 +154,12 @@ impl Selection {
     pub fn wants(&mut self, message: &Message<'_>) -> bool {
         match message {
             Message::Event(event) => self.wants_event(event),
+            Message::DiscardedEvents(loss) | Message::DiscardedPackets(loss) => {
+                let Window { begin, end } = self.losses_in;
+                let is_early = loss.end.zip(begin).is_some_and(|(last, begin)| last.nanoseconds < begin);
+                let is_late = loss.begin.zip(end).is_some_and(|(first, end)| first.nanoseconds > end);
+                !is_early && !is_late
+            }
             // A file that is not part of a data stream because it is unreadable.
             Message::Damage(damage) if damage.stream.is_none() => self.wants_stream(&damage.file),
             _ => true,

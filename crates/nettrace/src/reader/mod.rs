@@ -117,6 +117,7 @@ impl NettraceFile {
             options: options.clone(),
             are_stacks_interned: OnceLock::new(),
             process_names: OnceLock::new(),
+            hashes_of_kinds: OnceLock::new(),
         };
         let file = Arc::new(file);
         trace.set_reader_data(Arc::clone(&file) as Arc<dyn std::any::Any + Send + Sync>);

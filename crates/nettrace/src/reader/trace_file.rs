@@ -30,6 +30,8 @@ pub(crate) struct TraceFile {
     pub(super) are_stacks_interned: OnceLock<()>,
     /// Version 6; created when needed.
     pub(super) process_names: OnceLock<ProcessNames>,
+    /// Created when the file is compared with what was written.
+    pub(super) hashes_of_kinds: OnceLock<Vec<u64>>,
 }
 
 impl TraceFile {
@@ -50,10 +52,21 @@ impl TraceFile {
         self.index.version == Version::V3 || self.options.unsorted
     }
 
+    /// Returns a hash of each kind of events, made by a function that is always the same.
+    pub(crate) fn hashes_of_kinds(&self, hash: impl Fn(&EventMetadata) -> u64) -> &[u64] {
+        self.hashes_of_kinds.get_or_init(|| self.index.classes.iter().map(hash).collect())
+    }
+
+    /// Returns the index of the kind of an event of the file; `None` if it is unknown.
+    pub(crate) fn kind_of(&self, event: &Event<'_>) -> Option<usize> {
+        let is_kind = |index: &usize| *index < self.index.classes.len();
+        let declared = event.class_index().filter(is_kind);
+        declared.or_else(|| usize::try_from(raw_kind(event.class)?).ok().filter(is_kind))
+    }
+
     /// Returns the metadata of an event of the file; `None` if they are unknown.
     pub(crate) fn metadata_of(&self, event: &Event<'_>) -> Option<&EventMetadata> {
-        let declared = event.class_index().and_then(|index| self.index.classes.get(index));
-        declared.or_else(|| self.index.classes.get(usize::try_from(raw_kind(event.class)?).ok()?))
+        self.index.classes.get(self.kind_of(event)?)
     }
 
     /// Passes all blocks and events to a walker.

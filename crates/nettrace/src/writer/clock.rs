@@ -1,6 +1,7 @@
 //! Ticks of a file being written.
 
 use ichnos_io::WriteSource;
+use ichnos_model::lower::{LossEntry, LossKind, LossTable};
 use ichnos_model::{ClockClass, ClockOrigin, ClockValue, DataStream};
 
 use crate::SystemTime;
@@ -43,6 +44,16 @@ impl FileClock {
         // No time is before tick 0 then.
         let offset = clocks().map(in_file).min().unwrap_or(0);
         Self { frequency, offset }
+    }
+
+    /// Adds clocks whose times are rounded to those of the file to a table.
+    pub(super) fn note_rounding(&self, sources: &[WriteSource], losses: &mut LossTable) {
+        let clocks = sources.iter().flat_map(|source| &source.trace.class.clocks);
+        for clock in clocks.filter(|clock| clock.frequency != self.frequency) {
+            let (kind, class) = (LossKind::Rounded, String::new());
+            let (field, what) = (format!("clock.{}", clock.id), "ticks -> nanoseconds".to_owned());
+            losses.add(LossEntry { kind, class, field, what }, 1);
+        }
     }
 
     /// Returns the conversion of the times of a data stream.
@@ -93,7 +104,7 @@ impl FileClock {
     }
 }
 
-/// Returns what a file cannot say of a clock.
+/// Returns the loss of the origin of a clock.
 pub(super) fn loss_of_clock(clock: &ClockClass) -> Option<String> {
     match &clock.origin {
         ClockOrigin::UnixEpoch => None,

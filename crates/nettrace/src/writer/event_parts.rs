@@ -6,6 +6,9 @@ use ichnos_model::ValueHash;
 
 use crate::EventMetadata;
 
+/// Maximum size of the name of a thread in bytes: its row has less than 64 KiB.
+const LONGEST_NAME: usize = 32_000;
+
 /// Parts of an event, besides its payload.
 #[derive(Clone, Debug)]
 pub(super) struct EventParts {
@@ -60,6 +63,12 @@ impl EventParts {
         *self = Self { ticks, labels, ..Self::default() };
     }
 
+    /// Sets the name of the thread; a very long one is cut.
+    pub(super) fn set_thread_name(&mut self, name: &str) {
+        let length = name.floor_char_boundary(LONGEST_NAME);
+        self.thread_name = Some(name.get(..length).unwrap_or_default().to_owned());
+    }
+
     /// Returns `true` if it has labels (version 6).
     pub(super) fn has_labels(&self) -> bool {
         self.activity != [0; 16]
@@ -77,9 +86,18 @@ impl EventParts {
             || !self.labels.is_empty()
     }
 
-    /// Returns a number that is equal for equal events: those with the same metadata, payload and frames.
-    pub(super) fn hash(&self, metadata: u64, payload: &[u8], frames: &[u64], is_v6: bool) -> u64 {
+    /// Returns a number that is equal for equal events: those with the same metadata, payload and frames. `is_described`:
+    /// the payload fits its description.
+    pub(super) fn hash(
+        &self,
+        metadata: u64,
+        is_described: bool,
+        payload: &[u8],
+        frames: &[u64],
+        is_v6: bool,
+    ) -> u64 {
         let mut hash = ValueHash::new(metadata);
+        hash.add(is_described.into());
         hash.add(self.thread);
         hash.add(self.capture_thread.unwrap_or(self.thread));
         hash.add(self.processor.into());

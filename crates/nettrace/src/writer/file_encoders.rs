@@ -34,7 +34,8 @@ impl PartEncoders for TraceEncoders {
     }
 
     fn finish(&mut self, encoder: &mut TraceEncoder) -> io::Result<()> {
-        encoder.finish_part()
+        encoder.finish_part();
+        Ok(())
     }
 
     fn digest(&self, encoder: &TraceEncoder) -> TraceDigest {

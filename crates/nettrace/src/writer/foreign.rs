@@ -10,7 +10,7 @@ use ichnos_model::{
 
 use super::event_parts::EventParts;
 use super::own::normalized;
-use super::payload::{PayloadWriter, absent_size, describe, fits};
+use super::payload::{MOST_FIELDS, PayloadWriter, absent_size, describe, fits};
 use crate::{EventMetadata, known};
 
 /// Scopes whose members become fields, in this order.
@@ -33,8 +33,8 @@ pub(super) struct ForeignClass {
     related_activity: Option<FieldRef>,
     /// Members of each scope that become fields, by their indexes in its plan.
     members: [Vec<usize>; SCOPES.len()],
-    /// Number of bytes of the resource of an event without one.
-    absent_resource: usize,
+    /// Number of bytes of each scope of an event without it.
+    absent: [usize; SCOPES.len()],
     /// Process of the trace, for events that do not name it.
     own_process: Option<u64>,
 }
@@ -114,6 +114,39 @@ fn split_name(event: &Event<'_>) -> (String, String) {
     (provider.to_owned(), name.to_owned())
 }
 
+/// Members that become parts of headers.
+struct HeaderParts<'e, 'a> {
+    event: &'e Event<'a>,
+    members: HashSet<(Scope, usize)>,
+}
+
+impl HeaderParts<'_, '_> {
+    /// Takes the first member of a meaning whose class fits.
+    fn take(&mut self, meaning: Meaning, fits: impl Fn(&FieldClass) -> bool) -> Option<FieldRef> {
+        let event = self.event;
+        let (field, place) = event.class.meanings.members(meaning).find_map(|member| {
+            let field = FieldRef::of_member(event, member)?;
+            let node = event.plan(member.scope)?.member(member.index as usize)?;
+            field.class(event).is_some_and(&fits).then_some((field, (member.scope, node)))
+        })?;
+        self.members.insert(place);
+        Some(field)
+    }
+}
+
+/// Returns the members that only serve decoding or merging.
+fn hidden(event: &Event<'_>) -> HashSet<(Scope, usize)> {
+    let members = event.class.meanings.members(Meaning::Hidden);
+    members
+        .filter_map(|member| Some((member.scope, event.plan(member.scope)?.member(member.index as usize)?)))
+        .collect()
+}
+
+/// Returns `true` for the class of a text.
+fn is_text(class: &FieldClass) -> bool {
+    matches!(class.kind, FieldKind::String { .. })
+}
+
 /// Returns `true` for the class of a GUID, also if it is optional.
 fn is_guid(class: &FieldClass) -> bool {
     match &class.kind {
@@ -146,11 +179,9 @@ impl ForeignClass {
             }
             lose(LossKind::Lowered, "", "severity -> one of five levels");
         }
-        let number = |meaning| FieldRef::of_meaning(event, meaning);
-        let guid = |meaning| {
-            let field = FieldRef::of_meaning(event, meaning)?;
-            field.class(event).is_some_and(is_guid).then_some(field)
-        };
+        let mut parts = HeaderParts { event, members: hidden(event) };
+        let any = |_: &FieldClass| true;
+        let number = |class: &FieldClass| !is_text(class);
         let is_converted = class.attributes.get("nettrace").is_some();
         let environment = match event.stream.trace.class.environment("vpid") {
             Some(Value::Integer(process)) => u64::try_from(*process).ok(),
@@ -159,22 +190,26 @@ impl ForeignClass {
         let mut foreign = Self {
             metadata,
             severity,
-            process: number(Meaning::Process),
-            thread: number(Meaning::Thread),
-            thread_name: number(Meaning::ThreadName).filter(|_| is_v6),
+            // Up to version 5, the process of each event is a field, too.
+            process: match is_v6 {
+                true => parts.take(Meaning::Process, number),
+                false => FieldRef::of_meaning(event, Meaning::Process),
+            },
+            thread: parts.take(Meaning::Thread, number),
+            thread_name: is_v6.then(|| parts.take(Meaning::ThreadName, any)).flatten(),
             capture_thread: is_converted
                 .then(|| FieldRef::within(event, Scope::CommonContext, "capture_thread"))
                 .flatten(),
-            processor: number(Meaning::Processor),
-            stack: number(Meaning::Stack),
-            activity: guid(Meaning::OperationId),
-            related_activity: guid(Meaning::Cause(CauseKind::Related)),
+            processor: parts.take(Meaning::Processor, number),
+            stack: parts.take(Meaning::Stack, any),
+            activity: parts.take(Meaning::OperationId, is_guid),
+            related_activity: parts.take(Meaning::Cause(CauseKind::Related), is_guid),
             members: Default::default(),
-            absent_resource: 0,
+            absent: [0; SCOPES.len()],
             own_process: environment,
         };
-        foreign.add_members(event, is_v6, is_converted, &mut lose);
-        foreign.metadata = normalized(&foreign.metadata, is_v6);
+        foreign.add_members(event, &parts.members, is_converted, &mut lose);
+        foreign.metadata = normalized(&foreign.metadata, is_v6).0;
         foreign
     }
 
@@ -182,13 +217,13 @@ impl ForeignClass {
     fn add_members(
         &mut self,
         event: &Event<'_>,
-        is_v6: bool,
+        skipped: &HashSet<(Scope, usize)>,
         is_converted: bool,
         lose: &mut impl FnMut(LossKind, &str, &str),
     ) {
-        let skipped = self.skipped(event, is_v6);
         let mut taken = HashSet::new();
-        for (scope, members) in SCOPES.into_iter().zip(&mut self.members) {
+        let mut left = MOST_FIELDS;
+        for ((scope, members), absent) in SCOPES.into_iter().zip(&mut self.members).zip(&mut self.absent) {
             let Some(plan) = event.plan(scope) else { continue };
             for node in plan.children(0) {
                 let Some(member) = plan.get(node) else { continue };
@@ -204,7 +239,7 @@ impl ForeignClass {
                     continue;
                 }
                 let path = format!("{}.{name}", scope.short_name());
-                if !fits(class) {
+                if !fits(class, &mut left) {
                     lose(LossKind::Dropped, &path, "too many or too deep fields");
                     continue;
                 }
@@ -218,35 +253,11 @@ impl ForeignClass {
                 }
                 members.push(node);
                 let field = describe(free, class);
-                if scope == Scope::Resource {
-                    self.absent_resource += absent_size(&field.kind);
-                }
+                *absent += absent_size(&field.kind);
                 self.metadata.fields.push(field);
             }
             members.sort_unstable();
         }
-    }
-
-    /// Returns the members that become parts of headers.
-    fn skipped(&self, event: &Event<'_>, is_v6: bool) -> HashSet<(Scope, usize)> {
-        let is_text = |field: &Option<FieldRef>| {
-            let class = field.as_ref().and_then(|field| field.class(event));
-            class.is_some_and(|class| matches!(class.kind, FieldKind::String { .. }))
-        };
-        let members = event.class.meanings.iter().filter_map(|(member, meaning)| {
-            let is_part = match meaning {
-                Meaning::Thread => !is_text(&self.thread),
-                Meaning::Processor | Meaning::Stack | Meaning::Hidden => true,
-                Meaning::Process => is_v6 && !is_text(&self.process),
-                Meaning::ThreadName => self.thread_name.is_some(),
-                Meaning::OperationId => self.activity.is_some(),
-                Meaning::Cause(CauseKind::Related) => self.related_activity.is_some(),
-                _ => false,
-            };
-            let node = event.plan(member.scope)?.member(member.index as usize)?;
-            is_part.then_some((member.scope, node))
-        });
-        members.collect()
     }
 
     /// Returns the description of an event of this class.
@@ -266,7 +277,7 @@ impl ForeignClass {
     }
 }
 
-/// Notes what a type of this format does not have.
+/// Lists conversions of a class.
 fn note_class(class: &FieldClass, path: &str, lose: &mut impl FnMut(LossKind, &str, &str)) {
     let mut note = |what: &str| lose(LossKind::Lowered, path, what);
     match &class.kind {
@@ -349,16 +360,24 @@ pub(super) fn read(
     parts.activity = guid(&class.activity);
     parts.related_activity = guid(&class.related_activity);
     if let Some(FieldValue::Text(name)) = value(&class.thread_name) {
-        parts.thread_name = Some(String::from_utf8_lossy(name).into_owned());
+        parts.set_thread_name(&String::from_utf8_lossy(name));
     }
     payload.clear();
-    for (scope, members) in SCOPES.into_iter().zip(&class.members) {
-        if scope == Scope::Resource && !event.has_resource() {
-            payload.bytes.resize(payload.bytes.len() + class.absent_resource, 0);
-        } else if !members.is_empty() {
-            payload.begin_scope(members);
-            losses.is_undecodable |= event.visit(scope, payload).is_err();
+    for ((scope, members), absent) in SCOPES.into_iter().zip(&class.members).zip(class.absent) {
+        if members.is_empty() {
+            continue;
         }
+        let begin = payload.bytes.len();
+        let is_absent = scope == Scope::Resource && !event.has_resource();
+        if !is_absent {
+            payload.begin_scope(members);
+            if event.visit(scope, payload).is_ok() {
+                continue;
+            }
+            losses.is_undecodable = true;
+        }
+        payload.bytes.truncate(begin);
+        payload.bytes.resize(begin + absent, 0);
     }
     losses
 }

@@ -1,19 +1,19 @@
 //! Events that were read from files of this format.
 
-use ichnos_model::{Event, Field, Scope, Text, Uuid, Visitor};
+use ichnos_model::{Event, Field as VisitedField, Scope, Text, Uuid, Visitor};
 
 use super::event_parts::{EventParts, metadata_hash};
 use crate::metadata_writer::can_describe;
 use crate::reader::TraceFile;
 use crate::reader::context_member as member;
-use crate::{EventMetadata, Version};
+use crate::{EventMetadata, Field, FieldType, Version};
 
 /// A class of events that were read from a file of this format, with their payloads.
 #[derive(Debug)]
 pub(super) struct OwnClass {
     pub(super) metadata: EventMetadata,
-    /// Hash of the metadata.
-    pub(super) hash: u64,
+    /// `true` if the version to write has no place for some of its metadata.
+    pub(super) is_lossy: bool,
 }
 
 impl OwnClass {
@@ -25,16 +25,16 @@ impl OwnClass {
         if !can_describe(&metadata.fields, is_v6) {
             return None;
         }
-        let metadata = normalized(metadata, is_v6);
-        let hash = metadata_hash(&metadata);
-        Some(Self { metadata, hash })
+        let (metadata, is_lossy) = normalized(metadata, is_v6);
+        Some(Self { metadata, is_lossy })
     }
 }
 
-/// Returns metadata as they are read after they were written.
-pub(super) fn normalized(metadata: &EventMetadata, is_v6: bool) -> EventMetadata {
+/// Returns metadata as they are read after they were written, and `true` if some are lost.
+pub(super) fn normalized(metadata: &EventMetadata, is_v6: bool) -> (EventMetadata, bool) {
     let mut metadata = metadata.clone();
     metadata.has_unknown_fields = false;
+    let before = metadata.clone();
     if is_v6 {
         metadata.version = metadata.version.min(u8::MAX.into());
     } else {
@@ -42,8 +42,34 @@ pub(super) fn normalized(metadata: &EventMetadata, is_v6: bool) -> EventMetadata
         (metadata.message_template, metadata.description) = (None, None);
         metadata.provider_guid = None;
         metadata.properties.clear();
+        // Texts end at their first U+0000.
+        for text in [&mut metadata.provider, &mut metadata.name] {
+            text.truncate(text.find('\0').unwrap_or(text.len()));
+        }
+        end_names(&mut metadata.fields);
     }
-    metadata
+    let is_lossy = metadata != before;
+    (metadata, is_lossy)
+}
+
+/// Ends names of fields at their first U+0000.
+fn end_names(fields: &mut [Field]) {
+    for field in fields {
+        field.name.truncate(field.name.find('\0').unwrap_or(field.name.len()));
+        let mut kind = &mut field.kind;
+        while let FieldType::Array(element) = kind {
+            kind = element;
+        }
+        if let FieldType::Object(fields) = kind {
+            end_names(fields);
+        }
+    }
+}
+
+/// Returns the hashes of the kinds of events of a file, as they are written again in its version.
+pub(super) fn hashes(file: &TraceFile) -> &[u64] {
+    let is_v6 = matches!(file.version(), Version::V6(_));
+    file.hashes_of_kinds(|metadata| metadata_hash(&normalized(metadata, is_v6).0))
 }
 
 /// Returns the payload of an event of an [`OwnClass`].
@@ -91,7 +117,7 @@ impl ContextReader<'_> {
 
 impl Visitor for ContextReader<'_> {
     #[inline]
-    fn unsigned(&mut self, _: Field<'_>, value: u64) {
+    fn unsigned(&mut self, _: VisitedField<'_>, value: u64) {
         match self.member() {
             Some(member::THREAD) => self.parts.thread = value,
             Some(member::CAPTURE_THREAD) => self.parts.capture_thread = Some(value),
@@ -103,7 +129,7 @@ impl Visitor for ContextReader<'_> {
         }
     }
 
-    fn guid(&mut self, _: Field<'_>, value: Uuid) {
+    fn guid(&mut self, _: VisitedField<'_>, value: Uuid) {
         match self.member() {
             Some(member::ACTIVITY) => self.parts.activity = value.to_bytes_le(),
             Some(member::RELATED_ACTIVITY) => self.parts.related_activity = value.to_bytes_le(),
@@ -111,9 +137,9 @@ impl Visitor for ContextReader<'_> {
         }
     }
 
-    fn text(&mut self, _: Field<'_>, value: Text<'_>) {
+    fn text(&mut self, _: VisitedField<'_>, value: Text<'_>) {
         match self.member() {
-            Some(member::THREAD_NAME) => self.parts.thread_name = Some(value.to_str_lossy().into_owned()),
+            Some(member::THREAD_NAME) => self.parts.set_thread_name(&value.to_str_lossy()),
             Some(member::TRACE_ID) => {
                 self.parts.trace_id =
                     value.as_str().and_then(|text| Uuid::try_parse(text).ok()).map(Uuid::into_bytes);
@@ -123,30 +149,30 @@ impl Visitor for ContextReader<'_> {
         }
     }
 
-    fn begin_structure(&mut self, _: Field<'_>) {
+    fn begin_structure(&mut self, _: VisitedField<'_>) {
         self.depth += 1;
     }
 
-    fn end_structure(&mut self, _: Field<'_>) {
+    fn end_structure(&mut self, _: VisitedField<'_>) {
         self.depth -= 1;
     }
 
-    fn begin_array(&mut self, _: Field<'_>, _: u64) {
+    fn begin_array(&mut self, _: VisitedField<'_>, _: u64) {
         self.depth += 1;
     }
 
-    fn end_array(&mut self, _: Field<'_>) {
+    fn end_array(&mut self, _: VisitedField<'_>) {
         self.depth -= 1;
     }
 
     #[inline]
-    fn begin_optional(&mut self, _: Field<'_>, _: bool, _: i128) {
+    fn begin_optional(&mut self, _: VisitedField<'_>, _: bool, _: i128) {
         self.member += 1;
         self.is_optional = true;
     }
 
     #[inline]
-    fn end_optional(&mut self, _: Field<'_>) {
+    fn end_optional(&mut self, _: VisitedField<'_>) {
         self.is_optional = false;
     }
 }

@@ -12,7 +12,7 @@ use crate::{Field, FieldType};
 const DEPTH: usize = 12;
 
 /// Maximum number of fields of an event, including nested ones; further ones are dropped. Readers limit it.
-const MOST_FIELDS: usize = 5_000;
+pub(super) const MOST_FIELDS: usize = 5_000;
 
 /// Maximum number of elements of an array.
 const MOST_ELEMENTS: u64 = u16::MAX as u64;
@@ -93,8 +93,8 @@ fn integer_size(class: &FieldClass) -> Option<usize> {
     }
 }
 
-/// Returns `true` if a field can be described.
-pub(super) fn fits(class: &FieldClass) -> bool {
+/// Returns `true` if a field can be described, with others of its event that left room for this many fields.
+pub(super) fn fits(class: &FieldClass, left: &mut usize) -> bool {
     fn depth_and_count(class: &FieldClass, depth: usize, left: &mut usize) -> bool {
         let Some(rest) = left.checked_sub(1).filter(|_| depth < DEPTH) else { return false };
         *left = rest;
@@ -109,7 +109,12 @@ pub(super) fn fits(class: &FieldClass) -> bool {
             _ => true,
         }
     }
-    depth_and_count(class, 0, &mut { MOST_FIELDS })
+    let before = *left;
+    let fits = depth_and_count(class, 0, left);
+    if !fits {
+        *left = before;
+    }
+    fits
 }
 
 /// Describes a field that [fits](fits).
@@ -137,13 +142,15 @@ pub(super) struct ValueLosses {
     pub(super) cut: u64,
     /// Texts that are not valid.
     pub(super) texts: u64,
+    /// Texts that end at their first U+0000.
+    pub(super) ends: u64,
     /// Numbers that are not exactly the same.
     pub(super) rounded: u64,
 }
 
 /// Compound field that is being written.
 #[derive(Clone, Copy, Debug)]
-enum Around {
+enum Compound {
     /// Array: number of elements so far, and the size of the payload before the first one too many.
     Array {
         seen: u64,
@@ -161,7 +168,7 @@ enum Around {
 pub(super) struct PayloadWriter {
     pub(super) bytes: Vec<u8>,
     pub(super) losses: ValueLosses,
-    around: Vec<Around>,
+    compounds: Vec<Compound>,
     /// Members of the scope, by their index in the plan, that are written.
     members: Vec<usize>,
     /// Number of compound fields that were begun within a member that is not written.
@@ -178,7 +185,7 @@ impl PayloadWriter {
 
     /// Begins a scope, of which these members are written, in the order of the plan.
     pub(super) fn begin_scope(&mut self, members: &[usize]) {
-        self.around.clear();
+        self.compounds.clear();
         self.muted = 0;
         self.members.clear();
         self.members.extend_from_slice(members);
@@ -189,11 +196,11 @@ impl PayloadWriter {
         if self.muted > 0 {
             return false;
         }
-        match &mut self.around[..] {
+        match &mut self.compounds[..] {
             // The root itself.
             [] => {}
             [_] => return self.members.binary_search(&field.index()).is_ok(),
-            [.., Around::Array { seen, end }] => {
+            [.., Compound::Array { seen, end }] => {
                 *seen += 1;
                 if *seen == MOST_ELEMENTS + 1 {
                     *end = Some(self.bytes.len());
@@ -205,12 +212,12 @@ impl PayloadWriter {
         true
     }
 
-    fn begin(&mut self, field: VisitedField<'_>, around: Around) -> bool {
+    fn begin(&mut self, field: VisitedField<'_>, compound: Compound) -> bool {
         if !self.enter(field) {
             self.muted += 1;
             return false;
         }
-        self.around.push(around);
+        self.compounds.push(compound);
         true
     }
 
@@ -219,9 +226,9 @@ impl PayloadWriter {
             self.muted -= 1;
             return;
         }
-        match self.around.pop() {
-            Some(Around::Array { end: Some(end), .. }) => self.bytes.truncate(end),
-            Some(Around::Variant { after }) => {
+        match self.compounds.pop() {
+            Some(Compound::Array { end: Some(end), .. }) => self.bytes.truncate(end),
+            Some(Compound::Variant { after }) => {
                 for _ in 0..after {
                     push_u16(&mut self.bytes, 0);
                 }
@@ -242,6 +249,7 @@ impl PayloadWriter {
     }
 
     fn push_text(&mut self, text: &str) {
+        self.losses.ends += u64::from(memchr::memchr(0, text.as_bytes()).is_some());
         push_utf16(&mut self.bytes, text);
         push_u16(&mut self.bytes, 0);
     }
@@ -267,8 +275,12 @@ impl Visitor for PayloadWriter {
         if integer_size(field.class()).is_some() {
             // Of variable length.
             self.losses.rounded += 1;
-            let most =
-                value.as_i128().map_or(u64::MAX, |value| if value < 0 { i64::MIN as u64 } else { u64::MAX });
+            let is_signed = field.class().integer().is_some_and(|integer| integer.signed);
+            let most = match (is_signed, value.is_negative()) {
+                (true, true) => i64::MIN as u64,
+                (true, false) => i64::MAX as u64,
+                (false, _) => u64::MAX,
+            };
             return push_u64(&mut self.bytes, most);
         }
         let mut text = std::mem::take(&mut self.text);
@@ -312,7 +324,10 @@ impl Visitor for PayloadWriter {
             return;
         }
         if value.encoding == StringEncoding::Utf16Le && value.bytes.len().is_multiple_of(2) {
-            self.bytes.extend_from_slice(value.bytes);
+            let units = value.bytes.as_chunks::<2>().0;
+            let length = units.iter().position(|unit| *unit == [0, 0]).unwrap_or(units.len());
+            self.losses.ends += u64::from(length < units.len());
+            self.bytes.extend_from_slice(value.bytes.get(..2 * length).unwrap_or_default());
             return push_u16(&mut self.bytes, 0);
         }
         if let Some(text) = value.as_str() {
@@ -346,7 +361,7 @@ impl Visitor for PayloadWriter {
     }
 
     fn begin_structure(&mut self, field: VisitedField<'_>) {
-        self.begin(field, Around::Other);
+        self.begin(field, Compound::Other);
     }
 
     fn end_structure(&mut self, _: VisitedField<'_>) {
@@ -354,7 +369,7 @@ impl Visitor for PayloadWriter {
     }
 
     fn begin_array(&mut self, field: VisitedField<'_>, length: u64) {
-        if self.begin(field, Around::Array { seen: 0, end: None }) {
+        if self.begin(field, Compound::Array { seen: 0, end: None }) {
             self.begin_count(length);
         }
     }
@@ -364,7 +379,7 @@ impl Visitor for PayloadWriter {
     }
 
     fn begin_optional(&mut self, field: VisitedField<'_>, present: bool, _: i128) {
-        if self.begin(field, Around::Other) {
+        if self.begin(field, Compound::Other) {
             self.begin_count(present.into());
         }
     }
@@ -379,7 +394,7 @@ impl Visitor for PayloadWriter {
             _ => option + 1,
         };
         let after = count.saturating_sub(option + 1);
-        if self.begin(field, Around::Variant { after }) {
+        if self.begin(field, Compound::Variant { after }) {
             for _ in 0..option.min(count) {
                 push_u16(&mut self.bytes, 0);
             }

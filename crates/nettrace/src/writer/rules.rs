@@ -9,7 +9,7 @@ use ichnos_model::{ClassDigest, Event, TraceDigest, Value};
 use super::clock::{FileClock, loss_of_clock};
 use super::dialect::Dialect;
 use super::event_parts::EventParts;
-use super::own::{self, OwnClass};
+use super::own;
 use super::tables::WrittenStacks;
 use crate::reader::TraceFile;
 use crate::{TraceBlock, Version};
@@ -44,6 +44,7 @@ impl TraceRules {
         };
         let clock = FileClock::of(&sources);
         let mut losses = LossTable::default();
+        clock.note_rounding(&sources, &mut losses);
         for source in &sources {
             note_source(source, &mut losses);
         }
@@ -127,14 +128,15 @@ pub(super) fn digest(events: ClassDigest) -> TraceDigest {
 fn event_hash(event: &Event<'_>) -> u64 {
     let Some(file) = event.stream.trace.reader_data::<TraceFile>() else { return 0 };
     let is_v6 = matches!(file.version(), Version::V6(_));
-    let Some(class) = OwnClass::of(event, is_v6) else { return 0 };
+    let hash = file.kind_of(event).and_then(|kind| own::hashes(file).get(kind));
+    let Some(hash) = hash.copied() else { return 0 };
     let mut parts = EventParts::default();
     if !own::read(event, event.clock.map_or(0, |clock| clock.cycles), &mut parts) {
         return 0;
     }
     let mut stacks = WrittenStacks::new(8);
     let frames = parts.stack.map(|stack| stacks.frames(event.stream, stack)).unwrap_or_default();
-    parts.hash(class.hash, own::payload(event), frames, is_v6)
+    parts.hash(hash, !event.class.is_undescribed, own::payload(event), frames, is_v6)
 }
 
 /// Returns the trace block of sources, with the date of the first one of this format.
@@ -188,24 +190,24 @@ fn trace_block(
 
 /// Notes losses of a whole trace.
 fn note_source(source: &WriteSource, losses: &mut LossTable) {
-    if source.trace.reader_data::<TraceFile>().is_some() {
-        return;
-    }
     let class = &source.trace.class;
     let mut lose = |kind, field: &str, what: &str| {
         let loss = LossEntry { kind, class: String::new(), field: field.to_owned(), what: what.to_owned() };
         losses.add(loss, 1);
     };
+    for clock in &class.clocks {
+        if let Some(what) = loss_of_clock(clock) {
+            lose(LossKind::Lowered, &format!("clock.{}", clock.id), &what);
+        }
+    }
+    if source.trace.reader_data::<TraceFile>().is_some() {
+        return;
+    }
     for (name, _) in class.environment.iter().filter(|(name, _)| name != "vpid") {
         lose(LossKind::Dropped, &format!("environment.{name}"), "entry of the environment");
     }
     if class.name.is_some() || class.uid.is_some() || class.uuid.is_some() {
         lose(LossKind::Dropped, "", "name or unique identifier of the trace");
-    }
-    for clock in &class.clocks {
-        if let Some(what) = loss_of_clock(clock) {
-            lose(LossKind::Lowered, &format!("clock.{}", clock.id), &what);
-        }
     }
     for stream in &source.streams {
         losses.add_packets(stream);

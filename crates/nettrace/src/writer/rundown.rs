@@ -1,6 +1,7 @@
 //! Events that name the functions of stacks, as the runtime writes them at the end of a session.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::own::normalized;
 use super::tables::NamedFunction;
@@ -43,33 +44,32 @@ pub(super) fn metadata(is_module: bool, is_v6: bool) -> EventMetadata {
         level: Some(4),
         ..EventMetadata::default()
     };
-    normalized(&metadata, is_v6)
+    normalized(&metadata, is_v6).0
 }
 
 /// Returns the events that name functions: first those of their modules.
-pub(super) fn events<'f>(functions: &'f [NamedFunction]) -> Vec<RundownEvent> {
-    let mut modules: BTreeMap<(Option<u64>, &str), u64> = BTreeMap::new();
-    let key =
-        |function: &'f NamedFunction| (function.process, function.module.as_deref().unwrap_or_default());
+pub(super) fn events(functions: &[NamedFunction]) -> impl Iterator<Item = RundownEvent> + '_ {
+    let key = |function: &NamedFunction| (function.process, function.module.clone().unwrap_or_default());
+    let mut modules: BTreeMap<(Option<u64>, Arc<str>), u64> = BTreeMap::new();
     for function in functions {
         let next = 1 + modules.len() as u64;
         modules.entry(key(function)).or_insert(next);
     }
-    let mut events = Vec::with_capacity(modules.len() + functions.len());
-    for ((process, module), id) in &modules {
+    let ids: Vec<u64> =
+        functions.iter().map(|function| modules.get(&key(function)).copied().unwrap_or(0)).collect();
+    let of_modules = modules.into_iter().map(|((process, module), id)| {
         let mut payload = Vec::new();
         // Module, assembly, flags, and four bytes that are reserved.
-        push_u64(&mut payload, *id);
-        push_u64(&mut payload, *id);
+        push_u64(&mut payload, id);
+        push_u64(&mut payload, id);
         push_u32(&mut payload, 0);
         push_u32(&mut payload, 0);
-        push_utf16_string(&mut payload, module);
+        push_utf16_string(&mut payload, &module);
         push_utf16_string(&mut payload, "");
         push_u16(&mut payload, 0);
-        events.push(RundownEvent { is_module: true, process: *process, payload });
-    }
-    for function in functions {
-        let module = modules.get(&key(function)).copied().unwrap_or(0);
+        RundownEvent { is_module: true, process, payload }
+    });
+    let of_functions = functions.iter().zip(ids).map(|(function, module)| {
         let mut payload = Vec::new();
         // Method, module, address, size, token and flags; namespace, name and signature.
         push_u64(&mut payload, function.begin);
@@ -82,7 +82,7 @@ pub(super) fn events<'f>(functions: &'f [NamedFunction]) -> Vec<RundownEvent> {
             push_utf16_string(&mut payload, text);
         }
         push_u16(&mut payload, 0);
-        events.push(RundownEvent { is_module: false, process: function.process, payload });
-    }
-    events
+        RundownEvent { is_module: false, process: function.process, payload }
+    });
+    of_modules.chain(of_functions)
 }

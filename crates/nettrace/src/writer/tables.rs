@@ -1,9 +1,11 @@
 //! Tables of a file being written: threads, label lists, stacks.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use ichnos_model::{DataStream, Frame, Symbol, ValueHash};
+use ichnos_model::{DataStream, Frame, ValueHash};
 
+use super::dialect::Dialect;
 use super::event_parts::EventParts;
 use crate::wire_writer::{push_sized, push_string, push_u32, push_u64, push_varuint};
 
@@ -27,7 +29,21 @@ pub(super) struct WrittenThreads {
     pub(super) rows: Vec<u8>,
 }
 
+/// Number of threads after which they are written again: readers keep them.
+const MOST_THREADS: usize = 1 << 16;
+
 impl WrittenThreads {
+    /// Returns `true` if there are so many threads that they are to be forgotten.
+    pub(super) fn is_full(&self) -> bool {
+        self.indexes.len() >= MOST_THREADS
+    }
+
+    /// Forgets all threads, at a sequence point that flushes them.
+    pub(super) fn clear(&mut self) {
+        self.indexes.clear();
+        self.by_id.clear();
+    }
+
     /// Returns the index of a thread, and adds a row for it if it is new.
     pub(super) fn index(&mut self, process: Option<u64>, thread: u64, name: Option<&str>) -> u64 {
         let name_hash = name.map_or(0, |name| {
@@ -41,6 +57,11 @@ impl WrittenThreads {
     /// Returns the index of a thread that made an event about another one, and adds a row for it if it is new.
     pub(super) fn capture_index(&mut self, thread: u64) -> u64 {
         self.index_of(ThreadKey { process: None, thread, name_hash: 0, is_capture: true }, None)
+    }
+
+    /// Returns the index of the thread with this id that was added last.
+    pub(super) fn known(&self, thread: u64) -> Option<u64> {
+        self.by_id.get(&thread).copied()
     }
 
     /// Returns the index of the thread with this id that was added last, or adds one for it.
@@ -57,25 +78,20 @@ impl WrittenThreads {
         let index = *self.indexes.entry(key).or_insert(next);
         if index == next {
             self.by_id.insert(thread, index);
-            let row = |name: Option<&str>, out: &mut Vec<u8>| {
-                push_sized(out, |out| {
-                    push_varuint(out, index);
-                    if let Some(name) = name {
-                        out.push(1);
-                        push_string(out, name);
-                    }
-                    if let Some(process) = process {
-                        out.push(2);
-                        push_varuint(out, process);
-                    }
-                    out.push(3);
-                    push_varuint(out, thread);
-                })
-            };
-            // A name of this length is of no use.
-            if !row(name, &mut self.rows) {
-                row(None, &mut self.rows);
-            }
+            // Names are limited, so that the row fits.
+            push_sized(&mut self.rows, |out| {
+                push_varuint(out, index);
+                if let Some(name) = name {
+                    out.push(1);
+                    push_string(out, name);
+                }
+                if let Some(process) = process {
+                    out.push(2);
+                    push_varuint(out, process);
+                }
+                out.push(3);
+                push_varuint(out, thread);
+            });
         }
         index
     }
@@ -90,9 +106,25 @@ pub(super) struct WrittenLabels {
     count: u32,
     lists: Vec<u8>,
     list: Vec<u8>,
+    /// Size of the lists since the last sequence point in bytes.
+    size: usize,
+    /// Number of labels that were too long.
+    pub(super) dropped: u64,
 }
 
+/// Maximum size of a list in bytes; more labels are dropped.
+const LONGEST_LIST: usize = 1 << 20;
+
+/// Numbers of lists, and of their bytes, after which a sequence point is due: readers keep them until then.
+const MOST_LISTS: usize = 1 << 13;
+const MOST_LIST_BYTES: usize = 2 << 20;
+
 impl WrittenLabels {
+    /// Returns `true` if a sequence point is due.
+    pub(super) fn is_full(&self) -> bool {
+        self.indexes.len() >= MOST_LISTS || self.size >= MOST_LIST_BYTES
+    }
+
     /// Returns the index of the list of an event, and adds it if it is new; 0 without labels.
     pub(super) fn index(&mut self, parts: &EventParts) -> u32 {
         if !parts.has_labels() {
@@ -120,8 +152,16 @@ impl WrittenLabels {
             push_u64(list, id);
         }
         for pair in parts.labels.chunks(2) {
+            let size: usize = pair.iter().map(|text| text.len()).sum();
+            if list.len() + size > LONGEST_LIST {
+                self.dropped += 1;
+                continue;
+            }
             begin(list, 5);
             pair.iter().for_each(|text| push_string(list, text));
+        }
+        if list.is_empty() {
+            return 0;
         }
         // The last label of a list is marked.
         if let Some(kind) = list.get_mut(last) {
@@ -136,6 +176,7 @@ impl WrittenLabels {
         let index = self.indexes.len() as u32 + 1;
         self.indexes.insert(list.clone().into(), index);
         self.lists.extend_from_slice(list);
+        self.size += list.len();
         self.count += 1;
         index
     }
@@ -148,6 +189,7 @@ impl WrittenLabels {
     /// Forgets all lists, at a sequence point.
     pub(super) fn clear(&mut self) {
         self.indexes.clear();
+        self.size = 0;
     }
 
     /// Returns the size of the lists that were not written yet in bytes.
@@ -168,11 +210,13 @@ fn take_rows(first: u32, count: &mut u32, rows: &mut Vec<u8>) -> Option<Vec<u8>>
     Some(content)
 }
 
-/// Maximum number of names that are written for the addresses of stacks.
+/// Maximum number of functions that are named for the addresses of stacks, and of the bytes of their names.
 const MOST_NAMES: usize = 1 << 18;
+const MOST_NAME_BYTES: usize = 64 << 20;
 
-/// First address of frames that only have a name.
+/// First address of frames that only have a name, by the size of a pointer.
 const NAMED_FRAMES: u64 = 0x7fff_0000_0000_0000;
+const SHORT_NAMED_FRAMES: u64 = 0xf000_0000;
 
 /// Function to name at the end of the file.
 #[derive(Clone, Debug)]
@@ -181,8 +225,8 @@ pub(super) struct NamedFunction {
     pub(super) process: Option<u64>,
     pub(super) begin: u64,
     pub(super) size: u32,
-    pub(super) name: String,
-    pub(super) module: Option<String>,
+    pub(super) name: Arc<str>,
+    pub(super) module: Option<Arc<str>>,
 }
 
 /// Stacks since the last sequence point.
@@ -200,8 +244,12 @@ pub(super) struct WrittenStacks {
     named_frames: HashMap<Frame, u64>,
     /// Functions at the addresses of foreign stacks, by their process (version 6) and first address.
     functions: HashMap<(Option<u64>, u64), NamedFunction>,
+    /// Size of their names in bytes.
+    name_bytes: usize,
     /// Number of functions without room.
     pub(super) unnamed: u64,
+    /// Number of functions at the address of another one.
+    pub(super) ambiguous: u64,
 }
 
 impl WrittenStacks {
@@ -216,7 +264,9 @@ impl WrittenStacks {
             frames: Vec::new(),
             named_frames: HashMap::new(),
             functions: HashMap::new(),
+            name_bytes: 0,
             unnamed: 0,
+            ambiguous: 0,
         }
     }
 
@@ -254,11 +304,13 @@ impl WrittenStacks {
     fn read(&mut self, stream: &DataStream, stack: u32) {
         self.frames.clear();
         for frame in stream.stacks().table.frames(stack) {
+            let is_short = self.pointer_size == 4;
             let address = frame.address.unwrap_or_else(|| {
-                let next = NAMED_FRAMES + 16 * self.named_frames.len() as u64;
+                let first = if is_short { SHORT_NAMED_FRAMES } else { NAMED_FRAMES };
+                let next = first + 16 * self.named_frames.len() as u64;
                 *self.named_frames.entry(frame.clone()).or_insert(next)
             });
-            self.frames.push(address);
+            self.frames.push(if is_short { address & 0xffff_ffff } else { address });
         }
     }
 
@@ -272,29 +324,27 @@ impl WrittenStacks {
     fn name(&mut self, stream: &DataStream, stack: u32, process: Option<u64>, time: Option<i128>) {
         let stacks = stream.stacks();
         for (frame, address) in stacks.table.frames(stack).iter().zip(&self.frames) {
-            let symbol = |space, address| stacks.symbols().resolve(space, address, time.unwrap_or(i128::MAX));
-            let resolved = frame.address.and_then(|address| symbol(frame.address_space, address));
-            let known = resolved.map(|resolved| resolved.symbol);
-            let of_symbol = |symbol: &Symbol| symbol.name.as_deref().map(str::to_owned);
-            let Some(name) = frame.symbol.as_deref().map(str::to_owned).or_else(|| known.and_then(of_symbol))
-            else {
+            let resolve =
+                |address| stacks.symbols().resolve(frame.address_space, address, time.unwrap_or(i128::MAX));
+            let resolved = frame.address.and_then(resolve);
+            let symbol = resolved.map(|resolved| resolved.symbol).filter(|symbol| symbol.name.is_some());
+            let of_symbol = || symbol.and_then(|symbol| symbol.name.clone());
+            let Some(name) = frame.symbol.clone().or_else(of_symbol) else { continue };
+            let range = symbol.filter(|_| frame.symbol.is_none()).map(|symbol| (symbol.begin, symbol.end));
+            let (begin, end) = range.unwrap_or((*address, address.saturating_add(1)));
+            if let Some(known) = self.functions.get(&(process, begin)) {
+                self.ambiguous += u64::from(known.name != name);
                 continue;
-            };
-            let module =
-                frame.module.clone().or_else(|| resolved.and_then(|resolved| resolved.module.cloned()));
-            let range = known.filter(|symbol| symbol.name.is_some() && frame.symbol.is_none());
-            let (begin, end) = range.map_or((*address, *address + 1), |symbol| (symbol.begin, symbol.end));
-            if self.functions.len() >= MOST_NAMES && !self.functions.contains_key(&(process, begin)) {
+            }
+            self.name_bytes += name.len();
+            if self.functions.len() >= MOST_NAMES || self.name_bytes > MOST_NAME_BYTES {
                 self.unnamed += 1;
                 continue;
             }
-            self.functions.entry((process, begin)).or_insert_with(|| NamedFunction {
-                process,
-                begin,
-                size: u32::try_from(end - begin).unwrap_or(u32::MAX),
-                name,
-                module: module.as_deref().map(str::to_owned),
-            });
+            let module =
+                frame.module.clone().or_else(|| resolved.and_then(|resolved| resolved.module.cloned()));
+            let size = u32::try_from(end - begin).unwrap_or(u32::MAX);
+            self.functions.insert((process, begin), NamedFunction { process, begin, size, name, module });
         }
     }
 
@@ -324,15 +374,53 @@ impl WrittenStacks {
 /// Numbers of events that threads made.
 #[derive(Debug, Default)]
 pub(super) struct SequenceNumbers {
-    /// By the thread: its last number, and whether it made events since the last sequence point.
-    threads: HashMap<u64, (u32, bool)>,
+    threads: HashMap<u64, ThreadNumber>,
+    /// Threads that made events since the last sequence point.
+    active: Vec<u64>,
+    /// `true` if the number of a thread must be in a sequence point before its next event.
+    is_point_needed: bool,
+}
+
+/// Number of events that a thread made.
+#[derive(Clone, Copy, Debug, Default)]
+struct ThreadNumber {
+    sequence: u32,
+    is_active: bool,
+    /// `false` if some events are missing, but their number is unknown, and no event followed.
+    is_listed: bool,
+    needs_point: bool,
 }
 
 impl SequenceNumbers {
     /// Returns the number of the next event of a thread.
     #[inline(always)]
     pub(super) fn next(&mut self, thread: u64) -> u32 {
-        self.add(thread, 1)
+        let number = self.threads.entry(thread).or_default();
+        number.sequence = number.sequence.wrapping_add(1);
+        number.is_listed = true;
+        if !number.is_active {
+            number.is_active = true;
+            self.active.push(thread);
+        }
+        number.sequence
+    }
+
+    /// Adds missing events of a thread, if their number is known.
+    pub(super) fn add_missing(&mut self, thread: u64, count: Option<u32>) {
+        let is_new = !self.threads.contains_key(&thread);
+        let number = self.threads.entry(thread).or_default();
+        // If the first event of a thread does not have the number 1, readers know of a loss, but not of its size.
+        number.sequence = number.sequence.wrapping_add(count.unwrap_or(1));
+        number.is_listed |= count.is_some();
+        if count.is_some() {
+            // Of a thread without events, only a sequence point has the number.
+            number.needs_point |= is_new;
+            self.is_point_needed |= is_new;
+        }
+        if !number.is_active {
+            number.is_active = true;
+            self.active.push(thread);
+        }
     }
 
     /// Returns `true` if a thread has a number.
@@ -340,34 +428,44 @@ impl SequenceNumbers {
         self.threads.contains_key(&thread)
     }
 
-    /// Adds events of a thread that are missing, and returns the number of the last one.
-    pub(super) fn add(&mut self, thread: u64, count: u32) -> u32 {
-        let (sequence, is_active) = self.threads.entry(thread).or_insert((0, true));
-        *sequence = sequence.wrapping_add(count);
-        *is_active = true;
-        *sequence
+    /// Returns `true` if a sequence point must come before the next event of a thread.
+    #[inline(always)]
+    pub(super) fn needs_point(&self, thread: u64) -> bool {
+        self.is_point_needed && self.threads.get(&thread).is_some_and(|number| number.needs_point)
     }
 
-    /// Writes the content of a sequence point, after which up to version 5 only those threads are known that made
-    /// events before it.
-    pub(super) fn point(&mut self, time: u64, is_v6: bool) -> Vec<u8> {
-        if !is_v6 {
-            self.threads.retain(|_, (_, is_active)| *is_active);
-        }
-        let mut listed: Vec<(u64, u32)> = Vec::new();
-        for (thread, (sequence, is_active)) in &mut self.threads {
-            if std::mem::take(is_active) {
-                listed.push((*thread, *sequence));
+    /// Returns `true` if a sequence point is needed before the next event of some thread.
+    pub(super) fn is_needed(&self) -> bool {
+        self.is_point_needed
+    }
+
+    /// Returns the size of a sequence point in bytes, about.
+    pub(super) fn point_size(&self) -> usize {
+        12 * self.threads.len()
+    }
+
+    /// Writes the content of a sequence point. Up to version 5 it lists all threads, since readers take the numbers of
+    /// others as new; in version 6, those that made events.
+    pub(super) fn point(&mut self, time: u64, dialect: Dialect, flushes_threads: bool) -> Vec<u8> {
+        let is_v6 = dialect.is_v6();
+        self.is_point_needed = false;
+        let active = std::mem::take(&mut self.active);
+        for thread in &active {
+            if let Some(number) = self.threads.get_mut(thread) {
+                (number.is_active, number.needs_point) = (false, false);
             }
         }
+        let mut listed: Vec<u64> = if is_v6 { active } else { self.threads.keys().copied().collect() };
+        listed.retain(|thread| self.threads.get(thread).is_some_and(|number| number.is_listed));
         listed.sort_unstable();
         let mut content = Vec::new();
         push_u64(&mut content, time);
         if is_v6 {
-            push_u32(&mut content, 0);
+            push_u32(&mut content, flushes_threads.into());
         }
         push_u32(&mut content, listed.len() as u32);
-        for (thread, sequence) in listed {
+        for thread in listed {
+            let sequence = self.threads.get(&thread).map_or(0, |number| number.sequence);
             if is_v6 {
                 push_varuint(&mut content, thread);
                 push_varuint(&mut content, sequence.into());
@@ -375,6 +473,9 @@ impl SequenceNumbers {
                 push_u64(&mut content, thread);
                 push_u32(&mut content, sequence);
             }
+        }
+        if flushes_threads {
+            self.threads.clear();
         }
         content
     }

@@ -8,6 +8,7 @@ use ichnos_model::lower::{LossEntry, LossKind};
 use ichnos_model::{ClassDigest, DataStream, Discarded, Event, Message};
 
 use super::clock::Ticks;
+use super::dialect::Dialect;
 use super::event_parts::{EventParts, metadata_hash};
 use super::file_writer::FileWriter;
 use super::foreign::{self, ForeignClass};
@@ -23,14 +24,23 @@ use crate::{BlockKind, EventMetadata};
 /// Size of the rows of a block in bytes: that of the runtime's blocks.
 const ROWS: usize = 100 << 10;
 
+/// Maximum size in bytes of the names of a provider and of an event whose description is too long.
+const LONGEST_NAME: usize = 1_000;
+
 /// Distance of sequence points in bytes of rows.
 const BETWEEN_POINTS: usize = 1 << 20;
 
-/// Maximum size of a payload in bytes: blocks of version 6 have less than 16 MiB.
-const MOST_PAYLOAD: usize = (16 << 20) - (1 << 16);
+/// Maximum size of a block in bytes, and the room that is kept free in it: readers refuse longer blocks of versions 4 and
+/// 5, and those of version 6 have less than 16 MiB.
+const MOST_BLOCK: usize = 64 << 20;
+const MOST_BLOCK_V6: usize = 16 << 20;
+const FREE: usize = 1 << 16;
 
-/// Maximum size of metadata, threads, labels or stacks of a block in bytes.
-const MOST_ROWS: usize = 8 << 20;
+/// Size of metadata, threads, labels or stacks in bytes after which their block is written.
+const MOST_ROWS: usize = 4 << 20;
+
+/// Maximum size of sequence points, as a part of the rows between them.
+const POINTS: usize = 16;
 
 /// Treatment of a class of events.
 #[derive(Debug)]
@@ -40,16 +50,18 @@ enum ClassTreatment {
 }
 
 /// Kinds of losses that are counted by class.
-const LOSSES: [(LossKind, &str); 9] = [
+const LOSSES: [(LossKind, &str); 11] = [
     (LossKind::Rounded, "no time: that of the event before, or 0"),
     (LossKind::Rounded, "time before the first tick, or of more than 64 bits"),
-    (LossKind::Dropped, "fields that cannot be decoded"),
+    (LossKind::Dropped, "fields of a scope that cannot be decoded"),
     (LossKind::Dropped, "event: its payload is too long for a block"),
-    (LossKind::Lowered, "thread: no number"),
+    (LossKind::Dropped, "thread, as it is a text or negative"),
     (LossKind::Dropped, "process, thread name or labels: version 6 has them"),
     (LossKind::Dropped, "elements of an array or a BLOB after the first 65,535"),
     (LossKind::Rounded, "text that is not valid: U+FFFD"),
     (LossKind::Rounded, "number of more bits than its type"),
+    (LossKind::Dropped, "text after U+0000"),
+    (LossKind::Dropped, "event: its context cannot be decoded"),
 ];
 
 /// Indexes of [`LOSSES`].
@@ -63,6 +75,8 @@ mod lost {
     pub(super) const ELEMENTS: usize = 6;
     pub(super) const TEXTS: usize = 7;
     pub(super) const NUMBERS: usize = 8;
+    pub(super) const ENDS: usize = 9;
+    pub(super) const EVENT: usize = 10;
 }
 
 /// A class of events, and the losses of its events.
@@ -96,6 +110,7 @@ impl WrittenClass {
         self.losses[lost::ELEMENTS] += payload.losses.cut;
         self.losses[lost::TEXTS] += payload.losses.texts;
         self.losses[lost::NUMBERS] += payload.losses.rounded;
+        self.losses[lost::ENDS] += payload.losses.ends;
         Some(foreign.level(event))
     }
 
@@ -140,6 +155,8 @@ struct Blocks {
     sequences: SequenceNumbers,
     /// Size of the rows since the last sequence point in bytes.
     since_point: usize,
+    /// Thread that made the last event of the block.
+    last_thread: Option<u64>,
 }
 
 /// Encodes messages as a file.
@@ -176,6 +193,7 @@ impl TraceEncoder {
             stacks: WrittenStacks::new(rules.pointer_size()),
             sequences: SequenceNumbers::default(),
             since_point: 0,
+            last_thread: None,
         };
         Self {
             is_v6,
@@ -207,11 +225,13 @@ impl TraceEncoder {
     }
 
     /// Finishes a part, whose events are counted by [`Self::written`] and nowhere else.
-    pub(super) fn finish_part(&mut self) -> io::Result<()> {
-        let written = self.digest;
-        self.finish()?;
-        self.digest = written;
-        Ok(())
+    pub(super) fn finish_part(&mut self) {
+        self.write_rundown();
+        self.close_blocks();
+        self.blocks.write_point(&mut self.file, self.last, self.rules.dialect);
+        self.file.end();
+        self.name_losses();
+        self.is_flushed = true;
     }
 
     /// Returns the state of a data stream.
@@ -272,16 +292,22 @@ impl TraceEncoder {
         class.losses[lost::RANGE] += u64::from(ticks.is_none());
         let Some(level) = class.read(event, ticks.unwrap_or(self.last), &mut self.parts, &mut self.payload)
         else {
-            class.losses[lost::FIELDS] += 1;
+            class.losses[lost::EVENT] += 1;
             return;
         };
         let is_own = matches!(class.treatment, ClassTreatment::Own(_));
         let payload = if is_own { own::payload(event) } else { &self.payload.bytes };
-        if payload.len() > MOST_PAYLOAD {
+        let (is_v6, length) = (self.is_v6, payload.len());
+        let most = if is_v6 { MOST_BLOCK_V6 } else { MOST_BLOCK } - FREE;
+        if length > most {
             class.losses[lost::PAYLOAD] += 1;
             return;
         }
-        let (is_v6, parts) = (self.is_v6, &self.parts);
+        if self.blocks.events.len() + length > most || self.is_block_over() {
+            self.close_blocks();
+        }
+        let payload = if is_own { own::payload(event) } else { &self.payload.bytes };
+        let parts = &self.parts;
         if !is_v6 {
             let has_process = is_own && parts.process.is_some() && parts.process != self.rules.process();
             class.losses[lost::VERSION] += u64::from(has_process || parts.has_more());
@@ -291,7 +317,14 @@ impl TraceEncoder {
             None => {
                 let id = self.next_metadata;
                 self.next_metadata += 1;
-                let hash = self.blocks.push_metadata(class.metadata(level), id, is_v6, &mut self.scratch);
+                let metadata = class.metadata(level);
+                let (hash, is_whole) = self.blocks.push_metadata(metadata, id, is_v6, &mut self.scratch);
+                if !is_whole {
+                    let (class, field) = (class.name.clone(), String::new());
+                    let what = "descriptions of fields: too long for version 6".to_owned();
+                    let loss = LossEntry { kind: LossKind::Dropped, class, field, what };
+                    self.rules.with_losses(|table| table.add(loss, 1));
+                }
                 class.ids.push((level, id, hash));
                 (id, hash)
             }
@@ -307,7 +340,9 @@ impl TraceEncoder {
         if self.rules.is_compared {
             let stacks = &mut self.blocks.stacks;
             let frames = parts.stack.map(|stack| stacks.frames(event.stream, stack)).unwrap_or_default();
-            self.digest.add(Some(parts.ticks), parts.hash(hash, payload, frames, is_v6));
+            let is_described = !is_own || !event.class.is_undescribed;
+            let hash = parts.hash(hash, is_described, payload, frames, is_v6);
+            self.digest.add(Some(parts.ticks), hash);
         }
         if self.blocks.is_full() {
             self.close_blocks();
@@ -318,7 +353,15 @@ impl TraceEncoder {
     #[cold]
     fn written_class(&mut self, event: &Event<'_>) -> WrittenClass {
         let treatment = match OwnClass::of(event, self.is_v6) {
-            Some(own) => ClassTreatment::Own(own),
+            Some(own) => {
+                if own.is_lossy {
+                    let (class, field) = (event.name().to_owned(), String::new());
+                    let what = "metadata that the version has no place for".to_owned();
+                    let loss = LossEntry { kind: LossKind::Dropped, class, field, what };
+                    self.rules.with_losses(|table| table.add(loss, 1));
+                }
+                ClassTreatment::Own(own)
+            }
             None => {
                 let id = self.next_event;
                 // Tools read ids of 16 bits.
@@ -339,9 +382,33 @@ impl TraceEncoder {
         }
         blocks.write(file, *is_v6);
         // Everything before a sequence point is earlier than everything after it.
-        if blocks.since_point >= BETWEEN_POINTS && rules.is_sorted {
-            blocks.write_point(file, *last, *is_v6);
+        if rules.is_sorted && blocks.is_point_due() {
+            blocks.write_point(file, *last, rules.dialect);
         }
+    }
+
+    /// Returns `true` if the next event must be in another block than the last one.
+    #[inline(always)]
+    fn is_block_over(&self) -> bool {
+        let thread = self.parts.capture_thread.unwrap_or(self.parts.thread);
+        if self.rules.is_sorted && !self.is_v6 {
+            return self.blocks.sequences.needs_point(thread);
+        }
+        self.is_block_over_rarely(thread)
+    }
+
+    fn is_block_over_rarely(&self, thread: u64) -> bool {
+        let needs_point = match self.is_v6 {
+            true => self
+                .blocks
+                .threads
+                .known(thread)
+                .is_some_and(|index| self.blocks.sequences.needs_point(index)),
+            false => self.blocks.sequences.needs_point(thread),
+        };
+        // Without marks of order, readers take the thread of a whole block from its first event.
+        let is_other_thread = || self.blocks.last_thread.is_some_and(|last| last != thread);
+        needs_point || !self.rules.is_sorted && is_other_thread()
     }
 
     /// Adds missing events of a thread.
@@ -351,13 +418,11 @@ impl TraceEncoder {
             true => self.blocks.threads.index_of_id(self.rules.process(), thread),
             false => thread,
         };
-        let is_known = self.blocks.sequences.has(thread);
         let Some(count) = discarded.count else {
-            if is_known {
-                return self.rules.lose(LossKind::Dropped, "", "loss of an unknown number of events");
+            match self.blocks.sequences.has(thread) {
+                true => self.rules.lose(LossKind::Dropped, "", "loss of an unknown number of events"),
+                false => self.blocks.sequences.add_missing(thread, None),
             }
-            // If the first event of a thread does not have the number 1, readers know of a loss, but not its number.
-            self.blocks.sequences.add(thread, 1);
             return;
         };
         // More are not counted as missing, but as a number that wraps around.
@@ -365,12 +430,7 @@ impl TraceEncoder {
         if count != most.into() {
             self.rules.lose(LossKind::Rounded, "", "number of discarded events: 2,147,483,647 at most");
         }
-        self.blocks.sequences.add(thread, most);
-        if !is_known {
-            // Of a thread without events, only a sequence point says the number.
-            self.close_blocks();
-            self.blocks.write_point(&mut self.file, self.last, self.is_v6);
-        }
+        self.blocks.sequences.add_missing(thread, Some(most));
     }
 
     /// Moves the losses of all classes to the table.
@@ -386,9 +446,16 @@ impl TraceEncoder {
                 *count = 0;
             }
         }
-        let unnamed = std::mem::take(&mut self.blocks.stacks.unnamed);
-        if unnamed > 0 {
-            self.rules.lose(LossKind::Dropped, "stack", "names of functions beyond the limit");
+        let Blocks { stacks, labels, .. } = &mut self.blocks;
+        let counts = [
+            (&mut stacks.unnamed, "stack", "names of functions beyond the limit"),
+            (&mut stacks.ambiguous, "stack", "names of functions at the address of another one"),
+            (&mut labels.dropped, "labels", "labels that are too long"),
+        ];
+        for (count, field, what) in counts {
+            if std::mem::take(count) > 0 {
+                self.rules.lose(LossKind::Dropped, field, what);
+            }
         }
     }
 
@@ -403,7 +470,7 @@ impl TraceEncoder {
             let id = self.next_metadata;
             self.next_metadata += 1;
             let metadata = rundown::metadata(is_module, is_v6);
-            (id, self.blocks.push_metadata(metadata, id, is_v6, &mut self.scratch))
+            (id, self.blocks.push_metadata(metadata, id, is_v6, &mut self.scratch).0)
         });
         for event in rundown::events(&functions) {
             let (id, hash) = ids[usize::from(event.is_module)];
@@ -411,7 +478,8 @@ impl TraceEncoder {
             self.parts.process = event.process;
             self.blocks.push_event(None, &self.parts, &event.payload, id, is_v6);
             if self.rules.is_compared {
-                self.digest.add(Some(self.last), self.parts.hash(hash, &event.payload, &[], is_v6));
+                let hash = self.parts.hash(hash, true, &event.payload, &[], is_v6);
+                self.digest.add(Some(self.last), hash);
             }
             if self.blocks.is_full() {
                 self.close_blocks();
@@ -421,21 +489,42 @@ impl TraceEncoder {
 }
 
 impl Blocks {
-    /// Adds a row of metadata, and returns the hash of the metadata as they are read. Fields that take too much room are
-    /// left out.
-    fn push_metadata(&mut self, metadata: EventMetadata, id: u32, is_v6: bool, scratch: &mut Vec<u8>) -> u64 {
-        let mut metadata = metadata;
-        if is_v6 {
-            if !metadata.write_v6(id, &mut self.metadata_v6) {
-                metadata.fields.clear();
-                metadata.write_v6(id, &mut self.metadata_v6);
-            }
-        } else {
+    /// Adds a row of metadata. Returns the hash of the metadata as they are read, and `false` if parts that take too much
+    /// room were dropped.
+    fn push_metadata(
+        &mut self,
+        mut metadata: EventMetadata,
+        id: u32,
+        is_v6: bool,
+        scratch: &mut Vec<u8>,
+    ) -> (u64, bool) {
+        if !is_v6 {
             scratch.clear();
             metadata.write(id, scratch);
             self.metadata.push(&RowHeader::default(), scratch);
+            return (metadata_hash(&metadata), true);
         }
-        metadata_hash(&metadata)
+        if metadata.write_v6(id, &mut self.metadata_v6) {
+            return (metadata_hash(&metadata), true);
+        }
+        metadata.fields.clear();
+        if !metadata.write_v6(id, &mut self.metadata_v6) {
+            (metadata.message_template, metadata.description) = (None, None);
+            metadata.properties.clear();
+            for text in [&mut metadata.provider, &mut metadata.name] {
+                text.truncate(text.floor_char_boundary(LONGEST_NAME));
+            }
+            metadata.write_v6(id, &mut self.metadata_v6);
+        }
+        (metadata_hash(&metadata), false)
+    }
+
+    /// Returns `true` if a sequence point is due.
+    fn is_point_due(&self) -> bool {
+        self.since_point >= BETWEEN_POINTS.max(POINTS * self.sequences.point_size())
+            || self.sequences.is_needed()
+            || self.labels.is_full()
+            || self.threads.is_full()
     }
 
     /// Adds the row of an event.
@@ -466,6 +555,7 @@ impl Blocks {
             label_list,
         };
         let before = self.events.len();
+        self.last_thread = Some(parts.capture_thread.unwrap_or(parts.thread));
         self.events.push(&row, payload);
         self.since_point += self.events.len() - before;
     }
@@ -478,7 +568,10 @@ impl Blocks {
             self.labels.waiting(),
             self.stacks.waiting(),
         ];
-        self.events.len() >= ROWS || others.into_iter().any(|size| size >= MOST_ROWS)
+        self.events.len() >= ROWS
+            || self.labels.is_full()
+            || self.threads.is_full()
+            || others.into_iter().any(|size| size >= MOST_ROWS)
     }
 
     /// Writes the blocks: those that events need come first.
@@ -507,14 +600,19 @@ impl Blocks {
         if !self.events.is_empty() {
             content.clear();
             self.events.finish(&mut content);
+            self.last_thread = None;
             file.block(BlockKind::Event, &content);
         }
     }
 
     /// Writes a sequence point, after which stacks and label lists are written again.
-    fn write_point(&mut self, file: &mut FileWriter, time: u64, is_v6: bool) {
+    fn write_point(&mut self, file: &mut FileWriter, time: u64, dialect: Dialect) {
         self.since_point = 0;
-        file.block(BlockKind::SequencePoint, &self.sequences.point(time, is_v6));
+        let flushes_threads = dialect.is_v6() && self.threads.is_full();
+        if flushes_threads {
+            self.threads.clear();
+        }
+        file.block(BlockKind::SequencePoint, &self.sequences.point(time, dialect, flushes_threads));
         self.stacks.clear();
         self.labels.clear();
     }
@@ -552,13 +650,8 @@ impl Worker for TraceEncoder {
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        self.write_rundown();
-        self.close_blocks();
-        self.blocks.write_point(&mut self.file, self.last, self.is_v6);
-        self.file.end();
-        self.name_losses();
+        self.finish_part();
         self.rules.add_events(std::mem::take(&mut self.digest));
-        self.is_flushed = true;
         Ok(())
     }
 }
