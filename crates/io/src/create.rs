@@ -9,7 +9,7 @@ use ichnos_model::lower::LossTable;
 use ichnos_model::plan::PlanError;
 use ichnos_model::{DataStream, Limits, Message, Packet, Trace, TraceDigest};
 
-use crate::{Existing, Lane, MessageOrder, OptionValue, Output};
+use crate::{Existing, FormatOption, FormatOptions, Lane, MessageOrder, OptionValue, Output};
 
 /// Writes traces of a format.
 ///
@@ -20,6 +20,12 @@ use crate::{Existing, Lane, MessageOrder, OptionValue, Output};
 pub trait TraceWriter: Send + Sync {
     /// Returns the dialects that can be written; the first one is the default. Empty for a format without dialects.
     fn dialects(&self) -> &'static [OptionValue] {
+        &[]
+    }
+
+    /// Returns the options that only this format has. Their values are in [`WriteOptions::formats`], under the name of the
+    /// format; the names must differ from those of the options for reading.
+    fn options(&self) -> &'static [FormatOption] {
         &[]
     }
 
@@ -142,6 +148,8 @@ pub struct WriteOptions {
     pub stop: Option<&'static AtomicBool>,
     /// Limits of classes.
     pub limits: Limits,
+    /// Options of single formats: see [`TraceWriter::options`].
+    pub formats: FormatOptions,
 }
 
 impl WriteOptions {

@@ -25,8 +25,12 @@ pub mod metadata;
 pub mod option;
 #[cfg(feature = "reader")]
 pub mod reader;
+#[cfg(feature = "reader")]
+mod recent_map;
 #[cfg(feature = "alloc")]
 pub mod report;
+#[cfg(feature = "reader")]
+pub mod report_writer;
 mod rules;
 
 #[cfg(feature = "propagation")]
@@ -42,6 +46,8 @@ pub use metadata::{Invalid, Metadata, MetadataError, MetadataRef, ValidMetadata}
 pub use propagation::{Context, Tracer};
 #[cfg(feature = "reader")]
 pub use reader::XTrace;
+#[cfg(feature = "reader")]
+pub use report_writer::XTraceWriter;
 #[cfg(feature = "tracing")]
 pub use tracing_layer::OperationLayer;
 

@@ -12,7 +12,7 @@ use super::log_text;
 
 /// Meaning of a line beyond its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum LineRole {
+pub(crate) enum LineRole {
     Metadata,
     Edge,
     Timestamp,
@@ -29,7 +29,7 @@ pub(super) enum LineRole {
 
 impl LineRole {
     /// Returns the role of lines with a key.
-    pub(super) fn of(key: &[u8]) -> Self {
+    pub(crate) fn of(key: &[u8]) -> Self {
         match key {
             b"X-Trace" => Self::Metadata,
             b"Edge" => Self::Edge,
@@ -51,8 +51,15 @@ pub(super) fn is_list(key: &[u8]) -> bool {
     matches!(key, b"Edge" | b"Option" | b"Tag" | b"ParentEventID")
 }
 
+/// Dialect of traces that are read from reports.
+pub(crate) const DIALECT: &str = "X-Trace Report 1.0";
+/// Name of all classes of reports.
+pub(crate) const CLASS_NAME: &str = "report";
+/// Payload of reports beyond the limit of classes: an array of structures of these two members.
+pub(crate) const ANY_MEMBER: &str = "lines";
+
 /// Levels of syslog: 0 is the most important.
-const SCALE: LevelScale = LevelScale(&[
+pub(crate) const SCALE: LevelScale = LevelScale(&[
     LevelStep::new(2, LogLevel::Fatal),
     LevelStep::new(3, LogLevel::Error),
     LevelStep::new(4, LogLevel::Warn),
@@ -75,7 +82,7 @@ pub(super) fn trace_class(clock_offsets: &ClockOffsets) -> Option<TraceClass> {
         common_context: Some(Arc::new(common_context())),
         ..DataStreamClass::default()
     };
-    Some(TraceClass::new("X-Trace Report 1.0", [clock], [stream]))
+    Some(TraceClass::new(DIALECT, [clock], [stream]))
 }
 
 /// Returns the class of the common context: data of the metadata and the edges.
@@ -189,7 +196,7 @@ pub(super) fn class_of(key: &[u8]) -> EventRecordClass {
         let text = || FieldClass::string();
         let line = FieldClass::structure([Member::new("key", text()), Member::new("value", text())]);
         meanings.insert(Scope::Payload, 0, Meaning::Rendered);
-        members.push(Member::new("lines", array_of_values(line)));
+        members.push(Member::new(ANY_MEMBER, array_of_values(line)));
         role.text = Some(LogText { write: log_text::write });
     } else {
         // All members of a kind share a class.
@@ -210,7 +217,7 @@ pub(super) fn class_of(key: &[u8]) -> EventRecordClass {
     let structure = |members: Vec<Member>| Arc::new(FieldClass::structure(members));
     EventRecordClass {
         id: id_of(key).into(),
-        name: Some("report".to_owned()),
+        name: Some(CLASS_NAME.to_owned()),
         specific_context: Some(context).filter(|context| !context.is_empty()).map(structure),
         payload: Some(structure(members)),
         meanings,

@@ -2,9 +2,7 @@
 
 use ichnos_io::{Collect, TaskKey};
 
-use crate::dialect::Version2;
-use crate::metadata::{Metadata, Mode};
-use crate::report::{Part, Report, Reports};
+use crate::report::{Part, Report, Reports, task_of_metadata};
 
 /// Port to which programs send reports, as in the original libraries.
 const PORT: u16 = 7831;
@@ -61,13 +59,7 @@ fn task(report: &Report<'_>) -> Result<TaskKey, &'static str> {
         return Err("a report with too many lines");
     }
     let line = report.lines().find(|line| line.key == b"X-Trace").ok_or("without a line `X-Trace`")?;
-    let task = match Metadata::parse_with(line.value, Mode::Lenient) {
-        Ok(metadata) => metadata.as_ref().task_id(),
-        Err(_) => match Version2::parse(line.value) {
-            Ok(metadata) => metadata.task_id(),
-            Err(_) => return Err("without readable metadata"),
-        },
-    };
+    let task = task_of_metadata(line.value).ok_or("without readable metadata")?;
     if !task.is_valid() {
         return Err("of a task that is all zeros");
     }

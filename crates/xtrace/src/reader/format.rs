@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ichnos_io::{Collect, Entry, Format, OpenedTraces, ReadFiles, ReadOptions, Refused, Tree};
+use ichnos_io::{Collect, Entry, Format, OpenedTraces, ReadFiles, ReadOptions, Refused, TraceWriter, Tree};
 use ichnos_model::plan::PlanError;
 use ichnos_model::{Chain, Damage, FindMentions, Identifier, Mention, RecordTrace, Trace};
 
@@ -12,6 +12,7 @@ use super::event_maker::{Checking, EventMaker};
 use super::reported_operations::ReportedOperations;
 use super::source::{FIRST, Form, ReportSource};
 use crate::find_identifiers;
+use crate::report_writer::XTraceWriter;
 
 /// X-Trace reports.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +40,10 @@ impl Format for XTrace {
 
     fn recognised_by(&self) -> &'static str {
         "files that begin with `X-Trace Report`, or with JSON of reports"
+    }
+
+    fn writer(&self) -> Option<&'static dyn TraceWriter> {
+        Some(&XTraceWriter)
     }
 
     fn collect(&self) -> Option<Collect> {
@@ -93,6 +98,11 @@ fn find_mentions(text: &[u8], take: &mut dyn FnMut(Mention)) {
 
 fn files(tree: &Tree) -> impl Iterator<Item = &Entry> {
     tree.entries.iter().filter(|entry| entry.repeats().is_none())
+}
+
+/// Returns `true` if a file has reports.
+pub(crate) fn is_report_file(entry: &Entry) -> bool {
+    recognise(entry, &ReadOptions::default()).is_some()
 }
 
 /// Recognizes the form of a file, if it has reports.

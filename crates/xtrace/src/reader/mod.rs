@@ -39,13 +39,14 @@
 //! Reports need not be in the order of time, and are delivered in file order: a report older than an earlier
 //! one comes right after it.
 
-mod class;
+pub(crate) mod class;
 mod collect;
 mod event_maker;
 mod format;
 mod log_text;
-mod reported_operations;
+pub(crate) mod reported_operations;
 mod shape;
 mod source;
 
 pub use self::format::XTrace;
+pub(crate) use self::format::is_report_file;

@@ -1,28 +1,26 @@
 //! Operations that already have a report.
 
-use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::recent_map::RecentMap;
 use crate::{OpId, TaskId};
 
 /// Minimum number of remembered operations, and half the maximum: some 20 MB.
-const WINDOW: usize = 200_000;
+pub(crate) const WINDOW: usize = 200_000;
 
 /// Operations of the latest reports, in all files, to detect operations with several different reports.
 ///
 /// The identifier of an operation is unique within its chain (section 2.3), so that a second report of it is a copy.
 #[derive(Debug)]
 pub(super) struct ReportedOperations {
-    window: usize,
     hasher: RandomState,
     state: Mutex<RecentOperations>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct RecentOperations {
-    recent: HashMap<u64, FirstReport>,
-    older: HashMap<u64, FirstReport>,
+    reports: RecentMap<u64, FirstReport>,
     files: Vec<Arc<str>>,
 }
 
@@ -35,20 +33,25 @@ struct FirstReport {
 }
 
 /// Identity of a report's operation.
-#[derive(Clone, Copy, Debug, Hash)]
-pub(super) struct OperationKey {
-    pub(super) task: TaskId,
-    pub(super) op: OpId,
-    pub(super) chain: Option<u16>,
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct OperationKey {
+    pub(crate) task: TaskId,
+    pub(crate) op: OpId,
+    pub(crate) chain: Option<u16>,
 }
 
 impl Default for ReportedOperations {
     fn default() -> Self {
-        Self { window: WINDOW, hasher: RandomState::new(), state: Mutex::default() }
+        Self::new(WINDOW)
     }
 }
 
 impl ReportedOperations {
+    fn new(window: usize) -> Self {
+        let state = RecentOperations { reports: RecentMap::new(window), files: Vec::new() };
+        Self { hasher: RandomState::new(), state: Mutex::new(state) }
+    }
+
     /// Adds a file, and returns its number.
     pub(super) fn add_file(&self, file: &Arc<str>) -> u32 {
         let files = &mut self.state.lock().unwrap_or_else(PoisonError::into_inner).files;
@@ -72,16 +75,11 @@ impl ReportedOperations {
     ) -> Option<(Arc<str>, u64)> {
         let key = self.hasher.hash_one(key);
         let state = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(first) = state.recent.get(&key).or_else(|| state.older.get(&key)) {
+        if let Some(first) = state.reports.get(&key) {
             let file = state.files.get(first.file as usize)?;
             return (first.digest != digest).then(|| (Arc::clone(file), first.offset));
         }
-        if state.recent.len() >= self.window {
-            // Reuses the memory of the older ones.
-            std::mem::swap(&mut state.recent, &mut state.older);
-            state.recent.clear();
-        }
-        state.recent.insert(key, FirstReport { digest, file, offset });
+        state.reports.insert(key, FirstReport { digest, file, offset });
         None
     }
 }
@@ -93,7 +91,7 @@ mod tests {
     #[test]
     fn the_last_ones_are_known() {
         let window = 1_000;
-        let operations = ReportedOperations { window, ..ReportedOperations::default() };
+        let operations = ReportedOperations::new(window);
         let file = operations.add_file(&"a".into());
         let key = |number: usize| OperationKey {
             task: TaskId::from([1; 8]),
@@ -112,7 +110,7 @@ mod tests {
         // The operation is forgotten, so that another report is the first.
         assert_eq!(operations.add(&key(0), 2, file, 7), None);
         let state = operations.state.lock().unwrap();
-        assert!(state.recent.len() <= window && state.older.len() <= window);
+        assert!(state.reports.len() <= 2 * window);
     }
 
     #[test]

@@ -79,6 +79,12 @@ impl LineBuffer {
         })
     }
 
+    /// Returns a line by its index.
+    pub(super) fn get(&self, index: usize) -> Option<BufferedLine<'_>> {
+        let line = self.lines.get(index)?;
+        Some(BufferedLine { key: self.text(&line.key), value: self.text(&line.value), offset: line.offset })
+    }
+
     /// Returns the bytes that [`LineBuffer::places`] refers to.
     #[cfg(feature = "reader")]
     pub(crate) fn as_bytes(&self) -> &[u8] {
@@ -91,7 +97,28 @@ impl LineBuffer {
         self.lines.iter().map(|line| (self.text(&line.key), line.value.clone(), line.offset))
     }
 
-    pub(super) fn clear(&mut self) {
+    /// Appends a line. If it does not fit, it is dropped: see [`LineBuffer::is_cut`].
+    pub fn push(&mut self, key: &[u8], value: &[u8]) {
+        self.push_with(key, |bytes| bytes.extend_from_slice(value));
+    }
+
+    /// Appends a line whose value `write` appends to the bytes.
+    pub(crate) fn push_with(&mut self, key: &[u8], write: impl FnOnce(&mut Vec<u8>)) {
+        let begin = self.bytes.len();
+        self.begin_key();
+        self.bytes.extend_from_slice(key);
+        let key = self.end_key();
+        let value = self.bytes.len();
+        write(&mut self.bytes);
+        if self.has_room(0) {
+            self.end_value(&key, value, 0);
+        } else {
+            self.bytes.truncate(begin);
+        }
+    }
+
+    /// Removes all lines.
+    pub fn clear(&mut self) {
         self.bytes.clear();
         self.lines.clear();
         self.is_cut = false;
@@ -111,8 +138,28 @@ impl LineBuffer {
         has_room
     }
 
+    /// Returns the number of bytes of keys and values.
+    #[cfg(feature = "reader")]
+    pub(crate) fn byte_count(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Returns the number of bytes for which memory is reserved.
+    #[cfg(feature = "reader")]
+    pub(crate) fn capacity(&self) -> usize {
+        self.bytes.capacity() + self.lines.capacity() * size_of::<LinePlace>()
+    }
+
+    /// Keeps the lines for which a function of their key and value is true.
+    #[cfg(feature = "reader")]
+    pub(crate) fn retain(&mut self, keeps: impl Fn(&[u8], &[u8]) -> bool) {
+        let Self { bytes, lines, .. } = self;
+        let text = |range: &Range<usize>| bytes.get(range.clone()).unwrap_or_default();
+        lines.retain(|line| keeps(text(&line.key), text(&line.value)));
+    }
+
     /// Returns the number of lines.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.lines.len()
     }
 

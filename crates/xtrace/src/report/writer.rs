@@ -142,11 +142,15 @@ impl WrittenLines {
     }
 
     pub(crate) fn timestamp_millis(&self, out: &mut Vec<u8>, millis: u64) {
-        push_timestamp::<3>(out, millis / 1000, (millis % 1000) as u32);
+        out.extend_from_slice(b"Timestamp: ");
+        push_seconds::<3>(out, millis / 1000, (millis % 1000) as u32);
+        out.push(b'\n');
     }
 
     pub(crate) fn timestamp_nanos(&self, out: &mut Vec<u8>, nanos: u64) {
-        push_timestamp::<9>(out, nanos / 1_000_000_000, (nanos % 1_000_000_000) as u32);
+        out.extend_from_slice(b"Timestamp: ");
+        push_nanos(out, nanos);
+        out.push(b'\n');
     }
 
     pub(crate) fn line(&mut self, out: &mut Vec<u8>, key: &[u8], value: &[u8]) {
@@ -198,9 +202,13 @@ impl WrittenLines {
     }
 }
 
-/// Writes a time: seconds, and a fraction with a number of digits.
-fn push_timestamp<const DIGITS: usize>(out: &mut Vec<u8>, seconds: u64, fraction: u32) {
-    out.extend_from_slice(b"Timestamp: ");
+/// Appends nanoseconds since 1970 as seconds with nine decimals.
+pub(crate) fn push_nanos(out: &mut Vec<u8>, nanos: u64) {
+    push_seconds::<9>(out, nanos / 1_000_000_000, (nanos % 1_000_000_000) as u32);
+}
+
+/// Appends a time: seconds, and a fraction with a number of digits.
+fn push_seconds<const DIGITS: usize>(out: &mut Vec<u8>, seconds: u64, fraction: u32) {
     // Seconds of 64 bits, the point and at most nine digits.
     let mut text = [b'0'; 20 + 1 + 9];
     let mut at = text.len();
@@ -224,7 +232,6 @@ fn push_timestamp<const DIGITS: usize>(out: &mut Vec<u8>, seconds: u64, fraction
         }
     };
     out.extend_from_slice(&text[begin..]);
-    out.push(b'\n');
 }
 
 /// Returns lines as text, if none has to be escaped.
@@ -238,7 +245,8 @@ pub(crate) fn plain_lines(lines: &[(alloc::string::String, alloc::string::String
     (!plain.is_escaped).then_some(out)
 }
 
-fn push_hex(bytes: &[u8], out: &mut Vec<u8>) {
+/// Appends bytes as uppercase hexadecimal digits.
+pub(crate) fn push_hex(bytes: &[u8], out: &mut Vec<u8>) {
     let from = out.len();
     out.resize(from + 2 * bytes.len(), 0);
     crate::hex::encode(bytes, &mut out[from..]);

@@ -1,0 +1,38 @@
+//! A map of the latest entries.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+/// A map that forgets its oldest entries: it keeps at least the last `window` entries, and at most twice as many.
+#[derive(Debug)]
+pub(crate) struct RecentMap<K, V> {
+    window: usize,
+    recent: HashMap<K, V>,
+    older: HashMap<K, V>,
+}
+
+impl<K: Hash + Eq, V> RecentMap<K, V> {
+    pub(crate) fn new(window: usize) -> Self {
+        Self { window, recent: HashMap::new(), older: HashMap::new() }
+    }
+
+    pub(crate) fn get(&self, key: &K) -> Option<&V> {
+        self.recent.get(key).or_else(|| self.older.get(key))
+    }
+
+    /// Adds an entry that the map does not have.
+    pub(crate) fn insert(&mut self, key: K, value: V) {
+        if self.recent.len() >= self.window {
+            // Reuses the memory of the older ones.
+            std::mem::swap(&mut self.recent, &mut self.older);
+            self.recent.clear();
+        }
+        self.recent.insert(key, value);
+    }
+
+    /// Returns the number of entries.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.recent.len() + self.older.len()
+    }
+}

@@ -1,0 +1,287 @@
+//! Reads events of other formats.
+
+use std::io::Write as _;
+
+use ichnos_json::write;
+use ichnos_model::{
+    CauseKind, Event, Field, FieldValue, Identifier, Real, StringEncoding, Text, Uuid, Visitor, Wide,
+};
+
+use super::foreign_class::{FieldUse, ForeignClass, NodeUse};
+use super::identifiers::{hash, op_of, task_of};
+use crate::option::ChainId;
+use crate::report::{LineBuffer, push_nanos};
+use crate::{Edge, EdgeKind};
+
+/// Maximum number of causes of an event.
+const MOST_CAUSES: usize = 4096;
+
+/// A cause of an event.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cause {
+    pub(super) id: Identifier,
+    kind: CauseKind,
+    /// Position among all causes.
+    position: u32,
+}
+
+/// Content of an event.
+#[derive(Debug, Default)]
+pub(super) struct ForeignEvent {
+    /// Lines of its fields.
+    pub(super) lines: LineBuffer,
+    pub(super) task: Option<Identifier>,
+    pub(super) operation: Option<Identifier>,
+    pub(super) causes: Vec<Cause>,
+    cause_count: u32,
+    /// Chain of each cause, by position; `None` is the chain of the event.
+    cause_chains: Vec<Option<u64>>,
+    chain: Option<u64>,
+    pub(super) process: u64,
+    /// Number of the thread, or hash of its name.
+    pub(super) thread: Option<u64>,
+    pub(super) has_label: bool,
+    /// Number of identifiers that are too long.
+    pub(super) too_long: u64,
+    /// Number of chains that are too long.
+    pub(super) long_chains: u64,
+    pub(super) is_undecodable: bool,
+    text: Vec<u8>,
+}
+
+impl ForeignEvent {
+    /// Reads an event, replacing the content.
+    pub(super) fn read(&mut self, event: &Event<'_>, class: &ForeignClass) {
+        self.lines.clear();
+        (self.task, self.operation, self.chain) = (None, None, None);
+        self.causes.clear();
+        self.cause_count = 0;
+        self.cause_chains.clear();
+        (self.process, self.thread) = (class.own_process, None);
+        (self.has_label, self.is_undecodable) = (false, false);
+        (self.too_long, self.long_chains) = (0, 0);
+        for (scope, nodes) in &class.scopes {
+            self.is_undecodable |=
+                event.visit(*scope, &mut FieldReader { nodes, class, event: self }).is_err();
+        }
+    }
+
+    /// Returns the chain, and counts one that does not fit.
+    pub(super) fn chain(&mut self) -> Option<u16> {
+        let chain = self.chain?;
+        let short = u16::try_from(chain).ok();
+        self.long_chains += u64::from(short.is_none());
+        short
+    }
+
+    /// Returns the edges, in the order of causes.
+    pub(super) fn edges(&self) -> impl Iterator<Item = Edge> + '_ {
+        self.causes.iter().map(|cause| Edge {
+            op: op_of(&cause.id),
+            kind: match cause.kind {
+                CauseKind::Parent => EdgeKind::Down,
+                CauseKind::Return => EdgeKind::Up,
+                _ => EdgeKind::Next,
+            },
+            chain: {
+                let chain = self.cause_chains.get(cause.position as usize).copied().flatten();
+                chain.and_then(|chain| u16::try_from(chain).ok()).map(ChainId)
+            },
+        })
+    }
+
+    /// Appends the event as a value: time, name of the class, and its lines.
+    pub(super) fn push_as_value(&self, time: Option<u64>, class: &ForeignClass, value: &mut Vec<u8>) {
+        if let Some(time) = time {
+            push_nanos(value, time);
+            value.push(b' ');
+        }
+        push_word(value, class.name.as_bytes());
+        for line in self.lines.lines() {
+            value.push(b' ');
+            value.extend_from_slice(line.key);
+            value.push(b'=');
+            push_word(value, line.value);
+        }
+    }
+}
+
+/// Appends a text, in quotes if its end is not certain otherwise.
+fn push_word(out: &mut Vec<u8>, text: &[u8]) {
+    let is_word = !text.is_empty() && text.iter().all(|byte| *byte > b' ' && !matches!(byte, b'"' | b'='));
+    if is_word {
+        out.extend_from_slice(text);
+        return;
+    }
+    match std::str::from_utf8(text) {
+        Ok(text) => write::push_string(out, text),
+        Err(_) => write::push_string(out, &String::from_utf8_lossy(text)),
+    }
+}
+
+/// Reads the fields of a scope.
+struct FieldReader<'r> {
+    nodes: &'r [NodeUse],
+    class: &'r ForeignClass,
+    event: &'r mut ForeignEvent,
+}
+
+impl FieldReader<'_> {
+    fn value(&mut self, field: Field<'_>, value: &FieldValue<'_>) {
+        let Some(node) = self.nodes.get(field.index()).copied() else { return };
+        let event = &mut *self.event;
+        match node.field {
+            FieldUse::Skip => return,
+            FieldUse::Line => {}
+            FieldUse::Message if std::mem::replace(&mut event.has_label, true) => {
+                // Readers take a single label for the message.
+                return event.lines.push_with(b"Label_", |bytes| push_value(bytes, value));
+            }
+            FieldUse::Message => {}
+            FieldUse::Task | FieldUse::Operation | FieldUse::Cause(_) => {
+                if !self.identifier(node.field, value) {
+                    return;
+                }
+            }
+            FieldUse::Chain => {
+                event.chain = value.as_u64().or(event.chain);
+                return;
+            }
+            FieldUse::CauseChain => {
+                // A negative number means the chain of the event.
+                let chain = value.as_i128().and_then(|number| u64::try_from(number).ok());
+                event.cause_chains.push(chain);
+                return;
+            }
+            FieldUse::Process => event.process = value.as_u64().unwrap_or(event.process),
+            FieldUse::Thread => {
+                let of_name = || value.as_bytes().map(|name| hash(4, name));
+                event.thread = event.thread.or_else(|| value.as_i128().map(|id| id as u64)).or_else(of_name);
+            }
+            FieldUse::Severity => {
+                if let Some(level) = value.as_i64() {
+                    let severity = self.class.severity(level);
+                    event.lines.push_with(b"Severity", |bytes| write::push_unsigned(bytes, severity.into()));
+                    return;
+                }
+            }
+        }
+        let key = self.class.key(node.key);
+        self.event.lines.push_with(key, |bytes| push_value(bytes, value));
+    }
+
+    /// Takes an identifier; returns `true` if its value is to be kept, because the identifier in reports is another one.
+    fn identifier(&mut self, field: FieldUse, value: &FieldValue<'_>) -> bool {
+        let event = &mut *self.event;
+        let id = Identifier::of_value(value);
+        let is_zero = |byte: &u8| matches!(byte, 0 | b'0' | b'-' | b'{' | b'}');
+        let too_long = id.is_none() && value.as_bytes().is_some_and(|bytes| !bytes.iter().all(is_zero));
+        event.too_long += u64::from(too_long);
+        if let FieldUse::Cause(kind) = field {
+            let position = event.cause_count;
+            event.cause_count += 1;
+            if let Some(id) = id.filter(|_| event.causes.len() < MOST_CAUSES) {
+                event.causes.push(Cause { id, kind, position });
+            }
+        }
+        let Some(id) = id else { return too_long };
+        match field {
+            FieldUse::Task => {
+                event.task = Some(id);
+                task_of(&id).as_bytes() != id.as_bytes()
+            }
+            FieldUse::Operation => {
+                event.operation = Some(id);
+                op_of(&id).as_bytes() != id.as_bytes()
+            }
+            _ => op_of(&id).as_bytes() != id.as_bytes(),
+        }
+    }
+}
+
+/// Appends a value as text.
+fn push_value(out: &mut Vec<u8>, value: &FieldValue<'_>) {
+    // Writing into a vector cannot fail.
+    let _ = match value {
+        FieldValue::Unsigned(value) | FieldValue::Bits(value) => {
+            write::push_unsigned(out, *value);
+            Ok(())
+        }
+        FieldValue::Signed(value) => {
+            write::push_signed(out, *value);
+            Ok(())
+        }
+        FieldValue::Integer(value) => write!(out, "{value}"),
+        FieldValue::Wide(value) => {
+            value.write_decimal(out);
+            Ok(())
+        }
+        FieldValue::Boolean(value) => write!(out, "{value}"),
+        FieldValue::Real(Real::Single(value)) => write!(out, "{value}"),
+        FieldValue::Real(value) => write!(out, "{}", value.to_f64()),
+        FieldValue::Text(text) => {
+            out.extend_from_slice(text);
+            Ok(())
+        }
+        FieldValue::Blob(bytes) => {
+            crate::report::push_hex(bytes, out);
+            Ok(())
+        }
+        FieldValue::Guid(value) => write!(out, "{value}"),
+        FieldValue::Null => write!(out, "null"),
+        _ => Ok(()),
+    };
+}
+
+impl Visitor for FieldReader<'_> {
+    fn unsigned(&mut self, field: Field<'_>, value: u64) {
+        self.value(field, &FieldValue::Unsigned(value));
+    }
+
+    fn signed(&mut self, field: Field<'_>, value: i64) {
+        self.value(field, &FieldValue::Signed(value));
+    }
+
+    fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
+        self.value(field, &FieldValue::Wide(value));
+    }
+
+    fn boolean(&mut self, field: Field<'_>, value: bool, _: u64) {
+        self.value(field, &FieldValue::Boolean(value));
+    }
+
+    fn bit_array(&mut self, field: Field<'_>, bits: u64) {
+        self.value(field, &FieldValue::Bits(bits));
+    }
+
+    fn bit_map(&mut self, field: Field<'_>, bits: u64) {
+        self.value(field, &FieldValue::Bits(bits));
+    }
+
+    fn real(&mut self, field: Field<'_>, value: Real<'_>) {
+        self.value(field, &FieldValue::Real(value));
+    }
+
+    fn text(&mut self, field: Field<'_>, value: Text<'_>) {
+        if value.encoding == StringEncoding::Utf8 {
+            return self.value(field, &FieldValue::Text(value.bytes));
+        }
+        let mut text = std::mem::take(&mut self.event.text);
+        text.clear();
+        value.write_utf8(&mut text);
+        self.value(field, &FieldValue::Text(&text));
+        self.event.text = text;
+    }
+
+    fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
+        self.value(field, &FieldValue::Blob(bytes));
+    }
+
+    fn guid(&mut self, field: Field<'_>, value: Uuid) {
+        self.value(field, &FieldValue::Guid(value));
+    }
+
+    fn null(&mut self, field: Field<'_>) {
+        self.value(field, &FieldValue::Null);
+    }
+}

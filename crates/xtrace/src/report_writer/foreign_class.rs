@@ -1,0 +1,254 @@
+//! Classes of events of other formats.
+
+use ichnos_model::lower::{LossEntry, LossKind, LossTable};
+use ichnos_model::plan::Plan;
+use ichnos_model::{
+    CauseKind, Event, EventRole, FieldKind, LevelScale, LogLevel, LogSeverity, Meaning, Scope, Value,
+};
+
+use crate::reader::class::{LineRole, SCALE};
+
+/// Use of a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FieldUse {
+    Skip,
+    Line,
+    Message,
+    Task,
+    Operation,
+    Cause(CauseKind),
+    Chain,
+    CauseChain,
+    Process,
+    Thread,
+    Severity,
+}
+
+/// Use of a node of a plan, and the index of the key of its line.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NodeUse {
+    pub(super) field: FieldUse,
+    pub(super) key: u32,
+}
+
+/// A class of events of another format.
+#[derive(Debug)]
+pub(super) struct ForeignClass {
+    /// Uses by index of the node.
+    pub(super) scopes: Vec<(Scope, Box<[NodeUse]>)>,
+    keys: Vec<String>,
+    /// Lines of all events, from data of the trace.
+    pub(super) constant: Vec<(&'static str, String)>,
+    pub(super) name: String,
+    /// Process of the trace.
+    pub(super) own_process: u64,
+    scale: Option<LevelScale>,
+}
+
+/// Scopes in the order of their lines.
+const SCOPES: [Scope; 5] =
+    [Scope::EventRecordHeader, Scope::CommonContext, Scope::SpecificContext, Scope::Resource, Scope::Payload];
+
+impl ForeignClass {
+    /// Makes the class of an event, and adds the losses of all its events to `table`.
+    pub(super) fn of(event: &Event<'_>, table: &mut LossTable) -> Self {
+        let class = event.class;
+        let log = class.log.as_deref();
+        let mut made = Self {
+            scopes: Vec::new(),
+            keys: Vec::new(),
+            constant: Vec::new(),
+            name: event.name().to_owned(),
+            own_process: 0,
+            scale: log.map(|log| log.scale),
+        };
+        let mut lose = |kind, field: &str, what: &str| {
+            let (class, field) = (made.name.clone(), field.to_owned());
+            table.add(LossEntry { kind, class, field, what: what.to_owned() }, 1);
+        };
+        lose(LossKind::Lowered, "", "fields -> lines");
+        if class.role != EventRole::Instant {
+            lose(LossKind::Dropped, "", "role of the class");
+        }
+        let has = |meaning| class.meanings.members(meaning).next().is_some();
+        if has(Meaning::Stack) {
+            lose(LossKind::Dropped, "stack", "call stack");
+        }
+        if has(Meaning::Cause(CauseKind::Related)) {
+            lose(LossKind::Lowered, "", "related operation -> edge");
+        }
+        made.add_constants(event, has);
+        if let Some(LogSeverity::Constant(level)) = log.map(|log| log.severity) {
+            made.constant.push(("Severity", made.severity(level).to_string()));
+        }
+        for scope in SCOPES {
+            let Some(plan) = event.plan(scope) else { continue };
+            let unused = NodeUse { field: FieldUse::Skip, key: 0 };
+            let mut uses: Box<[NodeUse]> = vec![unused; plan.nodes().count()].into();
+            for (index, member) in plan.children(0).enumerate() {
+                let meaning = class.meanings.of(scope, index);
+                // Fields of the header are times and ids, unless they have a meaning.
+                if meaning.is_none() && scope == Scope::EventRecordHeader {
+                    continue;
+                }
+                made.add_member(plan, member, meaning, &mut uses, &mut lose_renamed(event, scope, table));
+            }
+            if uses.iter().any(|node| node.field != FieldUse::Skip) {
+                made.scopes.push((scope, uses));
+            }
+        }
+        made
+    }
+
+    /// Returns the key of lines.
+    pub(super) fn key(&self, index: u32) -> &[u8] {
+        self.keys.get(index as usize).map_or(&[], |key| key.as_bytes())
+    }
+
+    /// Returns the level of syslog for a level of the class.
+    pub(super) fn severity(&self, level: i64) -> u8 {
+        if let (true, Ok(level)) = (self.scale == Some(SCALE), u8::try_from(level)) {
+            return level;
+        }
+        match self.scale.map_or(LogLevel::Info, |scale| scale.level(level)) {
+            LogLevel::Fatal => 2,
+            LogLevel::Error => 3,
+            LogLevel::Warn => 4,
+            LogLevel::Info => 6,
+            LogLevel::Debug | LogLevel::Trace => 7,
+        }
+    }
+
+    /// Adds the lines from data of the trace, for data that events lack.
+    fn add_constants(&mut self, event: &Event<'_>, has: impl Fn(Meaning) -> bool) {
+        let environment = |name| event.stream.trace.class.environment(name);
+        let text = |name| environment(name).and_then(Value::as_text).map(str::to_owned);
+        if let (false, Some(host)) = (has(Meaning::Machine), text("hostname")) {
+            self.constant.push(("Host", host));
+        }
+        let component = text("procname").or_else(|| text("tracer_name"));
+        if let (false, Some(agent)) = (has(Meaning::Component), component) {
+            self.constant.push(("Agent", agent));
+        }
+        if let (false, Some(Value::Integer(process))) = (has(Meaning::Process), environment("vpid")) {
+            self.own_process = u64::try_from(*process).unwrap_or(0);
+            self.constant.push(("ProcessID", process.to_string()));
+        }
+    }
+
+    /// Adds a member of a scope, with everything in it.
+    fn add_member(
+        &mut self,
+        plan: &Plan,
+        member: usize,
+        meaning: Option<Meaning>,
+        uses: &mut [NodeUse],
+        lose_renamed: &mut dyn FnMut(&str, &str),
+    ) {
+        let Some(first) = plan.get(member) else { return };
+        let name = first.name.as_deref().unwrap_or_default();
+        let is_text =
+            plan.within(member).filter_map(|node| plan.get(node)).any(|node| is_text(&node.class.kind));
+        let (field, key) = match meaning {
+            Some(Meaning::Hidden | Meaning::Stack) => return,
+            Some(Meaning::TaskId) => (FieldUse::Task, None),
+            Some(Meaning::OperationId) => (FieldUse::Operation, None),
+            Some(Meaning::Cause(kind)) => (FieldUse::Cause(kind), None),
+            Some(Meaning::ChainId) => (FieldUse::Chain, None),
+            Some(Meaning::CauseChain) => (FieldUse::CauseChain, None),
+            Some(Meaning::Message) if is_text => (FieldUse::Message, Some("Label")),
+            Some(Meaning::TaskTitle) if is_text => (FieldUse::Line, Some("Title")),
+            Some(Meaning::Machine) => (FieldUse::Line, Some("Host")),
+            Some(Meaning::Component) if is_text => (FieldUse::Line, Some("Agent")),
+            Some(Meaning::Tag) if is_text => (FieldUse::Line, Some("Tag")),
+            Some(Meaning::ProcessName) if is_text => (FieldUse::Line, Some("ProcessName")),
+            Some(Meaning::ThreadName) if is_text => (FieldUse::Line, Some("ThreadName")),
+            Some(Meaning::Thread) if is_text => (FieldUse::Thread, Some("ThreadName")),
+            Some(Meaning::Thread) => (FieldUse::Thread, Some("ThreadID")),
+            Some(Meaning::Process) if !is_text => (FieldUse::Process, Some("ProcessID")),
+            Some(Meaning::Severity) if !is_text => (FieldUse::Severity, Some("Severity")),
+            _ => (FieldUse::Line, None),
+        };
+        let key = match key {
+            Some(key) => key.to_owned(),
+            None => free_key(name),
+        };
+        if key != name && field == FieldUse::Line && meaning.is_none() {
+            lose_renamed(name, &key);
+        }
+        let key = self.add_key(key);
+        self.add_node(plan, member, key, field, uses);
+    }
+
+    fn add_key(&mut self, key: String) -> u32 {
+        self.keys.push(key);
+        self.keys.len() as u32 - 1
+    }
+
+    /// Adds a node with everything in it.
+    fn add_node(&mut self, plan: &Plan, index: usize, key: u32, field: FieldUse, uses: &mut [NodeUse]) {
+        let Some(node) = plan.get(index) else { return };
+        if node.only_serves_decoding() && !node.class.is_compound() {
+            return;
+        }
+        if let Some(place) = uses.get_mut(index) {
+            *place = NodeUse { field, key };
+        }
+        for child in plan.children(index) {
+            // Elements, options and fields of optionals have the key of the field around them.
+            let name = plan.get(child).filter(|child| !child.is_variant_option());
+            let key = match name.and_then(|child| child.name.as_deref()) {
+                None => key,
+                Some(name) => {
+                    let path = self.keys.get(key as usize).map_or("", String::as_str);
+                    let path = format!("{path}.{name}");
+                    self.add_key(path)
+                }
+            };
+            self.add_node(plan, child, key, field, uses);
+        }
+    }
+}
+
+/// Counts a renamed member.
+fn lose_renamed<'t>(
+    event: &Event<'_>,
+    scope: Scope,
+    table: &'t mut LossTable,
+) -> impl FnMut(&str, &str) + 't {
+    let class = event.name().to_owned();
+    move |from, to| {
+        let field = format!("{}.{from}", scope.short_name());
+        let what = format!("`{from}` -> `{to}`");
+        table.add(LossEntry { kind: LossKind::Renamed, class: class.clone(), field, what }, 1);
+    }
+}
+
+/// Returns a key for a member that means nothing else to readers of reports.
+fn free_key(name: &str) -> String {
+    let is_taken = LineRole::of(name.as_bytes()) != LineRole::Other || RESERVED.contains(&name);
+    if is_taken { format!("{name}_") } else { name.to_owned() }
+}
+
+/// Keys with a meaning beside those of [`LineRole`], or of reports as JSON.
+const RESERVED: [&str; 15] = [
+    "Agent",
+    "Class",
+    "Escaped",
+    "Event",
+    "Host",
+    "Label",
+    "Operation",
+    "Option",
+    "ProcessName",
+    "Source",
+    "Tag",
+    "ThreadName",
+    "Title",
+    "reports",
+    "version",
+];
+
+fn is_text(kind: &FieldKind) -> bool {
+    matches!(kind, FieldKind::String { .. })
+}

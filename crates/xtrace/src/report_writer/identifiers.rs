@@ -1,0 +1,170 @@
+//! Identifiers of reports for identifiers of other formats.
+
+use ichnos_model::{Identifier, ValueHash};
+
+use crate::recent_map::RecentMap;
+use crate::{OpId, TaskId};
+
+/// Minimum number of operations whose task is remembered, and half the maximum: some 10 MB.
+const WINDOW: usize = 64 << 10;
+
+/// Returns the operation of an identifier: up to 8 bytes are padded with zeros in front, more are hashed.
+pub(super) fn op_of(id: &Identifier) -> OpId {
+    let bytes = id.as_bytes();
+    let mut op = [0; 8];
+    match op.len().checked_sub(bytes.len()) {
+        Some(zeros) => {
+            if let Some(end) = op.get_mut(zeros..) {
+                end.copy_from_slice(bytes);
+            }
+            OpId::from(op)
+        }
+        None => op_of_hash(hash(0, bytes)),
+    }
+}
+
+/// Returns an operation with the bytes of a number, which is not 0.
+pub(super) fn op_of_hash(hash: u64) -> OpId {
+    OpId::from(hash.max(1).to_be_bytes())
+}
+
+/// Returns the task of an identifier, with the same first 16 bytes for readers. If no task has as many bytes, zeros precede
+/// them, and follow them beyond the first 16 bytes, as for the trace of a `traceparent`.
+pub(super) fn task_of(id: &Identifier) -> TaskId {
+    let bytes = id.as_bytes();
+    let (length, end) = match bytes.len() {
+        0..=4 => (4, 4),
+        5..=8 => (8, 8),
+        9..=12 => (12, 12),
+        13..=16 => (20, 16),
+        length => (20, length),
+    };
+    let mut all = [0; 20];
+    if let Some(place) = all.get_mut(end - bytes.len()..end) {
+        place.copy_from_slice(bytes);
+    }
+    let task = all.get(..length).and_then(|bytes| TaskId::from_bytes(bytes).ok());
+    task.unwrap_or_else(|| TaskId::from(all))
+}
+
+/// Returns the task whose first operation this is. Operations without a task are unique within their trace, so that it
+/// depends on the number of the trace, unless that is 0.
+fn derived_task(trace: u32, operation: &Identifier) -> TaskId {
+    if trace == 0 {
+        return task_of(operation);
+    }
+    let (number, bytes) = (trace.to_be_bytes(), operation.as_bytes());
+    let mut all = [0; 20];
+    match bytes.len() {
+        // Readers take tasks whose first 16 bytes are equal for one, unless both have 20.
+        length @ 0..=8 => {
+            all[..4].copy_from_slice(&number);
+            all[16 - length..16].copy_from_slice(bytes);
+        }
+        length @ 9..=16 => {
+            all[16 - length..16].copy_from_slice(bytes);
+            all[16..].copy_from_slice(&number);
+        }
+        _ => {
+            all[..8].copy_from_slice(&hash(1, bytes).to_be_bytes());
+            all[8..16].copy_from_slice(&hash(2, bytes).to_be_bytes());
+            all[16..].copy_from_slice(&number);
+        }
+    }
+    TaskId::from(all)
+}
+
+/// Returns the hash of bytes, which is the same in each run.
+pub(super) fn hash(seed: u64, bytes: &[u8]) -> u64 {
+    let mut hash = ValueHash::new(seed);
+    hash.bytes(bytes);
+    hash.finish()
+}
+
+/// Tasks of operations that do not name theirs: that of the first of their causes, or else their own.
+#[derive(Debug)]
+pub(super) struct OperationTasks {
+    known: RecentMap<(u32, Identifier), TaskId>,
+}
+
+impl OperationTasks {
+    pub(super) fn new() -> Self {
+        Self { known: RecentMap::new(WINDOW) }
+    }
+
+    /// Returns the task of an operation of a trace with these causes.
+    pub(super) fn task(
+        &mut self,
+        trace: u32,
+        operation: Identifier,
+        causes: impl Iterator<Item = Identifier> + Clone,
+    ) -> TaskId {
+        let known = &self.known;
+        let task = known.get(&(trace, operation)).copied();
+        let task = task.or_else(|| causes.clone().find_map(|cause| known.get(&(trace, cause)).copied()));
+        let task = task.unwrap_or_else(|| {
+            let first = causes.clone().next().unwrap_or(operation);
+            derived_task(trace, &first)
+        });
+        for id in std::iter::once(operation).chain(causes) {
+            if self.known.get(&(trace, id)).is_none() {
+                self.known.insert((trace, id), task);
+            }
+        }
+        task
+    }
+
+    /// Returns the task of an operation that is known.
+    pub(super) fn known(&self, trace: u32, operation: Identifier) -> Option<TaskId> {
+        self.known.get(&(trace, operation)).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(bytes: &[u8]) -> Identifier {
+        Identifier::new(bytes).unwrap()
+    }
+
+    #[test]
+    fn lengths_that_reports_have() {
+        let all: Vec<u8> = (1..=20).collect();
+        for length in 1..=20 {
+            let id = id(&all[..length]);
+            let task = task_of(&id);
+            let common = Identifier::new(task.as_bytes()).unwrap().common_part();
+            assert_eq!(common, id.common_part(), "{length}");
+            let op = op_of(&id);
+            assert!(op.is_valid());
+            assert_eq!(op.as_bytes().ends_with(id.as_bytes()), length <= 8);
+        }
+        assert_eq!(task_of(&id(&all[..12])).as_bytes(), &all[..12]);
+        assert_ne!(op_of(&id(&all[..16])), op_of(&id(&all[..15])));
+    }
+
+    #[test]
+    fn tasks_of_operations() {
+        let mut tasks = OperationTasks::new();
+        let [a, b, c, d] = [1u8, 2, 3, 4].map(|number| id(&[0, 0, 0, 0, 0, 0, 0, number]));
+        let none = || std::iter::empty();
+        let of_a = tasks.task(0, a, none());
+        assert_eq!(of_a.as_bytes(), a.as_bytes());
+        assert_eq!(tasks.task(0, b, [a].into_iter()), of_a);
+        // The cause is not known yet.
+        let of_d = tasks.task(0, c, [d].into_iter());
+        assert_eq!(tasks.task(0, d, none()), of_d);
+        assert_eq!(tasks.known(0, c), Some(of_d));
+        // Operations of another trace are others, also for readers, which compare 16 bytes.
+        let other = tasks.task(1, a, none());
+        let common = |task: TaskId| id(task.as_bytes()).common_part();
+        assert_ne!(common(other), common(of_a));
+        for length in [9, 16, 17, 20] {
+            let operation = id(&vec![7; length]);
+            let tasks = [0, 1, 2].map(|trace| derived_task(trace, &operation));
+            assert!(tasks[0] != tasks[1] && tasks[1] != tasks[2]);
+            assert!(tasks[1].as_bytes().len() == 20);
+        }
+    }
+}

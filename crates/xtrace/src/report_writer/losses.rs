@@ -1,0 +1,65 @@
+//! Kinds of losses that are counted by class.
+
+use ichnos_model::lower::{LossEntry, LossKind, LossTable};
+
+/// A loss of a single event or report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Loss {
+    TimeRange,
+    OtherTime,
+    Joined,
+    Late,
+    Chained,
+    OtherTask,
+    LongId,
+    ChainNumber,
+    NotUtf8,
+    Head,
+    Size,
+    Fields,
+    Orphan,
+}
+
+/// Counts of losses, by [`Loss`].
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LossCounts([u64; LOSSES.len()]);
+
+/// All losses in the order of [`Loss`].
+const LOSSES: [(LossKind, &str); 13] = [
+    (LossKind::Rounded, "time before 1970 or of more than 64 bits"),
+    (LossKind::Lowered, "time of the clock -> `Timestamp`"),
+    (LossKind::Lowered, "event -> line `Event` of the report of its operation"),
+    (LossKind::Lowered, "event of an operation that is already written -> an operation after it"),
+    (LossKind::Lowered, "event without an operation -> an operation in the chain of its thread"),
+    (LossKind::Lowered, "edge from an operation of another task"),
+    (LossKind::Dropped, "identifier of more than 20 bytes"),
+    (LossKind::Dropped, "chain of more than 16 bits"),
+    (LossKind::Rounded, "text that is not UTF-8 -> U+FFFD"),
+    (LossKind::Dropped, "line `version` that looks like the first line of a report"),
+    (LossKind::Dropped, "report of more than 16 MiB or 65,536 lines"),
+    (LossKind::Dropped, "fields that cannot be decoded"),
+    (LossKind::Dropped, "event without a task or an operation"),
+];
+
+impl LossCounts {
+    pub(super) fn add(&mut self, loss: Loss) {
+        self.add_many(loss, 1);
+    }
+
+    pub(super) fn add_many(&mut self, loss: Loss, count: u64) {
+        if let Some(sum) = self.0.get_mut(loss as usize) {
+            *sum += count;
+        }
+    }
+
+    /// Moves the counts to a table.
+    pub(super) fn move_to(&mut self, class: &str, table: &mut LossTable) {
+        for ((kind, what), count) in LOSSES.into_iter().zip(&mut self.0) {
+            if *count > 0 {
+                let (class, what) = (class.to_owned(), what.to_owned());
+                table.add(LossEntry { kind, class, field: String::new(), what }, *count);
+            }
+            *count = 0;
+        }
+    }
+}

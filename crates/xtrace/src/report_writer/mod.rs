@@ -1,0 +1,94 @@
+//! Writes events of any format as reports.
+//!
+//! Events that were reports become the same reports again, key by key. Events of other formats become reports if they have
+//! an operation or a task by their [meaning](ichnos_model::Meaning): `docs/xtrace.md` describes how.
+
+mod foreign;
+mod foreign_class;
+mod identifiers;
+mod losses;
+mod open_reports;
+mod own;
+mod report_block;
+mod report_encoder;
+mod report_output;
+mod rules;
+mod threads;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use ichnos_io::{
+    CreateError, FileParts, FormatOption, OptionValue, Output, PartsOutput, TraceWriter, Tree, WriteOptions,
+    WriteSource, WriteTarget, written_trace_files,
+};
+
+use self::report_output::{ReportOutput, ReportParts};
+use self::rules::ReportRules;
+use crate::reader::is_report_file;
+
+/// Writes X-Trace reports.
+#[derive(Clone, Copy, Debug)]
+pub struct XTraceWriter;
+
+const DIALECTS: &[OptionValue] = &[
+    OptionValue::new("text", "reports 1.0 as text"),
+    OptionValue::new("json", "reports as JSON of servers"),
+];
+
+/// Events without an operation.
+const ORPHANS: FormatOption = FormatOption::choice(
+    "orphans",
+    "Reports: treatment of events without a task and an operation",
+    &[
+        OptionValue::new("drop", "they are not written (default)"),
+        OptionValue::new("chain", "each becomes an operation, which follows the one before it of its thread"),
+    ],
+)
+.value_name("TREATMENT")
+.unprefixed();
+
+/// Returns the index of the dialect in [`DIALECTS`].
+fn dialect_of(options: &WriteOptions) -> Result<usize, CreateError> {
+    let Some(name) = &options.dialect else { return Ok(0) };
+    let index = DIALECTS.iter().position(|dialect| dialect.name == name);
+    index.ok_or_else(|| CreateError::Dialect(name.clone()))
+}
+
+impl TraceWriter for XTraceWriter {
+    fn dialects(&self) -> &'static [OptionValue] {
+        DIALECTS
+    }
+
+    fn options(&self) -> &'static [FormatOption] {
+        &[ORPHANS]
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["xtrace"]
+    }
+
+    fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
+        let has_reports = |tree: &Tree| tree.entries.iter().any(is_report_file);
+        written_trace_files(directory, "xtrace", has_reports, "it has no reports of X-Trace")
+    }
+
+    fn create(
+        &self,
+        target: WriteTarget,
+        sources: Vec<WriteSource>,
+        options: &WriteOptions,
+    ) -> Result<Box<dyn Output>, CreateError> {
+        let rules = ReportRules::new(sources, dialect_of(options)? == 1, options);
+        Ok(Box::new(ReportOutput::new(&target, rules, options)?))
+    }
+
+    fn create_parts(
+        &self,
+        sources: Vec<WriteSource>,
+        options: &WriteOptions,
+    ) -> Result<Box<dyn PartsOutput>, CreateError> {
+        let rules = ReportRules::new(sources, dialect_of(options)? == 1, options);
+        Ok(Box::new(FileParts::new(ReportParts::new(rules), options)))
+    }
+}

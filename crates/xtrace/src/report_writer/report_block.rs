@@ -1,0 +1,139 @@
+//! Reports that wait to be taken, as text or JSON.
+
+use ichnos_model::{ClassDigest, Event, ValueHash};
+
+use super::own::OwnClass;
+use crate::report::{JsonReportsWriter, LineBuffer, MAX_REPORT_LENGTH, ReportWriter, parse_timestamp};
+
+/// Maximum number of bytes of JSON for a byte of a line: a control character.
+const LONGEST_ESCAPE: usize = 6;
+
+/// Encoded reports.
+#[derive(Debug)]
+pub(super) struct ReportBlock {
+    /// `None` for text.
+    json: Option<JsonReportsWriter>,
+    pub(super) bytes: Vec<u8>,
+    /// Number of events in them.
+    pub(super) events: u64,
+    /// Digest of all reports, if they are compared.
+    digest: Option<ClassDigest>,
+}
+
+/// Changes of a report.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ReportChanges {
+    pub(super) is_dropped: bool,
+    pub(super) has_invalid_text: bool,
+    pub(super) lacks_version: bool,
+}
+
+impl ReportBlock {
+    pub(super) fn new(is_json: bool, is_compared: bool) -> Self {
+        Self {
+            json: is_json.then(JsonReportsWriter::new),
+            bytes: Vec::new(),
+            events: 0,
+            digest: is_compared.then(ClassDigest::default),
+        }
+    }
+
+    /// Returns the digest of all reports.
+    pub(super) fn digest(&self) -> ClassDigest {
+        self.digest.unwrap_or_default()
+    }
+
+    /// Encodes a report with a number of events.
+    pub(super) fn push(&mut self, lines: &mut LineBuffer, events: u64) -> ReportChanges {
+        let mut changes = ReportChanges { is_dropped: lines.is_cut(), ..ReportChanges::default() };
+        if self.json.is_some() {
+            changes.has_invalid_text = make_utf8(lines);
+            if JsonReportsWriter::has_head(lines) {
+                changes.lacks_version = true;
+                lines.retain(|key, _| key != b"version");
+            }
+            changes.is_dropped |= is_too_long_json(lines);
+        }
+        let begin = self.bytes.len();
+        match &mut self.json {
+            _ if changes.is_dropped => {}
+            Some(json) => json.report(lines, &mut self.bytes),
+            None => {
+                let mut report = ReportWriter::of_lines(&mut self.bytes);
+                lines.lines().for_each(|line| report.line(line.key, line.value));
+                changes.is_dropped = self.bytes.len() - begin > MAX_REPORT_LENGTH;
+                self.bytes.push(b'\n');
+            }
+        }
+        if changes.is_dropped {
+            self.bytes.truncate(begin);
+            return changes;
+        }
+        self.events += events;
+        if let Some(digest) = &mut self.digest {
+            digest.add(time_of(lines), hash_of(lines));
+        }
+        changes
+    }
+
+    /// Ends the reports.
+    pub(super) fn end(&mut self) {
+        if let Some(json) = &mut self.json {
+            json.end(&mut self.bytes);
+        }
+    }
+}
+
+/// Replaces bytes that are not UTF-8 by U+FFFD; returns `true` if there are any.
+fn make_utf8(lines: &mut LineBuffer) -> bool {
+    if lines.as_bytes().is_ascii() {
+        return false;
+    }
+    let is_valid = |text: &[u8]| std::str::from_utf8(text).is_ok();
+    if lines.lines().all(|line| is_valid(line.key) && is_valid(line.value)) {
+        return false;
+    }
+    let mut valid = LineBuffer::default();
+    for line in lines.lines() {
+        let (key, value) = (String::from_utf8_lossy(line.key), String::from_utf8_lossy(line.value));
+        valid.push(key.as_bytes(), value.as_bytes());
+    }
+    *lines = valid;
+    true
+}
+
+/// Returns `true` if readers refuse a report as JSON.
+fn is_too_long_json(lines: &LineBuffer) -> bool {
+    // Quotation marks and commas, and brackets for the first line of a key.
+    let most = (LONGEST_ESCAPE * lines.byte_count()).saturating_add(16 * lines.len());
+    if most <= MAX_REPORT_LENGTH {
+        return false;
+    }
+    let mut json = Vec::new();
+    JsonReportsWriter::new().report(lines, &mut json);
+    json.len() > MAX_REPORT_LENGTH
+}
+
+/// Returns the time of a report, as readers do.
+fn time_of(lines: &LineBuffer) -> Option<u64> {
+    let times = lines.lines().filter(|line| line.key == b"Timestamp");
+    times.into_iter().find_map(|line| parse_timestamp(line.value))
+}
+
+/// Returns a number that is equal for equal lines in any order, as readers bring lines of the same key together.
+fn hash_of(lines: &LineBuffer) -> u64 {
+    let hash = |line: crate::report::BufferedLine<'_>| {
+        let mut hash = ValueHash::new(0);
+        hash.bytes(line.key);
+        hash.bytes(line.value);
+        hash.finish()
+    };
+    lines.lines().map(hash).fold(0, u64::wrapping_add)
+}
+
+/// Returns the hash of a report that was read.
+pub(super) fn event_hash(event: &Event<'_>) -> u64 {
+    let mut lines = LineBuffer::default();
+    let is_read = OwnClass::of(event).is_some_and(|class| class.read(event, &mut lines));
+    if is_read { hash_of(&lines) } else { 0 }
+}

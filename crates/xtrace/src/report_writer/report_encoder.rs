@@ -1,0 +1,463 @@
+//! Encodes messages as reports.
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::io;
+use std::sync::Arc;
+
+use ichnos_io::{OutputBlock, Worker, WorkerFlow};
+use ichnos_model::lower::{LossEntry, LossKind};
+use ichnos_model::{Damage, Event, Message, TraceDigest};
+
+use super::foreign::ForeignEvent;
+use super::foreign_class::ForeignClass;
+use super::identifiers::{OperationTasks, hash, op_of, op_of_hash, task_of};
+use super::losses::{Loss, LossCounts};
+use super::open_reports::{OpenReports, OperationReport, push_edge};
+use super::own::OwnClass;
+use super::report_block::{ReportBlock, ReportChanges};
+use super::rules::{ReportRules, digest};
+use super::threads::{ThreadChains, ThreadKey};
+use crate::metadata::Mode;
+use crate::option::ChainId;
+use crate::reader::reported_operations::{OperationKey, WINDOW};
+use crate::recent_map::RecentMap;
+use crate::report::{LineBuffer, parse_timestamp, push_hex, push_nanos};
+use crate::{Edge, Metadata, OpId, TaskId};
+
+/// Treatment of a class of events.
+#[derive(Debug)]
+enum ClassTreatment {
+    Own(OwnClass),
+    Foreign(Box<ForeignClass>),
+}
+
+/// A class of events, and the losses of its events.
+#[derive(Debug)]
+struct WrittenClass {
+    name: String,
+    treatment: ClassTreatment,
+    losses: LossCounts,
+}
+
+/// A trace, and its classes by data stream class.
+#[derive(Debug)]
+struct WrittenTrace {
+    /// Address, which the rules and the output keep.
+    address: usize,
+    /// Number of the trace among the sources.
+    number: u32,
+    classes: Vec<Vec<Option<Box<WrittenClass>>>>,
+}
+
+/// Encodes messages as reports.
+#[derive(Debug)]
+pub(super) struct ReportEncoder {
+    rules: Arc<ReportRules>,
+    traces: Vec<WrittenTrace>,
+    /// Index of the trace of the last event.
+    last_trace: usize,
+    /// Lines of the current report.
+    lines: LineBuffer,
+    block: ReportBlock,
+    foreign: ForeignReports,
+    /// Losses of reports of several classes.
+    losses: LossCounts,
+    damages: u64,
+    is_flushed: bool,
+}
+
+/// State of reports of events of other formats.
+#[derive(Debug)]
+struct ForeignReports {
+    event: ForeignEvent,
+    open: OpenReports,
+    tasks: OperationTasks,
+    threads: ThreadChains,
+    /// Operations that have a report. Readers that check reports remember at most as many.
+    written: RecentMap<u64, ()>,
+    hasher: RandomState,
+    /// Number of operations that were added to events after their report.
+    late: u64,
+}
+
+impl ReportEncoder {
+    pub(super) fn new(rules: Arc<ReportRules>) -> Self {
+        Self {
+            block: ReportBlock::new(rules.is_json, rules.is_compared),
+            rules,
+            traces: Vec::new(),
+            last_trace: 0,
+            lines: LineBuffer::default(),
+            foreign: ForeignReports {
+                event: ForeignEvent::default(),
+                open: OpenReports::default(),
+                tasks: OperationTasks::new(),
+                threads: ThreadChains::default(),
+                written: RecentMap::new(2 * WINDOW),
+                hasher: RandomState::new(),
+                late: 0,
+            },
+            losses: LossCounts::default(),
+            damages: 0,
+            is_flushed: false,
+        }
+    }
+
+    /// Returns the number of encoded bytes that were not taken yet.
+    pub(super) fn waiting(&self) -> usize {
+        self.block.bytes.len() + self.foreign.open.bytes()
+    }
+
+    /// Returns the digest of reports.
+    pub(super) fn digest(&self) -> TraceDigest {
+        digest(self.block.digest(), self.damages)
+    }
+
+    /// Returns the index of the trace of an event.
+    fn trace(&mut self, event: &Event<'_>) -> usize {
+        let address = Arc::as_ptr(&event.stream.trace).addr();
+        if self.traces.get(self.last_trace).is_some_and(|trace| trace.address == address) {
+            return self.last_trace;
+        }
+        self.last_trace =
+            self.traces.iter().position(|trace| trace.address == address).unwrap_or_else(|| {
+                let number = self.rules.source_of(&event.stream.trace);
+                // Traces that are added later have the next numbers.
+                let number = number.unwrap_or(self.traces.len()) as u32;
+                self.traces.push(WrittenTrace { address, number, classes: Vec::new() });
+                self.traces.len() - 1
+            });
+        self.last_trace
+    }
+
+    fn event(&mut self, event: &Event<'_>) {
+        let Some(index) = event.class_index() else {
+            return self.lose(LossKind::Dropped, "event of an unknown class");
+        };
+        let trace = self.trace(event);
+        let Self { traces, rules, lines, block, foreign, .. } = self;
+        let Some(trace) = traces.get_mut(trace) else { return };
+        let Some(class) = class_at(&mut trace.classes, event.stream.class_index, index) else { return };
+        let class = class.get_or_insert_with(|| Box::new(written_class(event, rules)));
+        let losses = &mut class.losses;
+        match &class.treatment {
+            ClassTreatment::Own(own) => {
+                if !own.read(event, lines) {
+                    return losses.add(Loss::Fields);
+                }
+                let clock = event.stream.clock();
+                if clock.is_some_and(|clock| (clock.offset_seconds, clock.offset_cycles) != (0, 0)) {
+                    correct_time(event, lines, losses);
+                }
+                if rules.is_mixed {
+                    foreign.note_written(lines);
+                }
+                count(block.push(lines, 1), 1, losses);
+            }
+            ClassTreatment::Foreign(foreign_class) => {
+                foreign.event.read(event, foreign_class);
+                let thread = rules.chains_orphans.then_some(ThreadKey {
+                    trace: trace.number,
+                    process: foreign.event.process,
+                    thread: foreign.event.thread,
+                    stream: if foreign.event.thread.is_some() { 0 } else { event.stream.key.into() },
+                });
+                let time = event.nanoseconds().map(|time| nanoseconds(time, losses));
+                let written = ForeignWriting { class: foreign_class, trace: trace.number, thread, time };
+                foreign.take(written, lines, block, losses);
+                while foreign.open.is_full() {
+                    foreign.write_oldest(block, &mut self.losses);
+                }
+            }
+        }
+    }
+
+    fn damage(&mut self, damage: &Damage) {
+        self.damages += 1;
+        // Lines that break rules of reports are written as they are.
+        if damage.skipped > 0 || damage.kind.rule().is_none() {
+            self.lose(LossKind::Dropped, &format!("damaged data: {}", damage.kind));
+        }
+    }
+
+    fn lose(&self, kind: LossKind, what: &str) {
+        let loss = LossEntry { kind, class: String::new(), field: String::new(), what: what.to_owned() };
+        self.rules.with_losses(|table| table.add(loss, 1));
+    }
+
+    /// Writes all reports that wait for further events.
+    fn write_open(&mut self) {
+        while self.foreign.write_oldest(&mut self.block, &mut self.losses) {}
+    }
+}
+
+/// Returns the place of a class.
+fn class_at(
+    classes: &mut Vec<Vec<Option<Box<WrittenClass>>>>,
+    stream: usize,
+    index: usize,
+) -> Option<&mut Option<Box<WrittenClass>>> {
+    if classes.len() <= stream {
+        classes.resize_with(stream + 1, Vec::new);
+    }
+    let classes = classes.get_mut(stream)?;
+    if classes.len() <= index {
+        classes.resize_with(index + 1, || None);
+    }
+    classes.get_mut(index)
+}
+
+fn written_class(event: &Event<'_>, rules: &ReportRules) -> WrittenClass {
+    let treatment = match OwnClass::of(event) {
+        Some(own) => ClassTreatment::Own(own),
+        None => rules.with_losses(|table| ClassTreatment::Foreign(Box::new(ForeignClass::of(event, table)))),
+    };
+    WrittenClass { name: event.name().to_owned(), treatment, losses: LossCounts::default() }
+}
+
+/// Returns a time that reports can have.
+fn nanoseconds(time: i128, losses: &mut LossCounts) -> u64 {
+    // Reads as the largest time.
+    const MOST: u64 = u64::MAX - 1;
+    u64::try_from(time).ok().filter(|time| *time <= MOST).unwrap_or_else(|| {
+        losses.add(Loss::TimeRange);
+        if time < 0 { 0 } else { MOST }
+    })
+}
+
+/// Replaces the time of a report if its clock was moved.
+fn correct_time(event: &Event<'_>, lines: &mut LineBuffer, losses: &mut LossCounts) {
+    let Some(time) = event.nanoseconds() else { return };
+    let time = nanoseconds(time, losses);
+    let is_time = |key: &[u8], value: &[u8]| key == b"Timestamp" && parse_timestamp(value).is_some();
+    let known = lines.lines().find(|line| is_time(line.key, line.value));
+    if known.is_some_and(|line| parse_timestamp(line.value) == Some(time)) {
+        return;
+    }
+    losses.add(Loss::OtherTime);
+    lines.retain(|key, value| !is_time(key, value));
+    lines.push_with(b"Timestamp", |bytes| push_nanos(bytes, time));
+}
+
+/// Counts the changes of a report of some events.
+fn count(changes: ReportChanges, events: u64, losses: &mut LossCounts) {
+    if changes.is_dropped {
+        losses.add_many(Loss::Size, events);
+    }
+    if changes.has_invalid_text {
+        losses.add(Loss::NotUtf8);
+    }
+    if changes.lacks_version {
+        losses.add(Loss::Head);
+    }
+}
+
+/// An event to write.
+#[derive(Clone, Copy)]
+struct ForeignWriting<'w> {
+    class: &'w ForeignClass,
+    /// Number of the trace.
+    trace: u32,
+    /// Thread whose chain it is part of without an operation.
+    thread: Option<ThreadKey>,
+    time: Option<u64>,
+}
+
+impl ForeignReports {
+    /// Writes the event that was read.
+    fn take(
+        &mut self,
+        writing: ForeignWriting<'_>,
+        lines: &mut LineBuffer,
+        block: &mut ReportBlock,
+        losses: &mut LossCounts,
+    ) {
+        losses.add_many(Loss::LongId, self.event.too_long);
+        if self.event.is_undecodable {
+            losses.add(Loss::Fields);
+        }
+        let chain = self.event.chain();
+        losses.add_many(Loss::ChainNumber, self.event.long_chains);
+        match (self.event.operation, self.event.task, writing.thread) {
+            (Some(operation), task, _) => {
+                let task = match task {
+                    Some(task) => task_of(&task),
+                    None => self.task_of_operation(writing.trace, operation, losses),
+                };
+                let key = OperationKey { task, op: op_of(&operation), chain };
+                self.operation(key, writing, lines, block, losses);
+            }
+            // An event of the task.
+            (None, Some(task), _) => {
+                lines.clear();
+                push_metadata(lines, &OperationKey { task: task_of(&task), op: OpId::from([0; 8]), chain });
+                self.event.edges().for_each(|edge| push_edge(lines, &edge));
+                push_fields(&self.event, writing, lines);
+                count(block.push(lines, 1), 1, losses);
+            }
+            (None, None, Some(thread)) => {
+                losses.add(Loss::Chained);
+                let (task, op, before) = self.threads.next(thread);
+                lines.clear();
+                push_metadata(lines, &OperationKey { task, op, chain: None });
+                if let Some(before) = before {
+                    push_edge(lines, &Edge::next(before));
+                }
+                push_fields(&self.event, writing, lines);
+                count(block.push(lines, 1), 1, losses);
+            }
+            (None, None, None) => losses.add(Loss::Orphan),
+        }
+    }
+
+    /// Returns the task of an operation that does not name it.
+    fn task_of_operation(
+        &mut self,
+        trace: u32,
+        operation: ichnos_model::Identifier,
+        losses: &mut LossCounts,
+    ) -> TaskId {
+        let causes = self.event.causes.iter().map(|cause| cause.id);
+        let task = self.tasks.task(trace, operation, causes.clone());
+        let tasks = &self.tasks;
+        let others = causes.filter(|cause| tasks.known(trace, *cause).is_some_and(|other| other != task));
+        losses.add_many(Loss::OtherTask, others.count() as u64);
+        task
+    }
+
+    /// Writes an event of an operation: begins its report, or adds a line to it.
+    fn operation(
+        &mut self,
+        key: OperationKey,
+        writing: ForeignWriting<'_>,
+        lines: &mut LineBuffer,
+        block: &mut ReportBlock,
+        losses: &mut LossCounts,
+    ) {
+        let id = self.hasher.hash_one(key);
+        let event = &self.event;
+        match self.open.get(&key) {
+            OperationReport::Open(report) => {
+                losses.add(Loss::Joined);
+                event.edges().for_each(|edge| report.push_edge(&edge));
+                report.lines.push_with(b"Event", |value| {
+                    event.push_as_value(writing.time, writing.class, value);
+                });
+                report.events += 1;
+                self.open.count(&key);
+            }
+            OperationReport::Unknown if self.written.get(&id).is_none() => {
+                self.written.insert(id, ());
+                let report = self.open.begin(key);
+                push_metadata(&mut report.lines, &key);
+                event.edges().for_each(|edge| report.push_edge(&edge));
+                push_fields(event, writing, &mut report.lines);
+                report.events = 1;
+                self.open.count(&key);
+            }
+            OperationReport::Unknown | OperationReport::Full => {
+                losses.add(Loss::Late);
+                self.late += 1;
+                let op = op_of_hash(hash(self.late, key.op.as_bytes()));
+                lines.clear();
+                push_metadata(lines, &OperationKey { op, ..key });
+                push_edge(lines, &Edge::next(key.op));
+                event.edges().for_each(|edge| push_edge(lines, &edge));
+                push_fields(event, writing, lines);
+                count(block.push(lines, 1), 1, losses);
+            }
+        }
+    }
+
+    /// Writes the oldest report that waits for further events; returns `false` if there is none.
+    fn write_oldest(&mut self, block: &mut ReportBlock, losses: &mut LossCounts) -> bool {
+        let Some(mut report) = self.open.pop() else { return false };
+        let events = report.events;
+        count(block.push(&mut report.lines, events), events, losses);
+        self.open.recycle(report);
+        true
+    }
+
+    /// Remembers the operation of a report.
+    fn note_written(&mut self, lines: &LineBuffer) {
+        let Some(metadata) = lines.lines().find(|line| line.key == b"X-Trace") else { return };
+        let Ok(metadata) = Metadata::parse_with(metadata.value, Mode::Lenient) else { return };
+        let metadata = metadata.as_ref();
+        let chain = ChainId::of(metadata).ok().flatten().map(|chain| chain.0);
+        let key = OperationKey { task: metadata.task_id(), op: metadata.op_id(), chain };
+        let id = self.hasher.hash_one(key);
+        if self.written.get(&id).is_none() {
+            self.written.insert(id, ());
+        }
+    }
+}
+
+/// Adds the lines of the identifiers of an operation.
+fn push_metadata(lines: &mut LineBuffer, key: &OperationKey) {
+    let metadata = Metadata::new(key.task, key.op);
+    lines.push_with(b"X-Trace", |value| push_hex(metadata.as_bytes(), value));
+    if let Some(chain) = key.chain {
+        lines.push_with(b"ChainId", |value| {
+            value.extend_from_slice(b"0x");
+            push_hex(&chain.to_be_bytes(), value);
+        });
+    }
+}
+
+/// Adds the other lines of an event.
+fn push_fields(event: &ForeignEvent, writing: ForeignWriting<'_>, lines: &mut LineBuffer) {
+    if let Some(time) = writing.time {
+        lines.push_with(b"Timestamp", |value| push_nanos(value, time));
+    }
+    for (key, value) in &writing.class.constant {
+        lines.push(key.as_bytes(), value.as_bytes());
+    }
+    let key: &[u8] = if event.has_label { b"Class" } else { b"Label" };
+    if !writing.class.name.is_empty() {
+        lines.push(key, writing.class.name.as_bytes());
+    }
+    event.lines.lines().for_each(|line| lines.push(line.key, line.value));
+}
+
+impl Worker for ReportEncoder {
+    fn message(&mut self, message: &Message<'_>) -> io::Result<WorkerFlow> {
+        match message {
+            Message::Event(event) => self.event(event),
+            Message::DiscardedEvents(_) => self.lose(LossKind::Dropped, "loss of events"),
+            Message::DiscardedPackets(_) => self.lose(LossKind::Dropped, "loss of packets"),
+            Message::Damage(damage) => self.damage(damage),
+            _ => {}
+        }
+        let is_full = self.block.bytes.len() >= self.rules.block_bytes;
+        Ok(if is_full { WorkerFlow::Block } else { WorkerFlow::Continue })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.write_open();
+        self.is_flushed = true;
+        Ok(())
+    }
+
+    fn take(&mut self) -> Option<OutputBlock> {
+        let is_flushed = std::mem::take(&mut self.is_flushed);
+        let waiting = self.block.bytes.len();
+        if waiting < self.rules.block_bytes && !(is_flushed && waiting > 0) {
+            return None;
+        }
+        let bytes = std::mem::take(&mut self.block.bytes);
+        Some(OutputBlock { bytes, events: std::mem::take(&mut self.block.events), ..OutputBlock::default() })
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.write_open();
+        self.block.end();
+        self.rules.with_losses(|table| {
+            let classes = self.traces.iter_mut().flat_map(|trace| &mut trace.classes).flatten().flatten();
+            classes.for_each(|class| class.losses.move_to(&class.name, table));
+            self.losses.move_to("", table);
+        });
+        self.rules.add_written(self.block.digest(), self.damages);
+        self.is_flushed = true;
+        Ok(())
+    }
+}

@@ -1,0 +1,116 @@
+//! What all encoders of reports share.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ichnos_io::{WriteOptions, WriteSource};
+use ichnos_model::lower::{LossEntry, LossKind, LossTable};
+use ichnos_model::{ClassDigest, ClockOrigin, Trace, TraceDigest};
+
+use super::report_block::event_hash;
+
+/// Default block size in bytes.
+const BLOCK: usize = 256 << 10;
+
+/// Rules, losses and the digest of reports that are being written.
+#[derive(Debug)]
+pub(super) struct ReportRules {
+    pub(super) is_json: bool,
+    /// `true` if events without an operation become a chain of operations per thread.
+    pub(super) chains_orphans: bool,
+    /// `true` if both reports and other events are written.
+    pub(super) is_mixed: bool,
+    /// `true` if the output is compared with the input.
+    pub(super) is_compared: bool,
+    /// Number of bytes returned at once, if available.
+    pub(super) block_bytes: usize,
+    losses: Mutex<LossTable>,
+    /// Digest of written reports, and number of damaged places.
+    written: Mutex<(ClassDigest, u64)>,
+    sources: Vec<WriteSource>,
+}
+
+impl ReportRules {
+    pub(super) fn new(sources: Vec<WriteSource>, is_json: bool, options: &WriteOptions) -> Arc<Self> {
+        let mut losses = LossTable::default();
+        for source in &sources {
+            note_source(source, &mut losses);
+        }
+        let own = sources.iter().filter(|source| source.format == "xtrace").count();
+        Arc::new(Self {
+            is_json,
+            chains_orphans: options.formats.choice("xtrace", "orphans") == Some("chain"),
+            is_mixed: own > 0 && own < sources.len(),
+            is_compared: options.verify.is_some(),
+            block_bytes: options
+                .packet_size
+                .and_then(|size| usize::try_from(size).ok())
+                .unwrap_or(BLOCK)
+                .max(1),
+            losses: Mutex::new(losses),
+            written: Mutex::default(),
+            sources,
+        })
+    }
+
+    /// Returns the number of a trace among the sources.
+    pub(super) fn source_of(&self, trace: &Arc<Trace>) -> Option<usize> {
+        self.sources.iter().position(|source| Arc::ptr_eq(&source.trace, trace))
+    }
+
+    pub(super) fn with_losses<T>(&self, change: impl FnOnce(&mut LossTable) -> T) -> T {
+        change(&mut self.losses.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Adds written reports to the digest, and damaged places.
+    pub(super) fn add_written(&self, reports: ClassDigest, damages: u64) {
+        let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        written.0 += reports;
+        written.1 += damages;
+    }
+
+    /// Returns the digest of all written reports.
+    pub(super) fn digest(&self) -> TraceDigest {
+        let (reports, damages) = *self.written.lock().unwrap_or_else(PoisonError::into_inner);
+        digest(reports, damages)
+    }
+}
+
+/// Returns the digest of reports, to compare it with what is read.
+pub(super) fn digest(reports: ClassDigest, damages: u64) -> TraceDigest {
+    let mut digest = TraceDigest::default();
+    digest.event_hash = Some(event_hash);
+    digest.discarded_events = None;
+    // Lines that break rules of reports are written as they are.
+    digest.damages = damages;
+    digest.add_class("", reports);
+    digest
+}
+
+/// Notes losses of a whole trace.
+fn note_source(source: &WriteSource, losses: &mut LossTable) {
+    let class = &source.trace.class;
+    let mut known = HashSet::new();
+    for stream in source.streams.iter().filter(|stream| known.insert(stream.class_index)) {
+        losses.add_packets(stream);
+    }
+    let mut lose = |kind, field: &str, what: &str| {
+        let loss = LossEntry { kind, class: String::new(), field: field.to_owned(), what: what.to_owned() };
+        losses.add(loss, 1);
+    };
+    for (name, _) in &class.environment {
+        lose(LossKind::Dropped, &format!("environment.{name}"), "entry of the environment");
+    }
+    if class.name.is_some() || class.uid.is_some() || class.uuid.is_some() {
+        lose(LossKind::Dropped, "", "name or unique identifier of the trace");
+    }
+    for clock in class.clocks.iter().filter(|_| source.format != "xtrace") {
+        let field = format!("clock.{}", clock.id);
+        if 1_000_000_000 % clock.frequency.max(1) != 0 {
+            lose(LossKind::Rounded, &field, "cycles -> nanoseconds");
+        }
+        if clock.origin != ClockOrigin::UnixEpoch {
+            lose(LossKind::Dropped, &field, "origin: times of reports count from 1970");
+        }
+    }
+}
