@@ -187,7 +187,7 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     let repeated_packets = repeated_packets(&session, wants);
     interrupt::watch_writing(report);
     let mut options = ConvertOptions::default();
-    set_options(&mut options, args, target);
+    set_options(&mut options, args, target)?;
     options.write.selected_by.extend(edit.expression.map(str::to_owned));
     options.write.merge = edit.merges;
     options.write.repair = edit.repairs;
@@ -300,8 +300,13 @@ fn sum(session: &Session, wants: impl Fn(&DataStream) -> bool, of: impl Fn(&Stre
 }
 
 /// Sets the options that do not depend on the verb.
-pub(crate) fn set_options(options: &mut ConvertOptions<'_>, args: &Convert, target: Target) {
+pub(crate) fn set_options(
+    options: &mut ConvertOptions<'_>,
+    args: &Convert,
+    target: Target,
+) -> Result<(), Failure> {
     let writing = &args.writing;
+    options.write.formats = writing.writer_flags.of_target(target)?;
     options.write.dialect = writing.to_dialect.clone().or_else(|| target.dialect.map(str::to_owned));
     options.write.packet_size = writing.packet_size;
     options.write.index = writing.index;
@@ -311,6 +316,7 @@ pub(crate) fn set_options(options: &mut ConvertOptions<'_>, args: &Convert, targ
     options.verify = writing.verify;
     options.strict = args.reading.strict;
     options.threads = threads(args);
+    Ok(())
 }
 
 /// Checks that whole packets can be written.

@@ -1,17 +1,45 @@
 //! Options of single formats that are written without the format's name: `--dialect` instead of
-//! `-O FORMAT.dialect=`.
+//! `-O FORMAT.dialect=`; also those for writing.
 
 use std::ffi::OsString;
 
 use clap::builder::{OsStringValueParser, PossibleValue, PossibleValuesParser, ValueParser};
 use clap::{Arg, ArgMatches, Command, ValueHint};
-use ichnos::io::OptionHint;
+use ichnos::convert::Target;
+use ichnos::io::{FormatOptions, OptionHint};
 use ichnos::{FORMATS, Format, FormatOption, OpenOptions, OptionError, OptionKind};
 
-/// Given options, by name.
+use crate::exit::Failure;
+
+/// Given options, by name: for writing if `WRITES`, otherwise for reading.
 #[derive(Debug, Default)]
-pub(crate) struct FormatFlags {
+pub(crate) struct OptionFlags<const WRITES: bool> {
     given: Vec<(&'static str, OsString)>,
+}
+
+/// Options for reading.
+pub(crate) type FormatFlags = OptionFlags<false>;
+/// Options for writing.
+pub(crate) type WriterFlags = OptionFlags<true>;
+
+impl WriterFlags {
+    /// Returns the options for a format that is written.
+    pub(crate) fn of_target(&self, target: Target) -> Result<FormatOptions, Failure> {
+        let mut options = FormatOptions::default();
+        let declared = target.writer.options();
+        for (name, value) in &self.given {
+            if !declared.iter().any(|option| option.name == *name) {
+                let formats = all::<true>().filter(|(_, option)| option.name == *name);
+                let formats: Vec<&str> = formats.map(|(format, _)| format.name()).collect();
+                let (formats, format) = (formats.join(", "), target.format);
+                let message = format!("`--{name}` is for output of the format {formats}, not of {format}");
+                return Err(Failure::new(message).help("leave it out, or name that format with --to"));
+            }
+            let set = options.set(target.format, declared, name, value);
+            set.map_err(|error| Failure::new(error.to_string()))?;
+        }
+        Ok(options)
+    }
 }
 
 impl FormatFlags {
@@ -42,12 +70,12 @@ impl FormatFlags {
 
 /// Returns the formats that declare an option with this name, and the options.
 pub(crate) fn declared(name: &str) -> impl Iterator<Item = (&'static dyn Format, &'static FormatOption)> {
-    all().filter(move |(_, option)| option.name == name)
+    all::<false>().filter(move |(_, option)| option.name == name)
 }
 
 /// Returns a suggested option as written on the command line.
 pub(crate) fn written(hint: &OptionHint) -> String {
-    let is_unprefixed = all().any(|(format, option)| full_name(format, option) == hint.option);
+    let is_unprefixed = all::<false>().any(|(format, option)| full_name(format, option) == hint.option);
     let (option, value) = (hint.option, &hint.value);
     let option = match option.split_once('.') {
         Some((_, name)) if is_unprefixed => format!("--{name} {value}"),
@@ -59,7 +87,7 @@ pub(crate) fn written(hint: &OptionHint) -> String {
 
 /// Returns the option `FORMAT.OPTION` as written on the command line.
 pub(crate) fn name(option: &str) -> String {
-    let is_unprefixed = all().any(|(format, known)| full_name(format, known) == option);
+    let is_unprefixed = all::<false>().any(|(format, known)| full_name(format, known) == option);
     match option.split_once('.') {
         Some((_, name)) if is_unprefixed => format!("--{name}"),
         _ => format!("-O {option}"),
@@ -70,18 +98,25 @@ fn full_name(format: &dyn Format, option: &FormatOption) -> String {
     format!("{}.{}", format.name(), option.name)
 }
 
-fn all() -> impl Iterator<Item = (&'static dyn Format, &'static FormatOption)> {
+/// Returns all options for writing, or all for reading.
+fn all<const WRITES: bool>() -> impl Iterator<Item = (&'static dyn Format, &'static FormatOption)> {
     let own = |format: &&'static dyn Format| {
         let format = *format;
-        format.options().iter().filter(|option| option.unprefixed).map(move |option| (format, option))
+        let options = match format.writer() {
+            Some(writer) if WRITES => writer.options(),
+            None if WRITES => &[],
+            _ => format.options(),
+        };
+        options.iter().filter(|option| option.unprefixed).map(move |option| (format, option))
     };
     FORMATS.iter().flat_map(own)
 }
 
-fn argument(option: &'static FormatOption) -> Arg {
+fn argument<const WRITES: bool>(option: &'static FormatOption) -> Arg {
     let name = option.name;
     let argument = Arg::new(name).long(name).value_name(option.value_name).help(option.about);
-    let argument = argument.help_heading("Reading").hide_short_help(true);
+    let argument = if WRITES { argument } else { argument.help_heading("Reading") };
+    let argument = argument.hide_short_help(true);
     let argument = match option.details {
         "" => argument,
         details => argument.long_help(format!("{}\n\n{details}", option.about)),
@@ -93,7 +128,8 @@ fn argument(option: &'static FormatOption) -> Arg {
         }
         _ => {
             // Formats that share the option may have other values.
-            let values = declared(name).flat_map(|(_, option)| option.values());
+            let same = all::<WRITES>().filter(|(_, option)| option.name == name);
+            let values = same.flat_map(|(_, option)| option.values());
             let values = values.map(|value| {
                 PossibleValue::new(value.name).aliases(value.aliases.iter().copied()).help(value.about)
             });
@@ -102,23 +138,23 @@ fn argument(option: &'static FormatOption) -> Arg {
     }
 }
 
-impl clap::Args for FormatFlags {
+impl<const WRITES: bool> clap::Args for OptionFlags<WRITES> {
     fn augment_args(command: Command) -> Command {
         let is_first = |(format, option): &(&dyn Format, &FormatOption)| {
-            let mut same = declared(option.name).map(|(format, _)| format.name());
-            same.next() == Some(format.name())
+            let mut same = all::<WRITES>().filter(|(_, other)| other.name == option.name);
+            same.next().is_some_and(|(first, _)| first.name() == format.name())
         };
         // A verb can have an option of the same name for its output.
         let taken: Vec<String> =
             command.get_arguments().filter_map(|argument| argument.get_long().map(str::to_owned)).collect();
         let argument = |option: &'static FormatOption| {
-            let argument = argument(option);
+            let argument = argument::<WRITES>(option);
             match taken.iter().any(|long| long == option.name) {
                 true => argument.long(format!("from-{}", option.name)),
                 false => argument,
             }
         };
-        command.args(all().filter(is_first).map(|(_, option)| argument(option)))
+        command.args(all::<WRITES>().filter(is_first).map(|(_, option)| argument(option)))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -126,7 +162,7 @@ impl clap::Args for FormatFlags {
     }
 }
 
-impl clap::FromArgMatches for FormatFlags {
+impl<const WRITES: bool> clap::FromArgMatches for OptionFlags<WRITES> {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let mut flags = Self::default();
         flags.update_from_arg_matches(matches)?;
@@ -134,7 +170,7 @@ impl clap::FromArgMatches for FormatFlags {
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
-        for (_, option) in all() {
+        for (_, option) in all::<WRITES>() {
             let value = matches.get_raw(option.name).and_then(|mut values| values.next_back());
             if let Some(value) = value {
                 self.given.retain(|(name, _)| *name != option.name);

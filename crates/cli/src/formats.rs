@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ichnos::export::text::{Branch, Paint};
 use ichnos::json::write::ValueWriter;
-use ichnos::{FORMATS, OptionValue};
+use ichnos::{FORMATS, FormatOption, OptionValue};
 
 use crate::args::{self, CatFormat, Completions, Formats, Global, Man};
 use crate::exit::{Exit, Failure};
@@ -38,15 +38,9 @@ fn print_json(texts: &[(String, String)], args: &Formats) -> Result<(), Failure>
             entry.member("title").string(format.title());
             entry.member("versions").string(format.versions());
             entry.member("recognised_by").string(format.recognised_by());
-            let mut options = entry.member("options").array();
-            for option in format.options() {
-                let mut entry = options.element().object();
-                entry.member("name").string(option.name);
-                entry.member("description").string(option.about);
-                write_values(entry.member("values"), option.values());
-                entry.end();
-            }
-            options.end();
+            write_options(entry.member("options"), format.options());
+            let options = format.writer().map_or(&[][..], |writer| writer.options());
+            write_options(entry.member("write_options"), options);
             entry.member("reads").boolean(true);
             entry.member("writes").boolean(format.writer().is_some());
             let dialects = format.writer().map_or(&[][..], |writer| writer.dialects());
@@ -63,6 +57,18 @@ fn print_json(texts: &[(String, String)], args: &Formats) -> Result<(), Failure>
         }
         list.end();
     })?)
+}
+
+fn write_options(place: ValueWriter<'_>, options: &[FormatOption]) {
+    let mut list = place.array();
+    for option in options {
+        let mut entry = list.element().object();
+        entry.member("name").string(option.name);
+        entry.member("description").string(option.about);
+        write_values(entry.member("values"), option.values());
+        entry.end();
+    }
+    list.end();
 }
 
 fn write_values(place: ValueWriter<'_>, values: &[OptionValue]) {
@@ -84,15 +90,8 @@ fn print_text(texts: &[(String, String)], paint: Paint) -> Result<(), Failure> {
         root.line(format!("versions: {}", format.versions()));
         root.line(format!("recognized by {}", format.recognised_by()));
         for option in format.options() {
-            let mut branch = Branch::new(format!(
-                "{}: {}",
-                paint.name(&format_flags::name(&format!("{}.{}", format.name(), option.name))),
-                option.about
-            ));
-            for value in option.values() {
-                branch.line(format!("{}: {}", paint.name(value.name), value.about));
-            }
-            root.add(branch);
+            let name = format_flags::name(&format!("{}.{}", format.name(), option.name));
+            root.add(option_branch(&name, option, paint));
         }
         if let Some(writer) = format.writer().filter(|writer| !writer.dialects().is_empty()) {
             let mut branch = Branch::new(format!("{}: output dialects", paint.name("convert --dialect")));
@@ -100,6 +99,9 @@ fn print_text(texts: &[(String, String)], paint: Paint) -> Result<(), Failure> {
                 branch.line(format!("{}: {}", paint.name(dialect.name), dialect.about));
             }
             root.add(branch);
+        }
+        for option in format.writer().map_or(&[][..], |writer| writer.options()) {
+            root.add(option_branch(&format!("convert --{}", option.name), option, paint));
         }
         root.render(&mut text);
     }
@@ -114,6 +116,15 @@ fn print_text(texts: &[(String, String)], paint: Paint) -> Result<(), Failure> {
     }
     prints.render(&mut text);
     Ok(output::print(&text, paint)?)
+}
+
+/// Describes an option with its values.
+fn option_branch(name: &str, option: &FormatOption, paint: Paint) -> Branch {
+    let mut branch = Branch::new(format!("{}: {}", paint.name(name), option.about));
+    for value in option.values() {
+        branch.line(format!("{}: {}", paint.name(value.name), value.about));
+    }
+    branch
 }
 
 pub(crate) fn completions(args: &Completions) -> Result<Exit, Failure> {

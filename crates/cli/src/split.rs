@@ -425,7 +425,7 @@ impl Splitter<'_> {
             }
         }
         let mut options = ConvertOptions::default();
-        convert::set_options(&mut options, &args.convert, target);
+        convert::set_options(&mut options, &args.convert, target).map_err(Problem::Failure)?;
         options.pass = Pass::new(self.selection.selected.clone()).stop(interrupt::flag());
         options.observer = progress;
         // Used by both functions below, one after the other.

@@ -9,6 +9,7 @@ use super::cat::CatFormat;
 use super::json::JsonReport;
 use super::reading::Reading;
 use super::selecting::Selecting;
+use crate::format_flags::WriterFlags;
 use crate::{size, time};
 
 /// Output of traces.
@@ -35,6 +36,8 @@ pub(crate) struct Writing {
     /// Dialect of the output; `ichnos formats` lists them
     #[arg(long = "dialect", visible_alias = "to-dialect", value_name = "DIALECT")]
     pub(crate) to_dialect: Option<String>,
+    #[command(flatten)]
+    pub(crate) writer_flags: WriterFlags,
     /// Close packets at about this size
     ///
     /// By default, packets are those of the input, or have 256 KiB.

@@ -52,11 +52,12 @@ impl JsonReportsWriter {
         Self::default()
     }
 
-    /// Appends a report of these lines to JSON.
+    /// Appends a report of these lines to JSON. Returns `true` if lines of other keys were between lines of a key, so that
+    /// their order changes.
     ///
     /// A single line `version` whose value begins like the first line of a report is dropped, because it would be read as
     /// that: see [`JsonReportsWriter::has_head`].
-    pub fn report(&mut self, lines: &LineBuffer, json: &mut Vec<u8>) {
+    pub fn report(&mut self, lines: &LineBuffer, json: &mut Vec<u8>) -> bool {
         let task = task_of(lines);
         match self.task {
             None => json.push(b'['),
@@ -77,7 +78,7 @@ impl JsonReportsWriter {
         json.extend_from_slice(HEAD.as_bytes());
         json.push(b'"');
         let drops_head = Self::has_head(lines);
-        self.sort(lines);
+        let is_reordered = self.sort(lines);
         let mut last = None;
         for (first, index) in &self.order {
             let Some(line) = lines.get(*index as usize) else { continue };
@@ -95,6 +96,7 @@ impl JsonReportsWriter {
             push_text(json, line.value);
         }
         json.extend_from_slice(if last.is_some() { b"]}".as_slice() } else { b"}" });
+        is_reordered
     }
 
     /// Ends JSON.
@@ -111,34 +113,16 @@ impl JsonReportsWriter {
         is_head && versions.next().is_none()
     }
 
-    /// Brings lines of the same key together, at the place of the first of them.
-    fn sort(&mut self, lines: &LineBuffer) {
+    /// Brings lines of the same key together, at the place of the first of them. Returns `true` if that changes the order.
+    fn sort(&mut self, lines: &LineBuffer) -> bool {
         let key = |index: u32| lines.get(index as usize).map_or(&b""[..], |line| line.key);
         let order = &mut self.order;
         order.clear();
         order.extend((0..lines.len() as u32).map(|index| (index, index)));
-        // Most reports are in this order.
-        let is_grouped = |order: &[(u32, u32)]| {
-            let mut begin = 0;
-            (1..order.len() as u32).all(|index| {
-                if key(index) == key(index - 1) {
-                    return true;
-                }
-                begin += 1;
-                begin <= FEW_KEYS && !(0..index).any(|before| key(before) == key(index))
-            })
-        };
-        if is_grouped(order) {
-            let mut first = 0;
-            for (begin, index) in order.iter_mut() {
-                if key(*index) != key(first) {
-                    first = *index;
-                }
-                *begin = first;
-            }
-            return;
+        let is_grouped = is_grouped(order.len() as u32, &key);
+        if !is_grouped {
+            order.sort_unstable_by(|a, b| key(a.1).cmp(key(b.1)).then(a.1.cmp(&b.1)));
         }
-        order.sort_unstable_by(|a, b| key(a.1).cmp(key(b.1)).then(a.1.cmp(&b.1)));
         let mut first = order.first().map_or(0, |(_, index)| *index);
         for (begin, index) in order.iter_mut() {
             if key(*index) != key(first) {
@@ -146,8 +130,23 @@ impl JsonReportsWriter {
             }
             *begin = first;
         }
-        order.sort_unstable();
+        if !is_grouped {
+            order.sort_unstable();
+        }
+        !order.is_sorted_by_key(|(_, index)| *index)
     }
+}
+
+/// Returns `true` if lines of the same key follow each other, as in most reports. May return `false` for many keys.
+fn is_grouped<'l>(lines: u32, key: &impl Fn(u32) -> &'l [u8]) -> bool {
+    let mut keys = 0;
+    (1..lines).all(|index| {
+        if key(index) == key(index - 1) {
+            return true;
+        }
+        keys += 1;
+        keys <= FEW_KEYS && !(0..index).any(|before| key(before) == key(index))
+    })
 }
 
 /// Maximum number of keys that are compared with each other.
@@ -199,7 +198,9 @@ mod tests {
 
     fn written(reports: &[&[(&str, &str)]]) -> String {
         let (mut writer, mut json) = (JsonReportsWriter::new(), Vec::new());
-        reports.iter().for_each(|lines| writer.report(&buffer(lines), &mut json));
+        for lines in reports {
+            writer.report(&buffer(lines), &mut json);
+        }
         writer.end(&mut json);
         String::from_utf8(json).unwrap()
     }

@@ -15,6 +15,7 @@ pub(super) enum Loss {
     ChainNumber,
     NotUtf8,
     Head,
+    Order,
     Size,
     Fields,
     Orphan,
@@ -25,7 +26,7 @@ pub(super) enum Loss {
 pub(super) struct LossCounts([u64; LOSSES.len()]);
 
 /// All losses in the order of [`Loss`].
-const LOSSES: [(LossKind, &str); 13] = [
+const LOSSES: [(LossKind, &str); 14] = [
     (LossKind::Rounded, "time before 1970 or of more than 64 bits"),
     (LossKind::Lowered, "time of the clock -> `Timestamp`"),
     (LossKind::Lowered, "event -> line `Event` of the report of its operation"),
@@ -36,6 +37,7 @@ const LOSSES: [(LossKind, &str); 13] = [
     (LossKind::Dropped, "chain of more than 16 bits"),
     (LossKind::Rounded, "text that is not UTF-8 -> U+FFFD"),
     (LossKind::Dropped, "line `version` that looks like the first line of a report"),
+    (LossKind::Moved, "lines -> after the line before them with the same key"),
     (LossKind::Dropped, "report of more than 16 MiB or 65,536 lines"),
     (LossKind::Dropped, "fields that cannot be decoded"),
     (LossKind::Dropped, "event without a task or an operation"),

@@ -26,6 +26,7 @@ pub(super) struct ReportChanges {
     pub(super) is_dropped: bool,
     pub(super) has_invalid_text: bool,
     pub(super) lacks_version: bool,
+    pub(super) is_reordered: bool,
 }
 
 impl ReportBlock {
@@ -57,7 +58,7 @@ impl ReportBlock {
         let begin = self.bytes.len();
         match &mut self.json {
             _ if changes.is_dropped => {}
-            Some(json) => json.report(lines, &mut self.bytes),
+            Some(json) => changes.is_reordered = json.report(lines, &mut self.bytes),
             None => {
                 let mut report = ReportWriter::of_lines(&mut self.bytes);
                 lines.lines().for_each(|line| report.line(line.key, line.value));

@@ -152,7 +152,11 @@ impl ReportEncoder {
                 if rules.is_mixed {
                     foreign.note_written(lines);
                 }
-                count(block.push(lines, 1), 1, losses);
+                let changes = block.push(lines, 1);
+                if changes.is_reordered {
+                    losses.add(Loss::Order);
+                }
+                count(changes, 1, losses);
             }
             ClassTreatment::Foreign(foreign_class) => {
                 foreign.event.read(event, foreign_class);

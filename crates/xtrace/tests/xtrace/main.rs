@@ -13,3 +13,4 @@ mod reader;
 mod reports;
 mod support;
 mod vectors;
+mod written;

@@ -21,14 +21,14 @@ fn tree(files: &[(&str, &[u8])]) -> Tree {
     Tree { name: "x".to_owned(), entries, problems: Vec::new() }
 }
 
-fn options(check: bool) -> ReadOptions {
+pub(crate) fn options(check: bool) -> ReadOptions {
     let mut options = ReadOptions::default();
     options.check = check;
     options.formats = FormatOptions::default();
     options
 }
 
-fn open_all(files: &[(&str, &[u8])], options: &ReadOptions) -> Box<dyn TraceInput> {
+pub(crate) fn open_all(files: &[(&str, &[u8])], options: &ReadOptions) -> Box<dyn TraceInput> {
     let opened = XTrace.open(&[&tree(files)], options);
     assert!(opened.refused.is_empty() && opened.notices.is_empty());
     opened.traces.into_iter().next().unwrap()
@@ -86,7 +86,7 @@ impl Visitor for Values {
 }
 
 /// Describes the messages of all cursors: for an event its time, its contexts and its lines.
-fn words(trace: &dyn TraceInput, window: Window) -> Vec<String> {
+pub(crate) fn words(trace: &dyn TraceInput, window: Window) -> Vec<String> {
     let mut found = Vec::new();
     for mut cursor in trace.cursors(window) {
         while let Some(head) = cursor.next_head() {

@@ -1,0 +1,428 @@
+//! Written reports are read back: recorded and random ones, and those of events of other formats.
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use ichnos_io::{
+    CreateError, FormatOptions, Lane, TraceWriter, Verify, WriteOptions, WriteReport, WriteSource,
+    WriteTarget,
+};
+use ichnos_model::lower::LossTable;
+use ichnos_model::{
+    CauseKind, ClockClass, ClockOffsets, DataStreamClass, EventRecordClass, FieldClass, Limits, Meaning,
+    Member, NextRecord, Record, RecordTrace, Scope, Source, StreamCursor as _, StreamDigest, Trace,
+    TraceClass, TraceDigest, TraceInput, Window,
+};
+use ichnos_testing::{Random, cases};
+use ichnos_xtrace::XTraceWriter;
+use ichnos_xtrace::report::{JsonReportsWriter, LineBuffer, ReportWriter, parse_timestamp};
+
+use crate::reader::{open_all, options, words};
+use crate::reports::of_text;
+use crate::support::traces;
+
+fn open(bytes: &[u8], check: bool) -> Box<dyn TraceInput> {
+    open_all(&[("a", bytes)], &options(check))
+}
+
+/// Compares reports with what was written.
+fn compare(path: &Path, written: &TraceDigest) -> Result<(), CreateError> {
+    let mut digest = StreamDigest::new(written.event_hash);
+    let bytes = fs::read(path).unwrap();
+    if !bytes.is_empty() && bytes != b"[]\n" {
+        for mut cursor in open(&bytes, true).cursors(Window::default()) {
+            while cursor.next_head().is_some() {
+                digest.message(&cursor.current().unwrap());
+            }
+        }
+    }
+    written.difference(&digest.finish()).map_or(Ok(()), |found| Err(CreateError::Mismatch(found)))
+}
+
+fn write_with(trace: &dyn TraceInput, change: impl FnOnce(&mut WriteOptions)) -> (Vec<u8>, WriteReport) {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let source = WriteSource {
+        trace: trace.trace().clone(),
+        format: trace.format(),
+        has_dynamic_classes: trace.has_dynamic_classes(),
+        streams: trace.data_streams(),
+    };
+    let mut options = WriteOptions::default();
+    options.verify = Some(Verify::new(compare));
+    change(&mut options);
+    let name = format!("written-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let output = XTraceWriter.create(WriteTarget::Complete(path.clone()), vec![source], &options).unwrap();
+    let mut worker = output.worker(Lane::All);
+    for mut cursor in trace.cursors(Window::default()) {
+        while cursor.next_head().is_some() {
+            worker.message(&cursor.current().unwrap()).unwrap();
+            while let Some(block) = worker.take() {
+                output.join(block).unwrap();
+            }
+        }
+    }
+    worker.finish().unwrap();
+    while let Some(block) = worker.take() {
+        output.join(block).unwrap();
+    }
+    drop(worker);
+    let report = output.finish().unwrap();
+    let bytes = fs::read(&path).unwrap();
+    fs::remove_file(path).unwrap();
+    (bytes, report)
+}
+
+fn write(trace: &dyn TraceInput, dialect: &str) -> (Vec<u8>, WriteReport) {
+    write_with(trace, |options| options.dialect = Some(dialect.to_owned()))
+}
+
+/// Events of a trace in words, without damage.
+fn events(bytes: &[u8]) -> Vec<String> {
+    let words = words(&*open(bytes, false), Window::default());
+    words.into_iter().filter(|line| line.contains(';')).collect()
+}
+
+/// Losses by class, change and count.
+fn losses(table: &LossTable) -> Vec<String> {
+    table
+        .iter()
+        .map(|(loss, count)| format!("{} {}: {} {count}", loss.class, loss.field, loss.what))
+        .collect()
+}
+
+#[test]
+fn recorded_reports_are_the_same_in_both_dialects() {
+    let Some(traces) = traces() else { return };
+    for name in ["small", "medium", "download"] {
+        for file in [format!("brown/text/{name}.txt"), format!("brown/{name}.json")] {
+            let bytes = fs::read(traces.join(&file)).unwrap();
+            let (trace, expected) = (open(&bytes, true), events(&bytes));
+            for dialect in ["text", "json"] {
+                let (written, report) = write(&*trace, dialect);
+                assert!(report.losses.is_empty(), "{file}: {:?}", losses(&report.losses));
+                assert_eq!(report.events, expected.len() as u64);
+                assert!(events(&written) == expected, "{file} as {dialect}");
+                // Written once more, nothing changes; neither does it in blocks of any size.
+                assert!(write(&*open(&written, true), dialect).0 == written, "{file} as {dialect}");
+                let (in_blocks, _) = write_with(&*trace, |options| {
+                    options.dialect = Some(dialect.to_owned());
+                    options.packet_size = Some(1);
+                });
+                assert!(in_blocks == written, "{file} as {dialect}");
+            }
+        }
+    }
+}
+
+fn any_text(random: &mut Random, is_utf8: bool) -> Vec<u8> {
+    let pieces: [&[u8]; 16] = [
+        b"a",
+        b"Label",
+        b" ",
+        b"\n",
+        b"\r",
+        b":",
+        b"\\",
+        b"\\n",
+        b"\"",
+        b"\t",
+        b"\xC3\xA4",
+        b"X-Trace Report ver 1.0",
+        b"\xE2\x82\xAC",
+        b"=",
+        b"\xFF",
+        b"\0",
+    ];
+    let pieces = if is_utf8 { &pieces[..14] } else { &pieces[..] };
+    (0..random.index(5)).flat_map(|_| random.pick(pieces).to_vec()).collect()
+}
+
+/// A report with any lines.
+fn any_report(random: &mut Random, is_utf8: bool) -> LineBuffer {
+    const KEYS: [&str; 16] = [
+        "X-Trace",
+        "Edge",
+        "Timestamp",
+        "ChainId",
+        "ProcessID",
+        "ThreadID",
+        "Severity",
+        "TaskID",
+        "EventID",
+        "ParentEventID",
+        "Escaped",
+        "version",
+        "reports",
+        "Tag",
+        "Label",
+        "Event",
+    ];
+    // Readers take causes of both keys in the order of lines, which is that of keys when they are written.
+    let without = random.pick(&["Edge", "ParentEventID"]);
+    let mut lines = LineBuffer::default();
+    if random.percent(80) {
+        lines.push(b"X-Trace", format!("18CAFEBABE{:016X}", random.number()).as_bytes());
+    }
+    if random.percent(80) {
+        lines.push(b"Timestamp", format!("{}.{:03}", random.below(1 << 31), random.below(1000)).as_bytes());
+    }
+    let number = if random.is_one_in(20) { random.index(600) } else { random.index(12) };
+    for _ in 0..number {
+        let value = any_text(random, is_utf8);
+        let key = Some(random.pick(&KEYS)).filter(|key| *key != without).unwrap_or("Label");
+        match random.index(3) {
+            0 => lines.push(&any_text(random, true), &value),
+            1 => lines.push(key.as_bytes(), &value),
+            _ => lines.push(key.as_bytes(), format!("{:08X}", random.number() as u32).as_bytes()),
+        }
+    }
+    lines
+}
+
+/// Compares events; of a difference, its surroundings are shown.
+fn assert_same(found: &[String], expected: &[String], dialect: &str) {
+    assert_eq!(found.len(), expected.len());
+    for (found, expected) in found.iter().zip(expected) {
+        let same = found.bytes().zip(expected.bytes()).take_while(|(a, b)| a == b).count();
+        let part = |text: &str| {
+            let bytes = &text.as_bytes()[same.saturating_sub(100)..text.len().min(same + 50)];
+            String::from_utf8_lossy(bytes).into_owned()
+        };
+        assert!(found == expected, "{dialect}: {} for {}", part(found), part(expected));
+    }
+}
+
+#[test]
+fn random_reports_are_the_same_in_both_dialects() {
+    cases(100, |random| {
+        let is_utf8 = random.percent(70);
+        let reports: Vec<LineBuffer> =
+            (0..1 + random.index(8)).map(|_| any_report(random, is_utf8)).collect();
+        let (mut text, mut json) = (Vec::new(), Vec::new());
+        let mut writer = JsonReportsWriter::new();
+        for lines in &reports {
+            let mut report = ReportWriter::of_lines(&mut text);
+            lines.lines().for_each(|line| report.line(line.key, line.value));
+            text.push(b'\n');
+            writer.report(lines, &mut json);
+        }
+        writer.end(&mut json);
+        let has_head = reports.iter().any(JsonReportsWriter::has_head);
+        for bytes in [&text, &json] {
+            let (trace, expected) = (open(bytes, true), events(bytes));
+            for dialect in ["text", "json"] {
+                let (written, report) = write(&*trace, dialect);
+                assert_eq!(report.events, reports.len() as u64);
+                let is_exact = dialect == "text" || is_utf8 && !has_head;
+                let is_reordered = report.losses.iter().any(|(loss, _)| loss.what.starts_with("lines ->"));
+                assert!(
+                    !is_reordered
+                        || dialect == "json" && reports.iter().any(|lines| lines.lines().len() > 256)
+                );
+                if is_exact && !is_reordered {
+                    assert!(report.losses.is_empty(), "{:?}", losses(&report.losses));
+                    assert_same(&events(&written), &expected, dialect);
+                }
+                assert_eq!(events(&written).len(), expected.len());
+            }
+        }
+    });
+}
+
+/// Events of another format: a name and the values of the class.
+struct Events(Vec<Values>);
+
+#[derive(Clone)]
+struct Values {
+    time: u64,
+    class: usize,
+    /// Thread, operation (0 for none), cause (0 for none).
+    numbers: [u64; 3],
+    text: &'static str,
+}
+
+impl Source for Events {
+    fn next(&mut self, record: &mut Record) -> NextRecord {
+        if self.0.is_empty() {
+            return NextRecord::End;
+        }
+        let values = self.0.remove(0);
+        record.set_class(values.class);
+        record.set_cycles(values.time);
+        record.values.begin(Scope::CommonContext);
+        record.values.push(values.numbers[0]);
+        record.values.begin(Scope::Payload);
+        if values.class < 2 {
+            record.values.push(values.numbers[1]);
+            record.values.push(values.numbers[2]);
+        }
+        record.values.push(values.text);
+        NextRecord::Event
+    }
+}
+
+/// A trace of another format: classes `call`, with a message, `end` and `other`, without an operation.
+fn foreign(events: Vec<Values>) -> RecordTrace {
+    let unsigned = || FieldClass::unsigned(64);
+    let ids = || [Member::new("op", unsigned()), Member::new("from", unsigned())];
+    let text = |name: &str| Member::new(name, FieldClass::string());
+    let mut classes = [
+        EventRecordClass::new("call", ids().into_iter().chain([text("what")])),
+        EventRecordClass::new("end", ids().into_iter().chain([text("Host")])),
+        EventRecordClass::new("other", [text("text")]),
+    ];
+    for class in &mut classes {
+        class.meanings.insert(Scope::CommonContext, 0, Meaning::Thread);
+    }
+    for class in &mut classes[..2] {
+        class.meanings.insert(Scope::Payload, 0, Meaning::OperationId);
+        class.meanings.insert(Scope::Payload, 1, Meaning::Cause(CauseKind::Parent));
+    }
+    classes[0].meanings.insert(Scope::Payload, 2, Meaning::Message);
+    let context = FieldClass::structure([Member::new("thread", unsigned())]);
+    let stream =
+        DataStreamClass { common_context: Some(context.into()), ..DataStreamClass::new(Some(0), classes) };
+    let clock = ClockClass::since_unix_epoch("c");
+    let trace = Trace::new(TraceClass::new("others", [clock], [stream]), "t", &Limits::default()).unwrap();
+    RecordTrace::new("others", trace, &Limits::default())
+        .with_stream(0, "some/stream", 0, move || Events(events.clone()))
+}
+
+fn call(time: u64, operation: u64, from: u64) -> Values {
+    Values { time, class: 0, numbers: [7, operation, from], text: "a call" }
+}
+
+#[test]
+fn operations_of_other_formats_become_reports() {
+    let trace = foreign(vec![
+        call(1_000_000_001, 0x11, 0),
+        call(2_000_000_000, 0x12, 0x11),
+        Values { time: 2_500_000_000, class: 2, numbers: [7, 0, 0], text: "lost" },
+        Values { time: 3_000_000_000, class: 1, numbers: [8, 0x11, 0x10], text: "two words" },
+    ]);
+    let (text, report) = write(&trace, "text");
+    assert_eq!(
+        String::from_utf8(text).unwrap(),
+        "X-Trace Report ver 1.0\n\
+         X-Trace: 1900000000000000110000000000000011\n\
+         Timestamp: 1.000000001\n\
+         Class: call\n\
+         ThreadID: 7\n\
+         Label: a call\n\
+         Edge: 0000000000000010, down\n\
+         Event: 3.000000000 end ThreadID=8 Host_=\"two words\"\n\
+         \n\
+         X-Trace Report ver 1.0\n\
+         X-Trace: 1900000000000000110000000000000012\n\
+         Edge: 0000000000000011, down\n\
+         Timestamp: 2.000000000\n\
+         Class: call\n\
+         ThreadID: 7\n\
+         Label: a call\n\n"
+    );
+    assert_eq!(report.events, 3);
+    assert_eq!(
+        losses(&report.losses),
+        [
+            "call : fields -> lines 1",
+            "end : event -> line `Event` of the report of its operation 1",
+            "end : fields -> lines 1",
+            "other : fields -> lines 1",
+            "end payload.Host: `Host` -> `Host_` 1",
+            "other : event without a task or an operation 1",
+        ]
+    );
+}
+
+#[test]
+fn orphans_become_a_chain_for_each_thread() {
+    let other = |time, thread| Values { time, class: 2, numbers: [thread, 0, 0], text: "x" };
+    let trace = foreign(vec![other(1, 7), other(2, 8), other(3, 7)]);
+    let chained = |options: &mut WriteOptions| {
+        let mut formats = FormatOptions::default();
+        formats.set("xtrace", XTraceWriter.options(), "orphans", "chain".as_ref()).unwrap();
+        options.formats = formats;
+    };
+    let (text, report) = write_with(&trace, chained);
+    let reports = of_text(&text);
+    let value = |report: usize, key: &str| -> Option<String> {
+        let line = reports[report].iter().find(|(name, _)| name == key.as_bytes());
+        line.map(|(_, value)| String::from_utf8(value.clone()).unwrap())
+    };
+    let [first, second, third] = [0, 1, 2].map(|index| value(index, "X-Trace").unwrap());
+    assert_eq!((first.get(..26), first.get(26..)), (third.get(..26), Some("0000000000000001")));
+    assert_ne!(first[..26], second[..26]);
+    assert_eq!(
+        [0, 1, 2].map(|index| value(index, "Edge")),
+        [None, None, Some("0000000000000001".to_owned())]
+    );
+    assert!(losses(&report.losses)[0].ends_with("in the chain of its thread 3"), "{report:?}");
+    assert_eq!(write_with(&trace, chained).0, text);
+}
+
+/// All events arrive or are losses, whatever they are, and the output breaks no rule of reports.
+#[test]
+fn random_operations_arrive_or_are_losses() {
+    cases(30, |random| {
+        let most = if random.is_one_in(10) { 10_000 } else { 40 };
+        let operations = 1 + random.below(most);
+        let number = random.index(if operations > 40 { 12_000 } else { 300 });
+        let all: Vec<Values> = (0..number as u64)
+            .map(|time| Values {
+                time: 1_000 + time,
+                class: random.index(3),
+                numbers: [random.below(3), random.below(operations), random.below(operations)],
+                text: random.pick(&["", "x", "a b", "line\nbreak", "\u{e4}"]),
+            })
+            .collect();
+        let trace = foreign(all);
+        for dialect in ["text", "json"] {
+            let (written, report) = write(&trace, dialect);
+            let dropped = |what: &str| -> u64 {
+                let lost = report.losses.iter().filter(|(loss, _)| loss.what.starts_with(what));
+                lost.map(|(_, count)| count).sum()
+            };
+            assert_eq!(report.events + dropped("event without a task"), number as u64);
+            if report.events > 0 {
+                assert_eq!(events(&written).len() as u64, report.events - dropped("event -> line"));
+            }
+        }
+    });
+}
+
+/// An event whose report is already written gets an operation of its own, which follows.
+#[test]
+fn operations_with_many_and_with_late_events() {
+    let mut all: Vec<Values> = (1..=5_000).map(|number| call(number, number, 0)).collect();
+    all.push(call(6_000, 1, 0));
+    all.extend((0..5_000).map(|number| call(7_000 + number, 5_000, 0)));
+    let (text, report) = write(&foreign(all), "text");
+    let late = report.losses.iter().find(|(loss, _)| loss.what.contains("already written")).unwrap();
+    assert!(late.1 > 900, "{late:?}");
+    assert_eq!(report.events, 10_001);
+    let reports = of_text(&text);
+    let after = reports
+        .iter()
+        .filter(|report| report.iter().any(|(key, value)| key == b"Edge" && value == b"0000000000000001"));
+    assert_eq!(after.count(), 1);
+}
+
+/// Times of a clock that was moved are those of the event.
+#[test]
+fn moved_clocks() {
+    let text = b"X-Trace Report ver 1.0\nX-Trace: 10CAFEBABE01020304\nTimestamp: 10.5\nA: b\n\n\
+        X-Trace Report ver 1.0\nX-Trace: 10CAFEBABE01020305\nTimestamp: soon\n";
+    let mut moved = options(false);
+    moved.clock_offsets = ClockOffsets::of_all(2_000_000_000);
+    let trace = open_all(&[("a", text)], &moved);
+    let (written, report) = write(&*trace, "text");
+    let written = String::from_utf8(written).unwrap();
+    assert!(
+        written.contains("A: b\nTimestamp: 12.500000000\n") && written.contains("Timestamp: soon\n"),
+        "{written}"
+    );
+    assert_eq!(losses(&report.losses), ["report : time of the clock -> `Timestamp` 1"]);
+    assert_eq!(parse_timestamp(b"12.500000000"), Some(12_500_000_000));
+}
