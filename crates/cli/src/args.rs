@@ -17,8 +17,8 @@ pub(crate) use self::selecting::Selecting;
 pub(crate) use self::stacks::{FramesKept, RootsShown, Stacks, StacksFormat};
 pub(crate) use self::stats::{SortBy, Stats};
 pub(crate) use self::task::{
-    Task, TaskDiffArgs, TaskGraphArgs, TaskGraphFormat, TaskListArgs, TaskOne, TaskPathArgs, TaskReading,
-    TaskVerb,
+    Task, TaskDiffArgs, TaskExportArgs, TaskGraphArgs, TaskGraphFormat, TaskListArgs, TaskOne, TaskPathArgs,
+    TaskReading, TaskVerb,
 };
 use crate::style::When;
 use crate::written_schema;

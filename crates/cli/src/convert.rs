@@ -9,7 +9,9 @@ use ichnos::io::{CreateError, MessageOrder, TraceWriter, WriteReport};
 use ichnos::model::{DataStream, StreamSummary, Window};
 use ichnos::{Pass, Reader, Session};
 
-use crate::args::{Align, Arithmetic, Convert, Cut, Filter, Global, Merge, Repair, Writing, written_formats};
+use crate::args::{
+    Align, Arithmetic, Convert, Cut, Filter, Global, Merge, Repair, TaskExportArgs, Writing, written_formats,
+};
 use crate::around::AroundOption;
 use crate::cat;
 use crate::exit::{Exit, Failure};
@@ -22,6 +24,7 @@ use crate::report::Report;
 use crate::scan;
 use crate::selection::Selection;
 use crate::style::safe;
+use crate::task::export;
 use crate::text_target::TextTarget;
 use crate::windows::Windows;
 use crate::write_progress::WriteProgress;
@@ -75,6 +78,8 @@ struct Edit<'e> {
     around: Option<AroundOption<'e>>,
     /// Selects events.
     expression: Option<&'e str>,
+    /// Selects the events of a task.
+    task: Option<&'e TaskExportArgs>,
 }
 
 impl Edit<'_> {
@@ -87,12 +92,18 @@ impl Edit<'_> {
         keeps_rundown: false,
         around: None,
         expression: None,
+        task: None,
     };
 }
 
 /// `ichnos repair`.
 pub(crate) fn repair(args: &Repair, global: &Global, report: Report) -> Result<Exit, Failure> {
     write(&args.convert, Edit { repairs: true, ..Edit::KEEPING }, global, report)
+}
+
+/// `ichnos task export`.
+pub(crate) fn export_task(args: &TaskExportArgs, global: &Global, report: Report) -> Result<Exit, Failure> {
+    write(&args.convert, Edit { task: Some(args), ..Edit::default() }, global, report)
 }
 
 /// `ichnos convert`.
@@ -121,6 +132,7 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     }
     let named = match text {
         Some(_) => None,
+        None if edit.task.is_some() => task_target(args)?,
         None => named_target(args, edit.keeps_format)?,
     };
     let mut selection = Selection::new(&args.selecting, None)?;
@@ -148,6 +160,12 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     let target = named.or(kept).or(text).ok_or_else(nothing_to_write)?;
     let writer = target.writer;
     let mut windows = keeps_rundown.then(|| Windows::of(window));
+    if let Some(task) = edit.task {
+        match export::events(task, &session, global, report)? {
+            Ok(events) => selection.within_task(events),
+            Err(exit) => return Ok(exit),
+        }
+    }
     if let Some((around, anchor)) = anchors {
         interrupt::watch_writing(report);
         let Some(found) = around.windows(&session, anchor, report)? else {
@@ -372,6 +390,14 @@ pub(crate) fn named_target(args: &Convert, keeps_format: bool) -> Result<Option<
             .help(format!("name it with --to: {}", written_formats().join(", ")))
     })?;
     check_output(args, Target::new(format, writer)).map(Some)
+}
+
+/// Returns the output named by options or the extension of OUT, or that for tasks if they name nothing.
+fn task_target(args: &Convert) -> Result<Option<Target>, Failure> {
+    match named_target(args, true)? {
+        None => check_output(args, ichnos::convert::task_target().ok_or_else(nothing_to_write)?).map(Some),
+        named => Ok(named),
+    }
 }
 
 /// Returns the format and the dialect of the input if they can be written, otherwise the default ones.

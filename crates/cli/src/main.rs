@@ -78,6 +78,9 @@ fn main() -> ExitCode {
         args.global.progress = args::Progress::Never;
     }
     time::report_zone_to(report);
+    if let Verb::Task(task) = &mut args.verb {
+        task.set_defaults();
+    }
     let result = match &args.verb {
         Verb::Info(verb) => info::run(verb, &args.global, report),
         Verb::Cat(verb) => cat::run(verb, &args.global, report),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
+use ichnos::export::TaskEvents;
 use ichnos::model::{DataStream, EventRecordClass, Window};
 use ichnos::{Expression, Reader, Session};
 
@@ -60,7 +61,7 @@ pub(crate) struct Selection {
     pub(crate) filter_option: &'static str,
     /// Selected data streams and events, with the filter once it is checked against the traces.
     pub(crate) selected: ichnos::Selection,
-    /// `true` if only events in time windows are selected.
+    /// `true` if only events in time windows or of a task are selected.
     has_windows: bool,
     /// `true` to select the time in which all data streams of a trace are active.
     pub(crate) stream_intersection: bool,
@@ -166,6 +167,12 @@ impl Selection {
     /// Selects only events in time windows.
     pub(crate) fn within(&mut self, windows: Windows) {
         self.selected = std::mem::take(&mut self.selected).condition(move |event| windows.contain(event));
+        self.has_windows = true;
+    }
+
+    /// Selects the events of a task.
+    pub(crate) fn within_task(&mut self, events: TaskEvents) {
+        self.selected = std::mem::take(&mut self.selected).condition(move |event| events.contain(event));
         self.has_windows = true;
     }
 

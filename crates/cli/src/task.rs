@@ -2,6 +2,7 @@
 
 mod collected;
 mod diff;
+pub(crate) mod export;
 mod list;
 mod path;
 mod show;
@@ -13,10 +14,13 @@ use ichnos::export::text::{Paint, count};
 use ichnos::export::{
     GraphFormat, TaskCollector, TaskGraph, TaskOptions, TaskTextOptions, Tasks, TerminalText,
 };
-use ichnos::model::Identifier;
+use ichnos::model::{FindMentions, Identifier};
 
-use crate::args::{Arithmetic, Global, Task, TaskGraphArgs, TaskGraphFormat, TaskReading, TaskVerb};
+use crate::args::{
+    Arithmetic, Global, Reading, Selecting, Task, TaskGraphArgs, TaskGraphFormat, TaskReading, TaskVerb,
+};
 use crate::collecting;
+use crate::convert;
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::interrupt;
@@ -37,6 +41,7 @@ pub(crate) fn run(args: &Task, global: &Global, report: Report) -> Result<Exit, 
         TaskVerb::Graph(args) => write_graph(args, global, report),
         TaskVerb::Path(args) => path::run(args, global, report),
         TaskVerb::Diff(args) => diff::run(args, global, report),
+        TaskVerb::Export(args) => convert::export_task(args, global, report),
     }
 }
 
@@ -77,7 +82,7 @@ fn read(
     let session =
         input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
     output.map_or(Ok(()), |output| output.check_apart(&session))?;
-    read_session(args, &session, with_events, global, report)
+    read_session(TaskInput::new(args, with_events), &session, global, report)
 }
 
 /// Reads tasks by the index of a collected directory; returns `None` if that is impossible, or if there is something to
@@ -91,7 +96,8 @@ fn read_indexed(
 ) -> Result<Option<Result<ReadTasks, Exit>>, Failure> {
     let read = |operations: &[Identifier]| {
         let session = collected::open(args, ids, operations, global.progress, report)?;
-        let read = |session| read_session(args, &session, with_events, global, report.silenced());
+        let input = TaskInput::new(args, with_events);
+        let read = |session| read_session(input, &session, global, report.silenced());
         let found = session.map(read).transpose()?;
         Ok(found.filter(|found| found.as_ref().map_or(true, ReadTasks::is_clean)))
     };
@@ -121,28 +127,53 @@ fn dangling(tasks: &Tasks, ids: &[&str]) -> Vec<Identifier> {
     all
 }
 
+/// Events to read for tasks.
+#[derive(Clone, Copy)]
+struct TaskInput<'a> {
+    reading: &'a Reading,
+    selecting: &'a Selecting,
+    searches: bool,
+    with_events: bool,
+    corrects_clocks: bool,
+}
+
+impl<'a> TaskInput<'a> {
+    fn new(args: &'a TaskReading, with_events: bool) -> Self {
+        Self {
+            reading: &args.reading,
+            selecting: &args.selecting,
+            searches: !args.no_search,
+            with_events,
+            corrects_clocks: !args.no_correct_clocks,
+        }
+    }
+
+    /// Returns the functions that find operations in texts.
+    fn finders(&self) -> Vec<FindMentions> {
+        let formats = ichnos::FORMATS.iter().filter(|_| self.searches);
+        formats.filter_map(|format| format.find_mentions()).collect()
+    }
+}
+
 /// Reads the tasks of a session.
 fn read_session(
-    args: &TaskReading,
+    input: TaskInput<'_>,
     session: &Session,
-    with_events: bool,
     global: &Global,
     report: Report,
 ) -> Result<Result<ReadTasks, Exit>, Failure> {
-    let mut selection = Selection::new(&args.selecting, None)?;
+    let mut selection = Selection::new(input.selecting, None)?;
     let mut damaged = input::report_problems(session, report);
     let window = selection.prepare(session, report)?;
     input::report_empty_traces(session, report);
     interrupt::watch();
     let mut progress = Progress::new(global.progress, session, false, report);
-    progress.limit_damage(args.reading.limits().report.damage);
+    progress.limit_damage(input.reading.limits().report.damage);
     let mut options = TaskOptions::default();
-    if !args.no_search {
-        options.find_mentions = ichnos::FORMATS.iter().filter_map(|format| format.find_mentions()).collect();
-    }
-    options.with_events = with_events;
-    options.correct_clocks = !args.no_correct_clocks;
-    let (collector, strict) = (TaskCollector::new(options), args.reading.strict);
+    options.find_mentions = input.finders();
+    options.with_events = input.with_events;
+    options.correct_clocks = input.corrects_clocks;
+    let (collector, strict) = (TaskCollector::new(options), input.reading.strict);
     let read = collecting::read(collector, session, (&selection, window), strict, progress, report)?;
     let Some(read) = read else { return Ok(Err(interrupt::exit())) };
     damaged |= read.is_damaged;
@@ -159,7 +190,7 @@ fn read_session(
         let help = "`ichnos cat --format jsonl` shows the members of events";
         report.warning_with_help("no event has the identifier of a task or operation", help);
     }
-    Ok(Ok(ReadTasks { tasks, damaged, corrects_clocks: !args.no_correct_clocks }))
+    Ok(Ok(ReadTasks { tasks, damaged, corrects_clocks: input.corrects_clocks }))
 }
 
 /// Returns the task for an identifier on the command line.

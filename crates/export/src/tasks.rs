@@ -24,6 +24,7 @@ mod picture;
 mod show;
 mod svg;
 mod table;
+mod task_events;
 #[cfg(test)]
 mod tests;
 
@@ -40,6 +41,7 @@ pub use lanes::LaneRow;
 pub use lines::TaskTextOptions;
 use operations::{CollectedTasks, Edge, IdScope, NO_TIME, NONE, OpenEdge, Operation, TaskEvent};
 pub use table::TaskTable;
+pub use task_events::TaskEvents;
 
 /// Collected tasks.
 #[derive(Debug)]

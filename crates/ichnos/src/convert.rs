@@ -187,6 +187,13 @@ pub fn common_target<'t>(traces: impl IntoIterator<Item = &'t dyn TraceInput>) -
     Some(Target { format: name, writer, dialect })
 }
 
+/// Returns the format for traces of tasks alone: the first one that can be written and has a notation for operations.
+#[must_use]
+pub fn task_target() -> Option<Target> {
+    let mut formats = FORMATS.iter().filter(|format| format.find_mentions().is_some());
+    formats.find_map(|format| Some(Target::new(format.name(), format.writer()?)))
+}
+
 impl Reader<'_> {
     /// Writes traces of a format to a path. With `None`, nothing is written and only losses are determined.
     ///

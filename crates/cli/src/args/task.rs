@@ -4,6 +4,7 @@ use std::path::Path;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::convert::Convert;
 use super::json::JsonReport;
 use super::output_file::OutputArgs;
 use super::reading::Reading;
@@ -35,6 +36,36 @@ pub(crate) enum TaskVerb {
     Path(TaskPathArgs),
     /// Compare two tasks: their operations, edges and times
     Diff(TaskDiffArgs),
+    /// Write the events of a task as a trace: as reports, or in another format
+    Export(Box<TaskExportArgs>),
+}
+
+impl Task {
+    /// Sets options that are not given.
+    pub(crate) fn set_defaults(&mut self) {
+        if let TaskVerb::Export(export) = &mut self.verb {
+            let writing = &mut export.convert.writing;
+            if writing.output.is_none() && !writing.dry_run {
+                writing.output = Some("-".into());
+            }
+        }
+    }
+}
+
+#[derive(Args, Debug)]
+#[command(
+    after_long_help = "Without OUT, the task is written to standard output. Without --to, --dialect and an extension of OUT \
+that name a format, it is written as reports of operations. With --strict, nothing is written if anything is lost."
+)]
+pub(crate) struct TaskExportArgs {
+    /// Identifier of the task, or its first digits; `latest`
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+    /// Skip events that only mention a task in a text
+    #[arg(long, help_heading = "Selection")]
+    pub(crate) no_search: bool,
+    #[command(flatten)]
+    pub(crate) convert: Convert,
 }
 
 /// Events to read for tasks.

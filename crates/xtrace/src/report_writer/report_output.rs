@@ -28,7 +28,12 @@ impl ReportOutput {
         rules: Arc<ReportRules>,
         options: &WriteOptions,
     ) -> Result<Self, CreateError> {
-        Ok(Self { rules, file: TraceFile::create(target, options)?, added: Mutex::default() })
+        let file = TraceFile::create(target, options)?;
+        // A terminal would take texts of a trace as commands.
+        if file.is_terminal() {
+            return Err(CreateError::Terminal);
+        }
+        Ok(Self { rules, file, added: Mutex::default() })
     }
 }
 
