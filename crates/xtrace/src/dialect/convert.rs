@@ -340,7 +340,7 @@ fn op_of(op: OpId) -> [u8; 8] {
 
 /// Strips leading zeros to the shortest of these lengths that keeps all other bytes; returns all bytes if none
 /// does.
-fn without_zeros<'a>(bytes: &'a [u8], lengths: &[usize]) -> &'a [u8] {
+pub(crate) fn without_zeros<'a>(bytes: &'a [u8], lengths: &[usize]) -> &'a [u8] {
     let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
     let length = lengths.iter().copied().find(|length| bytes.len() - length <= zeros);
     &bytes[bytes.len() - length.unwrap_or(bytes.len())..]

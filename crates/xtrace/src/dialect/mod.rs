@@ -36,6 +36,8 @@ mod trace_state;
 mod version_2;
 
 pub(crate) use convert::trace_of;
+#[cfg(feature = "reader")]
+pub(crate) use convert::without_zeros;
 pub use convert::{ConversionLoss, SwMember, WithState, ZeroId};
 pub use trace_parent::{TraceParent, TraceParentError};
 pub use trace_state::{TraceState, TraceStateError, TraceStateRule};

@@ -74,7 +74,7 @@ impl Format for XTrace {
 }
 
 /// Finds the operations mentioned in a text: by metadata, including version 2, or by a traceparent.
-fn find_mentions(text: &[u8], take: &mut dyn FnMut(Mention)) {
+pub(crate) fn find_mentions(text: &[u8], take: &mut dyn FnMut(Mention)) {
     for (_, found) in find_identifiers(text) {
         let task = match &found {
             crate::Identifier::Metadata { task, .. } => Identifier::new(task.as_bytes()),

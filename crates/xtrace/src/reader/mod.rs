@@ -49,4 +49,4 @@ mod shape;
 mod source;
 
 pub use self::format::XTrace;
-pub(crate) use self::format::is_report_file;
+pub(crate) use self::format::{find_mentions, is_report_file};

@@ -4,12 +4,13 @@ use std::io::Write as _;
 
 use ichnos_json::write;
 use ichnos_model::{
-    CauseKind, Event, Field, FieldValue, Identifier, Real, StringEncoding, Text, Uuid, Visitor, Wide,
+    CauseKind, Event, Field, FieldValue, Identifier, Mention, Real, StringEncoding, Text, Uuid, Visitor, Wide,
 };
 
 use super::foreign_class::{FieldUse, ForeignClass, NodeUse};
 use super::identifiers::{hash, op_of, task_of};
 use crate::option::ChainId;
+use crate::reader::find_mentions;
 use crate::report::{LineBuffer, push_nanos};
 use crate::{Edge, EdgeKind};
 
@@ -46,6 +47,8 @@ pub(super) struct ForeignEvent {
     /// Number of chains that are too long.
     pub(super) long_chains: u64,
     pub(super) is_undecodable: bool,
+    /// Operation that a text names, if the event has no task of its own.
+    pub(super) mention: Option<Mention>,
     text: Vec<u8>,
 }
 
@@ -60,6 +63,7 @@ impl ForeignEvent {
         (self.process, self.thread) = (class.own_process, None);
         (self.has_label, self.is_undecodable) = (false, false);
         (self.too_long, self.long_chains) = (0, 0);
+        self.mention = None;
         for (scope, nodes) in &class.scopes {
             self.is_undecodable |=
                 event.visit(*scope, &mut FieldReader { nodes, class, event: self }).is_err();
@@ -72,6 +76,17 @@ impl ForeignEvent {
         let short = u16::try_from(chain).ok();
         self.long_chains += u64::from(short.is_none());
         short
+    }
+
+    /// Looks for an operation in a text. Of several, the first certain one counts.
+    fn search(&mut self, text: &[u8]) {
+        if self.task.is_some() || self.mention.is_some_and(|mention| mention.is_certain) {
+            return;
+        }
+        find_mentions(text, &mut |mention| match &self.mention {
+            Some(known) if known.is_certain || !mention.is_certain => {}
+            _ => self.mention = Some(mention),
+        });
     }
 
     /// Returns the edges, in the order of causes.
@@ -132,7 +147,15 @@ impl FieldReader<'_> {
         let event = &mut *self.event;
         match node.field {
             FieldUse::Skip => return,
-            FieldUse::Line => {}
+            FieldUse::Line | FieldUse::Message => {
+                if let Some(text) = value.as_bytes() {
+                    event.search(text);
+                }
+            }
+            _ => {}
+        }
+        match node.field {
+            FieldUse::Skip | FieldUse::Line => {}
             FieldUse::Message if std::mem::replace(&mut event.has_label, true) => {
                 // Readers take a single label for the message.
                 return event.lines.push_with(b"Label_", |bytes| push_value(bytes, value));

@@ -2,6 +2,7 @@
 
 use ichnos_model::{Identifier, ValueHash};
 
+use crate::dialect::without_zeros;
 use crate::recent_map::RecentMap;
 use crate::{OpId, TaskId};
 
@@ -45,6 +46,21 @@ pub(super) fn task_of(id: &Identifier) -> TaskId {
     }
     let task = all.get(..length).and_then(|bytes| TaskId::from_bytes(bytes).ok());
     task.unwrap_or_else(|| TaskId::from(all))
+}
+
+/// Returns the task of an identifier in a text: of 16 bytes, as in a `traceparent`, leading zeros are removed if the task
+/// has fewer bytes then.
+pub(super) fn task_of_mention(id: &Identifier) -> TaskId {
+    let bytes = id.as_bytes();
+    let short = if bytes.len() == 16 { without_zeros(bytes, &[4, 8, 12]) } else { bytes };
+    TaskId::from_bytes(short).unwrap_or_else(|_| task_of(id))
+}
+
+/// Returns the operation of an identifier in a text, and the one of four bytes of which it may be made.
+pub(super) fn ops_of_mention(id: &Identifier) -> [Option<OpId>; 2] {
+    let bytes = id.as_bytes();
+    let short = bytes.strip_prefix(&[0; 4]).and_then(|short| OpId::from_bytes(short).ok());
+    [OpId::from_bytes(bytes).ok(), short.filter(|_| bytes.len() == 8)]
 }
 
 /// Returns the task whose first operation this is. Operations without a task are unique within their trace, so that it
@@ -112,6 +128,14 @@ impl OperationTasks {
             }
         }
         task
+    }
+
+    /// Sets the task of an operation, unless it is known; returns its task.
+    pub(super) fn set(&mut self, trace: u32, operation: Identifier, task: TaskId) -> TaskId {
+        self.known(trace, operation).unwrap_or_else(|| {
+            self.known.insert((trace, operation), task);
+            task
+        })
     }
 
     /// Returns the task of an operation that is known.

@@ -28,6 +28,8 @@ pub(super) struct OpenReport {
     /// Number of its events.
     pub(super) events: u64,
     edges: Vec<Edge>,
+    /// `true` if all of its events only mention the operation.
+    pub(super) is_mention: bool,
     /// Number of bytes of lines when it was counted last.
     counted: usize,
 }
@@ -97,9 +99,10 @@ impl OpenReports {
             lines: LineBuffer::default(),
             events: 0,
             edges: Vec::new(),
+            is_mention: false,
             counted: 0,
         });
-        self.waiting.push_back(OpenReport { key, events: 0, counted: 0, ..report });
+        self.waiting.push_back(OpenReport { key, events: 0, counted: 0, is_mention: false, ..report });
         let last = self.waiting.len() - 1;
         &mut self.waiting[last]
     }
@@ -110,7 +113,7 @@ impl OpenReports {
         let Ok(index) = usize::try_from(number - self.first) else { return };
         if let Some(report) = self.waiting.get_mut(index) {
             let bytes = report.lines.byte_count();
-            self.bytes += bytes - report.counted;
+            self.bytes = (self.bytes + bytes).saturating_sub(report.counted);
             report.counted = bytes;
         }
     }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use ichnos_io::{OutputBlock, Worker, WorkerFlow};
 use ichnos_model::lower::{LossEntry, LossKind};
-use ichnos_model::{Damage, Event, Message, TraceDigest};
+use ichnos_model::{Damage, Event, Identifier, Mention, Message, TraceDigest};
 
 use super::foreign::ForeignEvent;
 use super::foreign_class::ForeignClass;
-use super::identifiers::{OperationTasks, hash, op_of, op_of_hash, task_of};
+use super::identifiers::{OperationTasks, hash, op_of, op_of_hash, ops_of_mention, task_of, task_of_mention};
 use super::losses::{Loss, LossCounts};
 use super::open_reports::{OpenReports, OperationReport, push_edge};
 use super::own::OwnClass;
@@ -149,8 +149,11 @@ impl ReportEncoder {
                 if clock.is_some_and(|clock| (clock.offset_seconds, clock.offset_cycles) != (0, 0)) {
                     correct_time(event, lines, losses);
                 }
-                if rules.is_mixed {
-                    foreign.note_written(lines);
+                if rules.is_mixed && foreign.take_report(lines, &mut self.damages) {
+                    while foreign.open.is_full() {
+                        foreign.write_oldest(block, &mut self.losses);
+                    }
+                    return;
                 }
                 let changes = block.push(lines, 1);
                 if changes.is_reordered {
@@ -167,7 +170,14 @@ impl ReportEncoder {
                     stream: if foreign.event.thread.is_some() { 0 } else { event.stream.key.into() },
                 });
                 let time = event.nanoseconds().map(|time| nanoseconds(time, losses));
-                let written = ForeignWriting { class: foreign_class, trace: trace.number, thread, time };
+                let written = ForeignWriting {
+                    class: foreign_class,
+                    trace: trace.number,
+                    thread,
+                    time,
+                    cause: None,
+                    is_mention: false,
+                };
                 foreign.take(written, lines, block, losses);
                 while foreign.open.is_full() {
                     foreign.write_oldest(block, &mut self.losses);
@@ -265,6 +275,10 @@ struct ForeignWriting<'w> {
     /// Thread whose chain it is part of without an operation.
     thread: Option<ThreadKey>,
     time: Option<u64>,
+    /// Operation before it that its texts name.
+    cause: Option<Edge>,
+    /// `true` if it only mentions its operation.
+    is_mention: bool,
 }
 
 impl ForeignReports {
@@ -282,14 +296,25 @@ impl ForeignReports {
         }
         let chain = self.event.chain();
         losses.add_many(Loss::ChainNumber, self.event.long_chains);
+        let mention = self.event.mention.filter(|_| self.event.task.is_none());
+        let mention = mention.and_then(|mention| self.mentioned(&mention));
         match (self.event.operation, self.event.task, writing.thread) {
             (Some(operation), task, _) => {
-                let task = match task {
-                    Some(task) => task_of(&task),
-                    None => self.task_of_operation(writing.trace, operation, losses),
+                let task = match (task, mention) {
+                    (Some(task), _) => task_of(&task),
+                    (None, Some(mention)) => self.tasks.set(writing.trace, operation, mention.task),
+                    (None, None) => self.task_of_operation(writing.trace, operation, losses),
                 };
                 let key = OperationKey { task, op: op_of(&operation), chain };
-                self.operation(key, writing, lines, block, losses);
+                // It follows the operation that it names.
+                let cause = mention.filter(|mention| mention.task == task && mention.op != key.op);
+                let cause = cause.map(|mention| Edge::next(mention.op));
+                self.operation(key, ForeignWriting { cause, ..writing }, lines, block, losses);
+            }
+            (None, None, _) if mention.is_some() => {
+                if let Some(key) = mention {
+                    self.operation(key, ForeignWriting { is_mention: true, ..writing }, lines, block, losses);
+                }
             }
             // An event of the task.
             (None, Some(task), _) => {
@@ -315,12 +340,7 @@ impl ForeignReports {
     }
 
     /// Returns the task of an operation that does not name it.
-    fn task_of_operation(
-        &mut self,
-        trace: u32,
-        operation: ichnos_model::Identifier,
-        losses: &mut LossCounts,
-    ) -> TaskId {
+    fn task_of_operation(&mut self, trace: u32, operation: Identifier, losses: &mut LossCounts) -> TaskId {
         let causes = self.event.causes.iter().map(|cause| cause.id);
         let task = self.tasks.task(trace, operation, causes.clone());
         let tasks = &self.tasks;
@@ -340,22 +360,28 @@ impl ForeignReports {
     ) {
         let id = self.hasher.hash_one(key);
         let event = &self.event;
+        let edges = event.edges().chain(writing.cause);
         match self.open.get(&key) {
             OperationReport::Open(report) => {
                 losses.add(Loss::Joined);
-                event.edges().for_each(|edge| report.push_edge(&edge));
-                report.lines.push_with(b"Event", |value| {
-                    event.push_as_value(writing.time, writing.class, value);
-                });
+                edges.for_each(|edge| report.push_edge(&edge));
+                push_event(event, &writing, &mut report.lines);
                 report.events += 1;
                 self.open.count(&key);
             }
             OperationReport::Unknown if self.written.get(&id).is_none() => {
                 self.written.insert(id, ());
                 let report = self.open.begin(key);
+                report.is_mention = writing.is_mention;
                 push_metadata(&mut report.lines, &key);
-                event.edges().for_each(|edge| report.push_edge(&edge));
-                push_fields(event, writing, &mut report.lines);
+                edges.for_each(|edge| report.push_edge(&edge));
+                if writing.is_mention {
+                    losses.add(Loss::Joined);
+                    push_time(&writing, &mut report.lines);
+                    push_event(event, &writing, &mut report.lines);
+                } else {
+                    push_fields(event, writing, &mut report.lines);
+                }
                 report.events = 1;
                 self.open.count(&key);
             }
@@ -366,7 +392,7 @@ impl ForeignReports {
                 lines.clear();
                 push_metadata(lines, &OperationKey { op, ..key });
                 push_edge(lines, &Edge::next(key.op));
-                event.edges().for_each(|edge| push_edge(lines, &edge));
+                edges.for_each(|edge| push_edge(lines, &edge));
                 push_fields(event, writing, lines);
                 count(block.push(lines, 1), 1, losses);
             }
@@ -382,17 +408,62 @@ impl ForeignReports {
         true
     }
 
-    /// Remembers the operation of a report.
-    fn note_written(&mut self, lines: &LineBuffer) {
-        let Some(metadata) = lines.lines().find(|line| line.key == b"X-Trace") else { return };
-        let Ok(metadata) = Metadata::parse_with(metadata.value, Mode::Lenient) else { return };
+    /// Returns the operation that a text names: of a number that may be something else, only a known one.
+    fn mentioned(&mut self, mention: &Mention) -> Option<OperationKey> {
+        let task = task_of_mention(&mention.task);
+        let chain = mention.chain.number().and_then(|chain| u16::try_from(chain).ok());
+        let [op, short] = ops_of_mention(&mention.operation?);
+        let key = |op| OperationKey { task, op, chain };
+        let is_known = |key: &OperationKey| self.written.get(&self.hasher.hash_one(key)).is_some();
+        let known = [op, short].into_iter().flatten().map(key).find(is_known);
+        known.or_else(|| op.filter(|_| mention.is_certain).map(key))
+    }
+
+    /// Takes a report among events of other formats, which may join it; returns `false` if it has to be written at once.
+    fn take_report(&mut self, lines: &mut LineBuffer, damages: &mut u64) -> bool {
+        let Some(metadata) = lines.lines().find(|line| line.key == b"X-Trace") else { return false };
+        let Ok(metadata) = Metadata::parse_with(metadata.value, Mode::Lenient) else { return false };
         let metadata = metadata.as_ref();
+        if !metadata.task_id().is_valid() || !metadata.op_id().is_valid() {
+            return false;
+        }
         let chain = ChainId::of(metadata).ok().flatten().map(|chain| chain.0);
         let key = OperationKey { task: metadata.task_id(), op: metadata.op_id(), chain };
         let id = self.hasher.hash_one(key);
-        if self.written.get(&id).is_none() {
-            self.written.insert(id, ());
+        match self.open.get(&key) {
+            OperationReport::Open(report) if report.is_mention => {
+                std::mem::swap(&mut report.lines, lines);
+                let events = lines.lines().filter(|line| line.key == b"Event");
+                events.for_each(|line| report.lines.push(line.key, line.value));
+                report.is_mention = false;
+                report.events += 1;
+            }
+            OperationReport::Unknown if self.written.get(&id).is_none() => {
+                self.written.insert(id, ());
+                let report = self.open.begin(key);
+                std::mem::swap(&mut report.lines, lines);
+                report.events = 1;
+            }
+            _ => {
+                // Readers report a second report of an operation as damage, unless it is a copy.
+                *damages += 1;
+                return false;
+            }
         }
+        self.open.count(&key);
+        true
+    }
+}
+
+/// Adds an event to the report of its operation.
+fn push_event(event: &ForeignEvent, writing: &ForeignWriting<'_>, lines: &mut LineBuffer) {
+    lines.push_with(b"Event", |value| event.push_as_value(writing.time, writing.class, value));
+}
+
+/// Adds the time of an event.
+fn push_time(writing: &ForeignWriting<'_>, lines: &mut LineBuffer) {
+    if let Some(time) = writing.time {
+        lines.push_with(b"Timestamp", |value| push_nanos(value, time));
     }
 }
 
@@ -410,9 +481,7 @@ fn push_metadata(lines: &mut LineBuffer, key: &OperationKey) {
 
 /// Adds the other lines of an event.
 fn push_fields(event: &ForeignEvent, writing: ForeignWriting<'_>, lines: &mut LineBuffer) {
-    if let Some(time) = writing.time {
-        lines.push_with(b"Timestamp", |value| push_nanos(value, time));
-    }
+    push_time(&writing, lines);
     for (key, value) in &writing.class.constant {
         lines.push(key.as_bytes(), value.as_bytes());
     }

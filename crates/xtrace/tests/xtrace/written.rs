@@ -41,8 +41,13 @@ fn compare(path: &Path, written: &TraceDigest) -> Result<(), CreateError> {
 }
 
 fn write_with(trace: &dyn TraceInput, change: impl FnOnce(&mut WriteOptions)) -> (Vec<u8>, WriteReport) {
+    write_all(&[trace], change)
+}
+
+/// Writes traces one after the other.
+fn write_all(traces: &[&dyn TraceInput], change: impl FnOnce(&mut WriteOptions)) -> (Vec<u8>, WriteReport) {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
-    let source = WriteSource {
+    let source = |trace: &&dyn TraceInput| WriteSource {
         trace: trace.trace().clone(),
         format: trace.format(),
         has_dynamic_classes: trace.has_dynamic_classes(),
@@ -53,9 +58,10 @@ fn write_with(trace: &dyn TraceInput, change: impl FnOnce(&mut WriteOptions)) ->
     change(&mut options);
     let name = format!("written-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let output = XTraceWriter.create(WriteTarget::Complete(path.clone()), vec![source], &options).unwrap();
+    let sources = traces.iter().map(source).collect();
+    let output = XTraceWriter.create(WriteTarget::Complete(path.clone()), sources, &options).unwrap();
     let mut worker = output.worker(Lane::All);
-    for mut cursor in trace.cursors(Window::default()) {
+    for mut cursor in traces.iter().flat_map(|trace| trace.cursors(Window::default())) {
         while cursor.next_head().is_some() {
             worker.message(&cursor.current().unwrap()).unwrap();
             while let Some(block) = worker.take() {
@@ -425,4 +431,49 @@ fn moved_clocks() {
     );
     assert_eq!(losses(&report.losses), ["report : time of the clock -> `Timestamp` 1"]);
     assert_eq!(parse_timestamp(b"12.500000000"), Some(12_500_000_000));
+}
+
+/// Events that name an operation in a text become lines of its report, whichever comes first; an operation whose event does
+/// so becomes one of the task.
+#[test]
+fn events_join_the_operations_that_they_mention() {
+    let own = open(
+        b"X-Trace Report ver 1.0\nX-Trace: 19CAFEBABE000000010102030405060708\nTimestamp: 1.0\nLabel: own\n",
+        false,
+    );
+    let certain = "in 00-0000000000000000cafebabe00000001-0102030405060708-01";
+    let uncertain = "in 19CAFEBABE000000010102030405060708";
+    let event =
+        |class, operation, text| Values { time: 2_000_000_000, class, numbers: [7, operation, 0], text };
+    let other = foreign(vec![event(2, 0, certain), event(2, 0, uncertain), event(0, 0x11, certain)]);
+    let lines = |bytes: &[u8]| -> Vec<String> {
+        let mut lines: Vec<String> =
+            String::from_utf8(bytes.to_vec()).unwrap().lines().map(str::to_owned).collect();
+        lines.retain(|line| !line.is_empty());
+        lines
+    };
+    let joined = |text| format!("Event: 2.000000000 other ThreadID=7 text=\"{text}\"");
+    let expected = [
+        "X-Trace Report ver 1.0".to_owned(),
+        "X-Trace: 19CAFEBABE000000010102030405060708".to_owned(),
+        "Timestamp: 1.0".to_owned(),
+        "Label: own".to_owned(),
+        joined(certain),
+        joined(uncertain),
+        "X-Trace Report ver 1.0".to_owned(),
+        "X-Trace: 19CAFEBABE000000010000000000000011".to_owned(),
+        "Edge: 0102030405060708".to_owned(),
+        "Timestamp: 2.000000000".to_owned(),
+        "Class: call".to_owned(),
+        "ThreadID: 7".to_owned(),
+        format!("Label: {certain}"),
+    ];
+    for traces in [[&*own, &other as &dyn TraceInput], [&other, &*own]] {
+        let (text, report) = write_all(&traces, |_| {});
+        assert_eq!(lines(&text), expected);
+        assert_eq!(report.events, 4);
+    }
+    // Alone, a number that may be something else is no operation.
+    let (text, report) = write(&foreign(vec![event(2, 0, uncertain)]), "text");
+    assert!(text.is_empty() && report.events == 0);
 }
