@@ -1,4 +1,4 @@
-//! Cost of reading reports: as text, as JSON, and as events of ichnos.
+//! Cost of reading reports: as text, as JSON, and as events of ichnos; and of writing what was read.
 //!
 //! `cargo bench -p ichnos-xtrace --bench report`
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
@@ -6,10 +6,12 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use ichnos_io::{Bytes, Entry, Format, ReadOptions, Tree};
-use ichnos_model::{Message, StreamCursor, Window};
+use ichnos_io::{
+    Bytes, Entry, Format, Lane, ReadOptions, TraceWriter, Tree, WriteOptions, WriteSource, WriteTarget,
+};
+use ichnos_model::{Message, StreamCursor, TraceInput, Window};
 use ichnos_xtrace::report::{JsonReports, LineBuffer, Part, ReportWriter, Reports};
-use ichnos_xtrace::{Edge, Metadata, OpId, TaskId, XTrace};
+use ichnos_xtrace::{Edge, Metadata, OpId, TaskId, XTrace, XTraceWriter};
 
 /// Reports that are read in one go.
 const REPORTS: u64 = 10_000;
@@ -99,6 +101,49 @@ fn events(bytes: &Bytes) -> u64 {
     sum
 }
 
+/// Number of bytes of the reports of a file, written in a dialect.
+fn written(trace: &dyn TraceInput, dialect: &str) -> u64 {
+    let source = WriteSource {
+        trace: trace.trace().clone(),
+        format: trace.format(),
+        has_dynamic_classes: trace.has_dynamic_classes(),
+        streams: trace.data_streams(),
+    };
+    let mut options = WriteOptions::default();
+    options.dialect = Some(dialect.to_owned());
+    let output = XTraceWriter.create(WriteTarget::Nowhere, vec![source], &options).unwrap();
+    let mut worker = output.worker(Lane::All);
+    for mut cursor in trace.cursors(Window::default()) {
+        while cursor.next_head().is_some() {
+            let Some(message) = cursor.current() else { continue };
+            worker.message(&message).unwrap();
+            while let Some(block) = worker.take() {
+                output.join(block).unwrap();
+            }
+        }
+    }
+    worker.finish().unwrap();
+    while let Some(block) = worker.take() {
+        output.join(block).unwrap();
+    }
+    drop(worker);
+    output.finish().unwrap().bytes
+}
+
+fn write(criterion: &mut Criterion) {
+    let entries = vec![Entry::of_bytes("a.reports", reports(false))];
+    let tree = Tree { name: "a.reports".to_owned(), entries, problems: Vec::new() };
+    let opened = XTrace.open(&[&tree], &ReadOptions::default());
+    let mut group = criterion.benchmark_group("reports, read and written");
+    group.throughput(Throughput::Elements(REPORTS));
+    for dialect in ["text", "json"] {
+        group.bench_function(dialect, |bencher| {
+            bencher.iter(|| written(black_box(&*opened.traces[0]), dialect));
+        });
+    }
+    group.finish();
+}
+
 fn report(criterion: &mut Criterion) {
     for (name, text) in [("plain", reports(false)), ("escaped", reports(true))] {
         let json = json(&reports(false));
@@ -122,5 +167,5 @@ fn report(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, report);
+criterion_group!(benches, report, write);
 criterion_main!(benches);

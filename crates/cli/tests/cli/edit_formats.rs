@@ -135,14 +135,11 @@ fn several_dialects_become_ctf_2_with_a_note() {
 #[test]
 fn formats_without_a_writer_become_ctf_2() {
     let directory = Directory::new("edit-unwritten");
-    for (number, input) in
-        ["hello-dotnet/hello.nettrace.zst", "hello-xtrace/proxy.reports"].iter().enumerate()
-    {
-        let out = directory.join(number.to_string());
-        let edited = run(&["filter", "true"], &[&root().join("examples").join(input)], &out).expect(0, &[]);
-        assert!(!edited.err.contains("kinds"), "{}", edited.err);
-        assert_eq!(dialect(&out), "spec2");
-    }
+    let out = directory.join("out");
+    let input = root().join("examples/hello-dotnet/hello.nettrace.zst");
+    let edited = run(&["filter", "true"], &[&input], &out).expect(0, &[]);
+    assert!(!edited.err.contains("kinds"), "{}", edited.err);
+    assert_eq!(dialect(&out), "spec2");
 }
 
 #[test]

@@ -84,6 +84,7 @@ mod truncated;
 mod untimed_events;
 mod written_limits;
 mod written_lines;
+mod written_reports;
 mod written_schema;
 mod written_sizes;
 mod written_text;

@@ -100,7 +100,11 @@ fn verb(numbers: &mut Numbers) -> (Vec<String>, bool) {
     let number = numbers.below(40).to_string();
     let mut words: Vec<String> = match numbers.below(12) {
         0..=3 => vec!["convert".into()],
-        4 => vec!["convert".into(), "--to".into(), numbers.one(&["fuchsia-log", "jsonl", "fxt"]).into()],
+        4 => vec![
+            "convert".into(),
+            "--to".into(),
+            numbers.one(&["fuchsia-log", "jsonl", "fxt", "xtrace"]).into(),
+        ],
         5 => vec!["cut".into(), "--begin".into(), format!("+{number}ms")],
         6 => vec!["cut".into(), "--end".into(), format!("+{number}s")],
         7 => vec!["filter".into(), format!("event.id != {number}")],

@@ -65,7 +65,7 @@ impl TraceWriter for XTraceWriter {
     }
 
     fn extensions(&self) -> &'static [&'static str] {
-        &["xtrace"]
+        &["xtrace", "reports"]
     }
 
     fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
