@@ -9,9 +9,10 @@ use ichnos::io::{CreateError, TraceWriter};
 use ichnos::model::{Event, Window};
 use ichnos::{OpenOptions, Pass, Selection, Session, SplitBy};
 use ichnos_fuchsia::writer::FuchsiaLogWriter;
+use ichnos_xtrace::XTraceWriter;
 
 /// Ways to write a trace.
-const WAYS: u8 = 6;
+const WAYS: u8 = 7;
 
 /// Writes the files of a trace in a way that a byte chooses.
 pub fn verified(files: &[(&str, &[u8])], choice: u8) {
@@ -66,6 +67,13 @@ fn convert(session: &Session, output: &Path, choice: u8) {
         0 => {
             (options.write.dialect, options.write.packet_size) = (None, None);
             reader.convert(&FuchsiaLogWriter, Some(output.to_owned()), &options)
+        }
+        6 => {
+            let dialects = XTraceWriter.dialects();
+            options.write.dialect = Some(dialects[usize::from(more) % dialects.len()].name.to_owned());
+            let orphans = ["drop", "chain"][usize::from(more / 2 & 1)];
+            options.write.formats.set("xtrace", XTraceWriter.options(), "orphans", orphans.as_ref()).unwrap();
+            reader.convert(&XTraceWriter, Some(output.to_owned()), &options)
         }
         1 => {
             options.pass = Pass::new(Selection::default().condition(has_even_length));

@@ -4,14 +4,13 @@ use std::io::IsTerminal as _;
 use std::path::Path;
 
 use ichnos::convert::{ConvertError, ConvertOptions, Target};
+use ichnos::export::TaskEvents;
 use ichnos::export::text::count as count_of;
 use ichnos::io::{CreateError, MessageOrder, TraceWriter, WriteReport};
 use ichnos::model::{DataStream, StreamSummary, Window};
 use ichnos::{Pass, Reader, Session};
 
-use crate::args::{
-    Align, Arithmetic, Convert, Cut, Filter, Global, Merge, Repair, TaskExportArgs, Writing, written_formats,
-};
+use crate::args::{Align, Arithmetic, Convert, Cut, Filter, Global, Merge, Repair, Writing, written_formats};
 use crate::around::AroundOption;
 use crate::cat;
 use crate::exit::{Exit, Failure};
@@ -24,7 +23,6 @@ use crate::report::Report;
 use crate::scan;
 use crate::selection::Selection;
 use crate::style::safe;
-use crate::task::export;
 use crate::text_target::TextTarget;
 use crate::windows::Windows;
 use crate::write_progress::WriteProgress;
@@ -78,9 +76,12 @@ struct Edit<'e> {
     around: Option<AroundOption<'e>>,
     /// Selects events.
     expression: Option<&'e str>,
-    /// Selects the events of a task.
-    task: Option<&'e TaskExportArgs>,
+    /// Finds the events of a task to write.
+    task: Option<FindEvents<'e>>,
 }
+
+/// Finds the events of a task in a session; `Err` with the exit code if interrupted.
+pub(crate) type FindEvents<'e> = &'e dyn Fn(&Session) -> Result<Result<TaskEvents, Exit>, Failure>;
 
 impl Edit<'_> {
     /// Keeps the format and the dialect, without other changes.
@@ -102,8 +103,13 @@ pub(crate) fn repair(args: &Repair, global: &Global, report: Report) -> Result<E
 }
 
 /// `ichnos task export`.
-pub(crate) fn export_task(args: &TaskExportArgs, global: &Global, report: Report) -> Result<Exit, Failure> {
-    write(&args.convert, Edit { task: Some(args), ..Edit::default() }, global, report)
+pub(crate) fn export_task(
+    args: &Convert,
+    task: FindEvents<'_>,
+    global: &Global,
+    report: Report,
+) -> Result<Exit, Failure> {
+    write(args, Edit { task: Some(task), ..Edit::default() }, global, report)
 }
 
 /// `ichnos convert`.
@@ -160,8 +166,8 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     let target = named.or(kept).or(text).ok_or_else(nothing_to_write)?;
     let writer = target.writer;
     let mut windows = keeps_rundown.then(|| Windows::of(window));
-    if let Some(task) = edit.task {
-        match export::events(task, &session, global, report)? {
+    if let Some(find_events) = edit.task {
+        match find_events(&session)? {
             Ok(events) => selection.within_task(events),
             Err(exit) => return Ok(exit),
         }

@@ -2,7 +2,7 @@
 
 mod collected;
 mod diff;
-pub(crate) mod export;
+mod export;
 mod list;
 mod path;
 mod show;
@@ -20,7 +20,6 @@ use crate::args::{
     Arithmetic, Global, Reading, Selecting, Task, TaskGraphArgs, TaskGraphFormat, TaskReading, TaskVerb,
 };
 use crate::collecting;
-use crate::convert;
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::interrupt;
@@ -41,7 +40,7 @@ pub(crate) fn run(args: &Task, global: &Global, report: Report) -> Result<Exit, 
         TaskVerb::Graph(args) => write_graph(args, global, report),
         TaskVerb::Path(args) => path::run(args, global, report),
         TaskVerb::Diff(args) => diff::run(args, global, report),
-        TaskVerb::Export(args) => convert::export_task(args, global, report),
+        TaskVerb::Export(args) => export::run(args, global, report),
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct Writing {
     /// default options, and cannot be read again.
     #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(written_formats()))]
     pub(crate) to: Option<String>,
-    /// Dialect of the output; `ichnos formats` lists them
+    /// Output dialect: see `ichnos formats`
     #[arg(long = "dialect", visible_alias = "to-dialect", value_name = "DIALECT")]
     pub(crate) to_dialect: Option<String>,
     #[command(flatten)]

@@ -5,11 +5,17 @@ use ichnos::export::TaskEvents;
 
 use super::{TaskInput, find, read_session};
 use crate::args::{Global, TaskExportArgs};
+use crate::convert;
 use crate::exit::{Exit, Failure};
 use crate::report::Report;
 
+pub(super) fn run(args: &TaskExportArgs, global: &Global, report: Report) -> Result<Exit, Failure> {
+    let find_events = |session: &Session| events(args, session, global, report);
+    convert::export_task(&args.convert, &find_events, global, report)
+}
+
 /// Returns the events of the task; `Err` with the exit code if interrupted.
-pub(crate) fn events(
+fn events(
     args: &TaskExportArgs,
     session: &Session,
     global: &Global,

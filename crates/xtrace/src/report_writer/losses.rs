@@ -27,7 +27,7 @@ pub(super) struct LossCounts([u64; LOSSES.len()]);
 
 /// All losses in the order of [`Loss`].
 const LOSSES: [(LossKind, &str); 14] = [
-    (LossKind::Rounded, "time before 1970 or of more than 64 bits"),
+    (LossKind::Rounded, "time before 1970 or of more than 63 bits"),
     (LossKind::Lowered, "time of the clock -> `Timestamp`"),
     (LossKind::Lowered, "event -> line `Event` of the report of its operation"),
     (LossKind::Lowered, "event of an operation that is already written -> an operation after it"),

@@ -9,7 +9,7 @@ use crate::report::LineBuffer;
 
 /// Maximum number of reports that wait.
 const MOST: usize = 4096;
-/// Maximum number of bytes of their lines.
+/// Maximum number of bytes that their lines take.
 const MOST_BYTES: usize = 8 << 20;
 /// Maximum number of lines of a report that takes another event.
 const MOST_LINES: usize = 4096;
@@ -17,8 +17,11 @@ const MOST_LINES: usize = 4096;
 const MOST_BYTES_OF_REPORT: usize = 1 << 20;
 /// Maximum number of edges that are compared with another one.
 const MOST_EDGES: usize = 64;
-/// Maximum number of bytes of memory that is kept for another report.
-const MOST_SPARE: usize = 64 << 10;
+/// Number of bytes that a line takes beside its key and its value.
+const LINE: usize = 48;
+/// Maximum number of reports whose memory is kept for others, and maximum number of its bytes.
+const MOST_SPARE: usize = 1024;
+const MOST_BYTES_OF_SPARE: usize = 8 << 10;
 
 /// The report of an operation.
 #[derive(Debug)]
@@ -112,7 +115,7 @@ impl OpenReports {
         let Some(number) = self.numbers.get(key) else { return };
         let Ok(index) = usize::try_from(number - self.first) else { return };
         if let Some(report) = self.waiting.get_mut(index) {
-            let bytes = report.lines.byte_count();
+            let bytes = report.lines.byte_count() + LINE * report.lines.len();
             self.bytes = (self.bytes + bytes).saturating_sub(report.counted);
             report.counted = bytes;
         }
@@ -139,7 +142,7 @@ impl OpenReports {
 
     /// Keeps the memory of a report for another one.
     pub(super) fn recycle(&mut self, mut report: OpenReport) {
-        if report.lines.capacity() <= MOST_SPARE && self.spare.len() < MOST {
+        if report.lines.capacity() <= MOST_BYTES_OF_SPARE && self.spare.len() < MOST_SPARE {
             report.lines.clear();
             report.edges.clear();
             self.spare.push(report);
@@ -163,12 +166,12 @@ mod tests {
             open.begin(key(number)).lines.push(b"a", b"bcd");
             open.count(&key(number));
         }
-        assert_eq!(open.bytes(), 12);
+        assert_eq!(open.bytes(), 3 * (4 + LINE));
         assert!(matches!(open.get(&key(1)), OperationReport::Open(_)));
         let first = open.pop().unwrap();
         assert_eq!(first.key, key(1));
         open.recycle(first);
-        assert_eq!(open.bytes(), 8);
+        assert_eq!(open.bytes(), 2 * (4 + LINE));
         assert!(matches!(open.get(&key(1)), OperationReport::Unknown));
         let OperationReport::Open(third) = open.get(&key(3)) else { panic!() };
         assert_eq!(third.key, key(3));

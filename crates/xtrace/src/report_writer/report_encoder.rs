@@ -231,8 +231,8 @@ fn written_class(event: &Event<'_>, rules: &ReportRules) -> WrittenClass {
 
 /// Returns a time that reports can have.
 fn nanoseconds(time: i128, losses: &mut LossCounts) -> u64 {
-    // Reads as the largest time.
-    const MOST: u64 = u64::MAX - 1;
+    // Readers report larger times as damage.
+    const MOST: u64 = i64::MAX as u64;
     u64::try_from(time).ok().filter(|time| *time <= MOST).unwrap_or_else(|| {
         losses.add(Loss::TimeRange);
         if time < 0 { 0 } else { MOST }
