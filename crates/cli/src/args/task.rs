@@ -36,7 +36,7 @@ pub(crate) enum TaskVerb {
     Path(TaskPathArgs),
     /// Compare two tasks: their operations, edges and times
     Diff(TaskDiffArgs),
-    /// Write the events of a task as a trace: as reports, or in another format
+    /// Write the events of a task as a trace
     Export(Box<TaskExportArgs>),
 }
 
@@ -61,11 +61,11 @@ pub(crate) struct TaskExportArgs {
     /// Identifier of the task, or its first digits; `latest`
     #[arg(value_name = "ID")]
     pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) convert: Convert,
     /// Skip events that only mention a task in a text
     #[arg(long, help_heading = "Selection")]
     pub(crate) no_search: bool,
-    #[command(flatten)]
-    pub(crate) convert: Convert,
 }
 
 /// Events to read for tasks.

@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use ichnos_io::{Collect, Entry, Format, OpenedTraces, ReadFiles, ReadOptions, Refused, TraceWriter, Tree};
 use ichnos_model::plan::PlanError;
-use ichnos_model::{Chain, Damage, FindMentions, Identifier, Mention, RecordTrace, Trace};
+use ichnos_model::{Damage, FindMentions, RecordTrace, Trace};
 
 use super::class;
 use super::collect::COLLECT;
 use super::event_maker::{Checking, EventMaker};
+use super::mentions::find_mentions;
+use super::recognition::recognise;
 use super::reported_operations::ReportedOperations;
-use super::source::{FIRST, Form, ReportSource};
-use crate::find_identifiers;
+use super::source::{Form, ReportSource};
 use crate::report_writer::XTraceWriter;
 
 /// X-Trace reports.
@@ -73,46 +74,8 @@ impl Format for XTrace {
     }
 }
 
-/// Finds the operations mentioned in a text: by metadata, including version 2, or by a traceparent.
-pub(crate) fn find_mentions(text: &[u8], take: &mut dyn FnMut(Mention)) {
-    for (_, found) in find_identifiers(text) {
-        let task = match &found {
-            crate::Identifier::Metadata { task, .. } => Identifier::new(task.as_bytes()),
-            crate::Identifier::Version2(metadata) => Identifier::new(&metadata.task),
-            crate::Identifier::TraceParent(parent) => Identifier::new(&parent.trace_id()),
-        };
-        if let Some(task) = task {
-            // Any number of 18 digits can be metadata.
-            let is_certain = !matches!(found, crate::Identifier::Metadata { .. });
-            let chain = match &found {
-                crate::Identifier::Metadata { chain, .. } => {
-                    chain.map_or(Chain::NONE, |id| Chain::new(id.0.into()))
-                }
-                _ => Chain::UNKNOWN,
-            };
-            let operation = Identifier::new(found.op_id().as_bytes());
-            take(Mention { task, operation, chain, is_certain });
-        }
-    }
-}
-
 fn files(tree: &Tree) -> impl Iterator<Item = &Entry> {
     tree.entries.iter().filter(|entry| entry.repeats().is_none())
-}
-
-/// Returns `true` if a file has reports.
-pub(crate) fn is_report_file(entry: &Entry) -> bool {
-    recognise(entry, &ReadOptions::default()).is_some()
-}
-
-/// Recognizes the form of a file, if it has reports.
-fn recognise(entry: &Entry, options: &ReadOptions) -> Option<Form> {
-    let first = entry.beginning(FIRST).ok()?;
-    let form = match Form::probed(&first) {
-        FIRST => Form::recognise(&first),
-        most => Form::recognise(&entry.beginning(most).ok()?),
-    };
-    form.or((options.force && !first.is_empty()).then_some(Form::Text))
 }
 
 /// Opens all files of a tree that were not read before, as a trace with a data stream for each; returns `None`

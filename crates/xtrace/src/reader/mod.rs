@@ -44,9 +44,10 @@ mod collect;
 mod event_maker;
 mod format;
 mod log_text;
+pub(crate) mod mentions;
+pub(crate) mod recognition;
 pub(crate) mod reported_operations;
 mod shape;
 mod source;
 
 pub use self::format::XTrace;
-pub(crate) use self::format::{find_mentions, is_report_file};

@@ -10,7 +10,7 @@ use ichnos_model::{
 use super::foreign_class::{FieldUse, ForeignClass, NodeUse};
 use super::identifiers::{hash, op_of, task_of};
 use crate::option::ChainId;
-use crate::reader::find_mentions;
+use crate::reader::mentions::find_mentions;
 use crate::report::{LineBuffer, push_nanos};
 use crate::{Edge, EdgeKind};
 

@@ -25,7 +25,7 @@ use ichnos_io::{
 
 use self::report_output::{ReportOutput, ReportParts};
 use self::rules::ReportRules;
-use crate::reader::is_report_file;
+use crate::reader::recognition::is_report_file;
 
 /// Writes X-Trace reports.
 #[derive(Clone, Copy, Debug)]

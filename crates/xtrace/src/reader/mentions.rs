@@ -1,0 +1,28 @@
+//! Operations that are mentioned in texts.
+
+use ichnos_model::{Chain, Identifier, Mention};
+
+use crate::find_identifiers;
+
+/// Finds the operations mentioned in a text: by metadata, including version 2, or by a traceparent.
+pub(crate) fn find_mentions(text: &[u8], take: &mut dyn FnMut(Mention)) {
+    for (_, found) in find_identifiers(text) {
+        let task = match &found {
+            crate::Identifier::Metadata { task, .. } => Identifier::new(task.as_bytes()),
+            crate::Identifier::Version2(metadata) => Identifier::new(&metadata.task),
+            crate::Identifier::TraceParent(parent) => Identifier::new(&parent.trace_id()),
+        };
+        if let Some(task) = task {
+            // Any number of 18 digits can be metadata.
+            let is_certain = !matches!(found, crate::Identifier::Metadata { .. });
+            let chain = match &found {
+                crate::Identifier::Metadata { chain, .. } => {
+                    chain.map_or(Chain::NONE, |id| Chain::new(id.0.into()))
+                }
+                _ => Chain::UNKNOWN,
+            };
+            let operation = Identifier::new(found.op_id().as_bytes());
+            take(Mention { task, operation, chain, is_certain });
+        }
+    }
+}

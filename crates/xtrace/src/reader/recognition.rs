@@ -1,0 +1,20 @@
+//! Recognizes files of reports.
+
+use ichnos_io::{Entry, ReadOptions};
+
+use super::source::{FIRST, Form};
+
+/// Returns `true` if a file has reports.
+pub(crate) fn is_report_file(entry: &Entry) -> bool {
+    recognise(entry, &ReadOptions::default()).is_some()
+}
+
+/// Recognizes the form of a file, if it has reports.
+pub(super) fn recognise(entry: &Entry, options: &ReadOptions) -> Option<Form> {
+    let first = entry.beginning(FIRST).ok()?;
+    let form = match Form::probed(&first) {
+        FIRST => Form::recognise(&first),
+        most => Form::recognise(&entry.beginning(most).ok()?),
+    };
+    form.or((options.force && !first.is_empty()).then_some(Form::Text))
+}
