@@ -41,7 +41,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("task graph", &["ichnos task graph latest TRACE -o picture.svg"]),
     ("task path", &["ichnos task path latest TRACE TRACE"]),
     ("task diff", &["ichnos task diff 44F3 5A01 TRACE"]),
-    ("task export", &["ichnos task export 44F3 TRACE... -o OUT.xtrace"]),
+    ("task export", &["ichnos task export 44F3 TRACE TRACE -o OUT"]),
     ("collect", &["ichnos collect -o DIR --tcp 7831 --udp 0.0.0.0:7831"]),
     ("check", &["ichnos check --fail-on loss TRACE", "ichnos check --strict --metadata-only TRACE"]),
     ("schema", &["ichnos schema --event 'sched_*' TRACE"]),
