@@ -517,7 +517,9 @@ impl Worker for ReportEncoder {
         if waiting < self.rules.block_bytes && !(is_flushed && waiting > 0) {
             return None;
         }
-        let bytes = std::mem::take(&mut self.block.bytes);
+        // The next block is probably as long, unless this is the last one, or one of very many parts.
+        let room = if waiting < self.rules.block_bytes { 0 } else { waiting + waiting / 8 };
+        let bytes = std::mem::replace(&mut self.block.bytes, Vec::with_capacity(room));
         Some(OutputBlock { bytes, events: std::mem::take(&mut self.block.events), ..OutputBlock::default() })
     }
 
