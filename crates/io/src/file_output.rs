@@ -39,6 +39,12 @@ impl<E: FileEncoders> FileOutput<E> {
         Ok(Self { encoders: Mutex::new(encoders), file, added: Mutex::default() })
     }
 
+    /// Returns `true` if the file is a terminal, which would take texts of a trace as commands.
+    #[must_use]
+    pub fn is_terminal(&self) -> bool {
+        self.file.is_terminal()
+    }
+
     fn with_encoders<T>(&self, read: impl FnOnce(&mut E) -> T) -> T {
         read(&mut self.encoders.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -19,7 +19,7 @@ const SOURCES: [&str; 7] = [
 ];
 
 /// Formats and dialects to write.
-const TARGETS: [(&str, &str); 9] = [
+const TARGETS: [(&str, &str); 10] = [
     ("ctf", "spec2"),
     ("ctf", "prop1"),
     ("ctf", "ctf1.8"),
@@ -28,14 +28,17 @@ const TARGETS: [(&str, &str); 9] = [
     ("fuchsia-log", ""),
     ("fxt", ""),
     ("xtrace", "text"),
+    ("xtrace", "json"),
     ("jsonl", ""),
 ];
 
-/// Number of events that losses drop: those of whole events.
+/// Number of events that losses drop, or make a part of another one: those of whole events.
 fn dropped(losses: &[Value]) -> u64 {
     let is_event = |loss: &&Value| {
         let what = loss["what"].as_str().unwrap();
-        loss["kind"] == "dropped" && (what.starts_with("event") || what.starts_with("record:"))
+        let is_dropped =
+            loss["kind"] == "dropped" && (what.starts_with("event") || what.starts_with("record:"));
+        is_dropped || what.starts_with("event -> line")
     };
     losses.iter().filter(is_event).map(|loss| loss["count"].as_u64().unwrap()).sum()
 }

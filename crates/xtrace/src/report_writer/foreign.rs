@@ -7,7 +7,7 @@ use ichnos_model::{
     CauseKind, Event, Field, FieldValue, Identifier, Mention, Real, StringEncoding, Text, Uuid, Visitor, Wide,
 };
 
-use super::foreign_class::{FieldUse, ForeignClass, NodeUse};
+use super::foreign_class::{FieldUse, NodeUse, OtherFormatClass};
 use super::identifiers::{hash, op_of, task_of};
 use crate::option::ChainId;
 use crate::reader::mentions::find_mentions;
@@ -54,7 +54,7 @@ pub(super) struct ForeignEvent {
 
 impl ForeignEvent {
     /// Reads an event, replacing the content.
-    pub(super) fn read(&mut self, event: &Event<'_>, class: &ForeignClass) {
+    pub(super) fn read(&mut self, event: &Event<'_>, class: &OtherFormatClass) {
         self.lines.clear();
         (self.task, self.operation, self.chain) = (None, None, None);
         self.causes.clear();
@@ -106,7 +106,7 @@ impl ForeignEvent {
     }
 
     /// Appends the event as a value: time, name of the class, and its lines.
-    pub(super) fn push_as_value(&self, time: Option<u64>, class: &ForeignClass, value: &mut Vec<u8>) {
+    pub(super) fn push_as_value(&self, time: Option<u64>, class: &OtherFormatClass, value: &mut Vec<u8>) {
         if let Some(time) = time {
             push_nanos(value, time);
             value.push(b' ');
@@ -137,7 +137,7 @@ fn push_word(out: &mut Vec<u8>, text: &[u8]) {
 /// Reads the fields of a scope.
 struct FieldReader<'r> {
     nodes: &'r [NodeUse],
-    class: &'r ForeignClass,
+    class: &'r OtherFormatClass,
     event: &'r mut ForeignEvent,
 }
 

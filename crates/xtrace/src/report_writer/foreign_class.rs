@@ -33,7 +33,7 @@ pub(super) struct NodeUse {
 
 /// A class of events of another format.
 #[derive(Debug)]
-pub(super) struct ForeignClass {
+pub(super) struct OtherFormatClass {
     /// Uses by index of the node.
     pub(super) scopes: Vec<(Scope, Box<[NodeUse]>)>,
     keys: Vec<String>,
@@ -49,7 +49,7 @@ pub(super) struct ForeignClass {
 const SCOPES: [Scope; 5] =
     [Scope::EventRecordHeader, Scope::CommonContext, Scope::SpecificContext, Scope::Resource, Scope::Payload];
 
-impl ForeignClass {
+impl OtherFormatClass {
     /// Makes the class of an event, and adds the losses of all its events to `table`.
     pub(super) fn of(event: &Event<'_>, table: &mut LossTable) -> Self {
         let class = event.class;

@@ -11,7 +11,7 @@ mod open_reports;
 mod own;
 mod report_block;
 mod report_encoder;
-mod report_output;
+mod report_encoders;
 mod rules;
 mod threads;
 
@@ -19,11 +19,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ichnos_io::{
-    CreateError, FileParts, FormatOption, OptionValue, Output, PartsOutput, TraceWriter, Tree, WriteOptions,
-    WriteSource, WriteTarget, written_trace_files,
+    CreateError, FileOutput, FileParts, FormatOption, OptionValue, Output, PartsOutput, TraceWriter, Tree,
+    WriteOptions, WriteSource, WriteTarget, written_trace_files,
 };
 
-use self::report_output::{ReportOutput, ReportParts};
+use self::report_encoders::ReportEncoders;
 use self::rules::ReportRules;
 use crate::reader::recognition::is_report_file;
 
@@ -80,7 +80,12 @@ impl TraceWriter for XTraceWriter {
         options: &WriteOptions,
     ) -> Result<Box<dyn Output>, CreateError> {
         let rules = ReportRules::new(sources, dialect_of(options)? == 1, options);
-        Ok(Box::new(ReportOutput::new(&target, rules, options)?))
+        let output = FileOutput::new(&target, ReportEncoders::new(rules), options)?;
+        // Texts of a trace are written unescaped.
+        if output.is_terminal() {
+            return Err(CreateError::Terminal);
+        }
+        Ok(Box::new(output))
     }
 
     fn create_parts(
@@ -89,6 +94,6 @@ impl TraceWriter for XTraceWriter {
         options: &WriteOptions,
     ) -> Result<Box<dyn PartsOutput>, CreateError> {
         let rules = ReportRules::new(sources, dialect_of(options)? == 1, options);
-        Ok(Box::new(FileParts::new(ReportParts::new(rules), options)))
+        Ok(Box::new(FileParts::new(ReportEncoders::new(rules), options)))
     }
 }

@@ -8,7 +8,7 @@ use crate::report::LineBuffer;
 
 /// A class of events that are reports.
 #[derive(Debug)]
-pub(super) struct OwnClass {
+pub(super) struct ReportClass {
     keys: Vec<Box<str>>,
     /// For each node of the payload: the index of its key.
     nodes: Box<[LineNode]>,
@@ -25,7 +25,7 @@ enum LineNode {
     AnyValue,
 }
 
-impl OwnClass {
+impl ReportClass {
     /// Returns `None` for any other class.
     pub(super) fn of(event: &Event<'_>) -> Option<Self> {
         if event.class.name.as_deref() != Some(CLASS_NAME) {
@@ -92,7 +92,7 @@ impl OwnClass {
 
 /// Reads lines.
 struct LineReader<'r> {
-    class: &'r OwnClass,
+    class: &'r ReportClass,
     lines: &'r mut LineBuffer,
     /// Key of the next value, of reports beyond the limit of classes.
     key: Vec<u8>,

@@ -2,7 +2,7 @@
 
 use ichnos_model::{ClassDigest, Event, ValueHash};
 
-use super::own::OwnClass;
+use super::own::ReportClass;
 use crate::report::{JsonReportsWriter, LineBuffer, MAX_REPORT_LENGTH, ReportWriter, parse_timestamp};
 
 /// Maximum number of bytes of JSON for a byte of a line: a control character.
@@ -135,6 +135,6 @@ fn hash_of(lines: &LineBuffer) -> u64 {
 /// Returns the hash of a report that was read.
 pub(super) fn event_hash(event: &Event<'_>) -> u64 {
     let mut lines = LineBuffer::default();
-    let is_read = OwnClass::of(event).is_some_and(|class| class.read(event, &mut lines));
+    let is_read = ReportClass::of(event).is_some_and(|class| class.read(event, &mut lines));
     if is_read { hash_of(&lines) } else { 0 }
 }

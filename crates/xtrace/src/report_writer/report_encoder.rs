@@ -9,14 +9,14 @@ use ichnos_model::lower::{LossEntry, LossKind};
 use ichnos_model::{Damage, Event, Identifier, Mention, Message, TraceDigest};
 
 use super::foreign::ForeignEvent;
-use super::foreign_class::ForeignClass;
+use super::foreign_class::OtherFormatClass;
 use super::identifiers::{OperationTasks, hash, op_of, op_of_hash, ops_of_mention, task_of, task_of_mention};
 use super::losses::{Loss, LossCounts};
 use super::open_reports::{OpenReports, OperationReport, push_edge};
-use super::own::OwnClass;
+use super::own::ReportClass;
 use super::report_block::{ReportBlock, ReportChanges};
 use super::rules::{ReportRules, digest};
-use super::threads::{ThreadChains, ThreadKey};
+use super::threads::{ChainThread, ThreadChains};
 use crate::metadata::Mode;
 use crate::option::ChainId;
 use crate::reader::reported_operations::{OperationKey, WINDOW};
@@ -26,16 +26,16 @@ use crate::{Edge, Metadata, OpId, TaskId};
 
 /// Treatment of a class of events.
 #[derive(Debug)]
-enum ClassTreatment {
-    Own(OwnClass),
-    Foreign(Box<ForeignClass>),
+enum ReportTreatment {
+    Own(ReportClass),
+    Foreign(Box<OtherFormatClass>),
 }
 
 /// A class of events, and the losses of its events.
 #[derive(Debug)]
-struct WrittenClass {
+struct ReportedClass {
     name: String,
-    treatment: ClassTreatment,
+    treatment: ReportTreatment,
     losses: LossCounts,
 }
 
@@ -46,7 +46,7 @@ struct WrittenTrace {
     address: usize,
     /// Number of the trace among the sources.
     number: u32,
-    classes: Vec<Vec<Option<Box<WrittenClass>>>>,
+    classes: Vec<Vec<Option<Box<ReportedClass>>>>,
 }
 
 /// Encodes messages as reports.
@@ -141,7 +141,7 @@ impl ReportEncoder {
         let class = class.get_or_insert_with(|| Box::new(written_class(event, rules)));
         let losses = &mut class.losses;
         match &class.treatment {
-            ClassTreatment::Own(own) => {
+            ReportTreatment::Own(own) => {
                 if !own.read(event, lines) {
                     return losses.add(Loss::Fields);
                 }
@@ -161,9 +161,9 @@ impl ReportEncoder {
                 }
                 count(changes, 1, losses);
             }
-            ClassTreatment::Foreign(foreign_class) => {
+            ReportTreatment::Foreign(foreign_class) => {
                 foreign.event.read(event, foreign_class);
-                let thread = rules.chains_orphans.then_some(ThreadKey {
+                let thread = rules.chains_orphans.then_some(ChainThread {
                     trace: trace.number,
                     process: foreign.event.process,
                     thread: foreign.event.thread,
@@ -207,10 +207,10 @@ impl ReportEncoder {
 
 /// Returns the place of a class.
 fn class_at(
-    classes: &mut Vec<Vec<Option<Box<WrittenClass>>>>,
+    classes: &mut Vec<Vec<Option<Box<ReportedClass>>>>,
     stream: usize,
     index: usize,
-) -> Option<&mut Option<Box<WrittenClass>>> {
+) -> Option<&mut Option<Box<ReportedClass>>> {
     if classes.len() <= stream {
         classes.resize_with(stream + 1, Vec::new);
     }
@@ -221,12 +221,14 @@ fn class_at(
     classes.get_mut(index)
 }
 
-fn written_class(event: &Event<'_>, rules: &ReportRules) -> WrittenClass {
-    let treatment = match OwnClass::of(event) {
-        Some(own) => ClassTreatment::Own(own),
-        None => rules.with_losses(|table| ClassTreatment::Foreign(Box::new(ForeignClass::of(event, table)))),
+fn written_class(event: &Event<'_>, rules: &ReportRules) -> ReportedClass {
+    let treatment = match ReportClass::of(event) {
+        Some(own) => ReportTreatment::Own(own),
+        None => {
+            rules.with_losses(|table| ReportTreatment::Foreign(Box::new(OtherFormatClass::of(event, table))))
+        }
     };
-    WrittenClass { name: event.name().to_owned(), treatment, losses: LossCounts::default() }
+    ReportedClass { name: event.name().to_owned(), treatment, losses: LossCounts::default() }
 }
 
 /// Returns a time that reports can have.
@@ -269,11 +271,11 @@ fn count(changes: ReportChanges, events: u64, losses: &mut LossCounts) {
 /// An event to write.
 #[derive(Clone, Copy)]
 struct ForeignWriting<'w> {
-    class: &'w ForeignClass,
+    class: &'w OtherFormatClass,
     /// Number of the trace.
     trace: u32,
     /// Thread whose chain it is part of without an operation.
-    thread: Option<ThreadKey>,
+    thread: Option<ChainThread>,
     time: Option<u64>,
     /// Operation before it that its texts name.
     cause: Option<Edge>,

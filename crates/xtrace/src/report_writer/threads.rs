@@ -10,7 +10,7 @@ const MOST_THREADS: usize = 1 << 16;
 
 /// A thread of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct ThreadKey {
+pub(super) struct ChainThread {
     /// Number of the trace.
     pub(super) trace: u32,
     pub(super) process: u64,
@@ -23,7 +23,7 @@ pub(super) struct ThreadKey {
 /// Last operation of each thread.
 #[derive(Debug, Default)]
 pub(super) struct ThreadChains {
-    last: HashMap<ThreadKey, Chained>,
+    last: HashMap<ChainThread, Chained>,
     /// Number of times that all threads were forgotten.
     generation: u64,
 }
@@ -36,7 +36,7 @@ struct Chained {
 
 impl ThreadChains {
     /// Returns the task of a thread, a new operation, and the one before it.
-    pub(super) fn next(&mut self, thread: ThreadKey) -> (TaskId, OpId, Option<OpId>) {
+    pub(super) fn next(&mut self, thread: ChainThread) -> (TaskId, OpId, Option<OpId>) {
         if self.last.len() >= MOST_THREADS && !self.last.contains_key(&thread) {
             self.last.clear();
             self.generation += 1;
@@ -51,7 +51,7 @@ impl ThreadChains {
 }
 
 /// Returns the task of a thread, which is the same in each run.
-fn task(thread: &ThreadKey, generation: u64) -> TaskId {
+fn task(thread: &ChainThread, generation: u64) -> TaskId {
     let mut bytes = [0; 40];
     let words = [thread.process, thread.thread.unwrap_or(0), thread.stream, thread.thread.is_some().into()];
     for (place, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(words.into_iter().chain([generation])) {
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn each_thread_has_a_chain() {
-        let thread = |number| ThreadKey { trace: 0, process: 1, thread: Some(number), stream: 0 };
+        let thread = |number| ChainThread { trace: 0, process: 1, thread: Some(number), stream: 0 };
         let mut chains = ThreadChains::default();
         let (task, first, before) = chains.next(thread(7));
         assert_eq!(before, None);
