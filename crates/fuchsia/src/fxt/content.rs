@@ -81,6 +81,16 @@ impl<'a> RecordContent<'a> {
         }
     }
 
+    /// Reads the thread of a reference in the header of a module or a mapping, before `words` further words. Older
+    /// writers left out the id of the thread: only if the record has no room for it, there is none, and it is 0.
+    pub(super) fn module_thread(&mut self, reference: u64, words: u64) -> Result<ThreadRef, FxtError> {
+        let has_process_alone = reference == 0 && self.bytes.len() as u64 == (1 + words) * 8;
+        if has_process_alone {
+            return Ok(ThreadRef::Inline { process: self.word()?, thread: 0 });
+        }
+        self.thread(reference)
+    }
+
     /// Reads the process of a thread reference in the header.
     #[inline(always)]
     pub(super) fn process(&mut self, reference: u64) -> Result<ProcessRef, FxtError> {

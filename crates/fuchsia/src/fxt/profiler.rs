@@ -1,9 +1,8 @@
-//! Samples of call stacks, and what their addresses belong to. The document does not describe these records, which
-//! Fuchsia's profiler writes since 2025.
+//! Samples of call stacks, and what their addresses belong to ("Profiler record" of the document).
 
 use super::content::{RecordContent, bits};
 use super::error::FxtError;
-use super::reference::{ProcessRef, ThreadRef};
+use super::reference::ThreadRef;
 
 /// A record of the profiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,8 +21,8 @@ pub enum Profiler<'a> {
 pub struct Module<'a> {
     /// Time in ticks.
     pub ticks: u64,
-    /// Process.
-    pub process: ProcessRef,
+    /// Process, and a thread that Fuchsia's profiler writes as 0.
+    pub thread: ThreadRef,
     /// Id within the process.
     pub id: u16,
     /// Name.
@@ -37,8 +36,8 @@ pub struct Module<'a> {
 pub struct ModuleMapping {
     /// Time in ticks.
     pub ticks: u64,
-    /// Process.
-    pub process: ProcessRef,
+    /// Process, and a thread that Fuchsia's profiler writes as 0.
+    pub thread: ThreadRef,
     /// Id of the module within the process.
     pub module: u16,
     /// Flags: 1 readable, 2 writable, 4 executable.
@@ -82,16 +81,20 @@ impl<'a> Profiler<'a> {
         let reference = bits(header, 20, 27);
         let id = bits(header, 28, 43) as u16;
         Ok(Some(match kind {
-            0 => Self::Module(Module {
-                ticks,
-                process: content.process(reference)?,
-                id,
-                name: content.stream(bits(header, 44, 51))?,
-                build_id: content.stream(bits(header, 52, 59))?,
-            }),
+            0 => {
+                let (name, build_id) = (bits(header, 44, 51), bits(header, 52, 59));
+                let words = name.div_ceil(8) + build_id.div_ceil(8);
+                Self::Module(Module {
+                    ticks,
+                    thread: content.module_thread(reference, words)?,
+                    id,
+                    name: content.stream(name)?,
+                    build_id: content.stream(build_id)?,
+                })
+            }
             1 => Self::Mapping(ModuleMapping {
                 ticks,
-                process: content.process(reference)?,
+                thread: content.module_thread(reference, 3)?,
                 module: id,
                 flags: bits(header, 44, 46) as u8,
                 begin: content.word()?,

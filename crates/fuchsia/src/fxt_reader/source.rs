@@ -375,6 +375,13 @@ impl FxtSource {
         }
     }
 
+    /// Returns the process and the thread of a module or a mapping. These are of all threads of a process, which
+    /// Fuchsia's profiler writes as thread 0.
+    fn module_thread(&mut self, reference: ThreadRef) -> (Option<u64>, Option<u64>) {
+        let (process, thread) = self.thread(reference);
+        (process, thread.filter(|thread| *thread != 0))
+    }
+
     fn process(&mut self, reference: ProcessRef) -> Option<u64> {
         let process = self.tables.process(reference);
         if let (None, ProcessRef::Index(index)) = (process, reference) {
@@ -548,9 +555,9 @@ impl FxtSource {
     ) -> Option<()> {
         match profiler {
             Profiler::Module(module) => {
-                let process = self.process(module.process);
+                let (process, thread) = self.module_thread(module.thread);
                 self.set_form(RecordKind::Module, current)?;
-                writer(&self.tables, file, current).common(process, None, &mut self.object_names);
+                writer(&self.tables, file, current).common(process, thread, &mut self.object_names);
                 let values = &mut current.values;
                 values.begin(Scope::Payload);
                 values.push(u64::from(module.id));
@@ -558,9 +565,9 @@ impl FxtSource {
                 values.push(FieldValue::Blob(module.build_id));
             }
             Profiler::Mapping(mapping) => {
-                let process = self.process(mapping.process);
+                let (process, thread) = self.module_thread(mapping.thread);
                 self.set_form(RecordKind::Mapping, current)?;
-                writer(&self.tables, file, current).common(process, None, &mut self.object_names);
+                writer(&self.tables, file, current).common(process, thread, &mut self.object_names);
                 let values = &mut current.values;
                 values.begin(Scope::Payload);
                 values.push(u64::from(mapping.module));

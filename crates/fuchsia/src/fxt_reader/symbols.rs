@@ -8,7 +8,7 @@ use ichnos_model::{ClockClass, CodeKind, Symbol, Symbols};
 use super::file::FxtFile;
 use super::tables::Tables;
 
-use crate::fxt::{Module, ModuleMapping, Profiler, Record, Records};
+use crate::fxt::{Module, ModuleMapping, Profiler, Record, Records, ThreadRef};
 
 /// Maximum number of places of modules in memory.
 const MOST_MAPPINGS: usize = 1 << 18;
@@ -61,10 +61,10 @@ pub(super) fn read(file: &FxtFile, clocks: &[ClockClass]) -> Symbols {
                 match record.map(|located| located.record) {
                     Ok(Record::Thread(record)) => tables.add_thread(&record),
                     Ok(Record::Profiler(Profiler::Module(module))) => {
-                        modules.module(&module, tables.process(module.process));
+                        modules.module(&module, process_of(&tables, module.thread));
                     }
                     Ok(Record::Profiler(Profiler::Mapping(mapping))) => {
-                        modules.mapping(&mapping, tables.process(mapping.process), file, clock);
+                        modules.mapping(&mapping, process_of(&tables, mapping.thread), file, clock);
                     }
                     _ => {}
                 }
@@ -72,4 +72,8 @@ pub(super) fn read(file: &FxtFile, clocks: &[ClockClass]) -> Symbols {
         }
     }
     Symbols::new(modules.symbols)
+}
+
+fn process_of(tables: &Tables, thread: ThreadRef) -> Option<u64> {
+    tables.thread(thread).map(|(process, _)| process)
 }

@@ -181,14 +181,16 @@ impl RecordEncoder {
             RecordKind::Module => {
                 let name = parts.text(&parts.name);
                 let (length, id_length) = (u8::try_from(name.len()).ok()?, u8::try_from(data.len()).ok()?);
-                self.word(parts.process);
+                // In the record: modules are of all threads, and "thread 0" should not take an entry of the table.
+                [parts.process, parts.thread].into_iter().for_each(|word| self.word(word));
                 push_stream(&mut self.body, name);
                 push_stream(&mut self.body, data);
                 let lengths = u64::from(length) << 44 | u64::from(id_length) << 52;
                 record_kind::PROFILER | (first & 0xffff) << 28 | lengths
             }
             RecordKind::Mapping => {
-                [parts.process, third, fourth, fifth].into_iter().for_each(|word| self.word(word));
+                let words = [parts.process, parts.thread, third, fourth, fifth];
+                words.into_iter().for_each(|word| self.word(word));
                 record_kind::PROFILER | 1 << 16 | (first & 0xffff) << 28 | (second & 7) << 44
             }
             _ => {

@@ -3,7 +3,7 @@
 use ichnos_model::{EventRole, Meaning, TraceInput};
 
 use super::builder::{Body, Builder, body, header, inline};
-use super::dump::{messages, open, read};
+use super::dump::{checked, messages, open, open_with, read};
 
 fn one(build: impl FnOnce(&mut Builder)) -> String {
     let mut builder = Builder::new();
@@ -194,10 +194,10 @@ fn backtraces_have_stacks_and_modules() {
     let mut builder = Builder::new();
     builder.record(
         header(10, &[(16, 0), (28, 99), (44, 7), (52, 4)]),
-        body().words(&[1, 123]).text("libc.so").stream(&[1, 2, 3, 4]),
+        body().words(&[1, 123, 0]).text("libc.so").stream(&[1, 2, 3, 4]),
     );
-    builder
-        .record(header(10, &[(16, 1), (28, 99), (44, 5)]), body().words(&[2, 123, 0x1000, 0x2000, 0x3000]));
+    let mapping = body().words(&[2, 123, 0, 0x1000, 0x2000, 0x3000]);
+    builder.record(header(10, &[(16, 1), (28, 99), (44, 5)]), mapping);
     builder.record(header(10, &[(16, 2), (28, 2), (36, 2)]), body().words(&[3, 123, 124, 0x1010, 0x9000]));
     builder.record(header(10, &[(16, 2)]), body().words(&[4, 123, 124]));
     let trace = open(&builder.bytes);
@@ -216,6 +216,49 @@ fn backtraces_have_stacks_and_modules() {
     assert_eq!(frames, [(0x1010, Some("libc.so")), (0x9000, None)]);
     let sample = trace.trace().event_records(0).find(|class| class.name.as_deref() == Some("backtrace"));
     assert_eq!(sample.unwrap().role, EventRole::Sample);
+}
+
+/// The numbers of a test of Fuchsia's reader in C++: a process and a thread, in records of 8, 7 and 6 words.
+#[test]
+fn records_of_the_profiler_have_a_process_and_a_thread() {
+    let mut builder = Builder::new();
+    let (module, mapping) = (header(10, &[(28, 1), (44, 4), (52, 20)]), header(10, &[(16, 1), (28, 1), (44, 7)]));
+    builder.record(module, body().words(&[0, 1, 2]).text("test").stream(&[0x33; 20]));
+    builder.record(mapping, body().words(&[0, 1, 2, 0x1000, 0x2000, 0x3000]));
+    builder.record(header(10, &[(16, 2), (28, 2)]), body().words(&[0, 1, 2, 0x4000, 0x5000]));
+    assert_eq!(builder.bytes.len(), 8 + 21 * 8);
+    let lines = messages(&open_with(&builder.bytes, &checked()));
+    let build_id = "3".repeat(20);
+    assert_eq!(
+        lines,
+        [
+            &*format!("0 module | pid=1 tid=2 |  | module_id=1 name='test' build_id=x'{build_id}'"),
+            "0 mapping | pid=1 tid=2 |  | module_id=1 flags=7 begin=4096 size=8192 module_address=12288",
+            "0 backtrace | pid=1 tid=2 |  | stack=1 flags=0",
+        ]
+    );
+}
+
+/// Records of older writers have the process alone; a word more is a thread.
+#[test]
+fn modules_may_lack_the_thread() {
+    for (thread, tid) in [(None, ""), (Some(0), ""), (Some(5), " tid=5")] {
+        let mut builder = Builder::new();
+        let ids = |ticks: u64| body().words(&[ticks, 123]).words(thread.as_slice());
+        let module = ids(1).text("a module").stream(&[7; 9]);
+        builder.record(header(10, &[(28, 9), (44, 8), (52, 9)]), module);
+        builder.record(header(10, &[(16, 1), (28, 9)]), ids(2).words(&[1, 2, 3]));
+        builder.record(header(10, &[(28, 9)]), ids(3));
+        let seven = "\\x07".repeat(9);
+        assert_eq!(
+            messages(&open_with(&builder.bytes, &checked())),
+            [
+                format!("1 module | pid=123{tid} |  | module_id=9 name='a module' build_id=x'{seven}'"),
+                format!("2 mapping | pid=123{tid} |  | module_id=9 flags=0 begin=1 size=2 module_address=3"),
+                format!("3 module | pid=123{tid} |  | module_id=9 name='' build_id=x''"),
+            ]
+        );
+    }
 }
 
 #[test]
@@ -243,7 +286,7 @@ fn unknown_records_are_kept() {
 /// A trace of more kinds of events than may have classes of their own.
 #[test]
 fn events_beyond_the_limit_share_a_class() {
-    let mut options = super::dump::checked();
+    let mut options = checked();
     options.limits.dynamic_event_record_classes = 1;
     let mut builder = Builder::new();
     builder.event(0, 1, ["c", "first"], vec![], &[]);
@@ -252,7 +295,7 @@ fn events_beyond_the_limit_share_a_class() {
         header(7, &[(16, 2), (24, inline("main")), (40, 1)]),
         body().word(88).text("main").argument(8, "process", 0, body().word(89)),
     );
-    let lines = messages(&super::dump::open_with(&builder.bytes, &options));
+    let lines = messages(&open_with(&builder.bytes, &options));
     assert_eq!(lines[0], "1 c:first | pid=1 tid=2");
     let event = lines.iter().find(|line| line.starts_with("2 event")).unwrap();
     assert!(
@@ -300,9 +343,9 @@ pub fn everything() -> Vec<u8> {
     let format = header(0, &[(0, inline("cat")), (16, inline("image"))]);
     let all = body().word(format).text("cat").text("image").word(40_000).stream(&[b'x'; 40_000]);
     builder.record(header(15, &[(40, 1)]), all);
-    let all = body().words(&[405, 123]).text("libc.so").stream(&[1, 2, 3, 4]);
+    let all = body().words(&[405, 123, 0]).text("libc.so").stream(&[1, 2, 3, 4]);
     builder.record(header(10, &[(28, 99), (44, 7), (52, 4)]), all);
-    let all = body().words(&[406, 123, 0x1000, 0x2000, 0x3000]);
+    let all = body().words(&[406, 123, 124, 0x1000, 0x2000, 0x3000]);
     builder.record(header(10, &[(16, 1), (28, 99), (44, 5)]), all);
     builder.record(header(10, &[(16, 2), (28, 2), (36, 2)]), body().words(&[407, 123, 124, 0x1010, 0x9000]));
     builder.record(header(10, &[(16, 2)]), body().words(&[408, 123, 124]));
