@@ -10,7 +10,7 @@ use ichnos_model::{
 };
 
 use super::key::{RecordForm, RecordKind, id_of, read_arguments, read_name};
-use crate::fxt::{Initialization, argument_kind as kind};
+use crate::fxt::{BaseTime, Initialization, argument_kind as kind};
 
 /// Dialect of all traces.
 pub(super) const DIALECT: &str = "FXT";
@@ -104,8 +104,7 @@ pub(super) fn clock(id: String, clock: Initialization, shared: Option<&str>) -> 
     class.name = Some(class.id.clone());
     class.description = Some("ticks since the system was started".to_owned());
     if let Some(base) = clock.base {
-        let offset = i128::from(base.unix_nanoseconds) - class.nanoseconds(base.ticks);
-        if class.add_offset(offset) {
+        if set_base(&mut class, base) {
             class.origin = ClockOrigin::UnixEpoch;
         }
     } else if let Some(uid) = shared {
@@ -113,6 +112,27 @@ pub(super) fn clock(id: String, clock: Initialization, shared: Option<&str>) -> 
         class.origin = ClockOrigin::Named { namespace: None, name, uid: uid.to_owned() };
     }
     class
+}
+
+/// Sets the offset from 1970 of a clock so that the ticks of a base time are its nanoseconds, or as close as whole ticks
+/// permit. Returns `false` and sets nothing if the offset is out of range.
+fn set_base(clock: &mut ClockClass, base: BaseTime) -> bool {
+    const BILLION: u128 = 1_000_000_000;
+    let frequency = i128::from(clock.frequency);
+    let product = u128::from(base.unix_nanoseconds) * u128::from(clock.frequency);
+    // Ticks since 1970, rounded down: below 2^128 / 10^9.
+    let since_1970 = (product / BILLION) as i128;
+    let candidates = [0, 1].map(|more| {
+        let offset = since_1970 + more - i128::from(base.ticks);
+        let mut candidate = clock.clone();
+        candidate.offset_seconds = i64::try_from(offset.div_euclid(frequency)).ok()?;
+        candidate.offset_cycles = offset.rem_euclid(frequency) as u64;
+        let error = candidate.nanoseconds(base.ticks) - i128::from(base.unix_nanoseconds);
+        Some((error.unsigned_abs(), candidate))
+    });
+    let Some((_, best)) = candidates.into_iter().flatten().min_by_key(|(error, _)| *error) else { return false };
+    *clock = best;
+    true
 }
 
 /// Returns the class of a trace before its events are read. Each data stream class is the name of a provider and the

@@ -9,6 +9,7 @@ use ichnos_model::{ClassDigest, ClockOrigin, Event, TraceDigest};
 use super::leaves::Leaves;
 use super::own::{self, OwnClass};
 use super::record_parts::RecordParts;
+use super::trace_encoder::epoch_base;
 
 /// Default block size in bytes.
 const BLOCK: usize = 256 << 10;
@@ -107,18 +108,21 @@ fn note_source(source: &WriteSource, losses: &mut LossTable) {
     if class.name.is_some() || class.uid.is_some() || class.uuid.is_some() {
         lose(LossKind::Dropped, "", "name or unique identifier of the trace");
     }
-    for clock in class.clocks.iter().filter(|_| source.format != "fxt") {
+    for clock in &class.clocks {
         let field = format!("clock.{}", clock.id);
-        let is_epoch = clock.origin == ClockOrigin::UnixEpoch;
-        let is_exact = clock.offset_cycles == 0 || 1_000_000_000 % clock.frequency == 0;
-        if is_epoch && !is_exact {
-            lose(LossKind::Rounded, &field, "offset from the origin -> nanoseconds");
-        }
-        if !is_epoch && (clock.offset_seconds, clock.offset_cycles) != (0, 0) {
+        let has_base = epoch_base(clock).is_some();
+        if !has_base && (clock.offset_seconds, clock.offset_cycles) != (0, 0) {
             lose(LossKind::Lowered, &field, "offset from the origin -> part of all times");
         }
-        if let ClockOrigin::Named { name, .. } = &clock.origin {
-            lose(LossKind::Dropped, &field, &format!("origin: {name}"));
+        match &clock.origin {
+            ClockOrigin::UnixEpoch if !has_base => {
+                lose(LossKind::Dropped, &field, "origin: 1970, which has no time of whole nanoseconds in 64 bits");
+            }
+            // All clocks of a file of this format count from the start of the same system.
+            ClockOrigin::Named { name, .. } if source.format != "fxt" => {
+                lose(LossKind::Dropped, &field, &format!("origin: {name}"));
+            }
+            _ => {}
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ichnos_io::{OutputBlock, Worker, WorkerFlow};
 use ichnos_model::lower::{LossEntry, LossKind};
-use ichnos_model::{ClassDigest, ClockOrigin, DataStream, Event, Message};
+use ichnos_model::{ClassDigest, ClockClass, ClockOrigin, DataStream, Event, Message};
 
 use super::encode::RecordEncoder;
 use super::foreign::{self, EventLosses, ForeignClass};
@@ -15,7 +15,7 @@ use super::own::{self, OwnClass};
 use super::record_parts::RecordParts;
 use super::rules::TraceRules;
 use super::tables::{WrittenTables, push_stream, push_word};
-use crate::fxt::{MAGIC, record_kind};
+use crate::fxt::{BaseTime, MAGIC, record_kind};
 
 /// Maximum size of the name of a provider.
 const LONGEST_NAME: usize = 255;
@@ -166,7 +166,11 @@ impl TraceEncoder {
             last: 0,
             offset: 0,
         };
-        let (frequency, base) = clock(stream, &mut provider.offset);
+        let frequency = stream.clock().map_or(1_000_000_000, |clock| clock.frequency);
+        let base = stream.clock().and_then(epoch_base);
+        if base.is_none() {
+            provider.offset = stream.clock().map_or(0, offset_of);
+        }
         if let Some(id) = id {
             let name = provider_name(stream);
             let words = 1 + name.len().div_ceil(8) as u64;
@@ -181,7 +185,8 @@ impl TraceEncoder {
             }
             Some(base) => {
                 push_word(&mut provider.records, record_kind::INITIALIZATION | 4 << 4);
-                [frequency, 0, base].into_iter().for_each(|word| push_word(&mut provider.records, word));
+                let words = [frequency, base.ticks, base.unix_nanoseconds];
+                words.into_iter().for_each(|word| push_word(&mut provider.records, word));
             }
         }
         self.waiting += provider.records.len();
@@ -335,17 +340,31 @@ fn written_class(event: &Event<'_>, rules: &TraceRules) -> WrittenClass {
     WrittenClass { name: event.name().to_owned(), treatment, losses: [0; LOSSES.len()] }
 }
 
-/// Returns the frequency of the clock of a data stream, and the nanoseconds since 1970 at its tick 0 if known. `offset`
-/// is added to cycles otherwise.
-fn clock(stream: &DataStream, offset: &mut i128) -> (u64, Option<u64>) {
-    let Some(clock) = stream.clock() else { return (1_000_000_000, None) };
-    let base = u64::try_from(clock.nanoseconds(0)).ok();
-    if clock.origin == ClockOrigin::UnixEpoch && base.is_some() {
-        return (clock.frequency, base);
+/// Returns the ticks from the origin of a clock to its tick 0, which records add to theirs where no base time does.
+fn offset_of(clock: &ClockClass) -> i128 {
+    i128::from(clock.offset_seconds) * i128::from(clock.frequency) + i128::from(clock.offset_cycles)
+}
+
+/// Returns the first time of a clock from 1970 on whose ticks are whole nanoseconds: readers find the same offset from
+/// it. `None` if the clock does not count from 1970, or if there is no such time in 64 bits.
+pub(super) fn epoch_base(clock: &ClockClass) -> Option<BaseTime> {
+    const BILLION: u64 = 1_000_000_000;
+    if clock.origin != ClockOrigin::UnixEpoch {
+        return None;
     }
-    *offset =
-        i128::from(clock.offset_seconds) * i128::from(clock.frequency) + i128::from(clock.offset_cycles);
-    (clock.frequency, None)
+    // So many ticks are a whole number of nanoseconds, and no lower number is.
+    let step = i128::from(clock.frequency / common_divisor(clock.frequency, BILLION));
+    let offset = offset_of(clock);
+    let earliest = (-offset).max(0);
+    let ticks = earliest + (-(offset + earliest)).rem_euclid(step);
+    let ticks = u64::try_from(ticks).ok()?;
+    let unix_nanoseconds = u64::try_from(clock.nanoseconds(ticks)).ok()?;
+    Some(BaseTime { ticks, unix_nanoseconds })
+}
+
+/// Returns the greatest common divisor of two numbers, of which one is greater than 0.
+fn common_divisor(one: u64, other: u64) -> u64 {
+    if other == 0 { one } else { common_divisor(other, one % other) }
 }
 
 /// Returns the name of the provider of a data stream.

@@ -2,6 +2,7 @@
 
 pub mod builder;
 mod capture;
+mod clocks;
 mod damaged;
 pub mod document;
 pub mod dump;
@@ -9,4 +10,4 @@ pub mod properties;
 mod sections;
 pub mod trace_processor;
 mod vectors;
-mod writer;
+pub mod writer;

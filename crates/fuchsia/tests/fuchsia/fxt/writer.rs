@@ -38,7 +38,7 @@ fn compare(path: &Path, written: &TraceDigest) -> Result<(), CreateError> {
 }
 
 /// Writes a trace, and returns its bytes and losses.
-fn write(trace: &dyn TraceInput) -> (Vec<u8>, LossTable) {
+pub fn write(trace: &dyn TraceInput) -> (Vec<u8>, LossTable) {
     write_in_blocks(trace, None)
 }
 

@@ -1,0 +1,132 @@
+//! Times are the same nanoseconds when a trace is written and read again.
+
+use ichnos_model::{
+    ClockClass, ClockOrigin, Cursor, DataStreamClass, EventRecordClass, Limits, Message, NextRecord,
+    Record as ModelRecord, RecordTrace, Source, Trace, TraceClass, TraceInput, Window,
+};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::builder::{Builder, body};
+use super::dump::open;
+use super::writer::write;
+
+/// Ticks and nanoseconds of all events.
+fn times(trace: &dyn TraceInput) -> Vec<(u64, i128)> {
+    let mut times = Vec::new();
+    for mut cursor in trace.cursors(Window::default()) {
+        while cursor.advance() {
+            if let Some(Message::Event(event)) = cursor.current() {
+                times.extend(event.clock.map(|clock| (clock.cycles, clock.nanoseconds)));
+            }
+        }
+    }
+    times
+}
+
+fn trace_with_base(frequency: u64, base: [u64; 2], ticks: &[u64]) -> Vec<u8> {
+    let mut builder = Builder::new();
+    builder.record(1, body().word(frequency).words(&base));
+    for ticks in ticks {
+        builder.event(0, *ticks, ["c", "n"], vec![], &[]);
+    }
+    builder.bytes
+}
+
+/// An event at each of some ticks.
+struct Moments(Vec<u64>);
+
+impl Source for Moments {
+    fn next(&mut self, record: &mut ModelRecord) -> NextRecord {
+        let Some(cycles) = self.0.pop() else { return NextRecord::End };
+        record.set_class(0);
+        record.set_cycles(cycles);
+        NextRecord::Event
+    }
+}
+
+fn trace_of_clock(clock: ClockClass, mut ticks: Vec<u64>) -> RecordTrace {
+    ticks.sort_unstable_by(|a, b| b.cmp(a));
+    let stream = DataStreamClass::new(Some(0), [EventRecordClass::new("e", [])]);
+    let trace = Trace::new(TraceClass::new("others", [clock], [stream]), "t", &Limits::default()).unwrap();
+    RecordTrace::new("others", trace, &Limits::default()).with_stream(0, "a", 0, move || Moments(ticks.clone()))
+}
+
+fn frequency() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        Just(1_000_000_000),
+        Just(24_000_000),
+        Just(2_995_200_000),
+        Just(1),
+        1..5_000u64,
+        1..10_000_000_000u64,
+    ]
+}
+
+/// From 1970 to 2500.
+const TIMES: std::ops::Range<u64> = 0..16_725_000_000_000_000_000;
+
+proptest! {
+    /// However often a trace is written, its times stay the same.
+    #[test]
+    fn times_of_a_base_stay_the_same(
+        frequency in frequency(),
+        base in (0..1_000_000_000_000u64, TIMES),
+        ticks in vec(0..1u64 << 40, 1..8),
+    ) {
+        let read = open(&trace_with_base(frequency, base.into(), &ticks));
+        let expected = times(&read);
+        let (written, losses) = write(&read);
+        prop_assert!(losses.is_empty(), "{:?}", losses);
+        let again = open(&written);
+        prop_assert_eq!(&times(&again), &expected);
+        prop_assert_eq!(&again.trace().class.clocks[0].origin, &ClockOrigin::UnixEpoch);
+        prop_assert_eq!(write(&again).0, written);
+    }
+
+    /// A base time is read exactly by a clock of at least a tick per nanosecond, and within half a tick by others.
+    #[test]
+    fn ticks_of_a_base_are_its_nanoseconds(frequency in frequency(), ticks in 0..1_000_000u64, nanoseconds in TIMES) {
+        let trace = open(&trace_with_base(frequency, [ticks, nanoseconds], &[ticks]));
+        let error = (times(&trace)[0].1 - i128::from(nanoseconds)).unsigned_abs();
+        let most = if frequency < 1_000_000_000 { 500_000_000u64.div_ceil(frequency) } else { 0 };
+        prop_assert!(error <= most.into(), "{}", error);
+    }
+
+    /// Clocks of other formats that count from 1970 keep their times, too.
+    #[test]
+    fn times_of_other_formats_stay_the_same(
+        frequency in frequency(),
+        seconds in -1_000_000i64..9_000_000_000,
+        cycles in 0..5_000_000_000u64,
+        ticks in vec(0..1u64 << 40, 1..8),
+    ) {
+        let mut clock = ClockClass::new("c", frequency);
+        (clock.offset_seconds, clock.offset_cycles) = (seconds, cycles);
+        clock.origin = ClockOrigin::UnixEpoch;
+        let trace = trace_of_clock(clock, ticks);
+        let (written, losses) = write(&trace);
+        let again = open(&written);
+        prop_assert_eq!(times(&again), times(&trace));
+        prop_assert_eq!(&again.trace().class.clocks[0].origin, &ClockOrigin::UnixEpoch);
+        prop_assert!(losses.iter().all(|(loss, _)| !loss.field.starts_with("clock")), "{:?}", losses);
+    }
+}
+
+/// A clock whose 64 bits end before 1970 has no time in a trace: its times count from its own origin.
+#[test]
+fn an_origin_without_a_base_is_a_loss() {
+    let mut clock = ClockClass::new("c", 1);
+    clock.offset_seconds = i64::MIN;
+    clock.origin = ClockOrigin::UnixEpoch;
+    let (written, losses) = write(&trace_of_clock(clock, vec![5]));
+    assert_eq!(open(&written).trace().class.clocks[0].origin, ClockOrigin::Unknown);
+    let losses: Vec<_> = losses.iter().map(|(loss, _)| format!("{} {} {}", loss.kind, loss.field, loss.what)).collect();
+    for expected in [
+        "dropped clock.c origin: 1970, which has no time of whole nanoseconds in 64 bits",
+        "lowered clock.c offset from the origin -> part of all times",
+        "rounded  time before the origin or of more than 64 bits",
+    ] {
+        assert!(losses.iter().any(|loss| loss == expected), "{losses:#?}");
+    }
+}
