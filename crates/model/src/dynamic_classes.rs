@@ -41,6 +41,9 @@ struct Inner {
     by_key: HashMap<Arc<[u8]>, u32>,
     /// Size of all classes, in units of about a field class.
     size: u64,
+    /// Maximum number and size of classes.
+    most: u64,
+    most_size: u64,
 }
 
 #[derive(Debug)]
@@ -61,12 +64,25 @@ const KEY_BYTES: u64 = 64;
 
 impl DynamicClasses {
     pub(crate) fn new(declared: usize, limits: &Limits) -> Self {
-        Self { declared, limits: *limits, describe: OnceLock::new(), inner: Mutex::default() }
+        let inner = Inner {
+            most: limits.dynamic_event_record_classes,
+            most_size: limits.field_classes,
+            ..Inner::default()
+        };
+        Self { declared, limits: *limits, describe: OnceLock::new(), inner: Mutex::new(inner) }
     }
 
     /// Sets the function that makes a class from its key, for [`DynamicClasses::index`]. Only the first call counts.
     pub fn describe_with(&self, describe: impl Fn(&[u8]) -> EventRecordClass + Send + Sync + 'static) {
         let _ = self.describe.set(Box::new(describe));
+    }
+
+    /// Lowers the limits on the number of classes and of their field classes, for data stream classes that share the
+    /// limits of a trace.
+    pub fn limit_to(&self, classes: u64, field_classes: u64) {
+        let mut inner = self.lock();
+        inner.most = inner.most.min(classes);
+        inner.most_size = inner.most_size.min(field_classes);
     }
 
     /// Returns the class of this key, made by `make` if the key is new. Returns `None` if the number or the
@@ -106,7 +122,7 @@ impl DynamicClasses {
             let index = *index as usize;
             return self.compiled(&mut inner, index);
         }
-        if is_bounded && self.is_full(&inner) {
+        if is_bounded && inner.is_full() {
             return Ok(None);
         }
         let index = self.declared + inner.classes.len();
@@ -125,7 +141,7 @@ impl DynamicClasses {
         if let Some(index) = inner.by_key.get(key) {
             return Some(*index as usize);
         }
-        if !is_last && self.is_full(&inner) {
+        if !is_last && inner.is_full() {
             return None;
         }
         inner.push(key, CachedClass::OfKey(Weak::new()), 1);
@@ -174,11 +190,6 @@ impl DynamicClasses {
         Ok(Some(class))
     }
 
-    fn is_full(&self, inner: &Inner) -> bool {
-        inner.classes.len() as u64 >= self.limits.dynamic_event_record_classes
-            || inner.size >= self.limits.field_classes
-    }
-
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -194,6 +205,10 @@ impl fmt::Debug for DynamicClasses {
 }
 
 impl Inner {
+    fn is_full(&self) -> bool {
+        self.classes.len() as u64 >= self.most || self.size >= self.most_size
+    }
+
     fn push(&mut self, key: &[u8], class: CachedClass, size: u64) {
         // Memory limits the number of keys.
         let Ok(index) = u32::try_from(self.classes.len()) else { return };
@@ -260,7 +275,15 @@ mod tests {
         assert!(dynamic.intern(b"c", || class(1)).unwrap().is_none());
         assert!(dynamic.intern(b"b", || class(1)).unwrap().is_some());
         assert!(dynamic.last(b"", || class(1)).unwrap().is_some());
+        // A share of the limits is no more than them.
+        few.dynamic_classes(0).unwrap().limit_to(9, 9);
+        assert!(dynamic.intern(b"c", || class(1)).unwrap().is_none());
         limits.dynamic_event_record_classes = 100;
+        trace(&limits).dynamic_classes(0).inspect(|shared| {
+            shared.limit_to(1, 20);
+            assert!(shared.intern(b"a", || class(1)).unwrap().is_some());
+            assert!(shared.intern(b"b", || class(1)).unwrap().is_none());
+        });
         limits.field_classes = 20;
         let small = trace(&limits);
         let dynamic = small.dynamic_classes(0).unwrap();

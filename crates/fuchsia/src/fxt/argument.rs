@@ -1,5 +1,7 @@
 //! Arguments: names with typed values ("Argument types" of the document).
 
+#[cfg(feature = "reader")]
+use super::content::INLINE;
 use super::content::{RecordContent, bits};
 use super::error::{FxtError, Rule};
 use super::reference::StringRef;
@@ -100,6 +102,35 @@ const fn size_words(header: u64) -> usize {
     bits(header, 4, 15) as usize
 }
 
+/// Bits of the header of an argument that are reserved, and 0.
+#[cfg(feature = "reader")]
+#[inline(always)]
+const fn reserved_bits(header: u64) -> u64 {
+    match bits(header, 0, 3) as u8 {
+        kind::NULL | kind::INT64 | kind::UINT64 | kind::DOUBLE | kind::POINTER | kind::KOID => !0 << 32,
+        kind::BOOLEAN => !0 << 33,
+        kind::STRING => !0 << 48,
+        _ => 0,
+    }
+}
+
+/// Size of the known content of an argument in words, from its header; `None` if all its words are content.
+#[cfg(feature = "reader")]
+#[inline(always)]
+const fn known_words(header: u64) -> Option<usize> {
+    const fn inline_words(reference: u64) -> u64 {
+        if reference & INLINE == 0 { 0 } else { bits(reference, 0, 14).div_ceil(8) }
+    }
+    let value = match bits(header, 0, 3) as u8 {
+        kind::NULL | kind::INT32 | kind::UINT32 | kind::BOOLEAN => 0,
+        kind::STRING => inline_words(bits(header, 32, 47)),
+        kind::BLOB => bits(header, 32, 63).div_ceil(8),
+        kind::INT64 | kind::UINT64 | kind::DOUBLE | kind::POINTER | kind::KOID => 1,
+        _ => return None,
+    };
+    Some(1 + (inline_words(bits(header, 16, 31)) + value) as usize)
+}
+
 impl<'a> Arguments<'a> {
     /// Takes `count` arguments off the content of a record, each checked to be within it.
     #[inline(always)]
@@ -125,6 +156,23 @@ impl<'a> Arguments<'a> {
     #[must_use]
     pub fn count_left(&self) -> usize {
         self.left.into()
+    }
+
+    /// Returns `true` if one of the arguments left has reserved bits, or words after its value.
+    #[cfg(feature = "reader")]
+    #[inline(always)]
+    pub(crate) fn are_extended(mut self) -> bool {
+        for _ in 0..self.left {
+            let Ok(header) = RecordContent::word(&mut { self.content }) else { return false };
+            let size = size_words(header);
+            if header & reserved_bits(header) != 0 || known_words(header).is_some_and(|known| size > known) {
+                return true;
+            }
+            if self.content.split(size).is_none() {
+                return false;
+            }
+        }
+        false
     }
 
     /// Returns the headers of the arguments left, with the bits of sizes and values cleared unless they are type

@@ -1,5 +1,7 @@
 //! Records of any type.
 
+#[cfg(feature = "reader")]
+use super::argument::Arguments;
 use super::content::{RecordContent, bits};
 use super::error::{FxtError, Rule};
 use super::event::{EventRecord, KINDS};
@@ -124,6 +126,12 @@ pub(crate) const fn reserved_bits(header: u64) -> u64 {
             _ => 0,
         },
         kind::LOG => from(40) | 1 << 31,
+        kind::PROFILER => match bits(header, 16, 19) {
+            0 => from(60),
+            1 => from(47),
+            // The document reserves the flags of backtraces, but Fuchsia's library reads them.
+            _ => 0,
+        },
         kind::LARGE => from(44),
         _ => 0,
     }
@@ -178,6 +186,24 @@ impl<'a> Record<'a> {
             kind::LARGE => LargeBlob::read(header, rest)?.map(Self::LargeBlob),
             _ => None,
         };
-        Ok((record.unwrap_or(Self::Unknown(UnknownRecord { bytes: frame })), content))
+        Ok(match record {
+            Some(record) => (record, content),
+            None => (Self::Unknown(UnknownRecord { bytes: frame }), RecordContent::new(&[], offset)),
+        })
+    }
+
+    /// Returns the arguments of a record of a type with arguments.
+    #[cfg(feature = "reader")]
+    #[inline(always)]
+    pub(super) fn arguments(&self) -> Option<Arguments<'a>> {
+        Some(match self {
+            Self::Event(event) => event.arguments,
+            Self::UserspaceObject(object) => object.arguments,
+            Self::KernelObject(object) => object.arguments,
+            Self::Scheduling(Scheduling::Switch(switch)) => switch.arguments,
+            Self::Scheduling(Scheduling::Wakeup(wakeup)) => wakeup.arguments,
+            Self::LargeBlob(blob) => blob.metadata?.arguments,
+            _ => return None,
+        })
     }
 }

@@ -1,5 +1,7 @@
 //! Records of a file, one after the other.
 
+#[cfg(feature = "reader")]
+use super::argument::Arguments;
 use super::content::bits;
 use super::error::{FxtError, Rule};
 use super::metadata::MAGIC;
@@ -25,12 +27,28 @@ pub struct Located<'a> {
     pub bytes: &'a [u8],
     /// The record.
     pub record: Record<'a>,
+    /// Number of bytes after the content that this version of the crate knows; 0 for records of unknown types.
+    pub unread: usize,
+}
+
+#[cfg(feature = "reader")]
+impl Located<'_> {
+    /// Returns `true` if the record has reserved bits, or bytes after its known content or that of an argument. Newer
+    /// writers may use them.
+    #[inline(always)]
+    pub(crate) fn is_extended(&self) -> bool {
+        let header = self.bytes.first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
+        let is_known = !matches!(self.record, Record::Unknown(_));
+        let has_more = self.unread > 0 || header & reserved_bits(header) != 0;
+        has_more && is_known || self.record.arguments().is_some_and(Arguments::are_extended)
+    }
 }
 
 /// Iterates over the records of a file.
 ///
 /// A record whose content does not fit its size is skipped by its size. After a header with an impossible size,
-/// reading resumes at the next word that looks like a header and is followed by another one, or by the end.
+/// reading resumes at the next word that looks like a header and is followed by another one, or by the end. A record
+/// that the end of the file cuts off is the last one.
 #[derive(Clone, Debug)]
 pub struct Records<'a> {
     input: &'a [u8],
@@ -83,16 +101,30 @@ impl<'a> Iterator for Records<'a> {
         }
         let bytes = match Record::frame(rest, offset) {
             Ok(bytes) => bytes,
+            Err(error) if is_cut(rest, &error) => {
+                self.at = self.input.len();
+                return Some(Err(SkippedBytes { offset, skipped: rest.len() as u64, error }));
+            }
             Err(error) => return Some(Err(self.damaged(error, 0))),
         };
-        match Record::read(bytes, offset) {
-            Ok(record) => {
+        match Record::read_all(bytes, offset) {
+            Ok((record, content)) => {
                 self.at += bytes.len();
-                Some(Ok(Located { offset, bytes, record }))
+                Some(Ok(Located { offset, bytes, record, unread: content.rest().len() }))
             }
             Err(error) => Some(Err(self.damaged(error, bytes.len()))),
         }
     }
+}
+
+/// Returns `true` if the record at the end of the input is cut off, so that no record follows: its content continues
+/// after the end. If only its size does, the size is wrong.
+#[cold]
+fn is_cut(rest: &[u8], error: &FxtError) -> bool {
+    let Some(header) = rest.first_chunk() else { return error.rule == Rule::RecordHeaderTruncated };
+    let header = u64::from_le_bytes(*header);
+    let is_sound = error.rule == Rule::RecordTruncated && header & reserved_bits(header) == 0;
+    is_sound && Record::read(rest, 0).is_err()
 }
 
 /// Returns the next position after `at` where a record begins, or the end of the input.

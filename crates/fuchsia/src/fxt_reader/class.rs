@@ -1,5 +1,6 @@
 //! Classes of records.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use ichnos_model::{
@@ -23,6 +24,9 @@ const EVENT: &str = "event";
 const CATEGORY: &str = "category";
 const NAME: &str = "name";
 const RECORD: &str = "record";
+
+/// Attribute of traces: the number of records with reserved bits or with bytes after their known content.
+const EXTENDED: &str = "extended-records";
 
 /// Types of events, by their number.
 const EVENTS: [&str; 11] = [
@@ -137,20 +141,71 @@ fn set_base(clock: &mut ClockClass, base: BaseTime) -> bool {
 
 /// Returns the class of a trace before its events are read. Each data stream class is the name of a provider and the
 /// index of its clock.
-pub(super) fn trace_class(clocks: Vec<ClockClass>, streams: Vec<(Option<String>, u16)>) -> TraceClass {
+/// `extended` is the number of records with content that no event has.
+pub(super) fn trace_class(
+    clocks: Vec<ClockClass>,
+    streams: Vec<(Option<&[u8]>, u16)>,
+    extended: u64,
+) -> TraceClass {
     let structure = |members: [Member; 2]| Some(Arc::new(FieldClass::structure(members)));
     let number = |name: &str| Member::new(name, FieldClass::optional(FieldClass::unsigned(64)));
     let text = |name: &str| Member::new(name, FieldClass::optional(FieldClass::string()));
     let common_context = structure([number("pid"), number("tid")]);
     let resource = structure([text("process_name"), text("thread_name")]);
-    let streams = streams.into_iter().map(|(name, clock)| DataStreamClass {
-        name,
-        default_clock: Some(clock),
-        common_context: common_context.clone(),
-        resource: resource.clone(),
-        ..DataStreamClass::default()
+    let streams = streams.into_iter().map(|(name, clock)| {
+        let mut class = DataStreamClass {
+            name: name.map(|name| String::from_utf8_lossy(name).into_owned()),
+            default_clock: Some(clock),
+            common_context: common_context.clone(),
+            resource: resource.clone(),
+            ..DataStreamClass::default()
+        };
+        if let Some(bytes) = name.and_then(exact_name) {
+            class.attributes.set(NAMESPACE, Attribute::Map(vec![(NAME.to_owned(), bytes)]));
+        }
+        class
     });
-    TraceClass::new(DIALECT, clocks, streams)
+    let mut class = TraceClass::new(DIALECT, clocks, streams);
+    if extended > 0 {
+        let count = (EXTENDED.to_owned(), Attribute::Integer(extended.into()));
+        class.attributes.set(NAMESPACE, Attribute::Map(vec![count]));
+    }
+    class
+}
+
+/// Returns the number of records of a trace with content that no event has.
+pub(crate) fn extended_records(class: &TraceClass) -> u64 {
+    let count = class.attributes.get(NAMESPACE).and_then(|own| own.get(EXTENDED)?.as_integer());
+    count.and_then(|count| u64::try_from(count).ok()).unwrap_or(0)
+}
+
+/// Returns the name of a provider as its record has it.
+pub(crate) fn provider_name(class: &DataStreamClass) -> Option<Cow<'_, [u8]>> {
+    let exact = class.attributes.get(NAMESPACE).and_then(|own| bytes_of_name(own.get(NAME)?));
+    exact.or_else(|| class.name.as_deref().map(|name| Cow::Borrowed(name.as_bytes())))
+}
+
+/// Returns the attribute for a name that is not UTF-8, which no name of a class can be: its bytes.
+fn exact_name(name: &[u8]) -> Option<Attribute> {
+    let bytes = || name.iter().map(|byte| Attribute::Integer((*byte).into())).collect();
+    std::str::from_utf8(name).is_err().then(|| Attribute::Array(bytes()))
+}
+
+/// Returns the attribute for any name.
+fn name_attribute(name: &[u8]) -> Attribute {
+    exact_name(name).unwrap_or_else(|| Attribute::Text(String::from_utf8_lossy(name).into_owned()))
+}
+
+/// Returns the bytes of a name in an attribute.
+fn bytes_of_name(attribute: &Attribute) -> Option<Cow<'_, [u8]>> {
+    match attribute {
+        Attribute::Text(text) => Some(Cow::Borrowed(text.as_bytes())),
+        Attribute::Array(bytes) => {
+            let bytes = bytes.iter().map(|byte| u8::try_from(byte.as_integer()?).ok());
+            bytes.collect::<Option<_>>().map(Cow::Owned)
+        }
+        _ => None,
+    }
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -204,7 +259,7 @@ fn boolean() -> FieldClass {
 /// Returns the class of an argument. Types that another one shows in the same way are kept as attributes.
 fn argument_class(argument: u8) -> FieldClass {
     let typed = |mut class: FieldClass, name: Attribute| {
-        class.attributes.set(NAMESPACE, Attribute::Map(vec![(TYPE.to_owned(), name)]));
+        set_own(&mut class.attributes, TYPE, name);
         class
     };
     match argument {
@@ -221,6 +276,16 @@ fn argument_class(argument: u8) -> FieldClass {
         kind::BLOB => blob_of_values(),
         other => typed(blob_of_values(), Attribute::Integer(other.into())),
     }
+}
+
+/// Adds an attribute to those in [`NAMESPACE`].
+fn set_own(attributes: &mut Attributes, key: &str, value: Attribute) {
+    let mut own = match attributes.remove(NAMESPACE) {
+        Some(Attribute::Map(own)) => own,
+        _ => Vec::new(),
+    };
+    own.push((key.to_owned(), value));
+    attributes.set(NAMESPACE, Attribute::Map(own));
 }
 
 /// Attribute with the type of an argument: [`POINTER`], [`KOID`], or the number of an unknown type.
@@ -302,17 +367,20 @@ struct ClassNames {
 impl ClassNames {
     /// Reads the names in a key after the form, if it has any.
     fn read(form: RecordForm, rest: &mut &[u8]) -> Self {
-        let text = |key: &str, text: &str| (key.to_owned(), Attribute::Text(text.to_owned()));
+        let entry = |key: &str, value| (key.to_owned(), value);
+        let text = |key: &str, text: &str| entry(key, Attribute::Text(text.to_owned()));
         let mut attributes = Attributes::default();
         if form.kind != RecordKind::Event || form.is_any {
             let name = record_name(form.kind);
             attributes.set(NAMESPACE, Attribute::Map(vec![text(RECORD, name)]));
             return Self { namespace: None, name: name.to_owned(), attributes };
         }
-        let mut name = || String::from_utf8_lossy(read_name(rest).unwrap_or_default()).into_owned();
+        let mut name = || read_name(rest).unwrap_or_default();
         let (category, name) = (name(), name());
         let kind = EVENTS.get(usize::from(form.event)).copied().unwrap_or_default();
-        let own = vec![text(EVENT, kind), text(CATEGORY, &category), text(NAME, &name)];
+        let names = [entry(CATEGORY, name_attribute(category)), entry(NAME, name_attribute(name))];
+        let own = std::iter::once(text(EVENT, kind)).chain(names).collect();
+        let [category, name] = [category, name].map(|name| String::from_utf8_lossy(name).into_owned());
         attributes.set(NAMESPACE, Attribute::Map(own));
         let full = event_name(&category, &name, form.event);
         Self { namespace: Some(category).filter(|category| !category.is_empty()), name: full, attributes }
@@ -374,7 +442,13 @@ pub(super) fn class_of(key: &[u8]) -> EventRecordClass {
 }
 
 fn argument_members(key: &[u8]) -> Vec<Member> {
-    let member = |(kind, name)| Member::new(String::from_utf8_lossy(name), argument_class(kind));
+    let member = |(kind, name): (u8, &[u8])| {
+        let mut class = argument_class(kind);
+        if let Some(bytes) = exact_name(name) {
+            set_own(&mut class.attributes, NAME, bytes);
+        }
+        Member::new(String::from_utf8_lossy(name), class)
+    };
     read_arguments(key).map(member).collect()
 }
 
@@ -408,8 +482,11 @@ pub(super) fn record_name(kind: RecordKind) -> &'static str {
     }
 }
 
+/// Form of records, with category and name of events.
+type NamedForm<'c> = (RecordForm, Cow<'c, [u8]>, Cow<'c, [u8]>);
+
 /// Returns the form of the records of a class that this crate made, with category and name of events.
-pub(crate) fn form_of(class: &EventRecordClass) -> Option<(RecordForm, String, String)> {
+pub(crate) fn form_of(class: &EventRecordClass) -> Option<NamedForm<'_>> {
     let own = class.attributes.get(NAMESPACE)?;
     let text = |name: &str| own.get(name).and_then(Attribute::as_text);
     let has = |scope: &Option<Arc<FieldClass>>, name: &str| {
@@ -420,7 +497,8 @@ pub(crate) fn form_of(class: &EventRecordClass) -> Option<(RecordForm, String, S
         let event = (0..).zip(EVENTS).find(|(_, name)| *name == kind)?.0;
         let has_scope = event == 0 && has(&class.specific_context, "scope");
         let form = RecordForm { event, has_scope, ..RecordForm::new(RecordKind::Event) };
-        return Some((form, text(CATEGORY)?.to_owned(), text(NAME)?.to_owned()));
+        let name = |name: &str| bytes_of_name(own.get(name)?);
+        return Some((form, name(CATEGORY)?, name(NAME)?));
     }
     let name = text(RECORD)?;
     let all = RecordKind::ALL.into_iter().filter(|kind| record_name(*kind) == name);
@@ -444,7 +522,14 @@ pub(crate) fn form_of(class: &EventRecordClass) -> Option<(RecordForm, String, S
         let arguments = members.last().filter(|member| member.name == "arguments");
         arguments.is_some_and(|member| matches!(member.class.kind, FieldKind::Array { .. }))
     };
-    Some((RecordForm { is_any, ..RecordForm::new(kind) }, String::new(), String::new()))
+    Some((RecordForm { is_any, ..RecordForm::new(kind) }, Cow::default(), Cow::default()))
+}
+
+/// Returns the name of an argument as its record has it, from the member that it became.
+pub(crate) fn argument_name_of(member: &Member) -> Cow<'_, [u8]> {
+    let own = member.class.attributes.get(NAMESPACE);
+    let exact = own.and_then(|own| bytes_of_name(own.get(NAME)?));
+    exact.unwrap_or(Cow::Borrowed(member.name.as_bytes()))
 }
 
 /// Returns the type of the arguments that a class of fields is for, or `None` for any other class.

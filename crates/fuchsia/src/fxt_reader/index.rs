@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use ichnos_model::Limits;
 
-use super::tables::Tables;
+use super::tables::{TableSnapshot, Tables};
 use crate::fxt::{
     Initialization, KernelObject, Located, MetadataRecord, PROCESS, Profiler, Record, Records, Rule,
-    Scheduling, StringRecord, THREAD,
+    Scheduling, THREAD,
 };
 
 /// Maximum number of data streams of a file: of providers, and of changes of their clocks.
-const MOST_STREAMS: usize = 1 << 10;
+pub(crate) const MOST_STREAMS: usize = 1 << 10;
 
 /// Maximum number of sections, of 16 bytes each.
 const MOST_SECTIONS: u64 = 1 << 22;
@@ -25,23 +25,33 @@ const MOST_NAME_BYTES: usize = 256;
 /// Clock of providers without an initialization record: a tick is a nanosecond.
 const NANOSECONDS: Initialization = Initialization { ticks_per_second: 1_000_000_000, base: None };
 
+/// Maximum number of strings and threads that are kept for changes of clocks: 24 bytes each.
+const MOST_KEPT_ENTRIES: usize = 1 << 20;
+
 /// Records of a provider by one clock: a data stream.
 #[derive(Debug)]
 pub(super) struct StreamIndex {
     /// Id of the provider, or `None` for records before any provider.
     pub(super) provider: Option<u32>,
     /// Name of the provider.
-    pub(super) name: Option<String>,
+    pub(super) name: Option<Box<[u8]>>,
     pub(super) clock: Initialization,
     /// Byte ranges of the file, in ascending order.
     pub(super) sections: Vec<Range<usize>>,
-    /// Data stream of the same provider before its clock changed.
-    pub(super) previous: Option<usize>,
+    /// Tables of the provider at the beginning, if the data stream begins with a change of its clock.
+    pub(super) tables: Option<TableSnapshot>,
     /// First and last time, in ticks.
     pub(super) times: Option<(u64, u64)>,
     /// `true` if times never go back.
     pub(super) is_ordered: bool,
     last: u64,
+}
+
+impl StreamIndex {
+    /// Returns the number of bytes of its records.
+    pub(super) fn bytes(&self) -> u64 {
+        self.sections.iter().map(|section| section.len() as u64).sum()
+    }
 }
 
 /// RecordNames of processes and threads by their ids.
@@ -54,23 +64,36 @@ pub(super) struct FileIndex {
     pub(super) names: Arc<ObjectNames>,
     /// `true` if the file has modules or their places in memory.
     pub(super) has_modules: bool,
+    /// Number of records with reserved bits or with bytes after their known content, which no event has.
+    pub(super) extended: u64,
     /// Problems that are not those of a single record: their byte offset and description.
     pub(super) problems: Vec<(u64, String)>,
     sections: u64,
+}
+
+/// A provider, as far as the file was read.
+#[derive(Debug, Default)]
+struct Provider {
+    /// Latest data stream. `None` after a change of the clock beyond a limit.
+    stream: Option<usize>,
+    tables: Tables,
 }
 
 /// State of reading the file.
 struct FileScan<'a> {
     bytes: &'a [u8],
     index: FileIndex,
-    /// Latest data stream of each provider.
-    by_provider: HashMap<Option<u32>, usize>,
-    /// Tables by provider.
-    tables: HashMap<Option<u32>, Tables>,
-    provider: Option<u32>,
+    providers: Vec<Provider>,
+    /// Index of each provider, by its id.
+    by_id: HashMap<Option<u32>, usize>,
+    /// Id of the current provider, and its index if it has records.
+    id: Option<u32>,
+    current: Option<usize>,
     most_sections: u64,
     names: ObjectNames,
-    /// Providers beyond the limit: their records are skipped.
+    /// Entries of tables that are kept.
+    kept: usize,
+    /// `true` if data streams beyond the limit were reported: their records are skipped.
     has_too_many: bool,
 }
 
@@ -80,11 +103,13 @@ impl FileIndex {
         let mut scan = FileScan {
             bytes,
             index: Self::default(),
-            by_provider: HashMap::new(),
-            tables: HashMap::new(),
-            provider: None,
+            providers: Vec::new(),
+            by_id: HashMap::new(),
+            id: None,
+            current: None,
             most_sections: limits.packets.min(MOST_SECTIONS),
             names: ObjectNames::new(),
+            kept: 0,
             has_too_many: false,
         };
         let mut records = Records::new(bytes);
@@ -94,7 +119,7 @@ impl FileIndex {
             match record {
                 Ok(record) => scan.record(&record, begin..records.offset()),
                 // Belongs to the section around it, whose cursor reports it.
-                Err(_) => scan.add(scan.provider, begin..records.offset()),
+                Err(_) => drop(scan.add(begin..records.offset())),
             }
             if scan.index.sections > scan.most_sections {
                 let problem = format!("the file has more than {} sections, the limit", scan.most_sections);
@@ -107,54 +132,83 @@ impl FileIndex {
     }
 }
 
-/// Number of no data stream.
-const NO_STREAM: usize = usize::MAX;
-
 impl FileScan<'_> {
-    /// Returns the data stream of a provider, or `None` if there are too many.
-    fn stream(&mut self, provider: Option<u32>, at: usize) -> Option<&mut StreamIndex> {
-        let number = match self.by_provider.get(&provider) {
-            Some(number) => *number,
-            None => self.new_stream(provider, NANOSECONDS, None, at)?,
+    /// Makes a provider the current one.
+    fn enter(&mut self, id: Option<u32>) {
+        self.id = id;
+        self.current = self.by_id.get(&id).copied();
+    }
+
+    /// Returns the current provider, with a data stream if it is new; `None` if there are too many.
+    #[inline(always)]
+    fn provider(&mut self, at: usize) -> Option<&mut Provider> {
+        let current = match self.current {
+            Some(current) => current,
+            None => self.new_provider(at)?,
         };
+        self.providers.get_mut(current)
+    }
+
+    #[inline(never)]
+    fn new_provider(&mut self, at: usize) -> Option<usize> {
+        let stream = self.new_stream(NANOSECONDS, None, None, at)?;
+        let number = self.providers.len();
+        self.providers.push(Provider { stream: Some(stream), tables: Tables::default() });
+        self.by_id.insert(self.id, number);
+        self.current = Some(number);
+        Some(number)
+    }
+
+    /// Returns the data stream of the current provider, or `None` if there are too many.
+    #[inline(always)]
+    fn stream(&mut self, at: usize) -> Option<&mut StreamIndex> {
+        let number = self.provider(at)?.stream?;
         self.index.streams.get_mut(number)
     }
 
     fn new_stream(
         &mut self,
-        provider: Option<u32>,
         clock: Initialization,
-        previous: Option<usize>,
+        name: Option<Box<[u8]>>,
+        tables: Option<TableSnapshot>,
         at: usize,
     ) -> Option<usize> {
+        let kept = self.kept + tables.as_ref().map_or(0, TableSnapshot::count);
         let streams = &mut self.index.streams;
-        if streams.len() >= MOST_STREAMS {
+        if streams.len() >= MOST_STREAMS || kept > MOST_KEPT_ENTRIES {
             if !std::mem::replace(&mut self.has_too_many, true) {
-                let problem = format!(
-                    "more than {MOST_STREAMS} providers and changes of their clocks, the limit: further ones are skipped"
-                );
+                let problem = if streams.len() >= MOST_STREAMS {
+                    format!(
+                        "more than {MOST_STREAMS} providers and changes of their clocks, the limit: further ones are skipped"
+                    )
+                } else {
+                    format!(
+                        "more than {MOST_KEPT_ENTRIES} strings and threads at changes of clocks, the limit: records after further changes are skipped"
+                    )
+                };
                 self.index.problems.push((at as u64, problem));
             }
             return None;
         }
-        let name = previous.and_then(|previous| streams.get(previous)?.name.clone());
+        self.kept = kept;
         streams.push(StreamIndex {
-            provider,
+            provider: self.id,
             name,
             clock,
             sections: Vec::new(),
-            previous,
+            tables,
             times: None,
             is_ordered: true,
             last: 0,
         });
-        self.by_provider.insert(provider, streams.len() - 1);
         Some(streams.len() - 1)
     }
 
-    /// Adds the bytes of a record, or of damage, to the data stream of a provider.
-    fn add(&mut self, provider: Option<u32>, range: Range<usize>) {
-        let Some(stream) = self.stream(provider, range.start) else { return };
+    /// Adds the bytes of a record, or of damage, to the data stream of the current provider, and returns it.
+    #[inline(always)]
+    fn add(&mut self, range: Range<usize>) -> Option<&mut StreamIndex> {
+        let number = self.provider(range.start)?.stream?;
+        let stream = self.index.streams.get_mut(number)?;
         match stream.sections.last_mut() {
             Some(last) if last.end == range.start => last.end = range.end,
             _ => {
@@ -162,37 +216,25 @@ impl FileScan<'_> {
                 self.index.sections += 1;
             }
         }
+        Some(stream)
     }
 
+    #[inline(always)]
     fn record(&mut self, located: &Located<'_>, range: Range<usize>) {
-        let mut provider = self.provider;
+        let begin = range.start;
+        self.index.extended += u64::from(located.is_extended());
         match &located.record {
-            // Without a provider, there is nothing yet.
-            Record::Metadata(MetadataRecord::Magic) if provider.is_none() => return,
-            Record::Metadata(MetadataRecord::ProviderInfo { provider: id, name }) => {
-                self.provider = Some(*id);
-                provider = self.provider;
-                let name = String::from_utf8_lossy(name).into_owned();
-                if let Some(stream) = self.stream(provider, range.start) {
-                    stream.name.get_or_insert(name);
+            Record::Event(_) => {}
+            Record::String(record) => {
+                if let Some(provider) = self.provider(begin) {
+                    provider.tables.add_string(record, begin);
                 }
             }
-            Record::Metadata(MetadataRecord::ProviderSection { provider: id }) => {
-                self.provider = Some(*id);
-                provider = self.provider;
-            }
-            // Belongs to its provider, wherever it is.
-            Record::Metadata(MetadataRecord::ProviderEvent { provider: id, .. }) => provider = Some(*id),
-            Record::Initialization(clock) => self.clock(*clock, range.start),
-            Record::String(record) => self.string(record, range.start),
-            Record::KernelObject(object) => self.object(object),
-            Record::Profiler(Profiler::Module(_) | Profiler::Mapping(_)) => self.index.has_modules = true,
-            _ => {}
+            Record::Metadata(metadata) => return self.metadata(metadata, range),
+            record => self.other(record, begin),
         }
-        self.add(provider, range.clone());
-        if let Some(ticks) = ticks_of(&located.record)
-            && let Some(stream) = self.stream(provider, range.start)
-        {
+        let Some(stream) = self.add(range) else { return };
+        if let Some(ticks) = ticks_of(&located.record) {
             let (first, last) = stream.times.unwrap_or((ticks, ticks));
             stream.times = Some((first.min(ticks), last.max(ticks)));
             stream.is_ordered &= stream.last <= ticks;
@@ -200,10 +242,44 @@ impl FileScan<'_> {
         }
     }
 
-    /// Registers a string of the provider; providers beyond the limit have no tables.
-    fn string(&mut self, record: &StringRecord<'_>, at: usize) {
-        if self.stream(self.provider, at).is_some() {
-            self.tables.entry(self.provider).or_default().add_string(record, at);
+    #[cold]
+    fn metadata(&mut self, metadata: &MetadataRecord<'_>, range: Range<usize>) {
+        match metadata {
+            // Without a provider, there is nothing yet.
+            MetadataRecord::Magic if self.id.is_none() => return,
+            MetadataRecord::Magic => {}
+            MetadataRecord::ProviderInfo { provider, name } => {
+                self.enter(Some(*provider));
+                if let Some(stream) = self.stream(range.start) {
+                    stream.name.get_or_insert_with(|| (*name).into());
+                }
+            }
+            MetadataRecord::ProviderSection { provider } => self.enter(Some(*provider)),
+            // Belongs to its provider, wherever it is.
+            MetadataRecord::ProviderEvent { provider, .. } => {
+                let (id, current) = (self.id, self.current);
+                self.enter(Some(*provider));
+                self.add(range);
+                (self.id, self.current) = (id, current);
+                return;
+            }
+        }
+        self.add(range);
+    }
+
+    /// Notes a record of another type.
+    #[inline(never)]
+    fn other(&mut self, record: &Record<'_>, at: usize) {
+        match record {
+            Record::Thread(record) => {
+                if let Some(provider) = self.provider(at) {
+                    provider.tables.add_thread(record);
+                }
+            }
+            Record::Initialization(clock) => self.clock(*clock, at),
+            Record::KernelObject(object) => self.object(object),
+            Record::Profiler(Profiler::Module(_) | Profiler::Mapping(_)) => self.index.has_modules = true,
+            _ => {}
         }
     }
 
@@ -213,16 +289,20 @@ impl FileScan<'_> {
         if clock.ticks_per_second == 0 {
             return;
         }
-        let provider = self.provider;
-        let Some(stream) = self.stream(provider, at) else { return };
+        let Some(stream) = self.stream(at) else { return };
         if stream.times.is_none() {
             stream.clock = clock;
-        } else if stream.clock != clock {
-            let previous = self.by_provider.get(&provider).copied();
-            if self.new_stream(provider, clock, previous, at).is_none() {
-                // With the clock of before, its times would be wrong.
-                self.by_provider.insert(provider, NO_STREAM);
-            }
+            return;
+        }
+        if stream.clock == clock {
+            return;
+        }
+        let name = stream.name.clone();
+        let Some(tables) = self.provider(at).map(|provider| provider.tables.snapshot()) else { return };
+        let next = self.new_stream(clock, name, Some(tables), at);
+        // With the clock of before, the times of records beyond the limit would be wrong.
+        if let Some(provider) = self.provider(at) {
+            provider.stream = next;
         }
     }
 
@@ -231,18 +311,14 @@ impl FileScan<'_> {
         if !matches!(object.kind, PROCESS | THREAD) {
             return;
         }
-        let Some(tables) = self.tables.get(&self.provider) else { return self.name(object, None) };
-        let name = tables.string(object.name, self.bytes);
-        let name = name.map(|name| String::from_utf8_lossy(name).into_owned());
-        self.name(object, name);
-    }
-
-    fn name(&mut self, object: &KernelObject<'_>, name: Option<String>) {
-        let name = name.or_else(|| match object.name {
-            crate::fxt::StringRef::Inline(name) => Some(String::from_utf8_lossy(name).into_owned()),
-            crate::fxt::StringRef::Index(_) => None,
-        });
-        let Some(mut name) = name.filter(|name| !name.is_empty()) else { return };
+        let no_tables = Tables::default();
+        let provider = self.current.and_then(|current| self.providers.get(current));
+        let tables = provider.map_or(&no_tables, |provider| &provider.tables);
+        let name = tables.string(object.name, self.bytes).unwrap_or_default();
+        let mut name = String::from_utf8_lossy(name).into_owned();
+        if name.is_empty() {
+            return;
+        }
         name.truncate(name.floor_char_boundary(MOST_NAME_BYTES));
         let names = &mut self.names;
         let is_full = names.len() >= MOST_NAMES;

@@ -69,13 +69,14 @@ impl FxtSource {
         window: Window,
         most_classes: usize,
     ) -> Self {
-        let mut source = Self {
+        let snapshot = file.index.streams.get(number).and_then(|stream| stream.tables.as_ref());
+        Self {
             file: Arc::clone(file),
             stream: Arc::clone(stream),
             number,
             position: SectionPosition::default(),
             pending: None,
-            tables: Tables::default(),
+            tables: Tables::at(snapshot),
             classes: Classes::new(stream, most_classes),
             object_names: NameCache::new(&file.index.names),
             window,
@@ -85,9 +86,7 @@ impl FxtSource {
             clock: None,
             is_loss_reported: false,
             addresses: Vec::new(),
-        };
-        source.replay();
-        source
+        }
     }
 
     /// Delivers records in order of time, with at most `most` of them read ahead.
@@ -97,32 +96,6 @@ impl FxtSource {
 
     fn index(&self) -> Option<&StreamIndex> {
         self.file.index.streams.get(self.number)
-    }
-
-    /// Reads the tables of the same provider before its clock changed.
-    fn replay(&mut self) {
-        let file = Arc::clone(&self.file);
-        let streams = &file.index.streams;
-        let mut earlier = Vec::new();
-        let mut next = streams.get(self.number).and_then(|stream| stream.previous);
-        while let Some(stream) = next.and_then(|number| streams.get(number)) {
-            earlier.push(stream);
-            next = stream.previous;
-        }
-        for section in earlier.iter().rev().flat_map(|stream| &stream.sections) {
-            let mut records = Records::starting_at(&file.bytes, section.start);
-            while records.offset() < section.end
-                && let Some(record) = records.next()
-            {
-                match record.map(|located| (located.record, located.offset)) {
-                    Ok((Record::String(record), offset)) => {
-                        self.tables.add_string(&record, offset as usize);
-                    }
-                    Ok((Record::Thread(record), _)) => self.tables.add_thread(&record),
-                    _ => {}
-                }
-            }
-        }
     }
 
     /// Reads the next record; returns `None` at the end.
@@ -270,6 +243,9 @@ impl FxtSource {
                 ReadResult::Queued
             }
             MetadataRecord::ProviderEvent { .. } => {
+                // It has no time of its own.
+                current.set_clock(None);
+                current.time = self.clock.map(|clock| clock.nanoseconds);
                 let unknown = UnknownRecord { bytes: located.bytes };
                 if self.unknown(&unknown, current).is_some() {
                     ReadResult::Event

@@ -52,7 +52,7 @@ pub(super) fn read(file: &FxtFile, clocks: &[ClockClass]) -> Symbols {
     let mut modules = Modules::default();
     for (number, stream) in file.index.streams.iter().enumerate() {
         let Some(clock) = clocks.get(number) else { continue };
-        let mut tables = Tables::default();
+        let mut tables = Tables::at(stream.tables.as_ref());
         for section in &stream.sections {
             let mut records = Records::starting_at(&file.bytes, section.start);
             while records.offset() < section.end

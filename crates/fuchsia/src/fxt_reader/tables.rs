@@ -13,7 +13,22 @@ struct StringPlace {
 /// Strings whose indexes have the same upper bits.
 type StringPage = [StringPlace; 1 << PAGE_BITS];
 
-const PAGE_BITS: u32 = 8;
+/// Small pages: an index far from all others takes some hundred bytes.
+const PAGE_BITS: u32 = 5;
+
+/// Strings and threads registered at a position of the file.
+#[derive(Debug)]
+pub(super) struct TableSnapshot {
+    strings: Box<[(u16, StringPlace)]>,
+    threads: Box<[Option<(u64, u64)>]>,
+}
+
+impl TableSnapshot {
+    /// Returns the number of strings and threads.
+    pub(super) fn count(&self) -> usize {
+        self.strings.len() + self.threads.len()
+    }
+}
 
 /// Strings and threads registered so far.
 #[derive(Debug, Default)]
@@ -30,6 +45,26 @@ pub(super) struct Tables {
 const STRINGS: usize = 1 << 15;
 
 impl Tables {
+    /// Returns the tables as they were at the position of a snapshot.
+    pub(super) fn at(snapshot: Option<&TableSnapshot>) -> Self {
+        let mut tables = Self::default();
+        if let Some(snapshot) = snapshot {
+            snapshot.strings.iter().for_each(|(index, place)| tables.set_place((*index).into(), *place));
+            tables.threads = snapshot.threads.to_vec();
+        }
+        tables
+    }
+
+    /// Returns all strings and threads registered so far.
+    pub(super) fn snapshot(&self) -> TableSnapshot {
+        let pages = self.strings.iter().zip(0u16..).filter_map(|(page, number)| Some((page.as_deref()?, number)));
+        let places = pages.flat_map(|(page, number)| {
+            let registered = page.iter().zip(0u16..).filter(|(place, _)| place.is_registered);
+            registered.map(move |(place, index)| (number << PAGE_BITS | index, *place))
+        });
+        TableSnapshot { strings: places.collect(), threads: self.threads.as_slice().into() }
+    }
+
     #[inline(always)]
     fn place(&self, index: u16) -> Option<StringPlace> {
         let page = self.strings.get(usize::from(index >> PAGE_BITS))?.as_deref()?;
@@ -54,10 +89,14 @@ impl Tables {
     /// Registers a string of the file; its record is at this offset.
     #[inline]
     pub(super) fn add_string(&mut self, record: &StringRecord<'_>, offset: usize) {
-        let index = usize::from(record.index);
-        if index == 0 {
-            return;
+        // The string follows the header.
+        let place = StringPlace { begin: offset + 8, length: record.string.len() as u32, is_registered: true };
+        if record.index != 0 {
+            self.set_place(record.index.into(), place);
         }
+    }
+
+    fn set_place(&mut self, index: usize, new: StringPlace) {
         let page = index >> PAGE_BITS;
         if self.strings.len() <= page {
             self.strings.resize_with(page + 1, || None);
@@ -65,9 +104,7 @@ impl Tables {
         let Some(page) = self.strings.get_mut(page) else { return };
         let page = page.get_or_insert_with(|| Box::new([StringPlace::default(); 1 << PAGE_BITS]));
         if let Some(place) = page.get_mut(index % (1 << PAGE_BITS)) {
-            // The string follows the header.
-            *place =
-                StringPlace { begin: offset + 8, length: record.string.len() as u32, is_registered: true };
+            *place = new;
         }
     }
 

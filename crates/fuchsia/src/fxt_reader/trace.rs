@@ -59,6 +59,10 @@ pub struct FxtTrace {
 const KNOWN_CLASSES: usize = 8192;
 const FEWEST_KNOWN_CLASSES: usize = 64;
 
+/// Numbers of event record classes and of their field classes that every data stream may have.
+const FEWEST_CLASSES: u64 = 1 << 6;
+const FEWEST_FIELD_CLASSES: u64 = 1 << 10;
+
 /// Number of records that the cursors of a trace together read ahead to sort them, and limits of each: 16 bytes a
 /// record.
 const PENDING: usize = 1 << 20;
@@ -84,14 +88,11 @@ impl FxtTrace {
             }
         }
         let streams = index.streams.iter().zip(&clock_of);
-        let streams = streams.map(|(stream, clock)| (stream.name.clone(), *clock)).collect();
-        let mut trace = Trace::new(class::trace_class(clocks, streams), "", &options.limits)?;
+        let streams = streams.map(|(stream, clock)| (stream.name.as_deref(), *clock)).collect();
+        let class = class::trace_class(clocks, streams, index.extended);
+        let mut trace = Trace::new(class, "", &options.limits)?;
         name.clone_into(&mut trace.path);
-        for stream in 0..index.streams.len() {
-            if let Some(dynamic) = trace.dynamic_classes(stream) {
-                dynamic.describe_with(class::class_of);
-            }
-        }
+        share_classes(&trace, &index, &options.limits);
         let trace = Arc::new(trace);
         let only = index.streams.len() == 1;
         let streams = index.streams.iter().enumerate().filter_map(|(number, stream)| {
@@ -117,6 +118,22 @@ impl FxtTrace {
             trace.set_symbols(move || symbols::read(&file, &clocks));
         }
         Ok(Self { trace, streams, file, damage, limits: options.limits })
+    }
+}
+
+/// Divides the limits on event record classes among the data streams of a file by their sizes: more data streams do not
+/// take more memory. Every data stream may have a few.
+fn share_classes(trace: &Trace, index: &FileIndex, limits: &Limits) {
+    let total: u64 = index.streams.iter().map(StreamIndex::bytes).sum();
+    for (number, stream) in index.streams.iter().enumerate() {
+        let Some(dynamic) = trace.dynamic_classes(number) else { continue };
+        dynamic.describe_with(class::class_of);
+        let share = |limit: u64, fewest: u64| {
+            let share = u128::from(limit) * u128::from(stream.bytes()) / u128::from(total.max(1));
+            u64::try_from(share).unwrap_or(limit).max(fewest)
+        };
+        let classes = share(limits.dynamic_event_record_classes, FEWEST_CLASSES);
+        dynamic.limit_to(classes, share(limits.field_classes, FEWEST_FIELD_CLASSES));
     }
 }
 
@@ -146,9 +163,11 @@ fn clocks(streams: &[StreamIndex], file: &str) -> (Vec<ClockClass>, Vec<u16>) {
 
 /// Returns the name of one of several data streams of a file.
 fn stream_name(file: &str, stream: &StreamIndex) -> String {
-    let again = if stream.previous.is_some() { ", after a change of its clock" } else { "" };
+    let again = if stream.tables.is_some() { ", after a change of its clock" } else { "" };
     match (stream.provider, &stream.name) {
-        (Some(id), Some(name)) => format!("{file}/{name} (provider {id}{again})"),
+        (Some(id), Some(name)) => {
+            format!("{file}/{} (provider {id}{again})", String::from_utf8_lossy(name))
+        }
         (Some(id), None) => format!("{file}/provider {id}{again}"),
         (None, _) => format!("{file}/no provider{again}"),
     }
@@ -173,7 +192,7 @@ impl TraceInput for FxtTrace {
             let nanoseconds = |ticks: u64| clock.map_or(0, |clock| clock.nanoseconds(ticks));
             StreamSummary {
                 files: vec![self.file.name.clone()],
-                bytes: index.sections.iter().map(|section| section.len() as u64).sum(),
+                bytes: index.bytes(),
                 time_range: index.times.map(|(first, last)| (nanoseconds(first), nanoseconds(last))),
                 ..StreamSummary::new(Arc::clone(stream))
             }

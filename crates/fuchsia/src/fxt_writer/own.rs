@@ -5,17 +5,17 @@ use ichnos_model::{Event, EventRecordClass, Scope};
 use super::leaves::{Leaf, LeafValue, Leaves};
 use super::record_parts::RecordParts;
 use crate::fxt::argument_kind as kind;
-use crate::fxt_reader::class::{argument_kind_of, form_of};
+use crate::fxt_reader::class::{argument_kind_of, argument_name_of, form_of};
 use crate::fxt_reader::key::{RecordForm, RecordKind};
 
 /// A class of events that are records of this format.
 #[derive(Debug)]
 pub(super) struct OwnClass {
     form: RecordForm,
-    category: String,
-    name: String,
+    category: Vec<u8>,
+    name: Vec<u8>,
     /// Names and types of the arguments that are members.
-    arguments: Vec<(String, u8)>,
+    arguments: Vec<(Vec<u8>, u8)>,
 }
 
 impl OwnClass {
@@ -29,10 +29,10 @@ impl OwnClass {
         let mut arguments = Vec::new();
         if has_arguments(form.kind) && !form.is_any {
             for member in scope.unwrap_or_default() {
-                arguments.push((member.name.clone(), argument_kind_of(&member.class)?));
+                arguments.push((argument_name_of(member).into_owned(), argument_kind_of(&member.class)?));
             }
         }
-        Some(Self { form, category, name, arguments })
+        Some(Self { form, category: category.into_owned(), name: name.into_owned(), arguments })
     }
 
     /// Returns `true` if records have a time.
@@ -139,8 +139,8 @@ fn event_context(class: &OwnClass, context: &mut FieldReader<'_>, parts: &mut Re
         }
         return Some(());
     }
-    parts.category = parts.add(class.category.as_bytes());
-    parts.name = parts.add(class.name.as_bytes());
+    parts.category = parts.add(&class.category);
+    parts.name = parts.add(&class.name);
     if form.has_scope || !matches!(form.event, 0 | 2 | 3) {
         parts.words[0] = word_of(parts, context.number()?);
     }
@@ -239,7 +239,7 @@ fn read_arguments(class: &OwnClass, fields: &mut FieldReader<'_>, parts: &mut Re
         if leaf.value == LeafValue::Absent && *kind != kind::NULL {
             return None;
         }
-        parts.argument(name.as_bytes(), *kind, leaf, leaves);
+        parts.argument(name, *kind, leaf, leaves);
     }
     Some(())
 }

@@ -1,5 +1,6 @@
 //! Encodes messages as records.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use super::record_parts::RecordParts;
 use super::rules::TraceRules;
 use super::tables::{WrittenTables, push_stream, push_word};
 use crate::fxt::{BaseTime, MAGIC, record_kind};
+use crate::fxt_reader::class;
 
 /// Maximum size of the name of a provider.
 const LONGEST_NAME: usize = 255;
@@ -172,11 +174,11 @@ impl TraceEncoder {
             provider.offset = stream.clock().map_or(0, offset_of);
         }
         if let Some(id) = id {
-            let name = provider_name(stream);
+            let name = name_of_provider(stream);
             let words = 1 + name.len().div_ceil(8) as u64;
             let header = words << 4 | 1 << 16 | u64::from(id) << 20 | (name.len() as u64) << 52;
             push_word(&mut provider.records, header);
-            push_stream(&mut provider.records, name.as_bytes());
+            push_stream(&mut provider.records, &name);
         }
         match base {
             None => {
@@ -368,10 +370,19 @@ fn common_divisor(one: u64, other: u64) -> u64 {
 }
 
 /// Returns the name of the provider of a data stream.
-fn provider_name(stream: &DataStream) -> &str {
-    let own = stream.class().name.as_deref();
-    let name = own.unwrap_or_else(|| stream.name.rsplit('/').next().unwrap_or_default());
-    name.get(..name.floor_char_boundary(LONGEST_NAME)).unwrap_or_default()
+fn name_of_provider(stream: &DataStream) -> Cow<'_, [u8]> {
+    let own = class::provider_name(stream.class());
+    let mut name = own.unwrap_or_else(|| {
+        let name = stream.name.rsplit('/').next().unwrap_or_default();
+        Cow::Borrowed(name.as_bytes())
+    });
+    if let Ok(text) = std::str::from_utf8(&name) {
+        let most = text.floor_char_boundary(LONGEST_NAME);
+        if most < name.len() {
+            name.to_mut().truncate(most);
+        }
+    }
+    name
 }
 
 impl Worker for TraceEncoder {

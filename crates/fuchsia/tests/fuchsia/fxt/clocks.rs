@@ -116,7 +116,7 @@ proptest! {
 /// A clock whose 64 bits end before 1970 has no time in a trace: its times count from its own origin.
 #[test]
 fn an_origin_without_a_base_is_a_loss() {
-    let mut clock = ClockClass::new("c", 1);
+    let mut clock = ClockClass::new("c", 3);
     clock.offset_seconds = i64::MIN;
     clock.origin = ClockOrigin::UnixEpoch;
     let (written, losses) = write(&trace_of_clock(clock, vec![5]));

@@ -124,6 +124,59 @@ fn truncated_files_are_read_up_to_the_last_whole_record() {
     }
 }
 
+/// What remains of the last record is not searched for records, which its arguments look like.
+#[test]
+fn the_rest_of_a_truncated_record_is_no_record() {
+    let mut builder = Builder::new();
+    builder.string(1, "text").event(0, 1, ["c", "first"], vec![], &[]);
+    let whole = builder.bytes.len();
+    let argument = |kind: u64, low: u64| body().word(kind | 1 << 4 | 1 << 16 | low << 32);
+    let looks_like_objects = (0..6).map(|_| argument(6, 1)).collect();
+    builder.event(2, 2, ["c", "second"], looks_like_objects, &[]);
+    // The same, in data.
+    let embedded = [builder.bytes.clone(), Builder::new().initialization(5).bytes.clone()].concat();
+    let format = header(0, &[(0, inline("c")), (16, inline("n"))]);
+    let all = body().word(format).text("c").text("n").word(embedded.len() as u64).stream(&embedded);
+    let second = builder.bytes.len();
+    builder.record(header(15, &[(40, 1)]), all);
+    for (begin, end) in [(whole, second), (second, builder.bytes.len())] {
+        for length in begin + 8..end {
+            let lines = read(&builder.bytes[..length]);
+            let count = if begin == whole { 1 } else { 2 };
+            assert_eq!(lines.len(), count + usize::from(length > begin), "{length}: {lines:?}");
+            let last = lines.last().unwrap();
+            assert!(last.starts_with(&format!("a.fxt: byte {begin}:")), "{last}");
+            assert!(last.contains("record-truncated"), "{last}");
+            assert!(last.ends_with(&format!("skipped {} bytes", length - begin)), "{last}");
+        }
+    }
+}
+
+/// A size that is too large is not that of a truncated file: records that it would include are found.
+#[test]
+fn a_wrong_size_hides_no_records() {
+    let mut builder = Builder::new();
+    for ticks in 0..4 {
+        builder.event(0, ticks, ["cat", "name"], vec![], &[]);
+    }
+    let size = (builder.bytes.len() - 8) / 4;
+    builder.bytes[8 + size + 1] = 0x0f;
+    let lines = read(&builder.bytes);
+    assert_eq!(lines.len(), 4, "{lines:?}");
+    assert!(lines[1].contains("record-truncated"), "{}", lines[1]);
+    assert_eq!([&lines[0][..1], &lines[2][..1], &lines[3][..1]], ["0", "2", "3"]);
+}
+
+#[test]
+fn an_event_of_a_provider_has_no_time() {
+    let mut builder = Builder::new();
+    builder.provider(1, "p").event(0, 1, ["c", "n"], vec![], &[]);
+    builder.record(header(0, &[(16, 3), (20, 1), (52, 5)]), body());
+    let lines = read(&builder.bytes);
+    assert_eq!(lines[0], "1 c:n | pid=1 tid=2");
+    assert!(lines[1].starts_with("- unknown_record |  |  | type=0 record=x'"), "{lines:?}");
+}
+
 #[test]
 fn big_endian_files_are_refused() {
     let mut bytes = MAGIC;

@@ -100,6 +100,98 @@ fn a_provider_whose_clock_changes_has_two_data_streams() {
     assert_eq!(streams[1].time_range, Some((3_000_000, 3_000_000)));
 }
 
+/// Each data stream begins with the tables that its provider had at the change of the clock.
+#[test]
+fn tables_outlive_changes_of_the_clock() {
+    let mut builder = Builder::new();
+    builder.provider(1, "one").string(1, "cat").string(2, "first").string(9_000, "far").thread(1, 5, 6);
+    event(&mut builder, 1);
+    builder.initialization(1_000).string(2, "second");
+    event(&mut builder, 2);
+    builder.provider(2, "two").string(1, "other").string(2, "name").thread(1, 7, 8);
+    event(&mut builder, 3);
+    builder.section(1).thread(1, 9, 10).initialization(2_000);
+    event(&mut builder, 4);
+    builder.string(2, "third");
+    event(&mut builder, 5);
+    builder.initialization(3_000);
+    builder.record(header(4, &[(24, 1), (32, 2), (48, 9_000)]), body().word(6));
+    assert_eq!(
+        read(&builder.bytes),
+        [
+            "1 cat:first:begin | pid=5 tid=6",
+            "2 cat:second:begin | pid=5 tid=6",
+            "3 other:name:begin | pid=7 tid=8",
+            "4 cat:second:begin | pid=9 tid=10",
+            "5 cat:third:begin | pid=9 tid=10",
+            "6 third:far | pid=9 tid=10",
+        ]
+    );
+}
+
+/// Tables at changes of the clock are kept, so that nothing is read again, but not without limit.
+#[test]
+fn tables_are_kept_up_to_a_limit() {
+    let mut builder = Builder::new();
+    (1..=1_100).for_each(|index| drop(builder.string(index, "text").bytes.len()));
+    builder.thread(1, 5, 6);
+    for ticks in 1..=1_000 {
+        builder.initialization(ticks);
+        event(&mut builder, ticks);
+    }
+    let trace = open(&builder.bytes);
+    let problems: Vec<_> = trace.damage().iter().map(ToString::to_string).collect();
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    assert!(
+        problems[0].contains("more than 1048576 strings and threads at changes of clocks, the limit"),
+        "{problems:?}"
+    );
+    let lines = messages(&trace);
+    assert_eq!(lines.len(), trace.streams().len());
+    // Each change keeps 1,100 strings, and threads with the indexes 0 and 1.
+    assert_eq!(lines.len(), 1 + (1 << 20) / 1_102);
+    let expected = (1..=lines.len()).map(|ticks| format!("{ticks} text:text:begin | pid=5 tid=6"));
+    assert_eq!(lines, expected.collect::<Vec<_>>());
+}
+
+#[test]
+fn modules_are_known_after_a_change_of_the_clock() {
+    let mut builder = Builder::new();
+    builder.thread(3, 50, 60);
+    event(&mut builder, 1);
+    builder.initialization(1_000);
+    builder.record(header(10, &[(20, 3), (28, 1), (44, 2)]), body().word(2).text("so"));
+    builder.record(header(10, &[(16, 1), (20, 3), (28, 1)]), body().words(&[2, 0x100, 0x100, 0]));
+    builder.record(header(10, &[(16, 2), (20, 3), (28, 1)]), body().words(&[3, 0x123]));
+    let trace = open(&builder.bytes);
+    assert_eq!(messages(&trace).last().unwrap(), "3 backtrace | pid=50 tid=60 |  | stack=0 flags=0");
+    let frames = trace.trace().frames(0, None);
+    assert_eq!(frames[0].module.as_deref(), Some("so"));
+}
+
+/// Several providers share the limit on classes by their sizes.
+#[test]
+fn classes_of_all_providers_are_limited_together() {
+    let mut options = OpenOptions::default();
+    options.limits.dynamic_event_record_classes = 404;
+    let mut builder = Builder::new();
+    for (id, count) in [(1, 300), (2, 100)] {
+        builder.provider(id, "p");
+        for name in 0..count {
+            builder.event(0, name, ["c", &format!("{name:03}")], vec![], &[]);
+        }
+    }
+    let trace = open_with(&builder.bytes, &options);
+    let is_shared = |line: &String| line.contains(" event | ");
+    assert_eq!(messages(&trace).iter().filter(|line| is_shared(line)).count(), 0);
+    // Half of it: half as many for each, and a class for all others.
+    options.limits.dynamic_event_record_classes = 202;
+    let trace = open_with(&builder.bytes, &options);
+    let shared = messages(&trace).iter().filter(|line| is_shared(line)).count();
+    let classes = [0, 1].map(|stream| trace.trace().event_records(stream).count());
+    assert_eq!((classes, shared), ([152, 65], 149 + 36));
+}
+
 #[test]
 fn a_clock_that_says_its_time_counts_from_the_epoch() {
     let mut builder = Builder::new();
