@@ -31,7 +31,7 @@ pub(crate) mod class;
 mod classes;
 mod file;
 mod format;
-mod index;
+pub(crate) mod index;
 pub(crate) mod key;
 mod pending;
 mod source;

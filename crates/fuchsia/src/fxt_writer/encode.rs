@@ -1,12 +1,19 @@
 //! Encodes parts as records.
 
+use super::class_losses::{ClassLoss, ClassLosses};
 use super::record_parts::{PartArgument, RecordParts};
 use super::tables::{LONGEST_STRING, WrittenTables, push_stream, push_word};
 use crate::fxt::{MAX_RECORD_WORDS, argument_kind as kind, record_kind};
-use crate::fxt_reader::key::RecordKind;
+use crate::fxt_reader::key::{RecordForm, RecordKind};
 
 /// Maximum number of arguments.
 pub(super) const MOST_ARGUMENTS: usize = 15;
+
+/// Maximum size of a record that is not large, without its header, in bytes.
+const MOST_BYTES: usize = (MAX_RECORD_WORDS - 1) * 8;
+
+/// Maximum size of a message and of the data of a BLOB, which have 15 bits for it.
+const MOST_DATA: usize = 0x7fff;
 
 /// Encodes a record.
 #[derive(Debug, Default)]
@@ -18,30 +25,37 @@ pub(super) struct RecordEncoder {
 }
 
 impl RecordEncoder {
-    /// Appends a record to `out`, after the strings and threads that it needs. Returns the number of arguments that
-    /// were dropped, or `None` if the record has no room for the rest.
+    /// Appends a record to `out`, after the strings and threads that it needs, and counts what it has no room for.
+    /// Returns `false` if it has none for the rest.
     pub(super) fn encode(
         &mut self,
         parts: &mut RecordParts,
         tables: &mut WrittenTables,
+        losses: &mut ClassLosses,
         out: &mut Vec<u8>,
-    ) -> Option<u64> {
+    ) -> bool {
         self.body.clear();
         self.dropped = 0;
         tables.begin_record();
         if parts.form.kind == RecordKind::Unknown {
             out.extend_from_slice(parts.text(&parts.data));
-            return Some(0);
+            return true;
         }
-        let header = self.body(parts, tables, out)?;
+        fit_data(parts, losses);
+        let Some(header) = self.body(parts, tables, out) else {
+            losses.add(ClassLoss::Record, 1);
+            return false;
+        };
+        losses.add(ClassLoss::Arguments, self.dropped);
         let words = 1 + self.body.len() as u64 / 8;
         let is_large = header & 0xf == record_kind::LARGE;
         if !is_large && words > MAX_RECORD_WORDS as u64 || words > u64::from(u32::MAX) {
-            return None;
+            losses.add(ClassLoss::Record, 1);
+            return false;
         }
         push_word(out, header | words << 4);
         out.extend_from_slice(&self.body);
-        Some(self.dropped)
+        true
     }
 
     fn word(&mut self, word: u64) {
@@ -84,7 +98,7 @@ impl RecordEncoder {
                 self.inline(category, parts.text(&parts.category));
                 self.inline(name, parts.text(&parts.name));
                 let has_word = parts.form.has_scope || !matches!(parts.form.event, 0 | 2 | 3);
-                let count = self.arguments(parts, tables, out);
+                let count = self.arguments(parts, usize::from(has_word) * 8, tables, out);
                 if has_word {
                     self.word(first);
                 }
@@ -96,19 +110,19 @@ impl RecordEncoder {
                 self.word(first);
                 self.word(process);
                 self.inline(name, parts.text(&parts.name));
-                let count = self.arguments(parts, tables, out);
+                let count = self.arguments(parts, 0, tables, out);
                 record_kind::USERSPACE_OBJECT | name << 24 | count << 40
             }
             RecordKind::KernelObject => {
                 self.word(first);
                 self.inline(name, parts.text(&parts.name));
-                let count = self.arguments(parts, tables, out);
+                let count = self.arguments(parts, 0, tables, out);
                 record_kind::KERNEL_OBJECT | (second & 0xff) << 16 | name << 24 | count << 40
             }
             RecordKind::Switch | RecordKind::Wakeup | RecordKind::LegacySwitch => {
                 self.scheduling(parts, tables, out)
             }
-            RecordKind::Log | RecordKind::Blob => self.data(parts, name, tables, out)?,
+            RecordKind::Log | RecordKind::Blob => self.data(parts, name, tables, out),
             RecordKind::Module | RecordKind::Mapping | RecordKind::Backtrace => {
                 self.profiler(parts, tables, out)?
             }
@@ -127,12 +141,12 @@ impl RecordEncoder {
             | match parts.form.kind {
                 RecordKind::Switch => {
                     [second, thread].into_iter().for_each(|word| self.word(word));
-                    let count = self.arguments(parts, tables, out);
+                    let count = self.arguments(parts, 0, tables, out);
                     count << 16 | (first & 0xffff) << 20 | (third & 0xf) << 36 | 1 << 60
                 }
                 RecordKind::Wakeup => {
                     self.word(thread);
-                    let count = self.arguments(parts, tables, out);
+                    let count = self.arguments(parts, 0, tables, out);
                     count << 16 | (first & 0xffff) << 20 | 2 << 60
                 }
                 _ => {
@@ -151,21 +165,18 @@ impl RecordEncoder {
         name: u64,
         tables: &mut WrittenTables,
         out: &mut Vec<u8>,
-    ) -> Option<u64> {
+    ) -> u64 {
         let data = parts.text(&parts.data);
-        if data.len() > LONGEST_STRING {
-            return None;
-        }
         let length = data.len() as u64;
         if parts.form.kind == RecordKind::Log {
             let thread = tables.thread(parts.process, parts.thread, out);
             self.word(parts.ticks.unwrap_or(0));
             push_stream(&mut self.body, data);
-            return Some(record_kind::LOG | length << 16 | thread << 32);
+            return record_kind::LOG | length << 16 | thread << 32;
         }
         self.inline(name, parts.text(&parts.name));
         push_stream(&mut self.body, data);
-        Some(record_kind::BLOB | name << 16 | length << 32 | (parts.words[0] & 0xff) << 48)
+        record_kind::BLOB | name << 16 | length << 32 | (parts.words[0] & 0xff) << 48
     }
 
     fn profiler(
@@ -218,7 +229,7 @@ impl RecordEncoder {
         if !is_bare {
             let thread = tables.thread(parts.process, parts.thread, out);
             self.word(parts.ticks.unwrap_or(0));
-            format |= self.arguments(parts, tables, out) << 32 | thread << 36;
+            format |= self.arguments(parts, 0, tables, out) << 32 | thread << 36;
         }
         if let Some(word) = self.body.first_chunk_mut() {
             *word = format.to_le_bytes();
@@ -229,19 +240,24 @@ impl RecordEncoder {
         record_kind::LARGE | u64::from(is_bare) << 40
     }
 
-    /// Writes arguments; returns their number. Those without room are removed.
-    fn arguments(&mut self, parts: &mut RecordParts, tables: &mut WrittenTables, out: &mut Vec<u8>) -> u64 {
-        // The word after them, and strings before them, need room, too.
-        let room = (MAX_RECORD_WORDS - 8) * 8;
+    /// Writes arguments before `after` further bytes; returns their number. Those without room are removed.
+    fn arguments(
+        &mut self,
+        parts: &mut RecordParts,
+        after: usize,
+        tables: &mut WrittenTables,
+        out: &mut Vec<u8>,
+    ) -> u64 {
+        let room = MOST_BYTES - after;
         let mut arguments = std::mem::take(&mut parts.arguments);
         let before = arguments.len();
         let mut count = 0;
         arguments.retain(|argument| {
-            let size = 24 + argument.name.len() + argument.data.len();
+            let is_text_long = argument.kind == kind::STRING && argument.data.len() > LONGEST_STRING;
             let fits = count < MOST_ARGUMENTS
                 && argument.name.len() <= LONGEST_STRING
-                && argument.data.len() <= LONGEST_STRING
-                && self.body.len() + size <= room;
+                && !is_text_long
+                && self.body.len() + argument_size(argument) <= room;
             if fits {
                 self.argument(argument, parts, tables, out);
                 count += 1;
@@ -295,4 +311,39 @@ impl RecordEncoder {
             place.copy_from_slice(&header.to_le_bytes());
         }
     }
+}
+
+/// Changes data that a record of their kind has no room for.
+fn fit_data(parts: &mut RecordParts, losses: &mut ClassLosses) {
+    let most = |other: usize| MOST_DATA.min(MOST_BYTES - other);
+    match parts.form.kind {
+        RecordKind::Blob => {
+            let name = WrittenTables::inline_size(parts.name.len());
+            if parts.name.len() <= LONGEST_STRING && parts.data.len() > most(name.min(MOST_BYTES)) {
+                losses.add(ClassLoss::LargerBlob, 1);
+                parts.form = RecordForm::new(RecordKind::BareLargeBlob);
+                parts.words[0] = 0;
+            }
+        }
+        RecordKind::Log if parts.data.len() > most(8) => {
+            losses.add(ClassLoss::Message, 1);
+            let whole = parts.text(&parts.data);
+            let length = std::str::from_utf8(whole).map_or(most(8), |text| text.floor_char_boundary(most(8)));
+            parts.data.end = parts.data.start + length;
+        }
+        _ => {}
+    }
+}
+
+/// Returns the size of an argument in bytes.
+fn argument_size(argument: &PartArgument) -> usize {
+    let value = match argument.kind {
+        kind::NULL | kind::INT32 | kind::UINT32 | kind::BOOLEAN => 0,
+        kind::STRING => WrittenTables::inline_size(argument.data.len()),
+        kind::BLOB => argument.data.len().next_multiple_of(8),
+        kind::INT64 | kind::UINT64 | kind::DOUBLE | kind::POINTER | kind::KOID => 8,
+        // Four bytes are in the header.
+        _ => argument.data.len().saturating_sub(4).next_multiple_of(8),
+    };
+    8 + WrittenTables::inline_size(argument.name.len()) + value
 }

@@ -1,11 +1,12 @@
 //! Events of other formats, which become events of this one.
 
 use ichnos_model::lower::{LossEntry, LossKind, LossTable};
-use ichnos_model::{Event, EventRole, FieldRef, FieldValue, Meaning, Scope};
+use ichnos_model::{Event, EventRole, FieldRef, FieldValue, Meaning, Scope, ValueHash};
 
+use super::class_losses::{ClassLoss, ClassLosses};
 use super::encode::MOST_ARGUMENTS;
 use super::leaves::{Leaf, LeafValue, Leaves};
-use super::record_parts::RecordParts;
+use super::record_parts::{PartArgument, RecordParts};
 use crate::fxt::argument_kind as kind;
 use crate::fxt_reader::key::{RecordForm, RecordKind};
 
@@ -19,20 +20,58 @@ mod event_type {
     pub(super) const ASYNC_END: u8 = 7;
 }
 
+/// Maximum size of a text ("String references" of the document).
+const LONGEST_TEXT: usize = 32_000;
+
+/// Field with an id: of the process, the thread, or the span that events begin or end.
+#[derive(Debug)]
+struct IdField {
+    field: FieldRef,
+    /// Scope, and index in its plan.
+    place: (Scope, usize),
+    name: String,
+}
+
+impl IdField {
+    fn of(event: &Event<'_>, meaning: Meaning) -> Option<Self> {
+        event.class.meanings.members(meaning).find_map(|member| {
+            let field = FieldRef::of_member(event, member)?;
+            let (plan, index) = (event.plan(member.scope)?, member.index as usize);
+            let name = plan.member_name(index).unwrap_or_default().to_owned();
+            Some(Self { field, place: (member.scope, plan.member(index)?), name })
+        })
+    }
+}
+
+/// Indexes of ids.
+mod id {
+    pub(super) const PROCESS: usize = 0;
+    pub(super) const THREAD: usize = 1;
+    pub(super) const KEY: usize = 2;
+}
+
 /// A class of events of another format.
 #[derive(Debug)]
 pub(super) struct ForeignClass {
     event: u8,
     category: String,
     name: String,
-    process: Option<FieldRef>,
-    thread: Option<FieldRef>,
-    /// Key of the span that events begin or end.
-    key: Option<FieldRef>,
-    /// Members that become no arguments: scope, index in the plan, and `true` to keep them if they are texts.
-    skipped: Vec<(Scope, usize, bool)>,
+    /// Process, thread and key.
+    ids: [Option<IdField>; 3],
+    /// Further parts of the key.
+    more_keys: Vec<FieldRef>,
+    /// Members that become no arguments: scope and index in the plan.
+    skipped: Vec<(Scope, usize)>,
     /// Process of the trace, for events that do not name it.
     own_process: u64,
+}
+
+/// Memory that is used again for each event.
+#[derive(Debug, Default)]
+pub(super) struct ForeignBuffers {
+    /// Fields beyond the maximum number of arguments.
+    rest: Vec<usize>,
+    text: Vec<u8>,
 }
 
 /// Scopes whose fields become arguments.
@@ -42,9 +81,8 @@ impl ForeignClass {
     /// Makes the class of an event, and adds the losses of all its events to `table`.
     pub(super) fn of(event: &Event<'_>, table: &mut LossTable) -> Self {
         let class = event.class;
-        let number = |meaning| FieldRef::of_meaning(event, meaning);
-        let key = number(Meaning::PairKey);
-        let kind = match (class.role, &key) {
+        let ids = [Meaning::Process, Meaning::Thread, Meaning::PairKey].map(|id| IdField::of(event, id));
+        let kind = match (class.role, &ids[id::KEY]) {
             (EventRole::Begin, None) => event_type::DURATION_BEGIN,
             (EventRole::End, None) => event_type::DURATION_END,
             (EventRole::Begin, Some(_)) => event_type::ASYNC_BEGIN,
@@ -72,24 +110,28 @@ impl ForeignClass {
             Some(ichnos_model::Value::Integer(process)) => u64::try_from(*process).unwrap_or(0),
             _ => 0,
         };
-        let (process, thread) = (number(Meaning::Process), number(Meaning::Thread));
-        let skipped = skipped(event);
-        Self { event: kind, category, name, process, thread, key, skipped, own_process }
+        let skipped = class.meanings.iter().filter_map(|(member, meaning)| {
+            let node = event.plan(member.scope)?.member(member.index as usize)?;
+            matches!(meaning, Meaning::Stack | Meaning::Hidden).then_some((member.scope, node))
+        });
+        let skipped = skipped.collect();
+        let keys = class.meanings.members(Meaning::PairKey).skip(1);
+        let more_keys = keys.filter_map(|key| FieldRef::of_member(event, key)).collect();
+        Self { event: kind, category, name, ids, more_keys, skipped, own_process }
     }
-}
 
-/// Returns the members of an event that become no arguments.
-fn skipped(event: &Event<'_>) -> Vec<(Scope, usize, bool)> {
-    let skipped = event.class.meanings.iter().filter_map(|(member, meaning)| {
-        let is_id = match meaning {
-            Meaning::Process | Meaning::Thread | Meaning::PairKey => true,
-            Meaning::Stack | Meaning::Hidden => false,
-            _ => return None,
+    /// Returns the names of the fields with the process, the thread and the key.
+    pub(super) fn id_names(&self) -> [String; 3] {
+        self.ids.each_ref().map(|id| id.as_ref().map(|id| id.name.clone()).unwrap_or_default())
+    }
+
+    /// Returns `true` if a field of a scope becomes no argument. `is_used` are the ids that the record has.
+    fn is_skipped(&self, scope: Scope, member: usize, is_used: [bool; 3]) -> bool {
+        let is_id = |(id, is_used): (&Option<IdField>, bool)| {
+            is_used && id.as_ref().is_some_and(|id| id.place == (scope, member))
         };
-        let node = event.plan(member.scope)?.member(member.index as usize)?;
-        Some((member.scope, node, is_id))
-    });
-    skipped.collect()
+        self.ids.iter().zip(is_used).any(is_id) || self.skipped.contains(&(scope, member))
+    }
 }
 
 /// Returns category and name of an event: `CATEGORY:NAME`, or `CATEGORY/NAME`.
@@ -99,98 +141,145 @@ fn split_name(name: &str) -> (String, String) {
     (category.to_owned(), name.to_owned())
 }
 
-/// Losses of a single event.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct EventLosses {
-    pub(super) has_thread_name: bool,
-    pub(super) has_texts: bool,
-    pub(super) is_undecodable: bool,
-}
-
-/// Makes the parts of a record of an event.
+/// Makes the parts of a record of an event, and counts what is lost.
 pub(super) fn read(
     event: &Event<'_>,
     class: &ForeignClass,
     ticks: u64,
-    leaves: &mut Leaves,
+    (leaves, buffers): (&mut Leaves, &mut ForeignBuffers),
     parts: &mut RecordParts,
-) -> EventLosses {
-    let mut losses = EventLosses::default();
+    losses: &mut ClassLosses,
+) {
     let form = RecordForm { event: class.event, ..RecordForm::new(RecordKind::Event) };
     parts.begin(form, Some(ticks));
-    let number = |field: &Option<FieldRef>| field.as_ref().and_then(|field| event.get(field));
-    parts.process = number(&class.process).and_then(|value| value.as_u64()).unwrap_or(class.own_process);
-    let thread = number(&class.thread);
-    losses.has_thread_name = matches!(thread, Some(FieldValue::Text(_)));
-    parts.thread = thread.and_then(|value| value.as_u64()).unwrap_or(0);
-    if let Some(key) = number(&class.key) {
-        parts.words[0] = key.as_u64().unwrap_or(0);
-    }
+    let is_used = read_ids(event, class, parts, losses);
     parts.category = parts.add(class.category.as_bytes());
     parts.name = parts.add(class.name.as_bytes());
     leaves.clear();
     leaves.has_names = true;
-    let mut rest = Vec::new();
+    buffers.rest.clear();
     for scope in SCOPES {
         let begin = leaves.list.len();
         leaves.begin_scope();
-        losses.is_undecodable |= event.visit(scope, leaves).is_err();
+        losses.note(ClassLoss::Fields, event.visit(scope, leaves).is_err());
         for index in begin..leaves.list.len() {
             let Some(leaf) = leaves.list.get(index) else { break };
-            let is_text = matches!(leaf.value, LeafValue::Text { .. });
-            let is_skipped = |(of, node, is_id): &(Scope, usize, bool)| {
-                *of == scope && *node == leaf.member && !(*is_id && is_text)
-            };
-            if leaf.value == LeafValue::Absent || class.skipped.iter().any(is_skipped) {
+            if leaf.value == LeafValue::Absent || class.is_skipped(scope, leaf.member, is_used) {
                 continue;
             }
             // The last argument has the rest as text.
             if parts.arguments.len() + 1 < MOST_ARGUMENTS {
-                argument(leaf, leaves, parts);
+                argument(leaf, leaves, parts, losses);
             } else {
-                rest.push(index);
+                buffers.rest.push(index);
             }
         }
     }
-    match rest[..] {
+    match buffers.rest[..] {
         [] => {}
         [index] => {
             if let Some(leaf) = leaves.list.get(index) {
-                argument(leaf, leaves, parts);
+                argument(leaf, leaves, parts, losses);
             }
         }
         _ => {
-            losses.has_texts = true;
-            push_rest(&rest, leaves, parts);
+            losses.add(ClassLoss::Texts, 1);
+            push_rest(buffers, leaves, parts, losses);
         }
     }
-    losses
+}
+
+/// Reads the ids of a record; returns those that it has as they are.
+fn read_ids(
+    event: &Event<'_>,
+    class: &ForeignClass,
+    parts: &mut RecordParts,
+    losses: &mut ClassLosses,
+) -> [bool; 3] {
+    let kinds = [ClassLoss::Process, ClassLoss::Thread, ClassLoss::Key];
+    let mut is_used = [true; 3];
+    let mut ids = [class.own_process, 0, 0];
+    for (((id, field), is_used), loss) in ids.iter_mut().zip(&class.ids).zip(&mut is_used).zip(kinds) {
+        let Some(value) = field.as_ref().and_then(|id| event.get(&id.field)) else { continue };
+        match value.as_u64() {
+            Some(number) => *id = number,
+            None if matches!(value, FieldValue::Null) => {}
+            None => {
+                *is_used = false;
+                losses.add(loss, 1);
+                if loss == ClassLoss::Key {
+                    *id = number_of(&value);
+                }
+            }
+        }
+    }
+    if !class.more_keys.is_empty() {
+        is_used[id::KEY] = false;
+        losses.add(ClassLoss::Key, 1);
+        let mut hash = ValueHash::new(ids[id::KEY]);
+        let more = class.more_keys.iter().filter_map(|key| event.get(key));
+        more.for_each(|key| hash.add(key.as_u64().unwrap_or_else(|| number_of(&key))));
+        ids[id::KEY] = hash.finish();
+    }
+    (parts.process, parts.thread, parts.words[0]) = (ids[id::PROCESS], ids[id::THREAD], ids[id::KEY]);
+    is_used
+}
+
+/// Returns a number for a key that is none: equal for equal keys, so that begin and end of a span have the same.
+fn number_of(key: &FieldValue<'_>) -> u64 {
+    let mut hash = ValueHash::new(0);
+    match key {
+        FieldValue::Signed(number) => return *number as u64,
+        FieldValue::Integer(number) => hash.bytes(&number.to_le_bytes()),
+        FieldValue::Text(bytes) | FieldValue::Blob(bytes) => hash.bytes(bytes),
+        FieldValue::Guid(id) => hash.bytes(id.as_bytes()),
+        FieldValue::Wide(wide) => wide.words.iter().for_each(|word| hash.add(*word)),
+        FieldValue::Boolean(value) => hash.add((*value).into()),
+        FieldValue::Real(number) => hash.add(number.to_f64().to_bits()),
+        _ => {}
+    }
+    hash.finish()
 }
 
 /// Adds a field as an argument, with text that is UTF-8.
-fn argument(leaf: &Leaf, leaves: &Leaves, parts: &mut RecordParts) {
+fn argument(leaf: &Leaf, leaves: &Leaves, parts: &mut RecordParts, losses: &mut ClassLosses) {
     let name = leaves.names.get(leaf.name.clone()).unwrap_or_default();
-    parts.argument(name.as_bytes(), leaf.kind, leaf, leaves);
-    let Some(last) = parts.arguments.last() else { return };
-    if last.kind == kind::STRING && std::str::from_utf8(parts.text(&last.data)).is_err() {
-        let text = String::from_utf8_lossy(parts.text(&last.data)).into_owned();
-        let data = parts.add(text.as_bytes());
-        if let Some(last) = parts.arguments.last_mut() {
-            last.data = data;
+    let text = leaves.bytes_of(leaf.value);
+    if leaf.kind == kind::STRING && text.len() > LONGEST_TEXT {
+        return losses.add(ClassLoss::Arguments, 1);
+    }
+    if leaf.kind != kind::STRING || std::str::from_utf8(text).is_ok() {
+        return parts.argument(name.as_bytes(), leaf.kind, leaf, leaves);
+    }
+    losses.add(ClassLoss::Encoding, 1);
+    let name = parts.add(name.as_bytes());
+    let begin = parts.bytes.len();
+    push_utf8(&mut parts.bytes, text);
+    let data = begin..parts.bytes.len();
+    parts.arguments.push(PartArgument { kind: kind::STRING, name, word: 0, data });
+}
+
+/// Appends a text; bytes that are not UTF-8 become U+FFFD.
+fn push_utf8(out: &mut Vec<u8>, text: &[u8]) {
+    for chunk in text.utf8_chunks() {
+        out.extend_from_slice(chunk.valid().as_bytes());
+        if !chunk.invalid().is_empty() {
+            out.extend_from_slice("\u{fffd}".as_bytes());
         }
     }
 }
 
 /// Adds the fields beyond the maximum number of arguments as one text.
-fn push_rest(rest: &[usize], leaves: &mut Leaves, parts: &mut RecordParts) {
-    use std::fmt::Write as _;
+fn push_rest(buffers: &mut ForeignBuffers, leaves: &mut Leaves, parts: &mut RecordParts, losses: &mut ClassLosses) {
+    use std::io::Write as _;
 
-    let mut text = String::new();
-    for index in rest {
+    let ForeignBuffers { rest, text } = buffers;
+    text.clear();
+    for index in &*rest {
         let Some(leaf) = leaves.list.get(*index) else { continue };
         let space = if text.is_empty() { "" } else { " " };
         let name = leaves.names.get(leaf.name.clone()).unwrap_or_default();
-        // Writing into a string cannot fail.
+        // Writing into memory cannot fail.
         let _ = write!(text, "{space}{name}=");
         let _ = match leaf.value {
             LeafValue::Absent | LeafValue::Null => write!(text, "null"),
@@ -199,7 +288,10 @@ fn push_rest(rest: &[usize], leaves: &mut Leaves, parts: &mut RecordParts) {
             LeafValue::Double(value) => write!(text, "{value}"),
             LeafValue::Boolean(value) => write!(text, "{value}"),
             LeafValue::Text { .. } => {
-                write!(text, "{}", String::from_utf8_lossy(leaves.bytes_of(leaf.value)))
+                let bytes = leaves.bytes_of(leaf.value);
+                losses.note(ClassLoss::Encoding, std::str::from_utf8(bytes).is_err());
+                push_utf8(text, bytes);
+                Ok(())
             }
             LeafValue::Blob { .. } => {
                 leaves.bytes_of(leaf.value).iter().try_for_each(|byte| write!(text, "{byte:02x}"))
@@ -207,8 +299,11 @@ fn push_rest(rest: &[usize], leaves: &mut Leaves, parts: &mut RecordParts) {
         };
     }
     let (begin, length) = (leaves.bytes.len(), text.len());
-    leaves.bytes.extend_from_slice(text.as_bytes());
+    leaves.bytes.extend_from_slice(text);
     let value = LeafValue::Text { begin, length };
     let leaf = Leaf { value, name: 0..0, member: 0, option: None, kind: kind::STRING };
+    if length > LONGEST_TEXT {
+        return losses.add(ClassLoss::Arguments, rest.len() as u64);
+    }
     parts.argument(b"more", kind::STRING, &leaf, leaves);
 }

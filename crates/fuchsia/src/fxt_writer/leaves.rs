@@ -1,5 +1,6 @@
 //! Fields of an event, one after the other.
 
+use std::fmt::Write as _;
 use std::ops::Range;
 
 use ichnos_model::{Field, Real, Text, Uuid, Visitor, Wide};
@@ -108,7 +109,8 @@ impl Leaves {
         let dot = if self.path.is_empty() { "" } else { "." };
         match (field.name(), element) {
             (Some(name), _) => self.path.extend([dot, name]),
-            (None, Some(element)) => self.path.extend([dot, &element.to_string()]),
+            // Writing into memory cannot fail.
+            (None, Some(element)) => drop(write!(self.path, "{dot}{element}")),
             (None, None) => {}
         }
         before
@@ -205,7 +207,9 @@ impl Visitor for Leaves {
     }
 
     fn guid(&mut self, field: Field<'_>, value: Uuid) {
-        let text = self.text_value(|bytes| bytes.extend_from_slice(value.to_string().as_bytes()));
+        let mut digits = Uuid::encode_buffer();
+        let digits = value.hyphenated().encode_lower(&mut digits).as_bytes();
+        let text = self.text_value(|bytes| bytes.extend_from_slice(digits));
         self.push(field, text, kind::STRING);
     }
 

@@ -4,6 +4,7 @@
 //! anew. Other events become instant events, or counters, or begins and ends by their [role](ichnos_model::EventRole),
 //! with their fields as arguments: `docs/fxt.md` describes how.
 
+mod class_losses;
 mod encode;
 mod foreign;
 mod leaves;

@@ -2,9 +2,10 @@
 
 use ichnos_model::{Event, EventRecordClass, Scope};
 
+use super::class_losses::{ClassLoss, ClassLosses};
 use super::leaves::{Leaf, LeafValue, Leaves};
 use super::record_parts::RecordParts;
-use crate::fxt::argument_kind as kind;
+use crate::fxt::{argument_kind as kind, bits, record_kind};
 use crate::fxt_reader::class::{argument_kind_of, argument_name_of, form_of};
 use crate::fxt_reader::key::{RecordForm, RecordKind};
 
@@ -37,8 +38,16 @@ impl OwnClass {
 
     /// Returns `true` if records have a time.
     pub(super) fn has_time(&self) -> bool {
-        use RecordKind::{BareLargeBlob, Blob, KernelObject, Unknown, UserspaceObject};
-        !matches!(self.form.kind, BareLargeBlob | Blob | KernelObject | Unknown | UserspaceObject)
+        use RecordKind::{BareLargeBlob, Blob, KernelObject, LargeUnknown, Unknown, UserspaceObject};
+        !matches!(
+            self.form.kind,
+            BareLargeBlob | Blob | KernelObject | LargeUnknown | Unknown | UserspaceObject
+        )
+    }
+
+    /// Returns `true` for large records of an unknown type, whose data are not read.
+    pub(super) fn is_unknown_and_large(&self) -> bool {
+        self.form.kind == RecordKind::LargeUnknown
     }
 }
 
@@ -121,6 +130,27 @@ pub(super) fn read(
         read_arguments(class, arguments, parts)?;
     }
     Some(())
+}
+
+/// Makes an unknown record refer to the provider that it becomes part of. Other numbers in it that refer to tables cannot
+/// be known.
+pub(super) fn refer_to_tables(parts: &mut RecordParts, provider: Option<u32>, losses: &mut ClassLosses) {
+    if parts.form.kind != RecordKind::Unknown {
+        return;
+    }
+    let Some(word) = parts.bytes.get_mut(parts.data.clone()).and_then(|data| data.first_chunk_mut()) else {
+        return;
+    };
+    let header = u64::from_le_bytes(*word);
+    if bits(header, 0, 3) != record_kind::METADATA {
+        losses.add(ClassLoss::Indexes, 1);
+    } else if bits(header, 16, 19) == 3
+        && let Some(provider) = provider
+    {
+        // An event of a provider, with its id.
+        let rest = header & !(u64::from(u32::MAX) << 20);
+        *word = (rest | u64::from(provider) << 20).to_le_bytes();
+    }
 }
 
 fn event_context(class: &OwnClass, context: &mut FieldReader<'_>, parts: &mut RecordParts) -> Option<()> {

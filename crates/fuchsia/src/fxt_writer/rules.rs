@@ -10,6 +10,7 @@ use super::leaves::Leaves;
 use super::own::{self, OwnClass};
 use super::record_parts::RecordParts;
 use super::trace_encoder::epoch_base;
+use crate::fxt_reader::class::extended_records;
 
 /// Default block size in bytes.
 const BLOCK: usize = 256 << 10;
@@ -108,6 +109,15 @@ fn note_source(source: &WriteSource, losses: &mut LossTable) {
     if class.name.is_some() || class.uid.is_some() || class.uuid.is_some() {
         lose(LossKind::Dropped, "", "name or unique identifier of the trace");
     }
+    let extended = extended_records(class);
+    if extended > 0 {
+        let what = "records with reserved bits, or bytes after their known content: without these".to_owned();
+        losses.add(LossEntry { kind: LossKind::Dropped, class: String::new(), field: String::new(), what }, extended);
+    }
+    let mut lose = |kind, field: &str, what: &str| {
+        let loss = LossEntry { kind, class: String::new(), field: field.to_owned(), what: what.to_owned() };
+        losses.add(loss, 1);
+    };
     for clock in &class.clocks {
         let field = format!("clock.{}", clock.id);
         let has_base = epoch_base(clock).is_some();

@@ -13,8 +13,8 @@ const THREADS_OF_RECORD: usize = 2;
 /// Maximum size of a string in the table.
 const LONGEST: usize = 255;
 
-/// Maximum size of a string in a record ("String references" of the document).
-pub(super) const LONGEST_STRING: usize = 32_000;
+/// Maximum size of a string in a record, which references have bits for.
+pub(super) const LONGEST_STRING: usize = 0x7fff;
 
 /// Strings and threads registered so far. A full table begins anew.
 #[derive(Debug, Default)]
@@ -32,6 +32,11 @@ impl WrittenTables {
         if self.threads.len() + THREADS_OF_RECORD > MOST_THREADS {
             self.threads.clear();
         }
+    }
+
+    /// Returns the number of bytes of a string in a record that refers to it.
+    pub(super) fn inline_size(length: usize) -> usize {
+        if length > LONGEST { length.next_multiple_of(8) } else { 0 }
     }
 
     /// Returns the reference to a string, and registers it in `out` if it is new. Of long strings, the reference says

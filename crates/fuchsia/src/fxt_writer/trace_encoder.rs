@@ -9,15 +9,17 @@ use ichnos_io::{OutputBlock, Worker, WorkerFlow};
 use ichnos_model::lower::{LossEntry, LossKind};
 use ichnos_model::{ClassDigest, ClockClass, ClockOrigin, DataStream, Event, Message};
 
+use super::class_losses::{ClassLoss, ClassLosses};
 use super::encode::RecordEncoder;
-use super::foreign::{self, EventLosses, ForeignClass};
+use super::foreign::{self, ForeignBuffers, ForeignClass};
 use super::leaves::Leaves;
 use super::own::{self, OwnClass};
 use super::record_parts::RecordParts;
 use super::rules::TraceRules;
 use super::tables::{WrittenTables, push_stream, push_word};
-use crate::fxt::{BaseTime, MAGIC, record_kind};
+use crate::fxt::{BaseTime, Initialization, MAGIC, record_kind};
 use crate::fxt_reader::class;
+use crate::fxt_reader::index::MOST_STREAMS;
 
 /// Maximum size of the name of a provider.
 const LONGEST_NAME: usize = 255;
@@ -29,52 +31,36 @@ enum ClassTreatment {
     Foreign(Box<ForeignClass>),
 }
 
-/// Kinds of losses that are counted by class.
-const LOSSES: [(LossKind, &str); 8] = [
-    (LossKind::Rounded, "no time: that of the record before, or 0"),
-    (LossKind::Lowered, "more than 15 arguments -> text"),
-    (LossKind::Dropped, "arguments: no room in the record"),
-    (LossKind::Dropped, "record: no room for its names"),
-    (LossKind::Dropped, "name of the thread, in place of its number"),
-    (LossKind::Dropped, "fields that cannot be decoded"),
-    (LossKind::Rounded, "time before the origin or of more than 64 bits"),
-    (LossKind::Dropped, "time: records of this kind have none"),
-];
-
-/// Indexes of [`LOSSES`].
-mod lost {
-    pub(super) const TIME: usize = 0;
-    pub(super) const TEXTS: usize = 1;
-    pub(super) const ARGUMENTS: usize = 2;
-    pub(super) const RECORD: usize = 3;
-    pub(super) const THREAD: usize = 4;
-    pub(super) const FIELDS: usize = 5;
-    pub(super) const RANGE: usize = 6;
-    pub(super) const OWN_TIME: usize = 7;
-}
-
 /// A class of events, and the losses of its events.
 #[derive(Debug)]
 struct WrittenClass {
     name: String,
     treatment: ClassTreatment,
-    losses: [u64; LOSSES.len()],
+    losses: ClassLosses,
 }
 
-/// A data stream: records of a provider.
+/// A data stream.
 #[derive(Debug)]
-struct Provider {
-    /// `None` for the only data stream of a trace without providers.
-    id: Option<u32>,
-    tables: WrittenTables,
+struct WrittenStream {
+    /// Index of the provider whose records its events become; `None` if there are too many.
+    provider: Option<usize>,
     classes: Vec<Option<Box<WrittenClass>>>,
-    /// Records that wait to be taken.
-    records: Vec<u8>,
-    has_begun: bool,
     /// Time of the last event.
     last: u64,
     /// Ticks to add to cycles.
     offset: i128,
+}
+
+/// A provider: the records of a data stream, or of several if there are too many.
+#[derive(Debug)]
+struct Provider {
+    /// `None` for the only data stream of a trace without providers.
+    id: Option<u32>,
+    clock: Initialization,
+    tables: WrittenTables,
+    /// Records that wait to be taken.
+    records: Vec<u8>,
+    has_begun: bool,
 }
 
 /// Encodes messages as records.
@@ -82,18 +68,20 @@ struct Provider {
 pub(super) struct TraceEncoder {
     rules: Arc<TraceRules>,
     /// By the key of the data stream.
-    providers: Vec<Option<Box<Provider>>>,
+    streams: Vec<Option<Box<WrittenStream>>>,
+    providers: Vec<Provider>,
     ids: HashSet<u32>,
     /// Lowest id that was not tried for a data stream without one.
     next_id: u32,
-    /// Data streams with waiting records, in the order in which they are written.
+    /// Providers with waiting records, in the order in which they are written.
     order: Vec<usize>,
-    /// Data stream of the last record in the file.
+    /// Provider of the last record in the file.
     current: Option<usize>,
     has_magic: bool,
     waiting: usize,
     encoder: RecordEncoder,
     leaves: Leaves,
+    buffers: ForeignBuffers,
     parts: RecordParts,
     events: u64,
     digest: ClassDigest,
@@ -104,6 +92,7 @@ impl TraceEncoder {
     pub(super) fn new(rules: Arc<TraceRules>) -> Self {
         Self {
             rules,
+            streams: Vec::new(),
             providers: Vec::new(),
             ids: HashSet::new(),
             next_id: 1,
@@ -113,6 +102,7 @@ impl TraceEncoder {
             waiting: 0,
             encoder: RecordEncoder::default(),
             leaves: Leaves::default(),
+            buffers: ForeignBuffers::default(),
             parts: RecordParts::new(),
             events: 0,
             digest: ClassDigest::default(),
@@ -138,15 +128,44 @@ impl TraceEncoder {
         Ok(())
     }
 
-    /// Returns the provider of a data stream.
-    fn provider(&mut self, stream: &DataStream) -> usize {
+    /// Begins a data stream, unless it has begun; returns its key.
+    #[inline(always)]
+    fn stream(&mut self, stream: &DataStream) -> usize {
         let key = stream.key as usize;
-        if self.providers.len() <= key {
-            self.providers.resize_with(key + 1, || None);
+        if self.streams.get(key).is_none_or(Option::is_none) {
+            self.begin_stream(stream, key);
         }
-        if self.providers.get(key).is_none_or(|provider| provider.is_some()) {
-            return key;
+        key
+    }
+
+    #[inline(never)]
+    fn begin_stream(&mut self, stream: &DataStream, key: usize) {
+        if self.streams.len() <= key {
+            self.streams.resize_with(key + 1, || None);
         }
+        let base = stream.clock().and_then(epoch_base);
+        let offset = if base.is_none() { stream.clock().map_or(0, offset_of) } else { 0 };
+        let ticks_per_second = stream.clock().map_or(1_000_000_000, |clock| clock.frequency);
+        let clock = Initialization { ticks_per_second, base };
+        let provider = if self.providers.len() < MOST_STREAMS {
+            Some(self.add_provider(stream, clock))
+        } else {
+            // Readers skip more providers: the latest one with the same clock has their records.
+            let shared = self.providers.iter().rposition(|provider| provider.clock == clock);
+            let (kind, what) = match shared {
+                Some(_) => (LossKind::Lowered, "data stream beyond 1,024 -> part of another one"),
+                None => (LossKind::Dropped, "data stream beyond 1,024: no other one has its clock"),
+            };
+            self.lose(kind, what);
+            shared
+        };
+        if let Some(place) = self.streams.get_mut(key) {
+            *place = Some(Box::new(WrittenStream { provider, classes: Vec::new(), last: 0, offset }));
+        }
+    }
+
+    /// Adds the provider of a data stream; returns its index.
+    fn add_provider(&mut self, stream: &DataStream, clock: Initialization) -> usize {
         let wanted = stream.id.and_then(|id| u32::try_from(id).ok());
         let id = if self.rules.is_alone() && wanted.is_none() && stream.class().name.is_none() {
             None
@@ -159,120 +178,108 @@ impl TraceEncoder {
             self.ids.insert(id);
             Some(id)
         };
-        let mut provider = Provider {
-            id,
-            tables: WrittenTables::default(),
-            classes: Vec::new(),
-            records: Vec::new(),
-            has_begun: false,
-            last: 0,
-            offset: 0,
-        };
-        let frequency = stream.clock().map_or(1_000_000_000, |clock| clock.frequency);
-        let base = stream.clock().and_then(epoch_base);
-        if base.is_none() {
-            provider.offset = stream.clock().map_or(0, offset_of);
-        }
+        let mut records = Vec::new();
         if let Some(id) = id {
             let name = name_of_provider(stream);
-            let words = 1 + name.len().div_ceil(8) as u64;
-            let header = words << 4 | 1 << 16 | u64::from(id) << 20 | (name.len() as u64) << 52;
-            push_word(&mut provider.records, header);
-            push_stream(&mut provider.records, &name);
-        }
-        match base {
-            None => {
-                push_word(&mut provider.records, record_kind::INITIALIZATION | 2 << 4);
-                push_word(&mut provider.records, frequency);
+            let kept = shorten(&name);
+            if kept.len() < name.len() {
+                self.lose(LossKind::Dropped, "name of a data stream: bytes beyond 255");
             }
-            Some(base) => {
-                push_word(&mut provider.records, record_kind::INITIALIZATION | 4 << 4);
-                let words = [frequency, base.ticks, base.unix_nanoseconds];
-                words.into_iter().for_each(|word| push_word(&mut provider.records, word));
-            }
+            let words = 1 + kept.len().div_ceil(8) as u64;
+            let header = words << 4 | 1 << 16 | u64::from(id) << 20 | (kept.len() as u64) << 52;
+            push_word(&mut records, header);
+            push_stream(&mut records, kept);
         }
-        self.waiting += provider.records.len();
-        self.order.push(key);
-        if let Some(place) = self.providers.get_mut(key) {
-            *place = Some(Box::new(provider));
-        }
-        key
+        let base = clock.base.map(|base| [base.ticks, base.unix_nanoseconds]);
+        let words = 2 + base.as_slice().as_flattened().len() as u64;
+        push_word(&mut records, record_kind::INITIALIZATION | words << 4);
+        push_word(&mut records, clock.ticks_per_second);
+        base.into_iter().flatten().for_each(|word| push_word(&mut records, word));
+        self.waiting += records.len();
+        let number = self.providers.len();
+        self.order.push(number);
+        let tables = WrittenTables::default();
+        self.providers.push(Provider { id, clock, tables, records, has_begun: false });
+        number
     }
 
     fn event(&mut self, event: &Event<'_>) {
-        let key = self.provider(event.stream);
+        let key = self.stream(event.stream);
         let Some(index) = event.class_index() else {
             return self.lose(LossKind::Dropped, "event of an unknown class");
         };
-        let Self { providers, rules, encoder, leaves, parts, .. } = self;
-        let Some(Some(provider)) = providers.get_mut(key) else { return };
-        let Provider { tables, classes, records, last, offset, .. } = &mut **provider;
+        let Self { streams, providers, rules, encoder, leaves, buffers, parts, .. } = self;
+        let Some(Some(stream)) = streams.get_mut(key) else { return };
+        let WrittenStream { provider, classes, last, offset } = &mut **stream;
+        let Some(number) = *provider else {
+            return self.lose(LossKind::Dropped, "event of a data stream beyond 1,024");
+        };
+        let Some(Provider { id, tables, records, .. }) = providers.get_mut(number) else { return };
         if classes.len() <= index {
             classes.resize_with(index + 1, || None);
         }
         let Some(place) = classes.get_mut(index) else { return };
-        let class = place.get_or_insert_with(|| Box::new(written_class(event, rules)));
+        let WrittenClass { treatment, losses, .. } =
+            &mut **place.get_or_insert_with(|| Box::new(written_class(event, rules)));
         let before = records.len();
-        // Strings of the tables do not depend on the record: they stay if it has no room.
-        let losses = &mut class.losses;
         let time = event.clock.map(|clock| ticks(clock.cycles, *offset, losses));
-        let has_time = match &class.treatment {
+        let has_time = match &*treatment {
             ClassTreatment::Own(own) => own.has_time(),
             ClassTreatment::Foreign(_) => true,
         };
         if has_time != time.is_some() {
-            losses[if has_time { lost::TIME } else { lost::OWN_TIME }] += 1;
+            losses.add(if has_time { ClassLoss::Time } else { ClassLoss::OwnTime }, 1);
         }
         let time = time.unwrap_or(*last);
-        let is_written = match &class.treatment {
-            ClassTreatment::Own(own) => own::read(event, own, Some(time), leaves, parts).is_some(),
-            ClassTreatment::Foreign(foreign) => {
-                count(losses, foreign::read(event, foreign, time, leaves, parts));
-                true
+        match &*treatment {
+            ClassTreatment::Own(own) if own.is_unknown_and_large() => {
+                return losses.add(ClassLoss::LargeRecord, 1);
             }
-        };
-        if !is_written {
-            losses[lost::FIELDS] += 1;
-            return;
+            ClassTreatment::Own(own) => {
+                if own::read(event, own, Some(time), leaves, parts).is_none() {
+                    return losses.add(ClassLoss::Fields, 1);
+                }
+                own::refer_to_tables(parts, *id, losses);
+            }
+            ClassTreatment::Foreign(foreign) => {
+                foreign::read(event, foreign, time, (leaves, buffers), parts, losses);
+            }
         }
         *last = parts.ticks.unwrap_or(*last);
-        match encoder.encode(parts, tables, records) {
-            Some(dropped) => losses[lost::ARGUMENTS] += dropped,
-            None => {
-                losses[lost::RECORD] += 1;
-                return self.add_waiting(key, before);
+        // Strings of the tables do not depend on the record: they stay if it has no room.
+        if encoder.encode(parts, tables, losses, records) {
+            self.events += 1;
+            if self.rules.is_compared() {
+                self.digest.add(self.parts.ticks, self.parts.hash());
             }
         }
-        self.events += 1;
-        if self.rules.is_compared() {
-            self.digest.add(self.parts.ticks, self.parts.hash());
-        }
-        self.add_waiting(key, before);
+        self.add_waiting(number, before);
     }
 
     /// Counts the records of a provider that were added to `before` bytes.
-    fn add_waiting(&mut self, key: usize, before: usize) {
-        let Some(Some(provider)) = self.providers.get(key) else { return };
-        self.waiting += provider.records.len() - before;
-        if before == 0 {
-            self.order.push(key);
+    #[inline(always)]
+    fn add_waiting(&mut self, number: usize, before: usize) {
+        let Some(provider) = self.providers.get(number) else { return };
+        let added = provider.records.len() - before;
+        self.waiting += added;
+        if before == 0 && added > 0 {
+            self.order.push(number);
         }
     }
 
     /// Writes that the buffer of a provider was full.
     fn discarded(&mut self, stream: &DataStream, count: Option<u64>) {
-        let key = self.provider(stream);
-        let Some(Some(provider)) = self.providers.get_mut(key) else { return };
-        let before = provider.records.len();
-        match provider.id {
-            Some(id) => {
-                push_word(&mut provider.records, 1 << 4 | 3 << 16 | u64::from(id) << 20);
-                self.add_waiting(key, before);
-                if count.is_some() {
-                    self.lose(LossKind::Dropped, "number of discarded events");
-                }
-            }
-            None => self.lose(LossKind::Dropped, "loss of events"),
+        let key = self.stream(stream);
+        let number = self.streams.get(key).and_then(|stream| stream.as_ref()?.provider);
+        let provider = number.and_then(|number| self.providers.get_mut(number));
+        let (Some(number), Some(Provider { id: Some(id), records, .. })) = (number, provider) else {
+            return self.lose(LossKind::Dropped, "loss of events");
+        };
+        let before = records.len();
+        push_word(records, 1 << 4 | 3 << 16 | u64::from(*id) << 20);
+        self.add_waiting(number, before);
+        if count.is_some() {
+            self.lose(LossKind::Dropped, "number of discarded events");
         }
     }
 
@@ -283,16 +290,10 @@ impl TraceEncoder {
 
     /// Moves the losses of all classes to the table.
     fn name_losses(&mut self) {
-        let classes = self.providers.iter_mut().flatten().flat_map(|provider| &mut provider.classes);
+        let classes = self.streams.iter_mut().flatten().flat_map(|stream| &mut stream.classes);
         for class in classes.flatten() {
-            for ((kind, what), count) in LOSSES.into_iter().zip(&mut class.losses) {
-                if *count > 0 {
-                    let (class, what) = (class.name.clone(), what.to_owned());
-                    let loss = LossEntry { kind, class, field: String::new(), what };
-                    self.rules.with_losses(|table| table.add(loss, *count));
-                }
-                *count = 0;
-            }
+            let WrittenClass { name, losses, .. } = &mut **class;
+            self.rules.with_losses(|table| losses.take(name, table));
         }
     }
 
@@ -302,16 +303,16 @@ impl TraceEncoder {
         if !std::mem::replace(&mut self.has_magic, true) {
             push_word(&mut bytes, MAGIC);
         }
-        for key in std::mem::take(&mut self.order) {
-            let Some(Some(provider)) = self.providers.get_mut(key) else { continue };
+        for number in self.order.drain(..) {
+            let Some(provider) = self.providers.get_mut(number) else { continue };
             let is_new = !std::mem::replace(&mut provider.has_begun, true);
             if let Some(id) = provider.id
                 && !is_new
-                && self.current != Some(key)
+                && self.current != Some(number)
             {
                 push_word(&mut bytes, 1 << 4 | 2 << 16 | u64::from(id) << 20);
             }
-            self.current = Some(key);
+            self.current = Some(number);
             bytes.append(&mut provider.records);
         }
         self.waiting = 0;
@@ -320,26 +321,25 @@ impl TraceEncoder {
 }
 
 /// Returns the ticks of a time in cycles.
-fn ticks(cycles: u64, offset: i128, losses: &mut [u64; LOSSES.len()]) -> u64 {
+fn ticks(cycles: u64, offset: i128, losses: &mut ClassLosses) -> u64 {
     let ticks = i128::from(cycles) + offset;
     u64::try_from(ticks).unwrap_or_else(|_| {
-        losses[lost::RANGE] += 1;
+        losses.add(ClassLoss::Range, 1);
         if ticks < 0 { 0 } else { u64::MAX }
     })
 }
 
-fn count(losses: &mut [u64; LOSSES.len()], event: EventLosses) {
-    losses[lost::TEXTS] += u64::from(event.has_texts);
-    losses[lost::THREAD] += u64::from(event.has_thread_name);
-    losses[lost::FIELDS] += u64::from(event.is_undecodable);
-}
-
 fn written_class(event: &Event<'_>, rules: &TraceRules) -> WrittenClass {
+    let mut losses = ClassLosses::default();
     let treatment = match OwnClass::of(event.class) {
         Some(own) => ClassTreatment::Own(own),
-        None => rules.with_losses(|table| ClassTreatment::Foreign(Box::new(ForeignClass::of(event, table)))),
+        None => {
+            let foreign = rules.with_losses(|table| ForeignClass::of(event, table));
+            losses.ids = foreign.id_names();
+            ClassTreatment::Foreign(Box::new(foreign))
+        }
     };
-    WrittenClass { name: event.name().to_owned(), treatment, losses: [0; LOSSES.len()] }
+    WrittenClass { name: event.name().to_owned(), treatment, losses }
 }
 
 /// Returns the ticks from the origin of a clock to its tick 0, which records add to theirs where no base time does.
@@ -371,25 +371,23 @@ fn common_divisor(one: u64, other: u64) -> u64 {
 
 /// Returns the name of the provider of a data stream.
 fn name_of_provider(stream: &DataStream) -> Cow<'_, [u8]> {
-    let own = class::provider_name(stream.class());
-    let mut name = own.unwrap_or_else(|| {
+    class::provider_name(stream.class()).unwrap_or_else(|| {
         let name = stream.name.rsplit('/').next().unwrap_or_default();
         Cow::Borrowed(name.as_bytes())
-    });
-    if let Ok(text) = std::str::from_utf8(&name) {
-        let most = text.floor_char_boundary(LONGEST_NAME);
-        if most < name.len() {
-            name.to_mut().truncate(most);
-        }
-    }
-    name
+    })
+}
+
+/// Returns the beginning of a name that a record has room for, in whole characters.
+fn shorten(name: &[u8]) -> &[u8] {
+    let most = std::str::from_utf8(name).map_or(LONGEST_NAME, |text| text.floor_char_boundary(LONGEST_NAME));
+    name.get(..most).unwrap_or(name)
 }
 
 impl Worker for TraceEncoder {
     fn message(&mut self, message: &Message<'_>) -> io::Result<WorkerFlow> {
         match message {
             Message::StreamBegin(stream) => {
-                self.provider(stream);
+                self.stream(stream);
             }
             Message::Event(event) => self.event(event),
             Message::DiscardedEvents(discarded) => self.discarded(discarded.stream, discarded.count),

@@ -6,6 +6,7 @@ mod clocks;
 mod damaged;
 pub mod document;
 pub mod dump;
+mod losses;
 pub mod properties;
 mod sections;
 pub mod trace_processor;

@@ -1,0 +1,84 @@
+//! Losses of the events of a class.
+
+use ichnos_model::lower::{LossEntry, LossKind, LossTable};
+
+/// A loss that is counted by class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum ClassLoss {
+    Time,
+    OwnTime,
+    Range,
+    Texts,
+    Arguments,
+    Record,
+    LargeRecord,
+    LargerBlob,
+    Message,
+    Process,
+    Thread,
+    Key,
+    Encoding,
+    Fields,
+    Indexes,
+}
+
+impl ClassLoss {
+    const COUNT: usize = Self::Indexes as usize + 1;
+
+    /// Losses with their descriptions, in the order of their numbers.
+    const ALL: [(Self, LossKind, &str); Self::COUNT] = [
+        (Self::Time, LossKind::Rounded, "no time: that of the record before, or 0"),
+        (Self::OwnTime, LossKind::Dropped, "time: records of this kind have none"),
+        (Self::Range, LossKind::Rounded, "time before the origin or of more than 64 bits"),
+        (Self::Texts, LossKind::Lowered, "more than 15 arguments -> text"),
+        (Self::Arguments, LossKind::Dropped, "arguments: no room in the record"),
+        (Self::Record, LossKind::Dropped, "record: no room for its names or data"),
+        (Self::LargeRecord, LossKind::Dropped, "record: large, of an unknown type, which is not read"),
+        (Self::LargerBlob, LossKind::Lowered, "BLOB of more than 32 KiB -> large BLOB, without its type"),
+        (Self::Message, LossKind::Dropped, "rest of a message: no room in the record"),
+        (Self::Process, LossKind::Lowered, "process that is no number from 0 on -> argument"),
+        (Self::Thread, LossKind::Lowered, "thread that is no number from 0 on -> argument"),
+        (Self::Key, LossKind::Lowered, "key that is no number from 0 on -> argument, and a number made of it"),
+        (Self::Encoding, LossKind::Rounded, "text that is not UTF-8 -> U+FFFD"),
+        (Self::Fields, LossKind::Dropped, "fields that cannot be decoded"),
+        (Self::Indexes, LossKind::Rounded, "indexes of strings and threads, if it has any: the tables are others"),
+    ];
+}
+
+/// Numbers of losses of a class.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ClassLosses {
+    counts: [u64; ClassLoss::COUNT],
+    /// Names of the fields with the process, the thread and the key.
+    pub(super) ids: [String; 3],
+}
+
+impl ClassLosses {
+    pub(super) fn add(&mut self, loss: ClassLoss, count: u64) {
+        if let Some(sum) = self.counts.get_mut(loss as usize) {
+            *sum += count;
+        }
+    }
+
+    pub(super) fn note(&mut self, loss: ClassLoss, is_lost: bool) {
+        self.add(loss, is_lost.into());
+    }
+
+    /// Moves all losses to the table, under the name of the class.
+    pub(super) fn take(&mut self, class: &str, table: &mut LossTable) {
+        let counts = std::mem::take(&mut self.counts);
+        let lost = ClassLoss::ALL.into_iter().zip(counts).filter(|(_, count)| *count > 0);
+        for ((loss, kind, what), count) in lost {
+            let [process, thread, key] = &self.ids;
+            let field = match loss {
+                ClassLoss::Process => process,
+                ClassLoss::Thread => thread,
+                ClassLoss::Key => key,
+                _ => "",
+            };
+            let (class, field, what) = (class.to_owned(), field.to_owned(), what.to_owned());
+            table.add(LossEntry { kind, class, field, what }, count);
+        }
+    }
+}
