@@ -161,6 +161,14 @@ impl ClockClass {
     pub fn nanoseconds(&self, cycles: u64) -> i128 {
         const BILLION: i128 = 1_000_000_000;
         let seconds = i128::from(self.offset_seconds) * BILLION;
+        // Without divisions of 128 bits, for all but odd clocks.
+        if self.frequency <= u64::MAX / 1_000_000_000
+            && let Some(cycles) = self.offset_cycles.checked_add(cycles)
+        {
+            let frequency = self.frequency.max(1);
+            let rest = cycles % frequency * 1_000_000_000 / frequency;
+            return seconds + i128::from(cycles / frequency) * BILLION + i128::from(rest);
+        }
         let cycles = i128::from(self.offset_cycles) + i128::from(cycles);
         if self.frequency == 1_000_000_000 {
             return seconds + cycles;

@@ -96,6 +96,7 @@ enum Cell {
 
 impl EventValues {
     /// Removes all values and keeps the memory.
+    #[inline]
     pub fn clear(&mut self) {
         self.cells.clear();
         self.bytes.clear();
@@ -107,6 +108,7 @@ impl EventValues {
     }
 
     /// Begins the values of a scope, which completes the previous scope. Removes earlier values of the scope.
+    #[inline]
     pub fn begin(&mut self, scope: Scope) {
         self.open.clear();
         self.is_awaited = false;
@@ -178,6 +180,7 @@ impl EventValues {
     }
 
     /// Appends a value.
+    #[inline]
     pub fn push<'a>(&mut self, value: impl Into<FieldValue<'a>>) {
         let cell = match value.into() {
             FieldValue::Null => Cell::Null,
@@ -276,6 +279,7 @@ impl EventValues {
     }
 
     /// Appends an optional field; if it is present, append its value next.
+    #[inline]
     pub fn push_optional(&mut self, is_present: bool) {
         self.add(Cell::Optional { is_present });
         self.is_awaited = is_present;
@@ -299,6 +303,7 @@ impl EventValues {
     }
 
     /// Appends a cell and counts it as a member or an element of its parent.
+    #[inline]
     fn add(&mut self, cell: Cell) {
         let Some(scope) = self.current else { return };
         if !std::mem::take(&mut self.is_awaited)
@@ -313,6 +318,7 @@ impl EventValues {
         }
     }
 
+    #[inline]
     fn add_bytes(&mut self, bytes: &[u8]) -> (usize, usize) {
         let begin = self.bytes.len();
         self.bytes.extend_from_slice(bytes);

@@ -102,6 +102,13 @@ const fn size_words(header: u64) -> usize {
     bits(header, 4, 15) as usize
 }
 
+/// Bits of the header of an argument that are its type or refer to its name.
+#[cfg(feature = "reader")]
+#[inline(always)]
+const fn shape_of(header: u64) -> u32 {
+    header as u32 & 0xffff_000f
+}
+
 /// Bits of the header of an argument that are reserved, and 0.
 #[cfg(feature = "reader")]
 #[inline(always)]
@@ -175,6 +182,20 @@ impl<'a> Arguments<'a> {
         false
     }
 
+    /// Returns `true` if the arguments left have these [shapes](Self::shapes), and sizes for their names and values.
+    #[cfg(feature = "reader")]
+    #[inline(always)]
+    pub(crate) fn have_shapes(mut self, shapes: &[u32]) -> bool {
+        // The number of arguments is a part of the header of a record that is compared before.
+        shapes.iter().all(|shape| {
+            let Ok(header) = RecordContent::word(&mut { self.content }) else { return false };
+            let size = size_words(header);
+            shape_of(header) == *shape
+                && known_words(header).is_none_or(|known| known <= size)
+                && self.content.split(size).is_some()
+        })
+    }
+
     /// Returns the headers of the arguments left, with the bits of sizes and values cleared unless they are type
     /// or name: equal for arguments of the same types and the same references to names.
     #[cfg(feature = "reader")]
@@ -184,7 +205,7 @@ impl<'a> Arguments<'a> {
             self.left = self.left.checked_sub(1)?;
             let header = RecordContent::word(&mut { self.content }).ok()?;
             self.content.split(size_words(header))?;
-            Some((header as u32 & 0xffff_0000) | (header as u32 & 0xf))
+            Some(shape_of(header))
         })
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::io::Write as _;
 use std::sync::Arc;
 
 use ichnos_model::{DataStream, DynamicClass};
@@ -22,8 +23,12 @@ pub(super) struct KnownClass {
 struct Shape {
     known: KnownClass,
     /// Types of the arguments and references to their names.
-    arguments: Box<[u32]>,
+    arguments: [u32; MOST_ARGUMENTS],
+    count: u8,
 }
+
+/// Maximum number of arguments of a record.
+const MOST_ARGUMENTS: usize = 15;
 
 /// Classes in use; all are dropped when there are too many.
 #[derive(Debug)]
@@ -32,6 +37,8 @@ pub(super) struct Classes {
     shapes: Vec<Shape>,
     /// Indexes of the shapes.
     by_header: HashMap<u64, usize, BuildHasherDefault<HeaderHasher>>,
+    /// Shape of the current event, if it has one.
+    current: Option<usize>,
     by_key: HashMap<Box<[u8]>, KnownClass>,
     key: Vec<u8>,
     most: usize,
@@ -47,6 +54,17 @@ const INLINE_NAMES: u64 = 1 << 63 | 1 << 47;
 /// Bit of an argument whose name is in the record.
 const INLINE_NAME: u32 = 1 << 31;
 
+/// Returns the bits of an event that determine its class, with its arguments.
+#[inline(always)]
+fn class_bits(event: &EventRecord<'_>) -> u64 {
+    event.header & CLASS_BITS | u64::from(has_scope(event))
+}
+
+#[inline(always)]
+fn has_scope(event: &EventRecord<'_>) -> bool {
+    matches!(event.kind, EventKind::Instant { scope: Some(_) })
+}
+
 impl Classes {
     /// Makes the empty table of at most `most` classes.
     pub(super) fn new(stream: &Arc<DataStream>, most: usize) -> Self {
@@ -54,6 +72,7 @@ impl Classes {
             stream: Arc::clone(stream),
             shapes: Vec::new(),
             by_header: HashMap::default(),
+            current: None,
             by_key: HashMap::new(),
             key: Vec::new(),
             most,
@@ -64,77 +83,70 @@ impl Classes {
     pub(super) fn forget_references(&mut self) {
         self.shapes.clear();
         self.by_header.clear();
+        self.current = None;
     }
 
-    /// Returns the class of an event, or `None` if the limits are too low for any class.
+    /// Makes the class of an event the current one, and returns it, if an earlier event had the same references and
+    /// types, and its arguments fit.
     #[inline(always)]
+    pub(super) fn enter(&mut self, event: &EventRecord<'_>) -> Option<&KnownClass> {
+        let index = *self.by_header.get(&class_bits(event))?;
+        let shape = self.shapes.get(index)?;
+        let arguments = shape.arguments.get(..usize::from(shape.count))?;
+        if !event.arguments.have_shapes(arguments) {
+            return None;
+        }
+        self.current = Some(index);
+        Some(&shape.known)
+    }
+
+    /// Ends the current event.
+    #[inline(always)]
+    pub(super) fn leave(&mut self) {
+        self.current = None;
+    }
+
+    /// Returns the class that was [entered](Self::enter).
+    #[inline(always)]
+    pub(super) fn current(&self) -> Option<&DynamicClass> {
+        self.shapes.get(self.current?).map(|shape| &*shape.known.class)
+    }
+
+    /// Returns the class of an event, or `None` if the limits are too low for any class. Unless all its arguments fit,
+    /// it has those before the first one that does not.
     pub(super) fn of_event(
         &mut self,
         event: &EventRecord<'_>,
         names: &RecordNames<'_>,
+        is_whole: bool,
     ) -> Option<&KnownClass> {
-        let has_scope = matches!(event.kind, EventKind::Instant { scope: Some(_) });
-        let header = event.header & CLASS_BITS | u64::from(has_scope);
-        let known = self.by_header.get(&header).copied().filter(|known| {
-            let shape = self.shapes.get(*known);
-            event.header & INLINE_NAMES == 0
-                && shape.is_some_and(|shape| shape.arguments.iter().copied().eq(event.arguments.shapes()))
-        });
-        let known = match known {
-            Some(known) => known,
-            None => self.add_shape(event, header, has_scope, names)?,
+        let form = RecordForm {
+            event: event.kind.number(),
+            has_scope: has_scope(event),
+            ..RecordForm::new(RecordKind::Event)
         };
-        self.shapes.get(known).map(|shape| &shape.known)
-    }
-
-    /// Adds the class of an event by its header; returns its index.
-    #[inline(never)]
-    fn add_shape(
-        &mut self,
-        event: &EventRecord<'_>,
-        header: u64,
-        has_scope: bool,
-        names: &RecordNames<'_>,
-    ) -> Option<usize> {
-        let known = self.find_event(event, has_scope, names)?;
-        let arguments: Box<[u32]> = event.arguments.shapes().collect();
-        let is_inline = |argument: &u32| argument & INLINE_NAME != 0;
-        // Names in the record are not part of the header.
-        let header = match event.header & INLINE_NAMES != 0 || arguments.iter().any(is_inline) {
-            true => INLINE_SHAPE,
-            false => header,
-        };
+        let (mut arguments, mut count) = ([0; MOST_ARGUMENTS], 0);
+        for (place, shape) in arguments.iter_mut().zip(event.arguments.shapes()) {
+            *place = shape;
+            count += 1;
+        }
+        // Names in the record are not part of the shape.
+        let is_inline =
+            event.header & INLINE_NAMES != 0 || arguments.iter().any(|argument| argument & INLINE_NAME != 0);
+        if is_inline || !is_whole {
+            return self.find(form, Some([event.category, event.name]), event.arguments, names);
+        }
+        let known = self.find(form, Some([event.category, event.name]), event.arguments, names)?.clone();
         if self.shapes.len() >= self.most {
             self.forget_references();
         }
-        let shape = Shape { known, arguments };
-        let index = *self.by_header.entry(header).or_insert(self.shapes.len());
+        let shape = Shape { known, arguments, count };
+        let index = *self.by_header.entry(class_bits(event)).or_insert(self.shapes.len());
         match self.shapes.get_mut(index) {
             Some(place) => *place = shape,
             None => self.shapes.push(shape),
         }
-        Some(index)
-    }
-
-    /// Returns the class of an event with the arguments before the first one whose content does not fit. Events of the
-    /// same shape whose arguments fit have another class.
-    #[cold]
-    pub(super) fn of_damaged_event(
-        &mut self,
-        event: &EventRecord<'_>,
-        names: &RecordNames<'_>,
-    ) -> Option<KnownClass> {
-        self.find_event(event, matches!(event.kind, EventKind::Instant { scope: Some(_) }), names)
-    }
-
-    fn find_event(
-        &mut self,
-        event: &EventRecord<'_>,
-        has_scope: bool,
-        names: &RecordNames<'_>,
-    ) -> Option<KnownClass> {
-        let form = RecordForm { event: event.kind.number(), has_scope, ..RecordForm::new(RecordKind::Event) };
-        self.find(form, Some([event.category, event.name]), event.arguments, names)
+        self.shapes.get(index).map(|shape| &shape.known)
     }
 
     /// Returns the class of a record with arguments, or `None` if the limits are too low for any class.
@@ -145,7 +157,7 @@ impl Classes {
         event_names: Option<[StringRef<'_>; 2]>,
         arguments: Arguments<'_>,
         names: &RecordNames<'_>,
-    ) -> Option<KnownClass> {
+    ) -> Option<&KnownClass> {
         let mut key = std::mem::take(&mut self.key);
         form.write(&mut key);
         for name in event_names.into_iter().flatten() {
@@ -155,33 +167,36 @@ impl Classes {
             key.push(value.kind());
             names.push(&mut key, name);
         }
-        let known = self.of_key(&key).or_else(|| self.any(form));
         self.key = key;
-        known
+        self.of_key(form)
     }
 
     /// Returns the class of a record without arguments.
-    pub(super) fn of_form(&mut self, form: RecordForm) -> Option<KnownClass> {
-        let mut key = std::mem::take(&mut self.key);
-        form.write(&mut key);
-        // One for each form, so the limit does not matter.
-        let known = self.of_key(&key).or_else(|| self.last(&key, false));
-        self.key = key;
-        known
+    pub(super) fn of_form(&mut self, form: RecordForm) -> Option<&KnownClass> {
+        form.write(&mut self.key);
+        self.of_key(form)
     }
 
-    fn of_key(&mut self, key: &[u8]) -> Option<KnownClass> {
-        if let Some(known) = self.by_key.get(key) {
-            return Some(known.clone());
+    /// Returns the class of [`Self::key`], which begins with a form.
+    fn of_key(&mut self, form: RecordForm) -> Option<&KnownClass> {
+        if !self.by_key.contains_key(&*self.key) {
+            let known = self.class_of_key(form)?;
+            if self.by_key.len() >= self.most {
+                self.by_key.clear();
+            }
+            self.by_key.insert(self.key.as_slice().into(), known);
         }
+        self.by_key.get(&*self.key)
+    }
+
+    fn class_of_key(&self, form: RecordForm) -> Option<KnownClass> {
         let classes = self.stream.trace.dynamic_classes(self.stream.class_index)?;
-        let class = classes.get(classes.index(key, false)?).ok().flatten()?;
-        let known = KnownClass { class, is_any: false };
-        if self.by_key.len() >= self.most {
-            self.by_key.clear();
+        match classes.index(&self.key, false) {
+            Some(index) => Some(KnownClass { class: classes.get(index).ok().flatten()?, is_any: false }),
+            // One for each form without arguments, so the limit does not matter.
+            None if !form.kind.has_arguments() => self.last(&self.key, false),
+            None => self.any(form),
         }
-        self.by_key.insert(key.into(), known.clone());
-        Some(known)
     }
 
     /// Returns the class of records of a form beyond the limit of classes.
@@ -198,10 +213,6 @@ impl Classes {
     }
 }
 
-/// Place among the shapes of the last event with names in its record. No header has it: it has bits that are not in
-/// [`CLASS_BITS`].
-const INLINE_SHAPE: u64 = 2;
-
 /// RecordNames of records.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RecordNames<'a> {
@@ -215,7 +226,14 @@ impl<'a> RecordNames<'a> {
     pub(super) fn with<R>(&self, reference: StringRef<'_>, take: impl FnOnce(&[u8]) -> R) -> R {
         match (self.tables.string(reference, self.bytes), reference) {
             (Some(text), _) | (None, StringRef::Inline(text)) => take(text),
-            (None, StringRef::Index(index)) => take(format!("<unknown string {index}>").as_bytes()),
+            (None, StringRef::Index(index)) => {
+                let mut text = [0; 32];
+                let mut rest = &mut text[..];
+                // Cannot fail: an index has at most five digits.
+                let _ = write!(rest, "<unknown string {index}>");
+                let length = 32 - rest.len();
+                take(text.get(..length).unwrap_or_default())
+            }
         }
     }
 

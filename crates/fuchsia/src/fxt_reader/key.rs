@@ -22,6 +22,12 @@ pub(crate) enum RecordKind {
 }
 
 impl RecordKind {
+    /// Returns `true` for records with arguments, of which there can be any number of classes.
+    pub(crate) fn has_arguments(self) -> bool {
+        use RecordKind::{Event, KernelObject, LargeBlob, Switch, UserspaceObject, Wakeup};
+        matches!(self, Event | KernelObject | UserspaceObject | Switch | Wakeup | LargeBlob)
+    }
+
     pub(super) const ALL: [Self; 15] = [
         Self::Event,
         Self::Blob,

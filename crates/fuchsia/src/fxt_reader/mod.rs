@@ -33,6 +33,7 @@ mod file;
 mod format;
 pub(crate) mod index;
 pub(crate) mod key;
+mod other_records;
 mod pending;
 mod source;
 mod symbols;

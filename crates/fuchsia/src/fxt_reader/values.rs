@@ -7,7 +7,7 @@ use ichnos_model::{EventValues, FieldValue, Scope};
 use super::class::option_of;
 use super::classes::RecordNames;
 use super::index::ObjectNames;
-use crate::fxt::{Argument, ArgumentValue, Arguments, EventKind, EventRecord, StringRef};
+use crate::fxt::{Argument, ArgumentValue, Arguments, EventKind, EventRecord, MAX_RECORD_WORDS, StringRef};
 
 /// Names of processes and threads, with those of the last record.
 #[derive(Debug)]
@@ -37,6 +37,8 @@ impl NameCache {
 pub(super) struct ValueWriter<'v, 'a> {
     pub(super) values: &'v mut EventValues,
     pub(super) names: RecordNames<'a>,
+    /// `true` if a text of an argument is not registered.
+    pub(super) is_unknown: bool,
 }
 
 impl ValueWriter<'_, '_> {
@@ -155,15 +157,26 @@ impl ValueWriter<'_, '_> {
                 values.push(value);
             }
             ArgumentValue::Double(value) => values.push(value),
-            ArgumentValue::String(string) => self.string(string),
+            ArgumentValue::String(string) => {
+                self.is_unknown |= self.names.tables.string(string, self.names.bytes).is_none();
+                self.string(string);
+            }
             ArgumentValue::Boolean(value) => values.push(value),
             ArgumentValue::Blob(data) => values.push(FieldValue::Blob(data)),
-            ArgumentValue::Unknown { low, bytes, .. } => {
-                // The rest of the header belongs to the value.
-                let mut all = low.to_le_bytes().to_vec();
-                all.extend_from_slice(bytes);
-                values.push(FieldValue::Blob(&all));
-            }
+            ArgumentValue::Unknown { low, bytes, .. } => push_unknown(values, low, bytes),
         }
     }
+}
+
+/// Writes the value of an argument of an unknown type, to which the rest of its header belongs.
+#[inline(never)]
+fn push_unknown(values: &mut EventValues, low: u32, bytes: &[u8]) {
+    // A record is no longer than this.
+    let mut all = [0; 4 + MAX_RECORD_WORDS * 8];
+    let length = 4 + bytes.len();
+    if let Some((rest, place)) = all.get_mut(..length).and_then(|all| all.split_first_chunk_mut()) {
+        *rest = low.to_le_bytes();
+        place.copy_from_slice(bytes);
+    }
+    values.push(FieldValue::Blob(all.get(..length).unwrap_or_default()));
 }

@@ -28,7 +28,7 @@ impl OwnClass {
             _ => class.payload.as_deref().and_then(|payload| payload.members()),
         };
         let mut arguments = Vec::new();
-        if has_arguments(form.kind) && !form.is_any {
+        if form.kind.has_arguments() && !form.is_any {
             for member in scope.unwrap_or_default() {
                 arguments.push((argument_name_of(member).into_owned(), argument_kind_of(&member.class)?));
             }
@@ -49,11 +49,6 @@ impl OwnClass {
     pub(super) fn is_unknown_and_large(&self) -> bool {
         self.form.kind == RecordKind::LargeUnknown
     }
-}
-
-fn has_arguments(kind: RecordKind) -> bool {
-    use RecordKind::{Event, KernelObject, LargeBlob, Switch, UserspaceObject, Wakeup};
-    matches!(kind, Event | KernelObject | UserspaceObject | Switch | Wakeup | LargeBlob)
 }
 
 /// Reads the fields of an event in the order of its class.
@@ -126,7 +121,7 @@ pub(super) fn read(
         _ => record(class.form.kind, &mut context, &mut payload, parts)?,
     }
     let arguments = if class.form.kind == RecordKind::LargeBlob { &mut context } else { &mut payload };
-    if has_arguments(class.form.kind) {
+    if class.form.kind.has_arguments() {
         read_arguments(class, arguments, parts)?;
     }
     Some(())

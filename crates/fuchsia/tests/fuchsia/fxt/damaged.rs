@@ -232,16 +232,110 @@ fn checks_report_what_reading_tolerates() {
     assert_eq!(read(&builder.bytes).len(), 2);
 }
 
-/// Names of rules that no test above mentions would be unreachable.
+/// A file for each rule, in which only that rule is broken, and the place of the violation.
+fn broken(rule: Rule) -> (Vec<u8>, u64) {
+    let mut builder = Builder::new();
+    let at = match rule {
+        Rule::ByteOrder => return (MAGIC.iter().rev().copied().collect(), 0),
+        Rule::RecordHeaderTruncated => {
+            builder.bytes.push(0x10);
+            8
+        }
+        Rule::RecordSizeMinimum => {
+            builder.bytes.extend(0x01u64.to_le_bytes());
+            8
+        }
+        Rule::RecordTruncated => {
+            builder.bytes.extend(0x21u64.to_le_bytes());
+            8
+        }
+        // Beyond the record of two words.
+        Rule::RecordContent => {
+            builder.record(header(7, &[(24, 0x8000 | 9)]), body().word(1));
+            24
+        }
+        Rule::RecordReserved => {
+            builder.record(header(1, &[(63, 1)]), body().word(1));
+            8
+        }
+        Rule::RecordExtra => {
+            builder.record(header(7, &[]), body().words(&[1, 0]));
+            24
+        }
+        Rule::Padding => {
+            builder.record(header(2, &[(16, 1), (32, 1)]), body().stream(b"a\0\0\0b"));
+            17
+        }
+        Rule::ArgumentSize => {
+            builder.record(header(7, &[(40, 1)]), body().words(&[1, 0x14]));
+            24
+        }
+        Rule::ArgumentBeyondRecord => {
+            builder.record(header(7, &[(40, 1)]), body().words(&[1, 0x20]));
+            24
+        }
+        Rule::ArgumentType => {
+            builder.record(header(7, &[(40, 1)]), body().words(&[1, 0x1f]));
+            8
+        }
+        Rule::StringIndex => {
+            builder.record(header(7, &[(24, 1)]), body().word(1));
+            8
+        }
+        Rule::StringZero => {
+            builder.string(0, "a");
+            8
+        }
+        Rule::ThreadIndex => {
+            builder.record(header(4, &[(24, 1)]), body().word(1));
+            8
+        }
+        Rule::ThreadZero => {
+            builder.thread(0, 1, 2);
+            8
+        }
+        Rule::TextUtf8 => {
+            builder.record(header(2, &[(16, 1), (32, 2)]), body().stream(b"a\xff"));
+            17
+        }
+        Rule::TicksPerSecond => {
+            builder.initialization(0);
+            16
+        }
+        rule => panic!("no file breaks {rule}"),
+    };
+    (builder.bytes, at)
+}
+
+/// Each rule of the table is found where it is broken, alone, and no reading goes wrong elsewhere.
 #[test]
-fn rules_have_names() {
-    let names: Vec<_> = Rule::ALL.iter().map(|rule| rule.name()).collect();
-    assert_eq!(names.len(), 17);
-    assert!(
-        names
-            .iter()
-            .all(|name| name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-' || byte == b'8'))
-    );
+fn each_rule_is_found_where_it_is_broken() {
+    for rule in Rule::ALL.iter().copied() {
+        let (bytes, at) = broken(rule);
+        let error = match Records::new(&bytes).find_map(Result::err) {
+            Some(damage) => {
+                assert!(rule.is_fatal(), "{rule}");
+                assert_eq!(damage.offset + damage.skipped, bytes.len() as u64, "{rule}");
+                Some(damage.error)
+            }
+            None => None,
+        };
+        // Rules on tables and clocks are those of a file, not of a record.
+        let is_of_file = error.is_none() && rule.is_fatal();
+        if rule != Rule::ByteOrder {
+            let options = if is_of_file { OpenOptions::default() } else { checked() };
+            let trace = open_with(&bytes, &options);
+            let damage: Vec<_> =
+                messages(&trace).into_iter().filter(|line| line.starts_with("a.fxt:")).collect();
+            assert_eq!(damage.len(), 1, "{rule}: {damage:?}");
+            assert!(damage[0].contains(&format!("breaks the rule {rule}:")), "{rule}: {damage:?}");
+            let place = [format!("byte {at}:"), format!("at byte {at}")];
+            assert!(place.iter().any(|place| damage[0].contains(place)), "{rule}, {at}: {damage:?}");
+        }
+        if let Some(error) = error {
+            assert_eq!((error.rule, error.at), (rule, at));
+        }
+    }
 }
 
 #[test]
