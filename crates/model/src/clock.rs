@@ -162,7 +162,8 @@ impl ClockClass {
         const BILLION: i128 = 1_000_000_000;
         let seconds = i128::from(self.offset_seconds) * BILLION;
         // Without divisions of 128 bits, for all but odd clocks.
-        if self.frequency <= u64::MAX / 1_000_000_000
+        if self.frequency != 1_000_000_000
+            && self.frequency <= u64::MAX / 1_000_000_000
             && let Some(cycles) = self.offset_cycles.checked_add(cycles)
         {
             let frequency = self.frequency.max(1);

@@ -1,7 +1,6 @@
 //! Classes of the records that a source has read lately.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::io::Write as _;
 use std::sync::Arc;
 
@@ -9,7 +8,8 @@ use ichnos_model::{DataStream, DynamicClass};
 
 use super::key::{RecordForm, RecordKind, push_name};
 use super::tables::Tables;
-use crate::fxt::{Argument, Arguments, EventKind, EventRecord, StringRef, bits};
+use crate::fxt::{Argument, Arguments, EventKind, EventRecord, StringRef};
+use crate::key_hash::KeyState;
 
 /// A class in use.
 #[derive(Clone, Debug)]
@@ -36,10 +36,10 @@ pub(super) struct Classes {
     stream: Arc<DataStream>,
     shapes: Vec<Shape>,
     /// Indexes of the shapes.
-    by_header: HashMap<u64, usize, BuildHasherDefault<HeaderHasher>>,
+    by_header: HashMap<u64, usize, KeyState>,
     /// Shape of the current event, if it has one.
     current: Option<usize>,
-    by_key: HashMap<Box<[u8]>, KnownClass>,
+    by_key: HashMap<Box<[u8]>, KnownClass, KeyState>,
     key: Vec<u8>,
     most: usize,
 }
@@ -73,7 +73,7 @@ impl Classes {
             shapes: Vec::new(),
             by_header: HashMap::default(),
             current: None,
-            by_key: HashMap::new(),
+            by_key: HashMap::default(),
             key: Vec::new(),
             most,
         }
@@ -239,28 +239,5 @@ impl<'a> RecordNames<'a> {
 
     fn push(&self, key: &mut Vec<u8>, reference: StringRef<'_>) {
         self.with(reference, |text| push_name(key, text));
-    }
-}
-
-/// Hasher for headers.
-#[derive(Clone, Copy, Debug, Default)]
-struct HeaderHasher(u64);
-
-impl Hasher for HeaderHasher {
-    #[inline]
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u64((*byte).into());
-        }
-    }
-
-    #[inline]
-    fn write_u64(&mut self, value: u64) {
-        let product = (self.0 ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0 = product ^ bits(product, 32, 63);
     }
 }

@@ -23,8 +23,8 @@
 //! The name of an event record class is `CATEGORY:NAME`, and an ending for types that belong together: `:begin`,
 //! `:end`, `:async_begin`, `:flow_step` and so on. Its namespace is the category.
 //!
-//! Records need not be in the order of time. They are sorted, over up to 262,144 records, unless the order of the file is
-//! wanted; a record that is older than that comes when it is read. Where an index of a table is registered again, records
+//! Records need not be in the order of time. They are sorted, over 4,096 to 262,144 records of a data stream (2^20 of a
+//! file, divided among its data streams), unless the order of the file is wanted; a record that is older than that comes when it is read. Where an index of a table is registered again, records
 //! before it are delivered first.
 
 pub(crate) mod class;

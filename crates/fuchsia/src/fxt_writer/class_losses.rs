@@ -19,6 +19,7 @@ pub(super) enum ClassLoss {
     Thread,
     Key,
     Encoding,
+    Frames,
     Fields,
     Indexes,
 }
@@ -41,6 +42,7 @@ impl ClassLoss {
         (Self::Thread, LossKind::Lowered, "thread that is no number from 0 on -> argument"),
         (Self::Key, LossKind::Lowered, "key that is no number from 0 on -> argument, and a number made of it"),
         (Self::Encoding, LossKind::Rounded, "text that is not UTF-8 -> U+FFFD"),
+        (Self::Frames, LossKind::Dropped, "frames of call stacks: without an address, or more than 255"),
         (Self::Fields, LossKind::Dropped, "fields that cannot be decoded"),
         (Self::Indexes, LossKind::Rounded, "indexes of strings and threads, if it has any: the tables are others"),
     ];

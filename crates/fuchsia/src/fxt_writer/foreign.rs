@@ -58,6 +58,8 @@ pub(super) struct ForeignClass {
     name: String,
     /// Process, thread and key.
     ids: [Option<IdField>; 3],
+    /// Call stack.
+    pub(super) stack: Option<FieldRef>,
     /// Further parts of the key.
     more_keys: Vec<FieldRef>,
     /// Members that become no arguments: scope and index in the plan.
@@ -100,7 +102,7 @@ impl ForeignClass {
             lose(LossKind::Lowered, "", "sample -> instant event");
         }
         if class.meanings.members(Meaning::Stack).next().is_some() {
-            lose(LossKind::Dropped, "stack", "call stack");
+            lose(LossKind::Lowered, "stack", "call stack -> backtrace, without names of functions");
         }
         if class.log.is_some() {
             lose(LossKind::Lowered, "", "line of a log -> event");
@@ -117,7 +119,8 @@ impl ForeignClass {
         let skipped = skipped.collect();
         let keys = class.meanings.members(Meaning::PairKey).skip(1);
         let more_keys = keys.filter_map(|key| FieldRef::of_member(event, key)).collect();
-        Self { event: kind, category, name, ids, more_keys, skipped, own_process }
+        let stack = FieldRef::of_meaning(event, Meaning::Stack);
+        Self { event: kind, category, name, ids, stack, more_keys, skipped, own_process }
     }
 
     /// Returns the names of the fields with the process, the thread and the key.

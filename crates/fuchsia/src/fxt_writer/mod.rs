@@ -11,6 +11,7 @@ mod leaves;
 mod own;
 mod record_parts;
 mod rules;
+mod stack_writer;
 mod tables;
 mod trace_encoder;
 mod trace_output;

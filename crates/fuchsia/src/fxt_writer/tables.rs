@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use crate::key_hash::KeyState;
+
 /// Maximum numbers of strings and threads.
 const MOST_STRINGS: usize = 0x7fff;
 const MOST_THREADS: usize = 0xff;
@@ -19,8 +21,10 @@ pub(super) const LONGEST_STRING: usize = 0x7fff;
 /// Strings and threads registered so far. A full table begins anew.
 #[derive(Debug, Default)]
 pub(super) struct WrittenTables {
-    strings: HashMap<Box<[u8]>, u16>,
-    threads: HashMap<(u64, u64), u8>,
+    strings: HashMap<Box<[u8]>, u16, KeyState>,
+    threads: HashMap<(u64, u64), u8, KeyState>,
+    /// Thread of the last record, and its index.
+    last_thread: Option<((u64, u64), u8)>,
 }
 
 impl WrittenTables {
@@ -31,6 +35,7 @@ impl WrittenTables {
         }
         if self.threads.len() + THREADS_OF_RECORD > MOST_THREADS {
             self.threads.clear();
+            self.last_thread = None;
         }
     }
 
@@ -61,11 +66,19 @@ impl WrittenTables {
 
     /// Returns the reference to a thread, and registers it in `out` if it is new.
     pub(super) fn thread(&mut self, process: u64, thread: u64, out: &mut Vec<u8>) -> u64 {
-        if let Some(index) = self.threads.get(&(process, thread)) {
+        let ids = (process, thread);
+        if let Some((last, index)) = self.last_thread
+            && last == ids
+        {
+            return index.into();
+        }
+        if let Some(index) = self.threads.get(&ids) {
+            self.last_thread = Some((ids, *index));
             return (*index).into();
         }
         let index = self.threads.len() as u8 + 1;
-        self.threads.insert((process, thread), index);
+        self.threads.insert(ids, index);
+        self.last_thread = Some((ids, index));
         push_word(out, 3 | 3 << 4 | u64::from(index) << 16);
         push_word(out, process);
         push_word(out, thread);

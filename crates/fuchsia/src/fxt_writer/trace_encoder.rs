@@ -16,10 +16,12 @@ use super::leaves::Leaves;
 use super::own::{self, OwnClass};
 use super::record_parts::RecordParts;
 use super::rules::TraceRules;
+use super::stack_writer::StackWriter;
 use super::tables::{WrittenTables, push_stream, push_word};
 use crate::fxt::{BaseTime, Initialization, MAGIC, record_kind};
 use crate::fxt_reader::class;
 use crate::fxt_reader::index::MOST_STREAMS;
+use crate::fxt_reader::key::{RecordForm, RecordKind};
 
 /// Maximum size of the name of a provider.
 const LONGEST_NAME: usize = 255;
@@ -82,6 +84,7 @@ pub(super) struct TraceEncoder {
     encoder: RecordEncoder,
     leaves: Leaves,
     buffers: ForeignBuffers,
+    stacks: StackWriter,
     parts: RecordParts,
     events: u64,
     digest: ClassDigest,
@@ -103,6 +106,7 @@ impl TraceEncoder {
             encoder: RecordEncoder::default(),
             leaves: Leaves::default(),
             buffers: ForeignBuffers::default(),
+            stacks: StackWriter::default(),
             parts: RecordParts::new(),
             events: 0,
             digest: ClassDigest::default(),
@@ -208,20 +212,19 @@ impl TraceEncoder {
         let Some(index) = event.class_index() else {
             return self.lose(LossKind::Dropped, "event of an unknown class");
         };
-        let Self { streams, providers, rules, encoder, leaves, buffers, parts, .. } = self;
+        let Self { streams, providers, rules, leaves, buffers, parts, .. } = self;
         let Some(Some(stream)) = streams.get_mut(key) else { return };
         let WrittenStream { provider, classes, last, offset } = &mut **stream;
         let Some(number) = *provider else {
             return self.lose(LossKind::Dropped, "event of a data stream beyond 1,024");
         };
-        let Some(Provider { id, tables, records, .. }) = providers.get_mut(number) else { return };
+        let Some(Provider { id, .. }) = providers.get_mut(number) else { return };
         if classes.len() <= index {
             classes.resize_with(index + 1, || None);
         }
         let Some(place) = classes.get_mut(index) else { return };
         let WrittenClass { treatment, losses, .. } =
             &mut **place.get_or_insert_with(|| Box::new(written_class(event, rules)));
-        let before = records.len();
         let time = event.clock.map(|clock| ticks(clock.cycles, *offset, losses));
         let has_time = match &*treatment {
             ClassTreatment::Own(own) => own.has_time(),
@@ -246,14 +249,62 @@ impl TraceEncoder {
             }
         }
         *last = parts.ticks.unwrap_or(*last);
+        let has_stack = matches!(&*treatment, ClassTreatment::Foreign(foreign) if foreign.stack.is_some());
+        self.write_parts(key, index, number);
+        if has_stack {
+            self.stack(event, key, index, number);
+        }
+    }
+
+    /// Writes [`Self::parts`] as a record of an event of a class of a data stream.
+    #[inline(always)]
+    fn write_parts(&mut self, key: usize, index: usize, number: usize) {
+        let Self { streams, providers, encoder, parts, .. } = self;
+        let (Some(class), Some(provider)) = (class_of(streams, key, index), providers.get_mut(number)) else {
+            return;
+        };
+        let Provider { tables, records, .. } = provider;
+        let before = records.len();
         // Strings of the tables do not depend on the record: they stay if it has no room.
-        if encoder.encode(parts, tables, losses, records) {
+        if encoder.encode(parts, tables, &mut class.losses, records) {
             self.events += 1;
             if self.rules.is_compared() {
                 self.digest.add(self.parts.ticks, self.parts.hash());
             }
         }
         self.add_waiting(number, before);
+    }
+
+    /// Writes the call stack of the event whose record was written last, after the modules that are in memory.
+    #[inline(never)]
+    fn stack(&mut self, event: &Event<'_>, key: usize, index: usize, number: usize) {
+        let Some(WrittenClass { treatment: ClassTreatment::Foreign(foreign), losses, .. }) =
+            class_of(&mut self.streams, key, index)
+        else {
+            return;
+        };
+        let Some(field) = &foreign.stack else { return };
+        let Some(space) = self.stacks.read(event, field, losses) else { return };
+        let RecordParts { ticks, process, thread, .. } = self.parts;
+        let begin = |parts: &mut RecordParts, kind, thread| {
+            parts.begin(RecordForm::new(kind), ticks);
+            (parts.process, parts.thread) = (process, thread);
+        };
+        while let Some(module) = self.stacks.next_module(event, space, number, process) {
+            if module.is_new {
+                begin(&mut self.parts, RecordKind::Module, 0);
+                self.parts.words[0] = module.id.into();
+                self.parts.name = self.parts.add(module.name.as_bytes());
+                self.write_parts(key, index, number);
+            }
+            begin(&mut self.parts, RecordKind::Mapping, 0);
+            // Readable and executable.
+            self.parts.words = [module.id.into(), 5, module.begin, module.size, 0, 0];
+            self.write_parts(key, index, number);
+        }
+        begin(&mut self.parts, RecordKind::Backtrace, thread);
+        self.parts.data = self.parts.add(&self.stacks.addresses);
+        self.write_parts(key, index, number);
     }
 
     /// Counts the records of a provider that were added to `before` bytes.
@@ -318,6 +369,16 @@ impl TraceEncoder {
         self.waiting = 0;
         OutputBlock { bytes, events: std::mem::take(&mut self.events), ..OutputBlock::default() }
     }
+}
+
+/// Returns a class of a data stream.
+#[inline(always)]
+fn class_of(
+    streams: &mut [Option<Box<WrittenStream>>],
+    key: usize,
+    index: usize,
+) -> Option<&mut WrittenClass> {
+    streams.get_mut(key)?.as_mut()?.classes.get_mut(index)?.as_deref_mut()
 }
 
 /// Returns the ticks of a time in cycles.

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use ichnos_fuchsia::fxt::{Record, Records};
 use ichnos_model::lower::LossTable;
 use ichnos_model::{
-    ClockClass, DataStreamClass, EventRecordClass, EventRole, FieldClass, FieldValue, Limits, Meaning, Member,
-    NextRecord, Record as ModelRecord, RecordTrace, Scope, Source, Trace, TraceClass, TraceInput,
+    ClockClass, DataStreamClass, EventRecordClass, EventRole, FieldClass, FieldValue, Frame, Limits, Meaning,
+    Member, NextRecord, Record as ModelRecord, RecordTrace, Scope, Source, Symbol, Symbols, Trace, TraceClass,
+    TraceInput,
 };
 
 use super::builder::{Body, Builder, body, header, inline};
@@ -197,6 +198,81 @@ fn ids_that_are_no_numbers_are_kept_as_arguments() {
     assert_ne!(id(&both[0]), key);
     assert_eq!(id(&both[0]), id(&both[1]));
     assert!(both[0].contains("pid=5") && both[0].contains("key0='alpha' key1='beta'"), "{both:?}");
+}
+
+/// Call stacks of other formats become backtraces, after the modules that are in memory at that time.
+#[test]
+fn call_stacks_are_backtraces() {
+    let members = [Member::new("n", FieldClass::unsigned(8)), Member::new("stack", FieldClass::unsigned(32))];
+    let mut class = EventRecordClass::new("app:sample", members);
+    class.meanings.insert(Scope::Payload, 1, Meaning::Stack);
+    class.meanings.insert(Scope::CommonContext, 0, Meaning::Process);
+    let context = [Member::new("pid", FieldClass::unsigned(32))];
+    let stream = DataStreamClass {
+        common_context: Some(FieldClass::structure(context).into()),
+        ..DataStreamClass::new(Some(0), [class])
+    };
+    let class = TraceClass::new("others", [ClockClass::new("c", 1_000_000_000)], [stream]);
+    let limits = Limits::default();
+    let trace = Trace::new(class, "t", &limits).unwrap();
+    let frame = |address: u64| Frame::at(address).in_space(3);
+    let deep = trace.stacks.intern((0..300).map(frame)).unwrap();
+    let mixed = trace.stacks.intern([Frame::named("main"), frame(0x1010), frame(0x9000)]).unwrap();
+    let named = trace.stacks.intern([Frame::named("main")]).unwrap();
+    trace.set_symbols(|| {
+        let module = |begin, from, name: &str| {
+            (3, Symbol { begin, end: begin + 0x100, from, module: Some(name.into()), ..Symbol::default() })
+        };
+        let function = Symbol { name: Some("f".into()), ..module(0x1000, 0, "ignored").1 };
+        let other = (4, module(0x1000, 0, "other").1);
+        let later = module(0x9000, 25, "later");
+        Symbols::new([module(0x1000, i128::MIN, "so"), module(0x2000, 5, "so"), later, other, (3, function)])
+    });
+    let trace = RecordTrace::new("others", trace, &limits).with_stream(0, "s", 0, move || {
+        let mut number = 0;
+        let values = move |_, record: &mut ModelRecord| {
+            record.values.begin(Scope::CommonContext);
+            record.values.push(50u64);
+            record.values.begin(Scope::Payload);
+            record.values.push(number as u64);
+            record.values.push([mixed, named, deep, 99_999][number]);
+            number += 1;
+        };
+        Events(values, vec![(0, 40), (0, 30), (0, 20), (0, 10)])
+    });
+    let (written, losses) = write(&trace);
+    let read = open(&written);
+    assert_eq!(
+        messages(&read),
+        [
+            "10 app:sample | pid=50 tid=0 |  | n=0",
+            "10 module | pid=50 |  | module_id=0 name='so' build_id=x''",
+            "10 mapping | pid=50 |  | module_id=0 flags=5 begin=4096 size=256 module_address=0",
+            "10 mapping | pid=50 |  | module_id=0 flags=5 begin=8192 size=256 module_address=0",
+            "10 backtrace | pid=50 tid=0 |  | stack=1 flags=0",
+            "20 app:sample | pid=50 tid=0 |  | n=1",
+            "30 app:sample | pid=50 tid=0 |  | n=2",
+            "30 module | pid=50 |  | module_id=1 name='later' build_id=x''",
+            "30 mapping | pid=50 |  | module_id=1 flags=5 begin=36864 size=256 module_address=0",
+            "30 backtrace | pid=50 tid=0 |  | stack=256 flags=0",
+            "40 app:sample | pid=50 tid=0 |  | n=3",
+        ]
+    );
+    let names = |stack, time| -> Vec<_> {
+        let frames = read.trace().frames(stack, Some(time)).into_iter();
+        frames.map(|frame| (frame.address.unwrap(), frame.module.map(|name| name.to_string()))).collect()
+    };
+    assert_eq!(names(1, 10), [(0x9000, None), (0x1010, Some("so".to_owned()))]);
+    assert_eq!(names(256, 30)[0].0, 299);
+    assert_eq!(names(256, 30).len(), 255);
+    let of_stacks: Vec<_> = lines(&losses).into_iter().filter(|line| line.contains("stack")).collect();
+    assert_eq!(
+        of_stacks,
+        [
+            "lowered 1 app:sample stack call stack -> backtrace, without names of functions",
+            "dropped 47 app:sample  frames of call stacks: without an address, or more than 255",
+        ]
+    );
 }
 
 /// BLOBs and messages of any size that a record can have stay the same.
