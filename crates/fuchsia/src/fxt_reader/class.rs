@@ -134,7 +134,9 @@ fn set_base(clock: &mut ClockClass, base: BaseTime) -> bool {
         let error = candidate.nanoseconds(base.ticks) - i128::from(base.unix_nanoseconds);
         Some((error.unsigned_abs(), candidate))
     });
-    let Some((_, best)) = candidates.into_iter().flatten().min_by_key(|(error, _)| *error) else { return false };
+    let Some((_, best)) = candidates.into_iter().flatten().min_by_key(|(error, _)| *error) else {
+        return false;
+    };
     *clock = best;
     true
 }

@@ -10,8 +10,8 @@ use super::source::RecordReader;
 use super::tables::Tables;
 use super::values::ValueWriter;
 use crate::fxt::{
-    Arguments, Backtrace, LargeBlob, Located, ProcessRef, Profiler, Record, Scheduling, ThreadRef, UnknownRecord,
-    record_kind,
+    Arguments, Backtrace, LargeBlob, Located, ProcessRef, Profiler, Record, Scheduling, ThreadRef,
+    UnknownRecord, record_kind,
 };
 
 impl RecordReader {
@@ -32,7 +32,12 @@ impl RecordReader {
 
     /// Handles a record that is not an event; returns the same as [`Self::event`].
     #[inline(never)]
-    pub(super) fn other(&mut self, located: &Located<'_>, file: &FxtFile, current: &mut CurrentRecord) -> Option<bool> {
+    pub(super) fn other(
+        &mut self,
+        located: &Located<'_>,
+        file: &FxtFile,
+        current: &mut CurrentRecord,
+    ) -> Option<bool> {
         match ticks_of(&located.record) {
             Some(ticks) if !self.set_time(ticks, current) => return Some(false),
             Some(_) => {}

@@ -16,8 +16,8 @@ use super::pending::Pending;
 use super::tables::Tables;
 use super::values::{NameCache, ValueWriter};
 use crate::fxt::{
-    Arguments, BUFFER_FULL, EventRecord, FxtError, Located, MetadataRecord, Record, Records, Rule, StringRecord,
-    StringRef, ThreadRef, UnknownRecord,
+    Arguments, BUFFER_FULL, EventRecord, FxtError, Located, MetadataRecord, Record, Records, Rule,
+    StringRecord, StringRef, ThreadRef, UnknownRecord,
 };
 
 /// Bytes read before their memory is released.
@@ -102,7 +102,6 @@ impl FxtSource {
 }
 
 impl RecordReader {
-
     /// Reads the next record; returns `None` at the end.
     #[inline(always)]
     fn read(&mut self, file: &FxtFile, current: &mut CurrentRecord) -> Option<ReadResult> {

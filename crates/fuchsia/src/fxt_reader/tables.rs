@@ -57,7 +57,8 @@ impl Tables {
 
     /// Returns all strings and threads registered so far.
     pub(super) fn snapshot(&self) -> TableSnapshot {
-        let pages = self.strings.iter().zip(0u16..).filter_map(|(page, number)| Some((page.as_deref()?, number)));
+        let pages =
+            self.strings.iter().zip(0u16..).filter_map(|(page, number)| Some((page.as_deref()?, number)));
         let places = pages.flat_map(|(page, number)| {
             let registered = page.iter().zip(0u16..).filter(|(place, _)| place.is_registered);
             registered.map(move |(place, index)| (number << PAGE_BITS | index, *place))
@@ -90,7 +91,8 @@ impl Tables {
     #[inline]
     pub(super) fn add_string(&mut self, record: &StringRecord<'_>, offset: usize) {
         // The string follows the header.
-        let place = StringPlace { begin: offset + 8, length: record.string.len() as u32, is_registered: true };
+        let place =
+            StringPlace { begin: offset + 8, length: record.string.len() as u32, is_registered: true };
         if record.index != 0 {
             self.set_place(record.index.into(), place);
         }

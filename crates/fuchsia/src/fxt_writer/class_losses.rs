@@ -40,11 +40,19 @@ impl ClassLoss {
         (Self::Message, LossKind::Dropped, "rest of a message: no room in the record"),
         (Self::Process, LossKind::Lowered, "process that is no number from 0 on -> argument"),
         (Self::Thread, LossKind::Lowered, "thread that is no number from 0 on -> argument"),
-        (Self::Key, LossKind::Lowered, "key that is no number from 0 on -> argument, and a number made of it"),
+        (
+            Self::Key,
+            LossKind::Lowered,
+            "key that is no number from 0 on -> argument, and a number made of it",
+        ),
         (Self::Encoding, LossKind::Rounded, "text that is not UTF-8 -> U+FFFD"),
         (Self::Frames, LossKind::Dropped, "frames of call stacks: without an address, or more than 255"),
         (Self::Fields, LossKind::Dropped, "fields that cannot be decoded"),
-        (Self::Indexes, LossKind::Rounded, "indexes of strings and threads, if it has any: the tables are others"),
+        (
+            Self::Indexes,
+            LossKind::Rounded,
+            "indexes of strings and threads, if it has any: the tables are others",
+        ),
     ];
 }
 

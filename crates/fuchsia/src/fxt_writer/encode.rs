@@ -159,13 +159,7 @@ impl RecordEncoder {
     }
 
     /// Writes a message or a BLOB.
-    fn data(
-        &mut self,
-        parts: &RecordParts,
-        name: u64,
-        tables: &mut WrittenTables,
-        out: &mut Vec<u8>,
-    ) -> u64 {
+    fn data(&mut self, parts: &RecordParts, name: u64, tables: &mut WrittenTables, out: &mut Vec<u8>) -> u64 {
         let data = parts.text(&parts.data);
         let length = data.len() as u64;
         if parts.form.kind == RecordKind::Log {

@@ -273,7 +273,12 @@ fn push_utf8(out: &mut Vec<u8>, text: &[u8]) {
 }
 
 /// Adds the fields beyond the maximum number of arguments as one text.
-fn push_rest(buffers: &mut ForeignBuffers, leaves: &mut Leaves, parts: &mut RecordParts, losses: &mut ClassLosses) {
+fn push_rest(
+    buffers: &mut ForeignBuffers,
+    leaves: &mut Leaves,
+    parts: &mut RecordParts,
+    losses: &mut ClassLosses,
+) {
     use std::io::Write as _;
 
     let ForeignBuffers { rest, text } = buffers;

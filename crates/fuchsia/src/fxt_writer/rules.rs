@@ -112,7 +112,10 @@ fn note_source(source: &WriteSource, losses: &mut LossTable) {
     let extended = extended_records(class);
     if extended > 0 {
         let what = "records with reserved bits, or bytes after their known content: without these".to_owned();
-        losses.add(LossEntry { kind: LossKind::Dropped, class: String::new(), field: String::new(), what }, extended);
+        losses.add(
+            LossEntry { kind: LossKind::Dropped, class: String::new(), field: String::new(), what },
+            extended,
+        );
     }
     let mut lose = |kind, field: &str, what: &str| {
         let loss = LossEntry { kind, class: String::new(), field: field.to_owned(), what: what.to_owned() };
@@ -126,7 +129,11 @@ fn note_source(source: &WriteSource, losses: &mut LossTable) {
         }
         match &clock.origin {
             ClockOrigin::UnixEpoch if !has_base => {
-                lose(LossKind::Dropped, &field, "origin: 1970, which has no time of whole nanoseconds in 64 bits");
+                lose(
+                    LossKind::Dropped,
+                    &field,
+                    "origin: 1970, which has no time of whole nanoseconds in 64 bits",
+                );
             }
             // All clocks of a file of this format count from the start of the same system.
             ClockOrigin::Named { name, .. } if source.format != "fxt" => {

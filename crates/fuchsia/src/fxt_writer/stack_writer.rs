@@ -56,7 +56,12 @@ pub(super) struct StackWriter {
 
 impl StackWriter {
     /// Reads the call stack in a field of an event; returns its address space, or `None` if it has no addresses.
-    pub(super) fn read(&mut self, event: &Event<'_>, field: &FieldRef, losses: &mut ClassLosses) -> Option<u32> {
+    pub(super) fn read(
+        &mut self,
+        event: &Event<'_>,
+        field: &FieldRef,
+        losses: &mut ClassLosses,
+    ) -> Option<u32> {
         let stack = event.get(field).and_then(|stack| u32::try_from(stack.as_u64()?).ok())?;
         self.addresses.clear();
         let mut space = None;

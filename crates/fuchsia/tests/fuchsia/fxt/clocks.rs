@@ -49,7 +49,8 @@ fn trace_of_clock(clock: ClockClass, mut ticks: Vec<u64>) -> RecordTrace {
     ticks.sort_unstable_by(|a, b| b.cmp(a));
     let stream = DataStreamClass::new(Some(0), [EventRecordClass::new("e", [])]);
     let trace = Trace::new(TraceClass::new("others", [clock], [stream]), "t", &Limits::default()).unwrap();
-    RecordTrace::new("others", trace, &Limits::default()).with_stream(0, "a", 0, move || Moments(ticks.clone()))
+    RecordTrace::new("others", trace, &Limits::default())
+        .with_stream(0, "a", 0, move || Moments(ticks.clone()))
 }
 
 fn frequency() -> impl Strategy<Value = u64> {
@@ -121,7 +122,8 @@ fn an_origin_without_a_base_is_a_loss() {
     clock.origin = ClockOrigin::UnixEpoch;
     let (written, losses) = write(&trace_of_clock(clock, vec![5]));
     assert_eq!(open(&written).trace().class.clocks[0].origin, ClockOrigin::Unknown);
-    let losses: Vec<_> = losses.iter().map(|(loss, _)| format!("{} {} {}", loss.kind, loss.field, loss.what)).collect();
+    let losses: Vec<_> =
+        losses.iter().map(|(loss, _)| format!("{} {} {}", loss.kind, loss.field, loss.what)).collect();
     for expected in [
         "dropped clock.c origin: 1970, which has no time of whole nanoseconds in 64 bits",
         "lowered clock.c offset from the origin -> part of all times",

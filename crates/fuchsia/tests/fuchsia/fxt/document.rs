@@ -222,7 +222,8 @@ fn backtraces_have_stacks_and_modules() {
 #[test]
 fn records_of_the_profiler_have_a_process_and_a_thread() {
     let mut builder = Builder::new();
-    let (module, mapping) = (header(10, &[(28, 1), (44, 4), (52, 20)]), header(10, &[(16, 1), (28, 1), (44, 7)]));
+    let (module, mapping) =
+        (header(10, &[(28, 1), (44, 4), (52, 20)]), header(10, &[(16, 1), (28, 1), (44, 7)]));
     builder.record(module, body().words(&[0, 1, 2]).text("test").stream(&[0x33; 20]));
     builder.record(mapping, body().words(&[0, 1, 2, 0x1000, 0x2000, 0x3000]));
     builder.record(header(10, &[(16, 2), (28, 2)]), body().words(&[0, 1, 2, 0x4000, 0x5000]));

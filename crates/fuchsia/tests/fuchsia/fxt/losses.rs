@@ -6,8 +6,8 @@ use ichnos_fuchsia::fxt::{Record, Records};
 use ichnos_model::lower::LossTable;
 use ichnos_model::{
     ClockClass, DataStreamClass, EventRecordClass, EventRole, FieldClass, FieldValue, Frame, Limits, Meaning,
-    Member, NextRecord, Record as ModelRecord, RecordTrace, Scope, Source, Symbol, Symbols, Trace, TraceClass,
-    TraceInput,
+    Member, NextRecord, Record as ModelRecord, RecordTrace, Scope, Source, Symbol, Symbols, Trace,
+    TraceClass, TraceInput,
 };
 
 use super::builder::{Body, Builder, body, header, inline};
@@ -48,10 +48,7 @@ fn more_data_streams_than_a_file_may_have_share_a_provider() {
     }
     let (written, losses) = write(&trace);
     assert_eq!(
-        lines(&losses)
-            .iter()
-            .filter(|line| line.contains("1,024"))
-            .collect::<Vec<_>>(),
+        lines(&losses).iter().filter(|line| line.contains("1,024")).collect::<Vec<_>>(),
         [
             "lowered 6   data stream beyond 1,024 -> part of another one",
             "dropped 1   data stream beyond 1,024: no other one has its clock",
@@ -108,7 +105,8 @@ fn content_that_is_not_read_is_counted() {
     builder.event(2, 2, ["c", "n"], vec![], &[77]);
     builder.event(2, 3, ["c", "n"], vec![body().argument(0, "a", 1, body())], &[]);
     builder.event(2, 4, ["c", "n"], vec![body().argument(1, "a", 1, body().word(5))], &[]);
-    let expected = "dropped 4   records with reserved bits, or bytes after their known content: without these";
+    let expected =
+        "dropped 4   records with reserved bits, or bytes after their known content: without these";
     assert_eq!(lines(&write(&open(&builder.bytes)).1), [expected]);
 }
 
@@ -340,7 +338,11 @@ fn larger_blobs_are_large_records() {
         ]
     );
     let line = messages(&open(&written)).remove(0);
-    assert!(line.starts_with("- large_blob |  | category='' name='b' | size=40000 data=x'zz"), "{}", &line[..80]);
+    assert!(
+        line.starts_with("- large_blob |  | category='' name='b' | size=40000 data=x'zz"),
+        "{}",
+        &line[..80]
+    );
 }
 
 #[test]
