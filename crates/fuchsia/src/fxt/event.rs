@@ -102,18 +102,23 @@ impl EventKind {
     /// Reads the data of a type, or returns `None` if the type is unknown.
     #[inline(always)]
     fn read(number: u64, content: &mut RecordContent<'_>) -> Result<Option<Self>, FxtError> {
+        // Most events have no word.
+        match number {
+            2 => return Ok(Some(Self::DurationBegin)),
+            3 => return Ok(Some(Self::DurationEnd)),
+            0 => return Ok(Some(Self::Instant { scope: content.word().ok() })),
+            _ => {}
+        }
+        let id = content.word()?;
         Ok(Some(match number {
-            0 => Self::Instant { scope: content.word().ok() },
-            1 => Self::Counter { id: content.word()? },
-            2 => Self::DurationBegin,
-            3 => Self::DurationEnd,
-            4 => Self::DurationComplete { end: content.word()? },
-            5 => Self::AsyncBegin { id: content.word()? },
-            6 => Self::AsyncInstant { id: content.word()? },
-            7 => Self::AsyncEnd { id: content.word()? },
-            8 => Self::FlowBegin { id: content.word()? },
-            9 => Self::FlowStep { id: content.word()? },
-            10 => Self::FlowEnd { id: content.word()? },
+            1 => Self::Counter { id },
+            4 => Self::DurationComplete { end: id },
+            5 => Self::AsyncBegin { id },
+            6 => Self::AsyncInstant { id },
+            7 => Self::AsyncEnd { id },
+            8 => Self::FlowBegin { id },
+            9 => Self::FlowStep { id },
+            10 => Self::FlowEnd { id },
             _ => return Ok(None),
         }))
     }

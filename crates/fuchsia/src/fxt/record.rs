@@ -89,6 +89,9 @@ pub(crate) const fn size_words(header: u64) -> u64 {
     if bits(header, 0, 3) == kind::LARGE { bits(header, 4, 35) } else { bits(header, 4, 15) }
 }
 
+/// Minimum sizes in words of records of known subtypes, by their types.
+const MINIMUM_WORDS: [u8; 16] = [1, 2, 1, 3, 2, 1, 2, 2, 2, 2, 2, 1, 1, 1, 1, 3];
+
 /// Returns the minimum size in words of a record with this header.
 pub(crate) const fn minimum_words(header: u64) -> u64 {
     match bits(header, 0, 3) {
@@ -148,9 +151,10 @@ impl<'a> Record<'a> {
             return Err(FxtError::new(Rule::RecordHeaderTruncated, offset, 8, input.len() as u64));
         };
         let header = u64::from_le_bytes(*header);
-        let (size, minimum) = (size_words(header), minimum_words(header));
-        if size < minimum {
-            return Err(FxtError::new(Rule::RecordSizeMinimum, offset, minimum, size));
+        let size = size_words(header);
+        // Without looking at subtypes: most records have a known one.
+        if size < u64::from(MINIMUM_WORDS[(header & 0xf) as usize]) && size < minimum_words(header) {
+            return Err(FxtError::new(Rule::RecordSizeMinimum, offset, minimum_words(header), size));
         }
         let bytes = usize::try_from(size * 8).ok().and_then(|size| input.get(..size));
         bytes.ok_or_else(|| FxtError::new(Rule::RecordTruncated, offset, size * 8, input.len() as u64))
@@ -171,8 +175,13 @@ impl<'a> Record<'a> {
         let mut content = RecordContent::new(frame, offset);
         let header = content.word()?;
         let rest = &mut content;
+        // Most records are events.
+        if bits(header, 0, 3) == kind::EVENT
+            && let Some(event) = EventRecord::read(header, rest)?
+        {
+            return Ok((Self::Event(event), content));
+        }
         let record = match bits(header, 0, 3) {
-            kind::EVENT => EventRecord::read(header, rest)?.map(Self::Event),
             kind::STRING => Some(Self::String(StringRecord::read(header, rest)?)),
             kind::THREAD => Some(Self::Thread(ThreadRecord::read(header, rest)?)),
             kind::METADATA => MetadataRecord::read(header, rest)?.map(Self::Metadata),

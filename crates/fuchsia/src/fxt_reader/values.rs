@@ -53,6 +53,7 @@ impl ValueWriter<'_, '_> {
         }
     }
 
+    #[inline(always)]
     fn optional(&mut self, number: Option<u64>) {
         self.values.push_optional(number.is_some());
         if let Some(number) = number {
