@@ -102,7 +102,11 @@ impl ForeignClass {
             lose(LossKind::Lowered, "", "sample -> instant event");
         }
         if class.meanings.members(Meaning::Stack).next().is_some() {
-            lose(LossKind::Lowered, "stack", "call stack -> backtrace, without names of functions");
+            lose(
+                LossKind::Lowered,
+                "stack",
+                "call stack -> backtrace, without names of functions, or of modules that have no range of addresses",
+            );
         }
         if class.log.is_some() {
             lose(LossKind::Lowered, "", "line of a log -> event");

@@ -5,6 +5,7 @@
 //! with their fields as arguments: `docs/fxt.md` describes how.
 
 mod class_losses;
+mod clock_base;
 mod encode;
 mod foreign;
 mod leaves;

@@ -185,10 +185,11 @@ fn backtrace(event: &Event<'_>, payload: &mut FieldReader<'_>, parts: &mut Recor
     let stack = payload.number();
     parts.words[0] = payload.number()?;
     let stack = stack.and_then(|stack| u32::try_from(stack).ok());
-    let frames = stack.map(|stack| event.stream.stacks().table.frames(stack)).unwrap_or_default();
     let begin = parts.bytes.len();
-    for frame in frames.iter().take(u8::MAX.into()) {
-        parts.bytes.extend_from_slice(&frame.address.unwrap_or(0).to_le_bytes());
+    if let Some(stack) = stack {
+        for (_, frame) in event.stream.stacks().table.view().frames(stack).take(u8::MAX.into()) {
+            parts.bytes.extend_from_slice(&frame.address.unwrap_or(0).to_le_bytes());
+        }
     }
     parts.data = begin..parts.bytes.len();
     Some(())

@@ -6,10 +6,10 @@ use ichnos_io::{WriteOptions, WriteSource};
 use ichnos_model::lower::{LossEntry, LossKind, LossTable};
 use ichnos_model::{ClassDigest, ClockOrigin, Event, TraceDigest};
 
+use super::clock_base::epoch_base;
 use super::leaves::Leaves;
 use super::own::{self, OwnClass};
 use super::record_parts::RecordParts;
-use super::trace_encoder::epoch_base;
 use crate::fxt_reader::class::extended_records;
 
 /// Default block size in bytes.

@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use ichnos_io::{OutputBlock, Worker, WorkerFlow};
 use ichnos_model::lower::{LossEntry, LossKind};
-use ichnos_model::{ClassDigest, ClockClass, ClockOrigin, DataStream, Event, Message};
+use ichnos_model::{ClassDigest, DataStream, Event, Message};
 
 use super::class_losses::{ClassLoss, ClassLosses};
+use super::clock_base::{epoch_base, offset_of};
 use super::encode::RecordEncoder;
 use super::foreign::{self, ForeignBuffers, ForeignClass};
 use super::leaves::Leaves;
@@ -18,7 +19,7 @@ use super::record_parts::RecordParts;
 use super::rules::TraceRules;
 use super::stack_writer::StackWriter;
 use super::tables::{WrittenTables, push_stream, push_word};
-use crate::fxt::{BaseTime, Initialization, MAGIC, record_kind};
+use crate::fxt::{Initialization, MAGIC, record_kind};
 use crate::fxt_reader::class;
 use crate::fxt_reader::index::MOST_STREAMS;
 use crate::fxt_reader::key::{RecordForm, RecordKind};
@@ -401,33 +402,6 @@ fn written_class(event: &Event<'_>, rules: &TraceRules) -> WrittenClass {
         }
     };
     WrittenClass { name: event.name().to_owned(), treatment, losses }
-}
-
-/// Returns the ticks from the origin of a clock to its tick 0, which records add to theirs where no base time does.
-fn offset_of(clock: &ClockClass) -> i128 {
-    i128::from(clock.offset_seconds) * i128::from(clock.frequency) + i128::from(clock.offset_cycles)
-}
-
-/// Returns the first time of a clock from 1970 on whose ticks are whole nanoseconds: readers find the same offset from
-/// it. `None` if the clock does not count from 1970, or if there is no such time in 64 bits.
-pub(super) fn epoch_base(clock: &ClockClass) -> Option<BaseTime> {
-    const BILLION: u64 = 1_000_000_000;
-    if clock.origin != ClockOrigin::UnixEpoch {
-        return None;
-    }
-    // So many ticks are a whole number of nanoseconds, and no lower number is.
-    let step = i128::from(clock.frequency / common_divisor(clock.frequency, BILLION));
-    let offset = offset_of(clock);
-    let earliest = (-offset).max(0);
-    let ticks = earliest + (-(offset + earliest)).rem_euclid(step);
-    let ticks = u64::try_from(ticks).ok()?;
-    let unix_nanoseconds = u64::try_from(clock.nanoseconds(ticks)).ok()?;
-    Some(BaseTime { ticks, unix_nanoseconds })
-}
-
-/// Returns the greatest common divisor of two numbers, of which one is greater than 0.
-fn common_divisor(one: u64, other: u64) -> u64 {
-    if other == 0 { one } else { common_divisor(other, one % other) }
 }
 
 /// Returns the name of the provider of a data stream.

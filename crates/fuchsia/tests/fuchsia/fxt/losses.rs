@@ -267,7 +267,7 @@ fn call_stacks_are_backtraces() {
     assert_eq!(
         of_stacks,
         [
-            "lowered 1 app:sample stack call stack -> backtrace, without names of functions",
+            "lowered 1 app:sample stack call stack -> backtrace, without names of functions, or of modules that have no range of addresses",
             "dropped 47 app:sample  frames of call stacks: without an address, or more than 255",
         ]
     );
