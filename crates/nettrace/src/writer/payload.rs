@@ -67,14 +67,14 @@ fn field_type(class: &FieldClass, depth: usize, left: &mut usize) -> FieldType {
 /// Returns the type of an integer; a text for one of more than 64 bits.
 fn integer_type(length: u64, signed: bool) -> FieldType {
     match (length, signed) {
-        (..=8, true) => FieldType::I8,
-        (..=8, false) => FieldType::U8,
-        (..=16, true) => FieldType::I16,
-        (..=16, false) => FieldType::U16,
-        (..=32, true) => FieldType::I32,
-        (..=32, false) => FieldType::U32,
-        (..=64, true) => FieldType::I64,
-        (..=64, false) => FieldType::U64,
+        (0..=8, true) => FieldType::I8,
+        (0..=8, false) => FieldType::U8,
+        (9..=16, true) => FieldType::I16,
+        (9..=16, false) => FieldType::U16,
+        (17..=32, true) => FieldType::I32,
+        (17..=32, false) => FieldType::U32,
+        (33..=64, true) => FieldType::I64,
+        (33..=64, false) => FieldType::U64,
         _ => FieldType::Utf16String,
     }
 }
@@ -84,10 +84,10 @@ fn integer_size(class: &FieldClass) -> Option<usize> {
     match &class.kind {
         FieldKind::VariableLength { .. } => Some(8),
         _ => match class.bits()?.length {
-            ..=8 => Some(1),
-            ..=16 => Some(2),
-            ..=32 => Some(4),
-            ..=64 => Some(8),
+            0..=8 => Some(1),
+            9..=16 => Some(2),
+            17..=32 => Some(4),
+            33..=64 => Some(8),
             _ => None,
         },
     }
