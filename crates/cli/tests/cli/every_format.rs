@@ -43,22 +43,25 @@ fn dropped(losses: &[Value]) -> u64 {
     losses.iter().filter(is_event).map(|loss| loss["count"].as_u64().unwrap()).sum()
 }
 
-/// Times of the events of a trace in order, in nanoseconds; those that name functions for stacks are left out, and those
-/// that the call stacks of other formats become (`has_backtraces`).
-fn times(path: &Path, has_backtraces: bool) -> Vec<String> {
+/// Times of the events of a trace in order, in nanoseconds, but for events that were added.
+fn times(path: &Path, is_added: impl Fn(&str) -> bool) -> Vec<String> {
     let events = ichnos(["cat", "-q", "--format", "jsonl", path.to_str().unwrap()]);
     let lines = events.out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let is_named = |event: &Value| {
-        event["name"].as_str().is_some_and(|name| {
-            name.starts_with("Microsoft-Windows-DotNETRuntimeRundown/")
-                || name.starts_with("Microsoft-Windows-DotNETRuntimeRundown:")
-                || has_backtraces && ["backtrace", "module", "mapping"].contains(&name)
-        })
-    };
-    let events = lines.filter(|line| line["type"] == "event" && !is_named(line));
+    let events =
+        lines.filter(|line| line["type"] == "event" && !line["name"].as_str().is_some_and(&is_added));
     let mut times: Vec<String> = events.map(|event| event["ts"].to_string()).collect();
     times.sort();
     times
+}
+
+/// Returns `true` for events that are added to a conversion, because the source has call stacks.
+fn is_added(source: &str, format: &str, name: &str) -> bool {
+    match (source, format) {
+        ("hello-dotnet", "nettrace") | ("hello-fxt", "fxt") => false,
+        (_, "nettrace") => name.starts_with("Microsoft-Windows-DotNETRuntimeRundown/"),
+        (_, "fxt") => ["backtrace", "module", "mapping"].contains(&name),
+        _ => false,
+    }
 }
 
 fn convert(name: &str, (format, dialect): (&str, &str)) {
@@ -72,8 +75,8 @@ fn convert(name: &str, (format, dialect): (&str, &str)) {
     let what = format!("{name} -> {format} {dialect}");
     let written = ichnos(words).json();
     let losses = written["losses"].as_array().unwrap_or_else(|| panic!("{what}: {written}"));
-    let has_backtraces = format == "fxt" && name != "hello-fxt";
-    let (expected, found) = (times(&source, false), times(&out, has_backtraces));
+    let expected = times(&source, |_| false);
+    let found = times(&out, |event| is_added(name, format, event));
     let dropped = dropped(losses);
     println!("{what}: {} events, {dropped} dropped, {} losses", found.len(), losses.len());
     assert_eq!(found.len() as u64 + dropped, expected.len() as u64, "{what}: {losses:#?}");

@@ -8,6 +8,7 @@ mod class_losses;
 mod clock_base;
 mod encode;
 mod foreign;
+mod fxt_encoders;
 mod leaves;
 mod own;
 mod record_parts;
@@ -15,18 +16,17 @@ mod rules;
 mod stack_writer;
 mod tables;
 mod trace_encoder;
-mod trace_output;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use ichnos_io::{
-    CreateError, FileParts, OptionValue, Output, PartsOutput, TraceWriter, Tree, WriteOptions, WriteSource,
-    WriteTarget, written_trace_files,
+    CreateError, FileOutput, FileParts, OptionValue, Output, PartsOutput, TraceWriter, Tree, WriteOptions,
+    WriteSource, WriteTarget, written_trace_files,
 };
 
+use self::fxt_encoders::FxtEncoders;
 use self::rules::TraceRules;
-use self::trace_output::{FxtOutput, FxtParts};
 use crate::fxt::recognise;
 
 /// Writes Fuchsia's traces.
@@ -69,7 +69,8 @@ impl TraceWriter for FxtWriter {
         options: &WriteOptions,
     ) -> Result<Box<dyn Output>, CreateError> {
         check_dialect(options)?;
-        Ok(Box::new(FxtOutput::new(&target, TraceRules::new(sources, options), options)?))
+        let encoders = FxtEncoders::new(TraceRules::new(sources, options));
+        Ok(Box::new(FileOutput::new(&target, encoders, options)?))
     }
 
     fn create_parts(
@@ -78,7 +79,7 @@ impl TraceWriter for FxtWriter {
         options: &WriteOptions,
     ) -> Result<Box<dyn PartsOutput>, CreateError> {
         check_dialect(options)?;
-        let parts = FxtParts::new(TraceRules::new(sources, options));
-        Ok(Box::new(FileParts::new(parts, options)))
+        let encoders = FxtEncoders::new(TraceRules::new(sources, options));
+        Ok(Box::new(FileParts::new(encoders, options)))
     }
 }

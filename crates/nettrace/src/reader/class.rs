@@ -11,7 +11,6 @@ use ichnos_model::{
 
 use super::index::FileIndex;
 use super::open_options::OpenOptions;
-use super::{session, symbols};
 use crate::known::{self, EventMeaning, FieldPath, KnownEvent};
 use crate::{EventMetadata, Field, FieldType, ValueNames, Version};
 
@@ -36,9 +35,6 @@ pub(crate) mod context {
     /// Version 6 only.
     pub(crate) const SPAN_ID: usize = 10;
 }
-
-/// Provider of the events that list everything at the begin or the end of a session.
-const RUNDOWN_PROVIDER: &str = "Microsoft-Windows-DotNETRuntimeRundown";
 
 /// Bits of keywords that sessions set, which are not properties of the event.
 const SESSION_KEYWORDS: u64 = 0xf000_0000_0000;
@@ -144,18 +140,10 @@ pub(super) fn event_kind(metadata: &EventMetadata, id: u128, pointer_bits: u64, 
         meanings,
         role: meaning.role,
         log: log.map(Arc::new),
-        is_rundown: is_rundown(metadata),
         ..EventRecordClass::default()
     };
     class.attributes.set("nettrace", Value::Map(properties));
     EventKind { class, form }
-}
-
-/// Returns `true` for events that name processes, modules and functions.
-fn is_rundown(metadata: &EventMetadata) -> bool {
-    metadata.provider == RUNDOWN_PROVIDER
-        || symbols::has_names(metadata)
-        || session::is_about_process(metadata)
 }
 
 /// Returns the properties of an event that the model does not have.

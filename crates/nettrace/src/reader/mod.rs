@@ -3,7 +3,7 @@
 //! Events are delivered in the order of time, or in file order on request.
 
 mod capture;
-mod class;
+pub(crate) mod class;
 mod clock_zero;
 mod context;
 mod format;
@@ -17,12 +17,13 @@ mod payload;
 mod pending;
 mod processes;
 mod row_reader;
+mod rundown;
 mod session;
 mod source;
 mod stack_numbers;
 mod symbols;
 mod tables;
-mod trace_file;
+pub(crate) mod trace_file;
 mod walk;
 
 use std::sync::{Arc, OnceLock};
@@ -35,7 +36,6 @@ use ichnos_model::{
 };
 
 use self::class::EventKind;
-pub(crate) use self::class::context as context_member;
 pub use self::clock_zero::clock_zeros;
 pub use self::format::Nettrace;
 pub(crate) use self::index::EventBlockHeader;
@@ -43,7 +43,7 @@ use self::index::FileIndex;
 pub use self::open_options::OpenOptions;
 use self::row_reader::RowReader;
 use self::source::EventSource;
-pub(crate) use self::trace_file::TraceFile;
+use self::trace_file::TraceFile;
 use crate::{Container, EventMetadata, Fault, Refusal, Rule, Version};
 
 /// Reason why a file cannot be opened.
@@ -86,7 +86,11 @@ impl NettraceFile {
         let is_v6 = matches!(index.version, Version::V6(_));
         let kinds: Vec<EventKind> = (0..)
             .zip(&index.classes)
-            .map(|(id, metadata)| class::event_kind(metadata, id, pointer_bits, is_v6))
+            .map(|(id, metadata)| {
+                let mut kind = class::event_kind(metadata, id, pointer_bits, is_v6);
+                kind.class.is_rundown = rundown::is_rundown(metadata);
+                kind
+            })
             .collect();
         let mut said = session::process(&bytes, &container, &index);
         said.extend(session::providers(&index));

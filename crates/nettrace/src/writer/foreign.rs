@@ -8,9 +8,9 @@ use ichnos_model::{
     LogSeverity, Meaning, Scope, Uuid, Value,
 };
 
-use super::event_parts::EventParts;
 use super::own::normalized;
 use super::payload::{MOST_FIELDS, PayloadWriter, absent_size, describe, fits};
+use super::written_event::WrittenEvent;
 use crate::{EventMetadata, known};
 
 /// Scopes whose members become fields, in this order.
@@ -334,7 +334,7 @@ pub(super) fn read(
     event: &Event<'_>,
     class: &ForeignClass,
     ticks: u64,
-    parts: &mut EventParts,
+    parts: &mut WrittenEvent,
     payload: &mut PayloadWriter,
 ) -> EventLosses {
     let mut losses = EventLosses::default();

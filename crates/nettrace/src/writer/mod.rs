@@ -5,7 +5,6 @@
 
 mod clock;
 mod dialect;
-mod event_parts;
 mod file_encoders;
 mod file_writer;
 mod foreign;
@@ -16,6 +15,7 @@ mod rules;
 mod rundown;
 mod tables;
 mod trace_encoder;
+mod written_event;
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -2,10 +2,10 @@
 
 use ichnos_model::{Event, Field as VisitedField, Scope, Text, Uuid, Visitor};
 
-use super::event_parts::{EventParts, metadata_hash};
+use super::written_event::{WrittenEvent, metadata_hash};
 use crate::metadata_writer::can_describe;
-use crate::reader::TraceFile;
-use crate::reader::context_member as member;
+use crate::reader::class::context as member;
+use crate::reader::trace_file::TraceFile;
 use crate::{EventMetadata, Field, FieldType, Version};
 
 /// A class of events that were read from a file of this format, with their payloads.
@@ -78,7 +78,7 @@ pub(super) fn payload<'e>(event: &Event<'e>) -> &'e [u8] {
 }
 
 /// Reads the parts of an event of an [`OwnClass`]. Returns `false` if it cannot be decoded.
-pub(super) fn read(event: &Event<'_>, ticks: u64, parts: &mut EventParts) -> bool {
+pub(super) fn read(event: &Event<'_>, ticks: u64, parts: &mut WrittenEvent) -> bool {
     parts.begin(ticks);
     let mut reader = ContextReader { parts, member: 0, depth: 0, is_optional: false };
     if event.visit(Scope::CommonContext, &mut reader).is_err() {
@@ -93,7 +93,7 @@ pub(super) fn read(event: &Event<'_>, ticks: u64, parts: &mut EventParts) -> boo
 
 /// Reads the common context of an event.
 struct ContextReader<'p> {
-    parts: &'p mut EventParts,
+    parts: &'p mut WrittenEvent,
     /// Number of members that were begun.
     member: usize,
     /// Number of compound fields around, besides optionals.

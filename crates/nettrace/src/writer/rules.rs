@@ -8,10 +8,10 @@ use ichnos_model::{ClassDigest, Event, TraceDigest, Value};
 
 use super::clock::{FileClock, loss_of_clock};
 use super::dialect::Dialect;
-use super::event_parts::EventParts;
 use super::own;
 use super::tables::WrittenStacks;
-use crate::reader::TraceFile;
+use super::written_event::WrittenEvent;
+use crate::reader::trace_file::TraceFile;
 use crate::{TraceBlock, Version};
 
 /// Default block size in bytes.
@@ -130,7 +130,7 @@ fn event_hash(event: &Event<'_>) -> u64 {
     let is_v6 = matches!(file.version(), Version::V6(_));
     let hash = file.kind_of(event).and_then(|kind| own::hashes(file).get(kind));
     let Some(hash) = hash.copied() else { return 0 };
-    let mut parts = EventParts::default();
+    let mut parts = WrittenEvent::default();
     if !own::read(event, event.clock.map_or(0, |clock| clock.cycles), &mut parts) {
         return 0;
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ichnos_model::{DataStream, Frame, ValueHash};
 
 use super::dialect::Dialect;
-use super::event_parts::EventParts;
+use super::written_event::WrittenEvent;
 use crate::wire_writer::{push_sized, push_string, push_u32, push_u64, push_varuint};
 
 /// Properties of a thread of version 6.
@@ -126,7 +126,7 @@ impl WrittenLabels {
     }
 
     /// Returns the index of the list of an event, and adds it if it is new; 0 without labels.
-    pub(super) fn index(&mut self, parts: &EventParts) -> u32 {
+    pub(super) fn index(&mut self, parts: &WrittenEvent) -> u32 {
         if !parts.has_labels() {
             return 0;
         }

@@ -9,7 +9,6 @@ use ichnos_model::{ClassDigest, DataStream, Discarded, Event, Message};
 
 use super::clock::Ticks;
 use super::dialect::Dialect;
-use super::event_parts::{EventParts, metadata_hash};
 use super::file_writer::FileWriter;
 use super::foreign::{self, ForeignClass};
 use super::own::{self, OwnClass};
@@ -18,6 +17,7 @@ use super::row_encoder::{RowEncoder, RowHeader};
 use super::rules::TraceRules;
 use super::rundown;
 use super::tables::{SequenceNumbers, WrittenLabels, WrittenStacks, WrittenThreads};
+use super::written_event::{WrittenEvent, metadata_hash};
 use crate::wire_writer::push_u16;
 use crate::{BlockKind, EventMetadata};
 
@@ -97,7 +97,7 @@ impl WrittenClass {
         &mut self,
         event: &Event<'_>,
         ticks: u64,
-        parts: &mut EventParts,
+        parts: &mut WrittenEvent,
         payload: &mut PayloadWriter,
     ) -> Option<Option<u8>> {
         let foreign = match &self.treatment {
@@ -171,7 +171,7 @@ pub(super) struct TraceEncoder {
     classes: Vec<WrittenClasses>,
     next_metadata: u32,
     next_event: u32,
-    parts: EventParts,
+    parts: WrittenEvent,
     payload: PayloadWriter,
     scratch: Vec<u8>,
     /// Time of the last event in ticks.
@@ -203,7 +203,7 @@ impl TraceEncoder {
             classes: Vec::new(),
             next_metadata: 1,
             next_event: 1,
-            parts: EventParts::default(),
+            parts: WrittenEvent::default(),
             payload: PayloadWriter::default(),
             scratch: Vec::new(),
             last: 0,
@@ -306,29 +306,13 @@ impl TraceEncoder {
         if self.blocks.events.len() + length > most || self.is_block_over() {
             self.close_blocks();
         }
+        let (id, hash) = self.metadata_id(class, level);
         let payload = if is_own { own::payload(event) } else { &self.payload.bytes };
         let parts = &self.parts;
         if !is_v6 {
             let has_process = is_own && parts.process.is_some() && parts.process != self.rules.process();
             class.losses[lost::VERSION] += u64::from(has_process || parts.has_more());
         }
-        let (id, hash) = match class.ids.iter().find(|(of, _, _)| *of == level) {
-            Some((_, id, hash)) => (*id, *hash),
-            None => {
-                let id = self.next_metadata;
-                self.next_metadata += 1;
-                let metadata = class.metadata(level);
-                let (hash, is_whole) = self.blocks.push_metadata(metadata, id, is_v6, &mut self.scratch);
-                if !is_whole {
-                    let (class, field) = (class.name.clone(), String::new());
-                    let what = "descriptions of fields: too long for version 6".to_owned();
-                    let loss = LossEntry { kind: LossKind::Dropped, class, field, what };
-                    self.rules.with_losses(|table| table.add(loss, 1));
-                }
-                class.ids.push((level, id, hash));
-                (id, hash)
-            }
-        };
         self.last = self.last.max(parts.ticks);
         let stack = parts.stack.map(|stack| {
             let process = parts.process.filter(|_| is_v6);
@@ -349,16 +333,42 @@ impl TraceEncoder {
         }
     }
 
+    /// Returns the id and the hash of the metadata of events with a level, and writes them if they are new.
+    #[inline(always)]
+    fn metadata_id(&mut self, class: &mut WrittenClass, level: Option<u8>) -> (u32, u64) {
+        match class.ids.iter().find(|(of, _, _)| *of == level) {
+            Some((_, id, hash)) => (*id, *hash),
+            None => self.add_metadata(class, level),
+        }
+    }
+
+    #[cold]
+    fn add_metadata(&mut self, class: &mut WrittenClass, level: Option<u8>) -> (u32, u64) {
+        let id = self.next_metadata;
+        self.next_metadata += 1;
+        let metadata = class.metadata(level);
+        let (hash, is_whole) = self.blocks.push_metadata(metadata, id, self.is_v6, &mut self.scratch);
+        if !is_whole {
+            self.lose_of_class(&class.name, "descriptions of fields: too long for version 6");
+        }
+        class.ids.push((level, id, hash));
+        (id, hash)
+    }
+
+    /// Notes a loss of a class.
+    fn lose_of_class(&self, class: &str, what: &str) {
+        let (class, field, what) = (class.to_owned(), String::new(), what.to_owned());
+        let loss = LossEntry { kind: LossKind::Dropped, class, field, what };
+        self.rules.with_losses(|table| table.add(loss, 1));
+    }
+
     /// Makes the class of an event.
     #[cold]
     fn written_class(&mut self, event: &Event<'_>) -> WrittenClass {
         let treatment = match OwnClass::of(event, self.is_v6) {
             Some(own) => {
                 if own.is_lossy {
-                    let (class, field) = (event.name().to_owned(), String::new());
-                    let what = "metadata that the version has no place for".to_owned();
-                    let loss = LossEntry { kind: LossKind::Dropped, class, field, what };
-                    self.rules.with_losses(|table| table.add(loss, 1));
+                    self.lose_of_class(event.name(), "metadata that the version has no place for");
                 }
                 ClassTreatment::Own(own)
             }
@@ -529,7 +539,7 @@ impl Blocks {
 
     /// Adds the row of an event.
     #[inline(always)]
-    fn push_event(&mut self, stack: Option<u32>, parts: &EventParts, payload: &[u8], id: u32, is_v6: bool) {
+    fn push_event(&mut self, stack: Option<u32>, parts: &WrittenEvent, payload: &[u8], id: u32, is_v6: bool) {
         let (mut thread, mut capture_thread) = (parts.thread, parts.capture_thread.unwrap_or(parts.thread));
         let mut label_list = 0;
         if is_v6 {

@@ -95,8 +95,11 @@ fn shown(opened: &Opened, event: &Event<'_>) -> String {
     )
 }
 
-/// All events of a file, and threads with the numbers of their lost ones.
-fn events(opened: &Opened) -> (Vec<String>, Vec<(Option<u64>, Option<u64>)>) {
+/// Lost events: their thread, and their number.
+type Lost = (Option<u64>, Option<u64>);
+
+/// All events of a file, and the lost ones.
+fn events(opened: &Opened) -> (Vec<String>, Vec<Lost>) {
     let (mut events, mut lost) = (Vec::new(), Vec::new());
     opened.each(|message| match message {
         Message::Event(event) => events.push(shown(opened, event)),

@@ -11,7 +11,7 @@ const LONGEST_NAME: usize = 32_000;
 
 /// Parts of an event, besides its payload.
 #[derive(Clone, Debug)]
-pub(super) struct EventParts {
+pub(super) struct WrittenEvent {
     pub(super) ticks: u64,
     pub(super) thread: u64,
     /// Thread that made the event, if it is not `thread`.
@@ -35,7 +35,7 @@ pub(super) struct EventParts {
     pub(super) labels: Vec<String>,
 }
 
-impl Default for EventParts {
+impl Default for WrittenEvent {
     fn default() -> Self {
         Self {
             ticks: 0,
@@ -54,7 +54,7 @@ impl Default for EventParts {
     }
 }
 
-impl EventParts {
+impl WrittenEvent {
     /// Begins an event without parts.
     pub(super) fn begin(&mut self, ticks: u64) {
         let (name, mut labels) = (self.thread_name.take(), std::mem::take(&mut self.labels));
