@@ -131,17 +131,6 @@ fn several_dialects_become_ctf_2_with_a_note() {
     assert!(written(&out).iter().all(|trace| dialect(trace) == "spec2"));
 }
 
-/// Formats that are not written become CTF 2, and nothing needs to be said of that.
-#[test]
-fn formats_without_a_writer_become_ctf_2() {
-    let directory = Directory::new("edit-unwritten");
-    let out = directory.join("out");
-    let input = root().join("examples/hello-dotnet/hello.nettrace.zst");
-    let edited = run(&["filter", "true"], &[&input], &out).expect(0, &[]);
-    assert!(!edited.err.contains("kinds"), "{}", edited.err);
-    assert_eq!(dialect(&out), "spec2");
-}
-
 #[test]
 fn logs_stay_logs() {
     let log = root().join("examples/hello-fuchsia/boot.log");

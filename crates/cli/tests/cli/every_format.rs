@@ -38,7 +38,7 @@ fn dropped(losses: &[Value]) -> u64 {
         let what = loss["what"].as_str().unwrap();
         let is_dropped =
             loss["kind"] == "dropped" && (what.starts_with("event") || what.starts_with("record:"));
-        is_dropped || what.starts_with("event -> line")
+        is_dropped || what.starts_with("event -> line `Event`")
     };
     losses.iter().filter(is_event).map(|loss| loss["count"].as_u64().unwrap()).sum()
 }
