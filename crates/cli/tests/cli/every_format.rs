@@ -18,6 +18,9 @@ const SOURCES: [&str; 7] = [
     "hello-jsonl",
 ];
 
+/// Provider of events that name functions for stacks.
+const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
+
 /// Formats and dialects to write.
 const TARGETS: [(&str, &str); 10] = [
     ("ctf", "spec2"),
@@ -58,7 +61,7 @@ fn times(path: &Path, is_added: impl Fn(&str) -> bool) -> Vec<String> {
 fn is_added(source: &str, format: &str, name: &str) -> bool {
     match (source, format) {
         ("hello-dotnet", "nettrace") | ("hello-fxt", "fxt") => false,
-        (_, "nettrace") => name.starts_with("Microsoft-Windows-DotNETRuntimeRundown/"),
+        (_, "nettrace") => name.starts_with(RUNDOWN),
         (_, "fxt") => ["backtrace", "module", "mapping"].contains(&name),
         _ => false,
     }
