@@ -190,7 +190,7 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
         selection.selected = std::mem::take(&mut selection.selected).losses_in(window);
     }
     if keeps_rundown {
-        report.note(
+        report.notice(
             "events that name processes, modules and functions are kept whatever their time; --cut-rundown drops them",
         );
     }
