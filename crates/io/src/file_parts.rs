@@ -66,14 +66,14 @@ struct FilePart<W> {
 }
 
 impl<W: Worker> FilePart<W> {
-    /// Appends the next block, if there is one, and counts it in the report of all parts. Returns its size.
-    fn append(&mut self, report: &mut WriteReport) -> io::Result<Option<usize>> {
-        let Some(OutputBlock { bytes, events, .. }) = self.encoder.take() else { return Ok(None) };
+    /// Appends the next block, if there is one, and counts it in the report of all parts. Returns `true` if there is one.
+    fn append(&mut self, report: &mut WriteReport) -> io::Result<bool> {
+        let Some(OutputBlock { bytes, events, .. }) = self.encoder.take() else { return Ok(false) };
         self.file.write_bytes(&bytes)?;
         report.bytes += bytes.len() as u64;
         report.events += events;
         self.events += events;
-        Ok(Some(bytes.len()))
+        Ok(true)
     }
 }
 
@@ -98,9 +98,9 @@ impl<E: PartEncoders> PartsOutput for FileParts<E> {
         let Some(part) = self.parts.get_mut(part) else { return Ok(()) };
         let before = E::waiting(&part.encoder);
         self.encoders.message(&mut part.encoder, message)?;
-        self.waiting += E::waiting(&part.encoder).saturating_sub(before);
-        let written = part.append(&mut self.report)?;
-        self.waiting = self.waiting.saturating_sub(written.unwrap_or(0));
+        part.append(&mut self.report)?;
+        // An encoder can have fewer bytes than before, also without a block.
+        self.waiting = (self.waiting + E::waiting(&part.encoder)).saturating_sub(before);
         if self.waiting > WAITING {
             for part in &mut self.parts {
                 part.encoder.flush()?;
@@ -115,7 +115,7 @@ impl<E: PartEncoders> PartsOutput for FileParts<E> {
         for part in &mut self.parts {
             self.options.check_stop()?;
             self.encoders.finish(&mut part.encoder)?;
-            while part.append(&mut self.report)?.is_some() {}
+            while part.append(&mut self.report)? {}
         }
         Ok(())
     }
