@@ -20,6 +20,10 @@ impl<K: Hash + Eq, V> RecentMap<K, V> {
         self.recent.get(key).or_else(|| self.older.get(key))
     }
 
+    pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+        self.recent.get_mut(key).or_else(|| self.older.get_mut(key))
+    }
+
     /// Adds an entry that the map does not have.
     pub(crate) fn insert(&mut self, key: K, value: V) {
         if self.recent.len() >= self.window {

@@ -7,14 +7,12 @@ use std::sync::Arc;
 use ichnos_model::{DynamicClass, EventValues, FieldValue, Scope, Trace};
 
 use super::class::LineRole;
+use super::line_ids::{chain_of_line, decimal_id, metadata_of_line};
 use super::reported_operations::{OperationKey, ReportedOperations};
 use super::shape::{KeySequence, ReportShape, Shapes};
-use crate::dialect::Version2;
 use crate::hex;
-use crate::metadata::Mode;
-use crate::option::ChainId;
 use crate::report::{ReportFault, ReportRule, parse_timestamp};
-use crate::{Edge, EdgeKind, Metadata, OpId, TaskId};
+use crate::{Edge, EdgeKind, OpId, TaskId};
 
 /// A line: the range of its value in some bytes, and its offset in the file.
 #[derive(Debug)]
@@ -184,12 +182,10 @@ impl EventMaker {
                 }
             }
             LineRole::Chain => {
-                let digits = value.strip_prefix(b"0x").or_else(|| value.strip_prefix(b"0X"));
-                let chain = digits.and_then(|digits| std::str::from_utf8(digits).ok());
-                let chain = chain.filter(|digits| !digits.starts_with('+'));
-                match chain.and_then(|digits| u16::from_str_radix(digits, 16).ok()) {
-                    Some(chain) => self.said.chain = Some(chain),
-                    None => self.found(ReportRule::Number, offset, value),
+                let chain = chain_of_line(value);
+                self.said.chain = chain.or(self.said.chain);
+                if chain.is_none() {
+                    self.found(ReportRule::Number, offset, value);
                 }
             }
             LineRole::Process => {
@@ -212,38 +208,25 @@ impl EventMaker {
 
     fn metadata(&mut self, value: &[u8], offset: usize) {
         self.said.has_metadata = true;
-        let metadata = match Metadata::parse_with(value, Mode::Strict) {
-            Ok(metadata) => metadata,
-            Err(error) => match Metadata::parse_with(value, Mode::Lenient) {
-                Ok(metadata) => {
+        match metadata_of_line(value) {
+            Ok(ids) => {
+                if let Some(error) = &ids.broken {
                     let rule = ReportRule::MetadataStrict;
                     self.fault(rule, offset, || format!("{}: {error}", rule.statement()));
-                    metadata
                 }
-                Err(_) => {
-                    if let Ok(metadata) = Version2::parse(value) {
-                        return self.ids(metadata.task_id(), metadata.op_id(), value, offset);
-                    }
-                    let rule = ReportRule::Metadata;
-                    return self.fault(rule, offset, || {
-                        format!("{}; in `{}`, {error}", rule.statement(), shorten(value))
-                    });
+                self.said.chain = self.said.chain.or(ids.chain);
+                if ids.task.is_valid() {
+                    (self.said.task, self.said.operation) = (Some(ids.task), Some(ids.op));
+                } else {
+                    self.found(ReportRule::MetadataValid, offset, value);
                 }
-            },
-        };
-        let metadata = metadata.as_ref();
-        if self.said.chain.is_none() {
-            self.said.chain = ChainId::of(metadata).ok().flatten().map(|chain| chain.0);
-        }
-        self.ids(metadata.task_id(), metadata.op_id(), value, offset);
-    }
-
-    fn ids(&mut self, task: TaskId, operation: OpId, value: &[u8], offset: usize) {
-        if task.is_valid() {
-            self.said.task = Some(task);
-            self.said.operation = Some(operation);
-        } else {
-            self.found(ReportRule::MetadataValid, offset, value);
+            }
+            Err(error) => {
+                let rule = ReportRule::Metadata;
+                self.fault(rule, offset, || {
+                    format!("{}; in `{}`, {error}", rule.statement(), shorten(value))
+                });
+            }
         }
     }
 
@@ -365,12 +348,6 @@ fn leading_number(text: &[u8]) -> Option<u64> {
     let mut digits = digits.map(|digit| u64::from(digit - b'0'));
     let first = digits.next()?;
     digits.try_fold(first, |sum, digit| sum.checked_mul(10)?.checked_add(digit))
-}
-
-/// Returns the operation whose identifier is a signed 64-bit number, as text.
-fn decimal_id(text: &[u8]) -> Option<OpId> {
-    let number: i64 = std::str::from_utf8(text).ok()?.parse().ok()?;
-    Some(OpId::from(number.to_be_bytes()))
 }
 
 /// Returns the beginning of unexpected bytes, for display.

@@ -43,6 +43,7 @@ pub(crate) mod class;
 mod collect;
 mod event_maker;
 mod format;
+pub(crate) mod line_ids;
 mod log_text;
 pub(crate) mod mentions;
 pub(crate) mod recognition;

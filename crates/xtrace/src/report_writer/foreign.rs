@@ -15,7 +15,9 @@ use crate::report::{LineBuffer, push_nanos};
 use crate::{Edge, EdgeKind};
 
 /// Maximum number of causes of an event.
-const MOST_CAUSES: usize = 4096;
+pub(super) const MOST_CAUSES: usize = 4096;
+/// Maximum number of operations that the texts of an event name.
+const MOST_MENTIONS: usize = 64;
 
 /// A cause of an event.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +38,7 @@ pub(super) struct ForeignEvent {
     pub(super) causes: Vec<Cause>,
     cause_count: u32,
     /// Chain of each cause, by position; `None` is the chain of the event.
-    cause_chains: Vec<Option<u64>>,
+    cause_chains: Vec<Option<u16>>,
     chain: Option<u64>,
     pub(super) process: u64,
     /// Number of the thread, or hash of its name.
@@ -47,8 +49,10 @@ pub(super) struct ForeignEvent {
     /// Number of chains that are too long.
     pub(super) long_chains: u64,
     pub(super) is_undecodable: bool,
-    /// Operation that a text names, if the event has no task of its own.
-    pub(super) mention: Option<Mention>,
+    /// Number of causes beyond the maximum.
+    pub(super) further_causes: u64,
+    /// Operations that its texts name, if the event has no task of its own.
+    pub(super) mentions: Vec<Mention>,
     text: Vec<u8>,
 }
 
@@ -62,8 +66,8 @@ impl ForeignEvent {
         self.cause_chains.clear();
         (self.process, self.thread) = (class.own_process, None);
         (self.has_label, self.is_undecodable) = (false, false);
-        (self.too_long, self.long_chains) = (0, 0);
-        self.mention = None;
+        (self.too_long, self.long_chains, self.further_causes) = (0, 0, 0);
+        self.mentions.clear();
         for (scope, nodes) in &class.scopes {
             self.is_undecodable |=
                 event.visit(*scope, &mut FieldReader { nodes, class, event: self }).is_err();
@@ -78,14 +82,15 @@ impl ForeignEvent {
         short
     }
 
-    /// Looks for an operation in a text. Of several, the first certain one counts.
+    /// Looks for operations in a text.
     fn search(&mut self, text: &[u8]) {
-        if self.task.is_some() || self.mention.is_some_and(|mention| mention.is_certain) {
+        if self.task.is_some() || self.mentions.len() >= MOST_MENTIONS {
             return;
         }
-        find_mentions(text, &mut |mention| match &self.mention {
-            Some(known) if known.is_certain || !mention.is_certain => {}
-            _ => self.mention = Some(mention),
+        find_mentions(text, &mut |mention| {
+            if self.mentions.len() < MOST_MENTIONS && !self.mentions.contains(&mention) {
+                self.mentions.push(mention);
+            }
         });
     }
 
@@ -100,7 +105,7 @@ impl ForeignEvent {
             },
             chain: {
                 let chain = self.cause_chains.get(cause.position as usize).copied().flatten();
-                chain.and_then(|chain| u16::try_from(chain).ok()).map(ChainId)
+                chain.map(ChainId)
             },
         })
     }
@@ -172,8 +177,10 @@ impl FieldReader<'_> {
             }
             FieldUse::CauseChain => {
                 // A negative number means the chain of the event.
-                let chain = value.as_i128().and_then(|number| u64::try_from(number).ok());
-                event.cause_chains.push(chain);
+                let chain = value.as_i128().filter(|number| *number >= 0);
+                let short = chain.and_then(|number| u16::try_from(number).ok());
+                event.long_chains += u64::from(chain.is_some() && short.is_none());
+                event.cause_chains.push(short);
                 return;
             }
             FieldUse::Process => event.process = value.as_u64().unwrap_or(event.process),
@@ -182,11 +189,17 @@ impl FieldReader<'_> {
                 event.thread = event.thread.or_else(|| value.as_i128().map(|id| id as u64)).or_else(of_name);
             }
             FieldUse::Severity => {
-                if let Some(level) = value.as_i64() {
-                    let severity = self.class.severity(level);
-                    event.lines.push_with(b"Severity", |bytes| write::push_unsigned(bytes, severity.into()));
+                let Some(level) = value.as_i64() else {
+                    // Readers take only numbers for a severity.
+                    if !matches!(value, FieldValue::Null) {
+                        event.lines.push_with(b"Severity_", |bytes| push_value(bytes, value));
+                    }
                     return;
-                }
+                };
+                let severity = self.class.severity(level);
+                return event
+                    .lines
+                    .push_with(b"Severity", |bytes| write::push_unsigned(bytes, severity.into()));
             }
         }
         let key = self.class.key(node.key);
@@ -203,8 +216,11 @@ impl FieldReader<'_> {
         if let FieldUse::Cause(kind) = field {
             let position = event.cause_count;
             event.cause_count += 1;
-            if let Some(id) = id.filter(|_| event.causes.len() < MOST_CAUSES) {
-                event.causes.push(Cause { id, kind, position });
+            match id {
+                Some(id) if event.causes.len() < MOST_CAUSES => {
+                    event.causes.push(Cause { id, kind, position });
+                }
+                _ => event.further_causes += u64::from(id.is_some()),
             }
         }
         let Some(id) = id else { return too_long };

@@ -13,11 +13,13 @@ pub(super) enum Loss {
     OtherTask,
     LongId,
     ChainNumber,
+    Causes,
     NotUtf8,
     Head,
     Order,
     Size,
     Fields,
+    LongFields,
     Orphan,
 }
 
@@ -26,20 +28,22 @@ pub(super) enum Loss {
 pub(super) struct LossCounts([u64; LOSSES.len()]);
 
 /// All losses in the order of [`Loss`].
-const LOSSES: [(LossKind, &str); 14] = [
+const LOSSES: [(LossKind, &str); 16] = [
     (LossKind::Rounded, "time before 1970 or of more than 63 bits"),
     (LossKind::Lowered, "time of the clock -> `Timestamp`"),
     (LossKind::Lowered, "event -> line `Event` of the report of its operation"),
-    (LossKind::Lowered, "event of an operation that is already written -> an operation after it"),
+    (LossKind::Lowered, "late event of a written operation -> new operation"),
     (LossKind::Lowered, "event without an operation -> an operation in the chain of its thread"),
     (LossKind::Lowered, "edge from an operation of another task"),
     (LossKind::Dropped, "identifier of more than 20 bytes"),
     (LossKind::Dropped, "chain of more than 16 bits"),
+    (LossKind::Dropped, "cause beyond the first 4,096 of an event"),
     (LossKind::Rounded, "text that is not UTF-8 -> U+FFFD"),
     (LossKind::Dropped, "line `version` that looks like the first line of a report"),
     (LossKind::Moved, "lines -> after the line before them with the same key"),
     (LossKind::Dropped, "report of more than 16 MiB or 65,536 lines"),
     (LossKind::Dropped, "fields that cannot be decoded"),
+    (LossKind::Dropped, "fields of an event beyond 16 MiB or 65,536 lines"),
     (LossKind::Dropped, "event without a task or an operation"),
 ];
 

@@ -23,6 +23,14 @@ const LINE: usize = 48;
 const MOST_SPARE: usize = 1024;
 const MOST_BYTES_OF_SPARE: usize = 8 << 10;
 
+/// Indexes of a trace, of its data stream class, and of a class.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ClassPlace {
+    pub(super) trace: usize,
+    pub(super) stream: usize,
+    pub(super) class: usize,
+}
+
 /// The report of an operation.
 #[derive(Debug)]
 pub(super) struct OpenReport {
@@ -33,25 +41,50 @@ pub(super) struct OpenReport {
     edges: Vec<Edge>,
     /// `true` if all of its events only mention the operation.
     pub(super) is_mention: bool,
+    /// `false` if it is a single report that was read.
+    pub(super) is_changed: bool,
+    /// `true` if it must not change anymore.
+    pub(super) is_closed: bool,
+    /// Class of its first event.
+    pub(super) class: ClassPlace,
     /// Number of bytes of lines when it was counted last.
     counted: usize,
 }
 
 impl OpenReport {
-    /// Returns `true` if it takes another event.
-    fn has_room(&self) -> bool {
-        self.lines.len() < MOST_LINES && self.lines.byte_count() < MOST_BYTES_OF_REPORT
+    /// Returns `true` if it takes another event whose lines have this number of bytes.
+    pub(super) fn has_room(&self, bytes: usize) -> bool {
+        // The limit is so low that no report is dropped for the sake of events that join it, also not as JSON.
+        !self.is_closed
+            && !self.lines.is_cut()
+            && self.lines.len() < MOST_LINES
+            && self.lines.byte_count().saturating_add(bytes) < MOST_BYTES_OF_REPORT
+    }
+
+    /// Returns `true` if the lines of both fit.
+    pub(super) fn fits(&self, lines: &LineBuffer) -> bool {
+        self.has_room(lines.byte_count()) && self.lines.len() + lines.len() <= MOST_LINES
+    }
+
+    /// Operation of the report.
+    pub(super) fn key(&self) -> &OperationKey {
+        &self.key
+    }
+
+    /// Notes an edge; returns `true` if its line is to be added, because the report does not have it.
+    pub(super) fn adds_edge(&mut self, edge: &Edge) -> bool {
+        let is_new = !self.edges.contains(edge);
+        if is_new && self.edges.len() < MOST_EDGES {
+            self.edges.push(*edge);
+        }
+        is_new
     }
 
     /// Adds the line of an edge, unless it has that.
     pub(super) fn push_edge(&mut self, edge: &Edge) {
-        if self.edges.contains(edge) {
-            return;
+        if self.adds_edge(edge) {
+            push_edge(&mut self.lines, edge);
         }
-        if self.edges.len() < MOST_EDGES {
-            self.edges.push(*edge);
-        }
-        push_edge(&mut self.lines, edge);
     }
 }
 
@@ -73,29 +106,15 @@ pub(super) struct OpenReports {
     spare: Vec<OpenReport>,
 }
 
-/// State of an operation.
-#[derive(Debug)]
-pub(super) enum OperationReport<'r> {
-    Open(&'r mut OpenReport),
-    /// Its report has too many events.
-    Full,
-    /// It has no waiting report.
-    Unknown,
-}
-
 impl OpenReports {
     /// Returns the waiting report of an operation.
-    pub(super) fn get(&mut self, key: &OperationKey) -> OperationReport<'_> {
+    pub(super) fn get(&mut self, key: &OperationKey) -> Option<&mut OpenReport> {
         let index = self.numbers.get(key).and_then(|number| usize::try_from(number - self.first).ok());
-        match index.and_then(|index| self.waiting.get_mut(index)) {
-            None => OperationReport::Unknown,
-            Some(report) if report.has_room() => OperationReport::Open(report),
-            Some(_) => OperationReport::Full,
-        }
+        index.and_then(|index| self.waiting.get_mut(index))
     }
 
     /// Begins the report of an operation that has none.
-    pub(super) fn begin(&mut self, key: OperationKey) -> &mut OpenReport {
+    pub(super) fn begin(&mut self, key: OperationKey, class: ClassPlace) -> &mut OpenReport {
         self.numbers.insert(key, self.first + self.waiting.len() as u64);
         let report = self.spare.pop().unwrap_or_else(|| OpenReport {
             key,
@@ -103,9 +122,22 @@ impl OpenReports {
             events: 0,
             edges: Vec::new(),
             is_mention: false,
+            is_changed: true,
+            is_closed: false,
+            class,
             counted: 0,
         });
-        self.waiting.push_back(OpenReport { key, events: 0, counted: 0, is_mention: false, ..report });
+        let (is_mention, is_changed, is_closed) = (false, true, false);
+        self.waiting.push_back(OpenReport {
+            key,
+            events: 0,
+            counted: 0,
+            is_mention,
+            is_changed,
+            is_closed,
+            class,
+            ..report
+        });
         let last = self.waiting.len() - 1;
         &mut self.waiting[last]
     }
@@ -163,37 +195,37 @@ mod tests {
     fn the_oldest_is_written_first() {
         let mut open = OpenReports::default();
         for number in 1..=3 {
-            open.begin(key(number)).lines.push(b"a", b"bcd");
+            open.begin(key(number), ClassPlace::default()).lines.push(b"a", b"bcd");
             open.count(&key(number));
         }
         assert_eq!(open.bytes(), 3 * (4 + LINE));
-        assert!(matches!(open.get(&key(1)), OperationReport::Open(_)));
+        assert!(open.get(&key(1)).is_some());
         let first = open.pop().unwrap();
         assert_eq!(first.key, key(1));
         open.recycle(first);
         assert_eq!(open.bytes(), 2 * (4 + LINE));
-        assert!(matches!(open.get(&key(1)), OperationReport::Unknown));
-        let OperationReport::Open(third) = open.get(&key(3)) else { panic!() };
-        assert_eq!(third.key, key(3));
-        assert_eq!(open.begin(key(4)).lines.len(), 0);
+        assert!(open.get(&key(1)).is_none());
+        assert_eq!(open.get(&key(3)).unwrap().key, key(3));
+        assert_eq!(open.begin(key(4), ClassPlace::default()).lines.len(), 0);
     }
 
     #[test]
     fn reports_are_bounded() {
         let mut open = OpenReports::default();
-        let report = open.begin(key(1));
+        let report = open.begin(key(1), ClassPlace::default());
+        assert!(report.has_room(MOST_BYTES_OF_REPORT - 1) && !report.has_room(MOST_BYTES_OF_REPORT));
         (0..MOST_LINES).for_each(|_| report.lines.push(b"a", b"b"));
         let edge = Edge::next(OpId::from([1; 8]));
         report.push_edge(&edge);
         report.push_edge(&edge);
         assert_eq!(report.lines.len(), MOST_LINES + 1);
-        assert!(matches!(open.get(&key(1)), OperationReport::Full));
+        assert!(!open.get(&key(1)).unwrap().has_room(0));
         open.count(&key(1));
         for number in 2..MOST as u64 + 1 {
-            open.begin(key(number));
+            open.begin(key(number), ClassPlace::default());
         }
         assert!(!open.is_full());
-        open.begin(key(0));
+        open.begin(key(0), ClassPlace::default());
         assert!(open.is_full());
     }
 }

@@ -5,20 +5,20 @@ use std::io;
 use std::sync::Arc;
 
 use ichnos_io::{OutputBlock, Worker, WorkerFlow};
-use ichnos_model::lower::{LossEntry, LossKind};
+use ichnos_model::lower::{LossEntry, LossKind, LossTable};
 use ichnos_model::{Damage, Event, Identifier, Mention, Message, TraceDigest};
 
 use super::foreign::ForeignEvent;
 use super::foreign_class::OtherFormatClass;
 use super::identifiers::{OperationTasks, hash, op_of, op_of_hash, ops_of_mention, task_of, task_of_mention};
 use super::losses::{Loss, LossCounts};
-use super::open_reports::{OpenReports, OperationReport, push_edge};
+use super::open_reports::{ClassPlace, OpenReport, OpenReports, push_edge};
 use super::own::ReportClass;
 use super::report_block::{ReportBlock, ReportChanges};
 use super::rules::{ReportRules, digest};
 use super::threads::{ChainThread, ThreadChains};
-use crate::metadata::Mode;
 use crate::option::ChainId;
+use crate::reader::line_ids::operation_of;
 use crate::reader::reported_operations::{OperationKey, WINDOW};
 use crate::recent_map::RecentMap;
 use crate::report::{LineBuffer, parse_timestamp, push_hex, push_nanos};
@@ -60,8 +60,6 @@ pub(super) struct ReportEncoder {
     lines: LineBuffer,
     block: ReportBlock,
     foreign: ForeignReports,
-    /// Losses of reports of several classes.
-    losses: LossCounts,
     damages: u64,
     is_flushed: bool,
 }
@@ -74,7 +72,8 @@ struct ForeignReports {
     tasks: OperationTasks,
     threads: ThreadChains,
     /// Operations that have a report. Readers that check reports remember at most as many.
-    written: RecentMap<u64, ()>,
+    /// `true`: a report that was read as that of the operation would be another one.
+    written: RecentMap<u64, bool>,
     hasher: RandomState,
     /// Number of operations that were added to events after their report.
     late: u64,
@@ -97,7 +96,6 @@ impl ReportEncoder {
                 hasher: RandomState::new(),
                 late: 0,
             },
-            losses: LossCounts::default(),
             damages: 0,
             is_flushed: false,
         }
@@ -134,11 +132,12 @@ impl ReportEncoder {
         let Some(index) = event.class_index() else {
             return self.lose(LossKind::Dropped, "event of an unknown class");
         };
-        let trace = self.trace(event);
+        let place = ClassPlace { trace: self.trace(event), stream: event.stream.class_index, class: index };
         let Self { traces, rules, lines, block, foreign, .. } = self;
-        let Some(trace) = traces.get_mut(trace) else { return };
-        let Some(class) = class_at(&mut trace.classes, event.stream.class_index, index) else { return };
-        let class = class.get_or_insert_with(|| Box::new(written_class(event, rules)));
+        let Some(trace) = traces.get_mut(place.trace) else { return };
+        let number = trace.number;
+        let Some(class) = class_at(&mut trace.classes, place) else { return };
+        let class = class.get_or_insert_with(|| Box::new(written_class(event, rules, trace.address, place)));
         let losses = &mut class.losses;
         match &class.treatment {
             ReportTreatment::Own(own) => {
@@ -149,22 +148,16 @@ impl ReportEncoder {
                 if clock.is_some_and(|clock| (clock.offset_seconds, clock.offset_cycles) != (0, 0)) {
                     correct_time(event, lines, losses);
                 }
-                if rules.is_mixed && foreign.take_report(lines, &mut self.damages) {
-                    while foreign.open.is_full() {
-                        foreign.write_oldest(block, &mut self.losses);
-                    }
-                    return;
+                let is_taken =
+                    rules.is_mixed && foreign.take_report(place, lines, block, losses, &mut self.damages);
+                if !is_taken {
+                    count(block.push(lines, 1), 1, losses);
                 }
-                let changes = block.push(lines, 1);
-                if changes.is_reordered {
-                    losses.add(Loss::Order);
-                }
-                count(changes, 1, losses);
             }
             ReportTreatment::Foreign(foreign_class) => {
                 foreign.event.read(event, foreign_class);
                 let thread = rules.chains_orphans.then_some(ChainThread {
-                    trace: trace.number,
+                    trace: number,
                     process: foreign.event.process,
                     thread: foreign.event.thread,
                     stream: if foreign.event.thread.is_some() { 0 } else { event.stream.key.into() },
@@ -172,17 +165,18 @@ impl ReportEncoder {
                 let time = event.nanoseconds().map(|time| nanoseconds(time, losses));
                 let written = ForeignWriting {
                     class: foreign_class,
-                    trace: trace.number,
+                    place,
+                    trace: number,
                     thread,
                     time,
                     cause: None,
                     is_mention: false,
                 };
                 foreign.take(written, lines, block, losses);
-                while foreign.open.is_full() {
-                    foreign.write_oldest(block, &mut self.losses);
-                }
             }
+        }
+        while self.foreign.open.is_full() {
+            self.write_oldest();
         }
     }
 
@@ -201,16 +195,36 @@ impl ReportEncoder {
 
     /// Writes all reports that wait for further events.
     fn write_open(&mut self) {
-        while self.foreign.write_oldest(&mut self.block, &mut self.losses) {}
+        while self.write_oldest() {}
+    }
+
+    /// Writes the oldest report that waits for further events; returns `false` if there is none.
+    fn write_oldest(&mut self) -> bool {
+        let Some(mut report) = self.foreign.open.pop() else { return false };
+        let foreign = &mut self.foreign;
+        if report.is_changed {
+            let id = foreign.hasher.hash_one(report.key());
+            if let Some(is_changed) = foreign.written.get_mut(&id) {
+                *is_changed = true;
+            }
+        }
+        let changes = self.block.push(&mut report.lines, report.events);
+        // Its class is known, as it has an event of it.
+        let trace = self.traces.get_mut(report.class.trace);
+        if let Some(Some(class)) = trace.and_then(|trace| class_at(&mut trace.classes, report.class)) {
+            count(changes, report.events, &mut class.losses);
+        }
+        self.foreign.open.recycle(report);
+        true
     }
 }
 
 /// Returns the place of a class.
 fn class_at(
     classes: &mut Vec<Vec<Option<Box<ReportedClass>>>>,
-    stream: usize,
-    index: usize,
+    place: ClassPlace,
 ) -> Option<&mut Option<Box<ReportedClass>>> {
+    let ClassPlace { stream, class: index, .. } = place;
     if classes.len() <= stream {
         classes.resize_with(stream + 1, Vec::new);
     }
@@ -221,11 +235,12 @@ fn class_at(
     classes.get_mut(index)
 }
 
-fn written_class(event: &Event<'_>, rules: &ReportRules) -> ReportedClass {
+fn written_class(event: &Event<'_>, rules: &ReportRules, trace: usize, place: ClassPlace) -> ReportedClass {
     let treatment = match ReportClass::of(event) {
         Some(own) => ReportTreatment::Own(own),
         None => {
-            rules.with_losses(|table| ReportTreatment::Foreign(Box::new(OtherFormatClass::of(event, table))))
+            let make = |table: &mut LossTable| Box::new(OtherFormatClass::of(event, table));
+            ReportTreatment::Foreign(rules.with_losses_of_class((trace, place.stream, place.class), make))
         }
     };
     ReportedClass { name: event.name().to_owned(), treatment, losses: LossCounts::default() }
@@ -266,12 +281,16 @@ fn count(changes: ReportChanges, events: u64, losses: &mut LossCounts) {
     if changes.lacks_version {
         losses.add(Loss::Head);
     }
+    if changes.is_reordered {
+        losses.add(Loss::Order);
+    }
 }
 
 /// An event to write.
 #[derive(Clone, Copy)]
 struct ForeignWriting<'w> {
     class: &'w OtherFormatClass,
+    place: ClassPlace,
     /// Number of the trace.
     trace: u32,
     /// Thread whose chain it is part of without an operation.
@@ -296,10 +315,13 @@ impl ForeignReports {
         if self.event.is_undecodable {
             losses.add(Loss::Fields);
         }
+        if self.event.lines.is_cut() {
+            losses.add(Loss::LongFields);
+        }
         let chain = self.event.chain();
         losses.add_many(Loss::ChainNumber, self.event.long_chains);
-        let mention = self.event.mention.filter(|_| self.event.task.is_none());
-        let mention = mention.and_then(|mention| self.mentioned(&mention));
+        losses.add_many(Loss::Causes, self.event.further_causes);
+        let mention = if self.event.task.is_none() { self.mentioned() } else { None };
         match (self.event.operation, self.event.task, writing.thread) {
             (Some(operation), task, _) => {
                 let task = match (task, mention) {
@@ -310,7 +332,10 @@ impl ForeignReports {
                 let key = OperationKey { task, op: op_of(&operation), chain };
                 // It follows the operation that it names.
                 let cause = mention.filter(|mention| mention.task == task && mention.op != key.op);
-                let cause = cause.map(|mention| Edge::next(mention.op));
+                let cause = cause.map(|mention| Edge {
+                    chain: mention.chain.filter(|_| mention.chain != chain).map(ChainId),
+                    ..Edge::next(mention.op)
+                });
                 self.operation(key, ForeignWriting { cause, ..writing }, lines, block, losses);
             }
             (None, None, _) if mention.is_some() => {
@@ -360,101 +385,151 @@ impl ForeignReports {
         block: &mut ReportBlock,
         losses: &mut LossCounts,
     ) {
-        let id = self.hasher.hash_one(key);
         let event = &self.event;
         let edges = event.edges().chain(writing.cause);
         match self.open.get(&key) {
-            OperationReport::Open(report) => {
-                losses.add(Loss::Joined);
-                edges.for_each(|edge| report.push_edge(&edge));
-                push_event(event, &writing, &mut report.lines);
-                report.events += 1;
-                self.open.count(&key);
-            }
-            OperationReport::Unknown if self.written.get(&id).is_none() => {
-                self.written.insert(id, ());
-                let report = self.open.begin(key);
-                report.is_mention = writing.is_mention;
-                push_metadata(&mut report.lines, &key);
-                edges.for_each(|edge| report.push_edge(&edge));
-                if writing.is_mention {
-                    losses.add(Loss::Joined);
-                    push_time(&writing, &mut report.lines);
-                    push_event(event, &writing, &mut report.lines);
-                } else {
-                    push_fields(event, writing, &mut report.lines);
-                }
-                report.events = 1;
-                self.open.count(&key);
-            }
-            OperationReport::Unknown | OperationReport::Full => {
-                losses.add(Loss::Late);
-                self.late += 1;
-                let op = op_of_hash(hash(self.late, key.op.as_bytes()));
+            Some(report) if report.is_mention && !writing.is_mention => {
                 lines.clear();
-                push_metadata(lines, &OperationKey { op, ..key });
-                push_edge(lines, &Edge::next(key.op));
-                edges.for_each(|edge| push_edge(lines, &edge));
+                push_metadata(lines, &key);
+                let known = report.lines.lines().filter(|line| line.key == b"Edge");
+                known.for_each(|line| lines.push(line.key, line.value));
+                edges.filter(|edge| report.adds_edge(edge)).for_each(|edge| push_edge(lines, &edge));
                 push_fields(event, writing, lines);
-                count(block.push(lines, 1), 1, losses);
+                begin_with(report, writing.place, lines, &mut self.late, block, losses);
+                return self.open.count(&key);
+            }
+            Some(report) => {
+                lines.clear();
+                push_event(event, &writing, lines);
+                if !lines.is_cut() && report.fits(lines) {
+                    losses.add(Loss::Joined);
+                    edges.for_each(|edge| report.push_edge(&edge));
+                    lines.lines().for_each(|line| report.lines.push(line.key, line.value));
+                    report.events += 1;
+                    report.is_changed = true;
+                    return self.open.count(&key);
+                }
+            }
+            None => {
+                let id = self.hasher.hash_one(key);
+                if self.written.get(&id).is_none() {
+                    self.written.insert(id, false);
+                    let report = self.open.begin(key, writing.place);
+                    report.is_mention = writing.is_mention;
+                    push_metadata(&mut report.lines, &key);
+                    edges.for_each(|edge| report.push_edge(&edge));
+                    if writing.is_mention {
+                        losses.add(Loss::Joined);
+                        push_time(&writing, &mut report.lines);
+                        push_event(event, &writing, &mut report.lines);
+                    } else {
+                        push_fields(event, writing, &mut report.lines);
+                    }
+                    report.events = 1;
+                    return self.open.count(&key);
+                }
             }
         }
+        losses.add(Loss::Late);
+        lines.clear();
+        push_late(lines, &key, &mut self.late);
+        self.event.edges().chain(writing.cause).for_each(|edge| push_edge(lines, &edge));
+        push_fields(&self.event, writing, lines);
+        count(block.push(lines, 1), 1, losses);
     }
 
-    /// Writes the oldest report that waits for further events; returns `false` if there is none.
-    fn write_oldest(&mut self, block: &mut ReportBlock, losses: &mut LossCounts) -> bool {
-        let Some(mut report) = self.open.pop() else { return false };
-        let events = report.events;
-        count(block.push(&mut report.lines, events), events, losses);
-        self.open.recycle(report);
-        true
-    }
-
-    /// Returns the operation that a text names: of a number that may be something else, only a known one.
-    fn mentioned(&mut self, mention: &Mention) -> Option<OperationKey> {
-        let task = task_of_mention(&mention.task);
-        let chain = mention.chain.number().and_then(|chain| u16::try_from(chain).ok());
-        let [op, short] = ops_of_mention(&mention.operation?);
-        let key = |op| OperationKey { task, op, chain };
+    /// Returns the operation that texts of the event name: the first one that is known, or else the first one that can be
+    /// nothing else.
+    fn mentioned(&self) -> Option<OperationKey> {
+        let keys = |mention: &Mention| {
+            let task = task_of_mention(&mention.task);
+            let chain = mention.chain.number().and_then(|chain| u16::try_from(chain).ok());
+            let ops = mention.operation.map_or([None; 2], |operation| ops_of_mention(&operation));
+            ops.map(|op| op.map(|op| OperationKey { task, op, chain }))
+        };
         let is_known = |key: &OperationKey| self.written.get(&self.hasher.hash_one(key)).is_some();
-        let known = [op, short].into_iter().flatten().map(key).find(is_known);
-        known.or_else(|| op.filter(|_| mention.is_certain).map(key))
+        let mentions = &self.event.mentions;
+        let known = mentions.iter().find_map(|mention| keys(mention).into_iter().flatten().find(is_known));
+        let certain = || mentions.iter().filter(|mention| mention.is_certain);
+        known.or_else(|| certain().find_map(|mention| keys(mention)[0]))
     }
 
     /// Takes a report among events of other formats, which may join it; returns `false` if it has to be written at once.
-    fn take_report(&mut self, lines: &mut LineBuffer, damages: &mut u64) -> bool {
-        let Some(metadata) = lines.lines().find(|line| line.key == b"X-Trace") else { return false };
-        let Ok(metadata) = Metadata::parse_with(metadata.value, Mode::Lenient) else { return false };
-        let metadata = metadata.as_ref();
-        if !metadata.task_id().is_valid() || !metadata.op_id().is_valid() {
-            return false;
-        }
-        let chain = ChainId::of(metadata).ok().flatten().map(|chain| chain.0);
-        let key = OperationKey { task: metadata.task_id(), op: metadata.op_id(), chain };
+    fn take_report(
+        &mut self,
+        place: ClassPlace,
+        lines: &mut LineBuffer,
+        block: &mut ReportBlock,
+        losses: &mut LossCounts,
+        damages: &mut u64,
+    ) -> bool {
+        let Some(key) = operation_of(lines.lines().map(|line| (line.key, line.value))) else { return false };
         let id = self.hasher.hash_one(key);
         match self.open.get(&key) {
-            OperationReport::Open(report) if report.is_mention => {
-                std::mem::swap(&mut report.lines, lines);
-                let events = lines.lines().filter(|line| line.key == b"Event");
-                events.for_each(|line| report.lines.push(line.key, line.value));
-                report.is_mention = false;
-                report.events += 1;
+            Some(report) if report.is_mention => {
+                begin_with(report, place, lines, &mut self.late, block, losses);
             }
-            OperationReport::Unknown if self.written.get(&id).is_none() => {
-                self.written.insert(id, ());
-                let report = self.open.begin(key);
-                std::mem::swap(&mut report.lines, lines);
-                report.events = 1;
-            }
-            _ => {
-                // Readers report a second report of an operation as damage, unless it is a copy.
-                *damages += 1;
+            Some(report) => {
+                // A copy of it is valid only as long as nothing joins it. If something has, `--verify` would refuse the
+                // output for a copy that is valid in the input.
+                report.is_closed = true;
+                *damages += u64::from(report.is_changed);
                 return false;
             }
+            None => match self.written.get(&id) {
+                None => {
+                    self.written.insert(id, false);
+                    let report = self.open.begin(key, place);
+                    std::mem::swap(&mut report.lines, lines);
+                    (report.events, report.is_changed) = (1, false);
+                }
+                Some(is_changed) => {
+                    *damages += u64::from(*is_changed);
+                    return false;
+                }
+            },
         }
         self.open.count(&key);
         true
     }
+}
+
+/// Begins the report of an operation that was only mentioned so far with these lines of its first event, which are replaced.
+/// Lines of the mentions follow; if they do not fit, they are a late event.
+fn begin_with(
+    report: &mut OpenReport,
+    place: ClassPlace,
+    lines: &mut LineBuffer,
+    late: &mut u64,
+    block: &mut ReportBlock,
+    losses: &mut LossCounts,
+) {
+    std::mem::swap(&mut report.lines, lines);
+    (report.is_mention, report.class) = (false, place);
+    if lines.is_cut() {
+        losses.add_many(Loss::Size, std::mem::replace(&mut report.events, 1));
+        return;
+    }
+    let events = lines.lines().filter(|line| line.key == b"Event");
+    if report.fits(lines) {
+        events.for_each(|line| report.lines.push(line.key, line.value));
+        report.events += 1;
+        return;
+    }
+    let mut others = LineBuffer::default();
+    push_late(&mut others, report.key(), late);
+    events.for_each(|line| others.push(line.key, line.value));
+    let events = std::mem::replace(&mut report.events, 1);
+    losses.add_many(Loss::Late, events);
+    count(block.push(&mut others, events), events, losses);
+}
+
+/// Adds the metadata of an operation after one whose report takes no further events, and the edge from that.
+fn push_late(lines: &mut LineBuffer, key: &OperationKey, late: &mut u64) {
+    *late += 1;
+    let op = op_of_hash(hash(*late, key.op.as_bytes()));
+    push_metadata(lines, &OperationKey { op, ..*key });
+    push_edge(lines, &Edge::next(key.op));
 }
 
 /// Adds an event to the report of its operation.
@@ -531,7 +606,6 @@ impl Worker for ReportEncoder {
         self.rules.with_losses(|table| {
             let classes = self.traces.iter_mut().flat_map(|trace| &mut trace.classes).flatten().flatten();
             classes.for_each(|class| class.losses.move_to(&class.name, table));
-            self.losses.move_to("", table);
         });
         self.rules.add_written(self.block.digest(), self.damages);
         self.is_flushed = true;

@@ -8,6 +8,7 @@ use ichnos_model::lower::{LossEntry, LossKind, LossTable};
 use ichnos_model::{ClassDigest, ClockOrigin, Trace, TraceDigest};
 
 use super::report_block::event_hash;
+use crate::reader::class::{CLASS_NAME, DIALECT};
 
 /// Default block size in bytes.
 const BLOCK: usize = 256 << 10;
@@ -18,13 +19,15 @@ pub(super) struct ReportRules {
     pub(super) is_json: bool,
     /// `true` if events without an operation become a chain of operations per thread.
     pub(super) chains_orphans: bool,
-    /// `true` if both reports and other events are written.
+    /// `true` if events that are no reports can be among the sources, so that they join reports.
     pub(super) is_mixed: bool,
     /// `true` if the output is compared with the input.
     pub(super) is_compared: bool,
     /// Number of bytes returned at once, if available.
     pub(super) block_bytes: usize,
     losses: Mutex<LossTable>,
+    /// Classes whose losses were added: address of the trace, and indexes of the data stream class and the class.
+    classes: Mutex<HashSet<(usize, usize, usize)>>,
     /// Digest of written reports, and number of damaged places.
     written: Mutex<(ClassDigest, u64)>,
     sources: Vec<WriteSource>,
@@ -36,11 +39,10 @@ impl ReportRules {
         for source in &sources {
             note_source(source, &mut losses);
         }
-        let own = sources.iter().filter(|source| source.format == "xtrace").count();
         Arc::new(Self {
             is_json,
             chains_orphans: options.formats.choice("xtrace", "orphans") == Some("chain"),
-            is_mixed: own > 0 && own < sources.len(),
+            is_mixed: sources.iter().any(has_other_events),
             is_compared: options.verify.is_some(),
             block_bytes: options
                 .packet_size
@@ -48,6 +50,7 @@ impl ReportRules {
                 .unwrap_or(BLOCK)
                 .max(1),
             losses: Mutex::new(losses),
+            classes: Mutex::default(),
             written: Mutex::default(),
             sources,
         })
@@ -62,6 +65,16 @@ impl ReportRules {
         change(&mut self.losses.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Changes the losses of a class the first time; any further ones are ignored, as each part has its encoder.
+    pub(super) fn with_losses_of_class<T>(
+        &self,
+        class: (usize, usize, usize),
+        change: impl FnOnce(&mut LossTable) -> T,
+    ) -> T {
+        let is_new = self.classes.lock().unwrap_or_else(PoisonError::into_inner).insert(class);
+        if is_new { self.with_losses(change) } else { change(&mut LossTable::default()) }
+    }
+
     /// Adds written reports to the digest, and damaged places.
     pub(super) fn add_written(&self, reports: ClassDigest, damages: u64) {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
@@ -74,6 +87,14 @@ impl ReportRules {
         let (reports, damages) = *self.written.lock().unwrap_or_else(PoisonError::into_inner);
         digest(reports, damages)
     }
+}
+
+/// Returns `true` if a source has events that are no reports, or can have them.
+fn has_other_events(source: &WriteSource) -> bool {
+    let class = &source.trace.class;
+    let mut events = class.data_streams.iter().flat_map(|stream| &stream.event_records);
+    class.dialect != DIALECT
+        && (source.has_dynamic_classes || events.any(|event| event.name.as_deref() != Some(CLASS_NAME)))
 }
 
 /// Returns the digest of reports, to compare it with what is read.
@@ -112,5 +133,24 @@ fn note_source(source: &WriteSource, losses: &mut LossTable) {
         if clock.origin != ClockOrigin::UnixEpoch {
             lose(LossKind::Dropped, &field, "origin: times of reports count from 1970");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A class has the same losses in each part, whose encoders share the rules.
+    #[test]
+    fn losses_of_classes_are_added_once() {
+        let rules = ReportRules::new(Vec::new(), false, &WriteOptions::default());
+        for class in [(1, 0, 0), (1, 0, 1), (1, 0, 0)] {
+            rules.with_losses_of_class(class, |table| {
+                let (class, what) = (format!("{class:?}"), "w".to_owned());
+                table.add(LossEntry { kind: LossKind::Renamed, class, field: String::new(), what }, 1);
+            });
+        }
+        let counts = rules.with_losses(|table| table.iter().map(|(_, count)| count).collect::<Vec<_>>());
+        assert_eq!(counts, [1, 1]);
     }
 }

@@ -10,9 +10,9 @@ use ichnos_io::{
 };
 use ichnos_model::lower::LossTable;
 use ichnos_model::{
-    CauseKind, ClockClass, ClockOffsets, DataStreamClass, EventRecordClass, FieldClass, Limits, Meaning,
-    Member, NextRecord, Record, RecordTrace, Scope, Source, StreamCursor as _, StreamDigest, Trace,
-    TraceClass, TraceDigest, TraceInput, Window,
+    CauseKind, ClockClass, ClockOffsets, DataStreamClass, EventRecordClass, FieldClass, FieldKind,
+    FieldLocation, Length, Limits, Meaning, Member, NextRecord, Record, RecordTrace, Scope, Source,
+    StreamCursor as _, StreamDigest, Trace, TraceClass, TraceDigest, TraceInput, Window,
 };
 use ichnos_testing::{Random, cases};
 use ichnos_xtrace::XTraceWriter;
@@ -405,7 +405,7 @@ fn operations_with_many_and_with_late_events() {
     all.push(call(6_000, 1, 0));
     all.extend((0..5_000).map(|number| call(7_000 + number, 5_000, 0)));
     let (text, report) = write(&foreign(all), "text");
-    let late = report.losses.iter().find(|(loss, _)| loss.what.contains("already written")).unwrap();
+    let late = report.losses.iter().find(|(loss, _)| loss.what.starts_with("late event")).unwrap();
     assert!(late.1 > 900, "{late:?}");
     assert_eq!(report.events, 10_001);
     let reports = of_text(&text);
@@ -476,4 +476,219 @@ fn events_join_the_operations_that_they_mention() {
     // Alone, a number that may be something else is no operation.
     let (text, report) = write(&foreign(vec![event(2, 0, uncertain)]), "text");
     assert!(text.is_empty() && report.events == 0);
+}
+
+const OWN: &[u8] =
+    b"X-Trace Report ver 1.0\nX-Trace: 19CAFEBABE000000010102030405060708\nTimestamp: 1.0\nLabel: own\n";
+const CERTAIN: &str = "in 00-0000000000000000cafebabe00000001-0102030405060708-01";
+
+fn other(text: &'static str) -> Values {
+    Values { time: 2_000_000_000, class: 2, numbers: [7, 0, 0], text }
+}
+
+fn reports(bytes: &[u8]) -> Vec<Vec<String>> {
+    let line = |(key, value): &(Vec<u8>, Vec<u8>)| {
+        format!("{}: {}", String::from_utf8_lossy(key), String::from_utf8_lossy(value))
+    };
+    of_text(bytes).iter().map(|report| report.iter().map(line).collect()).collect()
+}
+
+/// A report that a mention began gets the lines of the operation's own event, which precede those of mentions.
+#[test]
+fn own_events_after_mentions() {
+    let mention = "in 00-00000000000000000102030405060708-0102030405060708-01";
+    let (text, report) =
+        write(&foreign(vec![other(mention), call(3_000_000_000, 0x0102_0304_0506_0708, 0)]), "text");
+    let found = reports(&text);
+    assert_eq!(
+        found,
+        [[
+            "X-Trace: 1901020304050607080102030405060708".to_owned(),
+            "Timestamp: 3.000000000".to_owned(),
+            "Class: call".to_owned(),
+            "ThreadID: 7".to_owned(),
+            "Label: a call".to_owned(),
+            format!("Event: 2.000000000 other ThreadID=7 text=\"{mention}\""),
+        ]]
+    );
+    assert_eq!(report.events, 2);
+}
+
+/// Of several operations that a text names, a known one counts, wherever it is.
+#[test]
+fn mentions_of_several_operations() {
+    let own = open(OWN, false);
+    let many: String = (1..60).map(|number| format!("10CAFEBABE{number:08X} ")).collect();
+    let text: &'static str = format!("{many}19CAFEBABE000000010102030405060708").leak();
+    let both: &'static str =
+        format!("00-11111111111111111111111111111111-1111111111111111-01 {CERTAIN}").leak();
+    let (written, report) = write_all(&[&*own, &foreign(vec![other(text), other(both)])], |_| {});
+    let found = reports(&written);
+    assert_eq!((found.len(), report.events), (1, 3));
+    assert_eq!(found[0].iter().filter(|line| line.starts_with("Event: ")).count(), 2);
+}
+
+/// The line `ChainId` counts, as for readers, so that reports of several chains are several operations.
+#[test]
+fn chains_of_reports() {
+    let both = [
+        "19CAFEBABE000000010102030405060708\nChainId: 0x0001",
+        "19CAFEBABE000000010102030405060708\nChainId: 0x0002",
+        "19CAFEBABE000000010102030405060708",
+    ]
+    .map(|lines| format!("X-Trace Report ver 1.0\nX-Trace: {lines}\n\n"))
+    .concat();
+    let own = open(both.as_bytes(), false);
+    let (written, report) = write_all(&[&*own, &foreign(vec![other(CERTAIN)])], |_| {});
+    let found = reports(&written);
+    assert_eq!((found.len(), report.events), (3, 4));
+    assert_eq!(found.iter().map(Vec::len).collect::<Vec<_>>(), [2, 2, 2]);
+}
+
+/// A copy of a report is written as it is; nothing joins the first one after it, so that `check` accepts both.
+#[test]
+fn copies_of_reports_among_other_events() {
+    let own = open(OWN, false);
+    let mention = foreign(vec![other(CERTAIN)]);
+    let (written, report) = write_all(&[&*own, &*own, &mention], |_| {});
+    let found = reports(&written);
+    assert_eq!((found.len(), report.events), (3, 3));
+    assert!(found[0] == found[1] || found[0] == found[2] || found[1] == found[2], "{found:?}");
+    assert!(events(&written).len() == 3 && !words(&*open(&written, true), Window::default()).is_empty());
+    // The other way, the copy differs from the report with the event.
+    let (written, _) = write_all(&[&*own, &mention, &*own], |_| {});
+    assert_eq!(reports(&written).len(), 2);
+}
+
+/// Records that a function writes by their number.
+struct Numbered {
+    next: usize,
+    count: usize,
+    write: fn(&mut Record, usize),
+}
+
+impl Source for Numbered {
+    fn next(&mut self, record: &mut Record) -> NextRecord {
+        if self.next == self.count {
+            return NextRecord::End;
+        }
+        record.set_class(0);
+        (self.write)(record, self.next);
+        self.next += 1;
+        NextRecord::Event
+    }
+}
+
+/// A trace of a single class of another format.
+fn of_class(class: EventRecordClass, count: usize, write: fn(&mut Record, usize)) -> RecordTrace {
+    let clock = ClockClass::since_unix_epoch("c");
+    let class = TraceClass::new("others", [clock], [DataStreamClass::new(Some(0), [class])]);
+    let trace = Trace::new(class, "t", &Limits::default()).unwrap();
+    RecordTrace::new("others", trace, &Limits::default()).with_stream(0, "some/stream", 0, move || Numbered {
+        next: 0,
+        count,
+        write,
+    })
+}
+
+/// Reports that were converted to another format are joined, too.
+#[test]
+fn reports_of_any_format_are_joined() {
+    let class = EventRecordClass::new("report", [Member::new("X-Trace", FieldClass::string())]);
+    let converted = of_class(class, 1, |record, _| {
+        record.set_cycles(1);
+        record.values.begin(Scope::Payload);
+        record.values.push("19CAFEBABE000000010102030405060708");
+    });
+    let (written, report) = write_all(&[&converted, &foreign(vec![other(CERTAIN)])], |_| {});
+    let found = reports(&written);
+    assert_eq!((found.len(), report.events), (1, 2), "{found:?}");
+    assert!(found[0][1].starts_with("Event: "));
+}
+
+/// Causes, chains and levels that reports cannot have.
+#[test]
+fn values_that_reports_cannot_have() {
+    let array_of = |element: FieldClass| {
+        FieldClass::new(FieldKind::Array {
+            element: element.into(),
+            length: Length::Dynamic(Box::new(FieldLocation::of_values())),
+            minimum_alignment: 8,
+            element_aligns: true,
+        })
+    };
+    let mut class = EventRecordClass::new(
+        "deep",
+        [
+            Member::new("op", FieldClass::unsigned(64)),
+            Member::new("from", array_of(FieldClass::unsigned(64))),
+            Member::new("chains", array_of(FieldClass::signed(64))),
+            Member::new("level", FieldClass::optional(FieldClass::float(64))),
+        ],
+    );
+    let meanings =
+        [Meaning::OperationId, Meaning::Cause(CauseKind::Parent), Meaning::CauseChain, Meaning::Severity];
+    for (member, meaning) in meanings.into_iter().enumerate() {
+        class.meanings.insert(Scope::Payload, member, meaning);
+    }
+    let trace = of_class(class, 2, |record, number| {
+        let values = &mut record.values;
+        values.begin(Scope::Payload);
+        values.push(number as u64 + 1);
+        values.begin_array();
+        (0..4_100).for_each(|cause: u64| values.push(cause + 10));
+        values.end();
+        values.begin_array();
+        [7i64, 70_000, -1].into_iter().for_each(|chain| values.push(chain));
+        values.end();
+        values.push_optional(number == 0);
+        if number == 0 {
+            values.push(2.5f64);
+        }
+    });
+    let (written, report) = write(&trace, "text");
+    let found = reports(&written);
+    assert!(found[0].contains(&"Edge: 000000000000000A, down, 0x0007".to_owned()));
+    assert!(found[0].contains(&"Edge: 000000000000000B, down".to_owned()));
+    let severities = found.iter().flatten().filter(|line| line.starts_with("Severity"));
+    assert_eq!(severities.collect::<Vec<_>>(), ["Severity_: 2.5"]);
+    let lost = losses(&report.losses);
+    for expected in
+        ["deep : chain of more than 16 bits 2", "deep : cause beyond the first 4,096 of an event 8"]
+    {
+        assert!(lost.contains(&expected.to_owned()), "{lost:?}");
+    }
+}
+
+/// An event that is too long is the only one that is lost.
+#[test]
+fn events_that_are_too_long() {
+    let long: &'static str = "x".repeat(17 << 20).leak();
+    let medium: &'static str = "y".repeat(2 << 20).leak();
+    let event = |text| Values { text, ..call(2_000_000_000, 0x11, 0) };
+    let almost: &'static str = "z".repeat((16 << 20) - 30).leak();
+    let all = [event("a"), event("b"), event(long), event(medium), event(almost), event("c")];
+    let trace = foreign(all.to_vec());
+    for dialect in ["text", "json"] {
+        let (written, report) = write(&trace, dialect);
+        let lost = losses(&report.losses);
+        assert_eq!(report.events, 5, "{lost:?}");
+        for expected in [
+            "fields of an event beyond 16 MiB or 65,536 lines 1",
+            "late event of a written operation -> new operation 2",
+            "report of more than 16 MiB or 65,536 lines 1",
+        ] {
+            assert!(lost.contains(&format!("call : {expected}")), "{lost:?}");
+        }
+        assert_eq!(events(&written).len(), 2);
+    }
+    // Losses of reports that waited are those of their class.
+    let (written, report) = write(&foreign(vec![event(almost)]), "text");
+    assert!(written.is_empty() && report.events == 0);
+    let lost = "call : report of more than 16 MiB or 65,536 lines 1".to_owned();
+    assert!(losses(&report.losses).contains(&lost));
+    // The same for mentions before their report.
+    let mention: &'static str = format!("{CERTAIN} {medium}").leak();
+    let (written, report) = write_all(&[&foreign(vec![other(mention)]), &*open(OWN, false)], |_| {});
+    assert_eq!((reports(&written).len(), report.events), (2, 2));
 }
