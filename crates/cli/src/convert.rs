@@ -70,7 +70,7 @@ struct Edit<'e> {
     repairs: bool,
     /// Writes whole packets.
     whole_packets: bool,
-    /// Keeps events that say what others refer to, whatever their time.
+    /// Keeps events that name processes, modules or functions, whatever their time.
     keeps_rundown: bool,
     /// Keeps the time around events.
     around: Option<AroundOption<'e>>,

@@ -8,7 +8,7 @@ use crate::exit::Failure;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Windows {
     times: Vec<(i128, i128)>,
-    /// `true` if events that say what others refer to are selected whatever their time.
+    /// `true` if events that name processes, modules or functions are selected whatever their time.
     keeps_rundown: bool,
 }
 
@@ -22,7 +22,7 @@ impl Windows {
         Self { times, keeps_rundown: false }
     }
 
-    /// Selects also events that say what others refer to, whatever their time.
+    /// Selects also events that name processes, modules or functions, whatever their time.
     pub(crate) fn with_rundown(self) -> Self {
         Self { keeps_rundown: true, ..self }
     }

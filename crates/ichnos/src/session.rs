@@ -556,7 +556,7 @@ impl Session {
         first_uncorrelated(&clocks.iter().collect::<Vec<_>>()).is_some()
     }
 
-    /// Returns `true` if a trace has events that say what other events refer to: see
+    /// Returns `true` if a trace has events that name processes, modules or functions: see
     /// [`EventRecordClass::is_rundown`](ichnos_model::EventRecordClass::is_rundown).
     #[must_use]
     pub fn has_rundown(&self) -> bool {

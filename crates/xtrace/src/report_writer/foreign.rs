@@ -9,13 +9,14 @@ use ichnos_model::{
 
 use super::foreign_class::{FieldUse, NodeUse, OtherFormatClass};
 use super::identifiers::{hash, op_of, task_of};
+use super::losses::{Loss, LossCounts};
 use crate::option::ChainId;
 use crate::reader::mentions::find_mentions;
 use crate::report::{LineBuffer, push_nanos};
 use crate::{Edge, EdgeKind};
 
 /// Maximum number of causes of an event.
-pub(super) const MOST_CAUSES: usize = 4096;
+const MOST_CAUSES: usize = 4096;
 /// Maximum number of operations that the texts of an event name.
 const MOST_MENTIONS: usize = 64;
 
@@ -45,12 +46,12 @@ pub(super) struct ForeignEvent {
     pub(super) thread: Option<u64>,
     pub(super) has_label: bool,
     /// Number of identifiers that are too long.
-    pub(super) too_long: u64,
+    too_long: u64,
     /// Number of chains that are too long.
-    pub(super) long_chains: u64,
-    pub(super) is_undecodable: bool,
+    long_chains: u64,
+    is_undecodable: bool,
     /// Number of causes beyond the maximum.
-    pub(super) further_causes: u64,
+    further_causes: u64,
     /// Operations that its texts name, if the event has no task of its own.
     pub(super) mentions: Vec<Mention>,
     text: Vec<u8>,
@@ -80,6 +81,15 @@ impl ForeignEvent {
         let short = u16::try_from(chain).ok();
         self.long_chains += u64::from(short.is_none());
         short
+    }
+
+    /// Counts what reports cannot have.
+    pub(super) fn count_losses(&self, losses: &mut LossCounts) {
+        losses.add_many(Loss::LongId, self.too_long);
+        losses.add_many(Loss::Fields, self.is_undecodable.into());
+        losses.add_many(Loss::LongFields, self.lines.is_cut().into());
+        losses.add_many(Loss::ChainNumber, self.long_chains);
+        losses.add_many(Loss::Causes, self.further_causes);
     }
 
     /// Looks for operations in a text.

@@ -311,16 +311,8 @@ impl ForeignReports {
         block: &mut ReportBlock,
         losses: &mut LossCounts,
     ) {
-        losses.add_many(Loss::LongId, self.event.too_long);
-        if self.event.is_undecodable {
-            losses.add(Loss::Fields);
-        }
-        if self.event.lines.is_cut() {
-            losses.add(Loss::LongFields);
-        }
         let chain = self.event.chain();
-        losses.add_many(Loss::ChainNumber, self.event.long_chains);
-        losses.add_many(Loss::Causes, self.event.further_causes);
+        self.event.count_losses(losses);
         let mention = if self.event.task.is_none() { self.mentioned() } else { None };
         match (self.event.operation, self.event.task, writing.thread) {
             (Some(operation), task, _) => {
@@ -414,18 +406,9 @@ impl ForeignReports {
                 let id = self.hasher.hash_one(key);
                 if self.written.get(&id).is_none() {
                     self.written.insert(id, false);
+                    losses.add_many(Loss::Joined, writing.is_mention.into());
                     let report = self.open.begin(key, writing.place);
-                    report.is_mention = writing.is_mention;
-                    push_metadata(&mut report.lines, &key);
-                    edges.for_each(|edge| report.push_edge(&edge));
-                    if writing.is_mention {
-                        losses.add(Loss::Joined);
-                        push_time(&writing, &mut report.lines);
-                        push_event(event, &writing, &mut report.lines);
-                    } else {
-                        push_fields(event, writing, &mut report.lines);
-                    }
-                    report.events = 1;
+                    begin(report, event, writing);
                     return self.open.count(&key);
                 }
             }
@@ -491,6 +474,20 @@ impl ForeignReports {
         }
         self.open.count(&key);
         true
+    }
+}
+
+/// Begins the report of an operation with an event.
+fn begin(report: &mut OpenReport, event: &ForeignEvent, writing: ForeignWriting<'_>) {
+    let key = *report.key();
+    (report.is_mention, report.events) = (writing.is_mention, 1);
+    push_metadata(&mut report.lines, &key);
+    event.edges().chain(writing.cause).for_each(|edge| report.push_edge(&edge));
+    if writing.is_mention {
+        push_time(&writing, &mut report.lines);
+        push_event(event, &writing, &mut report.lines);
+    } else {
+        push_fields(event, writing, &mut report.lines);
     }
 }
 
