@@ -545,6 +545,50 @@ fn chains_of_reports() {
     assert_eq!(found.iter().map(Vec::len).collect::<Vec<_>>(), [2, 2, 2]);
 }
 
+/// Reports, copies of them and other events in any order: each event arrives or is a loss, and `check` accepts the output
+/// except for copies of reports that others joined, which count as damage.
+#[test]
+fn random_reports_and_other_events() {
+    let mentions: Vec<&'static str> = (1..6)
+        .flat_map(|op| {
+            let certain = format!("at 00-0000000000000000cafebabe00000001-{op:016x}-01, later");
+            let uncertain = format!("19CAFEBABE00000001{op:016X} and 19CAFEBABE00000001{:016X}", op + 1);
+            [&*certain.leak(), &*uncertain.leak(), "no mention"]
+        })
+        .collect();
+    cases(60, |random| {
+        let mut number = 0;
+        let mut any_trace = || -> Box<dyn TraceInput> {
+            let count = 1 + random.index(8);
+            number += count as u64;
+            if random.percent(50) {
+                let report = |op: u64, chain: u64| {
+                    let head = "X-Trace Report ver 1.0\nX-Trace: 19CAFEBABE00000001";
+                    let chain = if chain > 0 { format!("ChainId: 0x{chain:04X}\n") } else { String::new() };
+                    format!("{head}{op:016X}\nTimestamp: {op}.5\n{chain}Label: {op}\n\n")
+                };
+                let all = (0..count).map(|_| report(1 + random.below(5), random.below(2)));
+                return open(all.collect::<String>().as_bytes(), false);
+            }
+            let event = |_| Values {
+                time: 1_000_000_000,
+                class: random.index(3),
+                numbers: [random.below(2), random.below(4), random.below(4)],
+                text: random.pick(&mentions),
+            };
+            Box::new(foreign((0..count).map(event).collect()))
+        };
+        let traces: Vec<Box<dyn TraceInput>> = (0..6).map(|_| any_trace()).collect();
+        let traces: Vec<&dyn TraceInput> = traces.iter().map(|trace| &**trace).collect();
+        for dialect in ["text", "json"] {
+            let (_, report) = write_all(&traces, |options| options.dialect = Some(dialect.to_owned()));
+            let orphans = report.losses.iter().filter(|(loss, _)| loss.what.starts_with("event without"));
+            let orphans: u64 = orphans.map(|(_, count)| count).sum();
+            assert_eq!(report.events + orphans, number);
+        }
+    });
+}
+
 /// A copy of a report is written as it is; nothing joins the first one after it, so that `check` accepts both.
 #[test]
 fn copies_of_reports_among_other_events() {
