@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ichnos_flow::{Filter, Selector};
 use ichnos_model::plan::EventRecordPlans;
 use ichnos_model::{
-    DataStream, Event, EventCounts, EventRecordClass, ExcludedClasses, Head, Message, MessageKind,
+    DataStream, Discarded, Event, EventCounts, EventRecordClass, ExcludedClasses, Head, Message, MessageKind,
     StreamCursor, Window,
 };
 
@@ -154,16 +154,19 @@ impl Selection {
     pub fn wants(&mut self, message: &Message<'_>) -> bool {
         match message {
             Message::Event(event) => self.wants_event(event),
-            Message::DiscardedEvents(loss) | Message::DiscardedPackets(loss) => {
-                let Window { begin, end } = self.losses_in;
-                let is_early = loss.end.zip(begin).is_some_and(|(last, begin)| last.nanoseconds < begin);
-                let is_late = loss.begin.zip(end).is_some_and(|(first, end)| first.nanoseconds > end);
-                !is_early && !is_late
-            }
+            Message::DiscardedEvents(loss) | Message::DiscardedPackets(loss) => self.wants_loss(loss),
             // A file that is not part of a data stream because it is unreadable.
             Message::Damage(damage) if damage.stream.is_none() => self.wants_stream(&damage.file),
             _ => true,
         }
+    }
+
+    #[cold]
+    fn wants_loss(&self, loss: &Discarded<'_>) -> bool {
+        let Window { begin, end } = self.losses_in;
+        let is_early = loss.end.zip(begin).is_some_and(|(last, begin)| last.nanoseconds < begin);
+        let is_late = loss.begin.zip(end).is_some_and(|(first, end)| first.nanoseconds > end);
+        !is_early && !is_late
     }
 
     /// Returns `true` if an event is selected.
