@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ichnos::io::{Lane, TraceWriter as _, Worker, WriteOptions, WriteSource, WriteTarget};
-use ichnos::model::{Cursor as _, Message, TraceInput, Window};
+use ichnos::model::{Cursor as _, TraceInput, Window};
 use ichnos_nettrace::{Feed, FeedItem, NettraceFile, NettraceWriter, OpenOptions};
 
 /// Writes files for tests, independently of the reader.
