@@ -16,7 +16,7 @@ pub(super) fn epoch_base(clock: &ClockClass) -> Option<BaseTime> {
     if clock.origin != ClockOrigin::UnixEpoch {
         return None;
     }
-    // So many ticks are a whole number of nanoseconds, and no lower number is.
+    // The lowest number of ticks that is a whole number of nanoseconds.
     let step = i128::from(clock.frequency / common_divisor(clock.frequency, BILLION));
     let offset = offset_of(clock);
     let earliest = (-offset).max(0);

@@ -33,7 +33,7 @@ pub(super) struct WrittenThreads {
 const MOST_THREADS: usize = 1 << 16;
 
 impl WrittenThreads {
-    /// Returns `true` if there are so many threads that they are to be forgotten.
+    /// Returns `true` if the number of threads reached the limit, after which they are written again.
     pub(super) fn is_full(&self) -> bool {
         self.indexes.len() >= MOST_THREADS
     }
