@@ -4,6 +4,9 @@ use uuid::Uuid;
 
 use crate::{Attributes, DeclaredAt};
 
+/// Nanoseconds of a second.
+const BILLION: i128 = 1_000_000_000;
+
 /// Origin of a clock.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub enum ClockOrigin {
@@ -159,22 +162,24 @@ impl ClockClass {
     /// ```
     #[must_use]
     pub fn nanoseconds(&self, cycles: u64) -> i128 {
-        const BILLION: i128 = 1_000_000_000;
         let seconds = i128::from(self.offset_seconds) * BILLION;
+        if self.frequency == 1_000_000_000 {
+            return seconds + i128::from(self.offset_cycles) + i128::from(cycles);
+        }
+        seconds + self.nanoseconds_of(cycles)
+    }
+
+    /// Returns the nanoseconds from `offset_seconds` at `cycles`.
+    fn nanoseconds_of(&self, cycles: u64) -> i128 {
+        let frequency = self.frequency.max(1);
         // Without divisions of 128 bits, for all but odd clocks.
-        if self.frequency != 1_000_000_000
-            && self.frequency <= u64::MAX / 1_000_000_000
+        if frequency <= u64::MAX / 1_000_000_000
             && let Some(cycles) = self.offset_cycles.checked_add(cycles)
         {
-            let frequency = self.frequency.max(1);
             let rest = cycles % frequency * 1_000_000_000 / frequency;
-            return seconds + i128::from(cycles / frequency) * BILLION + i128::from(rest);
+            return i128::from(cycles / frequency) * BILLION + i128::from(rest);
         }
-        let cycles = i128::from(self.offset_cycles) + i128::from(cycles);
-        if self.frequency == 1_000_000_000 {
-            return seconds + cycles;
-        }
-        seconds + cycles * BILLION / i128::from(self.frequency.max(1))
+        (i128::from(self.offset_cycles) + i128::from(cycles)) * BILLION / i128::from(frequency)
     }
 
     /// Adds nanoseconds to the offset, rounded down to whole cycles. Returns `false` and changes nothing if
@@ -189,7 +194,6 @@ impl ClockClass {
     /// ```
     #[must_use]
     pub fn add_offset(&mut self, nanoseconds: i128) -> bool {
-        const BILLION: i128 = 1_000_000_000;
         let seconds = i64::try_from(nanoseconds.div_euclid(BILLION)).ok();
         let cycles = nanoseconds.rem_euclid(BILLION) * i128::from(self.frequency) / BILLION;
         let seconds = seconds.and_then(|seconds| self.offset_seconds.checked_add(seconds));

@@ -203,8 +203,8 @@ impl<S: Source> Cursor for SourceCursor<S> {
     #[inline(always)]
     fn advance(&mut self) -> bool {
         loop {
-            let mut next = None;
-            if self.record.messages.is_empty() && !self.is_over {
+            // An expression: a variable with `None` would be dropped for each event.
+            let next = if self.record.messages.is_empty() && !self.is_over {
                 if !self.source.checks_events() {
                     self.record.clear();
                 }
@@ -215,8 +215,10 @@ impl<S: Source> Cursor for SourceCursor<S> {
                     self.current = CurrentMessage::Event;
                     return true;
                 }
-                next = Some(found);
-            }
+                Some(found)
+            } else {
+                None
+            };
             if let Some(has_message) = self.advance_otherwise(next) {
                 return has_message;
             }
