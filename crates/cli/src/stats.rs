@@ -13,7 +13,7 @@ use crate::progress::Progress;
 use crate::report::Report;
 use crate::selection::{Patterns, Selection};
 use crate::style::{line_width, safe};
-use crate::{collecting, damage, field_names, input, interrupt, no_match_help, output, scan, time};
+use crate::{classes, collecting, damage, field_names, input, interrupt, no_match_help, output, scan, time};
 
 pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit, Failure> {
     check(args)?;
@@ -25,7 +25,7 @@ pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit,
     let mut damaged = input::report_problems(&session, report);
     let window = selection.prepare(&session, report)?;
     if let Some(pairs) = &mut pairs {
-        use_default_key(pairs, &session);
+        use_default_key(pairs, &session, global, report);
     }
     field_names::check(&session, &selection, field_names_of(args), false)?;
     check_histogram(args, &session, false)?;
@@ -184,9 +184,14 @@ fn pair_options(args: &Stats) -> Result<Option<PairOptions>, Failure> {
     Ok(Some(options))
 }
 
-/// Pairs events of each trace by their thread or processor if no key is named and they begin and end something.
-fn use_default_key(pairs: &mut PairOptions, session: &Session) {
+/// Pairs events of each trace by their thread or processor if no key is named and they begin and end something. Reads
+/// traces whose classes are only known after reading, as they contain the roles.
+fn use_default_key(pairs: &mut PairOptions, session: &Session, global: &Global, report: Report) {
     if pairs.keys.is_empty() {
+        // Classes of live traces are known when their events arrive.
+        if !session.is_live() {
+            classes::meet(session, global, report);
+        }
         let traces: Vec<_> =
             session.traces().iter().map(|trace| trace.trace().class_with_dynamic()).collect();
         pairs.use_default_key(traces.iter().flat_map(|class| field_names::events(class)));

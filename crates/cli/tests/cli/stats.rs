@@ -109,6 +109,24 @@ fn fields_of_dynamic_classes() {
     stats("celsiu").expect(2, &["--by: no event has a field `celsiu`", "did you mean `celsius`?"]);
 }
 
+/// Durations of two threads overlap. That they begin and end something is only known after reading.
+#[test]
+fn pairs_of_dynamic_classes() {
+    let directory = Directory::new("stats-pairs-of-dynamic-classes");
+    let path = directory.join("threads.fxt");
+    let mut words = vec![0x0016_5478_4604_0010_u64];
+    // Type of the event, time, thread: of each thread, 300 ns.
+    for (kind, time, thread) in [(2, 100, 7), (2, 200, 8), (3, 400, 7), (3, 500, 8)] {
+        // An event record of six words, with its thread, and texts of one byte, in it.
+        let header = 4 | 6 << 4 | kind << 16 | 0x8001 << 32 | 0x8001 << 48;
+        words.extend([header, time, 5, thread, u64::from(b'c'), u64::from(b'd')]);
+    }
+    std::fs::write(&path, words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>()).unwrap();
+    ichnos(["stats", path.to_str().unwrap(), "--pair", "c:d:begin", "c:d:end"])
+        .expect(0, &[])
+        .prints(&["2 pairs, min 300 ns", "max 300 ns", "paired by process, thread within each trace"]);
+}
+
 /// A larger trace, with packets of several data streams, and times that go back.
 fn large() -> Directory {
     let directory = Directory::new("stats-large");
