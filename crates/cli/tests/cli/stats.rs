@@ -122,9 +122,11 @@ fn pairs_of_dynamic_classes() {
         words.extend([header, time, 5, thread, u64::from(b'c'), u64::from(b'd')]);
     }
     std::fs::write(&path, words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>()).unwrap();
-    ichnos(["stats", path.to_str().unwrap(), "--pair", "c:d:begin", "c:d:end"])
-        .expect(0, &[])
-        .prints(&["2 pairs, min 300 ns", "max 300 ns", "paired by process, thread within each trace"]);
+    ichnos(["stats", path.to_str().unwrap(), "--pair", "c:d:begin", "c:d:end"]).expect(0, &[]).prints(&[
+        "2 pairs, min 300 ns",
+        "max 300 ns",
+        "paired by process, thread within each trace",
+    ]);
 }
 
 /// A larger trace, with packets of several data streams, and times that go back.
