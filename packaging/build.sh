@@ -59,7 +59,8 @@ archive() {
 deb() {
 	# cargo-deb takes files by paths that do not depend on the version.
 	ln -sfn "$root" "$packages/files"
-	cargo deb --no-build --no-strip -p ichnos-cli --target "$TARGET" --profile "$PROFILE" --output "$packages"
+	# Quiet: it would warn that it does not build the files.
+	cargo deb --quiet --no-build --no-strip -p ichnos-cli --target "$TARGET" --profile "$PROFILE" --output "$packages"
 }
 
 container() {
