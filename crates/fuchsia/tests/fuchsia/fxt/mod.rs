@@ -6,6 +6,7 @@ mod clocks;
 mod damaged;
 pub mod document;
 pub mod dump;
+mod killed;
 mod losses;
 pub mod properties;
 mod sections;
