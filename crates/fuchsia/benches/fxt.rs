@@ -8,7 +8,7 @@ use std::hint::black_box;
 use std::path::PathBuf;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use ichnos_fuchsia::fxt::{ArgumentValue, Record, Records, StringRef, ThreadRef};
+use ichnos_fuchsia::fxt::{Argument, ArgumentValue, Record, RecordWriter, Records, StringRef, ThreadRef};
 use ichnos_fuchsia::fxt_reader::{FxtTrace, OpenOptions};
 use ichnos_fuchsia::fxt_writer::FxtWriter;
 use ichnos_io::{Lane, TraceWriter, WriteOptions, WriteSource, WriteTarget};
@@ -18,11 +18,16 @@ use ichnos_model::{Cursor, Field, Message, Scope, Text, TraceInput, Visitor, Win
 const SIZE: usize = 100_000_000;
 
 fn trace() -> Vec<u8> {
+    let one = one();
+    one.repeat(SIZE.div_ceil(one.len()))
+}
+
+/// One repetition of the trace.
+fn one() -> Vec<u8> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
     let traces =
         std::env::var_os("ICHNOS_TRACES").map_or_else(|| root.join("../shared/traces"), PathBuf::from);
-    let one = std::fs::read(traces.join("fuchsia/magic-trace/trace.fxt")).unwrap_or_else(|_| made());
-    one.repeat(SIZE.div_ceil(one.len()))
+    std::fs::read(traces.join("fuchsia/magic-trace/trace.fxt")).unwrap_or_else(|_| made())
 }
 
 /// Spans of 500 functions, each with its address and its name.
@@ -75,6 +80,49 @@ fn decode(bytes: &[u8]) -> u64 {
         }
     }
     sum
+}
+
+/// A record to write, with the range of its arguments if it is an event.
+type Decoded<'a> = (Record<'a>, std::ops::Range<usize>);
+
+/// Reads the records of one repetition of the trace, with all arguments.
+fn decoded(bytes: &[u8]) -> (Vec<Decoded<'_>>, Vec<Argument<'_>>) {
+    let (mut records, mut all) = (Vec::new(), Vec::new());
+    for found in Records::new(bytes).map_while(Result::ok) {
+        let begin = all.len();
+        if let Record::Event(event) = found.record {
+            all.extend(event.arguments.map_while(Result::ok));
+        }
+        records.push((found.record, begin..all.len()));
+    }
+    (records, all)
+}
+
+/// Writes records into a buffer, which begins anew for each repetition. Their strings and threads are those of tables.
+fn encode(records: &[Decoded<'_>], arguments: &[Argument<'_>], times: usize, buffer: &mut [u8]) -> u64 {
+    let mut writer = RecordWriter::new(buffer);
+    let mut written = 0;
+    for _ in 0..times {
+        writer.clear();
+        for (record, range) in records {
+            match record {
+                Record::Event(event) => {
+                    let names = [event.category, event.name];
+                    let mut new = writer.begin_event(event.kind, event.ticks, event.thread, names).unwrap();
+                    for Argument { name, value } in &arguments[range.clone()] {
+                        new.argument(*name, *value).unwrap();
+                    }
+                    new.finish();
+                }
+                Record::String(record) => writer.string(record).unwrap(),
+                Record::Thread(record) => writer.thread(record).unwrap(),
+                Record::Initialization(clock) => writer.initialization(clock).unwrap(),
+                _ => {}
+            }
+        }
+        written += black_box(writer.written()).len() as u64;
+    }
+    written
 }
 
 /// Sums up all values.
@@ -137,6 +185,13 @@ fn bench(criterion: &mut Criterion) {
     group.sample_size(10).throughput(Throughput::Bytes(bytes.len() as u64));
     group
         .bench_function("codec: strings and arguments", |bencher| bencher.iter(|| decode(black_box(&bytes))));
+    let one = one();
+    let (records, arguments) = decoded(&one);
+    let mut buffer = vec![0; one.len()];
+    let times = bytes.len() / one.len();
+    group.bench_function("codec: written", |bencher| {
+        bencher.iter(|| encode(black_box(&records), &arguments, times, &mut buffer));
+    });
     // The times of each repetition begin anew: sorted, they would not be those of a trace.
     let mut options = OpenOptions::default();
     options.unsorted = true;

@@ -198,14 +198,17 @@ mod sealed {
 }
 
 impl Cursor for BoxedCursor {
+    #[inline]
     fn advance(&mut self) -> bool {
         (**self).advance()
     }
 
+    #[inline]
     fn head(&self) -> Option<Head> {
         (**self).head()
     }
 
+    #[inline]
     fn current(&self) -> Option<Message<'_>> {
         (**self).current()
     }

@@ -3,8 +3,8 @@
 use crate::decode::{
     DecodeError, DecodeLimits, PacketBits, Plans, Position, Slots, changed_since, decode_all, decode_joined,
 };
-use crate::event_values::Recorder;
 use crate::plan::{EventRecordPlans, Node, Plan, scope_plan};
+use crate::value_recorder::Recorder;
 use crate::{ClockValue, DataStream, EventRecordClass, EventValues, Scope, Visitor};
 
 /// Positions or values of the scopes of a packet and of an event record in it.

@@ -40,12 +40,24 @@ pub struct EventValues {
     words: Vec<u64>,
     /// Range of the cells of each scope, by the number of the scope.
     scopes: [Option<Range<usize>>; 7],
+    /// Bits of the scopes that have values, by the number of the scope.
+    begun: u8,
     /// Scope being written.
     current: Option<Scope>,
     /// Cells of open structures and arrays.
     open: Vec<usize>,
     /// `true` if the next value is that of the optional field or the variant before.
     is_awaited: bool,
+}
+
+/// Position after values of an event: see [`EventValues::mark`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ValuesMark {
+    cells: usize,
+    bytes: usize,
+    words: usize,
+    /// Scopes that have values, as [`EventValues::begun`].
+    begun: u8,
 }
 
 /// A value, or the beginning of a compound one.
@@ -102,6 +114,50 @@ impl EventValues {
         self.bytes.clear();
         self.words.clear();
         self.scopes = Default::default();
+        self.begun = 0;
+        self.current = None;
+        self.open.clear();
+        self.is_awaited = false;
+    }
+
+    /// Returns the position after all values written so far, for [`EventValues::keep`].
+    #[inline]
+    #[must_use]
+    pub fn mark(&self) -> ValuesMark {
+        let Self { cells, bytes, words, begun, .. } = self;
+        ValuesMark { cells: cells.len(), bytes: bytes.len(), words: words.len(), begun: *begun }
+    }
+
+    /// Removes the values of all scopes that began after a mark, and keeps those before it and the memory: for successive
+    /// events with equal values in their first scopes, which must not begin again.
+    ///
+    /// ```
+    /// use ichnos_model::{EventValues, Scope};
+    ///
+    /// let mut values = EventValues::default();
+    /// values.begin(Scope::CommonContext);
+    /// values.push("thread");
+    /// let mark = values.mark();
+    /// for number in 0..3u64 {
+    ///     values.keep(mark);
+    ///     assert!(values.has(Scope::CommonContext) && !values.has(Scope::Payload));
+    ///     values.begin(Scope::Payload);
+    ///     values.push(number);
+    /// }
+    /// ```
+    #[inline]
+    pub fn keep(&mut self, mark: ValuesMark) {
+        self.cells.truncate(mark.cells);
+        self.bytes.truncate(mark.bytes);
+        self.words.truncate(mark.words);
+        let mut later = self.begun & !mark.begun;
+        while later != 0 {
+            if let Some(range) = self.scopes.get_mut(later.trailing_zeros() as usize) {
+                *range = None;
+            }
+            later &= later - 1;
+        }
+        self.begun &= mark.begun;
         self.current = None;
         self.open.clear();
         self.is_awaited = false;
@@ -114,6 +170,7 @@ impl EventValues {
         self.is_awaited = false;
         let at = self.cells.len();
         self.scopes[scope as usize] = Some(at..at);
+        self.begun |= 1 << scope as u8;
         self.current = Some(scope);
     }
 
@@ -454,92 +511,6 @@ pub(crate) struct Mismatch {
     pub(crate) node: NodeId,
     pub(crate) expected: &'static str,
     pub(crate) found: &'static str,
-}
-
-/// Records the fields of a scope of bits as values.
-pub(crate) struct Recorder<'v>(pub(crate) &'v mut EventValues);
-
-impl Visitor for Recorder<'_> {
-    fn unsigned(&mut self, _: Field<'_>, value: u64) {
-        self.0.push(value);
-    }
-
-    fn signed(&mut self, _: Field<'_>, value: i64) {
-        self.0.push(value);
-    }
-
-    fn wide(&mut self, _: Field<'_>, value: Wide<'_>) {
-        self.0.push(FieldValue::Wide(value));
-    }
-
-    fn boolean(&mut self, _: Field<'_>, value: bool, _: u64) {
-        self.0.push(value);
-    }
-
-    fn bit_array(&mut self, _: Field<'_>, bits: u64) {
-        self.0.push(FieldValue::Bits(bits));
-    }
-
-    fn bit_map(&mut self, _: Field<'_>, bits: u64) {
-        self.0.push(FieldValue::Bits(bits));
-    }
-
-    fn real(&mut self, _: Field<'_>, value: Real<'_>) {
-        self.0.push(FieldValue::Real(value));
-    }
-
-    fn text(&mut self, _: Field<'_>, value: Text<'_>) {
-        self.0.push(FieldValue::Text(value.bytes));
-    }
-
-    fn blob(&mut self, _: Field<'_>, bytes: &[u8]) {
-        self.0.push(FieldValue::Blob(bytes));
-    }
-
-    fn guid(&mut self, _: Field<'_>, value: Uuid) {
-        self.0.push(value);
-    }
-
-    fn null(&mut self, _: Field<'_>) {
-        self.0.push(FieldValue::Null);
-    }
-
-    fn begin_structure(&mut self, field: Field<'_>) {
-        // The values of the root structure are those of the scope.
-        if field.index() != 0 {
-            self.0.begin_structure();
-        }
-    }
-
-    fn end_structure(&mut self, field: Field<'_>) {
-        if field.index() != 0 {
-            self.0.end();
-        }
-    }
-
-    fn begin_array(&mut self, _: Field<'_>, _: u64) {
-        self.0.begin_array();
-    }
-
-    fn end_array(&mut self, _: Field<'_>) {
-        self.0.end();
-    }
-
-    fn begin_optional(&mut self, _: Field<'_>, present: bool, _: i128) {
-        self.0.push_optional(present);
-    }
-
-    fn begin_variant(&mut self, _: Field<'_>, option: usize, _: i128) {
-        self.0.push_variant(option);
-    }
-
-    fn begin_union(&mut self, _: Field<'_>) {
-        self.0.begin_structure();
-    }
-
-    fn end_union(&mut self, _: Field<'_>) {
-        self.0.end();
-    }
 }
 
 /// Walks the values of a scope and the plan of its class together.

@@ -76,6 +76,7 @@ mod utf16;
 mod value;
 mod value_cache;
 mod value_hash;
+mod value_recorder;
 mod visitor;
 mod wall_clock;
 mod wide_integer;

@@ -89,6 +89,7 @@ impl Record {
     }
 
     /// Provides memory for the values that later fields of a class need: see [`DynamicClass::slots`].
+    #[inline]
     pub fn reserve_slots(&mut self, count: usize) {
         if self.slots.len() < count {
             self.slots.resize(count, Cell::new(UNKNOWN));

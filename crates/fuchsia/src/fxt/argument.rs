@@ -182,18 +182,18 @@ impl<'a> Arguments<'a> {
         false
     }
 
-    /// Returns `true` if the arguments left have these [shapes](Self::shapes), and sizes for their names and values.
+    /// Reads the next argument if it has this [shape](Self::shapes), and a size for its name and value. Its name is not in
+    /// the record, or not needed.
     #[cfg(feature = "reader")]
     #[inline(always)]
-    pub(crate) fn have_shapes(mut self, shapes: &[u32]) -> bool {
-        // The number of arguments is a part of the header of a record that is compared before.
-        shapes.iter().all(|shape| {
-            let Ok(header) = RecordContent::word(&mut { self.content }) else { return false };
-            let size = size_words(header);
-            shape_of(header) == *shape
-                && known_words(header).is_none_or(|known| known <= size)
-                && self.content.split(size).is_some()
-        })
+    pub(crate) fn next_of(&mut self, shape: u32) -> Option<ArgumentValue<'a>> {
+        let header = RecordContent::word(&mut { self.content }).ok()?;
+        if shape_of(header) != shape {
+            return None;
+        }
+        self.left = self.left.checked_sub(1)?;
+        let content = self.content.split(size_words(header))?;
+        read(content).ok().map(|argument| argument.value)
     }
 
     /// Returns the headers of the arguments left, with the bits of sizes and values cleared unless they are type

@@ -65,6 +65,7 @@ pub(crate) const KINDS: u8 = 11;
 
 impl EventKind {
     /// Returns the type, bits 16 to 19 of the header.
+    #[inline]
     #[must_use]
     pub const fn number(self) -> u8 {
         match self {
@@ -83,6 +84,7 @@ impl EventKind {
     }
 
     /// Returns the word after the arguments: the id, the end or the scope.
+    #[inline]
     #[must_use]
     pub const fn word(self) -> Option<u64> {
         match self {
@@ -99,28 +101,36 @@ impl EventKind {
         }
     }
 
+    /// Returns the type of a number with its word; `None` if the type is unknown, or lacks its word.
+    #[inline(always)]
+    pub(crate) const fn of(number: u64, word: Option<u64>) -> Option<Self> {
+        match (number, word) {
+            // Most events have no word.
+            (2, _) => Some(Self::DurationBegin),
+            (3, _) => Some(Self::DurationEnd),
+            (0, scope) => Some(Self::Instant { scope }),
+            (_, None) => None,
+            (1, Some(id)) => Some(Self::Counter { id }),
+            (4, Some(end)) => Some(Self::DurationComplete { end }),
+            (5, Some(id)) => Some(Self::AsyncBegin { id }),
+            (6, Some(id)) => Some(Self::AsyncInstant { id }),
+            (7, Some(id)) => Some(Self::AsyncEnd { id }),
+            (8, Some(id)) => Some(Self::FlowBegin { id }),
+            (9, Some(id)) => Some(Self::FlowStep { id }),
+            (10, Some(id)) => Some(Self::FlowEnd { id }),
+            _ => None,
+        }
+    }
+
     /// Reads the data of a type, or returns `None` if the type is unknown.
     #[inline(always)]
     fn read(number: u64, content: &mut RecordContent<'_>) -> Result<Option<Self>, FxtError> {
-        // Most events have no word.
-        match number {
-            2 => return Ok(Some(Self::DurationBegin)),
-            3 => return Ok(Some(Self::DurationEnd)),
-            0 => return Ok(Some(Self::Instant { scope: content.word().ok() })),
-            _ => {}
-        }
-        let id = content.word()?;
-        Ok(Some(match number {
-            1 => Self::Counter { id },
-            4 => Self::DurationComplete { end: id },
-            5 => Self::AsyncBegin { id },
-            6 => Self::AsyncInstant { id },
-            7 => Self::AsyncEnd { id },
-            8 => Self::FlowBegin { id },
-            9 => Self::FlowStep { id },
-            10 => Self::FlowEnd { id },
-            _ => return Ok(None),
-        }))
+        let word = match number {
+            2 | 3 => None,
+            0 => content.word().ok(),
+            _ => Some(content.word()?),
+        };
+        Ok(Self::of(number, word))
     }
 }
 

@@ -15,6 +15,8 @@
 //! assert!(matches!(records[2], Record::String(entry) if entry.index == 1 && entry.string == b"gfx"));
 //! ```
 //!
+//! [`RecordWriter`] writes records into a buffer. The program that writes keeps the tables.
+//!
 //! # Errors
 //! An [`FxtError`] names the broken rule, its position, and the expected and found values. Some rules are
 //! [fatal](Rule::is_fatal) for the record that breaks them; others are only reported by [`Record::check`]. Records of
@@ -29,6 +31,7 @@ mod metadata;
 mod object;
 mod profiler;
 mod record;
+mod record_writer;
 mod records;
 mod reference;
 mod scheduling;
@@ -47,7 +50,14 @@ pub use profiler::{Backtrace, Module, ModuleMapping, Profiler};
 #[cfg(feature = "reader")]
 pub(crate) use record::kind as record_kind;
 pub use record::{MAX_RECORD_WORDS, Record, UnknownRecord};
+pub use record_writer::{EventRecordWriter, MAX_ARGUMENTS, RecordWriter};
+#[cfg(feature = "reader")]
+pub(crate) use record_writer::{argument_words, write_argument};
+#[cfg(feature = "reader")]
+pub(crate) use records::event_at;
 pub use records::{Located, Records, SkippedBytes, is_big_endian, recognise};
 pub use reference::{ProcessRef, StringRef, ThreadRef};
 pub use scheduling::{LegacySwitch, Scheduling, Switch, Wakeup};
 pub use table_entry::{StringRecord, ThreadRecord};
+
+pub use crate::log::{EncodeError, MAX_TEXT};

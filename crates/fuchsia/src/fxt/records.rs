@@ -2,8 +2,12 @@
 
 #[cfg(feature = "reader")]
 use super::argument::Arguments;
+#[cfg(feature = "reader")]
+use super::content::RecordContent;
 use super::content::bits;
 use super::error::{FxtError, Rule};
+#[cfg(feature = "reader")]
+use super::event::EventRecord;
 use super::metadata::MAGIC;
 use super::record::{Record, kind, minimum_words, reserved_bits, size_words};
 
@@ -115,6 +119,21 @@ impl<'a> Iterator for Records<'a> {
             Err(error) => Some(Err(self.damaged(error, bytes.len()))),
         }
     }
+}
+
+/// Reads the event at an offset of the input, and its size in bytes. Returns `None` for other records, for events of unknown
+/// types, and for those that cannot be read.
+#[cfg(feature = "reader")]
+#[inline(always)]
+pub(crate) fn event_at(input: &[u8], at: usize) -> Option<(EventRecord<'_>, usize)> {
+    let bytes = Record::frame(input.get(at..)?, at as u64).ok()?;
+    let mut content = RecordContent::new(bytes, at as u64);
+    let header = content.word().ok()?;
+    if bits(header, 0, 3) != kind::EVENT {
+        return None;
+    }
+    let event = EventRecord::read(header, &mut content).ok()??;
+    Some((event, bytes.len()))
 }
 
 /// Returns `true` if the record at the end of the input is cut off, so that no record follows: its content continues

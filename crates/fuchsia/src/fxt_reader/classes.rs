@@ -8,7 +8,7 @@ use ichnos_model::{DataStream, DynamicClass};
 
 use super::key::{RecordForm, RecordKind, push_name};
 use super::tables::Tables;
-use crate::fxt::{Argument, Arguments, EventKind, EventRecord, StringRef};
+use crate::fxt::{Argument, Arguments, EventKind, EventRecord, MAX_ARGUMENTS, StringRef};
 use crate::key_hash::KeyState;
 
 /// A class in use.
@@ -20,15 +20,20 @@ pub(super) struct KnownClass {
 
 /// Class of events with the same header and the same references to names.
 #[derive(Debug)]
-struct Shape {
-    known: KnownClass,
+pub(super) struct Shape {
+    pub(super) known: KnownClass,
     /// Types of the arguments and references to their names.
-    arguments: [u32; MOST_ARGUMENTS],
+    arguments: [u32; MAX_ARGUMENTS],
     count: u8,
 }
 
-/// Maximum number of arguments of a record.
-const MOST_ARGUMENTS: usize = 15;
+impl Shape {
+    /// Returns the [shapes](Arguments::shapes) of the arguments.
+    #[inline(always)]
+    pub(super) fn arguments(&self) -> &[u32] {
+        self.arguments.get(..usize::from(self.count)).unwrap_or_default()
+    }
+}
 
 /// Classes in use; all are dropped when there are too many.
 #[derive(Debug)]
@@ -86,18 +91,18 @@ impl Classes {
         self.current = None;
     }
 
-    /// Makes the class of an event the current one, and returns it, if an earlier event had the same references and
-    /// types, and its arguments fit.
+    /// Returns the shape of an earlier event with the same references and the same number of arguments, and its index. The
+    /// types and names of the arguments can be others.
     #[inline(always)]
-    pub(super) fn enter(&mut self, event: &EventRecord<'_>) -> Option<&KnownClass> {
+    pub(super) fn shape(&self, event: &EventRecord<'_>) -> Option<(usize, &Shape)> {
         let index = *self.by_header.get(&class_bits(event))?;
-        let shape = self.shapes.get(index)?;
-        let arguments = shape.arguments.get(..usize::from(shape.count))?;
-        if !event.arguments.have_shapes(arguments) {
-            return None;
-        }
+        Some((index, self.shapes.get(index)?))
+    }
+
+    /// Makes the class of a shape that of the current event.
+    #[inline(always)]
+    pub(super) fn enter(&mut self, index: usize) {
         self.current = Some(index);
-        Some(&shape.known)
     }
 
     /// Ends the current event.
@@ -125,7 +130,7 @@ impl Classes {
             has_scope: has_scope(event),
             ..RecordForm::new(RecordKind::Event)
         };
-        let (mut arguments, mut count) = ([0; MOST_ARGUMENTS], 0);
+        let (mut arguments, mut count) = ([0; MAX_ARGUMENTS], 0);
         for (place, shape) in arguments.iter_mut().zip(event.arguments.shapes()) {
             *place = shape;
             count += 1;

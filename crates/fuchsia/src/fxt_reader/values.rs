@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ichnos_model::{EventValues, FieldValue, Scope};
+use ichnos_model::{EventValues, FieldValue, Scope, ValuesMark};
 
 use super::class::option_of;
 use super::classes::RecordNames;
@@ -15,11 +15,19 @@ pub(super) struct NameCache {
     objects: Arc<ObjectNames>,
     ids: [Option<u64>; 2],
     names: [Option<Arc<str>>; 2],
+    /// End of the values of the last record that are those of its process and its thread, if it has such values.
+    mark: Option<ValuesMark>,
 }
 
 impl NameCache {
     pub(super) fn new(objects: &Arc<ObjectNames>) -> Self {
-        Self { objects: Arc::clone(objects), ids: [None; 2], names: [None, None] }
+        Self { objects: Arc::clone(objects), ids: [None; 2], names: [None, None], mark: None }
+    }
+
+    /// Makes the values of the last record unknown.
+    #[inline(always)]
+    pub(super) fn forget_values(&mut self) {
+        self.mark = None;
     }
 
     #[inline(always)]
@@ -42,8 +50,22 @@ pub(super) struct ValueWriter<'v, 'a> {
 }
 
 impl ValueWriter<'_, '_> {
-    /// Writes the common context, and the names of the process and the thread, if known.
+    /// Begins the values of an event with the common context, and the names of the process and the thread, if known: those
+    /// of the last record stay if they are the same.
     #[inline(always)]
+    pub(super) fn begin(&mut self, process: Option<u64>, thread: Option<u64>, cache: &mut NameCache) {
+        match cache.mark {
+            Some(mark) if cache.ids == [process, thread] => self.values.keep(mark),
+            _ => {
+                self.values.clear();
+                self.common(process, thread, cache);
+                cache.ids = [process, thread];
+                cache.mark = Some(self.values.mark());
+            }
+        }
+    }
+
+    /// Writes the common context, and the names of the process and the thread, if known.
     pub(super) fn common(&mut self, process: Option<u64>, thread: Option<u64>, cache: &mut NameCache) {
         self.values.begin(Scope::CommonContext);
         self.optional(process);
@@ -131,6 +153,17 @@ impl ValueWriter<'_, '_> {
         for Argument { value, .. } in arguments.map_while(Result::ok) {
             self.argument(&value);
         }
+    }
+
+    /// Writes arguments that have these [shapes](Arguments::shapes), and returns `true`. Returns `false` and writes some of
+    /// them if they have other ones.
+    #[inline(always)]
+    pub(super) fn arguments_of(&mut self, mut arguments: Arguments<'_>, shapes: &[u32]) -> bool {
+        for shape in shapes {
+            let Some(value) = arguments.next_of(*shape) else { return false };
+            self.argument(&value);
+        }
+        true
     }
 
     #[cold]

@@ -3,11 +3,11 @@
 use super::class_losses::{ClassLoss, ClassLosses};
 use super::record_parts::{PartArgument, RecordParts};
 use super::tables::{LONGEST_STRING, WrittenTables, push_stream, push_word};
-use crate::fxt::{MAX_RECORD_WORDS, argument_kind as kind, record_kind};
+use crate::fxt::{
+    ArgumentValue, MAX_ARGUMENTS, MAX_RECORD_WORDS, StringRef, argument_kind as kind, argument_words,
+    record_kind, write_argument,
+};
 use crate::fxt_reader::key::{RecordForm, RecordKind};
-
-/// Maximum number of arguments.
-pub(super) const MOST_ARGUMENTS: usize = 15;
 
 /// Maximum size of a record that is not large, without its header, in bytes.
 const MOST_BYTES: usize = (MAX_RECORD_WORDS - 1) * 8;
@@ -93,7 +93,7 @@ impl RecordEncoder {
         };
         Some(match parts.form.kind {
             RecordKind::Event => {
-                let thread = tables.thread(process, thread, out);
+                let thread = u64::from(tables.thread(process, thread, out));
                 self.word(ticks);
                 self.inline(category, parts.text(&parts.category));
                 self.inline(name, parts.text(&parts.name));
@@ -150,8 +150,8 @@ impl RecordEncoder {
                     count << 16 | (first & 0xffff) << 20 | 2 << 60
                 }
                 _ => {
-                    let incoming = tables.thread(process, thread, out);
-                    let outgoing = tables.thread(second, third, out);
+                    let incoming = u64::from(tables.thread(process, thread, out));
+                    let outgoing = u64::from(tables.thread(second, third, out));
                     let priorities = (fifth & 0xff) << 44 | (sixth & 0xff) << 52;
                     (first & 0xff) << 16 | (fourth & 0xf) << 24 | outgoing << 28 | incoming << 36 | priorities
                 }
@@ -163,7 +163,7 @@ impl RecordEncoder {
         let data = parts.text(&parts.data);
         let length = data.len() as u64;
         if parts.form.kind == RecordKind::Log {
-            let thread = tables.thread(parts.process, parts.thread, out);
+            let thread = u64::from(tables.thread(parts.process, parts.thread, out));
             self.word(parts.ticks.unwrap_or(0));
             push_stream(&mut self.body, data);
             return record_kind::LOG | length << 16 | thread << 32;
@@ -199,7 +199,7 @@ impl RecordEncoder {
                 record_kind::PROFILER | 1 << 16 | (first & 0xffff) << 28 | (second & 7) << 44
             }
             _ => {
-                let thread = tables.thread(parts.process, parts.thread, out);
+                let thread = u64::from(tables.thread(parts.process, parts.thread, out));
                 let count = (data.len() / 8) as u64;
                 self.body.extend_from_slice(data);
                 record_kind::PROFILER | 2 << 16 | thread << 20 | count << 28 | (first & 0xfff_ffff) << 36
@@ -221,7 +221,7 @@ impl RecordEncoder {
         self.inline(name, parts.text(&parts.name));
         let mut format = category | name << 16;
         if !is_bare {
-            let thread = tables.thread(parts.process, parts.thread, out);
+            let thread = u64::from(tables.thread(parts.process, parts.thread, out));
             self.word(parts.ticks.unwrap_or(0));
             format |= self.arguments(parts, 0, tables, out) << 32 | thread << 36;
         }
@@ -248,7 +248,7 @@ impl RecordEncoder {
         let mut count = 0;
         arguments.retain(|argument| {
             let is_text_long = argument.kind == kind::STRING && argument.data.len() > LONGEST_STRING;
-            let fits = count < MOST_ARGUMENTS
+            let fits = count < MAX_ARGUMENTS
                 && argument.name.len() <= LONGEST_STRING
                 && !is_text_long
                 && self.body.len() + argument_size(argument) <= room;
@@ -271,39 +271,38 @@ impl RecordEncoder {
         out: &mut Vec<u8>,
     ) {
         let (name, data) = (parts.text(&argument.name), parts.text(&argument.data));
-        let begin = self.body.len();
-        let name_reference = tables.string(name, out);
-        self.word(0);
-        self.inline(name_reference, name);
+        let name = reference(name, tables, out);
         let word = argument.word;
-        let low = match argument.kind {
-            kind::NULL => 0,
-            kind::INT32 | kind::UINT32 | kind::BOOLEAN => word & 0xffff_ffff,
-            kind::STRING => {
-                let reference = tables.string(data, out);
-                self.inline(reference, data);
-                reference
-            }
-            kind::BLOB => {
-                push_stream(&mut self.body, data);
-                data.len() as u64
-            }
-            kind::INT64 | kind::UINT64 | kind::DOUBLE | kind::POINTER | kind::KOID => {
-                self.word(word);
-                0
-            }
-            // Of an unknown type: the rest of the header, and further words.
-            _ => {
-                let (low, rest) = data.split_at(data.len().min(4));
-                push_stream(&mut self.body, rest);
-                low.first_chunk().map_or(0, |low| u64::from(u32::from_le_bytes(*low)))
+        let value = match argument.kind {
+            kind::NULL => ArgumentValue::Null,
+            kind::INT32 => ArgumentValue::Int32(word as i32),
+            kind::UINT32 => ArgumentValue::Uint32(word as u32),
+            kind::INT64 => ArgumentValue::Int64(word as i64),
+            kind::UINT64 => ArgumentValue::Uint64(word),
+            kind::DOUBLE => ArgumentValue::Double(f64::from_bits(word)),
+            kind::STRING => ArgumentValue::String(reference(data, tables, out)),
+            kind::POINTER => ArgumentValue::Pointer(word),
+            kind::KOID => ArgumentValue::Koid(word),
+            kind::BOOLEAN => ArgumentValue::Boolean(word & 1 != 0),
+            kind::BLOB => ArgumentValue::Blob(data),
+            // The rest of the header, and further words.
+            kind => {
+                let (low, bytes) = data.split_at(data.len().min(4));
+                let low = low.first_chunk().map_or(0, |low| u32::from_le_bytes(*low));
+                ArgumentValue::Unknown { kind, low, bytes }
             }
         };
-        let words = (self.body.len() - begin) as u64 / 8;
-        let header = u64::from(argument.kind) | words << 4 | name_reference << 16 | low << 32;
-        if let Some(place) = self.body.get_mut(begin..begin + 8) {
-            place.copy_from_slice(&header.to_le_bytes());
-        }
+        let begin = self.body.len();
+        self.body.resize(begin + argument_words(name, &value) * 8, 0);
+        write_argument(self.body.get_mut(begin..).unwrap_or_default().as_chunks_mut().0, name, value);
+    }
+}
+
+/// Returns the reference to a string, which is registered in `out` if it is new, or in the record if it is long.
+fn reference<'a>(text: &'a [u8], tables: &mut WrittenTables, out: &mut Vec<u8>) -> StringRef<'a> {
+    match tables.index(text, out) {
+        None | Some(0) => StringRef::Inline(text),
+        Some(index) => StringRef::Index(index),
     }
 }
 

@@ -4,10 +4,9 @@ use ichnos_model::lower::{LossEntry, LossKind, LossTable};
 use ichnos_model::{Event, EventRole, FieldRef, FieldValue, Meaning, Scope, ValueHash};
 
 use super::class_losses::{ClassLoss, ClassLosses};
-use super::encode::MOST_ARGUMENTS;
 use super::leaves::{Leaf, LeafValue, Leaves};
 use super::record_parts::{PartArgument, RecordParts};
-use crate::fxt::argument_kind as kind;
+use crate::fxt::{MAX_ARGUMENTS, argument_kind as kind};
 use crate::fxt_reader::key::{RecordForm, RecordKind};
 
 /// Types of events.
@@ -175,7 +174,7 @@ pub(super) fn read(
                 continue;
             }
             // The last argument has the rest as text.
-            if parts.arguments.len() + 1 < MOST_ARGUMENTS {
+            if parts.arguments.len() + 1 < MAX_ARGUMENTS {
                 argument(leaf, leaves, parts, losses);
             } else {
                 buffers.rest.push(index);

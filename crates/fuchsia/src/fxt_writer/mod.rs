@@ -7,6 +7,7 @@
 mod class_losses;
 mod clock_base;
 mod encode;
+mod event_encoder;
 mod foreign;
 mod fxt_encoders;
 mod leaves;

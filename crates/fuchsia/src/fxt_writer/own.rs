@@ -12,11 +12,11 @@ use crate::fxt_reader::key::{RecordForm, RecordKind};
 /// A class of events that are records of this format.
 #[derive(Debug)]
 pub(super) struct OwnClass {
-    form: RecordForm,
-    category: Vec<u8>,
-    name: Vec<u8>,
+    pub(super) form: RecordForm,
+    pub(super) category: Vec<u8>,
+    pub(super) name: Vec<u8>,
     /// Names and types of the arguments that are members.
-    arguments: Vec<(Vec<u8>, u8)>,
+    pub(super) arguments: Vec<(Vec<u8>, u8)>,
 }
 
 impl OwnClass {
@@ -34,6 +34,21 @@ impl OwnClass {
             }
         }
         Some(Self { form, category: category.into_owned(), name: name.into_owned(), arguments })
+    }
+
+    /// Returns `true` for events whose names are those of the class.
+    pub(super) fn is_event(&self) -> bool {
+        self.form.kind == RecordKind::Event && !self.form.is_any
+    }
+
+    /// Returns `true` if events have a word after the arguments.
+    pub(super) fn has_word(&self) -> bool {
+        self.form.has_scope || !matches!(self.form.event, 0 | 2 | 3)
+    }
+
+    /// Returns the word of an event at a time, from the number in its specific context: of a complete span the end.
+    pub(super) fn word(&self, ticks: u64, number: u64) -> u64 {
+        word_of(self.form.event, ticks, number)
     }
 
     /// Returns `true` if records have a time.
@@ -149,7 +164,6 @@ pub(super) fn refer_to_tables(parts: &mut RecordParts, provider: Option<u32>, lo
 }
 
 fn event_context(class: &OwnClass, context: &mut FieldReader<'_>, parts: &mut RecordParts) -> Option<()> {
-    let form = class.form;
     if class.form.is_any {
         // The end of the context is: type, category, name.
         let all = context.list.as_slice();
@@ -160,22 +174,21 @@ fn event_context(class: &OwnClass, context: &mut FieldReader<'_>, parts: &mut Re
         parts.name = parts.add(context.leaves.bytes_of(name.value));
         parts.form.has_scope = event == 0 && !rest.is_empty();
         if !rest.is_empty() {
-            parts.words[0] = word_of(parts, context.number()?);
+            parts.words[0] = word_of(parts.form.event, parts.ticks.unwrap_or(0), context.number()?);
         }
         return Some(());
     }
     parts.category = parts.add(&class.category);
     parts.name = parts.add(&class.name);
-    if form.has_scope || !matches!(form.event, 0 | 2 | 3) {
-        parts.words[0] = word_of(parts, context.number()?);
+    if class.has_word() {
+        parts.words[0] = word_of(parts.form.event, parts.ticks.unwrap_or(0), context.number()?);
     }
     Some(())
 }
 
-/// Returns the word of an event: of a complete span its end.
-fn word_of(parts: &RecordParts, number: u64) -> u64 {
-    match parts.form.event {
-        4 => parts.ticks.unwrap_or(0).wrapping_add(number),
+fn word_of(event: u8, ticks: u64, number: u64) -> u64 {
+    match event {
+        4 => ticks.wrapping_add(number),
         _ => number,
     }
 }

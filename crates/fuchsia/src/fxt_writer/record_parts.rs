@@ -93,21 +93,45 @@ impl RecordParts {
 
     /// Returns a number that is equal for equal records.
     pub(super) fn hash(&self) -> u64 {
-        let mut hash = ValueHash::new(self.form.kind as u64);
-        hash.add(self.form.event.into());
-        hash.add(self.form.has_scope.into());
-        hash.add(self.process);
-        hash.add(self.thread);
-        self.words.iter().for_each(|word| hash.add(*word));
-        for range in [&self.category, &self.name, &self.data] {
-            hash.bytes(self.text(range));
-        }
+        let Self { form, process, thread, words, .. } = self;
+        let mut hash = RecordHash::new(*form, [*process, *thread], *words);
+        hash.texts([&self.category, &self.name, &self.data].map(|range| self.text(range)));
         for argument in &self.arguments {
-            hash.add(argument.kind.into());
-            hash.add(argument.word);
-            hash.bytes(self.text(&argument.name));
-            hash.bytes(self.text(&argument.data));
+            let PartArgument { kind, word, name, data } = argument;
+            hash.argument(*kind, *word, self.text(name), self.text(data));
         }
         hash.finish()
+    }
+}
+
+/// Hash of a record: see [`RecordParts::hash`].
+#[derive(Debug)]
+pub(super) struct RecordHash(ValueHash);
+
+impl RecordHash {
+    /// Begins the hash of a record with the ids of its process and its thread, and its numbers.
+    pub(super) fn new(form: RecordForm, ids: [u64; 2], words: [u64; 6]) -> Self {
+        let mut hash = ValueHash::new(form.kind as u64);
+        hash.add(form.event.into());
+        hash.add(form.has_scope.into());
+        ids.iter().chain(&words).for_each(|word| hash.add(*word));
+        Self(hash)
+    }
+
+    /// Adds category, name and data.
+    pub(super) fn texts(&mut self, texts: [&[u8]; 3]) {
+        texts.into_iter().for_each(|text| self.0.bytes(text));
+    }
+
+    /// Adds an argument.
+    pub(super) fn argument(&mut self, kind: u8, word: u64, name: &[u8], data: &[u8]) {
+        self.0.add(kind.into());
+        self.0.add(word);
+        self.0.bytes(name);
+        self.0.bytes(data);
+    }
+
+    pub(super) fn finish(self) -> u64 {
+        self.0.finish()
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::fxt::{EncodeError, RecordWriter, StringRecord, ThreadRecord};
 use crate::key_hash::KeyState;
 
 /// Maximum numbers of strings and threads.
@@ -25,13 +26,22 @@ pub(super) struct WrittenTables {
     threads: HashMap<(u64, u64), u8, KeyState>,
     /// Thread of the last record, and its index.
     last_thread: Option<((u64, u64), u8)>,
+    /// Number of times that the strings began anew.
+    renewals: u64,
 }
 
 impl WrittenTables {
+    /// Returns a number that changes when indexes of strings change; never 0.
+    #[inline(always)]
+    pub(super) fn generation(&self) -> u64 {
+        self.renewals + 1
+    }
+
     /// Makes room for the strings and threads of a record: these must not replace each other.
     pub(super) fn begin_record(&mut self) {
         if self.strings.len() + STRINGS_OF_RECORD > MOST_STRINGS {
             self.strings.clear();
+            self.renewals += 1;
         }
         if self.threads.len() + THREADS_OF_RECORD > MOST_THREADS {
             self.threads.clear();
@@ -47,43 +57,62 @@ impl WrittenTables {
     /// Returns the reference to a string, and registers it in `out` if it is new. Of long strings, the reference says
     /// that they are in the record.
     pub(super) fn string(&mut self, text: &[u8], out: &mut Vec<u8>) -> u64 {
-        if text.is_empty() {
-            return 0;
-        }
         if text.len() > LONGEST {
             return 0x8000 | text.len() as u64;
         }
+        self.index(text, out).unwrap_or(0).into()
+    }
+
+    /// Returns the index of a string, and registers it in `out` if it is new. `None` for long strings, which must be in
+    /// the record.
+    pub(super) fn index(&mut self, text: &[u8], out: &mut Vec<u8>) -> Option<u16> {
+        if text.is_empty() {
+            return Some(0);
+        }
+        if text.len() > LONGEST {
+            return None;
+        }
         if let Some(index) = self.strings.get(text) {
-            return (*index).into();
+            return Some(*index);
         }
         let index = self.strings.len() as u16 + 1;
         self.strings.insert(text.into(), index);
-        let words = 1 + text.len().div_ceil(8) as u64;
-        push_word(out, 2 | words << 4 | u64::from(index) << 16 | (text.len() as u64) << 32);
-        push_stream(out, text);
-        index.into()
+        let bytes = 8 + text.len().next_multiple_of(8);
+        append(out, bytes, |writer| writer.string(&StringRecord { index, string: text }));
+        Some(index)
     }
 
     /// Returns the reference to a thread, and registers it in `out` if it is new.
-    pub(super) fn thread(&mut self, process: u64, thread: u64, out: &mut Vec<u8>) -> u64 {
+    pub(super) fn thread(&mut self, process: u64, thread: u64, out: &mut Vec<u8>) -> u8 {
         let ids = (process, thread);
         if let Some((last, index)) = self.last_thread
             && last == ids
         {
-            return index.into();
+            return index;
         }
         if let Some(index) = self.threads.get(&ids) {
             self.last_thread = Some((ids, *index));
-            return (*index).into();
+            return *index;
         }
         let index = self.threads.len() as u8 + 1;
         self.threads.insert(ids, index);
         self.last_thread = Some((ids, index));
-        push_word(out, 3 | 3 << 4 | u64::from(index) << 16);
-        push_word(out, process);
-        push_word(out, thread);
-        index.into()
+        append(out, 24, |writer| writer.thread(&ThreadRecord { index, process, thread }));
+        index
     }
+}
+
+/// Appends records of this size.
+pub(super) fn append(
+    out: &mut Vec<u8>,
+    bytes: usize,
+    write: impl FnOnce(&mut RecordWriter<'_>) -> Result<(), EncodeError>,
+) {
+    let begin = out.len();
+    out.resize(begin + bytes, 0);
+    let mut writer = RecordWriter::new(out.get_mut(begin..).unwrap_or_default());
+    // Cannot fail: it has the size.
+    let _ = write(&mut writer);
 }
 
 /// Appends a word.

@@ -12,14 +12,15 @@ use ichnos_model::{ClassDigest, DataStream, Event, Message};
 use super::class_losses::{ClassLoss, ClassLosses};
 use super::clock_base::{epoch_base, offset_of};
 use super::encode::RecordEncoder;
+use super::event_encoder::{EventEncoder, EventReferences};
 use super::foreign::{self, ForeignBuffers, ForeignClass};
 use super::leaves::Leaves;
 use super::own::{self, OwnClass};
 use super::record_parts::RecordParts;
 use super::rules::TraceRules;
 use super::stack_writer::StackWriter;
-use super::tables::{WrittenTables, push_stream, push_word};
-use crate::fxt::{Initialization, MAGIC, record_kind};
+use super::tables::{WrittenTables, append};
+use crate::fxt::{BUFFER_FULL, Initialization};
 use crate::fxt_reader::class;
 use crate::fxt_reader::index::MOST_STREAMS;
 use crate::fxt_reader::key::{RecordForm, RecordKind};
@@ -40,6 +41,7 @@ struct WrittenClass {
     name: String,
     treatment: ClassTreatment,
     losses: ClassLosses,
+    references: EventReferences,
 }
 
 /// A data stream.
@@ -83,6 +85,7 @@ pub(super) struct TraceEncoder {
     has_magic: bool,
     waiting: usize,
     encoder: RecordEncoder,
+    events_encoder: EventEncoder,
     leaves: Leaves,
     buffers: ForeignBuffers,
     stacks: StackWriter,
@@ -105,6 +108,7 @@ impl TraceEncoder {
             has_magic: false,
             waiting: 0,
             encoder: RecordEncoder::default(),
+            events_encoder: EventEncoder::new(),
             leaves: Leaves::default(),
             buffers: ForeignBuffers::default(),
             stacks: StackWriter::default(),
@@ -190,16 +194,10 @@ impl TraceEncoder {
             if kept.len() < name.len() {
                 self.lose(LossKind::Dropped, "name of a data stream: bytes beyond 255");
             }
-            let words = 1 + kept.len().div_ceil(8) as u64;
-            let header = words << 4 | 1 << 16 | u64::from(id) << 20 | (kept.len() as u64) << 52;
-            push_word(&mut records, header);
-            push_stream(&mut records, kept);
+            append(&mut records, 8 + kept.len().next_multiple_of(8), |writer| writer.provider(id, kept));
         }
-        let base = clock.base.map(|base| [base.ticks, base.unix_nanoseconds]);
-        let words = 2 + base.as_slice().as_flattened().len() as u64;
-        push_word(&mut records, record_kind::INITIALIZATION | words << 4);
-        push_word(&mut records, clock.ticks_per_second);
-        base.into_iter().flatten().for_each(|word| push_word(&mut records, word));
+        let size = if clock.base.is_some() { 32 } else { 16 };
+        append(&mut records, size, |writer| writer.initialization(&clock));
         self.waiting += records.len();
         let number = self.providers.len();
         self.order.push(number);
@@ -208,25 +206,63 @@ impl TraceEncoder {
         number
     }
 
+    #[inline]
     fn event(&mut self, event: &Event<'_>) {
         let key = self.stream(event.stream);
         let Some(index) = event.class_index() else {
             return self.lose(LossKind::Dropped, "event of an unknown class");
         };
-        let Self { streams, providers, rules, leaves, buffers, parts, .. } = self;
+        let Self { streams, providers, rules, events_encoder, .. } = self;
         let Some(Some(stream)) = streams.get_mut(key) else { return };
         let WrittenStream { provider, classes, last, offset } = &mut **stream;
         let Some(number) = *provider else {
             return self.lose(LossKind::Dropped, "event of a data stream beyond 1,024");
         };
-        let Some(Provider { id, .. }) = providers.get_mut(number) else { return };
+        let Some(Provider { tables, records, .. }) = providers.get_mut(number) else { return };
         if classes.len() <= index {
             classes.resize_with(index + 1, || None);
         }
         let Some(place) = classes.get_mut(index) else { return };
-        let WrittenClass { treatment, losses, .. } =
+        let WrittenClass { treatment, losses, references, .. } =
             &mut **place.get_or_insert_with(|| Box::new(written_class(event, rules)));
         let time = event.clock.map(|clock| ticks(clock.cycles, *offset, losses));
+        if let (ClassTreatment::Own(own), Some(time)) = (&*treatment, time)
+            && own.is_event()
+        {
+            let before = records.len();
+            let is_compared = rules.is_compared();
+            let class = (own, references);
+            let hash = events_encoder.encode(event, class, time, (tables, records), is_compared);
+            if let Some(hash) = hash {
+                *last = time;
+                self.events += 1;
+                if is_compared {
+                    self.digest.add(Some(time), hash);
+                }
+            }
+            // Strings stay in the tables, even if the event was not encoded.
+            self.add_waiting(number, before);
+            if hash.is_some() {
+                return;
+            }
+        }
+        self.other_event(event, time, (key, index, number));
+    }
+
+    /// Takes an event apart and writes its parts: an event of the class at an index of a data stream, with a key and the
+    /// number of a provider.
+    #[inline(never)]
+    fn other_event(
+        &mut self,
+        event: &Event<'_>,
+        time: Option<u64>,
+        (key, index, number): (usize, usize, usize),
+    ) {
+        let Self { streams, providers, leaves, buffers, parts, .. } = self;
+        let Some(Some(stream)) = streams.get_mut(key) else { return };
+        let WrittenStream { classes, last, .. } = &mut **stream;
+        let Some(Some(class)) = classes.get_mut(index) else { return };
+        let WrittenClass { treatment, losses, .. } = &mut **class;
         let has_time = match &*treatment {
             ClassTreatment::Own(own) => own.has_time(),
             ClassTreatment::Foreign(_) => true,
@@ -243,7 +279,8 @@ impl TraceEncoder {
                 if own::read(event, own, Some(time), leaves, parts).is_none() {
                     return losses.add(ClassLoss::Fields, 1);
                 }
-                own::refer_to_tables(parts, *id, losses);
+                let id = providers.get(number).and_then(|provider| provider.id);
+                own::refer_to_tables(parts, id, losses);
             }
             ClassTreatment::Foreign(foreign) => {
                 foreign::read(event, foreign, time, (leaves, buffers), parts, losses);
@@ -328,7 +365,7 @@ impl TraceEncoder {
             return self.lose(LossKind::Dropped, "loss of events");
         };
         let before = records.len();
-        push_word(records, 1 << 4 | 3 << 16 | u64::from(*id) << 20);
+        append(records, 8, |writer| writer.provider_event(*id, BUFFER_FULL));
         self.add_waiting(number, before);
         if count.is_some() {
             self.lose(LossKind::Dropped, "number of discarded events");
@@ -353,7 +390,7 @@ impl TraceEncoder {
     fn block(&mut self) -> OutputBlock {
         let mut bytes = Vec::with_capacity(self.waiting + 64);
         if !std::mem::replace(&mut self.has_magic, true) {
-            push_word(&mut bytes, MAGIC);
+            append(&mut bytes, 8, |writer| writer.magic());
         }
         for number in self.order.drain(..) {
             let Some(provider) = self.providers.get_mut(number) else { continue };
@@ -362,7 +399,7 @@ impl TraceEncoder {
                 && !is_new
                 && self.current != Some(number)
             {
-                push_word(&mut bytes, 1 << 4 | 2 << 16 | u64::from(id) << 20);
+                append(&mut bytes, 8, |writer| writer.section(id));
             }
             self.current = Some(number);
             bytes.append(&mut provider.records);
@@ -401,7 +438,8 @@ fn written_class(event: &Event<'_>, rules: &TraceRules) -> WrittenClass {
             ClassTreatment::Foreign(Box::new(foreign))
         }
     };
-    WrittenClass { name: event.name().to_owned(), treatment, losses }
+    let references = EventReferences::default();
+    WrittenClass { name: event.name().to_owned(), treatment, losses, references }
 }
 
 /// Returns the name of the provider of a data stream.

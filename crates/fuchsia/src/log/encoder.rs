@@ -5,8 +5,8 @@ use core::fmt;
 use super::argument::{Argument, Meaning, Value, kind};
 use super::record::{CONTROL, LOG_RECORD, MAX_RECORD_WORDS, Record};
 use super::severity::Severity;
-use super::text::{Name, Text, reference};
-use super::word::{RECORD_HEADER, Word, load_short, words_for};
+use super::text::{Name, reference};
+use super::word::{RECORD_HEADER, Word, words_for, write_stream};
 
 /// Maximum length of a text in bytes: a reference has 15 bits for the length.
 pub const MAX_TEXT: usize = 32_767;
@@ -34,6 +34,8 @@ pub enum EncodeError {
     },
     /// The input is not a readable record.
     Unreadable,
+    /// The record has the maximum number of arguments (of traces: 15).
+    TooManyArguments,
 }
 
 impl fmt::Display for EncodeError {
@@ -49,6 +51,7 @@ impl fmt::Display for EncodeError {
                 write!(f, "the record has {words} words; the maximum is {MAX_RECORD_WORDS}")
             }
             Self::Unreadable => f.write_str("not a readable record"),
+            Self::TooManyArguments => f.write_str("the record has the maximum number of arguments"),
         }
     }
 }
@@ -335,7 +338,7 @@ fn write_argument(room: &mut [Word], name: Name<'_>, value: Value<'_>) {
     let (head, value_room) = room.split_at_mut((1 + words_for(name.len())).min(room.len()));
     write_name(head, name, kind | size << 4 | upper << 32);
     let number = match value {
-        Value::Text(text) => return write_text(value_room, text),
+        Value::Text(text) => return write_stream(value_room, text.as_bytes()),
         Value::Signed(value) => value as u64,
         Value::Unsigned(value) => value,
         Value::Float(value) => value.to_bits(),
@@ -354,7 +357,7 @@ fn write_name(room: &mut [Word], name: Name<'_>, header: u64) {
     match room {
         // The most frequent case.
         [only] => *only = name.word().to_le_bytes(),
-        _ => write_text(room, name.text()),
+        _ => write_stream(room, name.text().as_bytes()),
     }
 }
 
@@ -374,23 +377,6 @@ impl fmt::Write for TextWriter<'_> {
         self.length = end;
         // Stop endless output.
         if end > MAX_TEXT { Err(fmt::Error) } else { Ok(()) }
-    }
-}
-
-/// Writes a text padded with zeros into `room`, which has its exact size.
-#[inline(always)]
-fn write_text(room: &mut [Word], text: Text<'_>) {
-    let (words, rest) = text.as_bytes().as_chunks::<8>();
-    let (whole, last) = room.split_at_mut(words.len().min(room.len()));
-    if let (4.., Some(words)) = (whole.len(), words.get(..whole.len())) {
-        whole.copy_from_slice(words);
-    } else {
-        for (to, from) in whole.iter_mut().zip(words) {
-            *to = *from;
-        }
-    }
-    if let [last] = last {
-        *last = load_short(rest).to_le_bytes();
     }
 }
 

@@ -70,6 +70,23 @@ fn any_of(words: &[Word]) -> (u64, u64) {
     words.iter().fold((0, 0), |(any, _), word| (any | load(word), load(word)))
 }
 
+/// Writes bytes padded with zeros into `room`, which has their exact size.
+#[inline(always)]
+pub(crate) fn write_stream(room: &mut [Word], bytes: &[u8]) {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let (whole, last) = room.split_at_mut(words.len().min(room.len()));
+    if let (4.., Some(words)) = (whole.len(), words.get(..whole.len())) {
+        whole.copy_from_slice(words);
+    } else {
+        for (to, from) in whole.iter_mut().zip(words) {
+            *to = *from;
+        }
+    }
+    if let [last] = last {
+        *last = load_short(rest).to_le_bytes();
+    }
+}
+
 /// Size of the header and the timestamp of a record in words.
 pub(crate) const RECORD_HEADER: usize = 2;
 

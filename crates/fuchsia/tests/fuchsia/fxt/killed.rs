@@ -175,7 +175,8 @@ fn files_can_be_read_after_each_flush() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.fxt");
     let mut ends = Vec::new();
-    write_live(&bytes, &path, 1, |count| ends.push((count, std::fs::metadata(&path).unwrap().len()))).unwrap();
+    write_live(&bytes, &path, 1, |count| ends.push((count, std::fs::metadata(&path).unwrap().len())))
+        .unwrap();
     let written = std::fs::read(&path).unwrap();
     let streams = |bytes: &[u8]| -> Vec<Vec<String>> {
         let events = |mut cursor: ichnos_model::BoxedCursor| {

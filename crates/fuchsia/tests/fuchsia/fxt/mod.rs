@@ -12,4 +12,5 @@ pub mod properties;
 mod sections;
 pub mod trace_processor;
 mod vectors;
+mod windows;
 pub mod writer;
