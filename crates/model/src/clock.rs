@@ -160,6 +160,7 @@ impl ClockClass {
     /// clock.offset_seconds = -1;
     /// assert_eq!(clock.nanoseconds(4), 333_333_333);
     /// ```
+    #[inline]
     #[must_use]
     pub fn nanoseconds(&self, cycles: u64) -> i128 {
         let seconds = i128::from(self.offset_seconds) * BILLION;

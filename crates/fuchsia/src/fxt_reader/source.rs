@@ -281,7 +281,7 @@ impl RecordReader {
 
     /// Reads the next record if it is an event like earlier ones, and nothing is wrong with it. Otherwise, nothing is read.
     ///
-    /// Most records are such events. Without it, reading takes twice as long.
+    /// Most records are such events. Without it, reading takes a quarter longer.
     #[inline(always)]
     fn next_known_event(&mut self, file: &FxtFile, current: &mut CurrentRecord) -> bool {
         let is_quick = !self.is_waiting && self.faults.is_empty() && self.pending.is_none() && !file.check;

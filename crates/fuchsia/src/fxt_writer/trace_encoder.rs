@@ -28,6 +28,9 @@ use crate::fxt_reader::key::{RecordForm, RecordKind};
 /// Maximum size of the name of a provider.
 const LONGEST_NAME: usize = 255;
 
+/// Maximum number of classes of this format that are kept: some hundred bytes each.
+const MOST_OWN_CLASSES: usize = 8192;
+
 /// Treatment of a class of events.
 #[derive(Debug)]
 enum ClassTreatment {
@@ -74,6 +77,8 @@ pub(super) struct TraceEncoder {
     rules: Arc<TraceRules>,
     /// By the key of the data stream.
     streams: Vec<Option<Box<WrittenStream>>>,
+    /// Number of classes of this format.
+    own_classes: usize,
     providers: Vec<Provider>,
     ids: HashSet<u32>,
     /// Lowest id that was not tried for a data stream without one.
@@ -100,6 +105,7 @@ impl TraceEncoder {
         Self {
             rules,
             streams: Vec::new(),
+            own_classes: 0,
             providers: Vec::new(),
             ids: HashSet::new(),
             next_id: 1,
@@ -212,6 +218,10 @@ impl TraceEncoder {
         let Some(index) = event.class_index() else {
             return self.lose(LossKind::Dropped, "event of an unknown class");
         };
+        let stream = self.streams.get(key).and_then(Option::as_ref);
+        if stream.is_none_or(|stream| stream.classes.get(index).is_none_or(Option::is_none)) {
+            self.begin_class(event, key, index);
+        }
         let Self { streams, providers, rules, events_encoder, .. } = self;
         let Some(Some(stream)) = streams.get_mut(key) else { return };
         let WrittenStream { provider, classes, last, offset } = &mut **stream;
@@ -219,12 +229,8 @@ impl TraceEncoder {
             return self.lose(LossKind::Dropped, "event of a data stream beyond 1,024");
         };
         let Some(Provider { tables, records, .. }) = providers.get_mut(number) else { return };
-        if classes.len() <= index {
-            classes.resize_with(index + 1, || None);
-        }
-        let Some(place) = classes.get_mut(index) else { return };
-        let WrittenClass { treatment, losses, references, .. } =
-            &mut **place.get_or_insert_with(|| Box::new(written_class(event, rules)));
+        let Some(Some(class)) = classes.get_mut(index) else { return };
+        let WrittenClass { treatment, losses, references, .. } = &mut **class;
         let time = event.clock.map(|clock| ticks(clock.cycles, *offset, losses));
         if let (ClassTreatment::Own(own), Some(time)) = (&*treatment, time)
             && own.is_event()
@@ -247,6 +253,34 @@ impl TraceEncoder {
             }
         }
         self.other_event(event, time, (key, index, number));
+    }
+
+    /// Begins a class of a data stream. When there are too many, those of this format are forgotten: they are made again
+    /// when they are needed.
+    #[inline(never)]
+    fn begin_class(&mut self, event: &Event<'_>, key: usize, index: usize) {
+        if self.own_classes >= MOST_OWN_CLASSES {
+            self.name_losses();
+            let classes = self.streams.iter_mut().flatten().flat_map(|stream| &mut stream.classes);
+            let is_own = |class: &Box<WrittenClass>| matches!(class.treatment, ClassTreatment::Own(_));
+            for place in classes.filter(|place| place.as_ref().is_some_and(is_own)) {
+                *place = None;
+            }
+            self.own_classes = 0;
+        }
+        let Some(Some(stream)) = self.streams.get_mut(key) else { return };
+        // Events of a data stream without a provider are dropped.
+        if stream.provider.is_none() {
+            return;
+        }
+        if stream.classes.len() <= index {
+            stream.classes.resize_with(index + 1, || None);
+        }
+        let class = written_class(event, &self.rules);
+        self.own_classes += usize::from(matches!(class.treatment, ClassTreatment::Own(_)));
+        if let Some(place) = stream.classes.get_mut(index) {
+            *place = Some(Box::new(class));
+        }
     }
 
     /// Takes an event apart and writes its parts: an event of the class at an index of a data stream, with a key and the

@@ -150,6 +150,17 @@ fn more_strings_and_threads_than_tables_hold() {
     assert_same(&builder.bytes);
 }
 
+/// Classes that are forgotten are made again.
+#[test]
+fn more_classes_than_are_kept() {
+    let mut builder = Builder::new();
+    for number in 0..20_000 {
+        let argument = body().argument(4, "number", 0, body().word(number));
+        builder.event(0, number, ["c", &format!("e{}", number % 9_000)], vec![argument], &[]);
+    }
+    assert_same(&builder.bytes);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
