@@ -262,8 +262,8 @@ impl TraceEncoder {
         if self.own_classes >= MOST_OWN_CLASSES {
             self.name_losses();
             let classes = self.streams.iter_mut().flatten().flat_map(|stream| &mut stream.classes);
-            let is_own = |class: &Box<WrittenClass>| matches!(class.treatment, ClassTreatment::Own(_));
-            for place in classes.filter(|place| place.as_ref().is_some_and(is_own)) {
+            let is_own = |class: &WrittenClass| matches!(class.treatment, ClassTreatment::Own(_));
+            for place in classes.filter(|place| place.as_deref().is_some_and(is_own)) {
                 *place = None;
             }
             self.own_classes = 0;
