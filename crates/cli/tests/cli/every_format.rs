@@ -1,11 +1,20 @@
-//! Examples of every format, written in every format that can be written: every event arrives or is in the table of losses,
-//! at its time. Values are compared by `--verify`, which all of these tests use.
+//! Examples, recorded and generated traces of every format, written in every format that can be written: every event arrives
+//! or is in the table of losses, at its time. Values are compared by `--verify`, which all of these tests use.
+//!
+//! With `ICHNOS_ALL_FORMATS`, all recorded traces that are not large are converted, and generated ones in all combinations:
+//!
+//! ```sh
+//! ICHNOS_ALL_FORMATS=1 cargo nextest run -p ichnos-cli every_format
+//! ```
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
+use ichnos_testing::cases;
 use serde_json::Value;
 
-use crate::support::{Directory, ichnos, root};
+use crate::generated::generate;
+use crate::support::{Directory, ichnos, recorded, root};
 
 /// Examples: one of each format that is read.
 const SOURCES: [&str; 7] = [
@@ -17,6 +26,38 @@ const SOURCES: [&str; 7] = [
     "hello-xtrace",
     "hello-jsonl",
 ];
+
+/// Recorded traces of each family, small enough for every run.
+const RECORDED: [(&str, &[&str]); 4] = [
+    (
+        "ctf",
+        &[
+            "ctf/real/babeltrace/1/succeed/sequence",
+            "ctf/real/ctf2/session-rot",
+            "ctf/real/lttng-ust/exclude",
+        ],
+    ),
+    (
+        "nettrace",
+        &[
+            "nettrace/runtime/net10.0-nostacks.nettrace",
+            "nettrace/runtime/perl-cpu-v6.nettrace",
+            "nettrace/perfview/eventpipe-dotnetcore2.1-linux-x64-tracelogging.netperf",
+        ],
+    ),
+    (
+        "fuchsia",
+        &[
+            "fuchsia/vectors/log_full.bin",
+            "fuchsia/vectors/log_printf.bin",
+            "fuchsia/goldens/simple_trace_reconstructed.fxt",
+        ],
+    ),
+    ("xtrace", &["xtrace/brown/text/small.txt", "xtrace/brown/small.json"]),
+];
+
+/// Maximum size of a trace that is converted on request.
+const MOST_BYTES: u64 = 1_000_000;
 
 /// Provider of events that name functions for stacks.
 const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
@@ -57,29 +98,56 @@ fn times(path: &Path, is_added: impl Fn(&str) -> bool) -> Vec<String> {
     times
 }
 
+/// A trace to convert.
+struct Source {
+    name: String,
+    path: PathBuf,
+}
+
+impl Source {
+    fn example(name: &str) -> Self {
+        Self { name: name.to_owned(), path: root().join("examples").join(name) }
+    }
+
+    /// Name of its format.
+    fn format(&self) -> String {
+        let info = ichnos(["info", "--json", text(&self.path)]).json();
+        info["traces"][0]["format"].as_str().unwrap().to_owned()
+    }
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// Returns `true` if all combinations are wanted.
+fn are_all_wanted() -> bool {
+    std::env::var_os("ICHNOS_ALL_FORMATS").is_some()
+}
+
 /// Returns `true` for events that are added to a conversion, because the source has call stacks.
 fn is_added(source: &str, format: &str, name: &str) -> bool {
     match (source, format) {
-        ("hello-dotnet", "nettrace") | ("hello-fxt", "fxt") => false,
+        ("nettrace", "nettrace") | ("fxt", "fxt") => false,
         (_, "nettrace") => name.starts_with(RUNDOWN),
         (_, "fxt") => ["backtrace", "module", "mapping"].contains(&name),
         _ => false,
     }
 }
 
-fn convert(name: &str, (format, dialect): (&str, &str)) {
-    let directory = Directory::new("every-format");
-    let (source, out) = (root().join("examples").join(name), directory.join("out"));
+/// Converts a trace to a format and a dialect in `out`, and compares the events.
+fn convert(source: &Source, (format, dialect): (&str, &str), out: &Path) {
     let mut words = vec!["convert", "-q", "--json", "--to", format];
     if !dialect.is_empty() {
         words.extend(["--dialect", dialect]);
     }
-    words.extend([source.to_str().unwrap(), "-o", out.to_str().unwrap()]);
-    let what = format!("{name} -> {format} {dialect}");
+    words.extend([text(&source.path), "-o", text(out)]);
+    let what = format!("{} -> {format} {dialect}", source.name);
     let written = ichnos(words).json();
     let losses = written["losses"].as_array().unwrap_or_else(|| panic!("{what}: {written}"));
-    let expected = times(&source, |_| false);
-    let found = times(&out, |event| is_added(name, format, event));
+    let own = source.format();
+    let expected = times(&source.path, |_| false);
+    let found = times(out, |event| is_added(&own, format, event));
     let dropped = dropped(losses);
     println!("{what}: {} events, {dropped} dropped, {} losses", found.len(), losses.len());
     assert_eq!(found.len() as u64 + dropped, expected.len() as u64, "{what}: {losses:#?}");
@@ -90,12 +158,58 @@ fn convert(name: &str, (format, dialect): (&str, &str)) {
     }
 }
 
+/// Converts a trace to every format and dialect.
+fn convert_to_all(source: &Source) {
+    for target in TARGETS {
+        let directory = Directory::new("every-format");
+        convert(source, target, &directory.join("out"));
+    }
+}
+
+/// Size of a file, or of all files in a directory.
+fn size(path: &Path) -> u64 {
+    if !path.is_dir() {
+        return path.metadata().map_or(0, |metadata| metadata.len());
+    }
+    fs::read_dir(path).unwrap().map(|item| size(&item.unwrap().path())).sum()
+}
+
+/// Traces in a directory: directories with metadata, and files.
+fn traces(directory: &Path, found: &mut Vec<PathBuf>) {
+    let mut items: Vec<PathBuf> = fs::read_dir(directory).unwrap().map(|item| item.unwrap().path()).collect();
+    items.sort();
+    for path in items {
+        if path.is_dir() && !path.join("metadata").exists() {
+            traces(&path, found);
+        } else if size(&path) <= MOST_BYTES {
+            found.push(path);
+        }
+    }
+}
+
+/// Converts recorded traces of a family: a few small ones, or all on request.
+fn convert_recorded(family: &str) {
+    let (_, names) = RECORDED.into_iter().find(|(name, _)| *name == family).unwrap();
+    let mut paths: Vec<PathBuf> = names.iter().filter_map(|name| recorded(name)).collect();
+    if are_all_wanted()
+        && let Some(all) = recorded(if family == "ctf" { "ctf/real" } else { family })
+    {
+        paths.clear();
+        traces(&all, &mut paths);
+        // Files without events are no traces, but lists and licenses.
+        paths.retain(|path| !times(path, |_| false).is_empty());
+    }
+    for path in paths {
+        convert_to_all(&Source { name: path.display().to_string(), path });
+    }
+}
+
 macro_rules! targets {
     ($($test:ident: $source:literal;)*) => {
         $(
             #[test]
             fn $test() {
-                TARGETS.into_iter().for_each(|target| convert($source, target));
+                convert_to_all(&Source::example($source));
             }
         )*
 
@@ -114,4 +228,53 @@ targets! {
     fxt: "hello-fxt";
     xtrace: "hello-xtrace";
     jsonl: "hello-jsonl";
+}
+
+#[test]
+fn recorded_ctf() {
+    convert_recorded("ctf");
+}
+
+#[test]
+fn recorded_nettrace() {
+    convert_recorded("nettrace");
+}
+
+#[test]
+fn recorded_fuchsia() {
+    convert_recorded("fuchsia");
+}
+
+#[test]
+fn recorded_xtrace() {
+    convert_recorded("xtrace");
+}
+
+/// Generated traces become one of each format, which is converted to the next one; on request, to all.
+#[test]
+fn generated_in_every_format() {
+    let count = if are_all_wanted() { 20 } else { 2 };
+    let mut round = 0;
+    cases(count, |random| {
+        let directory = Directory::new("every-format-generated");
+        let lines = directory.join("generated.jsonl");
+        fs::write(&lines, generate(random).lines).unwrap();
+        let generated = Source { name: format!("generated {}", random.seed()), path: lines };
+        round += 1;
+        for (index, target) in TARGETS.into_iter().enumerate() {
+            let path = directory.join(format!("out-{index}"));
+            convert(&generated, target, &path);
+            if times(&path, |_| false).is_empty() {
+                continue;
+            }
+            let name = format!("{} as {} {}", generated.name, target.0, target.1);
+            let converted = Source { name, path };
+            if are_all_wanted() {
+                convert_to_all(&converted);
+            } else {
+                let next = TARGETS[(index + round) % TARGETS.len()];
+                convert(&converted, next, &directory.join(format!("next-{index}")));
+            }
+        }
+    });
 }

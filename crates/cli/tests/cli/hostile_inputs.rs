@@ -136,11 +136,68 @@ fn terabyte(directory: &Path, places: &[u64]) {
 
 const TERABYTE: u64 = 1 << 40;
 const HEAD: &str = "/* CTF 1.8 */\ntrace{major=1;minor=8;byte_order=le;};typealias integer{size=64;}:=u;";
+/// Magic number of Fuchsia's traces.
+const FXT: [u8; 8] = [0x10, 0, 4, 0x46, 0x78, 0x54, 0x16, 0];
 const EVENTS: &str = "ichnos cat --format=null --stats .";
+
+/// A .NET trace of version 4 that ends in an event block of this size.
+fn nettrace(size: i32) -> Vec<u8> {
+    let object = |name: &str, version: i32| {
+        let numbers = [version, version, name.len() as i32].map(i32::to_le_bytes).concat();
+        [&[5, 5, 1], &numbers[..], name.as_bytes(), &[6]].concat()
+    };
+    let date = [2026u16, 1, 4, 1, 0, 0, 0, 0].map(u16::to_le_bytes).concat();
+    let ticks = [0u64, 1_000_000_000].map(u64::to_le_bytes).concat();
+    let numbers = [8u32, 1, 1, 1].map(u32::to_le_bytes).concat();
+    let head = [&b"Nettrace"[..], &20u32.to_le_bytes(), b"!FastSerialization.1"].concat();
+    let trace = [object("Trace", 4), date, ticks, numbers, vec![6]].concat();
+    [head, trace, object("EventBlock", 2), size.to_le_bytes().to_vec(), vec![0; 70]].concat()
+}
+
+/// A trace of 60,000 events.
+fn many_events(directory: &Path) {
+    write(&directory.join("t"), &stream(&packets(60, 1_000)));
+}
+
+/// What happens to an output of a format: a name and its options.
+macro_rules! outputs {
+    ($($what:literal, $options:literal;)*) => {
+        vec![$(
+            case(concat!("a full disk while ", $what, " is written"), many_events,
+                (Pipes, concat!("ichnos convert -q --to=", $options, " t -o /dev/full")),
+                (2, "/dev/full: No space left on device"), (200, 24)),
+            case(concat!("files of at most 4 kB while ", $what, " is written"), many_events,
+                (Pipes, concat!("trap '' XFSZ; ulimit -f 8; ichnos convert -q --to=", $options, " t -o out")),
+                (2, "out: File too large"), (200, 24)),
+            case(concat!("a program that is killed while ", $what, " is written"), many_events,
+                (Pipes, concat!("(ulimit -c 0; ulimit -f 8; ichnos convert -q --to=", $options, " t -o out); code=$?; rm .out.*.tmp; exit $code")),
+                (153, ""), (200, 24)),
+            case(concat!("a pipe that is closed while ", $what, " is written"), |directory| {
+                many_events(directory);
+                assert!(Command::new("mkfifo").arg(directory.join("pipe")).status().unwrap().success());
+            }, (Pipes, concat!("ichnos convert -q --to=", $options, " t -o pipe & exec 3<pipe; exec 3<&-; wait $!")),
+                (2, "pipe: Broken pipe"), (200, 24)),
+            case(concat!("a directory of someone else, where ", $what, " is to be written"), many_events,
+                (OtherUser, concat!("prlimit --nproc=1 ichnos convert -q --threads=1 --to=", $options, " t -o out")),
+                (2, "out: Permission denied"), (200, 24)),
+        )*]
+    };
+}
+
+/// Writing each format that is one file.
+#[rustfmt::skip]
+fn outputs() -> Vec<Case> {
+    outputs! {
+        "a .NET trace", "nettrace";
+        "a Fuchsia trace", "fxt";
+        "a file of reports", "xtrace --orphans=chain";
+        "reports as JSON", "xtrace --dialect=json --orphans=chain";
+    }
+}
 
 #[rustfmt::skip]
 fn cases() -> Vec<Case> {
-    vec![
+    let mut cases = vec![
         // Archives.
         case("40 MB of zeros in 40 kB of gzip", |directory| {
             let zeros = vec![0; 4 << 20];
@@ -306,12 +363,29 @@ fn cases() -> Vec<Case> {
         case("SIGTERM while a file is written", |directory| write(&directory.join("t"), &stream(&packets(300, 1_000))),
             (Pipes, "ichnos cat -q --format=jsonl -o out t & until test -n \"$(find . -name '*out*')\"; do :; done; kill $!; wait $!"),
             (143, ""), (200, 24)),
+        // Files of other formats.
+        case("a record of FXT of no words", |directory| {
+            write(directory, &[("a.fxt", [FXT, [0; 8], FXT].concat())]);
+        }, (Pipes, "ichnos cat --format=null --stats a.fxt"), (3, "expected at least 1 words, found 0"), (100, 16)),
+        case("a record of FXT of 32 kB at the end of a file", |directory| {
+            let header = 2u64 | 4095 << 4 | 1 << 16 | 0x7fff << 32;
+            write(directory, &[("a.fxt", [FXT, header.to_le_bytes()].concat())]);
+        }, (Pipes, "ichnos cat --format=null --stats a.fxt"), (3, "expected at least 32760 bytes, found 8"), (100, 16)),
+        case("a block of 2 GB in a .NET trace of 200 bytes", |directory| {
+            write(directory, &[("a.nettrace", nettrace(i32::MAX))]);
+        }, (Pipes, "ichnos cat --format=null --stats a.nettrace"), (3, "0 events in"), (100, 16)),
+        case("a report of X-Trace of 20 MB before another one", |directory| {
+            let report = |label: &str| format!("X-Trace Report ver 1.0\nX-Trace: 10CAFEBABE01020304\nLabel: {label}\n\n");
+            write(directory, &[("a.reports", (report(&"a".repeat(20 << 20)) + &report("b")).into_bytes())]);
+        }, (Pipes, "ichnos cat --format=null --stats a.reports"), (3, "a report has at most 16 MiB"), (200, 24)),
         // Terminals.
         case("escape sequences in names and values", |directory| { terminal::ctf_2(directory); },
             (Terminal, "ichnos cat ."), (3, r"\x1b]0;title\x07\nFORGED"), (100, 16)),
         case("escape sequences and new lines in a log", |directory| { terminal::ctf_2(directory); },
             (Pipes, "ichnos cat --format=log ."), (3, r"\x1b]0;title\x07\nFORGED"), (100, 16)),
-    ]
+    ];
+    cases.extend(outputs());
+    cases
 }
 
 /// The names in a directory.

@@ -44,6 +44,7 @@ mod json_forms;
 mod json_lines;
 mod json_round_trip;
 mod limits;
+mod limits_of_formats;
 mod locale;
 mod log_lines;
 mod logs;

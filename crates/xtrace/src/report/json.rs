@@ -16,7 +16,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 /// Member of an object with the reports of a task.
 const REPORTS: &[u8] = b"reports";
 /// Member of a report with its first line.
-pub(super) const VERSION: &[u8] = b"version";
+pub(crate) const VERSION: &[u8] = b"version";
 pub(super) const ANY_HEAD: &[u8] = b"X-Trace Report ver ";
 
 /// Maximum nesting of lists and objects around reports.

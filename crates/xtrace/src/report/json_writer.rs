@@ -58,25 +58,7 @@ impl JsonReportsWriter {
     /// A single line `version` whose value begins like the first line of a report is dropped, because it would be read as
     /// that: see [`JsonReportsWriter::has_head`].
     pub fn report(&mut self, lines: &LineBuffer, json: &mut Vec<u8>) -> bool {
-        let task = task_of(lines);
-        match self.task {
-            None => json.push(b'['),
-            Some(last) if last == task => {}
-            Some(_) => json.extend_from_slice(b"\n]},\n"),
-        }
-        if self.task == Some(task) {
-            json.extend_from_slice(b",\n");
-        } else {
-            json.extend_from_slice(b"{\"id\":\"");
-            if let Some(task) = task {
-                push_hex(task.as_bytes(), json);
-            }
-            json.extend_from_slice(b"\",\"reports\":[\n");
-        }
-        self.task = Some(task);
-        json.extend_from_slice(b"{\"version\":\"");
-        json.extend_from_slice(HEAD.as_bytes());
-        json.push(b'"');
+        self.begin(task_of(lines), json);
         let drops_head = Self::has_head(lines);
         let is_reordered = self.sort(lines);
         let mut last = None;
@@ -97,6 +79,28 @@ impl JsonReportsWriter {
         }
         json.extend_from_slice(if last.is_some() { b"]}".as_slice() } else { b"}" });
         is_reordered
+    }
+
+    /// Begins the report of a task, up to its version.
+    pub(crate) fn begin(&mut self, task: Option<TaskId>, json: &mut Vec<u8>) {
+        match self.task {
+            None => json.push(b'['),
+            Some(last) if last == task => {}
+            Some(_) => json.extend_from_slice(b"\n]},\n"),
+        }
+        if self.task == Some(task) {
+            json.extend_from_slice(b",\n");
+        } else {
+            json.extend_from_slice(b"{\"id\":\"");
+            if let Some(task) = task {
+                push_hex(task.as_bytes(), json);
+            }
+            json.extend_from_slice(b"\",\"reports\":[\n");
+        }
+        self.task = Some(task);
+        json.extend_from_slice(b"{\"version\":\"");
+        json.extend_from_slice(HEAD.as_bytes());
+        json.push(b'"');
     }
 
     /// Ends JSON.

@@ -18,6 +18,8 @@ mod writer;
 
 pub use escape::unescape;
 pub use json::JsonReports;
+#[cfg(feature = "reader")]
+pub(crate) use json::VERSION;
 pub use json_writer::JsonReportsWriter;
 #[cfg(feature = "reader")]
 pub(crate) use json_writer::task_of_metadata;
@@ -25,11 +27,13 @@ pub use line_buffer::{BufferedLine, LineBuffer};
 pub use parse::{Line, Part, Report, ReportLines, Reports};
 pub use rule::{ReportFault, ReportRule};
 pub use timestamp::parse_timestamp;
-pub use writer::{HEAD, ReportWriter};
+#[cfg(any(feature = "propagation", feature = "reader"))]
+pub(crate) use writer::WrittenLines;
 #[cfg(feature = "propagation")]
-pub(crate) use writer::{WrittenLines, plain_lines};
+pub(crate) use writer::plain_lines;
+pub use writer::{HEAD, ReportWriter};
 #[cfg(feature = "reader")]
-pub(crate) use writer::{push_hex, push_nanos};
+pub(crate) use writer::{WrittenKey, push_hex, push_nanos};
 
 /// Maximum number of bytes of a report that is read: 16 MiB. Senders of the original libraries allow 4 KiB.
 pub const MAX_REPORT_LENGTH: usize = 16 << 20;

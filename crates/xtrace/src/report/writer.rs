@@ -169,6 +169,23 @@ impl WrittenLines {
         out.push(b'\n');
     }
 
+    /// Like [`WrittenLines::line`], for a key of many reports.
+    #[cfg(feature = "reader")]
+    #[inline]
+    pub(crate) fn line_of_key(&mut self, out: &mut Vec<u8>, key: &WrittenKey, value: &[u8]) {
+        if !self.is_escaped && (key.needs_escape || needs_escape(value, false)) {
+            self.escape_all(out);
+        }
+        if self.is_escaped {
+            out.extend_from_slice(&key.escaped);
+            escape(value, false, out);
+        } else {
+            out.extend_from_slice(&key.plain);
+            out.extend_from_slice(value);
+        }
+        out.push(b'\n');
+    }
+
     pub(crate) fn display(&mut self, out: &mut Vec<u8>, key: &[u8], value: impl fmt::Display) {
         let from = out.len();
         // If formatting fails, the value is what was written so far.
@@ -199,6 +216,26 @@ impl WrittenLines {
             out.push(byte);
         }
         self.is_escaped = true;
+    }
+}
+
+/// A key of many reports, followed by `: `.
+#[cfg(feature = "reader")]
+#[derive(Debug)]
+pub(crate) struct WrittenKey {
+    plain: Vec<u8>,
+    escaped: Vec<u8>,
+    needs_escape: bool,
+}
+
+#[cfg(feature = "reader")]
+impl WrittenKey {
+    pub(crate) fn new(key: &[u8]) -> Self {
+        let (mut plain, mut escaped) = (key.to_vec(), Vec::new());
+        plain.extend_from_slice(b": ");
+        escape(key, true, &mut escaped);
+        escaped.extend_from_slice(b": ");
+        Self { plain, escaped, needs_escape: needs_escape(key, true) }
     }
 }
 

@@ -3,6 +3,7 @@
 //! Events that were reports become the same reports again, key by key. Events of other formats become reports if they have
 //! an operation or a task by their [meaning](ichnos_model::Meaning): `docs/xtrace.md` describes how.
 
+mod event_lines;
 mod foreign;
 mod foreign_class;
 mod identifiers;

@@ -1,22 +1,45 @@
 //! Events of traces that were read from reports, or converted from them.
 
+use std::collections::HashSet;
+
+use ichnos_json::write;
 use ichnos_model::plan::Plan;
 use ichnos_model::{Event, Field, FieldKind, Scope, StringEncoding, Text, Visitor};
 
 use crate::reader::class::{ANY_MEMBER, CLASS_NAME, DIALECT};
-use crate::report::LineBuffer;
+use crate::report::{LineBuffer, VERSION, WrittenKey};
 
 /// A class of events that are reports.
 #[derive(Debug)]
 pub(super) struct ReportClass {
-    keys: Vec<Box<str>>,
+    pub(super) keys: Vec<OwnKey>,
     /// For each node of the payload: the index of its key.
-    nodes: Box<[LineNode]>,
+    pub(super) nodes: Box<[LineNode]>,
+    /// `true` if lines need no other order and no change in any dialect.
+    pub(super) is_direct: bool,
+}
+
+/// A key of a class.
+#[derive(Debug)]
+pub(super) struct OwnKey {
+    pub(super) name: Box<str>,
+    pub(super) text: WrittenKey,
+    /// The same as JSON: a comma, the key and the beginning of the list of its values.
+    pub(super) json: Vec<u8>,
+}
+
+impl OwnKey {
+    fn new(name: &str) -> Self {
+        let mut json = b",".to_vec();
+        write::push_string(&mut json, name);
+        json.extend_from_slice(b":[");
+        Self { name: name.into(), text: WrittenKey::new(name.as_bytes()), json }
+    }
 }
 
 /// Use of a node of the payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum LineNode {
+pub(super) enum LineNode {
     Nothing,
     /// A value of the key with this index.
     Value(u32),
@@ -33,8 +56,8 @@ impl ReportClass {
         }
         let plan = event.plan(Scope::Payload)?;
         let is_own = event.stream.trace.class.dialect == DIALECT;
-        let mut class =
-            Self { keys: Vec::new(), nodes: vec![LineNode::Nothing; plan.nodes().count()].into() };
+        let nodes = vec![LineNode::Nothing; plan.nodes().count()].into();
+        let mut class = Self { keys: Vec::new(), nodes, is_direct: true };
         let mut has_metadata = false;
         for member in plan.children(0) {
             let node = plan.get(member)?;
@@ -58,19 +81,24 @@ impl ReportClass {
             }
             has_metadata |= matches!(name, "X-Trace" | "EventID");
         }
+        let names: HashSet<&str> = class.keys.iter().map(|key| &*key.name).collect();
+        class.is_direct &= names.len() == class.keys.len();
         // Traces of other formats can have classes of this name.
         (is_own || has_metadata).then_some(class)
     }
 
     fn add_key(&mut self, name: &str, node: usize) -> Option<()> {
         let key = u32::try_from(self.keys.len()).ok()?;
-        self.keys.push(name.into());
+        // Such a line can look like the first one of a report, as JSON.
+        self.is_direct &= name.as_bytes() != VERSION;
+        self.keys.push(OwnKey::new(name));
         *self.nodes.get_mut(node)? = LineNode::Value(key);
         Some(())
     }
 
     /// Adds the members of a structure that is a line.
     fn add_any(&mut self, plan: &Plan, line: usize) -> Option<()> {
+        self.is_direct = false;
         for (member, wanted) in
             plan.children(line).zip([("key", LineNode::AnyKey), ("value", LineNode::AnyValue)])
         {
@@ -109,7 +137,7 @@ impl Visitor for LineReader<'_> {
         };
         match self.class.nodes.get(field.index()) {
             Some(LineNode::Value(key)) => {
-                let key = self.class.keys.get(*key as usize).map_or(&b""[..], |key| key.as_bytes());
+                let key = self.class.keys.get(*key as usize).map_or(&b""[..], |key| key.name.as_bytes());
                 self.lines.push_with(key, write);
             }
             Some(LineNode::AnyKey) => {

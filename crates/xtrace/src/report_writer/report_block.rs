@@ -13,6 +13,8 @@ const LONGEST_ESCAPE: usize = 6;
 pub(super) struct ReportBlock {
     /// `None` for text.
     json: Option<JsonReportsWriter>,
+    /// Lines of a report as JSON, before it is known to which task they belong.
+    json_lines: Vec<u8>,
     pub(super) bytes: Vec<u8>,
     /// Number of events in them.
     pub(super) events: u64,
@@ -33,6 +35,7 @@ impl ReportBlock {
     pub(super) fn new(is_json: bool, is_compared: bool) -> Self {
         Self {
             json: is_json.then(JsonReportsWriter::new),
+            json_lines: Vec::new(),
             bytes: Vec::new(),
             events: 0,
             digest: is_compared.then(ClassDigest::default),
@@ -75,6 +78,32 @@ impl ReportBlock {
             digest.add(time_of(lines), hash_of(lines));
         }
         changes
+    }
+
+    /// Encodes a report right from its event. Returns `false`, and encodes nothing, if its lines have to be
+    /// [pushed](Self::push), because they have to change or do not fit, or are compared.
+    pub(super) fn push_event(&mut self, class: &ReportClass, event: &Event<'_>) -> bool {
+        if self.digest.is_some() || !class.is_direct {
+            return false;
+        }
+        match &mut self.json {
+            None => {
+                let begin = self.bytes.len();
+                if !class.write_text(event, &mut self.bytes) {
+                    self.bytes.truncate(begin);
+                    return false;
+                }
+                self.bytes.push(b'\n');
+            }
+            Some(json) => {
+                let Some(task) = class.write_json(event, &mut self.json_lines) else { return false };
+                json.begin(task, &mut self.bytes);
+                self.bytes.extend_from_slice(&self.json_lines);
+                self.bytes.push(b'}');
+            }
+        }
+        self.events += 1;
+        true
     }
 
     /// Ends the reports.

@@ -141,11 +141,16 @@ impl ReportEncoder {
         let losses = &mut class.losses;
         match &class.treatment {
             ReportTreatment::Own(own) => {
+                let clock = event.stream.clock();
+                let is_moved =
+                    clock.is_some_and(|clock| (clock.offset_seconds, clock.offset_cycles) != (0, 0));
+                if !is_moved && !rules.is_mixed && block.push_event(own, event) {
+                    return;
+                }
                 if !own.read(event, lines) {
                     return losses.add(Loss::Fields);
                 }
-                let clock = event.stream.clock();
-                if clock.is_some_and(|clock| (clock.offset_seconds, clock.offset_cycles) != (0, 0)) {
+                if is_moved {
                     correct_time(event, lines, losses);
                 }
                 let is_taken =

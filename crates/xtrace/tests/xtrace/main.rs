@@ -5,6 +5,7 @@ mod carriers;
 mod document;
 #[path = "../../examples/figure_1.rs"]
 mod figure_1;
+mod generated_tasks;
 mod operations;
 mod propagation;
 mod properties;

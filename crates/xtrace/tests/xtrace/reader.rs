@@ -36,7 +36,7 @@ pub(crate) fn open_all(files: &[(&str, &[u8])], options: &ReadOptions) -> Box<dy
 
 /// Values with the names of the members that they are in.
 #[derive(Default)]
-struct Values {
+pub(crate) struct Values {
     list: Vec<(String, Vec<u8>)>,
     /// The member of the scope.
     member: String,
@@ -44,7 +44,7 @@ struct Values {
 }
 
 impl Values {
-    fn of(event: &Event<'_>, scope: Scope) -> Vec<(String, Vec<u8>)> {
+    pub(crate) fn of(event: &Event<'_>, scope: Scope) -> Vec<(String, Vec<u8>)> {
         let mut values = Self::default();
         event.visit(scope, &mut values).unwrap();
         values.list
@@ -66,6 +66,9 @@ impl Values {
 
 impl Visitor for Values {
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
+        self.push(field, value.to_string().as_bytes());
+    }
+    fn signed(&mut self, field: Field<'_>, value: i64) {
         self.push(field, value.to_string().as_bytes());
     }
     fn text(&mut self, field: Field<'_>, value: Text<'_>) {
@@ -135,7 +138,8 @@ fn what_lines_mean() {
                  Edge=0C0C0C0C0C0C0C0C, up, 0x1234 Edge=0D0D0D0D0D0D0D0D, next";
     let expected = format!(
         "1500000000; task_id=0102030405060708 operation_id=CAFEBABECAFEBABE parents=0B0B0B0B0B0B0B0B \
-         predecessors=0000000000000000 predecessors=0A0A0A0A0A0A0A0A predecessors=0D0D0D0D0D0D0D0D returns=0C0C0C0C0C0C0C0C chain_id=63718; \
+         predecessors=0000000000000000 predecessors=0A0A0A0A0A0A0A0A predecessors=0D0D0D0D0D0D0D0D returns=0C0C0C0C0C0C0C0C chain_id=63718 \
+         cause_chains=-1 cause_chains=-1 cause_chains=-1 cause_chains=-1 cause_chains=4660; \
          process_id=12 thread_id=34 severity=3; X-Trace=1d0102030405060708cafebabecafebabe04C102f8e6 {edges} \
          ProcessID=12@host ThreadID=34 Severity=3 Timestamp=1.5 Label=at 10:30 Tag=t"
     );
@@ -385,7 +389,7 @@ fn operations_have_one_report() {
 }
 
 /// The lines of an event, whatever its class is.
-fn lines_of(event: &Event<'_>) -> Lines {
+pub(crate) fn lines_of(event: &Event<'_>) -> Lines {
     let values = Values::of(event, Scope::Payload);
     if event.class.log.as_deref().is_some_and(|role| role.text.is_some()) {
         let pairs = values.chunks_exact(2);
@@ -395,7 +399,7 @@ fn lines_of(event: &Event<'_>) -> Lines {
 }
 
 /// Lines of a key one after the other, as the payload has them.
-fn grouped(lines: &Lines) -> Lines {
+pub(crate) fn grouped(lines: &Lines) -> Lines {
     let keys: Vec<Vec<u8>> = lines.iter().map(|(key, _)| key.clone()).collect();
     let mut lines = lines.clone();
     lines.sort_by_key(|(key, _)| keys.iter().position(|other| other == key));

@@ -159,7 +159,7 @@ fn what_is_written_is_what_was_meant() {
 }
 
 /// JSON of reports in one of the forms that it comes in.
-fn random_json(random: &mut Random, reports: &[Lines]) -> String {
+pub(crate) fn random_json(random: &mut Random, reports: &[Lines]) -> String {
     let string = |text: &[u8]| serde_json::Value::from(String::from_utf8_lossy(text).into_owned());
     let object = |lines: &Lines, random: &mut Random| {
         let mut members: Vec<(String, serde_json::Value)> = Vec::new();

@@ -22,7 +22,7 @@ use crate::reader::{open_all, options, words};
 use crate::reports::of_text;
 use crate::support::traces;
 
-fn open(bytes: &[u8], check: bool) -> Box<dyn TraceInput> {
+pub(crate) fn open(bytes: &[u8], check: bool) -> Box<dyn TraceInput> {
     open_all(&[("a", bytes)], &options(check))
 }
 
@@ -80,18 +80,27 @@ fn write_all(traces: &[&dyn TraceInput], change: impl FnOnce(&mut WriteOptions))
     (bytes, report)
 }
 
-fn write(trace: &dyn TraceInput, dialect: &str) -> (Vec<u8>, WriteReport) {
-    write_with(trace, |options| options.dialect = Some(dialect.to_owned()))
+/// Writes a trace in a dialect, compared with what is read of it, and once more without that: reports are written right
+/// from their events then.
+pub(crate) fn write(trace: &dyn TraceInput, dialect: &str) -> (Vec<u8>, WriteReport) {
+    let (compared, report) = write_with(trace, |options| options.dialect = Some(dialect.to_owned()));
+    let (written, alone) = write_with(trace, |options| {
+        options.dialect = Some(dialect.to_owned());
+        options.verify = None;
+    });
+    assert!(written == compared, "as {dialect}");
+    assert_eq!((losses(&alone.losses), alone.events), (losses(&report.losses), report.events));
+    (compared, report)
 }
 
 /// Events of a trace in words, without damage.
-fn events(bytes: &[u8]) -> Vec<String> {
+pub(crate) fn events(bytes: &[u8]) -> Vec<String> {
     let words = words(&*open(bytes, false), Window::default());
     words.into_iter().filter(|line| line.contains(';')).collect()
 }
 
 /// Losses by class, change and count.
-fn losses(table: &LossTable) -> Vec<String> {
+pub(crate) fn losses(table: &LossTable) -> Vec<String> {
     table
         .iter()
         .map(|(loss, count)| format!("{} {}: {} {count}", loss.class, loss.field, loss.what))
