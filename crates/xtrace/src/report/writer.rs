@@ -4,6 +4,8 @@ use core::fmt::{self, Write as _};
 
 use alloc::vec::Vec;
 
+use ichnos_json::write;
+
 use crate::edge::{Edge, EdgeKind};
 #[cfg(feature = "propagation")]
 use crate::id::OpId;
@@ -296,11 +298,14 @@ const fn is_blank(byte: u8) -> bool {
 
 fn needs_escape(text: &[u8], is_key: bool) -> bool {
     let at_end = |byte: Option<&u8>| byte.is_some_and(|byte| is_blank(*byte));
+    // Most texts are plain, which is quick to see.
+    let has_line_break =
+        |text: &[u8]| !write::is_plain(text) && memchr::memchr2(b'\n', b'\r', text).is_some();
     at_end(text.first())
         || at_end(text.last())
-        || text.iter().any(|byte| matches!(byte, b'\n' | b'\r') || *byte == b':' && is_key)
+        || has_line_break(text)
         // Another line with this key must not be read as the mark of this writer, which precedes it.
-        || is_key && text == ESCAPED
+        || is_key && (text.contains(&b':') || text == ESCAPED)
 }
 
 fn escape(text: &[u8], is_key: bool, out: &mut Vec<u8>) {
