@@ -1,0 +1,77 @@
+//! Batches as an output of a pass, for programs that use Arrow.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ichnos_io::{CreateError, Joined, Lane, MessageOrder, Output, OutputBlock, Worker, WriteReport};
+use ichnos_model::DataStream;
+use ichnos_model::lower::LossTable;
+
+use crate::table_plan::Projection;
+use crate::table_rows::TableBatch;
+use crate::table_worker::{SharedRecord, TableBlock, TableRecord, TableWorker, lock};
+
+/// Passes batches of events to a function: those of each class in order of time, those of several classes in the order
+/// in which they are full.
+///
+/// Data streams have the numbers in which they are given, for the column `stream`.
+pub struct BatchOutput<F> {
+    take: Mutex<F>,
+    projection: Projection,
+    record: SharedRecord,
+}
+
+impl<F> std::fmt::Debug for BatchOutput<F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BatchOutput").field("projection", &self.projection).finish_non_exhaustive()
+    }
+}
+
+impl<F: FnMut(TableBatch) -> io::Result<()> + Send> BatchOutput<F> {
+    /// Passes the wanted columns of the events of data streams to `take`.
+    pub fn new<'s>(
+        streams: impl IntoIterator<Item = &'s Arc<DataStream>>,
+        projection: Projection,
+        take: F,
+    ) -> Self {
+        let mut record = TableRecord::default();
+        for stream in streams {
+            record.add_stream(stream);
+        }
+        Self { take: Mutex::new(take), projection, record: Arc::new(Mutex::new(record)) }
+    }
+}
+
+impl<F: FnMut(TableBatch) -> io::Result<()> + Send> Output for BatchOutput<F> {
+    fn order(&self) -> MessageOrder {
+        MessageOrder::Merged
+    }
+
+    fn worker(&self, _: Lane) -> Box<dyn Worker + Send> {
+        Box::new(TableWorker::new(self.projection.clone(), Arc::clone(&self.record)))
+    }
+
+    fn add_stream(&self, _: usize, stream: Arc<DataStream>) -> Result<usize, CreateError> {
+        Ok(lock(&self.record).add_stream(&stream) as usize)
+    }
+
+    fn join(&self, block: OutputBlock) -> io::Result<Joined> {
+        let mut take = self.take.lock().unwrap_or_else(PoisonError::into_inner);
+        let block = block.data.and_then(|data| data.downcast::<TableBlock>().ok());
+        for batch in block.into_iter().flat_map(|block| block.batches) {
+            take(batch)?;
+        }
+        Ok(Joined::Done)
+    }
+
+    fn losses(&self) -> LossTable {
+        lock(&self.record).losses.clone()
+    }
+
+    fn finish(self: Box<Self>) -> Result<WriteReport, CreateError> {
+        let TableRecord { losses, undecoded, .. } = std::mem::take(&mut *lock(&self.record));
+        let mut report = WriteReport::default();
+        (report.losses, report.undecoded) = (losses, undecoded);
+        Ok(report)
+    }
+}

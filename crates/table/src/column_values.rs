@@ -1,0 +1,474 @@
+//! Values of a column that wait to become an array of a batch.
+
+use std::sync::Arc;
+
+use arrow_array::types::Int32Type;
+use arrow_array::{
+    Array as _, ArrayRef, BinaryArray, BooleanArray, Decimal128Array, DictionaryArray, FixedSizeBinaryArray,
+    Float32Array, Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, ListArray, PrimitiveArray,
+    StringArray, UInt8Array, UInt16Array, UInt32Array, UInt64Array,
+};
+use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
+use arrow_schema::{ArrowError, Field as ArrowField};
+use ichnos_model::{Text, Wide};
+
+use crate::value_type::{LabelNames, ValueType};
+
+/// Maximum number of elements, and of bytes of text, in a column of a batch. Offsets of Arrow have 32 bits.
+const MOST_VALUES: usize = 1 << 27;
+const MOST_BYTES: usize = 1 << 30;
+
+/// Values of a column, and the lists that contain them if the field is in arrays.
+#[derive(Debug)]
+pub(crate) struct ColumnValues {
+    value_type: ValueType,
+    values: Values,
+    validity: NullBufferBuilder,
+    /// Lists, the outermost first.
+    lists: Vec<Lists>,
+    /// The current row has more values than a column can have.
+    is_too_long: bool,
+    pub(crate) losses: ValueLosses,
+}
+
+/// Counts of values that are not exactly those of the field.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ValueLosses {
+    /// Texts with invalid parts, replaced by U+FFFD.
+    pub(crate) invalid_texts: u64,
+    /// Values with several names, of which the first is kept.
+    pub(crate) further_labels: u64,
+    /// Integers of a variable length of more than 64 bits.
+    pub(crate) wide: u64,
+    /// Fields with more elements or bytes than a column can have.
+    pub(crate) long: u64,
+}
+
+/// Lists of a level.
+#[derive(Debug)]
+struct Lists {
+    /// Ends of the lists, after a 0.
+    offsets: Vec<i32>,
+    validity: NullBufferBuilder,
+}
+
+impl Lists {
+    fn new() -> Self {
+        Self { offsets: vec![0], validity: NullBufferBuilder::new(0) }
+    }
+
+    fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+}
+
+#[derive(Debug)]
+enum Values {
+    Boolean(BooleanBufferBuilder),
+    Int8(Vec<i8>),
+    Int16(Vec<i16>),
+    Int32(Vec<i32>),
+    Int64(Vec<i64>),
+    UInt8(Vec<u8>),
+    UInt16(Vec<u16>),
+    UInt32(Vec<u32>),
+    UInt64(Vec<u64>),
+    Decimal(Vec<i128>),
+    Float32(Vec<f32>),
+    Float64(Vec<f64>),
+    /// Ends of texts or BLOBs after a 0, and their bytes.
+    Bytes(Vec<i32>, Vec<u8>),
+    Fixed(usize, Vec<u8>),
+    Labels(LabelKeys),
+}
+
+/// Keys of a dictionary of names.
+#[derive(Debug)]
+struct LabelKeys {
+    names: Arc<LabelNames>,
+    keys: Vec<i32>,
+    /// The last value with its key, `None` without a name.
+    last: Option<(i128, Option<i32>)>,
+}
+
+impl Values {
+    fn new(value_type: &ValueType) -> Self {
+        match value_type {
+            ValueType::Boolean => Self::Boolean(BooleanBufferBuilder::new(0)),
+            ValueType::Int8 => Self::Int8(Vec::new()),
+            ValueType::Int16 => Self::Int16(Vec::new()),
+            ValueType::Int32 => Self::Int32(Vec::new()),
+            ValueType::Int64 => Self::Int64(Vec::new()),
+            ValueType::UInt8 => Self::UInt8(Vec::new()),
+            ValueType::UInt16 => Self::UInt16(Vec::new()),
+            ValueType::UInt32 => Self::UInt32(Vec::new()),
+            ValueType::UInt64 => Self::UInt64(Vec::new()),
+            ValueType::Decimal => Self::Decimal(Vec::new()),
+            ValueType::Float32 => Self::Float32(Vec::new()),
+            ValueType::Float64 => Self::Float64(Vec::new()),
+            ValueType::Text | ValueType::Bytes => Self::Bytes(vec![0], Vec::new()),
+            ValueType::FixedBytes(width) => Self::Fixed(usize::from(*width), Vec::new()),
+            ValueType::Labels(names) => {
+                Self::Labels(LabelKeys { names: Arc::clone(names), keys: Vec::new(), last: None })
+            }
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Boolean(values) => values.len(),
+            Self::Int8(values) => values.len(),
+            Self::Int16(values) => values.len(),
+            Self::Int32(values) => values.len(),
+            Self::Int64(values) => values.len(),
+            Self::UInt8(values) => values.len(),
+            Self::UInt16(values) => values.len(),
+            Self::UInt32(values) => values.len(),
+            Self::UInt64(values) => values.len(),
+            Self::Decimal(values) => values.len(),
+            Self::Float32(values) => values.len(),
+            Self::Float64(values) => values.len(),
+            Self::Bytes(offsets, _) => offsets.len() - 1,
+            Self::Fixed(width, bytes) => bytes.len() / (*width).max(1),
+            Self::Labels(labels) => labels.keys.len(),
+        }
+    }
+
+    /// Changes the number of values; new ones are 0.
+    fn resize(&mut self, len: usize) {
+        match self {
+            Self::Boolean(values) => values.resize(len),
+            Self::Int8(values) => values.resize(len, 0),
+            Self::Int16(values) => values.resize(len, 0),
+            Self::Int32(values) => values.resize(len, 0),
+            Self::Int64(values) => values.resize(len, 0),
+            Self::UInt8(values) => values.resize(len, 0),
+            Self::UInt16(values) => values.resize(len, 0),
+            Self::UInt32(values) => values.resize(len, 0),
+            Self::UInt64(values) => values.resize(len, 0),
+            Self::Decimal(values) => values.resize(len, 0),
+            Self::Float32(values) => values.resize(len, 0.0),
+            Self::Float64(values) => values.resize(len, 0.0),
+            Self::Bytes(offsets, bytes) => {
+                let end = offsets.last().copied().unwrap_or(0);
+                offsets.resize(len + 1, end);
+                let end = offsets.last().copied().unwrap_or(0);
+                bytes.truncate(usize::try_from(end).unwrap_or(0));
+            }
+            Self::Fixed(width, bytes) => bytes.resize(len * *width, 0),
+            Self::Labels(labels) => labels.keys.resize(len, 0),
+        }
+    }
+}
+
+impl ColumnValues {
+    /// Makes an empty column of values within this number of arrays.
+    pub(crate) fn new(value_type: &ValueType, lists: usize) -> Self {
+        Self {
+            value_type: value_type.clone(),
+            values: Values::new(value_type),
+            validity: NullBufferBuilder::new(0),
+            lists: std::iter::repeat_with(Lists::new).take(lists).collect(),
+            is_too_long: false,
+            losses: ValueLosses::default(),
+        }
+    }
+
+    /// Returns `true` if a value of this number of bytes can be added.
+    #[inline]
+    fn has_room(&mut self, bytes: usize) -> bool {
+        let has_room = match &self.values {
+            Values::Bytes(offsets, all) => offsets.len() <= MOST_VALUES && all.len() + bytes <= MOST_BYTES,
+            // Only lists have more values than a batch has rows.
+            _ => self.lists.is_empty() || self.values.len() < MOST_VALUES,
+        };
+        self.is_too_long |= !has_room;
+        has_room
+    }
+
+    #[inline]
+    fn add_valid(&mut self) {
+        self.validity.append_non_null();
+    }
+
+    #[inline]
+    pub(crate) fn push_unsigned(&mut self, value: u64) {
+        if !self.has_room(8) {
+            return;
+        }
+        // The type is as wide as the field.
+        match &mut self.values {
+            Values::UInt8(values) => values.push(value as u8),
+            Values::UInt16(values) => values.push(value as u16),
+            Values::UInt32(values) => values.push(value as u32),
+            Values::UInt64(values) => values.push(value),
+            Values::Int64(values) => values.push(value as i64),
+            Values::Decimal(values) => values.push(value.into()),
+            _ => return self.push_null(),
+        }
+        self.add_valid();
+    }
+
+    #[inline]
+    pub(crate) fn push_signed(&mut self, value: i64) {
+        if !self.has_room(8) {
+            return;
+        }
+        match &mut self.values {
+            Values::Int8(values) => values.push(value as i8),
+            Values::Int16(values) => values.push(value as i16),
+            Values::Int32(values) => values.push(value as i32),
+            Values::Int64(values) => values.push(value),
+            Values::Decimal(values) => values.push(value.into()),
+            _ => return self.push_null(),
+        }
+        self.add_valid();
+    }
+
+    /// Adds a number of more than 64 bits.
+    pub(crate) fn push_wide(&mut self, value: Wide<'_>) {
+        if !self.has_room(8) {
+            return;
+        }
+        match &mut self.values {
+            Values::Decimal(values) => match value.as_i128() {
+                Some(value) => values.push(value),
+                None => return self.push_null(),
+            },
+            Values::Fixed(width, bytes) => {
+                let fill = if value.is_negative() { u64::MAX } else { 0 };
+                bytes.extend((0..*width).rev().map(|at| {
+                    let word = value.words.get(at / 8).copied().unwrap_or(fill);
+                    (word >> (at % 8 * 8)) as u8
+                }));
+            }
+            _ => {
+                self.losses.wide += 1;
+                return self.push_null();
+            }
+        }
+        self.add_valid();
+    }
+
+    #[inline]
+    pub(crate) fn push_boolean(&mut self, value: bool) {
+        if !self.has_room(1) {
+            return;
+        }
+        match &mut self.values {
+            Values::Boolean(values) => values.append(value),
+            _ => return self.push_null(),
+        }
+        self.add_valid();
+    }
+
+    #[inline]
+    pub(crate) fn push_real(&mut self, value: f64) {
+        if !self.has_room(8) {
+            return;
+        }
+        match &mut self.values {
+            Values::Float32(values) => values.push(value as f32),
+            Values::Float64(values) => values.push(value),
+            _ => return self.push_null(),
+        }
+        self.add_valid();
+    }
+
+    /// Adds a number of binary32 as it is, with the bits of a NaN.
+    #[inline]
+    pub(crate) fn push_single(&mut self, value: f32) {
+        match &mut self.values {
+            Values::Float32(values) if self.lists.is_empty() => {
+                values.push(value);
+                self.add_valid();
+            }
+            _ => self.push_real(value.into()),
+        }
+    }
+
+    /// Adds bytes, or a text in UTF-8.
+    #[inline]
+    pub(crate) fn push_bytes(&mut self, value: &[u8]) {
+        if !self.has_room(value.len()) {
+            return;
+        }
+        match &mut self.values {
+            Values::Bytes(offsets, bytes) => {
+                bytes.extend_from_slice(value);
+                // `has_room` keeps this below 2^31.
+                offsets.push(bytes.len() as i32);
+            }
+            _ => return self.push_null(),
+        }
+        self.add_valid();
+    }
+
+    #[inline]
+    pub(crate) fn push_text(&mut self, value: Text<'_>) {
+        if let Some(text) = value.as_str() {
+            return self.push_bytes(text.as_bytes());
+        }
+        // In UTF-8, an invalid byte becomes three, and a code unit of UTF-16 at most three.
+        if !self.has_room(value.bytes.len().saturating_mul(3)) {
+            return;
+        }
+        match &mut self.values {
+            Values::Bytes(offsets, bytes) => {
+                self.losses.invalid_texts += u64::from(!value.write_utf8(bytes));
+                offsets.push(bytes.len() as i32);
+            }
+            _ => return self.push_null(),
+        }
+        self.add_valid();
+    }
+
+    /// Adds the name of a value. `names` returns its names.
+    #[inline]
+    pub(crate) fn push_label<'n, I: Iterator<Item = &'n str>>(
+        &mut self,
+        value: Option<i128>,
+        names: impl FnOnce() -> I,
+    ) {
+        if !self.has_room(4) {
+            return;
+        }
+        let Values::Labels(labels) = &mut self.values else { return self.push_null() };
+        let key = match labels.last {
+            Some((last, key)) if Some(last) == value => key,
+            _ => {
+                let mut names = names();
+                let key = names.next().and_then(|name| labels.names.key(name));
+                let is_ambiguous = names.next().is_some();
+                self.losses.further_labels += u64::from(is_ambiguous);
+                labels.last = value.filter(|_| !is_ambiguous).map(|value| (value, key));
+                key
+            }
+        };
+        match key {
+            Some(key) => {
+                labels.keys.push(key);
+                self.add_valid();
+            }
+            None => self.push_null(),
+        }
+    }
+
+    /// Adds a missing value.
+    #[inline]
+    pub(crate) fn push_null(&mut self) {
+        let len = self.values.len() + 1;
+        self.values.resize(len);
+        self.validity.append_null();
+    }
+
+    /// Adds a missing item within `level` arrays: a list, or a value if there are no more lists.
+    #[inline]
+    pub(crate) fn push_null_at(&mut self, level: usize) {
+        if let Some(lists) = self.lists.get_mut(level) {
+            let end = lists.offsets.last().copied().unwrap_or(0);
+            lists.offsets.push(end);
+            lists.validity.append_null();
+        } else if self.has_room(0) {
+            self.push_null();
+        }
+    }
+
+    /// Ends a list within `level` other lists: it has all items since the end of the last one.
+    #[inline]
+    pub(crate) fn end_list(&mut self, level: usize) {
+        let end = self.len_at(level + 1);
+        if end > MOST_VALUES || self.lists.get(level).is_some_and(|lists| lists.len() >= MOST_VALUES) {
+            self.is_too_long = true;
+            return;
+        }
+        if let Some(lists) = self.lists.get_mut(level) {
+            // At most 2^27.
+            lists.offsets.push(end as i32);
+            lists.validity.append_non_null();
+        }
+    }
+
+    /// Returns the number of items within `level` arrays.
+    fn len_at(&self, level: usize) -> usize {
+        self.lists.get(level).map_or_else(|| self.values.len(), Lists::len)
+    }
+
+    /// Completes the row with this index: with one item, or as missing if it has none or several, because it could not
+    /// be decoded or has too many elements.
+    #[inline]
+    pub(crate) fn end_row(&mut self, row: usize) {
+        if self.is_too_long || self.len_at(0) != row + 1 {
+            self.drop_row(row);
+        }
+    }
+
+    #[cold]
+    fn drop_row(&mut self, row: usize) {
+        self.losses.long += u64::from(self.is_too_long);
+        self.is_too_long = false;
+        let mut len = row;
+        for lists in &mut self.lists {
+            if lists.len() > len {
+                lists.offsets.truncate(len + 1);
+                lists.validity.truncate(len);
+            }
+            len = lists.offsets.last().and_then(|end| usize::try_from(*end).ok()).unwrap_or(0);
+        }
+        if self.values.len() > len {
+            self.values.resize(len);
+            self.validity.truncate(len);
+        }
+        if self.len_at(0) == row {
+            self.push_null_at(0);
+        }
+    }
+
+    /// Returns all values as an array, and begins a new one.
+    ///
+    /// # Errors
+    /// If they do not form an array, which would be a bug.
+    pub(crate) fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
+        let nulls = self.validity.finish();
+        let values = std::mem::replace(&mut self.values, Values::new(&self.value_type));
+        let mut array: ArrayRef = match values {
+            Values::Boolean(mut values) => Arc::new(BooleanArray::new(values.finish(), nulls)),
+            Values::Int8(values) => Arc::new(Int8Array::try_new(values.into(), nulls)?),
+            Values::Int16(values) => Arc::new(Int16Array::try_new(values.into(), nulls)?),
+            Values::Int32(values) => Arc::new(Int32Array::try_new(values.into(), nulls)?),
+            Values::Int64(values) => Arc::new(Int64Array::try_new(values.into(), nulls)?),
+            Values::UInt8(values) => Arc::new(UInt8Array::try_new(values.into(), nulls)?),
+            Values::UInt16(values) => Arc::new(UInt16Array::try_new(values.into(), nulls)?),
+            Values::UInt32(values) => Arc::new(UInt32Array::try_new(values.into(), nulls)?),
+            Values::UInt64(values) => Arc::new(UInt64Array::try_new(values.into(), nulls)?),
+            Values::Decimal(values) => {
+                Arc::new(Decimal128Array::try_new(values.into(), nulls)?.with_precision_and_scale(38, 0)?)
+            }
+            Values::Float32(values) => Arc::new(Float32Array::try_new(values.into(), nulls)?),
+            Values::Float64(values) => Arc::new(Float64Array::try_new(values.into(), nulls)?),
+            Values::Bytes(offsets, bytes) => {
+                let (offsets, bytes) =
+                    (OffsetBuffer::new(ScalarBuffer::from(offsets)), Buffer::from_vec(bytes));
+                match self.value_type {
+                    ValueType::Text => Arc::new(StringArray::try_new(offsets, bytes, nulls)?),
+                    _ => Arc::new(BinaryArray::try_new(offsets, bytes, nulls)?),
+                }
+            }
+            Values::Fixed(width, bytes) => {
+                let width = i32::try_from(width).unwrap_or(i32::MAX);
+                Arc::new(FixedSizeBinaryArray::try_new(width, Buffer::from_vec(bytes), nulls)?)
+            }
+            Values::Labels(labels) => {
+                let keys = PrimitiveArray::<Int32Type>::try_new(labels.keys.into(), nulls)?;
+                Arc::new(DictionaryArray::try_new(keys, Arc::clone(&labels.names.array) as ArrayRef)?)
+            }
+        };
+        for lists in self.lists.iter_mut().rev() {
+            let Lists { offsets, mut validity } = std::mem::replace(lists, Lists::new());
+            let item = Arc::new(ArrowField::new_list_field(array.data_type().clone(), true));
+            let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+            array = Arc::new(ListArray::try_new(item, offsets, array, validity.finish())?);
+        }
+        Ok(array)
+    }
+}

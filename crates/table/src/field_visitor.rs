@@ -1,0 +1,233 @@
+//! Visitor that adds the fields of an event to columns.
+
+use std::iter;
+
+use ichnos_model::{Field, FieldKind, Real, Text, Uuid, Visitor, Wide};
+
+use crate::column_values::ColumnValues;
+use crate::table_plan::Target;
+
+/// Adds the fields of a scope to columns.
+#[derive(Debug)]
+pub(crate) struct FieldVisitor<'a> {
+    pub(crate) columns: &'a mut [ColumnValues],
+    /// By index of the node.
+    pub(crate) targets: &'a [Target],
+    /// Approximate size of values of variable length so far, in bytes.
+    pub(crate) bytes: usize,
+}
+
+impl<'a> FieldVisitor<'a> {
+    #[inline(always)]
+    fn target(&self, field: Field<'_>) -> &'a Target {
+        self.targets.get(field.index()).unwrap_or(&Target::Nothing)
+    }
+
+    #[inline(always)]
+    fn with(&mut self, column: usize, push: impl FnOnce(&mut ColumnValues)) {
+        if let Some(column) = self.columns.get_mut(column) {
+            push(column);
+        }
+    }
+
+    fn label(&mut self, column: Option<usize>, field: Field<'_>, value: i128) {
+        let Some(column) = column else { return };
+        let mappings = field.class().mappings();
+        let names = || mappings.into_iter().flat_map(move |mappings| mappings.names_of(value));
+        self.with(column, |column| column.push_label(Some(value), names));
+    }
+
+    fn flags<'n>(&mut self, column: Option<usize>, lists: usize, names: impl Iterator<Item = &'n str>) {
+        let Some(at) = column else { return };
+        let mut bytes = 4;
+        self.with(at, |column| {
+            for name in names {
+                bytes += name.len() + 4;
+                column.push_bytes(name.as_bytes());
+            }
+            column.end_list(lists);
+        });
+        self.bytes += bytes;
+    }
+}
+
+impl Visitor for FieldVisitor<'_> {
+    #[inline]
+    fn unsigned(&mut self, field: Field<'_>, value: u64) {
+        match *self.target(field) {
+            Target::Value(column) => self.with(column, |column| column.push_unsigned(value)),
+            Target::Enumeration(number, label) => {
+                if let Some(number) = number {
+                    self.with(number, |column| column.push_unsigned(value));
+                }
+                self.label(label, field, value.into());
+            }
+            _ => {}
+        }
+    }
+
+    #[inline]
+    fn signed(&mut self, field: Field<'_>, value: i64) {
+        match *self.target(field) {
+            Target::Value(column) => self.with(column, |column| column.push_signed(value)),
+            Target::Enumeration(number, label) => {
+                if let Some(number) = number {
+                    self.with(number, |column| column.push_signed(value));
+                }
+                self.label(label, field, value.into());
+            }
+            _ => {}
+        }
+    }
+
+    fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
+        match *self.target(field) {
+            Target::Value(column) => self.with(column, |column| column.push_wide(value)),
+            Target::Enumeration(number, label) => {
+                if let Some(number) = number {
+                    self.with(number, |column| column.push_wide(value));
+                }
+                let integer = field.class().integer();
+                let names = integer.map(|integer| integer.names_of_wide(value)).unwrap_or_default();
+                if let Some(label) = label {
+                    self.with(label, |column| column.push_label(None, || names.into_iter()));
+                }
+            }
+            Target::Flags(bits, names, lists) => {
+                if let Some(bits) = bits {
+                    self.with(bits, |column| column.push_wide(value));
+                }
+                if let FieldKind::BitMap { flags, .. } = &field.class().kind {
+                    self.flags(names, lists, flags.flags_of_wide(value));
+                }
+            }
+            _ => {}
+        }
+        self.bytes += value.words.len() * 8;
+    }
+
+    #[inline]
+    fn boolean(&mut self, field: Field<'_>, value: bool, _: u64) {
+        if let Target::Value(column) = *self.target(field) {
+            self.with(column, |column| column.push_boolean(value));
+        }
+    }
+
+    #[inline]
+    fn bit_array(&mut self, field: Field<'_>, bits: u64) {
+        if let Target::Value(column) = *self.target(field) {
+            self.with(column, |column| column.push_unsigned(bits));
+        }
+    }
+
+    fn bit_map(&mut self, field: Field<'_>, bits: u64) {
+        if let Target::Flags(column, names, lists) = *self.target(field) {
+            if let Some(column) = column {
+                self.with(column, |column| column.push_unsigned(bits));
+            }
+            if let FieldKind::BitMap { flags, .. } = &field.class().kind {
+                self.flags(names, lists, flags.flags_of(bits));
+            }
+        }
+    }
+
+    #[inline]
+    fn real(&mut self, field: Field<'_>, value: Real<'_>) {
+        if let Target::Value(column) = *self.target(field) {
+            self.with(column, |column| match value {
+                Real::Single(value) => column.push_single(value),
+                Real::Wide(value) => column.push_wide(value),
+                value => column.push_real(value.to_f64()),
+            });
+        }
+    }
+
+    #[inline]
+    fn text(&mut self, field: Field<'_>, value: Text<'_>) {
+        if let Target::Value(column) = *self.target(field) {
+            self.with(column, |column| column.push_text(value));
+            self.bytes += value.bytes.len();
+        }
+    }
+
+    #[inline]
+    fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
+        if let Target::Value(column) = *self.target(field) {
+            self.with(column, |column| column.push_bytes(bytes));
+            self.bytes += bytes.len();
+        }
+    }
+
+    fn guid(&mut self, field: Field<'_>, value: Uuid) {
+        if let Target::Value(column) = *self.target(field) {
+            let mut buffer = Uuid::encode_buffer();
+            let text = value.hyphenated().encode_lower(&mut buffer);
+            self.with(column, |column| column.push_bytes(text.as_bytes()));
+            self.bytes += text.len();
+        }
+    }
+
+    #[inline]
+    fn end_array(&mut self, field: Field<'_>) {
+        if let Target::List(columns, lists) = self.target(field) {
+            self.columns
+                .get_mut(columns.clone())
+                .into_iter()
+                .flatten()
+                .for_each(|column| column.end_list(*lists));
+        }
+    }
+
+    #[inline]
+    fn begin_array(&mut self, field: Field<'_>, length: u64) {
+        if let Target::List(columns, _) = self.target(field) {
+            let bytes = length.saturating_mul(8 * columns.len() as u64);
+            self.bytes = self.bytes.saturating_add(usize::try_from(bytes).unwrap_or(usize::MAX));
+        }
+    }
+
+    #[inline]
+    fn begin_optional(&mut self, field: Field<'_>, present: bool, _: i128) {
+        if let (Target::Optional(columns, lists), false) = (self.target(field), present) {
+            let columns = self.columns.get_mut(columns.clone()).into_iter().flatten();
+            columns.for_each(|column| column.push_null_at(*lists));
+        }
+    }
+
+    #[inline]
+    fn begin_variant(&mut self, field: Field<'_>, option: usize, _: i128) {
+        if let Target::Variant(columns, options, lists) = self.target(field) {
+            let selected = options.get(option).cloned().unwrap_or(columns.end..columns.end);
+            let others = [columns.start..selected.start, selected.end..columns.end];
+            for column in others.into_iter().flat_map(|others| others.into_iter()) {
+                self.with(column, |column| column.push_null_at(*lists));
+            }
+        }
+    }
+}
+
+/// Visitor that keeps the integers of a scope, by the index of their nodes.
+#[derive(Debug, Default)]
+pub(crate) struct IntegerVisitor {
+    pub(crate) values: Vec<Option<i64>>,
+}
+
+impl IntegerVisitor {
+    fn put(&mut self, field: Field<'_>, value: Option<i64>) {
+        let missing = (field.index() + 1).saturating_sub(self.values.len());
+        self.values.extend(iter::repeat_n(None, missing));
+        if let Some(place) = self.values.get_mut(field.index()) {
+            *place = value;
+        }
+    }
+}
+
+impl Visitor for IntegerVisitor {
+    fn unsigned(&mut self, field: Field<'_>, value: u64) {
+        self.put(field, i64::try_from(value).ok());
+    }
+
+    fn signed(&mut self, field: Field<'_>, value: i64) {
+        self.put(field, Some(value));
+    }
+}

@@ -1,0 +1,69 @@
+//! Events as columns: record batches of Arrow, and datasets of Parquet, which other programs query. `docs/parquet.md`
+//! describes the columns and the files.
+//!
+//! # The way of the data
+//! ```text
+//! event record class -> TablePlan -> schema
+//!                           |
+//! events, merged by time -> rows -> TableBatch -> files of a dataset
+//! ```
+//! 1. **Plan.** [`TablePlan`] is made once for each event record class, from its field classes alone. It lists the
+//!    columns and has, for each node of a decode plan, the columns that receive its values. Values have no influence on
+//!    types: two traces with the same class have the same columns.
+//! 2. **Rows.** For each event, a visitor adds the values of each scope to the columns. Scopes without a wanted column
+//!    are not visited. Nothing is allocated for an event, but for buffers that grow.
+//! 3. **Batches.** After [`BATCH_ROWS`] rows, or about 16 MiB of text, rows become a record batch. If all rows that wait
+//!    have more than 64 MiB, all of them become batches, so that memory is bounded for any number of classes.
+//! 4. **Dataset.** [`ParquetWriter`] is a writer like those of traces: its output appends batches to the file of their
+//!    table. Row groups end after 2^20 rows, or when all that are open take 192 MiB. Files are open only while bytes are
+//!    written. Everything is written into a directory that gets its name when it is complete.
+//! 5. **Stream.** [`ArrowStreamWriter`] passes the same batches on as a stream of Arrow, which has one schema;
+//!    [`BatchOutput`] passes them to a function.
+//!
+//! # Columns
+//! | field | type |
+//! |---|---|
+//! | integer of up to 32 bits | the next larger integer of its sign |
+//! | unsigned integer of 33 to 63 bits | `Int64`; of 64 bits `UInt64` |
+//! | longer integer | `Decimal128(38, 0)` if all values fit, else `FixedSizeBinary`, most significant byte first |
+//! | enumeration | the number, and a dictionary of names in the column `NAME.label` |
+//! | bit map | the bits, and a list of names in `NAME.flags` |
+//! | boolean, floating-point number | `Boolean`, `Float32`, `Float64`; longer ones as bytes |
+//! | string, GUID | `Utf8` |
+//! | BLOB | `Binary` |
+//! | array | `List`; of structures: a list for each member |
+//! | structure, union | the columns of its members, `NAME.MEMBER` |
+//! | optional, variant | the columns of the field, or of all options, where missing values are null |
+//!
+//! # Traps
+//! - Names of columns differ in more than case, because DuckDB and Spark do not distinguish it. A field whose name is
+//!   taken gets another one, which is a loss.
+//! - Classes with the same name and different columns have a file each in the same directory.
+//! - A class whose events are not in order of time, because a clock went back, goes on in a file that does not declare
+//!   an order.
+#![forbid(unsafe_code)]
+
+mod arrow_output;
+mod batch_output;
+mod column_values;
+mod dataset_names;
+mod field_visitor;
+mod fingerprint;
+mod note;
+mod output_parts;
+mod parquet_dataset;
+mod parquet_file;
+mod parquet_output;
+mod side_tables;
+mod stack_hashes;
+mod table_plan;
+mod table_rows;
+mod table_worker;
+mod value_type;
+
+pub use arrow_output::ArrowStreamWriter;
+pub use batch_output::BatchOutput;
+pub use parquet_dataset::EVENT_KEY;
+pub use parquet_output::ParquetWriter;
+pub use table_plan::{MOST_COLUMNS, PROPERTIES, Projection, TablePlan};
+pub use table_rows::{BATCH_ROWS, TableBatch, TimeOrder};

@@ -1,0 +1,52 @@
+//! Losses and damage, which are rows of tables of their own.
+
+use ichnos_model::{Damage, Discarded};
+
+/// A loss or a damage.
+#[derive(Debug)]
+pub(crate) enum TableNote {
+    /// Missing events or packets.
+    Loss {
+        /// Number of the data stream.
+        stream: u32,
+        are_packets: bool,
+        count: Option<u64>,
+        /// Times in nanoseconds.
+        begin: Option<i128>,
+        end: Option<i128>,
+        thread: Option<u64>,
+    },
+    /// Unreadable data.
+    Damage {
+        /// Name of the data stream.
+        stream: Option<String>,
+        file: String,
+        /// Position and number of the skipped bits.
+        bit: u64,
+        skipped: u64,
+        problem: String,
+    },
+}
+
+impl TableNote {
+    pub(crate) fn loss(stream: u32, loss: &Discarded<'_>, are_packets: bool) -> Self {
+        Self::Loss {
+            stream,
+            are_packets,
+            count: loss.count,
+            begin: loss.begin.map(|begin| begin.nanoseconds),
+            end: loss.end.map(|end| end.nanoseconds),
+            thread: loss.thread,
+        }
+    }
+
+    pub(crate) fn damage(damage: &Damage) -> Self {
+        Self::Damage {
+            stream: damage.stream.clone(),
+            file: damage.file.clone(),
+            bit: damage.bit,
+            skipped: damage.skipped,
+            problem: damage.kind.to_string(),
+        }
+    }
+}

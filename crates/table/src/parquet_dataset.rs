@@ -1,0 +1,220 @@
+//! A dataset of Parquet: a directory for each event record class.
+
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::ArrowError;
+use ichnos_io::OutputDirectory;
+use ichnos_model::DataStream;
+
+use crate::dataset_names::{DatasetNames, file_name};
+use crate::note::TableNote;
+use crate::parquet_file::ParquetFile;
+use crate::side_tables::{self, WrittenTable};
+use crate::table_plan::TablePlan;
+use crate::table_rows::TableBatch;
+
+/// Approximate maximum size in memory of all row groups that are being written, in bytes.
+const MOST_WAITING: usize = 192 << 20;
+
+/// Key in the metadata of a file: the exact name of the event record class.
+pub const EVENT_KEY: &str = "ichnos.event";
+
+/// Files of a table.
+#[derive(Debug)]
+struct DatasetTable {
+    plan: Arc<TablePlan>,
+    /// Directory in the dataset.
+    directory: String,
+    file: ParquetFile,
+    written: WrittenTable,
+    /// Number of completed files.
+    parts: usize,
+}
+
+/// A dataset that is being written.
+#[derive(Debug)]
+pub(crate) struct ParquetDataset {
+    directory: OutputDirectory,
+    names: DatasetNames,
+    tables: Vec<DatasetTable>,
+    /// Indexes of `tables` by fingerprint and name.
+    indexes: HashMap<(u64, String), usize>,
+    completed: Vec<WrittenTable>,
+    side: HashMap<&'static str, ParquetFile>,
+    /// Approximate size in memory of all row groups that are being written.
+    waiting: usize,
+    bytes: u64,
+}
+
+impl ParquetDataset {
+    pub(crate) fn new(directory: OutputDirectory) -> Self {
+        Self {
+            directory,
+            names: DatasetNames::default(),
+            tables: Vec::new(),
+            indexes: HashMap::new(),
+            completed: Vec::new(),
+            side: HashMap::new(),
+            waiting: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Adds rows of a table.
+    ///
+    /// # Errors
+    /// If they cannot be written.
+    pub(crate) fn write(&mut self, batch: &TableBatch) -> io::Result<()> {
+        let index = self.table(batch)?;
+        let Some(table) = self.tables.get_mut(index) else { return Ok(()) };
+        let order = batch.order;
+        let written = &mut table.written;
+        let is_in_order = order.is_sorted && written.last.is_none_or(|last| last <= order.first);
+        if written.is_sorted && !is_in_order {
+            // The rows so far stay in a file in order of time.
+            self.begin_file(index, false)?;
+        }
+        let Some(table) = self.tables.get_mut(index) else { return Ok(()) };
+        let before = table.file.waiting();
+        table.file.write(&batch.batch)?;
+        let written = &mut table.written;
+        if order.is_sorted {
+            written.first = written.first.or(Some(order.first));
+            written.last = Some(order.last);
+        }
+        self.waiting = (self.waiting + table.file.waiting()).saturating_sub(before);
+        if self.waiting > MOST_WAITING { self.end_groups() } else { Ok(()) }
+    }
+
+    /// Returns the table for a batch, which is added if it is new.
+    fn table(&mut self, batch: &TableBatch) -> io::Result<usize> {
+        let plan = &batch.plan;
+        let key = (plan.fingerprint(), plan.name().to_owned());
+        if let Some(index) = self.indexes.get(&key) {
+            return Ok(*index);
+        }
+        let directory = self.names.directory(plan.name());
+        let is_sorted =
+            batch.order.is_sorted && plan.schema().fields().first().is_some_and(|f| f.name() == "ts");
+        let (file, written) = self.new_file(plan, &directory, 0, is_sorted)?;
+        let plan = Arc::clone(plan);
+        self.tables.push(DatasetTable { plan, directory, file, written, parts: 0 });
+        self.indexes.insert(key, self.tables.len() - 1);
+        Ok(self.tables.len() - 1)
+    }
+
+    fn new_file(
+        &self,
+        plan: &TablePlan,
+        directory: &str,
+        part: usize,
+        is_sorted: bool,
+    ) -> io::Result<(ParquetFile, WrittenTable)> {
+        let path = format!("{directory}/{}", file_name(plan.fingerprint(), part));
+        let full = create_parent(self.directory.path(), &path)?;
+        let metadata = [(EVENT_KEY, plan.name()), ("ichnos.version", env!("CARGO_PKG_VERSION"))];
+        let file = ParquetFile::create(full, plan.schema(), is_sorted, &metadata)?;
+        let columns = plan.schema().fields().len();
+        let event = plan.name().to_owned();
+        let written = WrittenTable { event, path, rows: 0, columns, first: None, last: None, is_sorted };
+        Ok((file, written))
+    }
+
+    /// Completes the current file of a table, and begins another one.
+    fn begin_file(&mut self, index: usize, is_sorted: bool) -> io::Result<()> {
+        let Some(table) = self.tables.get(index) else { return Ok(()) };
+        let part = table.parts + 1;
+        let (file, written) = self.new_file(&table.plan, &table.directory, part, is_sorted)?;
+        let Some(table) = self.tables.get_mut(index) else { return Ok(()) };
+        table.parts = part;
+        let file = std::mem::replace(&mut table.file, file);
+        let mut written = std::mem::replace(&mut table.written, written);
+        self.waiting = self.waiting.saturating_sub(file.waiting());
+        written.rows = file.rows();
+        self.completed.push(written);
+        self.bytes += file.finish()?;
+        Ok(())
+    }
+
+    /// Ends the largest row groups, until half of the memory is free.
+    fn end_groups(&mut self) -> io::Result<()> {
+        let mut sizes: Vec<(usize, usize)> =
+            self.tables.iter().enumerate().map(|(index, table)| (table.file.waiting(), index)).collect();
+        sizes.sort_unstable_by(|a, b| b.cmp(a));
+        for (size, index) in sizes {
+            if self.waiting <= MOST_WAITING / 2 {
+                break;
+            }
+            if let Some(table) = self.tables.get_mut(index) {
+                table.file.end_group()?;
+            }
+            self.waiting = self.waiting.saturating_sub(size);
+        }
+        Ok(())
+    }
+
+    /// Adds losses and damage.
+    ///
+    /// # Errors
+    /// If they cannot be written.
+    pub(crate) fn write_notes(&mut self, notes: &[TableNote]) -> io::Result<()> {
+        let [losses, damages] = side_tables::notes(notes).map_err(io::Error::other)?;
+        self.write_side("_losses", Ok(losses))?;
+        self.write_side("_damage", Ok(damages))
+    }
+
+    /// Adds rows of a table beside the events.
+    fn write_side(&mut self, name: &str, batch: Result<RecordBatch, ArrowError>) -> io::Result<()> {
+        let batch = batch.map_err(io::Error::other)?;
+        let Some(name) = side_tables::SIDE_TABLES.into_iter().find(|known| *known == name) else {
+            return Ok(());
+        };
+        if !self.side.contains_key(name) {
+            let path = create_parent(self.directory.path(), &format!("{name}/part-0.parquet"))?;
+            let metadata = [("ichnos.version", env!("CARGO_PKG_VERSION"))];
+            self.side.insert(name, ParquetFile::create(path, &batch.schema(), false, &metadata)?);
+        }
+        let Some(file) = self.side.get_mut(name) else { return Ok(()) };
+        file.write(&batch)?;
+        if file.waiting() > MOST_WAITING / 16 { file.end_group() } else { Ok(()) }
+    }
+
+    /// Completes the dataset and returns its path and size in bytes.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub(crate) fn finish(mut self, streams: &[Arc<DataStream>]) -> io::Result<(PathBuf, u64)> {
+        let tables = std::mem::take(&mut self.tables);
+        for DatasetTable { file, mut written, .. } in tables {
+            written.rows = file.rows();
+            self.completed.push(written);
+            self.bytes += file.finish()?;
+        }
+        let mut completed = std::mem::take(&mut self.completed);
+        completed.sort_by(|a, b| a.path.cmp(&b.path));
+        self.write_side("_classes", side_tables::classes(&completed))?;
+        self.write_side("_streams", side_tables::streams(streams))?;
+        self.write_side("_clocks", side_tables::clocks(streams))?;
+        // Tables without rows, too, so that every dataset has them, and queries find them.
+        self.write_notes(&[])?;
+        side_tables::stacks(streams, &mut |name, batch| self.write_side(name, batch))?;
+        for (_, file) in std::mem::take(&mut self.side) {
+            self.bytes += file.finish()?;
+        }
+        let Self { directory, bytes, .. } = self;
+        Ok((directory.finish()?, bytes))
+    }
+}
+
+/// Creates the directory of a file of a dataset, and returns the path of the file.
+fn create_parent(root: &Path, relative: &str) -> io::Result<PathBuf> {
+    let path = root.join(relative);
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent)?;
+    }
+    Ok(path)
+}

@@ -1,0 +1,138 @@
+//! Datasets of Parquet as an output of a pass.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ichnos_io::{
+    CreateError, Joined, Lane, ListWritten, MessageOrder, Output, OutputBlock, OutputDirectory, PartsOutput,
+    TraceWriter, Worker, WriteOptions, WriteReport, WriteSource, WriteTarget,
+};
+use ichnos_model::DataStream;
+use ichnos_model::lower::LossTable;
+
+use crate::dataset_names::written_files;
+use crate::output_parts::{check_options, record, unsupported};
+use crate::parquet_dataset::ParquetDataset;
+use crate::table_plan::Projection;
+use crate::table_worker::{SharedRecord, TableBlock, TableRecord, TableWorker, lock};
+
+/// Writes datasets of Parquet: see the documentation of the crate.
+#[derive(Clone, Copy, Debug)]
+pub struct ParquetWriter;
+
+impl TraceWriter for ParquetWriter {
+    fn extensions(&self) -> &'static [&'static str] {
+        &["parquet"]
+    }
+
+    fn is_directory(&self) -> bool {
+        true
+    }
+
+    fn drops_events(&self) -> bool {
+        false
+    }
+
+    fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
+        written_files(directory)
+    }
+
+    fn create(
+        &self,
+        target: WriteTarget,
+        sources: Vec<WriteSource>,
+        options: &WriteOptions,
+    ) -> Result<Box<dyn Output>, CreateError> {
+        check_options(&sources, "Parquet", options)?;
+        let (path, dataset) = match target {
+            WriteTarget::Complete(path) => {
+                let list: ListWritten = Arc::new(written_files);
+                let directory = OutputDirectory::create(&path, options.existing, &list);
+                let directory = directory.map_err(|error| with_path(&path, error))?;
+                (path, Some(ParquetDataset::new(directory)))
+            }
+            WriteTarget::Live(_) => {
+                return Err(unsupported(
+                    &sources,
+                    "Parquet",
+                    "rows can be read only when their file is complete",
+                ));
+            }
+            WriteTarget::Nowhere => (PathBuf::new(), None),
+        };
+        Ok(Box::new(ParquetOutput {
+            path,
+            dataset: Mutex::new(dataset),
+            record: record(&sources),
+            projection: Projection::All,
+        }))
+    }
+
+    fn create_parts(
+        &self,
+        sources: Vec<WriteSource>,
+        _: &WriteOptions,
+    ) -> Result<Box<dyn PartsOutput>, CreateError> {
+        let problem = "a dataset has parts of its own: a directory for each event record class";
+        Err(unsupported(&sources, "Parquet", problem))
+    }
+}
+
+fn with_path(path: &Path, error: io::Error) -> CreateError {
+    CreateError::Io { path: path.display().to_string(), error }
+}
+
+/// A dataset of Parquet that is being written.
+#[derive(Debug)]
+struct ParquetOutput {
+    path: PathBuf,
+    /// `None`: nothing is written.
+    dataset: Mutex<Option<ParquetDataset>>,
+    record: SharedRecord,
+    projection: Projection,
+}
+
+impl Output for ParquetOutput {
+    fn order(&self) -> MessageOrder {
+        MessageOrder::Merged
+    }
+
+    fn worker(&self, _: Lane) -> Box<dyn Worker + Send> {
+        Box::new(TableWorker::new(self.projection.clone(), Arc::clone(&self.record)))
+    }
+
+    fn add_stream(&self, _: usize, stream: Arc<DataStream>) -> Result<usize, CreateError> {
+        Ok(lock(&self.record).add_stream(&stream) as usize)
+    }
+
+    fn join(&self, block: OutputBlock) -> io::Result<Joined> {
+        let mut dataset = self.dataset.lock().unwrap_or_else(PoisonError::into_inner);
+        let block = block.data.and_then(|data| data.downcast::<TableBlock>().ok());
+        if let (Some(dataset), Some(block)) = (&mut *dataset, block) {
+            block.batches.iter().try_for_each(|batch| dataset.write(batch))?;
+            if !block.notes.is_empty() {
+                dataset.write_notes(&block.notes)?;
+            }
+        }
+        Ok(Joined::Done)
+    }
+
+    fn losses(&self) -> LossTable {
+        lock(&self.record).losses.clone()
+    }
+
+    fn finish(self: Box<Self>) -> Result<WriteReport, CreateError> {
+        let dataset = self.dataset.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let TableRecord { streams, losses, undecoded, .. } = std::mem::take(&mut *lock(&self.record));
+        let mut report = WriteReport::default();
+        report.losses = losses;
+        report.undecoded = undecoded;
+        if let Some(dataset) = dataset {
+            let (path, bytes) = dataset.finish(&streams).map_err(|error| with_path(&self.path, error))?;
+            report.paths.push(path);
+            report.bytes = bytes;
+        }
+        Ok(report)
+    }
+}

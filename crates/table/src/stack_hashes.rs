@@ -1,0 +1,49 @@
+//! Hashes of call stacks, which are keys of tables.
+
+use ichnos_model::{Frame, StackTable};
+
+use crate::fingerprint::Fingerprint;
+
+/// Hashes of the stacks of a table, by their numbers. A hash depends on the frames alone: it is the same in every run.
+#[derive(Debug, Default)]
+pub(crate) struct StackHashes {
+    hashes: Vec<i64>,
+}
+
+impl StackHashes {
+    /// Replaces numbers of stacks by hashes; `None` for a stack that is not in the table.
+    pub(crate) fn of(&mut self, table: &StackTable, numbers: &[u64]) -> Vec<Option<i64>> {
+        let most = numbers.iter().max().copied().unwrap_or(0);
+        if most >= self.hashes.len() as u64 {
+            self.extend(table);
+        }
+        let hash = |number: &u64| self.hashes.get(usize::try_from(*number).ok()?).copied();
+        numbers.iter().map(hash).collect()
+    }
+
+    fn extend(&mut self, table: &StackTable) {
+        let view = table.view();
+        for stack in self.hashes.len()..view.stack_count() {
+            let top = u32::try_from(stack).ok().and_then(|stack| view.top(stack));
+            let Some((frame, caller)) = top else { break };
+            // Callers have lower numbers.
+            let caller = caller.and_then(|caller| self.hashes.get(caller as usize)).copied();
+            let frame = view.frame(frame).map_or(0, frame_hash);
+            let hash = Fingerprint::new().with(&caller.unwrap_or(0).to_le_bytes()).with(&frame.to_le_bytes());
+            self.hashes.push(hash.hash() as i64);
+        }
+    }
+}
+
+/// Returns the hash of a frame.
+pub(crate) fn frame_hash(frame: &Frame) -> i64 {
+    let text = |text: &Option<std::sync::Arc<str>>| {
+        text.as_ref().map_or(Vec::new(), |text| text.as_bytes().to_vec())
+    };
+    let hash = Fingerprint::new()
+        .with(&frame.address.map_or(Vec::new(), |address| address.to_le_bytes().to_vec()))
+        .with(&text(&frame.symbol))
+        .with(&text(&frame.module))
+        .with(&frame.address_space.to_le_bytes());
+    hash.hash() as i64
+}

@@ -1,0 +1,309 @@
+//! Worker that makes batches of events.
+
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ichnos_io::{OutputBlock, Worker, WorkerFlow};
+use ichnos_model::lower::LossTable;
+use ichnos_model::{DataStream, Event, Message, Packet, Scope, Trace};
+
+use crate::field_visitor::IntegerVisitor;
+use crate::note::TableNote;
+use crate::stack_hashes::StackHashes;
+use crate::table_plan::{Projection, TablePlan};
+use crate::table_rows::{RowPlace, TableBatch, TableRows};
+
+/// Approximate maximum size of all rows that wait to become a batch, in bytes.
+const MOST_WAITING: usize = 64 << 20;
+
+/// Number of losses and damages that are passed on together.
+const NOTES: usize = 1_024;
+
+/// Result of a worker for some messages.
+#[derive(Debug, Default)]
+pub(crate) struct TableBlock {
+    pub(crate) batches: Vec<TableBatch>,
+    pub(crate) notes: Vec<TableNote>,
+}
+
+/// What an output and its workers share.
+#[derive(Debug, Default)]
+pub(crate) struct TableRecord {
+    /// Data streams by their numbers.
+    pub(crate) streams: Vec<Arc<DataStream>>,
+    /// Numbers of data streams, by their keys.
+    numbers: HashMap<u32, u32>,
+    pub(crate) losses: LossTable,
+    /// Number of events with fields that could not be decoded.
+    pub(crate) undecoded: u64,
+    /// Data stream classes whose packets are among the losses, by trace and index.
+    classes: HashSet<(usize, usize)>,
+}
+
+impl TableRecord {
+    /// Adds a data stream, and the losses of its packets.
+    pub(crate) fn add_stream(&mut self, stream: &Arc<DataStream>) -> u32 {
+        let number = u32::try_from(self.streams.len()).unwrap_or(u32::MAX);
+        self.numbers.insert(stream.key, number);
+        self.streams.push(Arc::clone(stream));
+        if self.classes.insert((Arc::as_ptr(&stream.trace).addr(), stream.class_index)) {
+            self.losses.add_packets(stream);
+        }
+        number
+    }
+}
+
+/// A [`TableRecord`] that an output shares with its workers.
+pub(crate) type SharedRecord = Arc<Mutex<TableRecord>>;
+
+/// Locks a record.
+pub(crate) fn lock(record: &Mutex<TableRecord>) -> MutexGuard<'_, TableRecord> {
+    record.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// State of a data stream.
+#[derive(Debug, Default)]
+struct StreamPlace {
+    /// Number of the data stream.
+    number: u32,
+    /// Index of its class.
+    class: usize,
+    /// Number of the current packet, and of packets so far.
+    packet: Option<u64>,
+    packets: u64,
+    /// Number of events in the packet so far.
+    events: u64,
+    context: IntegerVisitor,
+}
+
+/// Tables of the events of a data stream class.
+#[derive(Debug)]
+struct ClassTables {
+    /// Keeps the classes alive, as they are identified by their addresses.
+    trace: Arc<Trace>,
+    class_index: usize,
+    /// By the index of the event record class.
+    rows: Vec<Option<Box<TableRows>>>,
+    /// Rows of an event whose class is not one of the trace's.
+    other: Option<Box<TableRows>>,
+    hashes: StackHashes,
+}
+
+impl ClassTables {
+    /// Returns `true` if an event has a table.
+    #[inline]
+    fn has_rows(&self, event: &Event<'_>) -> bool {
+        event.class_index().is_some_and(|index| self.rows.get(index).is_some_and(Option::is_some))
+    }
+
+    /// Returns the rows of the event record class with this index.
+    #[inline]
+    fn rows_mut(&mut self, index: Option<usize>) -> Option<&mut TableRows> {
+        match index {
+            Some(index) => self.rows.get_mut(index)?.as_deref_mut(),
+            None => self.other.as_deref_mut(),
+        }
+    }
+}
+
+/// Makes batches of events.
+#[derive(Debug)]
+pub(crate) struct TableWorker {
+    projection: Projection,
+    record: SharedRecord,
+    /// By key of the data stream.
+    streams: Vec<Option<Box<StreamPlace>>>,
+    classes: Vec<ClassTables>,
+    class_indexes: HashMap<(usize, usize), usize>,
+    block: TableBlock,
+    /// Number of events in the block and in rows that wait.
+    events: u64,
+    /// Approximate size of the rows that wait, in bytes.
+    waiting: usize,
+    losses: LossTable,
+    undecoded: u64,
+}
+
+impl TableWorker {
+    pub(crate) fn new(projection: Projection, record: SharedRecord) -> Self {
+        Self {
+            projection,
+            record,
+            streams: Vec::new(),
+            classes: Vec::new(),
+            class_indexes: HashMap::new(),
+            block: TableBlock::default(),
+            events: 0,
+            waiting: 0,
+            losses: LossTable::default(),
+            undecoded: 0,
+        }
+    }
+
+    /// Returns the place in a data stream, which is added if it is new.
+    #[inline]
+    fn place(&mut self, stream: &DataStream) -> Option<&mut StreamPlace> {
+        let key = stream.key as usize;
+        if self.streams.get(key).is_none_or(Option::is_none) {
+            self.add_stream(stream);
+        }
+        self.streams.get_mut(key)?.as_deref_mut()
+    }
+
+    #[cold]
+    fn add_stream(&mut self, stream: &DataStream) {
+        let id = (Arc::as_ptr(&stream.trace).addr(), stream.class_index);
+        let class = *self.class_indexes.entry(id).or_insert_with(|| {
+            self.classes.push(ClassTables {
+                trace: Arc::clone(&stream.trace),
+                class_index: stream.class_index,
+                rows: Vec::new(),
+                other: None,
+                hashes: StackHashes::default(),
+            });
+            self.classes.len() - 1
+        });
+        // Every data stream was added before the first worker was made.
+        let number = lock(&self.record).numbers.get(&stream.key).copied().unwrap_or(u32::MAX);
+        let key = stream.key as usize;
+        if self.streams.len() <= key {
+            self.streams.resize_with(key + 1, || None);
+        }
+        if let Some(place) = self.streams.get_mut(key) {
+            *place = Some(Box::new(StreamPlace { number, class, ..StreamPlace::default() }));
+        }
+    }
+
+    fn begin_packet(&mut self, packet: &Packet<'_>) {
+        let Some(place) = self.place(packet.stream) else { return };
+        place.packet = Some(packet.sequence_number.unwrap_or(place.packets));
+        place.packets += 1;
+        place.events = 0;
+        place.context.values.clear();
+        // Missing fields of a damaged packet are missing in the columns.
+        let _ = packet.visit(Scope::PacketContext, &mut place.context);
+    }
+
+    #[inline]
+    fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
+        let Some(place) = self.place(event.stream) else { return Ok(()) };
+        let class = place.class;
+        if !self.classes.get(class).is_some_and(|class| class.has_rows(event)) {
+            self.add_rows(event, class)?;
+        }
+        let Some(Some(place)) = self.streams.get_mut(event.stream.key as usize) else { return Ok(()) };
+        let Some(rows) = self.classes.get_mut(class).and_then(|class| class.rows_mut(event.class_index()))
+        else {
+            return Ok(());
+        };
+        let StreamPlace { number, packet, events, context, .. } = &mut **place;
+        let row = RowPlace { stream: *number, packet: *packet, sequence: *events, context: &context.values };
+        let before = rows.size();
+        let is_decoded = rows.add(event, row);
+        let (size, is_full) = (rows.size(), rows.is_full());
+        *events += 1;
+        self.events += 1;
+        self.undecoded += u64::from(!is_decoded);
+        self.waiting += size - before;
+        if is_full {
+            self.end_batch(class, event.class_index())?;
+        } else if self.waiting > MOST_WAITING {
+            self.end_batches()?;
+        }
+        Ok(())
+    }
+
+    /// Adds the table for the class of an event.
+    #[cold]
+    fn add_rows(&mut self, event: &Event<'_>, class: usize) -> io::Result<()> {
+        if event.class_index().is_none() {
+            // The last such event may be of another class.
+            self.end_batch(class, None)?;
+        }
+        let plan = TablePlan::new(event, &self.projection);
+        self.losses.merge(plan.losses().clone());
+        let rows = Some(Box::new(TableRows::new(Arc::new(plan))));
+        let Some(tables) = self.classes.get_mut(class) else { return Ok(()) };
+        let Some(index) = event.class_index() else {
+            tables.other = rows;
+            return Ok(());
+        };
+        if tables.rows.len() <= index {
+            tables.rows.resize_with(index + 1, || None);
+        }
+        if let Some(place) = tables.rows.get_mut(index) {
+            *place = rows;
+        }
+        Ok(())
+    }
+
+    /// Makes a batch of the rows of a class.
+    fn end_batch(&mut self, class: usize, index: Option<usize>) -> io::Result<()> {
+        let Some(tables) = self.classes.get_mut(class) else { return Ok(()) };
+        let (trace, class_index) = (Arc::clone(&tables.trace), tables.class_index);
+        let mut hashes = std::mem::take(&mut tables.hashes);
+        let Some(rows) = tables.rows_mut(index).filter(|rows| rows.size() > 0) else {
+            tables.hashes = hashes;
+            return Ok(());
+        };
+        let size = rows.size();
+        let batch = rows.finish(trace.stacks_of(class_index).table, &mut hashes);
+        rows.move_losses(&mut self.losses);
+        tables.hashes = hashes;
+        let batch = batch.map_err(io::Error::other)?;
+        self.waiting = self.waiting.saturating_sub(size);
+        self.block.batches.push(batch);
+        Ok(())
+    }
+
+    /// Makes batches of all rows.
+    fn end_batches(&mut self) -> io::Result<()> {
+        for class in 0..self.classes.len() {
+            let count = self.classes.get(class).map_or(0, |class| class.rows.len());
+            for index in (0..count).map(Some).chain([None]) {
+                self.end_batch(class, index)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Worker for TableWorker {
+    fn message(&mut self, message: &Message<'_>) -> io::Result<WorkerFlow> {
+        match message {
+            Message::Event(event) => self.event(event)?,
+            Message::PacketBegin(packet) => self.begin_packet(packet),
+            Message::DiscardedEvents(loss) | Message::DiscardedPackets(loss) => {
+                let stream = self.place(loss.stream).map(|place| place.number);
+                let are_packets = matches!(message, Message::DiscardedPackets(_));
+                self.block.notes.extend(stream.map(|stream| TableNote::loss(stream, loss, are_packets)));
+            }
+            Message::Damage(damage) => self.block.notes.push(TableNote::damage(damage)),
+            _ => {}
+        }
+        let is_ready = !self.block.batches.is_empty() || self.block.notes.len() >= NOTES;
+        Ok(if is_ready { WorkerFlow::Block } else { WorkerFlow::Continue })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.end_batches()
+    }
+
+    fn take(&mut self) -> Option<OutputBlock> {
+        let block = std::mem::take(&mut self.block);
+        if block.batches.is_empty() && block.notes.is_empty() {
+            return None;
+        }
+        let events = std::mem::take(&mut self.events);
+        Some(OutputBlock { events, data: Some(Box::new(block)), ..OutputBlock::default() })
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.end_batches()?;
+        let mut record = lock(&self.record);
+        record.losses.merge(std::mem::take(&mut self.losses));
+        record.undecoded += std::mem::take(&mut self.undecoded);
+        Ok(())
+    }
+}

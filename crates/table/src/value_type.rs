@@ -1,0 +1,170 @@
+//! Types of columns, which depend on field classes alone.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::StringArray;
+use arrow_schema::DataType;
+use ichnos_model::{FieldClass, FieldKind, IntegerProperties, Mappings, VariableLengthValue};
+
+/// Maximum number of bits of an integer that has a column.
+const MOST_BITS: u64 = 1 << 16;
+
+/// Type of the values of a column, or of the elements of its lists.
+#[derive(Clone, Debug)]
+pub(crate) enum ValueType {
+    Boolean,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    UInt8,
+    UInt16,
+    UInt32,
+    UInt64,
+    /// An integer of 65 bits or more that fits into 38 digits.
+    Decimal,
+    Float32,
+    Float64,
+    /// UTF-8.
+    Text,
+    /// Names of an enumeration.
+    Labels(Arc<LabelNames>),
+    Bytes,
+    /// This number of bytes, most significant first.
+    FixedBytes(u16),
+}
+
+impl ValueType {
+    /// Returns the type in Arrow.
+    pub(crate) fn data_type(&self) -> DataType {
+        match self {
+            Self::Boolean => DataType::Boolean,
+            Self::Int8 => DataType::Int8,
+            Self::Int16 => DataType::Int16,
+            Self::Int32 => DataType::Int32,
+            Self::Int64 => DataType::Int64,
+            Self::UInt8 => DataType::UInt8,
+            Self::UInt16 => DataType::UInt16,
+            Self::UInt32 => DataType::UInt32,
+            Self::UInt64 => DataType::UInt64,
+            Self::Decimal => DataType::Decimal128(38, 0),
+            Self::Float32 => DataType::Float32,
+            Self::Float64 => DataType::Float64,
+            Self::Text => DataType::Utf8,
+            Self::Labels(_) => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
+            Self::Bytes => DataType::Binary,
+            Self::FixedBytes(width) => DataType::FixedSizeBinary(i32::from(*width)),
+        }
+    }
+
+    /// Returns the type of integers of this number of bits; `None` if they are too long for a column.
+    fn of_integer(bits: u64, signed: bool) -> Option<Self> {
+        Some(match (bits, signed) {
+            (..=8, true) => Self::Int8,
+            (..=16, true) => Self::Int16,
+            (..=32, true) => Self::Int32,
+            (..=64, true) => Self::Int64,
+            (..=8, false) => Self::UInt8,
+            (..=16, false) => Self::UInt16,
+            (..=32, false) => Self::UInt32,
+            // Not unsigned: engines without unsigned integers read the column, too.
+            (..=63, false) => Self::Int64,
+            (64, false) => Self::UInt64,
+            (..=127, true) | (..=126, false) => Self::Decimal,
+            (..=MOST_BITS, _) => Self::FixedBytes(u16::try_from(bits.div_ceil(8)).ok()?),
+            _ => return None,
+        })
+    }
+}
+
+/// Columns of a field that is not compound.
+#[derive(Clone, Debug)]
+pub(crate) enum LeafColumns {
+    /// One column.
+    Value(ValueType),
+    /// The number, and the name of the value.
+    Enumeration(ValueType, Arc<LabelNames>),
+    /// The bits, and a list of the names of those that are set.
+    Flags(ValueType),
+    /// No column, for this reason; `None` if the field has no value.
+    Nothing(Option<&'static str>),
+}
+
+impl LeafColumns {
+    /// Returns the columns for fields of a class.
+    pub(crate) fn of(class: &FieldClass) -> Self {
+        match &class.kind {
+            FieldKind::BitArray(bits) => Self::integer(bits.length, false, None),
+            FieldKind::BitMap { bits, .. } => match ValueType::of_integer(bits.length, false) {
+                Some(value) => Self::Flags(value),
+                None => Self::too_long(),
+            },
+            FieldKind::Boolean(_) | FieldKind::VariableLength { value: VariableLengthValue::Boolean, .. } => {
+                Self::Value(ValueType::Boolean)
+            }
+            FieldKind::Integer { bits, integer } => {
+                Self::integer(bits.length, integer.signed, integer.mappings.as_ref())
+            }
+            FieldKind::VariableLength { value: VariableLengthValue::BitArray, .. } => {
+                Self::integer(64, false, None)
+            }
+            FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => {
+                let IntegerProperties { signed, mappings, .. } = integer;
+                Self::integer(64, *signed, mappings.as_ref())
+            }
+            // A binary16 number is one of binary32, which more programs read.
+            FieldKind::Float(bits) if bits.length <= 32 => Self::Value(ValueType::Float32),
+            FieldKind::Float(bits) if bits.length == 64 => Self::Value(ValueType::Float64),
+            FieldKind::Float(bits) => match u16::try_from(bits.length / 8) {
+                Ok(width) => Self::Value(ValueType::FixedBytes(width)),
+                Err(_) => Self::too_long(),
+            },
+            FieldKind::String { .. } | FieldKind::Guid { .. } => Self::Value(ValueType::Text),
+            FieldKind::Blob { .. } => Self::Value(ValueType::Bytes),
+            FieldKind::Null { .. } => Self::Nothing(Some("a null field has no column")),
+            FieldKind::Padding(_) => Self::Nothing(None),
+            _ => Self::Nothing(Some("a field of an unknown kind has no column")),
+        }
+    }
+
+    fn integer(bits: u64, signed: bool, mappings: Option<&Mappings>) -> Self {
+        match (ValueType::of_integer(bits, signed), mappings) {
+            (None, _) => Self::too_long(),
+            (Some(value), None) => Self::Value(value),
+            (Some(value), Some(mappings)) => Self::Enumeration(value, Arc::new(LabelNames::new(mappings))),
+        }
+    }
+
+    fn too_long() -> Self {
+        Self::Nothing(Some("a number of more than 65,536 bits has no column"))
+    }
+}
+
+/// Names of the values of an enumeration, each once: the dictionary of its column.
+#[derive(Debug)]
+pub(crate) struct LabelNames {
+    /// The names, in the order of the mappings.
+    pub(crate) array: Arc<StringArray>,
+    keys: HashMap<Box<str>, i32>,
+}
+
+impl LabelNames {
+    fn new(mappings: &Mappings) -> Self {
+        let mut keys = HashMap::new();
+        let mut names = Vec::new();
+        for mapping in mappings.iter() {
+            let Ok(key) = i32::try_from(names.len()) else { break };
+            if !keys.contains_key(mapping.name) {
+                keys.insert(mapping.name.into(), key);
+                names.push(mapping.name);
+            }
+        }
+        Self { array: Arc::new(StringArray::from(names)), keys }
+    }
+
+    /// Returns the index of a name in the dictionary.
+    pub(crate) fn key(&self, name: &str) -> Option<i32> {
+        self.keys.get(name).copied()
+    }
+}

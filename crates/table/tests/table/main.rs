@@ -1,0 +1,8 @@
+//! Tests of columns: what is written is read again, and compared with JSON Lines.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod arrow;
+mod dataset;
+mod examples;
+mod hostile;
+mod queries;
