@@ -27,7 +27,7 @@ SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || 
 # Flags apply to programs of TARGET alone, not to build scripts, because TARGET is named.
 variable=CARGO_TARGET_$(tr a-z- A-Z_ <<<"$TARGET")_RUSTFLAGS
 export "$variable=${!variable:-} -Ctarget-feature=+crt-static -Cstrip=symbols"
-cargo build --locked --profile "$PROFILE" --target "$TARGET" -p ichnos-cli
+cargo build --locked --profile "$PROFILE" --target "$TARGET" -p ichnos-cli --features table
 program=${CARGO_TARGET_DIR:-target}/$TARGET/$PROFILE/ichnos
 
 root=$packages/ichnos-$version-$TARGET

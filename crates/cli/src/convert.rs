@@ -385,6 +385,12 @@ pub(crate) fn named_target(args: &Convert, keeps_format: bool) -> Result<Option<
     if keeps_format && to.is_none() && to_dialect.is_none() && named.extension().is_none() {
         return Ok(None);
     }
+    if let Some(feature) = ichnos::convert::missing_feature(to.as_deref(), named) {
+        let message =
+            format!("this program cannot write tables: it was built without the feature `{feature}`");
+        return Err(Failure::new(message)
+            .help(format!("`cargo install --path crates/cli --features {feature}` installs one with it")));
+    }
     let found = ichnos::convert::writer(to.as_deref(), named, to_dialect.as_deref());
     let (format, writer) = found.ok_or_else(|| {
         if let (None, Some(dialect)) = (to, to_dialect) {

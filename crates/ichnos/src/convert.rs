@@ -119,6 +119,29 @@ impl From<io::Error> for ConvertError {
     }
 }
 
+/// Formats that are written only with the feature `table`.
+pub const FEATURED: [&str; 2] = ["parquet", "arrow"];
+
+/// Returns all writers with the names of their formats: those of formats that are also read, and those of tables.
+pub fn writers() -> impl Iterator<Item = (&'static str, &'static dyn TraceWriter)> + Clone {
+    #[cfg(feature = "table")]
+    let tables: [&'static dyn TraceWriter; 2] =
+        [&ichnos_table::ParquetWriter, &ichnos_table::ArrowStreamWriter];
+    #[cfg(not(feature = "table"))]
+    let tables: [&'static dyn TraceWriter; 0] = [];
+    let formats = FORMATS.iter().filter_map(|format| Some((format.name(), format.writer()?)));
+    formats.chain(FEATURED.into_iter().zip(tables))
+}
+
+/// Returns the feature of this crate that writes a format with this name, or files with this extension, if it is not
+/// enabled.
+#[must_use]
+pub fn missing_feature(format: Option<&str>, path: &std::path::Path) -> Option<&'static str> {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    let is_missing = cfg!(not(feature = "table")) && FEATURED.contains(&format.or(extension)?);
+    is_missing.then_some("table")
+}
+
 /// Returns the writer for the name of a format, the extension of a path or a dialect; `None` if the format is unknown
 /// or cannot be written.
 #[must_use]
@@ -127,7 +150,7 @@ pub fn writer(
     path: &std::path::Path,
     dialect: Option<&str>,
 ) -> Option<(&'static str, &'static dyn TraceWriter)> {
-    let mut writers = FORMATS.iter().filter_map(|format| Some((format.name(), format.writer()?)));
+    let mut writers = writers();
     if let Some(wanted) = format {
         return writers.find(|(name, _)| *name == wanted);
     }

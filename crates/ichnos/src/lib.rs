@@ -129,7 +129,8 @@
 //!
 //! # Features
 //! Each format has a feature with its name, on by default. [`FORMATS`] lists the enabled ones. The feature `collect`,
-//! also on by default, enables [`collect`].
+//! also on by default, enables [`collect`]. The feature `table`, which is not, writes datasets of Parquet
+//! ([`convert::writers`]): it needs `arrow` and `parquet`, which take long to build.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "collect")]

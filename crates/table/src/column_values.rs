@@ -12,7 +12,7 @@ use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBufferBuilder, OffsetBuffer
 use arrow_schema::{ArrowError, Field as ArrowField};
 use ichnos_model::{Text, Wide};
 
-use crate::value_type::{LabelNames, ValueType};
+use crate::cell_type::{CellType, LabelNames};
 
 /// Maximum number of elements, and of bytes of text, in a column of a batch. Offsets of Arrow have 32 bits.
 const MOST_VALUES: usize = 1 << 27;
@@ -21,19 +21,19 @@ const MOST_BYTES: usize = 1 << 30;
 /// Values of a column, and the lists that contain them if the field is in arrays.
 #[derive(Debug)]
 pub(crate) struct ColumnValues {
-    value_type: ValueType,
+    cell_type: CellType,
     values: Values,
     validity: NullBufferBuilder,
     /// Lists, the outermost first.
     lists: Vec<Lists>,
     /// The current row has more values than a column can have.
     is_too_long: bool,
-    pub(crate) losses: ValueLosses,
+    pub(crate) losses: ColumnLosses,
 }
 
 /// Counts of values that are not exactly those of the field.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct ValueLosses {
+pub(crate) struct ColumnLosses {
     /// Texts with invalid parts, replaced by U+FFFD.
     pub(crate) invalid_texts: u64,
     /// Values with several names, of which the first is kept.
@@ -92,23 +92,23 @@ struct LabelKeys {
 }
 
 impl Values {
-    fn new(value_type: &ValueType) -> Self {
-        match value_type {
-            ValueType::Boolean => Self::Boolean(BooleanBufferBuilder::new(0)),
-            ValueType::Int8 => Self::Int8(Vec::new()),
-            ValueType::Int16 => Self::Int16(Vec::new()),
-            ValueType::Int32 => Self::Int32(Vec::new()),
-            ValueType::Int64 => Self::Int64(Vec::new()),
-            ValueType::UInt8 => Self::UInt8(Vec::new()),
-            ValueType::UInt16 => Self::UInt16(Vec::new()),
-            ValueType::UInt32 => Self::UInt32(Vec::new()),
-            ValueType::UInt64 => Self::UInt64(Vec::new()),
-            ValueType::Decimal => Self::Decimal(Vec::new()),
-            ValueType::Float32 => Self::Float32(Vec::new()),
-            ValueType::Float64 => Self::Float64(Vec::new()),
-            ValueType::Text | ValueType::Bytes => Self::Bytes(vec![0], Vec::new()),
-            ValueType::FixedBytes(width) => Self::Fixed(usize::from(*width), Vec::new()),
-            ValueType::Labels(names) => {
+    fn new(cell_type: &CellType) -> Self {
+        match cell_type {
+            CellType::Boolean => Self::Boolean(BooleanBufferBuilder::new(0)),
+            CellType::Int8 => Self::Int8(Vec::new()),
+            CellType::Int16 => Self::Int16(Vec::new()),
+            CellType::Int32 => Self::Int32(Vec::new()),
+            CellType::Int64 => Self::Int64(Vec::new()),
+            CellType::UInt8 => Self::UInt8(Vec::new()),
+            CellType::UInt16 => Self::UInt16(Vec::new()),
+            CellType::UInt32 => Self::UInt32(Vec::new()),
+            CellType::UInt64 => Self::UInt64(Vec::new()),
+            CellType::Decimal => Self::Decimal(Vec::new()),
+            CellType::Float32 => Self::Float32(Vec::new()),
+            CellType::Float64 => Self::Float64(Vec::new()),
+            CellType::Text | CellType::Bytes => Self::Bytes(vec![0], Vec::new()),
+            CellType::FixedBytes(width) => Self::Fixed(usize::from(*width), Vec::new()),
+            CellType::Labels(names) => {
                 Self::Labels(LabelKeys { names: Arc::clone(names), keys: Vec::new(), last: None })
             }
         }
@@ -163,14 +163,14 @@ impl Values {
 
 impl ColumnValues {
     /// Makes an empty column of values within this number of arrays.
-    pub(crate) fn new(value_type: &ValueType, lists: usize) -> Self {
+    pub(crate) fn new(cell_type: &CellType, lists: usize) -> Self {
         Self {
-            value_type: value_type.clone(),
-            values: Values::new(value_type),
+            cell_type: cell_type.clone(),
+            values: Values::new(cell_type),
             validity: NullBufferBuilder::new(0),
             lists: std::iter::repeat_with(Lists::new).take(lists).collect(),
             is_too_long: false,
-            losses: ValueLosses::default(),
+            losses: ColumnLosses::default(),
         }
     }
 
@@ -430,7 +430,7 @@ impl ColumnValues {
     /// If they do not form an array, which would be a bug.
     pub(crate) fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
         let nulls = self.validity.finish();
-        let values = std::mem::replace(&mut self.values, Values::new(&self.value_type));
+        let values = std::mem::replace(&mut self.values, Values::new(&self.cell_type));
         let mut array: ArrayRef = match values {
             Values::Boolean(mut values) => Arc::new(BooleanArray::new(values.finish(), nulls)),
             Values::Int8(values) => Arc::new(Int8Array::try_new(values.into(), nulls)?),
@@ -449,8 +449,8 @@ impl ColumnValues {
             Values::Bytes(offsets, bytes) => {
                 let (offsets, bytes) =
                     (OffsetBuffer::new(ScalarBuffer::from(offsets)), Buffer::from_vec(bytes));
-                match self.value_type {
-                    ValueType::Text => Arc::new(StringArray::try_new(offsets, bytes, nulls)?),
+                match self.cell_type {
+                    CellType::Text => Arc::new(StringArray::try_new(offsets, bytes, nulls)?),
                     _ => Arc::new(BinaryArray::try_new(offsets, bytes, nulls)?),
                 }
             }

@@ -5,22 +5,22 @@ use std::iter;
 use ichnos_model::{Field, FieldKind, Real, Text, Uuid, Visitor, Wide};
 
 use crate::column_values::ColumnValues;
-use crate::table_plan::Target;
+use crate::table_plan::FieldTarget;
 
 /// Adds the fields of a scope to columns.
 #[derive(Debug)]
 pub(crate) struct FieldVisitor<'a> {
     pub(crate) columns: &'a mut [ColumnValues],
     /// By index of the node.
-    pub(crate) targets: &'a [Target],
+    pub(crate) targets: &'a [FieldTarget],
     /// Approximate size of values of variable length so far, in bytes.
     pub(crate) bytes: usize,
 }
 
 impl<'a> FieldVisitor<'a> {
     #[inline(always)]
-    fn target(&self, field: Field<'_>) -> &'a Target {
-        self.targets.get(field.index()).unwrap_or(&Target::Nothing)
+    fn target(&self, field: Field<'_>) -> &'a FieldTarget {
+        self.targets.get(field.index()).unwrap_or(&FieldTarget::Nothing)
     }
 
     #[inline(always)]
@@ -55,8 +55,8 @@ impl Visitor for FieldVisitor<'_> {
     #[inline]
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
         match *self.target(field) {
-            Target::Value(column) => self.with(column, |column| column.push_unsigned(value)),
-            Target::Enumeration(number, label) => {
+            FieldTarget::Value(column) => self.with(column, |column| column.push_unsigned(value)),
+            FieldTarget::Enumeration(number, label) => {
                 if let Some(number) = number {
                     self.with(number, |column| column.push_unsigned(value));
                 }
@@ -69,8 +69,8 @@ impl Visitor for FieldVisitor<'_> {
     #[inline]
     fn signed(&mut self, field: Field<'_>, value: i64) {
         match *self.target(field) {
-            Target::Value(column) => self.with(column, |column| column.push_signed(value)),
-            Target::Enumeration(number, label) => {
+            FieldTarget::Value(column) => self.with(column, |column| column.push_signed(value)),
+            FieldTarget::Enumeration(number, label) => {
                 if let Some(number) = number {
                     self.with(number, |column| column.push_signed(value));
                 }
@@ -82,8 +82,8 @@ impl Visitor for FieldVisitor<'_> {
 
     fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
         match *self.target(field) {
-            Target::Value(column) => self.with(column, |column| column.push_wide(value)),
-            Target::Enumeration(number, label) => {
+            FieldTarget::Value(column) => self.with(column, |column| column.push_wide(value)),
+            FieldTarget::Enumeration(number, label) => {
                 if let Some(number) = number {
                     self.with(number, |column| column.push_wide(value));
                 }
@@ -93,7 +93,7 @@ impl Visitor for FieldVisitor<'_> {
                     self.with(label, |column| column.push_label(None, || names.into_iter()));
                 }
             }
-            Target::Flags(bits, names, lists) => {
+            FieldTarget::Flags(bits, names, lists) => {
                 if let Some(bits) = bits {
                     self.with(bits, |column| column.push_wide(value));
                 }
@@ -108,20 +108,20 @@ impl Visitor for FieldVisitor<'_> {
 
     #[inline]
     fn boolean(&mut self, field: Field<'_>, value: bool, _: u64) {
-        if let Target::Value(column) = *self.target(field) {
+        if let FieldTarget::Value(column) = *self.target(field) {
             self.with(column, |column| column.push_boolean(value));
         }
     }
 
     #[inline]
     fn bit_array(&mut self, field: Field<'_>, bits: u64) {
-        if let Target::Value(column) = *self.target(field) {
+        if let FieldTarget::Value(column) = *self.target(field) {
             self.with(column, |column| column.push_unsigned(bits));
         }
     }
 
     fn bit_map(&mut self, field: Field<'_>, bits: u64) {
-        if let Target::Flags(column, names, lists) = *self.target(field) {
+        if let FieldTarget::Flags(column, names, lists) = *self.target(field) {
             if let Some(column) = column {
                 self.with(column, |column| column.push_unsigned(bits));
             }
@@ -133,7 +133,7 @@ impl Visitor for FieldVisitor<'_> {
 
     #[inline]
     fn real(&mut self, field: Field<'_>, value: Real<'_>) {
-        if let Target::Value(column) = *self.target(field) {
+        if let FieldTarget::Value(column) = *self.target(field) {
             self.with(column, |column| match value {
                 Real::Single(value) => column.push_single(value),
                 Real::Wide(value) => column.push_wide(value),
@@ -144,7 +144,7 @@ impl Visitor for FieldVisitor<'_> {
 
     #[inline]
     fn text(&mut self, field: Field<'_>, value: Text<'_>) {
-        if let Target::Value(column) = *self.target(field) {
+        if let FieldTarget::Value(column) = *self.target(field) {
             self.with(column, |column| column.push_text(value));
             self.bytes += value.bytes.len();
         }
@@ -152,14 +152,14 @@ impl Visitor for FieldVisitor<'_> {
 
     #[inline]
     fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
-        if let Target::Value(column) = *self.target(field) {
+        if let FieldTarget::Value(column) = *self.target(field) {
             self.with(column, |column| column.push_bytes(bytes));
             self.bytes += bytes.len();
         }
     }
 
     fn guid(&mut self, field: Field<'_>, value: Uuid) {
-        if let Target::Value(column) = *self.target(field) {
+        if let FieldTarget::Value(column) = *self.target(field) {
             let mut buffer = Uuid::encode_buffer();
             let text = value.hyphenated().encode_lower(&mut buffer);
             self.with(column, |column| column.push_bytes(text.as_bytes()));
@@ -169,7 +169,7 @@ impl Visitor for FieldVisitor<'_> {
 
     #[inline]
     fn end_array(&mut self, field: Field<'_>) {
-        if let Target::List(columns, lists) = self.target(field) {
+        if let FieldTarget::List(columns, lists) = self.target(field) {
             self.columns
                 .get_mut(columns.clone())
                 .into_iter()
@@ -180,7 +180,7 @@ impl Visitor for FieldVisitor<'_> {
 
     #[inline]
     fn begin_array(&mut self, field: Field<'_>, length: u64) {
-        if let Target::List(columns, _) = self.target(field) {
+        if let FieldTarget::List(columns, _) = self.target(field) {
             let bytes = length.saturating_mul(8 * columns.len() as u64);
             self.bytes = self.bytes.saturating_add(usize::try_from(bytes).unwrap_or(usize::MAX));
         }
@@ -188,7 +188,7 @@ impl Visitor for FieldVisitor<'_> {
 
     #[inline]
     fn begin_optional(&mut self, field: Field<'_>, present: bool, _: i128) {
-        if let (Target::Optional(columns, lists), false) = (self.target(field), present) {
+        if let (FieldTarget::Optional(columns, lists), false) = (self.target(field), present) {
             let columns = self.columns.get_mut(columns.clone()).into_iter().flatten();
             columns.for_each(|column| column.push_null_at(*lists));
         }
@@ -196,7 +196,7 @@ impl Visitor for FieldVisitor<'_> {
 
     #[inline]
     fn begin_variant(&mut self, field: Field<'_>, option: usize, _: i128) {
-        if let Target::Variant(columns, options, lists) = self.target(field) {
+        if let FieldTarget::Variant(columns, options, lists) = self.target(field) {
             let selected = options.get(option).cloned().unwrap_or(columns.end..columns.end);
             let others = [columns.start..selected.start, selected.end..columns.end];
             for column in others.into_iter().flat_map(|others| others.into_iter()) {

@@ -45,6 +45,7 @@
 
 mod arrow_output;
 mod batch_output;
+mod cell_type;
 mod column_values;
 mod dataset_names;
 mod field_visitor;
@@ -59,7 +60,6 @@ mod stack_hashes;
 mod table_plan;
 mod table_rows;
 mod table_worker;
-mod value_type;
 
 pub use arrow_output::ArrowStreamWriter;
 pub use batch_output::BatchOutput;

@@ -1,4 +1,4 @@
-//! What the outputs have in common.
+//! Parts that the outputs share.
 
 use std::sync::{Arc, Mutex};
 

@@ -9,8 +9,8 @@ use ichnos_model::lower::{LossEntry, LossKind, LossTable};
 use ichnos_model::plan::Plan;
 use ichnos_model::{Event, FieldKind, Meaning, Scope};
 
+use crate::cell_type::{CellType, LeafColumns};
 use crate::fingerprint::Fingerprint;
-use crate::value_type::{LeafColumns, ValueType};
 
 /// Names of the columns that are no fields. Fields have other names, whatever the case.
 pub const PROPERTIES: [&str; 11] =
@@ -44,7 +44,7 @@ pub enum Projection {
     /// All.
     #[default]
     All,
-    /// Those with these names.
+    /// Columns with these names.
     Named(Arc<HashSet<String>>),
 }
 
@@ -68,7 +68,7 @@ impl Projection {
 #[derive(Debug)]
 pub(crate) struct FieldColumn {
     pub(crate) name: String,
-    pub(crate) value: ValueType,
+    pub(crate) value: CellType,
     /// Number of arrays around the field.
     pub(crate) lists: usize,
     /// `false` if only the column of a meaning has the values.
@@ -77,7 +77,7 @@ pub(crate) struct FieldColumn {
 
 /// Treatment of the fields of a node of a decode plan.
 #[derive(Clone, Debug)]
-pub(crate) enum Target {
+pub(crate) enum FieldTarget {
     /// No column.
     Nothing,
     /// The value is in a column.
@@ -100,7 +100,7 @@ pub(crate) struct ScopeTargets {
     pub(crate) scope: Scope,
     pub(crate) columns: Range<usize>,
     /// By index of the node in the decode plan.
-    pub(crate) targets: Vec<Target>,
+    pub(crate) targets: Vec<FieldTarget>,
 }
 
 /// Source of the column of a meaning.
@@ -260,7 +260,7 @@ struct PlanBuilder<'p> {
 impl PlanBuilder<'_> {
     fn scope(&mut self, event: &Event<'_>, scope: Scope, prefix: &'static str, plan: &Plan) -> ScopeTargets {
         let begin = self.columns.len();
-        let mut targets = vec![Target::Nothing; plan.nodes().count()];
+        let mut targets = vec![FieldTarget::Nothing; plan.nodes().count()];
         for (index, member) in plan.children(0).enumerate() {
             let meaning = event.class.meanings.of(scope, index);
             self.has_meaning = meaning.is_some_and(|meaning| self.wants_meaning(meaning));
@@ -283,7 +283,7 @@ impl PlanBuilder<'_> {
         scope: Scope,
         path: &str,
         name: String,
-        value: ValueType,
+        value: CellType,
         lists: usize,
     ) -> Option<usize> {
         if self.columns.len() >= MOST_COLUMNS {
@@ -326,7 +326,7 @@ impl PlanBuilder<'_> {
         let found = self.columns.get_mut(column)?;
         // The number of a stack has a meaning only while the trace is read.
         found.is_shown = false;
-        found.value = ValueType::UInt64;
+        found.value = CellType::UInt64;
         Some(column)
     }
 
@@ -342,8 +342,8 @@ impl PlanBuilder<'_> {
         let targets = &scopes.iter().find(|found| found.scope == scope)?.targets;
         let within = plan.within(plan.member(member)?);
         let column = targets.get(within)?.iter().find_map(|target| match target {
-            Target::Value(column) => Some(*column),
-            Target::Enumeration(column, _) | Target::Flags(column, ..) => *column,
+            FieldTarget::Value(column) => Some(*column),
+            FieldTarget::Enumeration(column, _) | FieldTarget::Flags(column, ..) => *column,
             _ => None,
         })?;
         self.columns.get(column).filter(|column| column.lists == 0).map(|_| column)
@@ -374,7 +374,7 @@ struct ScopeFields<'b, 'p> {
     scope: Scope,
     prefix: &'static str,
     plan: &'b Plan,
-    targets: &'b mut [Target],
+    targets: &'b mut [FieldTarget],
 }
 
 impl ScopeFields<'_, '_> {
@@ -406,15 +406,17 @@ impl ScopeFields<'_, '_> {
             return columns;
         }
         match &class.kind {
-            FieldKind::Array { .. } => self.set(node, Target::List(columns.clone(), lists)),
-            FieldKind::Optional { .. } => self.set(node, Target::Optional(columns.clone(), lists)),
-            FieldKind::Variant { .. } => self.set(node, Target::Variant(columns.clone(), options, lists)),
+            FieldKind::Array { .. } => self.set(node, FieldTarget::List(columns.clone(), lists)),
+            FieldKind::Optional { .. } => self.set(node, FieldTarget::Optional(columns.clone(), lists)),
+            FieldKind::Variant { .. } => {
+                self.set(node, FieldTarget::Variant(columns.clone(), options, lists))
+            }
             _ => {}
         }
         columns
     }
 
-    fn set(&mut self, node: usize, target: Target) {
+    fn set(&mut self, node: usize, target: FieldTarget) {
         if let Some(place) = self.targets.get_mut(node) {
             *place = target;
         }
@@ -428,35 +430,35 @@ impl ScopeFields<'_, '_> {
     }
 
     /// Adds the columns of a field that is not compound.
-    fn leaf(&mut self, node: usize, path: &str, lists: usize) -> Target {
-        let Some(node) = self.plan.get(node) else { return Target::Nothing };
+    fn leaf(&mut self, node: usize, path: &str, lists: usize) -> FieldTarget {
+        let Some(node) = self.plan.get(node) else { return FieldTarget::Nothing };
         // The id and the time are in other columns.
         if self.scope == Scope::EventRecordHeader && !node.roles.is_empty() {
-            return Target::Nothing;
+            return FieldTarget::Nothing;
         }
         let name = format!("{}{path}", self.prefix);
         let (scope, builder) = (self.scope, &mut *self.builder);
         match LeafColumns::of(&node.class) {
-            LeafColumns::Nothing(None) => Target::Nothing,
+            LeafColumns::Nothing(None) => FieldTarget::Nothing,
             LeafColumns::Nothing(Some(what)) => {
                 self.lose(path, what);
-                Target::Nothing
+                FieldTarget::Nothing
             }
             LeafColumns::Value(value) => match builder.add(scope, path, name, value, lists) {
-                Some(column) => Target::Value(column),
-                None => Target::Nothing,
+                Some(column) => FieldTarget::Value(column),
+                None => FieldTarget::Nothing,
             },
             LeafColumns::Enumeration(value, names) => {
                 let number = builder.add(scope, path, name.clone(), value, lists);
-                let (name, value) = (format!("{name}.label"), ValueType::Labels(names));
+                let (name, value) = (format!("{name}.label"), CellType::Labels(names));
                 let label = builder.add(scope, &format!("{path}.label"), name, value, lists);
-                Target::Enumeration(number, label)
+                FieldTarget::Enumeration(number, label)
             }
             LeafColumns::Flags(value) => {
                 let bits = builder.add(scope, path, name.clone(), value, lists);
                 let (name, path) = (format!("{name}.flags"), format!("{path}.flags"));
-                let names = builder.add(scope, &path, name, ValueType::Text, lists + 1);
-                Target::Flags(bits, names, lists)
+                let names = builder.add(scope, &path, name, CellType::Text, lists + 1);
+                FieldTarget::Flags(bits, names, lists)
             }
         }
     }

@@ -7,11 +7,11 @@ use arrow_schema::ArrowError;
 use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::{Event, Scope, StackTable};
 
-use crate::column_values::{ColumnValues, ValueLosses};
+use crate::cell_type::CellType;
+use crate::column_values::{ColumnLosses, ColumnValues};
 use crate::field_visitor::FieldVisitor;
 use crate::stack_hashes::StackHashes;
 use crate::table_plan::{FieldColumn, MeaningSource, TablePlan, loss};
-use crate::value_type::ValueType;
 
 /// Maximum number of rows of a batch.
 pub const BATCH_ROWS: usize = 8_192;
@@ -96,16 +96,16 @@ impl TableRows {
     pub(crate) fn new(plan: Arc<TablePlan>) -> Self {
         let values = |column: &FieldColumn| ColumnValues::new(&column.value, column.lists);
         let context = plan.meanings.iter().filter_map(|meaning| match meaning.source {
-            MeaningSource::PacketContext(node) => Some((node, ColumnValues::new(&ValueType::Int64, 0))),
+            MeaningSource::PacketContext(node) => Some((node, ColumnValues::new(&CellType::Int64, 0))),
             MeaningSource::Field(_) => None,
         });
         Self {
             rows: 0,
             bytes: 0,
-            times: ColumnValues::new(&ValueType::Int64, 0),
-            streams: ColumnValues::new(&ValueType::Int32, 0),
-            packets: ColumnValues::new(&ValueType::Int64, 0),
-            sequences: ColumnValues::new(&ValueType::Int64, 0),
+            times: ColumnValues::new(&CellType::Int64, 0),
+            streams: ColumnValues::new(&CellType::Int32, 0),
+            packets: ColumnValues::new(&CellType::Int64, 0),
+            sequences: ColumnValues::new(&CellType::Int64, 0),
             context: context.collect(),
             columns: plan.columns.iter().map(values).collect(),
             order: TimeOrder::EMPTY,
@@ -231,7 +231,7 @@ impl TableRows {
     pub(crate) fn move_losses(&mut self, table: &mut LossTable) {
         let class = self.plan.name();
         for (values, column) in self.columns.iter_mut().zip(&self.plan.columns) {
-            let ValueLosses { invalid_texts, further_labels, wide, long } =
+            let ColumnLosses { invalid_texts, further_labels, wide, long } =
                 std::mem::take(&mut values.losses);
             let losses = [
                 (LossKind::Rounded, invalid_texts, "invalid text: U+FFFD instead"),

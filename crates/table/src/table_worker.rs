@@ -27,7 +27,7 @@ pub(crate) struct TableBlock {
     pub(crate) notes: Vec<TableNote>,
 }
 
-/// What an output and its workers share.
+/// Record that an output and its workers share.
 #[derive(Debug, Default)]
 pub(crate) struct TableRecord {
     /// Data streams by their numbers.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum};
 
 use super::cat::CatFormat;
@@ -31,7 +31,7 @@ pub(crate) struct Writing {
     /// Without an extension, `convert` writes a directory, a trace of CTF. The other verbs keep the format and the
     /// dialect of the input then, if they can be written. Text (.csv, .tsv, .txt) is that of `ichnos cat` with its
     /// default options, and cannot be read again.
-    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(written_formats()))]
+    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(format_values()))]
     pub(crate) to: Option<String>,
     /// Output dialect: see `ichnos formats`
     #[arg(long = "dialect", visible_alias = "to-dialect", value_name = "DIALECT")]
@@ -207,9 +207,17 @@ pub(crate) struct Merge {
 
 /// Returns the names of the formats that can be written, of traces and of text.
 pub(crate) fn written_formats() -> Vec<String> {
-    let formats = ichnos::FORMATS.iter().filter(|format| format.writer().is_some());
     let texts = CatFormat::WRITTEN.iter().map(|(format, _)| format.name());
-    formats.map(|format| format.name().to_owned()).chain(texts).collect()
+    ichnos::convert::writers().map(|(format, _)| format.to_owned()).chain(texts).collect()
+}
+
+/// Returns the values of `--to`: those that need a feature are accepted, too, so that the error names the feature.
+fn format_values() -> Vec<PossibleValue> {
+    let missing = ichnos::convert::FEATURED
+        .into_iter()
+        .filter(|format| ichnos::convert::missing_feature(Some(format), Path::new("")).is_some());
+    let hidden = missing.map(|format| PossibleValue::new(format).hide(true));
+    written_formats().into_iter().map(PossibleValue::new).chain(hidden).collect()
 }
 
 #[cfg(test)]

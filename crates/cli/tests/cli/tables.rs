@@ -215,3 +215,33 @@ fn python_reads_what_json_has_of_recorded_traces() {
     eprintln!("compared {cells} cells of {events} events of {} traces", compared.len());
     assert!(events > 10_000, "{events}");
 }
+
+/// Datasets of Parquet need a feature, which the error names.
+#[cfg(not(feature = "table"))]
+#[test]
+fn parquet_needs_a_feature() {
+    let directory = crate::support::Directory::new("parquet-feature");
+    let (path, output) = (root().join("examples/hello-ctf2"), directory.join("events.parquet"));
+    let named: &[&str] = &["--to", "parquet"];
+    for more in [named, &[]] {
+        let words = [OsStr::new("convert"), path.as_os_str(), OsStr::new("-o"), output.as_os_str()];
+        let run = ichnos(words.into_iter().chain(more.iter().map(OsStr::new)));
+        run.expect(2, &["without the feature `table`", "cargo install --path crates/cli --features table"]);
+    }
+    assert!(!output.exists());
+}
+
+#[cfg(feature = "table")]
+#[test]
+fn a_dataset_appears() {
+    let directory = crate::support::Directory::new("parquet");
+    let (path, output) = (root().join("examples/hello-ctf2"), directory.join("events.parquet"));
+    let words = ["convert".as_ref(), path.as_os_str(), "-o".as_ref(), output.as_os_str()];
+    ichnos(words).expect(0, &[]);
+    ichnos(words).expect(2, &["--force"]);
+    ichnos(words.into_iter().chain(["--force".as_ref()])).expect(0, &[]);
+    assert!(output.join("event=sample").is_dir() && output.join("_streams").is_dir());
+    std::fs::write(output.join("notes"), "mine").unwrap();
+    ichnos(words.into_iter().chain(["--force".as_ref()])).expect(2, &["notes"]);
+    assert!(output.join("notes").exists());
+}

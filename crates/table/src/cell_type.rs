@@ -12,7 +12,7 @@ const MOST_BITS: u64 = 1 << 16;
 
 /// Type of the values of a column, or of the elements of its lists.
 #[derive(Clone, Debug)]
-pub(crate) enum ValueType {
+pub(crate) enum CellType {
     Boolean,
     Int8,
     Int16,
@@ -35,7 +35,7 @@ pub(crate) enum ValueType {
     FixedBytes(u16),
 }
 
-impl ValueType {
+impl CellType {
     /// Returns the type in Arrow.
     pub(crate) fn data_type(&self) -> DataType {
         match self {
@@ -82,11 +82,11 @@ impl ValueType {
 #[derive(Clone, Debug)]
 pub(crate) enum LeafColumns {
     /// One column.
-    Value(ValueType),
+    Value(CellType),
     /// The number, and the name of the value.
-    Enumeration(ValueType, Arc<LabelNames>),
+    Enumeration(CellType, Arc<LabelNames>),
     /// The bits, and a list of the names of those that are set.
-    Flags(ValueType),
+    Flags(CellType),
     /// No column, for this reason; `None` if the field has no value.
     Nothing(Option<&'static str>),
 }
@@ -96,12 +96,12 @@ impl LeafColumns {
     pub(crate) fn of(class: &FieldClass) -> Self {
         match &class.kind {
             FieldKind::BitArray(bits) => Self::integer(bits.length, false, None),
-            FieldKind::BitMap { bits, .. } => match ValueType::of_integer(bits.length, false) {
+            FieldKind::BitMap { bits, .. } => match CellType::of_integer(bits.length, false) {
                 Some(value) => Self::Flags(value),
                 None => Self::too_long(),
             },
             FieldKind::Boolean(_) | FieldKind::VariableLength { value: VariableLengthValue::Boolean, .. } => {
-                Self::Value(ValueType::Boolean)
+                Self::Value(CellType::Boolean)
             }
             FieldKind::Integer { bits, integer } => {
                 Self::integer(bits.length, integer.signed, integer.mappings.as_ref())
@@ -114,14 +114,14 @@ impl LeafColumns {
                 Self::integer(64, *signed, mappings.as_ref())
             }
             // A binary16 number is one of binary32, which more programs read.
-            FieldKind::Float(bits) if bits.length <= 32 => Self::Value(ValueType::Float32),
-            FieldKind::Float(bits) if bits.length == 64 => Self::Value(ValueType::Float64),
+            FieldKind::Float(bits) if bits.length <= 32 => Self::Value(CellType::Float32),
+            FieldKind::Float(bits) if bits.length == 64 => Self::Value(CellType::Float64),
             FieldKind::Float(bits) => match u16::try_from(bits.length / 8) {
-                Ok(width) => Self::Value(ValueType::FixedBytes(width)),
+                Ok(width) => Self::Value(CellType::FixedBytes(width)),
                 Err(_) => Self::too_long(),
             },
-            FieldKind::String { .. } | FieldKind::Guid { .. } => Self::Value(ValueType::Text),
-            FieldKind::Blob { .. } => Self::Value(ValueType::Bytes),
+            FieldKind::String { .. } | FieldKind::Guid { .. } => Self::Value(CellType::Text),
+            FieldKind::Blob { .. } => Self::Value(CellType::Bytes),
             FieldKind::Null { .. } => Self::Nothing(Some("a null field has no column")),
             FieldKind::Padding(_) => Self::Nothing(None),
             _ => Self::Nothing(Some("a field of an unknown kind has no column")),
@@ -129,7 +129,7 @@ impl LeafColumns {
     }
 
     fn integer(bits: u64, signed: bool, mappings: Option<&Mappings>) -> Self {
-        match (ValueType::of_integer(bits, signed), mappings) {
+        match (CellType::of_integer(bits, signed), mappings) {
             (None, _) => Self::too_long(),
             (Some(value), None) => Self::Value(value),
             (Some(value), Some(mappings)) => Self::Enumeration(value, Arc::new(LabelNames::new(mappings))),
