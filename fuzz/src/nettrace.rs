@@ -79,6 +79,8 @@ fn rewrite(trace: &NettraceFile, is_other: bool) -> Vec<u8> {
     let mut options = WriteOptions::default();
     let is_v6 = trace.trace().class.dialect.starts_with("NetTrace 6");
     options.dialect = is_other.then(|| if is_v6 { "4" } else { "6" }.to_owned());
+    // A whole file would be copied.
+    options.leaves_out = true;
     let output = NettraceWriter.create(WriteTarget::Nowhere, vec![source], &options).expect("a writer");
     let mut worker = output.worker(Lane::All);
     let mut bytes = Vec::new();

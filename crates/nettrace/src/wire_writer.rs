@@ -25,6 +25,11 @@ pub(crate) fn push_varuint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
+/// Appends a signed number in groups of 7 bits, so that those near 0 are short.
+pub(crate) fn push_varint(out: &mut Vec<u8>, value: i64) {
+    push_varuint(out, ((value << 1) ^ (value >> 63)) as u64);
+}
+
 /// Appends UTF-8 after its length in bytes (version 6).
 pub(crate) fn push_string(out: &mut Vec<u8>, text: &str) {
     push_varuint(out, text.len() as u64);

@@ -34,6 +34,8 @@ pub(crate) mod context {
     pub(crate) const TRACE_ID: usize = 9;
     /// Version 6 only.
     pub(crate) const SPAN_ID: usize = 10;
+    /// Process of the thread that made the event, if that is another thread. Version 6 only.
+    pub(crate) const CAPTURE_PROCESS: usize = 13;
 }
 
 /// Bits of keywords that sessions set, which are not properties of the event.
@@ -384,17 +386,19 @@ fn common_context(is_v6: bool, process: Option<u64>) -> FieldClass {
         Member::new("related_activity", activity()),
     ];
     if is_v6 {
-        let label = FieldClass::structure([
-            Member::new("name", FieldClass::string()),
-            Member::new("value", FieldClass::string()),
-        ]);
+        let label = |value: FieldClass| {
+            let members = [Member::new("name", FieldClass::string()), Member::new("value", value)];
+            FieldClass::optional(array_of_values(FieldClass::structure(members)))
+        };
         members.extend([
             Member::new("process", FieldClass::optional(number())),
             Member::new("process_name", FieldClass::optional(FieldClass::string())),
             Member::new("thread_name", FieldClass::optional(FieldClass::string())),
             Member::new("trace_id", FieldClass::optional(FieldClass::string())),
             Member::new("span_id", FieldClass::optional(hexadecimal(64))),
-            Member::new("labels", FieldClass::optional(array_of_values(label))),
+            Member::new("labels", label(FieldClass::string())),
+            Member::new("numeric_labels", label(FieldClass::signed(64))),
+            Member::new("capture_process", FieldClass::optional(number())),
         ]);
     }
     FieldClass::structure(members)

@@ -103,6 +103,25 @@ pub(super) fn push_optional<'v>(values: &mut EventValues, value: Option<impl Int
     }
 }
 
+/// Appends an optional array of names and values; absent if it is empty.
+pub(super) fn push_labels<'v>(
+    values: &mut EventValues,
+    labels: impl ExactSizeIterator<Item = (&'v str, FieldValue<'v>)>,
+) {
+    values.push_optional(labels.len() > 0);
+    if labels.len() == 0 {
+        return;
+    }
+    values.begin_array();
+    for (name, value) in labels {
+        values.begin_structure();
+        values.push(FieldValue::Text(name.as_bytes()));
+        values.push(value);
+        values.end();
+    }
+    values.end();
+}
+
 /// Returns the GUID at a distance before a payload.
 #[inline(always)]
 fn guid_before(bytes: &[u8], payload: u64, before: u32) -> Uuid {

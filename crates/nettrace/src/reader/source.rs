@@ -10,7 +10,7 @@ use ichnos_model::{
 };
 
 use super::class::{PayloadForm, raw_class};
-use super::context::{ContextShape, push_optional};
+use super::context::{ContextShape, push_labels, push_optional};
 use super::overrides::Overrides;
 use super::payload::{self, PayloadWidths, bytes_behind};
 use super::pending::{GAP, PendingEvent};
@@ -280,7 +280,8 @@ impl EventSource {
             trace_id: None,
             span_id: None,
             overrides: Overrides::NONE,
-            others: Vec::new(),
+            texts: Vec::new(),
+            numbers: Vec::new(),
         };
         let entry = self.entry;
         let id = |place: u64| match self.rows.threads.get(place) {
@@ -310,18 +311,13 @@ impl EventSource {
         push_optional(values, name.map(|name| FieldValue::Text(name.as_bytes())));
         push_optional(values, labels.trace_id.as_deref().map(|id| FieldValue::Text(id.as_bytes())));
         push_optional(values, labels.span_id);
-        values.push_optional(!labels.others.is_empty());
-        if labels.others.is_empty() {
-            return;
-        }
-        values.begin_array();
-        for (name, value) in &labels.others {
-            values.begin_structure();
-            values.push(FieldValue::Text(name.as_bytes()));
-            values.push(FieldValue::Text(value.as_bytes()));
-            values.end();
-        }
-        values.end();
+        let texts = labels.texts.iter();
+        push_labels(values, texts.map(|(name, value)| (&**name, FieldValue::Text(value.as_bytes()))));
+        let numbers = labels.numbers.iter();
+        push_labels(values, numbers.map(|(name, value)| (&**name, FieldValue::Signed(*value))));
+        let capture = self.rows.threads.get(entry.capture_thread);
+        let capture = capture.filter(|_| entry.capture_thread != entry.thread);
+        push_optional(values, capture.and_then(|thread| thread.process_id));
     }
 
     /// Returns the number of the current event's stack.

@@ -118,8 +118,9 @@ pub(super) struct ListLabels {
     pub(super) span_id: Option<u64>,
     /// Labels that replace parts of metadata: they are in the class of the event.
     pub(super) overrides: Overrides,
-    /// All others, as texts.
-    pub(super) others: Vec<(String, String)>,
+    /// All other texts and numbers.
+    pub(super) texts: Vec<(String, String)>,
+    pub(super) numbers: Vec<(String, i64)>,
 }
 
 /// Maximum memory in bytes of the lists between two sequence points.
@@ -170,8 +171,9 @@ impl LabelTable {
 impl ListLabels {
     /// Approximate memory in bytes.
     fn bytes(&self) -> usize {
-        let texts = self.others.iter().map(|(name, value)| 64 + name.len() + value.len());
-        2 * size_of::<Self>() + texts.sum::<usize>()
+        let texts = self.texts.iter().map(|(name, value)| 64 + name.len() + value.len());
+        let numbers = self.numbers.iter().map(|(name, _)| 48 + name.len());
+        2 * size_of::<Self>() + texts.chain(numbers).sum::<usize>()
     }
 
     fn add(&mut self, label: Label) {
@@ -180,8 +182,8 @@ impl ListLabels {
             Label::RelatedActivity(id) => self.related_activity = Some(id),
             Label::TraceId(id) => self.trace_id = Some(id.iter().map(|byte| format!("{byte:02x}")).collect()),
             Label::SpanId(id) => self.span_id = Some(id),
-            Label::Text(name, value) => self.others.push((name, value)),
-            Label::Number(name, value) => self.others.push((name, value.to_string())),
+            Label::Text(name, value) => self.texts.push((name, value)),
+            Label::Number(name, value) => self.numbers.push((name, value)),
             Label::Opcode(value) => self.overrides.opcode = Some(value),
             Label::Keywords(value) => self.overrides.keywords = Some(value),
             Label::Level(value) => self.overrides.level = Some(value),

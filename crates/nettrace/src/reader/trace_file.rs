@@ -43,6 +43,13 @@ impl TraceFile {
         &self.index.trace
     }
 
+    /// Returns all bytes of the file, if opening it found no fault.
+    pub(crate) fn whole_bytes(&self) -> Option<&Bytes> {
+        let index = &self.index;
+        let is_whole = index.is_complete && index.fault_count == 0 && index.metadata_faults.is_empty();
+        is_whole.then_some(&self.bytes)
+    }
+
     pub(crate) fn process_id(&self) -> Option<u64> {
         self.index.trace.process_id
     }

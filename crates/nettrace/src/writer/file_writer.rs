@@ -24,9 +24,14 @@ impl FileWriter {
         self.bytes.len()
     }
 
+    /// Returns the size of the file so far in bytes.
+    pub(super) fn size(&self) -> u64 {
+        self.taken + self.bytes.len() as u64
+    }
+
     /// Returns `true` before the first byte.
     pub(super) fn is_new(&self) -> bool {
-        self.taken == 0 && self.bytes.is_empty()
+        self.size() == 0
     }
 
     /// Takes all bytes so far.
@@ -89,7 +94,7 @@ impl FileWriter {
             self.begin_object(name, 2);
             push_u32(&mut self.bytes, content.len() as u32);
             // The content begins at a multiple of 4 bytes from the beginning of the file.
-            while (self.taken + self.bytes.len() as u64) % 4 != 0 {
+            while self.size() % 4 != 0 {
                 self.bytes.push(0);
             }
         }

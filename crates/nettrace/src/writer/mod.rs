@@ -4,6 +4,7 @@
 //! self-describing events: `docs/nettrace.md` describes how.
 
 mod clock;
+mod copied_file;
 mod dialect;
 mod file_encoders;
 mod file_writer;

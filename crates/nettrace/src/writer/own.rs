@@ -14,6 +14,8 @@ pub(super) struct OwnClass {
     pub(super) metadata: EventMetadata,
     /// `true` if the version to write has no place for some of its metadata.
     pub(super) is_lossy: bool,
+    /// `true` if the events that name functions are not written as such.
+    pub(super) needs_names: bool,
 }
 
 impl OwnClass {
@@ -26,7 +28,8 @@ impl OwnClass {
             return None;
         }
         let (metadata, is_lossy) = normalized(metadata, is_v6);
-        Some(Self { metadata, is_lossy })
+        let needs_names = !is_v6 && matches!(file.version(), Version::V6(_));
+        Some(Self { metadata, is_lossy, needs_names })
     }
 }
 
@@ -80,7 +83,7 @@ pub(super) fn payload<'e>(event: &Event<'e>) -> &'e [u8] {
 /// Reads the parts of an event of an [`OwnClass`]. Returns `false` if it cannot be decoded.
 pub(super) fn read(event: &Event<'_>, ticks: u64, parts: &mut WrittenEvent) -> bool {
     parts.begin(ticks);
-    let mut reader = ContextReader { parts, member: 0, depth: 0, is_optional: false };
+    let mut reader = ContextReader { parts, member: 0, depth: 0, is_optional: false, label: None };
     if event.visit(Scope::CommonContext, &mut reader).is_err() {
         return false;
     }
@@ -100,6 +103,8 @@ struct ContextReader<'p> {
     depth: usize,
     /// `true` within an optional member.
     is_optional: bool,
+    /// Name of the label that is read.
+    label: Option<String>,
 }
 
 impl ContextReader<'_> {
@@ -125,7 +130,14 @@ impl Visitor for ContextReader<'_> {
             Some(member::STACK) => self.parts.stack = u32::try_from(value).ok(),
             Some(member::PROCESS) => self.parts.process = Some(value),
             Some(member::SPAN_ID) => self.parts.span_id = Some(value),
+            Some(member::CAPTURE_PROCESS) => self.parts.capture_process = Some(value),
             _ => {}
+        }
+    }
+
+    fn signed(&mut self, _: VisitedField<'_>, value: i64) {
+        if let Some(name) = self.label.take() {
+            self.parts.numeric_labels.push((name, value));
         }
     }
 
@@ -144,7 +156,13 @@ impl Visitor for ContextReader<'_> {
                 self.parts.trace_id =
                     value.as_str().and_then(|text| Uuid::try_parse(text).ok()).map(Uuid::into_bytes);
             }
-            None => self.parts.labels.push(value.to_str_lossy().into_owned()),
+            None => {
+                let text = value.to_str_lossy().into_owned();
+                match self.label.take() {
+                    Some(name) => self.parts.labels.push((name, text)),
+                    None => self.label = Some(text),
+                }
+            }
             _ => {}
         }
     }

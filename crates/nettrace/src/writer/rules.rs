@@ -2,11 +2,12 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ichnos_io::{CreateError, WriteOptions, WriteSource};
+use ichnos_io::{Bytes, CreateError, WriteOptions, WriteSource};
 use ichnos_model::lower::{LossEntry, LossKind, LossTable};
 use ichnos_model::{ClassDigest, Event, TraceDigest, Value};
 
 use super::clock::{FileClock, loss_of_clock};
+use super::copied_file::copied_file;
 use super::dialect::Dialect;
 use super::own;
 use super::tables::WrittenStacks;
@@ -30,6 +31,8 @@ pub(super) struct TraceRules {
     pub(super) is_compared: bool,
     /// `true` if events come in order of time.
     pub(super) is_sorted: bool,
+    /// File to copy instead of encoding its events.
+    pub(super) copied: Option<Bytes>,
     losses: Mutex<LossTable>,
     events: Mutex<ClassDigest>,
     /// Keeps the traces at their addresses.
@@ -59,6 +62,7 @@ impl TraceRules {
             block_bytes: block_bytes.unwrap_or(BLOCK).max(1),
             is_compared: options.verify.is_some(),
             is_sorted: !sources.iter().any(is_unsorted),
+            copied: copied_file(&sources, dialect, options),
             losses: Mutex::new(losses),
             events: Mutex::default(),
             _sources: sources,
@@ -125,7 +129,7 @@ pub(super) fn digest(events: ClassDigest) -> TraceDigest {
 }
 
 /// Returns the hash of an event that was read.
-fn event_hash(event: &Event<'_>) -> u64 {
+pub(super) fn event_hash(event: &Event<'_>) -> u64 {
     let Some(file) = event.stream.trace.reader_data::<TraceFile>() else { return 0 };
     let is_v6 = matches!(file.version(), Version::V6(_));
     let hash = file.kind_of(event).and_then(|kind| own::hashes(file).get(kind));

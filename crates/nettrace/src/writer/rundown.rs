@@ -47,6 +47,20 @@ pub(super) fn metadata(is_module: bool, is_v6: bool) -> EventMetadata {
     normalized(&metadata, is_v6).0
 }
 
+/// Splits the name of a function at the last dot before its parameters. Readers join the parts with a dot, some of them
+/// also if the first part is empty.
+fn split_name(name: &str) -> (&str, &str) {
+    let end = name.find(['(', '<', '[']).unwrap_or(name.len());
+    let dot = name.get(..end).and_then(|name| name.rfind('.'));
+    // `..ctor` begins with a dot.
+    let dot =
+        dot.map(|dot| if name.get(..dot).is_some_and(|name| name.ends_with('.')) { dot - 1 } else { dot });
+    match dot.filter(|dot| *dot > 0).and_then(|dot| Some((name.get(..dot)?, name.get(dot + 1..)?))) {
+        Some((namespace, name)) if !name.is_empty() => (namespace, name),
+        _ => ("", name),
+    }
+}
+
 /// Returns the events that name functions: first those of their modules.
 pub(super) fn events(functions: &[NamedFunction]) -> impl Iterator<Item = RundownEvent> + '_ {
     let key = |function: &NamedFunction| (function.process, function.module.clone().unwrap_or_default());
@@ -78,7 +92,8 @@ pub(super) fn events(functions: &[NamedFunction]) -> impl Iterator<Item = Rundow
         push_u32(&mut payload, function.size);
         push_u32(&mut payload, 0);
         push_u32(&mut payload, JITTED);
-        for text in ["", &*function.name, ""] {
+        let (namespace, name) = split_name(&function.name);
+        for text in [namespace, name, ""] {
             push_utf16_string(&mut payload, text);
         }
         push_u16(&mut payload, 0);

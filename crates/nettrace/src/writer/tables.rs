@@ -1,13 +1,13 @@
 //! Tables of a file being written: threads, label lists, stacks.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use ichnos_model::{DataStream, Frame, ValueHash};
 
 use super::dialect::Dialect;
 use super::written_event::WrittenEvent;
-use crate::wire_writer::{push_sized, push_string, push_u32, push_u64, push_varuint};
+use crate::wire_writer::{push_sized, push_string, push_u32, push_u64, push_varint, push_varuint};
 
 /// Properties of a thread of version 6.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -23,8 +23,10 @@ struct ThreadKey {
 #[derive(Debug, Default)]
 pub(super) struct WrittenThreads {
     indexes: HashMap<ThreadKey, u64>,
-    /// Last index of each thread id.
+    /// First index of each thread id, which has its losses: always the same one, however often a file is written again.
     by_id: HashMap<u64, u64>,
+    /// Ids of threads that are not added yet, and of which an unknown number of events is missing.
+    unknown_losses: HashSet<u64>,
     /// Rows that were not written yet.
     pub(super) rows: Vec<u8>,
 }
@@ -55,16 +57,16 @@ impl WrittenThreads {
     }
 
     /// Returns the index of a thread that made an event about another one, and adds a row for it if it is new.
-    pub(super) fn capture_index(&mut self, thread: u64) -> u64 {
-        self.index_of(ThreadKey { process: None, thread, name_hash: 0, is_capture: true }, None)
+    pub(super) fn capture_index(&mut self, process: Option<u64>, thread: u64) -> u64 {
+        self.index_of(ThreadKey { process, thread, name_hash: 0, is_capture: true }, None)
     }
 
-    /// Returns the index of the thread with this id that was added last.
+    /// Returns the index of the thread with this id that was added first.
     pub(super) fn known(&self, thread: u64) -> Option<u64> {
         self.by_id.get(&thread).copied()
     }
 
-    /// Returns the index of the thread with this id that was added last, or adds one for it.
+    /// Returns the index of the thread with this id that was added first, or adds one for it.
     pub(super) fn index_of_id(&mut self, process: Option<u64>, thread: u64) -> u64 {
         match self.by_id.get(&thread) {
             Some(index) => *index,
@@ -72,12 +74,32 @@ impl WrittenThreads {
         }
     }
 
+    /// Adds an unknown number of missing events of a thread that is not added yet. Returns `false` without room.
+    pub(super) fn add_unknown_loss(&mut self, thread: u64) -> bool {
+        let has_room = self.unknown_losses.len() < MOST_THREADS;
+        if has_room {
+            self.unknown_losses.insert(thread);
+        }
+        has_room
+    }
+
+    /// Takes the loss of a thread that is added now.
+    #[inline(always)]
+    pub(super) fn take_unknown_loss(&mut self, thread: u64) -> bool {
+        !self.unknown_losses.is_empty() && self.unknown_losses.remove(&thread)
+    }
+
+    /// Takes the number of threads that were never added, and of which some events are missing.
+    pub(super) fn take_unknown(&mut self) -> usize {
+        std::mem::take(&mut self.unknown_losses).len()
+    }
+
     fn index_of(&mut self, key: ThreadKey, name: Option<&str>) -> u64 {
         let ThreadKey { process, thread, .. } = key;
         let next = self.indexes.len() as u64 + 1;
         let index = *self.indexes.entry(key).or_insert(next);
         if index == next {
-            self.by_id.insert(thread, index);
+            self.by_id.entry(thread).or_insert(index);
             // Names are limited, so that the row fits.
             push_sized(&mut self.rows, |out| {
                 push_varuint(out, index);
@@ -151,14 +173,19 @@ impl WrittenLabels {
             begin(list, 4);
             push_u64(list, id);
         }
-        for pair in parts.labels.chunks(2) {
-            let size: usize = pair.iter().map(|text| text.len()).sum();
-            if list.len() + size > LONGEST_LIST {
+        let texts = parts.labels.iter().map(|(name, value)| (name, Some(value), 0));
+        let numbers = parts.numeric_labels.iter().map(|(name, value)| (name, None, *value));
+        for (name, text, number) in texts.chain(numbers) {
+            if list.len() + name.len() + text.map_or(0, String::len) > LONGEST_LIST {
                 self.dropped += 1;
                 continue;
             }
-            begin(list, 5);
-            pair.iter().for_each(|text| push_string(list, text));
+            begin(list, if text.is_some() { 5 } else { 6 });
+            push_string(list, name);
+            match text {
+                Some(text) => push_string(list, text),
+                None => push_varint(list, number),
+            }
         }
         if list.is_empty() {
             return 0;
@@ -229,12 +256,67 @@ pub(super) struct NamedFunction {
     pub(super) module: Option<Arc<str>>,
 }
 
+/// Ids of stacks since the last sequence point.
+#[derive(Debug, Default)]
+struct StackIds {
+    /// By the key of the data stream and the number in its table; ids before `first` are forgotten.
+    by_number: Vec<Vec<u32>>,
+    first: u32,
+    /// Number of places in all lists.
+    places: usize,
+    /// Those without a place in a list.
+    others: HashMap<(u32, u32), u32>,
+}
+
+/// Maximum number of data streams with lists, and of places in them; a list has places for all numbers up to the largest.
+const MOST_LISTS_OF_STACKS: u32 = 1 << 10;
+const MOST_PLACES: usize = 1 << 20;
+
+impl StackIds {
+    /// Returns the id of a stack.
+    #[inline(always)]
+    fn get(&self, key: u32, stack: u32) -> Option<u32> {
+        let listed = self.by_number.get(key as usize).and_then(|ids| ids.get(stack as usize));
+        match listed {
+            // 0 is no id.
+            Some(id) => Some(*id).filter(|id| *id > 0 && *id >= self.first),
+            None => self.others.get(&(key, stack)).copied(),
+        }
+    }
+
+    /// Adds a stack, whose id is larger than all before.
+    fn insert(&mut self, key: u32, stack: u32, id: u32) {
+        let (key_index, index) = (key as usize, stack as usize);
+        if key < MOST_LISTS_OF_STACKS && self.by_number.len() <= key_index {
+            self.by_number.resize_with(key_index + 1, Vec::new);
+        }
+        let list = self.by_number.get_mut(key_index);
+        if let Some(ids) = list
+            && let more = (index + 1).saturating_sub(ids.len())
+            && self.places + more <= MOST_PLACES
+        {
+            self.places += more;
+            ids.resize(ids.len() + more, 0);
+            if let Some(place) = ids.get_mut(index) {
+                *place = id;
+            }
+            return;
+        }
+        self.others.insert((key, stack), id);
+    }
+
+    /// Forgets all stacks; `next`: the id of the next one.
+    fn clear(&mut self, next: u32) {
+        self.first = next;
+        self.others.clear();
+    }
+}
+
 /// Stacks since the last sequence point.
 #[derive(Debug)]
 pub(super) struct WrittenStacks {
     pointer_size: u32,
-    /// By the key of the data stream and the number in its table.
-    ids: HashMap<(u32, u32), u32>,
+    ids: StackIds,
     next: u32,
     first: u32,
     count: u32,
@@ -256,7 +338,7 @@ impl WrittenStacks {
     pub(super) fn new(pointer_size: u32) -> Self {
         Self {
             pointer_size,
-            ids: HashMap::new(),
+            ids: StackIds::default(),
             next: 1,
             first: 1,
             count: 0,
@@ -278,8 +360,8 @@ impl WrittenStacks {
         stack: u32,
         names: Option<(Option<u64>, Option<i128>)>,
     ) -> u32 {
-        if let Some(id) = self.ids.get(&(stream.key, stack)) {
-            return *id;
+        if let Some(id) = self.ids.get(stream.key, stack) {
+            return id;
         }
         self.read(stream, stack);
         if let Some((process, time)) = names {
@@ -291,7 +373,7 @@ impl WrittenStacks {
         }
         self.next += 1;
         self.count += 1;
-        self.ids.insert((stream.key, stack), id);
+        self.ids.insert(stream.key, stack, id);
         let size = if self.pointer_size == 4 { 4 } else { 8 };
         push_u32(&mut self.stacks, u32::try_from(size * self.frames.len()).unwrap_or(u32::MAX));
         for frame in &self.frames {
@@ -362,7 +444,7 @@ impl WrittenStacks {
 
     /// Forgets all stacks, at a sequence point.
     pub(super) fn clear(&mut self) {
-        self.ids.clear();
+        self.ids.clear(self.next);
     }
 
     /// Returns the size of the stacks that were not written yet in bytes.
@@ -377,8 +459,11 @@ pub(super) struct SequenceNumbers {
     threads: HashMap<u64, ThreadNumber>,
     /// Threads that made events since the last sequence point.
     active: Vec<u64>,
-    /// `true` if the number of a thread must be in a sequence point before its next event.
+    /// `true` if the number of a thread must be in a sequence point before the next event. Before that of the thread would
+    /// do, but the loss is read at this place then.
     is_point_needed: bool,
+    /// Size of all sequence points that were needed in bytes.
+    needed_bytes: u64,
 }
 
 /// Number of events that a thread made.
@@ -386,9 +471,8 @@ pub(super) struct SequenceNumbers {
 struct ThreadNumber {
     sequence: u32,
     is_active: bool,
-    /// `false` if some events are missing, but their number is unknown, and no event followed.
-    is_listed: bool,
-    needs_point: bool,
+    /// `true` if an unknown number of events before the first one is missing.
+    misses_some: bool,
 }
 
 impl SequenceNumbers {
@@ -397,26 +481,21 @@ impl SequenceNumbers {
     pub(super) fn next(&mut self, thread: u64) -> u32 {
         let number = self.threads.entry(thread).or_default();
         number.sequence = number.sequence.wrapping_add(1);
-        number.is_listed = true;
         if !number.is_active {
+            // If the first event of a thread does not have the number 1, readers know of a loss, but not of its size.
+            number.sequence = number.sequence.wrapping_add(std::mem::take(&mut number.misses_some).into());
             number.is_active = true;
             self.active.push(thread);
         }
         number.sequence
     }
 
-    /// Adds missing events of a thread, if their number is known.
-    pub(super) fn add_missing(&mut self, thread: u64, count: Option<u32>) {
-        let is_new = !self.threads.contains_key(&thread);
+    /// Adds missing events of a thread.
+    pub(super) fn add_missing(&mut self, thread: u64, count: u32) {
         let number = self.threads.entry(thread).or_default();
-        // If the first event of a thread does not have the number 1, readers know of a loss, but not of its size.
-        number.sequence = number.sequence.wrapping_add(count.unwrap_or(1));
-        number.is_listed |= count.is_some();
-        if count.is_some() {
-            // Of a thread without events, only a sequence point has the number.
-            number.needs_point |= is_new;
-            self.is_point_needed |= is_new;
-        }
+        // Of a thread without events, only a sequence point has the number.
+        self.is_point_needed |= number.sequence == 0;
+        number.sequence = number.sequence.wrapping_add(count);
         if !number.is_active {
             number.is_active = true;
             self.active.push(thread);
@@ -425,18 +504,32 @@ impl SequenceNumbers {
 
     /// Returns `true` if a thread has a number.
     pub(super) fn has(&self, thread: u64) -> bool {
-        self.threads.contains_key(&thread)
+        self.threads.get(&thread).is_some_and(|number| number.sequence > 0)
     }
 
-    /// Returns `true` if a sequence point must come before the next event of a thread.
+    /// Adds an unknown number of missing events before the first one of a thread. Returns `false` for a thread that already
+    /// has a number: its loss cannot be written.
+    pub(super) fn add_unknown(&mut self, thread: u64) -> bool {
+        let number = self.threads.entry(thread).or_default();
+        number.misses_some = number.sequence == 0;
+        number.misses_some
+    }
+
+    /// Takes the number of threads of which some events are missing, and none was written.
+    pub(super) fn take_unknown(&mut self) -> usize {
+        let numbers = self.threads.values_mut();
+        numbers.filter_map(|number| std::mem::take(&mut number.misses_some).then_some(())).count()
+    }
+
+    /// Returns `true` if a sequence point must come before the next event.
     #[inline(always)]
-    pub(super) fn needs_point(&self, thread: u64) -> bool {
-        self.is_point_needed && self.threads.get(&thread).is_some_and(|number| number.needs_point)
-    }
-
-    /// Returns `true` if a sequence point is needed before the next event of some thread.
     pub(super) fn is_needed(&self) -> bool {
         self.is_point_needed
+    }
+
+    /// Returns the size of all sequence points that were needed in bytes.
+    pub(super) fn needed_bytes(&self) -> u64 {
+        self.needed_bytes
     }
 
     /// Returns the size of a sequence point in bytes, about.
@@ -448,15 +541,15 @@ impl SequenceNumbers {
     /// others as new; in version 6, those that made events.
     pub(super) fn point(&mut self, time: u64, dialect: Dialect, flushes_threads: bool) -> Vec<u8> {
         let is_v6 = dialect.is_v6();
-        self.is_point_needed = false;
+        let is_needed = std::mem::take(&mut self.is_point_needed);
         let active = std::mem::take(&mut self.active);
         for thread in &active {
             if let Some(number) = self.threads.get_mut(thread) {
-                (number.is_active, number.needs_point) = (false, false);
+                number.is_active = false;
             }
         }
         let mut listed: Vec<u64> = if is_v6 { active } else { self.threads.keys().copied().collect() };
-        listed.retain(|thread| self.threads.get(thread).is_some_and(|number| number.is_listed));
+        listed.retain(|thread| self.threads.get(thread).is_some_and(|number| number.sequence > 0));
         listed.sort_unstable();
         let mut content = Vec::new();
         push_u64(&mut content, time);
@@ -477,6 +570,7 @@ impl SequenceNumbers {
         if flushes_threads {
             self.threads.clear();
         }
+        self.needed_bytes += if is_needed { content.len() as u64 } else { 0 };
         content
     }
 }

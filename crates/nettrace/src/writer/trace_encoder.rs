@@ -8,13 +8,14 @@ use ichnos_model::lower::{LossEntry, LossKind};
 use ichnos_model::{ClassDigest, DataStream, Discarded, Event, Message};
 
 use super::clock::Ticks;
+use super::copied_file::FileCopy;
 use super::dialect::Dialect;
 use super::file_writer::FileWriter;
 use super::foreign::{self, ForeignClass};
 use super::own::{self, OwnClass};
 use super::payload::PayloadWriter;
 use super::row_encoder::{RowEncoder, RowHeader};
-use super::rules::TraceRules;
+use super::rules::{TraceRules, event_hash};
 use super::rundown;
 use super::tables::{SequenceNumbers, WrittenLabels, WrittenStacks, WrittenThreads};
 use super::written_event::{WrittenEvent, metadata_hash};
@@ -38,6 +39,13 @@ const FREE: usize = 1 << 16;
 
 /// Size of metadata, threads, labels or stacks in bytes after which their block is written.
 const MOST_ROWS: usize = 4 << 20;
+
+/// Maximum size of the pieces in bytes in which a file is copied.
+const MOST_PIECE: usize = 1 << 20;
+
+/// Maximum size of the sequence points for losses: in bytes, and as a multiple of the size of the rest of the file.
+const MOST_POINTS: u64 = 16 << 20;
+const POINT_SHARE: u64 = 4;
 
 /// Maximum size of sequence points, as a part of the rows between them.
 const POINTS: usize = 16;
@@ -63,6 +71,9 @@ const LOSSES: [(LossKind, &str); 11] = [
     (LossKind::Dropped, "text after U+0000"),
     (LossKind::Dropped, "event: its context cannot be decoded"),
 ];
+
+/// Loss of a thread whose number of lost events nobody knows.
+const UNKNOWN_LOSS: &str = "loss of an unknown number of events";
 
 /// Indexes of [`LOSSES`].
 mod lost {
@@ -163,6 +174,8 @@ struct Blocks {
 #[derive(Debug)]
 pub(super) struct TraceEncoder {
     rules: Arc<TraceRules>,
+    /// Copy that replaces encoding.
+    copy: Option<FileCopy>,
     is_v6: bool,
     file: FileWriter,
     blocks: Blocks,
@@ -196,6 +209,7 @@ impl TraceEncoder {
             last_thread: None,
         };
         Self {
+            copy: rules.copied.clone().map(FileCopy::new),
             is_v6,
             file: FileWriter::new(rules.dialect),
             blocks,
@@ -316,7 +330,11 @@ impl TraceEncoder {
         self.last = self.last.max(parts.ticks);
         let stack = parts.stack.map(|stack| {
             let process = parts.process.filter(|_| is_v6);
-            let names = (!is_own).then_some((process, event.nanoseconds()));
+            let needs_names = match &class.treatment {
+                ClassTreatment::Own(own) => own.needs_names,
+                ClassTreatment::Foreign(_) => true,
+            };
+            let names = needs_names.then_some((process, event.nanoseconds()));
             self.blocks.stacks.id(event.stream, stack, names)
         });
         self.blocks.push_event(stack, parts, payload, id, is_v6);
@@ -400,47 +418,43 @@ impl TraceEncoder {
     /// Returns `true` if the next event must be in another block than the last one.
     #[inline(always)]
     fn is_block_over(&self) -> bool {
-        let thread = self.parts.capture_thread.unwrap_or(self.parts.thread);
-        if self.rules.is_sorted && !self.is_v6 {
-            return self.blocks.sequences.needs_point(thread);
+        if self.rules.is_sorted {
+            return self.blocks.sequences.is_needed();
         }
-        self.is_block_over_rarely(thread)
-    }
-
-    fn is_block_over_rarely(&self, thread: u64) -> bool {
-        let needs_point = match self.is_v6 {
-            true => self
-                .blocks
-                .threads
-                .known(thread)
-                .is_some_and(|index| self.blocks.sequences.needs_point(index)),
-            false => self.blocks.sequences.needs_point(thread),
-        };
         // Without marks of order, readers take the thread of a whole block from its first event.
-        let is_other_thread = || self.blocks.last_thread.is_some_and(|last| last != thread);
-        needs_point || !self.rules.is_sorted && is_other_thread()
+        let thread = self.parts.capture_thread.unwrap_or(self.parts.thread);
+        self.blocks.last_thread.is_some_and(|last| last != thread)
     }
 
     /// Adds missing events of a thread.
     fn discarded(&mut self, discarded: &Discarded<'_>) {
         let thread = discarded.thread.unwrap_or(0);
-        let thread = match self.is_v6 {
-            true => self.blocks.threads.index_of_id(self.rules.process(), thread),
-            false => thread,
-        };
-        let Some(count) = discarded.count else {
-            match self.blocks.sequences.has(thread) {
-                true => self.rules.lose(LossKind::Dropped, "", "loss of an unknown number of events"),
-                false => self.blocks.sequences.add_missing(thread, None),
+        let Blocks { threads, sequences, .. } = &mut self.blocks;
+        let known = if self.is_v6 { threads.known(thread) } else { Some(thread) };
+        // Losses of very many threads, one after the other, would take as many lists of all threads.
+        let needed = sequences.needed_bytes();
+        let is_large = needed > MOST_POINTS + POINT_SHARE * (self.file.size().saturating_sub(needed))
+            && !known.is_some_and(|thread| sequences.has(thread));
+        if is_large && discarded.count.is_some() {
+            self.rules.lose(LossKind::Dropped, "", "number of discarded events, of very many threads");
+        }
+        let Some(count) = discarded.count.filter(|_| !is_large) else {
+            let is_written = match known {
+                Some(thread) => sequences.add_unknown(thread),
+                None => threads.add_unknown_loss(thread),
+            };
+            if !is_written {
+                self.rules.lose(LossKind::Dropped, "", UNKNOWN_LOSS);
             }
             return;
         };
+        let thread = if self.is_v6 { threads.index_of_id(self.rules.process(), thread) } else { thread };
         // More are not counted as missing, but as a number that wraps around.
         let most = u32::try_from(count).unwrap_or(u32::MAX).min(i32::MAX as u32);
         if count != most.into() {
             self.rules.lose(LossKind::Rounded, "", "number of discarded events: 2,147,483,647 at most");
         }
-        self.blocks.sequences.add_missing(thread, Some(most));
+        self.blocks.sequences.add_missing(thread, most);
     }
 
     /// Moves the losses of all classes to the table.
@@ -456,8 +470,10 @@ impl TraceEncoder {
                 *count = 0;
             }
         }
-        let Blocks { stacks, labels, .. } = &mut self.blocks;
+        let Blocks { stacks, labels, threads, sequences, .. } = &mut self.blocks;
+        let mut unknown = (threads.take_unknown() + sequences.take_unknown()) as u64;
         let counts = [
+            (&mut unknown, "", UNKNOWN_LOSS),
             (&mut stacks.unnamed, "stack", "names of functions beyond the limit"),
             (&mut stacks.ambiguous, "stack", "names of functions at the address of another one"),
             (&mut labels.dropped, "labels", "labels that are too long"),
@@ -546,9 +562,12 @@ impl Blocks {
             let name = parts.thread_name.as_deref();
             let index = self.threads.index(parts.process, thread, name);
             capture_thread = match parts.capture_thread {
-                Some(capture) => self.threads.capture_index(capture),
+                Some(capture) => self.threads.capture_index(parts.capture_process, capture),
                 None => index,
             };
+            if self.threads.take_unknown_loss(parts.capture_thread.unwrap_or(parts.thread)) {
+                self.sequences.add_unknown(capture_thread);
+            }
             thread = index;
             label_list = self.labels.index(parts);
         }
@@ -628,8 +647,26 @@ impl Blocks {
     }
 }
 
+impl TraceEncoder {
+    /// Takes a message of a file that is copied.
+    #[inline(never)]
+    fn copied_message(&mut self, message: &Message<'_>, is_over: bool) -> WorkerFlow {
+        if let Message::Event(event) = message {
+            self.events += 1;
+            if self.rules.is_compared {
+                self.digest.add(event.clock.map(|clock| clock.cycles), event_hash(event));
+            }
+        }
+        if is_over { WorkerFlow::Continue } else { WorkerFlow::Block }
+    }
+}
+
 impl Worker for TraceEncoder {
     fn message(&mut self, message: &Message<'_>) -> io::Result<WorkerFlow> {
+        if let Some(copy) = &self.copy {
+            let is_over = copy.is_over();
+            return Ok(self.copied_message(message, is_over));
+        }
         match message {
             Message::Event(event) => self.event(event),
             Message::DiscardedEvents(discarded) => self.discarded(discarded),
@@ -644,12 +681,25 @@ impl Worker for TraceEncoder {
     }
 
     fn flush(&mut self) -> io::Result<()> {
+        if self.copy.is_some() {
+            return Ok(());
+        }
         self.close_blocks();
+        // Readers keep the last events of a block until nothing earlier can follow, and drop them at an early end.
+        if self.rules.is_sorted && self.blocks.since_point > 0 {
+            self.blocks.write_point(&mut self.file, self.last, self.rules.dialect);
+        }
         self.is_flushed = true;
         Ok(())
     }
 
     fn take(&mut self) -> Option<OutputBlock> {
+        if let Some(copy) = &mut self.copy {
+            let (bytes, events) =
+                (copy.next(self.rules.block_bytes.min(MOST_PIECE)), std::mem::take(&mut self.events));
+            let is_empty = bytes.is_empty() && events == 0;
+            return (!is_empty).then(|| OutputBlock { bytes, events, ..OutputBlock::default() });
+        }
         let is_flushed = std::mem::take(&mut self.is_flushed);
         let waiting = self.file.waiting();
         if waiting == 0 || !(is_flushed || waiting >= self.rules.block_bytes) {
@@ -660,7 +710,10 @@ impl Worker for TraceEncoder {
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        self.finish_part();
+        match &self.copy {
+            Some(copy) => copy.check()?,
+            None => self.finish_part(),
+        }
         self.rules.add_events(std::mem::take(&mut self.digest));
         Ok(())
     }

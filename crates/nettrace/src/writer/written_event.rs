@@ -31,8 +31,11 @@ pub(super) struct WrittenEvent {
     pub(super) trace_id: Option<[u8; 16]>,
     /// Span of OpenTelemetry (version 6).
     pub(super) span_id: Option<u64>,
-    /// Names and values of further labels, one after the other (version 6).
-    pub(super) labels: Vec<String>,
+    /// Process of the thread that made the event (version 6).
+    pub(super) capture_process: Option<u64>,
+    /// Names and values of further labels (version 6).
+    pub(super) labels: Vec<(String, String)>,
+    pub(super) numeric_labels: Vec<(String, i64)>,
 }
 
 impl Default for WrittenEvent {
@@ -49,7 +52,9 @@ impl Default for WrittenEvent {
             thread_name: None,
             trace_id: None,
             span_id: None,
+            capture_process: None,
             labels: Vec::new(),
+            numeric_labels: Vec::new(),
         }
     }
 }
@@ -57,10 +62,11 @@ impl Default for WrittenEvent {
 impl WrittenEvent {
     /// Begins an event without parts.
     pub(super) fn begin(&mut self, ticks: u64) {
-        let (name, mut labels) = (self.thread_name.take(), std::mem::take(&mut self.labels));
+        let mut labels = std::mem::take(&mut self.labels);
+        let mut numeric_labels = std::mem::take(&mut self.numeric_labels);
         labels.clear();
-        drop(name);
-        *self = Self { ticks, labels, ..Self::default() };
+        numeric_labels.clear();
+        *self = Self { ticks, labels, numeric_labels, ..Self::default() };
     }
 
     /// Sets the name of the thread; a very long one is cut.
@@ -76,6 +82,7 @@ impl WrittenEvent {
             || self.trace_id.is_some()
             || self.span_id.is_some()
             || !self.labels.is_empty()
+            || !self.numeric_labels.is_empty()
     }
 
     /// Returns `true` if it has parts besides the process that version 4 lacks.
@@ -84,6 +91,8 @@ impl WrittenEvent {
             || self.trace_id.is_some()
             || self.span_id.is_some()
             || !self.labels.is_empty()
+            || !self.numeric_labels.is_empty()
+            || self.capture_process.is_some()
     }
 
     /// Returns a number that is equal for equal events: those with the same metadata, payload and frames. `is_described`:
@@ -108,7 +117,15 @@ impl WrittenEvent {
             hash.bytes(self.thread_name.as_deref().unwrap_or_default().as_bytes());
             hash.bytes(self.trace_id.as_ref().map_or(&[], |id| &id[..]));
             hash.add(self.span_id.map_or(0, |span| span.wrapping_add(1)));
-            self.labels.iter().for_each(|label| hash.bytes(label.as_bytes()));
+            hash.add(self.capture_process.map_or(0, |process| process.wrapping_add(1)));
+            for (name, value) in &self.labels {
+                hash.bytes(name.as_bytes());
+                hash.bytes(value.as_bytes());
+            }
+            for (name, value) in &self.numeric_labels {
+                hash.bytes(name.as_bytes());
+                hash.add(value.cast_unsigned());
+            }
         }
         frames.iter().for_each(|frame| hash.add(*frame));
         hash.bytes(payload);

@@ -434,20 +434,15 @@ fn labels() {
     // Bytes in their order: no GUID.
     assert_eq!(read.context("trace_id")[1], "202122232425262728292a2b2c2d2e2f");
     assert_eq!(read.context("span_id")[1], 0x1234);
-    let pairs = |value: &Value| -> Vec<(String, String)> {
-        let text = |value: &Value| value.as_str().unwrap().to_owned();
-        value.as_array().map_or(vec![], |list| {
-            list.iter().map(|pair| (text(&pair["name"]), text(&pair["value"]))).collect()
-        })
-    };
-    let expected = [("key", "text"), ("n", "-2")].map(|(a, b)| (a.to_owned(), b.to_owned()));
-    assert_eq!(pairs(&read.context("labels")[2]), expected);
+    assert_eq!(read.context("labels")[2], json!([{"name": "key", "value": "text"}]));
+    assert_eq!(read.context("numeric_labels")[2], json!([{"name": "n", "value": -2}]));
     let class = json!({"level": 2, "version": 3, "opcode": 1, "keywords": "0x6"});
     assert_eq!(said(&read, 2), class);
     // The class is that of the metadata where the list replaces nothing.
     let class = json!({"level": 4, "version": 0, "opcode": null, "keywords": "0x0"});
     assert_eq!([0, 1, 3, 4].map(|event| said(&read, event)), [(); 4].map(|()| class.clone()));
-    assert_eq!(pairs(&read.context("labels")[3]), [("last".to_owned(), String::new())]);
+    assert_eq!(read.context("labels")[3], json!([{"name": "last", "value": ""}]));
+    assert_eq!(read.context("numeric_labels")[3], null);
     assert_eq!(read.damage.len(), 1, "{:?}", read.damage);
     assert!(
         read.damage[0]["message"].as_str().unwrap().contains("list of labels, found the unknown index 5"),

@@ -1,0 +1,77 @@
+//! Files that are copied, byte for byte.
+
+use std::io;
+
+use ichnos_io::{Bytes, WriteOptions, WriteSource};
+use ichnos_model::Window;
+
+use super::dialect::Dialect;
+use crate::Version;
+use crate::reader::trace_file::TraceFile;
+
+/// Returns the bytes of the only source, if the output is the same file: all of its events are selected, it has the
+/// version to write, and opening it found no fault.
+///
+/// Parts of a file are encoded anew, since events of a block refer to tables and numbers of other blocks, and are sorted
+/// with events of other blocks.
+pub(super) fn copied_file(
+    sources: &[WriteSource],
+    dialect: Dialect,
+    options: &WriteOptions,
+) -> Option<Bytes> {
+    let [source] = sources else { return None };
+    let is_all = !options.leaves_out
+        && !options.repair
+        && options.selected_by.is_empty()
+        && options.window == Window::default()
+        && !source.streams.is_empty();
+    let file = source.trace.reader_data::<TraceFile>().filter(|_| is_all)?;
+    let is_same = match file.version() {
+        Version::V3 => false,
+        Version::V4 => dialect == Dialect::V4,
+        Version::V6(_) => dialect == Dialect::V6,
+    };
+    file.whole_bytes().filter(|_| is_same).cloned()
+}
+
+/// Copy of a file in pieces.
+#[derive(Debug)]
+pub(super) struct FileCopy {
+    bytes: Bytes,
+    /// Number of bytes copied so far.
+    at: usize,
+}
+
+impl FileCopy {
+    pub(super) fn new(bytes: Bytes) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    /// Returns `true` if all bytes are copied.
+    pub(super) fn is_over(&self) -> bool {
+        self.at >= self.bytes.len()
+    }
+
+    /// Returns the next piece of at most this many bytes.
+    pub(super) fn next(&mut self, size: usize) -> Vec<u8> {
+        let end = self.bytes.len().min(self.at.saturating_add(size));
+        let piece = self.bytes.get(self.at..end).unwrap_or_default().to_vec();
+        self.at = end;
+        piece
+    }
+
+    /// Checks that all bytes were those of the file.
+    ///
+    /// # Errors
+    /// If it has become shorter.
+    pub(super) fn check(&self) -> io::Result<()> {
+        match self.bytes.look_for_loss() {
+            lost if lost.is_empty() => Ok(()),
+            lost => {
+                let text =
+                    format!("the file that is copied has become shorter: byte {} is missing", lost.start);
+                Err(io::Error::new(io::ErrorKind::UnexpectedEof, text))
+            }
+        }
+    }
+}
