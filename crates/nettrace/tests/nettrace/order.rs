@@ -32,6 +32,36 @@ struct RandomFile {
     events: Vec<Event>,
 }
 
+/// Events of random threads between two sequence points, in the order of a file: each thread has one or two runs, and
+/// marks are where they keep their promise. They lack everything but threads and times, which are at most
+/// `1_000 * phase + 400`.
+pub(crate) fn random_phase(random: &mut Random, threads: u64, phase: u64) -> Vec<Event> {
+    let mut runs: Vec<Vec<Event>> = Vec::new();
+    for thread in 0..threads {
+        let mut times: Vec<u64> =
+            (0..random.below(30)).map(|_| 1 + 1_000 * phase + random.below(400)).collect();
+        times.sort_unstable();
+        let mut run: Vec<Event> = times.into_iter().map(|time| number(thread, 0, time, 0)).collect();
+        // The events of a thread come in one or two runs.
+        let cut = random.index(run.len() + 1);
+        let behind = run.split_off(cut);
+        runs.extend([run, behind]);
+    }
+    // First runs in any order, then second runs.
+    let mut order: Vec<usize> = (0..runs.len()).step_by(2).collect();
+    for i in (1..order.len()).rev() {
+        order.swap(i, random.index(i + 1));
+    }
+    let order: Vec<usize> = order.iter().copied().chain(order.iter().map(|run| run + 1)).collect();
+    let mut events: Vec<Event> = order.iter().flat_map(|run| runs[*run].clone()).collect();
+    let mut earliest = u64::MAX;
+    for event in events.iter_mut().rev() {
+        event.is_sorted = event.time <= earliest && random.is_one_in(3);
+        earliest = earliest.min(event.time);
+    }
+    events
+}
+
 /// Writes a random file. `padding`: this many more bytes in payloads.
 fn random_file(random: &mut Random, form: Form, padding: usize) -> RandomFile {
     let threads = 1 + random.below(6);
@@ -39,24 +69,7 @@ fn random_file(random: &mut Random, form: Form, padding: usize) -> RandomFile {
     let mut events: Vec<Vec<Event>> = Vec::new();
     let mut count = 0;
     for phase in 0..1 + random.below(5) {
-        let mut runs: Vec<Vec<Event>> = Vec::new();
-        for thread in 0..threads {
-            let mut times: Vec<u64> =
-                (0..random.below(30)).map(|_| 1 + 1_000 * phase + random.below(400)).collect();
-            times.sort_unstable();
-            let mut run: Vec<Event> = times.into_iter().map(|time| number(thread, 0, time, 0)).collect();
-            // The events of a thread come in one or two runs.
-            let cut = random.index(run.len() + 1);
-            let behind = run.split_off(cut);
-            runs.extend([run, behind]);
-        }
-        // First runs in any order, then second runs.
-        let mut order: Vec<usize> = (0..runs.len()).step_by(2).collect();
-        for i in (1..order.len()).rev() {
-            order.swap(i, random.index(i + 1));
-        }
-        let order: Vec<usize> = order.iter().copied().chain(order.iter().map(|run| run + 1)).collect();
-        let mut phase: Vec<Event> = order.iter().flat_map(|run| runs[*run].clone()).collect();
+        let mut phase = random_phase(random, threads, phase);
         for event in &mut phase {
             let sequence = &mut sequences[event.capture_thread as usize];
             *sequence += 1;
@@ -70,12 +83,6 @@ fn random_file(random: &mut Random, form: Form, padding: usize) -> RandomFile {
                 event.thread = random.below(threads);
             }
             count += 1;
-        }
-        // Marks where they keep their promise.
-        let mut earliest = u64::MAX;
-        for event in phase.iter_mut().rev() {
-            event.is_sorted = event.time <= earliest && random.is_one_in(3);
-            earliest = earliest.min(event.time);
         }
         events.push(phase);
     }

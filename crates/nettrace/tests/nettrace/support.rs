@@ -7,7 +7,7 @@ use ichnos_model::{
     Event, EventRecordClass, Field, FieldKind, IntegerProperties, Message, Real, Scope, Text, TraceInput,
     Uuid, VariableLengthValue, Visitor, Window,
 };
-use ichnos_nettrace::{BlockKind, Container, FileItem, NettraceFile, OpenOptions, TraceBlock};
+use ichnos_nettrace::{BlockKind, Container, FileItem, NettraceFile, OpenOptions, TraceBlock, Version};
 
 /// The recorded files: in `ICHNOS_TRACES`, or `../shared/traces` from the project's root. Where they are absent, the
 /// test says so by name and skips.
@@ -43,6 +43,7 @@ pub fn find(traces: &Path, name: &str) -> PathBuf {
 pub struct Opened {
     pub file: NettraceFile,
     pub block: TraceBlock,
+    pub is_v3: bool,
 }
 
 impl Opened {
@@ -67,7 +68,13 @@ impl Opened {
             }
         };
         let file = NettraceFile::open(name, bytes, options).unwrap();
-        Self { file, block }
+        Self { file, block, is_v3: container.version() == Version::V3 }
+    }
+
+    /// Opens a file that may end before its trace block does; `None` then.
+    pub fn try_of_bytes(name: &str, bytes: Vec<u8>) -> Option<Self> {
+        NettraceFile::open(name, bytes.clone().into(), &OpenOptions::default()).ok()?;
+        Some(Self::of_bytes(name, bytes.into(), &OpenOptions::default()))
     }
 
     /// Passes all messages on.

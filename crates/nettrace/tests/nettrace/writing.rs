@@ -1,12 +1,14 @@
 //! Files written again: the same events, as the reader and as the reference reader read them.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-use ichnos_flow::Merge;
-use ichnos_io::{Bytes, Lane, TraceWriter as _, WriteOptions, WriteSource, WriteTarget};
+use ichnos_export::{FieldValues, StackCollector, StackFormat, StackOptions, StackRoots, StackWeight};
+use ichnos_flow::{Merge, pump};
+use ichnos_io::{Bytes, Lane, TraceWriter as _, Worker, WriteOptions, WriteSource, WriteTarget};
 use ichnos_model::{Event, Message, Scope, TraceInput as _, Window};
 use ichnos_nettrace::{NettraceWriter, OpenOptions};
 
@@ -35,36 +37,76 @@ const FILES: &[&str] = &[
     "eventpipe-dotnetcore3.0-win-x64-objver4.nettrace",
 ];
 
+/// Options for a dialect, with which all events are encoded anew, as if others were dropped.
+pub fn encoding(dialect: Option<&str>) -> WriteOptions {
+    let mut options = WriteOptions::default();
+    options.dialect = dialect.map(str::to_owned);
+    options.leaves_out = true;
+    options
+}
+
 /// Writes files again, as one file; returns its bytes.
 pub fn rewrite(opened: &[&Opened], dialect: Option<&str>) -> Vec<u8> {
+    write_to_file(opened, &encoding(dialect))
+}
+
+/// Writes files again, as one file; returns its bytes.
+pub fn write_to_file(opened: &[&Opened], options: &WriteOptions) -> Vec<u8> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("out.nettrace");
+    write(opened, WriteTarget::Complete(path.clone()), options, |_| false).unwrap();
+    std::fs::read(path).unwrap()
+}
+
+/// Place of a flush: numbers of bytes and of events before it.
+#[derive(Clone, Copy, Debug)]
+pub struct Flush {
+    pub bytes: usize,
+    pub events: usize,
+}
+
+/// Writes files again, as one file, and flushes it after the events whose numbers `flushes` selects; returns the places of
+/// the flushes.
+pub fn write(
+    opened: &[&Opened],
+    target: WriteTarget,
+    options: &WriteOptions,
+    mut flushes: impl FnMut(usize) -> bool,
+) -> Result<Vec<Flush>, String> {
     let sources = opened.iter().map(|opened| WriteSource {
         trace: Arc::clone(opened.file.trace()),
         format: "nettrace",
         has_dynamic_classes: true,
         streams: opened.file.data_streams(),
     });
-    let mut options = WriteOptions::default();
-    options.dialect = dialect.map(str::to_owned);
-    let target = WriteTarget::Complete(path.clone());
-    let output = NettraceWriter.create(target, sources.collect(), &options).unwrap();
+    let text = |error: &dyn std::error::Error| error.to_string();
+    let output = NettraceWriter.create(target, sources.collect(), options).map_err(|error| text(&error))?;
     let mut worker = output.worker(Lane::All);
     let cursors = opened.iter().flat_map(|opened| opened.file.cursors(Window::default())).collect();
-    Merge::new(cursors).drain_all(&mut |message| {
-        worker.message(message).unwrap();
+    let (mut places, mut bytes, mut events) = (Vec::new(), 0, 0);
+    let mut join = |worker: &mut dyn Worker| -> std::io::Result<usize> {
         while let Some(block) = worker.take() {
-            output.join(block).unwrap();
+            bytes += block.bytes.len();
+            output.join(block)?;
         }
-        std::ops::ControlFlow::Continue(())
+        Ok(bytes)
+    };
+    let mut result = Ok(0);
+    Merge::new(cursors).drain_all(&mut |message| {
+        result = worker.message(message).and_then(|_| join(&mut *worker));
+        if matches!(message, Message::Event(_)) {
+            events += 1;
+            if result.is_ok() && flushes(events) {
+                result = worker.flush().and_then(|()| join(&mut *worker));
+                places.extend(result.as_ref().ok().map(|bytes| Flush { bytes: *bytes, events }));
+            }
+        }
+        if result.is_err() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
-    worker.finish().unwrap();
-    while let Some(block) = worker.take() {
-        output.join(block).unwrap();
-    }
+    result.and_then(|_| worker.finish()).and_then(|()| join(&mut *worker)).map_err(|error| text(&error))?;
     drop(worker);
-    output.finish().unwrap();
-    std::fs::read(path).unwrap()
+    output.finish().map_err(|error| text(&error))?;
+    Ok(places)
 }
 
 /// Everything of an event, as text: the stack is its addresses.
@@ -95,26 +137,33 @@ fn shown(opened: &Opened, event: &Event<'_>) -> String {
     )
 }
 
-/// Lost events: their thread, and their number.
-type Lost = (Option<u64>, Option<u64>);
+/// Numbers of lost events by thread; `None` if they are unknown. Losses of a thread without an event between them are one
+/// when they are written again, and an unknown number is not written beside a known one.
+type Lost = BTreeMap<Option<u64>, Option<u64>>;
 
-/// All events of a file, and the lost ones.
-fn events(opened: &Opened) -> (Vec<String>, Vec<Lost>) {
-    let (mut events, mut lost) = (Vec::new(), Vec::new());
+/// All events of a file, and the lost ones. Events of version 3 are read in the order of the file; here, they are in
+/// order of time.
+pub fn events(opened: &Opened) -> (Vec<String>, Lost) {
+    let (mut events, mut lost) = (Vec::new(), Lost::new());
     opened.each(|message| match message {
-        Message::Event(event) => events.push(shown(opened, event)),
-        Message::DiscardedEvents(discarded) => lost.push((discarded.thread, discarded.count)),
+        Message::Event(event) => events.push((event.clock.unwrap().cycles, shown(opened, event))),
+        Message::DiscardedEvents(discarded) => {
+            let sum = lost.entry(discarded.thread).or_default();
+            *sum = sum.map_or(discarded.count, |sum| Some(sum + discarded.count.unwrap_or(0)));
+        }
         _ => {}
     });
-    lost.sort_unstable();
-    (events, lost)
+    if opened.is_v3 {
+        events.sort_by_key(|(time, _)| *time);
+    }
+    (events.into_iter().map(|(_, event)| event).collect(), lost)
 }
 
-fn opened(name: &str, bytes: Vec<u8>) -> Opened {
+pub fn opened(name: &str, bytes: Vec<u8>) -> Opened {
     Opened::of_bytes(name, Bytes::from(bytes), &OpenOptions::default())
 }
 
-fn check(name: &str, source: &Opened, written: &Opened) {
+pub fn check(name: &str, source: &Opened, written: &Opened) {
     let (expected, found) = (events(source), events(written));
     assert_eq!(expected.0.len(), found.0.len(), "{name}");
     assert_eq!(expected.1, found.1, "{name}: lost events");
@@ -131,13 +180,12 @@ fn files_written_again_have_the_same_events() {
         let path = find(&traces, name);
         let source = Opened::new(&path);
         let bytes = rewrite(&[&source], None);
-        let size = bytes.len();
-        let written = opened(&path.to_string_lossy(), bytes);
-        println!("{name}: {} -> {size} bytes", bytes_of(&path).len());
+        println!("{name}: {} -> {} bytes", bytes_of(&path).len(), bytes.len());
+        let written = opened(&path.to_string_lossy(), bytes.clone());
         check(name, &source, &written);
         // Written once more, it is the same file. Events of version 3 are not in order of time, and not marked.
         if !name.ends_with(".netperf") {
-            assert_eq!(rewrite(&[&written], None).len(), size, "{name}");
+            assert!(rewrite(&[&written], None) == bytes, "{name}: written once more, it differs");
         }
     }
 }
@@ -221,5 +269,81 @@ fn files_written_in_the_other_version() {
         for (index, (expected, found)) in expected.0.iter().zip(&found.0).enumerate() {
             assert_eq!(expected, found, "{name}: event {index}");
         }
+    }
+}
+
+/// Folded stacks of samples, with the times since the previous samples of their threads: of all, or of those in managed
+/// code.
+fn folded(opened: &Opened, managed_only: bool) -> String {
+    let mut options = StackOptions::default();
+    options.weight = StackWeight::TimeBefore;
+    if managed_only {
+        options.only = vec![FieldValues { path: "Type".to_owned(), values: vec!["Managed".to_owned()] }];
+    }
+    let mut collector = StackCollector::new(options);
+    pump(&mut Merge::new(opened.file.cursors(Window::default())), &mut collector).unwrap();
+    let mut text = Vec::new();
+    collector.finish().write(StackFormat::Folded, StackRoots::None, &mut text).unwrap();
+    String::from_utf8(text).unwrap()
+}
+
+/// Another reader's stacks of a recorded file, with their times, are those of the file that is written again, in both
+/// versions and after a way through the other one.
+#[test]
+fn stacks_of_a_file_written_again_are_those_of_another_reader() {
+    let Some(traces) = traces("stacks_of_a_file_written_again_are_those_of_another_reader") else { return };
+    let name = "dotnet-5.0-SampleProfiler-single-thread";
+    let source = Opened::new(&find(&traces, &format!("{name}.golden.nettrace")));
+    let v6 = opened(name, rewrite(&[&source], Some("6")));
+    let files = [
+        ("4", opened(name, rewrite(&[&source], Some("4")))),
+        ("6, then 4", opened(name, rewrite(&[&v6], Some("4")))),
+        ("6", v6),
+        ("source", source),
+    ];
+    for (ending, managed_only) in [("", false), ("-managed-only", true)] {
+        let expected = traces.join(format!("dotnetdiag/{name}{ending}.txt"));
+        let expected = std::fs::read_to_string(expected).unwrap();
+        for (version, file) in &files {
+            assert!(folded(file, managed_only) == expected, "{version}{ending}");
+        }
+        println!("{} stacks{ending} are the same", expected.lines().count());
+    }
+}
+
+/// The reference reader reads all events before a flush of a file whose writer was killed after it.
+#[test]
+fn files_of_killed_writers_as_the_reference_reads_them() {
+    let test = "files_of_killed_writers_as_the_reference_reads_them";
+    let (Some(traces), Some((tools, runtimes))) = (traces(test), runtimes(test)) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("killed.nettrace");
+    let lines = |path: &Path| -> BTreeMap<String, usize> {
+        let mut counts = BTreeMap::new();
+        for event in dump(&tools, &runtimes, path) {
+            *counts.entry(event.to_string()).or_default() += 1;
+        }
+        counts
+    };
+    for (name, dialect, each) in [
+        ("net10.0-custom-only-norundown.nettrace", "4", 97),
+        ("net10.0-custom-only-norundown.nettrace", "6", 97),
+        ("perl-cpu-v6.nettrace", "6", 2_500),
+    ] {
+        let source = Opened::new(&find(&traces, name));
+        let target = WriteTarget::Live(path.clone());
+        let places =
+            write(&[&source], target, &encoding(Some(dialect)), |number| number % each == 0).unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        let expected = lines(&path);
+        for place in places.iter().step_by(1 + places.len() / 4) {
+            std::fs::write(&path, &bytes[..place.bytes]).unwrap();
+            let found = lines(&path);
+            assert_eq!(found.values().sum::<usize>(), place.events, "{name}, version {dialect}");
+            let is_expected =
+                |(line, count): (&String, &usize)| expected.get(line).is_some_and(|most| count <= most);
+            assert!(found.iter().all(is_expected), "{name}, version {dialect}");
+        }
+        std::fs::remove_file(&path).unwrap();
     }
 }

@@ -1,0 +1,122 @@
+//! Names of functions that come from elsewhere than the runtime's events, in files that are written of them.
+
+use std::process::Command;
+
+use ichnos_model::{Message, Scope, TraceInput as _};
+
+use crate::builder::{Bytes, Event, File, Form, Metadata, field};
+use crate::support::{Opened, fields};
+use crate::workload::runtimes;
+use crate::writing::{opened, rewrite};
+
+/// Name of the provider of samples, but for its last letter: readers have tables for that provider.
+const PROVIDER: &str = "Microsoft-DotNETCore-SampleProfilex";
+
+/// Functions with their modules.
+const FUNCTIONS: &[(&str, &str)] = &[
+    ("/usr/bin/one", "main"),
+    ("/usr/bin/one", "std::vec::push<int>(int, a.b)"),
+    ("/usr/lib/libc.so.6", "__libc_start_main"),
+    ("/app/Some.Library.dll", "Some.Library.Type.Method(class System.String)"),
+    ("/app/Some.Library.dll", "Some.Library.Type..ctor()"),
+];
+
+/// A file of version 6 with samples, whose functions are symbols of mapped files.
+fn file() -> Opened {
+    let system = |id, name| {
+        // Version 4 has no such type, so the event is converted.
+        let event = Metadata::new(id, name, [field(Form::V6, 21, "Id")]);
+        Metadata { provider: "Universal.System".to_owned(), ..event }
+    };
+    let sample = Metadata::new(3, "", [field(Form::V6, 9, "Type")]);
+    let sample = Metadata { provider: PROVIDER.to_owned(), event_id: 0, ..sample };
+    let mut file = File::new(Form::V6);
+    file.metadata(&[system(1, "ProcessMapping"), system(2, "ProcessSymbol"), sample]);
+    file.threads(&[(1, 101, "")]);
+    let text = |bytes: Bytes, text: &str| bytes.u16(text.len() as u16).raw(text.as_bytes());
+    let mut events = Vec::new();
+    let mut add = |metadata: u32, payload: Bytes| {
+        let sequence = events.len() as u32 + 1;
+        events.push(Event::new(metadata, 1, sequence, 2_000 + 1_000 * u64::from(sequence)).with(payload));
+    };
+    for (index, (module, function)) in (1..).zip(FUNCTIONS) {
+        let begin = 0x10_0000 * index;
+        let mapping = Bytes::new().var(index).var(begin).var(begin + 0xffff).var(0);
+        add(1, text(mapping, module).var(0));
+        let symbol = Bytes::new().var(index).var(index).var(begin + 0x100).var(begin + 0x1ff);
+        add(2, text(symbol, function));
+    }
+    for kind in 0..3 {
+        add(3, Bytes::new().u32(kind));
+    }
+    let addresses: Vec<u64> = (1..=FUNCTIONS.len() as u64).map(|index| 0x10_0000 * index + 0x142).collect();
+    file.stacks(1, &[&addresses]);
+    events.iter_mut().filter(|event| event.metadata == 3).for_each(|event| event.stack = 1);
+    file.events(true, &events);
+    opened("source", file.end())
+}
+
+/// Functions of all stacks, as they are shown: module and function, callers first.
+fn frames(opened: &Opened) -> Vec<String> {
+    let trace = opened.file.trace();
+    let mut found = Vec::new();
+    opened.each(|message| {
+        let Message::Event(event) = message else { return };
+        let context = fields(event, Scope::CommonContext);
+        let stack = context.iter().find(|(name, _)| name == "stack").and_then(|(_, stack)| stack.integer());
+        let frames = stack.map(|stack| trace.frames(stack.value as u32, event.nanoseconds()));
+        for frame in frames.into_iter().flatten().rev() {
+            let (module, symbol) = (frame.module.unwrap_or_default(), frame.symbol.unwrap_or_default());
+            found.push(format!("{module}!{symbol}"));
+        }
+    });
+    found
+}
+
+/// Another version has no symbols of mapped files; the names are those of the same functions nevertheless.
+#[test]
+fn functions_have_the_same_names_in_the_other_version() {
+    let source = file();
+    let expected = frames(&source);
+    assert_eq!(expected.len(), 3 * FUNCTIONS.len());
+    for (frame, (_, function)) in expected.iter().zip(FUNCTIONS.iter().rev()) {
+        assert!(frame.ends_with(function), "{frame}: {function}");
+    }
+    // Of files of .NET, the name of the module is that of the file without `.dll`.
+    let expected: Vec<String> = expected.iter().map(|frame| frame.replace(".dll!", "!")).collect();
+    assert_eq!(frames(&opened("source", rewrite(&[&source], Some("4")))), expected);
+}
+
+/// The reference reader resolves them, too.
+#[test]
+fn functions_as_the_reference_names_them() {
+    let test = "functions_as_the_reference_names_them";
+    let Some((tools, runtimes)) = runtimes(test) else { return };
+    let source = file();
+    let mut bytes = rewrite(&[&source], Some("4"));
+    // It looks at samples of the profiler only.
+    let utf16 = |text: &str| -> Vec<u8> { text.encode_utf16().flat_map(u16::to_le_bytes).collect() };
+    let provider = utf16(PROVIDER);
+    let at = bytes.windows(provider.len()).position(|window| window == provider).unwrap();
+    bytes[at + provider.len() - 2] = b'r';
+    let directory = tempfile::tempdir().unwrap();
+    let (path, output) = (directory.path().join("named.nettrace"), directory.path().join("named"));
+    std::fs::write(&path, bytes).unwrap();
+    let mut command = Command::new("bash");
+    command.arg(tools.join("traceevent/dump.sh")).arg("--stacks").args([&*runtimes, &*path, &*output]);
+    let result = command.output().unwrap();
+    assert!(result.status.success(), "{}", String::from_utf8_lossy(&result.stderr));
+    let samples = std::fs::read_to_string(output.with_extension("samples")).unwrap();
+    let found: Vec<&str> = samples
+        .lines()
+        .flat_map(|line| line.rsplit('\t').next().unwrap().split(';'))
+        .map(|frame| frame.rsplit_once('@').unwrap().0)
+        .collect();
+    // It puts a dot before names without one, and modules without a directory in small letters.
+    let shown = |frame: &String| {
+        let (module, function) = frame.split_once('!').unwrap();
+        let dot = if function.starts_with("Some.") { "" } else { "." };
+        format!("{}!{dot}{function}", module.trim_end_matches(".dll").to_lowercase())
+    };
+    assert_eq!(found, frames(&source).iter().map(shown).collect::<Vec<_>>());
+}
