@@ -50,6 +50,11 @@ impl TraceFile {
         is_whole.then_some(&self.bytes)
     }
 
+    /// Returns `true` if the file has events of a kind that a provider makes.
+    pub(crate) fn has_provider(&self, name: &str) -> bool {
+        self.index.classes.iter().any(|metadata| metadata.provider == name)
+    }
+
     pub(crate) fn process_id(&self) -> Option<u64> {
         self.index.trace.process_id
     }

@@ -28,7 +28,8 @@ impl OwnClass {
             return None;
         }
         let (metadata, is_lossy) = normalized(metadata, is_v6);
-        let needs_names = !is_v6 && matches!(file.version(), Version::V6(_));
+        // Names by the runtime's own events stay what they are; those of mapped files are only in version 6.
+        let needs_names = !is_v6 && file.has_provider("Universal.System");
         Some(Self { metadata, is_lossy, needs_names })
     }
 }
