@@ -191,7 +191,7 @@ fn outputs() -> Vec<Case> {
         "a .NET trace", "nettrace";
         "a Fuchsia trace", "fxt";
         "a file of reports", "xtrace --orphans=chain";
-        "reports as JSON", "xtrace --dialect=json --orphans=chain";
+        "a JSON file of reports", "xtrace --dialect=json --orphans=chain";
     }
 }
 

@@ -68,7 +68,7 @@ pub(crate) fn write_argument(room: &mut [Word], name: StringRef<'_>, value: Argu
         _ => 0,
     };
     let size = room.len() as u64;
-    let header = u64::from(value.kind()) | size << 4 | reference(name) << 16 | low << 32;
+    let header = u64::from(value.kind() & 0xf) | size << 4 | reference(name) << 16 | low << 32;
     let Some((first, room)) = room.split_first_mut() else { return };
     *first = header.to_le_bytes();
     let (name_room, room) = room.split_at_mut(words_for(inline(name).len()).min(room.len()));
@@ -91,7 +91,8 @@ pub(crate) fn write_argument(room: &mut [Word], name: StringRef<'_>, value: Argu
 /// Writes consecutive records into a buffer.
 ///
 /// Allocates nothing. If a record does not fit, has more than 4,095 words, or has a text of more than [`MAX_TEXT`] bytes,
-/// returns an error and leaves the buffer unchanged.
+/// returns an error and leaves [`written`](Self::written) unchanged. Of indexes of strings, the lower 15 bits are written
+/// (0 is the empty string), of kinds of unknown arguments the lower 4 bits.
 ///
 /// ```
 /// use ichnos_fuchsia::fxt::{ArgumentValue, EventKind, Record, Records, StringRecord, StringRef, ThreadRef};
@@ -225,7 +226,7 @@ impl<'b> RecordWriter<'b> {
         }
     }
 
-    /// Registers a string.
+    /// Registers a string with an index from 1 to 32,767; readers ignore one with the index 0.
     ///
     /// # Errors
     /// If it is too long, or the record does not fit.
@@ -237,7 +238,7 @@ impl<'b> RecordWriter<'b> {
         self.record(header, &[], entry.string)
     }
 
-    /// Registers a thread.
+    /// Registers a thread with an index from 1 to 255; readers ignore one with the index 0.
     ///
     /// # Errors
     /// If the record does not fit.

@@ -9,8 +9,8 @@ use super::own::OwnClass;
 use super::record_parts::RecordHash;
 use super::tables::WrittenTables;
 use crate::fxt::{
-    ArgumentValue, EventKind, EventRecordWriter, MAX_RECORD_WORDS, RecordWriter, StringRef, ThreadRef,
-    argument_kind as kind,
+    ArgumentValue, EventKind, EventRecordWriter, MAX_ARGUMENTS, MAX_RECORD_WORDS, RecordWriter, StringRef,
+    ThreadRef, argument_kind as kind,
 };
 
 /// References of the events of a class to the strings of the tables.
@@ -34,10 +34,14 @@ struct ArgumentReferences {
 }
 
 impl EventReferences {
-    /// Registers the names of a class, unless they are registered. Returns `None` if the tables take one of them not.
+    /// Registers the names of a class, unless they are registered. Returns `None` if there are more of them than a record
+    /// can have, or one is too long for the tables.
     fn renew(&mut self, class: &OwnClass, tables: &mut WrittenTables, out: &mut Vec<u8>) -> Option<()> {
         if self.generation == tables.generation() {
             return Some(());
+        }
+        if class.arguments.len() > MAX_ARGUMENTS {
+            return None;
         }
         let mut index = |name: &[u8]| tables.index(name, out);
         self.category = index(&class.category)?;
@@ -187,7 +191,31 @@ fn first_number(event: &Event<'_>) -> Option<u64> {
         fn signed(&mut self, _: Field<'_>, value: i64) {
             self.0.get_or_insert(Some(value as u64));
         }
+        fn wide(&mut self, _: Field<'_>, _: Wide<'_>) {
+            self.0.get_or_insert(None);
+        }
+        fn boolean(&mut self, _: Field<'_>, _: bool, _: u64) {
+            self.0.get_or_insert(None);
+        }
+        fn bit_array(&mut self, _: Field<'_>, bits: u64) {
+            self.0.get_or_insert(Some(bits));
+        }
+        fn bit_map(&mut self, _: Field<'_>, bits: u64) {
+            self.0.get_or_insert(Some(bits));
+        }
+        fn real(&mut self, _: Field<'_>, _: Real<'_>) {
+            self.0.get_or_insert(None);
+        }
         fn text(&mut self, _: Field<'_>, _: Text<'_>) {
+            self.0.get_or_insert(None);
+        }
+        fn blob(&mut self, _: Field<'_>, _: &[u8]) {
+            self.0.get_or_insert(None);
+        }
+        fn guid(&mut self, _: Field<'_>, _: Uuid) {
+            self.0.get_or_insert(None);
+        }
+        fn null(&mut self, _: Field<'_>) {
             self.0.get_or_insert(None);
         }
         fn begin_optional(&mut self, _: Field<'_>, _: bool, _: i128) {

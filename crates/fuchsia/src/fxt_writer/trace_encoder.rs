@@ -28,7 +28,7 @@ use crate::fxt_reader::key::{RecordForm, RecordKind};
 /// Maximum size of the name of a provider.
 const LONGEST_NAME: usize = 255;
 
-/// Maximum number of classes of this format that are kept: some hundred bytes each.
+/// Maximum number of classes of this format that are kept: up to 5 kB each, besides their names.
 const MOST_OWN_CLASSES: usize = 8192;
 
 /// Treatment of a class of events.

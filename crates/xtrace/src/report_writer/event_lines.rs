@@ -15,9 +15,10 @@ impl ReportClass {
     pub(super) fn write_text(&self, event: &Event<'_>, out: &mut Vec<u8>) -> bool {
         let begin = out.len();
         let lines = WrittenLines::begin(out);
-        let mut writer = TextLines { class: self, out, lines, count: 0, is_exact: true };
+        let mut writer =
+            TextLines { class: self, out, lines, count: 0, left: MAX_REPORT_LENGTH, is_exact: true };
         let is_read = event.visit(Scope::Payload, &mut writer).is_ok();
-        let is_exact = is_read && writer.is_exact && writer.count <= MAX_REPORT_LINES;
+        let is_exact = is_read && writer.is_exact;
         is_exact && out.len() - begin <= MAX_REPORT_LENGTH
     }
 
@@ -36,12 +37,11 @@ impl ReportClass {
             is_exact: true,
         };
         let is_read = event.visit(Scope::Payload, &mut writer).is_ok();
-        let JsonLines { last, metadata, task, count, bytes, is_exact, .. } = writer;
+        let JsonLines { last, metadata, task, is_exact, .. } = writer;
         if last.is_some() {
             lines.push(b']');
         }
-        let is_short = bytes <= MAX_REPORT_LENGTH && lines.len() <= MAX_REPORT_LENGTH - AROUND_JSON;
-        let is_exact = is_read && is_exact && is_short && count <= MAX_REPORT_LINES;
+        let is_exact = is_read && is_exact && lines.len() <= MAX_REPORT_LENGTH - AROUND_JSON;
         is_exact.then_some(metadata.unwrap_or(task))
     }
 }
@@ -52,6 +52,8 @@ struct TextLines<'w> {
     out: &'w mut Vec<u8>,
     lines: WrittenLines,
     count: usize,
+    /// Number of bytes that keys and values can still have.
+    left: usize,
     /// `false` if a line is missing.
     is_exact: bool,
 }
@@ -61,9 +63,14 @@ impl Visitor for TextLines<'_> {
     fn text(&mut self, field: Field<'_>, value: Text<'_>) {
         let Some(LineNode::Value(key)) = self.class.nodes.get(field.index()) else { return };
         let Some(key) = self.class.keys.get(*key as usize) else { return };
-        self.is_exact &= value.encoding == StringEncoding::Utf8;
         self.count += 1;
-        self.lines.line_of_key(self.out, &key.text, value.bytes);
+        self.left = self.left.saturating_sub(key.text.len() + value.bytes.len());
+        // The rest of a long report would only take memory.
+        self.is_exact &=
+            value.encoding == StringEncoding::Utf8 && self.count <= MAX_REPORT_LINES && self.left > 0;
+        if self.is_exact {
+            self.lines.line_of_key(self.out, &key.text, value.bytes);
+        }
     }
 }
 
@@ -98,9 +105,15 @@ impl Visitor for JsonLines<'_> {
     fn text(&mut self, field: Field<'_>, value: Text<'_>) {
         let Some(LineNode::Value(index)) = self.class.nodes.get(field.index()) else { return };
         let Some(key) = self.class.keys.get(*index as usize) else { return };
-        self.is_exact &= value.encoding == StringEncoding::Utf8;
         self.count += 1;
         self.bytes += key.name.len() + value.bytes.len();
+        // The rest of a long report would only take memory.
+        self.is_exact &= value.encoding == StringEncoding::Utf8
+            && self.count <= MAX_REPORT_LINES
+            && self.bytes <= MAX_REPORT_LENGTH;
+        if !self.is_exact {
+            return;
+        }
         if self.last == Some(*index) {
             self.out.push(b',');
         } else {

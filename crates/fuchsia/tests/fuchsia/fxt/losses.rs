@@ -298,11 +298,21 @@ fn long_data_stay_the_same() {
 
 /// A trace of a class of this format with a single event of larger data than its records can have.
 fn larger(record: impl FnOnce(&mut Builder), values: fn(&mut ModelRecord)) -> RecordTrace {
+    changed(record, |_| {}, values)
+}
+
+/// A trace of a changed class of this format with a single event.
+fn changed(
+    record: impl FnOnce(&mut Builder),
+    change: impl FnOnce(&mut EventRecordClass),
+    values: fn(&mut ModelRecord),
+) -> RecordTrace {
     let mut builder = Builder::new();
     record(&mut builder);
     let read = open(&builder.bytes);
     assert_eq!(messages(&read).len(), 1);
-    let class = Arc::unwrap_or_clone(read.trace().event_records(0).next().unwrap());
+    let mut class = Arc::unwrap_or_clone(read.trace().event_records(0).next().unwrap());
+    change(&mut class);
     let mut whole = read.trace().class.clone();
     whole.data_streams[0].event_records = vec![class.into()];
     let limits = Limits::default();
@@ -312,11 +322,56 @@ fn larger(record: impl FnOnce(&mut Builder), values: fn(&mut ModelRecord)) -> Re
             record.values.begin(Scope::CommonContext);
             record.values.push_optional(false);
             record.values.push_optional(false);
-            record.values.begin(Scope::Payload);
             values(record);
         };
         Events(values, vec![(0, 10)])
     })
+}
+
+/// Other formats have classes of this one that no record has: they must not fill the tables.
+#[test]
+fn more_arguments_than_records_have() {
+    const COUNT: usize = 40;
+    let members = (0..COUNT).map(|number| Member::new(format!("m{number}"), FieldClass::unsigned(64)));
+    let payload = FieldClass::structure(members).into();
+    let instant = |builder: &mut Builder| {
+        builder.event(0, 1, ["c", "n"], vec![], &[]);
+    };
+    let change = |class: &mut EventRecordClass| class.payload = Some(payload);
+    let trace = changed(instant, change, |record| {
+        record.values.begin(Scope::Payload);
+        (0..COUNT as u64).for_each(|number| record.values.push(number));
+    });
+    let (written, losses) = write(&trace);
+    assert_eq!(lines(&losses), ["dropped 25 c:n  arguments: no room in the record"]);
+    let arguments: Vec<_> = (0..15).map(|number| format!("m{number}={number}")).collect();
+    let expected = format!("10 c:n | pid=0 tid=0 |  | {}", arguments.join(" "));
+    assert_eq!(messages(&open(&written)), [expected]);
+    let strings =
+        Records::new(&written).filter(|found| matches!(found.as_ref().unwrap().record, Record::String(_)));
+    assert_eq!(strings.count(), 2 + 15);
+}
+
+/// The number of a counter is its first field, also if that is no number.
+#[test]
+fn numbers_of_counters_that_are_none() {
+    let counter = |builder: &mut Builder| {
+        builder.event(1, 1, ["c", "n"], vec![], &[7]);
+    };
+    let change = |class: &mut EventRecordClass| {
+        let members =
+            [Member::new("ratio", FieldClass::float(64)), Member::new("id", FieldClass::unsigned(64))];
+        class.specific_context = Some(FieldClass::structure(members).into());
+    };
+    let trace = changed(counter, change, |record| {
+        record.values.begin(Scope::SpecificContext);
+        record.values.push(0.5f64);
+        record.values.push(9u64);
+        record.values.begin(Scope::Payload);
+    });
+    let (written, losses) = write(&trace);
+    assert_eq!(lines(&losses), ["dropped 1 c:n  fields that cannot be decoded"]);
+    assert_eq!(messages(&open(&written)), [""; 0]);
 }
 
 #[test]
@@ -325,6 +380,7 @@ fn larger_blobs_are_large_records() {
         builder.record(header(5, &[(16, inline("b")), (48, 2)]), body().text("b"));
     };
     let trace = larger(blob, |record| {
+        record.values.begin(Scope::Payload);
         record.values.push("b");
         record.values.push(2u64);
         record.values.push(FieldValue::Blob(&[b'z'; 40_000]));
@@ -351,7 +407,10 @@ fn longer_messages_are_cut() {
         builder.record(header(9, &[(16, 1)]), body().words(&[1, 1, 2]).text("m"));
     };
     // The cut would be within a character.
-    let trace = larger(log, |record| record.values.push(&*"\u{20ac}".repeat(20_000)));
+    let trace = larger(log, |record| {
+        record.values.begin(Scope::Payload);
+        record.values.push(&*"\u{20ac}".repeat(20_000));
+    });
     let (written, losses) = write(&trace);
     assert_eq!(lines(&losses), ["dropped 1 log  rest of a message: no room in the record"]);
     let line = messages(&open(&written)).remove(0);
