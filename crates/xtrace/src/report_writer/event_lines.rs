@@ -64,7 +64,7 @@ impl Visitor for TextLines<'_> {
         let Some(LineNode::Value(key)) = self.class.nodes.get(field.index()) else { return };
         let Some(key) = self.class.keys.get(*key as usize) else { return };
         self.count += 1;
-        self.left = self.left.saturating_sub(key.text.len() + value.bytes.len());
+        self.left = self.left.saturating_sub(key.name.len() + value.bytes.len());
         // The rest of a long report would only take memory.
         self.is_exact &=
             value.encoding == StringEncoding::Utf8 && self.count <= MAX_REPORT_LINES && self.left > 0;
