@@ -58,6 +58,19 @@ impl CellType {
         }
     }
 
+    /// Returns the size in bytes of a value, or of the end of one of variable length.
+    pub(crate) fn width(&self) -> usize {
+        match self {
+            Self::Boolean | Self::Int8 | Self::UInt8 => 1,
+            Self::Int16 | Self::UInt16 => 2,
+            Self::Int32 | Self::UInt32 | Self::Float32 => 4,
+            Self::Text | Self::Labels(_) | Self::Bytes => 4,
+            Self::Int64 | Self::UInt64 | Self::Float64 => 8,
+            Self::Decimal => 16,
+            Self::FixedBytes(width) => usize::from(*width),
+        }
+    }
+
     /// Returns the type of integers of this number of bits; `None` if they are too long for a column.
     fn of_integer(bits: u64, signed: bool) -> Option<Self> {
         Some(match (bits, signed) {

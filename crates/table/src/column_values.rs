@@ -177,11 +177,14 @@ impl ColumnValues {
     /// Returns `true` if a value of this number of bytes can be added.
     #[inline]
     fn has_room(&mut self, bytes: usize) -> bool {
-        let has_room = match &self.values {
-            Values::Bytes(offsets, all) => offsets.len() <= MOST_VALUES && all.len() + bytes <= MOST_BYTES,
-            // Only lists have more values than a batch has rows.
-            _ => self.lists.is_empty() || self.values.len() < MOST_VALUES,
-        };
+        let has_room = !self.is_too_long
+            && match &self.values {
+                Values::Bytes(offsets, all) => {
+                    offsets.len() <= MOST_VALUES && all.len() + bytes <= MOST_BYTES
+                }
+                // Only lists have more values than a batch has rows.
+                _ => self.lists.is_empty() || self.values.len() < MOST_VALUES,
+            };
         self.is_too_long |= !has_room;
         has_room
     }
@@ -362,9 +365,17 @@ impl ColumnValues {
         self.validity.append_null();
     }
 
+    /// Leaves out the current row, which has too many elements.
+    pub(crate) fn give_up_row(&mut self) {
+        self.is_too_long = true;
+    }
+
     /// Adds a missing item within `level` arrays: a list, or a value if there are no more lists.
     #[inline]
     pub(crate) fn push_null_at(&mut self, level: usize) {
+        if self.is_too_long {
+            return;
+        }
         if let Some(lists) = self.lists.get_mut(level) {
             let end = lists.offsets.last().copied().unwrap_or(0);
             lists.offsets.push(end);
@@ -378,7 +389,10 @@ impl ColumnValues {
     #[inline]
     pub(crate) fn end_list(&mut self, level: usize) {
         let end = self.len_at(level + 1);
-        if end > MOST_VALUES || self.lists.get(level).is_some_and(|lists| lists.len() >= MOST_VALUES) {
+        if self.is_too_long
+            || end > MOST_VALUES
+            || self.lists.get(level).is_some_and(|lists| lists.len() >= MOST_VALUES)
+        {
             self.is_too_long = true;
             return;
         }

@@ -1,11 +1,16 @@
 //! Visitor that adds the fields of an event to columns.
 
 use std::iter;
+use std::ops::Range;
 
 use ichnos_model::{Field, FieldKind, Real, Text, Uuid, Visitor, Wide};
 
 use crate::column_values::ColumnValues;
 use crate::table_plan::FieldTarget;
+
+/// Maximum size in bytes of the items of arrays in a row, without texts and BLOBs: an item can have very many columns,
+/// and take nothing in the trace.
+const MOST_ARRAY_BYTES: usize = 256 << 20;
 
 /// Adds the fields of a scope to columns.
 #[derive(Debug)]
@@ -15,6 +20,10 @@ pub(crate) struct FieldVisitor<'a> {
     pub(crate) targets: &'a [FieldTarget],
     /// Approximate size of values of variable length so far, in bytes.
     pub(crate) bytes: usize,
+    /// Approximate size of the items of all arrays of the row so far, in bytes.
+    pub(crate) array_bytes: usize,
+    /// Columns that leave out the row, because its arrays have more than that.
+    pub(crate) given_up: Range<usize>,
 }
 
 impl<'a> FieldVisitor<'a> {
@@ -28,6 +37,11 @@ impl<'a> FieldVisitor<'a> {
         if let Some(column) = self.columns.get_mut(column) {
             push(column);
         }
+    }
+
+    /// Returns `true` if these columns need no further items in this row.
+    fn is_given_up(&self, columns: &Range<usize>) -> bool {
+        self.given_up.start <= columns.start && columns.end <= self.given_up.end
     }
 
     fn label(&mut self, column: Option<usize>, field: Field<'_>, value: i128) {
@@ -169,7 +183,7 @@ impl Visitor for FieldVisitor<'_> {
 
     #[inline]
     fn end_array(&mut self, field: Field<'_>) {
-        if let FieldTarget::List(columns, lists) = self.target(field) {
+        if let FieldTarget::List(columns, lists, _) = self.target(field) {
             self.columns
                 .get_mut(columns.clone())
                 .into_iter()
@@ -180,15 +194,21 @@ impl Visitor for FieldVisitor<'_> {
 
     #[inline]
     fn begin_array(&mut self, field: Field<'_>, length: u64) {
-        if let FieldTarget::List(columns, _) = self.target(field) {
-            let bytes = length.saturating_mul(8 * columns.len() as u64);
-            self.bytes = self.bytes.saturating_add(usize::try_from(bytes).unwrap_or(usize::MAX));
+        let FieldTarget::List(columns, _, width) = self.target(field) else { return };
+        let bytes = usize::try_from(length).unwrap_or(usize::MAX).saturating_mul(*width);
+        self.bytes = self.bytes.saturating_add(bytes.min(MOST_ARRAY_BYTES));
+        self.array_bytes = self.array_bytes.saturating_add(bytes);
+        if self.array_bytes > MOST_ARRAY_BYTES && !self.is_given_up(columns) {
+            self.given_up = columns.clone();
+            self.columns.get_mut(columns.clone()).into_iter().flatten().for_each(ColumnValues::give_up_row);
         }
     }
 
     #[inline]
     fn begin_optional(&mut self, field: Field<'_>, present: bool, _: i128) {
-        if let (FieldTarget::Optional(columns, lists), false) = (self.target(field), present) {
+        if let (FieldTarget::Optional(columns, lists), false) = (self.target(field), present)
+            && !self.is_given_up(columns)
+        {
             let columns = self.columns.get_mut(columns.clone()).into_iter().flatten();
             columns.for_each(|column| column.push_null_at(*lists));
         }
@@ -196,7 +216,9 @@ impl Visitor for FieldVisitor<'_> {
 
     #[inline]
     fn begin_variant(&mut self, field: Field<'_>, option: usize, _: i128) {
-        if let FieldTarget::Variant(columns, options, lists) = self.target(field) {
+        if let FieldTarget::Variant(columns, options, lists) = self.target(field)
+            && !self.is_given_up(columns)
+        {
             let selected = options.get(option).cloned().unwrap_or(columns.end..columns.end);
             let others = [columns.start..selected.start, selected.end..columns.end];
             for column in others.into_iter().flat_map(|others| others.into_iter()) {
@@ -209,25 +231,30 @@ impl Visitor for FieldVisitor<'_> {
 /// Visitor that keeps the integers of a scope, by the index of their nodes.
 #[derive(Debug, Default)]
 pub(crate) struct IntegerVisitor {
-    pub(crate) values: Vec<Option<i64>>,
+    pub(crate) values: Vec<Option<i128>>,
 }
 
 impl IntegerVisitor {
-    fn put(&mut self, field: Field<'_>, value: Option<i64>) {
+    fn put(&mut self, field: Field<'_>, value: i128) {
         let missing = (field.index() + 1).saturating_sub(self.values.len());
         self.values.extend(iter::repeat_n(None, missing));
         if let Some(place) = self.values.get_mut(field.index()) {
-            *place = value;
+            *place = Some(value);
         }
     }
 }
 
 impl Visitor for IntegerVisitor {
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
-        self.put(field, i64::try_from(value).ok());
+        self.put(field, value.into());
     }
 
     fn signed(&mut self, field: Field<'_>, value: i64) {
-        self.put(field, Some(value));
+        self.put(field, value.into());
+    }
+
+    fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
+        // Columns have 64 bits.
+        self.put(field, value.as_i128().unwrap_or(i128::MAX));
     }
 }

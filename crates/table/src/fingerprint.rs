@@ -1,5 +1,7 @@
 //! Hashes that are the same on every machine and in every run.
 
+use arrow_schema::{DataType, Field};
+
 /// FNV-1a with 64 bits, whose bits are mixed at the end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fingerprint(u64);
@@ -17,6 +19,38 @@ impl Fingerprint {
             hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         }
         Self(hash)
+    }
+
+    /// Adds a column.
+    #[must_use]
+    pub(crate) fn with_field(self, field: &Field) -> Self {
+        let name = Self::new().with(field.name().as_bytes()).hash();
+        self.with(&name.to_le_bytes()).with_type(field.data_type())
+    }
+
+    /// Adds a type, with numbers that do not depend on the version of Arrow.
+    fn with_type(self, data_type: &DataType) -> Self {
+        let number: u8 = match data_type {
+            DataType::Boolean => 1,
+            DataType::Int8 => 2,
+            DataType::Int16 => 3,
+            DataType::Int32 => 4,
+            DataType::Int64 => 5,
+            DataType::UInt8 => 6,
+            DataType::UInt16 => 7,
+            DataType::UInt32 => 8,
+            DataType::UInt64 => 9,
+            DataType::Decimal128(..) => 10,
+            DataType::Float32 => 11,
+            DataType::Float64 => 12,
+            DataType::Utf8 => 13,
+            DataType::Binary => 14,
+            DataType::Dictionary(..) => 15,
+            DataType::FixedSizeBinary(width) => return self.with(&[16]).with(&width.to_le_bytes()),
+            DataType::List(item) => return self.with(&[17]).with_type(item.data_type()),
+            _ => 0,
+        };
+        self.with(&[number])
     }
 
     /// Returns the hash of everything added.

@@ -10,7 +10,7 @@ use arrow_schema::ArrowError;
 use ichnos_io::OutputDirectory;
 use ichnos_model::DataStream;
 
-use crate::dataset_names::{DatasetNames, file_name};
+use crate::dataset_names::{DatasetNames, SIDE_FILE, file_name};
 use crate::note::TableNote;
 use crate::parquet_file::ParquetFile;
 use crate::side_tables::{self, WrittenTable};
@@ -27,6 +27,8 @@ pub const EVENT_KEY: &str = "ichnos.event";
 #[derive(Debug)]
 struct DatasetTable {
     plan: Arc<TablePlan>,
+    /// Number in the names of its files.
+    fingerprint: u64,
     /// Directory in the dataset.
     directory: String,
     file: ParquetFile,
@@ -73,7 +75,9 @@ impl ParquetDataset {
         let Some(table) = self.tables.get_mut(index) else { return Ok(()) };
         let order = batch.order;
         let written = &mut table.written;
-        let is_in_order = order.is_sorted && written.last.is_none_or(|last| last <= order.first);
+        let begin = order.range.map(|(first, _)| first);
+        let is_in_order =
+            order.is_sorted && written.last.is_none_or(|last| begin.is_none_or(|begin| last <= begin));
         if written.is_sorted && !is_in_order {
             // The rows so far stay in a file in order of time.
             self.begin_file(index, false)?;
@@ -82,9 +86,9 @@ impl ParquetDataset {
         let before = table.file.waiting();
         table.file.write(&batch.batch)?;
         let written = &mut table.written;
-        if order.is_sorted {
-            written.first = written.first.or(Some(order.first));
-            written.last = Some(order.last);
+        if let Some((first, last)) = order.range {
+            written.first = Some(written.first.map_or(first, |known| known.min(first)));
+            written.last = Some(written.last.map_or(last, |known| known.max(last)));
         }
         self.waiting = (self.waiting + table.file.waiting()).saturating_sub(before);
         if self.waiting > MOST_WAITING { self.end_groups() } else { Ok(()) }
@@ -93,34 +97,37 @@ impl ParquetDataset {
     /// Returns the table for a batch, which is added if it is new.
     fn table(&mut self, batch: &TableBatch) -> io::Result<usize> {
         let plan = &batch.plan;
-        let key = (plan.fingerprint(), plan.name().to_owned());
-        if let Some(index) = self.indexes.get(&key) {
-            return Ok(*index);
+        let mut fingerprint = plan.fingerprint();
+        while let Some(index) = self.indexes.get(&(fingerprint, plan.name().to_owned())) {
+            if self.tables.get(*index).is_some_and(|table| table.plan.is_same_table(plan)) {
+                return Ok(*index);
+            }
+            // The hash is that of another table by accident.
+            fingerprint = fingerprint.wrapping_add(1);
         }
         let directory = self.names.directory(plan.name());
         let is_sorted =
             batch.order.is_sorted && plan.schema().fields().first().is_some_and(|f| f.name() == "ts");
-        let (file, written) = self.new_file(plan, &directory, 0, is_sorted)?;
+        let path = format!("{directory}/{}", file_name(fingerprint, 0));
+        let (file, written) = self.new_file(plan, path, is_sorted)?;
         let plan = Arc::clone(plan);
-        self.tables.push(DatasetTable { plan, directory, file, written, parts: 0 });
-        self.indexes.insert(key, self.tables.len() - 1);
+        self.indexes.insert((fingerprint, plan.name().to_owned()), self.tables.len());
+        self.tables.push(DatasetTable { plan, fingerprint, directory, file, written, parts: 0 });
         Ok(self.tables.len() - 1)
     }
 
     fn new_file(
         &self,
-        plan: &TablePlan,
-        directory: &str,
-        part: usize,
+        plan: &Arc<TablePlan>,
+        path: String,
         is_sorted: bool,
     ) -> io::Result<(ParquetFile, WrittenTable)> {
-        let path = format!("{directory}/{}", file_name(plan.fingerprint(), part));
         let full = create_parent(self.directory.path(), &path)?;
         let metadata = [(EVENT_KEY, plan.name()), ("ichnos.version", env!("CARGO_PKG_VERSION"))];
         let file = ParquetFile::create(full, plan.schema(), is_sorted, &metadata)?;
         let columns = plan.schema().fields().len();
-        let event = plan.name().to_owned();
-        let written = WrittenTable { event, path, rows: 0, columns, first: None, last: None, is_sorted };
+        let plan = Arc::clone(plan);
+        let written = WrittenTable { plan, path, rows: 0, columns, first: None, last: None, is_sorted };
         Ok((file, written))
     }
 
@@ -128,7 +135,8 @@ impl ParquetDataset {
     fn begin_file(&mut self, index: usize, is_sorted: bool) -> io::Result<()> {
         let Some(table) = self.tables.get(index) else { return Ok(()) };
         let part = table.parts + 1;
-        let (file, written) = self.new_file(&table.plan, &table.directory, part, is_sorted)?;
+        let path = format!("{}/{}", table.directory, file_name(table.fingerprint, part));
+        let (file, written) = self.new_file(&table.plan, path, is_sorted)?;
         let Some(table) = self.tables.get_mut(index) else { return Ok(()) };
         table.parts = part;
         let file = std::mem::replace(&mut table.file, file);
@@ -174,7 +182,7 @@ impl ParquetDataset {
             return Ok(());
         };
         if !self.side.contains_key(name) {
-            let path = create_parent(self.directory.path(), &format!("{name}/part-0.parquet"))?;
+            let path = create_parent(self.directory.path(), &format!("{name}/{SIDE_FILE}"))?;
             let metadata = [("ichnos.version", env!("CARGO_PKG_VERSION"))];
             self.side.insert(name, ParquetFile::create(path, &batch.schema(), false, &metadata)?);
         }

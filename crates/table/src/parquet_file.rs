@@ -13,6 +13,8 @@ use parquet::file::metadata::{KeyValue, SortingColumn};
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::schema::types::ColumnPath;
 
+use crate::dataset_names::CREATOR;
+
 /// Maximum number of rows of a row group.
 pub(crate) const GROUP_ROWS: usize = 1 << 20;
 
@@ -133,7 +135,7 @@ fn properties(schema: &SchemaRef, is_sorted: bool, metadata: &[(&str, &str)]) ->
     let pairs = metadata.iter().map(|(key, value)| KeyValue::new((*key).to_owned(), (*value).to_owned()));
     let sorting = SortingColumn { column_idx: 0, descending: false, nulls_first: false };
     let mut builder = WriterProperties::builder()
-        .set_created_by(concat!("ichnos version ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_created_by(format!("{CREATOR}{}", env!("CARGO_PKG_VERSION")))
         .set_compression(ZstdLevel::try_new(3).map_or(Compression::UNCOMPRESSED, Compression::ZSTD))
         .set_max_row_group_row_count(Some(GROUP_ROWS))
         // With the index of pages.

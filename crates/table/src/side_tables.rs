@@ -10,6 +10,7 @@ use ichnos_model::{ClockOrigin, DataStream, StackTable, Trace, Value};
 
 use crate::note::TableNote;
 use crate::stack_hashes::{StackHashes, frame_hash};
+use crate::table_plan::TablePlan;
 
 /// Directories of the tables.
 pub(crate) const SIDE_TABLES: [&str; 7] =
@@ -114,7 +115,7 @@ pub(crate) fn clocks(streams: &[Arc<DataStream>]) -> Result<RecordBatch, ArrowEr
 /// A file with events, for the table of classes.
 #[derive(Debug)]
 pub(crate) struct WrittenTable {
-    pub(crate) event: String,
+    pub(crate) plan: Arc<TablePlan>,
     /// Path in the dataset.
     pub(crate) path: String,
     pub(crate) rows: u64,
@@ -129,13 +130,17 @@ pub(crate) struct WrittenTable {
 pub(crate) fn classes(tables: &[WrittenTable]) -> Result<RecordBatch, ArrowError> {
     let sorted = tables.iter().map(|table| Some(table.is_sorted)).collect::<arrow_array::BooleanArray>();
     table(vec![
-        ("event", texts(tables.iter().map(|table| Some(table.event.as_str())))),
+        ("event", texts(tables.iter().map(|table| Some(table.plan.name())))),
         ("path", texts(tables.iter().map(|table| Some(table.path.as_str())))),
         ("rows", integers(tables.iter().map(|table| i64::try_from(table.rows).ok()))),
         ("columns", integers(tables.iter().map(|table| i64::try_from(table.columns).ok()))),
         ("first_ts", integers(tables.iter().map(|table| table.first))),
         ("last_ts", integers(tables.iter().map(|table| table.last))),
         ("sorted", Arc::new(sorted)),
+        ("namespace", texts(tables.iter().map(|table| table.plan.class_properties().namespace.as_deref()))),
+        ("uid", texts(tables.iter().map(|table| table.plan.class_properties().uid.as_deref()))),
+        ("log_level", integers(tables.iter().map(|table| table.plan.class_properties().log_level))),
+        ("emf_uri", texts(tables.iter().map(|table| table.plan.class_properties().emf_uri.as_deref()))),
     ])
 }
 

@@ -1,13 +1,13 @@
 //! Columns of an event record class, and the way from its fields to them.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field as ArrowField, Schema, SchemaRef};
 use ichnos_model::lower::{LossEntry, LossKind, LossTable};
 use ichnos_model::plan::Plan;
-use ichnos_model::{Event, FieldKind, Meaning, Scope};
+use ichnos_model::{Event, EventRecordClass, FieldKind, Meaning, Scope};
 
 use crate::cell_type::{CellType, LeafColumns};
 use crate::fingerprint::Fingerprint;
@@ -36,6 +36,15 @@ const SCOPES: [(Scope, &str); 5] = [
 
 /// Maximum number of columns with fields of an event record class.
 pub const MOST_COLUMNS: usize = 20_000;
+
+/// Maximum length of all names of columns of an event record class, in bytes.
+const MOST_NAMES: usize = 16 << 20;
+
+/// Maximum size of a row without values of variable length, in bytes: missing values take as much.
+const MOST_WIDTH: usize = 1 << 20;
+
+/// Maximum length of the name of an event record class in the column `event`, in bytes.
+const MOST_LABEL: usize = 1_024;
 
 /// Columns that are wanted.
 #[derive(Clone, Debug, Default)]
@@ -86,8 +95,8 @@ pub(crate) enum FieldTarget {
     Enumeration(Option<usize>, Option<usize>),
     /// The bits are in the first column, their names in lists of the second one, within this number of arrays.
     Flags(Option<usize>, Option<usize>, usize),
-    /// The items of these columns form a list within this number of arrays.
-    List(Range<usize>, usize),
+    /// The items of these columns form a list within this number of arrays; an item has this size in bytes.
+    List(Range<usize>, usize, usize),
     /// These columns have no item within this number of arrays if the field is absent.
     Optional(Range<usize>, usize),
     /// Of all columns, only those of the selected option have an item within this number of arrays.
@@ -119,10 +128,44 @@ pub(crate) struct MeaningColumn {
     pub(crate) source: MeaningSource,
 }
 
+/// Properties of an event record class that are the same for all its events.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ClassProperties {
+    pub(crate) namespace: Option<String>,
+    pub(crate) uid: Option<String>,
+    pub(crate) log_level: Option<i64>,
+    pub(crate) emf_uri: Option<String>,
+}
+
+impl ClassProperties {
+    fn of(class: &EventRecordClass) -> Self {
+        Self {
+            namespace: class.namespace.clone(),
+            uid: class.uid.clone(),
+            log_level: class.log_level,
+            emf_uri: class.emf_uri.clone(),
+        }
+    }
+
+    fn add_to(&self, hash: Fingerprint) -> Fingerprint {
+        let texts = [&self.namespace, &self.uid, &self.emf_uri];
+        let hash = texts.into_iter().fold(hash, |hash, text| match text {
+            Some(text) => hash.with(b"1").with(text.as_bytes()),
+            None => hash.with(b"0"),
+        });
+        self.log_level.map_or(hash, |level| hash.with(&level.to_le_bytes()))
+    }
+}
+
 /// Columns of the events of a class: a plan that is made once, from the class alone.
 #[derive(Debug)]
 pub struct TablePlan {
     name: String,
+    /// Beginning of the name.
+    label: String,
+    properties_of_class: ClassProperties,
+    /// Size of a row without values of variable length, in bytes.
+    row_width: usize,
     pub(crate) columns: Vec<FieldColumn>,
     pub(crate) scopes: Vec<ScopeTargets>,
     pub(crate) meanings: Vec<MeaningColumn>,
@@ -139,16 +182,26 @@ impl TablePlan {
     /// Makes the plan for the class of an event.
     #[must_use]
     pub fn new(event: &Event<'_>, projection: &Projection) -> Self {
+        let label = label(event.name());
         let mut builder = PlanBuilder {
-            event: event.name(),
+            event: label,
             projection,
             // Directories of a dataset can be named after the trace.
-            names: PROPERTIES.iter().chain(&["trace"]).map(ToString::to_string).collect(),
+            names: PROPERTIES.iter().chain(&["trace"]).map(|name| ((*name).to_owned(), 2)).collect(),
             columns: Vec::new(),
             losses: LossTable::default(),
+            used: Used { names: 0, width: ROW_WIDTH + label.len() },
             omitted: 0,
             has_meaning: false,
         };
+        if label.len() < event.name().len() {
+            let what = format!("name of more than {MOST_LABEL} bytes: its beginning");
+            builder.losses.add(loss(LossKind::Rounded, label, "event", &what), 1);
+        }
+        if !event.class.attributes.is_empty() {
+            let what = "attributes of the class have no column";
+            builder.losses.add(loss(LossKind::Dropped, label, "", what), 1);
+        }
         let mut scopes = Vec::new();
         for (scope, prefix) in SCOPES {
             if let Some(plan) = event.plan(scope) {
@@ -158,19 +211,37 @@ impl TablePlan {
         let stack = builder.stack(event, &mut scopes);
         let meanings = builder.meanings(event, &scopes);
         if builder.omitted > 0 {
-            let what = format!("more than {MOST_COLUMNS} columns");
-            builder.losses.add(loss(LossKind::Dropped, event.name(), "", &what), builder.omitted);
+            let what = format!(
+                "more than {MOST_COLUMNS} columns, {} MiB of their names or {} MiB for a row",
+                MOST_NAMES >> 20,
+                MOST_WIDTH >> 20
+            );
+            builder.losses.add(loss(LossKind::Dropped, label, "", &what), builder.omitted);
         }
         scopes.retain(|scope| !scope.columns.is_empty());
-        let PlanBuilder { columns, losses, .. } = builder;
+        let PlanBuilder { columns, losses, used, .. } = builder;
         let mut properties: Vec<&'static str> =
             PROPERTIES[..5].iter().copied().filter(|name| projection.wants(name)).collect();
         properties.extend(stack.map(|_| "stack"));
         let schema = schema(&properties, &meanings, &columns);
-        let text = format!("{schema:?}");
-        let fingerprint = Fingerprint::new().with(event.name().as_bytes()).with(text.as_bytes()).hash();
+        let properties_of_class = ClassProperties::of(event.class);
         let name = event.name().to_owned();
-        Self { name, columns, scopes, meanings, stack, properties, schema, fingerprint, losses }
+        let hash = properties_of_class.add_to(Fingerprint::new().with(name.as_bytes()));
+        let fingerprint = schema.fields().iter().fold(hash, |hash, field| hash.with_field(field)).hash();
+        Self {
+            name,
+            label: label.to_owned(),
+            properties_of_class,
+            row_width: used.width,
+            columns,
+            scopes,
+            meanings,
+            stack,
+            properties,
+            schema,
+            fingerprint,
+            losses,
+        }
     }
 
     /// Returns the exact name of the event record class; empty if it has none.
@@ -185,10 +256,33 @@ impl TablePlan {
         &self.schema
     }
 
-    /// Returns a hash of the name and all columns: equal for classes whose events can be rows of one table.
+    /// Returns a hash of the name, the columns and properties of the class such as its log level: the same in every run,
+    /// and equal for plans whose events can be rows of one file.
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
         self.fingerprint
+    }
+
+    /// Returns `true` if rows of both plans can be in one file. Their fingerprints could be equal by accident.
+    pub(crate) fn is_same_table(&self, other: &Self) -> bool {
+        self.name == other.name
+            && self.properties_of_class == other.properties_of_class
+            && self.schema == other.schema
+    }
+
+    /// Returns the name of the event record class, cut if it is very long, for the column `event` and for losses.
+    pub(crate) fn label(&self) -> &str {
+        &self.label
+    }
+
+    /// Returns the properties of the class.
+    pub(crate) fn class_properties(&self) -> &ClassProperties {
+        &self.properties_of_class
+    }
+
+    /// Returns the size of a row without values of variable length, in bytes.
+    pub(crate) fn row_width(&self) -> usize {
+        self.row_width
     }
 
     /// Returns the losses of the class: fields without a column, and columns with other names than their fields.
@@ -196,6 +290,14 @@ impl TablePlan {
     pub fn losses(&self) -> &LossTable {
         &self.losses
     }
+}
+
+/// Size of the columns of a row that are no fields, without the name, in bytes.
+const ROW_WIDTH: usize = 64;
+
+/// Returns the beginning of a name.
+fn label(name: &str) -> &str {
+    name.get(..name.floor_char_boundary(MOST_LABEL)).unwrap_or(name)
 }
 
 /// Makes a loss of a class.
@@ -230,6 +332,11 @@ fn schema(properties: &[&'static str], meanings: &[MeaningColumn], columns: &[Fi
 }
 
 impl FieldColumn {
+    /// Returns the size in bytes of an item within this number of arrays.
+    fn width_at(&self, lists: usize) -> usize {
+        if self.lists > lists { 4 } else { self.value.width() }
+    }
+
     /// Returns the type of the column in Arrow.
     pub(crate) fn data_type(&self) -> DataType {
         (0..self.lists).fold(self.value.data_type(), |item, _| {
@@ -243,15 +350,24 @@ impl FieldColumn {
     }
 }
 
+/// Use of memory so far, in bytes.
+#[derive(Clone, Copy, Debug)]
+struct Used {
+    names: usize,
+    width: usize,
+}
+
 /// Makes the columns of a class.
 struct PlanBuilder<'p> {
     event: &'p str,
     projection: &'p Projection,
-    /// Names of columns in lower case: some programs do not distinguish case.
-    names: HashSet<String>,
+    /// Names of columns in lower case, as some programs do not distinguish case, with the next number to tell others
+    /// apart.
+    names: HashMap<String, u64>,
     columns: Vec<FieldColumn>,
     losses: LossTable,
-    /// Number of columns beyond the maximum.
+    used: Used,
+    /// Number of columns and losses beyond the maximum.
     omitted: u64,
     /// The current member has a meaning with a wanted column.
     has_meaning: bool,
@@ -264,9 +380,10 @@ impl PlanBuilder<'_> {
         for (index, member) in plan.children(0).enumerate() {
             let meaning = event.class.meanings.of(scope, index);
             self.has_meaning = meaning.is_some_and(|meaning| self.wants_meaning(meaning));
-            let mut fields = ScopeFields { builder: self, scope, prefix, plan, targets: &mut targets };
-            let name = plan.get(member).and_then(|member| member.name.as_deref()).unwrap_or_default();
-            fields.add(member, name, 0);
+            let path = plan.get(member).and_then(|member| member.name.clone());
+            let path = path.as_deref().unwrap_or_default().to_owned();
+            let mut fields = ScopeFields { builder: self, scope, prefix, plan, targets: &mut targets, path };
+            fields.add(member, 0);
         }
         self.has_meaning = false;
         ScopeTargets { scope, columns: begin..self.columns.len(), targets }
@@ -277,43 +394,74 @@ impl PlanBuilder<'_> {
         MEANINGS.iter().chain(&[(Meaning::Stack, "stack")]).any(is_it)
     }
 
-    /// Adds a column and returns its index, if it is wanted.
-    fn add(
-        &mut self,
-        scope: Scope,
-        path: &str,
-        name: String,
-        value: CellType,
-        lists: usize,
-    ) -> Option<usize> {
-        if self.columns.len() >= MOST_COLUMNS {
+    /// Counts a name of this length; `false` if there is no more memory for it.
+    fn take_name(&mut self, length: usize) -> bool {
+        let names = self.used.names.saturating_add(length);
+        let has_room = names <= MOST_NAMES;
+        if has_room {
+            self.used.names = names;
+        } else {
+            self.omitted += 1;
+        }
+        has_room
+    }
+
+    /// Adds a column with a suffix to its name and returns its index, if it is wanted.
+    fn add(&mut self, place: ColumnPlace<'_>, suffix: &str, value: CellType, lists: usize) -> Option<usize> {
+        let width = self.used.width + if lists > 0 { 4 } else { value.width() };
+        if self.columns.len() >= MOST_COLUMNS || width > MOST_WIDTH {
             self.omitted += 1;
             return None;
         }
-        let name = self.unique(scope, path, name);
+        if !self.take_name(place.prefix.len() + place.path.len() + suffix.len()) {
+            return None;
+        }
+        let name = self.unique(place, suffix);
         let is_shown = self.projection.wants(&name);
         if !is_shown && !self.has_meaning {
             return None;
         }
+        self.used.width = width;
         self.columns.push(FieldColumn { name, value, lists, is_shown });
         Some(self.columns.len() - 1)
     }
 
     /// Returns a name that no other column has, with another case either.
-    fn unique(&mut self, scope: Scope, path: &str, name: String) -> String {
+    fn unique(&mut self, place: ColumnPlace<'_>, suffix: &str) -> String {
+        let ColumnPlace { scope, prefix, path } = place;
+        let name = format!("{prefix}{path}{suffix}");
         // DuckDB would make up a name.
         let (path, name) = if name.is_empty() { ("unnamed", "unnamed".to_owned()) } else { (path, name) };
-        if self.names.insert(name.to_lowercase()) {
+        let lower = name.to_lowercase();
+        if self.is_new(&lower) {
             return name;
         }
-        let with_scope = format!("{}.{path}", scope.short_name());
-        let further = (2..).map(|number| format!("{name}_{number}"));
-        let mut candidates = (name != with_scope).then(|| with_scope.clone()).into_iter().chain(further);
-        // Ends, as the names in use are finite.
-        let found = candidates.find(|candidate| self.names.insert(candidate.to_lowercase())).unwrap_or(name);
-        let what = format!("column `{found}`: another one has the name, perhaps in another case");
+        let with_scope = format!("{}.{path}{suffix}", scope.short_name());
+        let mut found = with_scope.clone();
+        if name == with_scope || !self.is_new(&found.to_lowercase()) {
+            // Ends, as the names in use are finite. Further columns of the name go on with the next number.
+            let mut number = self.names.get(&lower).copied().unwrap_or(2);
+            loop {
+                found = format!("{name}_{number}");
+                number += 1;
+                if self.is_new(&found.to_lowercase()) {
+                    break;
+                }
+            }
+            self.names.insert(lower, number);
+        }
+        let what = format!("column `{found}`: the name is taken, perhaps in another case");
         self.losses.add(loss(LossKind::Renamed, self.event, &with_scope, &what), 1);
         found
+    }
+
+    /// Takes a name in lower case; `false` if it is taken.
+    fn is_new(&mut self, lower: &str) -> bool {
+        let is_new = !self.names.contains_key(lower);
+        if is_new {
+            self.names.insert(lower.to_owned(), 2);
+        }
+        is_new
     }
 
     /// Finds the field that contains the stack, and takes its column for hashes of stacks.
@@ -341,7 +489,12 @@ impl PlanBuilder<'_> {
         let plan = event.plan(scope)?;
         let targets = &scopes.iter().find(|found| found.scope == scope)?.targets;
         let within = plan.within(plan.member(member)?);
-        let column = targets.get(within)?.iter().find_map(|target| match target {
+        let within = targets.get(within)?;
+        if within.iter().any(|target| matches!(target, FieldTarget::Variant(..))) {
+            // The values are in several columns.
+            return None;
+        }
+        let column = within.iter().find_map(|target| match target {
             FieldTarget::Value(column) => Some(*column),
             FieldTarget::Enumeration(column, _) | FieldTarget::Flags(column, ..) => *column,
             _ => None,
@@ -358,14 +511,26 @@ impl PlanBuilder<'_> {
                     return self.column_of(event, scopes, member.scope, index).map(MeaningSource::Field);
                 }
                 let plan = event.stream.plans().packet_context.as_ref()?;
-                let node = plan.member(index)?;
-                plan.get(node)?.class.integer()?;
-                Some(MeaningSource::PacketContext(node))
+                packet_integer(plan, index).map(MeaningSource::PacketContext)
             });
             columns.extend(source.map(|source| MeaningColumn { name, source }));
         }
         columns
     }
+}
+
+/// Returns the node of a member of the packet context if it is an integer, which can be in a column.
+pub(crate) fn packet_integer(plan: &Plan, index: usize) -> Option<usize> {
+    let node = plan.member(index)?;
+    plan.get(node)?.class.integer().map(|_| node)
+}
+
+/// Place of a field.
+#[derive(Clone, Copy, Debug)]
+struct ColumnPlace<'p> {
+    scope: Scope,
+    prefix: &'static str,
+    path: &'p str,
 }
 
 /// Makes the columns of a scope.
@@ -375,38 +540,47 @@ struct ScopeFields<'b, 'p> {
     prefix: &'static str,
     plan: &'b Plan,
     targets: &'b mut [FieldTarget],
+    /// Path of the current node: one buffer for all, since names can be very long.
+    path: String,
 }
 
 impl ScopeFields<'_, '_> {
-    /// Adds the columns of a node with this path within this number of arrays, and returns them.
-    fn add(&mut self, node: usize, path: &str, lists: usize) -> Range<usize> {
+    /// Adds the columns of a node within this number of arrays, and returns them.
+    fn add(&mut self, node: usize, lists: usize) -> Range<usize> {
         let begin = self.builder.columns.len();
         let plan = self.plan;
         let Some(class) = plan.get(node).map(|node| &node.class) else { return begin..begin };
         let is_array = matches!(class.kind, FieldKind::Array { .. });
         let mut options = Vec::new();
         for (index, child) in plan.children(node).enumerate() {
+            let length = self.path.len();
             let name = plan.get(child).and_then(|child| child.name.as_deref());
-            let path = match (&class.kind, name) {
-                (FieldKind::Array { .. } | FieldKind::Optional { .. }, _) => path.to_owned(),
-                (_, Some(name)) => join(path, name),
-                (_, None) => join(path, &index.to_string()),
-            };
-            options.push(self.add(child, &path, lists + usize::from(is_array)));
+            match (&class.kind, name) {
+                (FieldKind::Array { .. } | FieldKind::Optional { .. }, _) => {}
+                (_, Some(name)) => self.enter(name),
+                (_, None) => self.enter(&index.to_string()),
+            }
+            options.push(self.add(child, lists + usize::from(is_array)));
+            self.path.truncate(length);
         }
         if !class.is_compound() {
-            let target = self.leaf(node, path, lists);
+            let target = self.leaf(node, lists);
             self.set(node, target);
         }
         let columns = begin..self.builder.columns.len();
         if columns.is_empty() {
-            if is_array {
-                self.lose(path, "an array of elements without columns has no column");
+            match &class.kind {
+                FieldKind::Array { .. } => self.lose("an array of elements without columns has no column"),
+                FieldKind::Optional { .. } => self.lose("presence of a field without columns has no column"),
+                FieldKind::Variant { .. } => self.lose("option of a variant without columns has no column"),
+                _ => {}
             }
             return columns;
         }
+        let added = self.builder.columns.get(columns.clone()).unwrap_or_default();
+        let width = added.iter().map(|column| column.width_at(lists + 1)).sum();
         match &class.kind {
-            FieldKind::Array { .. } => self.set(node, FieldTarget::List(columns.clone(), lists)),
+            FieldKind::Array { .. } => self.set(node, FieldTarget::List(columns.clone(), lists, width)),
             FieldKind::Optional { .. } => self.set(node, FieldTarget::Optional(columns.clone(), lists)),
             FieldKind::Variant { .. } => {
                 self.set(node, FieldTarget::Variant(columns.clone(), options, lists))
@@ -416,54 +590,57 @@ impl ScopeFields<'_, '_> {
         columns
     }
 
+    /// Adds a name to the path.
+    fn enter(&mut self, name: &str) {
+        if !self.path.is_empty() {
+            self.path.push('.');
+        }
+        self.path.push_str(name);
+    }
+
     fn set(&mut self, node: usize, target: FieldTarget) {
         if let Some(place) = self.targets.get_mut(node) {
             *place = target;
         }
     }
 
-    fn lose(&mut self, path: &str, what: &str) {
-        if matches!(self.builder.projection, Projection::All) {
-            let field = format!("{}.{path}", self.scope.short_name());
+    fn lose(&mut self, what: &str) {
+        let is_all = matches!(self.builder.projection, Projection::All);
+        if is_all && self.builder.take_name(self.path.len()) {
+            let field = format!("{}.{}", self.scope.short_name(), self.path);
             self.builder.losses.add(loss(LossKind::Dropped, self.builder.event, &field, what), 1);
         }
     }
 
     /// Adds the columns of a field that is not compound.
-    fn leaf(&mut self, node: usize, path: &str, lists: usize) -> FieldTarget {
+    fn leaf(&mut self, node: usize, lists: usize) -> FieldTarget {
         let Some(node) = self.plan.get(node) else { return FieldTarget::Nothing };
         // The id and the time are in other columns.
         if self.scope == Scope::EventRecordHeader && !node.roles.is_empty() {
             return FieldTarget::Nothing;
         }
-        let name = format!("{}{path}", self.prefix);
-        let (scope, builder) = (self.scope, &mut *self.builder);
+        let place = ColumnPlace { scope: self.scope, prefix: self.prefix, path: &self.path };
+        let builder = &mut *self.builder;
         match LeafColumns::of(&node.class) {
             LeafColumns::Nothing(None) => FieldTarget::Nothing,
             LeafColumns::Nothing(Some(what)) => {
-                self.lose(path, what);
+                self.lose(what);
                 FieldTarget::Nothing
             }
-            LeafColumns::Value(value) => match builder.add(scope, path, name, value, lists) {
+            LeafColumns::Value(value) => match builder.add(place, "", value, lists) {
                 Some(column) => FieldTarget::Value(column),
                 None => FieldTarget::Nothing,
             },
             LeafColumns::Enumeration(value, names) => {
-                let number = builder.add(scope, path, name.clone(), value, lists);
-                let (name, value) = (format!("{name}.label"), CellType::Labels(names));
-                let label = builder.add(scope, &format!("{path}.label"), name, value, lists);
+                let number = builder.add(place, "", value, lists);
+                let label = builder.add(place, ".label", CellType::Labels(names), lists);
                 FieldTarget::Enumeration(number, label)
             }
             LeafColumns::Flags(value) => {
-                let bits = builder.add(scope, path, name.clone(), value, lists);
-                let (name, path) = (format!("{name}.flags"), format!("{path}.flags"));
-                let names = builder.add(scope, &path, name, CellType::Text, lists + 1);
+                let bits = builder.add(place, "", value, lists);
+                let names = builder.add(place, ".flags", CellType::Text, lists + 1);
                 FieldTarget::Flags(bits, names, lists)
             }
         }
     }
-}
-
-fn join(path: &str, name: &str) -> String {
-    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }

@@ -16,7 +16,7 @@ use crate::table_plan::{FieldColumn, MeaningSource, TablePlan, loss};
 /// Maximum number of rows of a batch.
 pub const BATCH_ROWS: usize = 8_192;
 
-/// Approximate maximum size of the values of variable length in a batch, in bytes, without those of the last row.
+/// Approximate maximum size of a batch, in bytes, without the last row.
 const BATCH_BYTES: usize = 16 << 20;
 
 /// Place of an event in its data stream.
@@ -29,7 +29,7 @@ pub(crate) struct RowPlace<'p> {
     /// Index of the event in the packet, or in the data stream if there are no packets.
     pub(crate) sequence: u64,
     /// Integers of the packet context, by index of the node.
-    pub(crate) context: &'p [Option<i64>],
+    pub(crate) context: &'p [Option<i128>],
 }
 
 /// Rows of a table: events of a class that wait to become a batch.
@@ -49,35 +49,31 @@ pub(crate) struct TableRows {
     order: TimeOrder,
     /// Times that do not fit.
     lost_times: u64,
-    /// The exact name of the class in each row.
-    names: Option<StringArray>,
+    /// Numbers of packets, and integers of the packet context, that do not fit.
+    lost_packets: u64,
 }
 
 /// Order of the times of some rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeOrder {
-    /// First time in nanoseconds.
-    pub first: i64,
-    /// Last time in nanoseconds.
-    pub last: i64,
-    /// `false` if a row has no time, or one before that of the previous row.
+    /// Least and greatest time in nanoseconds, if any row has one.
+    pub range: Option<(i64, i64)>,
+    /// `false` if a row has no time, or one before that of an earlier row.
     pub is_sorted: bool,
 }
 
 impl TimeOrder {
-    const EMPTY: Self = Self { first: i64::MIN, last: i64::MIN, is_sorted: true };
+    const EMPTY: Self = Self { range: None, is_sorted: true };
 
     #[inline]
-    fn add(&mut self, time: Option<i64>, is_first: bool) {
+    fn add(&mut self, time: Option<i64>) {
         let Some(time) = time else {
             self.is_sorted = false;
             return;
         };
-        if is_first {
-            self.first = time;
-        }
-        self.is_sorted &= time >= self.last;
-        self.last = time;
+        let (first, last) = self.range.unwrap_or((time, time));
+        self.is_sorted &= time >= last;
+        self.range = Some((first.min(time), last.max(time)));
     }
 }
 
@@ -110,19 +106,19 @@ impl TableRows {
             columns: plan.columns.iter().map(values).collect(),
             order: TimeOrder::EMPTY,
             lost_times: 0,
-            names: None,
+            lost_packets: 0,
             plan,
         }
     }
 
     /// Returns the approximate size in bytes.
     pub(crate) fn size(&self) -> usize {
-        self.bytes + self.rows * (32 + 8 * self.columns.len())
+        self.bytes.saturating_add(self.rows * self.plan.row_width())
     }
 
     /// Returns `true` if the rows are enough for a batch.
     pub(crate) fn is_full(&self) -> bool {
-        self.rows >= BATCH_ROWS || self.bytes >= BATCH_BYTES
+        self.rows >= BATCH_ROWS || self.size() >= BATCH_BYTES
     }
 
     /// Adds an event. Returns `false` if some of its fields cannot be decoded, which is a bug of the reader: they are
@@ -132,17 +128,20 @@ impl TableRows {
         let time = event.nanoseconds();
         let fitting = time.and_then(|time| i64::try_from(time).ok());
         self.lost_times += u64::from(time.is_some() && fitting.is_none());
-        self.order.add(fitting, self.rows == 0);
+        self.order.add(fitting);
         self.add_place(&plan, fitting, place);
-        let mut is_decoded = true;
+        let (mut is_decoded, mut array_bytes) = (true, 0);
         for scope in &plan.scopes {
             if scope.scope == Scope::Resource && !event.has_resource() {
                 let columns = self.columns.get_mut(scope.columns.clone()).into_iter().flatten();
                 columns.for_each(|column| column.push_null_at(0));
                 continue;
             }
-            let mut visitor = FieldVisitor { columns: &mut self.columns, targets: &scope.targets, bytes: 0 };
+            let targets = &scope.targets;
+            let columns = &mut self.columns;
+            let mut visitor = FieldVisitor { columns, targets, bytes: 0, array_bytes, given_up: 0..0 };
             let visited = event.visit(scope.scope, &mut visitor);
+            array_bytes = visitor.array_bytes;
             self.bytes = self.bytes.saturating_add(visitor.bytes);
             is_decoded &= visited.is_ok();
         }
@@ -163,14 +162,19 @@ impl TableRows {
                 "ts" => push(&mut self.times, time),
                 "stream" => push(&mut self.streams, Some(place.stream.into())),
                 "packet" => {
-                    push(&mut self.packets, place.packet.and_then(|packet| i64::try_from(packet).ok()))
+                    let packet = place.packet.and_then(|packet| i64::try_from(packet).ok());
+                    self.lost_packets += u64::from(place.packet.is_some() && packet.is_none());
+                    push(&mut self.packets, packet);
                 }
                 "seq" => push(&mut self.sequences, i64::try_from(place.sequence).ok()),
                 _ => {}
             }
         }
         for (node, column) in &mut self.context {
-            push(column, place.context.get(*node).copied().flatten());
+            let value = place.context.get(*node).copied().flatten();
+            let fitting = value.and_then(|value| i64::try_from(value).ok());
+            self.lost_packets += u64::from(value.is_some() && fitting.is_none());
+            push(column, fitting);
         }
     }
 
@@ -214,22 +218,14 @@ impl TableRows {
         Ok(TableBatch { plan, batch, order })
     }
 
-    /// Returns the exact name of the class for each row.
-    fn names(&mut self) -> ArrayRef {
-        let names = match &self.names {
-            Some(names) if names.len() >= self.rows => names.slice(0, self.rows),
-            _ => {
-                let names = StringArray::from_iter_values(std::iter::repeat_n(self.plan.name(), self.rows));
-                self.names = Some(names.clone());
-                names
-            }
-        };
-        Arc::new(names)
+    /// Returns the name of the class for each row.
+    fn names(&self) -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(std::iter::repeat_n(self.plan.label(), self.rows)))
     }
 
     /// Moves the losses of values to a table.
     pub(crate) fn move_losses(&mut self, table: &mut LossTable) {
-        let class = self.plan.name();
+        let class = self.plan.label();
         for (values, column) in self.columns.iter_mut().zip(&self.plan.columns) {
             let ColumnLosses { invalid_texts, further_labels, wide, long } =
                 std::mem::take(&mut values.losses);
@@ -247,6 +243,11 @@ impl TableRows {
         if lost_times > 0 {
             let what = "time beyond 64 bits of nanoseconds (the years 1677 to 2262)";
             table.add(loss(LossKind::Dropped, class, "ts", what), lost_times);
+        }
+        let lost_packets = std::mem::take(&mut self.lost_packets);
+        if lost_packets > 0 {
+            let what = "integer of the packet beyond 64 bits with a sign";
+            table.add(loss(LossKind::Dropped, class, "packet", what), lost_packets);
         }
     }
 }
