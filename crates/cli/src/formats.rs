@@ -29,6 +29,12 @@ pub(crate) fn run(args: &Formats, global: &Global) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
+/// Returns the names of formats that are only written: those of tables, with their feature.
+fn tables() -> impl Iterator<Item = &'static str> {
+    let is_read = |name: &str| FORMATS.iter().any(|format| format.name() == name);
+    ichnos::convert::writers().map(|(name, _)| name).filter(move |name| !is_read(name))
+}
+
 fn print_json(texts: &[(String, String)], args: &Formats) -> Result<(), Failure> {
     Ok(output::print_document("formats", args.report.integers.into(), |object| {
         let mut list = object.member("formats").array();
@@ -48,6 +54,14 @@ fn print_json(texts: &[(String, String)], args: &Formats) -> Result<(), Failure>
             entry.end();
         }
         list.end();
+        // Without the feature, the document is that of a program without tables.
+        if tables().next().is_some() {
+            let mut list = object.member("tables").array();
+            for name in tables() {
+                list.element().string(name);
+            }
+            list.end();
+        }
         let mut list = object.member("texts").array();
         for (name, help) in texts {
             let mut entry = list.element().object();
@@ -104,6 +118,14 @@ fn print_text(texts: &[(String, String)], paint: Paint) -> Result<(), Failure> {
             root.add(option_branch(&format!("convert --{}", option.name), option, paint));
         }
         root.render(&mut text);
+    }
+    let tables: Vec<&str> = tables().collect();
+    if !tables.is_empty() {
+        let mut branch = Branch::new("tables written by `ichnos convert --to`");
+        for name in tables {
+            branch.line(paint.name(name));
+        }
+        branch.render(&mut text);
     }
     let mut containers = Branch::new("reads traces from");
     containers.line("directories, at any depth");

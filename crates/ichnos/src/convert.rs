@@ -138,8 +138,9 @@ pub fn writers() -> impl Iterator<Item = (&'static str, &'static dyn TraceWriter
 #[must_use]
 pub fn missing_feature(format: Option<&str>, path: &std::path::Path) -> Option<&'static str> {
     let extension = path.extension().and_then(|extension| extension.to_str());
-    let is_missing = cfg!(not(feature = "table")) && FEATURED.contains(&format.or(extension)?);
-    is_missing.then_some("table")
+    let wanted = format.or(extension)?;
+    let is_table = FEATURED.contains(&wanted) || format.is_none() && wanted == "arrows";
+    (cfg!(not(feature = "table")) && is_table).then_some("table")
 }
 
 /// Returns the writer for the name of a format, the extension of a path or a dialect; `None` if the format is unknown

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_ipc::writer::StreamWriter;
-use arrow_schema::{ArrowError, Schema};
+use arrow_schema::Schema;
 use ichnos_io::{
     CreateError, Joined, Lane, MessageOrder, Output, OutputBlock, PartsOutput, TraceFile, TraceWriter,
     Worker, WriteOptions, WriteReport, WriteSource, WriteTarget, foreign_file,
@@ -18,7 +18,8 @@ use crate::table_plan::{Projection, TablePlan};
 use crate::table_rows::TableBatch;
 use crate::table_worker::{SharedRecord, TableBlock, TableRecord, TableWorker, lock};
 
-/// Writes the events of one event record class as a stream of Arrow (IPC streaming format).
+/// Writes events with the same columns, as those of one event record class, as a stream of Arrow (IPC streaming
+/// format).
 ///
 /// A stream has one schema: that of the first event. An event with other columns is an error. Losses and damage are not
 /// in the stream.
@@ -27,7 +28,7 @@ pub struct ArrowStreamWriter;
 
 impl TraceWriter for ArrowStreamWriter {
     fn extensions(&self) -> &'static [&'static str] {
-        &["arrows"]
+        &["arrows", "arrow"]
     }
 
     fn drops_events(&self) -> bool {
@@ -77,12 +78,13 @@ impl BatchStream {
         let (plan, writer) = match &mut self.begun {
             Some(begun) => begun,
             None => {
-                let writer = StreamWriter::try_new(Vec::new(), batch.plan.schema()).map_err(other)?;
+                let writer =
+                    StreamWriter::try_new(Vec::new(), batch.plan.schema()).map_err(io::Error::other)?;
                 self.begun.insert((Arc::clone(&batch.plan), writer))
             }
         };
-        if plan.fingerprint() != batch.plan.fingerprint() {
-            let [first, second] = [plan.name(), batch.plan.name()];
+        if !Arc::ptr_eq(plan, &batch.plan) && plan.schema() != batch.plan.schema() {
+            let [first, second] = [plan.label(), batch.plan.label()];
             let message = match first == second {
                 true => format!("events `{first}` have different columns"),
                 false => format!("events `{second}` have other columns than events `{first}`"),
@@ -90,7 +92,7 @@ impl BatchStream {
             let message = format!("{message}: a stream of Arrow has one schema; select events of one class");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
-        writer.write(&batch.batch).map_err(other)?;
+        writer.write(&batch.batch).map_err(io::Error::other)?;
         Ok(std::mem::take(writer.get_mut()))
     }
 
@@ -99,15 +101,11 @@ impl BatchStream {
         let mut writer = match self.begun {
             Some((_, writer)) => writer,
             // Without an event, there are no columns.
-            None => StreamWriter::try_new(Vec::new(), &Schema::empty()).map_err(other)?,
+            None => StreamWriter::try_new(Vec::new(), &Schema::empty()).map_err(io::Error::other)?,
         };
-        writer.finish().map_err(other)?;
+        writer.finish().map_err(io::Error::other)?;
         Ok(std::mem::take(writer.get_mut()))
     }
-}
-
-fn other(error: ArrowError) -> io::Error {
-    io::Error::other(error)
 }
 
 /// A stream of Arrow that is being written.

@@ -1,7 +1,7 @@
 //! Events as columns: record batches of Arrow, and datasets of Parquet, which other programs query. `docs/parquet.md`
 //! describes the columns and the files.
 //!
-//! # The way of the data
+//! # From events to files
 //! ```text
 //! event record class -> TablePlan -> schema
 //!                           |
@@ -12,11 +12,14 @@
 //!    types: two traces with the same class have the same columns.
 //! 2. **Rows.** For each event, a visitor adds the values of each scope to the columns. Scopes without a wanted column
 //!    are not visited. Nothing is allocated for an event, but for buffers that grow.
-//! 3. **Batches.** After [`BATCH_ROWS`] rows, or about 16 MiB of text, rows become a record batch. If all rows that wait
-//!    have more than 64 MiB, all of them become batches, so that memory is bounded for any number of classes.
+//! 3. **Batches.** After [`BATCH_ROWS`] rows, or about 16 MiB, rows become a record batch. If all rows that wait have more
+//!    than 64 MiB, all of them become batches. A row can have more, as arrays with up to 256 MiB and texts.
+//!    Of classes that the trace does not declare, 512 have rows that wait.
 //! 4. **Dataset.** [`ParquetWriter`] is a writer like those of traces: its output appends batches to the file of their
 //!    table. Row groups end after 2^20 rows, or when all that are open take 192 MiB. Files are open only while bytes are
-//!    written. Everything is written into a directory that gets its name when it is complete.
+//!    written. A file with very many row groups is followed by another one. Until the end, each file that has the newest
+//!    rows of a table takes some 10 KiB, and some 100 bytes for each column of each row group: memory grows with the
+//!    number of classes. Everything is written into a directory that gets its name when it is complete.
 //! 5. **Stream.** [`ArrowStreamWriter`] passes the same batches on as a stream of Arrow, which has one schema;
 //!    [`BatchOutput`] passes them to a function.
 //!
@@ -35,12 +38,14 @@
 //! | structure, union | the columns of its members, `NAME.MEMBER` |
 //! | optional, variant | the columns of the field, or of all options, where missing values are null |
 //!
-//! # Traps
+//! # Exceptions
 //! - Names of columns differ in more than case, because DuckDB and Spark do not distinguish it. A field whose name is
 //!   taken gets another one, which is a loss.
-//! - Classes with the same name and different columns have a file each in the same directory.
-//! - A class whose events are not in order of time, because a clock went back, goes on in a file that does not declare
-//!   an order.
+//! - Classes with the same name and different columns or log levels have a file each in the same directory.
+//! - If events of a class are not in order of time, because a clock went back, they are in a further file that does not
+//!   declare an order.
+//! - A class has at most [`MOST_COLUMNS`] columns with 16 MiB of names, and rows of 1 MiB without values of variable
+//!   length. Further fields are a loss.
 #![forbid(unsafe_code)]
 
 mod arrow_output;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -81,6 +81,9 @@ impl ParquetDataset {
         if written.is_sorted && !is_in_order {
             // The rows so far stay in a file in order of time.
             self.begin_file(index, false)?;
+        } else if table.file.is_full() {
+            let is_sorted = written.is_sorted;
+            self.begin_file(index, is_sorted)?;
         }
         let Some(table) = self.tables.get_mut(index) else { return Ok(()) };
         let before = table.file.waiting();
@@ -122,9 +125,8 @@ impl ParquetDataset {
         path: String,
         is_sorted: bool,
     ) -> io::Result<(ParquetFile, WrittenTable)> {
-        let full = create_parent(self.directory.path(), &path)?;
         let metadata = [(EVENT_KEY, plan.name()), ("ichnos.version", env!("CARGO_PKG_VERSION"))];
-        let file = ParquetFile::create(full, plan.schema(), is_sorted, &metadata)?;
+        let file = ParquetFile::create(&self.directory, &path, plan.schema(), is_sorted, &metadata)?;
         let columns = plan.schema().fields().len();
         let plan = Arc::clone(plan);
         let written = WrittenTable { plan, path, rows: 0, columns, first: None, last: None, is_sorted };
@@ -175,16 +177,17 @@ impl ParquetDataset {
         self.write_side("_damage", Ok(damages))
     }
 
-    /// Adds rows of a table beside the events.
+    /// Adds rows of a table without events.
     fn write_side(&mut self, name: &str, batch: Result<RecordBatch, ArrowError>) -> io::Result<()> {
         let batch = batch.map_err(io::Error::other)?;
         let Some(name) = side_tables::SIDE_TABLES.into_iter().find(|known| *known == name) else {
             return Ok(());
         };
         if !self.side.contains_key(name) {
-            let path = create_parent(self.directory.path(), &format!("{name}/{SIDE_FILE}"))?;
+            let path = format!("{name}/{SIDE_FILE}");
             let metadata = [("ichnos.version", env!("CARGO_PKG_VERSION"))];
-            self.side.insert(name, ParquetFile::create(path, &batch.schema(), false, &metadata)?);
+            let file = ParquetFile::create(&self.directory, &path, &batch.schema(), false, &metadata)?;
+            self.side.insert(name, file);
         }
         let Some(file) = self.side.get_mut(name) else { return Ok(()) };
         file.write(&batch)?;
@@ -216,13 +219,4 @@ impl ParquetDataset {
         let Self { directory, bytes, .. } = self;
         Ok((directory.finish()?, bytes))
     }
-}
-
-/// Creates the directory of a file of a dataset, and returns the path of the file.
-fn create_parent(root: &Path, relative: &str) -> io::Result<PathBuf> {
-    let path = root.join(relative);
-    if let Some(parent) = path.parent() {
-        std::fs::create_dir_all(parent)?;
-    }
-    Ok(path)
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, SchemaRef};
+use ichnos_io::OutputDirectory;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::errors::ParquetError;
@@ -17,6 +18,10 @@ use crate::dataset_names::CREATOR;
 
 /// Maximum number of rows of a row group.
 pub(crate) const GROUP_ROWS: usize = 1 << 20;
+
+/// Maximum number of row groups of a file, and of their columns together. The format has room for 32,767 groups.
+const MOST_GROUPS: usize = 1_024;
+const MOST_CHUNKS: usize = 1 << 16;
 
 /// Columns that grow slowly from row to row: their differences take few bits.
 const DELTA_COLUMNS: [&str; 3] = ["ts", "packet", "seq"];
@@ -64,17 +69,19 @@ impl std::fmt::Debug for ParquetFile {
 }
 
 impl ParquetFile {
-    /// Begins a new file with these columns. `is_sorted` if rows are in order of the first column.
+    /// Begins a file of a dataset with these columns. `is_sorted` if rows are in order of the first column.
     ///
     /// # Errors
     /// If it cannot be created.
     pub(crate) fn create(
-        path: PathBuf,
+        directory: &OutputDirectory,
+        relative: &str,
         schema: &SchemaRef,
         is_sorted: bool,
         metadata: &[(&str, &str)],
     ) -> io::Result<Self> {
-        File::options().write(true).create_new(true).open(&path).map_err(|error| naming(&path, error))?;
+        let path = directory.path().join(relative);
+        directory.create_file(Path::new(relative)).map_err(|error| naming(&path, error))?;
         let properties = properties(schema, is_sorted, metadata);
         let file = ClosedFile { path: path.clone(), size: 0 };
         let writer = ArrowWriter::try_new(file, SchemaRef::clone(schema), Some(properties));
@@ -110,6 +117,13 @@ impl ParquetFile {
     /// Returns the number of rows.
     pub(crate) fn rows(&self) -> u64 {
         self.rows
+    }
+
+    /// Returns `true` if the file has so many row groups that their metadata, which stay in memory, are large.
+    pub(crate) fn is_full(&self) -> bool {
+        let groups = self.writer.flushed_row_groups().len();
+        let columns = self.writer.flushed_row_groups().first().map_or(0, |group| group.num_columns());
+        groups >= MOST_GROUPS || groups * columns >= MOST_CHUNKS
     }
 
     /// Ends the row group, so that only little stays in memory.

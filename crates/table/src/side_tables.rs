@@ -1,4 +1,4 @@
-//! Tables of a dataset beside the events: data streams, clocks, classes, losses, damage, stacks.
+//! Tables of a dataset without events: data streams, clocks, classes, losses, damage, stacks.
 
 use std::collections::HashSet;
 use std::io;
@@ -9,8 +9,9 @@ use arrow_schema::ArrowError;
 use ichnos_model::{ClockOrigin, DataStream, StackTable, Trace, Value};
 
 use crate::note::TableNote;
-use crate::stack_hashes::{StackHashes, frame_hash};
+use crate::stack_hashes::StackHashes;
 use crate::table_plan::TablePlan;
+use crate::table_worker::first_with;
 
 /// Directories of the tables.
 pub(crate) const SIDE_TABLES: [&str; 7] =
@@ -92,12 +93,14 @@ pub(crate) fn clocks(streams: &[Arc<DataStream>]) -> Result<RecordBatch, ArrowEr
     });
     let clocks: Vec<_> = clocks.collect();
     let number = |number: usize| i64::try_from(number).ok();
-    let origin = |origin: &ClockOrigin| match origin {
-        ClockOrigin::UnixEpoch => Some("1970-01-01".to_owned()),
-        ClockOrigin::Unknown => None,
-        other => Some(format!("{other:?}")),
+    let parts = |origin: &'_ ClockOrigin| match origin {
+        ClockOrigin::UnixEpoch => [None, Some("1970-01-01".to_owned()), None],
+        ClockOrigin::Unknown => [None, None, None],
+        ClockOrigin::Named { namespace, name, uid } => {
+            [namespace.clone(), Some(name.clone()), Some(uid.clone())]
+        }
     };
-    let origins: Vec<Option<String>> = clocks.iter().map(|(.., clock)| origin(&clock.origin)).collect();
+    let origins: Vec<[Option<String>; 3]> = clocks.iter().map(|(.., clock)| parts(&clock.origin)).collect();
     let unsigned = |values: Vec<Option<u64>>| Arc::new(UInt64Array::from(values)) as ArrayRef;
     table(vec![
         ("trace", integers(clocks.iter().map(|(trace, ..)| number(*trace)))),
@@ -108,7 +111,9 @@ pub(crate) fn clocks(streams: &[Arc<DataStream>]) -> Result<RecordBatch, ArrowEr
         ("offset_seconds", integers(clocks.iter().map(|(.., clock)| Some(clock.offset_seconds)))),
         ("offset_cycles", unsigned(clocks.iter().map(|(.., clock)| Some(clock.offset_cycles)).collect())),
         ("precision", unsigned(clocks.iter().map(|(.., clock)| clock.precision).collect())),
-        ("origin", texts(origins.iter().map(Option::as_deref))),
+        ("origin", texts(origins.iter().map(|[_, name, _]| name.as_deref()))),
+        ("origin_namespace", texts(origins.iter().map(|[namespace, ..]| namespace.as_deref()))),
+        ("origin_uid", texts(origins.iter().map(|[.., uid]| uid.as_deref()))),
     ])
 }
 
@@ -187,7 +192,7 @@ pub(crate) fn stacks(streams: &[Arc<DataStream>], write: &mut WriteRows<'_>) -> 
         let stacks = stream.stacks();
         if tables.insert(std::ptr::from_ref::<StackTable>(stacks.table).addr()) {
             let mut rows = StackRows { known: &mut known, frames: &mut frames, write };
-            rows.add(stream)?;
+            rows.add(stream, first_with(streams, stacks.table))?;
         }
     }
     Ok(())
@@ -201,9 +206,9 @@ struct StackRows<'w> {
 }
 
 impl StackRows<'_> {
-    fn add(&mut self, stream: &DataStream) -> io::Result<()> {
+    fn add(&mut self, stream: &DataStream, number: usize) -> io::Result<()> {
         let stacks = stream.stacks();
-        let mut hashes = StackHashes::default();
+        let mut hashes = StackHashes::new(number);
         let count = stacks.table.len();
         for begin in (0..count).step_by(ROWS) {
             let numbers: Vec<u64> = (begin..count.min(begin + ROWS)).map(|number| number as u64).collect();
@@ -221,7 +226,7 @@ impl StackRows<'_> {
                 drop(view);
                 let caller =
                     caller.and_then(|caller| hashes.of(stacks.table, &[caller.into()]).pop().flatten());
-                let frame_key = frame_hash(&frame);
+                let frame_key = hashes.of_frame(&frame);
                 rows.push((hash, caller, frame_key));
                 if self.frames.insert(frame_key) {
                     frames.push((frame_key, frame));

@@ -4,13 +4,31 @@ use ichnos_model::{Frame, StackTable};
 
 use crate::fingerprint::Fingerprint;
 
-/// Hashes of the stacks of a table, by their numbers. A hash depends on the frames alone: it is the same in every run.
-#[derive(Debug, Default)]
+/// Hashes of the stacks of a table, by their numbers. A hash depends on the frames and on the number of the table: equal
+/// addresses of two traces are different functions.
+#[derive(Debug)]
 pub(crate) struct StackHashes {
+    /// Number of the stack table in the dataset.
+    table: usize,
     hashes: Vec<i64>,
 }
 
 impl StackHashes {
+    /// Begins the hashes of the stack table with this number: see [`first_with`](crate::table_worker::first_with).
+    pub(crate) fn new(table: usize) -> Self {
+        Self { table, hashes: Vec::new() }
+    }
+
+    /// Returns the hashes, and leaves none.
+    pub(crate) fn take(&mut self) -> Self {
+        std::mem::replace(self, Self::new(self.table))
+    }
+
+    /// Returns the hash of a frame.
+    pub(crate) fn of_frame(&self, frame: &Frame) -> i64 {
+        frame_hash(self.table, frame)
+    }
+
     /// Replaces numbers of stacks by hashes; `None` for a stack that is not in the table.
     pub(crate) fn of(&mut self, table: &StackTable, numbers: &[u64]) -> Vec<Option<i64>> {
         let most = numbers.iter().max().copied().unwrap_or(0);
@@ -28,19 +46,19 @@ impl StackHashes {
             let Some((frame, caller)) = top else { break };
             // Callers have lower numbers.
             let caller = caller.and_then(|caller| self.hashes.get(caller as usize)).copied();
-            let frame = view.frame(frame).map_or(0, frame_hash);
+            let frame = view.frame(frame).map_or(0, |frame| self.of_frame(frame));
             let hash = Fingerprint::new().with(&caller.unwrap_or(0).to_le_bytes()).with(&frame.to_le_bytes());
             self.hashes.push(hash.hash() as i64);
         }
     }
 }
 
-/// Returns the hash of a frame.
-pub(crate) fn frame_hash(frame: &Frame) -> i64 {
+fn frame_hash(table: usize, frame: &Frame) -> i64 {
     let text = |text: &Option<std::sync::Arc<str>>| {
         text.as_ref().map_or(Vec::new(), |text| text.as_bytes().to_vec())
     };
     let hash = Fingerprint::new()
+        .with(&(table as u64).to_le_bytes())
         .with(&frame.address.map_or(Vec::new(), |address| address.to_le_bytes().to_vec()))
         .with(&text(&frame.symbol))
         .with(&text(&frame.module))

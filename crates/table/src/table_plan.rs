@@ -25,6 +25,11 @@ const MEANINGS: [(Meaning, &str); 5] = [
     (Meaning::OperationId, "operation"),
 ];
 
+/// Returns `true` if a meaning has a column of its own.
+pub(crate) fn has_column(meaning: Meaning) -> bool {
+    MEANINGS.iter().any(|(known, _)| *known == meaning)
+}
+
 /// Scopes with columns, and what comes before the names of their fields.
 const SCOPES: [(Scope, &str); 5] = [
     (Scope::EventRecordHeader, "header."),

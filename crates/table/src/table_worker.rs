@@ -5,17 +5,23 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ichnos_io::{OutputBlock, Worker, WorkerFlow};
-use ichnos_model::lower::LossTable;
-use ichnos_model::{DataStream, Event, Message, Packet, Scope, Trace};
+use ichnos_model::lower::{LossKind, LossTable};
+use ichnos_model::plan::Plan;
+use ichnos_model::{
+    DataStream, DataStreamClass, Event, EventRecordClass, Message, Packet, Scope, StackTable, Trace,
+};
 
 use crate::field_visitor::IntegerVisitor;
 use crate::note::TableNote;
 use crate::stack_hashes::StackHashes;
-use crate::table_plan::{Projection, TablePlan};
+use crate::table_plan::{Projection, TablePlan, has_column, loss, packet_integer};
 use crate::table_rows::{RowPlace, TableBatch, TableRows};
 
 /// Approximate maximum size of all rows that wait to become a batch, in bytes.
 const MOST_WAITING: usize = 64 << 20;
+
+/// Maximum number of tables of classes that are found while reading; beyond it, all are made again.
+const MOST_FOUND: usize = 512;
 
 /// Number of losses and damages that are passed on together.
 const NOTES: usize = 1_024;
@@ -48,10 +54,60 @@ impl TableRecord {
         self.numbers.insert(stream.key, number);
         self.streams.push(Arc::clone(stream));
         if self.classes.insert((Arc::as_ptr(&stream.trace).addr(), stream.class_index)) {
-            self.losses.add_packets(stream);
+            self.add_packets(stream);
+            self.add_clock(stream);
         }
         number
     }
+
+    /// Adds the losses of packets: fields of packets that are in no column.
+    fn add_packets(&mut self, stream: &DataStream) {
+        self.losses.add_members(Scope::PacketHeader, stream.trace.plans.packet_header.as_ref());
+        let Some(plan) = stream.plans().packet_context.as_ref() else { return };
+        let in_columns = packet_columns(stream.class(), plan);
+        let mut members = LossTable::default();
+        members.add_members(Scope::PacketContext, Some(plan));
+        for (entry, count) in members.iter().filter(|(entry, _)| !in_columns.contains(&entry.field)) {
+            self.losses.add(entry.clone(), count);
+        }
+    }
+
+    /// Adds the loss of a clock whose cycles are not whole nanoseconds.
+    fn add_clock(&mut self, stream: &DataStream) {
+        let Some(clock) = stream.clock() else { return };
+        if !1_000_000_000_u64.is_multiple_of(clock.frequency) {
+            let field = format!("clock.{}", clock.id);
+            let what = "cycles of the clock -> nanoseconds, rounded down";
+            let entry = loss(LossKind::Rounded, "", &field, what);
+            if !self.losses.iter().any(|(known, _)| *known == entry) {
+                self.losses.add(entry, 1);
+            }
+        }
+    }
+
+    /// Returns the number of the first data stream with the stack table of a class, which tells equal stacks of
+    /// different traces apart.
+    fn stacks_of(&self, trace: &Trace, class: usize) -> usize {
+        let table = trace.stacks_of(class).table;
+        first_with(&self.streams, table)
+    }
+}
+
+/// Returns the number of the first data stream with a stack table.
+pub(crate) fn first_with(streams: &[Arc<DataStream>], table: &StackTable) -> usize {
+    streams.iter().position(|stream| std::ptr::eq(stream.stacks().table, table)).unwrap_or(0)
+}
+
+/// Returns the fields of a packet context that are in columns of event record classes, as the loss table names them.
+fn packet_columns(class: &DataStreamClass, plan: &Plan) -> HashSet<String> {
+    let members = class.event_records.iter().flat_map(|class| class.meanings.iter());
+    let members: HashSet<usize> = members
+        .filter(|(member, meaning)| member.scope == Scope::PacketContext && has_column(*meaning))
+        .map(|(member, _)| member.index as usize)
+        .collect();
+    let names = members.into_iter().filter(|index| packet_integer(plan, *index).is_some());
+    let names = names.filter_map(|index| plan.member_name(index));
+    names.map(|name| format!("{}.{name}", Scope::PacketContext.short_name())).collect()
 }
 
 /// A [`TableRecord`] that an output shares with its workers.
@@ -85,8 +141,13 @@ struct ClassTables {
     class_index: usize,
     /// By the index of the event record class.
     rows: Vec<Option<Box<TableRows>>>,
+    /// Number of classes that the trace declares, and number of tables of others.
+    declared: usize,
+    found: usize,
     /// Rows of an event whose class is not one of the trace's.
     other: Option<Box<TableRows>>,
+    /// Class of these rows.
+    other_class: Option<EventRecordClass>,
     hashes: StackHashes,
 }
 
@@ -154,13 +215,20 @@ impl TableWorker {
     #[cold]
     fn add_stream(&mut self, stream: &DataStream) {
         let id = (Arc::as_ptr(&stream.trace).addr(), stream.class_index);
+        let stacks = match self.class_indexes.contains_key(&id) {
+            true => 0,
+            false => lock(&self.record).stacks_of(&stream.trace, stream.class_index),
+        };
         let class = *self.class_indexes.entry(id).or_insert_with(|| {
             self.classes.push(ClassTables {
                 trace: Arc::clone(&stream.trace),
                 class_index: stream.class_index,
                 rows: Vec::new(),
+                declared: stream.class().event_records.len(),
+                found: 0,
                 other: None,
-                hashes: StackHashes::default(),
+                other_class: None,
+                hashes: StackHashes::new(stacks),
             });
             self.classes.len() - 1
         });
@@ -217,9 +285,11 @@ impl TableWorker {
     /// Adds the table for the class of an event.
     #[cold]
     fn add_rows(&mut self, event: &Event<'_>, class: usize) -> io::Result<()> {
-        if event.class_index().is_none() {
-            // The last such event may be of another class.
-            self.end_batch(class, None)?;
+        let last = self.classes.get(class).and_then(|tables| tables.other_class.as_ref());
+        match event.class_index() {
+            None if last == Some(event.class) => return Ok(()),
+            None => self.end_batch(class, None)?,
+            Some(index) => self.make_room(class, index)?,
         }
         let plan = TablePlan::new(event, &self.projection);
         self.losses.merge(plan.losses().clone());
@@ -227,6 +297,7 @@ impl TableWorker {
         let Some(tables) = self.classes.get_mut(class) else { return Ok(()) };
         let Some(index) = event.class_index() else {
             tables.other = rows;
+            tables.other_class = Some(event.class.clone());
             return Ok(());
         };
         if tables.rows.len() <= index {
@@ -238,11 +309,31 @@ impl TableWorker {
         Ok(())
     }
 
+    /// Makes room for the table of a class that the trace does not declare.
+    fn make_room(&mut self, class: usize, index: usize) -> io::Result<()> {
+        let Some(tables) = self.classes.get_mut(class).filter(|tables| index >= tables.declared) else {
+            return Ok(());
+        };
+        tables.found += 1;
+        if tables.found <= MOST_FOUND {
+            return Ok(());
+        }
+        tables.found = 1;
+        let found = tables.declared..tables.rows.len();
+        for index in found.clone() {
+            self.end_batch(class, Some(index))?;
+        }
+        if let Some(tables) = self.classes.get_mut(class) {
+            tables.rows.truncate(found.start);
+        }
+        Ok(())
+    }
+
     /// Makes a batch of the rows of a class.
     fn end_batch(&mut self, class: usize, index: Option<usize>) -> io::Result<()> {
         let Some(tables) = self.classes.get_mut(class) else { return Ok(()) };
         let (trace, class_index) = (Arc::clone(&tables.trace), tables.class_index);
-        let mut hashes = std::mem::take(&mut tables.hashes);
+        let mut hashes = tables.hashes.take();
         let Some(rows) = tables.rows_mut(index).filter(|rows| rows.size() > 0) else {
             tables.hashes = hashes;
             return Ok(());

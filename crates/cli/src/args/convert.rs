@@ -22,8 +22,8 @@ pub(crate) struct Writing {
     pub(crate) output: Option<PathBuf>,
     /// Replace OUT if it exists
     ///
-    /// In a directory, only files of traces are replaced: other files in it, such as text, are an error. If writing fails, OUT is
-    /// unchanged.
+    /// In a directory, only files of traces and tables are replaced: other files in it, such as text, are an error. If
+    /// writing fails, OUT is unchanged.
     #[arg(long, requires = "output", hide_short_help = true)]
     pub(crate) force: bool,
     /// Output format [default: by the extension of OUT]

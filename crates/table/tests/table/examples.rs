@@ -165,7 +165,7 @@ fn comparable(file: &ReadFile, streams: &[Row]) -> Vec<Row> {
 }
 
 #[test]
-fn files_say_how_they_are_laid_out() {
+fn metadata_of_files_declare_order_and_encoding() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("dataset");
     convert(&example("hello-lttng/trace"), &ParquetWriter, &path);

@@ -39,7 +39,7 @@ impl Source for MadeEvents {
 }
 
 /// Makes a trace of events with these classes.
-fn made(
+pub(crate) fn made(
     clock: ClockClass,
     classes: impl IntoIterator<Item = EventRecordClass>,
     fill: impl Fn(u64, &mut Record) -> bool + Send + Sync + 'static,
@@ -82,7 +82,7 @@ impl Sink for WorkerSink<'_> {
 }
 
 /// Writes a trace, and returns the files and the report.
-fn write(trace: &RecordTrace, path: &Path) -> (Vec<ReadFile>, WriteReport) {
+pub(crate) fn write(trace: &RecordTrace, path: &Path) -> (Vec<ReadFile>, WriteReport) {
     let source = WriteSource {
         trace: Arc::clone(trace.trace()),
         format: "made",
@@ -91,23 +91,28 @@ fn write(trace: &RecordTrace, path: &Path) -> (Vec<ReadFile>, WriteReport) {
     };
     let target = WriteTarget::Complete(path.to_owned());
     let output = ParquetWriter.create(target, vec![source], &WriteOptions::default()).unwrap();
+    let report = pass(trace, output);
+    (read(path), report)
+}
+
+/// Passes all events of a trace to an output.
+pub(crate) fn pass(trace: &RecordTrace, output: Box<dyn Output + '_>) -> WriteReport {
     let mut sink = WorkerSink { output: &*output, worker: output.worker(Lane::All) };
     pump(&mut Merge::new(trace.cursors(Window::default())), &mut sink).unwrap();
     sink.finish().unwrap();
     drop(sink);
-    let report = output.finish().unwrap();
-    (read(path), report)
+    output.finish().unwrap()
 }
 
-fn events(files: &[ReadFile]) -> Vec<Row> {
+pub(crate) fn events(files: &[ReadFile]) -> Vec<Row> {
     files.iter().filter(|file| file.is_event()).flat_map(ReadFile::rows).collect()
 }
 
-fn nanoseconds() -> ClockClass {
+pub(crate) fn nanoseconds() -> ClockClass {
     ClockClass::since_unix_epoch("clock")
 }
 
-fn losses(report: &WriteReport, kind: LossKind) -> Vec<(String, u64)> {
+pub(crate) fn losses(report: &WriteReport, kind: LossKind) -> Vec<(String, u64)> {
     let losses = report.losses.iter().filter(|(loss, _)| loss.kind == kind);
     losses.map(|(loss, count)| (format!("{}: {}", loss.field, loss.what), count)).collect()
 }
@@ -166,7 +171,7 @@ fn strings_of_a_hundred_megabytes() {
     assert_eq!(lengths, [1, 100 << 20, 1]);
 }
 
-fn array(element: FieldClass, length: u64) -> FieldClass {
+pub(crate) fn array(element: FieldClass, length: u64) -> FieldClass {
     FieldClass::new(FieldKind::Array {
         element: Arc::new(element),
         length: Length::Static(length),

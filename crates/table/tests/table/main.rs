@@ -5,4 +5,5 @@ mod arrow;
 mod dataset;
 mod examples;
 mod hostile;
+mod limits;
 mod queries;
