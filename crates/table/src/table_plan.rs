@@ -574,10 +574,17 @@ impl ScopeFields<'_, '_> {
         }
         let columns = begin..self.builder.columns.len();
         if columns.is_empty() {
+            // Fields within have losses of their own.
+            let mut nodes = plan.within(node).filter_map(|node| plan.get(node));
+            let is_bare = nodes.all(|node| node.class.is_compound());
             match &class.kind {
                 FieldKind::Array { .. } => self.lose("an array of elements without columns has no column"),
-                FieldKind::Optional { .. } => self.lose("presence of a field without columns has no column"),
-                FieldKind::Variant { .. } => self.lose("option of a variant without columns has no column"),
+                FieldKind::Optional { .. } if is_bare => {
+                    self.lose("presence of a field without columns has no column");
+                }
+                FieldKind::Variant { .. } if is_bare => {
+                    self.lose("option of a variant without columns has no column");
+                }
                 _ => {}
             }
             return columns;

@@ -19,7 +19,7 @@ use ichnos::prelude::*;
 use ichnos_table::ParquetWriter;
 use serde_json::{Value, json};
 
-use crate::dataset::{ReadFile, Row, read};
+use crate::dataset::{ReadFile, Row, read, real};
 
 /// Fills the record of an event with this number; `false` at the end.
 type Fill = dyn Fn(u64, &mut Record) -> bool + Send + Sync;
@@ -44,7 +44,15 @@ pub(crate) fn made(
     classes: impl IntoIterator<Item = EventRecordClass>,
     fill: impl Fn(u64, &mut Record) -> bool + Send + Sync + 'static,
 ) -> RecordTrace {
-    let stream = DataStreamClass::new(Some(0), classes);
+    made_of(clock, DataStreamClass::new(Some(0), classes), fill)
+}
+
+/// Makes a trace of events of a data stream class.
+pub(crate) fn made_of(
+    clock: ClockClass,
+    stream: DataStreamClass,
+    fill: impl Fn(u64, &mut Record) -> bool + Send + Sync + 'static,
+) -> RecordTrace {
     let limits = Limits::default();
     let trace = Trace::new(TraceClass::new("made", [clock], [stream]), "made", &limits).unwrap();
     let fill: Arc<Fill> = Arc::new(fill);
@@ -323,7 +331,7 @@ fn integers_of_any_width_enumerations_and_flags() {
         (&rows[0]["flags"], &rows[0]["flags.flags"]),
         (&json!(3), &json!(["idle", "busy", "also busy"]))
     );
-    assert_eq!(rows[0]["half"], json!(1.5));
+    assert_eq!(rows[0]["half"], real("1.5"));
     assert_eq!(rows.iter().map(|row| row.get("maybe")).collect::<Vec<_>>(), [None, Some(&json!(-5)), None]);
     assert_eq!(rows[0]["id"], json!("6b29fc40-ca47-1067-b31d-00dd010662da"));
     assert_eq!(losses(&report, LossKind::Dropped), [("state.label: further names of a value".to_owned(), 1)]);

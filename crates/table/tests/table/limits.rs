@@ -8,8 +8,10 @@ use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use ichnos::io::TraceWriter;
 use ichnos::model::lower::LossKind;
 use ichnos::model::{
-    Attributes, ClockClass, EventRecordClass, FieldClass, FieldValue, Member, Record, RecordTrace, Scope,
+    ClockClass, DataStreamClass, EventRecordClass, FieldClass, FieldValue, Meaning, Member, Record,
+    RecordTrace, Scope,
 };
+use ichnos::prelude::*;
 use ichnos_table::ParquetWriter;
 use parquet::arrow::ArrowWriter;
 use parquet::file::metadata::KeyValue;
@@ -17,8 +19,7 @@ use parquet::file::properties::WriterProperties;
 use serde_json::json;
 
 use crate::dataset::{Row, convert, side};
-use crate::examples::example;
-use crate::hostile::{array, events, losses, made, nanoseconds, write};
+use crate::hostile::{array, events, losses, made, made_of, nanoseconds, write};
 
 /// Makes a trace of events `e` with an integer `i`, with these times.
 fn with_times(times: &'static [u64]) -> RecordTrace {
@@ -261,21 +262,27 @@ fn long_numbers_of_packets_are_losses() {
 
 #[test]
 fn losses_are_those_of_the_dataset() {
-    let directory = tempfile::tempdir().unwrap();
-    let report = convert(&example("hello-lttng/trace"), &ParquetWriter, &directory.path().join("d"));
-    let lost = losses(&report, LossKind::Dropped);
-    // The number of the processor is in a column.
-    assert!(lost.iter().all(|(what, _)| !what.contains("cpu_id")), "{lost:?}");
     let clock = ClockClass { frequency: 3, ..nanoseconds() };
-    let mut class =
-        EventRecordClass::new("e", [Member::new("maybe", FieldClass::optional(FieldClass::structure([])))]);
-    class.attributes = Attributes::default();
-    let trace = made(clock, [class], |number, record| {
+    let maybe = FieldClass::optional(FieldClass::structure([]));
+    let mut class = EventRecordClass::new("e", [Member::new("maybe", maybe)]);
+    class.meanings.insert(Scope::PacketContext, 0, Meaning::Processor);
+    let mut stream = DataStreamClass::new(Some(0), [class]);
+    let context = ["cpu", "further"].map(|name| Member::new(name, FieldClass::unsigned(16)));
+    stream.packet_context = Some(Arc::new(FieldClass::structure(context)));
+    let trace = made_of(clock, stream, |number, record| {
         begin(number, record);
         record.values.push_optional(false);
         number < 1
     });
+    let directory = tempfile::tempdir().unwrap();
     let (_, report) = write(&trace, &directory.path().join("e"));
-    assert_eq!(losses(&report, LossKind::Rounded).len(), 1);
-    assert_eq!(losses(&report, LossKind::Dropped).len(), 1);
+    let rounded = losses(&report, LossKind::Rounded);
+    assert_eq!(rounded.len(), 1);
+    assert!(rounded[0].0.starts_with("clock.clock: cycles"), "{rounded:?}");
+    // The number of the processor has a column.
+    let expected = [
+        "packet.context.further: what is outside of events",
+        "payload.maybe: presence of a field without columns has no column",
+    ];
+    assert_eq!(losses(&report, LossKind::Dropped), expected.map(|loss| (loss.to_owned(), 1)));
 }
