@@ -199,14 +199,6 @@ impl TablePlan {
             omitted: 0,
             has_meaning: false,
         };
-        if label.len() < event.name().len() {
-            let what = format!("name of more than {MOST_LABEL} bytes: its beginning");
-            builder.losses.add(loss(LossKind::Rounded, label, "event", &what), 1);
-        }
-        if !event.class.attributes.is_empty() {
-            let what = "attributes of the class have no column";
-            builder.losses.add(loss(LossKind::Dropped, label, "", what), 1);
-        }
         let mut scopes = Vec::new();
         for (scope, prefix) in SCOPES {
             if let Some(plan) = event.plan(scope) {
@@ -215,14 +207,7 @@ impl TablePlan {
         }
         let stack = builder.stack(event, &mut scopes);
         let meanings = builder.meanings(event, &scopes);
-        if builder.omitted > 0 {
-            let what = format!(
-                "more than {MOST_COLUMNS} columns, {} MiB of their names or {} MiB for a row",
-                MOST_NAMES >> 20,
-                MOST_WIDTH >> 20
-            );
-            builder.losses.add(loss(LossKind::Dropped, label, "", &what), builder.omitted);
-        }
+        builder.add_class_losses(event);
         scopes.retain(|scope| !scope.columns.is_empty());
         let PlanBuilder { columns, losses, used, .. } = builder;
         let mut properties: Vec<&'static str> =
@@ -379,6 +364,26 @@ struct PlanBuilder<'p> {
 }
 
 impl PlanBuilder<'_> {
+    /// Adds the losses of the class as a whole.
+    fn add_class_losses(&mut self, event: &Event<'_>) {
+        if self.event.len() < event.name().len() {
+            let what = format!("name of more than {MOST_LABEL} bytes: its beginning");
+            self.losses.add(loss(LossKind::Rounded, self.event, "event", &what), 1);
+        }
+        if !event.class.attributes.is_empty() {
+            let what = "attributes of the class have no column";
+            self.losses.add(loss(LossKind::Dropped, self.event, "", what), 1);
+        }
+        if self.omitted > 0 {
+            let what = format!(
+                "more than {MOST_COLUMNS} columns, {} MiB of their names or {} MiB for a row",
+                MOST_NAMES >> 20,
+                MOST_WIDTH >> 20
+            );
+            self.losses.add(loss(LossKind::Dropped, self.event, "", &what), self.omitted);
+        }
+    }
+
     fn scope(&mut self, event: &Event<'_>, scope: Scope, prefix: &'static str, plan: &Plan) -> ScopeTargets {
         let begin = self.columns.len();
         let mut targets = vec![FieldTarget::Nothing; plan.nodes().count()];
@@ -395,8 +400,8 @@ impl PlanBuilder<'_> {
     }
 
     fn wants_meaning(&self, meaning: Meaning) -> bool {
-        let is_it = |(known, name): &(Meaning, &str)| *known == meaning && self.projection.wants(name);
-        MEANINGS.iter().chain(&[(Meaning::Stack, "stack")]).any(is_it)
+        let is_wanted = |(known, name): &(Meaning, &str)| *known == meaning && self.projection.wants(name);
+        MEANINGS.iter().chain(&[(Meaning::Stack, "stack")]).any(is_wanted)
     }
 
     /// Counts a name of this length; `false` if there is no more memory for it.
