@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use ichnos_io::Bytes;
-use ichnos_model::{Event, Trace};
+use ichnos_model::{ClockOffsets, Event, Trace};
 
 use super::class::{PayloadForm, raw_kind};
 use super::index::{FileIndex, content, release};
@@ -43,11 +43,13 @@ impl TraceFile {
         &self.index.trace
     }
 
-    /// Returns all bytes of the file, if opening it found no fault.
+    /// Returns all bytes of the file, if opening it found no fault, and its events are read at the times that it has.
     pub(crate) fn whole_bytes(&self) -> Option<&Bytes> {
         let index = &self.index;
         let is_whole = index.is_complete && index.fault_count == 0 && index.metadata_faults.is_empty();
-        is_whole.then_some(&self.bytes)
+        let has_own_clock =
+            self.options.clock_zero.is_none() && self.options.clock_offsets == ClockOffsets::default();
+        (is_whole && has_own_clock).then_some(&self.bytes)
     }
 
     /// Returns `true` if the file has events of a kind that a provider makes.

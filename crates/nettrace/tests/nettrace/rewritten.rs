@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use ichnos_io::{WriteOptions, WriteTarget};
-use ichnos_model::TraceInput as _;
+use ichnos_model::{ClockOffsets, TraceInput as _};
+use ichnos_nettrace::OpenOptions;
 use ichnos_testing::{Random, cases};
 
 use crate::builder::Form;
@@ -88,6 +89,13 @@ fn whole_files_are_copied() {
         assert_eq!((damage(cut), damage(written)), (1, 0));
         // Two files are merged.
         assert_ne!(write_to_file(&[&source, &source], &options), bytes);
+        // With an offset of its clock, the file has other times.
+        let mut open_options = OpenOptions::default();
+        open_options.clock_offsets = ClockOffsets::of_all(5_000_000_000);
+        let moved = Opened::of_bytes("source", bytes.clone().into(), &open_options);
+        let written = opened("source", write_to_file(&[&moved], &options));
+        let zero = |opened: &Opened| opened.file.trace().class.clocks[0].nanoseconds(0);
+        assert!((4_990_000_000..5_010_000_000).contains(&(zero(&written) - zero(&source))), "{form:?}");
     });
 }
 
