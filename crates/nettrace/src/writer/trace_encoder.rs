@@ -72,7 +72,7 @@ const LOSSES: [(LossKind, &str); 11] = [
     (LossKind::Dropped, "event: its context cannot be decoded"),
 ];
 
-/// Loss of a thread whose number of lost events nobody knows.
+/// Loss of an unknown number of events of a thread.
 const UNKNOWN_LOSS: &str = "loss of an unknown number of events";
 
 /// Indexes of [`LOSSES`].

@@ -62,7 +62,7 @@ pub(crate) fn read(root: &Path) -> Vec<ReadFile> {
     paths.iter().map(|path| ReadFile::open(root, path)).collect()
 }
 
-/// Returns the rows of a table beside the events.
+/// Returns the rows of a side table.
 pub(crate) fn side(files: &[ReadFile], table: &str) -> Vec<Row> {
     files.iter().filter(|file| file.path.starts_with(table)).flat_map(ReadFile::rows).collect()
 }
