@@ -26,8 +26,8 @@ pub(super) struct RecordShape {
     has_tag: bool,
     /// Number of words of the leading arguments with numeric values, whose positions are fixed.
     numbers: usize,
-    /// Expected words among those, by index: headers and names.
-    same: Box<[(usize, u64)]>,
+    /// Expected words among those: headers and names, two at a time, with the index of the first one.
+    same: Box<[(u32, [u64; 2])]>,
     /// Remaining arguments.
     arguments: Box<[ShapeArgument]>,
 }
@@ -60,7 +60,7 @@ impl RecordShape {
     /// Returns the shape of a readable record, or `None` if records like it have to be examined one by one.
     pub(super) fn of(record: &Record<'_>) -> Option<Self> {
         let mut arguments: Vec<ShapeArgument> = Vec::new();
-        let (mut numbers, mut same) = (0, Vec::new());
+        let (mut numbers, mut same) = (0u32, Vec::new());
         let mut has_message = false;
         for (index, (role, argument)) in record.roles().enumerate() {
             let (kind, mask, value_words) = match argument.value {
@@ -80,10 +80,10 @@ impl RecordShape {
             let size = (1 + name.len() + value_words) as u64;
             let reference = u64::from(argument.name.text().reference());
             let header = u64::from(argument.value.kind()) | size << 4 | reference << 16;
-            if kind == ValueKind::Number && arguments.is_empty() {
-                same.push((numbers, header));
-                same.extend(name.iter().zip(numbers + 1..).map(|(word, at)| (at, *word)));
-                numbers += size as usize;
+            if kind == ValueKind::Number && arguments.is_empty() && !name.is_empty() {
+                let firsts = std::iter::once(&header).chain(&name);
+                same.extend(firsts.zip(&name).zip(numbers..).map(|((first, second), at)| (at, [*first, *second])));
+                numbers += size as u32;
                 continue;
             }
             arguments.push(ShapeArgument {
@@ -102,6 +102,7 @@ impl RecordShape {
         let has_tag = record.tag() != 0;
         let no_tag = if has_tag { 0 } else { TAG };
         let (header, mask) = (9, 0xf | CONTROL | no_tag);
+        let numbers = numbers as usize;
         Some(Self { header, mask, has_tag, numbers, same: same.into(), arguments: arguments.into() })
     }
 
@@ -114,9 +115,12 @@ impl RecordShape {
         }
         let size = (header >> 4 & 0xfff) as usize;
         let (numbers, mut left) = words.get(2..size)?.split_at_checked(self.numbers)?;
-        let is_same = |(at, word): &(usize, u64)| numbers.get(*at).is_some_and(|found| load(found) == *word);
-        if !self.same.iter().all(is_same) {
-            return None;
+        for (at, [first, second]) in &self.same {
+            let at = *at as usize;
+            let [found, next] = numbers.get(at..at + 2)? else { return None };
+            if load(found) ^ first | load(next) ^ second != 0 {
+                return None;
+            }
         }
         for argument in &self.arguments {
             let header = load(left.first()?);
