@@ -57,7 +57,7 @@ summary() {
 	'
 }
 
-[ $# -gt 0 ] || set -- --workspace
+[ $# -gt 0 ] || set -- --workspace --features ichnos-cli/table
 if cargo nextest --version >/dev/null 2>&1; then
 	cargo nextest run --no-fail-fast --success-output final "$@" 2>&1 | summary
 	cargo test --doc --quiet "$@"

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use ichnos::convert::ViewerWriter;
 use ichnos::export::text::{Branch, Paint};
 use ichnos::json::write::ValueWriter;
 use ichnos::{FORMATS, FormatOption, OptionValue};
@@ -29,10 +30,13 @@ pub(crate) fn run(args: &Formats, global: &Global) -> Result<Exit, Failure> {
     Ok(Exit::Success)
 }
 
-/// Returns the names of formats that are only written: those of tables, with their feature.
-fn tables() -> impl Iterator<Item = &'static str> {
+/// Returns the names of formats that are only written: of viewers, and of tables with their feature.
+fn only_written() -> [(&'static str, Vec<&'static str>); 2] {
+    let viewers = ViewerWriter::ALL.map(ViewerWriter::name);
     let is_read = |name: &str| FORMATS.iter().any(|format| format.name() == name);
-    ichnos::convert::writers().map(|(name, _)| name).filter(move |name| !is_read(name))
+    let tables = ichnos::convert::writers().map(|(name, _)| name);
+    let tables = tables.filter(|name| !is_read(name) && !viewers.contains(name)).collect();
+    [("viewers", viewers.into()), ("tables", tables)]
 }
 
 fn print_json(texts: &[(String, String)], args: &Formats) -> Result<(), Failure> {
@@ -55,12 +59,8 @@ fn print_json(texts: &[(String, String)], args: &Formats) -> Result<(), Failure>
         }
         list.end();
         // Without the feature, the document is that of a program without tables.
-        if tables().next().is_some() {
-            let mut list = object.member("tables").array();
-            for name in tables() {
-                list.element().string(name);
-            }
-            list.end();
+        for (kind, names) in only_written().into_iter().filter(|(_, names)| !names.is_empty()) {
+            object.member(kind).strings(names);
         }
         let mut list = object.member("texts").array();
         for (name, help) in texts {
@@ -119,10 +119,10 @@ fn print_text(texts: &[(String, String)], paint: Paint) -> Result<(), Failure> {
         }
         root.render(&mut text);
     }
-    let tables: Vec<&str> = tables().collect();
-    if !tables.is_empty() {
-        let mut branch = Branch::new("tables written by `ichnos convert --to`");
-        for name in tables {
+    for (kind, names) in only_written().into_iter().filter(|(_, names)| !names.is_empty()) {
+        let kind = if kind == "viewers" { "files for viewers" } else { kind };
+        let mut branch = Branch::new(format!("{kind} written by `ichnos convert --to`"));
+        for name in names {
             branch.line(paint.name(name));
         }
         branch.render(&mut text);

@@ -44,6 +44,7 @@ mod testing;
 pub mod text;
 mod text_buffer;
 mod time;
+pub mod viewers;
 mod xml;
 
 // Everything else has its page in a module; paths in code are short.

@@ -35,6 +35,7 @@ use ichnos_model::Identifier;
 pub use collect::{TaskCollector, TaskOptions};
 pub use diff::{StepDifference, TaskDiff};
 pub use dot::GraphFormat;
+pub(crate) use fields::{EventContent, TaskFields};
 pub use graph::{DanglingEdge, TaskEdge, TaskGraph};
 pub use identifiers::find_identifiers;
 pub use lanes::LaneRow;

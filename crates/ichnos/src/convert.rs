@@ -2,6 +2,7 @@
 
 mod split;
 mod text_writer;
+mod viewer_writer;
 
 use std::io;
 use std::path::PathBuf;
@@ -20,6 +21,7 @@ use crate::verify::verify;
 use crate::{OutputKind, Pass, PassEnd, PassObserver, PassOptions, PassSummary, Reader};
 pub use split::SplitTargets;
 pub use text_writer::TextWriter;
+pub use viewer_writer::ViewerWriter;
 
 /// Options of [`Reader::convert`] and [`Reader::split`].
 #[derive(Clone)]
@@ -122,7 +124,7 @@ impl From<io::Error> for ConvertError {
 /// Formats that are written only with the feature `table`.
 pub const FEATURED: [&str; 2] = ["parquet", "arrow"];
 
-/// Returns all writers with the names of their formats: those of formats that are also read, and those of tables.
+/// Returns all writers with the names of their formats: those of formats that are also read, of viewers and of tables.
 pub fn writers() -> impl Iterator<Item = (&'static str, &'static dyn TraceWriter)> + Clone {
     #[cfg(feature = "table")]
     let tables: [&'static dyn TraceWriter; 2] =
@@ -130,7 +132,8 @@ pub fn writers() -> impl Iterator<Item = (&'static str, &'static dyn TraceWriter
     #[cfg(not(feature = "table"))]
     let tables: [&'static dyn TraceWriter; 0] = [];
     let formats = FORMATS.iter().filter_map(|format| Some((format.name(), format.writer()?)));
-    formats.chain(FEATURED.into_iter().zip(tables))
+    let viewers = ViewerWriter::ALL.iter().map(|viewer| (viewer.name(), viewer as &dyn TraceWriter));
+    formats.chain(viewers).chain(FEATURED.into_iter().zip(tables))
 }
 
 /// Returns the feature of this crate that writes a format with this name, or files with this extension, if it is not

@@ -118,6 +118,15 @@ impl<'a> Event<'a> {
         self.class.name.as_deref().unwrap_or_default()
     }
 
+    /// Returns the category and the name without it: the name is `CATEGORY:NAME`, as LTTng's, or `CATEGORY/NAME`, as
+    /// .NET's. Other names have an empty category.
+    #[must_use]
+    pub fn category_and_name(&self) -> (&'a str, &'a str) {
+        let name = self.name();
+        let parts = name.split_once(':').or_else(|| name.rsplit_once('/'));
+        parts.filter(|(_, name)| !name.is_empty()).unwrap_or(("", name))
+    }
+
     /// Returns its time in nanoseconds from the origin of the default clock of its stream; `None` without a clock.
     #[must_use]
     pub fn nanoseconds(&self) -> Option<i128> {

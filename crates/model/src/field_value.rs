@@ -1,6 +1,6 @@
 //! A value of a field, independent of its storage.
 
-use crate::{Real, Uuid, Wide};
+use crate::{Real, Uuid, ValueHash, Wide};
 
 /// A borrowed value of a field that has no fields in it.
 ///
@@ -106,6 +106,27 @@ impl<'a> FieldValue<'a> {
             Self::Guid(uuid) => Some(uuid),
             _ => None,
         }
+    }
+
+    /// Returns a number for a value that identifies something: the value of an integer, otherwise a hash. Equal values
+    /// have equal keys; different ones can have the same, but seldom have.
+    #[must_use]
+    pub fn key(&self) -> u64 {
+        if let Some(number) = self.as_u64() {
+            return number;
+        }
+        let mut hash = ValueHash::new(0);
+        match self {
+            Self::Signed(number) => return *number as u64,
+            Self::Integer(number) => hash.bytes(&number.to_le_bytes()),
+            Self::Text(bytes) | Self::Blob(bytes) => hash.bytes(bytes),
+            Self::Guid(id) => hash.bytes(id.as_bytes()),
+            Self::Wide(wide) => wide.words.iter().for_each(|word| hash.add(*word)),
+            Self::Boolean(value) => hash.add((*value).into()),
+            Self::Real(number) => hash.add(number.to_f64().to_bits()),
+            Self::Null | Self::Unsigned(_) | Self::Bits(_) => {}
+        }
+        hash.finish()
     }
 
     /// Returns the bytes of a string or a BLOB.

@@ -86,6 +86,9 @@ pub enum Meaning {
     Weight,
     /// The value shared by the events that begin and end a span: all such members together are the key.
     PairKey,
+    /// Duration of what the event stands for, which began at its time: an integer, in cycles of the clock of the data
+    /// stream. The first one counts.
+    Duration,
     /// State of the thread of a sample: an enumeration. The thread ran on a processor if the name of the
     /// value is in [`ON_PROCESSOR`](Self::ON_PROCESSOR); otherwise, it waited or ran code that the profiler
     /// does not inspect. The first one counts.
@@ -110,7 +113,7 @@ pub enum CauseKind {
 
 impl Meaning {
     /// All meanings.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 34] = [
         Self::Process,
         Self::ProcessName,
         Self::Thread,
@@ -142,6 +145,7 @@ impl Meaning {
         Self::CounterName,
         Self::Weight,
         Self::PairKey,
+        Self::Duration,
         Self::ThreadState,
         Self::Hidden,
     ];
@@ -184,6 +188,7 @@ impl Meaning {
             Self::CounterName => "counter-name",
             Self::Weight => "weight",
             Self::PairKey => "pair-key",
+            Self::Duration => "duration",
             Self::ThreadState => "thread-state",
             Self::Hidden => "hidden",
         }

@@ -1,6 +1,7 @@
 //! Helpers for tests of several crates: [random numbers](Random) from a seed, [a limit of CPU time](in_cpu_time) that
 //! does not depend on the load of the machine, [the memory](PrivateMemory) of other processes, [an encoder](encoder) of
-//! single bits, [random traces](proposals) of the two proposals for CTF 2, and [tables](compare_table) of documents.
+//! single bits, [random traces](proposals) of the two proposals for CTF 2, [tables](compare_table) of documents, and
+//! [Google's trace processor](TraceProcessor).
 #![forbid(unsafe_code)]
 // Helpers of tests may panic like tests.
 #![allow(clippy::panic, clippy::unwrap_used)]
@@ -11,8 +12,10 @@ pub mod encoder;
 mod private_memory;
 pub mod proposals;
 mod random;
+mod trace_processor;
 
 pub use cpu_time::in_cpu_time;
 pub use document_table::compare_table;
 pub use private_memory::{PrivateMemory, private_memory};
 pub use random::{Random, cases};
+pub use trace_processor::TraceProcessor;

@@ -43,7 +43,7 @@ const SCOPES: [Scope; 5] =
 
 /// Uses of the fields of a class.
 #[derive(Debug)]
-pub(super) struct TaskFields {
+pub(crate) struct TaskFields {
     /// `true` if operations of the class can be in chains.
     has_chains: bool,
     /// Uses by index of the node, for scopes with any use.
@@ -52,7 +52,7 @@ pub(super) struct TaskFields {
 
 impl TaskFields {
     /// Finds the uses for the class of an event. With `searches`, texts are also searched for operations.
-    pub(super) fn of(event: &Event<'_>, searches: bool) -> Self {
+    pub(crate) fn of(event: &Event<'_>, searches: bool) -> Self {
         let meanings = &event.class.meanings;
         let scopes = SCOPES.into_iter().filter_map(|scope| {
             let plan = event.plan(scope)?;
@@ -80,7 +80,7 @@ impl TaskFields {
     }
 
     /// Reads an event into `said`.
-    pub(super) fn read(&self, event: &Event<'_>, finders: &[FindMentions], said: &mut EventContent) {
+    pub(crate) fn read(&self, event: &Event<'_>, finders: &[FindMentions], said: &mut EventContent) {
         said.clear();
         said.chain = if self.has_chains { Chain::NONE } else { Chain::UNKNOWN };
         for (scope, uses) in &self.scopes {
@@ -125,10 +125,10 @@ fn mark(plan: &Plan, member: usize, meaning: Meaning, uses: &mut [Use]) {
 
 /// Content of an event.
 #[derive(Debug)]
-pub(super) struct EventContent {
-    pub(super) task: Option<Identifier>,
-    pub(super) operation: Option<Identifier>,
-    pub(super) chain: Chain,
+pub(crate) struct EventContent {
+    pub(crate) task: Option<Identifier>,
+    pub(crate) operation: Option<Identifier>,
+    pub(crate) chain: Chain,
     /// Causes with an identifier, each with its position among all causes.
     causes: Vec<(Identifier, CauseKind, u32)>,
     cause_count: u32,
@@ -169,7 +169,7 @@ impl Default for EventContent {
 
 impl EventContent {
     /// Returns the causes: identifier, chain and kind.
-    pub(super) fn causes(&self) -> impl Iterator<Item = (Identifier, Chain, CauseKind)> + '_ {
+    pub(crate) fn causes(&self) -> impl Iterator<Item = (Identifier, Chain, CauseKind)> + '_ {
         self.causes.iter().map(|(cause, kind, position)| {
             // A cause without a chain is in the chain of the event.
             let chain = self.cause_chains.get(*position as usize).copied().flatten();

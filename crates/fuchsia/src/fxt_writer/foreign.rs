@@ -91,7 +91,7 @@ impl ForeignClass {
             (EventRole::Counter, _) => event_type::COUNTER,
             _ => event_type::INSTANT,
         };
-        let (category, name) = split_name(event.name());
+        let (category, name) = event.category_and_name();
         let mut lose = |kind, field: &str, what: &str| {
             let (class, field) = (event.name().to_owned(), field.to_owned());
             table.add(LossEntry { kind, class, field, what: what.to_owned() }, 1);
@@ -123,6 +123,7 @@ impl ForeignClass {
         let keys = class.meanings.members(Meaning::PairKey).skip(1);
         let more_keys = keys.filter_map(|key| FieldRef::of_member(event, key)).collect();
         let stack = FieldRef::of_meaning(event, Meaning::Stack);
+        let (category, name) = (category.to_owned(), name.to_owned());
         Self { event: kind, category, name, ids, stack, more_keys, skipped, own_process }
     }
 
@@ -138,13 +139,6 @@ impl ForeignClass {
         };
         self.ids.iter().zip(is_used).any(is_id) || self.skipped.contains(&(scope, member))
     }
-}
-
-/// Returns category and name of an event: `CATEGORY:NAME`, or `CATEGORY/NAME`.
-fn split_name(name: &str) -> (String, String) {
-    let parts = name.split_once(':').or_else(|| name.rsplit_once('/'));
-    let (category, name) = parts.filter(|(_, name)| !name.is_empty()).unwrap_or(("", name));
-    (category.to_owned(), name.to_owned())
 }
 
 /// Makes the parts of a record of an event, and counts what is lost.
@@ -214,7 +208,7 @@ fn read_ids(
                 *is_used = false;
                 losses.add(loss, 1);
                 if loss == ClassLoss::Key {
-                    *id = number_of(&value);
+                    *id = value.key();
                 }
             }
         }
@@ -224,27 +218,11 @@ fn read_ids(
         losses.add(ClassLoss::Key, 1);
         let mut hash = ValueHash::new(ids[id::KEY]);
         let more = class.more_keys.iter().filter_map(|key| event.get(key));
-        more.for_each(|key| hash.add(key.as_u64().unwrap_or_else(|| number_of(&key))));
+        more.for_each(|key| hash.add(key.key()));
         ids[id::KEY] = hash.finish();
     }
     (parts.process, parts.thread, parts.words[0]) = (ids[id::PROCESS], ids[id::THREAD], ids[id::KEY]);
     is_used
-}
-
-/// Returns a number for a key that is none: equal for equal keys, so that begin and end of a span have the same.
-fn number_of(key: &FieldValue<'_>) -> u64 {
-    let mut hash = ValueHash::new(0);
-    match key {
-        FieldValue::Signed(number) => return *number as u64,
-        FieldValue::Integer(number) => hash.bytes(&number.to_le_bytes()),
-        FieldValue::Text(bytes) | FieldValue::Blob(bytes) => hash.bytes(bytes),
-        FieldValue::Guid(id) => hash.bytes(id.as_bytes()),
-        FieldValue::Wide(wide) => wide.words.iter().for_each(|word| hash.add(*word)),
-        FieldValue::Boolean(value) => hash.add((*value).into()),
-        FieldValue::Real(number) => hash.add(number.to_f64().to_bits()),
-        _ => {}
-    }
-    hash.finish()
 }
 
 /// Adds a field as an argument, with text that is UTF-8.

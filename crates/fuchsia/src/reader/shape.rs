@@ -82,7 +82,9 @@ impl RecordShape {
             let header = u64::from(argument.value.kind()) | size << 4 | reference << 16;
             if kind == ValueKind::Number && arguments.is_empty() && !name.is_empty() {
                 let firsts = std::iter::once(&header).chain(&name);
-                same.extend(firsts.zip(&name).zip(numbers..).map(|((first, second), at)| (at, [*first, *second])));
+                same.extend(
+                    firsts.zip(&name).zip(numbers..).map(|((first, second), at)| (at, [*first, *second])),
+                );
                 numbers += size as u32;
                 continue;
             }

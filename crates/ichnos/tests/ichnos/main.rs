@@ -39,5 +39,7 @@ mod render;
 #[cfg(feature = "ctf")]
 mod text_output;
 mod values;
+#[cfg(all(feature = "ctf", feature = "fxt", feature = "jsonl", feature = "nettrace", feature = "xtrace"))]
+mod viewers;
 #[cfg(feature = "ctf")]
 mod written;

@@ -1,59 +1,31 @@
 //! Compares random traces with what Google's trace processor reads of them.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 use ichnos_fuchsia::fxt_reader::FxtTrace;
 use ichnos_model::{Cursor, Event, Field, Message, Real, Scope, Text, TraceInput, Visitor, Window};
-use ichnos_testing::Random;
+use ichnos_testing::{Random, TraceProcessor};
 use serde_json::{Map, Value as Json, json};
 
 use super::builder::{Body, Builder, body, header};
 use super::dump::open;
 
-/// The trace processor, if it is there.
-pub struct TraceProcessor {
-    tools: PathBuf,
-    directory: PathBuf,
+/// Finds the trace processor.
+pub fn find(test: &str) -> Option<TraceProcessor> {
+    TraceProcessor::find(test, Path::new(env!("CARGO_TARGET_TMPDIR")))
 }
 
-impl TraceProcessor {
-    pub fn find(test: &str) -> Option<Self> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let tools =
-            std::env::var_os("ICHNOS_TOOLS").map_or_else(|| root.join("../shared/tools"), PathBuf::from);
-        let tools = tools.join("trace-processor");
-        let is_there = |program: &str| Command::new(program).arg("--version").output().is_ok();
-        if !tools.is_dir() || !is_there("node") || !is_there("npm") {
-            println!("skipped: {test}: no trace processor, node or npm");
-            return None;
-        }
-        let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("trace-processor");
-        let got = Command::new("bash").arg(tools.join("get.sh")).arg(&directory).output().unwrap();
-        if !got.status.success() {
-            println!("skipped: {test}: the trace processor cannot be fetched");
-            return None;
-        }
-        Some(Self { tools, directory })
-    }
+/// Returns the rows of queries, all in one list.
+fn query(processor: &TraceProcessor, trace: &Path, queries: &[&str]) -> Vec<Json> {
+    processor.query(trace, queries).lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
 
-    /// Returns the rows of queries, all in one list.
-    pub fn query(&self, trace: &Path, queries: &[&str]) -> Vec<Json> {
-        let mut command = Command::new("node");
-        command.arg(self.tools.join("tpq.mjs")).arg(trace).args(queries).env("TP_DIR", &self.directory);
-        let output = command.output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let text = String::from_utf8(output.stdout).unwrap();
-        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-    }
-
-    /// Returns the rows of [`QUERIES`], sorted.
-    pub fn tables(&self, trace: &Path) -> Vec<String> {
-        let mut rows: Vec<String> = self.query(trace, &QUERIES).iter().map(Json::to_string).collect();
-        rows.sort();
-        rows
-    }
+/// Returns the rows of [`QUERIES`], sorted.
+pub fn tables(processor: &TraceProcessor, trace: &Path) -> Vec<String> {
+    let mut rows: Vec<String> = query(processor, trace, &QUERIES).iter().map(Json::to_string).collect();
+    rows.sort();
+    rows
 }
 
 const QUERIES: [&str; 7] = [
@@ -423,7 +395,7 @@ fn normalized(rows: Vec<String>) -> Vec<String> {
 
 #[test]
 fn random_traces_are_those_of_the_trace_processor() {
-    let Some(processor) = TraceProcessor::find("random_traces_are_those_of_the_trace_processor") else {
+    let Some(processor) = find("random_traces_are_those_of_the_trace_processor") else {
         return;
     };
     let directory = tempfile::tempdir().unwrap();
@@ -432,7 +404,7 @@ fn random_traces_are_those_of_the_trace_processor() {
         let path = directory.path().join("a.fxt");
         std::fs::write(&path, &bytes).unwrap();
         let expected = normalized(Expected::of(&open(&bytes)));
-        let found = normalized(processor.tables(&path));
+        let found = normalized(tables(&processor, &path));
         let kinds =
             |kind: &str| expected.iter().filter(|row| row.contains(&format!("\"kind\":\"{kind}\""))).count();
         for kind in ["slice", "arg", "thread", "counter", "flow", "sched"] {

@@ -1,0 +1,502 @@
+//! Traces of Chrome, as JSON.
+
+use std::io::Write as _;
+
+use ichnos_json::write::{ObjectWriter, ValueWriter, push_plain, push_string, push_utf8};
+use ichnos_model::lower::{LossKind, LossTable};
+use ichnos_model::{DataStream, Discarded, Event, Message};
+
+use super::arguments::{ArgumentVisitor, Arguments, ScopeNames, UNNAMED};
+use super::class::{EventForm, EventPlace, ViewerClass};
+use super::flows::{FlowEnd, Flows};
+use super::names::Names;
+use super::tracks::{TrackKind, Tracks, track_id};
+use super::{NO_TIME, UNDECODED, lose_event, lose_part, lose_parts, shown_time};
+use crate::number;
+use crate::stream_table::StreamTable;
+use crate::tasks::EventContent;
+use crate::time::has_dates;
+
+/// Largest integer that JavaScript's numbers hold exactly.
+const EXACT: u64 = 1 << 53;
+
+/// Bits of the numbers of threads and processes that stand for longer ones.
+const SHORT: u64 = 0x3fff_ffff;
+
+/// Writes events as JSON of Chrome's trace event format, which `chrome://tracing`, Perfetto and others read.
+///
+/// Messages are to be in order of time. Bytes are in [`Chrome::bytes`] after each message, the last ones after
+/// [`Chrome::finish`].
+#[derive(Debug, Default)]
+pub struct Chrome {
+    out: Vec<u8>,
+    streams: StreamTable<(), (), ChromeClass>,
+    names: Names,
+    tracks: Tracks,
+    has_events: bool,
+    flows: Flows,
+    content: EventContent,
+    /// Memory that is used again for each event.
+    text: Vec<u8>,
+    open: Vec<u8>,
+    /// Time of the last event, for messages that have none.
+    now: u64,
+    /// Time 0 of the file: viewers have 53 bits for a time.
+    origin: u64,
+    losses: LossTable,
+}
+
+/// An event record class with what is the same for all its events.
+#[derive(Debug)]
+struct ChromeClass {
+    class: ViewerClass,
+    scopes: Vec<ScopeNames>,
+    /// Name and category, as members of an object.
+    lead: Vec<u8>,
+}
+
+impl ChromeClass {
+    fn of(event: &Event<'_>, names: &mut Names, losses: &mut LossTable) -> Self {
+        let class = ViewerClass::of(event);
+        lose_parts(losses, event, &class);
+        if class.has_stacks() {
+            lose_part(losses, event, LossKind::Dropped, "stack", "call stack");
+        }
+        if class.form == EventForm::Sample {
+            lose_part(losses, event, LossKind::Lowered, "", "sample -> instant event");
+        }
+        let mut lead = b"{\"name\":".to_vec();
+        push_string(&mut lead, &class.name);
+        // Spans with keys are found by their category, which cannot be empty.
+        let category = if class.category.is_empty() { "events" } else { &class.category };
+        lead.extend_from_slice(b",\"cat\":");
+        push_string(&mut lead, category);
+        let scopes = ScopeNames::all(event, &class, names);
+        Self { class, scopes, lead }
+    }
+}
+
+/// Numbers of the process and the thread of an event.
+type ChromeTrack = (u64, u64);
+
+/// Process of events without one.
+const NO_PROCESS: u64 = 0;
+
+/// Thread of losses and damage; those of processors and of data streams are behind it.
+const LOSSES: u64 = 0x4000_0000;
+const PROCESSORS: u64 = 0x4800_0000;
+const STREAMS: u64 = 0x6000_0000;
+
+/// Returns a number that fits in 31 bits: viewers have no larger ones for threads and processes.
+fn short(number: u64) -> u64 {
+    if i32::try_from(number).is_ok() { number } else { number & SHORT | 0x2000_0000 }
+}
+
+impl Chrome {
+    /// Returns the bytes that were not taken.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.out
+    }
+
+    /// Takes the bytes.
+    pub fn take_bytes(&mut self) -> Vec<u8> {
+        let capacity = self.out.capacity();
+        std::mem::replace(&mut self.out, Vec::with_capacity(capacity))
+    }
+
+    /// Returns the losses so far.
+    #[must_use]
+    pub fn losses(&self) -> &LossTable {
+        &self.losses
+    }
+
+    /// Takes a message; returns `false` for an event that cannot be shown.
+    pub fn message(&mut self, message: &Message<'_>) -> bool {
+        match message {
+            Message::Event(event) => return self.event(event),
+            Message::StreamBegin(stream) => self.add_stream(stream),
+            Message::StreamEnd(stream) => self.streams.remove(stream),
+            Message::DiscardedEvents(discarded) => self.discarded("discarded events", discarded),
+            Message::DiscardedPackets(discarded) => self.discarded("discarded packets", discarded),
+            Message::Damage(damage) => {
+                let problem = damage.kind.to_string();
+                let texts = [("problem", &*problem), ("file", &*damage.file)];
+                self.loss("damage", self.now, &texts, &[("byte", damage.bit / 8)]);
+            }
+            _ => {}
+        }
+        true
+    }
+
+    /// Ends the file.
+    pub fn finish(&mut self) {
+        if !self.has_events {
+            self.out.extend_from_slice(BEGIN);
+        }
+        self.out.extend_from_slice(b"\n],\"otherData\":{\"origin_ns\":\"");
+        number::push_unsigned(&mut self.out, self.origin);
+        self.out.extend_from_slice(b"\"}}\n");
+    }
+
+    fn add_stream(&mut self, stream: &DataStream) {
+        if !self.streams.has(stream) {
+            self.streams.insert(stream, (), || ());
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>) -> bool {
+        let Some(time) = shown_time(event.nanoseconds()) else {
+            lose_event(&mut self.losses, event, NO_TIME);
+            return false;
+        };
+        // Events without a clock are where the last one with it is.
+        let time = time.unwrap_or(self.now);
+        self.now = time;
+        self.add_stream(event.stream);
+        if !self.has_events && has_dates(event.stream.clock()) {
+            self.origin = time - time % 1_000_000_000;
+        }
+        let Self { out, streams, names, tracks, losses, has_events, origin, .. } = self;
+        let Some(((), (), classes)) = streams.get_mut(event.stream) else { return false };
+        let class = classes.of(event, || ChromeClass::of(event, names, losses));
+        let place = class.class.place(event);
+        let mut writer = EventWriter { out, has_events, tracks, origin: *origin };
+        let track = writer.track(event.stream, &place);
+        let form = class.class.form;
+        writer.begin();
+        match form {
+            EventForm::Counter => {
+                writer.counter(event, class);
+                writer.place("C", time, track);
+            }
+            _ => {
+                writer.out.extend_from_slice(&class.lead);
+                writer.place(phase(form), time, track);
+            }
+        }
+        match form {
+            EventForm::KeyedBegin | EventForm::KeyedEnd => writer.id(class.class.key(event)),
+            EventForm::Complete => {
+                writer.out.extend_from_slice(b",\"dur\":");
+                push_microseconds(writer.out, class.class.duration(event));
+            }
+            _ => {}
+        }
+        writer.out.extend_from_slice(b",\"args\":");
+        if form == EventForm::Counter {
+            writer.values(event, &class.class);
+        } else {
+            let (has_members, open) = (false, &mut self.open);
+            let mut arguments = JsonArguments { out: writer.out, names, has_members, open, unnamed: 0 };
+            arguments.out.push(b'{');
+            for scope in &class.scopes {
+                let mut visitor = ArgumentVisitor::new(arguments, scope, &mut self.text);
+                let visited = event.visit(scope.scope, &mut visitor);
+                arguments = visitor.arguments;
+                if visited.is_err() {
+                    arguments.close();
+                    lose_event(losses, event, UNDECODED);
+                }
+            }
+            arguments.out.push(b'}');
+        }
+        writer.out.push(b'}');
+        if let Some(tasks) = &class.class.tasks {
+            tasks.read(event, &[], &mut self.content);
+            self.flows.find(&self.content, event, |id, end| {
+                writer.begin();
+                writer.out.extend_from_slice(b"{\"name\":\"cause\",\"cat\":\"cause\"");
+                let phase = if end == FlowEnd::Begin { "s" } else { "f" };
+                writer.place(phase, time, track);
+                writer.id(id);
+                writer.out.extend_from_slice(b",\"bp\":\"e\"}");
+            });
+        }
+        true
+    }
+
+    fn discarded(&mut self, name: &str, discarded: &Discarded<'_>) {
+        let time = discarded.begin.or(discarded.end).and_then(|time| u64::try_from(time.nanoseconds).ok());
+        let counts = discarded.count.map(|count| ("count", count));
+        let thread = discarded.thread.map(|thread| ("thread", thread));
+        let numbers: Vec<(&str, u64)> = counts.into_iter().chain(thread).collect();
+        self.loss(name, time.unwrap_or(self.now), &[("stream", &discarded.stream.name)], &numbers);
+    }
+
+    /// Writes a loss as an instant on its track.
+    fn loss(&mut self, name: &str, time: u64, texts: &[(&str, &str)], numbers: &[(&str, u64)]) {
+        let Self { out, tracks, has_events, origin, .. } = self;
+        let mut writer = EventWriter { out, has_events, tracks, origin: *origin };
+        let track = (NO_PROCESS, LOSSES);
+        writer.name(track_id(TrackKind::Losses, [0, 0]), "thread_name", track, "losses and damage");
+        writer.begin();
+        writer.out.extend_from_slice(b"{\"name\":");
+        push_string(writer.out, name);
+        writer.out.extend_from_slice(b",\"cat\":\"losses\"");
+        writer.place(phase(EventForm::Instant), time, track);
+        writer.out.extend_from_slice(b",\"args\":");
+        let mut object = ValueWriter::new(writer.out).object();
+        texts.iter().for_each(|(name, text)| object.named(name).string(text));
+        numbers.iter().for_each(|(name, number)| object.named(name).unsigned(*number));
+        object.end();
+        writer.out.push(b'}');
+    }
+}
+
+/// Begin of the file.
+const BEGIN: &[u8] = b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
+
+/// Appends nanoseconds as microseconds with a fraction.
+#[inline]
+fn push_microseconds(out: &mut Vec<u8>, nanoseconds: u64) {
+    number::push_unsigned(out, nanoseconds / 1000);
+    let rest = (nanoseconds % 1000) as u32;
+    let digit = |place: u32| b'0' + (rest / place % 10) as u8;
+    out.extend_from_slice(&[b'.', digit(100), digit(10), digit(1)]);
+}
+
+/// Returns the type of an event.
+fn phase(form: EventForm) -> &'static str {
+    match form {
+        EventForm::Begin => "B",
+        EventForm::End => "E",
+        EventForm::KeyedBegin => "b",
+        EventForm::KeyedEnd => "e",
+        EventForm::Complete => "X",
+        EventForm::Counter => "C",
+        EventForm::Instant | EventForm::Sample => "i",
+    }
+}
+
+/// Writes events.
+struct EventWriter<'w> {
+    out: &'w mut Vec<u8>,
+    has_events: &'w mut bool,
+    tracks: &'w mut Tracks,
+    /// Time 0 of the file.
+    origin: u64,
+}
+
+impl EventWriter<'_> {
+    /// Writes what is before an event.
+    #[inline]
+    fn begin(&mut self) {
+        let is_first = !std::mem::replace(self.has_events, true);
+        self.out.extend_from_slice(if is_first { BEGIN } else { b",\n" });
+    }
+
+    /// Writes the type, the time and the track of an event.
+    #[inline]
+    fn place(&mut self, phase: &str, time: u64, (process, thread): ChromeTrack) {
+        let out = &mut *self.out;
+        out.extend_from_slice(b",\"ph\":\"");
+        out.extend_from_slice(phase.as_bytes());
+        out.extend_from_slice(b"\",\"ts\":");
+        push_microseconds(out, time.saturating_sub(self.origin));
+        out.extend_from_slice(b",\"pid\":");
+        number::push_unsigned(out, process);
+        out.extend_from_slice(b",\"tid\":");
+        number::push_unsigned(out, thread);
+        if phase == "i" {
+            out.extend_from_slice(b",\"s\":\"t\"");
+        }
+    }
+
+    fn id(&mut self, id: u64) {
+        self.out.extend_from_slice(b",\"id\":\"0x");
+        number::push_hex_bytes(self.out, &id.to_be_bytes());
+        self.out.push(b'"');
+    }
+
+    /// Names a thread or a process, if it is new or has another name.
+    fn name(&mut self, id: u64, kind: &str, (process, thread): ChromeTrack, name: &str) {
+        if !self.tracks.is_changed(id, name) || name.is_empty() {
+            return;
+        }
+        self.begin();
+        let mut object = ValueWriter::new(self.out).object();
+        object.member("name").string(kind);
+        object.member("ph").string("M");
+        object.unsigned("pid", Some(process));
+        object.unsigned("tid", Some(thread));
+        let mut arguments = object.member("args").object();
+        arguments.member("name").string(name);
+        arguments.end();
+        object.end();
+    }
+
+    /// Returns the track of an event, named.
+    fn track(&mut self, stream: &DataStream, place: &EventPlace<'_>) -> ChromeTrack {
+        let process = place.process.map_or(NO_PROCESS, short);
+        if let Some(name) = place.process_name {
+            let id = track_id(TrackKind::Process, [process, 0]);
+            self.name(id, "process_name", (process, process), name);
+        }
+        let text;
+        let (thread, kind, name) = match (place.thread, place.process, place.processor) {
+            (Some(thread), ..) => {
+                let number = short(thread);
+                let name = match place.thread_name {
+                    Some(name) => name,
+                    None if number == thread => "",
+                    None => {
+                        text = format!("thread {thread}");
+                        &text
+                    }
+                };
+                (number, TrackKind::Thread, name)
+            }
+            (None, Some(_), _) => (process, TrackKind::Thread, ""),
+            (None, None, Some(processor)) => {
+                text = format!("CPU {processor}");
+                (PROCESSORS + (processor & 0xff_ffff), TrackKind::Processor, &*text)
+            }
+            (None, None, None) => {
+                (STREAMS + u64::from(stream.key & 0xff_ffff), TrackKind::Stream, &*stream.name)
+            }
+        };
+        self.name(track_id(kind, [process, thread]), "thread_name", (process, thread), name);
+        (process, thread)
+    }
+
+    /// Writes name and category of a counter.
+    fn counter(&mut self, event: &Event<'_>, class: &ChromeClass) {
+        match class.class.counter_name(event) {
+            None => self.out.extend_from_slice(&class.lead),
+            Some(name) => {
+                self.out.extend_from_slice(b"{\"name\":");
+                push_string(self.out, name);
+            }
+        }
+    }
+
+    /// Writes the values of a counter.
+    fn values(&mut self, event: &Event<'_>, class: &ViewerClass) {
+        self.out.push(b'{');
+        let mut object = ObjectWriter::resume(self.out, false);
+        for (name, field) in &class.counters {
+            let Some(value) = event.get(field) else { continue };
+            let out = object.named(name);
+            match (value.as_i128(), value.as_f64()) {
+                (Some(value), _) => out.integer(value),
+                (None, value) => {
+                    let value = value.filter(|value| value.is_finite()).unwrap_or_default();
+                    number::push_shortest(out.raw(), value);
+                }
+            }
+        }
+        object.end();
+    }
+}
+
+/// Writes arguments as members of an object.
+struct JsonArguments<'w> {
+    out: &'w mut Vec<u8>,
+    names: &'w Names,
+    /// `true` if the innermost object or array has members.
+    has_members: bool,
+    /// Brackets that close the open objects and arrays.
+    open: &'w mut Vec<u8>,
+    /// Number of arguments without a name.
+    unnamed: u32,
+}
+
+impl JsonArguments<'_> {
+    #[inline]
+    fn lead(&mut self, name: u32) {
+        if std::mem::replace(&mut self.has_members, true) {
+            self.out.push(b',');
+        }
+        match name {
+            0 if self.open.last() == Some(&b']') => return,
+            0 => {
+                // Writing into memory cannot fail.
+                let _ = write!(self.out, "\"{UNNAMED}{}\"", self.unnamed);
+                self.unnamed += 1;
+            }
+            name => push_string(self.out, self.names.name(name)),
+        }
+        self.out.push(b':');
+    }
+
+    fn enter(&mut self, name: u32, [open, close]: [u8; 2]) {
+        self.lead(name);
+        self.out.push(open);
+        self.has_members = false;
+        self.open.push(close);
+    }
+
+    fn leave(&mut self) {
+        self.out.extend(self.open.pop());
+        self.has_members = true;
+    }
+
+    /// Closes what a failed decoding left open.
+    fn close(&mut self) {
+        while !self.open.is_empty() {
+            self.leave();
+        }
+    }
+}
+
+impl Arguments for JsonArguments<'_> {
+    #[inline]
+    fn unsigned(&mut self, name: u32, value: u64) {
+        self.lead(name);
+        if value <= EXACT {
+            return number::push_unsigned(self.out, value);
+        }
+        self.out.push(b'"');
+        number::push_unsigned(self.out, value);
+        self.out.push(b'"');
+    }
+
+    #[inline]
+    fn signed(&mut self, name: u32, value: i64) {
+        self.lead(name);
+        if value.unsigned_abs() <= EXACT {
+            return number::push_signed(self.out, value);
+        }
+        self.out.push(b'"');
+        number::push_signed(self.out, value);
+        self.out.push(b'"');
+    }
+
+    fn boolean(&mut self, name: u32, value: bool) {
+        self.lead(name);
+        self.out.extend_from_slice(if value { b"true" } else { b"false" });
+    }
+
+    fn double(&mut self, name: u32, value: f64) {
+        self.lead(name);
+        if value.is_finite() {
+            return number::push_shortest(self.out, value);
+        }
+        push_string(self.out, &value.to_string());
+    }
+
+    #[inline]
+    fn text(&mut self, name: u32, text: &[u8]) {
+        self.lead(name);
+        if !push_plain(self.out, text) {
+            push_utf8(self.out, text);
+        }
+    }
+
+    fn begin_dictionary(&mut self, name: u32) {
+        self.enter(name, *b"{}");
+    }
+
+    fn end_dictionary(&mut self) {
+        self.leave();
+    }
+
+    fn begin_array(&mut self, name: u32) {
+        self.enter(name, *b"[]");
+    }
+
+    fn end_array(&mut self) {
+        self.leave();
+    }
+}

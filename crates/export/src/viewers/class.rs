@@ -1,0 +1,203 @@
+//! Classes of events for a viewer.
+
+use ichnos_model::{Event, EventRole, FieldRef, FieldValue, Meaning, MemberIndex, Scope, Value, ValueHash};
+
+use crate::tasks::TaskFields;
+
+/// Form in which a viewer shows an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum EventForm {
+    Instant,
+    /// Begin and end of a slice of the event's track.
+    Begin,
+    End,
+    /// Begin and end of a slice that its key identifies.
+    KeyedBegin,
+    KeyedEnd,
+    /// A whole slice of the event's track.
+    Complete,
+    Counter,
+    Sample,
+}
+
+/// Scopes whose fields are shown.
+pub(super) const SCOPES: [Scope; 4] =
+    [Scope::Payload, Scope::SpecificContext, Scope::CommonContext, Scope::Resource];
+
+/// An event record class as a viewer sees it.
+#[derive(Debug)]
+pub(super) struct ViewerClass {
+    pub(super) form: EventForm,
+    pub(super) category: String,
+    pub(super) name: String,
+    process: Option<FieldRef>,
+    process_name: Option<FieldRef>,
+    thread: Option<FieldRef>,
+    thread_name: Option<FieldRef>,
+    processor: Option<FieldRef>,
+    keys: Vec<FieldRef>,
+    /// Values of counters, with their names.
+    pub(super) counters: Vec<(String, FieldRef)>,
+    counter_name: Option<FieldRef>,
+    stack: Option<FieldRef>,
+    duration: Option<FieldRef>,
+    /// `None` without operations.
+    pub(super) tasks: Option<TaskFields>,
+    /// Process of the trace, for events that do not name theirs.
+    own_process: Option<u64>,
+    /// Members that are not shown as fields.
+    hidden: Vec<MemberIndex>,
+}
+
+/// Place of an event.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct EventPlace<'e> {
+    pub(super) process: Option<u64>,
+    pub(super) process_name: Option<&'e str>,
+    pub(super) thread: Option<u64>,
+    pub(super) thread_name: Option<&'e str>,
+    pub(super) processor: Option<u64>,
+}
+
+impl ViewerClass {
+    /// Makes the class of an event.
+    pub(super) fn of(event: &Event<'_>) -> Self {
+        let class = event.class;
+        let first = |meaning| FieldRef::of_meaning(event, meaning);
+        let all = |meaning| class.meanings.members(meaning);
+        let keys =
+            all(Meaning::PairKey).filter_map(|key| FieldRef::of_member(event, key)).collect::<Vec<_>>();
+        let counter = |member: MemberIndex| {
+            let name = event.plan(member.scope)?.member_name(member.index as usize).unwrap_or_default();
+            Some((name.to_owned(), FieldRef::of_member(event, member)?))
+        };
+        let counters: Vec<_> = all(Meaning::CounterValue).filter_map(counter).collect();
+        let (stack, duration) = (first(Meaning::Stack), first(Meaning::Duration));
+        let form = match class.role {
+            EventRole::Begin if keys.is_empty() => EventForm::Begin,
+            EventRole::End if keys.is_empty() => EventForm::End,
+            EventRole::Begin => EventForm::KeyedBegin,
+            EventRole::End => EventForm::KeyedEnd,
+            EventRole::Counter if !counters.is_empty() => EventForm::Counter,
+            EventRole::Sample if stack.is_some() => EventForm::Sample,
+            EventRole::Instant if duration.is_some() => EventForm::Complete,
+            _ => EventForm::Instant,
+        };
+        let (category, name) = event.category_and_name();
+        let name = match class.role {
+            EventRole::Begin | EventRole::End => name_of_span(name),
+            _ => name,
+        };
+        let tasks = (all(Meaning::OperationId).next().is_some()).then(|| TaskFields::of(event, false));
+        let own_process = match event.stream.trace.class.environment("vpid") {
+            Some(Value::Integer(process)) => u64::try_from(*process).ok(),
+            _ => None,
+        };
+        let is_hidden = |meaning| matches!(meaning, Meaning::Stack | Meaning::Hidden);
+        let hidden = class.meanings.iter().filter(|(_, meaning)| is_hidden(*meaning));
+        Self {
+            form,
+            category: category.to_owned(),
+            name: name.to_owned(),
+            process: first(Meaning::Process),
+            process_name: first(Meaning::ProcessName),
+            thread: first(Meaning::Thread),
+            thread_name: first(Meaning::ThreadName),
+            processor: first(Meaning::Processor),
+            keys,
+            counters,
+            counter_name: first(Meaning::CounterName),
+            stack,
+            duration,
+            tasks,
+            own_process,
+            hidden: hidden.map(|(member, _)| member).collect(),
+        }
+    }
+
+    /// Returns the place of an event of the class.
+    #[inline]
+    pub(super) fn place<'e>(&self, event: &Event<'e>) -> EventPlace<'e> {
+        let value = |field: &Option<FieldRef>| {
+            let value = event.get(field.as_ref()?);
+            value.filter(|value| !matches!(value, FieldValue::Null))
+        };
+        let number = |field| Some(value(field)?.key());
+        let text = |field: &Option<FieldRef>| value(field)?.as_str();
+        let thread = value(&self.thread);
+        EventPlace {
+            process: number(&self.process).or(self.own_process),
+            process_name: text(&self.process_name),
+            thread: thread.map(|thread| thread.key()),
+            // A thread can be its name.
+            thread_name: text(&self.thread_name).or_else(|| thread?.as_str()),
+            processor: number(&self.processor),
+        }
+    }
+
+    /// Returns the key of the slice that an event begins or ends.
+    pub(super) fn key(&self, event: &Event<'_>) -> u64 {
+        let mut hash = ValueHash::new(0);
+        for key in self.keys.iter().filter_map(|key| event.get(key)) {
+            hash.add(key.key());
+        }
+        hash.finish()
+    }
+
+    /// Returns the name that an event gives its counter.
+    pub(super) fn counter_name<'e>(&self, event: &Event<'e>) -> Option<&'e str> {
+        event.get(self.counter_name.as_ref()?)?.as_str()
+    }
+
+    /// Returns the number of the call stack of an event.
+    #[inline]
+    pub(super) fn stack(&self, event: &Event<'_>) -> Option<u32> {
+        u32::try_from(event.get(self.stack.as_ref()?)?.as_u64()?).ok()
+    }
+
+    /// Returns `true` if events can have call stacks.
+    pub(super) fn has_stacks(&self) -> bool {
+        self.stack.is_some()
+    }
+
+    /// Returns the duration of an event in nanoseconds; 0 without one.
+    pub(super) fn duration(&self, event: &Event<'_>) -> u64 {
+        let cycles = self.duration.as_ref().and_then(|duration| event.get(duration)?.as_u64());
+        let (Some(cycles), Some(begin), Some(clock)) = (cycles, event.clock, event.stream.clock()) else {
+            return 0;
+        };
+        let end = clock.nanoseconds(begin.cycles.saturating_add(cycles));
+        u64::try_from(end.saturating_sub(begin.nanoseconds)).unwrap_or(0)
+    }
+
+    /// Returns `true` if a member of the root of a scope, by its node in the plan, is not shown.
+    pub(super) fn is_hidden(&self, event: &Event<'_>, scope: Scope, node: usize) -> bool {
+        let is_node = |member: &MemberIndex| {
+            member.scope == scope
+                && event.plan(scope).and_then(|plan| plan.member(member.index as usize)) == Some(node)
+        };
+        self.hidden.iter().any(is_node)
+    }
+}
+
+/// Returns the name of the span that events with a name begin or end.
+fn name_of_span(name: &str) -> &str {
+    const ENDINGS: [&str; 14] = [
+        ":async_begin",
+        ":async_end",
+        ":begin",
+        ":end",
+        "_begin",
+        "_end",
+        "_entry",
+        "_exit",
+        "_start",
+        "_stop",
+        "Begin",
+        "End",
+        "Start",
+        "Stop",
+    ];
+    let without = ENDINGS.into_iter().find_map(|ending| name.strip_suffix(ending));
+    without.filter(|name| !name.is_empty()).unwrap_or(name)
+}

@@ -1,0 +1,56 @@
+//! Flows: from an operation to those that it caused.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
+use std::sync::Arc;
+
+use ichnos_model::{Event, Identifier};
+
+use crate::tasks::EventContent;
+
+/// Maximum number of operations whose first event is known; beyond it, all are first again.
+const MOST: usize = 1 << 16;
+
+/// End of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FlowEnd {
+    /// The event is the first one of an operation, which may cause others.
+    Begin,
+    /// An operation caused the event.
+    End,
+}
+
+/// Finds the flows through events.
+#[derive(Debug, Default)]
+pub(super) struct Flows {
+    /// Operations whose first event was found.
+    operations: HashSet<u64>,
+    /// With constant keys, so that all runs give the same identifiers.
+    hasher: BuildHasherDefault<DefaultHasher>,
+}
+
+impl Flows {
+    /// Passes the identifiers of the flows that end or begin at an event with this content.
+    pub(super) fn find(
+        &mut self,
+        content: &EventContent,
+        event: &Event<'_>,
+        mut found: impl FnMut(u64, FlowEnd),
+    ) {
+        let trace = Arc::as_ptr(&event.stream.trace).addr();
+        let id = |chain, operation: Identifier| match content.task {
+            Some(task) => self.hasher.hash_one((task, chain, operation)),
+            // Operations without a task are those of their trace; the number of a stream is the same in each run.
+            None => self.hasher.hash_one((trace, chain, operation)),
+        };
+        content.causes().for_each(|(cause, chain, _)| found(id(chain, cause), FlowEnd::End));
+        let Some(operation) = content.operation else { return };
+        let own = id(content.chain, operation);
+        if self.operations.len() >= MOST {
+            self.operations.clear();
+        }
+        if self.operations.insert(own) {
+            found(own, FlowEnd::Begin);
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Names with numbers, which each sequence of packets announces before it uses them.
+
+use std::collections::HashMap;
+
+/// Names of one kind, by number from 1 on.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    numbers: HashMap<Box<str>, u32>,
+    list: Vec<Box<str>>,
+}
+
+impl Names {
+    /// Returns the number of a name.
+    pub(super) fn number(&mut self, name: &str) -> u32 {
+        if let Some(number) = self.numbers.get(name) {
+            return *number;
+        }
+        self.list.push(name.into());
+        let number = self.list.len() as u32;
+        self.numbers.insert(name.into(), number);
+        number
+    }
+
+    /// Returns the number of names.
+    pub(super) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Returns the name with a number.
+    pub(super) fn name(&self, number: u32) -> &str {
+        (number as usize).checked_sub(1).and_then(|index| self.list.get(index)).map_or("", |name| name)
+    }
+}
+
+/// Set of numbers.
+#[derive(Debug, Default)]
+pub(super) struct Numbers(Vec<u64>);
+
+impl Numbers {
+    /// Adds a number; returns `true` if it is new.
+    pub(super) fn add(&mut self, number: u32) -> bool {
+        let (word, bit) = (number as usize / 64, 1 << (number % 64));
+        if self.0.len() <= word {
+            self.0.resize(word + 1, 0);
+        }
+        let word = &mut self.0[word];
+        let is_new = *word & bit == 0;
+        *word |= bit;
+        is_new
+    }
+}

@@ -1,0 +1,112 @@
+//! Samples of call stacks.
+
+use ichnos_model::Event;
+
+use super::schema::{interned, packet, sample};
+use super::{PacketWriter, ViewerClass, process_and_thread, push_interned};
+use crate::viewers::class::EventPlace;
+use crate::viewers::names::{Names, Numbers};
+use crate::viewers::protobuf::{begin, end, push_unsigned};
+
+/// Number of processors that Perfetto can have.
+const MOST_PROCESSORS: u64 = 4096;
+
+/// Stacks, frames and names that a sequence has announced.
+#[derive(Debug, Default)]
+pub(super) struct SampleNames {
+    stacks: Numbers,
+    frames: Numbers,
+    functions: Names,
+    modules: Names,
+}
+
+impl SampleNames {
+    /// Returns `true` if a call stack was not announced, and notes that it is.
+    pub(super) fn is_new(&mut self, stack: u32) -> bool {
+        self.stacks.add(stack)
+    }
+}
+
+impl PacketWriter<'_> {
+    /// Writes a sample. Returns `false` if it lacks its call stack, process, thread or processor.
+    pub(super) fn sample(&mut self, event: &Event<'_>, class: &ViewerClass, place: &EventPlace<'_>) -> bool {
+        let (Some(stack), Some((process, thread)), Some(processor)) = (
+            class.stack(event),
+            process_and_thread(place),
+            place.processor.filter(|cpu| *cpu < MOST_PROCESSORS),
+        ) else {
+            return false;
+        };
+        // It names process and thread.
+        self.track(event.stream, place);
+        let at = self.begin_packet();
+        if self.sequence.samples.is_new(stack) {
+            let data = begin(self.out, packet::INTERNED_DATA);
+            self.call_stack(event, stack);
+            end(self.out, data);
+        }
+        let sample = begin(self.out, packet::PERF_SAMPLE);
+        push_unsigned(self.out, sample::PROCESSOR, processor);
+        push_unsigned(self.out, sample::PROCESS, process);
+        push_unsigned(self.out, sample::THREAD, thread);
+        push_unsigned(self.out, sample::CALL_STACK, u64::from(stack) + 1);
+        self.end_packet([at, sample])
+    }
+
+    /// Announces a call stack.
+    pub(super) fn call_stack(&mut self, event: &Event<'_>, stack: u32) {
+        let stacks = event.stream.stacks();
+        let time = event.nanoseconds().unwrap_or(i128::MAX);
+        let view = stacks.table.view();
+        let SampleNames { frames, functions, modules, .. } = &mut self.sequence.samples;
+        let out = &mut *self.out;
+        // The outermost frame first.
+        let mut numbers: Vec<u32> = Vec::new();
+        for (number, frame) in view.frames(stack) {
+            numbers.push(number);
+            if !frames.add(number) {
+                continue;
+            }
+            let resolved = frame
+                .address
+                .and_then(|address| stacks.symbols().resolve(frame.address_space, address, time));
+            let symbol = frame.symbol.as_deref();
+            let symbol = symbol.or_else(|| resolved.as_ref()?.symbol.name.as_deref());
+            let module = frame.module.as_deref();
+            let module = module.or_else(|| resolved.as_ref()?.module.map(|module| &**module));
+            let address = frame.address.unwrap_or(0);
+            let text;
+            let symbol = match symbol {
+                Some(symbol) => symbol,
+                None => {
+                    text = format!("{address:#x}");
+                    &text
+                }
+            };
+            let known = (functions.len(), modules.len());
+            let (function, module_number) = (functions.number(symbol), modules.number(module.unwrap_or("")));
+            if functions.len() > known.0 {
+                push_interned(out, interned::FUNCTION_NAMES, function.into(), symbol);
+            }
+            if modules.len() > known.1 {
+                push_interned(out, interned::MAPPING_PATHS, module_number.into(), module.unwrap_or(""));
+                let at = begin(out, interned::MAPPINGS);
+                push_unsigned(out, interned::IID, module_number.into());
+                push_unsigned(out, interned::MAPPING_PATH, module_number.into());
+                end(out, at);
+            }
+            let at = begin(out, interned::FRAMES);
+            push_unsigned(out, interned::IID, u64::from(number) + 1);
+            push_unsigned(out, interned::FRAME_FUNCTION, function.into());
+            push_unsigned(out, interned::FRAME_MAPPING, module_number.into());
+            push_unsigned(out, interned::FRAME_ADDRESS, address);
+            end(out, at);
+        }
+        let at = begin(out, interned::CALL_STACKS);
+        push_unsigned(out, interned::IID, u64::from(stack) + 1);
+        for number in numbers.iter().rev() {
+            push_unsigned(out, interned::STACK_FRAMES, u64::from(*number) + 1);
+        }
+        end(out, at);
+    }
+}

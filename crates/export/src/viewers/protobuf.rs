@@ -1,0 +1,127 @@
+//! Messages of Protocol Buffers, written in place.
+
+/// Bytes of the length of a message that is being written.
+const LENGTH: usize = 4;
+
+/// Maximum size of a message with a length of that many bytes.
+const MOST: usize = (1 << (7 * LENGTH)) - 1;
+
+/// Types of fields.
+mod wire {
+    pub(super) const VARINT: u32 = 0;
+    pub(super) const FIXED64: u32 = 1;
+    pub(super) const LENGTH_DELIMITED: u32 = 2;
+}
+
+/// Appends an integer of variable length.
+#[inline]
+fn push_varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+#[inline]
+fn push_key(out: &mut Vec<u8>, field: u32, wire: u32) {
+    push_varint(out, u64::from(field << 3 | wire));
+}
+
+/// Appends an unsigned integer, an enumeration or a boolean.
+#[inline]
+pub(super) fn push_unsigned(out: &mut Vec<u8>, field: u32, value: u64) {
+    push_key(out, field, wire::VARINT);
+    push_varint(out, value);
+}
+
+/// Appends a signed integer (`int64`, `int32`).
+#[inline]
+pub(super) fn push_signed(out: &mut Vec<u8>, field: u32, value: i64) {
+    push_unsigned(out, field, value as u64);
+}
+
+/// Appends an integer of 64 bits (`fixed64`).
+#[inline]
+pub(super) fn push_fixed(out: &mut Vec<u8>, field: u32, value: u64) {
+    push_key(out, field, wire::FIXED64);
+    out.extend_from_slice(&value.to_le_bytes());
+}
+
+/// Appends a floating-point number (`double`).
+#[inline]
+pub(super) fn push_double(out: &mut Vec<u8>, field: u32, value: f64) {
+    push_fixed(out, field, value.to_bits());
+}
+
+/// Appends a text, or bytes.
+#[inline]
+pub(super) fn push_bytes(out: &mut Vec<u8>, field: u32, bytes: &[u8]) {
+    push_key(out, field, wire::LENGTH_DELIMITED);
+    push_varint(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+/// Begins a message as a field of the one around it; returns the position for [`end`].
+#[inline]
+pub(super) fn begin(out: &mut Vec<u8>, field: u32) -> usize {
+    push_key(out, field, wire::LENGTH_DELIMITED);
+    out.extend_from_slice(&[0; LENGTH]);
+    out.len()
+}
+
+/// Ends a message that began at this position. Returns `false` if it is too long.
+#[inline]
+pub(super) fn end(out: &mut [u8], begin: usize) -> bool {
+    let size = out.len() - begin;
+    let Some(length) = begin.checked_sub(LENGTH).and_then(|at| out.get_mut(at..begin)) else { return false };
+    for (index, byte) in length.iter_mut().enumerate() {
+        let is_last = index + 1 == LENGTH;
+        *byte = (size >> (7 * index)) as u8 & 0x7f | if is_last { 0 } else { 0x80 };
+    }
+    size <= MOST
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use prost::Message as _;
+
+    #[derive(Clone, PartialEq, prost::Message)]
+    struct Inner {
+        #[prost(string, tag = "3")]
+        text: String,
+    }
+
+    #[derive(Clone, PartialEq, prost::Message)]
+    struct Outer {
+        #[prost(uint64, tag = "1")]
+        unsigned: u64,
+        #[prost(int64, tag = "2")]
+        signed: i64,
+        #[prost(double, tag = "44")]
+        double: f64,
+        #[prost(fixed64, tag = "47")]
+        fixed: u64,
+        #[prost(message, repeated, tag = "12")]
+        inner: Vec<Inner>,
+    }
+
+    #[test]
+    fn messages_are_read_by_prost() {
+        let mut out = Vec::new();
+        push_unsigned(&mut out, 1, u64::MAX);
+        push_signed(&mut out, 2, -7);
+        push_double(&mut out, 44, 2.5);
+        push_fixed(&mut out, 47, 1 << 63);
+        let texts = [String::new(), "a".repeat(300)];
+        for text in &texts {
+            let at = begin(&mut out, 12);
+            push_bytes(&mut out, 3, text.as_bytes());
+            assert!(end(&mut out, at));
+        }
+        let inner = texts.map(|text| Inner { text }).into();
+        let wanted = Outer { unsigned: u64::MAX, signed: -7, double: 2.5, fixed: 1 << 63, inner };
+        assert_eq!(Outer::decode(&*out).unwrap(), wanted);
+    }
+}

@@ -1,0 +1,68 @@
+//! Tracks of a timeline.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use ichnos_model::ValueHash;
+
+/// Maximum number of tracks that are kept; beyond it, all are described again.
+const MOST: usize = 1 << 20;
+
+/// Kinds of tracks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum TrackKind {
+    /// Losses and damage of all data streams.
+    Losses = 1,
+    Stream,
+    Processor,
+    Process,
+    /// Thread of a known process.
+    Thread,
+    /// Thread alone.
+    LoneThread,
+    /// Slice with a key.
+    Slice,
+    Counter,
+}
+
+/// Returns the identifier of a track: the kind, and the numbers that tell it from others of its kind.
+pub(super) fn track_id(kind: TrackKind, [first, second]: [u64; 2]) -> u64 {
+    let mut hash = ValueHash::new(kind as u64);
+    hash.add(first);
+    hash.add(second);
+    // A viewer takes 0 for a missing identifier.
+    hash.finish().max(1)
+}
+
+/// Returns a number for a name, 0 for an empty one.
+pub(super) fn name_key(name: &str) -> u64 {
+    let mut hash = ValueHash::new(0);
+    hash.bytes(name.as_bytes());
+    if name.is_empty() { 0 } else { hash.finish().max(1) }
+}
+
+/// Tracks that were described.
+#[derive(Debug, Default)]
+pub(super) struct Tracks {
+    /// Keys of their names, 0 for those without one.
+    names: HashMap<u64, u64>,
+}
+
+impl Tracks {
+    /// Returns `true` if a track has to be described: it is new, or has another name than before. An empty name is no
+    /// change.
+    pub(super) fn is_changed(&mut self, id: u64, name: &str) -> bool {
+        let key = name_key(name);
+        if self.names.len() >= MOST && !self.names.contains_key(&id) {
+            self.names.clear();
+        }
+        match self.names.entry(id) {
+            Entry::Vacant(place) => {
+                place.insert(key);
+                true
+            }
+            Entry::Occupied(mut place) => key != 0 && place.insert(key) != key,
+        }
+    }
+}

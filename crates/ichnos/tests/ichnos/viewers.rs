@@ -1,0 +1,173 @@
+//! Files for viewers, as Google's trace processor reads them.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use ichnos::convert::{ConvertOptions, ViewerWriter};
+use ichnos::{OpenOptions, Session};
+use ichnos_flow::pump;
+use ichnos_model::{Event, EventRole, Field, Message, Scope, Sink, Visitor, Window};
+use ichnos_testing::TraceProcessor;
+use serde_json::Value as Json;
+
+fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
+}
+
+fn open(path: &Path) -> Session {
+    ichnos::open([path], &OpenOptions::default()).unwrap()
+}
+
+/// Converts a trace for a viewer; returns the path of the file.
+fn convert(session: &Session, viewer: ViewerWriter, directory: &Path) -> PathBuf {
+    let path = directory.join(format!("trace.{}", ichnos_io::TraceWriter::extensions(&viewer)[0]));
+    let mut options = ConvertOptions::default();
+    options.write.existing = ichnos_io::Existing::Replace;
+    let reader = session.reader(Window::default(), |_| true).unwrap();
+    reader.convert(&viewer, Some(path.clone()), &options).unwrap();
+    path
+}
+
+fn processor(test: &str) -> Option<TraceProcessor> {
+    TraceProcessor::find(test, Path::new(env!("CARGO_TARGET_TMPDIR")))
+}
+
+/// Returns the rows of a query in order.
+fn rows(processor: &TraceProcessor, trace: &Path, query: &str) -> Vec<String> {
+    let mut rows: Vec<String> = processor.query(trace, &[query]).lines().map(str::to_owned).collect();
+    rows.sort();
+    rows
+}
+
+/// The trace processor reads a trace of Fuchsia itself, and what it is converted to: the same slices, threads,
+/// counters and flows.
+#[test]
+fn the_trace_processor_reads_the_same_of_fxt() {
+    const QUERIES: [&str; 4] = [
+        "select ts, dur, name, depth from slice where dur > 0",
+        "select tid, pid, t.name, p.name as process from thread t join process p using (upid) where tid > 0 and tid != pid",
+        "select c.ts, c.value from counter c join counter_track t on t.id = c.track_id where t.type not like 'perf%'",
+        "select o.ts as begin, i.ts as end from flow f join slice o on f.slice_out = o.id join slice i on f.slice_in = i.id",
+    ];
+    let Some(processor) = processor("the_trace_processor_reads_the_same_of_fxt") else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let original = examples().join("hello-fxt/frames.fxt");
+    let session = open(&original);
+    for viewer in ViewerWriter::ALL {
+        let path = convert(&session, viewer, directory.path());
+        for query in QUERIES {
+            let wanted = rows(&processor, &original, query);
+            assert!(!wanted.is_empty(), "{query}");
+            assert_eq!(rows(&processor, &path, query), wanted, "{}: {query}", viewer.name());
+        }
+        let errors = "select name, value from stats where value > 0 and severity = 'error'";
+        assert_eq!(rows(&processor, &path, errors), [""; 0], "{}", viewer.name());
+    }
+}
+
+/// Number of events by name, and number, least and greatest value of their integers by name of the field.
+#[derive(Default)]
+struct Counts {
+    events: BTreeMap<String, i64>,
+    integers: BTreeMap<String, (i64, i64, i64)>,
+}
+
+impl Sink for Counts {
+    fn message(&mut self, message: &Message<'_>) -> std::io::Result<std::ops::ControlFlow<()>> {
+        if let Message::Event(event) = message {
+            self.event(event);
+        }
+        Ok(std::ops::ControlFlow::Continue(()))
+    }
+}
+
+impl Counts {
+    fn event(&mut self, event: &Event<'_>) {
+        // The end of a slice is no slice.
+        if event.class.role == EventRole::End {
+            return;
+        }
+        *self.events.entry(event.category_and_name().1.to_owned()).or_default() += 1;
+        let mut visitor = Integers { event: event.category_and_name().1, counts: self };
+        event.visit(Scope::Payload, &mut visitor).unwrap();
+    }
+}
+
+struct Integers<'c> {
+    event: &'c str,
+    counts: &'c mut Counts,
+}
+
+impl Integers<'_> {
+    fn add(&mut self, field: Field<'_>, value: i64) {
+        let is_plain = field.class().mappings().is_none();
+        if let Some(name) = field.name().filter(|_| is_plain) {
+            let place = self.counts.integers.entry(format!("{} debug.{name}", self.event));
+            let (count, least, greatest) = place.or_insert((0, i64::MAX, i64::MIN));
+            (*count, *least, *greatest) = (*count + 1, value.min(*least), value.max(*greatest));
+        }
+    }
+}
+
+impl Visitor for Integers<'_> {
+    fn unsigned(&mut self, field: Field<'_>, value: u64) {
+        self.add(field, value as i64);
+    }
+
+    fn signed(&mut self, field: Field<'_>, value: i64) {
+        self.add(field, value);
+    }
+}
+
+#[test]
+fn every_event_and_integer_of_other_formats_arrives() {
+    let Some(processor) = processor("every_event_and_integer_of_other_formats_arrives") else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let paths =
+        ["hello-lttng", "hello-ctf2", "hello-dotnet/hello.nettrace.zst", "hello-jsonl", "hello-xtrace"];
+    for example in paths {
+        let session = open(&examples().join(example));
+        let mut counts = Counts::default();
+        pump(&mut session.cursor(Window::default()).unwrap(), &mut counts).unwrap();
+        assert!(!counts.events.is_empty() && !counts.integers.is_empty(), "{example}");
+        for viewer in ViewerWriter::ALL {
+            let path = convert(&session, viewer, directory.path());
+            let found = rows(
+                &processor,
+                &path,
+                "select name, count(*) as n from slice where category != 'cause' or category is null group by name",
+            );
+            let found: BTreeMap<String, i64> = found
+                .iter()
+                .map(|row| {
+                    let row: Json = serde_json::from_str(row).unwrap();
+                    (row["name"].as_str().unwrap().to_owned(), row["n"].as_i64().unwrap())
+                })
+                .collect();
+            assert_eq!(found, counts.events, "{example} for {}", viewer.name());
+            if viewer == ViewerWriter::Chrome {
+                // Large integers are texts.
+                continue;
+            }
+            let query = "select s.name || ' ' || a.flat_key as key, count(*) as n, min(a.int_value) as least, max(a.int_value) as greatest
+                from slice s join args a using (arg_set_id) where a.int_value is not null group by 1";
+            let found: BTreeMap<String, (i64, i64, i64)> = rows(&processor, &path, query)
+                .iter()
+                .map(|row| {
+                    let row: Json = serde_json::from_str(row).unwrap();
+                    let number = |name: &str| row[name].as_i64().unwrap();
+                    let values = (number("n"), number("least"), number("greatest"));
+                    (row["key"].as_str().unwrap().to_owned(), values)
+                })
+                .collect();
+            for (key, values) in &counts.integers {
+                // Members of structures have longer keys.
+                if let Some(found) = found.get(key) {
+                    assert_eq!(found, values, "{example}: {key}");
+                }
+            }
+            let both = counts.integers.keys().filter(|key| found.contains_key(*key)).count();
+            assert!(2 * both > counts.integers.len(), "{example}: {both} of {:?}", counts.integers.keys());
+        }
+    }
+}
