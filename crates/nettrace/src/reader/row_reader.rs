@@ -338,10 +338,14 @@ impl RowReader {
         Some(begin..container.position()).filter(|segment| !segment.is_empty())
     }
 
-    /// Skips the rest of a segment that ends at this offset. Its events are counted, and its faults and losses are not
-    /// reported.
+    /// Skips the rest of a segment that ends at this offset. Its faults and losses are not reported. The sequence point at
+    /// its end must not be behind the numbers of its threads up to version 5, so that their events need not be counted.
     pub(super) fn skip_segment(&mut self, end: u64) {
         let file = Arc::clone(&self.file);
+        let are_all_listed = !matches!(file.index.version, Version::V6(_));
+        if are_all_listed {
+            self.capture.forget();
+        }
         while self.container.position() < end {
             match self.container.next(&file.bytes, 0, true) {
                 FileItem::Block(block) if is_point(&file, &block) => {
@@ -353,7 +357,9 @@ impl RowReader {
                 }
                 FileItem::Block(block) if block.kind == BlockKind::Event => {
                     release(&file.bytes, &block);
-                    if let Some(header) = EventBlockHeader::read(content(&file.bytes, &block)) {
+                    if !are_all_listed
+                        && let Some(header) = EventBlockHeader::read(content(&file.bytes, &block))
+                    {
                         let encoding = RowEncoding::new(file.index.version, header.flags);
                         let rows = block.content.start as usize + header.rows..block.content.end as usize;
                         self.count_rows(EventRows::new(encoding, rows, 0));

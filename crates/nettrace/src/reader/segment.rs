@@ -169,6 +169,9 @@ impl SegmentScanner {
                 };
                 for (thread, sequence) in PointHead::threads(content, version) {
                     self.touch(thread, facts);
+                    // Readers that skip the segment know of the sequence point only.
+                    let counted = self.capture.sequence(thread);
+                    facts.is_sound &= counted.is_none_or(|counted| sequence.wrapping_sub(counted) < 1 << 31);
                     facts.has_gaps |= self.capture.note_bound(thread, sequence, point.timestamp).is_some();
                 }
                 self.capture.retain(PointHead::threads(content, version).map(|(thread, _)| thread));

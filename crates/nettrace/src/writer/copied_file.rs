@@ -74,13 +74,20 @@ impl FileCopy {
     /// # Errors
     /// If it has become shorter.
     pub(super) fn check(&self) -> io::Result<()> {
-        match self.bytes.look_for_loss() {
-            lost if lost.is_empty() => Ok(()),
-            lost => {
-                let text =
-                    format!("the file that is copied has become shorter: byte {} is missing", lost.start);
-                Err(io::Error::new(io::ErrorKind::UnexpectedEof, text))
-            }
+        check_copied(&self.bytes)
+    }
+}
+
+/// Checks that bytes that were copied are those of a file.
+///
+/// # Errors
+/// If it has become shorter.
+pub(super) fn check_copied(bytes: &Bytes) -> io::Result<()> {
+    match bytes.look_for_loss() {
+        lost if lost.is_empty() => Ok(()),
+        lost => {
+            let text = format!("the file that is copied has become shorter: byte {} is missing", lost.start);
+            Err(io::Error::new(io::ErrorKind::UnexpectedEof, text))
         }
     }
 }

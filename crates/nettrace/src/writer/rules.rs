@@ -56,6 +56,8 @@ impl TraceRules {
         }
         let trace = trace_block(&sources, dialect, &mut losses)?;
         let has_date = clock.is_at(trace.sync_time, trace.sync_ticks);
+        let copied = copied_file(&sources, dialect, options);
+        let segments = SegmentRules::of(&sources, dialect, options, copied.is_some());
         let block_bytes = options.packet_size.and_then(|size| usize::try_from(size).ok());
         Ok(Self {
             dialect,
@@ -65,8 +67,8 @@ impl TraceRules {
             block_bytes: block_bytes.unwrap_or(BLOCK).max(1),
             is_compared: options.verify.is_some(),
             is_sorted: !sources.iter().any(is_unsorted),
-            copied: copied_file(&sources, dialect, options),
-            segments: SegmentRules::of(&sources, dialect, options),
+            copied,
+            segments,
             losses: Mutex::new(losses),
             events: Mutex::default(),
             sources,

@@ -21,9 +21,14 @@ pub(super) struct SegmentRules {
 }
 
 impl SegmentRules {
-    /// Returns the rules, if segments of the only source can be part of the output: it has the version to write, its
-    /// descriptions have no fault, and events are selected by nothing but their time.
-    pub(super) fn of(sources: &[WriteSource], dialect: Dialect, options: &WriteOptions) -> Option<Self> {
+    /// Returns the rules, if the whole file is copied, or if segments of the only source can be part of the output: it has
+    /// the version to write, its descriptions have no fault, and events are selected by nothing but their time.
+    pub(super) fn of(
+        sources: &[WriteSource],
+        dialect: Dialect,
+        options: &WriteOptions,
+        is_copied: bool,
+    ) -> Option<Self> {
         let [source] = sources else { return None };
         let [stream] = &source.streams[..] else { return None };
         let file = source.trace.reader_data::<TraceFile>()?;
@@ -42,7 +47,7 @@ impl SegmentRules {
             None => options.window,
         };
         let rules = Self { window: ticks_of(window, stream.clock()), keeps_rundown: options.cut.is_some() };
-        is_possible.then_some(rules)
+        (is_possible || is_copied).then_some(rules)
     }
 }
 
@@ -53,7 +58,9 @@ pub(super) struct SegmentCopier {
     pub(super) rules: SegmentRules,
     /// File offset of the next segment.
     pub(super) at: u64,
-    /// File offset of the first block, or behind the segment that was copied last.
+    /// File offset of the first block.
+    first: u64,
+    /// End of the segment that was copied last, or else the first block.
     pub(super) copied_until: u64,
     /// Ids of metadata that were written, by id.
     written_ids: Vec<bool>,
@@ -66,7 +73,12 @@ impl SegmentCopier {
         let scanner = SegmentScanner::new(file)?;
         let first = file.container().position();
         let written_ids = vec![false; scanner.free_id() as usize];
-        Some(Self { scanner, rules, at: first, copied_until: first, written_ids, counts: false })
+        Some(Self { scanner, rules, at: first, first, copied_until: first, written_ids, counts: false })
+    }
+
+    /// Returns `true` if a segment was copied.
+    pub(super) fn has_copied(&self) -> bool {
+        self.copied_until > self.first
     }
 
     /// Notes an id as written; returns `true` if it was not before.

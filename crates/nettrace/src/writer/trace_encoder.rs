@@ -10,7 +10,7 @@ use ichnos_model::lower::{LossEntry, LossKind};
 use ichnos_model::{ClassDigest, DataStream, Discarded, Event, Message, Packet};
 
 use super::clock::Ticks;
-use super::copied_file::FileCopy;
+use super::copied_file::{FileCopy, check_copied};
 use super::dialect::Dialect;
 use super::file_writer::FileWriter;
 use super::foreign::{self, ForeignClass};
@@ -750,7 +750,14 @@ impl Worker for TraceEncoder {
                 copy.pass(u64::MAX);
                 copy.check()?;
             }
-            None => self.finish_part(),
+            None => {
+                if self.copier.as_ref().is_some_and(SegmentCopier::has_copied)
+                    && let Some(file) = self.rules.file()
+                {
+                    check_copied(file.bytes())?;
+                }
+                self.finish_part();
+            }
         }
         self.rules.add_events(std::mem::take(&mut self.digest));
         Ok(())
