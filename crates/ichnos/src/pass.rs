@@ -365,7 +365,9 @@ impl Pass {
         observer: &dyn PassObserver,
     ) -> io::Result<PassSummary> {
         match output.order() {
-            MessageOrder::ByStream | MessageOrder::Segments => streams::run(self, reader, output, options, observer),
+            MessageOrder::ByStream | MessageOrder::Segments => {
+                streams::run(self, reader, output, options, observer)
+            }
             MessageOrder::Merged | MessageOrder::Chunks => {
                 chunks::run(self, reader, output, options, observer)
             }

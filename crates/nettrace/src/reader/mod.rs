@@ -39,12 +39,12 @@ use ichnos_model::{
 use self::class::EventKind;
 pub use self::clock_zero::clock_zeros;
 pub use self::format::Nettrace;
-pub(crate) use self::index::{EventBlockHeader, content};
-pub(crate) use self::source::ticks_of;
 use self::index::FileIndex;
+pub(crate) use self::index::{EventBlockHeader, content};
 pub use self::open_options::OpenOptions;
 use self::row_reader::RowReader;
 use self::source::EventSource;
+pub(crate) use self::source::ticks_of;
 use self::trace_file::TraceFile;
 use crate::{Container, EventMetadata, Fault, Refusal, Rule, Version};
 

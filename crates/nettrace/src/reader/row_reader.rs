@@ -338,8 +338,8 @@ impl RowReader {
         Some(begin..container.position()).filter(|segment| !segment.is_empty())
     }
 
-    /// Skips the rest of a segment that ends at this offset. Its faults and losses are not reported. The sequence point at
-    /// its end must not be behind the numbers of its threads up to version 5, so that their events need not be counted.
+    /// Skips a segment that ends at this offset, without reporting its faults and losses. Up to version 5, the sequence point
+    /// at its end must list the last number of each thread, as events are not counted.
     pub(super) fn skip_segment(&mut self, end: u64) {
         let file = Arc::clone(&self.file);
         let are_all_listed = !matches!(file.index.version, Version::V6(_));

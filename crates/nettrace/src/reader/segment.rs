@@ -1,4 +1,4 @@
-//! Examines segments, which are the blocks up to a sequence point, without reading their events.
+//! Examines segments, the blocks up to and including a sequence point, without reading payloads.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -15,21 +15,21 @@ use crate::{Block, BlockKind, EventRows, FileItem, PointHead, RowEncoding};
 pub(crate) struct SegmentFacts {
     /// Number of events.
     pub(crate) events: u64,
-    /// First and last time of its events in ticks, whatever the headers of its blocks say.
+    /// First and last time of its events in ticks: those in headers of blocks can be wrong.
     pub(crate) times: Option<(u64, u64)>,
     /// Ids of the metadata of its events, each once.
     pub(crate) ids: Vec<u32>,
-    /// Threads that its events and its sequence point mention, with their numbers before it; `None` for a new thread.
+    /// Threads of its events and of its sequence point, with their sequence numbers before it; `None` for a new thread.
     pub(crate) threads: HashMap<u64, Option<u32>>,
     /// `true` if some of its events name processes, modules or functions.
     pub(crate) has_rundown: bool,
-    /// `true` if events are missing in front of some of its events or of its sequence point.
+    /// `true` if the sequence numbers have gaps.
     pub(crate) has_gaps: bool,
-    /// `true` if it ends with a sequence point, and everything that is known without payloads keeps to the format.
+    /// `true` if it ends with a sequence point, and keeps to the format, as far as that is known without payloads.
     pub(crate) is_sound: bool,
-    /// `true` if the numbers of its events can be changed.
+    /// `true` if its events can get other sequence numbers.
     pub(crate) is_renumberable: bool,
-    /// Maximum size of a block in bytes if its events get other numbers.
+    /// Size in bytes of its longest block, if events get other sequence numbers.
     pub(crate) longest: usize,
 }
 
@@ -66,7 +66,7 @@ const MOST_ID: u32 = 1 << 18;
 /// Maximum number of threads of a segment that is sound.
 const MOST_THREADS: usize = 1 << 16;
 
-/// Additional bytes of an event that gets another number.
+/// Additional bytes of an event with another sequence number.
 const LONGER: usize = 4;
 
 impl SegmentScanner {
@@ -133,8 +133,7 @@ impl SegmentScanner {
     /// Examines the next segment, which is at this range of the file.
     pub(crate) fn scan(&mut self, file: &TraceFile, segment: Range<u64>) -> SegmentFacts {
         self.segments += 1;
-        let mut facts =
-            SegmentFacts { is_sound: true, is_renumberable: true, ..SegmentFacts::default() };
+        let mut facts = SegmentFacts { is_sound: true, is_renumberable: true, ..SegmentFacts::default() };
         let mut has_point = false;
         let mut container = file.container.clone();
         container.seek(segment.start);
@@ -169,7 +168,7 @@ impl SegmentScanner {
                 };
                 for (thread, sequence) in PointHead::threads(content, version) {
                     self.touch(thread, facts);
-                    // Readers that skip the segment know of the sequence point only.
+                    // A reader that skips the segment takes the numbers of the sequence point.
                     let counted = self.capture.sequence(thread);
                     facts.is_sound &= counted.is_none_or(|counted| sequence.wrapping_sub(counted) < 1 << 31);
                     facts.has_gaps |= self.capture.note_bound(thread, sequence, point.timestamp).is_some();
@@ -205,7 +204,7 @@ impl SegmentScanner {
         let encoding = RowEncoding::new(file.index.version, header.flags);
         let begin = block.content.start as usize + header.rows;
         let mut rows = EventRows::new(encoding, begin..block.content.end as usize, 0);
-        // The first event of a block has its thread and its number, unless they are 0 and 1.
+        // A first event without these members is the first one of thread 0.
         let has_origin = bytes.get(begin).is_none_or(|flags| flags & 2 != 0);
         facts.is_renumberable &= has_origin && matches!(encoding, RowEncoding::Compressed { .. });
         let (mut events, mut first, mut last) = (0, u64::MAX, 0);
@@ -224,8 +223,9 @@ impl SegmentScanner {
             let origin = (row.capture_thread, row.sequence.wrapping_sub(1));
             if before != Some(origin) {
                 let number = self.touch(row.capture_thread, facts);
-                // A thread that begins again has no distance to its number before.
-                let is_ahead = number.is_none_or(|number| row.sequence.wrapping_sub(number).wrapping_sub(1) < 1 << 31);
+                // A thread whose id is used again begins at 1.
+                let is_ahead =
+                    number.is_none_or(|number| row.sequence.wrapping_sub(number).wrapping_sub(1) < 1 << 31);
                 facts.is_renumberable &= is_ahead;
             }
             before = Some((row.capture_thread, row.sequence));

@@ -1,4 +1,4 @@
-//! Segments of a file that are copied, where all of their events are selected.
+//! Rules for segments that are copied instead of encoding their events.
 
 use ichnos_io::{WriteOptions, WriteSource};
 use ichnos_model::Window;
@@ -16,7 +16,7 @@ use crate::reader::trace_file::TraceFile;
 pub(super) struct SegmentRules {
     /// First and last time in ticks of the events that are selected.
     pub(super) window: (u64, u64),
-    /// `true` if events outside of it are selected that name processes, modules or functions.
+    /// `true` if events of a rundown outside the window are selected, too.
     pub(super) keeps_rundown: bool,
 }
 
@@ -32,13 +32,13 @@ impl SegmentRules {
         let [source] = sources else { return None };
         let [stream] = &source.streams[..] else { return None };
         let file = source.trace.reader_data::<TraceFile>()?;
-        // Threads of version 6 have indexes, which mean something else after each block of threads.
+        // In version 6, rows refer to threads by indexes that blocks before them define.
         let is_possible = is_same(file, dialect)
             && file.version() == Version::V4
             && !file.is_unsorted()
             && file.is_as_recorded()
             && options.selected_by.is_empty()
-            // Names of mapped files are written as functions.
+            // Their names are written as those of functions, at the end of the file.
             && !file.has_provider("Universal.System");
         let window = match options.cut {
             Some(window) if options.window == Window::default() => window,
@@ -64,7 +64,7 @@ pub(super) struct SegmentCopier {
     pub(super) copied_until: u64,
     /// Ids of metadata that were written, by id.
     written_ids: Vec<bool>,
-    /// `true` if messages of the last segment are in the output.
+    /// `true` if events of the last segment are in the output.
     pub(super) counts: bool,
 }
 
@@ -92,7 +92,7 @@ impl SegmentCopier {
         Some((id, self.add_id(id)))
     }
 
-    /// Returns `true` if metadata of these ids can be written as they are.
+    /// Returns `true` if version 4 can express the metadata of these ids.
     pub(super) fn can_describe(&self, file: &TraceFile, ids: &[u32]) -> bool {
         let metadata = |id: &u32| file.metadata_of_kind(self.scanner.kind_of(*id)?);
         ids.iter().all(|id| metadata(id).is_some_and(|metadata| can_describe(&metadata.fields, false)))

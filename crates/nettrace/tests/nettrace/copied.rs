@@ -5,20 +5,18 @@ use std::sync::Arc;
 
 use ichnos_io::{Lane, MessageOrder, TraceWriter as _, Verify, WriteOptions, WriteSource, WriteTarget};
 use ichnos_model::{ClassDigest, Discarded, Message, TraceInput as _, Window};
-use ichnos_nettrace::{
-    BlockKind, Container, FileItem, NettraceWriter, OpenOptions, SequencePoint, Version,
-};
+use ichnos_nettrace::{BlockKind, Container, FileItem, NettraceWriter, OpenOptions, SequencePoint, Version};
 use ichnos_testing::{Random, cases};
 
 use crate::builder::{self, Event, File, Form, Metadata, field, kind};
-use crate::generated::{Shape, random_file_of};
+use crate::generated::{FileShape, random_file_of};
 use crate::support::{Opened, bytes_of, find, traces};
 use crate::trace_event::dump_with_lost;
 use crate::workload::runtimes;
-use crate::writing::{check, encoding, events, opened};
+use crate::writing::{Lost, add_loss, check, encoding, events, opened};
 
 /// Part of a file that was written.
-struct Cut {
+struct WrittenPart {
     opened: Opened,
     bytes: Vec<u8>,
     /// Number of events as the output reports it.
@@ -43,12 +41,12 @@ fn wants_loss(loss: &Discarded<'_>, (begin, end): Ticks) -> bool {
 }
 
 /// Writes a part of a file, with options for its output.
-fn write(source: &Opened, ticks: Ticks, options: &WriteOptions) -> Cut {
+fn write(source: &Opened, ticks: Ticks, options: &WriteOptions) -> WrittenPart {
     try_write(source, ticks, options).unwrap()
 }
 
 /// Writes a part of a file, with options for its output; segments are passed if the output takes them.
-fn try_write(source: &Opened, ticks: Ticks, options: &WriteOptions) -> std::io::Result<Cut> {
+fn try_write(source: &Opened, ticks: Ticks, options: &WriteOptions) -> std::io::Result<WrittenPart> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("cut.nettrace");
     let sources = vec![WriteSource {
@@ -114,7 +112,7 @@ fn try_write(source: &Opened, ticks: Ticks, options: &WriteOptions) -> std::io::
     drop(worker);
     assert_eq!(output.finish().unwrap().events, count);
     let bytes = std::fs::read(path).unwrap();
-    Ok(Cut { opened: opened("cut", bytes.clone()), bytes, events: count, passed, copied, segments })
+    Ok(WrittenPart { opened: opened("cut", bytes.clone()), bytes, events: count, passed, copied, segments })
 }
 
 /// Window of a file in nanoseconds from its ticks.
@@ -125,7 +123,7 @@ fn window(source: &Opened, (begin, end): Ticks) -> Window {
 
 /// Compares a part of a file whose segments are copied with one of the same events that are encoded anew; returns the
 /// former.
-fn compare(name: &str, source: &Opened, ticks: Ticks) -> Cut {
+fn compare(name: &str, source: &Opened, ticks: Ticks) -> WrittenPart {
     let encoded = write(source, ticks, &encoding(None));
     let mut options = encoding(None);
     options.cut = Some(window(source, ticks));
@@ -152,7 +150,7 @@ fn times(source: &Opened) -> Vec<u64> {
 /// A file of version 4 with up to eight segments, most of them with compressed blocks only.
 fn random(random: &mut Random) -> Opened {
     let compressed = random.pick(&[50, 100, 100]);
-    let shape = Shape { phases: 8, compressed, has_rundown: random.is_one_in(2) };
+    let shape = FileShape { phases: 8, compressed, has_rundown: random.is_one_in(2) };
     opened("source", random_file_of(random, Form::V4, shape))
 }
 
@@ -244,7 +242,7 @@ fn parts_of_recorded_files() {
         let (mut passed, mut copied) = (0, 0);
         let parts = recorded_parts(&source, &bytes);
         // Of large files, every event takes its time.
-        let parts = if bytes.len() > 2 << 20 { &parts[3..6] } else { &parts[..] };
+        let parts = if bytes.len() > 2 << 20 { &parts[4..6] } else { &parts[..] };
         for ticks in parts {
             let cut = compare(name, &source, *ticks);
             passed += cut.passed;
@@ -265,7 +263,9 @@ fn parts_as_the_reference_reads_them() {
     for name in FILES {
         let bytes = bytes_of(&find(&traces, name));
         let source = Opened::of_bytes(name, bytes.clone(), &OpenOptions::default());
-        for ticks in [1, 4, 5, 8].map(|index| recorded_parts(&source, &bytes)[index]) {
+        let all = recorded_parts(&source, &bytes);
+        let parts = if bytes.len() > 2 << 20 { vec![all[5]] } else { vec![all[1], all[4], all[5], all[8]] };
+        for ticks in parts {
             let mut options = encoding(None);
             let encoded = write(&source, ticks, &options);
             options.cut = Some(window(&source, ticks));
@@ -292,7 +292,7 @@ fn parts_as_the_reference_reads_them() {
 fn repaired_files_keep_their_blocks() {
     let mut kept = 0;
     cases(40, |random| {
-        let shape = Shape { phases: 8, compressed: 50, has_rundown: false };
+        let shape = FileShape { phases: 8, compressed: 50, has_rundown: false };
         let bytes = random_file_of(random, Form::V4, shape);
         let cut = &bytes[..bytes.len() / 3 + random.index(bytes.len() * 2 / 3)];
         let Some(source) = Opened::try_of_bytes("source", cut.to_vec()) else { return };
@@ -364,22 +364,22 @@ fn wrong_times_in_headers() {
     }
 }
 
-/// Losses of a part of a file.
-fn lost(source: &Opened, ticks: Ticks) -> Vec<(Option<u64>, Option<u64>)> {
-    let mut losses = Vec::new();
+/// Losses of a part of a file, by thread.
+fn lost(source: &Opened, ticks: Ticks) -> Lost {
+    let mut lost = Lost::new();
     source.each(|message| match message {
-        Message::DiscardedEvents(loss) if wants_loss(loss, ticks) => losses.push((loss.thread, loss.count)),
+        Message::DiscardedEvents(loss) if wants_loss(loss, ticks) => add_loss(&mut lost, loss),
         _ => {}
     });
-    losses
+    lost
 }
 
 /// Damaged files: the same events, whether they are copied or encoded.
 #[test]
 fn parts_of_damaged_files() {
-    let (mut passed, mut different) = (0, 0);
+    let mut passed = 0;
     cases(100, |random| {
-        let shape = Shape { phases: 8, compressed: 100, has_rundown: random.is_one_in(2) };
+        let shape = FileShape { phases: 8, compressed: 100, has_rundown: random.is_one_in(2) };
         let mut bytes = random_file_of(random, Form::V4, shape);
         for _ in 0..1 + random.below(3) {
             let at = 100 + random.index(bytes.len() - 100);
@@ -392,23 +392,21 @@ fn parts_of_damaged_files() {
             options.cut = Some(window(&source, ticks));
             let cut = write(&source, ticks, &options);
             passed += cut.passed;
-            let sorted = |cut: &Cut| {
+            let sorted = |cut: &WrittenPart| {
                 let (mut events, lost) = events(&cut.opened);
                 events.sort();
                 (events, lost)
             };
             let (expected, found) = (sorted(&encoded), sorted(&cut));
             assert_eq!(expected.0, found.0, "{ticks:?}");
-            if expected.1 != found.1 {
-                different += 1;
-                println!("{ticks:?} {}: {:?} {:?} {:?}", cut.copied, lost(&source, ticks), expected.1, found.1);
-            }
+            // Encoders cannot write every loss; segments keep them.
+            assert!([expected.1, lost(&source, ticks)].contains(&found.1), "{ticks:?}: {:?}", found.1);
         }
     });
-    println!("{passed} segments were passed, {different} files have other losses");
+    assert!(passed > 300, "{passed}");
 }
 
-/// What encoders say of what they wrote, for `--verify`, is what is read.
+/// Digests of what encoders wrote, for `--verify`, are those of what is read.
 #[test]
 fn copied_events_are_verified() {
     cases(40, |random| {

@@ -329,7 +329,7 @@ impl RandomWriter<'_> {
 
 /// Parts of a random file.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shape {
+pub(crate) struct FileShape {
     /// Maximum number of parts that end with a sequence point.
     pub(crate) phases: u64,
     /// Percentage of blocks of events that are compressed.
@@ -340,11 +340,11 @@ pub(crate) struct Shape {
 
 /// Writes a random file.
 pub(crate) fn random_file(random: &mut Random, form: Form) -> Vec<u8> {
-    random_file_of(random, form, Shape { phases: 4, compressed: 50, has_rundown: false })
+    random_file_of(random, form, FileShape { phases: 4, compressed: 50, has_rundown: false })
 }
 
 /// Writes a random file with these parts.
-pub(crate) fn random_file_of(random: &mut Random, form: Form, shape: Shape) -> Vec<u8> {
+pub(crate) fn random_file_of(random: &mut Random, form: Form, shape: FileShape) -> Vec<u8> {
     let properties = if form == Form::V6 && random.is_one_in(2) { 1 } else { 0 };
     let properties = vec![("Key".to_owned(), "value".to_owned()); properties];
     let frequency = random.pick(&[1_000_000_000, 10_000_000, 3_124_099]);

@@ -1,11 +1,12 @@
-//! Copies segments: the blocks up to a sequence point, if all of their events are selected.
+//! Copies segments: the blocks up to and including a sequence point, if all of their events are selected.
 //!
-//! Events of a segment are sorted with each other and with no others, and refer to stacks of the segment, so it can be
-//! anywhere in a file. What comes from outside are the metadata, whose ids are those of the source in all of the output, and
-//! the numbers of threads: those before the segment must be continued. Where the output has other numbers, as it lacks
-//! earlier events, the blocks of events get them, and everything else of their rows is copied.
+//! Events of a segment are sorted among themselves, and refer to stacks of the segment only, so it can be anywhere in a
+//! file. Two things come from outside. Metadata have the ids of the source in the whole output. Sequence numbers of threads
+//! continue those before the segment: if the output has lower ones, as it lacks earlier events, the rows of events get
+//! other numbers, and all other bytes of them are copied.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use ichnos_model::Packet;
@@ -20,26 +21,26 @@ use crate::writer::segment_rules::SegmentCopier;
 use crate::writer::tables::point_content;
 use crate::{Block, BlockKind, EventRows, FileItem, PointHead, RowEncoding, Version};
 
-/// Maximum size of a segment in bytes that is copied: it is in memory as a whole.
+/// Maximum size in bytes of a segment that is copied: all of it waits in memory to be written.
 const MOST_SEGMENT: u64 = 64 << 20;
 
-/// A segment of the source.
-struct Segment {
-    begin: u64,
-    end: u64,
+/// A segment of the source, and the state before it.
+struct SourceSegment {
+    /// Range of the file.
+    range: Range<u64>,
     facts: SegmentFacts,
-    /// Threads with a number before it, if the segment before it was not copied.
+    /// Threads with a sequence number, if the segment before was not copied.
     known: Option<Vec<u64>>,
-    /// Time of the sequence point before it, in ticks.
+    /// Time of the sequence point, in ticks.
     point_time: u64,
 }
 
-/// Numbers to subtract from those of threads.
+/// Numbers to subtract from the sequence numbers of threads.
 type Shifts = HashMap<u64, u32>;
 
 impl TraceEncoder {
-    /// Passes a segment, at whose begin the encoder is, by copying it, or because nothing of it is selected. Returns `false`
-    /// if its events are to be encoded.
+    /// Copies the next segment, or skips it if none of its events is selected. Returns `false` if its events are to be
+    /// encoded.
     pub(super) fn pass_segment(&mut self, packet: &Packet<'_>) -> bool {
         let rules = Arc::clone(&self.rules);
         let (Some(file), Some(mut copier)) = (rules.file(), self.copier.take()) else { return false };
@@ -48,18 +49,13 @@ impl TraceEncoder {
         is_passed
     }
 
-    fn pass_segment_of(
-        &mut self,
-        file: &TraceFile,
-        copier: &mut SegmentCopier,
-        size: u64,
-    ) -> bool {
+    fn pass_segment_of(&mut self, file: &TraceFile, copier: &mut SegmentCopier, size: u64) -> bool {
         let begin = copier.at;
         copier.at += size;
         let known = (copier.copied_until != begin).then(|| copier.scanner.threads());
         let point_time = copier.scanner.point_time();
         let facts = copier.scanner.scan(file, begin..copier.at);
-        let segment = Segment { begin, end: copier.at, facts, known, point_time };
+        let segment = SourceSegment { range: begin..copier.at, facts, known, point_time };
         copier.counts = true;
         if let Some(copy) = &mut self.copy {
             self.events += segment.facts.events;
@@ -78,8 +74,8 @@ impl TraceEncoder {
         true
     }
 
-    /// Returns what is to be subtracted from the numbers of threads in a segment.
-    fn shifts(&self, segment: &Segment) -> Shifts {
+    /// Returns the differences between the sequence numbers of the source and of the output before a segment.
+    fn shifts(&self, segment: &SourceSegment) -> Shifts {
         let shift = |(thread, number): (&u64, &Option<u32>)| {
             Some((*thread, (*number)?.wrapping_sub(self.blocks.sequences.number(*thread))))
         };
@@ -91,20 +87,20 @@ impl TraceEncoder {
         &self,
         file: &TraceFile,
         copier: &SegmentCopier,
-        segment: &Segment,
+        segment: &SourceSegment,
         shifts: &Shifts,
     ) -> bool {
         let facts = &segment.facts;
         let (begin, end) = copier.rules.window;
         let is_selected = facts.times.is_some_and(|(first, last)| begin <= first && last <= end);
         let has_numbers = facts.is_renumberable || shifts.values().all(|shift| *shift == 0);
-        // A loss that the next event of a thread will tell can be in encoded events only.
+        // The next event of a thread, with another number, is to reveal a loss: that is encoded.
         let has_losses = segment.known.is_some() && self.blocks.sequences.misses_some();
         facts.is_sound
             && is_selected
             && has_numbers
             && !has_losses
-            && segment.end - segment.begin <= MOST_SEGMENT
+            && segment.range.end - segment.range.start <= MOST_SEGMENT
             && facts.longest <= MOST_BLOCK - FREE
             && copier.can_describe(file, &facts.ids)
     }
@@ -113,14 +109,14 @@ impl TraceEncoder {
         &mut self,
         file: &TraceFile,
         copier: &mut SegmentCopier,
-        segment: &Segment,
+        segment: &SourceSegment,
         shifts: &Shifts,
     ) {
         let (first, last) = segment.facts.times.unwrap_or_default();
         self.last = self.last.max(first);
         self.close_blocks();
         if let Some(known) = &segment.known {
-            // Begins the segment, and tells where the numbers of its threads begin.
+            // Ends the encoded events, and lists the numbers that the segment continues.
             let point = self.blocks.sequences.point_of(segment.point_time, known);
             self.file.block(BlockKind::SequencePoint, &point);
         }
@@ -135,9 +131,9 @@ impl TraceEncoder {
         }
         self.blocks.write(&mut self.file, self.is_v6);
         let mut container = file.container();
-        container.seek(segment.begin);
+        container.seek(segment.range.start);
         let is_shifted = shifts.values().any(|shift| *shift != 0);
-        while container.position() < segment.end {
+        while container.position() < segment.range.end {
             match container.next(file.bytes(), 0, true) {
                 FileItem::Block(block) => {
                     self.copy_block(file, &block, if is_shifted { Some(shifts) } else { None });
@@ -157,7 +153,7 @@ impl TraceEncoder {
         sequences.retain(|thread| copier.scanner.number(thread).is_some());
         self.last = self.last.max(last);
         self.events += segment.facts.events;
-        copier.copied_until = segment.end;
+        copier.copied_until = segment.range.end;
     }
 
     /// Copies a block of a segment.
@@ -180,14 +176,14 @@ impl TraceEncoder {
             (BlockKind::Event | BlockKind::Stack | BlockKind::SequencePoint, _) => {
                 self.file.block(block.kind, content);
             }
-            // Metadata are written before events need them.
+            // Metadata are already written.
             _ => {}
         }
     }
 }
 
-impl Segment {
-    /// Returns `true` if nothing of it is selected.
+impl SourceSegment {
+    /// Returns `true` if none of its events or losses is selected.
     fn is_dropped(&self, copier: &SegmentCopier) -> bool {
         let (begin, end) = copier.rules.window;
         let facts = &self.facts;
@@ -198,14 +194,13 @@ impl Segment {
     }
 }
 
-/// Appends the content of a block of compressed rows to `out`, with the numbers of threads less those in `shifts`.
+/// Appends the content of a block of compressed rows to `out`, with lower sequence numbers.
 fn renumber(content: &[u8], version: Version, shifts: &Shifts, out: &mut Vec<u8>) {
     let Some(header) = EventBlockHeader::read(content) else { return };
     let mut rows = EventRows::new(RowEncoding::new(version, header.flags), header.rows..content.len(), 0);
     let mut copied = 0;
-    // Thread of the row before with its shift, and the numbers of that row.
-    let (mut of, mut shift) = (None, 0u32);
-    let mut before = 0u32;
+    // Thread of the row before, its shift, and the new number of that row.
+    let (mut of, mut shift, mut before) = (None, 0u32, 0u32);
     loop {
         let begin = rows.position();
         let Some(row) = rows.next(content) else { break };
@@ -215,18 +210,18 @@ fn renumber(content: &[u8], version: Version, shifts: &Shifts, out: &mut Vec<u8>
         let number = row.sequence.wrapping_sub(shift);
         let flags = content.get(begin).copied().unwrap_or_default();
         if flags & 2 != 0 {
-            let at = if flags & 1 == 0 { begin + 1 } else { behind_varuint(content, begin + 1) };
+            let at = if flags & 1 == 0 { begin + 1 } else { after_varuint(content, begin + 1) };
             out.extend_from_slice(content.get(copied..at).unwrap_or_default());
             push_varuint(out, number.wrapping_sub(before).wrapping_sub(1).into());
-            copied = behind_varuint(content, at);
+            copied = after_varuint(content, at);
         }
         before = number;
     }
     out.extend_from_slice(content.get(copied..).unwrap_or_default());
 }
 
-/// Returns the position behind a number of variable length.
-fn behind_varuint(content: &[u8], at: usize) -> usize {
+/// Returns the position after a number of variable length.
+fn after_varuint(content: &[u8], at: usize) -> usize {
     let rest = content.get(at..).unwrap_or_default();
     at + rest.iter().position(|byte| byte & 0x80 == 0).map_or(rest.len(), |last| last + 1)
 }
