@@ -37,7 +37,7 @@ fn wants(event: &ichnos_model::Event<'_>, (begin, end): Ticks) -> bool {
 
 /// Returns `true` if a loss overlaps a part.
 fn wants_loss(loss: &Discarded<'_>, (begin, end): Ticks) -> bool {
-    !loss.end.is_some_and(|last| last.cycles < begin) && !loss.begin.is_some_and(|first| first.cycles > end)
+    loss.end.is_none_or(|last| last.cycles >= begin) && loss.begin.is_none_or(|first| first.cycles <= end)
 }
 
 /// Writes a part of a file, with options for its output.
