@@ -120,9 +120,11 @@ impl SegmentScanner {
         self.capture.sequence(thread)
     }
 
-    /// Returns the threads with a number after the last segment.
+    /// Returns the threads with a number after the last segment, in the order of their ids.
     pub(crate) fn threads(&mut self) -> Vec<u64> {
-        self.capture.threads().collect()
+        let mut threads: Vec<u64> = self.capture.threads().collect();
+        threads.sort_unstable();
+        threads
     }
 
     /// Returns the time of the sequence point before the next segment, in ticks.
