@@ -332,14 +332,12 @@ fn repaired_files_keep_their_blocks() {
         assert_eq!(events(&source), events(&repaired.opened));
         assert_eq!(repaired.opened.file.damage().len(), 0);
         let (before, after) = (blocks(cut), blocks(&repaired.bytes));
-        // The segments are followed by one that is encoded, and its sequence point.
+        // A segment without events is dropped, and the one that is encoded ends with another sequence point.
         assert!(repaired.passed >= before.0.len().min(repaired.segments), "{before:?}");
-        assert_eq!(before.0, after.0[..before.0.len()]);
+        let are_kept = after.0[..after.0.len() - 1].iter().all(|point| before.0.contains(point));
+        assert!(are_kept, "{:?}: {:?}", before.0, after.0);
         let is_same = |(before, after): &(&&[u8], &&[u8])| before == after;
-        let same = before.1.iter().zip(&after.1).take_while(is_same).count();
-        kept += same;
-        // Blocks after the last sequence point are others.
-        assert!(before.0.is_empty() || same > 0);
+        kept += before.1.iter().zip(&after.1).take_while(is_same).count();
     });
     assert!(kept > 100, "{kept}");
 }
