@@ -166,6 +166,8 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     let target = named.or(kept).or(text).ok_or_else(nothing_to_write)?;
     let writer = target.writer;
     let mut windows = keeps_rundown.then(|| Windows::of(window));
+    let is_by_time = selection.wants_all_events() && edit.around.is_none() && edit.task.is_none();
+    let cut = window;
     if let Some(find_events) = edit.task {
         match find_events(&session)? {
             Ok(events) => selection.within_task(events),
@@ -215,6 +217,8 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     options.write.selected_by.extend(edit.expression.map(str::to_owned));
     options.write.merge = edit.merges;
     options.write.repair = edit.repairs;
+    let is_cut = keeps_rundown && is_by_time && !selection.stream_intersection;
+    options.write.cut = is_cut.then_some(cut);
     options.packets_in = edit.whole_packets.then_some(window);
     // With a selection, the output size is only known at the end.
     let is_whole =

@@ -365,7 +365,9 @@ impl Pass {
         observer: &dyn PassObserver,
     ) -> io::Result<PassSummary> {
         match output.order() {
-            MessageOrder::ByStream => streams::run(self, reader, output, options, observer),
+            MessageOrder::ByStream | MessageOrder::Segments => {
+                streams::run(self, reader, output, options, observer)
+            }
             MessageOrder::Merged | MessageOrder::Chunks => {
                 chunks::run(self, reader, output, options, observer)
             }
@@ -381,9 +383,10 @@ impl Pass {
         }
     }
 
-    /// Returns `true` if all events are selected, and none is changed.
+    /// Returns `true` if all events are passed, and none is changed.
     pub(crate) fn keeps_all_events(&self) -> bool {
-        self.selection.wants_all_events() && self.mapping.is_none()
+        let is_whole = self.limit == u64::MAX && self.skip.is_none();
+        is_whole && self.selection.wants_all_events() && self.mapping.is_none()
     }
 
     /// Returns `true` if events are changed.

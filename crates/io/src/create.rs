@@ -129,6 +129,9 @@ pub struct WriteOptions {
     pub selected_by: Vec<String>,
     /// Time window: packets do not begin before it or end after it.
     pub window: ichnos_model::Window,
+    /// Declares that events are selected by nothing but their time, though some are dropped: all of this window, and those
+    /// outside of it of classes that are a [rundown](ichnos_model::EventRecordClass::is_rundown).
+    pub cut: Option<ichnos_model::Window>,
     /// Make the output valid for any source: impossible times of events and packets are replaced by possible
     /// ones, counters only grow, and texts are valid.
     pub repair: bool,

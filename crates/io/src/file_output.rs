@@ -16,6 +16,11 @@ use crate::{
 /// # For implementations
 /// An output of one file has one encoder. Outputs of several parts use the same encoders: see [`PartEncoders`].
 pub trait FileEncoders: PartEncoders<Encoder: Send + 'static> + Send {
+    /// Returns the order in which encoders take messages; of a single data stream, several orders are the same.
+    fn order(&self) -> MessageOrder {
+        MessageOrder::Merged
+    }
+
     /// Returns the digest of everything that finished encoders wrote.
     fn total_digest(&self) -> TraceDigest;
 }
@@ -52,7 +57,7 @@ impl<E: FileEncoders> FileOutput<E> {
 
 impl<E: FileEncoders> Output for FileOutput<E> {
     fn order(&self) -> MessageOrder {
-        MessageOrder::Merged
+        self.with_encoders(|encoders| encoders.order())
     }
 
     fn worker(&self, _: Lane) -> Box<dyn Worker + Send> {

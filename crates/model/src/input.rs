@@ -173,6 +173,14 @@ pub trait TraceInput: Send + Sync {
         None
     }
 
+    /// Returns a cursor for the data stream of this index that also delivers the begin and the end of each segment, bytes
+    /// whose events come together, as packets, which the format does not have: a writer of the format can copy them. `None`
+    /// if there are no segments, or there is no such data stream.
+    fn segment_cursor(&self, stream: usize, window: Window) -> Option<BoxedCursor> {
+        let _ = (stream, window);
+        None
+    }
+
     /// Returns points on the timeline, in order of time, at which the data stream of this index (in the order
     /// of [`TraceInput::streams`]) can be split: reading from there needs little of the data before. About
     /// one point for each `grain` bytes. `None` if reading must start at the beginning.

@@ -1,4 +1,5 @@
-//! Cost of writing a file again, with every event encoded anew or as a copy; reading all events is a part of both.
+//! Cost of writing a file again: with every event encoded anew, which includes reading them; as a copy; and of a part of it,
+//! with copied segments.
 //!
 //! `ICHNOS_NETTRACE=FILE cargo bench -p ichnos-nettrace --bench writer`; without a file, one of 1,000,000 small events
 //! is generated.
@@ -9,9 +10,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use ichnos_flow::Merge;
-use ichnos_io::{Bytes, IoLimits, Lane, TraceWriter as _, Tree, WriteOptions, WriteSource, WriteTarget};
-use ichnos_model::{TraceInput as _, Window};
+use ichnos_io::{
+    Bytes, IoLimits, Lane, MessageOrder, TraceWriter as _, Tree, WorkerFlow, WriteOptions, WriteSource,
+    WriteTarget,
+};
+use ichnos_model::{Message, TraceInput as _, Window};
 use ichnos_nettrace::{NettraceFile, NettraceWriter, OpenOptions};
 
 #[allow(dead_code)]
@@ -35,6 +38,10 @@ fn generated() -> Vec<u8> {
             Event { stack: 1 + block, is_sorted: place == 0, ..event.with(number) }
         };
         file.events(true, &(0..500).map(event).collect::<Vec<_>>());
+        if block % 25 == 24 {
+            let counts: Vec<(u64, u32)> = (0..4).map(|thread| (thread, 125 * (block + 1))).collect();
+            file.sequence_point(u64::from(500 * (block + 1)), 0, &counts);
+        }
     }
     file.end()
 }
@@ -48,29 +55,69 @@ fn file() -> NettraceFile {
     NettraceFile::open("file", bytes, &OpenOptions::default()).unwrap()
 }
 
-/// Writes the file to nowhere, in a dialect or as a copy; returns the number of events.
-fn rewrite(file: &NettraceFile, dialect: Option<&str>) -> u64 {
+/// Options to encode all events anew in a dialect, as if others were dropped.
+fn encoding(dialect: &str) -> WriteOptions {
+    let mut options = WriteOptions::default();
+    options.dialect = Some(dialect.to_owned());
+    options.leaves_out = true;
+    options
+}
+
+/// Options for the events after a tenth of the time of a file.
+fn part(file: &NettraceFile) -> WriteOptions {
+    let mut options = WriteOptions::default();
+    let times = file.streams().first().and_then(|stream| stream.time_range);
+    options.cut = times.map(|(begin, end)| Window { begin: Some(begin + (end - begin) / 10), end: None });
+    options.leaves_out = true;
+    options
+}
+
+/// Writes the file to nowhere; returns the number of events.
+fn rewrite(file: &NettraceFile, options: &WriteOptions) -> u64 {
     let source = WriteSource {
         trace: Arc::clone(file.trace()),
         format: "nettrace",
         has_dynamic_classes: true,
         streams: file.data_streams(),
     };
-    let mut options = WriteOptions::default();
-    options.dialect = dialect.map(str::to_owned);
-    // As if events were dropped: all others are encoded anew.
-    options.leaves_out = dialect.is_some();
-    let output = NettraceWriter.create(WriteTarget::Nowhere, vec![source], &options).unwrap();
+    let output = NettraceWriter.create(WriteTarget::Nowhere, vec![source], options).unwrap();
     let mut worker = output.worker(Lane::All);
+    let begin = options.cut.and_then(|window| window.begin);
+    let takes_segments = output.order() == MessageOrder::Segments;
+    let segments = takes_segments.then(|| file.segment_cursor(0, Window::default())).flatten();
+    let mut cursor = segments.or_else(|| file.cursor(0, Window::default())).unwrap();
     let mut events = 0;
-    Merge::new(file.cursors(Window::default())).drain_all(&mut |message| {
-        worker.message(message).unwrap();
+    let mut has_message = cursor.next_head().is_some();
+    while has_message {
+        let is_copied = match cursor.current() {
+            Some(Message::PacketBegin(packet)) => worker.copy_packet(&packet).unwrap(),
+            _ => false,
+        };
+        if is_copied {
+            cursor.skip_packet();
+            has_message = cursor.next_head().is_some();
+        } else {
+            let mut is_first = true;
+            has_message = cursor.drain_all(&mut |message| {
+                if matches!(message, Message::PacketBegin(_)) && !std::mem::take(&mut is_first) {
+                    return ControlFlow::Break(());
+                }
+                is_first = false;
+                let is_early = matches!(message, Message::Event(event) if event.nanoseconds() < begin);
+                if !is_early && worker.message(message).unwrap() == WorkerFlow::Block {
+                    while let Some(block) = worker.take() {
+                        events += block.events;
+                        output.join(block).unwrap();
+                    }
+                }
+                ControlFlow::Continue(())
+            });
+        }
         while let Some(block) = worker.take() {
             events += block.events;
             output.join(block).unwrap();
         }
-        ControlFlow::Continue(())
-    });
+    }
     worker.finish().unwrap();
     while let Some(block) = worker.take() {
         events += block.events;
@@ -84,9 +131,16 @@ fn rewrite(file: &NettraceFile, dialect: Option<&str>) -> u64 {
 fn write(criterion: &mut Criterion) {
     let file = file();
     let mut group = criterion.benchmark_group("write");
-    group.sample_size(10).throughput(Throughput::Elements(rewrite(&file, None)));
-    for (name, dialect) in [("version-4", Some("4")), ("version-6", Some("6")), ("copy", None)] {
-        group.bench_function(name, |bencher| bencher.iter(|| rewrite(&file, dialect)));
+    group.sample_size(10);
+    let ways = [
+        ("version-4", encoding("4")),
+        ("version-6", encoding("6")),
+        ("copy", WriteOptions::default()),
+        ("part", part(&file)),
+    ];
+    for (name, options) in ways {
+        group.throughput(Throughput::Elements(rewrite(&file, &options)));
+        group.bench_function(name, |bencher| bencher.iter(|| rewrite(&file, &options)));
     }
     group.finish();
 }

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use ichnos_io::{Lane, Output, OutputBlock, Worker, WorkerFlow};
+use ichnos_io::{Lane, MessageOrder, Output, OutputBlock, Worker, WorkerFlow};
 use ichnos_model::{BoxedCursor, Damage, Message, Packet, Window};
 
 use super::ordered_writes::{OrderedPart, OrderedWrites};
@@ -56,6 +56,8 @@ struct StreamsPass<'p> {
     reader: &'p Reader<'p>,
     output: &'p dyn Output,
     options: StreamOptions,
+    /// The packets of the only data stream are segments of its file.
+    takes_segments: bool,
     observer: &'p dyn PassObserver,
 }
 
@@ -67,7 +69,11 @@ pub(super) fn run(
     options: &PassOptions,
     observer: &dyn PassObserver,
 ) -> io::Result<PassSummary> {
-    let streams = StreamsPass { pass, reader, output, options: options.streams, observer };
+    let takes_segments = output.order() == MessageOrder::Segments;
+    let mut streams = options.streams;
+    // They have no times that depend on the next one.
+    streams.looks_ahead &= !takes_segments;
+    let streams = StreamsPass { pass, reader, output, options: streams, takes_segments, observer };
     pass.note_damage_of_traces(reader, observer);
     let jobs = streams.jobs();
     let writes = OrderedWrites::new(jobs.iter().map(|job| job.number + 1).max().unwrap_or(0));
@@ -231,6 +237,9 @@ impl StreamsPass<'_> {
     /// Returns a cursor over packets of a job, and one more if `and_next`.
     fn cursor(&self, job: &StreamJob, and_next: bool) -> Option<BoxedCursor> {
         let (trace, _, window) = self.reader.wanted().nth(job.source)?;
+        if self.takes_segments {
+            return trace.segment_cursor(job.stream, window).or_else(|| trace.cursor(job.stream, window));
+        }
         let mut packets = job.packets.clone().unwrap_or(0..u64::MAX);
         packets.end = packets.end.saturating_add(u64::from(and_next));
         trace.packet_cursor(job.stream, window, packets).or_else(|| trace.cursor(job.stream, window))

@@ -107,6 +107,23 @@ impl CaptureThreads {
         (is_behind && count > 0).then_some(Gap { count: Some(count), after })
     }
 
+    /// Returns the sequence number of a thread that is known.
+    pub(crate) fn sequence(&self, thread: u64) -> Option<u32> {
+        let current = self.current.filter(|(current, _)| *current == thread).map(|(_, counted)| counted);
+        current.or_else(|| self.threads.get(&thread).copied()).map(|counted| counted.sequence)
+    }
+
+    /// Returns the threads that are known, in any order.
+    pub(crate) fn threads(&mut self) -> impl Iterator<Item = u64> {
+        self.settle();
+        self.threads.keys().copied()
+    }
+
+    /// Returns `true` if all threads are known.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.is_complete
+    }
+
     /// Keeps only these threads: others have ended. From here on, all threads are known.
     pub(crate) fn retain(&mut self, threads: impl Iterator<Item = u64>) {
         self.settle();

@@ -18,6 +18,7 @@ mod pending;
 mod processes;
 mod row_reader;
 mod rundown;
+pub(crate) mod segment;
 mod session;
 mod source;
 mod stack_numbers;
@@ -38,11 +39,12 @@ use ichnos_model::{
 use self::class::EventKind;
 pub use self::clock_zero::clock_zeros;
 pub use self::format::Nettrace;
-pub(crate) use self::index::EventBlockHeader;
 use self::index::FileIndex;
+pub(crate) use self::index::{EventBlockHeader, content};
 pub use self::open_options::OpenOptions;
 use self::row_reader::RowReader;
 use self::source::EventSource;
+pub(crate) use self::source::ticks_of;
 use self::trace_file::TraceFile;
 use crate::{Container, EventMetadata, Fault, Refusal, Rule, Version};
 
@@ -219,8 +221,17 @@ impl TraceInput for NettraceFile {
         (stream == 0).then(|| self.open_cursor(window, None).boxed())
     }
 
+    fn segment_cursor(&self, stream: usize, window: Window) -> Option<BoxedCursor> {
+        if stream != 0 || self.file.is_unsorted() {
+            return None;
+        }
+        let source = EventSource::new(&self.file, &self.stream, window, None).with_segments();
+        let limits = &self.file.options.limits;
+        Some(SourceCursor::new(Arc::clone(&self.stream), source, window, limits).boxed())
+    }
+
     fn split_points(&self, stream: usize, grain: u64) -> Option<Vec<SplitPoint>> {
-        if stream != 0 || self.file.options.unsorted || self.file.index.version == Version::V3 {
+        if stream != 0 || self.file.is_unsorted() {
             return None;
         }
         let clock = self.stream.clock()?;

@@ -1,6 +1,7 @@
 //! Reads blocks, and adds their events to those that wait for their turn in the order of time.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::capture::{CaptureThreads, Gap};
@@ -75,6 +76,10 @@ pub(super) struct RowReader {
     counted_from: u64,
     /// Offset of the sequence point at which reading begins; `None` for the beginning of the file.
     begun_at: Option<u64>,
+    /// `true` if reading pauses between segments.
+    pub(super) pauses: bool,
+    /// `true` between two segments, before the next one is [taken](Self::take_segment).
+    pub(super) is_between: bool,
 }
 
 /// Gaps found in a block: beyond a limit, they are added up, since there can be one for every two bytes.
@@ -141,6 +146,8 @@ impl RowReader {
             latest: 0,
             counted_from,
             begun_at: from,
+            pauses: false,
+            is_between: from.is_none(),
             file: Arc::clone(file),
         };
         if let Some(from) = from {
@@ -279,7 +286,8 @@ impl RowReader {
             }
             if let Some((point, block)) = self.barrier.take() {
                 self.pass_barrier(&point, &block);
-                if self.pending.is_empty() {
+                self.is_between = true;
+                if self.pending.is_empty() && !self.pauses {
                     continue;
                 }
                 self.pending.release(true);
@@ -309,6 +317,62 @@ impl RowReader {
                 return true;
             }
         }
+    }
+
+    /// Returns the next segment: the range of the file up to the end of the next
+    /// sequence point, or of the file.
+    pub(super) fn take_segment(&mut self) -> Option<Range<u64>> {
+        self.is_between = false;
+        if self.is_file_read {
+            return None;
+        }
+        let mut container = self.container.clone();
+        let begin = container.position();
+        loop {
+            match container.next(&self.file.bytes, 0, true) {
+                FileItem::Block(block) if is_point(&self.file, &block) => break,
+                FileItem::Block(_) | FileItem::Fault(_) => {}
+                FileItem::More | FileItem::End => break,
+            }
+        }
+        Some(begin..container.position()).filter(|segment| !segment.is_empty())
+    }
+
+    /// Skips a segment that ends at this offset, without reporting its faults and losses. Up to version 5, the sequence point
+    /// at its end must list the last number of each thread, as events are not counted.
+    pub(super) fn skip_segment(&mut self, end: u64) {
+        let file = Arc::clone(&self.file);
+        let are_all_listed = !matches!(file.index.version, Version::V6(_));
+        if are_all_listed {
+            self.capture.forget();
+        }
+        while self.container.position() < end {
+            match self.container.next(&file.bytes, 0, true) {
+                FileItem::Block(block) if is_point(&file, &block) => {
+                    if let Some(point) = PointHead::read(content(&file.bytes, &block), file.index.version) {
+                        self.pass_barrier(&point, &block);
+                        self.is_between = true;
+                        self.is_file_read |= point.timestamp > self.wanted.1;
+                    }
+                }
+                FileItem::Block(block) if block.kind == BlockKind::Event => {
+                    release(&file.bytes, &block);
+                    if !are_all_listed
+                        && let Some(header) = EventBlockHeader::read(content(&file.bytes, &block))
+                    {
+                        let encoding = RowEncoding::new(file.index.version, header.flags);
+                        let rows = block.content.start as usize + header.rows..block.content.end as usize;
+                        self.count_rows(EventRows::new(encoding, rows, 0));
+                    }
+                }
+                FileItem::Block(block) => self.note_table(&block, false),
+                FileItem::Fault(_) => {}
+                FileItem::More | FileItem::End => break,
+            }
+        }
+        self.kinds.advance(&file.index, end);
+        self.pending = EventSorter::default();
+        self.faults.waiting.clear();
     }
 
     fn note_block(&mut self, block: &Block) {
@@ -510,6 +574,12 @@ impl RowReader {
         let overridden = labels.and_then(|labels| index.overridden.get(&(class, labels.overrides)));
         overridden.copied().unwrap_or(class)
     }
+}
+
+/// Returns `true` for a sequence point that can be read.
+fn is_point(file: &TraceFile, block: &Block) -> bool {
+    block.kind == BlockKind::SequencePoint
+        && PointHead::read(content(&file.bytes, block), file.index.version).is_some()
 }
 
 /// Distance in bytes from a position in the same block to the payload; 0 if missing.

@@ -1,12 +1,14 @@
 //! Reads the events of a file in the order of time.
 
 use std::collections::HashSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use ichnos_model::decode::{PacketBits, Position};
 use ichnos_model::{
     Checkpoint, ClockClass, ClockValue, DataStream, DynamicClass, Event, EventCounts, FieldValue, Head,
-    MessageKind, NextRecord, Record, Scope, Scopes, Skip, Source, StreamLoss, Uuid, Window,
+    MessageKind, NextRecord, Packet, QueuedMessage, Record, Scope, Scopes, Skip, Source, StreamLoss, Uuid,
+    Window,
 };
 
 use super::class::{PayloadForm, raw_class};
@@ -35,19 +37,16 @@ pub(super) struct EventSource {
     raw: Option<Arc<DynamicClass>>,
     context: ContextShape,
     frames: Vec<u64>,
+    /// Range of the file of the current or last segment, if segments are delivered as packets.
+    segment: Range<u64>,
+    is_in_segment: bool,
 }
 
 impl EventSource {
     /// Creates a source at the beginning of the file, or at the block of a sequence point.
     pub(super) fn new(file: &Arc<TraceFile>, stream: &DataStream, window: Window, from: Option<u64>) -> Self {
-        let clock = stream.clock();
-        let ticks = |time: Option<i128>, default: u64, up: bool| match (time, clock) {
-            (Some(time), Some(clock)) => ticks_at(clock, time, up),
-            _ => default,
-        };
-        let wanted = (ticks(window.begin, 0, true), ticks(window.end, u64::MAX, false));
         Self {
-            rows: RowReader::new(file, wanted, from),
+            rows: RowReader::new(file, ticks_of(window, stream.clock()), from),
             longer: HashSet::new(),
             entry: PendingEvent::default(),
             clock: ClockValue { nanoseconds: 0, cycles: 0 },
@@ -56,7 +55,39 @@ impl EventSource {
             raw: None,
             context: ContextShape::default(),
             frames: Vec::new(),
+            segment: 0..0,
+            is_in_segment: false,
         }
+    }
+
+    /// Delivers the begins and ends of segments, which are between sequence points, as those of packets.
+    pub(super) fn with_segments(mut self) -> Self {
+        self.rows.pauses = true;
+        self
+    }
+
+    /// Queues the end of a segment, or else the begin of the next one. Returns `false` within a segment and at the end of
+    /// the file.
+    fn pass_segment(&mut self, record: &mut Record) -> bool {
+        if !self.rows.is_between {
+            return false;
+        }
+        if self.end_segment(record) {
+            return true;
+        }
+        let Some(segment) = self.rows.take_segment() else { return false };
+        (self.segment, self.is_in_segment) = (segment, true);
+        record.messages.push(QueuedMessage::PacketBegin, record.time);
+        true
+    }
+
+    /// Queues the end of the segment that is open, if there is one.
+    fn end_segment(&mut self, record: &mut Record) -> bool {
+        let is_open = std::mem::take(&mut self.is_in_segment);
+        if is_open {
+            record.messages.push(QueuedMessage::PacketEnd, record.time);
+        }
+        is_open
     }
 
     #[inline(always)]
@@ -380,6 +411,15 @@ fn payload_of<'f>(file: &'f TraceFile, entry: &PendingEvent) -> &'f [u8] {
     file.bytes.get(begin..begin + entry.length as usize).unwrap_or_default()
 }
 
+/// Returns the first and the last of the clock's cycles in a window.
+pub(crate) fn ticks_of(window: Window, clock: Option<&ClockClass>) -> (u64, u64) {
+    let ticks = |time: Option<i128>, default: u64, up: bool| match (time, clock) {
+        (Some(time), Some(clock)) => ticks_at(clock, time, up),
+        _ => default,
+    };
+    (ticks(window.begin, 0, true), ticks(window.end, u64::MAX, false))
+}
+
 /// Returns the clock's cycles at a time, rounded up or down.
 fn ticks_at(clock: &ClockClass, time: i128, up: bool) -> u64 {
     // Times increase with cycles.
@@ -412,8 +452,11 @@ impl Source for EventSource {
             if let Some(fault) = self.rows.faults.waiting.pop_front() {
                 return NextRecord::Damage(fault.damage(&self.rows.file.name));
             }
+            if self.rows.pauses && self.pass_segment(record) {
+                return NextRecord::Messages;
+            }
             if !self.rows.fill() && !self.rows.has_more() {
-                return NextRecord::End;
+                return if self.end_segment(record) { NextRecord::Messages } else { NextRecord::End };
             }
         }
     }
@@ -498,6 +541,21 @@ impl Source for EventSource {
             self.has_time = true;
         }
         skipped
+    }
+
+    fn packet<'p>(&'p self, record: &'p Record) -> Option<Packet<'p>> {
+        let range = self.segment.start as usize..self.segment.end as usize;
+        let bytes = self.rows.file.bytes.get(range)?;
+        let bits = 8 * bytes.len() as u64;
+        Some(Packet::new(&record.stream, bits, bits, record.scopes(PacketBits::whole(bytes))))
+    }
+
+    fn skip_packet(&mut self, record: &mut Record) -> bool {
+        if !self.is_in_segment {
+            return false;
+        }
+        self.rows.skip_segment(self.segment.end);
+        self.end_segment(record)
     }
 
     fn suspend(&mut self) {

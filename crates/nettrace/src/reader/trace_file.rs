@@ -45,11 +45,31 @@ impl TraceFile {
 
     /// Returns all bytes of the file, if opening it found no fault, and its events are read at the times that it has.
     pub(crate) fn whole_bytes(&self) -> Option<&Bytes> {
-        let index = &self.index;
-        let is_whole = index.is_complete && index.fault_count == 0 && index.metadata_faults.is_empty();
-        let has_own_clock =
-            self.options.clock_zero.is_none() && self.options.clock_offsets == ClockOffsets::default();
-        (is_whole && has_own_clock).then_some(&self.bytes)
+        let is_whole = self.index.is_complete && self.index.fault_count == 0;
+        (is_whole && self.is_as_recorded()).then_some(&self.bytes)
+    }
+
+    /// Returns `true` if the descriptions of events have no fault, and events are read at the times that the file has.
+    pub(crate) fn is_as_recorded(&self) -> bool {
+        let OpenOptions { clock_zero, clock_offsets, .. } = &self.options;
+        self.index.metadata_faults.is_empty()
+            && clock_zero.is_none()
+            && *clock_offsets == ClockOffsets::default()
+    }
+
+    /// Returns all bytes of the file.
+    pub(crate) fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// Returns the container at the first block.
+    pub(crate) fn container(&self) -> Container {
+        self.container.clone()
+    }
+
+    /// Returns the metadata of a kind of event.
+    pub(crate) fn metadata_of_kind(&self, kind: usize) -> Option<&EventMetadata> {
+        self.index.classes.get(kind)
     }
 
     /// Returns `true` if the file has events of a kind that a provider makes.
@@ -76,11 +96,6 @@ impl TraceFile {
         let is_kind = |index: &usize| *index < self.index.classes.len();
         let declared = event.class_index().filter(is_kind);
         declared.or_else(|| usize::try_from(raw_kind(event.class)?).ok().filter(is_kind))
-    }
-
-    /// Returns the metadata of an event of the file; `None` if they are unknown.
-    pub(crate) fn metadata_of(&self, event: &Event<'_>) -> Option<&EventMetadata> {
-        self.index.classes.get(self.kind_of(event)?)
     }
 
     /// Passes all blocks and events to a walker.

@@ -11,9 +11,6 @@ use crate::reader::trace_file::TraceFile;
 
 /// Returns the bytes of the only source, if the output is the same file: all of its events are selected, it has the
 /// version to write, and opening it found no fault.
-///
-/// Parts of a file are encoded anew, since events of a block refer to tables and numbers of other blocks, and are sorted
-/// with events of other blocks.
 pub(super) fn copied_file(
     sources: &[WriteSource],
     dialect: Dialect,
@@ -25,13 +22,17 @@ pub(super) fn copied_file(
         && options.selected_by.is_empty()
         && options.window == Window::default()
         && !source.streams.is_empty();
-    let file = source.trace.reader_data::<TraceFile>().filter(|_| is_all)?;
-    let is_same = match file.version() {
+    let file = source.trace.reader_data::<TraceFile>().filter(|file| is_all && is_same(file, dialect))?;
+    file.whole_bytes().cloned()
+}
+
+/// Returns `true` if a file has the version to write.
+pub(super) fn is_same(file: &TraceFile, dialect: Dialect) -> bool {
+    match file.version() {
         Version::V3 => false,
         Version::V4 => dialect == Dialect::V4,
         Version::V6(_) => dialect == Dialect::V6,
-    };
-    file.whole_bytes().filter(|_| is_same).cloned()
+    }
 }
 
 /// Copy of a file in pieces.
@@ -40,21 +41,29 @@ pub(super) struct FileCopy {
     bytes: Bytes,
     /// Number of bytes copied so far.
     at: usize,
+    /// Number of bytes whose events were passed.
+    until: usize,
 }
 
 impl FileCopy {
     pub(super) fn new(bytes: Bytes) -> Self {
-        Self { bytes, at: 0 }
+        Self { bytes, at: 0, until: 0 }
     }
 
-    /// Returns `true` if all bytes are copied.
+    /// Returns `true` if all bytes so far are copied.
     pub(super) fn is_over(&self) -> bool {
-        self.at >= self.bytes.len()
+        self.at >= self.until
+    }
+
+    /// Makes the bytes up to an offset ready.
+    pub(super) fn pass(&mut self, until: u64) {
+        let until = usize::try_from(until).unwrap_or(usize::MAX);
+        self.until = self.until.max(until.min(self.bytes.len()));
     }
 
     /// Returns the next piece of at most this many bytes.
     pub(super) fn next(&mut self, size: usize) -> Vec<u8> {
-        let end = self.bytes.len().min(self.at.saturating_add(size));
+        let end = self.until.min(self.at.saturating_add(size));
         let piece = self.bytes.get(self.at..end).unwrap_or_default().to_vec();
         self.at = end;
         piece
@@ -65,13 +74,20 @@ impl FileCopy {
     /// # Errors
     /// If it has become shorter.
     pub(super) fn check(&self) -> io::Result<()> {
-        match self.bytes.look_for_loss() {
-            lost if lost.is_empty() => Ok(()),
-            lost => {
-                let text =
-                    format!("the file that is copied has become shorter: byte {} is missing", lost.start);
-                Err(io::Error::new(io::ErrorKind::UnexpectedEof, text))
-            }
+        check_copied(&self.bytes)
+    }
+}
+
+/// Checks that bytes that were copied are those of a file.
+///
+/// # Errors
+/// If it has become shorter.
+pub(super) fn check_copied(bytes: &Bytes) -> io::Result<()> {
+    match bytes.look_for_loss() {
+        lost if lost.is_empty() => Ok(()),
+        lost => {
+            let text = format!("the file that is copied has become shorter: byte {} is missing", lost.start);
+            Err(io::Error::new(io::ErrorKind::UnexpectedEof, text))
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use ichnos_io::{FileEncoders, PartEncoders};
+use ichnos_io::{FileEncoders, MessageOrder, PartEncoders};
 use ichnos_model::TraceDigest;
 use ichnos_model::lower::LossTable;
 
@@ -48,6 +48,10 @@ impl PartEncoders for TraceEncoders {
 }
 
 impl FileEncoders for TraceEncoders {
+    fn order(&self) -> MessageOrder {
+        if self.rules.segments.is_some() { MessageOrder::Segments } else { MessageOrder::Merged }
+    }
+
     fn total_digest(&self) -> TraceDigest {
         self.rules.digest()
     }

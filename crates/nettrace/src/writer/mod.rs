@@ -14,12 +14,14 @@ mod payload;
 mod row_encoder;
 mod rules;
 mod rundown;
+mod segment_rules;
 mod tables;
 mod trace_encoder;
 mod written_event;
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ichnos_io::{
     CreateError, FileOutput, FileParts, OptionValue, Output, PartsOutput, TraceWriter, Tree, WriteOptions,
@@ -57,7 +59,7 @@ impl TraceWriter for NettraceWriter {
         sources: Vec<WriteSource>,
         options: &WriteOptions,
     ) -> Result<Box<dyn Output>, CreateError> {
-        let encoders = TraceEncoders::new(TraceRules::new(sources, options)?);
+        let encoders = TraceEncoders::new(Arc::new(TraceRules::new(sources, options)?));
         Ok(Box::new(FileOutput::new(&target, encoders, options)?))
     }
 
@@ -66,7 +68,8 @@ impl TraceWriter for NettraceWriter {
         sources: Vec<WriteSource>,
         options: &WriteOptions,
     ) -> Result<Box<dyn PartsOutput>, CreateError> {
-        let encoders = TraceEncoders::new(TraceRules::new(sources, options)?);
+        let rules = TraceRules::new(sources, options)?.without_segments();
+        let encoders = TraceEncoders::new(Arc::new(rules));
         Ok(Box::new(FileParts::new(encoders, options)))
     }
 }

@@ -11,6 +11,8 @@ use crate::{EventMetadata, Field, FieldType, Version};
 /// A class of events that were read from a file of this format, with their payloads.
 #[derive(Debug)]
 pub(super) struct OwnClass {
+    /// Index of the kind of event in its file.
+    pub(super) kind: usize,
     pub(super) metadata: EventMetadata,
     /// `true` if the version to write has no place for some of its metadata.
     pub(super) is_lossy: bool,
@@ -23,14 +25,15 @@ impl OwnClass {
     /// the version to write cannot describe its payload.
     pub(super) fn of(event: &Event<'_>, is_v6: bool) -> Option<Self> {
         let file = event.stream.trace.reader_data::<TraceFile>()?;
-        let metadata = &file.metadata_of(event)?;
+        let kind = file.kind_of(event)?;
+        let metadata = file.metadata_of_kind(kind)?;
         if !can_describe(&metadata.fields, is_v6) {
             return None;
         }
         let (metadata, is_lossy) = normalized(metadata, is_v6);
         // Names by the runtime's own events stay what they are; those of mapped files are only in version 6.
         let needs_names = !is_v6 && file.has_provider("Universal.System");
-        Some(Self { metadata, is_lossy, needs_names })
+        Some(Self { kind, metadata, is_lossy, needs_names })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Rules that all encoders of a trace share.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use ichnos_io::{Bytes, CreateError, WriteOptions, WriteSource};
 use ichnos_model::lower::{LossEntry, LossKind, LossTable};
@@ -10,6 +10,7 @@ use super::clock::{FileClock, loss_of_clock};
 use super::copied_file::copied_file;
 use super::dialect::Dialect;
 use super::own;
+use super::segment_rules::SegmentRules;
 use super::tables::WrittenStacks;
 use super::written_event::WrittenEvent;
 use crate::reader::trace_file::TraceFile;
@@ -33,14 +34,16 @@ pub(super) struct TraceRules {
     pub(super) is_sorted: bool,
     /// File to copy instead of encoding its events.
     pub(super) copied: Option<Bytes>,
+    /// Rules for segments that are copied instead of encoding their events.
+    pub(super) segments: Option<SegmentRules>,
     losses: Mutex<LossTable>,
     events: Mutex<ClassDigest>,
-    /// Keeps the traces at their addresses.
-    _sources: Vec<WriteSource>,
+    /// Kept so that the traces stay at their addresses, too.
+    sources: Vec<WriteSource>,
 }
 
 impl TraceRules {
-    pub(super) fn new(sources: Vec<WriteSource>, options: &WriteOptions) -> Result<Arc<Self>, CreateError> {
+    pub(super) fn new(sources: Vec<WriteSource>, options: &WriteOptions) -> Result<Self, CreateError> {
         let dialect = match &options.dialect {
             Some(name) => Dialect::of_name(name).ok_or_else(|| CreateError::Dialect(name.clone()))?,
             None => Dialect::of_sources(&sources),
@@ -53,8 +56,10 @@ impl TraceRules {
         }
         let trace = trace_block(&sources, dialect, &mut losses)?;
         let has_date = clock.is_at(trace.sync_time, trace.sync_ticks);
+        let copied = copied_file(&sources, dialect, options);
+        let segments = SegmentRules::of(&sources, dialect, options, copied.is_some());
         let block_bytes = options.packet_size.and_then(|size| usize::try_from(size).ok());
-        Ok(Arc::new(Self {
+        Ok(Self {
             dialect,
             clock,
             trace,
@@ -62,11 +67,22 @@ impl TraceRules {
             block_bytes: block_bytes.unwrap_or(BLOCK).max(1),
             is_compared: options.verify.is_some(),
             is_sorted: !sources.iter().any(is_unsorted),
-            copied: copied_file(&sources, dialect, options),
+            copied,
+            segments,
             losses: Mutex::new(losses),
             events: Mutex::default(),
-            _sources: sources,
-        }))
+            sources,
+        })
+    }
+
+    /// Encodes the events of all segments, as parts of a trace do.
+    pub(super) fn without_segments(self) -> Self {
+        Self { segments: None, ..self }
+    }
+
+    /// Returns the first source, if it is a file of this format.
+    pub(super) fn file(&self) -> Option<&TraceFile> {
+        self.sources.first()?.trace.reader_data::<TraceFile>()
     }
 
     pub(super) fn pointer_size(&self) -> u32 {

@@ -527,6 +527,36 @@ impl SequenceNumbers {
         self.is_point_needed
     }
 
+    /// Returns the number of a thread; 0 if it made no event.
+    pub(super) fn number(&self, thread: u64) -> u32 {
+        self.threads.get(&thread).map_or(0, |number| number.sequence)
+    }
+
+    /// Sets the number of a thread, at a sequence point.
+    pub(super) fn set_number(&mut self, thread: u64, sequence: u32) {
+        self.threads.insert(thread, ThreadNumber { sequence, ..ThreadNumber::default() });
+    }
+
+    /// Forgets threads but those for which `is_kept` is true.
+    pub(super) fn retain(&mut self, is_kept: impl Fn(u64) -> bool) {
+        self.threads.retain(|thread, _| is_kept(*thread));
+    }
+
+    /// Returns `true` if an unknown number of events before the next one of a thread is missing.
+    pub(super) fn misses_some(&self) -> bool {
+        self.threads.values().any(|number| number.misses_some)
+    }
+
+    /// Writes the content of a sequence point of version 4 that lists these threads, and forgets others: readers do so.
+    pub(super) fn point_of(&mut self, time: u64, threads: &[u64]) -> Vec<u8> {
+        let listed: Vec<_> = threads.iter().map(|thread| (*thread, self.number(*thread))).collect();
+        self.threads.clear();
+        listed.iter().for_each(|(thread, sequence)| self.set_number(*thread, *sequence));
+        self.active.clear();
+        self.is_point_needed = false;
+        point_content(time, None, &listed)
+    }
+
     /// Returns the size of all sequence points that were needed in bytes.
     pub(super) fn needed_bytes(&self) -> u64 {
         self.needed_bytes
@@ -551,26 +581,32 @@ impl SequenceNumbers {
         let mut listed: Vec<u64> = if is_v6 { active } else { self.threads.keys().copied().collect() };
         listed.retain(|thread| self.threads.get(thread).is_some_and(|number| number.sequence > 0));
         listed.sort_unstable();
-        let mut content = Vec::new();
-        push_u64(&mut content, time);
-        if is_v6 {
-            push_u32(&mut content, flushes_threads.into());
-        }
-        push_u32(&mut content, listed.len() as u32);
-        for thread in listed {
-            let sequence = self.threads.get(&thread).map_or(0, |number| number.sequence);
-            if is_v6 {
-                push_varuint(&mut content, thread);
-                push_varuint(&mut content, sequence.into());
-            } else {
-                push_u64(&mut content, thread);
-                push_u32(&mut content, sequence);
-            }
-        }
+        let listed: Vec<_> = listed.into_iter().map(|thread| (thread, self.number(thread))).collect();
+        let content = point_content(time, is_v6.then_some(flushes_threads), &listed);
         if flushes_threads {
             self.threads.clear();
         }
         self.needed_bytes += if is_needed { content.len() as u64 } else { 0 };
         content
     }
+}
+
+/// Returns the content of a sequence point. `flushes`: of version 6, whether it makes the indexes of threads invalid.
+pub(super) fn point_content(time: u64, flushes: Option<bool>, threads: &[(u64, u32)]) -> Vec<u8> {
+    let mut content = Vec::new();
+    push_u64(&mut content, time);
+    if let Some(flushes) = flushes {
+        push_u32(&mut content, flushes.into());
+    }
+    push_u32(&mut content, threads.len() as u32);
+    for (thread, sequence) in threads {
+        if flushes.is_some() {
+            push_varuint(&mut content, *thread);
+            push_varuint(&mut content, (*sequence).into());
+        } else {
+            push_u64(&mut content, *thread);
+            push_u32(&mut content, *sequence);
+        }
+    }
+    content
 }

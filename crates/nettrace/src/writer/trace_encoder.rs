@@ -1,14 +1,16 @@
 //! Encodes messages as blocks.
 
+mod segments;
+
 use std::io;
 use std::sync::Arc;
 
 use ichnos_io::{OutputBlock, Worker, WorkerFlow};
 use ichnos_model::lower::{LossEntry, LossKind};
-use ichnos_model::{ClassDigest, DataStream, Discarded, Event, Message};
+use ichnos_model::{ClassDigest, DataStream, Discarded, Event, Message, Packet};
 
 use super::clock::Ticks;
-use super::copied_file::FileCopy;
+use super::copied_file::{FileCopy, check_copied};
 use super::dialect::Dialect;
 use super::file_writer::FileWriter;
 use super::foreign::{self, ForeignClass};
@@ -17,6 +19,7 @@ use super::payload::PayloadWriter;
 use super::row_encoder::{RowEncoder, RowHeader};
 use super::rules::{TraceRules, event_hash};
 use super::rundown;
+use super::segment_rules::SegmentCopier;
 use super::tables::{SequenceNumbers, WrittenLabels, WrittenStacks, WrittenThreads};
 use super::written_event::{WrittenEvent, metadata_hash};
 use crate::wire_writer::push_u16;
@@ -176,6 +179,8 @@ pub(super) struct TraceEncoder {
     rules: Arc<TraceRules>,
     /// Copy that replaces encoding.
     copy: Option<FileCopy>,
+    /// Copies segments, if the only source has some that can be copied.
+    copier: Option<SegmentCopier>,
     is_v6: bool,
     file: FileWriter,
     blocks: Blocks,
@@ -208,14 +213,17 @@ impl TraceEncoder {
             since_point: 0,
             last_thread: None,
         };
+        let copier = rules.segments.and_then(|segments| SegmentCopier::new(rules.file()?, segments));
+        let next_metadata = copier.as_ref().map_or(1, |copier| copier.scanner.free_id());
         Self {
             copy: rules.copied.clone().map(FileCopy::new),
+            copier,
             is_v6,
             file: FileWriter::new(rules.dialect),
             blocks,
             streams: Vec::new(),
             classes: Vec::new(),
-            next_metadata: 1,
+            next_metadata,
             next_event: 1,
             parts: WrittenEvent::default(),
             payload: PayloadWriter::default(),
@@ -362,9 +370,19 @@ impl TraceEncoder {
 
     #[cold]
     fn add_metadata(&mut self, class: &mut WrittenClass, level: Option<u8>) -> (u32, u64) {
-        let id = self.next_metadata;
-        self.next_metadata += 1;
         let metadata = class.metadata(level);
+        let of_source = match (&class.treatment, &mut self.copier) {
+            // Segments that are copied have the ids of the source.
+            (ClassTreatment::Own(own), Some(copier)) => copier.take_id(own.kind),
+            _ => None,
+        };
+        if let Some((id, false)) = of_source {
+            let hash = metadata_hash(&metadata);
+            class.ids.push((level, id, hash));
+            return (id, hash);
+        }
+        let (id, _) = of_source.unwrap_or((self.next_metadata, true));
+        self.next_metadata += u32::from(of_source.is_none());
         let (hash, is_whole) = self.blocks.push_metadata(metadata, id, self.is_v6, &mut self.scratch);
         if !is_whole {
             self.lose_of_class(&class.name, "descriptions of fields: too long for version 6");
@@ -636,36 +654,41 @@ impl Blocks {
 
     /// Writes a sequence point, after which stacks and label lists are written again.
     fn write_point(&mut self, file: &mut FileWriter, time: u64, dialect: Dialect) {
-        self.since_point = 0;
         let flushes_threads = dialect.is_v6() && self.threads.is_full();
         if flushes_threads {
             self.threads.clear();
         }
         file.block(BlockKind::SequencePoint, &self.sequences.point(time, dialect, flushes_threads));
+        self.forget();
+    }
+
+    /// Forgets everything that events behind a sequence point cannot refer to.
+    fn forget(&mut self) {
+        self.since_point = 0;
         self.stacks.clear();
         self.labels.clear();
     }
 }
 
 impl TraceEncoder {
-    /// Takes a message of a file that is copied.
+    /// Counts an event that is copied.
     #[inline(never)]
-    fn copied_message(&mut self, message: &Message<'_>, is_over: bool) -> WorkerFlow {
-        if let Message::Event(event) = message {
-            self.events += 1;
-            if self.rules.is_compared {
-                self.digest.add(event.clock.map(|clock| clock.cycles), event_hash(event));
-            }
+    fn compare_copied(&mut self, event: &Event<'_>) {
+        if self.rules.is_compared {
+            self.digest.add(event.clock.map(|clock| clock.cycles), event_hash(event));
         }
-        if is_over { WorkerFlow::Continue } else { WorkerFlow::Block }
     }
 }
 
 impl Worker for TraceEncoder {
     fn message(&mut self, message: &Message<'_>) -> io::Result<WorkerFlow> {
-        if let Some(copy) = &self.copy {
+        if let Some(copy) = &mut self.copy {
+            let Message::Event(event) = message else { return Ok(WorkerFlow::Continue) };
+            copy.pass(u64::MAX);
             let is_over = copy.is_over();
-            return Ok(self.copied_message(message, is_over));
+            self.events += 1;
+            self.compare_copied(event);
+            return Ok(if is_over { WorkerFlow::Continue } else { WorkerFlow::Block });
         }
         match message {
             Message::Event(event) => self.event(event),
@@ -678,6 +701,18 @@ impl Worker for TraceEncoder {
         }
         let is_full = self.file.waiting() >= self.rules.block_bytes;
         Ok(if is_full { WorkerFlow::Block } else { WorkerFlow::Continue })
+    }
+
+    fn copy_packet(&mut self, packet: &Packet<'_>) -> io::Result<bool> {
+        Ok(self.pass_segment(packet))
+    }
+
+    fn copied_message(&mut self, message: &Message<'_>) {
+        if let (Message::Event(event), Some(copier)) = (message, &self.copier)
+            && copier.counts
+        {
+            self.compare_copied(event);
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -710,9 +745,19 @@ impl Worker for TraceEncoder {
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        match &self.copy {
-            Some(copy) => copy.check()?,
-            None => self.finish_part(),
+        match &mut self.copy {
+            Some(copy) => {
+                copy.pass(u64::MAX);
+                copy.check()?;
+            }
+            None => {
+                if self.copier.as_ref().is_some_and(SegmentCopier::has_copied)
+                    && let Some(file) = self.rules.file()
+                {
+                    check_copied(file.bytes())?;
+                }
+                self.finish_part();
+            }
         }
         self.rules.add_events(std::mem::take(&mut self.digest));
         Ok(())

@@ -327,15 +327,34 @@ impl RandomWriter<'_> {
     }
 }
 
+/// Parts of a random file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FileShape {
+    /// Maximum number of parts that end with a sequence point.
+    pub(crate) phases: u64,
+    /// Percentage of blocks of events that are compressed.
+    pub(crate) compressed: u64,
+    /// `true` if some kinds of events name functions.
+    pub(crate) has_rundown: bool,
+}
+
 /// Writes a random file.
 pub(crate) fn random_file(random: &mut Random, form: Form) -> Vec<u8> {
+    random_file_of(random, form, FileShape { phases: 4, compressed: 50, has_rundown: false })
+}
+
+/// Writes a random file with these parts.
+pub(crate) fn random_file_of(random: &mut Random, form: Form, shape: FileShape) -> Vec<u8> {
     let properties = if form == Form::V6 && random.is_one_in(2) { 1 } else { 0 };
     let properties = vec![("Key".to_owned(), "value".to_owned()); properties];
     let frequency = random.pick(&[1_000_000_000, 10_000_000, 3_124_099]);
     let file = File::with(form, &Trace { properties, frequency, ..Trace::default() });
     let threads = 1 + random.below(5);
     let kinds = (0..1 + random.below(8) as u32).map(|number| RandomEvent::random(random, form, number));
-    let kinds: Vec<RandomEvent> = kinds.collect();
+    let mut kinds: Vec<RandomEvent> = kinds.collect();
+    if shape.has_rundown {
+        kinds[0].metadata.provider = "Microsoft-Windows-DotNETRuntimeRundown".to_owned();
+    }
     let mut writer = RandomWriter {
         random,
         file,
@@ -349,14 +368,14 @@ pub(crate) fn random_file(random: &mut Random, form: Form) -> Vec<u8> {
     };
     writer.write_threads();
     writer.write_metadata();
-    for phase in 0..1 + writer.random.below(4) {
+    for phase in 0..1 + writer.random.below(shape.phases) {
         let mut events = random_phase(writer.random, threads, phase);
         let tables = if form == Form::V3 { (0, 0) } else { writer.write_tables() };
         writer.fill(&mut events, tables);
         let mut rest = &events[..];
         while !rest.is_empty() {
             let (block, behind) = rest.split_at(1 + writer.random.index(rest.len()));
-            let compressed = writer.random.is_one_in(2);
+            let compressed = writer.random.percent(shape.compressed);
             writer.file.events(compressed, block);
             rest = behind;
         }

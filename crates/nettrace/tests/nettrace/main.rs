@@ -6,6 +6,7 @@
 mod baselines;
 mod builder;
 mod comparison;
+mod copied;
 mod counts;
 mod differences;
 mod document;

@@ -242,13 +242,21 @@ fn compare_head(own: &OwnEvent, dumped: &Value, found: &mut Found, met: &mut BTr
 
 /// Events that the reference reads of a file.
 pub fn dump(tools: &Path, runtimes: &Path, path: &Path) -> Vec<Value> {
+    dump_with_lost(tools, runtimes, path).0
+}
+
+/// Events that the reference reads of a file, and the number of lost ones.
+pub fn dump_with_lost(tools: &Path, runtimes: &Path, path: &Path) -> (Vec<Value>, u64) {
     let output = path.with_extension("jsonl");
     let mut command = Command::new("bash");
     command.arg(tools.join("traceevent/dump.sh")).args([runtimes, path, &*output]);
     let result = command.output().unwrap();
     assert!(result.status.success(), "{}", String::from_utf8_lossy(&result.stderr));
     let lines = BufReader::new(std::fs::File::open(&output).unwrap()).lines();
-    lines.map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect()
+    let said = String::from_utf8_lossy(&result.stderr);
+    let lost = said.split_once(" lost ").and_then(|(_, rest)| rest.split(' ').next()?.parse().ok());
+    let events = lines.map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
+    (events, lost.unwrap_or_else(|| panic!("no number of lost events in {said}")))
 }
 
 /// Compares files; gives which of the known differences were met: those beside the fields, those of fields.

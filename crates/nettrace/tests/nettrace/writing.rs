@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ichnos_export::{FieldValues, StackCollector, StackFormat, StackOptions, StackRoots, StackWeight};
 use ichnos_flow::{Merge, pump};
 use ichnos_io::{Bytes, Lane, TraceWriter as _, Worker, WriteOptions, WriteSource, WriteTarget};
-use ichnos_model::{Event, Message, Scope, TraceInput as _, Window};
+use ichnos_model::{Discarded, Event, Message, Scope, TraceInput as _, Window};
 use ichnos_nettrace::{NettraceWriter, OpenOptions};
 
 use crate::support::{Opened, Shown, bytes_of, fields, find, traces};
@@ -139,7 +139,13 @@ fn shown(opened: &Opened, event: &Event<'_>) -> String {
 
 /// Numbers of lost events by thread; `None` if they are unknown. Losses of a thread without an event between them are one
 /// when they are written again, and an unknown number is not written beside a known one.
-type Lost = BTreeMap<Option<u64>, Option<u64>>;
+pub type Lost = BTreeMap<Option<u64>, Option<u64>>;
+
+/// Adds a loss to those of its thread.
+pub fn add_loss(lost: &mut Lost, loss: &Discarded<'_>) {
+    let sum = lost.entry(loss.thread).or_default();
+    *sum = sum.map_or(loss.count, |sum| Some(sum + loss.count.unwrap_or(0)));
+}
 
 /// All events of a file, and the lost ones. Events of version 3 are read in the order of the file; here, they are in
 /// order of time.
@@ -147,10 +153,7 @@ pub fn events(opened: &Opened) -> (Vec<String>, Lost) {
     let (mut events, mut lost) = (Vec::new(), Lost::new());
     opened.each(|message| match message {
         Message::Event(event) => events.push((event.clock.unwrap().cycles, shown(opened, event))),
-        Message::DiscardedEvents(discarded) => {
-            let sum = lost.entry(discarded.thread).or_default();
-            *sum = sum.map_or(discarded.count, |sum| Some(sum + discarded.count.unwrap_or(0)));
-        }
+        Message::DiscardedEvents(discarded) => add_loss(&mut lost, discarded),
         _ => {}
     });
     if opened.is_v3 {

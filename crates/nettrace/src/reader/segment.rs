@@ -1,0 +1,259 @@
+//! Examines segments, the blocks up to and including a sequence point, without reading payloads.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::capture::CaptureThreads;
+use super::index::{EventBlockHeader, content, release};
+use super::rundown;
+use super::tables::StackBlocks;
+use super::trace_file::TraceFile;
+use crate::{Block, BlockKind, EventRows, FileItem, PointHead, RowEncoding};
+
+/// Facts about a segment.
+#[derive(Debug, Default)]
+pub(crate) struct SegmentFacts {
+    /// Number of events.
+    pub(crate) events: u64,
+    /// First and last time of its events in ticks: those in headers of blocks can be wrong.
+    pub(crate) times: Option<(u64, u64)>,
+    /// Ids of the metadata of its events, each once.
+    pub(crate) ids: Vec<u32>,
+    /// Threads of its events and of its sequence point, with their sequence numbers before it; `None` for a new thread.
+    pub(crate) threads: HashMap<u64, Option<u32>>,
+    /// `true` if some of its events name processes, modules or functions.
+    pub(crate) has_rundown: bool,
+    /// `true` if the sequence numbers have gaps.
+    pub(crate) has_gaps: bool,
+    /// `true` if it ends with a sequence point, and keeps to the format, as far as that is known without payloads.
+    pub(crate) is_sound: bool,
+    /// `true` if its events can get other sequence numbers.
+    pub(crate) is_renumberable: bool,
+    /// Size in bytes of its longest block, if events get other sequence numbers.
+    pub(crate) longest: usize,
+}
+
+/// Use of an id of metadata.
+#[derive(Clone, Copy, Debug)]
+struct IdUse {
+    /// Index of the kind of event; `u32::MAX` for an id without metadata.
+    kind: u32,
+    /// File offset of the metadata.
+    offset: u64,
+    is_rundown: bool,
+    /// Number of the segment that had it last.
+    segment: u64,
+}
+
+/// Examines the segments of a file, one after the other.
+#[derive(Debug)]
+pub(crate) struct SegmentScanner {
+    /// By id.
+    ids: Vec<IdUse>,
+    /// Id of the metadata of each kind of event that has some.
+    by_kind: HashMap<u32, u32>,
+    capture: CaptureThreads,
+    stacks: StackBlocks,
+    /// Number of segments that were examined.
+    segments: u64,
+    /// Time of the sequence point before, in ticks.
+    point_time: u64,
+}
+
+/// Maximum id of metadata in files whose segments are examined. Producers number them from 1 on.
+const MOST_ID: u32 = 1 << 18;
+
+/// Maximum number of threads of a segment that is sound.
+const MOST_THREADS: usize = 1 << 16;
+
+/// Additional bytes of an event with another sequence number.
+const LONGER: usize = 4;
+
+impl SegmentScanner {
+    /// Makes a scanner at the first block of a file; `None` for a file whose ids of metadata do not always mean the same,
+    /// or are very large.
+    pub(crate) fn new(file: &TraceFile) -> Option<Self> {
+        let none = IdUse { kind: u32::MAX, offset: u64::MAX, is_rundown: false, segment: 0 };
+        let (mut ids, mut by_kind) = (Vec::new(), HashMap::new());
+        for row in &file.index.metadata {
+            let index = usize::try_from(row.id).ok().filter(|_| (1..MOST_ID).contains(&row.id))?;
+            if ids.len() <= index {
+                ids.resize(index + 1, none);
+            }
+            let known = ids.get_mut(index)?;
+            if known.kind != u32::MAX && known.kind != row.class {
+                return None;
+            }
+            let is_rundown = file.index.classes.get(row.class as usize).is_some_and(rundown::is_rundown);
+            *known = IdUse { kind: row.class, offset: row.offset.min(known.offset), is_rundown, segment: 0 };
+            by_kind.entry(row.class).or_insert(row.id);
+        }
+        Some(Self {
+            ids,
+            by_kind,
+            capture: CaptureThreads::new(true),
+            stacks: StackBlocks::default(),
+            segments: 0,
+            point_time: 0,
+        })
+    }
+
+    /// Returns an id that is larger than all ids of metadata of the file.
+    pub(crate) fn free_id(&self) -> u32 {
+        // It is limited.
+        1 + self.ids.len() as u32
+    }
+
+    /// Returns an id of the metadata of a kind of event.
+    pub(crate) fn id_of(&self, kind: usize) -> Option<u32> {
+        self.by_kind.get(&u32::try_from(kind).ok()?).copied()
+    }
+
+    /// Returns the kind of event of an id.
+    pub(crate) fn kind_of(&self, id: u32) -> Option<usize> {
+        let kind = self.ids.get(id as usize).map(|known| known.kind).filter(|kind| *kind != u32::MAX);
+        kind.and_then(|kind| usize::try_from(kind).ok())
+    }
+
+    /// Returns the number of a thread after the last segment.
+    pub(crate) fn number(&self, thread: u64) -> Option<u32> {
+        self.capture.sequence(thread)
+    }
+
+    /// Returns the threads with a number after the last segment, in the order of their ids.
+    pub(crate) fn threads(&mut self) -> Vec<u64> {
+        let mut threads: Vec<u64> = self.capture.threads().collect();
+        threads.sort_unstable();
+        threads
+    }
+
+    /// Returns the time of the sequence point before the next segment, in ticks.
+    pub(crate) fn point_time(&self) -> u64 {
+        self.point_time
+    }
+
+    /// Examines the next segment, which is at this range of the file.
+    pub(crate) fn scan(&mut self, file: &TraceFile, segment: Range<u64>) -> SegmentFacts {
+        self.segments += 1;
+        let mut facts = SegmentFacts { is_sound: true, is_renumberable: true, ..SegmentFacts::default() };
+        let mut has_point = false;
+        let mut container = file.container.clone();
+        container.seek(segment.start);
+        while container.position() < segment.end {
+            match container.next(&file.bytes, 0, true) {
+                FileItem::Block(block) => {
+                    release(&file.bytes, &block);
+                    facts.is_sound &= block.is_whole && !has_point;
+                    has_point |= self.scan_block(file, &block, &mut facts);
+                }
+                FileItem::Fault(_) => facts.is_sound = false,
+                FileItem::More | FileItem::End => break,
+            }
+        }
+        facts.is_sound &= has_point && self.capture.is_complete();
+        facts
+    }
+
+    /// Examines a block. Returns `true` for a sequence point.
+    fn scan_block(&mut self, file: &TraceFile, block: &Block, facts: &mut SegmentFacts) -> bool {
+        let content = content(&file.bytes, block);
+        match block.kind {
+            BlockKind::Event => self.scan_events(file, block, facts),
+            BlockKind::Stack => {
+                self.stacks.add(&file.bytes, block.content.start as usize..block.content.end as usize);
+            }
+            BlockKind::SequencePoint => {
+                let version = file.index.version;
+                let Some(point) = PointHead::read(content, version) else {
+                    facts.is_sound = false;
+                    return false;
+                };
+                for (thread, sequence) in PointHead::threads(content, version) {
+                    self.touch(thread, facts);
+                    // A reader that skips the segment takes the numbers of the sequence point.
+                    let counted = self.capture.sequence(thread);
+                    facts.is_sound &= counted.is_none_or(|counted| sequence.wrapping_sub(counted) < 1 << 31);
+                    facts.has_gaps |= self.capture.note_bound(thread, sequence, point.timestamp).is_some();
+                }
+                self.capture.retain(PointHead::threads(content, version).map(|(thread, _)| thread));
+                self.stacks.clear();
+                self.point_time = point.timestamp;
+                return true;
+            }
+            _ => {}
+        }
+        false
+    }
+
+    /// Keeps the number of a thread before its first mention.
+    fn touch(&mut self, thread: u64, facts: &mut SegmentFacts) -> Option<u32> {
+        let number = self.capture.sequence(thread);
+        if facts.threads.len() < MOST_THREADS {
+            facts.threads.entry(thread).or_insert(number);
+        } else {
+            facts.is_sound &= facts.threads.contains_key(&thread);
+        }
+        number
+    }
+
+    /// Examines the events of a block.
+    fn scan_events(&mut self, file: &TraceFile, block: &Block, facts: &mut SegmentFacts) {
+        let bytes: &[u8] = &file.bytes;
+        let Some(header) = EventBlockHeader::read(content(bytes, block)) else {
+            facts.is_sound = false;
+            return;
+        };
+        let encoding = RowEncoding::new(file.index.version, header.flags);
+        let begin = block.content.start as usize + header.rows;
+        let mut rows = EventRows::new(encoding, begin..block.content.end as usize, 0);
+        // A first event without these members is the first one of thread 0.
+        let has_origin = bytes.get(begin).is_none_or(|flags| flags & 2 != 0);
+        facts.is_renumberable &= has_origin && matches!(encoding, RowEncoding::Compressed { .. });
+        let (mut events, mut first, mut last) = (0, u64::MAX, 0);
+        let (mut id, mut stack, mut before) = (0, 0, None);
+        while let Some(row) = rows.next(bytes) {
+            events += 1;
+            (first, last) = (first.min(row.timestamp), last.max(row.timestamp));
+            if row.metadata_id != id || events == 1 {
+                id = row.metadata_id;
+                self.note_id(id, block, facts);
+            }
+            if row.stack_id != stack {
+                stack = row.stack_id;
+                facts.is_sound &= stack == 0 || self.stacks.has(stack);
+            }
+            let origin = (row.capture_thread, row.sequence.wrapping_sub(1));
+            if before != Some(origin) {
+                let number = self.touch(row.capture_thread, facts);
+                // A thread whose id is used again begins at 1.
+                let is_ahead =
+                    number.is_none_or(|number| row.sequence.wrapping_sub(number).wrapping_sub(1) < 1 << 31);
+                facts.is_renumberable &= is_ahead;
+            }
+            before = Some((row.capture_thread, row.sequence));
+            let gap = self.capture.note(row.capture_thread, row.sequence, row.timestamp, true);
+            facts.has_gaps |= gap.is_some();
+        }
+        facts.is_sound &= rows.is_at_end();
+        if events > 0 {
+            let times = facts.times.unwrap_or((first, last));
+            facts.times = Some((times.0.min(first), times.1.max(last)));
+        }
+        facts.events += events as u64;
+        facts.longest = facts.longest.max(content(bytes, block).len() + LONGER * events);
+    }
+
+    /// Notes the id of an event.
+    fn note_id(&mut self, id: u32, block: &Block, facts: &mut SegmentFacts) {
+        match self.ids.get_mut(id as usize) {
+            Some(known) if known.offset < block.content.start => {
+                facts.has_rundown |= known.is_rundown;
+                if known.segment != self.segments {
+                    known.segment = self.segments;
+                    facts.ids.push(id);
+                }
+            }
+            _ => facts.is_sound = false,
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Rules for segments that are copied instead of encoding their events.
+
+use ichnos_io::{WriteOptions, WriteSource};
+use ichnos_model::Window;
+
+use super::copied_file::is_same;
+use super::dialect::Dialect;
+use crate::Version;
+use crate::metadata_writer::can_describe;
+use crate::reader::segment::SegmentScanner;
+use crate::reader::ticks_of;
+use crate::reader::trace_file::TraceFile;
+
+/// Rules for segments of the only source.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SegmentRules {
+    /// First and last time in ticks of the events that are selected.
+    pub(super) window: (u64, u64),
+    /// `true` if events of a rundown outside the window are selected, too.
+    pub(super) keeps_rundown: bool,
+}
+
+impl SegmentRules {
+    /// Returns the rules, if the whole file is copied, or if segments of the only source can be part of the output: it has
+    /// the version to write, its descriptions have no fault, and events are selected by nothing but their time.
+    pub(super) fn of(
+        sources: &[WriteSource],
+        dialect: Dialect,
+        options: &WriteOptions,
+        is_copied: bool,
+    ) -> Option<Self> {
+        let [source] = sources else { return None };
+        let [stream] = &source.streams[..] else { return None };
+        let file = source.trace.reader_data::<TraceFile>()?;
+        // In version 6, rows refer to threads by indexes that blocks before them define.
+        let is_possible = is_same(file, dialect)
+            && file.version() == Version::V4
+            && !file.is_unsorted()
+            && file.is_as_recorded()
+            && options.selected_by.is_empty()
+            // Their names are written as those of functions, at the end of the file.
+            && !file.has_provider("Universal.System");
+        let window = match options.cut {
+            Some(window) if options.window == Window::default() => window,
+            Some(_) => return None,
+            None if options.leaves_out => return None,
+            None => options.window,
+        };
+        let rules = Self { window: ticks_of(window, stream.clock()), keeps_rundown: options.cut.is_some() };
+        (is_possible || is_copied).then_some(rules)
+    }
+}
+
+/// Copies segments.
+#[derive(Debug)]
+pub(super) struct SegmentCopier {
+    pub(super) scanner: SegmentScanner,
+    pub(super) rules: SegmentRules,
+    /// File offset of the next segment.
+    pub(super) at: u64,
+    /// File offset of the first block.
+    first: u64,
+    /// End of the segment that was copied last, or else the first block.
+    pub(super) copied_until: u64,
+    /// Ids of metadata that were written, by id.
+    written_ids: Vec<bool>,
+    /// `true` if events of the last segment are in the output.
+    pub(super) counts: bool,
+}
+
+impl SegmentCopier {
+    pub(super) fn new(file: &TraceFile, rules: SegmentRules) -> Option<Self> {
+        let scanner = SegmentScanner::new(file)?;
+        let first = file.container().position();
+        let written_ids = vec![false; scanner.free_id() as usize];
+        Some(Self { scanner, rules, at: first, first, copied_until: first, written_ids, counts: false })
+    }
+
+    /// Returns `true` if a segment was copied.
+    pub(super) fn has_copied(&self) -> bool {
+        self.copied_until > self.first
+    }
+
+    /// Notes an id as written; returns `true` if it was not before.
+    pub(super) fn add_id(&mut self, id: u32) -> bool {
+        self.written_ids.get_mut(id as usize).is_some_and(|is_written| !std::mem::replace(is_written, true))
+    }
+
+    /// Returns the id of the metadata of a kind of event; and `true` if they are not written yet, as they are from here on.
+    pub(super) fn take_id(&mut self, kind: usize) -> Option<(u32, bool)> {
+        let id = self.scanner.id_of(kind)?;
+        Some((id, self.add_id(id)))
+    }
+
+    /// Returns `true` if version 4 can express the metadata of these ids.
+    pub(super) fn can_describe(&self, file: &TraceFile, ids: &[u32]) -> bool {
+        let metadata = |id: &u32| file.metadata_of_kind(self.scanner.kind_of(*id)?);
+        ids.iter().all(|id| metadata(id).is_some_and(|metadata| can_describe(&metadata.fields, false)))
+    }
+}

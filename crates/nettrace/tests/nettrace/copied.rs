@@ -1,0 +1,461 @@
+//! Parts of files whose segments are copied: the same as if all of their events are encoded anew.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use ichnos_io::{Lane, MessageOrder, TraceWriter as _, Verify, WriteOptions, WriteSource, WriteTarget};
+use ichnos_model::{ClassDigest, Discarded, Message, Scope, TraceInput as _, Window};
+use ichnos_nettrace::{BlockKind, Container, FileItem, NettraceWriter, OpenOptions, SequencePoint, Version};
+use ichnos_testing::{Random, cases};
+
+use crate::builder::{self, Event, File, Form, Metadata, field, kind};
+use crate::generated::{FileShape, random_file_of};
+use crate::support::{Opened, bytes_of, fields, find, traces};
+use crate::trace_event::dump_with_lost;
+use crate::workload::runtimes;
+use crate::writing::{Lost, add_loss, check, encoding, events, opened};
+
+/// Part of a file that was written.
+struct WrittenPart {
+    opened: Opened,
+    bytes: Vec<u8>,
+    /// Number of events as the output reports it.
+    events: u64,
+    /// Numbers of segments that were passed without their events, of those among them that were copied, and of all.
+    passed: usize,
+    copied: usize,
+    segments: usize,
+}
+
+/// First and last tick of a part.
+type Ticks = (u64, u64);
+
+/// Returns `true` if an event is selected: by its time, or as it names something.
+fn wants(event: &ichnos_model::Event<'_>, (begin, end): Ticks) -> bool {
+    event.class.is_rundown || event.clock.is_some_and(|clock| (begin..=end).contains(&clock.cycles))
+}
+
+/// Returns `true` if a loss overlaps a part.
+fn wants_loss(loss: &Discarded<'_>, (begin, end): Ticks) -> bool {
+    loss.end.is_none_or(|last| last.cycles >= begin) && loss.begin.is_none_or(|first| first.cycles <= end)
+}
+
+/// Writes a part of a file, with options for its output.
+fn write(source: &Opened, ticks: Ticks, options: &WriteOptions) -> WrittenPart {
+    try_write(source, ticks, options).unwrap()
+}
+
+/// Writes a part of a file, with options for its output; segments are passed if the output takes them.
+fn try_write(source: &Opened, ticks: Ticks, options: &WriteOptions) -> std::io::Result<WrittenPart> {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("cut.nettrace");
+    let sources = vec![WriteSource {
+        trace: Arc::clone(source.file.trace()),
+        format: "nettrace",
+        has_dynamic_classes: true,
+        streams: source.file.data_streams(),
+    }];
+    let mut options = options.clone();
+    // Whatever is written is taken at once.
+    options.packet_size = Some(1);
+    let output = NettraceWriter.create(WriteTarget::Complete(path.clone()), sources, &options).unwrap();
+    let takes_segments = output.order() == MessageOrder::Segments;
+    let mut cursor = match takes_segments {
+        true => source.file.segment_cursor(0, Window::default()).unwrap(),
+        false => source.file.cursor(0, Window::default()).unwrap(),
+    };
+    let mut worker = output.worker(Lane::All);
+    let (mut count, mut passed, mut copied, mut segments) = (0, 0, 0, 0);
+    let mut has_message = cursor.next_head().is_some();
+    while has_message {
+        let mut is_passed = false;
+        let message = cursor.current().unwrap();
+        match &message {
+            Message::PacketBegin(packet) => {
+                segments += 1;
+                is_passed = worker.copy_packet(packet)?;
+            }
+            Message::Event(event) if !wants(event, ticks) => {}
+            Message::DiscardedEvents(loss) if !wants_loss(loss, ticks) => {}
+            message => drop(worker.message(message)?),
+        }
+        if is_passed {
+            passed += 1;
+            if options.verify.is_some() {
+                cursor.drain_all(&mut |message| {
+                    worker.copied_message(message);
+                    match message {
+                        Message::PacketEnd(_) => ControlFlow::Break(()),
+                        _ => ControlFlow::Continue(()),
+                    }
+                });
+            } else {
+                assert!(cursor.skip_packet());
+                cursor.next_head();
+            }
+            assert!(matches!(cursor.current(), Some(Message::PacketEnd(_))));
+        }
+        let mut has_bytes = false;
+        while let Some(block) = worker.take() {
+            has_bytes = true;
+            count += block.events;
+            output.join(block).unwrap();
+        }
+        copied += usize::from(is_passed && has_bytes);
+        has_message = cursor.next_head().is_some();
+    }
+    worker.finish()?;
+    while let Some(block) = worker.take() {
+        count += block.events;
+        output.join(block).unwrap();
+    }
+    drop(worker);
+    assert_eq!(output.finish().unwrap().events, count);
+    let bytes = std::fs::read(path).unwrap();
+    Ok(WrittenPart { opened: opened("cut", bytes.clone()), bytes, events: count, passed, copied, segments })
+}
+
+/// Window of a file in nanoseconds from its ticks.
+fn window(source: &Opened, (begin, end): Ticks) -> Window {
+    let clock = &source.file.trace().class.clocks[0];
+    Window { begin: Some(clock.nanoseconds(begin)), end: Some(clock.nanoseconds(end)) }
+}
+
+/// Compares a part of a file whose segments are copied with one of the same events that are encoded anew; returns the
+/// former.
+fn compare(name: &str, source: &Opened, ticks: Ticks) -> WrittenPart {
+    let encoded = write(source, ticks, &encoding(None));
+    let mut options = encoding(None);
+    options.cut = Some(window(source, ticks));
+    let cut = write(source, ticks, &options);
+    assert_eq!((encoded.passed, cut.segments > 0), (0, true), "{name}: {ticks:?}");
+    let name = format!("{name}: {ticks:?}");
+    assert!(write(source, ticks, &options).bytes == cut.bytes, "{name}: written again, it differs");
+    match cut.bytes.len() > 2 << 20 {
+        true => assert!(outline(&encoded.opened) == outline(&cut.opened), "{name}"),
+        false => check(&name, &encoded.opened, &cut.opened),
+    }
+    assert_eq!(encoded.events, cut.events, "{name}");
+    assert_eq!(cut.events as usize, times(&cut.opened).len(), "{name}");
+    cut
+}
+
+/// Times of all events of a large file in ticks, hashes of their names, contexts and payloads, and the losses.
+fn outline(opened: &Opened) -> (Vec<(u64, u64)>, Lost) {
+    let (mut events, mut lost) = (Vec::new(), Lost::new());
+    opened.each(|message| match message {
+        Message::Event(event) => {
+            let mut hasher = DefaultHasher::new();
+            (event.name(), event.scopes.bits.bytes()).hash(&mut hasher);
+            for (name, value) in fields(event, Scope::CommonContext) {
+                match value.integer().filter(|_| name == "stack") {
+                    Some(stack) => {
+                        let frames = opened.file.trace().stacks.frames(stack.value as u32);
+                        frames.iter().for_each(|frame| frame.address.hash(&mut hasher));
+                    }
+                    None => format!("{name} {value:?}").hash(&mut hasher),
+                }
+            }
+            events.push((event.clock.unwrap().cycles, hasher.finish()));
+        }
+        Message::DiscardedEvents(loss) => add_loss(&mut lost, loss),
+        _ => {}
+    });
+    (events, lost)
+}
+
+/// Times of all events of a file in ticks, in order.
+fn times(source: &Opened) -> Vec<u64> {
+    let mut times = Vec::new();
+    source.each(|message| {
+        if let Message::Event(event) = message {
+            times.push(event.clock.unwrap().cycles);
+        }
+    });
+    times.sort_unstable();
+    times
+}
+
+/// A file of version 4 with up to eight segments, most of them with compressed blocks only.
+fn random(random: &mut Random) -> Opened {
+    let compressed = random.pick(&[50, 100, 100]);
+    let shape = FileShape { phases: 8, compressed, has_rundown: random.is_one_in(2) };
+    opened("source", random_file_of(random, Form::V4, shape))
+}
+
+/// Parts of a file: all, those at its ends, and some between its times.
+fn parts(random: &mut Random, times: &[u64]) -> Vec<Ticks> {
+    let (Some(first), Some(last)) = (times.first(), times.last()) else { return Vec::new() };
+    let point = |random: &mut Random| match random.below(3) {
+        0 => random.below(last + 1_000),
+        1 => 1_000 * random.below(9) + 600,
+        _ => times[random.index(times.len())],
+    };
+    let (one, two) = (point(random), point(random));
+    let all = [(0, u64::MAX), (0, one), (two, u64::MAX), (*first, *last), (last + 1, last + 2), (5, 4)];
+    all.into_iter().chain([(one.min(two), one.max(two)), (one, one)]).collect()
+}
+
+#[test]
+fn parts_of_random_files() {
+    let (mut passed, mut copied) = (0, 0);
+    cases(60, |random| {
+        let source = self::random(random);
+        for ticks in parts(random, &times(&source)) {
+            let cut = compare("random", &source, ticks);
+            passed += cut.passed;
+            copied += usize::from(cut.copied > 0);
+        }
+    });
+    println!("{passed} segments were passed, of {copied} files some were copied");
+    assert!(passed > 300 && copied > 100, "{passed}, {copied}");
+}
+
+/// Recorded files with several segments.
+const FILES: &[&str] = &[
+    "net10.0-drops.nettrace",
+    "mixed_managed_external_samples.nettrace",
+    "dotnet-5.0-SampleProfiler-single-thread.golden.nettrace",
+    "eventpipe-dotnetcore3.0-win-x64-objver4.nettrace",
+];
+
+/// Times of the sequence points of a file, and contents of its other blocks whose events need them.
+fn blocks(bytes: &[u8]) -> (Vec<u64>, Vec<&[u8]>) {
+    let mut container = Container::open(bytes, true).unwrap().unwrap();
+    let (mut points, mut blocks) = (Vec::new(), Vec::new());
+    loop {
+        match container.next(bytes, 0, true) {
+            FileItem::Block(block) => {
+                let content = &bytes[block.content.start as usize..block.content.end as usize];
+                match block.kind {
+                    BlockKind::SequencePoint => {
+                        points.push(SequencePoint::read(content, Version::V4).unwrap().timestamp);
+                    }
+                    BlockKind::Event | BlockKind::Stack => blocks.push(content),
+                    _ => {}
+                }
+            }
+            FileItem::Fault(_) => {}
+            FileItem::More | FileItem::End => return (points, blocks),
+        }
+    }
+}
+
+/// Parts of a recorded file: between sequence points, and between events.
+fn recorded_parts(source: &Opened, bytes: &[u8]) -> Vec<Ticks> {
+    let (points, times) = (blocks(bytes).0, times(source));
+    let (first, last) = (points[0], points[points.len() - 1]);
+    let at = |part: usize| times[times.len() * part / 100];
+    vec![
+        (0, u64::MAX),
+        (0, last),
+        (first, last),
+        (points[points.len() / 2], points[points.len() / 2 + 1..].first().copied().unwrap_or(u64::MAX)),
+        (first, u64::MAX),
+        (at(10), at(90)),
+        (at(33), at(34)),
+        (0, at(50)),
+        (at(50), u64::MAX),
+        (at(40), at(40)),
+        (0, 1),
+    ]
+}
+
+#[test]
+fn parts_of_recorded_files() {
+    let Some(traces) = traces("parts_of_recorded_files") else { return };
+    for name in FILES {
+        let bytes = bytes_of(&find(&traces, name));
+        let source = Opened::of_bytes(name, bytes.clone(), &OpenOptions::default());
+        let (mut passed, mut copied) = (0, 0);
+        let parts = recorded_parts(&source, &bytes);
+        // Of large files, every event takes its time.
+        let parts = if bytes.len() > 1 << 20 { &parts[4..6] } else { &parts[..] };
+        for ticks in parts {
+            let cut = compare(name, &source, *ticks);
+            passed += cut.passed;
+            copied += cut.copied;
+        }
+        println!("{name}: {passed} segments were passed, {copied} of them copied");
+        assert!(copied > 0, "{name}");
+    }
+}
+
+/// The reference reader reads the same events of a part with copied segments as of one that is encoded, and as many lost
+/// ones.
+#[test]
+fn parts_as_the_reference_reads_them() {
+    let test = "parts_as_the_reference_reads_them";
+    let (Some(traces), Some((tools, runtimes))) = (traces(test), runtimes(test)) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    for name in &FILES[..3] {
+        let bytes = bytes_of(&find(&traces, name));
+        let source = Opened::of_bytes(name, bytes.clone(), &OpenOptions::default());
+        let all = recorded_parts(&source, &bytes);
+        // Its texts take long.
+        let parts = if name.contains("drops") { &all[4..6] } else { &all[5..6] };
+        for ticks in parts.iter().copied() {
+            let mut options = encoding(None);
+            let encoded = write(&source, ticks, &options);
+            options.cut = Some(window(&source, ticks));
+            let cut = write(&source, ticks, &options);
+            let [expected, found] = [encoded, cut].map(|cut| {
+                let path = directory.path().join("cut.nettrace");
+                std::fs::write(&path, &cut.bytes).unwrap();
+                let (events, lost) = dump_with_lost(&tools, &runtimes, &path);
+                // Events at the same time come in any order.
+                let mut lines: Vec<String> = events.iter().map(ToString::to_string).collect();
+                lines.sort();
+                (lines, lost)
+            });
+            assert_eq!((expected.0.len(), expected.1), (found.0.len(), found.1), "{name}: {ticks:?}");
+            let differing: Vec<_> = expected.0.iter().zip(&found.0).filter(|(a, b)| a != b).take(3).collect();
+            assert!(differing.is_empty(), "{name}: {ticks:?}: {differing:#?}");
+            println!("{name}: {ticks:?}: {} events and {} lost ones are the same", found.0.len(), found.1);
+        }
+    }
+}
+
+/// A file that is cut off: its segments are copied byte by byte up to the last sequence point.
+#[test]
+fn repaired_files_keep_their_blocks() {
+    let mut kept = 0;
+    cases(40, |random| {
+        let shape = FileShape { phases: 8, compressed: 50, has_rundown: false };
+        let bytes = random_file_of(random, Form::V4, shape);
+        let cut = &bytes[..bytes.len() / 3 + random.index(bytes.len() * 2 / 3)];
+        let Some(source) = Opened::try_of_bytes("source", cut.to_vec()) else { return };
+        let mut options = WriteOptions::default();
+        options.repair = true;
+        let repaired = write(&source, (0, u64::MAX), &options);
+        assert_eq!(events(&source), events(&repaired.opened));
+        assert_eq!(repaired.opened.file.damage().len(), 0);
+        let (before, after) = (blocks(cut), blocks(&repaired.bytes));
+        // A segment without events is dropped, and the one that is encoded ends with another sequence point.
+        assert!(repaired.passed >= before.0.len().min(repaired.segments), "{before:?}");
+        let are_kept = after.0[..after.0.len() - 1].iter().all(|point| before.0.contains(point));
+        assert!(are_kept, "{:?}: {:?}", before.0, after.0);
+        let is_same = |(before, after): &(&&[u8], &&[u8])| before == after;
+        kept += before.1.iter().zip(&after.1).take_while(is_same).count();
+    });
+    assert!(kept > 100, "{kept}");
+}
+
+/// A file of version 4 with segments of ten events each, 1,000 ticks apart, whose headers have these times, if any.
+fn regular(segments: u32, times: Option<Ticks>) -> Vec<u8> {
+    let mut file = File::new(Form::V4);
+    file.metadata(&[Metadata::new(1, "Number", [field(Form::V4, 12, "number")])]);
+    for segment in 0..segments {
+        let first = u64::from(1_000 * segment);
+        let event = |number: u32| {
+            let event = Event::new(1, 7, 10 * segment + number + 1, first + 10 * u64::from(number));
+            event.with(builder::Bytes::new().u64(number.into()))
+        };
+        let events: Vec<Event> = (0..10).map(event).collect();
+        let rows = builder::rows(Form::V4, true, &events);
+        let times = times.unwrap_or((first, first + 90));
+        file.block(kind::EVENT, &builder::block_header(true, times, 0).raw(&rows.0).0);
+        file.sequence_point(first + 500, 0, &[(7, 10 * segment + 10)]);
+    }
+    file.end()
+}
+
+/// A file that another program truncates while its segments are copied: an error, and not zeros for events.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_becomes_shorter() {
+    ichnos_io::handle_bus_errors().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("source.nettrace");
+    std::fs::write(&path, regular(5_000, None)).unwrap();
+    let source = Opened::new(&path);
+    let part = (1_000, 4_000_000);
+    let mut options = encoding(None);
+    options.cut = Some(window(&source, part));
+    assert!(write(&source, part, &options).copied > 3_900);
+    let file = std::fs::File::options().write(true).open(&path).unwrap();
+    file.set_len(200_000).unwrap();
+    let error = try_write(&source, part, &options).map(|cut| cut.copied).unwrap_err();
+    assert!(error.to_string().contains("has become shorter"), "{error}");
+}
+
+/// Wrong times in headers of blocks change nothing: the times of events decide.
+#[test]
+fn wrong_times_in_headers() {
+    for wrong in [(0, u64::MAX), (0, 0), (5_000, 5_000), (2_000, 2_999), (u64::MAX, 0)] {
+        let source = opened("source", regular(4, Some(wrong)));
+        for ticks in [(0, 5_000), (1_000, 2_999), (1_050, 2_040), (1_050, 1_060), (9_000, 9_000)] {
+            let cut = compare("wrong times", &source, ticks);
+            let inside = times(&source).iter().filter(|time| (ticks.0..=ticks.1).contains(*time)).count();
+            assert_eq!(cut.events as usize, inside, "{wrong:?}: {ticks:?}");
+        }
+    }
+}
+
+/// Losses of a part of a file, by thread.
+fn lost(source: &Opened, ticks: Ticks) -> Lost {
+    let mut lost = Lost::new();
+    source.each(|message| match message {
+        Message::DiscardedEvents(loss) if wants_loss(loss, ticks) => add_loss(&mut lost, loss),
+        _ => {}
+    });
+    lost
+}
+
+/// Damaged files: the same events, whether they are copied or encoded.
+#[test]
+fn parts_of_damaged_files() {
+    let mut passed = 0;
+    cases(100, |random| {
+        let shape = FileShape { phases: 8, compressed: 100, has_rundown: random.is_one_in(2) };
+        let mut bytes = random_file_of(random, Form::V4, shape);
+        for _ in 0..1 + random.below(3) {
+            let at = 100 + random.index(bytes.len() - 100);
+            bytes[at] = random.byte();
+        }
+        let Some(source) = Opened::try_of_bytes("source", bytes) else { return };
+        for ticks in [(0, u64::MAX), (1_500, 4_500), (0, 2_000), (3_000, u64::MAX)] {
+            let encoded = write(&source, ticks, &encoding(None));
+            let mut options = encoding(None);
+            options.cut = Some(window(&source, ticks));
+            let cut = write(&source, ticks, &options);
+            passed += cut.passed;
+            let sorted = |cut: &WrittenPart| {
+                let (mut events, lost) = events(&cut.opened);
+                events.sort();
+                (events, lost)
+            };
+            let (expected, found) = (sorted(&encoded), sorted(&cut));
+            assert_eq!(expected.0, found.0, "{ticks:?}");
+            // Encoders cannot write every loss; segments keep them.
+            assert!([expected.1, lost(&source, ticks)].contains(&found.1), "{ticks:?}: {:?}", found.1);
+        }
+    });
+    assert!(passed > 300, "{passed}");
+}
+
+/// Digests of what encoders wrote, for `--verify`, are those of what is read.
+#[test]
+fn copied_events_are_verified() {
+    cases(40, |random| {
+        let source = self::random(random);
+        for ticks in parts(random, &times(&source)) {
+            let mut options = encoding(None);
+            options.cut = Some(window(&source, ticks));
+            options.verify = Some(Verify::new(|path, written| {
+                let opened = Opened::of_bytes("cut", bytes_of(path), &OpenOptions::default());
+                let mut read = ClassDigest::default();
+                opened.each(|message| {
+                    if let Message::Event(event) = message {
+                        let hash = written.event_hash.unwrap()(event);
+                        read.add(event.clock.map(|clock| clock.cycles), hash);
+                    }
+                });
+                assert_eq!(written.total(), read);
+                Ok(())
+            }));
+            write(&source, ticks, &options);
+        }
+    });
+}
