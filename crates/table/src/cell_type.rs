@@ -64,6 +64,11 @@ impl CellType {
         }
     }
 
+    /// Returns `true` if all values have the same size.
+    pub(crate) fn is_fixed(&self) -> bool {
+        !matches!(self, Self::Text | Self::Bytes)
+    }
+
     /// Returns the size in bytes of a value, or of the end of one of variable length.
     pub(crate) fn width(&self) -> usize {
         match self {

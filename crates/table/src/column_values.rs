@@ -194,7 +194,7 @@ impl ColumnValues {
             validity: NullBufferBuilder::new(0),
             lists: std::iter::repeat_with(Lists::new).take(lists).collect(),
             is_too_long: false,
-            can_be_long: lists > 0 || matches!(cell_type, CellType::Text | CellType::Bytes),
+            can_be_long: lists > 0 || !cell_type.is_fixed(),
             losses: ColumnLosses::default(),
         }
     }
@@ -437,6 +437,11 @@ impl ColumnValues {
             lists.offsets.push(end as i32);
             lists.validity.append_non_null();
         }
+    }
+
+    /// Returns the number of rows.
+    pub(crate) fn len(&self) -> usize {
+        self.len_at(0)
     }
 
     /// Returns the number of items within `level` arrays.

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 
@@ -18,7 +19,7 @@ pub(crate) type SharedEncoder = Arc<Mutex<FileEncoder>>;
 
 /// Work on a file.
 #[derive(Debug)]
-pub(crate) enum Job {
+pub(crate) enum FileJob {
     /// Adds rows.
     Write(RecordBatch),
     /// Ends the row group.
@@ -27,7 +28,7 @@ pub(crate) enum Job {
     Finish,
 }
 
-impl Job {
+impl FileJob {
     /// Returns the size in memory, in bytes.
     fn size(&self) -> usize {
         match self {
@@ -37,11 +38,11 @@ impl Job {
     }
 }
 
-/// State that threads share.
+/// EncoderState that threads share.
 #[derive(Debug, Default)]
-struct State {
+struct EncoderState {
     /// Jobs of each thread.
-    queues: Vec<VecDeque<(SharedEncoder, Job, usize)>>,
+    queues: Vec<VecDeque<(SharedEncoder, FileJob, usize)>>,
     /// Size of all jobs that are not done, in bytes.
     waiting: usize,
     /// First error, after which nothing more is written.
@@ -53,18 +54,29 @@ struct State {
     bytes: u64,
 }
 
+impl EncoderState {
+    /// Returns the error of a job that has failed.
+    fn check(&mut self) -> io::Result<()> {
+        match (self.error.take(), self.has_failed) {
+            (Some(error), _) => Err(error),
+            (None, true) => Err(io::Error::other("an earlier part of the dataset could not be written")),
+            (None, false) => Ok(()),
+        }
+    }
+}
+
 #[derive(Debug, Default)]
-struct Shared {
-    state: Mutex<State>,
+struct EncoderQueues {
+    state: Mutex<EncoderState>,
     changed: Condvar,
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl EncoderQueues {
+    fn lock(&self) -> MutexGuard<'_, EncoderState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait<'s>(&self, state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
+    fn wait<'s>(&self, state: MutexGuard<'s, EncoderState>) -> MutexGuard<'s, EncoderState> {
         self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -82,7 +94,10 @@ impl Shared {
             };
             let has_failed = state.has_failed;
             drop(state);
-            let done = if has_failed { Ok(0) } else { run(&file, job) };
+            // Otherwise, the caller would wait forever for a thread that has a bug.
+            let done = catch_unwind(AssertUnwindSafe(|| if has_failed { Ok(0) } else { run(&file, job) }));
+            let done =
+                done.unwrap_or_else(|_| Err(io::Error::other("a thread that encodes files has failed")));
             drop(file);
             state = self.lock();
             state.waiting -= size;
@@ -99,19 +114,19 @@ impl Shared {
 }
 
 /// Does a job, and returns the size of the file if it is complete.
-fn run(file: &Mutex<FileEncoder>, job: Job) -> io::Result<u64> {
+fn run(file: &Mutex<FileEncoder>, job: FileJob) -> io::Result<u64> {
     let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
     match job {
-        Job::Write(batch) => file.write(&batch).map(|()| 0),
-        Job::EndGroup => file.end_group().map(|()| 0),
-        Job::Finish => file.finish(),
+        FileJob::Write(batch) => file.write(&batch).map(|()| 0),
+        FileJob::EndGroup => file.end_group().map(|()| 0),
+        FileJob::Finish => file.finish(),
     }
 }
 
 /// Encodes files on several threads, or on that of the caller.
 #[derive(Debug)]
 pub(crate) struct Encoders {
-    shared: Arc<Shared>,
+    shared: Arc<EncoderQueues>,
     /// None: jobs are done by the caller.
     threads: Vec<JoinHandle<()>>,
     /// Thread for the next file.
@@ -121,9 +136,10 @@ pub(crate) struct Encoders {
 impl Encoders {
     /// Starts this number of threads; a single one would not be faster than none.
     pub(crate) fn new(threads: usize) -> Self {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(EncoderQueues::default());
         let mut started = Vec::new();
-        for thread in 0..if threads > 1 { threads } else { 0 } {
+        let count = if threads > 1 { threads } else { 0 };
+        for thread in 0..count {
             let shared = Arc::clone(&shared);
             let work = move || shared.work(thread);
             // With fewer threads, files are the same.
@@ -144,7 +160,7 @@ impl Encoders {
     ///
     /// # Errors
     /// If it fails, or an earlier job of any file has failed.
-    pub(crate) fn run(&self, file: &SharedEncoder, thread: usize, job: Job) -> io::Result<()> {
+    pub(crate) fn run(&self, file: &SharedEncoder, thread: usize, job: FileJob) -> io::Result<()> {
         if self.threads.is_empty() {
             let bytes = run(file, job)?;
             self.shared.lock().bytes += bytes;
@@ -155,12 +171,7 @@ impl Encoders {
         while state.waiting > 0 && state.waiting.saturating_add(size) > MOST_WAITING && !state.has_failed {
             state = self.shared.wait(state);
         }
-        if let Some(error) = state.error.take() {
-            return Err(error);
-        }
-        if state.has_failed {
-            return Err(io::Error::other("an earlier part of the dataset could not be written"));
-        }
+        state.check()?;
         state.waiting += size;
         if let Some(queue) = state.queues.get_mut(thread) {
             queue.push_back((Arc::clone(file), job, size));
@@ -176,22 +187,17 @@ impl Encoders {
     /// If a job has failed.
     pub(crate) fn finish(&mut self) -> io::Result<u64> {
         self.join();
-        let mut state = self.shared.lock();
-        match state.error.take() {
-            Some(error) => Err(error),
-            None => Ok(state.bytes),
-        }
+        let state = &mut *self.shared.lock();
+        state.check()?;
+        Ok(state.bytes)
     }
 
     fn join(&mut self) {
         self.shared.lock().is_over = true;
         self.shared.changed.notify_all();
         for thread in self.threads.drain(..) {
-            if thread.join().is_err() {
-                let mut state = self.shared.lock();
-                state.has_failed = true;
-                state.error.get_or_insert_with(|| io::Error::other("a thread that encodes files has failed"));
-            }
+            // Its errors are in the state.
+            let _ = thread.join();
         }
     }
 }

@@ -8,7 +8,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use ichnos_io::OutputDirectory;
 
-use crate::encoders::{Encoders, Job, SharedEncoder};
+use crate::encoders::{Encoders, FileJob, SharedEncoder};
 use crate::file_encoder::{FileEncoder, GROUP_ROWS, MOST_DICTIONARIES, naming};
 
 /// Maximum number of row groups of a file, and of their columns together. The format has room for 32,767 groups.
@@ -81,7 +81,7 @@ impl ParquetFile {
             self.waiting = self.group_cost;
         }
         self.waiting += batch.get_array_memory_size();
-        encoders.run(&self.encoder, self.thread, Job::Write(batch))
+        encoders.run(&self.encoder, self.thread, FileJob::Write(batch))
     }
 
     /// Returns the approximate size in bytes of what is in memory.
@@ -107,7 +107,7 @@ impl ParquetFile {
         self.waiting = 0;
         self.groups += usize::from(self.group_rows > 0);
         self.group_rows = 0;
-        encoders.run(&self.encoder, self.thread, Job::EndGroup)
+        encoders.run(&self.encoder, self.thread, FileJob::EndGroup)
     }
 
     /// Completes the file.
@@ -115,6 +115,6 @@ impl ParquetFile {
     /// # Errors
     /// If it cannot be written.
     pub(crate) fn finish(self, encoders: &Encoders) -> io::Result<()> {
-        encoders.run(&self.encoder, self.thread, Job::Finish)
+        encoders.run(&self.encoder, self.thread, FileJob::Finish)
     }
 }

@@ -18,18 +18,18 @@ pub(crate) struct RowPlace<'p> {
     pub(crate) packet: Option<u64>,
     /// Index of the event in the packet, or in the data stream if there are no packets.
     pub(crate) sequence: u64,
-    /// Integers of the packet context, by index of the node.
+    /// IntegerColumn of the packet context, by index of the node.
     pub(crate) context: &'p [Option<i128>],
 }
 
-/// Integers that wait to become an array.
+/// IntegerColumn that wait to become an array.
 #[derive(Debug)]
-struct Integers<T: ArrowPrimitiveType> {
+struct IntegerColumn<T: ArrowPrimitiveType> {
     values: Vec<T::Native>,
     validity: NullBufferBuilder,
 }
 
-impl<T: ArrowPrimitiveType> Integers<T> {
+impl<T: ArrowPrimitiveType> IntegerColumn<T> {
     fn new() -> Self {
         Self { values: Vec::new(), validity: NullBufferBuilder::new(0) }
     }
@@ -56,12 +56,12 @@ impl<T: ArrowPrimitiveType> Integers<T> {
 /// Wanted columns of the time and the place of events, and of integers of their packets.
 #[derive(Debug)]
 pub(crate) struct PlaceColumns {
-    times: Option<Integers<Int64Type>>,
-    streams: Option<Integers<Int32Type>>,
-    packets: Option<Integers<Int64Type>>,
-    sequences: Option<Integers<Int64Type>>,
+    times: Option<IntegerColumn<Int64Type>>,
+    streams: Option<IntegerColumn<Int32Type>>,
+    packets: Option<IntegerColumn<Int64Type>>,
+    sequences: Option<IntegerColumn<Int64Type>>,
     /// Columns of meanings whose values are in the packet context, with the index of the node.
-    context: Vec<(usize, Integers<Int64Type>)>,
+    context: Vec<(usize, IntegerColumn<Int64Type>)>,
     /// Numbers of packets, and integers of the packet context, that do not fit.
     pub(crate) lost_packets: u64,
 }
@@ -70,14 +70,14 @@ impl PlaceColumns {
     pub(crate) fn new(plan: &TablePlan) -> Self {
         let wants = |name: &str| plan.properties.contains(&name);
         let context = plan.meanings.iter().filter_map(|meaning| match meaning.source {
-            MeaningSource::PacketContext(node) => Some((node, Integers::new())),
+            MeaningSource::PacketContext(node) => Some((node, IntegerColumn::new())),
             MeaningSource::Field(_) | MeaningSource::Constant(_) => None,
         });
         Self {
-            times: plan.has_times().then(Integers::new),
-            streams: wants("stream").then(Integers::new),
-            packets: wants("packet").then(Integers::new),
-            sequences: wants("seq").then(Integers::new),
+            times: plan.has_times().then(IntegerColumn::new),
+            streams: wants("stream").then(IntegerColumn::new),
+            packets: wants("packet").then(IntegerColumn::new),
+            sequences: wants("seq").then(IntegerColumn::new),
             context: context.collect(),
             lost_packets: 0,
         }
@@ -123,10 +123,10 @@ impl PlaceColumns {
             "ts" => &mut self.times,
             "packet" => &mut self.packets,
             "seq" => &mut self.sequences,
-            "stream" => return self.streams.as_mut().map(Integers::finish).transpose(),
+            "stream" => return self.streams.as_mut().map(IntegerColumn::finish).transpose(),
             _ => return Ok(None),
         };
-        integers.as_mut().map(Integers::finish).transpose()
+        integers.as_mut().map(IntegerColumn::finish).transpose()
     }
 
     /// Returns the columns of the packet context, and begins new ones.

@@ -64,6 +64,8 @@ pub(crate) struct FieldColumn {
     pub(crate) lists: usize,
     /// `false` if only the column of a meaning has the values.
     is_shown: bool,
+    /// Each event has exactly one value of a fixed size.
+    pub(crate) is_fixed: bool,
 }
 
 /// Treatment of the fields of a node of a decode plan.
@@ -181,6 +183,7 @@ impl TablePlan {
             used: Used { names: 0, width: ROW_WIDTH + label.len() },
             omitted: 0,
             has_meaning: false,
+            conditions: 0,
         };
         let mut scopes = Vec::new();
         for (scope, prefix) in SCOPES {
@@ -360,6 +363,8 @@ struct PlanBuilder<'p> {
     omitted: u64,
     /// The current member has a meaning with a wanted column.
     has_meaning: bool,
+    /// Number of optionals, variants and unions around the current field.
+    conditions: usize,
 }
 
 impl PlanBuilder<'_> {
@@ -440,7 +445,8 @@ impl PlanBuilder<'_> {
             return None;
         }
         self.used.width = width;
-        self.columns.push(FieldColumn { name, value, lists, is_shown });
+        let is_fixed = self.conditions == 0 && lists == 0 && value.is_fixed();
+        self.columns.push(FieldColumn { name, value, lists, is_shown, is_fixed });
         Some(self.columns.len() - 1)
     }
 
@@ -588,6 +594,8 @@ impl ScopeFields<'_, '_> {
         let plan = self.plan;
         let Some(class) = plan.get(node).map(|node| &node.class) else { return begin..begin };
         let is_array = matches!(class.kind, FieldKind::Array { .. });
+        let is_condition = class.is_compound() && !matches!(class.kind, FieldKind::Structure { .. });
+        self.builder.conditions += usize::from(is_condition);
         let mut options = Vec::new();
         for (index, child) in plan.children(node).enumerate() {
             let length = self.path.len();
@@ -600,6 +608,7 @@ impl ScopeFields<'_, '_> {
             options.push(self.add(child, lists + usize::from(is_array)));
             self.path.truncate(length);
         }
+        self.builder.conditions -= usize::from(is_condition);
         if !class.is_compound() {
             let target = self.leaf(node, lists);
             self.set(node, target);

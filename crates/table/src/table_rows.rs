@@ -34,6 +34,8 @@ pub(crate) struct TableRows {
     bytes: usize,
     place: PlaceColumns,
     columns: Vec<ColumnValues>,
+    /// Indexes of the columns that can have another number of items than rows after an event.
+    checked: Vec<usize>,
     order: TimeOrder,
     /// Times that do not fit.
     lost_times: u64,
@@ -77,6 +79,7 @@ pub struct TableBatch {
 impl TableRows {
     pub(crate) fn new(plan: Arc<TablePlan>) -> Self {
         let values = |column: &FieldColumn| ColumnValues::new(&column.value, column.lists);
+        let checked = (0..plan.columns.len()).filter(|at| plan.columns.get(*at).is_some_and(|c| !c.is_fixed));
         Self {
             rows: 0,
             reserved: 0,
@@ -84,6 +87,7 @@ impl TableRows {
             bytes: 0,
             place: PlaceColumns::new(&plan),
             columns: plan.columns.iter().map(values).collect(),
+            checked: checked.collect(),
             order: TimeOrder::EMPTY,
             lost_times: 0,
             plan,
@@ -127,8 +131,15 @@ impl TableRows {
             self.bytes = self.bytes.saturating_add(visitor.bytes);
             is_decoded &= visited.is_ok();
         }
-        for column in &mut self.columns {
-            column.end_row(self.rows);
+        if is_decoded {
+            for at in &self.checked {
+                if let Some(column) = self.columns.get_mut(*at) {
+                    column.end_row(self.rows);
+                }
+            }
+            debug_assert!(self.columns.iter().all(|column| column.len() == self.rows + 1));
+        } else {
+            self.columns.iter_mut().for_each(|column| column.end_row(self.rows));
         }
         self.rows += 1;
         is_decoded

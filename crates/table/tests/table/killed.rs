@@ -126,7 +126,7 @@ fn a_full_disk_is_an_error() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("d");
     try_write(&numbered(5), &path, &replacing()).unwrap();
-    for blocks in [0, 1, 40] {
+    for blocks in [0, 1, 8] {
         let shell = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
         let output = start(&path, 8_000, &shell).wait_with_output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
