@@ -42,10 +42,10 @@ pub(crate) static OPTIONS: [FormatOption; 4] = [
     )
     .value_name("TYPE")
     .unprefixed(),
-    FormatOption::text(APPEND, "Add the events to the dataset OUT, in its directory `trace=NAME`")
+    FormatOption::text(APPEND, "Add the events to the dataset, in its directory `trace=NAME`")
         .details(
-            "OUT is a dataset that was written with this option, or new. With --force, the directory is replaced if \
-            there is one.",
+            "The dataset has only such directories, or is new. It is an error if the directory exists, unless existing \
+            outputs are replaced.",
         )
         .value_name("NAME")
         .unprefixed(),
