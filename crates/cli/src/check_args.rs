@@ -166,7 +166,7 @@ pub(crate) fn check_reading(reading: &Reading, session: &Session, report: Report
         }
     }
     for name in reading.format_flags.names() {
-        let formats: Vec<&str> = declared(name).map(|(format, _)| format.name()).collect();
+        let formats: Vec<&str> = declared(name).map(|(format, _)| format).collect();
         if !formats.iter().any(|format| has(format)) {
             failures.push(wrong(&format!("--{name}"), &formats.join("`, `")));
         }

@@ -7,7 +7,7 @@ use clap::builder::{OsStringValueParser, PossibleValue, PossibleValuesParser, Va
 use clap::{Arg, ArgMatches, Command, ValueHint};
 use ichnos::convert::Target;
 use ichnos::io::{FormatOptions, OptionHint};
-use ichnos::{FORMATS, Format, FormatOption, OpenOptions, OptionError, OptionKind};
+use ichnos::{FORMATS, FormatOption, OpenOptions, OptionError, OptionKind};
 
 use crate::exit::Failure;
 
@@ -30,7 +30,7 @@ impl WriterFlags {
         for (name, value) in &self.given {
             if !declared.iter().any(|option| option.name == *name) {
                 let formats = all::<true>().filter(|(_, option)| option.name == *name);
-                let formats: Vec<&str> = formats.map(|(format, _)| format.name()).collect();
+                let formats: Vec<&str> = formats.map(|(format, _)| format).collect();
                 let (formats, format) = (formats.join(", "), target.format);
                 let message = format!("`--{name}` is for output of the format {formats}, not of {format}");
                 return Err(Failure::new(message).help("leave it out, or name that format with --to"));
@@ -39,6 +39,11 @@ impl WriterFlags {
             set.map_err(|error| Failure::new(error.to_string()))?;
         }
         Ok(options)
+    }
+
+    /// Returns `true` if the output is added to a directory.
+    pub(crate) fn append(&self) -> bool {
+        self.given.iter().any(|(name, _)| *name == "append")
     }
 }
 
@@ -69,7 +74,7 @@ impl FormatFlags {
 }
 
 /// Returns the formats that declare an option with this name, and the options.
-pub(crate) fn declared(name: &str) -> impl Iterator<Item = (&'static dyn Format, &'static FormatOption)> {
+pub(crate) fn declared(name: &str) -> impl Iterator<Item = (&'static str, &'static FormatOption)> {
     all::<false>().filter(move |(_, option)| option.name == name)
 }
 
@@ -94,22 +99,17 @@ pub(crate) fn name(option: &str) -> String {
     }
 }
 
-fn full_name(format: &dyn Format, option: &FormatOption) -> String {
-    format!("{}.{}", format.name(), option.name)
+fn full_name(format: &str, option: &FormatOption) -> String {
+    format!("{format}.{}", option.name)
 }
 
-/// Returns all options for writing, or all for reading.
-fn all<const WRITES: bool>() -> impl Iterator<Item = (&'static dyn Format, &'static FormatOption)> {
-    let own = |format: &&'static dyn Format| {
-        let format = *format;
-        let options = match format.writer() {
-            Some(writer) if WRITES => writer.options(),
-            None if WRITES => &[],
-            _ => format.options(),
-        };
-        options.iter().filter(|option| option.unprefixed).map(move |option| (format, option))
-    };
-    FORMATS.iter().flat_map(own)
+/// Returns all options for writing, or all for reading, with the names of their formats.
+fn all<const WRITES: bool>() -> impl Iterator<Item = (&'static str, &'static FormatOption)> {
+    let read = FORMATS.iter().map(|format| (format.name(), format.options()));
+    let written = ichnos::convert::writers().map(|(format, writer)| (format, writer.options()));
+    let all = read.filter(|_| !WRITES).chain(written.filter(|_| WRITES));
+    all.flat_map(|(format, options)| options.iter().map(move |option| (format, option)))
+        .filter(|(_, option)| option.unprefixed)
 }
 
 fn argument<const WRITES: bool>(option: &'static FormatOption) -> Arg {
@@ -126,6 +126,7 @@ fn argument<const WRITES: bool>(option: &'static FormatOption) -> Arg {
             let parser = ValueParser::from(OsStringValueParser::new());
             argument.value_hint(ValueHint::FilePath).value_parser(parser)
         }
+        OptionKind::Text => argument.value_parser(ValueParser::from(OsStringValueParser::new())),
         _ => {
             // Formats that share the option may have other values.
             let same = all::<WRITES>().filter(|(_, option)| option.name == name);
@@ -140,9 +141,9 @@ fn argument<const WRITES: bool>(option: &'static FormatOption) -> Arg {
 
 impl<const WRITES: bool> clap::Args for OptionFlags<WRITES> {
     fn augment_args(command: Command) -> Command {
-        let is_first = |(format, option): &(&dyn Format, &FormatOption)| {
+        let is_first = |(format, option): &(&str, &FormatOption)| {
             let mut same = all::<WRITES>().filter(|(_, other)| other.name == option.name);
-            same.next().is_some_and(|(first, _)| first.name() == format.name())
+            same.next().is_some_and(|(first, _)| first == *format)
         };
         // A verb can have an option of the same name for its output.
         let taken: Vec<String> =

@@ -39,6 +39,18 @@ fn only_written() -> [(&'static str, Vec<&'static str>); 2] {
     [("viewers", viewers.into()), ("tables", tables)]
 }
 
+/// Returns the options of tables, each once.
+fn table_options() -> Vec<&'static FormatOption> {
+    let mut options: Vec<&FormatOption> = Vec::new();
+    let writers = ichnos::convert::writers().filter(|(name, _)| tables().any(|table| table == *name));
+    for option in writers.flat_map(|(_, writer)| writer.options()) {
+        if options.iter().all(|known| known.name != option.name) {
+            options.push(option);
+        }
+    }
+    options
+}
+
 fn print_json(texts: &[(String, String)], args: &Formats) -> Result<(), Failure> {
     Ok(output::print_document("formats", args.report.integers.into(), |object| {
         let mut list = object.member("formats").array();
@@ -124,6 +136,9 @@ fn print_text(texts: &[(String, String)], paint: Paint) -> Result<(), Failure> {
         let mut branch = Branch::new(format!("{kind} written by `ichnos convert --to`"));
         for name in names {
             branch.line(paint.name(name));
+        }
+        for option in table_options() {
+            branch.add(option_branch(&format!("convert --{}", option.name), option, paint));
         }
         branch.render(&mut text);
     }

@@ -282,6 +282,7 @@ impl Reader<'_> {
             write.window = window;
         }
         write.stop = options.pass.stop_flag();
+        write.threads = options.threads;
         (self.wanted().map(|(trace, wanted, _)| source(trace, wanted)).collect(), write)
     }
 

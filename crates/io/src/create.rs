@@ -149,6 +149,8 @@ pub struct WriteOptions {
     pub verify: Option<Verify>,
     /// Flag that stops writing with an error and without output.
     pub stop: Option<&'static AtomicBool>,
+    /// Number of threads that encode; 0 counts as 1. The output does not depend on it.
+    pub threads: usize,
     /// Limits of classes.
     pub limits: Limits,
     /// Options of single formats: see [`TraceWriter::options`].

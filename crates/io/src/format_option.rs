@@ -43,6 +43,12 @@ impl FormatOption {
         Self { name, about, details: "", value_name: "FILE", kind: OptionKind::File, unprefixed: false }
     }
 
+    /// Makes an option whose value is a text.
+    #[must_use]
+    pub const fn text(name: &'static str, about: &'static str) -> Self {
+        Self { name, about, details: "", value_name: "TEXT", kind: OptionKind::Text, unprefixed: false }
+    }
+
     /// Sets the details, in sentences.
     #[must_use]
     pub const fn details(mut self, details: &'static str) -> Self {
@@ -64,12 +70,12 @@ impl FormatOption {
         self
     }
 
-    /// Returns the values to choose from; empty if it names a file.
+    /// Returns the values to choose from; empty for other kinds.
     #[must_use]
     pub const fn values(&self) -> &'static [OptionValue] {
         match self.kind {
             OptionKind::Choice(values) => values,
-            OptionKind::File => &[],
+            OptionKind::File | OptionKind::Text => &[],
         }
     }
 }
@@ -82,6 +88,8 @@ pub enum OptionKind {
     Choice(&'static [OptionValue]),
     /// The content of a file.
     File,
+    /// Any text.
+    Text,
 }
 
 /// A value that an option can have.
@@ -128,11 +136,12 @@ struct SetOption {
 enum GivenValue {
     Choice(&'static str),
     File { path: String, bytes: Bytes },
+    Text(String),
 }
 
 impl FormatOptions {
     /// Sets one of the options that a format has `declared`. The value of a file option is the
-    /// path of a file, which is read at once.
+    /// path of a file, which is read at once. In a text, what is not UTF-8 is U+FFFD.
     ///
     /// # Errors
     /// If the option or the value is unknown, or the file cannot be read.
@@ -162,6 +171,7 @@ impl FormatOptions {
                 };
                 GivenValue::Choice(chosen.name)
             }
+            OptionKind::Text => GivenValue::Text(value.to_string_lossy().into_owned()),
             OptionKind::File => {
                 let path = value.to_string_lossy().into_owned();
                 match Bytes::of_file(value.as_ref()) {
@@ -183,7 +193,16 @@ impl FormatOptions {
     pub fn choice(&self, format: &str, name: &str) -> Option<&'static str> {
         match self.value(format, name)? {
             GivenValue::Choice(value) => Some(value),
-            GivenValue::File { .. } => None,
+            GivenValue::File { .. } | GivenValue::Text(_) => None,
+        }
+    }
+
+    /// Returns the text of an option of a format, if it was set.
+    #[must_use]
+    pub fn text(&self, format: &str, name: &str) -> Option<&str> {
+        match self.value(format, name)? {
+            GivenValue::Text(text) => Some(text),
+            GivenValue::Choice(_) | GivenValue::File { .. } => None,
         }
     }
 
@@ -191,7 +210,7 @@ impl FormatOptions {
     #[must_use]
     pub fn file(&self, format: &str, name: &str) -> Option<(&str, &Bytes)> {
         match self.value(format, name)? {
-            GivenValue::Choice(_) => None,
+            GivenValue::Choice(_) | GivenValue::Text(_) => None,
             GivenValue::File { path, bytes } => Some((path, bytes)),
         }
     }
@@ -199,7 +218,7 @@ impl FormatOptions {
     /// Returns the paths of all files that options name.
     pub fn files(&self) -> impl Iterator<Item = &str> {
         self.set.iter().filter_map(|set| match &set.value {
-            GivenValue::Choice(_) => None,
+            GivenValue::Choice(_) | GivenValue::Text(_) => None,
             GivenValue::File { path, .. } => Some(path.as_str()),
         })
     }

@@ -11,7 +11,7 @@ use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_mai
 use ichnos::convert::ConvertOptions;
 use ichnos::prelude::*;
 use ichnos::{Pass, PassOptions};
-use ichnos_table::{BatchOutput, ParquetWriter, Projection};
+use ichnos_table::{BatchOutput, ParquetWriter, Projection, TableOptions};
 
 fn tables(criterion: &mut Criterion) {
     let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/hello-lttng/trace");
@@ -19,12 +19,12 @@ fn tables(criterion: &mut Criterion) {
     let session = ichnos::open([path], &OpenOptions::default()).unwrap();
     let reader = session.reader(Window::default(), |_| true).unwrap();
     let streams: Vec<_> = session.traces().iter().flat_map(|trace| trace.data_streams()).collect();
-    let batches = |projection: &Projection| {
+    let batches = |columns: &Projection| {
         let take = |batch| {
             black_box(batch);
             Ok(())
         };
-        let output = BatchOutput::new(&streams, projection.clone(), take);
+        let output = BatchOutput::new(&streams, TableOptions::default().with_columns(columns.clone()), take);
         Pass::default().write(&reader, &output, &PassOptions::default(), &()).unwrap().counts.events
     };
     let mut group = criterion.benchmark_group("table");

@@ -7,14 +7,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::Schema;
 use ichnos_io::{
-    CreateError, Joined, Lane, MessageOrder, Output, OutputBlock, PartsOutput, TraceFile, TraceWriter,
-    Worker, WriteOptions, WriteReport, WriteSource, WriteTarget, foreign_file,
+    CreateError, FormatOption, Joined, Lane, MessageOrder, Output, OutputBlock, PartsOutput, TraceFile,
+    TraceWriter, Worker, WriteOptions, WriteReport, WriteSource, WriteTarget, foreign_file,
 };
 use ichnos_model::lower::LossTable;
 use ichnos_model::{DataStream, TraceDigest};
 
-use crate::output_parts::{check_options, record, unsupported};
-use crate::table_plan::{Projection, TablePlan};
+use crate::output_parts::{check_columns, check_options, record, unsupported};
+use crate::table_options::{OPTIONS, TableOptions};
+use crate::table_plan::TablePlan;
 use crate::table_rows::TableBatch;
 use crate::table_worker::{SharedRecord, TableBlock, TableRecord, TableWorker, lock};
 
@@ -29,6 +30,10 @@ pub struct ArrowStreamWriter;
 impl TraceWriter for ArrowStreamWriter {
     fn extensions(&self) -> &'static [&'static str] {
         &["arrows", "arrow"]
+    }
+
+    fn options(&self) -> &'static [FormatOption] {
+        &OPTIONS[..3]
     }
 
     fn drops_events(&self) -> bool {
@@ -47,7 +52,8 @@ impl TraceWriter for ArrowStreamWriter {
     ) -> Result<Box<dyn Output>, CreateError> {
         check_options(&sources, "Arrow", options)?;
         let file = TraceFile::create(&target, options)?;
-        Ok(Box::new(ArrowOutput { file, stream: Mutex::default(), record: record(&sources) }))
+        let columns = TableOptions::set_for("arrow", &options.formats);
+        Ok(Box::new(ArrowOutput { file, stream: Mutex::default(), columns, record: record(&sources) }))
     }
 
     fn create_parts(
@@ -113,6 +119,7 @@ impl BatchStream {
 struct ArrowOutput {
     file: TraceFile,
     stream: Mutex<BatchStream>,
+    columns: TableOptions,
     record: SharedRecord,
 }
 
@@ -122,7 +129,7 @@ impl Output for ArrowOutput {
     }
 
     fn worker(&self, _: Lane) -> Box<dyn Worker + Send> {
-        Box::new(TableWorker::new(Projection::All, Arc::clone(&self.record)))
+        Box::new(TableWorker::new(self.columns.clone(), Arc::clone(&self.record)))
     }
 
     fn add_stream(&self, _: usize, stream: Arc<DataStream>) -> Result<usize, CreateError> {
@@ -132,7 +139,9 @@ impl Output for ArrowOutput {
     fn join(&self, block: OutputBlock) -> io::Result<Joined> {
         let mut stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
         let block = block.data.and_then(|data| data.downcast::<TableBlock>().ok());
-        for batch in block.iter().flat_map(|block| &block.batches) {
+        let batches = block.iter().flat_map(|block| &block.batches);
+        // Without a wanted column, events have no row.
+        for batch in batches.filter(|batch| !batch.plan.schema().fields().is_empty()) {
             self.file.write_bytes(&stream.write(batch)?)?;
         }
         Ok(Joined::Done)
@@ -143,6 +152,7 @@ impl Output for ArrowOutput {
     }
 
     fn finish(self: Box<Self>) -> Result<WriteReport, CreateError> {
+        check_columns(&lock(&self.record), &self.columns, "Arrow")?;
         let stream = self.stream.into_inner().unwrap_or_else(PoisonError::into_inner);
         let rest = stream.finish().and_then(|bytes| self.file.write_bytes(&bytes));
         rest.map_err(|error| CreateError::Io { path: "the stream of Arrow".to_owned(), error })?;

@@ -7,7 +7,7 @@ use ichnos_io::{CreateError, Joined, Lane, MessageOrder, Output, OutputBlock, Wo
 use ichnos_model::DataStream;
 use ichnos_model::lower::LossTable;
 
-use crate::table_plan::Projection;
+use crate::table_options::TableOptions;
 use crate::table_rows::TableBatch;
 use crate::table_worker::{SharedRecord, TableBlock, TableRecord, TableWorker, lock};
 
@@ -17,13 +17,13 @@ use crate::table_worker::{SharedRecord, TableBlock, TableRecord, TableWorker, lo
 /// Data streams have the numbers in which they are given, for the column `stream`.
 pub struct BatchOutput<F> {
     take: Mutex<F>,
-    projection: Projection,
+    options: TableOptions,
     record: SharedRecord,
 }
 
 impl<F> std::fmt::Debug for BatchOutput<F> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("BatchOutput").field("projection", &self.projection).finish_non_exhaustive()
+        f.debug_struct("BatchOutput").field("options", &self.options).finish_non_exhaustive()
     }
 }
 
@@ -31,14 +31,14 @@ impl<F: FnMut(TableBatch) -> io::Result<()> + Send> BatchOutput<F> {
     /// Passes the wanted columns of the events of data streams to `take`.
     pub fn new<'s>(
         streams: impl IntoIterator<Item = &'s Arc<DataStream>>,
-        projection: Projection,
+        options: TableOptions,
         take: F,
     ) -> Self {
         let mut record = TableRecord::default();
         for stream in streams {
             record.add_stream(stream);
         }
-        Self { take: Mutex::new(take), projection, record: Arc::new(Mutex::new(record)) }
+        Self { take: Mutex::new(take), options, record: Arc::new(Mutex::new(record)) }
     }
 }
 
@@ -48,7 +48,7 @@ impl<F: FnMut(TableBatch) -> io::Result<()> + Send> Output for BatchOutput<F> {
     }
 
     fn worker(&self, _: Lane) -> Box<dyn Worker + Send> {
-        Box::new(TableWorker::new(self.projection.clone(), Arc::clone(&self.record)))
+        Box::new(TableWorker::new(self.options.clone(), Arc::clone(&self.record)))
     }
 
     fn add_stream(&self, _: usize, stream: Arc<DataStream>) -> Result<usize, CreateError> {

@@ -7,8 +7,14 @@ use arrow_array::StringArray;
 use arrow_schema::DataType;
 use ichnos_model::{FieldClass, FieldKind, IntegerProperties, Mappings, VariableLengthValue};
 
+use crate::table_options::U64Type;
+
 /// Maximum number of bits of an integer that has a column.
 const MOST_BITS: u64 = 1 << 16;
+
+/// Number of digits of the longest decimal number, and of an unsigned integer of 64 bits.
+const MOST_DIGITS: u8 = 38;
+const U64_DIGITS: u8 = 20;
 
 /// Type of the values of a column, or of the elements of its lists.
 #[derive(Clone, Debug)]
@@ -22,8 +28,8 @@ pub(crate) enum CellType {
     UInt16,
     UInt32,
     UInt64,
-    /// An integer of 65 bits or more that fits into 38 digits.
-    Decimal,
+    /// An integer of this number of digits, up to 38.
+    Decimal(u8),
     Float32,
     Float64,
     /// UTF-8.
@@ -48,7 +54,7 @@ impl CellType {
             Self::UInt16 => DataType::UInt16,
             Self::UInt32 => DataType::UInt32,
             Self::UInt64 => DataType::UInt64,
-            Self::Decimal => DataType::Decimal128(38, 0),
+            Self::Decimal(digits) => DataType::Decimal128(*digits, 0),
             Self::Float32 => DataType::Float32,
             Self::Float64 => DataType::Float64,
             Self::Text => DataType::Utf8,
@@ -56,6 +62,11 @@ impl CellType {
             Self::Bytes => DataType::Binary,
             Self::FixedBytes(width) => DataType::FixedSizeBinary(i32::from(*width)),
         }
+    }
+
+    /// Returns `true` if all values have the same size.
+    pub(crate) fn is_fixed(&self) -> bool {
+        !matches!(self, Self::Text | Self::Bytes)
     }
 
     /// Returns the size in bytes of a value, or of the end of one of variable length.
@@ -66,13 +77,13 @@ impl CellType {
             Self::Int32 | Self::UInt32 | Self::Float32 => 4,
             Self::Text | Self::Labels(_) | Self::Bytes => 4,
             Self::Int64 | Self::UInt64 | Self::Float64 => 8,
-            Self::Decimal => 16,
+            Self::Decimal(_) => 16,
             Self::FixedBytes(width) => usize::from(*width),
         }
     }
 
     /// Returns the type of integers of this number of bits; `None` if they are too long for a column.
-    fn of_integer(bits: u64, signed: bool) -> Option<Self> {
+    fn of_integer(bits: u64, signed: bool, u64_type: U64Type) -> Option<Self> {
         Some(match (bits, signed) {
             (..=8, true) => Self::Int8,
             (..=16, true) => Self::Int16,
@@ -83,8 +94,9 @@ impl CellType {
             (..=32, false) => Self::UInt32,
             // Not unsigned: engines without unsigned integers read the column, too.
             (..=63, false) => Self::Int64,
+            (64, false) if u64_type == U64Type::Decimal => Self::Decimal(U64_DIGITS),
             (64, false) => Self::UInt64,
-            (..=127, true) | (..=126, false) => Self::Decimal,
+            (..=127, true) | (..=126, false) => Self::Decimal(MOST_DIGITS),
             (..=MOST_BITS, _) => Self::FixedBytes(u16::try_from(bits.div_ceil(8)).ok()?),
             _ => return None,
         })
@@ -106,10 +118,10 @@ pub(crate) enum LeafColumns {
 
 impl LeafColumns {
     /// Returns the columns for fields of a class.
-    pub(crate) fn of(class: &FieldClass) -> Self {
+    pub(crate) fn of(class: &FieldClass, u64_type: U64Type) -> Self {
         match &class.kind {
-            FieldKind::BitArray(bits) => Self::integer(bits.length, false, None),
-            FieldKind::BitMap { bits, .. } => match CellType::of_integer(bits.length, false) {
+            FieldKind::BitArray(bits) => Self::integer(bits.length, false, None, u64_type),
+            FieldKind::BitMap { bits, .. } => match CellType::of_integer(bits.length, false, u64_type) {
                 Some(value) => Self::Flags(value),
                 None => Self::too_long(),
             },
@@ -117,14 +129,14 @@ impl LeafColumns {
                 Self::Value(CellType::Boolean)
             }
             FieldKind::Integer { bits, integer } => {
-                Self::integer(bits.length, integer.signed, integer.mappings.as_ref())
+                Self::integer(bits.length, integer.signed, integer.mappings.as_ref(), u64_type)
             }
             FieldKind::VariableLength { value: VariableLengthValue::BitArray, .. } => {
-                Self::integer(64, false, None)
+                Self::integer(64, false, None, u64_type)
             }
             FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => {
                 let IntegerProperties { signed, mappings, .. } = integer;
-                Self::integer(64, *signed, mappings.as_ref())
+                Self::integer(64, *signed, mappings.as_ref(), u64_type)
             }
             // A binary16 number is one of binary32, which more programs read.
             FieldKind::Float(bits) if bits.length <= 32 => Self::Value(CellType::Float32),
@@ -141,8 +153,8 @@ impl LeafColumns {
         }
     }
 
-    fn integer(bits: u64, signed: bool, mappings: Option<&Mappings>) -> Self {
-        match (CellType::of_integer(bits, signed), mappings) {
+    fn integer(bits: u64, signed: bool, mappings: Option<&Mappings>, u64_type: U64Type) -> Self {
+        match (CellType::of_integer(bits, signed, u64_type), mappings) {
             (None, _) => Self::too_long(),
             (Some(value), None) => Self::Value(value),
             (Some(value), Some(mappings)) => Self::Enumeration(value, Arc::new(LabelNames::new(mappings))),

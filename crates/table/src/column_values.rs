@@ -28,6 +28,8 @@ pub(crate) struct ColumnValues {
     lists: Vec<Lists>,
     /// The current row has more values than a column can have.
     is_too_long: bool,
+    /// `false`: a row has one value of a fixed size, for which there always is room.
+    can_be_long: bool,
     pub(crate) losses: ColumnLosses,
 }
 
@@ -73,7 +75,8 @@ enum Values {
     UInt16(Vec<u16>),
     UInt32(Vec<u32>),
     UInt64(Vec<u64>),
-    Decimal(Vec<i128>),
+    /// Number of digits, and the values.
+    Decimal(u8, Vec<i128>),
     Float32(Vec<f32>),
     Float64(Vec<f64>),
     /// Ends of texts or BLOBs after a 0, and their bytes.
@@ -103,7 +106,7 @@ impl Values {
             CellType::UInt16 => Self::UInt16(Vec::new()),
             CellType::UInt32 => Self::UInt32(Vec::new()),
             CellType::UInt64 => Self::UInt64(Vec::new()),
-            CellType::Decimal => Self::Decimal(Vec::new()),
+            CellType::Decimal(digits) => Self::Decimal(*digits, Vec::new()),
             CellType::Float32 => Self::Float32(Vec::new()),
             CellType::Float64 => Self::Float64(Vec::new()),
             CellType::Text | CellType::Bytes => Self::Bytes(vec![0], Vec::new()),
@@ -111,6 +114,27 @@ impl Values {
             CellType::Labels(names) => {
                 Self::Labels(LabelKeys { names: Arc::clone(names), keys: Vec::new(), last: None })
             }
+        }
+    }
+
+    /// Makes room for this number of values of a fixed size.
+    fn reserve(&mut self, count: usize) {
+        match self {
+            Self::Boolean(values) => values.reserve(count),
+            Self::Int8(values) => values.reserve(count),
+            Self::Int16(values) => values.reserve(count),
+            Self::Int32(values) => values.reserve(count),
+            Self::Int64(values) => values.reserve(count),
+            Self::UInt8(values) => values.reserve(count),
+            Self::UInt16(values) => values.reserve(count),
+            Self::UInt32(values) => values.reserve(count),
+            Self::UInt64(values) => values.reserve(count),
+            Self::Decimal(_, values) => values.reserve(count),
+            Self::Float32(values) => values.reserve(count),
+            Self::Float64(values) => values.reserve(count),
+            Self::Bytes(offsets, _) => offsets.reserve(count),
+            Self::Fixed(width, bytes) => bytes.reserve(count * *width),
+            Self::Labels(labels) => labels.keys.reserve(count),
         }
     }
 
@@ -125,7 +149,7 @@ impl Values {
             Self::UInt16(values) => values.len(),
             Self::UInt32(values) => values.len(),
             Self::UInt64(values) => values.len(),
-            Self::Decimal(values) => values.len(),
+            Self::Decimal(_, values) => values.len(),
             Self::Float32(values) => values.len(),
             Self::Float64(values) => values.len(),
             Self::Bytes(offsets, _) => offsets.len() - 1,
@@ -146,7 +170,7 @@ impl Values {
             Self::UInt16(values) => values.resize(len, 0),
             Self::UInt32(values) => values.resize(len, 0),
             Self::UInt64(values) => values.resize(len, 0),
-            Self::Decimal(values) => values.resize(len, 0),
+            Self::Decimal(_, values) => values.resize(len, 0),
             Self::Float32(values) => values.resize(len, 0.0),
             Self::Float64(values) => values.resize(len, 0.0),
             Self::Bytes(offsets, bytes) => {
@@ -170,13 +194,25 @@ impl ColumnValues {
             validity: NullBufferBuilder::new(0),
             lists: std::iter::repeat_with(Lists::new).take(lists).collect(),
             is_too_long: false,
+            can_be_long: lists > 0 || !cell_type.is_fixed(),
             losses: ColumnLosses::default(),
+        }
+    }
+
+    /// Makes room for the values of a number of rows, if each has one of a fixed size.
+    pub(crate) fn reserve(&mut self, rows: usize) {
+        if self.lists.is_empty() {
+            self.values.reserve(rows);
         }
     }
 
     /// Returns `true` if a value of this number of bytes can be added.
     #[inline]
     fn has_room(&mut self, bytes: usize) -> bool {
+        !self.can_be_long || self.check_room(bytes)
+    }
+
+    fn check_room(&mut self, bytes: usize) -> bool {
         let has_room = !self.is_too_long
             && match &self.values {
                 Values::Bytes(offsets, all) => {
@@ -206,7 +242,7 @@ impl ColumnValues {
             Values::UInt32(values) => values.push(value as u32),
             Values::UInt64(values) => values.push(value),
             Values::Int64(values) => values.push(value as i64),
-            Values::Decimal(values) => values.push(value.into()),
+            Values::Decimal(_, values) => values.push(value.into()),
             _ => return self.push_null(),
         }
         self.add_valid();
@@ -222,7 +258,7 @@ impl ColumnValues {
             Values::Int16(values) => values.push(value as i16),
             Values::Int32(values) => values.push(value as i32),
             Values::Int64(values) => values.push(value),
-            Values::Decimal(values) => values.push(value.into()),
+            Values::Decimal(_, values) => values.push(value.into()),
             _ => return self.push_null(),
         }
         self.add_valid();
@@ -234,7 +270,7 @@ impl ColumnValues {
             return;
         }
         match &mut self.values {
-            Values::Decimal(values) => match value.as_i128() {
+            Values::Decimal(_, values) => match value.as_i128() {
                 Some(value) => values.push(value),
                 None => return self.push_null(),
             },
@@ -403,9 +439,15 @@ impl ColumnValues {
         }
     }
 
+    /// Returns the number of rows.
+    pub(crate) fn len(&self) -> usize {
+        self.len_at(0)
+    }
+
     /// Returns the number of items within `level` arrays.
+    #[inline]
     fn len_at(&self, level: usize) -> usize {
-        self.lists.get(level).map_or_else(|| self.values.len(), Lists::len)
+        self.lists.get(level).map_or_else(|| self.validity.len(), Lists::len)
     }
 
     /// Completes the row with this index: with one item, or as missing if it has none or several, because it could not
@@ -455,8 +497,9 @@ impl ColumnValues {
             Values::UInt16(values) => Arc::new(UInt16Array::try_new(values.into(), nulls)?),
             Values::UInt32(values) => Arc::new(UInt32Array::try_new(values.into(), nulls)?),
             Values::UInt64(values) => Arc::new(UInt64Array::try_new(values.into(), nulls)?),
-            Values::Decimal(values) => {
-                Arc::new(Decimal128Array::try_new(values.into(), nulls)?.with_precision_and_scale(38, 0)?)
+            Values::Decimal(digits, values) => {
+                let array = Decimal128Array::try_new(values.into(), nulls)?;
+                Arc::new(array.with_precision_and_scale(digits, 0)?)
             }
             Values::Float32(values) => Arc::new(Float32Array::try_new(values.into(), nulls)?),
             Values::Float64(values) => Arc::new(Float64Array::try_new(values.into(), nulls)?),

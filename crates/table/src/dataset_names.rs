@@ -8,6 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use ichnos_io::{foreign_file, plain_files};
 use parquet::file::metadata::ParquetMetaDataReader;
 
+use crate::append_root::is_run;
 use crate::fingerprint::Fingerprint;
 use crate::side_tables::SIDE_TABLES;
 
@@ -77,7 +78,11 @@ fn is_ours(root: &Path, path: &Path) -> bool {
             _ => None,
         })
         .collect();
-    let [directory, file] = names[..] else { return false };
+    let (directory, file) = match names[..] {
+        [directory, file] => (directory, file),
+        [run, directory, file] if is_run(run) => (directory, file),
+        _ => return false,
+    };
     let has_name = match directory.strip_prefix("event=") {
         Some(_) => is_file_name(file),
         None => SIDE_TABLES.contains(&directory) && file == SIDE_FILE,

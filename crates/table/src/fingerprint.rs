@@ -1,6 +1,6 @@
 //! Hashes that are the same on every machine and in every run.
 
-use arrow_schema::{DataType, Field};
+use arrow_schema::{DataType, Field, TimeUnit};
 
 /// FNV-1a with 64 bits, whose bits are mixed at the end.
 #[derive(Clone, Copy, Debug)]
@@ -40,12 +40,14 @@ impl Fingerprint {
             DataType::UInt16 => 7,
             DataType::UInt32 => 8,
             DataType::UInt64 => 9,
-            DataType::Decimal128(..) => 10,
+            DataType::Decimal128(digits, _) => return self.with(&[10]).with(&[*digits]),
             DataType::Float32 => 11,
             DataType::Float64 => 12,
             DataType::Utf8 => 13,
             DataType::Binary => 14,
             DataType::Dictionary(..) => 15,
+            DataType::Timestamp(TimeUnit::Microsecond, _) => 18,
+            DataType::Timestamp(TimeUnit::Nanosecond, _) => 19,
             DataType::FixedSizeBinary(width) => return self.with(&[16]).with(&width.to_le_bytes()),
             DataType::List(item) => return self.with(&[17]).with_type(item.data_type()),
             _ => 0,

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use ichnos_io::{CreateError, WriteOptions, WriteSource};
 
+use crate::table_options::{Projection, TableOptions};
 use crate::table_worker::{SharedRecord, TableRecord};
 
 /// Refuses options that only traces have.
@@ -25,6 +26,25 @@ pub(crate) fn check_options(
 pub(crate) fn unsupported(sources: &[WriteSource], dialect: &'static str, problem: &str) -> CreateError {
     let trace = sources.first().map_or_else(String::new, |source| source.trace.name.clone());
     CreateError::Unsupported { trace, dialect, problems: vec![problem.to_owned()] }
+}
+
+/// Refuses wanted columns that no event has, if there are events.
+pub(crate) fn check_columns(
+    record: &TableRecord,
+    options: &TableOptions,
+    dialect: &'static str,
+) -> Result<(), CreateError> {
+    let Projection::Named(wanted) = &options.projection else { return Ok(()) };
+    let Some(found) = &record.found_columns else { return Ok(()) };
+    let mut unknown: Vec<&str> = wanted.difference(found).map(String::as_str).collect();
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    // The order does not depend on the set.
+    unknown.sort_unstable();
+    let trace = record.streams.first().map_or_else(String::new, |stream| stream.trace.name.clone());
+    let problem = |name: &str| format!("no event has a column `{name}`");
+    Err(CreateError::Unsupported { trace, dialect, problems: unknown.into_iter().map(problem).collect() })
 }
 
 /// Begins the record of an output with the data streams of its sources.

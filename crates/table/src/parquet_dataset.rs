@@ -10,7 +10,9 @@ use arrow_schema::ArrowError;
 use ichnos_io::OutputDirectory;
 use ichnos_model::DataStream;
 
+use crate::append_root::AppendRoot;
 use crate::dataset_names::{DatasetNames, SIDE_FILE, file_name};
+use crate::encoders::Encoders;
 use crate::note::TableNote;
 use crate::parquet_file::ParquetFile;
 use crate::side_tables::{self, WrittenTable};
@@ -40,7 +42,11 @@ struct DatasetTable {
 /// A dataset that is being written.
 #[derive(Debug)]
 pub(crate) struct ParquetDataset {
+    // Before the directory: nothing is written after that is removed.
+    encoders: Encoders,
     directory: OutputDirectory,
+    /// Directory of several runs, if this is one of them. It comes after its content, which is removed first.
+    _root: Option<AppendRoot>,
     names: DatasetNames,
     tables: Vec<DatasetTable>,
     /// Indexes of `tables` by fingerprint and name.
@@ -49,20 +55,21 @@ pub(crate) struct ParquetDataset {
     side: HashMap<&'static str, ParquetFile>,
     /// Approximate size in memory of all row groups that are being written.
     waiting: usize,
-    bytes: u64,
 }
 
 impl ParquetDataset {
-    pub(crate) fn new(directory: OutputDirectory) -> Self {
+    /// Begins the dataset in a directory: of one run, or of one of several. Files are encoded by this number of threads.
+    pub(crate) fn new(directory: OutputDirectory, root: Option<AppendRoot>, threads: usize) -> Self {
         Self {
+            encoders: Encoders::new(threads),
             directory,
+            _root: root,
             names: DatasetNames::default(),
             tables: Vec::new(),
             indexes: HashMap::new(),
             completed: Vec::new(),
             side: HashMap::new(),
             waiting: 0,
-            bytes: 0,
         }
     }
 
@@ -70,8 +77,12 @@ impl ParquetDataset {
     ///
     /// # Errors
     /// If they cannot be written.
-    pub(crate) fn write(&mut self, batch: &TableBatch) -> io::Result<()> {
-        let index = self.table(batch)?;
+    pub(crate) fn write(&mut self, batch: TableBatch) -> io::Result<()> {
+        if batch.plan.schema().fields().is_empty() {
+            // No column of the class is wanted.
+            return Ok(());
+        }
+        let index = self.table(&batch)?;
         let Some(table) = self.tables.get_mut(index) else { return Ok(()) };
         let order = batch.order;
         let written = &mut table.written;
@@ -87,7 +98,7 @@ impl ParquetDataset {
         }
         let Some(table) = self.tables.get_mut(index) else { return Ok(()) };
         let before = table.file.waiting();
-        table.file.write(&batch.batch)?;
+        table.file.write(&self.encoders, batch.batch)?;
         let written = &mut table.written;
         if let Some((first, last)) = order.range {
             written.first = Some(written.first.map_or(first, |known| known.min(first)));
@@ -120,13 +131,20 @@ impl ParquetDataset {
     }
 
     fn new_file(
-        &self,
+        &mut self,
         plan: &Arc<TablePlan>,
         path: String,
         is_sorted: bool,
     ) -> io::Result<(ParquetFile, WrittenTable)> {
         let metadata = [(EVENT_KEY, plan.name()), ("ichnos.version", env!("CARGO_PKG_VERSION"))];
-        let file = ParquetFile::create(&self.directory, &path, plan.schema(), is_sorted, &metadata)?;
+        let file = ParquetFile::create(
+            &self.directory,
+            &mut self.encoders,
+            &path,
+            plan.schema(),
+            is_sorted,
+            &metadata,
+        )?;
         let columns = plan.schema().fields().len();
         let plan = Arc::clone(plan);
         let written = WrittenTable { plan, path, rows: 0, columns, first: None, last: None, is_sorted };
@@ -136,9 +154,9 @@ impl ParquetDataset {
     /// Completes the current file of a table, and begins another one.
     fn begin_file(&mut self, index: usize, is_sorted: bool) -> io::Result<()> {
         let Some(table) = self.tables.get(index) else { return Ok(()) };
-        let part = table.parts + 1;
+        let (part, plan) = (table.parts + 1, Arc::clone(&table.plan));
         let path = format!("{}/{}", table.directory, file_name(table.fingerprint, part));
-        let (file, written) = self.new_file(&table.plan, path, is_sorted)?;
+        let (file, written) = self.new_file(&plan, path, is_sorted)?;
         let Some(table) = self.tables.get_mut(index) else { return Ok(()) };
         table.parts = part;
         let file = std::mem::replace(&mut table.file, file);
@@ -146,8 +164,7 @@ impl ParquetDataset {
         self.waiting = self.waiting.saturating_sub(file.waiting());
         written.rows = file.rows();
         self.completed.push(written);
-        self.bytes += file.finish()?;
-        Ok(())
+        file.finish(&self.encoders)
     }
 
     /// Ends the largest row groups, until half of the memory is free.
@@ -160,7 +177,7 @@ impl ParquetDataset {
                 break;
             }
             if let Some(table) = self.tables.get_mut(index) {
-                table.file.end_group()?;
+                table.file.end_group(&self.encoders)?;
             }
             self.waiting = self.waiting.saturating_sub(size);
         }
@@ -186,12 +203,19 @@ impl ParquetDataset {
         if !self.side.contains_key(name) {
             let path = format!("{name}/{SIDE_FILE}");
             let metadata = [("ichnos.version", env!("CARGO_PKG_VERSION"))];
-            let file = ParquetFile::create(&self.directory, &path, &batch.schema(), false, &metadata)?;
+            let file = ParquetFile::create(
+                &self.directory,
+                &mut self.encoders,
+                &path,
+                &batch.schema(),
+                false,
+                &metadata,
+            )?;
             self.side.insert(name, file);
         }
         let Some(file) = self.side.get_mut(name) else { return Ok(()) };
-        file.write(&batch)?;
-        if file.waiting() > MOST_WAITING / 16 { file.end_group() } else { Ok(()) }
+        file.write(&self.encoders, batch)?;
+        if file.waiting() > MOST_WAITING / 16 { file.end_group(&self.encoders) } else { Ok(()) }
     }
 
     /// Completes the dataset and returns its path and size in bytes.
@@ -203,7 +227,7 @@ impl ParquetDataset {
         for DatasetTable { file, mut written, .. } in tables {
             written.rows = file.rows();
             self.completed.push(written);
-            self.bytes += file.finish()?;
+            file.finish(&self.encoders)?;
         }
         let mut completed = std::mem::take(&mut self.completed);
         completed.sort_by(|a, b| a.path.cmp(&b.path));
@@ -214,9 +238,9 @@ impl ParquetDataset {
         self.write_notes(&[])?;
         side_tables::stacks(streams, &mut |name, batch| self.write_side(name, batch))?;
         for (_, file) in std::mem::take(&mut self.side) {
-            self.bytes += file.finish()?;
+            file.finish(&self.encoders)?;
         }
-        let Self { directory, bytes, .. } = self;
-        Ok((directory.finish()?, bytes))
+        let bytes = self.encoders.finish()?;
+        Ok((self.directory.finish()?, bytes))
     }
 }

@@ -5,16 +5,17 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ichnos_io::{
-    CreateError, Joined, Lane, ListWritten, MessageOrder, Output, OutputBlock, OutputDirectory, PartsOutput,
-    TraceWriter, Worker, WriteOptions, WriteReport, WriteSource, WriteTarget,
+    CreateError, FormatOption, Joined, Lane, ListWritten, MessageOrder, Output, OutputBlock, OutputDirectory,
+    PartsOutput, TraceWriter, Worker, WriteOptions, WriteReport, WriteSource, WriteTarget,
 };
 use ichnos_model::DataStream;
 use ichnos_model::lower::LossTable;
 
+use crate::append_root::AppendRoot;
 use crate::dataset_names::written_files;
-use crate::output_parts::{check_options, record, unsupported};
+use crate::output_parts::{check_columns, check_options, record, unsupported};
 use crate::parquet_dataset::ParquetDataset;
-use crate::table_plan::Projection;
+use crate::table_options::{APPEND, OPTIONS, TableOptions};
 use crate::table_worker::{SharedRecord, TableBlock, TableRecord, TableWorker, lock};
 
 /// Writes datasets of Parquet: see the documentation of the crate.
@@ -28,6 +29,10 @@ impl TraceWriter for ParquetWriter {
 
     fn is_directory(&self) -> bool {
         true
+    }
+
+    fn options(&self) -> &'static [FormatOption] {
+        &OPTIONS
     }
 
     fn drops_events(&self) -> bool {
@@ -47,10 +52,9 @@ impl TraceWriter for ParquetWriter {
         check_options(&sources, "Parquet", options)?;
         let (path, dataset) = match target {
             WriteTarget::Complete(path) => {
-                let list: ListWritten = Arc::new(written_files);
-                let directory = OutputDirectory::create(&path, options.existing, &list);
-                let directory = directory.map_err(|error| with_path(&path, error))?;
-                (path, Some(ParquetDataset::new(directory)))
+                let run = options.formats.text("parquet", APPEND);
+                let dataset = create(&path, run, options).map_err(|error| with_path(&path, error))?;
+                (path, Some(dataset))
             }
             WriteTarget::Live(_) => {
                 return Err(unsupported(
@@ -65,7 +69,7 @@ impl TraceWriter for ParquetWriter {
             path,
             dataset: Mutex::new(dataset),
             record: record(&sources),
-            projection: Projection::All,
+            columns: TableOptions::set_for("parquet", &options.formats),
         }))
     }
 
@@ -79,6 +83,23 @@ impl TraceWriter for ParquetWriter {
     }
 }
 
+/// Begins a dataset, or a run with this name in one.
+fn create(path: &Path, run: Option<&str>, options: &WriteOptions) -> io::Result<ParquetDataset> {
+    let list: ListWritten = Arc::new(written_files);
+    let Some(run) = run else {
+        let directory = OutputDirectory::create(path, options.existing, &list)?;
+        return Ok(ParquetDataset::new(directory, None, options.threads));
+    };
+    let root = AppendRoot::open(path)?;
+    let path = root.run(run)?;
+    let named = |error: io::Error| {
+        let name = path.file_name().unwrap_or_default().display();
+        io::Error::new(error.kind(), format!("{name}: {error}"))
+    };
+    let directory = OutputDirectory::create(&path, options.existing, &list).map_err(named)?;
+    Ok(ParquetDataset::new(directory, Some(root), options.threads))
+}
+
 fn with_path(path: &Path, error: io::Error) -> CreateError {
     CreateError::Io { path: path.display().to_string(), error }
 }
@@ -90,7 +111,7 @@ struct ParquetOutput {
     /// `None`: nothing is written.
     dataset: Mutex<Option<ParquetDataset>>,
     record: SharedRecord,
-    projection: Projection,
+    columns: TableOptions,
 }
 
 impl Output for ParquetOutput {
@@ -99,7 +120,7 @@ impl Output for ParquetOutput {
     }
 
     fn worker(&self, _: Lane) -> Box<dyn Worker + Send> {
-        Box::new(TableWorker::new(self.projection.clone(), Arc::clone(&self.record)))
+        Box::new(TableWorker::new(self.columns.clone(), Arc::clone(&self.record)))
     }
 
     fn add_stream(&self, _: usize, stream: Arc<DataStream>) -> Result<usize, CreateError> {
@@ -110,7 +131,7 @@ impl Output for ParquetOutput {
         let mut dataset = self.dataset.lock().unwrap_or_else(PoisonError::into_inner);
         let block = block.data.and_then(|data| data.downcast::<TableBlock>().ok());
         if let (Some(dataset), Some(block)) = (&mut *dataset, block) {
-            block.batches.iter().try_for_each(|batch| dataset.write(batch))?;
+            block.batches.into_iter().try_for_each(|batch| dataset.write(batch))?;
             if !block.notes.is_empty() {
                 dataset.write_notes(&block.notes)?;
             }
@@ -124,6 +145,7 @@ impl Output for ParquetOutput {
 
     fn finish(self: Box<Self>) -> Result<WriteReport, CreateError> {
         let dataset = self.dataset.into_inner().unwrap_or_else(PoisonError::into_inner);
+        check_columns(&lock(&self.record), &self.columns, "Parquet")?;
         let TableRecord { streams, losses, undecoded, .. } = std::mem::take(&mut *lock(&self.record));
         let mut report = WriteReport::default();
         report.losses = losses;

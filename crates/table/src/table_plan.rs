@@ -1,20 +1,24 @@
 //! Columns of an event record class, and the way from its fields to them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field as ArrowField, Schema, SchemaRef};
 use ichnos_model::lower::{LossEntry, LossKind, LossTable};
 use ichnos_model::plan::Plan;
-use ichnos_model::{Event, EventRecordClass, FieldKind, Meaning, Scope};
+use ichnos_model::{ClockOrigin, Event, EventRecordClass, FieldKind, LogSeverity, Meaning, Scope};
 
 use crate::cell_type::{CellType, LeafColumns};
 use crate::fingerprint::Fingerprint;
+use crate::table_options::{Projection, TableOptions, TimestampUnit};
 
 /// Names of the columns that are no fields. Fields have other names, whatever the case.
 pub const PROPERTIES: [&str; 11] =
     ["ts", "event", "stream", "packet", "seq", "stack", "process", "thread", "cpu", "severity", "operation"];
+
+/// Name of the typed column of times, which fields can have if it is not wanted.
+pub(crate) const TIME: &str = "time";
 
 /// Meanings with a column of their own, and its name.
 const MEANINGS: [(Meaning, &str); 5] = [
@@ -51,33 +55,6 @@ const MOST_WIDTH: usize = 1 << 20;
 /// Maximum length of the name of an event record class in the column `event`, in bytes.
 const MOST_LABEL: usize = 1_024;
 
-/// Columns that are wanted.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub enum Projection {
-    /// All.
-    #[default]
-    All,
-    /// Columns with these names.
-    Named(Arc<HashSet<String>>),
-}
-
-impl Projection {
-    /// Makes a projection on the columns with these names.
-    pub fn named<'n>(names: impl IntoIterator<Item = &'n str>) -> Self {
-        Self::Named(Arc::new(names.into_iter().map(str::to_owned).collect()))
-    }
-
-    /// Returns `true` if the column with this name is wanted.
-    #[must_use]
-    pub fn wants(&self, name: &str) -> bool {
-        match self {
-            Self::All => true,
-            Self::Named(names) => names.contains(name),
-        }
-    }
-}
-
 /// A column with a field.
 #[derive(Debug)]
 pub(crate) struct FieldColumn {
@@ -87,6 +64,8 @@ pub(crate) struct FieldColumn {
     pub(crate) lists: usize,
     /// `false` if only the column of a meaning has the values.
     is_shown: bool,
+    /// Each event has exactly one value of a fixed size.
+    pub(crate) is_fixed: bool,
 }
 
 /// Treatment of the fields of a node of a decode plan.
@@ -124,6 +103,8 @@ pub(crate) enum MeaningSource {
     Field(usize),
     /// An integer of the packet context: index of the node in its decode plan.
     PacketContext(usize),
+    /// A number that all events of the class have.
+    Constant(i64),
 }
 
 /// Column of a meaning.
@@ -178,6 +159,8 @@ pub struct TablePlan {
     pub(crate) stack: Option<usize>,
     /// Names of the wanted columns before the fields.
     pub(crate) properties: Vec<&'static str>,
+    /// Unit of the column of times with a type.
+    pub(crate) timestamps: Option<TimestampUnit>,
     schema: SchemaRef,
     fingerprint: u64,
     losses: LossTable,
@@ -186,18 +169,21 @@ pub struct TablePlan {
 impl TablePlan {
     /// Makes the plan for the class of an event.
     #[must_use]
-    pub fn new(event: &Event<'_>, projection: &Projection) -> Self {
+    pub fn new(event: &Event<'_>, options: &TableOptions) -> Self {
         let label = label(event.name());
+        let projection = &options.projection;
+        // Directories of a dataset can be named after the trace.
+        let names = PROPERTIES.into_iter().chain(["trace"]).chain(options.timestamps.map(|_| TIME));
         let mut builder = PlanBuilder {
             event: label,
-            projection,
-            // Directories of a dataset can be named after the trace.
-            names: PROPERTIES.iter().chain(&["trace"]).map(|name| ((*name).to_owned(), 2)).collect(),
+            options,
+            names: names.map(|name| (name.to_owned(), 2)).collect(),
             columns: Vec::new(),
             losses: LossTable::default(),
             used: Used { names: 0, width: ROW_WIDTH + label.len() },
             omitted: 0,
             has_meaning: false,
+            conditions: 0,
         };
         let mut scopes = Vec::new();
         for (scope, prefix) in SCOPES {
@@ -210,10 +196,14 @@ impl TablePlan {
         builder.add_class_losses(event);
         scopes.retain(|scope| !scope.columns.is_empty());
         let PlanBuilder { columns, losses, used, .. } = builder;
+        let has_dates = event.stream.clock().is_some_and(|clock| clock.origin == ClockOrigin::UnixEpoch);
+        let timestamps = options.timestamps.filter(|_| has_dates && projection.wants(TIME));
         let mut properties: Vec<&'static str> =
             PROPERTIES[..5].iter().copied().filter(|name| projection.wants(name)).collect();
         properties.extend(stack.map(|_| "stack"));
-        let schema = schema(&properties, &meanings, &columns);
+        let after_ts = usize::from(projection.wants("ts"));
+        properties.splice(after_ts..after_ts, timestamps.map(|_| TIME));
+        let schema = schema(&properties, timestamps, &meanings, &columns);
         let properties_of_class = ClassProperties::of(event.class);
         let name = event.name().to_owned();
         let hash = properties_of_class.add_to(Fingerprint::new().with(name.as_bytes()));
@@ -228,6 +218,7 @@ impl TablePlan {
             meanings,
             stack,
             properties,
+            timestamps,
             schema,
             fingerprint,
             losses,
@@ -270,6 +261,11 @@ impl TablePlan {
         &self.properties_of_class
     }
 
+    /// Returns `true` if a column has the times of events.
+    pub(crate) fn has_times(&self) -> bool {
+        self.timestamps.is_some() || self.properties.contains(&"ts")
+    }
+
     /// Returns the size of a row without values of variable length, in bytes.
     pub(crate) fn row_width(&self) -> usize {
         self.row_width
@@ -296,11 +292,17 @@ pub(crate) fn loss(kind: LossKind, class: &str, field: &str, what: &str) -> Loss
 }
 
 /// Returns the columns of a table, all of which can have missing values.
-fn schema(properties: &[&'static str], meanings: &[MeaningColumn], columns: &[FieldColumn]) -> SchemaRef {
+fn schema(
+    properties: &[&'static str],
+    timestamps: Option<TimestampUnit>,
+    meanings: &[MeaningColumn],
+    columns: &[FieldColumn],
+) -> SchemaRef {
     let property = |name: &&str| {
-        let data_type = match *name {
-            "event" => DataType::Utf8,
-            "stream" => DataType::Int32,
+        let data_type = match (*name, timestamps) {
+            ("event", _) => DataType::Utf8,
+            ("stream", _) => DataType::Int32,
+            (TIME, Some(unit)) => DataType::Timestamp(unit.in_arrow(), Some("UTC".into())),
             _ => DataType::Int64,
         };
         ArrowField::new(*name, data_type, true)
@@ -310,7 +312,7 @@ fn schema(properties: &[&'static str], meanings: &[MeaningColumn], columns: &[Fi
             MeaningSource::Field(column) => {
                 columns.get(column).map_or(DataType::Null, FieldColumn::data_type)
             }
-            MeaningSource::PacketContext(_) => DataType::Int64,
+            MeaningSource::PacketContext(_) | MeaningSource::Constant(_) => DataType::Int64,
         };
         ArrowField::new(meaning.name, data_type, true)
     };
@@ -350,7 +352,7 @@ struct Used {
 /// Makes the columns of a class.
 struct PlanBuilder<'p> {
     event: &'p str,
-    projection: &'p Projection,
+    options: &'p TableOptions,
     /// Names of columns in lower case, as some programs do not distinguish case, with the next number to tell others
     /// apart.
     names: HashMap<String, u64>,
@@ -361,6 +363,8 @@ struct PlanBuilder<'p> {
     omitted: u64,
     /// The current member has a meaning with a wanted column.
     has_meaning: bool,
+    /// Number of optionals, variants and unions around the current field.
+    conditions: usize,
 }
 
 impl PlanBuilder<'_> {
@@ -369,6 +373,14 @@ impl PlanBuilder<'_> {
         if self.event.len() < event.name().len() {
             let what = format!("name of more than {MOST_LABEL} bytes: its beginning");
             self.losses.add(loss(LossKind::Rounded, self.event, "event", &what), 1);
+        }
+        let clock = event.stream.clock();
+        if self.options.timestamps.is_some()
+            && self.options.projection.wants(TIME)
+            && clock.is_some_and(|clock| clock.origin != ClockOrigin::UnixEpoch)
+        {
+            let what = "no column of dates: the clock does not count from 1970-01-01";
+            self.losses.add(loss(LossKind::Dropped, self.event, TIME, what), 1);
         }
         if !event.class.attributes.is_empty() {
             let what = "attributes of the class have no column";
@@ -400,7 +412,8 @@ impl PlanBuilder<'_> {
     }
 
     fn wants_meaning(&self, meaning: Meaning) -> bool {
-        let is_wanted = |(known, name): &(Meaning, &str)| *known == meaning && self.projection.wants(name);
+        let is_wanted =
+            |(known, name): &(Meaning, &str)| *known == meaning && self.options.projection.wants(name);
         MEANINGS.iter().chain(&[(Meaning::Stack, "stack")]).any(is_wanted)
     }
 
@@ -427,12 +440,13 @@ impl PlanBuilder<'_> {
             return None;
         }
         let name = self.unique(place, suffix);
-        let is_shown = self.projection.wants(&name);
+        let is_shown = self.options.projection.wants(&name);
         if !is_shown && !self.has_meaning {
             return None;
         }
         self.used.width = width;
-        self.columns.push(FieldColumn { name, value, lists, is_shown });
+        let is_fixed = self.conditions == 0 && lists == 0 && value.is_fixed();
+        self.columns.push(FieldColumn { name, value, lists, is_shown, is_fixed });
         Some(self.columns.len() - 1)
     }
 
@@ -476,7 +490,7 @@ impl PlanBuilder<'_> {
 
     /// Finds the field that contains the stack, and takes its column for hashes of stacks.
     fn stack(&mut self, event: &Event<'_>, scopes: &mut [ScopeTargets]) -> Option<usize> {
-        if !self.projection.wants("stack") {
+        if !self.options.projection.wants("stack") {
             return None;
         }
         let member = event.class.meanings.members(Meaning::Stack).next()?;
@@ -514,7 +528,7 @@ impl PlanBuilder<'_> {
 
     fn meanings(&self, event: &Event<'_>, scopes: &[ScopeTargets]) -> Vec<MeaningColumn> {
         let mut columns = Vec::new();
-        for (meaning, name) in MEANINGS.into_iter().filter(|(_, name)| self.projection.wants(name)) {
+        for (meaning, name) in MEANINGS.into_iter().filter(|(_, name)| self.options.projection.wants(name)) {
             let source = event.class.meanings.members(meaning).find_map(|member| {
                 let index = member.index as usize;
                 if member.scope != Scope::PacketContext {
@@ -523,6 +537,19 @@ impl PlanBuilder<'_> {
                 let plan = event.stream.plans().packet_context.as_ref()?;
                 packet_integer(plan, index).map(MeaningSource::PacketContext)
             });
+            // As everywhere, events without that are of the processor of their packet.
+            let of_packet = || {
+                let plan = event.stream.plans().packet_context.as_ref();
+                let node = plan.filter(|_| meaning == Meaning::Processor).and_then(packet_processor);
+                node.map(MeaningSource::PacketContext)
+            };
+            let constant = || match event.class.log.as_ref()?.severity {
+                LogSeverity::Constant(number) if meaning == Meaning::Severity => {
+                    Some(MeaningSource::Constant(number))
+                }
+                _ => None,
+            };
+            let source = source.or_else(of_packet).or_else(constant);
             columns.extend(source.map(|source| MeaningColumn { name, source }));
         }
         columns
@@ -533,6 +560,12 @@ impl PlanBuilder<'_> {
 pub(crate) fn packet_integer(plan: &Plan, index: usize) -> Option<usize> {
     let node = plan.member(index)?;
     plan.get(node)?.class.integer().map(|_| node)
+}
+
+/// Returns the node of the processor that recorded a packet, if it is an integer of the packet context.
+pub(crate) fn packet_processor(plan: &Plan) -> Option<usize> {
+    let is_processor = |member: &usize| plan.member_name(*member).is_some_and(|name| name == "cpu_id");
+    (0..plan.children(0).count()).find(is_processor).and_then(|index| packet_integer(plan, index))
 }
 
 /// Place of a field.
@@ -561,6 +594,8 @@ impl ScopeFields<'_, '_> {
         let plan = self.plan;
         let Some(class) = plan.get(node).map(|node| &node.class) else { return begin..begin };
         let is_array = matches!(class.kind, FieldKind::Array { .. });
+        let is_condition = class.is_compound() && !matches!(class.kind, FieldKind::Structure { .. });
+        self.builder.conditions += usize::from(is_condition);
         let mut options = Vec::new();
         for (index, child) in plan.children(node).enumerate() {
             let length = self.path.len();
@@ -573,6 +608,7 @@ impl ScopeFields<'_, '_> {
             options.push(self.add(child, lists + usize::from(is_array)));
             self.path.truncate(length);
         }
+        self.builder.conditions -= usize::from(is_condition);
         if !class.is_compound() {
             let target = self.leaf(node, lists);
             self.set(node, target);
@@ -622,7 +658,7 @@ impl ScopeFields<'_, '_> {
     }
 
     fn lose(&mut self, what: &str) {
-        let is_all = matches!(self.builder.projection, Projection::All);
+        let is_all = matches!(self.builder.options.projection, Projection::All);
         if is_all && self.builder.take_name(self.path.len()) {
             let field = format!("{}.{}", self.scope.short_name(), self.path);
             self.builder.losses.add(loss(LossKind::Dropped, self.builder.event, &field, what), 1);
@@ -638,7 +674,7 @@ impl ScopeFields<'_, '_> {
         }
         let place = ColumnPlace { scope: self.scope, prefix: self.prefix, path: &self.path };
         let builder = &mut *self.builder;
-        match LeafColumns::of(&node.class) {
+        match LeafColumns::of(&node.class, builder.options.u64_type) {
             LeafColumns::Nothing(None) => FieldTarget::Nothing,
             LeafColumns::Nothing(Some(what)) => {
                 self.lose(what);

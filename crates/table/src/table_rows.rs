@@ -2,16 +2,19 @@
 
 use std::sync::Arc;
 
+use arrow_array::types::{TimestampMicrosecondType, TimestampNanosecondType};
 use arrow_array::{Array as _, ArrayRef, Int64Array, RecordBatch, StringArray, UInt64Array};
+use arrow_buffer::{Buffer, OffsetBuffer};
 use arrow_schema::ArrowError;
 use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::{Event, Scope, StackTable};
 
-use crate::cell_type::CellType;
 use crate::column_values::{ColumnLosses, ColumnValues};
 use crate::field_visitor::FieldVisitor;
+use crate::place_columns::{PlaceColumns, RowPlace};
 use crate::stack_hashes::StackHashes;
-use crate::table_plan::{FieldColumn, MeaningSource, TablePlan, loss};
+use crate::table_options::TimestampUnit;
+use crate::table_plan::{FieldColumn, MeaningSource, TIME, TablePlan, loss};
 
 /// Maximum number of rows of a batch.
 pub const BATCH_ROWS: usize = 8_192;
@@ -19,38 +22,23 @@ pub const BATCH_ROWS: usize = 8_192;
 /// Approximate maximum size of a batch, in bytes, without the last row.
 const BATCH_BYTES: usize = 16 << 20;
 
-/// Place of an event in its data stream.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct RowPlace<'p> {
-    /// Number of the data stream.
-    pub(crate) stream: u32,
-    /// Number of the packet.
-    pub(crate) packet: Option<u64>,
-    /// Index of the event in the packet, or in the data stream if there are no packets.
-    pub(crate) sequence: u64,
-    /// Integers of the packet context, by index of the node.
-    pub(crate) context: &'p [Option<i128>],
-}
-
 /// Rows of a table: events of a class that wait to become a batch.
 #[derive(Debug)]
 pub(crate) struct TableRows {
     plan: Arc<TablePlan>,
     rows: usize,
+    /// Number of rows for which there is room, and of those of the last batch.
+    reserved: usize,
+    last_rows: usize,
     /// Approximate size in bytes of the values of variable length.
     bytes: usize,
-    times: ColumnValues,
-    streams: ColumnValues,
-    packets: ColumnValues,
-    sequences: ColumnValues,
-    /// Columns of meanings whose values are in the packet context, with the index of the node.
-    context: Vec<(usize, ColumnValues)>,
+    place: PlaceColumns,
     columns: Vec<ColumnValues>,
+    /// Indexes of the columns that can have another number of items than rows after an event.
+    checked: Vec<usize>,
     order: TimeOrder,
     /// Times that do not fit.
     lost_times: u64,
-    /// Numbers of packets, and integers of the packet context, that do not fit.
-    lost_packets: u64,
 }
 
 /// Order of the times of some rows.
@@ -91,47 +79,45 @@ pub struct TableBatch {
 impl TableRows {
     pub(crate) fn new(plan: Arc<TablePlan>) -> Self {
         let values = |column: &FieldColumn| ColumnValues::new(&column.value, column.lists);
-        let context = plan.meanings.iter().filter_map(|meaning| match meaning.source {
-            MeaningSource::PacketContext(node) => Some((node, ColumnValues::new(&CellType::Int64, 0))),
-            MeaningSource::Field(_) => None,
-        });
+        let checked = (0..plan.columns.len()).filter(|at| plan.columns.get(*at).is_some_and(|c| !c.is_fixed));
         Self {
             rows: 0,
+            reserved: 0,
+            last_rows: 0,
             bytes: 0,
-            times: ColumnValues::new(&CellType::Int64, 0),
-            streams: ColumnValues::new(&CellType::Int32, 0),
-            packets: ColumnValues::new(&CellType::Int64, 0),
-            sequences: ColumnValues::new(&CellType::Int64, 0),
-            context: context.collect(),
+            place: PlaceColumns::new(&plan),
             columns: plan.columns.iter().map(values).collect(),
+            checked: checked.collect(),
             order: TimeOrder::EMPTY,
             lost_times: 0,
-            lost_packets: 0,
             plan,
         }
     }
 
     /// Returns the approximate size in bytes.
     pub(crate) fn size(&self) -> usize {
-        self.bytes.saturating_add(self.rows * self.plan.row_width())
+        self.bytes.saturating_add(self.rows.max(self.reserved) * self.plan.row_width())
     }
 
     /// Returns `true` if the rows are enough for a batch.
     pub(crate) fn is_full(&self) -> bool {
-        self.rows >= BATCH_ROWS || self.size() >= BATCH_BYTES
+        let size = || self.bytes.saturating_add(self.rows * self.plan.row_width());
+        self.rows >= BATCH_ROWS || size() >= BATCH_BYTES
     }
 
     /// Adds an event. Returns `false` if some of its fields cannot be decoded, which is a bug of the reader: they are
     /// missing then.
     pub(crate) fn add(&mut self, event: &Event<'_>, place: RowPlace<'_>) -> bool {
-        let plan = Arc::clone(&self.plan);
+        if self.rows == 0 {
+            self.reserve();
+        }
         let time = event.nanoseconds();
         let fitting = time.and_then(|time| i64::try_from(time).ok());
         self.lost_times += u64::from(time.is_some() && fitting.is_none());
         self.order.add(fitting);
-        self.add_place(&plan, fitting, place);
+        self.place.add(fitting, place);
         let (mut is_decoded, mut array_bytes) = (true, 0);
-        for scope in &plan.scopes {
+        for scope in &self.plan.scopes {
             if scope.scope == Scope::Resource && !event.has_resource() {
                 let columns = self.columns.get_mut(scope.columns.clone()).into_iter().flatten();
                 columns.for_each(|column| column.push_null_at(0));
@@ -145,37 +131,26 @@ impl TableRows {
             self.bytes = self.bytes.saturating_add(visitor.bytes);
             is_decoded &= visited.is_ok();
         }
-        for column in &mut self.columns {
-            column.end_row(self.rows);
+        if is_decoded {
+            for at in &self.checked {
+                if let Some(column) = self.columns.get_mut(*at) {
+                    column.end_row(self.rows);
+                }
+            }
+            debug_assert!(self.columns.iter().all(|column| column.len() == self.rows + 1));
+        } else {
+            self.columns.iter_mut().for_each(|column| column.end_row(self.rows));
         }
         self.rows += 1;
         is_decoded
     }
 
-    fn add_place(&mut self, plan: &TablePlan, time: Option<i64>, place: RowPlace<'_>) {
-        let push = |column: &mut ColumnValues, value: Option<i64>| match value {
-            Some(value) => column.push_signed(value),
-            None => column.push_null(),
-        };
-        for name in &plan.properties {
-            match *name {
-                "ts" => push(&mut self.times, time),
-                "stream" => push(&mut self.streams, Some(place.stream.into())),
-                "packet" => {
-                    let packet = place.packet.and_then(|packet| i64::try_from(packet).ok());
-                    self.lost_packets += u64::from(place.packet.is_some() && packet.is_none());
-                    push(&mut self.packets, packet);
-                }
-                "seq" => push(&mut self.sequences, i64::try_from(place.sequence).ok()),
-                _ => {}
-            }
-        }
-        for (node, column) in &mut self.context {
-            let value = place.context.get(*node).copied().flatten();
-            let fitting = value.and_then(|value| i64::try_from(value).ok());
-            self.lost_packets += u64::from(value.is_some() && fitting.is_none());
-            push(column, fitting);
-        }
+    /// Makes room for as many rows as the last batch has, which are likely to come.
+    #[cold]
+    fn reserve(&mut self) {
+        self.reserved = self.last_rows;
+        self.place.reserve(self.reserved);
+        self.columns.iter_mut().for_each(|column| column.reserve(self.reserved));
     }
 
     /// Returns all rows as a batch, and begins a new one.
@@ -190,37 +165,44 @@ impl TableRows {
         let fields = self.columns.iter_mut().map(ColumnValues::finish).collect::<Result<Vec<_>, _>>()?;
         let mut arrays: Vec<ArrayRef> = Vec::with_capacity(self.plan.schema().fields().len());
         let plan = Arc::clone(&self.plan);
+        let times = self.place.finish("ts")?;
         for name in &plan.properties {
-            arrays.push(match *name {
-                "ts" => self.times.finish()?,
-                "event" => self.names(),
-                "stream" => self.streams.finish()?,
-                "packet" => self.packets.finish()?,
-                "seq" => self.sequences.finish()?,
-                _ => stack_column(plan.stack.and_then(|stack| fields.get(stack)), stacks, hashes),
+            arrays.extend(match *name {
+                "ts" => times.clone(),
+                TIME => times.as_ref().map(|times| timestamps(times, plan.timestamps)),
+                "event" => Some(self.names()?),
+                "stack" => Some(stack_column(plan.stack.and_then(|stack| fields.get(stack)), stacks, hashes)),
+                name => self.place.finish(name)?,
             });
         }
-        let mut context = self.context.iter_mut();
+        let rows = self.rows;
+        let mut context = self.place.finish_context();
         for meaning in &plan.meanings {
             arrays.extend(match meaning.source {
                 MeaningSource::Field(column) => fields.get(column).cloned(),
-                MeaningSource::PacketContext(_) => {
-                    context.next().map(|(_, column)| column.finish()).transpose()?
+                MeaningSource::Constant(number) => {
+                    Some(Arc::new(Int64Array::from_value(number, rows)) as ArrayRef)
                 }
+                MeaningSource::PacketContext(_) => context.next().transpose()?,
             });
         }
+        drop(context);
         let shown = fields.into_iter().zip(&plan.columns).filter(|(_, column)| column.is_shown());
         arrays.extend(shown.map(|(array, _)| array));
         let options = arrow_array::RecordBatchOptions::new().with_row_count(Some(self.rows));
         let batch = RecordBatch::try_new_with_options(Arc::clone(plan.schema()), arrays, &options)?;
         let order = std::mem::replace(&mut self.order, TimeOrder::EMPTY);
-        (self.rows, self.bytes) = (0, 0);
+        self.last_rows = self.rows;
+        (self.rows, self.reserved, self.bytes) = (0, 0, 0);
         Ok(TableBatch { plan, batch, order })
     }
 
     /// Returns the name of the class for each row.
-    fn names(&self) -> ArrayRef {
-        Arc::new(StringArray::from_iter_values(std::iter::repeat_n(self.plan.label(), self.rows)))
+    fn names(&self) -> Result<ArrayRef, ArrowError> {
+        let name = self.plan.label();
+        let offsets = OffsetBuffer::from_repeated_length(name.len(), self.rows);
+        let names = Buffer::from_vec(name.repeat(self.rows).into_bytes());
+        Ok(Arc::new(StringArray::try_new(offsets, names, None)?))
     }
 
     /// Moves the losses of values to a table.
@@ -244,11 +226,23 @@ impl TableRows {
             let what = "time beyond 64 bits of nanoseconds (the years 1677 to 2262)";
             table.add(loss(LossKind::Dropped, class, "ts", what), lost_times);
         }
-        let lost_packets = std::mem::take(&mut self.lost_packets);
+        let lost_packets = std::mem::take(&mut self.place.lost_packets);
         if lost_packets > 0 {
             let what = "integer of the packet beyond 64 bits with a sign";
             table.add(loss(LossKind::Dropped, class, "packet", what), lost_packets);
         }
+    }
+}
+
+/// Returns times in nanoseconds as timestamps.
+fn timestamps(times: &ArrayRef, unit: Option<TimestampUnit>) -> ArrayRef {
+    let Some(times) = times.as_any().downcast_ref::<Int64Array>() else { return Arc::clone(times) };
+    match unit {
+        Some(TimestampUnit::Micros) => {
+            let times = times.unary::<_, TimestampMicrosecondType>(|time| time.div_euclid(1_000));
+            Arc::new(times.with_timezone("UTC"))
+        }
+        _ => Arc::new(times.reinterpret_cast::<TimestampNanosecondType>().with_timezone("UTC")),
     }
 }
 

@@ -13,9 +13,11 @@ use ichnos_model::{
 
 use crate::field_visitor::IntegerVisitor;
 use crate::note::TableNote;
+use crate::place_columns::RowPlace;
 use crate::stack_hashes::StackHashes;
-use crate::table_plan::{Projection, TablePlan, has_column, loss, packet_integer};
-use crate::table_rows::{RowPlace, TableBatch, TableRows};
+use crate::table_options::{Projection, TableOptions};
+use crate::table_plan::{TablePlan, has_column, loss, packet_integer, packet_processor};
+use crate::table_rows::{TableBatch, TableRows};
 
 /// Approximate maximum size of all rows that wait to become a batch, in bytes.
 const MOST_WAITING: usize = 64 << 20;
@@ -43,6 +45,8 @@ pub(crate) struct TableRecord {
     pub(crate) losses: LossTable,
     /// Number of events with fields that could not be decoded.
     pub(crate) undecoded: u64,
+    /// Names of the columns of all tables, if only some are wanted; `None` without a table.
+    pub(crate) found_columns: Option<HashSet<String>>,
     /// Data stream classes whose packets are among the losses, by trace and index.
     classes: HashSet<(usize, usize)>,
 }
@@ -105,8 +109,9 @@ fn packet_columns(class: &DataStreamClass, plan: &Plan) -> HashSet<String> {
         .filter(|(member, meaning)| member.scope == Scope::PacketContext && has_column(*meaning))
         .map(|(member, _)| member.index as usize)
         .collect();
-    let names = members.into_iter().filter(|index| packet_integer(plan, *index).is_some());
-    let names = names.filter_map(|index| plan.member_name(index));
+    let nodes = members.into_iter().filter_map(|index| packet_integer(plan, index));
+    let nodes = nodes.chain(packet_processor(plan));
+    let names = nodes.filter_map(|node| plan.get(node)?.name.as_deref());
     names.map(|name| format!("{}.{name}", Scope::PacketContext.short_name())).collect()
 }
 
@@ -171,7 +176,7 @@ impl ClassTables {
 /// Makes batches of events.
 #[derive(Debug)]
 pub(crate) struct TableWorker {
-    projection: Projection,
+    options: TableOptions,
     record: SharedRecord,
     /// By key of the data stream.
     streams: Vec<Option<Box<StreamPlace>>>,
@@ -187,9 +192,9 @@ pub(crate) struct TableWorker {
 }
 
 impl TableWorker {
-    pub(crate) fn new(projection: Projection, record: SharedRecord) -> Self {
+    pub(crate) fn new(options: TableOptions, record: SharedRecord) -> Self {
         Self {
-            projection,
+            options,
             record,
             streams: Vec::new(),
             classes: Vec::new(),
@@ -291,8 +296,13 @@ impl TableWorker {
             None => self.end_batch(class, None)?,
             Some(index) => self.make_room(class, index)?,
         }
-        let plan = TablePlan::new(event, &self.projection);
+        let plan = TablePlan::new(event, &self.options);
         self.losses.merge(plan.losses().clone());
+        if let Projection::Named(_) = self.options.projection {
+            let mut record = lock(&self.record);
+            let found = record.found_columns.get_or_insert_default();
+            found.extend(plan.schema().fields().iter().map(|field| field.name().clone()));
+        }
         let rows = Some(Box::new(TableRows::new(Arc::new(plan))));
         let Some(tables) = self.classes.get_mut(class) else { return Ok(()) };
         let Some(index) = event.class_index() else {

@@ -6,7 +6,7 @@ use arrow_ipc::reader::StreamReader;
 use ichnos::convert::ConvertOptions;
 use ichnos::prelude::*;
 use ichnos::{Pass, PassOptions, Selection};
-use ichnos_table::{ArrowStreamWriter, BatchOutput, ParquetWriter, Projection};
+use ichnos_table::{ArrowStreamWriter, BatchOutput, ParquetWriter, Projection, TableOptions};
 
 use crate::dataset::{Row, read, rows};
 use crate::examples::example;
@@ -54,7 +54,11 @@ fn unwanted_columns_are_not_there() {
             names.push(batch.batch.schema().fields().iter().map(|field| field.name().clone()).collect());
             Ok(())
         };
-        let output = BatchOutput::new(&streams, Projection::named(wanted.iter().copied()), take);
+        let output = BatchOutput::new(
+            &streams,
+            TableOptions::default().with_columns(Projection::named(wanted.iter().copied())),
+            take,
+        );
         let pass = Pass::new(Selection::default());
         let summary = pass.write(&reader, &output, &PassOptions::default(), &()).unwrap();
         drop(output);

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type,
-    UInt16Type, UInt32Type, UInt64Type,
+    Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    TimestampMicrosecondType, TimestampNanosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, RecordBatch};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, TimeUnit};
 use ichnos::convert::ConvertOptions;
 use ichnos::io::{TraceWriter, WriteReport};
 use ichnos::prelude::*;
@@ -92,6 +92,12 @@ fn cell(array: &dyn Array, row: usize) -> Value {
         DataType::UInt16 => json!(array.as_primitive::<UInt16Type>().value(row)),
         DataType::UInt32 => json!(array.as_primitive::<UInt32Type>().value(row)),
         DataType::UInt64 => json!(array.as_primitive::<UInt64Type>().value(row)),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => {
+            json!(array.as_primitive::<TimestampMicrosecondType>().value(row))
+        }
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => {
+            json!(array.as_primitive::<TimestampNanosecondType>().value(row))
+        }
         DataType::Decimal128(..) => json!(array.as_primitive::<Decimal128Type>().value(row).to_string()),
         DataType::Float32 => real(&array.as_primitive::<Float32Type>().value(row).to_string()),
         DataType::Float64 => real(&array.as_primitive::<Float64Type>().value(row).to_string()),

@@ -91,6 +91,16 @@ impl Sink for WorkerSink<'_> {
 
 /// Writes a trace, and returns the files and the report.
 pub(crate) fn write(trace: &RecordTrace, path: &Path) -> (Vec<ReadFile>, WriteReport) {
+    let report = try_write(trace, path, &WriteOptions::default()).unwrap();
+    (read(path), report)
+}
+
+/// Writes a trace. The error is that of the program.
+pub(crate) fn try_write(
+    trace: &RecordTrace,
+    path: &Path,
+    options: &WriteOptions,
+) -> Result<WriteReport, String> {
     let source = WriteSource {
         trace: Arc::clone(trace.trace()),
         format: "made",
@@ -98,18 +108,22 @@ pub(crate) fn write(trace: &RecordTrace, path: &Path) -> (Vec<ReadFile>, WriteRe
         streams: trace.data_streams(),
     };
     let target = WriteTarget::Complete(path.to_owned());
-    let output = ParquetWriter.create(target, vec![source], &WriteOptions::default()).unwrap();
-    let report = pass(trace, output);
-    (read(path), report)
+    let output = ParquetWriter.create(target, vec![source], options).map_err(|error| error.to_string())?;
+    try_pass(trace, output)
 }
 
 /// Passes all events of a trace to an output.
 pub(crate) fn pass(trace: &RecordTrace, output: Box<dyn Output + '_>) -> WriteReport {
+    try_pass(trace, output).unwrap()
+}
+
+fn try_pass(trace: &RecordTrace, output: Box<dyn Output + '_>) -> Result<WriteReport, String> {
     let mut sink = WorkerSink { output: &*output, worker: output.worker(Lane::All) };
-    pump(&mut Merge::new(trace.cursors(Window::default())), &mut sink).unwrap();
-    sink.finish().unwrap();
+    let mut merge = Merge::new(trace.cursors(Window::default()));
+    let passed = pump(&mut merge, &mut sink).map(drop).and_then(|()| sink.finish());
+    passed.map_err(|error| error.to_string())?;
     drop(sink);
-    output.finish().unwrap()
+    output.finish().map_err(|error| error.to_string())
 }
 
 pub(crate) fn events(files: &[ReadFile]) -> Vec<Row> {

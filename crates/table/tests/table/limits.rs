@@ -131,7 +131,7 @@ fn missing_values_of_wide_columns_count() {
         sizes.push(batch.batch.get_array_memory_size());
         Ok(())
     };
-    let output = ichnos_table::BatchOutput::new(&streams, ichnos_table::Projection::All, take);
+    let output = ichnos_table::BatchOutput::new(&streams, ichnos_table::TableOptions::default(), take);
     let report = crate::hostile::pass(&trace, Box::new(output));
     assert!(sizes.len() > 2 && sizes.iter().all(|size| *size < 40 << 20), "{sizes:?}");
     // Of 1 MiB for an event, 127 columns.
@@ -256,7 +256,9 @@ fn long_numbers_of_packets_are_losses() {
         let lost = losses(&report, LossKind::Dropped);
         let lost: Vec<_> = lost.iter().filter(|(what, _)| what.starts_with("packet:")).collect();
         assert_eq!(lost.len(), number, "{lost:?}");
+        // All events of a class have its log level.
         assert_eq!(side(&crate::dataset::read(&output), "_classes/")[0]["log_level"], json!(6));
+        assert_eq!(rows[0]["severity"], json!(6));
     }
 }
 

@@ -5,5 +5,7 @@ mod arrow;
 mod dataset;
 mod examples;
 mod hostile;
+mod killed;
 mod limits;
+mod options;
 mod queries;

@@ -1,0 +1,211 @@
+//! Threads that encode files of Parquet: each file on one of them, so that its rows stay in order. Everything that
+//! decides about files happens before, so that they do not depend on the number of threads.
+
+use std::collections::VecDeque;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, JoinHandle};
+
+use arrow_array::RecordBatch;
+
+use crate::file_encoder::FileEncoder;
+
+/// Maximum size of all batches that wait for threads, in bytes; a single one can be larger.
+const MOST_WAITING: usize = 64 << 20;
+
+/// A file that one thread encodes.
+pub(crate) type SharedEncoder = Arc<Mutex<FileEncoder>>;
+
+/// Work on a file.
+#[derive(Debug)]
+pub(crate) enum FileJob {
+    /// Adds rows.
+    Write(RecordBatch),
+    /// Ends the row group.
+    EndGroup,
+    /// Completes the file.
+    Finish,
+}
+
+impl FileJob {
+    /// Returns the size in memory, in bytes.
+    fn size(&self) -> usize {
+        match self {
+            Self::Write(batch) => batch.get_array_memory_size(),
+            Self::EndGroup | Self::Finish => 0,
+        }
+    }
+}
+
+/// EncoderState that threads share.
+#[derive(Debug, Default)]
+struct EncoderState {
+    /// Jobs of each thread.
+    queues: Vec<VecDeque<(SharedEncoder, FileJob, usize)>>,
+    /// Size of all jobs that are not done, in bytes.
+    waiting: usize,
+    /// First error, after which nothing more is written.
+    error: Option<io::Error>,
+    has_failed: bool,
+    /// No more jobs follow.
+    is_over: bool,
+    /// Size of the complete files, in bytes.
+    bytes: u64,
+}
+
+impl EncoderState {
+    /// Returns the error of a job that has failed.
+    fn check(&mut self) -> io::Result<()> {
+        match (self.error.take(), self.has_failed) {
+            (Some(error), _) => Err(error),
+            (None, true) => Err(io::Error::other("an earlier part of the dataset could not be written")),
+            (None, false) => Ok(()),
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct EncoderQueues {
+    state: Mutex<EncoderState>,
+    changed: Condvar,
+}
+
+impl EncoderQueues {
+    fn lock(&self) -> MutexGuard<'_, EncoderState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'s>(&self, state: MutexGuard<'s, EncoderState>) -> MutexGuard<'s, EncoderState> {
+        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does the jobs of a thread.
+    fn work(&self, thread: usize) {
+        let mut state = self.lock();
+        loop {
+            let job = state.queues.get_mut(thread).and_then(VecDeque::pop_front);
+            let Some((file, job, size)) = job else {
+                if state.is_over {
+                    return;
+                }
+                state = self.wait(state);
+                continue;
+            };
+            let has_failed = state.has_failed;
+            drop(state);
+            // Otherwise, the caller would wait forever for a thread that has a bug.
+            let done = catch_unwind(AssertUnwindSafe(|| if has_failed { Ok(0) } else { run(&file, job) }));
+            let done =
+                done.unwrap_or_else(|_| Err(io::Error::other("a thread that encodes files has failed")));
+            drop(file);
+            state = self.lock();
+            state.waiting -= size;
+            match done {
+                Ok(bytes) => state.bytes += bytes,
+                Err(error) => {
+                    state.has_failed = true;
+                    state.error.get_or_insert(error);
+                }
+            }
+            self.changed.notify_all();
+        }
+    }
+}
+
+/// Does a job, and returns the size of the file if it is complete.
+fn run(file: &Mutex<FileEncoder>, job: FileJob) -> io::Result<u64> {
+    let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+    match job {
+        FileJob::Write(batch) => file.write(&batch).map(|()| 0),
+        FileJob::EndGroup => file.end_group().map(|()| 0),
+        FileJob::Finish => file.finish(),
+    }
+}
+
+/// Encodes files on several threads, or on that of the caller.
+#[derive(Debug)]
+pub(crate) struct Encoders {
+    shared: Arc<EncoderQueues>,
+    /// None: jobs are done by the caller.
+    threads: Vec<JoinHandle<()>>,
+    /// Thread for the next file.
+    next: usize,
+}
+
+impl Encoders {
+    /// Starts this number of threads; a single one would not be faster than none.
+    pub(crate) fn new(threads: usize) -> Self {
+        let shared = Arc::new(EncoderQueues::default());
+        let mut started = Vec::new();
+        let count = if threads > 1 { threads } else { 0 };
+        for thread in 0..count {
+            let shared = Arc::clone(&shared);
+            let work = move || shared.work(thread);
+            // With fewer threads, files are the same.
+            let Ok(handle) = Builder::new().name("tables".to_owned()).spawn(work) else { break };
+            started.push(handle);
+        }
+        shared.lock().queues.resize_with(started.len(), VecDeque::new);
+        Self { shared, threads: started, next: 0 }
+    }
+
+    /// Returns the thread for a new file.
+    pub(crate) fn assign(&mut self) -> usize {
+        self.next += 1;
+        self.next % self.threads.len().max(1)
+    }
+
+    /// Does a job on the thread of its file, after its earlier jobs.
+    ///
+    /// # Errors
+    /// If it fails, or an earlier job of any file has failed.
+    pub(crate) fn run(&self, file: &SharedEncoder, thread: usize, job: FileJob) -> io::Result<()> {
+        if self.threads.is_empty() {
+            let bytes = run(file, job)?;
+            self.shared.lock().bytes += bytes;
+            return Ok(());
+        }
+        let size = job.size();
+        let mut state = self.shared.lock();
+        while state.waiting > 0 && state.waiting.saturating_add(size) > MOST_WAITING && !state.has_failed {
+            state = self.shared.wait(state);
+        }
+        state.check()?;
+        state.waiting += size;
+        if let Some(queue) = state.queues.get_mut(thread) {
+            queue.push_back((Arc::clone(file), job, size));
+        }
+        drop(state);
+        self.shared.changed.notify_all();
+        Ok(())
+    }
+
+    /// Waits for all jobs, and returns the size of all files in bytes.
+    ///
+    /// # Errors
+    /// If a job has failed.
+    pub(crate) fn finish(&mut self) -> io::Result<u64> {
+        self.join();
+        let state = &mut *self.shared.lock();
+        state.check()?;
+        Ok(state.bytes)
+    }
+
+    fn join(&mut self) {
+        self.shared.lock().is_over = true;
+        self.shared.changed.notify_all();
+        for thread in self.threads.drain(..) {
+            // Its errors are in the state.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Encoders {
+    /// Waits for the current jobs, so that nothing is written after that.
+    fn drop(&mut self) {
+        self.shared.lock().has_failed = true;
+        self.join();
+    }
+}

@@ -1,0 +1,144 @@
+//! Options of tables.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow_schema::TimeUnit;
+use ichnos_io::{FormatOption, FormatOptions, OptionValue};
+
+/// Names of the options.
+pub(crate) const FIELDS: &str = "fields";
+pub(crate) const TIMESTAMPS: &str = "timestamps";
+pub(crate) const U64: &str = "u64";
+pub(crate) const APPEND: &str = "append";
+
+/// Options of every output with columns, and that of datasets.
+pub(crate) static OPTIONS: [FormatOption; 4] = [
+    FormatOption::text(FIELDS, "Write only these columns, separated by commas: ts,cpu,ctx.vpid,next_comm")
+        .details(
+            "Columns have the names that docs/parquet.md describes. Fields without a column are not decoded, as far \
+            as that is possible.",
+        )
+        .value_name("COLUMNS")
+        .unprefixed(),
+    FormatOption::choice(
+        TIMESTAMPS,
+        "Also write the time as a timestamp, in the column `time`",
+        &[
+            OptionValue::new("micros", "microseconds, rounded down"),
+            OptionValue::new("nanos", "nanoseconds, which not all programs read"),
+        ],
+    )
+    .details("Only for events whose clock counts from 1970-01-01. The column `ts` stays.")
+    .value_name("UNIT")
+    .unprefixed(),
+    FormatOption::choice(
+        U64,
+        "Type of unsigned integers of 64 bits",
+        &[
+            OptionValue::new("uint64", "UINT64 (default)"),
+            OptionValue::new("decimal", "DECIMAL(20, 0), for programs without unsigned integers"),
+        ],
+    )
+    .value_name("TYPE")
+    .unprefixed(),
+    FormatOption::text(APPEND, "Add the events to the dataset, in its directory `trace=NAME`")
+        .details(
+            "The dataset has only such directories, or is new. It is an error if the directory exists, unless existing \
+            outputs are replaced.",
+        )
+        .value_name("NAME")
+        .unprefixed(),
+];
+
+/// Columns that are wanted.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub enum Projection {
+    /// All.
+    #[default]
+    All,
+    /// Columns with these names.
+    Named(Arc<HashSet<String>>),
+}
+
+impl Projection {
+    /// Makes a projection on the columns with these names.
+    pub fn named<'n>(names: impl IntoIterator<Item = &'n str>) -> Self {
+        Self::Named(Arc::new(names.into_iter().map(str::to_owned).collect()))
+    }
+
+    /// Returns `true` if the column with this name is wanted.
+    #[must_use]
+    pub fn wants(&self, name: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Named(names) => names.contains(name),
+        }
+    }
+}
+
+/// Options of columns.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct TableOptions {
+    /// Wanted columns.
+    pub projection: Projection,
+    /// Unit of a typed column of times; `None` for no such column.
+    pub timestamps: Option<TimestampUnit>,
+    /// Type of unsigned integers of 64 bits.
+    pub u64_type: U64Type,
+}
+
+/// Unit of a typed column of times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimestampUnit {
+    /// Microseconds, rounded down.
+    Micros,
+    /// Nanoseconds.
+    Nanos,
+}
+
+impl TimestampUnit {
+    pub(crate) fn in_arrow(self) -> TimeUnit {
+        match self {
+            Self::Micros => TimeUnit::Microsecond,
+            Self::Nanos => TimeUnit::Nanosecond,
+        }
+    }
+}
+
+/// Type of unsigned integers of 64 bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum U64Type {
+    /// `UInt64`.
+    #[default]
+    UInt64,
+    /// `Decimal128(20, 0)`.
+    Decimal,
+}
+
+impl TableOptions {
+    /// Returns the options with only some columns.
+    #[must_use]
+    pub fn with_columns(mut self, projection: Projection) -> Self {
+        self.projection = projection;
+        self
+    }
+
+    /// Returns the options that were set for a format.
+    pub(crate) fn set_for(format: &str, options: &FormatOptions) -> Self {
+        let names = options.text(format, FIELDS).map(|names| names.split(',').map(str::trim));
+        Self {
+            projection: names.map_or(Projection::All, Projection::named),
+            timestamps: options.choice(format, TIMESTAMPS).map(|unit| match unit {
+                "micros" => TimestampUnit::Micros,
+                _ => TimestampUnit::Nanos,
+            }),
+            u64_type: match options.choice(format, U64) {
+                Some("decimal") => U64Type::Decimal,
+                _ => U64Type::UInt64,
+            },
+        }
+    }
+}
