@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
-use ichnos_io::OutputDirectory;
+use ichnos_io::{OutputDirectory, WriteShard, WriteSource};
 use ichnos_model::DataStream;
 
-use crate::dataset_names::{DatasetNames, SIDE_FILE, file_name};
+use crate::dataset_names::{DatasetNames, file_name, side_file};
 use crate::note::TableNote;
 use crate::parquet_file::ParquetFile;
-use crate::side_tables::{self, WrittenTable};
+use crate::side_tables::{self, ListedStreams, WrittenTable};
 use crate::table_plan::TablePlan;
 use crate::table_rows::TableBatch;
 
@@ -41,6 +41,7 @@ struct DatasetTable {
 #[derive(Debug)]
 pub(crate) struct ParquetDataset {
     directory: OutputDirectory,
+    shard: Option<WriteShard>,
     names: DatasetNames,
     tables: Vec<DatasetTable>,
     /// Indexes of `tables` by fingerprint and name.
@@ -53,10 +54,23 @@ pub(crate) struct ParquetDataset {
 }
 
 impl ParquetDataset {
-    pub(crate) fn new(directory: OutputDirectory) -> Self {
+    /// Begins a dataset, or a shard of one, with events of these sources.
+    pub(crate) fn new(
+        directory: OutputDirectory,
+        sources: &[WriteSource],
+        shard: Option<WriteShard>,
+    ) -> Self {
+        let mut names = DatasetNames::default();
+        // In the order in which they are declared, so that names do not depend on the events of a shard.
+        for trace in sources.iter().map(|source| &source.trace) {
+            for class in trace.class.data_streams.iter().flat_map(|class| &class.event_records) {
+                names.directory(class.name.as_deref().unwrap_or_default());
+            }
+        }
         Self {
             directory,
-            names: DatasetNames::default(),
+            shard,
+            names,
             tables: Vec::new(),
             indexes: HashMap::new(),
             completed: Vec::new(),
@@ -111,12 +125,16 @@ impl ParquetDataset {
         let directory = self.names.directory(plan.name());
         let is_sorted =
             batch.order.is_sorted && plan.schema().fields().first().is_some_and(|f| f.name() == "ts");
-        let path = format!("{directory}/{}", file_name(fingerprint, 0));
+        let path = format!("{directory}/{}", self.file_name(fingerprint, 0));
         let (file, written) = self.new_file(plan, path, is_sorted)?;
         let plan = Arc::clone(plan);
         self.indexes.insert((fingerprint, plan.name().to_owned()), self.tables.len());
         self.tables.push(DatasetTable { plan, fingerprint, directory, file, written, parts: 0 });
         Ok(self.tables.len() - 1)
+    }
+
+    fn file_name(&self, fingerprint: u64, part: usize) -> String {
+        file_name(fingerprint, part, self.shard.as_ref().map(|shard| shard.shard))
     }
 
     fn new_file(
@@ -137,7 +155,7 @@ impl ParquetDataset {
     fn begin_file(&mut self, index: usize, is_sorted: bool) -> io::Result<()> {
         let Some(table) = self.tables.get(index) else { return Ok(()) };
         let part = table.parts + 1;
-        let path = format!("{}/{}", table.directory, file_name(table.fingerprint, part));
+        let path = format!("{}/{}", table.directory, self.file_name(table.fingerprint, part));
         let (file, written) = self.new_file(&table.plan, path, is_sorted)?;
         let Some(table) = self.tables.get_mut(index) else { return Ok(()) };
         table.parts = part;
@@ -184,7 +202,7 @@ impl ParquetDataset {
             return Ok(());
         };
         if !self.side.contains_key(name) {
-            let path = format!("{name}/{SIDE_FILE}");
+            let path = format!("{name}/{}", side_file(self.shard.as_ref().map(|shard| shard.shard)));
             let metadata = [("ichnos.version", env!("CARGO_PKG_VERSION"))];
             let file = ParquetFile::create(&self.directory, &path, &batch.schema(), false, &metadata)?;
             self.side.insert(name, file);
@@ -208,11 +226,13 @@ impl ParquetDataset {
         let mut completed = std::mem::take(&mut self.completed);
         completed.sort_by(|a, b| a.path.cmp(&b.path));
         self.write_side("_classes", side_tables::classes(&completed))?;
-        self.write_side("_streams", side_tables::streams(streams))?;
-        self.write_side("_clocks", side_tables::clocks(streams))?;
+        let shard = self.shard.clone();
+        let listed = ListedStreams::new(streams, shard.as_ref());
+        self.write_side("_streams", side_tables::streams(&listed))?;
+        self.write_side("_clocks", side_tables::clocks(&listed))?;
         // Tables without rows, too, so that every dataset has them, and queries find them.
         self.write_notes(&[])?;
-        side_tables::stacks(streams, &mut |name, batch| self.write_side(name, batch))?;
+        side_tables::stacks(&listed, &mut |name, batch| self.write_side(name, batch))?;
         for (_, file) in std::mem::take(&mut self.side) {
             self.bytes += file.finish()?;
         }

@@ -11,7 +11,7 @@ use ichnos_io::{
 use ichnos_model::DataStream;
 use ichnos_model::lower::LossTable;
 
-use crate::dataset_names::written_files;
+use crate::dataset_names::{files_of, files_of_shards, written_files};
 use crate::output_parts::{check_options, record, unsupported};
 use crate::parquet_dataset::ParquetDataset;
 use crate::table_plan::Projection;
@@ -34,6 +34,10 @@ impl TraceWriter for ParquetWriter {
         false
     }
 
+    fn writes_shards(&self) -> bool {
+        true
+    }
+
     fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
         written_files(directory)
     }
@@ -47,10 +51,8 @@ impl TraceWriter for ParquetWriter {
         check_options(&sources, "Parquet", options)?;
         let (path, dataset) = match target {
             WriteTarget::Complete(path) => {
-                let list: ListWritten = Arc::new(written_files);
-                let directory = OutputDirectory::create(&path, options.existing, &list);
-                let directory = directory.map_err(|error| with_path(&path, error))?;
-                (path, Some(ParquetDataset::new(directory)))
+                let directory = create_directory(&path, options).map_err(|error| with_path(&path, error))?;
+                (path, Some(ParquetDataset::new(directory, &sources, options.shard.clone())))
             }
             WriteTarget::Live(_) => {
                 return Err(unsupported(
@@ -77,6 +79,16 @@ impl TraceWriter for ParquetWriter {
         let problem = "a dataset has parts of its own: a directory for each event record class";
         Err(unsupported(&sources, "Parquet", problem))
     }
+}
+
+/// Creates the directory of a dataset, or of a shard, whose files are put beside those of others.
+fn create_directory(path: &Path, options: &WriteOptions) -> io::Result<OutputDirectory> {
+    let Some(shard) = options.shard.as_ref().map(|shard| shard.shard) else {
+        let list: ListWritten = Arc::new(written_files);
+        return OutputDirectory::create(path, options.existing, &list);
+    };
+    let list: ListWritten = Arc::new(move |directory| files_of_shards(directory, shard));
+    OutputDirectory::create_part(path, options.existing, &list, files_of(shard))
 }
 
 fn with_path(path: &Path, error: io::Error) -> CreateError {

@@ -7,3 +7,5 @@ mod examples;
 mod hostile;
 mod limits;
 mod queries;
+mod recorded;
+mod shards;
