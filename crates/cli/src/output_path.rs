@@ -18,12 +18,15 @@ pub(crate) struct OutputPath<'a> {
     path: Option<&'a Path>,
     force: bool,
     kind: OutputKind,
+    /// The output is put beside those of other processes.
+    is_shard: bool,
 }
 
 impl<'a> OutputPath<'a> {
     /// Returns the file of an output that is not a trace.
     pub(crate) fn of_file(output: &'a OutputArgs) -> Self {
-        Self { path: output.path.as_deref(), force: output.force, kind: OutputKind::Other }.without_stdout()
+        let (path, force) = (output.path.as_deref(), output.force);
+        Self { path, force, kind: OutputKind::Other, is_shard: false }.without_stdout()
     }
 
     /// Returns the file of an output that can be read as a trace.
@@ -34,7 +37,8 @@ impl<'a> OutputPath<'a> {
     /// Returns the output of a verb that writes one or several traces.
     pub(crate) fn of_trace(writing: &'a Writing) -> Self {
         let path = writing.output.as_deref().filter(|_| !writing.dry_run);
-        Self { path, force: writing.force, kind: OutputKind::Trace }.without_stdout()
+        let is_shard = writing.shard.is_some();
+        Self { path, force: writing.force, kind: OutputKind::Trace, is_shard }.without_stdout()
     }
 
     fn without_stdout(self) -> Self {
@@ -79,6 +83,9 @@ impl<'a> OutputPath<'a> {
         self.path.map_or(Ok(()), check_parent)?;
         let Some(path) = self.path.filter(|_| !self.force) else { return Ok(()) };
         let Ok(metadata) = std::fs::metadata(path) else { return Ok(()) };
+        if self.is_shard && metadata.is_dir() {
+            return Ok(());
+        }
         let is_empty = match metadata.is_dir() {
             true => std::fs::read_dir(path).is_ok_and(|mut items| items.next().is_none()),
             false => !metadata.is_file() || metadata.len() == 0,
