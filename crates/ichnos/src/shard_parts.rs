@@ -7,7 +7,7 @@ use std::ops::Range;
 use ichnos_io::{Shard, WriteShard};
 use ichnos_model::{TraceInput, Window};
 
-/// What a shard has of the selected data of a session.
+/// Part of the selected data of a session that a shard has.
 pub(crate) struct ShardParts {
     shard: Shard,
     /// `true` for the data streams of all shards, by trace and data stream.

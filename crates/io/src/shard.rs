@@ -66,13 +66,13 @@ impl FromStr for Shard {
     }
 }
 
-/// A shard of an output, and what of the sources begins in it.
+/// A shard of an output, and the data streams that begin in it.
 #[derive(Clone, Debug)]
 pub struct WriteShard {
     /// The shard.
     pub shard: Shard,
-    /// Keys of the data streams that begin in this shard; each begins in one of the shards. What is written once for each
-    /// data stream is written by that shard.
+    /// Keys of the data streams that begin in this shard; each begins in one of the shards, which writes everything
+    /// that is written once for a data stream.
     pub streams: HashSet<u32>,
 }
 
