@@ -184,13 +184,11 @@ mod tests {
             assert_eq!((begins[0], *ends.last().unwrap()), (0, unit.packets), "{units:?} {count}");
             assert_eq!(begins[1..], ends[..ends.len() - 1], "{units:?} {count}");
         }
-        let size = |shard: &Vec<Range<u64>>| {
-            shard
-                .iter()
-                .zip(&units)
-                .map(|(range, unit)| unit.bytes * (range.end - range.start) / unit.packets)
+        let size = |shard: &Vec<Range<u64>>| -> u64 {
+            let sizes = shard.iter().zip(&units);
+            sizes.map(|(range, unit)| unit.bytes * (range.end - range.start) / unit.packets).sum()
         };
-        shards.iter().map(|shard| size(shard).sum()).collect()
+        shards.iter().map(size).collect()
     }
 
     #[test]
