@@ -5,7 +5,8 @@
 # records a trace for the purpose. What is missing is installed if that can be done without
 # asking (as root, with apt-get); otherwise the tests that need it are skipped, and named at the
 # end. Recorded traces of real tracers are used if they are in ../shared/traces or in the directory
-# that ICHNOS_TRACES names.
+# that ICHNOS_TRACES names. DuckDB, Polars and pyarrow, which read tables, are installed into target/python,
+# unless ICHNOS_PYTHON names a Python; chdb and pyspark are compared if that Python has them.
 #
 # Arguments choose packages (-p ichnos-ctf); without any, all are tested.
 set -euo pipefail
@@ -43,6 +44,21 @@ if [ -n "$packages" ]; then
 	fi
 fi
 
+# Installs packages of Python, for tests of tables, while tests are compiled: it takes some 15 s of one core.
+python_packages() {
+	local venv=target/python
+	[ -x $venv/bin/python ] || timeout 60 python3 -m venv $venv || return
+	timeout 180 $venv/bin/python -m pip install --quiet --disable-pip-version-check \
+		'duckdb==2.*' 'polars==2.*' 'pyarrow==26.*'
+}
+
+packages_pid=
+if [ -z "${ICHNOS_PYTHON:-}" ] && [[ $# = 0 || " $* " == *" ichnos-table "* ]]; then
+	python_packages </dev/null >/dev/null 2>&1 &
+	packages_pid=$!
+	export ICHNOS_PYTHON=$PWD/target/python/bin/python
+fi
+
 # What tests print when they pass is hidden, but for two things: why they are skipped
 # ("skipped: ..."), and the results of those that compare with other readers over recorded traces.
 summary() {
@@ -59,8 +75,14 @@ summary() {
 
 [ $# -gt 0 ] || set -- --workspace --features ichnos-cli/table
 if cargo nextest --version >/dev/null 2>&1; then
+	if [ -n "$packages_pid" ]; then
+		# Errors are printed below.
+		cargo nextest run --no-run "$@" >/dev/null 2>&1 || true
+		wait "$packages_pid" || echo "test.sh: packages of Python cannot be installed"
+	fi
 	cargo nextest run --no-fail-fast --success-output final "$@" 2>&1 | summary
 	cargo test --doc --quiet "$@"
 else
+	[ -z "$packages_pid" ] || wait "$packages_pid" || echo "test.sh: packages of Python cannot be installed"
 	cargo test --no-fail-fast "$@" -- --show-output 2>&1 | summary
 fi

@@ -131,6 +131,9 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     output_path.recover()?;
     output_path.check_new()?;
     let text = TextTarget::named(args)?;
+    if text.is_some() {
+        check_shard(writing, None)?;
+    }
     if text.is_some() && (edit.repairs || edit.whole_packets) {
         let option = if edit.repairs { "repair" } else { "--align packet" };
         return Err(Failure::new(format!("{option} writes packets of traces, not text"))
@@ -209,6 +212,7 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     };
     selection.intersect(&mut reader)?;
     selection.selected.exclude(&mut reader);
+    select_shard(&mut reader, &session, writing)?;
     input::report_empty_traces(&session, report);
     let repeated_packets = repeated_packets(&session, wants);
     interrupt::watch_writing(report);
@@ -265,7 +269,7 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
             let help = "`ichnos cat` prints text on a terminal";
             return Err(Failure::new(error.to_string()).help(help));
         }
-        Err(error) => return Err(Failure::new(error.to_string())),
+        Err(error) => return Err(failure(&error, writing)),
     };
     damaged |= cat::report_undecoded(written.undecoded, report);
     let reads_copied_packets = writing.verify || edit.repairs;
@@ -282,7 +286,9 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
             lacks_all = true;
         }
     }
-    let is_nothing = is_empty && selection.is_some() && written.selected_events == 0;
+    // A shard without events is a part of the output like any other.
+    let is_nothing =
+        is_empty && selection.is_some() && written.selected_events == 0 && writing.shard.is_none();
     if failed.is_none() {
         no_match_help::explain(&session, &selection, window, u64::from(!is_nothing), report);
     }
@@ -291,6 +297,20 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
         None if damaged || lacks_all => Ok(Exit::Damaged),
         None if is_nothing => Ok(Exit::Nothing),
         None => Ok(Exit::Success),
+    }
+}
+
+fn failure(error: &ConvertError, writing: &Writing) -> Failure {
+    let failure = Failure::new(error.to_string());
+    match error {
+        ConvertError::Create(CreateError::Io { error, .. })
+            if error.kind() == std::io::ErrorKind::AlreadyExists
+                && writing.shard.is_some()
+                && !writing.force =>
+        {
+            failure.help("--force replaces the files of this shard, and no others")
+        }
+        _ => failure,
     }
 }
 
@@ -454,5 +474,30 @@ fn check_output(args: &Convert, target: Target) -> Result<Target, Failure> {
             format!("a trace of the format {format} is a directory: it cannot be written to standard output");
         return Err(Failure::new(message).help("name a directory, or another format with --to"));
     }
+    check_shard(&args.writing, Some(target.writer))?;
     Ok(target)
+}
+
+/// Checks that a format is written in shards, if that is asked for; no format for text.
+fn check_shard(writing: &Writing, writer: Option<&dyn TraceWriter>) -> Result<(), Failure> {
+    if writing.shard.is_none() || writer.is_some_and(|writer| writer.writes_shards()) {
+        return Ok(());
+    }
+    let formats = ichnos::convert::writers().filter(|(_, writer)| writer.writes_shards());
+    let formats: Vec<String> = formats.map(|(format, _)| format!("--to {format}")).collect();
+    let help = match formats.is_empty() {
+        true => "this program was built without the feature `table`, which writes tables".to_owned(),
+        false => format!("{} writes parts; `ichnos split` writes parts of traces", formats.join(", ")),
+    };
+    Err(Failure::new("--shard: only tables are written by several processes").help(help))
+}
+
+/// Restricts a reader to the shard that is to be written.
+fn select_shard(reader: &mut Reader<'_>, session: &Session, writing: &Writing) -> Result<(), Failure> {
+    let Some(shard) = writing.shard else { return Ok(()) };
+    if session.is_live() {
+        return Err(Failure::new("--shard: live input cannot be divided: it can only be read once"));
+    }
+    reader.select_shard(shard);
+    Ok(())
 }

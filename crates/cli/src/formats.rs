@@ -39,10 +39,10 @@ fn only_written() -> [(&'static str, Vec<&'static str>); 2] {
     [("viewers", viewers.into()), ("tables", tables)]
 }
 
-/// Returns the options of tables, each once.
-fn table_options() -> Vec<&'static FormatOption> {
+/// Returns the options of the writers with these names, each once.
+fn options_of(names: &[&str]) -> Vec<&'static FormatOption> {
     let mut options: Vec<&FormatOption> = Vec::new();
-    let writers = ichnos::convert::writers().filter(|(name, _)| tables().any(|table| table == *name));
+    let writers = ichnos::convert::writers().filter(|(name, _)| names.contains(name));
     for option in writers.flat_map(|(_, writer)| writer.options()) {
         if options.iter().all(|known| known.name != option.name) {
             options.push(option);
@@ -134,10 +134,10 @@ fn print_text(texts: &[(String, String)], paint: Paint) -> Result<(), Failure> {
     for (kind, names) in only_written().into_iter().filter(|(_, names)| !names.is_empty()) {
         let kind = if kind == "viewers" { "files for viewers" } else { kind };
         let mut branch = Branch::new(format!("{kind} written by `ichnos convert --to`"));
-        for name in names {
+        for name in &names {
             branch.line(paint.name(name));
         }
-        for option in table_options() {
+        for option in options_of(&names) {
             branch.add(option_branch(&format!("convert --{}", option.name), option, paint));
         }
         branch.render(&mut text);

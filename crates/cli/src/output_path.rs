@@ -20,13 +20,15 @@ pub(crate) struct OutputPath<'a> {
     /// The output is added to a directory.
     appends: bool,
     kind: OutputKind,
+    /// The output is put beside those of other processes.
+    is_shard: bool,
 }
 
 impl<'a> OutputPath<'a> {
     /// Returns the file of an output that is not a trace.
     pub(crate) fn of_file(output: &'a OutputArgs) -> Self {
         let (path, force) = (output.path.as_deref(), output.force);
-        Self { path, force, appends: false, kind: OutputKind::Other }.without_stdout()
+        Self { path, force, appends: false, kind: OutputKind::Other, is_shard: false }.without_stdout()
     }
 
     /// Returns the file of an output that can be read as a trace.
@@ -38,7 +40,8 @@ impl<'a> OutputPath<'a> {
     pub(crate) fn of_trace(writing: &'a Writing) -> Self {
         let path = writing.output.as_deref().filter(|_| !writing.dry_run);
         let (force, appends) = (writing.force, writing.writer_flags.append());
-        Self { path, force, appends, kind: OutputKind::Trace }.without_stdout()
+        let is_shard = writing.shard.is_some();
+        Self { path, force, appends, kind: OutputKind::Trace, is_shard }.without_stdout()
     }
 
     fn without_stdout(self) -> Self {
@@ -83,7 +86,7 @@ impl<'a> OutputPath<'a> {
         self.path.map_or(Ok(()), check_parent)?;
         let Some(path) = self.path.filter(|_| !self.force) else { return Ok(()) };
         let Ok(metadata) = std::fs::metadata(path) else { return Ok(()) };
-        if self.appends && metadata.is_dir() {
+        if (self.appends || self.is_shard) && metadata.is_dir() {
             return Ok(());
         }
         let is_empty = match metadata.is_dir() {

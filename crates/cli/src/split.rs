@@ -47,6 +47,9 @@ pub(crate) fn run(args: &Split, global: &Global, report: Report) -> Result<Exit,
         return Err(Failure::new("several traces cannot be written to standard output")
             .help("name the directory to write, -o OUT"));
     }
+    if writing.shard.is_some() {
+        return Err(Failure::new("--shard does not apply to split, which writes all parts itself"));
+    }
     let output_path = OutputPath::of_trace(writing);
     output_path.recover()?;
     output_path.check_new()?;

@@ -353,6 +353,7 @@ impl PacketReader {
                 info.sequence.map(|counter| counter.value),
                 info.discarded.map(|counter| counter.value),
             );
+        packet.index = Some(self.index as u64);
         packet.has_late_events = self.has_quirk(Quirk::LttngEventAfterPacket);
         let begin = self.open.begin.map(|begin| begin.cycles);
         let has_other_begin = self.begins_with_event() && begin != self.open.times.begin;

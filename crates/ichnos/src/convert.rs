@@ -17,6 +17,7 @@ use ichnos_model::{Damage, FileDiagnostic, Severity, TraceInput, Window};
 
 use crate::format::FORMATS;
 use crate::pass::StreamOptions;
+use crate::shard_parts::ShardParts;
 use crate::verify::verify;
 use crate::{OutputKind, Pass, PassEnd, PassObserver, PassOptions, PassSummary, Reader};
 pub use split::SplitTargets;
@@ -235,6 +236,9 @@ impl Reader<'_> {
         if let Some(path) = &path {
             self.session.check_output(path, OutputKind::Trace)?;
         }
+        if self.shard.is_some() && !writer.writes_shards() {
+            return Err(CreateError::Shards.into());
+        }
         let target = path.map_or(WriteTarget::Nowhere, WriteTarget::Complete);
         let (sources, mut write) = self.write_options(options, false);
         write.leaves_out_packets |= options.packets_in.is_some();
@@ -283,7 +287,10 @@ impl Reader<'_> {
         }
         write.stop = options.pass.stop_flag();
         write.threads = options.threads;
-        (self.wanted().map(|(trace, wanted, _)| source(trace, wanted)).collect(), write)
+        write.shard = self.shard.as_ref().map(ShardParts::of_output);
+        let all = self.shard.as_ref().map_or(&self.wanted, |shard| &shard.all);
+        let traces = self.session.traces().iter();
+        (traces.zip(all).map(|(trace, wanted)| source(trace.as_ref(), wanted)).collect(), write)
     }
 
     /// Returns the comparison of the output with the written data.

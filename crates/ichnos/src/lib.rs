@@ -149,6 +149,7 @@ mod pass;
 mod reader;
 mod selection;
 mod session;
+mod shard_parts;
 mod stats_output;
 mod stream_messages;
 mod tail;

@@ -376,8 +376,8 @@ impl Pass {
 
     /// Reports the damage that belongs to no data stream, of a pass by data stream.
     fn note_damage_of_traces(&self, reader: &Reader<'_>, observer: &dyn PassObserver) {
-        for (trace, _, _) in reader.wanted() {
-            let damage = trace.damage().iter();
+        for (number, (trace, _, _)) in reader.wanted().enumerate() {
+            let damage = reader.damage_of(number, trace).iter();
             let selected = damage.filter(|damage| self.selection.wants_stream(&damage.file));
             selected.for_each(|damage| observer.note_damage(damage));
         }

@@ -1,15 +1,17 @@
 //! Reads a session as a whole, or selected parts of it.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use ichnos_flow::{DamageCursor, Merge};
+use ichnos_io::Shard;
 use ichnos_model::{
-    BoxedCursor, Cursor, DataStream, ExcludedClasses, Head, MessageKind, SplitPoint, StreamCursor,
+    BoxedCursor, Cursor, Damage, DataStream, ExcludedClasses, Head, MessageKind, SplitPoint, StreamCursor,
     TraceInput, Window,
 };
 
 use crate::Session;
+use crate::shard_parts::ShardParts;
 
 /// Makes cursors over the messages of selected data streams of a session, in a window; see [`Session::reader`].
 pub struct Reader<'a> {
@@ -22,6 +24,8 @@ pub struct Reader<'a> {
     pub(crate) begin: Option<i128>,
     /// Excluded classes of events, by trace and data stream; empty if there are none.
     pub(crate) excluded: Vec<Vec<Option<Arc<ExcludedClasses>>>>,
+    /// Shard to read, whose data streams are the selected ones; `None` for everything.
+    pub(crate) shard: Option<ShardParts>,
 }
 
 /// Selected data stream of a reader.
@@ -100,6 +104,55 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// Restricts the reader to a shard of its data: whole data streams, and packets of those that can be read from
+    /// the middle on. Each message is in one shard, and depends neither on the others nor on the machine; damage that
+    /// belongs to no data stream is in the shard with the begin of the first data stream of its trace. Shards have about
+    /// the same number of bytes of the traces. Call this last.
+    ///
+    /// ```no_run
+    /// use ichnos::io::Shard;
+    /// use ichnos::model::{Cursor as _, Window};
+    ///
+    /// let session = ichnos::open(["my-trace"], &ichnos::OpenOptions::default())?;
+    /// let mut messages = 0;
+    /// for index in 1..=4 {
+    ///     let mut reader = session.reader(Window::default(), |_| true)?;
+    ///     reader.select_shard(Shard::new(index, 4).ok_or("not a shard")?);
+    ///     let mut cursor = reader.cursor();
+    ///     while cursor.advance() {
+    ///         messages += 1;
+    ///     }
+    /// }
+    /// println!("{messages} messages in all shards");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn select_shard(&mut self, shard: Shard) {
+        let (parts, wanted) = ShardParts::new(self.wanted(), shard);
+        self.wanted = wanted;
+        self.shard = Some(parts);
+    }
+
+    /// Returns the packets to read of a data stream, by the indexes of the trace and the data stream; `None` for all.
+    pub(crate) fn packets(&self, trace: usize, stream: usize) -> Option<Range<u64>> {
+        self.shard.as_ref()?.packets(trace, stream)
+    }
+
+    /// Returns the damage of a trace that belongs to no data stream.
+    pub(crate) fn damage_of<'t>(&self, number: usize, trace: &'t dyn TraceInput) -> &'t [Damage] {
+        let is_in = self.shard.as_ref().is_none_or(|shard| shard.has_damage(number));
+        if is_in { trace.damage() } else { &[] }
+    }
+
+    /// Makes a cursor that reads the selected packets of a data stream instead of this one, which reads all of them.
+    fn dividing(&self, number: usize, stream: usize, cursor: BoxedCursor) -> BoxedCursor {
+        let divided = || {
+            let packets = self.packets(number, stream)?;
+            let (trace, _, window) = self.wanted().nth(number)?;
+            trace.packet_cursor(stream, window, packets)
+        };
+        self.excluding(number, stream, divided().unwrap_or(cursor))
+    }
+
     /// Returns the traces with their selected data streams and windows.
     pub(crate) fn wanted(&self) -> impl Iterator<Item = (&dyn TraceInput, &Vec<bool>, Window)> {
         let traces = self.session.traces().iter().zip(&self.wanted).zip(&self.windows);
@@ -160,7 +213,7 @@ impl Reader<'_> {
     /// Returns the messages of a data stream of a trace, by their indexes.
     pub(crate) fn stream_cursor(&self, source: usize, stream: usize) -> Option<BoxedCursor> {
         let (trace, _, window) = self.wanted().nth(source)?;
-        Some(self.excluding(source, stream, trace.cursor(stream, window)?))
+        Some(self.dividing(source, stream, trace.cursor(stream, window)?))
     }
 
     /// Returns the windows of the traces, in order.
@@ -178,9 +231,16 @@ impl Reader<'_> {
     /// Passes the heads of all messages to `take`, data stream by data stream. [`ControlFlow::Break`] ends the data
     /// stream.
     pub fn for_each_head(&self, mut take: impl FnMut(&DataStream, Head) -> ControlFlow<()>) {
-        for (trace, wanted, window) in self.wanted().filter(|(_, wanted, _)| wanted.contains(&true)) {
-            let streams = trace.data_streams().into_iter().zip(trace.cursors(window)).zip(wanted);
-            for ((stream, mut cursor), _) in streams.filter(|(_, is_wanted)| **is_wanted) {
+        for (number, (trace, wanted, window)) in self.wanted().enumerate() {
+            if !wanted.contains(&true) {
+                continue;
+            }
+            let streams = trace.data_streams().into_iter().zip(trace.cursors(window)).zip(wanted).enumerate();
+            for (index, ((stream, cursor), _)) in streams.filter(|(_, (_, is_wanted))| **is_wanted) {
+                let mut cursor = match self.packets(number, index) {
+                    Some(packets) => trace.packet_cursor(index, window, packets).unwrap_or(cursor),
+                    None => cursor,
+                };
                 while let Some(head) = cursor.next_head() {
                     if take(&stream, head).is_break() {
                         break;
@@ -198,12 +258,13 @@ impl Reader<'_> {
         }
         let mut cursors: Vec<BoxedCursor> = Vec::new();
         for (number, (trace, wanted, window)) in self.wanted().enumerate() {
-            if !trace.damage().is_empty() {
-                cursors.push(DamageCursor::new(trace.damage().to_vec()).boxed());
+            let damage = self.damage_of(number, trace);
+            if !damage.is_empty() {
+                cursors.push(DamageCursor::new(damage.to_vec()).boxed());
             }
             let all = trace.cursors(window).into_iter().zip(wanted).enumerate();
             let all = all.filter(|(_, (_, is))| **is);
-            cursors.extend(all.map(|(stream, (cursor, _))| self.excluding(number, stream, cursor)));
+            cursors.extend(all.map(|(stream, (cursor, _))| self.dividing(number, stream, cursor)));
         }
         Merge::new(cursors)
     }
@@ -215,7 +276,7 @@ impl Reader<'_> {
     pub fn cursor_from(&self, begin: i128) -> Merge {
         let mut cursors: Vec<BoxedCursor> = Vec::new();
         for (number, (trace, wanted, window)) in self.wanted().enumerate() {
-            if !trace.damage().is_empty() {
+            if !self.damage_of(number, trace).is_empty() {
                 // It was already reported by the first chunk.
                 cursors.push(DamageCursor::new(Vec::new()).boxed());
             }
@@ -229,13 +290,17 @@ impl Reader<'_> {
 
     /// Returns times, in order, at which to split the data into chunks of at least about `size` bytes. The first
     /// chunk begins at the beginning, the last one ends at the end. Chunks are larger where small ones would read
-    /// much data twice. Empty if there is too little data, or it can only be read as a whole.
+    /// much data twice. Empty if there is too little data, or it can only be read as a whole, as a shard with a part of a
+    /// data stream.
     #[must_use]
     pub fn chunks(&self, size: u64) -> Vec<i128> {
         // Makes the split points of many data streams, each with its own, fine enough.
         const GRAINS: u64 = 8;
         /// Minimum number of bytes to read for each byte that is read twice.
         const WORTH: u64 = 2;
+        if self.shard.as_ref().is_some_and(ShardParts::has_divided) {
+            return Vec::new();
+        }
         let mut all: Vec<SplitPoint> = Vec::new();
         let mut overlap = 0u64;
         for (trace, wanted, window) in self.wanted() {

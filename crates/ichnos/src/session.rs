@@ -621,6 +621,7 @@ impl Session {
             wanted,
             begin: None,
             excluded: Vec::new(),
+            shard: None,
         }
     }
 }

@@ -9,7 +9,7 @@ use ichnos_model::lower::LossTable;
 use ichnos_model::plan::PlanError;
 use ichnos_model::{DataStream, Limits, Message, Packet, Trace, TraceDigest};
 
-use crate::{Existing, FormatOption, FormatOptions, Lane, MessageOrder, OptionValue, Output};
+use crate::{Existing, FormatOption, FormatOptions, Lane, MessageOrder, OptionValue, Output, WriteShard};
 
 /// Writes traces of a format.
 ///
@@ -54,6 +54,12 @@ pub trait TraceWriter: Send + Sync {
     /// outputs need not count them.
     fn drops_events(&self) -> bool {
         true
+    }
+
+    /// Returns `true` if several outputs can be written to one path, each with a [shard](WriteOptions::shard) of the
+    /// messages.
+    fn writes_shards(&self) -> bool {
+        false
     }
 
     /// Lists the files in a directory, by their paths in it, if a writer of the format can have written all
@@ -143,8 +149,11 @@ pub struct WriteOptions {
     pub must_fit: bool,
     /// Take the clocks of all sources as one timeline, even if nothing relates them.
     pub correlated: bool,
-    /// Treatment of existing files at the path.
+    /// Treatment of existing files at the path; of a shard, those that an earlier output of it has written.
     pub existing: Existing,
+    /// Shard that the output gets, of several outputs that are written to one path: see
+    /// [`TraceWriter::writes_shards`]. The sources are those of all shards.
+    pub shard: Option<WriteShard>,
     /// Compares the output with the written data before it appears; `None` to skip this.
     pub verify: Option<Verify>,
     /// Flag that stops writing with an error and without output.
@@ -257,6 +266,9 @@ pub enum CreateError {
     /// The output is text, which cannot be read again.
     #[error("cannot verify the output: text cannot be read again")]
     UnverifiableText,
+    /// The format does not support several outputs at one path.
+    #[error("this format cannot be written in shards")]
+    Shards,
     /// The format does not support data streams that begin later.
     #[error("data streams cannot be added to a trace of this format while it is written")]
     FixedStreams,

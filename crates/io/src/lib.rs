@@ -27,6 +27,7 @@ mod collect;
 mod create;
 mod datagrams;
 mod decompress;
+mod directory_part;
 mod entry;
 mod error;
 mod file_names;
@@ -50,6 +51,7 @@ mod read_files;
 mod replacement;
 mod scan;
 mod schema_language;
+mod shard;
 #[cfg(unix)]
 mod signals;
 mod standard_output;
@@ -69,6 +71,7 @@ pub use create::{
     WriteSource, WriteTarget,
 };
 pub use datagrams::{Datagram, Datagrams};
+pub use directory_part::DirectoryPart;
 pub use entry::{Entry, FileId, FileStatus};
 pub use error::IoError;
 pub use file_names::FileNames;
@@ -94,6 +97,7 @@ pub use replacement::{
 };
 pub use scan::{ScanProgress, ScanStep};
 pub use schema_language::{SchemaLanguage, WriteSchema, WrittenSchema};
+pub use shard::{Shard, ShardError, WriteShard};
 #[cfg(unix)]
 pub use signals::ignores_signal;
 pub use trace_file::{PartFile, TraceFile, written_trace_files};

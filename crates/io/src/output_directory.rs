@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::directory_part::{DirectoryPart, PartPlacement};
 use crate::replacement::{
     Deletable, Existing, ListWritten, foreign_file, place_directory, recover_replacement, replace_directory,
 };
@@ -20,6 +21,8 @@ pub struct OutputDirectory {
     target: Option<PathBuf>,
     /// Content of the target, which is replaced.
     replaces: Option<Deletable>,
+    /// Place of the files, if the target has those of other processes, too.
+    part: Option<PartPlacement>,
 }
 
 impl OutputDirectory {
@@ -54,15 +57,31 @@ impl OutputDirectory {
             }
             Err(_) => {}
         }
-        let mut attempts = 0;
-        loop {
-            let current = crate::output_file::beside(&target);
-            match fs::create_dir(&current) {
-                Ok(()) => return Ok(Self { current, target: Some(target), replaces }),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempts < 100 => attempts += 1,
-                Err(error) => return Err(error),
-            }
+        Ok(Self { current: create_beside(&target)?, target: Some(target), replaces, part: None })
+    }
+
+    /// Creates a directory whose files are moved to a path when they are complete, beside those of other processes. The
+    /// path can be unused. `list` lists the files that the processes can have written; with [`Existing::Replace`], those
+    /// of the part are replaced, otherwise only if its last file is missing.
+    ///
+    /// # Errors
+    /// If there is anything else, or no directory can be created beside it.
+    pub fn create_part(
+        path: &Path,
+        existing: Existing,
+        list: &ListWritten,
+        part: DirectoryPart,
+    ) -> io::Result<Self> {
+        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        if fs::symlink_metadata(&target).is_ok_and(|metadata| !metadata.is_dir()) {
+            let message = "expected the name of a directory to write, found a file";
+            return Err(io::Error::new(io::ErrorKind::NotADirectory, message));
         }
+        let list = Arc::clone(list);
+        let placement = PartPlacement { target: target.clone(), part, existing, list };
+        placement.old_files()?;
+        let current = create_beside(&target)?;
+        Ok(Self { current, target: Some(target), replaces: None, part: Some(placement) })
     }
 
     /// Creates a directory whose files are in place from the beginning, to be read while it is written. It
@@ -76,7 +95,7 @@ impl OutputDirectory {
             if !is_empty(path)? {
                 return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the directory is not empty"));
             }
-            Self { current: path.to_owned(), target: None, replaces: None }
+            Self { current: path.to_owned(), target: None, replaces: None, part: None }
         } else {
             Self::create(
                 path,
@@ -128,20 +147,34 @@ impl OutputDirectory {
         })
     }
 
-    /// Gives the directory its name and returns its path.
+    /// Gives the directory its name, or moves its files to those of other processes, and returns its path.
     ///
     /// # Errors
     /// If that is not possible; then the old content is restored.
     pub fn finish(mut self) -> io::Result<PathBuf> {
         let Some(target) = self.target.take() else { return Ok(self.current.clone()) };
-        let result = match &self.replaces {
-            Some(old) => replace_directory(&self.current, &target, old),
-            None => place_directory(&self.current, &target),
+        let result = match (&self.part, &self.replaces) {
+            (Some(part), _) => part.place(&self.current),
+            (None, Some(old)) => replace_directory(&self.current, &target, old),
+            (None, None) => place_directory(&self.current, &target),
         };
         if result.is_err() {
             let _ = fs::remove_dir_all(&self.current);
         }
         result.map(|()| target)
+    }
+}
+
+/// Creates a directory with an unused name beside another one.
+fn create_beside(target: &Path) -> io::Result<PathBuf> {
+    let mut attempts = 0;
+    loop {
+        let current = crate::output_file::beside(target);
+        match fs::create_dir(&current) {
+            Ok(()) => return Ok(current),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempts < 100 => attempts += 1,
+            Err(error) => return Err(error),
+        }
     }
 }
 

@@ -299,10 +299,11 @@ fn tolerate_unsupported(result: io::Result<()>) -> io::Result<()> {
     }
 }
 
+/// Maximum number of files that are synchronized one by one; for more, the whole file system is faster.
+const SINGLE_FILES: usize = 32;
+
 /// Waits until a directory with its content is on the disk.
-fn sync_directory(root: &Path) -> io::Result<()> {
-    /// Maximum number of files that are synchronized one by one; for more, the whole file system is faster.
-    const SINGLE_FILES: usize = 32;
+pub(crate) fn sync_directory(root: &Path) -> io::Result<()> {
     let content = Content::of(root)?;
     if content.files.len() > SINGLE_FILES && sync_file_system(root).is_ok() {
         return Ok(());
@@ -324,11 +325,26 @@ fn sync_file_system(_: &Path) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
+/// Waits until the names of files in a directory, by their paths in it, are on the disk.
+pub(crate) fn sync_names<'p>(root: &Path, files: impl IntoIterator<Item = &'p Path>) -> io::Result<()> {
+    let directories: BTreeSet<&Path> = files.into_iter().flat_map(|file| file.ancestors().skip(1)).collect();
+    if directories.len() > SINGLE_FILES && sync_file_system(root).is_ok() {
+        return Ok(());
+    }
+    directories.iter().try_for_each(|path| sync_names_in(&root.join(path)))?;
+    sync_parent(root)
+}
+
 /// Waits until the name of a file or directory is on the disk.
 fn sync_parent(path: &Path) -> io::Result<()> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    match File::open(parent) {
-        Ok(parent) => tolerate_unsupported(parent.sync_all()),
+    sync_names_in(parent)
+}
+
+/// Waits until the names in a directory are on the disk.
+fn sync_names_in(directory: &Path) -> io::Result<()> {
+    match File::open(directory) {
+        Ok(directory) => tolerate_unsupported(directory.sync_all()),
         // The directory can be written but not read.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         Err(error) => Err(error),

@@ -286,6 +286,8 @@ pub struct Packet<'a> {
     pub has_corrected_times: bool,
     /// Recorded index of the packet in its stream.
     pub sequence_number: Option<u64>,
+    /// Index of the packet among those of its data stream, in reading order, if the reader knows it.
+    pub index: Option<u64>,
     /// Snapshot of the counter of discarded event records at its end.
     pub discarded_counter: Option<u64>,
     /// Size of the whole packet in bits.
@@ -308,6 +310,7 @@ impl<'a> Packet<'a> {
             has_late_events: false,
             has_corrected_times: false,
             sequence_number: None,
+            index: None,
             discarded_counter: None,
             total_length,
             content_length,

@@ -145,6 +145,12 @@ pub trait TraceInput: Send + Sync {
         false
     }
 
+    /// Returns `true` if several of its data streams add call stacks to the same table while they are read, so that only
+    /// all of them together have all stacks: see [`Trace::stacks_of`].
+    fn shares_stacks(&self) -> bool {
+        false
+    }
+
     /// Returns `true` if its cursors report invalidly encoded texts as damage, in the words of the format,
     /// once it was opened to be checked.
     fn reports_invalid_texts(&self) -> bool {

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
-use ichnos_io::{foreign_file, plain_files};
+use ichnos_io::{DirectoryPart, Shard, foreign_file, plain_files};
 use parquet::file::metadata::ParquetMetaDataReader;
 
 use crate::append_root::is_run;
@@ -15,8 +16,8 @@ use crate::side_tables::SIDE_TABLES;
 /// Maximum length of the name of an event record class in the name of its directory, in bytes.
 const MOST_BYTES: usize = 200;
 
-/// Name of the only file of a table without events.
-pub(crate) const SIDE_FILE: &str = "part-0.parquet";
+/// Table whose file appears last: it lists the files with events.
+const LAST_TABLE: &str = "_classes";
 
 /// Beginning of the name of the program that wrote a file, in its footer.
 pub(crate) const CREATOR: &str = "ichnos version ";
@@ -56,21 +57,62 @@ impl DatasetNames {
     }
 }
 
-/// Returns the name of a file.
-pub(crate) fn file_name(fingerprint: u64, part: usize) -> String {
-    format!("part-{fingerprint:016x}-{part}.parquet")
+/// Returns the name of a file with events.
+pub(crate) fn file_name(fingerprint: u64, part: usize, shard: Option<Shard>) -> String {
+    format!("part-{fingerprint:016x}-{part}{}.parquet", suffix(shard))
+}
+
+/// Returns the name of the only file of a table without events.
+pub(crate) fn side_file(shard: Option<Shard>) -> String {
+    format!("part-0{}.parquet", suffix(shard))
+}
+
+fn suffix(shard: Option<Shard>) -> String {
+    shard.map_or_else(String::new, |shard| format!("-{}-of-{}", shard.index(), shard.count()))
 }
 
 /// Lists the files in a directory if it can be a dataset, of which some files can be deleted already.
 pub(crate) fn written_files(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let files = plain_files(directory)?;
-    match files.iter().find(|path| !is_ours(directory, path)) {
-        Some(path) => Err(foreign_file(path, "it is not a file of a dataset of events")),
+    match files.iter().find(|path| parse(path).is_none() || !is_written_by_us(&directory.join(path))) {
+        Some(path) => Err(foreign(path)),
         None => Ok(files),
     }
 }
 
-fn is_ours(root: &Path, path: &Path) -> bool {
+/// Lists the files in a directory if it can be a dataset to which a shard belongs.
+pub(crate) fn files_of_shards(directory: &Path, own: Shard) -> io::Result<Vec<PathBuf>> {
+    let files = plain_files(directory)?;
+    for path in &files {
+        let problem = match parse(path) {
+            None => return Err(foreign(path)),
+            Some(None) => "it is of a dataset that was not written in shards",
+            Some(Some(shard)) if shard.count() != own.count() => "it is of another number of shards",
+            // Other files are never deleted. Very many footers would take long to read.
+            Some(Some(shard)) if shard == own && !is_written_by_us(&directory.join(path)) => {
+                return Err(foreign(path));
+            }
+            Some(Some(_)) => continue,
+        };
+        return Err(foreign_file(path, problem));
+    }
+    Ok(files)
+}
+
+/// Returns the files of a shard.
+pub(crate) fn files_of(shard: Shard) -> DirectoryPart {
+    DirectoryPart {
+        is_own: Arc::new(move |path| parse(path) == Some(Some(shard))),
+        last: Path::new(LAST_TABLE).join(side_file(Some(shard))),
+    }
+}
+
+fn foreign(path: &Path) -> io::Error {
+    foreign_file(path, "it is not a file of a dataset of events")
+}
+
+/// Returns the shard of a file of a dataset, `Some(None)` without shards. `None` for other files.
+fn parse(path: &Path) -> Option<Option<Shard>> {
     let names: Vec<&str> = path
         .components()
         .filter_map(|component| match component {
@@ -81,19 +123,31 @@ fn is_ours(root: &Path, path: &Path) -> bool {
     let (directory, file) = match names[..] {
         [directory, file] => (directory, file),
         [run, directory, file] if is_run(run) => (directory, file),
-        _ => return false,
+        _ => return None,
     };
-    let has_name = match directory.strip_prefix("event=") {
-        Some(_) => is_file_name(file),
-        None => SIDE_TABLES.contains(&directory) && file == SIDE_FILE,
+    let name = file.strip_prefix("part-")?.strip_suffix(".parquet")?;
+    let (name, shard) = match name.split_once("-of-") {
+        None => (name, None),
+        Some((name, count)) => {
+            let (name, index) = name.rsplit_once('-')?;
+            (name, Some(Shard::new(number(index)?, number(count)?)?))
+        }
     };
-    has_name && is_written_by_us(&root.join(path))
+    let is_known = match directory.strip_prefix("event=") {
+        Some(_) => is_table_name(name),
+        None => SIDE_TABLES.contains(&directory) && name == "0",
+    };
+    is_known.then_some(shard)
 }
 
-/// Returns `true` for names that [`file_name`] makes.
-fn is_file_name(name: &str) -> bool {
-    let parts = name.strip_prefix("part-").and_then(|name| name.strip_suffix(".parquet")?.split_once('-'));
-    parts.is_some_and(|(hash, part)| {
+/// Parses a number that is written without further zeros.
+fn number(digits: &str) -> Option<u32> {
+    digits.parse().ok().filter(|number: &u32| number.to_string() == digits)
+}
+
+/// Returns `true` for a hash and a number.
+fn is_table_name(name: &str) -> bool {
+    name.split_once('-').is_some_and(|(hash, part)| {
         let is_hash = hash.len() == 16 && hash.bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f'));
         is_hash && !part.is_empty() && part.bytes().all(|c| c.is_ascii_digit())
     })
@@ -155,10 +209,33 @@ mod tests {
     }
 
     #[test]
-    fn names_of_files_have_a_hash_and_a_number() {
-        assert!(is_file_name(&file_name(u64::MAX, 12)) && is_file_name(&file_name(0, 0)));
-        for name in ["part-0.parquet", "part-0123456789abcdef.parquet", "part-0123456789abcdeF-0.parquet"] {
-            assert!(!is_file_name(name), "{name}");
+    fn names_of_files_say_their_shard() {
+        let shard = Shard::new(2, 30);
+        for shard in [None, shard, Shard::new(1, 1)] {
+            for number in [0, 12] {
+                let name = file_name(u64::MAX, number, shard);
+                assert_eq!(parse(&Path::new("event=a").join(&name)), Some(shard), "{name}");
+                assert_eq!(parse(&Path::new("_streams").join(name)), None);
+            }
+            for table in SIDE_TABLES {
+                assert_eq!(parse(&Path::new(table).join(side_file(shard))), Some(shard));
+            }
+            assert_eq!(parse(&Path::new("event=a").join(side_file(shard))), None);
+            assert_eq!(parse(Path::new(&side_file(shard))), None);
         }
+        for name in [
+            "part-0123456789abcdef.parquet",
+            "part-0123456789abcdeF-0.parquet",
+            "part-0123456789abcdef-0-3-of-2.parquet",
+            "part-0123456789abcdef-0-0-of-2.parquet",
+            "part-0123456789abcdef-0-01-of-2.parquet",
+            "part-0123456789abcdef-1-of-2.parquet",
+            "part-0123456789abcdef-0-1-of-.parquet",
+        ] {
+            assert_eq!(parse(&Path::new("event=a").join(name)), None, "{name}");
+        }
+        let files = files_of(Shard::new(2, 30).unwrap());
+        assert_eq!(files.last, Path::new("_classes/part-0-2-of-30.parquet"));
+        assert!((files.is_own)(&files.last) && !(files.is_own)(Path::new("_classes/part-0-3-of-30.parquet")));
     }
 }

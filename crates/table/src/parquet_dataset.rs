@@ -7,15 +7,15 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_schema::ArrowError;
-use ichnos_io::OutputDirectory;
+use ichnos_io::{OutputDirectory, WriteShard, WriteSource};
 use ichnos_model::DataStream;
 
 use crate::append_root::AppendRoot;
-use crate::dataset_names::{DatasetNames, SIDE_FILE, file_name};
+use crate::dataset_names::{DatasetNames, file_name, side_file};
 use crate::encoders::Encoders;
 use crate::note::TableNote;
 use crate::parquet_file::ParquetFile;
-use crate::side_tables::{self, WrittenTable};
+use crate::side_tables::{self, ListedStreams, WrittenTable};
 use crate::table_plan::TablePlan;
 use crate::table_rows::TableBatch;
 
@@ -47,6 +47,7 @@ pub(crate) struct ParquetDataset {
     directory: OutputDirectory,
     /// Directory of several runs, if this is one of them. It comes after its content, which is removed first.
     _root: Option<AppendRoot>,
+    shard: Option<WriteShard>,
     names: DatasetNames,
     tables: Vec<DatasetTable>,
     /// Indexes of `tables` by fingerprint and name.
@@ -58,13 +59,28 @@ pub(crate) struct ParquetDataset {
 }
 
 impl ParquetDataset {
-    /// Begins the dataset in a directory: of one run, or of one of several. Files are encoded by this number of threads.
-    pub(crate) fn new(directory: OutputDirectory, root: Option<AppendRoot>, threads: usize) -> Self {
+    /// Begins a dataset with events of these sources, or a shard of one, or, with a root, a run of several. Files are
+    /// encoded by this number of threads.
+    pub(crate) fn new(
+        directory: OutputDirectory,
+        sources: &[WriteSource],
+        root: Option<AppendRoot>,
+        shard: Option<WriteShard>,
+        threads: usize,
+    ) -> Self {
+        let mut names = DatasetNames::default();
+        // In the order in which they are declared, so that names do not depend on the events of a shard.
+        for trace in sources.iter().map(|source| &source.trace) {
+            for class in trace.class.data_streams.iter().flat_map(|class| &class.event_records) {
+                names.directory(class.name.as_deref().unwrap_or_default());
+            }
+        }
         Self {
             encoders: Encoders::new(threads),
             directory,
             _root: root,
-            names: DatasetNames::default(),
+            shard,
+            names,
             tables: Vec::new(),
             indexes: HashMap::new(),
             completed: Vec::new(),
@@ -122,12 +138,16 @@ impl ParquetDataset {
         let directory = self.names.directory(plan.name());
         let is_sorted =
             batch.order.is_sorted && plan.schema().fields().first().is_some_and(|f| f.name() == "ts");
-        let path = format!("{directory}/{}", file_name(fingerprint, 0));
+        let path = format!("{directory}/{}", self.file_name(fingerprint, 0));
         let (file, written) = self.new_file(plan, path, is_sorted)?;
         let plan = Arc::clone(plan);
         self.indexes.insert((fingerprint, plan.name().to_owned()), self.tables.len());
         self.tables.push(DatasetTable { plan, fingerprint, directory, file, written, parts: 0 });
         Ok(self.tables.len() - 1)
+    }
+
+    fn file_name(&self, fingerprint: u64, part: usize) -> String {
+        file_name(fingerprint, part, self.shard.as_ref().map(|shard| shard.shard))
     }
 
     fn new_file(
@@ -155,7 +175,7 @@ impl ParquetDataset {
     fn begin_file(&mut self, index: usize, is_sorted: bool) -> io::Result<()> {
         let Some(table) = self.tables.get(index) else { return Ok(()) };
         let (part, plan) = (table.parts + 1, Arc::clone(&table.plan));
-        let path = format!("{}/{}", table.directory, file_name(table.fingerprint, part));
+        let path = format!("{}/{}", table.directory, self.file_name(table.fingerprint, part));
         let (file, written) = self.new_file(&plan, path, is_sorted)?;
         let Some(table) = self.tables.get_mut(index) else { return Ok(()) };
         table.parts = part;
@@ -201,7 +221,7 @@ impl ParquetDataset {
             return Ok(());
         };
         if !self.side.contains_key(name) {
-            let path = format!("{name}/{SIDE_FILE}");
+            let path = format!("{name}/{}", side_file(self.shard.as_ref().map(|shard| shard.shard)));
             let metadata = [("ichnos.version", env!("CARGO_PKG_VERSION"))];
             let file = ParquetFile::create(
                 &self.directory,
@@ -232,11 +252,13 @@ impl ParquetDataset {
         let mut completed = std::mem::take(&mut self.completed);
         completed.sort_by(|a, b| a.path.cmp(&b.path));
         self.write_side("_classes", side_tables::classes(&completed))?;
-        self.write_side("_streams", side_tables::streams(streams))?;
-        self.write_side("_clocks", side_tables::clocks(streams))?;
+        let shard = self.shard.clone();
+        let listed = ListedStreams::new(streams, shard.as_ref());
+        self.write_side("_streams", side_tables::streams(&listed))?;
+        self.write_side("_clocks", side_tables::clocks(&listed))?;
         // Tables without rows, too, so that every dataset has them, and queries find them.
         self.write_notes(&[])?;
-        side_tables::stacks(streams, &mut |name, batch| self.write_side(name, batch))?;
+        side_tables::stacks(&listed, &mut |name, batch| self.write_side(name, batch))?;
         for (_, file) in std::mem::take(&mut self.side) {
             file.finish(&self.encoders)?;
         }

@@ -12,7 +12,7 @@ use ichnos_model::DataStream;
 use ichnos_model::lower::LossTable;
 
 use crate::append_root::AppendRoot;
-use crate::dataset_names::written_files;
+use crate::dataset_names::{files_of, files_of_shards, written_files};
 use crate::output_parts::{check_columns, check_options, record, unsupported};
 use crate::parquet_dataset::ParquetDataset;
 use crate::table_options::{APPEND, OPTIONS, TableOptions};
@@ -39,6 +39,10 @@ impl TraceWriter for ParquetWriter {
         false
     }
 
+    fn writes_shards(&self) -> bool {
+        true
+    }
+
     fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
         written_files(directory)
     }
@@ -53,7 +57,8 @@ impl TraceWriter for ParquetWriter {
         let (path, dataset) = match target {
             WriteTarget::Complete(path) => {
                 let run = options.formats.text("parquet", APPEND);
-                let dataset = create(&path, run, options).map_err(|error| with_path(&path, error))?;
+                let dataset =
+                    create(&path, run, &sources, options).map_err(|error| with_path(&path, error))?;
                 (path, Some(dataset))
             }
             WriteTarget::Live(_) => {
@@ -84,20 +89,34 @@ impl TraceWriter for ParquetWriter {
 }
 
 /// Begins a dataset, or a run with this name in one.
-fn create(path: &Path, run: Option<&str>, options: &WriteOptions) -> io::Result<ParquetDataset> {
-    let list: ListWritten = Arc::new(written_files);
-    let Some(run) = run else {
-        let directory = OutputDirectory::create(path, options.existing, &list)?;
-        return Ok(ParquetDataset::new(directory, None, options.threads));
+fn create(
+    path: &Path,
+    run: Option<&str>,
+    sources: &[WriteSource],
+    options: &WriteOptions,
+) -> io::Result<ParquetDataset> {
+    let begin = |directory, root| {
+        ParquetDataset::new(directory, sources, root, options.shard.clone(), options.threads)
     };
+    let Some(run) = run else { return Ok(begin(create_directory(path, options)?, None)) };
     let root = AppendRoot::open(path)?;
     let path = root.run(run)?;
     let named = |error: io::Error| {
         let name = path.file_name().unwrap_or_default().display();
         io::Error::new(error.kind(), format!("{name}: {error}"))
     };
-    let directory = OutputDirectory::create(&path, options.existing, &list).map_err(named)?;
-    Ok(ParquetDataset::new(directory, Some(root), options.threads))
+    let directory = create_directory(&path, options).map_err(named)?;
+    Ok(begin(directory, Some(root)))
+}
+
+/// Creates the directory of a dataset, or of a shard, whose files are put beside those of others.
+fn create_directory(path: &Path, options: &WriteOptions) -> io::Result<OutputDirectory> {
+    let Some(shard) = options.shard.as_ref().map(|shard| shard.shard) else {
+        let list: ListWritten = Arc::new(written_files);
+        return OutputDirectory::create(path, options.existing, &list);
+    };
+    let list: ListWritten = Arc::new(move |directory| files_of_shards(directory, shard));
+    OutputDirectory::create_part(path, options.existing, &list, files_of(shard))
 }
 
 fn with_path(path: &Path, error: io::Error) -> CreateError {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_schema::ArrowError;
+use ichnos_io::WriteShard;
 use ichnos_model::{ClockOrigin, DataStream, StackTable, Trace, Value};
 
 use crate::note::TableNote;
@@ -56,22 +57,39 @@ fn traces(streams: &[Arc<DataStream>]) -> (Vec<usize>, Vec<&Arc<Trace>>) {
     (numbers, traces)
 }
 
+/// Data streams of all sources, and those whose rows are in the tables: with shards, only one of them has a row.
+pub(crate) struct ListedStreams<'s> {
+    all: &'s [Arc<DataStream>],
+    shard: Option<&'s WriteShard>,
+}
+
+impl<'s> ListedStreams<'s> {
+    pub(crate) fn new(all: &'s [Arc<DataStream>], shard: Option<&'s WriteShard>) -> Self {
+        Self { all, shard }
+    }
+
+    /// Returns `true` if the rows of a data stream are in the tables.
+    fn has(&self, stream: &DataStream) -> bool {
+        self.shard.is_none_or(|shard| shard.streams.contains(&stream.key))
+    }
+}
+
 /// Table of data streams: the numbers in the column `stream`.
-pub(crate) fn streams(streams: &[Arc<DataStream>]) -> Result<RecordBatch, ArrowError> {
-    let (numbers, _) = traces(streams);
-    let id = |stream: &Arc<DataStream>| stream.id.map(|id| id.to_string());
+pub(crate) fn streams(listed: &ListedStreams<'_>) -> Result<RecordBatch, ArrowError> {
+    let (of_traces, _) = traces(listed.all);
+    let rows: Vec<usize> = (0..listed.all.len()).filter(|number| listed.has(&listed.all[*number])).collect();
+    let streams: Vec<&Arc<DataStream>> = rows.iter().map(|number| &listed.all[*number]).collect();
+    let numbers: Vec<usize> = rows.iter().map(|number| of_traces[*number]).collect();
+    let id = |stream: &&Arc<DataStream>| stream.id.map(|id| id.to_string());
     let ids: Vec<Option<String>> = streams.iter().map(id).collect();
-    let host = |stream: &'_ Arc<DataStream>| match stream.trace.class.environment("hostname") {
+    let host = |stream: &'_ &Arc<DataStream>| match stream.trace.class.environment("hostname") {
         Some(Value::Text(host)) => Some(host.clone()),
         _ => None,
     };
     let hosts: Vec<Option<String>> = streams.iter().map(host).collect();
-    let clock = |stream: &Arc<DataStream>| stream.clock().and(stream.class().default_clock).map(i64::from);
+    let clock = |stream: &&Arc<DataStream>| stream.clock().and(stream.class().default_clock).map(i64::from);
     table(vec![
-        (
-            "stream",
-            Arc::new((0..streams.len()).map(|number| i32::try_from(number).ok()).collect::<Int32Array>()),
-        ),
+        ("stream", Arc::new(rows.iter().map(|number| i32::try_from(*number).ok()).collect::<Int32Array>())),
         ("name", texts(streams.iter().map(|stream| Some(&*stream.name)))),
         ("id", texts(ids.iter().map(Option::as_deref))),
         ("class", texts(streams.iter().map(|stream| stream.class().name.as_deref()))),
@@ -86,9 +104,18 @@ pub(crate) fn streams(streams: &[Arc<DataStream>]) -> Result<RecordBatch, ArrowE
 }
 
 /// Table of clocks, with their numbers in the trace.
-pub(crate) fn clocks(streams: &[Arc<DataStream>]) -> Result<RecordBatch, ArrowError> {
-    let (_, traces) = traces(streams);
-    let clocks = traces.iter().enumerate().flat_map(|(number, trace)| {
+pub(crate) fn clocks(listed: &ListedStreams<'_>) -> Result<RecordBatch, ArrowError> {
+    let (numbers, traces) = traces(listed.all);
+    // With the first data stream of the trace.
+    let mut next = 0;
+    let is_first = |(_, number): &(&Arc<DataStream>, &usize)| {
+        let is_first = next == **number;
+        next += usize::from(is_first);
+        is_first
+    };
+    let first = listed.all.iter().zip(&numbers).filter(is_first).filter(|(stream, _)| listed.has(stream));
+    let clocks = first.filter_map(|(_, number)| Some((*number, traces.get(*number)?)));
+    let clocks = clocks.flat_map(|(number, trace)| {
         trace.class.clocks.iter().enumerate().map(move |(clock, class)| (number, clock, class))
     });
     let clocks: Vec<_> = clocks.collect();
@@ -185,14 +212,16 @@ pub(crate) fn notes(notes: &[TableNote]) -> Result<[RecordBatch; 2], ArrowError>
     Ok([losses, damages])
 }
 
-/// Rows of `_stacks` and `_frames` for the call stacks of all traces, each once.
-pub(crate) fn stacks(streams: &[Arc<DataStream>], write: &mut WriteRows<'_>) -> io::Result<()> {
+/// Rows of `_stacks` and `_frames` for the call stacks of all traces, each once. A table is complete when its trace is
+/// opened or its only data stream is read, so that those of the first data stream with a table are all of it.
+pub(crate) fn stacks(listed: &ListedStreams<'_>, write: &mut WriteRows<'_>) -> io::Result<()> {
     let (mut tables, mut known, mut frames) = (HashSet::new(), HashSet::new(), HashSet::new());
-    for stream in streams {
+    for stream in listed.all {
         let stacks = stream.stacks();
-        if tables.insert(std::ptr::from_ref::<StackTable>(stacks.table).addr()) {
+        let is_new = tables.insert(std::ptr::from_ref::<StackTable>(stacks.table).addr());
+        if is_new && listed.has(stream) {
             let mut rows = StackRows { known: &mut known, frames: &mut frames, write };
-            rows.add(stream, first_with(streams, stacks.table))?;
+            rows.add(stream, first_with(listed.all, stacks.table))?;
         }
     }
     Ok(())

@@ -250,7 +250,7 @@ impl TableWorker {
 
     fn begin_packet(&mut self, packet: &Packet<'_>) {
         let Some(place) = self.place(packet.stream) else { return };
-        place.packet = Some(packet.sequence_number.unwrap_or(place.packets));
+        place.packet = Some(packet.sequence_number.or(packet.index).unwrap_or(place.packets));
         place.packets += 1;
         place.events = 0;
         place.context.values.clear();

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum};
+use ichnos::io::Shard;
 
 use super::cat::CatFormat;
 use super::json::JsonReport;
@@ -26,6 +27,12 @@ pub(crate) struct Writing {
     /// writing fails, OUT is unchanged.
     #[arg(long, requires = "output", hide_short_help = true)]
     pub(crate) force: bool,
+    /// Write only part I of N of the input, beside the other parts: 1/8, 2/8 ... 8/8
+    ///
+    /// N processes, on any machines, write one dataset of tables, each with another I: its part of the data streams and,
+    /// in large ones, of their packets. --force replaces only the files of the same part.
+    #[arg(long, value_name = "I/N", requires = "output", conflicts_with_all = ["dry_run", "verify"], hide_short_help = true)]
+    pub(crate) shard: Option<Shard>,
     /// Output format [default: by the extension of OUT]
     ///
     /// Without an extension, `convert` writes a directory, a trace of CTF. The other verbs keep the format and the

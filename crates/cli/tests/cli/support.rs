@@ -118,8 +118,8 @@ fn can_be_verified(arguments: &[OsString]) -> bool {
     let has_options = |options: &[&str]| words.iter().any(|word| options.contains(word));
     let is_text = |output: &str| {
         let extension = Path::new(output).extension().and_then(OsStr::to_str).unwrap_or_default();
-        ["csv", "tsv", "txt"].contains(&&*extension.to_lowercase())
-            || has_options(&["csv", "tsv", "pretty", "log", "log-json"])
+        ["csv", "tsv", "txt", "parquet"].contains(&&*extension.to_lowercase())
+            || has_options(&["csv", "tsv", "pretty", "log", "log-json", "parquet"])
     };
     words.first().is_some_and(|verb| writes.contains(verb))
         && output.is_some_and(|output| *output != "-" && !output.starts_with("/dev/") && !is_text(output))

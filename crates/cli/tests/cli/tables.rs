@@ -245,3 +245,76 @@ fn a_dataset_appears() {
     ichnos(words.into_iter().chain(["--force".as_ref()])).expect(2, &["notes"]);
     assert!(output.join("notes").exists());
 }
+
+#[test]
+fn only_tables_are_written_in_shards() {
+    let directory = crate::support::Directory::new("shards-of-traces");
+    let (path, output) = (root().join("examples/hello-ctf2"), directory.join("out"));
+    for (verb, more) in
+        [("convert", &["--to", "ctf"][..]), ("convert", &["--to", "csv"]), ("cut", &["--begin=+0s"])]
+    {
+        let words =
+            [verb.as_ref(), path.as_os_str(), "-o".as_ref(), output.as_os_str(), "--shard=1/2".as_ref()];
+        let run = ichnos(words.into_iter().chain(more.iter().map(OsStr::new)));
+        run.expect(2, &["--shard: only tables are written by several processes"]);
+    }
+    let words =
+        ["split".as_ref(), path.as_os_str(), "-o".as_ref(), output.as_os_str(), "--shard=1/2".as_ref()];
+    ichnos(words.into_iter().chain(["--by=stream".as_ref()])).expect(2, &["--shard does not apply to split"]);
+    let words =
+        ["convert".as_ref(), path.as_os_str(), "-o".as_ref(), output.as_os_str(), "--shard=3/2".as_ref()];
+    ichnos(words).expect(2, &["expected a shard such as 2/8", "found `3/2`"]);
+    assert!(!output.exists());
+}
+
+#[cfg(feature = "table")]
+#[test]
+fn shards_write_one_dataset() {
+    let directory = crate::support::Directory::new("shards");
+    let (path, output) = (root().join("examples/hello-lttng"), directory.join("events.parquet"));
+    let write = |shard: &str, more: &[&str]| {
+        let words = ["convert".as_ref(), path.as_os_str(), "-o".as_ref(), output.as_os_str(), shard.as_ref()];
+        ichnos(words.into_iter().chain(more.iter().map(OsStr::new)))
+    };
+    write("--shard=1/3", &[]).expect(0, &[]);
+    write("--shard=3/3", &[]).expect(0, &[]);
+    write("--shard=2/3", &[]).expect(0, &[]);
+    write("--shard=2/3", &[]).expect(2, &["_classes/part-0-2-of-3.parquet", "--force"]);
+    write("--shard=2/3", &["--force"]).expect(0, &[]);
+    write("--shard=2/4", &["--force"]).expect(2, &["another number of shards"]);
+    // Without an event, a shard is complete nevertheless.
+    std::fs::remove_dir_all(&output).unwrap();
+    for shard in ["--shard=1/2", "--shard=2/2"] {
+        write(shard, &["--event=nothing"]).expect(0, &[]);
+    }
+    assert!(output.join("_classes/part-0-1-of-2.parquet").exists());
+    assert!(output.join("_classes/part-0-2-of-2.parquet").exists());
+}
+
+/// The job of examples/spark, on this machine.
+#[cfg(feature = "table")]
+#[test]
+fn spark_runs_the_shards() {
+    let python = std::env::var_os("ICHNOS_PYTHON").unwrap_or_else(|| "python3".into());
+    let imported = Command::new(&python).args(["-c", "import pyspark"]).output();
+    let java = Command::new("java").arg("-version").output();
+    if !imported.is_ok_and(|output| output.status.success())
+        || !java.is_ok_and(|output| output.status.success())
+    {
+        eprintln!("skipped: Python has no package pyspark, or java is not installed");
+        return;
+    }
+    let directory = crate::support::Directory::new("spark");
+    let output = Command::new(&python)
+        .arg(root().join("examples/spark/shards.py"))
+        .arg(root().join("examples/hello-lttng/trace"))
+        .arg(directory.join("events"))
+        .args(["--shards", "4", "--ichnos", env!("CARGO_BIN_EXE_ichnos")])
+        .env("PYSPARK_SUBMIT_ARGS", "--master local[2] pyspark-shell")
+        .env("PYSPARK_PYTHON", &python)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    assert!(text.contains("180 events in 4 shards") && text.contains("hello:tick"), "{text}");
+}

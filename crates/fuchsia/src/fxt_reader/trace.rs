@@ -208,6 +208,10 @@ impl TraceInput for FxtTrace {
         true
     }
 
+    fn shares_stacks(&self) -> bool {
+        true
+    }
+
     fn reports_invalid_texts(&self) -> bool {
         true
     }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use ichnos_io::{PartTarget, TraceWriter, WriteReport};
+use ichnos_io::{CreateError, PartTarget, TraceWriter, WriteReport};
 use ichnos_model::Window;
 
 use super::{ConvertError, ConvertOptions, check_strict};
@@ -34,6 +34,9 @@ impl Reader<'_> {
         targets: SplitTargets<'_>,
         options: &ConvertOptions<'_>,
     ) -> Result<WriteReport, ConvertError> {
+        if self.shard.is_some() {
+            return Err(CreateError::Shards.into());
+        }
         let is_by_events = matches!(by, SplitBy::Events { .. });
         let (sources, mut write) = self.write_options(options, is_by_events);
         if let SplitBy::Times { begins: [_, ..], .. } = by {

@@ -2,7 +2,7 @@
 //! of some packets, if the output can take them in parts.
 
 use std::io;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -25,7 +25,7 @@ struct StreamJob {
     /// Number of the part of the data stream.
     part: usize,
     /// Packets of the part; `None` for the whole data stream.
-    packets: Option<std::ops::Range<u64>>,
+    packets: Option<Range<u64>>,
 }
 
 impl StreamJob {
@@ -214,17 +214,19 @@ impl StreamsPass<'_> {
                 let each = summary.bytes.checked_div(summary.packets).unwrap_or(0).max(1);
                 let count = (JOB / each).max(1);
                 let job = |part, packets| StreamJob { source, stream, lane, number, part, packets };
+                let own = self.reader.packets(source, stream);
+                let Range { start, end } = own.clone().unwrap_or(0..summary.packets);
                 let can_split = !self.options.is_whole
-                    && summary.packets > count
+                    && end - start > count
                     && self.output.is_divisible(Lane::Stream { source, stream: lane })
-                    && trace.packet_cursor(stream, window, 0..count).is_some();
+                    && trace.packet_cursor(stream, window, start..start + count).is_some();
                 if can_split {
-                    for part in 0..usize::try_from(summary.packets.div_ceil(count)).unwrap_or(usize::MAX) {
-                        let first = part as u64 * count;
-                        jobs.push(job(part, Some(first..(first + count).min(summary.packets))));
+                    for part in 0..usize::try_from((end - start).div_ceil(count)).unwrap_or(usize::MAX) {
+                        let first = start + part as u64 * count;
+                        jobs.push(job(part, Some(first..(first + count).min(end))));
                     }
                 } else {
-                    jobs.push(job(0, None));
+                    jobs.push(job(0, own));
                 }
                 number += 1;
             }

@@ -9,3 +9,5 @@ mod killed;
 mod limits;
 mod options;
 mod queries;
+mod recorded;
+mod shards;

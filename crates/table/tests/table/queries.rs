@@ -1,4 +1,4 @@
-//! DuckDB, Polars and pyarrow find in datasets what JSON Lines have.
+//! DuckDB, Polars, pyarrow, ClickHouse (chdb) and Spark find in datasets what JSON Lines have.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::dataset::{Row, convert};
 use crate::examples::{EXAMPLES, NOT_IN_LINES, events, example};
+use crate::recorded::recorded;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/table/engines.py");
 
@@ -51,33 +52,66 @@ fn aggregate(rows: &[Row], column: &str) -> Option<Value> {
     ]))
 }
 
-#[test]
-fn engines_find_what_json_lines_have() {
-    let engines = ["duckdb", "polars", "pyarrow"];
-    let engines: Vec<_> = engines.into_iter().filter_map(|name| Some((name, python(name)?))).collect();
-    for name in EXAMPLES.iter().filter(|_| !engines.is_empty()) {
-        let directory = tempfile::tempdir().unwrap();
-        let (lines, dataset) = (directory.path().join("lines.jsonl"), directory.path().join("dataset"));
-        let (_, writer) = ichnos::convert::writer(Some("jsonl"), Path::new(""), None).unwrap();
-        convert(&example(name), writer, &lines);
-        convert(&example(name), &ParquetWriter, &dataset);
-        let expected = events(&std::fs::read_to_string(&lines).unwrap());
+/// Engines, of which those that Python has are compared.
+const ENGINES: [&str; 5] = ["duckdb", "polars", "pyarrow", "chdb", "pyspark"];
+
+/// Recorded traces, one of each format that has some, below the directory of recorded traces.
+const RECORDED: [&str; 5] = [
+    "ctf/real/lttng-ust/session-rot",
+    "ctf/real/ctf2/session-rot",
+    "fuchsia/magic-trace/trace.fxt",
+    "nettrace/runtime/net10.0-small.nettrace",
+    "xtrace/brown/text/small.txt",
+];
+
+fn engines() -> Vec<(&'static str, PathBuf)> {
+    ENGINES.into_iter().filter_map(|name| Some((name, python(name)?))).collect()
+}
+
+/// Compares what engines find in the dataset of a trace with its JSON Lines. Returns the number of compared columns.
+fn compare(trace: &Path, engines: &[(&str, PathBuf)]) -> usize {
+    let directory = tempfile::tempdir().unwrap();
+    let (lines, dataset) = (directory.path().join("lines.jsonl"), directory.path().join("dataset"));
+    let (_, writer) = ichnos::convert::writer(Some("jsonl"), Path::new(""), None).unwrap();
+    convert(trace, writer, &lines);
+    convert(trace, &ParquetWriter, &dataset);
+    let expected = events(&std::fs::read_to_string(&lines).unwrap());
+    let trace = trace.display();
+    let mut all = 0;
+    for (engine, python) in engines {
+        let found = ask(python, engine, &dataset);
+        assert_eq!(found.len(), expected.len(), "{trace}: {engine}");
         let mut compared = 0;
-        for (engine, python) in &engines {
-            let found = ask(python, engine, &dataset);
-            assert_eq!(found.len(), expected.len(), "{name}: {engine}");
-            for (event, columns) in &found {
-                let rows = &expected[event];
-                for (column, found) in columns {
-                    if column == "stream" || NOT_IN_LINES.contains(&column.as_str()) {
-                        continue;
-                    }
-                    let Some(expected) = aggregate(rows, column) else { continue };
-                    assert_eq!(*found, expected, "{name}: {engine}: {event}: {column}");
-                    compared += 1;
+        for (event, columns) in &found {
+            let rows = expected.get(event).unwrap_or_else(|| panic!("{trace}: {engine}: {event:?}"));
+            for (column, found) in columns {
+                if column == "stream" || NOT_IN_LINES.contains(&column.as_str()) {
+                    continue;
                 }
+                let Some(expected) = aggregate(rows, column) else { continue };
+                assert_eq!(*found, expected, "{trace}: {engine}: {event}: {column}");
+                compared += 1;
             }
         }
-        assert!(compared > 0, "{name}");
+        assert!(compared > 0, "{trace}: {engine}");
+        all += compared;
+    }
+    all
+}
+
+#[test]
+fn engines_find_what_json_lines_have() {
+    let engines = engines();
+    for name in EXAMPLES.iter().filter(|_| !engines.is_empty()) {
+        compare(&example(name), &engines);
+    }
+}
+
+#[test]
+fn engines_find_what_json_lines_have_of_recorded_traces() {
+    let (engines, Some(root)) = (engines(), recorded()) else { return };
+    for name in RECORDED.iter().filter(|_| !engines.is_empty()) {
+        let columns = compare(&root.join(name), &engines);
+        eprintln!("{name}: {columns} columns of {} engines", engines.len());
     }
 }
