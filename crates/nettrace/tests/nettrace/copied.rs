@@ -270,8 +270,8 @@ fn parts_of_recorded_files() {
         let source = Opened::of_bytes(name, bytes.clone(), &OpenOptions::default());
         let (mut passed, mut copied) = (0, 0);
         let parts = recorded_parts(&source, &bytes);
-        // Of large files, every event takes its time.
-        let parts = if bytes.len() > 1 << 20 { &parts[4..6] } else { &parts[..] };
+        // Comparing every value of every event takes long.
+        let parts = if bytes.len() > 1 << 20 { &parts[4..6] } else { &parts[3..8] };
         for ticks in parts {
             let cut = compare(name, &source, *ticks);
             passed += cut.passed;
