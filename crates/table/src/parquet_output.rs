@@ -57,6 +57,10 @@ impl TraceWriter for ParquetWriter {
         let (path, dataset) = match target {
             WriteTarget::Complete(path) => {
                 let run = options.formats.text("parquet", APPEND);
+                if run.is_some() && options.shard.is_some() {
+                    let problem = "a shard cannot be one of several runs: use --shard or --append";
+                    return Err(unsupported(&sources, "Parquet", problem));
+                }
                 let dataset =
                     create(&path, run, &sources, options).map_err(|error| with_path(&path, error))?;
                 (path, Some(dataset))

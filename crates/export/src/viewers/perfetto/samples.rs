@@ -2,30 +2,14 @@
 
 use ichnos_model::Event;
 
+use super::packet_writer::{PacketWriter, process_and_thread, push_interned};
 use super::schema::{interned, packet, sample};
-use super::{PacketWriter, ViewerClass, process_and_thread, push_interned};
-use crate::viewers::class::EventPlace;
-use crate::viewers::names::{Names, Numbers};
+use super::sequence::SampleNames;
+use crate::viewers::class::{EventPlace, ViewerClass};
 use crate::viewers::protobuf::{begin, end, push_unsigned};
 
 /// Number of processors that Perfetto can have.
 const MOST_PROCESSORS: u64 = 4096;
-
-/// Stacks, frames and names that a sequence has announced.
-#[derive(Debug, Default)]
-pub(super) struct SampleNames {
-    stacks: Numbers,
-    frames: Numbers,
-    functions: Names,
-    modules: Names,
-}
-
-impl SampleNames {
-    /// Returns `true` if a call stack was not announced, and notes that it is.
-    pub(super) fn is_new(&mut self, stack: u32) -> bool {
-        self.stacks.add(stack)
-    }
-}
 
 impl PacketWriter<'_> {
     /// Writes a sample. Returns `false` if it lacks its call stack, process, thread or processor.

@@ -1,0 +1,79 @@
+//! Sequences of packets: names that they have announced.
+
+use ichnos_model::Event;
+use ichnos_model::lower::LossTable;
+
+use crate::viewers::arguments::ScopeNames;
+use crate::viewers::class::ViewerClass;
+use crate::viewers::losses::lose_parts;
+use crate::viewers::names::{Names, Numbers};
+
+/// All names, by their kind.
+#[derive(Debug, Default)]
+pub(super) struct AllNames {
+    pub(super) events: Names,
+    pub(super) categories: Names,
+    pub(super) annotations: Names,
+    classes: u32,
+}
+
+/// State of the sequence of a data stream.
+#[derive(Debug, Default)]
+pub(super) struct Sequence {
+    pub(super) number: u32,
+    /// `true` if a packet was written.
+    pub(super) has_begun: bool,
+    /// Classes whose names were announced, and those names.
+    pub(super) classes: Numbers,
+    pub(super) events: Numbers,
+    pub(super) categories: Numbers,
+    pub(super) annotations: Numbers,
+    pub(super) samples: SampleNames,
+}
+
+/// An event record class with numbers of names.
+#[derive(Debug)]
+pub(super) struct PerfettoClass {
+    pub(super) class: ViewerClass,
+    pub(super) number: u32,
+    pub(super) name: u32,
+    /// 0 without one.
+    pub(super) category: u32,
+    pub(super) scopes: Vec<ScopeNames>,
+}
+
+impl PerfettoClass {
+    /// Makes the class of an event.
+    pub(super) fn of(event: &Event<'_>, names: &mut AllNames, losses: &mut LossTable) -> Self {
+        let class = ViewerClass::of(event);
+        lose_parts(losses, event, &class);
+        names.classes += 1;
+        let scopes = ScopeNames::all(event, &class, &mut names.annotations);
+        Self {
+            number: names.classes,
+            name: names.events.number(&class.name),
+            category: match &*class.category {
+                "" => 0,
+                category => names.categories.number(category),
+            },
+            scopes,
+            class,
+        }
+    }
+}
+
+/// Stacks, frames and names that a sequence has announced.
+#[derive(Debug, Default)]
+pub(super) struct SampleNames {
+    stacks: Numbers,
+    pub(super) frames: Numbers,
+    pub(super) functions: Names,
+    pub(super) modules: Names,
+}
+
+impl SampleNames {
+    /// Returns `true` if a call stack was not announced, and notes that it is.
+    pub(super) fn is_new(&mut self, stack: u32) -> bool {
+        self.stacks.add(stack)
+    }
+}
