@@ -7,7 +7,7 @@ use clap::builder::{OsStringValueParser, PossibleValue, PossibleValuesParser, Va
 use clap::{Arg, ArgMatches, Command, ValueHint};
 use ichnos::convert::Target;
 use ichnos::io::{FormatOptions, OptionHint};
-use ichnos::{FORMATS, FormatOption, OpenOptions, OptionError, OptionKind};
+use ichnos::{FORMATS, FormatOption, OpenOptions, OptionError, OptionKind, OptionValue};
 
 use crate::exit::Failure;
 
@@ -130,8 +130,13 @@ fn argument<const WRITES: bool>(option: &'static FormatOption) -> Arg {
         _ => {
             // Formats that share the option may have other values.
             let same = all::<WRITES>().filter(|(_, option)| option.name == name);
-            let values = same.flat_map(|(_, option)| option.values());
-            let values = values.map(|value| {
+            let mut values: Vec<&OptionValue> = Vec::new();
+            for value in same.flat_map(|(_, option)| option.values()) {
+                if values.iter().all(|known| known.name != value.name) {
+                    values.push(value);
+                }
+            }
+            let values = values.into_iter().map(|value| {
                 PossibleValue::new(value.name).aliases(value.aliases.iter().copied()).help(value.about)
             });
             argument.value_parser(PossibleValuesParser::new(values))

@@ -187,19 +187,10 @@ impl Chrome {
         if form == EventForm::Counter {
             writer.values(event, &class.class);
         } else {
-            let (has_members, open) = (false, &mut self.open);
-            let mut arguments = JsonArguments { out: writer.out, names, has_members, open, unnamed: 0 };
-            arguments.out.push(b'{');
-            for scope in &class.scopes {
-                let mut visitor = ArgumentVisitor::new(arguments, scope, &mut self.text);
-                let visited = event.visit(scope.scope, &mut visitor);
-                arguments = visitor.arguments;
-                if visited.is_err() {
-                    arguments.close();
-                    lose_event(losses, event, UNDECODED);
-                }
+            let memory = (&mut self.text, &mut self.open);
+            if !push_arguments(event, class, names, writer.out, memory) {
+                lose_event(losses, event, UNDECODED);
             }
-            arguments.out.push(b'}');
         }
         writer.out.push(b'}');
         if let Some(tasks) = &class.class.tasks {
@@ -242,6 +233,27 @@ impl Chrome {
         object.end();
         writer.out.push(b'}');
     }
+}
+
+/// Appends the fields of an event as an object. Returns `false` if some cannot be decoded.
+fn push_arguments(
+    event: &Event<'_>,
+    class: &ChromeClass,
+    names: &Names,
+    out: &mut Vec<u8>,
+    (text, open): (&mut Vec<u8>, &mut Vec<u8>),
+) -> bool {
+    let mut arguments = JsonArguments { out, names, has_members: false, open, unnamed: 0 };
+    let mut is_whole = true;
+    arguments.out.push(b'{');
+    for scope in &class.scopes {
+        let mut visitor = ArgumentVisitor::new(arguments, scope, text);
+        is_whole &= event.visit(scope.scope, &mut visitor).is_ok();
+        arguments = visitor.arguments;
+        arguments.close();
+    }
+    arguments.out.push(b'}');
+    is_whole
 }
 
 /// Begin of the file.
