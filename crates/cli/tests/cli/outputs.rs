@@ -28,6 +28,10 @@ fn long_help() {
 
 #[test]
 fn topics_of_help() {
+    if cfg!(not(feature = "table")) {
+        println!("skipped: topics_of_help: the formats are those with the feature `table`");
+        return;
+    }
     let _transcript = transcript!();
     ichnos(["help", "limits"]);
     ichnos(["help", "nonsense"]);

@@ -124,6 +124,7 @@ fn can_be_verified(arguments: &[OsString]) -> bool {
     words.first().is_some_and(|verb| writes.contains(verb))
         && output.is_some_and(|output| *output != "-" && !output.starts_with("/dev/") && !is_text(output))
         && !has_options(&["--dry-run", "--verify", "--help", "-h"])
+        && !words.iter().any(|word| word.starts_with("--shard"))
 }
 
 /// The directory of the project.

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use ichnos_model::{Event, Field, Real, Scope, Text, Uuid, Visitor, Wide};
 
 use super::class::{SCOPES, ViewerClass};
-use super::names::Names;
+use super::names::NumberedNames;
 
 /// Begin of the name of an argument whose field has none; its number follows.
 pub(super) const UNNAMED: &str = "argument";
@@ -14,7 +14,7 @@ pub(super) const UNNAMED: &str = "argument";
 ///
 /// # For implementations
 /// Calls of `begin_...` and `end_...` nest.
-pub(super) trait Arguments {
+pub(super) trait ArgumentOutput {
     fn unsigned(&mut self, name: u32, value: u64);
     fn signed(&mut self, name: u32, value: i64);
     fn boolean(&mut self, name: u32, value: bool);
@@ -37,11 +37,11 @@ pub(super) struct ScopeNames {
 
 impl ScopeNames {
     /// Returns the names of all scopes of a class.
-    pub(super) fn all(event: &Event<'_>, class: &ViewerClass, names: &mut Names) -> Vec<Self> {
+    pub(super) fn all(event: &Event<'_>, class: &ViewerClass, names: &mut NumberedNames) -> Vec<Self> {
         SCOPES.into_iter().filter_map(|scope| Self::of(event, class, scope, names)).collect()
     }
 
-    fn of(event: &Event<'_>, class: &ViewerClass, scope: Scope, names: &mut Names) -> Option<Self> {
+    fn of(event: &Event<'_>, class: &ViewerClass, scope: Scope, names: &mut NumberedNames) -> Option<Self> {
         let plan = event.plan(scope)?;
         let members: Vec<usize> = (0..).map_while(|index| plan.member(index)).collect();
         let mut nodes: Vec<Option<u32>> = Vec::new();
@@ -78,7 +78,7 @@ pub(super) struct ArgumentVisitor<'v, A> {
     around: u32,
 }
 
-impl<'v, A: Arguments> ArgumentVisitor<'v, A> {
+impl<'v, A: ArgumentOutput> ArgumentVisitor<'v, A> {
     pub(super) fn new(arguments: A, names: &'v ScopeNames, text: &'v mut Vec<u8>) -> Self {
         Self { arguments, names, text, around: 0 }
     }
@@ -149,7 +149,7 @@ impl<'v, A: Arguments> ArgumentVisitor<'v, A> {
     }
 }
 
-impl<A: Arguments> Visitor for ArgumentVisitor<'_, A> {
+impl<A: ArgumentOutput> Visitor for ArgumentVisitor<'_, A> {
     #[inline]
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
         if !self.label(field, value.into()) {

@@ -6,11 +6,11 @@ use ichnos_json::write::{ObjectWriter, ValueWriter, push_plain, push_string, pus
 use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::{DataStream, Discarded, Event, Message};
 
-use super::arguments::{ArgumentVisitor, Arguments, ScopeNames, UNNAMED};
+use super::arguments::{ArgumentOutput, ArgumentVisitor, ScopeNames, UNNAMED};
 use super::class::{EventForm, EventPlace, ViewerClass};
 use super::flows::{FlowEnd, Flows};
 use super::losses::{NO_TIME, UNDECODED, lose_event, lose_part, lose_parts, shown_time};
-use super::names::Names;
+use super::names::NumberedNames;
 use super::tracks::{TrackKind, Tracks, track_id};
 use crate::number;
 use crate::stream_table::StreamTable;
@@ -31,7 +31,7 @@ const SHORT: u64 = 0x3fff_ffff;
 pub struct Chrome {
     out: Vec<u8>,
     streams: StreamTable<(), (), ChromeClass>,
-    names: Names,
+    names: NumberedNames,
     tracks: Tracks,
     has_events: bool,
     flows: Flows,
@@ -56,7 +56,7 @@ struct ChromeClass {
 }
 
 impl ChromeClass {
-    fn of(event: &Event<'_>, names: &mut Names, losses: &mut LossTable) -> Self {
+    fn of(event: &Event<'_>, names: &mut NumberedNames, losses: &mut LossTable) -> Self {
         let class = ViewerClass::of(event);
         lose_parts(losses, event, &class);
         if class.has_stacks() {
@@ -239,7 +239,7 @@ impl Chrome {
 fn push_arguments(
     event: &Event<'_>,
     class: &ChromeClass,
-    names: &Names,
+    names: &NumberedNames,
     out: &mut Vec<u8>,
     (text, open): (&mut Vec<u8>, &mut Vec<u8>),
 ) -> bool {
@@ -405,7 +405,7 @@ impl EventWriter<'_> {
 /// Writes arguments as members of an object.
 struct JsonArguments<'w> {
     out: &'w mut Vec<u8>,
-    names: &'w Names,
+    names: &'w NumberedNames,
     /// `true` if the innermost object or array has members.
     has_members: bool,
     /// Brackets that close the open objects and arrays.
@@ -452,7 +452,7 @@ impl JsonArguments<'_> {
     }
 }
 
-impl Arguments for JsonArguments<'_> {
+impl ArgumentOutput for JsonArguments<'_> {
     #[inline]
     fn unsigned(&mut self, name: u32, value: u64) {
         self.lead(name);

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 /// Names of one kind, by number from 1 on.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(super) struct NumberedNames {
     numbers: HashMap<Box<str>, u32>,
     list: Vec<Box<str>>,
 }
 
-impl Names {
+impl NumberedNames {
     /// Returns the number of a name.
     pub(super) fn number(&mut self, name: &str) -> u32 {
         if let Some(number) = self.numbers.get(name) {
@@ -34,9 +34,9 @@ impl Names {
 
 /// Set of numbers.
 #[derive(Debug, Default)]
-pub(super) struct Numbers(Vec<u64>);
+pub(super) struct NumberBits(Vec<u64>);
 
-impl Numbers {
+impl NumberBits {
     /// Adds a number; returns `true` if it is new.
     pub(super) fn add(&mut self, number: u32) -> bool {
         let (word, bit) = (number as usize / 64, 1 << (number % 64));

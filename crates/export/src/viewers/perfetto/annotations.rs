@@ -1,7 +1,7 @@
 //! Arguments as debug annotations.
 
 use super::schema::{annotation, event};
-use crate::viewers::arguments::{Arguments, UNNAMED};
+use crate::viewers::arguments::{ArgumentOutput, UNNAMED};
 use crate::viewers::protobuf::{begin, end, push_bytes, push_double, push_signed, push_unsigned};
 
 /// Writes arguments of the track event at the end of `out`.
@@ -55,7 +55,7 @@ impl<'w> Annotations<'w> {
     }
 }
 
-impl Arguments for Annotations<'_> {
+impl ArgumentOutput for Annotations<'_> {
     #[inline]
     fn unsigned(&mut self, name: u32, value: u64) {
         self.write(name, |out| push_unsigned(out, annotation::UNSIGNED, value));

@@ -6,14 +6,14 @@ use ichnos_model::lower::LossTable;
 use crate::viewers::arguments::ScopeNames;
 use crate::viewers::class::ViewerClass;
 use crate::viewers::losses::lose_parts;
-use crate::viewers::names::{Names, Numbers};
+use crate::viewers::names::{NumberBits, NumberedNames};
 
 /// All names, by their kind.
 #[derive(Debug, Default)]
 pub(super) struct AllNames {
-    pub(super) events: Names,
-    pub(super) categories: Names,
-    pub(super) annotations: Names,
+    pub(super) events: NumberedNames,
+    pub(super) categories: NumberedNames,
+    pub(super) annotations: NumberedNames,
     classes: u32,
 }
 
@@ -24,10 +24,10 @@ pub(super) struct Sequence {
     /// `true` if a packet was written.
     pub(super) has_begun: bool,
     /// Classes whose names were announced, and those names.
-    pub(super) classes: Numbers,
-    pub(super) events: Numbers,
-    pub(super) categories: Numbers,
-    pub(super) annotations: Numbers,
+    pub(super) classes: NumberBits,
+    pub(super) events: NumberBits,
+    pub(super) categories: NumberBits,
+    pub(super) annotations: NumberBits,
     pub(super) samples: SampleNames,
 }
 
@@ -65,10 +65,10 @@ impl PerfettoClass {
 /// Stacks, frames and names that a sequence has announced.
 #[derive(Debug, Default)]
 pub(super) struct SampleNames {
-    stacks: Numbers,
-    pub(super) frames: Numbers,
-    pub(super) functions: Names,
-    pub(super) modules: Names,
+    stacks: NumberBits,
+    pub(super) frames: NumberBits,
+    pub(super) functions: NumberedNames,
+    pub(super) modules: NumberedNames,
 }
 
 impl SampleNames {
