@@ -27,11 +27,8 @@ fn long_help() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "table"), ignore = "the formats are those with tables")]
 fn topics_of_help() {
-    if cfg!(not(feature = "table")) {
-        println!("skipped: topics_of_help: the formats are those with the feature `table`");
-        return;
-    }
     let _transcript = transcript!();
     ichnos(["help", "limits"]);
     ichnos(["help", "nonsense"]);

@@ -45,7 +45,7 @@ fn rows(processor: &TraceProcessor, trace: &Path, query: &str) -> Vec<String> {
 fn the_trace_processor_reads_the_same_of_fxt() {
     const QUERIES: [&str; 4] = [
         "select ts, dur, name, depth from slice where dur > 0",
-        "select tid, pid, t.name, p.name as process from thread t join process p using (upid) where tid > 0 and tid != pid",
+        "select tid, pid, t.name, p.name as process from thread t join process p using (upid) where tid > 0 and tid != pid and pid > 0",
         "select c.ts, c.value from counter c join counter_track t on t.id = c.track_id where t.type not like 'perf%'",
         // Those of FXT begin and end at the slices around their events, ours at the events.
         "select count(*) as n from flow",
@@ -88,8 +88,12 @@ impl Counts {
         if event.class.role == EventRole::End {
             return;
         }
-        *self.events.entry(event.category_and_name().1.to_owned()).or_default() += 1;
-        let mut visitor = Integers { event: event.category_and_name().1, counts: self };
+        let name = event.category_and_name().1;
+        // A slice is named after what begins.
+        let without = name.strip_suffix("Begin").or_else(|| name.strip_suffix("Start"));
+        let name = without.filter(|_| event.class.role == EventRole::Begin).unwrap_or(name);
+        *self.events.entry(name.to_owned()).or_default() += 1;
+        let mut visitor = Integers { event: name, counts: self };
         event.visit(Scope::Payload, &mut visitor).unwrap();
     }
 }
