@@ -21,6 +21,7 @@ mod class;
 mod flows;
 mod losses;
 mod names;
+mod output_bytes;
 mod perfetto;
 mod protobuf;
 mod tracks;

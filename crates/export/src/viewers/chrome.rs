@@ -11,7 +11,8 @@ use super::class::{EventForm, EventPlace, ViewerClass};
 use super::flows::{FlowEnd, Flows};
 use super::losses::{NO_TIME, UNDECODED, lose_event, lose_part, lose_parts, shown_time};
 use super::names::NumberedNames;
-use super::tracks::{TrackKind, Tracks, track_id};
+use super::output_bytes;
+use super::tracks::{TraceNumbers, TrackKind, Tracks, track_id};
 use crate::number;
 use crate::stream_table::StreamTable;
 use crate::tasks::EventContent;
@@ -30,7 +31,9 @@ const SHORT: u64 = 0x3fff_ffff;
 #[derive(Debug, Default)]
 pub struct Chrome {
     out: Vec<u8>,
-    streams: StreamTable<(), (), ChromeClass>,
+    /// By data stream: number of its trace.
+    streams: StreamTable<u32, (), ChromeClass>,
+    traces: TraceNumbers,
     names: NumberedNames,
     tracks: Tracks,
     has_events: bool,
@@ -101,8 +104,7 @@ impl Chrome {
 
     /// Takes the bytes.
     pub fn take_bytes(&mut self) -> Vec<u8> {
-        let capacity = self.out.capacity();
-        std::mem::replace(&mut self.out, Vec::with_capacity(capacity))
+        output_bytes::take(&mut self.out)
     }
 
     /// Returns the losses so far.
@@ -141,7 +143,8 @@ impl Chrome {
 
     fn add_stream(&mut self, stream: &DataStream) {
         if !self.streams.has(stream) {
-            self.streams.insert(stream, (), || ());
+            let trace = self.traces.number(stream);
+            self.streams.insert(stream, trace, || ());
         }
     }
 
@@ -158,7 +161,7 @@ impl Chrome {
             self.origin = time - time % 1_000_000_000;
         }
         let Self { out, streams, names, tracks, losses, has_events, origin, .. } = self;
-        let Some(((), (), classes)) = streams.get_mut(event.stream) else { return false };
+        let Some((trace, (), classes)) = streams.get_mut(event.stream) else { return false };
         let class = classes.of(event, || ChromeClass::of(event, names, losses));
         let place = class.class.place(event);
         let mut writer = EventWriter { out, has_events, tracks, origin: *origin };
@@ -195,7 +198,7 @@ impl Chrome {
         writer.out.push(b'}');
         if let Some(tasks) = &class.class.tasks {
             tasks.read(event, &[], &mut self.content);
-            self.flows.find(&self.content, event, |id, end| {
+            self.flows.find(&self.content, *trace, |id, end| {
                 writer.begin();
                 writer.out.extend_from_slice(b"{\"name\":\"cause\",\"cat\":\"cause\"");
                 let phase = if end == FlowEnd::Begin { "s" } else { "f" };
@@ -208,7 +211,7 @@ impl Chrome {
     }
 
     fn discarded(&mut self, name: &str, discarded: &Discarded<'_>) {
-        let time = discarded.begin.or(discarded.end).and_then(|time| u64::try_from(time.nanoseconds).ok());
+        let time = discarded.begin.or(discarded.end).and_then(|time| shown_time(Some(time.nanoseconds))?);
         let counts = discarded.count.map(|count| ("count", count));
         let thread = discarded.thread.map(|thread| ("thread", thread));
         let numbers: Vec<(&str, u64)> = counts.into_iter().chain(thread).collect();

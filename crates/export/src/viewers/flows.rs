@@ -2,9 +2,8 @@
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
-use std::sync::Arc;
 
-use ichnos_model::{Event, Identifier};
+use ichnos_model::Identifier;
 
 use crate::tasks::EventContent;
 
@@ -30,17 +29,12 @@ pub(super) struct Flows {
 }
 
 impl Flows {
-    /// Passes the identifiers of the flows that end or begin at an event with this content.
-    pub(super) fn find(
-        &mut self,
-        content: &EventContent,
-        event: &Event<'_>,
-        mut found: impl FnMut(u64, FlowEnd),
-    ) {
-        let trace = Arc::as_ptr(&event.stream.trace).addr();
+    /// Passes the identifiers of the flows that end or begin at an event with this content, of the trace with this
+    /// number.
+    pub(super) fn find(&mut self, content: &EventContent, trace: u32, mut found: impl FnMut(u64, FlowEnd)) {
         let id = |chain, operation: Identifier| match content.task {
             Some(task) => self.hasher.hash_one((task, chain, operation)),
-            // Operations without a task are those of their trace; the number of a stream is the same in each run.
+            // Operations without a task are those of their trace.
             None => self.hasher.hash_one((trace, chain, operation)),
         };
         content.causes().for_each(|(cause, chain, _)| found(id(chain, cause), FlowEnd::End));

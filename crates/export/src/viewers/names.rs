@@ -37,6 +37,12 @@ impl NumberedNames {
 pub(super) struct NumberBits(Vec<u64>);
 
 impl NumberBits {
+    /// Returns `true` if the number is in the set.
+    #[inline]
+    pub(super) fn has(&self, number: u32) -> bool {
+        self.0.get(number as usize / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)
+    }
+
     /// Adds a number; returns `true` if it is new.
     pub(super) fn add(&mut self, number: u32) -> bool {
         let (word, bit) = (number as usize / 64, 1 << (number % 64));

@@ -17,8 +17,9 @@ use super::arguments::ArgumentVisitor;
 use super::class::EventForm;
 use super::flows::Flows;
 use super::losses::{NO_TIME, UNDECODED, lose_event, shown_time};
+use super::output_bytes;
 use super::protobuf::{begin, end, push_bytes, push_fixed, push_unsigned};
-use super::tracks::{TrackKind, Tracks, track_id};
+use super::tracks::{TraceNumbers, TrackKind, Tracks, track_id};
 use crate::stream_table::StreamTable;
 use crate::tasks::EventContent;
 use crate::time::has_dates;
@@ -37,6 +38,7 @@ pub struct Perfetto {
     names: AllNames,
     tracks: Tracks,
     sequences: u32,
+    traces: TraceNumbers,
     has_snapshot: bool,
     flows: Flows,
     content: EventContent,
@@ -57,8 +59,7 @@ impl Perfetto {
 
     /// Takes the bytes.
     pub fn take_bytes(&mut self) -> Vec<u8> {
-        let capacity = self.out.capacity();
-        std::mem::replace(&mut self.out, Vec::with_capacity(capacity))
+        output_bytes::take(&mut self.out)
     }
 
     /// Returns the losses so far.
@@ -103,7 +104,7 @@ impl Perfetto {
             EventForm::Counter => writer.counters(event, &class.class, &place),
             EventForm::Sample if writer.sample(event, &class.class, &place) => {}
             form => {
-                let track = writer.track(event.stream, &place);
+                let track = writer.event_track(class, event, &place);
                 let begin = writer.out.len();
                 let at = writer.begin_event(class, names, event, track);
                 let mut is_whole = true;
@@ -115,11 +116,12 @@ impl Perfetto {
                 }
                 if let Some(tasks) = &class.class.tasks {
                     tasks.read(event, &[], &mut self.content);
-                    let out = &mut *writer.out;
-                    self.flows.find(&self.content, event, |id, _| push_fixed(out, track_event::FLOWS, id));
+                    let (out, trace) = (&mut *writer.out, writer.sequence.trace);
+                    self.flows.find(&self.content, trace, |id, _| push_fixed(out, track_event::FLOWS, id));
                 }
                 if !(writer.end_packet(at) && is_whole) {
                     writer.out.truncate(begin);
+                    writer.sequence.restart();
                     lose_event(losses, event, UNDECODED);
                     return false;
                 }
@@ -134,8 +136,8 @@ impl Perfetto {
     /// Begins the sequence of a data stream.
     fn add_stream(&mut self, stream: &DataStream, time: u64) {
         self.sequences += 1;
-        let number = OWN_SEQUENCE + self.sequences;
-        self.streams.insert(stream, Sequence { number, ..Sequence::default() }, || ());
+        let (number, trace) = (OWN_SEQUENCE + self.sequences, self.traces.number(stream));
+        self.streams.insert(stream, Sequence { number, trace, ..Sequence::default() }, || ());
         if has_dates(stream.clock()) && !std::mem::replace(&mut self.has_snapshot, true) {
             let out = &mut self.out;
             let at = begin(out, trace::PACKET);
@@ -153,7 +155,7 @@ impl Perfetto {
     }
 
     fn discarded(&mut self, name: &str, discarded: &Discarded<'_>) {
-        let time = discarded.begin.or(discarded.end).and_then(|time| u64::try_from(time.nanoseconds).ok());
+        let time = discarded.begin.or(discarded.end).and_then(|time| shown_time(Some(time.nanoseconds))?);
         let counts = discarded.count.map(|count| ("count", count));
         let thread = discarded.thread.map(|thread| ("thread", thread));
         let numbers: Vec<(&str, u64)> = counts.into_iter().chain(thread).collect();

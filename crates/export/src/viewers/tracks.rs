@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::sync::Arc;
 
-use ichnos_model::ValueHash;
+use ichnos_model::{DataStream, ValueHash};
 
 /// Maximum number of tracks that are kept; beyond it, all are described again.
 const MOST: usize = 1 << 20;
@@ -40,6 +41,23 @@ pub(super) fn name_key(name: &str) -> u64 {
     let mut hash = ValueHash::new(0);
     hash.bytes(name.as_bytes());
     if name.is_empty() { 0 } else { hash.finish().max(1) }
+}
+
+/// Numbers of traces in the order in which they are first met: unlike addresses, they are the same in each run.
+#[derive(Debug, Default)]
+pub(super) struct TraceNumbers(Vec<usize>);
+
+impl TraceNumbers {
+    /// Returns the number of the trace of a data stream, which is kept alive as long as its number is used.
+    pub(super) fn number(&mut self, stream: &DataStream) -> u32 {
+        let address = Arc::as_ptr(&stream.trace).addr();
+        let known = self.0.iter().position(|known| *known == address);
+        let number = known.unwrap_or_else(|| {
+            self.0.push(address);
+            self.0.len() - 1
+        });
+        number as u32
+    }
 }
 
 /// Tracks that were described.

@@ -44,7 +44,20 @@ pub(super) fn process_and_thread(place: &EventPlace<'_>) -> Option<(u64, u64)> {
 }
 
 impl PacketWriter<'_> {
-    /// Returns the track of an event, described.
+    /// Returns the track on which an event is shown, described.
+    pub(super) fn event_track(
+        &mut self,
+        class: &PerfettoClass,
+        event: &Event<'_>,
+        place: &EventPlace<'_>,
+    ) -> u64 {
+        match class.class.form {
+            EventForm::KeyedBegin | EventForm::KeyedEnd => self.slice(class, event, place),
+            _ => self.track(event.stream, place),
+        }
+    }
+
+    /// Returns the track of the thread of an event, or of what it has instead, described.
     pub(super) fn track(&mut self, stream: &DataStream, place: &EventPlace<'_>) -> u64 {
         if place.thread.is_none() {
             return self.track_without_thread(stream, place);
@@ -113,7 +126,7 @@ impl PacketWriter<'_> {
         if let Some(process) = self.process(place) {
             return process;
         }
-        let trace = std::ptr::from_ref(&*stream.trace).addr() as u64;
+        let trace = self.sequence.trace.into();
         let (id, name) = match place.processor {
             Some(processor) => (track_id(TrackKind::Processor, [trace, processor]), None),
             None => (track_id(TrackKind::Stream, [stream.key.into(), 0]), Some(&*stream.name)),
@@ -145,16 +158,12 @@ impl PacketWriter<'_> {
         class: &PerfettoClass,
         names: &AllNames,
         event: &Event<'_>,
-        thread: u64,
+        track: u64,
     ) -> [usize; 2] {
         let form = class.class.form;
-        let track = match form {
-            EventForm::KeyedBegin | EventForm::KeyedEnd => self.slice(class, event, thread),
-            _ => thread,
-        };
         let packet_at = self.begin_packet();
-        let stack = class.class.stack(event);
-        let new_stack = stack.filter(|stack| self.sequence.samples.is_new(*stack));
+        let stack = self.stack(event, &class.class);
+        let new_stack = stack.filter(|stack| !self.sequence.samples.has(*stack));
         let is_new = self.sequence.classes.add(class.number);
         if is_new || new_stack.is_some() {
             let at = begin(self.out, packet::INTERNED_DATA);
@@ -190,7 +199,7 @@ impl PacketWriter<'_> {
 
     /// Writes the end of a slice that begins at the time of the event.
     pub(super) fn end_complete(&mut self, track: u64, duration: u64) {
-        self.time = self.time.saturating_add(duration);
+        self.time = self.time.saturating_add(duration).min(i64::MAX as u64);
         let packet_at = self.begin_packet();
         let at = begin(self.out, packet::TRACK_EVENT);
         push_unsigned(self.out, track_event::TYPE, track_event::SLICE_END);
@@ -199,13 +208,11 @@ impl PacketWriter<'_> {
     }
 
     /// Returns the track of a slice with a key, described.
-    fn slice(&mut self, class: &PerfettoClass, event: &Event<'_>, around: u64) -> u64 {
-        let parent = around;
+    fn slice(&mut self, class: &PerfettoClass, event: &Event<'_>, place: &EventPlace<'_>) -> u64 {
         // Spans can end on another thread than they began.
-        let process = self.process(&class.class.place(event)).unwrap_or(0);
-        let id = track_id(TrackKind::Slice, [process, class.class.key(event)]);
+        let parent = self.process(place);
+        let id = track_id(TrackKind::Slice, [parent.unwrap_or(0), class.class.key(event)]);
         if self.tracks.is_changed(id, "") {
-            let parent = if process == 0 { None } else { Some(parent) };
             describe(self.out, self.sequence.number, id, parent, |out| {
                 push_bytes(out, track::NAME, class.class.name.as_bytes());
             });

@@ -15,7 +15,7 @@ impl PacketWriter<'_> {
     /// Writes a sample. Returns `false` if it lacks its call stack, process, thread or processor.
     pub(super) fn sample(&mut self, event: &Event<'_>, class: &ViewerClass, place: &EventPlace<'_>) -> bool {
         let (Some(stack), Some((process, thread)), Some(processor)) = (
-            class.stack(event),
+            self.stack(event, class),
             process_and_thread(place),
             place.processor.filter(|cpu| *cpu < MOST_PROCESSORS),
         ) else {
@@ -24,7 +24,7 @@ impl PacketWriter<'_> {
         // It names process and thread.
         self.track(event.stream, place);
         let at = self.begin_packet();
-        if self.sequence.samples.is_new(stack) {
+        if !self.sequence.samples.has(stack) {
             let data = begin(self.out, packet::INTERNED_DATA);
             self.call_stack(event, stack);
             end(self.out, data);
@@ -37,10 +37,21 @@ impl PacketWriter<'_> {
         self.end_packet([at, sample])
     }
 
+    /// Returns the number of the call stack of an event, if there is such a call stack: a trace can have any number.
+    #[inline]
+    pub(super) fn stack(&self, event: &Event<'_>, class: &ViewerClass) -> Option<u32> {
+        let stack = class.stack(event)?;
+        let is_known = self.sequence.samples.has(stack);
+        (is_known || (stack as usize) < event.stream.stacks().table.len()).then_some(stack)
+    }
+
     /// Announces a call stack.
     pub(super) fn call_stack(&mut self, event: &Event<'_>, stack: u32) {
+        self.sequence.samples.add(stack);
         let stacks = event.stream.stacks();
         let time = event.nanoseconds().unwrap_or(i128::MAX);
+        // Loading them can read the trace, which uses the table.
+        let symbols = stacks.symbols();
         let view = stacks.table.view();
         let SampleNames { frames, functions, modules, .. } = &mut self.sequence.samples;
         let out = &mut *self.out;
@@ -51,9 +62,8 @@ impl PacketWriter<'_> {
             if !frames.add(number) {
                 continue;
             }
-            let resolved = frame
-                .address
-                .and_then(|address| stacks.symbols().resolve(frame.address_space, address, time));
+            let resolved =
+                frame.address.and_then(|address| symbols.resolve(frame.address_space, address, time));
             let symbol = frame.symbol.as_deref();
             let symbol = symbol.or_else(|| resolved.as_ref()?.symbol.name.as_deref());
             let module = frame.module.as_deref();

@@ -21,6 +21,8 @@ pub(super) struct AllNames {
 #[derive(Debug, Default)]
 pub(super) struct Sequence {
     pub(super) number: u32,
+    /// Number of the trace.
+    pub(super) trace: u32,
     /// `true` if a packet was written.
     pub(super) has_begun: bool,
     /// Classes whose names were announced, and those names.
@@ -71,9 +73,21 @@ pub(super) struct SampleNames {
     pub(super) modules: NumberedNames,
 }
 
+impl Sequence {
+    /// Forgets what was announced: the next packet tells readers to do so, too.
+    pub(super) fn restart(&mut self) {
+        *self = Self { number: self.number, trace: self.trace, ..Self::default() };
+    }
+}
+
 impl SampleNames {
-    /// Returns `true` if a call stack was not announced, and notes that it is.
-    pub(super) fn is_new(&mut self, stack: u32) -> bool {
-        self.stacks.add(stack)
+    /// Returns `true` if a call stack was announced.
+    pub(super) fn has(&self, stack: u32) -> bool {
+        self.stacks.has(stack)
+    }
+
+    /// Notes that a call stack is announced.
+    pub(super) fn add(&mut self, stack: u32) {
+        self.stacks.add(stack);
     }
 }
