@@ -18,6 +18,7 @@ missing() {
 	command -v strace >/dev/null || echo strace
 	command -v setpriv >/dev/null || echo util-linux
 	command -v gcc >/dev/null || echo gcc libc6-dev
+	python3 -c 'import ensurepip, venv' 2>/dev/null || echo python3-venv
 	gcc -include lttng/tracepoint.h -fsyntax-only -xc /dev/null 2>/dev/null || echo liblttng-ust-dev
 }
 
@@ -47,7 +48,7 @@ fi
 # Installs packages of Python, for tests of tables, while tests are compiled: it takes some 15 s of one core.
 python_packages() {
 	local venv=target/python
-	[ -x $venv/bin/python ] || timeout 60 python3 -m venv $venv || return
+	[ -x $venv/bin/pip ] || timeout 60 python3 -m venv --clear $venv || return
 	timeout 180 $venv/bin/python -m pip install --quiet --disable-pip-version-check \
 		'duckdb==2.*' 'polars==2.*' 'pyarrow==26.*'
 }
@@ -56,8 +57,17 @@ packages_pid=
 if [ -z "${ICHNOS_PYTHON:-}" ] && [[ $# = 0 || " $* " == *" ichnos-table "* ]]; then
 	python_packages </dev/null >/dev/null 2>&1 &
 	packages_pid=$!
-	export ICHNOS_PYTHON=$PWD/target/python/bin/python
 fi
+
+# Waits for the packages; without them, tests that need them are skipped.
+wait_for_packages() {
+	[ -n "$packages_pid" ] || return 0
+	if wait "$packages_pid"; then
+		export ICHNOS_PYTHON=$PWD/target/python/bin/python
+	else
+		echo "test.sh: packages of Python cannot be installed"
+	fi
+}
 
 # What tests print when they pass is hidden, but for two things: why they are skipped
 # ("skipped: ..."), and the results of those that compare with other readers over recorded traces.
@@ -78,11 +88,11 @@ if cargo nextest --version >/dev/null 2>&1; then
 	if [ -n "$packages_pid" ]; then
 		# Errors are printed below.
 		cargo nextest run --no-run "$@" >/dev/null 2>&1 || true
-		wait "$packages_pid" || echo "test.sh: packages of Python cannot be installed"
+		wait_for_packages
 	fi
 	cargo nextest run --no-fail-fast --success-output final "$@" 2>&1 | summary
 	cargo test --doc --quiet "$@"
 else
-	[ -z "$packages_pid" ] || wait "$packages_pid" || echo "test.sh: packages of Python cannot be installed"
+	wait_for_packages
 	cargo test --no-fail-fast "$@" -- --show-output 2>&1 | summary
 fi

@@ -6,7 +6,7 @@ use std::path::Path;
 use ichnos::convert::{ConvertError, ConvertOptions, Target};
 use ichnos::export::TaskEvents;
 use ichnos::export::text::count as count_of;
-use ichnos::io::{CreateError, MessageOrder, TraceWriter, WriteReport};
+use ichnos::io::{CreateError, ExistingPart, MessageOrder, TraceWriter, WriteReport};
 use ichnos::model::{DataStream, StreamSummary, Window};
 use ichnos::{Pass, Reader, Session};
 
@@ -269,7 +269,7 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
             let help = "`ichnos cat` prints text on a terminal";
             return Err(Failure::new(error.to_string()).help(help));
         }
-        Err(error) => return Err(failure(&error, writing)),
+        Err(error) => return Err(failure(&error)),
     };
     damaged |= cat::report_undecoded(written.undecoded, report);
     let reads_copied_packets = writing.verify || edit.repairs;
@@ -300,13 +300,11 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     }
 }
 
-fn failure(error: &ConvertError, writing: &Writing) -> Failure {
+fn failure(error: &ConvertError) -> Failure {
     let failure = Failure::new(error.to_string());
     match error {
         ConvertError::Create(CreateError::Io { error, .. })
-            if error.kind() == std::io::ErrorKind::AlreadyExists
-                && writing.shard.is_some()
-                && !writing.force =>
+            if error.get_ref().is_some_and(|error| error.is::<ExistingPart>()) =>
         {
             failure.help("--force replaces the files of this shard, and no others")
         }

@@ -13,7 +13,7 @@
 //! | operation with causes | ends of flows |
 //! | discarded events and packets, damage | an instant of the track *losses and damage* |
 //!
-//! An event without a thread is on the track of its processor, or of its data stream.
+//! An event without a thread is on the track of its process, else of its processor, else of its data stream.
 
 mod arguments;
 mod chrome;

@@ -139,7 +139,7 @@ fn divide(units: &[ShardUnit], shard: Shard) -> Vec<Range<u64>> {
     let end = if own + 1 == count { total } else { begin + room(&loads[own]) };
     let mut at = 0;
     for (index, unit) in divided() {
-        let (bytes, packets) = (u128::from(unit.bytes), u128::from(unit.packets));
+        let (bytes, packets) = (u128::from(unit.bytes.max(1)), u128::from(unit.packets));
         let first = |cut: u128| {
             let packet = (cut.saturating_sub(at) * packets).div_ceil(bytes).min(packets);
             u64::try_from(packet).unwrap_or(u64::MAX)

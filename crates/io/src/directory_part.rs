@@ -37,6 +37,11 @@ pub(crate) struct PartPlacement {
     pub(crate) list: ListWritten,
 }
 
+/// A directory has a part already, which must not be replaced: the error in the [`io::Error`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the directory has this part already: `{}`", .0.display())]
+pub struct ExistingPart(PathBuf);
+
 impl std::fmt::Debug for PartPlacement {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("PartPlacement").field("target", &self.target).finish_non_exhaustive()
@@ -55,8 +60,7 @@ impl PartPlacement {
         })?;
         let own: BTreeSet<PathBuf> = files.into_iter().filter(|path| (self.part.is_own)(path)).collect();
         if self.existing == Existing::Refuse && own.contains(&self.part.last) {
-            let message = format!("the directory has this part already: `{}`", self.part.last.display());
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, ExistingPart(self.part.last.clone())));
         }
         Ok(own)
     }

@@ -71,7 +71,7 @@ pub use create::{
     WriteSource, WriteTarget,
 };
 pub use datagrams::{Datagram, Datagrams};
-pub use directory_part::DirectoryPart;
+pub use directory_part::{DirectoryPart, ExistingPart};
 pub use entry::{Entry, FileId, FileStatus};
 pub use error::IoError;
 pub use file_names::FileNames;

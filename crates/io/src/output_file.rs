@@ -1,8 +1,11 @@
 //! Output files.
 
+use std::collections::hash_map::RandomState;
 use std::fs::{self, File, OpenOptions};
+use std::hash::BuildHasher as _;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::replacement::{Existing, place_file};
@@ -72,10 +75,12 @@ fn create_file(path: &Path, existing: Existing) -> io::Result<OutputFile> {
 /// Unused name in the directory of `target`: a rename is atomic only within a directory.
 pub(crate) fn beside(target: &Path) -> PathBuf {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
+    // Processes in several containers can have the same number.
+    static RANDOM: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(()));
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let mut name = std::ffi::OsString::from(".");
     name.push(target.file_name().unwrap_or_default());
-    name.push(format!(".{}-{number}.tmp", std::process::id()));
+    name.push(format!(".{}-{:x}-{number}.tmp", std::process::id(), *RANDOM));
     target.with_file_name(name)
 }
 

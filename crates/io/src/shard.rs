@@ -22,9 +22,15 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// Makes a shard; `None` unless `index` is from 1 to `count`.
+    /// Maximum number of shards.
+    pub const MOST: u32 = 65_536;
+
+    /// Makes a shard; `None` unless `index` is from 1 to `count`, and `count` at most [`Shard::MOST`].
     #[must_use]
     pub fn new(index: u32, count: u32) -> Option<Self> {
+        if count > Self::MOST {
+            return None;
+        }
         let (index, count) = (NonZeroU32::new(index)?, NonZeroU32::new(count)?);
         (index <= count).then_some(Self { index, count })
     }
@@ -51,7 +57,7 @@ impl fmt::Display for Shard {
 
 /// Error of a text that is no shard.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected a shard such as 2/8, from 1/8 to 8/8, found `{0}`")]
+#[error("expected a shard such as 2/8, from 1/8 to 8/8, of at most {most}, found `{0}`", most = Shard::MOST)]
 pub struct ShardError(String);
 
 impl FromStr for Shard {

@@ -74,10 +74,12 @@ fn suffix(shard: Option<Shard>) -> String {
 /// Lists the files in a directory if it can be a dataset, of which some files can be deleted already.
 pub(crate) fn written_files(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let files = plain_files(directory)?;
-    match files.iter().find(|path| parse(path).is_none() || !is_written_by_us(&directory.join(path))) {
-        Some(path) => Err(foreign(path)),
-        None => Ok(files),
+    for path in &files {
+        if parse(path).is_none() || !is_written_by_us(&directory.join(path))? {
+            return Err(foreign(path));
+        }
     }
+    Ok(files)
 }
 
 /// Lists the files in a directory if it can be a dataset to which a shard belongs.
@@ -89,7 +91,7 @@ pub(crate) fn files_of_shards(directory: &Path, own: Shard) -> io::Result<Vec<Pa
             Some(None) => "it is of a dataset that was not written in shards",
             Some(Some(shard)) if shard.count() != own.count() => "it is of another number of shards",
             // Other files are never deleted. Very many footers would take long to read.
-            Some(Some(shard)) if shard == own && !is_written_by_us(&directory.join(path)) => {
+            Some(Some(shard)) if shard == own && !is_written_by_us(&directory.join(path))? => {
                 return Err(foreign(path));
             }
             Some(Some(_)) => continue,
@@ -155,13 +157,15 @@ fn is_table_name(name: &str) -> bool {
 
 /// Returns `true` if the footer of a file of Parquet says that this program wrote it. Keys would not: other programs
 /// keep them in files that they make of ours.
-fn is_written_by_us(path: &Path) -> bool {
-    let metadata = File::open(path).ok().and_then(|file| {
-        // Only the footer is read.
-        ParquetMetaDataReader::new().parse_and_finish(&file).ok()
-    });
+fn is_written_by_us(path: &Path) -> io::Result<bool> {
+    let file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(error),
+        file => file.ok(),
+    };
+    // Only the footer is read.
+    let metadata = file.and_then(|file| ParquetMetaDataReader::new().parse_and_finish(&file).ok());
     let creator = metadata.as_ref().and_then(|metadata| metadata.file_metadata().created_by());
-    creator.is_some_and(|creator| creator.starts_with(CREATOR))
+    Ok(creator.is_some_and(|creator| creator.starts_with(CREATOR)))
 }
 
 #[cfg(test)]

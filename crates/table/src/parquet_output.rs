@@ -79,6 +79,7 @@ impl TraceWriter for ParquetWriter {
             dataset: Mutex::new(dataset),
             record: record(&sources),
             columns: TableOptions::set_for("parquet", &options.formats),
+            is_shard: options.shard.is_some(),
         }))
     }
 
@@ -135,6 +136,7 @@ struct ParquetOutput {
     dataset: Mutex<Option<ParquetDataset>>,
     record: SharedRecord,
     columns: TableOptions,
+    is_shard: bool,
 }
 
 impl Output for ParquetOutput {
@@ -168,7 +170,10 @@ impl Output for ParquetOutput {
 
     fn finish(self: Box<Self>) -> Result<WriteReport, CreateError> {
         let dataset = self.dataset.into_inner().unwrap_or_else(PoisonError::into_inner);
-        check_columns(&lock(&self.record), &self.columns, "Parquet")?;
+        // Another shard can have the columns.
+        if !self.is_shard {
+            check_columns(&lock(&self.record), &self.columns, "Parquet")?;
+        }
         let TableRecord { streams, losses, undecoded, .. } = std::mem::take(&mut *lock(&self.record));
         let mut report = WriteReport::default();
         report.losses = losses;

@@ -289,6 +289,12 @@ fn shards_write_one_dataset() {
     }
     assert!(output.join("_classes/part-0-1-of-2.parquet").exists());
     assert!(output.join("_classes/part-0-2-of-2.parquet").exists());
+    // Shards without the events that have a column.
+    std::fs::remove_dir_all(&output).unwrap();
+    for index in 1..=9 {
+        write(&format!("--shard={index}/9"), &["--fields=ts,samples"]).expect(0, &[]);
+    }
+    assert!(output.join("event=hello_greeting").is_dir() && !output.join("event=hello_tick").exists());
 }
 
 /// The job of examples/spark, on this machine.

@@ -2,14 +2,14 @@
 
 use std::io::Write as _;
 
-use ichnos_json::write::{ObjectWriter, ValueWriter, push_plain, push_string, push_utf8};
+use ichnos_json::write::{ObjectWriter, ValueWriter, push_string, push_utf8};
 use ichnos_model::lower::{LossKind, LossTable};
-use ichnos_model::{DataStream, Discarded, Event, Message};
+use ichnos_model::{DataStream, Event, Message};
 
 use super::arguments::{ArgumentOutput, ArgumentVisitor, ScopeNames, UNNAMED};
 use super::class::{EventForm, EventPlace, ViewerClass};
 use super::flows::{FlowEnd, Flows};
-use super::losses::{NO_TIME, UNDECODED, lose_event, lose_part, lose_parts, shown_time};
+use super::losses::{EarlyLosses, LossNote, NO_TIME, lose_event, lose_part, lose_parts, shown_time};
 use super::names::NumberedNames;
 use super::output_bytes;
 use super::tracks::{TraceNumbers, TrackKind, Tracks, track_id};
@@ -43,9 +43,10 @@ pub struct Chrome {
     text: Vec<u8>,
     open: Vec<u8>,
     /// Time of the last event, for messages that have none.
-    now: u64,
-    /// Time 0 of the file: viewers have 53 bits for a time.
-    origin: u64,
+    now: Option<u64>,
+    early: EarlyLosses,
+    /// Time 0 of the file, once a time is known.
+    origin: Option<u64>,
     losses: LossTable,
 }
 
@@ -119,25 +120,41 @@ impl Chrome {
             Message::Event(event) => return self.event(event),
             Message::StreamBegin(stream) => self.add_stream(stream),
             Message::StreamEnd(stream) => self.streams.remove(stream),
-            Message::DiscardedEvents(discarded) => self.discarded("discarded events", discarded),
-            Message::DiscardedPackets(discarded) => self.discarded("discarded packets", discarded),
-            Message::Damage(damage) => {
-                let problem = damage.kind.to_string();
-                let texts = [("problem", &*problem), ("file", &*damage.file)];
-                self.loss("damage", self.now, &texts, &[("byte", damage.bit / 8)]);
+            message => {
+                if let Some(note) = LossNote::of(message) {
+                    match note.time.or(self.now) {
+                        Some(time) => {
+                            self.set_origin(note.has_date, time);
+                            self.loss(&note, time);
+                        }
+                        None => self.early.add(note, &mut self.losses),
+                    }
+                }
             }
-            _ => {}
         }
         true
     }
 
+    /// Makes the second of the first date the origin, since viewers have 53 bits for times.
+    fn set_origin(&mut self, has_date: bool, time: u64) {
+        self.origin.get_or_insert(if has_date { time - time % 1_000_000_000 } else { 0 });
+    }
+
+    /// Writes the losses before the first time that is known.
+    fn write_early(&mut self, time: u64) {
+        for note in std::mem::take(&mut self.early.notes) {
+            self.loss(&note, time);
+        }
+    }
+
     /// Ends the file.
     pub fn finish(&mut self) {
+        self.write_early(self.now.unwrap_or(0));
         if !self.has_events {
             self.out.extend_from_slice(BEGIN);
         }
         self.out.extend_from_slice(b"\n],\"otherData\":{\"origin_ns\":\"");
-        number::push_unsigned(&mut self.out, self.origin);
+        number::push_unsigned(&mut self.out, self.origin.unwrap_or(0));
         self.out.extend_from_slice(b"\"}}\n");
     }
 
@@ -154,17 +171,20 @@ impl Chrome {
             return false;
         };
         // Events without a clock are where the last one with it is.
-        let time = time.unwrap_or(self.now);
-        self.now = time;
+        let time = time.or(self.now).unwrap_or(0);
+        self.now = Some(time);
         self.add_stream(event.stream);
-        if !self.has_events && has_dates(event.stream.clock()) {
-            self.origin = time - time % 1_000_000_000;
+        if self.origin.is_none() {
+            self.set_origin(has_dates(event.stream.clock()), time);
+        }
+        if !self.early.notes.is_empty() {
+            self.write_early(time);
         }
         let Self { out, streams, names, tracks, losses, has_events, origin, .. } = self;
         let Some((trace, (), classes)) = streams.get_mut(event.stream) else { return false };
         let class = classes.of(event, || ChromeClass::of(event, names, losses));
         let place = class.class.place(event);
-        let mut writer = EventWriter { out, has_events, tracks, origin: *origin };
+        let mut writer = EventWriter { out, has_events, tracks, origin: origin.unwrap_or(0) };
         let track = writer.track(event.stream, &place);
         let form = class.class.form;
         writer.begin();
@@ -180,6 +200,7 @@ impl Chrome {
         }
         match form {
             EventForm::KeyedBegin | EventForm::KeyedEnd => writer.id(class.class.key(event)),
+            EventForm::Counter => writer.counter_id(class.class.counter_number(event), &place),
             EventForm::Complete => {
                 writer.out.extend_from_slice(b",\"dur\":");
                 push_microseconds(writer.out, class.class.duration(event));
@@ -192,7 +213,7 @@ impl Chrome {
         } else {
             let memory = (&mut self.text, &mut self.open);
             if !push_arguments(event, class, names, writer.out, memory) {
-                lose_event(losses, event, UNDECODED);
+                lose_part(losses, event, LossKind::Dropped, "", "fields that cannot be decoded");
             }
         }
         writer.out.push(b'}');
@@ -210,29 +231,21 @@ impl Chrome {
         true
     }
 
-    fn discarded(&mut self, name: &str, discarded: &Discarded<'_>) {
-        let time = discarded.begin.or(discarded.end).and_then(|time| shown_time(Some(time.nanoseconds))?);
-        let counts = discarded.count.map(|count| ("count", count));
-        let thread = discarded.thread.map(|thread| ("thread", thread));
-        let numbers: Vec<(&str, u64)> = counts.into_iter().chain(thread).collect();
-        self.loss(name, time.unwrap_or(self.now), &[("stream", &discarded.stream.name)], &numbers);
-    }
-
     /// Writes a loss as an instant on its track.
-    fn loss(&mut self, name: &str, time: u64, texts: &[(&str, &str)], numbers: &[(&str, u64)]) {
+    fn loss(&mut self, note: &LossNote, time: u64) {
         let Self { out, tracks, has_events, origin, .. } = self;
-        let mut writer = EventWriter { out, has_events, tracks, origin: *origin };
+        let mut writer = EventWriter { out, has_events, tracks, origin: origin.unwrap_or(0) };
         let track = (NO_PROCESS, LOSSES);
         writer.name(track_id(TrackKind::Losses, [0, 0]), "thread_name", track, "losses and damage");
         writer.begin();
         writer.out.extend_from_slice(b"{\"name\":");
-        push_string(writer.out, name);
+        push_string(writer.out, note.name);
         writer.out.extend_from_slice(b",\"cat\":\"losses\"");
         writer.place(phase(EventForm::Instant), time, track);
         writer.out.extend_from_slice(b",\"args\":");
         let mut object = ValueWriter::new(writer.out).object();
-        texts.iter().for_each(|(name, text)| object.named(name).string(text));
-        numbers.iter().for_each(|(name, number)| object.named(name).unsigned(*number));
+        note.texts.iter().for_each(|(name, text)| object.named(name).string(text));
+        note.numbers.iter().for_each(|(name, number)| object.named(name).unsigned(*number));
         object.end();
         writer.out.push(b'}');
     }
@@ -324,11 +337,22 @@ impl EventWriter<'_> {
         self.out.push(b'"');
     }
 
-    /// Names a thread or a process, if it is new or has another name.
-    fn name(&mut self, id: u64, kind: &str, (process, thread): ChromeTrack, name: &str) {
-        if !self.tracks.is_changed(id, name) || name.is_empty() {
-            return;
+    /// Writes what tells a counter from others of its name and process: its number and its processor, if it has any.
+    fn counter_id(&mut self, number: u64, place: &EventPlace<'_>) {
+        let processor = place.processor.filter(|_| place.process.is_none());
+        if number != 0 || processor.is_some() {
+            self.id(track_id(TrackKind::Counter, [number, processor.map_or(0, |cpu| cpu + 1)]));
         }
+    }
+
+    /// Names a thread or a process, if it is new or has another name.
+    fn name(&mut self, id: u64, kind: &str, track: ChromeTrack, name: &str) {
+        if self.tracks.is_changed(id, name) && !name.is_empty() {
+            self.write_name(kind, track, name);
+        }
+    }
+
+    fn write_name(&mut self, kind: &str, (process, thread): ChromeTrack, name: &str) {
         self.begin();
         let mut object = ValueWriter::new(self.out).object();
         object.member("name").string(kind);
@@ -341,38 +365,45 @@ impl EventWriter<'_> {
         object.end();
     }
 
+    /// Names a thread or a process whose name never changes, if it is new.
+    fn name_new(&mut self, id: u64, kind: &str, track: ChromeTrack, name: impl FnOnce() -> String) {
+        if self.tracks.is_changed(id, "") {
+            self.write_name(kind, track, &name());
+        }
+    }
+
     /// Returns the track of an event, named.
     fn track(&mut self, stream: &DataStream, place: &EventPlace<'_>) -> ChromeTrack {
         let process = place.process.map_or(NO_PROCESS, short);
-        if let Some(name) = place.process_name {
-            let id = track_id(TrackKind::Process, [process, 0]);
-            self.name(id, "process_name", (process, process), name);
+        let process_id = track_id(TrackKind::Process, [process, 0]);
+        let process_track = (process, process);
+        match (place.process_name, place.process) {
+            (Some(name), _) => self.name(process_id, "process_name", process_track, name),
+            (None, Some(number)) if number != process => {
+                self.name_new(process_id, "process_name", process_track, || format!("process {number}"));
+            }
+            _ => {}
         }
-        let text;
-        let (thread, kind, name) = match (place.thread, place.process, place.processor) {
-            (Some(thread), ..) => {
-                let number = short(thread);
-                let name = match place.thread_name {
-                    Some(name) => name,
-                    None if number == thread => "",
-                    None => {
-                        text = format!("thread {thread}");
-                        &text
-                    }
-                };
-                (number, TrackKind::Thread, name)
-            }
-            (None, Some(_), _) => (process, TrackKind::Thread, ""),
-            (None, None, Some(processor)) => {
-                text = format!("CPU {processor}");
-                (PROCESSORS + (processor & 0xff_ffff), TrackKind::Processor, &*text)
-            }
-            (None, None, None) => {
-                (STREAMS + u64::from(stream.key & 0xff_ffff), TrackKind::Stream, &*stream.name)
-            }
+        let (thread, kind) = match (place.thread, place.process, place.processor) {
+            (Some(thread), ..) => (short(thread), TrackKind::Thread),
+            (None, Some(_), _) => (process, TrackKind::Thread),
+            (None, None, Some(processor)) => (PROCESSORS + (processor & 0xff_ffff), TrackKind::Processor),
+            (None, None, None) => (STREAMS + u64::from(stream.key & 0xff_ffff), TrackKind::Stream),
         };
-        self.name(track_id(kind, [process, thread]), "thread_name", (process, thread), name);
-        (process, thread)
+        let (id, track) = (track_id(kind, [process, thread]), (process, thread));
+        match (place.thread_name, kind, place.thread) {
+            (Some(name), ..) => self.name(id, "thread_name", track, name),
+            (None, TrackKind::Processor, _) => {
+                let processor = place.processor.unwrap_or_default();
+                self.name_new(id, "thread_name", track, || format!("CPU {processor}"));
+            }
+            (None, TrackKind::Stream, _) => self.name(id, "thread_name", track, &stream.name),
+            (None, _, Some(number)) if number != thread => {
+                self.name_new(id, "thread_name", track, || format!("thread {number}"));
+            }
+            _ => {}
+        }
+        track
     }
 
     /// Writes name and category of a counter.
@@ -392,13 +423,11 @@ impl EventWriter<'_> {
         let mut object = ObjectWriter::resume(self.out, false);
         for (name, field) in &class.counters {
             let Some(value) = event.get(field) else { continue };
-            let out = object.named(name);
-            match (value.as_i128(), value.as_f64()) {
-                (Some(value), _) => out.integer(value),
-                (None, value) => {
-                    let value = value.filter(|value| value.is_finite()).unwrap_or_default();
-                    number::push_shortest(out.raw(), value);
-                }
+            match (value.as_i128(), value.as_f64().filter(|value| value.is_finite())) {
+                (Some(value), _) => object.named(name).integer(value),
+                (None, Some(value)) => number::push_shortest(object.named(name).raw(), value),
+                // JSON has no such number.
+                (None, None) => {}
             }
         }
         object.end();
@@ -424,7 +453,8 @@ impl JsonArguments<'_> {
             self.out.push(b',');
         }
         match name {
-            0 if self.open.last() == Some(&b']') => return,
+            // Elements have no names, even if the option of a variant has one.
+            _ if self.open.last() == Some(&b']') => return,
             0 => {
                 // Writing into memory cannot fail.
                 let _ = write!(self.out, "\"{UNNAMED}{}\"", self.unnamed);
@@ -494,9 +524,7 @@ impl ArgumentOutput for JsonArguments<'_> {
     #[inline]
     fn text(&mut self, name: u32, text: &[u8]) {
         self.lead(name);
-        if !push_plain(self.out, text) {
-            push_utf8(self.out, text);
-        }
+        push_utf8(self.out, text);
     }
 
     fn begin_dictionary(&mut self, name: u32) {

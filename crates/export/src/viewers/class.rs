@@ -144,6 +144,12 @@ impl ViewerClass {
         hash.finish()
     }
 
+    /// Returns the number that tells the counter of an event from others of its name, 0 without one.
+    pub(super) fn counter_number(&self, event: &Event<'_>) -> u64 {
+        let key = self.keys.first().and_then(|key| event.get(key));
+        key.map_or(0, |key| key.key())
+    }
+
     /// Returns the name that an event gives its counter.
     pub(super) fn counter_name<'e>(&self, event: &Event<'e>) -> Option<&'e str> {
         event.get(self.counter_name.as_ref()?)?.as_str()

@@ -37,7 +37,13 @@ impl Flows {
             // Operations without a task are those of their trace.
             None => self.hasher.hash_one((trace, chain, operation)),
         };
-        content.causes().for_each(|(cause, chain, _)| found(id(chain, cause), FlowEnd::End));
+        for (cause, chain, _) in content.causes() {
+            let flow = id(chain, cause);
+            // Otherwise, effects of a cause that is not in the file would seem to cause each other.
+            if self.operations.contains(&flow) {
+                found(flow, FlowEnd::End);
+            }
+        }
         let Some(operation) = content.operation else { return };
         let own = id(content.chain, operation);
         if self.operations.len() >= MOST {

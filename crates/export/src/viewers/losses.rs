@@ -1,9 +1,13 @@
 //! Losses of files for viewers.
 
-use ichnos_model::Event;
 use ichnos_model::lower::{LossEntry, LossKind, LossTable};
+use ichnos_model::{Discarded, Event, Message};
 
 use super::class::{EventForm, ViewerClass};
+use crate::time::has_dates;
+
+/// Maximum number of losses without a time before the first event, which are shown at its time.
+const MOST_EARLY: usize = 1_000;
 
 /// Reasons why a viewer cannot show an event.
 pub(super) const UNDECODED: &str = "event of more than 256 MiB, or with fields that cannot be decoded";
@@ -15,6 +19,66 @@ pub(super) fn shown_time(nanoseconds: Option<i128>) -> Option<Option<u64>> {
     match nanoseconds {
         Some(time) => Some(Some(u64::try_from(i64::try_from(time).ok()?).ok()?)),
         None => Some(None),
+    }
+}
+
+/// A loss of the trace, which is shown as an instant.
+#[derive(Debug)]
+pub(super) struct LossNote {
+    pub(super) name: &'static str,
+    pub(super) time: Option<u64>,
+    /// `true` if the time is a date.
+    pub(super) has_date: bool,
+    pub(super) texts: Vec<(&'static str, String)>,
+    pub(super) numbers: Vec<(&'static str, u64)>,
+}
+
+impl LossNote {
+    /// Returns the loss that a message reports, if it reports one.
+    pub(super) fn of(message: &Message<'_>) -> Option<Self> {
+        match message {
+            Message::DiscardedEvents(discarded) => Some(Self::of_discarded("discarded events", discarded)),
+            Message::DiscardedPackets(discarded) => Some(Self::of_discarded("discarded packets", discarded)),
+            Message::Damage(damage) => Some(Self {
+                name: "damage",
+                time: None,
+                has_date: false,
+                texts: vec![("problem", damage.kind.to_string()), ("file", damage.file.clone())],
+                numbers: vec![("byte", damage.bit / 8)],
+            }),
+            _ => None,
+        }
+    }
+
+    fn of_discarded(name: &'static str, discarded: &Discarded<'_>) -> Self {
+        let time = discarded.begin.or(discarded.end);
+        let count = discarded.count.map(|count| ("count", count));
+        let thread = discarded.thread.map(|thread| ("thread", thread));
+        Self {
+            name,
+            time: time.and_then(|time| shown_time(Some(time.nanoseconds))?),
+            has_date: has_dates(discarded.stream.clock()),
+            texts: vec![("stream", discarded.stream.name.to_string())],
+            numbers: count.into_iter().chain(thread).collect(),
+        }
+    }
+}
+
+/// Losses whose time is not known yet: before the first event.
+#[derive(Debug, Default)]
+pub(super) struct EarlyLosses {
+    pub(super) notes: Vec<LossNote>,
+}
+
+impl EarlyLosses {
+    /// Keeps a loss; of very many, the rest is in the table of losses.
+    pub(super) fn add(&mut self, note: LossNote, losses: &mut LossTable) {
+        if self.notes.len() < MOST_EARLY {
+            return self.notes.push(note);
+        }
+        let what = "losses and damage before the first event, beyond the first 1,000".to_owned();
+        let (class, field) = (String::new(), String::new());
+        losses.add(LossEntry { kind: LossKind::Dropped, class, field, what }, 1);
     }
 }
 

@@ -7,7 +7,7 @@ mod schema;
 mod sequence;
 
 use ichnos_model::lower::LossTable;
-use ichnos_model::{DataStream, Discarded, Event, Message};
+use ichnos_model::{DataStream, Event, Message};
 
 use self::annotations::Annotations;
 use self::packet_writer::{PacketWriter, describe};
@@ -16,7 +16,7 @@ use self::sequence::{AllNames, PerfettoClass, Sequence};
 use super::arguments::ArgumentVisitor;
 use super::class::EventForm;
 use super::flows::Flows;
-use super::losses::{NO_TIME, UNDECODED, lose_event, shown_time};
+use super::losses::{EarlyLosses, LossNote, NO_TIME, UNDECODED, lose_event, shown_time};
 use super::output_bytes;
 use super::protobuf::{begin, end, push_bytes, push_fixed, push_unsigned};
 use super::tracks::{TraceNumbers, TrackKind, Tracks, track_id};
@@ -46,7 +46,8 @@ pub struct Perfetto {
     open: Vec<(usize, u32)>,
     text: Vec<u8>,
     /// Time of the last event, for messages that have none.
-    now: u64,
+    now: Option<u64>,
+    early: EarlyLosses,
     losses: LossTable,
 }
 
@@ -73,15 +74,28 @@ impl Perfetto {
         match message {
             Message::Event(event) => return self.event(event),
             Message::StreamEnd(stream) => self.streams.remove(stream),
-            Message::DiscardedEvents(discarded) => self.discarded("discarded events", discarded),
-            Message::DiscardedPackets(discarded) => self.discarded("discarded packets", discarded),
-            Message::Damage(damage) => {
-                let texts = [("problem", damage.kind.to_string()), ("file", damage.file.clone())];
-                self.loss("damage", self.now, &texts, &[("byte", damage.bit / 8)]);
+            message => {
+                if let Some(note) = LossNote::of(message) {
+                    match note.time.or(self.now) {
+                        Some(time) => self.loss(&note, time),
+                        None => self.early.add(note, &mut self.losses),
+                    }
+                }
             }
-            _ => {}
         }
         true
+    }
+
+    /// Ends the file.
+    pub fn finish(&mut self) {
+        self.write_early(self.now.unwrap_or(0));
+    }
+
+    /// Writes the losses before the first time that is known.
+    fn write_early(&mut self, time: u64) {
+        for note in std::mem::take(&mut self.early.notes) {
+            self.loss(&note, time);
+        }
     }
 
     fn event(&mut self, event: &Event<'_>) -> bool {
@@ -90,8 +104,11 @@ impl Perfetto {
             return false;
         };
         // Events without a clock are where the last one with it is.
-        let time = time.unwrap_or(self.now);
-        self.now = time;
+        let time = time.or(self.now).unwrap_or(0);
+        self.now = Some(time);
+        if !self.early.notes.is_empty() {
+            self.write_early(time);
+        }
         if !self.streams.has(event.stream) {
             self.add_stream(event.stream, time);
         }
@@ -154,17 +171,8 @@ impl Perfetto {
         }
     }
 
-    fn discarded(&mut self, name: &str, discarded: &Discarded<'_>) {
-        let time = discarded.begin.or(discarded.end).and_then(|time| shown_time(Some(time.nanoseconds))?);
-        let counts = discarded.count.map(|count| ("count", count));
-        let thread = discarded.thread.map(|thread| ("thread", thread));
-        let numbers: Vec<(&str, u64)> = counts.into_iter().chain(thread).collect();
-        let texts = [("stream", discarded.stream.name.to_string())];
-        self.loss(name, time.unwrap_or(self.now), &texts, &numbers);
-    }
-
     /// Writes a loss as an instant on its track.
-    fn loss(&mut self, name: &str, time: u64, texts: &[(&str, String)], numbers: &[(&str, u64)]) {
+    fn loss(&mut self, note: &LossNote, time: u64) {
         let id = track_id(TrackKind::Losses, [0, 0]);
         let Self { out, tracks, .. } = self;
         if tracks.is_changed(id, "losses and damage") {
@@ -178,17 +186,17 @@ impl Perfetto {
         let event = begin(out, packet::TRACK_EVENT);
         push_unsigned(out, track_event::TYPE, track_event::INSTANT);
         push_unsigned(out, track_event::TRACK, id);
-        push_bytes(out, track_event::NAME, name.as_bytes());
+        push_bytes(out, track_event::NAME, note.name.as_bytes());
         let mut argument = |name: &str, push: &dyn Fn(&mut Vec<u8>)| {
             let at = begin(out, track_event::ANNOTATIONS);
             push_bytes(out, annotation::NAME, name.as_bytes());
             push(out);
             end(out, at);
         };
-        for (name, text) in texts {
+        for (name, text) in &note.texts {
             argument(name, &|out| push_bytes(out, annotation::STRING, text.as_bytes()));
         }
-        for (name, number) in numbers {
+        for (name, number) in &note.numbers {
             argument(name, &|out| push_unsigned(out, annotation::UNSIGNED, *number));
         }
         end(out, event);

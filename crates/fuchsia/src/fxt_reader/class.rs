@@ -577,7 +577,7 @@ fn add_context(context: &mut MemberList, form: RecordForm) {
         RecordKind::Event => {
             match form.event {
                 0 if form.has_scope => context.add("scope", enumeration(64, SCOPES)),
-                1 => context.add("counter_id", unsigned(64)),
+                1 => context.meaning("counter_id", unsigned(64), Meaning::PairKey),
                 4 => context.meaning("duration", FieldClass::signed(64), Meaning::Duration),
                 5..=7 => context.meaning("async_id", unsigned(64), Meaning::PairKey),
                 8 => context.meaning("flow_id", unsigned(64), Meaning::OperationId),

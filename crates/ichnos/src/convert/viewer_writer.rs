@@ -196,7 +196,10 @@ impl Worker for ViewerEncoder {
             return Ok(());
         }
         let own = match &mut self.form {
-            ViewerForm::Perfetto(perfetto) => perfetto.losses(),
+            ViewerForm::Perfetto(perfetto) => {
+                perfetto.finish();
+                perfetto.losses()
+            }
             ViewerForm::Chrome(chrome) => {
                 chrome.finish();
                 chrome.losses()

@@ -71,6 +71,8 @@ fn the_trace_processor_reads_the_same_of_fxt() {
 struct Counts {
     events: BTreeMap<String, i64>,
     integers: BTreeMap<String, (i64, i64, i64)>,
+    /// Count ends of slices, too.
+    ends: bool,
 }
 
 impl Sink for Counts {
@@ -85,7 +87,7 @@ impl Sink for Counts {
 impl Counts {
     fn event(&mut self, event: &Event<'_>) {
         // The end of a slice is no slice.
-        if event.class.role == EventRole::End {
+        if event.class.role == EventRole::End && !self.ends {
             return;
         }
         let name = event.category_and_name().1;
@@ -174,5 +176,46 @@ fn every_event_and_integer_of_other_formats_arrives() {
             let both = counts.integers.keys().filter(|key| found.contains_key(*key)).count();
             assert!(2 * both >= counts.integers.len(), "{example}: {both} of {:?}", counts.integers.keys());
         }
+    }
+}
+
+/// Fields that are hard to write: arrays of values of several kinds, names and texts with quotes and control characters,
+/// numbers that JSON does not have exactly, nothing.
+const HARD: &str = r#"{"ts":1700000000123456789,"name":"a\"b\u0001","mixed":[1,"two",{"x":[null,true]},[[],[2.5]]],"k\"\n":"\u0000\ud83d\ude00</script>"}
+{"ts":1700000000123456790,"name":"b","big":18446744073709551615,"low":-9223372036854775808,"exact":9007199254740992,"object":{}}
+"#;
+
+/// Returns the events of Chrome's JSON that are those of the trace, not names of tracks or flows.
+fn chrome_events(path: &Path) -> Vec<Json> {
+    let file: Json = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    let events = file["traceEvents"].as_array().unwrap().iter();
+    let is_event = |event: &&Json| event["ph"] != "M" && event["cat"] != "cause" && event["cat"] != "losses";
+    events.filter(is_event).cloned().collect()
+}
+
+#[test]
+fn chrome_json_is_json() {
+    let directory = tempfile::tempdir().unwrap();
+    let hard = directory.path().join("hard.jsonl");
+    std::fs::write(&hard, HARD).unwrap();
+    let session = open(&hard);
+    let events = chrome_events(&convert(&session, ViewerWriter::Chrome, directory.path()));
+    assert_eq!(events.len(), 2);
+    assert_eq!(events[0]["name"], "a\"b\u{1}");
+    // From the second of the first event on.
+    assert_eq!(events[0]["ts"].to_string(), "123456.789");
+    assert_eq!(events[0]["args"]["mixed"].as_array().unwrap().len(), 4);
+    assert_eq!(events[0]["args"]["k\"\n"], "\0\u{1f600}</script>");
+    assert_eq!(events[1]["args"]["big"], "18446744073709551615");
+    assert_eq!(events[1]["args"]["low"], "-9223372036854775808");
+    assert_eq!(events[1]["args"]["exact"], 9_007_199_254_740_992_u64);
+    for example in
+        ["hello-lttng", "hello-ctf2", "hello-dotnet/hello.nettrace.zst", "hello-fuchsia", "hello-xtrace"]
+    {
+        let session = open(&examples().join(example));
+        let mut counts = Counts { ends: true, ..Counts::default() };
+        pump(&mut session.cursor(Window::default()).unwrap(), &mut counts).unwrap();
+        let events = chrome_events(&convert(&session, ViewerWriter::Chrome, directory.path()));
+        assert_eq!(events.len() as i64, counts.events.values().sum::<i64>(), "{example}");
     }
 }

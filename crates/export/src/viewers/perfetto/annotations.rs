@@ -26,9 +26,13 @@ impl<'w> Annotations<'w> {
     #[inline]
     fn begin(&mut self, name: u32) -> usize {
         let at = begin(self.out, self.field);
+        // Elements have no names, even if the option of a variant has one.
+        if self.field == annotation::ARRAY {
+            return at;
+        }
         if name != 0 {
             push_unsigned(self.out, annotation::NAME_IID, name.into());
-        } else if self.field != annotation::ARRAY {
+        } else {
             push_bytes(self.out, annotation::NAME, format!("{UNNAMED}{}", self.unnamed).as_bytes());
             self.unnamed += 1;
         }

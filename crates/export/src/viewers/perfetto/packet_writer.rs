@@ -249,19 +249,20 @@ impl PacketWriter<'_> {
             None => self.track_without_thread(event.stream, place),
         };
         let named = class.counter_name(event).unwrap_or(&class.name);
-        let key = class.key(event);
+        let number = class.counter_number(event);
         for (member, field) in &class.counters {
-            let Some(value) = event.get(field) else { continue };
-            let text;
-            let name = match class.counters.len() {
-                1 => named,
-                _ => {
-                    text = format!("{named}: {member}");
-                    &text
+            let value = event.get(field).filter(|value| value.as_i64().is_some() || value.as_f64().is_some());
+            let Some(value) = value else { continue };
+            let name = name_key(named) ^ name_key(member).rotate_left(1);
+            let id = track_id(TrackKind::Counter, [around, name ^ number.rotate_left(32)]);
+            if self.tracks.is_changed(id, "") {
+                let mut name = named.to_owned();
+                if class.counters.len() > 1 {
+                    name = format!("{name}: {member}");
                 }
-            };
-            let id = track_id(TrackKind::Counter, [around, name_key(name) ^ key]);
-            if self.tracks.is_changed(id, name) {
+                if number != 0 {
+                    name = format!("{name} ({number})");
+                }
                 describe(self.out, self.sequence.number, id, Some(around), |out| {
                     push_bytes(out, track::NAME, name.as_bytes());
                     let at = begin(out, track::COUNTER);
@@ -272,10 +273,10 @@ impl PacketWriter<'_> {
             let at = begin(self.out, packet::TRACK_EVENT);
             push_unsigned(self.out, track_event::TYPE, track_event::COUNTER);
             push_unsigned(self.out, track_event::TRACK, id);
-            match value.as_i64() {
-                Some(value) => push_signed(self.out, track_event::COUNTER_VALUE, value),
-                None => {
-                    let value = value.as_f64().unwrap_or_default();
+            match (value.as_i64(), value.as_f64()) {
+                (Some(value), _) => push_signed(self.out, track_event::COUNTER_VALUE, value),
+                (None, value) => {
+                    let value = value.unwrap_or(f64::NAN);
                     push_double(self.out, track_event::DOUBLE_COUNTER_VALUE, value);
                 }
             }
