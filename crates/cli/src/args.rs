@@ -207,6 +207,9 @@ pub(crate) struct Schema {
     /// If the language cannot express all of it, the error lists the problems, and nothing is printed.
     #[arg(long = "as", value_name = "LANGUAGE", value_parser = written_schema::parser(), conflicts_with = "json")]
     pub(crate) language: Option<String>,
+    /// Propose a map for --map, from the names of events and fields
+    #[arg(long = "propose-map", alias = "map-proposal", conflicts_with_all = ["json", "language"])]
+    pub(crate) proposes_map: bool,
     #[command(flatten)]
     pub(crate) selecting: Selecting,
     #[command(flatten)]

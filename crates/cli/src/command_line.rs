@@ -9,7 +9,7 @@ use ichnos::export::{TerminalText, for_terminal};
 use crate::args::{self, LowArgs};
 use crate::exit::{Exit, Failure};
 use crate::style::{When, safe};
-use crate::{babeltrace_compat, check_args, limits, output};
+use crate::{babeltrace_compat, check_args, event_map, limits, output};
 
 /// Reads the command line; ends the program if it is invalid or asks for help.
 ///
@@ -19,8 +19,16 @@ pub(crate) fn parse() -> Result<LowArgs, Failure> {
     let mut command = args::command();
     command.build();
     let words: Vec<OsString> = std::env::args_os().collect();
-    if words.get(1..).is_some_and(|words| words == ["help", "limits"]) {
-        output::print_as_it_is(&limits::help())?;
+    let topic = match words.get(1..) {
+        Some([help, topic]) if help == "help" => match topic.to_str() {
+            Some("limits") => Some(limits::help()),
+            Some("map") => Some(event_map::help()),
+            _ => None,
+        },
+        _ => None,
+    };
+    if let Some(text) = topic {
+        output::print_as_it_is(&text)?;
         std::process::exit(Exit::Success as i32);
     }
     let words = babeltrace_compat::arrange(words, &command)?;

@@ -11,6 +11,7 @@ use ichnos::{ClockOffset, NoTrace, OpenError, OpenOptions, OptionError, Session,
 
 use crate::args::{self, Arithmetic, Reading};
 use crate::check_args;
+use crate::event_map;
 use crate::exit::Failure;
 use crate::format_flags;
 use crate::interrupt;
@@ -166,6 +167,8 @@ fn options(reading: &Reading, manifest: &Manifest, arithmetic: Arithmetic) -> Re
         }
     }
     options.format.clone_from(&reading.from);
+    options.read.class_map = event_map::load(&reading.map)?;
+    options.other_inputs.extend(reading.map.iter().cloned());
     options.temp_dir.clone_from(&reading.temp_dir);
     let failure = |error: OptionError| Failure::new(error.to_string());
     for (name, value) in &reading.option {

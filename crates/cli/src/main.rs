@@ -18,6 +18,7 @@ mod columns;
 mod command_line;
 mod convert;
 mod damage;
+mod event_map;
 mod exit;
 mod field_names;
 mod filtering;
@@ -39,6 +40,7 @@ mod partial_open;
 mod pass;
 mod printer;
 mod progress;
+mod proposed_map;
 mod report;
 mod scan;
 mod schema;
@@ -55,6 +57,7 @@ mod text_check;
 mod text_target;
 mod time;
 mod time_range;
+mod toml_text;
 mod windows;
 mod write_progress;
 mod write_report;
@@ -101,6 +104,7 @@ fn main() -> ExitCode {
         Verb::Completions(verb) => formats::completions(verb),
         Verb::Man(verb) => formats::man(verb),
     };
+    event_map::report_problems(report);
     end(result, report)
 }
 

@@ -1,22 +1,16 @@
 //! Manifests: files that list traces and the offsets of their clocks.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
-use std::io::Read;
-use std::ops::Range;
+use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use globset::GlobBuilder;
 use ichnos::ClockOffset;
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
 
 use crate::exit::Failure;
-use crate::suggest::{alternatives, nearest};
 use crate::time;
+use crate::toml_text::{TomlText, TomlValue};
 
-/// Maximum size of a manifest in bytes.
-const LONGEST: u64 = 16 << 20;
 /// Maximum number of paths.
 const MOST_PATHS: usize = 1_000_000;
 
@@ -33,63 +27,28 @@ pub(crate) struct Manifest {
     pub(crate) offsets: Vec<ClockOffset>,
     /// Byte offset of each clock name.
     clocks: HashMap<String, usize>,
-    /// Displayed name of the file, and its text.
-    shown: String,
-    text: String,
+    text: TomlText,
 }
 
 impl Manifest {
     /// Reads a manifest.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
-        let shown = path.display().to_string();
-        let failed =
-            |error: &dyn std::fmt::Display| Failure::new(format!("{shown}: cannot be read: {error}"));
-        let mut bytes = Vec::new();
-        let file = File::open(path).map_err(|error| failed(&error))?;
-        file.take(LONGEST + 1).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
-        if bytes.len() as u64 > LONGEST {
-            return Err(failed(&"it is longer than 16 MiB, the maximum for manifests"));
-        }
-        let text = String::from_utf8(bytes).map_err(|error| {
-            let at = error.utf8_error().valid_up_to();
-            Failure::new(format!("{shown}: byte {at}: expected text in UTF-8"))
-        })?;
+        let text = TomlText::read(path, "manifests")?;
         let directory = path.parent().unwrap_or_else(|| Path::new(""));
-        let parser = ManifestParser {
-            shown: &shown,
-            text: &text,
-            directory,
-            real: HashMap::new(),
-            manifest: Self::default(),
-        };
+        let parser =
+            ManifestParser { text: &text, directory, real: HashMap::new(), manifest: Self::default() };
         let manifest = parser.parse()?;
-        Ok(Self { shown, text, ..manifest })
+        Ok(Self { text, ..manifest })
     }
 
     /// Returns the position of a clock's name.
     pub(crate) fn place_of_clock(&self, name: &str) -> Option<String> {
-        Some(place(&self.shown, &self.text, *self.clocks.get(name)?))
+        Some(self.text.place(*self.clocks.get(name)?))
     }
 }
 
-/// Returns the position of a byte as `FILE:LINE:COLUMN`.
-fn place(shown: &str, text: &str, at: usize) -> String {
-    let before = text.get(..at).unwrap_or_default();
-    let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
-    format!("{shown}:{}:{column}", line(text, at))
-}
-
-fn line(text: &str, at: usize) -> usize {
-    let before = text.get(..at).unwrap_or_default();
-    before.bytes().filter(|byte| *byte == b'\n').count() + 1
-}
-
-type TomlValue<'i> = Spanned<DeValue<'i>>;
-
 struct ManifestParser<'t> {
-    /// Displayed name of the file.
-    shown: &'t str,
-    text: &'t str,
+    text: &'t TomlText,
     /// Base directory of relative paths.
     directory: &'t Path,
     /// Byte offset of each path in the file, by the path without links.
@@ -99,16 +58,9 @@ struct ManifestParser<'t> {
 
 impl ManifestParser<'_> {
     fn parse(mut self) -> Result<Manifest, Failure> {
-        let table = DeTable::parse(self.text)
-            .map_err(|error| self.failure(error.span().unwrap_or_default().start, error.message()))?;
-        self.check_keys(table.get_ref(), &KEYS)?;
-        let traces = match table.get_ref().get("trace") {
-            Some(traces) => traces
-                .get_ref()
-                .as_array()
-                .ok_or_else(|| self.wrong(traces, "tables: `[[trace]]`, one for each"))?,
-            None => return Err(self.failure(0, "expected at least one table `[[trace]]`, found none")),
-        };
+        let table = self.text.parse()?;
+        self.text.check_keys(table.get_ref(), &KEYS)?;
+        let traces = self.text.tables(table.get_ref(), "trace")?;
         for trace in traces {
             self.add(trace)?;
         }
@@ -118,21 +70,21 @@ impl ManifestParser<'_> {
 
     /// Adds a trace, or the matches of a pattern.
     fn add(&mut self, trace: &TomlValue<'_>) -> Result<(), Failure> {
-        let table = trace.get_ref().as_table().ok_or_else(|| self.wrong(trace, "a table"))?;
-        self.check_keys(table, &KEYS_OF_TRACE)?;
+        let table = trace.get_ref().as_table().ok_or_else(|| self.text.wrong(trace, "a table"))?;
+        self.text.check_keys(table, &KEYS_OF_TRACE)?;
         let Some(path) = table.get("path") else {
-            return Err(self.failure(trace.span().start, "expected `path` in this table, found none"));
+            return Err(self.text.failure(trace.span().start, "expected `path` in this table, found none"));
         };
         let at = path.span().start;
         let text = path.get_ref().as_str().filter(|text| !text.is_empty());
-        let text = text.ok_or_else(|| self.wrong(path, "a path as text"))?;
-        let paths = find(self.directory, text).map_err(|what| self.failure(at, &what))?;
+        let text = text.ok_or_else(|| self.text.wrong(path, "a path as text"))?;
+        let paths = find(self.directory, text).map_err(|what| self.text.failure(at, &what))?;
         let offset = table.get("offset").map(|offset| self.offset(offset)).transpose()?;
         let mut clocks = Vec::new();
         if let Some(value) = table.get("clocks") {
             let named = value.get_ref().as_table();
             let named =
-                named.ok_or_else(|| self.wrong(value, "a table of offsets by the names of clocks"))?;
+                named.ok_or_else(|| self.text.wrong(value, "a table of offsets by the names of clocks"))?;
             for (name, offset) in named {
                 clocks.push((name.get_ref().to_string(), self.offset(offset)?));
                 self.manifest.clocks.entry(name.get_ref().to_string()).or_insert(name.span().start);
@@ -151,15 +103,15 @@ impl ManifestParser<'_> {
 
     fn add_path(&mut self, at: usize, path: &Path) -> Result<(), Failure> {
         if self.manifest.paths.len() >= MOST_PATHS {
-            return Err(self.failure(at, &format!("there are more than {MOST_PATHS} paths")));
+            return Err(self.text.failure(at, &format!("there are more than {MOST_PATHS} paths")));
         }
-        let real = path
-            .canonicalize()
-            .map_err(|error| self.failure(at, &format!("`{}` cannot be opened: {error}", path.display())))?;
+        let real = path.canonicalize().map_err(|error| {
+            self.text.failure(at, &format!("`{}` cannot be opened: {error}", path.display()))
+        })?;
         if let Some(before) = self.real.insert(real, at) {
-            let line = line(self.text, before);
+            let line = self.text.line(before);
             let what = format!("duplicate path `{}`, first in line {line}", path.display());
-            return Err(self.failure(at, &what).help("join the tables: each trace has one"));
+            return Err(self.text.failure(at, &what).help("join the tables: each trace has one"));
         }
         Ok(())
     }
@@ -173,9 +125,9 @@ impl ManifestParser<'_> {
         match nested.min_by_key(|(at, ..)| *at) {
             Some((at, path, above, first)) => {
                 let (path, above) = (path.display(), above.display());
-                let line = line(self.text, first);
+                let line = self.text.line(first);
                 let what = format!("`{path}` is within `{above}` of line {line}");
-                Err(self.failure(at, &what).help("directories are searched at any depth"))
+                Err(self.text.failure(at, &what).help("directories are searched at any depth"))
             }
             None => Ok(()),
         }
@@ -184,38 +136,8 @@ impl ManifestParser<'_> {
     /// Parses an offset in nanoseconds.
     fn offset(&self, value: &TomlValue<'_>) -> Result<i128, Failure> {
         let expected = "a time as text, such as \"-1.5s\", \"+250ms\" or \"+7ns\"";
-        let text = value.get_ref().as_str().ok_or_else(|| self.wrong(value, expected))?;
-        time::offset_from(text).map_err(|what| self.failure(value.span().start, &what))
-    }
-
-    fn check_keys(&self, table: &DeTable<'_>, known: &[&str]) -> Result<(), Failure> {
-        let unknown = table.keys().filter(|key| !known.contains(&&**key.get_ref()));
-        // Tables are sorted by name; report the first key in the file.
-        let Some(key) = unknown.min_by_key(|key| key.span().start) else { return Ok(()) };
-        let name = key.get_ref();
-        let expected = alternatives(known.iter().copied());
-        let failure = self.failure(key.span().start, &format!("expected {expected}, found the key `{name}`"));
-        let near = nearest(name, known.iter().copied());
-        Err(if near.is_empty() {
-            failure
-        } else {
-            failure.help(format!("did you mean {}?", alternatives(near)))
-        })
-    }
-
-    fn wrong(&self, value: &TomlValue<'_>, expected: &str) -> Failure {
-        let kind = value.get_ref().type_str();
-        let Range { start, end } = value.span();
-        let text = self.text.get(start..end).filter(|text| text.len() <= 60 && !text.contains('\n'));
-        let found = match text {
-            Some(text) => format!("{kind} `{text}`"),
-            None => kind.to_owned(),
-        };
-        self.failure(start, &format!("expected {expected}, found {found}"))
-    }
-
-    fn failure(&self, at: usize, what: &str) -> Failure {
-        Failure::new(format!("{}: {what}", place(self.shown, self.text, at)))
+        let text = value.get_ref().as_str().ok_or_else(|| self.text.wrong(value, expected))?;
+        time::offset_from(text).map_err(|what| self.text.failure(value.span().start, &what))
     }
 }
 

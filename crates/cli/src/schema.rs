@@ -11,7 +11,7 @@ use crate::exit::{Exit, Failure};
 use crate::report::Report;
 use crate::selected::Selected;
 use crate::selection::Selection;
-use crate::{input, no_match_help, output, scan, written_schema};
+use crate::{input, no_match_help, output, proposed_map, scan, written_schema};
 
 pub(crate) fn run(args: &args::Schema, global: &Global, report: Report) -> Result<Exit, Failure> {
     let selection = Selection::new(&args.selecting, None)?;
@@ -32,6 +32,8 @@ pub(crate) fn run(args: &args::Schema, global: &Global, report: Report) -> Resul
     no_match_help::explain(&session, &selected.selection, selected.window, u64::from(!is_nothing), report);
     if let Some(language) = &args.language {
         written_schema::print(language, &session, &classes, args.reading.limits().model, report)?;
+    } else if args.proposes_map {
+        output::print_as_it_is(&proposed_map::propose(&classes))?;
     } else if args.report.json {
         output::print_document("schema", args.report.integers.into(), |object| {
             let mut list = object.member("traces").array();

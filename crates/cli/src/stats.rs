@@ -24,7 +24,7 @@ pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit,
         input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
     let mut damaged = input::report_problems(&session, report);
     let window = selection.prepare(&session, report)?;
-    if let Some(pairs) = &mut pairs {
+    if let Some(pairs) = pairs.as_mut().filter(|_| !args.spans) {
         use_default_key(pairs, &session, global, report);
     }
     field_names::check(&session, &selection, field_names_of(args), false)?;
@@ -106,7 +106,7 @@ fn pass_options(args: &Stats) -> PassOptions {
 fn check(args: &Stats) -> Result<(), Failure> {
     let needs = match args.sort {
         SortBy::P50 | SortBy::P99 | SortBy::Max if !args.has_numbers() => "--histogram or --pair",
-        SortBy::Bytes | SortBy::First | SortBy::Last | SortBy::Gap | SortBy::Loss if args.pair.is_some() => {
+        SortBy::Bytes | SortBy::First | SortBy::Last | SortBy::Gap | SortBy::Loss if args.has_pairs() => {
             return Err(Failure::new("--sort: pairs have no such column")
                 .help("sort them by events, name, p50, p99 or max"));
         }
@@ -143,7 +143,7 @@ fn field_names_of(args: &Stats) -> impl Iterator<Item = (&str, &str)> {
 fn options(args: &Stats) -> StatsOptions {
     let mut options = StatsOptions::default();
     // Pairs have rows of their own.
-    options.by = if args.pair.is_some() { Vec::new() } else { args.groups() };
+    options.by = if args.has_pairs() { Vec::new() } else { args.groups() };
     options.histogram.clone_from(&args.histogram);
     options.timeline = args.timeline;
     options.gaps = args.gaps.map_or(0, usize::from);
@@ -168,6 +168,11 @@ fn text_options(args: &Stats, session: &Session, global: &Global) -> StatsTextOp
 }
 
 fn pair_options(args: &Stats) -> Result<Option<PairOptions>, Failure> {
+    if args.spans {
+        let mut options = PairOptions::spans();
+        options.by = if args.by.is_empty() { vec![GroupBy::Event] } else { args.groups() };
+        return Ok(Some(limited(options, args)));
+    }
     let Some(names) = args.pair.as_deref() else { return Ok(None) };
     let [begin, end] = names else {
         return Err(Failure::new("--pair is given more than once")
@@ -176,12 +181,16 @@ fn pair_options(args: &Stats) -> Result<Option<PairOptions>, Failure> {
     let patterns = |text: &String| Patterns::new(std::slice::from_ref(text), "--pair");
     let (Some(begin), Some(end)) = (patterns(begin)?, patterns(end)?) else { return Ok(None) };
     let mut options = PairOptions::new(move |name| begin.matches(name), move |name| end.matches(name));
-    let limits = args.reading.limits().report;
     options.keys = args.key.iter().map(|name| name.trim().to_owned()).collect();
     options.by = args.groups();
+    Ok(Some(limited(options, args)))
+}
+
+fn limited(mut options: PairOptions, args: &Stats) -> PairOptions {
+    let limits = args.reading.limits().report;
     options.slowest = args.slowest;
     options.open = usize::try_from(limits.open_pairs).unwrap_or(usize::MAX);
-    Ok(Some(options))
+    options
 }
 
 /// Pairs events of each trace by their thread or processor if no key is named and they begin and end something. Reads

@@ -218,6 +218,7 @@ impl From<&ReadOptions> for OpenOptions {
                 .filter(|quirk| options.without_quirks.contains(&quirk.name()))
                 .collect(),
             clock_offsets: options.clock_offsets.clone(),
+            class_map: options.class_map.clone(),
             clock_arithmetic: options.clock_arithmetic,
             metadata: options
                 .formats

@@ -20,6 +20,7 @@ mod event_order;
 mod event_scanner;
 mod format;
 mod index;
+mod known_events;
 mod log_role;
 mod loss;
 mod lost_files;

@@ -4,9 +4,11 @@
 use std::sync::Arc;
 
 use ichnos_model::{
-    EventRecordClass, FieldClass, FieldKind, LevelScale, LevelStep, LogLevel, LogRole, LogSeverity, LogText,
-    Meaning, Meanings, Member, Scope, TraceClass,
+    EventRecordClass, LevelScale, LevelStep, LogLevel, LogRole, LogSeverity, LogText, Meaning, Meanings,
+    Member, Scope, TraceClass,
 };
+
+use crate::known_events::{has_member, members};
 
 /// Log levels of LTTng, which barectf uses, too: from EMERG, 0, to DEBUG, 14, as those of syslog up to 6.
 /// Each has its own number.
@@ -101,20 +103,11 @@ const MEMBERS: [(&str, Meaning); 13] = [
     ("thread", Meaning::Thread),
 ];
 
-/// Meanings of context members; of several with the same meaning, the first one wins.
-const CONTEXTS: [(&str, Meaning); 5] = [
-    ("vpid", Meaning::Process),
-    ("pid", Meaning::Process),
-    ("vtid", Meaning::Thread),
-    ("tid", Meaning::Thread),
-    ("procname", Meaning::ProcessName),
-];
-
-/// Sets the log role of each event record class whose events are lines of a log.
+/// Sets the log role of each event record class whose events are lines of a log. Contexts have their meanings.
 pub(crate) fn add_log_roles(trace: &mut TraceClass) {
     for stream in &mut trace.data_streams {
         for class in &mut stream.event_records {
-            if let Some((role, meanings)) = role_of(class, stream.common_context.as_deref()) {
+            if let Some((role, meanings)) = role_of(class) {
                 let class = Arc::make_mut(class);
                 class.log = Some(Arc::new(role));
                 class.meanings = meanings;
@@ -124,26 +117,15 @@ pub(crate) fn add_log_roles(trace: &mut TraceClass) {
 }
 
 /// Returns the log role of a class's events and the meanings of its members, if they are lines of a log.
-fn role_of(class: &EventRecordClass, common_context: Option<&FieldClass>) -> Option<(LogRole, Meanings)> {
+fn role_of(class: &EventRecordClass) -> Option<(LogRole, Meanings)> {
     let provider = class.name.as_deref().and_then(|name| name.split_once(':')).map(|(provider, _)| provider);
     let source = SOURCES.iter().find(|source| Some(source.provider) == provider);
     let severity = class.log_level.map(LogSeverity::Constant).or(source.map(|_| LogSeverity::Unknown))?;
     let has_own_scale = has_member(class.payload.as_deref(), "int_loglevel");
     let scale = source.filter(|_| has_own_scale).map_or(LTTNG, |source| source.scale);
     let mut role = LogRole::new(severity, scale);
-    let mut meanings = Meanings::default();
-    let contexts =
-        [(Scope::CommonContext, common_context), (Scope::SpecificContext, class.specific_context.as_deref())];
-    let mut known = Vec::new();
-    for (name, meaning) in CONTEXTS {
-        let find = |(scope, class)| Some((scope, members(class).position(|member| member.name == name)?));
-        if !known.contains(&meaning)
-            && let Some((scope, index)) = contexts.into_iter().find_map(find)
-        {
-            meanings.insert(scope, index, meaning);
-            known.push(meaning);
-        }
-    }
+    let mut meanings = class.meanings.clone();
+    let mut known: Vec<_> = meanings.iter().map(|(_, meaning)| meaning).collect();
     let mut has_message = false;
     for (index, member) in members(class.payload.as_deref()).enumerate() {
         if is_length_of_next(class, index, member) {
@@ -166,18 +148,6 @@ fn role_of(class: &EventRecordClass, common_context: Option<&FieldClass>) -> Opt
     Some((role, meanings))
 }
 
-fn members(class: Option<&FieldClass>) -> impl Iterator<Item = &Member> {
-    let members = match class.map(|class| &class.kind) {
-        Some(FieldKind::Structure { members, .. }) => &members[..],
-        _ => &[],
-    };
-    members.iter()
-}
-
-fn has_member(class: Option<&FieldClass>, name: &str) -> bool {
-    members(class).any(|member| member.name == name)
-}
-
 /// LTTng writes the length of `msg` into a member `_msg_length` before it.
 fn is_length_of_next(class: &EventRecordClass, index: usize, member: &Member) -> bool {
     let of = member.name.strip_prefix('_').and_then(|name| name.strip_suffix("_length"));
@@ -187,6 +157,7 @@ fn is_length_of_next(class: &EventRecordClass, index: usize, member: &Member) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::known_events::add_known_events;
     use crate::metadata::{MetadataOptions, parse};
 
     /// A trace with this event, as LTTng describes it.
@@ -202,6 +173,7 @@ mod tests {
             event {{ id = 0; {event} }};"
         );
         let mut trace = parse(text.as_bytes(), &MetadataOptions::default()).unwrap().trace;
+        add_known_events(&mut trace);
         add_log_roles(&mut trace);
         let class = &trace.data_streams[0].event_records[0];
         Some((class.log.as_deref().cloned()?, class.meanings.clone()))

@@ -1,7 +1,7 @@
 //! Options for opening CTF traces.
 
 use ichnos_io::{Bytes, ScanProgress};
-use ichnos_model::{ClockArithmetic, ClockOffsets, Limits};
+use ichnos_model::{ClassMap, ClockArithmetic, ClockOffsets, Limits};
 
 use crate::metadata::Dialect;
 use crate::quirks::Quirk;
@@ -24,6 +24,8 @@ pub struct OpenOptions {
     pub lttng_index: bool,
     /// Nanoseconds to add to the offsets of clocks.
     pub clock_offsets: ClockOffsets,
+    /// Change of event record classes.
+    pub class_map: Option<ClassMap>,
     /// Conversion of cycles to nanoseconds.
     pub clock_arithmetic: ClockArithmetic,
     /// Metadata for trees that have none, with the name of its file: a single data stream file.
@@ -43,6 +45,7 @@ impl Default for OpenOptions {
             lttng_index: true,
             clock_arithmetic: ClockArithmetic::Exact,
             clock_offsets: ClockOffsets::default(),
+            class_map: None,
             metadata: None,
             progress: ScanProgress::default(),
         }

@@ -14,6 +14,7 @@ use ichnos_model::{
 };
 
 use crate::allowed::Allowed;
+use crate::known_events::add_known_events;
 use crate::log_role::add_log_roles;
 use crate::lttng_index;
 use crate::metadata::{self, Dialect, MetadataOptions, packetized};
@@ -325,6 +326,7 @@ impl<'a> Described<'a> {
         if !options.without_annotations {
             metadata::take_over_annotations(&mut self.class, &self.limits);
         }
+        add_known_events(&mut self.class);
         add_log_roles(&mut self.class);
         let path = match self.directories.as_slice() {
             [only] => only.path.clone(),
@@ -332,7 +334,7 @@ impl<'a> Described<'a> {
         };
         let name = self.name();
         let allowed = self.allowed();
-        let trace = match Trace::new(self.class, name, &self.limits) {
+        let trace = match Trace::with_class_map(self.class, name, &self.limits, options.class_map.as_ref()) {
             Ok(mut trace) => {
                 trace.path.clone_from(&path);
                 self.diagnostics.extend(read_stacks(&self.directories, &mut trace, options));

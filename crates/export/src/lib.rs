@@ -34,6 +34,7 @@ mod repeated;
 mod resume;
 pub mod schema;
 pub mod sinks;
+mod span_name;
 pub mod stacks;
 pub mod stats;
 mod stream_table;

@@ -10,6 +10,7 @@ mod group;
 mod key;
 mod pairs;
 mod report;
+mod spans;
 #[cfg(test)]
 mod tests;
 mod timeline;

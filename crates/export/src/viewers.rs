@@ -24,6 +24,7 @@ mod names;
 mod output_bytes;
 mod perfetto;
 mod protobuf;
+mod scheduling;
 mod tracks;
 
 pub use chrome::Chrome;

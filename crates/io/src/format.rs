@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
-    ClockArithmetic, ClockOffsets, Diagnostic, FileDiagnostic, FindMentions, Limits, TextPosition,
+    ClassMap, ClockArithmetic, ClockOffsets, Diagnostic, FileDiagnostic, FindMentions, Limits, TextPosition,
     TraceInput, TracerQuirk,
 };
 
@@ -158,6 +158,8 @@ pub struct ReadOptions {
     pub unsorted: bool,
     /// Read classes as the files declare them, without annotations of ichnos.
     pub without_annotations: bool,
+    /// Change of event record classes, for instance by rules of a file.
+    pub class_map: Option<ClassMap>,
     /// Take unrecognized input for a trace of the format.
     pub force: bool,
     /// Nanoseconds to add to the times of clocks.

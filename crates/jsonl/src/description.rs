@@ -1,11 +1,12 @@
 //! Descriptions of traces, clocks, data streams and event record classes in lines.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use ichnos_export::parts::log_level_number;
 use ichnos_json::write::{ObjectWriter, ValueWriter};
 use ichnos_model::{
-    ClockClass, ClockOrigin, EventRecordClass, EventRole, FieldClass, FieldKind, LevelScale, LevelStep,
+    ClockClass, ClockOrigin, EventDisplay, EventRecordClass, FieldClass, FieldKind, LevelScale, LevelStep,
     LogLevel, LogRole, LogSeverity, LogText, Meaning, Meanings, Member, Scope, TRACER_NAMESPACES, TraceClass,
     UuidOf, Value,
 };
@@ -149,10 +150,8 @@ pub(crate) fn event_class(value: &Value) -> Made<EventRecordClass> {
         name: owned("name"),
         uid: owned("uid"),
         log_level: said("log_level", "log-level").and_then(log_level),
-        role: EventRole::ALL
-            .into_iter()
-            .find(|role| Some(role.name()) == text(value, "role"))
-            .unwrap_or_default(),
+        role: text(value, "role").and_then(|role| role.parse().ok()).unwrap_or_default(),
+        display: value.get("display").map(|display| Arc::new(EventDisplay::of_value(display))),
         is_undescribed: matches!(value.get("undescribed"), Some(Value::Boolean(true))),
         emf_uri: said("emf_uri", "emf-uri").and_then(Value::as_text).map(str::to_owned),
         log: value.get("log").and_then(log_role).map(Into::into),

@@ -100,6 +100,7 @@ fn open_file(
         bytes,
         check: options.check,
         clock_offsets: options.clock_offsets.clone(),
+        class_map: options.class_map.clone(),
         clock_arithmetic: options.clock_arithmetic,
         limits: options.limits,
     });

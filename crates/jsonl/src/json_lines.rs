@@ -21,7 +21,7 @@ use ichnos_model::{
 };
 
 use crate::description::{write_clock_class, write_uuid};
-use crate::members::{write_list, write_map};
+use crate::members::{write_list, write_map, write_value};
 use opening::Openings;
 use resume::{Introduced, Resumed, Subject, introduce};
 pub use resume::{Introduction, JsonLinesState};
@@ -510,6 +510,9 @@ fn push_class(out: &mut Vec<u8>, event: &Event<'_>, stream: u64) {
     write_log_level(&mut line, class);
     line.string("emf_uri", emf_uri(class));
     line.string("role", (class.role != EventRole::Instant).then(|| class.role.name()));
+    if let Some(display) = &class.display {
+        write_value(line.member("display"), &display.to_value());
+    }
     meanings::write_meanings(&mut line, event);
     write_attributes(&mut line, &class.attributes);
     meanings::write_log_role(&mut line, class);

@@ -299,7 +299,8 @@ pub(crate) fn write_map(place: ValueWriter<'_>, entries: &[(String, Value)]) {
     object.end();
 }
 
-fn write_value(place: ValueWriter<'_>, value: &Value) {
+/// Writes a value of any type.
+pub(crate) fn write_value(place: ValueWriter<'_>, value: &Value) {
     match value {
         Value::Null => place.null(),
         Value::Boolean(value) => place.boolean(*value),

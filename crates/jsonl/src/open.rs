@@ -285,7 +285,7 @@ impl<'i> Draft<'i> {
 
     fn finish(mut self, file: &Arc<File>, index: &LineIndex) -> Result<JsonTrace, PlanError> {
         self.number_stream_classes();
-        let mut trace = Trace::new(self.class, self.label, &file.limits)?;
+        let mut trace = Trace::with_class_map(self.class, self.label, &file.limits, file.class_map.as_ref())?;
         trace.path = self.path;
         let own = |stream: usize| self.streams.iter().any(|(number, _)| *number == stream);
         let owned: Vec<bool> = match self.streams.len() == index.streams.len() {

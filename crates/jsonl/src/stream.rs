@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ichnos_io::Bytes;
 use ichnos_model::{
-    ClockArithmetic, ClockOffsets, DataStream, EventRecordClass, Limits, Meaning, Scope, Value,
+    ClassMap, ClockArithmetic, ClockOffsets, DataStream, EventRecordClass, Limits, Meaning, Scope, Value,
 };
 
 use crate::class_ids::ClassIds;
@@ -22,6 +22,7 @@ pub(crate) struct File {
     pub(crate) check: bool,
     /// Nanoseconds to add to times.
     pub(crate) clock_offsets: ClockOffsets,
+    pub(crate) class_map: Option<ClassMap>,
     /// Conversion of cycles to nanoseconds.
     pub(crate) clock_arithmetic: ClockArithmetic,
     pub(crate) limits: Limits,

@@ -29,11 +29,15 @@ pub struct DynamicClasses {
     declared: usize,
     limits: Limits,
     describe: OnceLock<Describe>,
+    map: OnceLock<MapOwn>,
     inner: Mutex<Inner>,
 }
 
 /// Makes a class from its key.
 type Describe = Box<dyn Fn(&[u8]) -> EventRecordClass + Send + Sync>;
+
+/// Changes a class before it is compiled.
+type MapOwn = Box<dyn Fn(&mut EventRecordClass) + Send + Sync>;
 
 #[derive(Debug, Default)]
 struct Inner {
@@ -69,12 +73,18 @@ impl DynamicClasses {
             most_size: limits.field_classes,
             ..Inner::default()
         };
-        Self { declared, limits: *limits, describe: OnceLock::new(), inner: Mutex::new(inner) }
+        let (describe, map) = (OnceLock::new(), OnceLock::new());
+        Self { declared, limits: *limits, describe, map, inner: Mutex::new(inner) }
     }
 
     /// Sets the function that makes a class from its key, for [`DynamicClasses::index`]. Only the first call counts.
     pub fn describe_with(&self, describe: impl Fn(&[u8]) -> EventRecordClass + Send + Sync + 'static) {
         let _ = self.describe.set(Box::new(describe));
+    }
+
+    /// Sets the function that changes each class discovered from now on. Only the first call counts.
+    pub(crate) fn map_with(&self, map: impl Fn(&mut EventRecordClass) + Send + Sync + 'static) {
+        let _ = self.map.set(Box::new(map));
     }
 
     /// Lowers the limits on the number of classes and of their field classes, for data stream classes that share the
@@ -126,7 +136,7 @@ impl DynamicClasses {
             return Ok(None);
         }
         let index = self.declared + inner.classes.len();
-        let class = Arc::new(compile(make(), index, &self.limits)?);
+        let class = Arc::new(compile(self.mapped(make()), index, &self.limits)?);
         let nodes = [&class.plans.specific_context, &class.plans.payload];
         let nodes: usize = nodes.into_iter().flatten().map(|plan| plan.nodes().count()).sum();
         inner.push(key, CachedClass::Kept(Arc::clone(&class)), nodes as u64);
@@ -172,7 +182,7 @@ impl DynamicClasses {
             }
             CacheEntry { key, .. } => Arc::clone(key),
         };
-        Some(Arc::new(self.describe.get()?(&key)))
+        Some(Arc::new(self.mapped(self.describe.get()?(&key))))
     }
 
     fn compiled(&self, inner: &mut Inner, index: usize) -> Result<Option<Arc<DynamicClass>>, PlanError> {
@@ -185,9 +195,17 @@ impl DynamicClasses {
             return Ok(Some(class));
         }
         let Some(describe) = self.describe.get() else { return Ok(None) };
-        let class = Arc::new(compile(describe(&entry.key), self.declared + index, &self.limits)?);
+        let class =
+            Arc::new(compile(self.mapped(describe(&entry.key)), self.declared + index, &self.limits)?);
         *weak = Arc::downgrade(&class);
         Ok(Some(class))
+    }
+
+    fn mapped(&self, mut class: EventRecordClass) -> EventRecordClass {
+        if let Some(map) = self.map.get() {
+            map(&mut class);
+        }
+        class
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {

@@ -1,20 +1,23 @@
 //! Roles of events on a timeline.
 
 use std::fmt;
+use std::str::FromStr;
 
-/// The role of the events of a class for a viewer: an instant, one end of a span, a sample of the call stack,
-/// or values of counters.
+/// The role of the events of a class on a timeline: an instant, one end of a span or of a message, a sample of the call
+/// stack, values of counters, or a decision of the scheduler.
 ///
 /// Readers set it, if they know it, once for each event record class. It decides how an event can be shown,
-/// not its contents: sinks that show records show all events alike.
+/// not its contents: sinks that show records show all events alike. [`EventDisplay`](crate::EventDisplay) has the track
+/// and names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum EventRole {
     /// Happened at its time.
     #[default]
     Instant,
-    /// Begins the span that the members with [`Meaning::PairKey`](crate::Meaning::PairKey) identify together.
-    /// Without such members, the next end in its thread closes it.
+    /// Begins the span that the members with [`Meaning::PairKey`](crate::Meaning::PairKey) identify together: a
+    /// request, or the life of an object. Without such members, the next end on its track closes it: a function or
+    /// anything else that is nested.
     Begin,
     /// Ends the span that an [`EventRole::Begin`] with equal values of the members with
     /// [`Meaning::PairKey`](crate::Meaning::PairKey) began.
@@ -25,11 +28,35 @@ pub enum EventRole {
     /// Recorded the values of counters at its time in the members with
     /// [`Meaning::CounterValue`](crate::Meaning::CounterValue).
     Counter,
+    /// Sends the message that the members with [`Meaning::PairKey`](crate::Meaning::PairKey) identify together.
+    Send,
+    /// Receives the message that an [`EventRole::Send`] with equal values of the members with
+    /// [`Meaning::PairKey`](crate::Meaning::PairKey) sent.
+    Receive,
+    /// The processor runs another thread from then on: that of the member with
+    /// [`Meaning::TargetThread`](crate::Meaning::TargetThread), or else the thread of the event.
+    Switch,
+    /// Made the thread of the member with [`Meaning::TargetThread`](crate::Meaning::TargetThread), or else the thread of
+    /// the event, ready to run.
+    Wakeup,
+    /// Ends a frame, and begins the next one of its class.
+    Frame,
 }
 
 impl EventRole {
     /// All roles.
-    pub const ALL: [Self; 5] = [Self::Instant, Self::Begin, Self::End, Self::Sample, Self::Counter];
+    pub const ALL: [Self; 10] = [
+        Self::Instant,
+        Self::Begin,
+        Self::End,
+        Self::Sample,
+        Self::Counter,
+        Self::Send,
+        Self::Receive,
+        Self::Switch,
+        Self::Wakeup,
+        Self::Frame,
+    ];
 
     /// Returns its name in lower case, for instance `sample`.
     #[must_use]
@@ -40,7 +67,26 @@ impl EventRole {
             Self::End => "end",
             Self::Sample => "sample",
             Self::Counter => "counter",
+            Self::Send => "send",
+            Self::Receive => "receive",
+            Self::Switch => "switch",
+            Self::Wakeup => "wakeup",
+            Self::Frame => "frame",
         }
+    }
+}
+
+/// No [`EventRole`] has this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown role `{0}`")]
+pub struct UnknownRole(pub String);
+
+impl FromStr for EventRole {
+    type Err = UnknownRole;
+
+    fn from_str(name: &str) -> Result<Self, UnknownRole> {
+        let found = Self::ALL.into_iter().find(|role| role.name() == name);
+        found.ok_or_else(|| UnknownRole(name.to_owned()))
     }
 }
 
@@ -58,6 +104,7 @@ mod tests {
     fn names_differ() {
         for (index, role) in EventRole::ALL.into_iter().enumerate() {
             assert_eq!(EventRole::ALL.iter().position(|other| other.name() == role.name()), Some(index));
+            assert_eq!(role.name().parse(), Ok(role));
             assert_eq!(role.to_string(), role.name());
         }
         assert_eq!(EventRole::default(), EventRole::Instant);

@@ -89,6 +89,22 @@ pub enum Meaning {
     /// Duration of what the event stands for, which began at its time: an integer, in cycles of the clock of the data
     /// stream. The first one counts.
     Duration,
+    /// The name of the span, the frame or the instant, instead of the name of the class: a string, or a number. The first
+    /// one counts.
+    EventName,
+    /// The thread that the event is about, if that is not the one in which it happened: a number. The first one counts.
+    TargetThread,
+    /// The name of this thread: a string. The first one counts.
+    TargetThreadName,
+    /// The process of this thread: a number. The first one counts.
+    TargetProcess,
+    /// The thread that ran until an event with the role [`Switch`](crate::EventRole::Switch): a number. The first one
+    /// counts.
+    PreviousThread,
+    /// The name of this thread: a string. The first one counts.
+    PreviousThreadName,
+    /// The state of this thread from then on: a number. The first one counts.
+    PreviousState,
     /// State of the thread of a sample: an enumeration. The thread ran on a processor if the name of the
     /// value is in [`ON_PROCESSOR`](Self::ON_PROCESSOR); otherwise, it waited or ran code that the profiler
     /// does not inspect. The first one counts.
@@ -113,7 +129,7 @@ pub enum CauseKind {
 
 impl Meaning {
     /// All meanings.
-    pub const ALL: [Self; 34] = [
+    pub const ALL: [Self; 41] = [
         Self::Process,
         Self::ProcessName,
         Self::Thread,
@@ -146,6 +162,13 @@ impl Meaning {
         Self::Weight,
         Self::PairKey,
         Self::Duration,
+        Self::EventName,
+        Self::TargetThread,
+        Self::TargetThreadName,
+        Self::TargetProcess,
+        Self::PreviousThread,
+        Self::PreviousThreadName,
+        Self::PreviousState,
         Self::ThreadState,
         Self::Hidden,
     ];
@@ -189,6 +212,13 @@ impl Meaning {
             Self::Weight => "weight",
             Self::PairKey => "pair-key",
             Self::Duration => "duration",
+            Self::EventName => "event-name",
+            Self::TargetThread => "target-thread",
+            Self::TargetThreadName => "target-thread-name",
+            Self::TargetProcess => "target-process",
+            Self::PreviousThread => "previous-thread",
+            Self::PreviousThreadName => "previous-thread-name",
+            Self::PreviousState => "previous-state",
             Self::ThreadState => "thread-state",
             Self::Hidden => "hidden",
         }

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::plan::{DataStreamPlans, PlanError, TracePlans};
 use crate::{
-    ClockClass, DataStreamClass, DynamicClasses, EventRecordClass, Frame, Limits, StackTable, Symbols,
-    TraceClass,
+    ClassMap, ClockClass, DataStreamClass, DynamicClasses, EventRecordClass, Frame, Limits, StackTable,
+    Symbols, TraceClass,
 };
 
 /// A trace: its compiled class, its name and its path.
@@ -68,6 +68,31 @@ impl Trace {
             keys,
             reader_data,
         })
+    }
+
+    /// Like [`Trace::new`], but changes the event record classes that it declares, and those that are discovered later.
+    ///
+    /// # Errors
+    /// See [`Trace::new`].
+    pub fn with_class_map(
+        mut class: TraceClass,
+        name: impl Into<String>,
+        limits: &Limits,
+        map: Option<&ClassMap>,
+    ) -> Result<Self, PlanError> {
+        let Some(map) = map else { return Self::new(class, name, limits) };
+        map.apply_to_all(&mut class);
+        let trace = Self::new(class, name, limits)?;
+        trace.map_discovered(map);
+        Ok(trace)
+    }
+
+    fn map_discovered(&self, map: &ClassMap) {
+        for (dynamic, stream) in self.dynamic.iter().zip(&self.class.data_streams) {
+            let scopes = DataStreamClass { event_records: Vec::new(), ..stream.clone() };
+            let map = map.clone();
+            dynamic.map_with(move |class| map.apply(class, &scopes));
+        }
     }
 
     /// Keeps data of its reader for the writer of the same format, which finds there what classes do not say. Only the

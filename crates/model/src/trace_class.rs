@@ -6,8 +6,8 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use crate::{
-    Attributes, ByteOrder, ClockClass, DeclaredAt, EventRole, FieldClass, FieldKind, LogRole, Meanings,
-    Member, Role, Value,
+    Attributes, ByteOrder, ClockClass, DeclaredAt, EventDisplay, EventRole, FieldClass, FieldKind, LogRole,
+    Meanings, Member, Role, Value,
 };
 
 /// A whole description of a trace, from a CTF metadata stream or a reader of another format.
@@ -201,6 +201,8 @@ pub struct EventRecordClass {
     pub log_level: Option<i64>,
     /// Role of its events on a timeline.
     pub role: EventRole,
+    /// Details of how viewers show its events, beyond the role.
+    pub display: Option<Arc<EventDisplay>>,
     /// Meanings of the members of its scopes.
     pub meanings: Meanings,
     /// `true` if its payload is undescribed and shown as bytes.

@@ -52,6 +52,13 @@ pub(crate) struct Reading {
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, hide_short_help = true,
           help_heading = "Reading")]
     pub(crate) manifest: Option<PathBuf>,
+    /// Say in FILE what events are to viewers; see `ichnos help map`
+    ///
+    /// FILE is in TOML: tables `[[event]]` with a pattern of names, the role of these events, and the meanings of their
+    /// fields. `ichnos schema --propose-map` makes a first one. Can be repeated.
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, hide_short_help = true,
+          help_heading = "Reading")]
+    pub(crate) map: Vec<PathBuf>,
     /// Read datagrams from a Unix socket until Ctrl-C: unixgram:PATH
     ///
     /// Creates the socket at PATH. Only for formats sent as datagrams; `ichnos formats` lists them.

@@ -28,21 +28,27 @@ pub(crate) struct Stats {
     pub(crate) timeline: bool,
     /// List the N longest gaps between events, for each row with --by
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000),
-          conflicts_with_all = ["histogram", "timeline", "pair"])]
+          conflicts_with_all = ["histogram", "timeline", "pair", "spans"])]
     pub(crate) gaps: Option<u16>,
     /// Measure the time from one event to another: names or globs of both
     ///
     /// An event named END ends the pair of the last event named BEGIN with the same --key. With --by, rows are made
     /// of properties of the events named BEGIN. Both may be the same.
-    #[arg(long, num_args = 2, value_names = ["BEGIN", "END"], conflicts_with_all = ["histogram", "timeline"])]
+    #[arg(long, num_args = 2, group = "measured", value_names = ["BEGIN", "END"], conflicts_with_all = ["histogram", "timeline"])]
     pub(crate) pair: Option<Vec<String>>,
+    /// Measure all spans, by the roles of events: function calls, system calls, requests
+    ///
+    /// `ichnos help map` explains roles, which formats know or a file of --map says. Rows are those of the events that
+    /// begin spans, unless --by names others.
+    #[arg(long, group = "measured", conflicts_with_all = ["histogram", "timeline", "pair"])]
+    pub(crate) spans: bool,
     /// Fields that are equal in both events of a pair, comma-separated
     ///
     /// By default, events that begin and end something are paired by thread, or else by processor.
     #[arg(long, value_name = "FIELD", value_delimiter = ',', requires = "pair")]
     pub(crate) key: Vec<String>,
     /// Number of the longest pairs to list
-    #[arg(long, value_name = "N", default_value_t = 10, requires = "pair", hide_short_help = true)]
+    #[arg(long, value_name = "N", default_value_t = 10, requires = "measured", hide_short_help = true)]
     pub(crate) slowest: usize,
     /// Show the first N rows only
     #[arg(long, value_name = "N")]
@@ -132,15 +138,20 @@ impl Stats {
     /// Returns the properties that make a row, or none for one row of all events.
     pub(crate) fn groups(&self) -> Vec<GroupBy> {
         let is_about_all =
-            self.histogram.is_some() || self.timeline || self.gaps.is_some() || self.pair.is_some();
+            self.histogram.is_some() || self.timeline || self.gaps.is_some() || self.has_pairs();
         match self.by.is_empty() && !is_about_all {
             true => vec![GroupBy::Event],
             false => self.by.clone(),
         }
     }
 
+    /// Returns `true` if latencies are measured.
+    pub(crate) fn has_pairs(&self) -> bool {
+        self.pair.is_some() || self.spans
+    }
+
     /// Returns `true` if rows have a distribution of numbers.
     pub(crate) fn has_numbers(&self) -> bool {
-        self.histogram.is_some() || self.pair.is_some()
+        self.histogram.is_some() || self.has_pairs()
     }
 }

@@ -112,6 +112,9 @@ fn write_event_record(place: ValueWriter<'_>, record: &EventRecordClass, trace: 
     write_identity(&mut object, &record.namespace, &record.name, &record.uid);
     object.integer("log_level", record.log_level.map(i128::from));
     object.string("role", (record.role != EventRole::Instant).then(|| record.role.name()));
+    if let Some(display) = &record.display {
+        write_value(object.member("display"), &display.to_value());
+    }
     object.string("emf_uri", record.emf_uri.as_deref());
     write_scope(&mut object, "specific_context", &record.specific_context, trace);
     write_scope(&mut object, "payload", &record.payload, trace);

@@ -56,6 +56,9 @@ pub fn trace_tree(class: &TraceClass, title: &str, paint: Paint) -> Branch {
             if record.role != EventRole::Instant {
                 let _ = write!(text, ", {}", record.role);
             }
+            if let Some(display) = &record.display {
+                display_text(&mut text, display);
+            }
             if let Some(uri) = &record.emf_uri {
                 let _ = write!(text, ", EMF URI {}", printable(uri));
             }
@@ -68,6 +71,18 @@ pub fn trace_tree(class: &TraceClass, title: &str, paint: Paint) -> Branch {
         root.add(branch);
     }
     root
+}
+
+fn display_text(text: &mut String, display: &EventDisplay) {
+    let EventDisplay { track, name, category, color, unit } = display;
+    if *track != EventTrack::default() {
+        let _ = write!(text, " of the {track}");
+    }
+    for (what, value) in [("name", name), ("category", category), ("color", color), ("unit", unit)] {
+        if let Some(value) = value {
+            let _ = write!(text, ", {what} `{}`", printable(value));
+        }
+    }
 }
 
 fn names(

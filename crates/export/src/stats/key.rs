@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use ichnos_model::{
-    DataStream, Event, FieldClass, FieldKind, FieldRef, FieldValue, Mappings, Meaning, Real, StringEncoding,
-    Text, Uuid, Value,
+    DataStream, Event, FieldClass, FieldKind, FieldRef, FieldValue, Mappings, Meaning, MemberIndex, Real,
+    StringEncoding, Text, Uuid, Value,
 };
 
 /// Property to group events by.
@@ -134,6 +134,16 @@ impl KeyField {
         Some(Self::of(event, find_field(event, name)?))
     }
 
+    /// Finds the first member with a meaning.
+    pub(super) fn of_meaning(event: &Event<'_>, meaning: Meaning) -> Option<Self> {
+        Some(Self::of(event, FieldRef::of_meaning(event, meaning)?))
+    }
+
+    /// Finds a member.
+    pub(super) fn of_member(event: &Event<'_>, member: MemberIndex) -> Option<Self> {
+        Some(Self::of(event, FieldRef::of_member(event, member)?))
+    }
+
     fn of(event: &Event<'_>, field: FieldRef) -> Self {
         let class = field.class(event);
         let encoding = match class.map(|class| &class.kind) {
@@ -234,9 +244,7 @@ impl ClassKey {
     pub(super) fn new(event: &Event<'_>, by: &[GroupBy]) -> Self {
         let field = |by: &GroupBy| match by {
             GroupBy::Field(name) => KeyField::find(event, name),
-            GroupBy::Host => {
-                FieldRef::of_meaning(event, Meaning::Machine).map(|field| KeyField::of(event, field))
-            }
+            GroupBy::Host => KeyField::of_meaning(event, Meaning::Machine),
             _ => None,
         };
         let name = match &event.class.name {

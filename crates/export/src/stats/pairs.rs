@@ -14,6 +14,8 @@ use super::collect::{MOST_NUMBERS, MOST_NUMBERS_OF_GROUP};
 use super::distribution::{Distribution, Number};
 use super::group::{GroupRow, Groups, TableGroup};
 use super::key::{self, ClassKey, GroupBy, GroupValue, KeyField, StreamKey};
+use super::spans::{self, NestedSpans, SpanPart};
+use crate::span_name::span_name;
 use crate::stream_table::StreamTable;
 
 /// Returns `true` if events with this name are selected.
@@ -29,6 +31,8 @@ pub struct PairOptions {
     pub keys: Vec<String>,
     /// Both events have to be of the same trace: numbers of threads and processors are unique only there.
     pub within_traces: bool,
+    /// Pair what begins and ends a span by the roles of events, whatever their names.
+    spans: bool,
     /// What makes a row: of the event that begins.
     pub by: Vec<GroupBy>,
     /// Maximum number of events that wait for their ends.
@@ -57,11 +61,20 @@ impl PairOptions {
             ends: Arc::new(ends),
             keys: Vec::new(),
             within_traces: false,
+            spans: false,
             by: Vec::new(),
             open: 1 << 20,
             groups: 1_024,
             slowest: 10,
         }
+    }
+
+    /// Pairs the events that begin and end spans, by their [role](EventRole): those with equal values of all members that
+    /// mean [`Meaning::PairKey`], or else those that are nested in the same thread, process or processor. An event of a
+    /// processor without a thread is in the thread that runs there, by events with the role [`EventRole::Switch`].
+    #[must_use]
+    pub fn spans() -> Self {
+        Self { spans: true, ..Self::new(|_| false, |_| false) }
     }
 
     /// Pairs events within each trace by what they have in common if nothing is named: the thread with its process, or else
@@ -115,12 +128,20 @@ fn has_processor(stream: &DataStreamClass) -> bool {
 }
 
 /// Flags of records.
-mod does {
-    pub(super) const BEGIN: u8 = 1;
-    pub(super) const END: u8 = 2;
+pub(super) mod does {
+    pub(crate) const BEGIN: u8 = 1;
+    pub(crate) const END: u8 = 2;
     /// The event lacks a field of the key, or a time.
-    pub(super) const NO_KEY: u8 = 4;
-    pub(super) const NO_TIME: u8 = 8;
+    pub(crate) const NO_KEY: u8 = 4;
+    pub(crate) const NO_TIME: u8 = 8;
+    /// A span that is nested in its track, which the key identifies.
+    pub(crate) const NESTED: u8 = 16;
+    /// The track is that of the thread that runs on the processor, which the key identifies.
+    pub(crate) const OF_RUNNING: u8 = 32;
+    /// The processor runs another thread.
+    pub(crate) const SWITCH: u8 = 64;
+    /// The end of whatever span is open.
+    pub(crate) const UNNAMED: u8 = 128;
 }
 
 /// Makes records of events.
@@ -140,6 +161,8 @@ struct ClassPart {
     keys: Box<[Option<KeyField>]>,
     by: ClassKey,
     name: String,
+    /// Of spans.
+    span: Option<SpanPart>,
 }
 
 /// Minimum size of records to pass on, in bytes.
@@ -199,10 +222,14 @@ impl PairReader {
         }
         let mut does = class.does;
         self.key.clear();
-        if options.within_traces {
-            self.key.extend_from_slice(&(Arc::as_ptr(&event.stream.trace).addr() as u64).to_le_bytes());
+        let trace = Arc::as_ptr(&event.stream.trace).addr() as u64;
+        match &class.span {
+            Some(span) => span.push_place(&mut self.key, event.stream, trace),
+            None if options.within_traces => self.key.extend_from_slice(&trace.to_le_bytes()),
+            None => {}
         }
-        for field in &class.keys {
+        let keys = class.span.as_ref().map_or(&class.keys, |span| &span.keys);
+        for field in keys {
             match field {
                 Some(field) if field.is_in(event) => field.push(&mut self.key, event),
                 _ => does |= does::NO_KEY,
@@ -211,6 +238,8 @@ impl PairReader {
         self.by.clear();
         if does & does::BEGIN != 0 {
             class.by.push(&mut self.by, &options.by, stream, event);
+        } else if let Some(span) = class.span.as_ref().filter(|_| does & does::SWITCH != 0) {
+            span.push_next(&mut self.by, event);
         }
         let time = event.nanoseconds();
         if time.is_none() {
@@ -228,6 +257,9 @@ impl PairReader {
 impl ClassPart {
     #[cold]
     fn new(event: &Event<'_>, options: &PairOptions, known_fields: &mut [bool]) -> Self {
+        if options.spans {
+            return Self::of_span(event, options, known_fields);
+        }
         let name = event.name();
         let mut does = 0;
         if (options.begins)(name) {
@@ -245,7 +277,19 @@ impl ClassPart {
             let found = of_key.chain(of_by);
             known_fields.iter_mut().zip(found).for_each(|(known, found)| *known |= found);
         }
-        Self { does, keys, by, name }
+        Self { does, keys, by, name, span: None }
+    }
+
+    fn of_span(event: &Event<'_>, options: &PairOptions, known_fields: &mut [bool]) -> Self {
+        let span = SpanPart::new(event);
+        let name = span_name(event);
+        let name = name[..name.floor_char_boundary(key::MOST_BYTES)].to_owned();
+        let by = ClassKey::new(event, &options.by);
+        let found = options.by.iter().map(|one| by.known(std::slice::from_ref(one)).next().is_some());
+        if span.does & does::BEGIN != 0 {
+            known_fields.iter_mut().zip(found).for_each(|(known, found)| *known |= found);
+        }
+        Self { does: span.does, keys: Box::default(), by, name, span: Some(span) }
     }
 }
 
@@ -323,6 +367,7 @@ pub struct Pairs {
     slowest: BinaryHeap<Reverse<Slow>>,
     most_slow: usize,
     has_groups: bool,
+    nested: NestedSpans,
     /// Number of bytes before the values of keys, which tell traces apart.
     key_begin: usize,
 }
@@ -387,7 +432,12 @@ impl Pairs {
             slowest: BinaryHeap::new(),
             most_slow: options.slowest,
             has_groups: !options.by.is_empty(),
-            key_begin: if options.within_traces { size_of::<u64>() } else { 0 },
+            nested: NestedSpans::default(),
+            key_begin: match options {
+                PairOptions { spans: true, .. } => spans::PLACE,
+                PairOptions { within_traces: true, .. } => size_of::<u64>(),
+                _ => 0,
+            },
         }
     }
 
@@ -408,11 +458,39 @@ impl Pairs {
             self.unpaired.without_time += 1;
             return;
         }
+        if record.does & does::SWITCH != 0 {
+            self.nested.switch(record.key, record.by, self.most_open);
+            return;
+        }
+        if record.does & does::NESTED != 0 {
+            return self.nested_event(record);
+        }
         if record.does & does::END != 0 {
             self.end(record);
         }
         if record.does & does::BEGIN != 0 {
             self.begin(record);
+        }
+    }
+
+    /// Begins or ends a span of a track. The innermost open span with the name of the end is ended, or, if the end has no
+    /// name of its own, the innermost one.
+    fn nested_event(&mut self, record: &PairRecord<'_>) {
+        let track = self.nested.track(record.does, record.key);
+        if record.does & does::BEGIN != 0 {
+            let key = self.nested.begin(&track, self.most_open).to_vec();
+            return self.begin(&PairRecord { key: &key, ..*record });
+        }
+        let open = &self.open;
+        let is_it = |key: &[u8]| open.get(key).is_some_and(|open| *open.name == *record.name);
+        let key = match record.does & does::UNNAMED {
+            0 => self.nested.end(&track, is_it),
+            _ => self.nested.end(&track, |key| open.contains_key(key)),
+        };
+        let key = key.map(<[u8]>::to_vec);
+        match key {
+            Some(key) => self.end(&PairRecord { key: &key, ..*record }),
+            None => self.unpaired.without_begin += 1,
         }
     }
 

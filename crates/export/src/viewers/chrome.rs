@@ -12,6 +12,7 @@ use super::flows::{FlowEnd, Flows};
 use super::losses::{EarlyLosses, LossNote, NO_TIME, lose_event, lose_part, lose_parts, shown_time};
 use super::names::NumberedNames;
 use super::output_bytes;
+use super::scheduling::{NamedThread, Scheduling, next_thread};
 use super::tracks::{TraceNumbers, TrackKind, Tracks, track_id};
 use crate::number;
 use crate::stream_table::StreamTable;
@@ -38,9 +39,11 @@ pub struct Chrome {
     tracks: Tracks,
     has_events: bool,
     flows: Flows,
+    scheduling: Scheduling,
     content: EventContent,
     /// Memory that is used again for each event.
     text: Vec<u8>,
+    name: String,
     open: Vec<u8>,
     /// Time of the last event, for messages that have none.
     now: Option<u64>,
@@ -57,6 +60,8 @@ struct ChromeClass {
     scopes: Vec<ScopeNames>,
     /// Name and category, as members of an object.
     lead: Vec<u8>,
+    /// Where the category begins in it.
+    category_at: usize,
 }
 
 impl ChromeClass {
@@ -73,10 +78,11 @@ impl ChromeClass {
         push_string(&mut lead, &class.name);
         // Spans with keys are found by their category, which cannot be empty.
         let category = if class.category.is_empty() { "events" } else { &class.category };
+        let category_at = lead.len();
         lead.extend_from_slice(b",\"cat\":");
         push_string(&mut lead, category);
         let scopes = ScopeNames::all(event, &class, names);
-        Self { class, scopes, lead }
+        Self { class, scopes, lead, category_at }
     }
 }
 
@@ -86,9 +92,10 @@ type ChromeTrack = (u64, u64);
 /// Process of events without one.
 const NO_PROCESS: u64 = 0;
 
-/// Thread of losses and damage; those of processors and of data streams are behind it.
+/// Thread of losses and damage; those of processors, of what they run, and of data streams are behind it.
 const LOSSES: u64 = 0x4000_0000;
 const PROCESSORS: u64 = 0x4800_0000;
+const SCHEDULING: u64 = 0x5000_0000;
 const STREAMS: u64 = 0x6000_0000;
 
 /// Returns a number that fits in 31 bits: viewers have no larger ones for threads and processes.
@@ -180,13 +187,23 @@ impl Chrome {
         if !self.early.notes.is_empty() {
             self.write_early(time);
         }
-        let Self { out, streams, names, tracks, losses, has_events, origin, .. } = self;
+        let Self { out, streams, names, tracks, losses, has_events, origin, scheduling, .. } = self;
         let Some((trace, (), classes)) = streams.get_mut(event.stream) else { return false };
         let class = classes.of(event, || ChromeClass::of(event, names, losses));
-        let place = class.class.place(event);
+        let mut place = class.class.place(event);
+        scheduling.complete(*trace, &class.class, &mut place);
         let mut writer = EventWriter { out, has_events, tracks, origin: origin.unwrap_or(0) };
         let track = writer.track(event.stream, &place);
         let form = class.class.form;
+        if form == EventForm::Switch
+            && let Some(next) = next_thread(event, &class.class, &place)
+        {
+            let processor = place.processor.unwrap_or_default();
+            writer.switch(next, processor, scheduling.running(*trace, processor), time);
+        }
+        if form == EventForm::Frame {
+            writer.end_frame(class, class.class.frame_key(event), time, track);
+        }
         writer.begin();
         match form {
             EventForm::Counter => {
@@ -194,12 +211,13 @@ impl Chrome {
                 writer.place("C", time, track);
             }
             _ => {
-                writer.out.extend_from_slice(&class.lead);
+                writer.lead(class, class.class.event_name(event, &mut self.name));
                 writer.place(phase(form), time, track);
             }
         }
         match form {
             EventForm::KeyedBegin | EventForm::KeyedEnd => writer.id(class.class.key(event)),
+            EventForm::Frame => writer.id(class.class.frame_key(event)),
             EventForm::Counter => writer.counter_id(class.class.counter_number(event), &place),
             EventForm::Complete => {
                 writer.out.extend_from_slice(b",\"dur\":");
@@ -219,15 +237,12 @@ impl Chrome {
         writer.out.push(b'}');
         if let Some(tasks) = &class.class.tasks {
             tasks.read(event, &[], &mut self.content);
-            self.flows.find(&self.content, *trace, |id, end| {
-                writer.begin();
-                writer.out.extend_from_slice(b"{\"name\":\"cause\",\"cat\":\"cause\"");
-                let phase = if end == FlowEnd::Begin { "s" } else { "f" };
-                writer.place(phase, time, track);
-                writer.id(id);
-                writer.out.extend_from_slice(b",\"bp\":\"e\"}");
-            });
+            self.flows.find(&self.content, *trace, |id, end| writer.flow(end, id, time, track));
         }
+        if let Some(end) = class.class.message {
+            writer.flow(end, self.flows.message(class.class.key(event)), time, track);
+        }
+        scheduling.observe(*trace, event, &class.class);
         true
     }
 
@@ -289,11 +304,11 @@ fn phase(form: EventForm) -> &'static str {
     match form {
         EventForm::Begin => "B",
         EventForm::End => "E",
-        EventForm::KeyedBegin => "b",
+        EventForm::KeyedBegin | EventForm::Frame => "b",
         EventForm::KeyedEnd => "e",
         EventForm::Complete => "X",
         EventForm::Counter => "C",
-        EventForm::Instant | EventForm::Sample => "i",
+        EventForm::Instant | EventForm::Sample | EventForm::Switch | EventForm::Wakeup => "i",
     }
 }
 
@@ -312,6 +327,62 @@ impl EventWriter<'_> {
     fn begin(&mut self) {
         let is_first = !std::mem::replace(self.has_events, true);
         self.out.extend_from_slice(if is_first { BEGIN } else { b",\n" });
+    }
+
+    /// Writes name and category of an event: the name of its class, or its own.
+    #[inline]
+    fn lead(&mut self, class: &ChromeClass, name: Option<&str>) {
+        let Some(name) = name else { return self.out.extend_from_slice(&class.lead) };
+        self.out.extend_from_slice(b"{\"name\":");
+        push_string(self.out, name);
+        self.out.extend_from_slice(class.lead.get(class.category_at..).unwrap_or_default());
+    }
+
+    /// Writes an end of a flow.
+    fn flow(&mut self, end: FlowEnd, id: u64, time: u64, track: ChromeTrack) {
+        self.begin();
+        self.out.extend_from_slice(b"{\"name\":\"cause\",\"cat\":\"cause\"");
+        self.place(if end == FlowEnd::Begin { "s" } else { "f" }, time, track);
+        self.id(id);
+        self.out.extend_from_slice(b",\"bp\":\"e\"}");
+    }
+
+    /// Writes the end of the frame before, if there is one.
+    fn end_frame(&mut self, class: &ChromeClass, key: u64, time: u64, track: ChromeTrack) {
+        if !self.tracks.is_changed(track_id(TrackKind::Slice, [key, 0]), "") {
+            self.begin();
+            self.out.extend_from_slice(&class.lead);
+            self.place(phase(EventForm::KeyedEnd), time, track);
+            self.id(key);
+            self.out.push(b'}');
+        }
+    }
+
+    /// Writes that a processor runs another thread, as a slice of a track of its own. The processor is idle in thread 0.
+    /// `before` ran until then.
+    fn switch(&mut self, next: NamedThread<'_>, processor: u64, before: Option<u64>, time: u64) {
+        let track = (NO_PROCESS, SCHEDULING + (processor & 0xff_ffff));
+        let id = track_id(TrackKind::Processor, [track.0, track.1]);
+        self.name_new(id, "thread_name", track, || format!("CPU {processor} threads"));
+        let mut slice = |phase: &str| {
+            self.begin();
+            self.out.extend_from_slice(b"{\"name\":");
+            match next.name {
+                "" => push_string(self.out, &format!("thread {}", next.number)),
+                name => push_string(self.out, name),
+            }
+            self.out.extend_from_slice(b",\"cat\":\"scheduling\"");
+            self.place(phase, time, track);
+            self.out.extend_from_slice(b",\"args\":{\"thread\":");
+            number::push_unsigned(self.out, next.number);
+            self.out.extend_from_slice(b"}}");
+        };
+        if before.is_some_and(|thread| thread != 0) {
+            slice("E");
+        }
+        if next.number != 0 {
+            slice("B");
+        }
     }
 
     /// Writes the type, the time and the track of an event.

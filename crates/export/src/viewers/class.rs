@@ -1,7 +1,17 @@
 //! Classes of events for a viewer.
 
-use ichnos_model::{Event, EventRole, FieldRef, FieldValue, Meaning, MemberIndex, Scope, Value, ValueHash};
+use std::fmt::Write as _;
+use std::sync::Arc;
 
+use ichnos_model::{
+    DisplayBase, Event, EventDisplay, EventRole, EventTrack, FieldRef, FieldValue, Meaning, MemberIndex,
+    Scope, Value, ValueHash,
+};
+
+use super::flows::FlowEnd;
+use super::scheduling::ThreadFields;
+use super::tracks::name_key;
+use crate::span_name::span_name;
 use crate::tasks::TaskFields;
 
 /// Form in which a viewer shows an event.
@@ -18,6 +28,12 @@ pub(super) enum EventForm {
     Complete,
     Counter,
     Sample,
+    /// The processor runs another thread.
+    Switch,
+    /// A thread can run.
+    Wakeup,
+    /// The end of a slice, and the begin of the next one.
+    Frame,
 }
 
 /// Scopes whose fields are shown.
@@ -41,6 +57,12 @@ pub(super) struct ViewerClass {
     counter_name: Option<FieldRef>,
     stack: Option<FieldRef>,
     duration: Option<FieldRef>,
+    event_name: Option<FieldRef>,
+    /// Fields about other threads.
+    pub(super) threads: Option<ThreadFields>,
+    /// End of the message that its keys identify.
+    pub(super) message: Option<FlowEnd>,
+    display: Arc<EventDisplay>,
     /// `None` without operations.
     pub(super) tasks: Option<TaskFields>,
     /// Process of the trace, for events that do not name theirs.
@@ -80,13 +102,23 @@ impl ViewerClass {
             EventRole::End => EventForm::KeyedEnd,
             EventRole::Counter if !counters.is_empty() => EventForm::Counter,
             EventRole::Sample if stack.is_some() => EventForm::Sample,
+            EventRole::Switch => EventForm::Switch,
+            EventRole::Wakeup => EventForm::Wakeup,
+            EventRole::Frame => EventForm::Frame,
             EventRole::Instant if duration.is_some() => EventForm::Complete,
             _ => EventForm::Instant,
         };
+        let message = match class.role {
+            EventRole::Send => Some(FlowEnd::Begin),
+            EventRole::Receive => Some(FlowEnd::End),
+            _ => None,
+        };
+        let message = message.filter(|_| !keys.is_empty());
+        let display = class.display.clone().unwrap_or_default();
         let (category, name) = event.category_and_name();
         let name = match class.role {
-            EventRole::Begin | EventRole::End => name_of_span(name),
-            _ => name,
+            EventRole::Begin | EventRole::End => span_name(event),
+            _ => display.name.as_deref().unwrap_or(name),
         };
         let tasks = (all(Meaning::OperationId).next().is_some()).then(|| TaskFields::of(event, false));
         let own_process = match event.stream.trace.class.environment("vpid") {
@@ -97,7 +129,7 @@ impl ViewerClass {
         let hidden = class.meanings.iter().filter(|(_, meaning)| is_hidden(*meaning));
         Self {
             form,
-            category: category.to_owned(),
+            category: display.category.as_deref().unwrap_or(category).to_owned(),
             name: name.to_owned(),
             process: first(Meaning::Process),
             process_name: first(Meaning::ProcessName),
@@ -109,6 +141,10 @@ impl ViewerClass {
             counter_name: first(Meaning::CounterName),
             stack,
             duration,
+            event_name: first(Meaning::EventName),
+            threads: ThreadFields::of(event),
+            message,
+            display,
             tasks,
             own_process,
             hidden: hidden.map(|(member, _)| member).collect(),
@@ -118,6 +154,53 @@ impl ViewerClass {
     /// Returns the place of an event of the class.
     #[inline]
     pub(super) fn place<'e>(&self, event: &Event<'e>) -> EventPlace<'e> {
+        let mut place = self.own_place(event);
+        match self.display.track {
+            EventTrack::Process => (place.thread, place.thread_name) = (None, None),
+            EventTrack::Processor => {
+                let processor = place.processor;
+                place = EventPlace { processor, ..EventPlace::default() };
+            }
+            EventTrack::Trace => place = EventPlace::default(),
+            _ => {}
+        }
+        place
+    }
+
+    /// Returns `true` if the events are on the tracks of their threads.
+    pub(super) fn is_of_thread(&self) -> bool {
+        self.display.track == EventTrack::Thread
+    }
+
+    /// Returns the unit of the values of counters.
+    pub(super) fn unit(&self) -> Option<&str> {
+        self.display.unit.as_deref()
+    }
+
+    /// Returns the name that an event has instead of that of its class: a text, or a number after the name of the class.
+    /// `text` is memory for it.
+    pub(super) fn event_name<'t>(&self, event: &Event<'t>, text: &'t mut String) -> Option<&'t str> {
+        let field = self.event_name.as_ref()?;
+        let value = event.get(field)?;
+        if let Some(name) = value.as_str() {
+            return Some(name).filter(|name| !name.is_empty());
+        }
+        let number = value.as_i128()?;
+        text.clear();
+        // Writing to a string does not fail.
+        let _ = match field
+            .class(event)
+            .and_then(|class| class.integer())
+            .map(|integer| integer.preferred_base)
+        {
+            Some(DisplayBase::Hexadecimal) => write!(text, "{} {number:#x}", self.name),
+            _ => write!(text, "{} {number}", self.name),
+        };
+        Some(text)
+    }
+
+    #[inline]
+    fn own_place<'e>(&self, event: &Event<'e>) -> EventPlace<'e> {
         let value = |field: &Option<FieldRef>| {
             let value = event.get(field.as_ref()?);
             value.filter(|value| !matches!(value, FieldValue::Null))
@@ -142,6 +225,11 @@ impl ViewerClass {
             hash.add(key.key());
         }
         hash.finish()
+    }
+
+    /// Returns the key of the frames that an event belongs to.
+    pub(super) fn frame_key(&self, event: &Event<'_>) -> u64 {
+        self.key(event) ^ name_key(&self.name)
     }
 
     /// Returns the number that tells the counter of an event from others of its name, 0 without one.
@@ -184,26 +272,4 @@ impl ViewerClass {
         };
         self.hidden.iter().any(is_node)
     }
-}
-
-/// Returns the name of the span that events with a name begin or end.
-fn name_of_span(name: &str) -> &str {
-    const ENDINGS: [&str; 14] = [
-        ":async_begin",
-        ":async_end",
-        ":begin",
-        ":end",
-        "_begin",
-        "_end",
-        "_entry",
-        "_exit",
-        "_start",
-        "_stop",
-        "Begin",
-        "End",
-        "Start",
-        "Stop",
-    ];
-    let without = ENDINGS.into_iter().find_map(|ending| name.strip_suffix(ending));
-    without.filter(|name| !name.is_empty()).unwrap_or(name)
 }

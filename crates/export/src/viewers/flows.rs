@@ -29,6 +29,11 @@ pub(super) struct Flows {
 }
 
 impl Flows {
+    /// Returns the identifier of a message with this key.
+    pub(super) fn message(&self, key: u64) -> u64 {
+        self.hasher.hash_one(("message", key))
+    }
+
     /// Passes the identifiers of the flows that end or begin at an event with this content, of the trace with this
     /// number.
     pub(super) fn find(&mut self, content: &EventContent, trace: u32, mut found: impl FnMut(u64, FlowEnd)) {

@@ -1,6 +1,7 @@
 //! Traces of Perfetto.
 
 mod annotations;
+mod ftrace;
 mod packet_writer;
 mod samples;
 mod schema;
@@ -15,10 +16,11 @@ use self::schema::{annotation, clock, event as track_event, packet, trace, track
 use self::sequence::{AllNames, PerfettoClass, Sequence};
 use super::arguments::ArgumentVisitor;
 use super::class::EventForm;
-use super::flows::Flows;
+use super::flows::{FlowEnd, Flows};
 use super::losses::{EarlyLosses, LossNote, NO_TIME, UNDECODED, lose_event, shown_time};
 use super::output_bytes;
 use super::protobuf::{begin, end, push_bytes, push_fixed, push_unsigned};
+use super::scheduling::Scheduling;
 use super::tracks::{TraceNumbers, TrackKind, Tracks, track_id};
 use crate::stream_table::StreamTable;
 use crate::tasks::EventContent;
@@ -41,10 +43,12 @@ pub struct Perfetto {
     traces: TraceNumbers,
     has_snapshot: bool,
     flows: Flows,
+    scheduling: Scheduling,
     content: EventContent,
     /// Memory that is used again for each event.
     open: Vec<(usize, u32)>,
     text: Vec<u8>,
+    name: String,
     /// Time of the last event, for messages that have none.
     now: Option<u64>,
     early: EarlyLosses,
@@ -112,18 +116,22 @@ impl Perfetto {
         if !self.streams.has(event.stream) {
             self.add_stream(event.stream, time);
         }
-        let Self { out, streams, names, tracks, losses, .. } = self;
+        let Self { out, streams, names, tracks, losses, scheduling, .. } = self;
         let Some((sequence, (), classes)) = streams.get_mut(event.stream) else { return false };
         let class = classes.of(event, || PerfettoClass::of(event, names, losses));
-        let place = class.class.place(event);
+        let trace = sequence.trace;
+        let mut place = class.class.place(event);
+        scheduling.complete(trace, &class.class, &mut place);
         let mut writer = PacketWriter { out, tracks, sequence, time };
         match class.class.form {
             EventForm::Counter => writer.counters(event, &class.class, &place),
             EventForm::Sample if writer.sample(event, &class.class, &place) => {}
+            EventForm::Switch | EventForm::Wakeup if writer.scheduling(event, &class.class, &place) => {}
             form => {
                 let track = writer.event_track(class, event, &place);
                 let begin = writer.out.len();
-                let at = writer.begin_event(class, names, event, track);
+                let name = class.class.event_name(event, &mut self.name);
+                let at = writer.begin_event(class, names, event, track, name);
                 let mut is_whole = true;
                 for scope in &class.scopes {
                     let annotations = Annotations::new(writer.out, &mut self.open);
@@ -133,8 +141,15 @@ impl Perfetto {
                 }
                 if let Some(tasks) = &class.class.tasks {
                     tasks.read(event, &[], &mut self.content);
-                    let (out, trace) = (&mut *writer.out, writer.sequence.trace);
+                    let out = &mut *writer.out;
                     self.flows.find(&self.content, trace, |id, _| push_fixed(out, track_event::FLOWS, id));
+                }
+                if let Some(end) = class.class.message {
+                    let field = match end {
+                        FlowEnd::Begin => track_event::FLOWS,
+                        FlowEnd::End => track_event::LAST_FLOWS,
+                    };
+                    push_fixed(writer.out, field, self.flows.message(class.class.key(event)));
                 }
                 if !(writer.end_packet(at) && is_whole) {
                     writer.out.truncate(begin);
@@ -147,6 +162,7 @@ impl Perfetto {
                 }
             }
         }
+        scheduling.observe(trace, event, &class.class);
         true
     }
 

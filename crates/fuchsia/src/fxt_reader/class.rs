@@ -567,6 +567,8 @@ fn role(form: RecordForm) -> EventRole {
         (RecordKind::Event, 1) => EventRole::Counter,
         (RecordKind::Event, 2 | 5) => EventRole::Begin,
         (RecordKind::Event, 3 | 7) => EventRole::End,
+        (RecordKind::Switch | RecordKind::LegacySwitch, _) => EventRole::Switch,
+        (RecordKind::Wakeup, _) => EventRole::Wakeup,
         _ => EventRole::Instant,
     }
 }
@@ -601,7 +603,8 @@ fn add_context(context: &mut MemberList, form: RecordForm) {
         }
         RecordKind::Switch => {
             context.meaning("cpu", unsigned(16), Meaning::Processor);
-            context.add("outgoing_tid", unsigned(64)).add("outgoing_state", enumeration(8, STATES));
+            context.meaning("outgoing_tid", unsigned(64), Meaning::PreviousThread);
+            context.add("outgoing_state", enumeration(8, STATES));
         }
         RecordKind::Wakeup => {
             context.meaning("cpu", unsigned(16), Meaning::Processor);
@@ -622,7 +625,8 @@ fn add_payload(payload: &mut MemberList, form: RecordForm) {
         }
         RecordKind::LegacySwitch => {
             payload.meaning("cpu", unsigned(8), Meaning::Processor);
-            payload.add("outgoing_pid", unsigned(64)).add("outgoing_tid", unsigned(64));
+            payload.add("outgoing_pid", unsigned(64));
+            payload.meaning("outgoing_tid", unsigned(64), Meaning::PreviousThread);
             payload.add("outgoing_state", enumeration(8, STATES)).add("outgoing_priority", unsigned(8));
             payload.add("incoming_priority", unsigned(8));
         }

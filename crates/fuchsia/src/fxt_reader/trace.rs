@@ -5,8 +5,8 @@ use std::sync::Arc;
 use ichnos_io::Bytes;
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
-    BoxedCursor, ClockClass, ClockOffsets, Cursor as _, Damage, DamageKind, DataStream, Limits, SourceCursor,
-    StreamSummary, Trace, TraceInput, Window,
+    BoxedCursor, ClassMap, ClockClass, ClockOffsets, Cursor as _, Damage, DamageKind, DataStream, Limits,
+    SourceCursor, StreamSummary, Trace, TraceInput, Window,
 };
 
 use super::class;
@@ -22,6 +22,8 @@ use crate::fxt::{Initialization, MAGIC, is_big_endian};
 pub struct OpenOptions {
     /// Nanoseconds to add to the times of clocks.
     pub clock_offsets: ClockOffsets,
+    /// Change of event record classes.
+    pub class_map: Option<ClassMap>,
     /// `true` to report all broken rules, not only those that make a record unreadable.
     pub check: bool,
     /// `true` to deliver events in the order of the file.
@@ -90,7 +92,7 @@ impl FxtTrace {
         let streams = index.streams.iter().zip(&clock_of);
         let streams = streams.map(|(stream, clock)| (stream.name.as_deref(), *clock)).collect();
         let class = class::trace_class(clocks, streams, index.extended);
-        let mut trace = Trace::new(class, "", &options.limits)?;
+        let mut trace = Trace::with_class_map(class, "", &options.limits, options.class_map.as_ref())?;
         name.clone_into(&mut trace.path);
         share_classes(&trace, &index, &options.limits);
         let trace = Arc::new(trace);

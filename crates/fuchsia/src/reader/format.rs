@@ -105,6 +105,7 @@ impl From<&ReadOptions> for OpenOptions {
                 _ => SeverityScale::Current,
             },
             clock_offsets: options.clock_offsets.clone(),
+            class_map: options.class_map.clone(),
             check: options.check,
             force: options.force,
             limits: options.limits,

@@ -235,7 +235,7 @@ fn new_trace(
             return Err(PlanError::ClockOffset(clock.id.clone()));
         }
     }
-    let mut trace = Trace::new(class, "", &options.limits)?;
+    let mut trace = Trace::with_class_map(class, "", &options.limits, options.class_map.as_ref())?;
     path.clone_into(&mut trace.path);
     let scale = options.severity_scale;
     if let Some(dynamic) = trace.dynamic_classes(0) {

@@ -1,6 +1,6 @@
 //! Options for opening logs.
 
-use ichnos_model::{ClockOffsets, Limits};
+use ichnos_model::{ClassMap, ClockOffsets, Limits};
 
 use crate::log::SeverityScale;
 
@@ -25,6 +25,8 @@ pub struct OpenOptions {
     pub severity_scale: SeverityScale,
     /// Nanoseconds to add to all times.
     pub clock_offsets: ClockOffsets,
+    /// Change of event record classes.
+    pub class_map: Option<ClassMap>,
     /// `true` to report all broken rules, not only those that make a record unreadable.
     pub check: bool,
     /// `true` to read files as logs even if they are not recognized as such.
@@ -42,6 +44,7 @@ impl Default for OpenOptions {
             clock: Clock::default(),
             severity_scale: SeverityScale::default(),
             clock_offsets: ClockOffsets::default(),
+            class_map: None,
             check: false,
             force: false,
             limits: Limits::default(),

@@ -181,8 +181,8 @@ fn every_event_and_integer_of_other_formats_arrives() {
 
 /// Fields that are hard to write: arrays of values of several kinds, names and texts with quotes and control characters,
 /// numbers that JSON does not have exactly, nothing.
-const HARD: &str = r#"{"ts":1700000000123456789,"name":"a\"b\u0001","mixed":[1,"two",{"x":[null,true]},[[],[2.5]]],"k\"\n":"\u0000\ud83d\ude00</script>"}
-{"ts":1700000000123456790,"name":"b","big":18446744073709551615,"low":-9223372036854775808,"exact":9007199254740992,"object":{}}
+const HARD: &str = r#"{"ts":1700000000123456789,"name":"a\"b\u0001","payload":{"mixed":[1,"two",{"x":[null,true]},[[],[2.5]]],"k\"\n":"\u0000\ud83d\ude00</script>"}}
+{"ts":1700000000123456790,"name":"b","payload":{"big":18446744073709551615,"low":-9223372036854775808,"exact":9007199254740992,"object":{}}}
 "#;
 
 /// Returns the events of Chrome's JSON that are those of the trace, not names of tracks or flows.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use crate::plan::scope_class;
 use crate::{
-    ActivityPaths, Attributes, BitField, ByteOrder, DataStreamClass, EventRecordClass, EventRole, FieldClass,
-    FieldKind, IntegerProperties, IntegerRange, Length, LevelScale, LevelStep, LogLevel, LogRole,
-    LogSeverity, LogText, Mappings, MappingsBuilder, Meaning, Member, Ranges, Scope, TraceClass, Value,
-    VariableLengthValue, WallClock,
+    ActivityPaths, Attributes, BitField, ByteOrder, DataStreamClass, EventDisplay, EventRecordClass,
+    EventRole, FieldClass, FieldKind, IntegerProperties, IntegerRange, Length, LevelScale, LevelStep,
+    LogLevel, LogRole, LogSeverity, LogText, Mappings, MappingsBuilder, Meaning, Member, Ranges, Scope,
+    TraceClass, Value, VariableLengthValue, WallClock,
 };
 
 /// Namespace of the attributes that ichnos writes.
@@ -32,6 +32,9 @@ pub fn annotate(class: &mut EventRecordClass, stream: &DataStreamClass) {
     let text = |text: &str| Value::Text(text.to_owned());
     if class.role != EventRole::Instant {
         entries.push(("role".to_owned(), text(class.role.name())));
+    }
+    if let Some(display) = &class.display {
+        entries.push(("display".to_owned(), display.to_value()));
     }
     if class.is_undescribed {
         entries.push(("undescribed".to_owned(), Value::Boolean(true)));
@@ -495,9 +498,12 @@ fn apply(class: &mut EventRecordClass, stream: &DataStreamClass) {
     let attributes: Attributes = class.attributes.clone();
     let Some(own) = attributes.get(NAMESPACE) else { return };
     if let Some(name) = own.get("role").and_then(Value::as_text)
-        && let Some(role) = EventRole::ALL.into_iter().find(|role| role.name() == name)
+        && let Ok(role) = name.parse()
     {
         class.role = role;
+    }
+    if let Some(display) = own.get("display") {
+        class.display = Some(Arc::new(EventDisplay::of_value(display)));
     }
     if own.get(UNNAMED) == Some(&Value::Boolean(true)) {
         class.name = None;

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use ichnos_model::{
     ActivityPaths, BitField, ByteOrder, CauseKind, ClockClass, ClockOrigin, DataStreamClass, DisplayBase,
-    EventRecordClass, FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange, Length,
-    LevelScale, LevelStep, LocationStep, LogLevel, LogRole, LogSeverity, Mappings, MappingsBuilder, Meaning,
-    Meanings, Member, Scope, StringEncoding, StringLength, TraceClass, Value, VariableLengthValue, WallClock,
+    EventDisplay, EventRecordClass, FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange,
+    Length, LevelScale, LevelStep, LocationStep, LogLevel, LogRole, LogSeverity, Mappings, MappingsBuilder,
+    Meaning, Meanings, Member, Scope, StringEncoding, StringLength, TraceClass, Value, VariableLengthValue,
+    WallClock,
 };
 
 use super::index::FileIndex;
@@ -141,11 +142,17 @@ pub(super) fn event_kind(metadata: &EventMetadata, id: u128, pointer_bits: u64, 
         payload: Some(Arc::new(payload)),
         meanings,
         role: meaning.role,
+        display: meaning.span.map(display_of_span),
         log: log.map(Arc::new),
         ..EventRecordClass::default()
     };
     class.attributes.set("nettrace", Value::Map(properties));
     EventKind { class, form }
+}
+
+/// Returns how spans are shown: both of their ends by the same name.
+fn display_of_span(name: String) -> Arc<EventDisplay> {
+    Arc::new(EventDisplay { name: Some(name), ..EventDisplay::default() })
 }
 
 /// Returns the properties of an event that the model does not have.

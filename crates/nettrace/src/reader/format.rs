@@ -80,6 +80,7 @@ impl From<&ReadOptions> for OpenOptions {
     fn from(options: &ReadOptions) -> Self {
         Self {
             clock_offsets: options.clock_offsets.clone(),
+            class_map: options.class_map.clone(),
             check: options.check,
             unsorted: options.unsorted,
             limits: options.limits,

@@ -147,7 +147,7 @@ fn compile(
     let compile = |kinds: &[EventKind]| -> Result<Trace, OpenError> {
         let class = class::trace_class(index, kinds, said.to_vec(), options);
         let class = class.ok_or(OpenError::ClockOffset)?;
-        Ok(Trace::new(class, "", &options.limits)?)
+        Ok(Trace::with_class_map(class, "", &options.limits, options.class_map.as_ref())?)
     };
     let is_v6 = matches!(index.version, Version::V6(_));
     match compile(&kinds) {

@@ -89,7 +89,7 @@ fn open(
 ) -> Result<Option<RecordTrace>, PlanError> {
     let class = class::trace_class(&options.clock_offsets);
     let class = class.ok_or_else(|| PlanError::ClockOffset("timestamp".to_owned()))?;
-    let mut trace = Trace::new(class, "", &options.limits)?;
+    let mut trace = Trace::with_class_map(class, "", &options.limits, options.class_map.as_ref())?;
     tree.name.clone_into(&mut trace.path);
     if let Some(dynamic) = trace.dynamic_classes(0) {
         dynamic.describe_with(class::class_of);

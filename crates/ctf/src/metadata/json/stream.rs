@@ -455,6 +455,7 @@ impl<'a> StreamReader<'a> {
             uid,
             log_level: log_level(&attributes),
             role: Default::default(),
+            display: None,
             meanings: Default::default(),
             log: None,
             emf_uri: emf_uri(&attributes),

@@ -52,7 +52,14 @@ impl PacketWriter<'_> {
         place: &EventPlace<'_>,
     ) -> u64 {
         match class.class.form {
-            EventForm::KeyedBegin | EventForm::KeyedEnd => self.slice(class, event, place),
+            EventForm::KeyedBegin | EventForm::KeyedEnd => self.slice(class, event, place).0,
+            EventForm::Frame => {
+                let (track, is_new) = self.slice(class, event, place);
+                if !is_new {
+                    self.end_slice(track);
+                }
+                track
+            }
             _ => self.track(event.stream, place),
         }
     }
@@ -159,6 +166,7 @@ impl PacketWriter<'_> {
         names: &AllNames,
         event: &Event<'_>,
         track: u64,
+        name: Option<&str>,
     ) -> [usize; 2] {
         let form = class.class.form;
         let packet_at = self.begin_packet();
@@ -177,7 +185,7 @@ impl PacketWriter<'_> {
         }
         let at = begin(self.out, packet::TRACK_EVENT);
         let (kind, has_name) = match form {
-            EventForm::Begin | EventForm::KeyedBegin | EventForm::Complete => {
+            EventForm::Begin | EventForm::KeyedBegin | EventForm::Complete | EventForm::Frame => {
                 (track_event::SLICE_BEGIN, true)
             }
             EventForm::End | EventForm::KeyedEnd => (track_event::SLICE_END, false),
@@ -186,7 +194,10 @@ impl PacketWriter<'_> {
         push_unsigned(self.out, track_event::TYPE, kind);
         push_unsigned(self.out, track_event::TRACK, track);
         if has_name {
-            push_unsigned(self.out, track_event::NAME_IID, class.name.into());
+            match name {
+                Some(name) => push_bytes(self.out, track_event::NAME, name.as_bytes()),
+                None => push_unsigned(self.out, track_event::NAME_IID, class.name.into()),
+            }
             if class.category != 0 {
                 push_unsigned(self.out, track_event::CATEGORY_IIDS, class.category.into());
             }
@@ -200,6 +211,11 @@ impl PacketWriter<'_> {
     /// Writes the end of a slice that begins at the time of the event.
     pub(super) fn end_complete(&mut self, track: u64, duration: u64) {
         self.time = self.time.saturating_add(duration).min(i64::MAX as u64);
+        self.end_slice(track);
+    }
+
+    /// Writes the end of a slice.
+    fn end_slice(&mut self, track: u64) {
         let packet_at = self.begin_packet();
         let at = begin(self.out, packet::TRACK_EVENT);
         push_unsigned(self.out, track_event::TYPE, track_event::SLICE_END);
@@ -207,17 +223,22 @@ impl PacketWriter<'_> {
         self.end_packet([packet_at, at]);
     }
 
-    /// Returns the track of a slice with a key, described.
-    fn slice(&mut self, class: &PerfettoClass, event: &Event<'_>, place: &EventPlace<'_>) -> u64 {
+    /// Returns the track of a slice with a key, described, and `true` if it is new.
+    fn slice(&mut self, class: &PerfettoClass, event: &Event<'_>, place: &EventPlace<'_>) -> (u64, bool) {
         // Spans can end on another thread than they began.
         let parent = self.process(place);
-        let id = track_id(TrackKind::Slice, [parent.unwrap_or(0), class.class.key(event)]);
-        if self.tracks.is_changed(id, "") {
+        let key = match class.class.form {
+            EventForm::Frame => class.class.frame_key(event),
+            _ => class.class.key(event),
+        };
+        let id = track_id(TrackKind::Slice, [parent.unwrap_or(0), key]);
+        let is_new = self.tracks.is_changed(id, "");
+        if is_new {
             describe(self.out, self.sequence.number, id, parent, |out| {
                 push_bytes(out, track::NAME, class.class.name.as_bytes());
             });
         }
-        id
+        (id, is_new)
     }
 
     /// Writes the names of a class that the sequence did not announce.
@@ -266,6 +287,9 @@ impl PacketWriter<'_> {
                 describe(self.out, self.sequence.number, id, Some(around), |out| {
                     push_bytes(out, track::NAME, name.as_bytes());
                     let at = begin(out, track::COUNTER);
+                    if let Some(unit) = class.unit() {
+                        push_bytes(out, track::UNIT_NAME, unit.as_bytes());
+                    }
                     end(out, at);
                 });
             }

@@ -9,7 +9,7 @@ use crate::viewers::class::{EventPlace, ViewerClass};
 use crate::viewers::protobuf::{begin, end, push_unsigned};
 
 /// Number of processors that Perfetto can have.
-const MOST_PROCESSORS: u64 = 4096;
+pub(super) const MOST_PROCESSORS: u64 = 4096;
 
 impl PacketWriter<'_> {
     /// Writes a sample. Returns `false` if it lacks its call stack, process, thread or processor.

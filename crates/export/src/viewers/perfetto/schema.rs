@@ -7,6 +7,7 @@ pub(super) mod trace {
 
 /// `TracePacket`
 pub(super) mod packet {
+    pub(crate) const FTRACE_EVENTS: u32 = 1;
     pub(crate) const CLOCK_SNAPSHOT: u32 = 6;
     pub(crate) const TIMESTAMP: u32 = 8;
     pub(crate) const SEQUENCE_ID: u32 = 10;
@@ -30,7 +31,7 @@ pub(super) mod clock {
     pub(crate) const BOOTTIME: u64 = 6;
 }
 
-/// `TrackDescriptor`, and `ProcessDescriptor` and `ThreadDescriptor` in it
+/// `TrackDescriptor`, and `ProcessDescriptor`, `ThreadDescriptor` and `CounterDescriptor` in it
 pub(super) mod track {
     pub(crate) const ID: u32 = 1;
     pub(crate) const NAME: u32 = 2;
@@ -43,6 +44,7 @@ pub(super) mod track {
     pub(crate) const THREAD_PROCESS: u32 = 1;
     pub(crate) const THREAD_ID: u32 = 2;
     pub(crate) const THREAD_NAME: u32 = 5;
+    pub(crate) const UNIT_NAME: u32 = 6;
 }
 
 /// `TrackEvent`
@@ -56,6 +58,7 @@ pub(super) mod event {
     pub(crate) const COUNTER_VALUE: u32 = 30;
     pub(crate) const DOUBLE_COUNTER_VALUE: u32 = 44;
     pub(crate) const FLOWS: u32 = 47;
+    pub(crate) const LAST_FLOWS: u32 = 48;
     pub(crate) const CALL_STACK: u32 = 56;
     pub(crate) const SLICE_BEGIN: u64 = 1;
     pub(crate) const SLICE_END: u64 = 2;
@@ -93,6 +96,23 @@ pub(super) mod interned {
     pub(crate) const FRAME_ADDRESS: u32 = 4;
     pub(crate) const STACK_FRAMES: u32 = 2;
     pub(crate) const MAPPING_PATH: u32 = 7;
+}
+
+/// `FtraceEventBundle`, `FtraceEvent` in it, and the events `SchedSwitchFtraceEvent` and `SchedWakingFtraceEvent` in that
+pub(super) mod ftrace {
+    pub(crate) const PROCESSOR: u32 = 1;
+    pub(crate) const EVENT: u32 = 2;
+    pub(crate) const TIMESTAMP: u32 = 1;
+    pub(crate) const THREAD: u32 = 2;
+    pub(crate) const SWITCH: u32 = 4;
+    pub(crate) const WAKING: u32 = 20;
+    pub(crate) const PREVIOUS_NAME: u32 = 1;
+    pub(crate) const PREVIOUS_THREAD: u32 = 2;
+    pub(crate) const PREVIOUS_STATE: u32 = 4;
+    pub(crate) const NEXT_NAME: u32 = 5;
+    pub(crate) const NEXT_THREAD: u32 = 6;
+    pub(crate) const WOKEN_NAME: u32 = 1;
+    pub(crate) const WOKEN_THREAD: u32 = 2;
 }
 
 /// `PerfSample`

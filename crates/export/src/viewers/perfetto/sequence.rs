@@ -1,11 +1,11 @@
 //! Sequences of packets: names that they have announced.
 
 use ichnos_model::Event;
-use ichnos_model::lower::LossTable;
+use ichnos_model::lower::{LossKind, LossTable};
 
 use crate::viewers::arguments::ScopeNames;
-use crate::viewers::class::ViewerClass;
-use crate::viewers::losses::lose_parts;
+use crate::viewers::class::{EventForm, ViewerClass};
+use crate::viewers::losses::{lose_part, lose_parts};
 use crate::viewers::names::{NumberBits, NumberedNames};
 
 /// All names, by their kind.
@@ -49,6 +49,9 @@ impl PerfettoClass {
     pub(super) fn of(event: &Event<'_>, names: &mut AllNames, losses: &mut LossTable) -> Self {
         let class = ViewerClass::of(event);
         lose_parts(losses, event, &class);
+        if matches!(class.form, EventForm::Switch | EventForm::Wakeup) {
+            lose_part(losses, event, LossKind::Lowered, "", "scheduling without other fields");
+        }
         names.classes += 1;
         let scopes = ScopeNames::all(event, &class, &mut names.annotations);
         Self {

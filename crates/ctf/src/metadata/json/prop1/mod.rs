@@ -348,6 +348,7 @@ impl Prop1Reader<'_> {
             uid: None,
             log_level: log_level(&attributes),
             role: Default::default(),
+            display: None,
             meanings: Default::default(),
             log: None,
             emf_uri: emf_uri(&attributes),

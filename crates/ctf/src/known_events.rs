@@ -1,0 +1,423 @@
+//! Known events of tracers: what those of Linux, of LTTng's libraries, of perf, ROS 2 and Zephyr are to viewers, and what
+//! members of contexts mean.
+
+use std::sync::{Arc, LazyLock};
+
+use ichnos_model::{
+    DataStreamClass, EventDisplay, EventRecordClass, EventRole, EventRule, EventTrack, FieldClass, FieldKind,
+    Meaning, Member, Scope, TraceClass, Value,
+};
+
+/// Meanings of context members; of several with the same meaning, the first one wins.
+const CONTEXTS: [(&str, Meaning); 5] = [
+    ("vpid", Meaning::Process),
+    ("pid", Meaning::Process),
+    ("vtid", Meaning::Thread),
+    ("tid", Meaning::Thread),
+    ("procname", Meaning::ProcessName),
+];
+
+/// Member of the packet context with the processor of all events of a packet: LTTng's.
+const PROCESSOR: &str = "cpu_id";
+
+/// Events of a name, or of all names that begin or end with a text.
+enum NamePattern {
+    Is(&'static str),
+    Begins(&'static str),
+    Ends(&'static str),
+}
+
+impl NamePattern {
+    /// Makes a pattern of a text with at most one star, at its beginning or its end.
+    const fn new(text: &'static str) -> Self {
+        match text.as_bytes() {
+            [b'*', ..] => Self::Ends(text.split_at(1).1),
+            [.., b'*'] => Self::Begins(text.split_at(text.len() - 1).0),
+            _ => Self::Is(text),
+        }
+    }
+
+    /// Returns the part of a name that stars stand for.
+    fn rest<'n>(&self, name: &'n str) -> Option<&'n str> {
+        match self {
+            Self::Is(text) => (*text == name).then_some(""),
+            Self::Begins(text) => name.strip_prefix(text),
+            Self::Ends(text) => name.strip_suffix(text),
+        }
+    }
+}
+
+/// Known events.
+struct KnownEvents {
+    names: NamePattern,
+    rule: EventRule,
+    /// `true` if the part of the name that the star stands for is the name of the span.
+    named: bool,
+}
+
+/// Names of the events that begin and end spans, name and category of these, and members with meanings.
+type Spans<'a> = ([&'static str; 2], (&'a str, &'a str), &'a [(&'a str, Meaning)]);
+
+/// Makes known events: their names, role, name and category for viewers, and members with meanings. The name `*` is the
+/// part of the event's name that its star stands for.
+fn known(
+    names: &'static str,
+    role: EventRole,
+    (name, category): (&str, &str),
+    members: &[(&str, Meaning)],
+) -> KnownEvents {
+    let text = |text: &str| (!text.is_empty() && text != "*").then(|| text.to_owned());
+    let display = EventDisplay { name: text(name), category: text(category), ..EventDisplay::default() };
+    let mut rule = EventRule::new(role).shown(display);
+    rule.members = members.iter().map(|(member, meaning)| ((*member).to_owned(), *meaning)).collect();
+    KnownEvents { names: NamePattern::new(names), rule, named: name == "*" }
+}
+
+impl KnownEvents {
+    /// Changes what is shown.
+    fn shown(mut self, change: impl FnOnce(&mut EventDisplay)) -> Self {
+        if let Some(display) = &mut self.rule.display {
+            change(Arc::make_mut(display));
+        }
+        self
+    }
+
+    /// Puts the events on a track.
+    fn on(self, track: EventTrack) -> Self {
+        self.shown(|display| display.track = track)
+    }
+
+    fn in_unit(self, unit: &str) -> Self {
+        self.shown(|display| display.unit = Some(unit.to_owned()))
+    }
+
+    /// Makes the events that begin and end spans.
+    fn spans([begin, end]: [&'static str; 2], shown: (&str, &str), members: &[(&str, Meaning)]) -> [Self; 2] {
+        let keys: Vec<_> =
+            members.iter().filter(|(_, meaning)| *meaning == Meaning::PairKey).copied().collect();
+        [known(begin, EventRole::Begin, shown, members), known(end, EventRole::End, shown, &keys)]
+    }
+
+    /// Applies the rule to a class if it is one of these. Returns `true` if it is.
+    fn apply(&self, class: &mut EventRecordClass, stream: &DataStreamClass) -> bool {
+        let Some(rest) = class.name.as_deref().and_then(|name| self.names.rest(name)) else { return false };
+        let rest = rest.to_owned();
+        self.rule.apply(class, stream);
+        if let Some(display) = class.display.as_mut().filter(|_| self.named && !rest.is_empty()) {
+            Arc::make_mut(display).name = Some(rest);
+        }
+        true
+    }
+}
+
+/// Events of the Linux kernel, as LTTng names them, now and before version 2.8.
+static KERNEL: LazyLock<Vec<KnownEvents>> = LazyLock::new(|| {
+    use EventRole::{Begin, Counter, End, Instant, Switch, Wakeup};
+    use Meaning::{
+        CounterValue, EventName, PairKey, PreviousState, PreviousThread, PreviousThreadName, Processor,
+        TargetProcess, TargetThread, TargetThreadName,
+    };
+    let thread = [("tid", TargetThread), ("comm", TargetThreadName)];
+    let switch = [
+        ("prev_tid", PreviousThread),
+        ("prev_comm", PreviousThreadName),
+        ("prev_state", PreviousState),
+        ("next_tid", TargetThread),
+        ("next_comm", TargetThreadName),
+    ];
+    let child = [("child_tid", TargetThread), ("child_comm", TargetThreadName), ("child_pid", TargetProcess)];
+    let state = [("tid", TargetThread), ("name", TargetThreadName), ("pid", TargetProcess)];
+    let mut all = vec![known("sched_switch", Switch, ("", "sched"), &switch)];
+    for name in ["sched_wakeup", "sched_wakeup_new", "sched_waking", "sched_ttwu"] {
+        all.push(known(name, Wakeup, ("", "sched"), &thread));
+    }
+    all.extend([
+        known("sched_process_fork", Instant, ("", "sched"), &child),
+        known("lttng_statedump_process_state", Instant, ("", "statedump"), &state),
+        known("sched_*", Instant, ("", "sched"), &thread),
+        known(
+            "signal_generate",
+            Instant,
+            ("", "signal"),
+            &[("pid", TargetThread), ("comm", TargetThreadName)],
+        ),
+        known(
+            "power_cpu_frequency",
+            Counter,
+            ("frequency", "power"),
+            &[("state", CounterValue), ("cpu_id", Processor)],
+        )
+        .in_unit("kHz"),
+    ]);
+    for begin in ["syscall_entry_*", "compat_syscall_entry_*", "sys_*", "compat_sys_*"] {
+        all.push(known(begin, Begin, ("*", "syscall"), &[]));
+    }
+    for end in ["syscall_exit_*", "compat_syscall_exit_*", "exit_syscall*"] {
+        all.push(known(end, End, ("*", "syscall"), &[]));
+    }
+    let on_processor: &[Spans<'_>] = &[
+        (["irq_handler_entry", "irq_handler_exit"], ("irq", "irq"), &[("name", EventName)]),
+        (["irq_softirq_entry", "irq_softirq_exit"], ("softirq", "irq"), &[]),
+        (["softirq_entry", "softirq_exit"], ("softirq", "irq"), &[]),
+        (["irq_tasklet_low_entry", "irq_tasklet_low_exit"], ("tasklet", "irq"), &[]),
+        (["irq_tasklet_hi_entry", "irq_tasklet_hi_exit"], ("tasklet", "irq"), &[]),
+        (["timer_hrtimer_expire_entry", "timer_hrtimer_expire_exit"], ("hrtimer", "timer"), &[]),
+        (["hrtimer_expire_entry", "hrtimer_expire_exit"], ("hrtimer", "timer"), &[]),
+        (["timer_expire_entry", "timer_expire_exit"], ("timer", "timer"), &[]),
+        (["kvm_x86_entry", "kvm_x86_exit"], ("guest", "kvm"), &[]),
+    ];
+    for (names, shown, members) in on_processor {
+        all.extend(KnownEvents::spans(*names, *shown, members).map(|known| known.on(EventTrack::Processor)));
+    }
+    let request = [("dev", PairKey), ("sector", PairKey)];
+    let of_trace: &[Spans<'_>] = &[
+        (["block_rq_issue", "block_rq_complete"], ("block request", "block"), &request),
+        (["net_dev_queue", "net_dev_xmit"], ("net transmit", "net"), &[("skbaddr", PairKey)]),
+    ];
+    for (names, shown, members) in of_trace {
+        all.extend(KnownEvents::spans(*names, *shown, members).map(|known| known.on(EventTrack::Trace)));
+    }
+    let of_threads: &[Spans<'_>] = &[
+        (["workqueue_execute_start", "workqueue_execute_end"], ("workqueue", "workqueue"), &[]),
+        (["mm_page_fault_entry", "mm_page_fault_exit"], ("page fault", "mm"), &[]),
+        (["mm_shrink_slab_start", "mm_shrink_slab_end"], ("shrink slab", "mm"), &[]),
+        (["mm_vmscan_direct_reclaim_begin", "mm_vmscan_direct_reclaim_end"], ("direct reclaim", "mm"), &[]),
+    ];
+    for (names, shown, members) in of_threads {
+        all.extend(KnownEvents::spans(*names, *shown, members));
+    }
+    all
+});
+
+/// Events of user-space programs, by provider.
+static USER: LazyLock<Vec<KnownEvents>> = LazyLock::new(|| {
+    use EventRole::{Receive, Send};
+    use Meaning::{EventName, PairKey};
+    let mut all = Vec::new();
+    let spans: &[Spans<'_>] = &[
+        (
+            ["lttng_ust_cyg_profile:func_entry", "lttng_ust_cyg_profile:func_exit"],
+            ("function", ""),
+            &[("addr", EventName)],
+        ),
+        (
+            ["lttng_ust_cyg_profile_fast:func_entry", "lttng_ust_cyg_profile_fast:func_exit"],
+            ("function", ""),
+            &[("addr", EventName)],
+        ),
+        (
+            ["lttng_ust_pthread:pthread_mutex_lock_req", "lttng_ust_pthread:pthread_mutex_lock_acq"],
+            ("wait for mutex", ""),
+            &[("mutex", PairKey)],
+        ),
+        (["ros2:callback_start", "ros2:callback_end"], ("callback", ""), &[("callback", EventName)]),
+    ];
+    for (names, shown, members) in spans {
+        all.extend(KnownEvents::spans(*names, *shown, members));
+    }
+    all.push(known("ros2:rmw_publish", Send, ("", ""), &[("timestamp", PairKey)]));
+    all.push(known("ros2:rmw_take", Receive, ("", ""), &[("source_timestamp", PairKey)]));
+    all
+});
+
+/// Events that perf converts to CTF, whose threads are called processes.
+static PERF: LazyLock<Vec<KnownEvents>> = LazyLock::new(|| {
+    use Meaning::{
+        PreviousState, PreviousThread, PreviousThreadName, Process, Processor, TargetThread,
+        TargetThreadName, Thread,
+    };
+    let own = [("perf_tid", Thread), ("perf_pid", Process), ("perf_cpu", Processor)];
+    let switch = [
+        ("prev_pid", PreviousThread),
+        ("prev_comm", PreviousThreadName),
+        ("prev_state", PreviousState),
+        ("next_pid", TargetThread),
+        ("next_comm", TargetThreadName),
+    ];
+    let thread = [("pid", TargetThread), ("comm", TargetThreadName)];
+    let with = |members: &[(&'static str, Meaning)]| [&own[..], members].concat();
+    vec![
+        known("sched:sched_switch", EventRole::Switch, ("", ""), &with(&switch)),
+        known("sched:sched_wakeup*", EventRole::Wakeup, ("", ""), &with(&thread)),
+        known("sched:sched_waking", EventRole::Wakeup, ("", ""), &with(&thread)),
+        known("sched:*", EventRole::Instant, ("", ""), &with(&thread)),
+        known(
+            "raw_syscalls:sys_enter",
+            EventRole::Begin,
+            ("syscall", "syscall"),
+            &with(&[("id", Meaning::EventName)]),
+        ),
+        known("raw_syscalls:sys_exit", EventRole::End, ("syscall", "syscall"), &with(&[])),
+        known("*", EventRole::Instant, ("", ""), &own),
+    ]
+});
+
+/// Events of Zephyr, from the metadata that it publishes.
+static ZEPHYR: LazyLock<Vec<KnownEvents>> = LazyLock::new(|| {
+    use EventRole::{Begin, End, Instant, Switch, Wakeup};
+    let thread = [("thread_id", Meaning::TargetThread), ("name", Meaning::TargetThreadName)];
+    let mut all = vec![
+        known("thread_switched_in", Switch, ("", "thread"), &thread),
+        known("thread_ready", Wakeup, ("", "thread"), &thread),
+        known("thread_wakeup", Wakeup, ("", "thread"), &thread),
+        known("user_mode_enter", Instant, ("", "thread"), &thread),
+        known("thread_*", Instant, ("", "thread"), &thread),
+        known("isr_exit_to_scheduler", End, ("isr", ""), &[]).on(EventTrack::Processor),
+    ];
+    all.extend(
+        KnownEvents::spans(["isr_enter", "isr_exit"], ("isr", ""), &[])
+            .map(|known| known.on(EventTrack::Processor)),
+    );
+    all.push(known("*_enter", Begin, ("*", ""), &[]));
+    all.push(known("*_exit", End, ("*", ""), &[]));
+    all
+});
+
+/// Sets the roles of known events, and the meanings of their members and of contexts.
+pub(crate) fn add_known_events(trace: &mut TraceClass) {
+    let is_kernel = trace.environment("domain").and_then(Value::as_text) == Some("kernel")
+        || trace.environment("tracer_name").and_then(Value::as_text) == Some("lttng-modules");
+    for stream in &mut trace.data_streams {
+        let is_zephyr = is_zephyr(stream);
+        let mut classes = std::mem::take(&mut stream.event_records);
+        for class in &mut classes {
+            let class = Arc::make_mut(class);
+            add_contexts(class, stream);
+            let known = if is_kernel {
+                &*KERNEL
+            } else if is_zephyr {
+                &*ZEPHYR
+            } else if has_member(class.payload.as_deref(), "perf_tid") {
+                &*PERF
+            } else {
+                &*USER
+            };
+            known.iter().any(|known| known.apply(class, stream));
+        }
+        stream.event_records = classes;
+    }
+}
+
+fn is_zephyr(stream: &DataStreamClass) -> bool {
+    let has = |name| stream.event_records.iter().any(|class| class.name.as_deref() == Some(name));
+    has("thread_switched_in") && has("isr_enter")
+}
+
+/// Sets the meanings of members of contexts.
+fn add_contexts(class: &mut EventRecordClass, stream: &DataStreamClass) {
+    let EventRecordClass { meanings, specific_context, .. } = class;
+    let contexts = [
+        (Scope::CommonContext, stream.common_context.as_deref()),
+        (Scope::SpecificContext, specific_context.as_deref()),
+    ];
+    let mut known = Vec::new();
+    for (name, meaning) in CONTEXTS {
+        let find = |(scope, class)| Some((scope, members(class).position(|member| member.name == name)?));
+        if !known.contains(&meaning)
+            && let Some((scope, index)) = contexts.into_iter().find_map(find)
+        {
+            meanings.insert(scope, index, meaning);
+            known.push(meaning);
+        }
+    }
+    let mut packet = members(stream.packet_context.as_deref());
+    if let Some(index) = packet.position(|member| member.name == PROCESSOR) {
+        meanings.insert(Scope::PacketContext, index, Meaning::Processor);
+    }
+}
+
+/// Returns the members of a root structure.
+pub(crate) fn members(class: Option<&FieldClass>) -> impl Iterator<Item = &Member> {
+    let members = match class.map(|class| &class.kind) {
+        Some(FieldKind::Structure { members, .. }) => &members[..],
+        _ => &[],
+    };
+    members.iter()
+}
+
+/// Returns `true` if a root structure has a member of this name.
+pub(crate) fn has_member(class: Option<&FieldClass>, name: &str) -> bool {
+    members(class).any(|member| member.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metadata::{MetadataOptions, parse};
+
+    /// Returns the class of an event, as a tracer with this environment describes it.
+    fn class(environment: &str, events: &str) -> EventRecordClass {
+        let text = format!(
+            "/* CTF 1.8 */
+            typealias integer {{ size = 32; align = 8; signed = false; }} := u32;
+            trace {{ major = 1; minor = 8; byte_order = le; }};
+            env {{ {environment} }};
+            stream {{
+                event.header := struct {{ u32 id; }};
+                packet.context := struct {{ u32 cpu_id; }};
+                event.context := struct {{ u32 _tid; }};
+            }};
+            {events}"
+        );
+        let mut trace = parse(text.as_bytes(), &MetadataOptions::default()).unwrap().trace;
+        add_known_events(&mut trace);
+        (*trace.data_streams[0].event_records[0]).clone()
+    }
+
+    fn kernel(event: &str) -> EventRecordClass {
+        class("domain = \"kernel\";", &format!("event {{ id = 0; {event} }};"))
+    }
+
+    fn display(class: &EventRecordClass) -> (Option<&str>, EventTrack) {
+        let display = class.display.as_deref().unwrap();
+        (display.name.as_deref(), display.track)
+    }
+
+    #[test]
+    fn contexts_have_meanings() {
+        let class = class("", r#"event { id = 0; name = "x"; };"#);
+        assert_eq!(class.role, EventRole::Instant);
+        assert_eq!(class.meanings.of(Scope::CommonContext, 0), Some(Meaning::Thread));
+        assert_eq!(class.meanings.of(Scope::PacketContext, 0), Some(Meaning::Processor));
+    }
+
+    #[test]
+    fn kernel_events_have_roles() {
+        let call = kernel(r#"name = "syscall_entry_openat";"#);
+        assert_eq!((call.role, display(&call)), (EventRole::Begin, (Some("openat"), EventTrack::Thread)));
+        let end = kernel(r#"name = "exit_syscall";"#);
+        assert_eq!((end.role, display(&end).0), (EventRole::End, None));
+        let irq = kernel(r#"name = "irq_handler_entry"; fields := struct { u32 _irq; string _name; };"#);
+        assert_eq!((irq.role, display(&irq)), (EventRole::Begin, (Some("irq"), EventTrack::Processor)));
+        assert_eq!(irq.meanings.of(Scope::Payload, 1), Some(Meaning::EventName));
+        let switch = kernel(
+            r#"name = "sched_switch"; fields := struct { string _prev_comm; u32 _prev_tid; u32 _prev_state;
+            string _next_comm; u32 _next_tid; };"#,
+        );
+        assert_eq!(switch.role, EventRole::Switch);
+        assert_eq!(switch.meanings.members(Meaning::TargetThread).next().unwrap().index, 4);
+        assert_eq!(switch.meanings.members(Meaning::Thread).next().unwrap().scope, Scope::CommonContext);
+        let migrated = kernel(r#"name = "sched_migrate_task"; fields := struct { u32 _tid; };"#);
+        assert_eq!(migrated.role, EventRole::Instant);
+        assert_eq!(migrated.meanings.of(Scope::Payload, 0), Some(Meaning::TargetThread));
+    }
+
+    #[test]
+    fn other_events_have_roles_of_their_programs() {
+        let of = |events: &str| class("", events);
+        assert_eq!(of(r#"event { id = 0; name = "sched_switch"; };"#).role, EventRole::Instant);
+        let function = of(r#"event { id = 0; name = "lttng_ust_cyg_profile:func_entry";
+            fields := struct { u32 _addr; }; };"#);
+        assert_eq!(function.role, EventRole::Begin);
+        let perf = of(r#"event { id = 0; name = "sched:sched_switch";
+            fields := struct { u32 perf_tid; u32 next_pid; }; };"#);
+        assert_eq!(perf.role, EventRole::Switch);
+        assert_eq!(perf.meanings.of(Scope::Payload, 1), Some(Meaning::TargetThread));
+        let zephyr = r#"event { id = 1; name = "thread_switched_in"; };
+            event { id = 2; name = "isr_enter"; };"#;
+        let take = of(&format!("event {{ id = 0; name = \"semaphore_take_enter\"; }}; {zephyr}"));
+        assert_eq!((take.role, display(&take).0), (EventRole::Begin, Some("semaphore_take")));
+        let exit = of(&format!("event {{ id = 0; name = \"isr_exit_to_scheduler\"; }}; {zephyr}"));
+        assert_eq!((exit.role, display(&exit)), (EventRole::End, (Some("isr"), EventTrack::Processor)));
+    }
+}

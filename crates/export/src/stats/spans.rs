@@ -1,0 +1,165 @@
+//! Spans of events whose roles say that they begin or end one.
+
+use std::collections::HashMap;
+
+use ichnos_model::{DataStream, Event, EventRole, EventTrack, Meaning};
+
+use super::key::KeyField;
+use super::pairs::does;
+use crate::span_name::has_span_name;
+
+/// Number of open spans of a track among which that of an end is searched.
+const SEARCHED: u32 = 64;
+
+/// What events of a class have to do with spans.
+#[derive(Debug)]
+pub(super) struct SpanPart {
+    pub(super) does: u8,
+    /// Fields that identify the span, or its track.
+    pub(super) keys: Box<[Option<KeyField>]>,
+    /// Thread that the processor runs after an event with the role to switch.
+    next: Option<KeyField>,
+}
+
+impl SpanPart {
+    /// Makes the part of the class of an event.
+    pub(super) fn new(event: &Event<'_>) -> Self {
+        let class = event.class;
+        let mut does = match class.role {
+            EventRole::Begin => does::BEGIN,
+            EventRole::End => does::END,
+            EventRole::Switch => does::SWITCH,
+            _ => 0,
+        };
+        let field = |meaning| KeyField::of_meaning(event, meaning);
+        let track = class.display.as_deref().map_or(EventTrack::default(), |display| display.track);
+        let keys: Vec<_> = class.meanings.members(Meaning::PairKey).collect();
+        let mut fields = Vec::new();
+        if does & does::SWITCH != 0 {
+            fields.extend(field(Meaning::Processor).map(Some));
+        } else if !keys.is_empty() {
+            let process = field(Meaning::Process).filter(|_| track != EventTrack::Trace);
+            fields.extend(process.map(Some));
+            fields.extend(keys.into_iter().map(|key| KeyField::of_member(event, key)));
+        } else {
+            does |= does::NESTED;
+            let (process, thread) = (field(Meaning::Process), field(Meaning::Thread));
+            let processor = field(Meaning::Processor);
+            match track {
+                EventTrack::Thread if thread.is_some() => {
+                    fields.extend([process, thread].into_iter().flatten().map(Some))
+                }
+                EventTrack::Thread if processor.is_some() && process.is_none() => {
+                    does |= does::OF_RUNNING;
+                    fields.push(processor);
+                }
+                EventTrack::Thread | EventTrack::Process if process.is_some() => fields.push(process),
+                EventTrack::Trace => {}
+                _ => fields.extend(processor.map(Some)),
+            }
+        }
+        if does & does::END != 0 && !has_span_name(event) {
+            does |= does::UNNAMED;
+        }
+        let next = field(Meaning::TargetThread).or_else(|| field(Meaning::Thread));
+        Self { does, keys: fields.into(), next }
+    }
+
+    /// Appends what tells the span, or its track, from those of other traces and data streams.
+    pub(super) fn push_place(&self, key: &mut Vec<u8>, stream: &DataStream, trace: u64) {
+        key.extend_from_slice(&trace.to_le_bytes());
+        // Spans of events that name nothing are nested in their data stream.
+        let is_of_stream = self.does & does::NESTED != 0 && self.keys.is_empty();
+        key.extend_from_slice(&if is_of_stream { u64::from(stream.key) + 1 } else { 0 }.to_le_bytes());
+        key.push(u8::from(self.does & does::NESTED != 0) + u8::from(self.is_of_processor()));
+        key.extend_from_slice(&[0; 4]);
+    }
+
+    fn is_of_processor(&self) -> bool {
+        self.does & (does::OF_RUNNING | does::SWITCH) != 0
+    }
+
+    /// Appends the thread that the processor runs after an event.
+    pub(super) fn push_next(&self, out: &mut Vec<u8>, event: &Event<'_>) {
+        if let Some(next) = &self.next {
+            next.push(out, event);
+        }
+    }
+}
+
+/// Size of what [`SpanPart::push_place`] appends, in bytes: trace, data stream, kind of the place, and how deep the span is
+/// nested.
+pub(super) const PLACE: usize = DEPTH + 4;
+const KIND: usize = 16;
+const DEPTH: usize = KIND + 1;
+
+/// Open spans of tracks, and threads of processors.
+#[derive(Debug, Default)]
+pub(super) struct NestedSpans {
+    /// Number of open spans by track.
+    depths: HashMap<Box<[u8]>, u32>,
+    /// Thread that a processor runs, by the trace and the processor.
+    running: HashMap<Box<[u8]>, Box<[u8]>>,
+    /// Key of the span of a record.
+    key: Vec<u8>,
+}
+
+impl NestedSpans {
+    /// Notes the thread that a processor runs.
+    pub(super) fn switch(&mut self, processor: &[u8], thread: &[u8], most: usize) {
+        if self.running.len() >= most {
+            self.running.clear();
+        }
+        self.running.insert(processor.into(), thread.into());
+    }
+
+    /// Returns the track of a record: that of the thread that runs on its processor, if it is known.
+    pub(super) fn track(&mut self, does: u8, key: &[u8]) -> Vec<u8> {
+        let of_running = |_| {
+            let mut switched = key.to_vec();
+            // As the key of a record that switches threads.
+            *switched.get_mut(KIND)? = 1;
+            let thread = self.running.get(&*switched)?;
+            let mut track = key.get(..PLACE)?.to_vec();
+            track.extend_from_slice(thread);
+            Some(track)
+        };
+        Some(())
+            .filter(|()| does & does::OF_RUNNING != 0)
+            .and_then(of_running)
+            .unwrap_or_else(|| key.to_vec())
+    }
+
+    /// Returns the key of the span that begins on a track.
+    pub(super) fn begin(&mut self, track: &[u8], most: usize) -> &[u8] {
+        if self.depths.len() >= most && !self.depths.contains_key(track) {
+            self.depths.clear();
+        }
+        let depth = self.depths.entry(track.into()).or_default();
+        *depth = depth.saturating_add(1);
+        let depth = *depth;
+        self.span(track, depth)
+    }
+
+    /// Returns the key of the open span that ends on a track: the innermost one for which `is_it` returns `true`. Those
+    /// in it have no end.
+    pub(super) fn end(&mut self, track: &[u8], mut is_it: impl FnMut(&[u8]) -> bool) -> Option<&[u8]> {
+        let open = *self.depths.get(track)?;
+        for depth in (open.saturating_sub(SEARCHED) + 1..=open).rev() {
+            if is_it(self.span(track, depth)) {
+                self.depths.insert(track.into(), depth - 1);
+                return Some(&self.key);
+            }
+        }
+        None
+    }
+
+    fn span(&mut self, track: &[u8], depth: u32) -> &[u8] {
+        self.key.clear();
+        self.key.extend_from_slice(track);
+        if let Some(place) = self.key.get_mut(DEPTH..PLACE) {
+            place.copy_from_slice(&depth.to_le_bytes());
+        }
+        &self.key
+    }
+}

@@ -1,0 +1,123 @@
+//! Details of how viewers show the events of a class.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::Value;
+
+/// Details of how viewers show the events of a class, beyond their [role](crate::EventRole) and the
+/// [meanings](crate::Meanings) of their fields.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EventDisplay {
+    /// The track of the events.
+    pub track: EventTrack,
+    /// Name of spans and instants, instead of that of the class.
+    pub name: Option<String>,
+    /// Category, instead of that in the name of the class.
+    pub category: Option<String>,
+    /// Color, for viewers that have a choice: a name of CSS, or `#rrggbb`.
+    pub color: Option<String>,
+    /// Unit of the values of counters, for instance `bytes`.
+    pub unit: Option<String>,
+}
+
+impl EventDisplay {
+    /// Returns its texts by their names.
+    fn texts(&mut self) -> [(&'static str, &mut Option<String>); 4] {
+        let Self { name, category, color, unit, .. } = self;
+        [("name", name), ("category", category), ("color", color), ("unit", unit)]
+    }
+
+    /// Returns its details as a map, without those that are not set.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        let track = (self.track != EventTrack::default()).then(|| self.track.name().to_owned());
+        let texts = self.clone().texts().map(|(name, text)| (name, text.take()));
+        let all = [("track", track)].into_iter().chain(texts);
+        Value::Map(all.filter_map(|(name, text)| Some((name.to_owned(), Value::Text(text?)))).collect())
+    }
+
+    /// Makes the details of a map. What is not a detail is left out.
+    #[must_use]
+    pub fn of_value(value: &Value) -> Self {
+        let get = |name| value.get(name).and_then(Value::as_text);
+        let track = get("track").and_then(|track| track.parse().ok()).unwrap_or_default();
+        let mut display = Self { track, ..Self::default() };
+        for (name, text) in display.texts() {
+            *text = get(name).map(str::to_owned);
+        }
+        display
+    }
+}
+
+/// The track of events: where spans without a key are nested, and where instants are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum EventTrack {
+    /// The thread of the event, else its process, else its processor, else its data stream.
+    #[default]
+    Thread,
+    /// The process of the event.
+    Process,
+    /// The processor of the event.
+    Processor,
+    /// None of these: the trace. Spans with a key can begin in one process and end in another.
+    Trace,
+}
+
+impl EventTrack {
+    /// All tracks.
+    pub const ALL: [Self; 4] = [Self::Thread, Self::Process, Self::Processor, Self::Trace];
+
+    /// Returns its name in lower case, for instance `processor`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Thread => "thread",
+            Self::Process => "process",
+            Self::Processor => "processor",
+            Self::Trace => "trace",
+        }
+    }
+}
+
+impl fmt::Display for EventTrack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// No [`EventTrack`] has this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown track `{0}`")]
+pub struct UnknownTrack(pub String);
+
+impl FromStr for EventTrack {
+    type Err = UnknownTrack;
+
+    fn from_str(name: &str) -> Result<Self, UnknownTrack> {
+        let found = Self::ALL.into_iter().find(|track| track.name() == name);
+        found.ok_or_else(|| UnknownTrack(name.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lead_back() {
+        for track in EventTrack::ALL {
+            assert_eq!(track.to_string().parse(), Ok(track));
+        }
+        let display = EventDisplay {
+            track: EventTrack::Processor,
+            unit: Some("bytes".to_owned()),
+            ..EventDisplay::default()
+        };
+        for display in [display, EventDisplay::default()] {
+            assert_eq!(EventDisplay::of_value(&display.to_value()), display);
+        }
+        assert_eq!("cpu".parse::<EventTrack>(), Err(UnknownTrack("cpu".to_owned())));
+    }
+}

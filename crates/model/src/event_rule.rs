@@ -1,0 +1,164 @@
+//! Rules for what the events of a class are to viewers.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::plan::scope_class;
+use crate::{
+    DataStreamClass, EventDisplay, EventRecordClass, EventRole, FieldKind, Meaning, MemberIndex, Scope,
+    TraceClass,
+};
+
+/// What the events of a class are to viewers, and what their fields mean, in addition to what the class says.
+///
+/// ```
+/// use ichnos_model::{
+///     DataStreamClass, EventRecordClass, EventRole, EventRule, FieldClass, Meaning, Member,
+/// };
+///
+/// let id = Member::new("id", FieldClass::unsigned(64));
+/// let mut class = EventRecordClass::new("request_begin", [id]);
+/// let rule = EventRule::new(EventRole::Begin).with("id", Meaning::PairKey).with("user", Meaning::EventName);
+/// let missing = rule.apply(&mut class, &DataStreamClass::default());
+/// assert_eq!((class.role, class.meanings.iter().count()), (EventRole::Begin, 1));
+/// assert_eq!(missing, [1]);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EventRule {
+    /// Role of the events; `None` for that which they have.
+    pub role: Option<EventRole>,
+    /// Details for viewers; `None` for those that the class has.
+    pub display: Option<Arc<EventDisplay>>,
+    /// Meanings of members of the root structures, by name: `NAME` in the payload or else in the contexts of the event,
+    /// or `payload.NAME`, `ctx.NAME`, `packet.NAME` and so on, as in [`FieldRef`](crate::FieldRef).
+    pub members: Vec<(String, Meaning)>,
+}
+
+impl EventRule {
+    /// Makes a rule for events with this role.
+    #[must_use]
+    pub fn new(role: EventRole) -> Self {
+        Self { role: Some(role), ..Self::default() }
+    }
+
+    /// Adds the meaning of a member.
+    #[must_use]
+    pub fn with(mut self, member: impl Into<String>, meaning: Meaning) -> Self {
+        self.members.push((member.into(), meaning));
+        self
+    }
+
+    /// Sets the details for viewers.
+    #[must_use]
+    pub fn shown(self, display: EventDisplay) -> Self {
+        Self { display: Some(Arc::new(display)), ..self }
+    }
+
+    /// Applies the rule to a class of a data stream class. Returns the indexes of the members that it lacks.
+    pub fn apply(&self, class: &mut EventRecordClass, stream: &DataStreamClass) -> Vec<usize> {
+        class.role = self.role.unwrap_or(class.role);
+        if let Some(display) = &self.display {
+            class.display = Some(Arc::clone(display));
+        }
+        let mut missing = Vec::new();
+        for (index, (path, meaning)) in self.members.iter().enumerate() {
+            match find_member(class, stream, path) {
+                Some(member) => class.meanings.insert(member.scope, member.index as usize, *meaning),
+                None => missing.push(index),
+            }
+        }
+        missing
+    }
+}
+
+/// Finds a member of the root structures of an event.
+fn find_member(class: &EventRecordClass, stream: &DataStreamClass, path: &str) -> Option<MemberIndex> {
+    let find = |scope: &Scope, name: &str| {
+        let root = scope_class(*scope, None, stream, Some(class))?;
+        let FieldKind::Structure { members, .. } = &root.kind else { return None };
+        let index = members.iter().position(|member| member.name == name)?;
+        Some(MemberIndex { scope: *scope, index: u32::try_from(index).ok()? })
+    };
+    Scope::SEARCHED.iter().find_map(|scope| find(scope, path)).or_else(|| {
+        let (prefix, name) = path.split_once('.')?;
+        Scope::of_prefix(prefix).iter().find_map(|scope| find(scope, name))
+    })
+}
+
+/// Change of event record classes as soon as they are known: of those that a trace declares, and of those that are
+/// discovered while reading it.
+#[derive(Clone)]
+pub struct ClassMap(Arc<MapClass>);
+
+type MapClass = dyn Fn(&mut EventRecordClass, &DataStreamClass) + Send + Sync;
+
+impl ClassMap {
+    /// Makes a change of classes. The function also has the class of the data streams of the events. It must not
+    /// change the scopes of a class.
+    pub fn new(map: impl Fn(&mut EventRecordClass, &DataStreamClass) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(map))
+    }
+
+    /// Changes a class.
+    pub fn apply(&self, class: &mut EventRecordClass, stream: &DataStreamClass) {
+        (self.0)(class, stream);
+    }
+
+    /// Changes all classes that a trace declares.
+    pub(crate) fn apply_to_all(&self, trace: &mut TraceClass) {
+        for stream in &mut trace.data_streams {
+            let mut classes = std::mem::take(&mut stream.event_records);
+            for class in &mut classes {
+                self.apply(Arc::make_mut(class), stream);
+            }
+            stream.event_records = classes;
+        }
+    }
+}
+
+impl fmt::Debug for ClassMap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ClassMap")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{FieldClass, Limits, Member, Trace};
+
+    #[test]
+    fn members_are_found_where_fields_are() {
+        let member = |name: &str| Member::new(name, FieldClass::unsigned(8));
+        let mut stream = DataStreamClass {
+            packet_context: Some(Arc::new(FieldClass::structure([member("cpu_id"), member("b")]))),
+            common_context: Some(Arc::new(FieldClass::structure([member("a"), member("b")]))),
+            ..DataStreamClass::default()
+        };
+        let mut class = EventRecordClass::new("e", [member("b")]);
+        let at = |path: &str| find_member(&class, &stream, path).map(|found| (found.scope, found.index));
+        assert_eq!(at("b"), Some((Scope::Payload, 0)));
+        assert_eq!(at("ctx.b"), Some((Scope::CommonContext, 1)));
+        assert_eq!(at("packet.b"), Some((Scope::PacketContext, 1)));
+        assert_eq!(at("cpu_id"), Some((Scope::PacketContext, 0)));
+        assert_eq!(at("ctx.cpu_id"), None);
+
+        let rule = EventRule::default().with("a", Meaning::Thread).with("c", Meaning::Process);
+        assert_eq!(rule.apply(&mut class, &stream), [1]);
+        assert_eq!(class.meanings.of(Scope::CommonContext, 0), Some(Meaning::Thread));
+        assert_eq!(class.role, EventRole::Instant);
+
+        // Those of the trace, and those that are discovered.
+        stream.event_records = vec![Arc::new(EventRecordClass::new("declared", []))];
+        let trace = TraceClass { data_streams: vec![stream], ..TraceClass::default() };
+        let map = ClassMap::new(move |class, stream| {
+            rule.apply(class, stream);
+        });
+        let trace = Trace::with_class_map(trace, "t", &Limits::default(), Some(&map)).unwrap();
+        let discovered = trace.dynamic_classes(0).unwrap();
+        discovered.intern(b"key", || EventRecordClass::new("discovered", [])).unwrap();
+        let meaning = |class: Arc<EventRecordClass>| class.meanings.of(Scope::CommonContext, 0);
+        assert_eq!(trace.event_records(0).map(meaning).collect::<Vec<_>>(), [Some(Meaning::Thread); 2]);
+    }
+}
