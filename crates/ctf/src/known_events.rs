@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use ichnos_model::{
     DataStreamClass, EventDisplay, EventRecordClass, EventRole, EventRule, EventTrack, FieldClass, FieldKind,
-    Meaning, Member, Scope, TraceClass, Value,
+    Meaning, Member, Scope, TraceClass,
 };
 
 /// Meanings of context members; of several with the same meaning, the first one wins.
@@ -17,7 +17,7 @@ const CONTEXTS: [(&str, Meaning); 5] = [
     ("procname", Meaning::ProcessName),
 ];
 
-/// Member of the packet context with the processor of all events of a packet: LTTng's.
+/// Member of the packet context of LTTng.
 const PROCESSOR: &str = "cpu_id";
 
 /// Events of a name, or of all names that begin or end with a text.
@@ -275,22 +275,26 @@ static ZEPHYR: LazyLock<Vec<KnownEvents>> = LazyLock::new(|| {
 
 /// Sets the roles of known events, and the meanings of their members and of contexts.
 pub(crate) fn add_known_events(trace: &mut TraceClass) {
-    let is_kernel = trace.environment("domain").and_then(Value::as_text) == Some("kernel")
-        || trace.environment("tracer_name").and_then(Value::as_text) == Some("lttng-modules");
     for stream in &mut trace.data_streams {
         let is_zephyr = is_zephyr(stream);
+        // Also where the environment, which names the tracer, was lost in a conversion.
+        let is_lttng = has_member(stream.packet_context.as_deref(), PROCESSOR);
         let mut classes = std::mem::take(&mut stream.event_records);
         for class in &mut classes {
             let class = Arc::make_mut(class);
             add_contexts(class, stream);
-            let known = if is_kernel {
+            // Events of LTTng's libraries have a provider.
+            let has_provider = class.name.as_deref().is_some_and(|name| name.contains(':'));
+            let known = if has_member(class.payload.as_deref(), "perf_tid") {
+                &*PERF
+            } else if has_provider {
+                &*USER
+            } else if is_lttng {
                 &*KERNEL
             } else if is_zephyr {
                 &*ZEPHYR
-            } else if has_member(class.payload.as_deref(), "perf_tid") {
-                &*PERF
             } else {
-                &*USER
+                continue;
             };
             known.iter().any(|known| known.apply(class, stream));
         }
@@ -320,10 +324,6 @@ fn add_contexts(class: &mut EventRecordClass, stream: &DataStreamClass) {
             known.push(meaning);
         }
     }
-    let mut packet = members(stream.packet_context.as_deref());
-    if let Some(index) = packet.position(|member| member.name == PROCESSOR) {
-        meanings.insert(Scope::PacketContext, index, Meaning::Processor);
-    }
 }
 
 /// Returns the members of a root structure.
@@ -345,16 +345,15 @@ mod tests {
     use super::*;
     use crate::metadata::{MetadataOptions, parse};
 
-    /// Returns the class of an event, as a tracer with this environment describes it.
-    fn class(environment: &str, events: &str) -> EventRecordClass {
+    /// Returns the class of an event, as a tracer with this packet context describes it.
+    fn class(packet: &str, events: &str) -> EventRecordClass {
         let text = format!(
             "/* CTF 1.8 */
             typealias integer {{ size = 32; align = 8; signed = false; }} := u32;
             trace {{ major = 1; minor = 8; byte_order = le; }};
-            env {{ {environment} }};
             stream {{
                 event.header := struct {{ u32 id; }};
-                packet.context := struct {{ u32 cpu_id; }};
+                packet.context := struct {{ u32 packet_size; {packet} }};
                 event.context := struct {{ u32 _tid; }};
             }};
             {events}"
@@ -365,7 +364,7 @@ mod tests {
     }
 
     fn kernel(event: &str) -> EventRecordClass {
-        class("domain = \"kernel\";", &format!("event {{ id = 0; {event} }};"))
+        class("u32 cpu_id;", &format!("event {{ id = 0; {event} }};"))
     }
 
     fn display(class: &EventRecordClass) -> (Option<&str>, EventTrack) {
@@ -378,7 +377,6 @@ mod tests {
         let class = class("", r#"event { id = 0; name = "x"; };"#);
         assert_eq!(class.role, EventRole::Instant);
         assert_eq!(class.meanings.of(Scope::CommonContext, 0), Some(Meaning::Thread));
-        assert_eq!(class.meanings.of(Scope::PacketContext, 0), Some(Meaning::Processor));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 mod collect;
 mod distribution;
+mod does;
 mod gaps;
 mod group;
 mod key;

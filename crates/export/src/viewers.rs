@@ -25,6 +25,7 @@ mod output_bytes;
 mod perfetto;
 mod protobuf;
 mod scheduling;
+mod thread_fields;
 mod tracks;
 
 pub use chrome::Chrome;

@@ -91,6 +91,14 @@ impl FieldRef {
         event.class.meanings.members(meaning).find_map(|member| Self::of_member(event, member))
     }
 
+    /// Finds the processor of the events: the first member with this meaning, or else `cpu_id` in the packet context, as
+    /// LTTng has it for all events of a packet. `None` if the class has neither.
+    #[must_use]
+    pub fn of_processor(event: &Event<'_>) -> Option<Self> {
+        Self::of_meaning(event, Meaning::Processor)
+            .or_else(|| Self::within(event, Scope::PacketContext, "cpu_id"))
+    }
+
     /// Finds the member of this index; `None` if the class has none.
     #[must_use]
     pub fn of_member(event: &Event<'_>, member: MemberIndex) -> Option<Self> {

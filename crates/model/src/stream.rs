@@ -37,6 +37,7 @@ pub struct Trace {
     /// Keys of its data streams.
     keys: StreamKeys,
     reader_data: ReaderData,
+    is_mapped: bool,
 }
 
 impl Trace {
@@ -67,6 +68,7 @@ impl Trace {
             own_stacks_of,
             keys,
             reader_data,
+            is_mapped: false,
         })
     }
 
@@ -82,9 +84,16 @@ impl Trace {
     ) -> Result<Self, PlanError> {
         let Some(map) = map else { return Self::new(class, name, limits) };
         map.apply_to_all(&mut class);
-        let trace = Self::new(class, name, limits)?;
+        let mut trace = Self::new(class, name, limits)?;
         trace.map_discovered(map);
+        trace.is_mapped = true;
         Ok(trace)
+    }
+
+    /// Returns `true` if a map changed its classes: they have more than its files say.
+    #[must_use]
+    pub fn is_mapped(&self) -> bool {
+        self.is_mapped
     }
 
     fn map_discovered(&self, map: &ClassMap) {

@@ -49,6 +49,7 @@ mod locale;
 mod log_lines;
 mod logs;
 mod manifest;
+mod maps;
 mod matrix;
 mod mixed;
 mod mutated;

@@ -27,8 +27,8 @@ pub(super) fn lower(
     let mut capabilities = capabilities(dialect);
     // The same dialect keeps its clocks.
     capabilities.several_clocks |= source.trace.class.dialect == dialect.title();
-    let annotates = source.format != "ctf" && !source.format.is_empty();
-    let separates_scopes = annotates;
+    let separates_scopes = source.format != "ctf" && !source.format.is_empty();
+    let annotates = separates_scopes || source.trace.is_mapped();
     let original = &source.trace.class;
     let (frame, has_dynamic_classes) =
         (SourceFrame::of(source.format, original, options), source.has_dynamic_classes);

@@ -4,10 +4,9 @@ use std::borrow::Cow;
 
 use ichnos_model::plan::Plan;
 use ichnos_model::{
-    Attributes, ClockClass, ClockOrigin, DataStreamClass, DisplayBase, EventRecordClass, EventRole,
-    FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange, Length, LocationStep, Mappings,
-    Member, RangeSet, Role, Scope, StringLength, Trace, TraceClass, Value, VariableLengthValue,
-    VariantOption,
+    Attributes, ClockClass, ClockOrigin, DataStreamClass, DisplayBase, EventRecordClass, FieldClass,
+    FieldKind, FieldLocation, IntegerProperties, IntegerRange, Length, LocationStep, Mappings, Member,
+    RangeSet, Role, Scope, StringLength, Trace, TraceClass, Value, VariableLengthValue, VariantOption,
 };
 
 use super::DetailsOptions;
@@ -147,9 +146,6 @@ fn write_event_class(lines: &mut DetailsLines<'_>, class: &EventRecordClass, opt
     write_attributes(lines, &class.attributes);
     if let Some(level) = property::log_level(class) {
         lines.text_line("Log level", level.title);
-    }
-    if class.role != EventRole::Instant {
-        lines.text_line("Role", class.role.name());
     }
     if let Some(uri) = property::emf_uri(class) {
         lines.text_line("EMF URI", uri);

@@ -29,7 +29,7 @@ pub fn find_field(event: &Event<'_>, name: &str) -> Option<FieldRef> {
     let by_path = |path: &str| FieldRef::new(event, path);
     let by_meaning = |meaning| FieldRef::of_meaning(event, meaning);
     if name == "cpu" {
-        return by_meaning(Meaning::Processor).or_else(|| by_path("packet.cpu_id")).or_else(|| by_path(name));
+        return FieldRef::of_processor(event).or_else(|| by_path(name));
     }
     by_path(name).or_else(|| by_meaning(name.parse().ok()?))
 }
@@ -137,6 +137,11 @@ impl KeyField {
     /// Finds the first member with a meaning.
     pub(super) fn of_meaning(event: &Event<'_>, meaning: Meaning) -> Option<Self> {
         Some(Self::of(event, FieldRef::of_meaning(event, meaning)?))
+    }
+
+    /// Finds the processor.
+    pub(super) fn of_processor(event: &Event<'_>) -> Option<Self> {
+        Some(Self::of(event, FieldRef::of_processor(event)?))
     }
 
     /// Finds a member.

@@ -12,6 +12,7 @@ use ichnos_model::{DataStreamClass, Event, EventRecordClass, EventRole, FieldKin
 
 use super::collect::{MOST_NUMBERS, MOST_NUMBERS_OF_GROUP};
 use super::distribution::{Distribution, Number};
+use super::does;
 use super::group::{GroupRow, Groups, TableGroup};
 use super::key::{self, ClassKey, GroupBy, GroupValue, KeyField, StreamKey};
 use super::spans::{self, NestedSpans, SpanPart};
@@ -125,23 +126,6 @@ impl PairOptions {
 fn has_processor(stream: &DataStreamClass) -> bool {
     let context = stream.packet_context.as_deref().map(|class| &class.kind);
     matches!(context, Some(FieldKind::Structure { members, .. }) if members.iter().any(|member| member.name == "cpu_id"))
-}
-
-/// Flags of records.
-pub(super) mod does {
-    pub(crate) const BEGIN: u8 = 1;
-    pub(crate) const END: u8 = 2;
-    /// The event lacks a field of the key, or a time.
-    pub(crate) const NO_KEY: u8 = 4;
-    pub(crate) const NO_TIME: u8 = 8;
-    /// A span that is nested in its track, which the key identifies.
-    pub(crate) const NESTED: u8 = 16;
-    /// The track is that of the thread that runs on the processor, which the key identifies.
-    pub(crate) const OF_RUNNING: u8 = 32;
-    /// The processor runs another thread.
-    pub(crate) const SWITCH: u8 = 64;
-    /// The end of whatever span is open.
-    pub(crate) const UNNAMED: u8 = 128;
 }
 
 /// Makes records of events.

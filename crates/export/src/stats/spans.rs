@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use ichnos_model::{DataStream, Event, EventRole, EventTrack, Meaning};
 
+use super::does;
 use super::key::KeyField;
-use super::pairs::does;
 use crate::span_name::has_span_name;
 
 /// Number of open spans of a track among which that of an end is searched.
@@ -29,14 +29,14 @@ impl SpanPart {
             EventRole::Begin => does::BEGIN,
             EventRole::End => does::END,
             EventRole::Switch => does::SWITCH,
-            _ => 0,
+            _ => return Self { does: 0, keys: Box::default(), next: None },
         };
         let field = |meaning| KeyField::of_meaning(event, meaning);
         let track = class.display.as_deref().map_or(EventTrack::default(), |display| display.track);
         let keys: Vec<_> = class.meanings.members(Meaning::PairKey).collect();
         let mut fields = Vec::new();
         if does & does::SWITCH != 0 {
-            fields.extend(field(Meaning::Processor).map(Some));
+            fields.extend(KeyField::of_processor(event).map(Some));
         } else if !keys.is_empty() {
             let process = field(Meaning::Process).filter(|_| track != EventTrack::Trace);
             fields.extend(process.map(Some));
@@ -44,7 +44,7 @@ impl SpanPart {
         } else {
             does |= does::NESTED;
             let (process, thread) = (field(Meaning::Process), field(Meaning::Thread));
-            let processor = field(Meaning::Processor);
+            let processor = KeyField::of_processor(event);
             match track {
                 EventTrack::Thread if thread.is_some() => {
                     fields.extend([process, thread].into_iter().flatten().map(Some))

@@ -12,7 +12,8 @@ use super::flows::{FlowEnd, Flows};
 use super::losses::{EarlyLosses, LossNote, NO_TIME, lose_event, lose_part, lose_parts, shown_time};
 use super::names::NumberedNames;
 use super::output_bytes;
-use super::scheduling::{NamedThread, Scheduling, next_thread};
+use super::scheduling::{Scheduling, next_thread};
+use super::thread_fields::NamedThread;
 use super::tracks::{TraceNumbers, TrackKind, Tracks, track_id};
 use crate::number;
 use crate::stream_table::StreamTable;
@@ -215,16 +216,7 @@ impl Chrome {
                 writer.place(phase(form), time, track);
             }
         }
-        match form {
-            EventForm::KeyedBegin | EventForm::KeyedEnd => writer.id(class.class.key(event)),
-            EventForm::Frame => writer.id(class.class.frame_key(event)),
-            EventForm::Counter => writer.counter_id(class.class.counter_number(event), &place),
-            EventForm::Complete => {
-                writer.out.extend_from_slice(b",\"dur\":");
-                push_microseconds(writer.out, class.class.duration(event));
-            }
-            _ => {}
-        }
+        writer.ids_and_duration(event, &class.class, &place);
         writer.out.extend_from_slice(b",\"args\":");
         if form == EventForm::Counter {
             writer.values(event, &class.class);
@@ -336,6 +328,20 @@ impl EventWriter<'_> {
         self.out.extend_from_slice(b"{\"name\":");
         push_string(self.out, name);
         self.out.extend_from_slice(class.lead.get(class.category_at..).unwrap_or_default());
+    }
+
+    /// Writes what tells an event from others of its name, and its duration.
+    fn ids_and_duration(&mut self, event: &Event<'_>, class: &ViewerClass, place: &EventPlace<'_>) {
+        match class.form {
+            EventForm::KeyedBegin | EventForm::KeyedEnd => self.id(class.key(event)),
+            EventForm::Frame => self.id(class.frame_key(event)),
+            EventForm::Counter => self.counter_id(class.counter_number(event), place),
+            EventForm::Complete => {
+                self.out.extend_from_slice(b",\"dur\":");
+                push_microseconds(self.out, class.duration(event));
+            }
+            _ => {}
+        }
     }
 
     /// Writes an end of a flow.

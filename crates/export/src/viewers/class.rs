@@ -9,7 +9,7 @@ use ichnos_model::{
 };
 
 use super::flows::FlowEnd;
-use super::scheduling::ThreadFields;
+use super::thread_fields::ThreadFields;
 use super::tracks::name_key;
 use crate::span_name::span_name;
 use crate::tasks::TaskFields;
@@ -34,6 +34,26 @@ pub(super) enum EventForm {
     Wakeup,
     /// The end of a slice, and the begin of the next one.
     Frame,
+}
+
+impl EventForm {
+    /// Returns the form of events with a role. `has` returns `true` for meanings that they have.
+    fn of(role: EventRole, has: impl Fn(Meaning) -> bool) -> Self {
+        let has_key = has(Meaning::PairKey);
+        match role {
+            EventRole::Begin if has_key => Self::KeyedBegin,
+            EventRole::End if has_key => Self::KeyedEnd,
+            EventRole::Begin => Self::Begin,
+            EventRole::End => Self::End,
+            EventRole::Counter => Self::Counter,
+            EventRole::Sample if has(Meaning::Stack) => Self::Sample,
+            EventRole::Switch => Self::Switch,
+            EventRole::Wakeup => Self::Wakeup,
+            EventRole::Frame => Self::Frame,
+            EventRole::Instant if has(Meaning::Duration) => Self::Complete,
+            _ => Self::Instant,
+        }
+    }
 }
 
 /// Scopes whose fields are shown.
@@ -94,19 +114,10 @@ impl ViewerClass {
             Some((name.to_owned(), FieldRef::of_member(event, member)?))
         };
         let counters: Vec<_> = all(Meaning::CounterValue).filter_map(counter).collect();
-        let (stack, duration) = (first(Meaning::Stack), first(Meaning::Duration));
+        let has = |meaning| class.meanings.members(meaning).next().is_some();
         let form = match class.role {
-            EventRole::Begin if keys.is_empty() => EventForm::Begin,
-            EventRole::End if keys.is_empty() => EventForm::End,
-            EventRole::Begin => EventForm::KeyedBegin,
-            EventRole::End => EventForm::KeyedEnd,
-            EventRole::Counter if !counters.is_empty() => EventForm::Counter,
-            EventRole::Sample if stack.is_some() => EventForm::Sample,
-            EventRole::Switch => EventForm::Switch,
-            EventRole::Wakeup => EventForm::Wakeup,
-            EventRole::Frame => EventForm::Frame,
-            EventRole::Instant if duration.is_some() => EventForm::Complete,
-            _ => EventForm::Instant,
+            EventRole::Counter if counters.is_empty() => EventForm::Instant,
+            role => EventForm::of(role, has),
         };
         let message = match class.role {
             EventRole::Send => Some(FlowEnd::Begin),
@@ -120,7 +131,7 @@ impl ViewerClass {
             EventRole::Begin | EventRole::End => span_name(event),
             _ => display.name.as_deref().unwrap_or(name),
         };
-        let tasks = (all(Meaning::OperationId).next().is_some()).then(|| TaskFields::of(event, false));
+        let tasks = has(Meaning::OperationId).then(|| TaskFields::of(event, false));
         let own_process = match event.stream.trace.class.environment("vpid") {
             Some(Value::Integer(process)) => u64::try_from(*process).ok(),
             _ => None,
@@ -135,12 +146,12 @@ impl ViewerClass {
             process_name: first(Meaning::ProcessName),
             thread: first(Meaning::Thread),
             thread_name: first(Meaning::ThreadName),
-            processor: first(Meaning::Processor),
+            processor: FieldRef::of_processor(event),
             keys,
             counters,
             counter_name: first(Meaning::CounterName),
-            stack,
-            duration,
+            stack: first(Meaning::Stack),
+            duration: first(Meaning::Duration),
             event_name: first(Meaning::EventName),
             threads: ThreadFields::of(event),
             message,

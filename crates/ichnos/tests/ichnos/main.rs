@@ -34,6 +34,8 @@ mod killed;
 mod pass;
 #[cfg(feature = "ctf")]
 mod proposals;
+#[cfg(all(feature = "ctf", feature = "fxt", feature = "jsonl", feature = "nettrace", feature = "xtrace"))]
+mod random_spans;
 #[cfg(feature = "ctf")]
 mod render;
 #[cfg(feature = "ctf")]

@@ -19,7 +19,7 @@ fn open(path: &Path) -> Session {
 }
 
 /// Converts a trace for a viewer; returns the path of the file.
-fn convert(session: &Session, viewer: ViewerWriter, directory: &Path) -> PathBuf {
+pub(crate) fn convert(session: &Session, viewer: ViewerWriter, directory: &Path) -> PathBuf {
     let path = directory.join(format!("trace.{}", ichnos_io::TraceWriter::extensions(&viewer)[0]));
     let mut options = ConvertOptions::default();
     options.write.existing = ichnos_io::Existing::Replace;
@@ -28,23 +28,38 @@ fn convert(session: &Session, viewer: ViewerWriter, directory: &Path) -> PathBuf
     path
 }
 
-fn processor(test: &str) -> Option<TraceProcessor> {
+/// Viewers of timelines, whose files the trace processor reads.
+const TIMELINES: [ViewerWriter; 2] = [ViewerWriter::Perfetto, ViewerWriter::Chrome];
+
+pub(crate) fn processor(test: &str) -> Option<TraceProcessor> {
     TraceProcessor::find(test, Path::new(env!("CARGO_TARGET_TMPDIR")))
 }
 
-/// Returns the rows of a query in order.
-fn rows(processor: &TraceProcessor, trace: &Path, query: &str) -> Vec<String> {
-    let mut rows: Vec<String> = processor.query(trace, &[query]).lines().map(str::to_owned).collect();
-    rows.sort();
-    rows
+/// Returns the rows of queries, each in order. The trace processor starts once.
+pub(crate) fn all_rows(processor: &TraceProcessor, trace: &Path, queries: &[&str]) -> Vec<Vec<String>> {
+    let separated: Vec<&str> = queries.iter().flat_map(|query| [*query, "select 'next' as query"]).collect();
+    let output = processor.query(trace, &separated);
+    let mut lines = output.lines();
+    let rows = queries.iter().map(|_| {
+        let own = lines.by_ref().take_while(|row| *row != r#"{"query":"next"}"#);
+        let mut own: Vec<String> = own.map(str::to_owned).collect();
+        own.sort();
+        own
+    });
+    rows.collect()
 }
+
+/// Errors that the trace processor counts.
+pub(crate) const ERRORS: &str = "select name, value from stats where value > 0 and severity = 'error'";
 
 /// The trace processor reads a trace of Fuchsia itself, and what it is converted to: the same slices, threads,
 /// counters and flows.
 #[test]
 fn the_trace_processor_reads_the_same_of_fxt() {
+    const SCHEDULING: &str = "select s.ts, s.dur, s.cpu, t.tid from sched s join thread t using (utid)";
     const QUERIES: [&str; 4] = [
-        "select ts, dur, name, depth from slice where dur > 0",
+        // Chrome has no other place for scheduling.
+        "select ts, dur, name, depth from slice where dur > 0 and (category is null or category != 'scheduling')",
         "select tid, pid, t.name, p.name as process from thread t join process p using (upid) where tid > 0 and tid != pid and pid > 0",
         "select c.ts, c.value from counter c join counter_track t on t.id = c.track_id where t.type not like 'perf%'",
         // Those of FXT begin and end at the slices around their events, ours at the events.
@@ -54,15 +69,20 @@ fn the_trace_processor_reads_the_same_of_fxt() {
     let directory = tempfile::tempdir().unwrap();
     let original = examples().join("hello-fxt/frames.fxt");
     let session = open(&original);
-    for viewer in ViewerWriter::ALL {
+    let wanted = all_rows(&processor, &original, &[&QUERIES[..], &[SCHEDULING]].concat());
+    for viewer in TIMELINES {
         let path = convert(&session, viewer, directory.path());
-        for query in QUERIES {
-            let wanted = rows(&processor, &original, query);
-            assert!(!wanted.is_empty(), "{query}");
-            assert_eq!(rows(&processor, &path, query), wanted, "{}: {query}", viewer.name());
+        let mut found = all_rows(&processor, &path, &[&QUERIES[..], &[SCHEDULING, ERRORS]].concat());
+        assert_eq!(found.pop().unwrap(), [""; 0], "{}", viewer.name());
+        let scheduling = found.pop().unwrap();
+        if viewer == ViewerWriter::Perfetto {
+            assert_eq!(scheduling, wanted[QUERIES.len()]);
+            assert!(!scheduling.is_empty());
         }
-        let errors = "select name, value from stats where value > 0 and severity = 'error'";
-        assert_eq!(rows(&processor, &path, errors), [""; 0], "{}", viewer.name());
+        for ((query, found), wanted) in QUERIES.iter().zip(found).zip(&wanted) {
+            assert!(!wanted.is_empty(), "{query}");
+            assert_eq!(found, *wanted, "{}: {query}", viewer.name());
+        }
     }
 }
 
@@ -92,8 +112,10 @@ impl Counts {
         }
         let name = event.category_and_name().1;
         // A slice is named after what begins.
+        let display = event.class.display.as_deref().and_then(|display| display.name.as_deref());
         let without = name.strip_suffix("Begin").or_else(|| name.strip_suffix("Start"));
-        let name = without.filter(|_| event.class.role == EventRole::Begin).unwrap_or(name);
+        let without = without.filter(|_| event.class.role == EventRole::Begin);
+        let name = display.or(without).unwrap_or(name);
         *self.events.entry(name.to_owned()).or_default() += 1;
         let mut visitor = Integers { event: name, counts: self };
         event.visit(Scope::Payload, &mut visitor).unwrap();
@@ -126,6 +148,11 @@ impl Visitor for Integers<'_> {
     }
 }
 
+const SLICES: &str =
+    "select name, count(*) as n from slice where category != 'cause' or category is null group by name";
+const INTEGERS: &str = "select s.name || ' ' || a.flat_key as key, count(*) as n, min(a.int_value) as least,
+    max(a.int_value) as greatest from slice s join args a using (arg_set_id) where a.int_value is not null group by 1";
+
 #[test]
 fn every_event_and_integer_of_other_formats_arrives() {
     let Some(processor) = processor("every_event_and_integer_of_other_formats_arrives") else { return };
@@ -137,13 +164,11 @@ fn every_event_and_integer_of_other_formats_arrives() {
         let mut counts = Counts::default();
         pump(&mut session.cursor(Window::default()).unwrap(), &mut counts).unwrap();
         assert!(!counts.events.is_empty(), "{example}");
-        for viewer in ViewerWriter::ALL {
+        for viewer in TIMELINES {
             let path = convert(&session, viewer, directory.path());
-            let found = rows(
-                &processor,
-                &path,
-                "select name, count(*) as n from slice where category != 'cause' or category is null group by name",
-            );
+            let mut found = all_rows(&processor, &path, &[SLICES, INTEGERS]);
+            let integers = found.pop().unwrap();
+            let found = found.pop().unwrap();
             let found: BTreeMap<String, i64> = found
                 .iter()
                 .map(|row| {
@@ -156,9 +181,7 @@ fn every_event_and_integer_of_other_formats_arrives() {
                 // Large integers are texts.
                 continue;
             }
-            let query = "select s.name || ' ' || a.flat_key as key, count(*) as n, min(a.int_value) as least, max(a.int_value) as greatest
-                from slice s join args a using (arg_set_id) where a.int_value is not null group by 1";
-            let found: BTreeMap<String, (i64, i64, i64)> = rows(&processor, &path, query)
+            let found: BTreeMap<String, (i64, i64, i64)> = integers
                 .iter()
                 .map(|row| {
                     let row: Json = serde_json::from_str(row).unwrap();

@@ -7,7 +7,8 @@ use super::samples::MOST_PROCESSORS;
 use super::schema::{ftrace, packet, trace};
 use crate::viewers::class::{EventForm, EventPlace, ViewerClass};
 use crate::viewers::protobuf::{begin, end, push_bytes, push_signed, push_unsigned};
-use crate::viewers::scheduling::{NamedThread, next_thread};
+use crate::viewers::scheduling::next_thread;
+use crate::viewers::thread_fields::NamedThread;
 
 impl PacketWriter<'_> {
     /// Writes that a processor runs another thread, or that a thread can run. Returns `false` if a number is unknown or

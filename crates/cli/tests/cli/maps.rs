@@ -1,0 +1,135 @@
+//! Maps of events: `--map`, `stats --spans`, `schema --propose-map`.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value as Json;
+
+use crate::support::{Directory, ichnos, ichnos_in, recorded};
+use crate::transcript::transcript;
+
+const EVENTS: &str = r#"{"ts":1000,"name":"app:request_begin","payload":{"id":1,"path":"/a"}}
+{"ts":1100,"name":"app:request_begin","payload":{"id":2,"path":"/b"}}
+{"ts":1200,"name":"app:work_begin","payload":{"tid":7}}
+{"ts":1250,"name":"app:work_begin","payload":{"tid":7}}
+{"ts":1300,"name":"app:work_begin","payload":{"tid":8}}
+{"ts":1350,"name":"app:work_end","payload":{"tid":7}}
+{"ts":1400,"name":"app:memory_usage","payload":{"used":4096}}
+{"ts":1500,"name":"app:work_end","payload":{"tid":7}}
+{"ts":1600,"name":"app:request_end","payload":{"id":1}}
+{"ts":1700,"name":"app:work_end","payload":{"tid":8}}
+{"ts":2100,"name":"app:request_end","payload":{"id":2}}
+"#;
+
+const MAP: &str = r#"[[event]]
+match = "app:request_*"
+name = "request"
+fields = { key = "id" }
+[[event]]
+match = "app:*_begin"
+role = "begin"
+[[event]]
+match = "app:*_end"
+role = "end"
+[[event]]
+match = "app:work_*"
+fields = { thread = "tid" }
+[[event]]
+match = "app:*_usage"
+role = "counter"
+unit = "bytes"
+fields = { value = "used" }
+"#;
+
+fn directory(name: &str) -> Directory {
+    let directory = Directory::new(name);
+    std::fs::write(directory.join("events.jsonl"), EVENTS).unwrap();
+    std::fs::write(directory.join("map.toml"), MAP).unwrap();
+    directory
+}
+
+#[test]
+fn what_a_map_says() {
+    let _transcript = transcript!();
+    let directory = directory("map");
+    let run = |arguments: &[&str]| ichnos_in(&directory, arguments);
+    run(&["schema", "events.jsonl", "--propose-map"]).expect(0, &[]);
+    run(&["schema", "events.jsonl", "--map", "map.toml"]).expect(0, &[]);
+    run(&["stats", "events.jsonl", "--map", "map.toml", "--spans"]).expect(0, &[]);
+    run(&["stats", "events.jsonl", "--map", "map.toml", "--filter", "thread == 8"]).expect(0, &[]);
+    std::fs::write(
+        directory.join("wrong.toml"),
+        "[[event]]\nmatch = 'app:work_*'\nfields = { thread = 'task' }\n[[event]]\nmatch = 'nothing'\n",
+    )
+    .unwrap();
+    run(&["cat", "events.jsonl", "--map", "wrong.toml", "--limit", "1"]);
+    std::fs::write(directory.join("wrong.toml"), "[[event]]\nmatch = 'app:work_*'\nrole = 'start'\n")
+        .unwrap();
+    run(&["cat", "events.jsonl", "--map", "wrong.toml"]).expect(2, &[]);
+    run(&["cat", "events.jsonl", "--map", "missing.toml"]).expect(2, &[]);
+    run(&["help", "map"]).expect(0, &[]);
+}
+
+/// Roles and meanings are in what is written, and read again without the map.
+#[test]
+fn written_traces_keep_roles() {
+    let directory = directory("map-written");
+    let spans = |path: &str, more: &[&str]| {
+        let found = ichnos_in(&directory, [&["stats", "--spans", "--json", path], more].concat());
+        found.expect(0, &[]).json()["rows"].clone()
+    };
+    let wanted = spans("events.jsonl", &["--map", "map.toml"]);
+    assert_eq!(wanted.as_array().unwrap().len(), 2);
+    for written in ["ctf2", "again.jsonl"] {
+        let arguments = ["convert", "events.jsonl", "--map", "map.toml", "--losses", "-o", written];
+        ichnos_in(&directory, arguments).expect(0, &[]);
+        assert_eq!(spans(written, &[]), wanted, "{written}");
+    }
+}
+
+/// Latencies of the system calls of a kernel trace are those that a search through its events finds, which counts on
+/// nothing but names, processors, and the scheduling of threads.
+#[test]
+fn spans_of_a_kernel_trace() {
+    let Some(path) = recorded("ctf/real/tracecompass/many-threads") else { return };
+    let lines = ichnos(["cat", "--format", "jsonl", path.to_str().unwrap()]).expect(0, &[]);
+    let mut running: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut open: BTreeMap<u64, (String, u64)> = BTreeMap::new();
+    let mut calls: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    let mut processors: BTreeMap<u64, u64> = BTreeMap::new();
+    for line in lines.out.lines() {
+        let line: Json = serde_json::from_str(line).unwrap();
+        let stream = line["stream"].as_u64().unwrap_or_default();
+        if let Some(processor) = line["context"]["cpu_id"].as_u64() {
+            processors.insert(stream, processor);
+        }
+        let (Some("event"), Some(name)) = (line["type"].as_str(), line["name"].as_str()) else { continue };
+        let time = line["ts"].as_u64().unwrap();
+        if name == "sched_switch" {
+            running.insert(stream, line["payload"]["next_tid"].as_u64().unwrap());
+        }
+        // Data streams of the trace are those of processors.
+        let thread = running.get(&stream).copied().unwrap_or(u64::MAX - stream);
+        if let Some(call) = name.strip_prefix("syscall_entry_") {
+            open.insert(thread, (call.to_owned(), time));
+        } else if let Some(call) = name.strip_prefix("syscall_exit_")
+            && let Some((begun, begin)) = open.get(&thread)
+            && begun == call
+        {
+            let row = calls.entry(format!("syscall_entry_{call}")).or_default();
+            *row = (row.0 + 1, row.1.max(time - begin));
+            open.remove(&thread);
+        }
+    }
+    let found = ichnos(["stats", "--spans", "--json", path.to_str().unwrap()]).expect(0, &[]).json();
+    let rows = found["rows"].as_array().unwrap().iter();
+    let found: BTreeMap<String, (u64, u64)> = rows
+        .map(|row| {
+            let latency = &row["latency_ns"];
+            let key = row["key"][0].as_str().unwrap().to_owned();
+            (key, (latency["count"].as_u64().unwrap(), latency["max"].as_u64().unwrap()))
+        })
+        .filter(|(name, _)| name.starts_with("syscall_entry_"))
+        .collect();
+    assert!(calls.len() > 20, "{calls:?}");
+    assert_eq!(found, calls);
+}
