@@ -398,8 +398,7 @@ impl ColumnValues {
                 offsets.push(bytes.len() as i32);
             }
             Values::Bytes(..) => self.is_too_long = true,
-            _ if self.has_room(0) => self.push_null(),
-            _ => {}
+            _ => self.push_missing(),
         }
     }
 
@@ -453,6 +452,14 @@ impl ColumnValues {
                 labels.keys.push(key);
             }
             None => self.push_null(),
+        }
+    }
+
+    /// Adds a missing value in the place of one of another kind, if there is room.
+    #[cold]
+    fn push_missing(&mut self) {
+        if self.has_room(0) {
+            self.push_null();
         }
     }
 
