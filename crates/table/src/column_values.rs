@@ -377,9 +377,7 @@ impl ColumnValues {
     #[inline]
     pub(crate) fn push_single(&mut self, value: f32) {
         match &mut self.values {
-            Values::Float32(values) if self.lists.is_empty() => {
-                values.push(value);
-            }
+            Values::Words(WordKind::Single, words) => words.push(value.to_bits().into()),
             _ => self.push_real(value.into()),
         }
     }

@@ -95,7 +95,8 @@ impl BothWays {
     fn add(&mut self, event: &Event<'_>) {
         let rows = self.rows.get_or_insert_with(|| {
             let plan = TablePlan::new(event, &self.options);
-            let visited = TablePlan { loads: None, ..TablePlan::new(event, &self.options) };
+            let mut visited = TablePlan::new(event, &self.options);
+            visited.loads = None;
             [plan, visited].map(|plan| TableRows::new(Arc::new(plan)))
         });
         for rows in rows {
