@@ -84,12 +84,9 @@ impl CellType {
 
     /// Returns `true` for integers and floating-point numbers of up to 64 bits.
     pub(crate) fn is_word(&self) -> bool {
-        match self {
-            Self::Int8 | Self::Int16 | Self::Int32 | Self::Int64 => true,
-            Self::UInt8 | Self::UInt16 | Self::UInt32 | Self::UInt64 => true,
-            Self::Float32 | Self::Float64 => true,
-            _ => false,
-        }
+        let is_signed = matches!(self, Self::Int8 | Self::Int16 | Self::Int32 | Self::Int64);
+        let is_unsigned = matches!(self, Self::UInt8 | Self::UInt16 | Self::UInt32 | Self::UInt64);
+        is_signed || is_unsigned || matches!(self, Self::Float32 | Self::Float64)
     }
 
     /// Returns the size in bytes of a value that is in no list, until it becomes an element of an array.

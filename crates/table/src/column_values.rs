@@ -296,7 +296,7 @@ impl ColumnValues {
             Values::UInt64(values) => values.push(value),
             Values::Int64(values) => values.push(value as i64),
             Values::Decimal(_, values) => values.push(value.into()),
-            _ => return self.push_null(),
+            _ => self.push_null(),
         }
     }
 
@@ -319,7 +319,7 @@ impl ColumnValues {
             Values::Int32(values) => values.push(value as i32),
             Values::Int64(values) => values.push(value),
             Values::Decimal(_, values) => values.push(value.into()),
-            _ => return self.push_null(),
+            _ => self.push_null(),
         }
     }
 
@@ -331,7 +331,7 @@ impl ColumnValues {
         match &mut self.values {
             Values::Decimal(_, values) => match value.as_i128() {
                 Some(value) => values.push(value),
-                None => return self.push_null(),
+                None => self.push_null(),
             },
             Values::Fixed(width, bytes) => {
                 let fill = if value.is_negative() { u64::MAX } else { 0 };
@@ -342,7 +342,7 @@ impl ColumnValues {
             }
             _ => {
                 self.losses.wide += 1;
-                return self.push_null();
+                self.push_null();
             }
         }
     }
@@ -355,7 +355,7 @@ impl ColumnValues {
         match &mut self.values {
             Values::Words(WordKind::Boolean, words) => words.push(value.into()),
             Values::Boolean(values) => values.append(value),
-            _ => return self.push_null(),
+            _ => self.push_null(),
         }
     }
 
@@ -369,7 +369,7 @@ impl ColumnValues {
             Values::Words(WordKind::Double, words) => words.push(value.to_bits()),
             Values::Float32(values) => values.push(value as f32),
             Values::Float64(values) => values.push(value),
-            _ => return self.push_null(),
+            _ => self.push_null(),
         }
     }
 
@@ -414,7 +414,7 @@ impl ColumnValues {
                 self.losses.invalid_texts += u64::from(!value.write_utf8(bytes));
                 offsets.push(bytes.len() as i32);
             }
-            _ => return self.push_null(),
+            _ => self.push_null(),
         }
     }
 

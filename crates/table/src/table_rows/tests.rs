@@ -166,7 +166,7 @@ fn loads_and_visits_make_equal_rows() {
             options = options.with_columns(Projection::named(some));
         }
         let mut rows = BothWays { options, rows: None, count: 0 };
-        let _ = pump(&mut Merge::new(trace.cursors(Window::default())), &mut rows).unwrap();
+        pump(&mut Merge::new(trace.cursors(Window::default())), &mut rows).unwrap();
         let streams = trace.data_streams();
         with_loads += u64::from(rows.compare(streams[0].stacks().table));
     });

@@ -117,7 +117,7 @@ fn files_of_many_columns_are_completed_early() {
     let output = ParquetWriter.create(target, vec![source], &WriteOptions::default()).unwrap();
     let worker = output.worker(Lane::All);
     let mut sink = FlushingSink { output: &*output, worker, every: classes * rounds, events: 0 };
-    let _ = pump(&mut Merge::new(trace.cursors(Window::default())), &mut sink).unwrap();
+    pump(&mut Merge::new(trace.cursors(Window::default())), &mut sink).unwrap();
     sink.finish().unwrap();
     drop(sink);
     output.finish().unwrap();
