@@ -82,6 +82,23 @@ impl CellType {
         }
     }
 
+    /// Returns `true` for integers and floating-point numbers of up to 64 bits.
+    pub(crate) fn is_word(&self) -> bool {
+        let is_signed = matches!(self, Self::Int8 | Self::Int16 | Self::Int32 | Self::Int64);
+        let is_unsigned = matches!(self, Self::UInt8 | Self::UInt16 | Self::UInt32 | Self::UInt64);
+        is_signed || is_unsigned || matches!(self, Self::Float32 | Self::Float64)
+    }
+
+    /// Returns the size in bytes of a value that is in no list, until it becomes an element of an array.
+    pub(crate) fn waiting_width(&self) -> usize {
+        match self {
+            Self::Text | Self::Labels(_) | Self::Bytes | Self::Decimal(_) | Self::FixedBytes(_) => {
+                self.width()
+            }
+            _ => 8,
+        }
+    }
+
     /// Returns the type of integers of this number of bits; `None` if they are too long for a column.
     fn of_integer(bits: u64, signed: bool, u64_type: U64Type) -> Option<Self> {
         Some(match (bits, signed) {

@@ -8,22 +8,26 @@ use arrow_array::{
     Float32Array, Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, ListArray, PrimitiveArray,
     StringArray, UInt8Array, UInt16Array, UInt32Array, UInt64Array,
 };
-use arrow_buffer::{BooleanBufferBuilder, Buffer, NullBufferBuilder, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, Field as ArrowField};
 use ichnos_model::{Text, Wide};
 
 use crate::cell_type::{CellType, LabelNames};
+use crate::validity::Validity;
 
 /// Maximum number of elements, and of bytes of text, in a column of a batch. Offsets of Arrow have 32 bits.
 const MOST_VALUES: usize = 1 << 27;
 const MOST_BYTES: usize = 1 << 30;
+
+/// Number of values of an enumeration whose names are not looked up again: most have few.
+const LAST_LABELS: usize = 16;
 
 /// Values of a column, and the lists that contain them if the field is in arrays.
 #[derive(Debug)]
 pub(crate) struct ColumnValues {
     cell_type: CellType,
     values: Values,
-    validity: NullBufferBuilder,
+    validity: Validity,
     /// Lists, the outermost first.
     lists: Vec<Lists>,
     /// The current row has more values than a column can have.
@@ -51,12 +55,12 @@ pub(crate) struct ColumnLosses {
 struct Lists {
     /// Ends of the lists, after a 0.
     offsets: Vec<i32>,
-    validity: NullBufferBuilder,
+    validity: Validity,
 }
 
 impl Lists {
     fn new() -> Self {
-        Self { offsets: vec![0], validity: NullBufferBuilder::new(0) }
+        Self { offsets: vec![0], validity: Validity::new() }
     }
 
     fn len(&self) -> usize {
@@ -64,8 +68,23 @@ impl Lists {
     }
 }
 
+/// Kind of the values of [`Values::Words`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WordKind {
+    Unsigned,
+    Signed,
+    /// `Int64`, which also has unsigned integers of up to 63 bits.
+    Integer,
+    Boolean,
+    Single,
+    Double,
+}
+
 #[derive(Debug)]
 enum Values {
+    /// Values of up to 64 bits that are in no list, as nearly all are. They get their own size when they become an array,
+    /// which is faster than to tell sizes apart for each value.
+    Words(WordKind, Vec<u64>),
     Boolean(BooleanBufferBuilder),
     Int8(Vec<i8>),
     Int16(Vec<i16>),
@@ -82,7 +101,7 @@ enum Values {
     /// Ends of texts or BLOBs after a 0, and their bytes.
     Bytes(Vec<i32>, Vec<u8>),
     Fixed(usize, Vec<u8>),
-    Labels(LabelKeys),
+    Labels(Box<LabelKeys>),
 }
 
 /// Keys of a dictionary of names.
@@ -90,12 +109,31 @@ enum Values {
 struct LabelKeys {
     names: Arc<LabelNames>,
     keys: Vec<i32>,
-    /// The last value with its key, `None` without a name.
-    last: Option<(i128, Option<i32>)>,
+    /// Last values, by their lowest bits, with their keys, `None` without a name.
+    last: [Option<(i128, Option<i32>)>; LAST_LABELS],
+}
+
+impl WordKind {
+    /// Returns the kind of values of a type, if they have up to 64 bits.
+    fn of(cell_type: &CellType) -> Option<Self> {
+        Some(match cell_type {
+            CellType::Boolean => Self::Boolean,
+            CellType::Int8 | CellType::Int16 | CellType::Int32 => Self::Signed,
+            CellType::UInt8 | CellType::UInt16 | CellType::UInt32 | CellType::UInt64 => Self::Unsigned,
+            CellType::Int64 => Self::Integer,
+            CellType::Float32 => Self::Single,
+            CellType::Float64 => Self::Double,
+            _ => return None,
+        })
+    }
 }
 
 impl Values {
-    fn new(cell_type: &CellType) -> Self {
+    /// Makes an empty column of values within this number of arrays.
+    fn new(cell_type: &CellType, lists: usize) -> Self {
+        if let Some(kind) = WordKind::of(cell_type).filter(|_| lists == 0) {
+            return Self::Words(kind, Vec::new());
+        }
         match cell_type {
             CellType::Boolean => Self::Boolean(BooleanBufferBuilder::new(0)),
             CellType::Int8 => Self::Int8(Vec::new()),
@@ -112,7 +150,8 @@ impl Values {
             CellType::Text | CellType::Bytes => Self::Bytes(vec![0], Vec::new()),
             CellType::FixedBytes(width) => Self::Fixed(usize::from(*width), Vec::new()),
             CellType::Labels(names) => {
-                Self::Labels(LabelKeys { names: Arc::clone(names), keys: Vec::new(), last: None })
+                let (names, last) = (Arc::clone(names), [None; LAST_LABELS]);
+                Self::Labels(Box::new(LabelKeys { names, keys: Vec::new(), last }))
             }
         }
     }
@@ -120,6 +159,7 @@ impl Values {
     /// Makes room for this number of values of a fixed size.
     fn reserve(&mut self, count: usize) {
         match self {
+            Self::Words(_, words) => words.reserve(count),
             Self::Boolean(values) => values.reserve(count),
             Self::Int8(values) => values.reserve(count),
             Self::Int16(values) => values.reserve(count),
@@ -140,6 +180,7 @@ impl Values {
 
     fn len(&self) -> usize {
         match self {
+            Self::Words(_, words) => words.len(),
             Self::Boolean(values) => values.len(),
             Self::Int8(values) => values.len(),
             Self::Int16(values) => values.len(),
@@ -161,6 +202,7 @@ impl Values {
     /// Changes the number of values; new ones are 0.
     fn resize(&mut self, len: usize) {
         match self {
+            Self::Words(_, words) => words.resize(len, 0),
             Self::Boolean(values) => values.resize(len),
             Self::Int8(values) => values.resize(len, 0),
             Self::Int16(values) => values.resize(len, 0),
@@ -190,8 +232,8 @@ impl ColumnValues {
     pub(crate) fn new(cell_type: &CellType, lists: usize) -> Self {
         Self {
             cell_type: cell_type.clone(),
-            values: Values::new(cell_type),
-            validity: NullBufferBuilder::new(0),
+            values: Values::new(cell_type, lists),
+            validity: Validity::new(),
             lists: std::iter::repeat_with(Lists::new).take(lists).collect(),
             is_too_long: false,
             can_be_long: lists > 0 || !cell_type.is_fixed(),
@@ -225,13 +267,24 @@ impl ColumnValues {
         has_room
     }
 
+    /// Adds the bits of a value of a type for which [`CellType::is_word`] holds.
     #[inline]
-    fn add_valid(&mut self) {
-        self.validity.append_non_null();
+    pub(crate) fn push_word(&mut self, value: u64) {
+        if let Values::Words(_, words) = &mut self.values {
+            words.push(value);
+        }
     }
 
     #[inline]
     pub(crate) fn push_unsigned(&mut self, value: u64) {
+        match &mut self.values {
+            Values::Words(WordKind::Unsigned | WordKind::Integer, words) => words.push(value),
+            _ => self.push_other_unsigned(value),
+        }
+    }
+
+    #[inline(never)]
+    fn push_other_unsigned(&mut self, value: u64) {
         if !self.has_room(8) {
             return;
         }
@@ -243,13 +296,20 @@ impl ColumnValues {
             Values::UInt64(values) => values.push(value),
             Values::Int64(values) => values.push(value as i64),
             Values::Decimal(_, values) => values.push(value.into()),
-            _ => return self.push_null(),
+            _ => self.push_null(),
         }
-        self.add_valid();
     }
 
     #[inline]
     pub(crate) fn push_signed(&mut self, value: i64) {
+        match &mut self.values {
+            Values::Words(WordKind::Signed | WordKind::Integer, words) => words.push(value as u64),
+            _ => self.push_other_signed(value),
+        }
+    }
+
+    #[inline(never)]
+    fn push_other_signed(&mut self, value: i64) {
         if !self.has_room(8) {
             return;
         }
@@ -259,9 +319,8 @@ impl ColumnValues {
             Values::Int32(values) => values.push(value as i32),
             Values::Int64(values) => values.push(value),
             Values::Decimal(_, values) => values.push(value.into()),
-            _ => return self.push_null(),
+            _ => self.push_null(),
         }
-        self.add_valid();
     }
 
     /// Adds a number of more than 64 bits.
@@ -272,7 +331,7 @@ impl ColumnValues {
         match &mut self.values {
             Values::Decimal(_, values) => match value.as_i128() {
                 Some(value) => values.push(value),
-                None => return self.push_null(),
+                None => self.push_null(),
             },
             Values::Fixed(width, bytes) => {
                 let fill = if value.is_negative() { u64::MAX } else { 0 };
@@ -283,10 +342,9 @@ impl ColumnValues {
             }
             _ => {
                 self.losses.wide += 1;
-                return self.push_null();
+                self.push_null();
             }
         }
-        self.add_valid();
     }
 
     #[inline]
@@ -295,10 +353,10 @@ impl ColumnValues {
             return;
         }
         match &mut self.values {
+            Values::Words(WordKind::Boolean, words) => words.push(value.into()),
             Values::Boolean(values) => values.append(value),
-            _ => return self.push_null(),
+            _ => self.push_null(),
         }
-        self.add_valid();
     }
 
     #[inline]
@@ -307,21 +365,19 @@ impl ColumnValues {
             return;
         }
         match &mut self.values {
+            Values::Words(WordKind::Single, words) => words.push((value as f32).to_bits().into()),
+            Values::Words(WordKind::Double, words) => words.push(value.to_bits()),
             Values::Float32(values) => values.push(value as f32),
             Values::Float64(values) => values.push(value),
-            _ => return self.push_null(),
+            _ => self.push_null(),
         }
-        self.add_valid();
     }
 
     /// Adds a number of binary32 as it is, with the bits of a NaN.
     #[inline]
     pub(crate) fn push_single(&mut self, value: f32) {
         match &mut self.values {
-            Values::Float32(values) if self.lists.is_empty() => {
-                values.push(value);
-                self.add_valid();
-            }
+            Values::Words(WordKind::Single, words) => words.push(value.to_bits().into()),
             _ => self.push_real(value.into()),
         }
     }
@@ -329,18 +385,19 @@ impl ColumnValues {
     /// Adds bytes, or a text in UTF-8.
     #[inline]
     pub(crate) fn push_bytes(&mut self, value: &[u8]) {
-        if !self.has_room(value.len()) {
-            return;
-        }
         match &mut self.values {
-            Values::Bytes(offsets, bytes) => {
+            Values::Bytes(offsets, bytes)
+                if !self.is_too_long
+                    && offsets.len() <= MOST_VALUES
+                    && bytes.len() + value.len() <= MOST_BYTES =>
+            {
                 bytes.extend_from_slice(value);
-                // `has_room` keeps this below 2^31.
+                // At most 2^30.
                 offsets.push(bytes.len() as i32);
             }
-            _ => return self.push_null(),
+            Values::Bytes(..) => self.is_too_long = true,
+            _ => self.push_missing(),
         }
-        self.add_valid();
     }
 
     #[inline]
@@ -357,9 +414,8 @@ impl ColumnValues {
                 self.losses.invalid_texts += u64::from(!value.write_utf8(bytes));
                 offsets.push(bytes.len() as i32);
             }
-            _ => return self.push_null(),
+            _ => self.push_null(),
         }
-        self.add_valid();
     }
 
     /// Adds the name of a value. `names` returns its names.
@@ -373,32 +429,44 @@ impl ColumnValues {
             return;
         }
         let Values::Labels(labels) = &mut self.values else { return self.push_null() };
-        let key = match labels.last {
+        let mut unknown = None;
+        let last = match value {
+            Some(value) => labels.last.get_mut(value as usize % LAST_LABELS).unwrap_or(&mut unknown),
+            None => &mut unknown,
+        };
+        let key = match *last {
             Some((last, key)) if Some(last) == value => key,
             _ => {
                 let mut names = names();
                 let key = names.next().and_then(|name| labels.names.key(name));
                 let is_ambiguous = names.next().is_some();
                 self.losses.further_labels += u64::from(is_ambiguous);
-                labels.last = value.filter(|_| !is_ambiguous).map(|value| (value, key));
+                *last = value.filter(|_| !is_ambiguous).map(|value| (value, key));
                 key
             }
         };
         match key {
             Some(key) => {
                 labels.keys.push(key);
-                self.add_valid();
             }
             None => self.push_null(),
+        }
+    }
+
+    /// Adds a missing value in the place of one of another kind, if there is room.
+    #[cold]
+    fn push_missing(&mut self) {
+        if self.has_room(0) {
+            self.push_null();
         }
     }
 
     /// Adds a missing value.
     #[inline]
     pub(crate) fn push_null(&mut self) {
-        let len = self.values.len() + 1;
-        self.values.resize(len);
-        self.validity.append_null();
+        let len = self.values.len();
+        self.values.resize(len + 1);
+        self.validity.push_null(len);
     }
 
     /// Leaves out the current row, which has too many elements.
@@ -414,8 +482,8 @@ impl ColumnValues {
         }
         if let Some(lists) = self.lists.get_mut(level) {
             let end = lists.offsets.last().copied().unwrap_or(0);
+            lists.validity.push_null(lists.len());
             lists.offsets.push(end);
-            lists.validity.append_null();
         } else if self.has_room(0) {
             self.push_null();
         }
@@ -435,7 +503,6 @@ impl ColumnValues {
         if let Some(lists) = self.lists.get_mut(level) {
             // At most 2^27.
             lists.offsets.push(end as i32);
-            lists.validity.append_non_null();
         }
     }
 
@@ -447,7 +514,7 @@ impl ColumnValues {
     /// Returns the number of items within `level` arrays.
     #[inline]
     fn len_at(&self, level: usize) -> usize {
-        self.lists.get(level).map_or_else(|| self.validity.len(), Lists::len)
+        self.lists.get(level).map_or_else(|| self.values.len(), Lists::len)
     }
 
     /// Completes the row with this index: with one item, or as missing if it has none or several, because it could not
@@ -485,9 +552,10 @@ impl ColumnValues {
     /// # Errors
     /// If they do not form an array, which would be a bug.
     pub(crate) fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
-        let nulls = self.validity.finish();
-        let values = std::mem::replace(&mut self.values, Values::new(&self.cell_type));
+        let nulls = self.validity.finish(self.values.len());
+        let values = std::mem::replace(&mut self.values, Values::new(&self.cell_type, self.lists.len()));
         let mut array: ArrayRef = match values {
+            Values::Words(_, words) => word_array(words, nulls, &self.cell_type)?,
             Values::Boolean(mut values) => Arc::new(BooleanArray::new(values.finish(), nulls)),
             Values::Int8(values) => Arc::new(Int8Array::try_new(values.into(), nulls)?),
             Values::Int16(values) => Arc::new(Int16Array::try_new(values.into(), nulls)?),
@@ -516,16 +584,54 @@ impl ColumnValues {
                 Arc::new(FixedSizeBinaryArray::try_new(width, Buffer::from_vec(bytes), nulls)?)
             }
             Values::Labels(labels) => {
-                let keys = PrimitiveArray::<Int32Type>::try_new(labels.keys.into(), nulls)?;
-                Arc::new(DictionaryArray::try_new(keys, Arc::clone(&labels.names.array) as ArrayRef)?)
+                let LabelKeys { names, keys, .. } = *labels;
+                let keys = PrimitiveArray::<Int32Type>::try_new(keys.into(), nulls)?;
+                Arc::new(DictionaryArray::try_new(keys, Arc::clone(&names.array) as ArrayRef)?)
             }
         };
         for lists in self.lists.iter_mut().rev() {
+            let len = lists.len();
             let Lists { offsets, mut validity } = std::mem::replace(lists, Lists::new());
             let item = Arc::new(ArrowField::new_list_field(array.data_type().clone(), true));
             let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
-            array = Arc::new(ListArray::try_new(item, offsets, array, validity.finish())?);
+            array = Arc::new(ListArray::try_new(item, offsets, array, validity.finish(len))?);
         }
         Ok(array)
     }
+}
+
+/// Makes an array of a type with up to 64 bits, of the bits of its values.
+fn word_array(
+    words: Vec<u64>,
+    nulls: Option<NullBuffer>,
+    cell_type: &CellType,
+) -> Result<ArrayRef, ArrowError> {
+    macro_rules! array {
+        ($array:ty, $value:expr) => {
+            Arc::new(<$array>::try_new(words.into_iter().map($value).collect::<Vec<_>>().into(), nulls)?)
+        };
+    }
+    // Without a copy.
+    macro_rules! whole {
+        ($array:ty) => {
+            Arc::new(<$array>::try_new(ScalarBuffer::from(Buffer::from_vec(words)), nulls)?)
+        };
+    }
+    Ok(match cell_type {
+        CellType::Boolean => {
+            let is_true = |index| words.get(index).is_some_and(|word: &u64| *word != 0);
+            Arc::new(BooleanArray::new(BooleanBuffer::collect_bool(words.len(), is_true), nulls))
+        }
+        // The type is as wide as the field.
+        CellType::Int8 => array!(Int8Array, |word| word as i8),
+        CellType::Int16 => array!(Int16Array, |word| word as i16),
+        CellType::Int32 => array!(Int32Array, |word| word as i32),
+        CellType::UInt8 => array!(UInt8Array, |word| word as u8),
+        CellType::UInt16 => array!(UInt16Array, |word| word as u16),
+        CellType::UInt32 => array!(UInt32Array, |word| word as u32),
+        CellType::Float32 => array!(Float32Array, |word| f32::from_bits(word as u32)),
+        CellType::Float64 => whole!(Float64Array),
+        CellType::Int64 => whole!(Int64Array),
+        _ => whole!(UInt64Array),
+    })
 }

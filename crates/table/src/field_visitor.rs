@@ -3,22 +3,28 @@
 use std::iter;
 use std::ops::Range;
 
-use ichnos_model::{Field, FieldKind, Real, Text, Uuid, Visitor, Wide};
+use ichnos_model::decode::WordVisitor;
+use ichnos_model::{Field, FieldKind, Real, Scope, Text, Uuid, Visitor, Wide};
 
 use crate::column_values::ColumnValues;
-use crate::table_plan::FieldTarget;
+use crate::table_plan::{FieldTarget, ScopeTargets};
 
 /// Maximum size in bytes of the items of arrays in a row, without texts and BLOBs: an item can have very many columns,
 /// and take nothing in the trace.
 const MOST_ARRAY_BYTES: usize = 256 << 20;
 
-/// Adds the fields of a scope to columns.
+/// Maximum size of a row in which no column can have too many values: with the rows before it, a batch has less than
+/// 16 MiB more.
+const MOST_UNCHECKED_BYTES: usize = 32 << 20;
+
+/// Adds the fields of an event to columns.
 #[derive(Debug)]
 pub(crate) struct FieldVisitor<'a> {
     pub(crate) columns: &'a mut [ColumnValues],
-    /// By index of the node.
+    pub(crate) scopes: &'a [ScopeTargets],
+    /// Targets of the current scope, by index of the node.
     pub(crate) targets: &'a [FieldTarget],
-    /// Approximate size of values of variable length so far, in bytes.
+    /// Approximate size of values of variable length of the row so far, in bytes.
     pub(crate) bytes: usize,
     /// Approximate size of the items of all arrays of the row so far, in bytes.
     pub(crate) array_bytes: usize,
@@ -27,6 +33,16 @@ pub(crate) struct FieldVisitor<'a> {
 }
 
 impl<'a> FieldVisitor<'a> {
+    /// Begins a row.
+    pub(crate) fn new(columns: &'a mut [ColumnValues], scopes: &'a [ScopeTargets]) -> Self {
+        Self { columns, scopes, targets: &[], bytes: 0, array_bytes: 0, given_up: 0..0 }
+    }
+
+    /// Returns `true` if any column has so many values that the row may be left out.
+    pub(crate) fn has_long_values(&self) -> bool {
+        self.bytes > MOST_UNCHECKED_BYTES || !self.given_up.is_empty()
+    }
+
     #[inline(always)]
     fn target(&self, field: Field<'_>) -> &'a FieldTarget {
         self.targets.get(field.index()).unwrap_or(&FieldTarget::Nothing)
@@ -62,6 +78,19 @@ impl<'a> FieldVisitor<'a> {
             column.end_list(lists);
         });
         self.bytes += bytes;
+    }
+}
+
+impl WordVisitor for FieldVisitor<'_> {
+    #[inline]
+    fn begin_scope(&mut self, scope: Scope) {
+        let found = self.scopes.iter().find(|found| found.scope == scope);
+        self.targets = found.map_or(&[], |found| &found.targets);
+    }
+
+    #[inline]
+    fn word(&mut self, tag: u32, value: u64) {
+        self.with(tag as usize, |column| column.push_word(value));
     }
 }
 

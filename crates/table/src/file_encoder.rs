@@ -21,6 +21,10 @@ pub(crate) const GROUP_ROWS: usize = 1 << 20;
 /// Maximum number of columns of a table with dictionaries, which would need too much memory otherwise.
 pub(crate) const MOST_DICTIONARIES: usize = 1_024;
 
+/// Maximum size of a dictionary, in bytes. Beyond it, the rest of a column has none: values that are all different would
+/// otherwise be looked for in a large hash table, for up to an eighth of a row group.
+const MOST_DICTIONARY_BYTES: usize = 256 << 10;
+
 /// Columns that grow slowly from row to row: their differences take few bits.
 const DELTA_COLUMNS: [&str; 3] = ["ts", "packet", "seq"];
 
@@ -43,34 +47,56 @@ impl Write for ClosedFile {
     }
 }
 
+/// Description of a file: all that its writer needs.
+#[derive(Debug)]
+pub(crate) struct FileDescription {
+    pub(crate) path: PathBuf,
+    pub(crate) schema: SchemaRef,
+    /// Rows are in order of the first column.
+    pub(crate) is_sorted: bool,
+    /// Keys and values of its metadata.
+    pub(crate) metadata: Vec<(&'static str, String)>,
+}
+
 /// Encodes the rows of a file.
 pub(crate) struct FileEncoder {
-    writer: ArrowWriter<ClosedFile>,
-    path: PathBuf,
+    description: FileDescription,
+    /// Columns have dictionaries.
+    has_dictionaries: bool,
+    /// Takes much memory, so that it is made for the first rows and dropped after the last ones.
+    writer: Option<ArrowWriter<ClosedFile>>,
 }
 
 impl std::fmt::Debug for FileEncoder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("FileEncoder").field("path", &self.path).finish_non_exhaustive()
+        f.debug_struct("FileEncoder").field("description", &self.description).finish_non_exhaustive()
     }
 }
 
 impl FileEncoder {
-    /// Begins an empty file with these columns. `is_sorted` if rows are in order of the first column.
-    ///
-    /// # Errors
-    /// If it cannot be written.
-    pub(crate) fn new(
-        path: PathBuf,
-        schema: &SchemaRef,
-        is_sorted: bool,
-        metadata: &[(&str, &str)],
-    ) -> io::Result<Self> {
-        let properties = properties(schema, is_sorted, metadata);
-        let file = ClosedFile { path: path.clone(), size: 0 };
-        let writer = ArrowWriter::try_new(file, SchemaRef::clone(schema), Some(properties));
-        let writer = writer.map_err(|error| error_of(&path, error))?;
-        Ok(Self { writer, path })
+    /// Begins an empty file.
+    pub(crate) fn new(description: FileDescription, has_dictionaries: bool) -> Self {
+        Self { description, has_dictionaries, writer: None }
+    }
+
+    /// Omits dictionaries, which are not worth their memory for few rows. Has an effect only before the first rows.
+    pub(crate) fn omit_dictionaries(&mut self) {
+        self.has_dictionaries = false;
+    }
+
+    /// Returns the writer, which is made if there is none.
+    fn writer(&mut self) -> io::Result<&mut ArrowWriter<ClosedFile>> {
+        let writer = match self.writer.take() {
+            Some(writer) => writer,
+            None => {
+                let FileDescription { path, schema, .. } = &self.description;
+                let properties = properties(&self.description, self.has_dictionaries);
+                let file = ClosedFile { path: path.clone(), size: 0 };
+                ArrowWriter::try_new(file, SchemaRef::clone(schema), Some(properties))
+                    .map_err(|error| self.error_of(error))?
+            }
+        };
+        Ok(self.writer.insert(writer))
     }
 
     /// Adds rows. A row group with [`GROUP_ROWS`] ends.
@@ -78,7 +104,8 @@ impl FileEncoder {
     /// # Errors
     /// If they cannot be written.
     pub(crate) fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
-        self.writer.write(batch).map_err(|error| error_of(&self.path, error))
+        let written = self.writer()?.write(batch);
+        written.map_err(|error| self.error_of(error))
     }
 
     /// Ends the row group, so that only little stays in memory.
@@ -86,21 +113,37 @@ impl FileEncoder {
     /// # Errors
     /// If it cannot be written.
     pub(crate) fn end_group(&mut self) -> io::Result<()> {
-        self.writer.flush().map_err(|error| error_of(&self.path, error))
+        let flushed = self.writer()?.flush();
+        flushed.map_err(|error| self.error_of(error))
     }
 
-    /// Completes the file and returns its size in bytes.
+    /// Completes the file and returns its size in bytes. Nothing can be written after that.
     ///
     /// # Errors
     /// If it cannot be written.
     pub(crate) fn finish(&mut self) -> io::Result<u64> {
-        self.writer.finish().map_err(|error| error_of(&self.path, error))?;
-        Ok(self.writer.inner().size)
+        let writer = self.writer()?;
+        let finished = writer.finish().map(|_| writer.inner().size);
+        self.writer = None;
+        finished.map_err(|error| self.error_of(error))
+    }
+
+    /// Returns the error of an operation of the system, or else of Parquet, with the path of the file.
+    fn error_of(&self, error: ParquetError) -> io::Error {
+        let path = &self.description.path;
+        match error {
+            ParquetError::External(error) => match error.downcast::<io::Error>() {
+                Ok(error) => naming(path, *error),
+                Err(error) => naming(path, io::Error::other(error)),
+            },
+            error => naming(path, io::Error::other(error)),
+        }
     }
 }
 
-fn properties(schema: &SchemaRef, is_sorted: bool, metadata: &[(&str, &str)]) -> WriterProperties {
-    let pairs = metadata.iter().map(|(key, value)| KeyValue::new((*key).to_owned(), (*value).to_owned()));
+fn properties(description: &FileDescription, has_dictionaries: bool) -> WriterProperties {
+    let FileDescription { schema, is_sorted, metadata, .. } = description;
+    let pairs = metadata.iter().map(|(key, value)| KeyValue::new((*key).to_owned(), value.clone()));
     let sorting = SortingColumn { column_idx: 0, descending: false, nulls_first: false };
     let mut builder = WriterProperties::builder()
         .set_created_by(format!("{CREATOR}{}", env!("CARGO_PKG_VERSION")))
@@ -108,7 +151,8 @@ fn properties(schema: &SchemaRef, is_sorted: bool, metadata: &[(&str, &str)]) ->
         .set_max_row_group_row_count(Some(GROUP_ROWS))
         // With the index of pages.
         .set_statistics_enabled(EnabledStatistics::Page)
-        .set_dictionary_enabled(schema.fields().len() <= MOST_DICTIONARIES)
+        .set_dictionary_enabled(has_dictionaries)
+        .set_dictionary_page_size_limit(MOST_DICTIONARY_BYTES)
         .set_sorting_columns(is_sorted.then(|| vec![sorting]))
         .set_key_value_metadata(Some(pairs.collect()));
     for field in schema.fields() {
@@ -125,17 +169,6 @@ fn properties(schema: &SchemaRef, is_sorted: bool, metadata: &[(&str, &str)]) ->
         }
     }
     builder.build()
-}
-
-/// Returns the error of an operation of the system, or else of Parquet, with the path of the file.
-fn error_of(path: &Path, error: ParquetError) -> io::Error {
-    match error {
-        ParquetError::External(error) => match error.downcast::<io::Error>() {
-            Ok(error) => naming(path, *error),
-            Err(error) => naming(path, io::Error::other(error)),
-        },
-        error => naming(path, io::Error::other(error)),
-    }
 }
 
 pub(crate) fn naming(path: &Path, error: io::Error) -> io::Error {

@@ -10,17 +10,19 @@
 //! 1. **Plan.** [`TablePlan`] is made once for each event record class, from its field classes alone. It lists the
 //!    columns and has, for each node of a decode plan, the columns that receive its values. Values have no influence on
 //!    types: two traces with the same class have the same columns.
-//! 2. **Rows.** For each event, a visitor adds the values of each scope to the columns. Scopes without a wanted column
-//!    are not visited. Nothing is allocated for an event, but for buffers that grow.
+//! 2. **Rows.** Numbers at fixed places are loaded into columns directly
+//!    ([`WordLoads`](ichnos_model::decode::WordLoads)), and a visitor adds the other values. Scopes and fields without a
+//!    wanted column are not decoded. Nothing is allocated for an event, but for buffers that grow.
 //! 3. **Batches.** After [`BATCH_ROWS`] rows, or about 16 MiB, rows become a record batch. If all rows that wait have more
 //!    than 64 MiB, all of them become batches. A row can have more, as arrays with up to 256 MiB and texts.
 //!    Of classes that the trace does not declare, 512 have rows that wait.
 //! 4. **Dataset.** [`ParquetWriter`] is a writer like those of traces: its output appends batches to the file of their
 //!    table. Several threads encode files, each file on one of them; what is in a file does not depend on their number.
-//!    Batches of up to 64 MiB wait for them. Row groups end after 2^20 rows, or when all that are open take 192 MiB. Files are open only while bytes are
-//!    written. A file with very many row groups is followed by another one. Until the end, each file that has the newest
-//!    rows of a table takes some 60 KiB if it has seven columns, and some 100 bytes for each column of each row
-//!    group: memory grows with the number of classes. Everything is written into a directory that gets its name when it is complete.
+//!    Batches of up to 64 MiB wait for them. A file gets an encoder when its rows take 256 KiB, as most of very many
+//!    classes have fewer. Row groups end after 2^20 rows, or when all that are open take 192 MiB. Files are open only
+//!    while bytes are written. When all encoders take 64 MiB without their rows, the files that were not used for the
+//!    longest time are completed: further rows of these tables are in other files. So is a file with very many row
+//!    groups. Everything is written into a directory that gets its name when it is complete.
 //! 5. **Stream.** [`ArrowStreamWriter`] passes the same batches on as a stream of Arrow, which has one schema;
 //!    [`BatchOutput`] passes them to a function.
 //!
@@ -71,6 +73,7 @@ mod table_options;
 mod table_plan;
 mod table_rows;
 mod table_worker;
+mod validity;
 
 pub use arrow_output::ArrowStreamWriter;
 pub use batch_output::BatchOutput;

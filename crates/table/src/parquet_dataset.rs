@@ -22,6 +22,9 @@ use crate::table_rows::TableBatch;
 /// Approximate maximum size in memory of all row groups that are being written, in bytes.
 const MOST_WAITING: usize = 192 << 20;
 
+/// Approximate maximum size in memory of all encoders without their rows, in bytes.
+const MOST_OPEN: usize = 64 << 20;
+
 /// Key in the metadata of a file: the exact name of the event record class.
 pub const EVENT_KEY: &str = "ichnos.event";
 
@@ -33,10 +36,14 @@ struct DatasetTable {
     fingerprint: u64,
     /// Directory in the dataset.
     directory: String,
-    file: ParquetFile,
-    written: WrittenTable,
-    /// Number of completed files.
+    /// File for further rows, which can have rows.
+    open: Option<(ParquetFile, WrittenTable)>,
+    /// Rows so far are in order of time.
+    is_sorted: bool,
+    /// Number of files.
     parts: usize,
+    /// Number of batches of all tables, at the last one of this table.
+    last_used: u64,
 }
 
 /// A dataset that is being written.
@@ -54,8 +61,11 @@ pub(crate) struct ParquetDataset {
     indexes: HashMap<(u64, String), usize>,
     completed: Vec<WrittenTable>,
     side: HashMap<&'static str, ParquetFile>,
-    /// Approximate size in memory of all row groups that are being written.
+    /// Approximate size in memory of all row groups that are being written, and of encoders without their rows.
     waiting: usize,
+    encoders_cost: usize,
+    /// Number of batches.
+    batches: u64,
 }
 
 impl ParquetDataset {
@@ -86,6 +96,8 @@ impl ParquetDataset {
             completed: Vec::new(),
             side: HashMap::new(),
             waiting: 0,
+            encoders_cost: 0,
+            batches: 0,
         }
     }
 
@@ -99,29 +111,83 @@ impl ParquetDataset {
             return Ok(());
         }
         let index = self.table(&batch)?;
-        let Some(table) = self.tables.get_mut(index) else { return Ok(()) };
+        self.batches += 1;
         let order = batch.order;
-        let written = &mut table.written;
-        let begin = order.range.map(|(first, _)| first);
-        let is_in_order =
-            order.is_sorted && written.last.is_none_or(|last| begin.is_none_or(|begin| last <= begin));
-        if written.is_sorted && !is_in_order {
-            // The rows so far stay in a file in order of time.
-            self.begin_file(index, false)?;
-        } else if table.file.is_full() {
-            let is_sorted = written.is_sorted;
-            self.begin_file(index, is_sorted)?;
-        }
         let Some(table) = self.tables.get_mut(index) else { return Ok(()) };
-        let before = table.file.waiting();
-        table.file.write(&self.encoders, batch.batch)?;
-        let written = &mut table.written;
+        table.last_used = self.batches;
+        let last = table.open.as_ref().and_then(|(_, written)| written.last);
+        let is_after = last.is_none_or(|last| order.range.is_none_or(|(begin, _)| last <= begin));
+        // After a step back in time, the rows so far stay in a file in order of time.
+        let is_step_back = table.is_sorted && !(order.is_sorted && is_after);
+        table.is_sorted &= !is_step_back;
+        if table.open.as_ref().is_some_and(|(file, _)| is_step_back || file.is_full()) {
+            self.complete(index)?;
+        }
+        self.open(index)?;
+        let Some((file, written)) = self.tables.get_mut(index).and_then(|table| table.open.as_mut()) else {
+            return Ok(());
+        };
+        let before = (file.waiting(), file.encoder_cost());
+        file.write(&self.encoders, batch.batch)?;
         if let Some((first, last)) = order.range {
             written.first = Some(written.first.map_or(first, |known| known.min(first)));
             written.last = Some(written.last.map_or(last, |known| known.max(last)));
         }
-        self.waiting = (self.waiting + table.file.waiting()).saturating_sub(before);
-        if self.waiting > MOST_WAITING { self.end_groups() } else { Ok(()) }
+        self.waiting = (self.waiting + file.waiting()).saturating_sub(before.0);
+        self.encoders_cost = (self.encoders_cost + file.encoder_cost()).saturating_sub(before.1);
+        if self.waiting > MOST_WAITING {
+            self.end_groups()?;
+        }
+        if self.encoders_cost > MOST_OPEN { self.complete_unused() } else { Ok(()) }
+    }
+
+    /// Begins a file for further rows of a table, if there is none.
+    fn open(&mut self, index: usize) -> io::Result<()> {
+        let Some(table) = self.tables.get(index).filter(|table| table.open.is_none()) else { return Ok(()) };
+        let path = format!("{}/{}", table.directory, self.file_name(table.fingerprint, table.parts));
+        let plan = Arc::clone(&table.plan);
+        let metadata = vec![
+            (EVENT_KEY, plan.name().to_owned()),
+            ("ichnos.version", env!("CARGO_PKG_VERSION").to_owned()),
+        ];
+        let (directory, encoders, schema) = (&self.directory, &mut self.encoders, plan.schema());
+        let is_sorted = table.is_sorted;
+        let file = ParquetFile::create(directory, encoders, &path, schema, is_sorted, metadata)?;
+        let columns = schema.fields().len();
+        let written = WrittenTable { plan, path, rows: 0, columns, first: None, last: None, is_sorted };
+        if let Some(table) = self.tables.get_mut(index) {
+            table.open = Some((file, written));
+            table.parts += 1;
+        }
+        Ok(())
+    }
+
+    /// Completes the file of a table. Further rows are in another one.
+    fn complete(&mut self, index: usize) -> io::Result<()> {
+        let Some((file, mut written)) = self.tables.get_mut(index).and_then(|table| table.open.take()) else {
+            return Ok(());
+        };
+        self.waiting = self.waiting.saturating_sub(file.waiting());
+        self.encoders_cost = self.encoders_cost.saturating_sub(file.encoder_cost());
+        written.rows = file.rows();
+        self.completed.push(written);
+        file.finish(&self.encoders)
+    }
+
+    /// Completes the files that were not used for the longest time, until half of the memory of encoders is free.
+    fn complete_unused(&mut self) -> io::Result<()> {
+        let tables = self.tables.iter().enumerate();
+        let encoded =
+            tables.filter(|(_, table)| table.open.as_ref().is_some_and(|(file, _)| file.encoder_cost() > 0));
+        let mut encoded: Vec<(u64, usize)> = encoded.map(|(index, table)| (table.last_used, index)).collect();
+        encoded.sort_unstable();
+        for (_, index) in encoded {
+            if self.encoders_cost <= MOST_OPEN / 2 {
+                break;
+            }
+            self.complete(index)?;
+        }
+        Ok(())
     }
 
     /// Returns the table for a batch, which is added if it is new.
@@ -136,13 +202,11 @@ impl ParquetDataset {
             fingerprint = fingerprint.wrapping_add(1);
         }
         let directory = self.names.directory(plan.name());
-        let is_sorted =
-            batch.order.is_sorted && plan.schema().fields().first().is_some_and(|f| f.name() == "ts");
-        let path = format!("{directory}/{}", self.file_name(fingerprint, 0));
-        let (file, written) = self.new_file(plan, path, is_sorted)?;
+        let is_sorted = plan.schema().fields().first().is_some_and(|f| f.name() == "ts");
         let plan = Arc::clone(plan);
         self.indexes.insert((fingerprint, plan.name().to_owned()), self.tables.len());
-        self.tables.push(DatasetTable { plan, fingerprint, directory, file, written, parts: 0 });
+        let (open, parts, last_used) = (None, 0, 0);
+        self.tables.push(DatasetTable { plan, fingerprint, directory, open, is_sorted, parts, last_used });
         Ok(self.tables.len() - 1)
     }
 
@@ -150,56 +214,26 @@ impl ParquetDataset {
         file_name(fingerprint, part, self.shard.as_ref().map(|shard| shard.shard))
     }
 
-    fn new_file(
-        &mut self,
-        plan: &Arc<TablePlan>,
-        path: String,
-        is_sorted: bool,
-    ) -> io::Result<(ParquetFile, WrittenTable)> {
-        let metadata = [(EVENT_KEY, plan.name()), ("ichnos.version", env!("CARGO_PKG_VERSION"))];
-        let file = ParquetFile::create(
-            &self.directory,
-            &mut self.encoders,
-            &path,
-            plan.schema(),
-            is_sorted,
-            &metadata,
-        )?;
-        let columns = plan.schema().fields().len();
-        let plan = Arc::clone(plan);
-        let written = WrittenTable { plan, path, rows: 0, columns, first: None, last: None, is_sorted };
-        Ok((file, written))
-    }
-
-    /// Completes the current file of a table, and begins another one.
-    fn begin_file(&mut self, index: usize, is_sorted: bool) -> io::Result<()> {
-        let Some(table) = self.tables.get(index) else { return Ok(()) };
-        let (part, plan) = (table.parts + 1, Arc::clone(&table.plan));
-        let path = format!("{}/{}", table.directory, self.file_name(table.fingerprint, part));
-        let (file, written) = self.new_file(&plan, path, is_sorted)?;
-        let Some(table) = self.tables.get_mut(index) else { return Ok(()) };
-        table.parts = part;
-        let file = std::mem::replace(&mut table.file, file);
-        let mut written = std::mem::replace(&mut table.written, written);
-        self.waiting = self.waiting.saturating_sub(file.waiting());
-        written.rows = file.rows();
-        self.completed.push(written);
-        file.finish(&self.encoders)
-    }
-
     /// Ends the largest row groups, until half of the memory is free.
     fn end_groups(&mut self) -> io::Result<()> {
+        let size = |table: &DatasetTable| table.open.as_ref().map_or(0, |(file, _)| file.waiting());
         let mut sizes: Vec<(usize, usize)> =
-            self.tables.iter().enumerate().map(|(index, table)| (table.file.waiting(), index)).collect();
+            self.tables.iter().enumerate().map(|(index, table)| (size(table), index)).collect();
         sizes.sort_unstable_by(|a, b| b.cmp(a));
-        for (size, index) in sizes {
+        for (_, index) in sizes {
             if self.waiting <= MOST_WAITING / 2 {
                 break;
             }
-            if let Some(table) = self.tables.get_mut(index) {
-                table.file.end_group(&self.encoders)?;
+            let Some((file, _)) = self.tables.get_mut(index).and_then(|table| table.open.as_mut()) else {
+                continue;
+            };
+            let before = (file.waiting(), file.encoder_cost());
+            file.end_group(&self.encoders)?;
+            self.waiting = self.waiting.saturating_sub(before.0);
+            self.encoders_cost += file.encoder_cost() - before.1;
+            if self.encoders_cost > MOST_OPEN {
+                self.complete_unused()?;
             }
-            self.waiting = self.waiting.saturating_sub(size);
         }
         Ok(())
     }
@@ -222,15 +256,9 @@ impl ParquetDataset {
         };
         if !self.side.contains_key(name) {
             let path = format!("{name}/{}", side_file(self.shard.as_ref().map(|shard| shard.shard)));
-            let metadata = [("ichnos.version", env!("CARGO_PKG_VERSION"))];
-            let file = ParquetFile::create(
-                &self.directory,
-                &mut self.encoders,
-                &path,
-                &batch.schema(),
-                false,
-                &metadata,
-            )?;
+            let metadata = vec![("ichnos.version", env!("CARGO_PKG_VERSION").to_owned())];
+            let (directory, encoders, schema) = (&self.directory, &mut self.encoders, batch.schema());
+            let file = ParquetFile::create(directory, encoders, &path, &schema, false, metadata)?;
             self.side.insert(name, file);
         }
         let Some(file) = self.side.get_mut(name) else { return Ok(()) };
@@ -243,11 +271,8 @@ impl ParquetDataset {
     /// # Errors
     /// If it cannot be written.
     pub(crate) fn finish(mut self, streams: &[Arc<DataStream>]) -> io::Result<(PathBuf, u64)> {
-        let tables = std::mem::take(&mut self.tables);
-        for DatasetTable { file, mut written, .. } in tables {
-            written.rows = file.rows();
-            self.completed.push(written);
-            file.finish(&self.encoders)?;
+        for index in 0..self.tables.len() {
+            self.complete(index)?;
         }
         let mut completed = std::mem::take(&mut self.completed);
         completed.sort_by(|a, b| a.path.cmp(&b.path));

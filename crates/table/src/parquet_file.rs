@@ -2,26 +2,39 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use ichnos_io::OutputDirectory;
 
 use crate::encoders::{Encoders, FileJob, SharedEncoder};
-use crate::file_encoder::{FileEncoder, GROUP_ROWS, MOST_DICTIONARIES, naming};
+use crate::file_encoder::{FileDescription, FileEncoder, GROUP_ROWS, MOST_DICTIONARIES, naming};
 
 /// Maximum number of row groups of a file, and of their columns together. The format has room for 32,767 groups.
 const MOST_GROUPS: usize = 1_024;
 const MOST_CHUNKS: usize = 1 << 16;
 
+/// Maximum size of rows that wait before an encoder is made for them, in bytes: many files have no more.
+const MOST_KEPT: usize = 256 << 10;
+
+/// Minimum number of rows of a file with dictionaries, if they are all that it has.
+const FEWEST_WITH_DICTIONARIES: u64 = 1_024;
+
 /// Memory of a column with a dictionary in a row group, in bytes: room for 4,096 values from the beginning.
 const DICTIONARY_COST: usize = 80 << 10;
+
+/// Memory of an encoder between row groups, of each of its columns, and of a column of a complete row group, in bytes.
+const ENCODER_COST: usize = 12 << 10;
+const COLUMN_COST: usize = 2 << 10;
+const CHUNK_COST: usize = 1 << 10;
 
 /// A file of Parquet that is being written.
 #[derive(Debug)]
 pub(crate) struct ParquetFile {
     encoder: SharedEncoder,
+    /// All rows, until the encoder gets them.
+    kept: Option<Vec<RecordBatch>>,
     /// Thread of the encoder.
     thread: usize,
     columns: usize,
@@ -46,14 +59,16 @@ impl ParquetFile {
         relative: &str,
         schema: &SchemaRef,
         is_sorted: bool,
-        metadata: &[(&str, &str)],
+        metadata: Vec<(&'static str, String)>,
     ) -> io::Result<Self> {
         let path = directory.path().join(relative);
         directory.create_file(Path::new(relative)).map_err(|error| naming(&path, error))?;
-        let encoder = FileEncoder::new(path, schema, is_sorted, metadata)?;
         let columns = schema.fields().len();
+        let description = FileDescription { path, schema: Arc::clone(schema), is_sorted, metadata };
+        let encoder = FileEncoder::new(description, columns <= MOST_DICTIONARIES);
         Ok(Self {
             encoder: Arc::new(Mutex::new(encoder)),
+            kept: Some(Vec::new()),
             thread: encoders.assign(),
             columns,
             waiting: 0,
@@ -69,7 +84,14 @@ impl ParquetFile {
     /// # Errors
     /// If they cannot be written, or others before could not.
     pub(crate) fn write(&mut self, encoders: &Encoders, batch: RecordBatch) -> io::Result<()> {
+        let size = batch.get_array_memory_size();
         self.rows += batch.num_rows() as u64;
+        if let Some(kept) = self.kept.as_mut().filter(|_| self.waiting + size <= MOST_KEPT) {
+            self.waiting += size;
+            kept.push(batch);
+            return Ok(());
+        }
+        self.begin(encoders)?;
         // The encoder ends full row groups.
         let rows = self.group_rows + batch.num_rows();
         if rows >= GROUP_ROWS {
@@ -80,8 +102,19 @@ impl ParquetFile {
         if self.waiting == 0 {
             self.waiting = self.group_cost;
         }
-        self.waiting += batch.get_array_memory_size();
+        self.waiting += size;
         encoders.run(&self.encoder, self.thread, FileJob::Write(batch))
+    }
+
+    /// Passes the rows so far to the encoder, if it does not have them.
+    fn begin(&mut self, encoders: &Encoders) -> io::Result<()> {
+        let Some(kept) = self.kept.take() else { return Ok(()) };
+        self.waiting += self.group_cost;
+        for batch in kept {
+            self.group_rows += batch.num_rows();
+            encoders.run(&self.encoder, self.thread, FileJob::Write(batch))?;
+        }
+        Ok(())
     }
 
     /// Returns the approximate size in bytes of what is in memory.
@@ -99,11 +132,20 @@ impl ParquetFile {
         self.groups >= MOST_GROUPS || self.groups * self.columns >= MOST_CHUNKS
     }
 
+    /// Returns the approximate size of the encoder in memory without rows, in bytes; 0 if it has none yet.
+    pub(crate) fn encoder_cost(&self) -> usize {
+        match self.kept {
+            Some(_) => 0,
+            None => ENCODER_COST + self.columns * (COLUMN_COST + self.groups * CHUNK_COST),
+        }
+    }
+
     /// Ends the row group, so that only little stays in memory.
     ///
     /// # Errors
     /// If it cannot be written.
     pub(crate) fn end_group(&mut self, encoders: &Encoders) -> io::Result<()> {
+        self.begin(encoders)?;
         self.waiting = 0;
         self.groups += usize::from(self.group_rows > 0);
         self.group_rows = 0;
@@ -114,7 +156,11 @@ impl ParquetFile {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub(crate) fn finish(self, encoders: &Encoders) -> io::Result<()> {
+    pub(crate) fn finish(mut self, encoders: &Encoders) -> io::Result<()> {
+        if self.kept.is_some() && self.rows < FEWEST_WITH_DICTIONARIES {
+            self.encoder.lock().unwrap_or_else(PoisonError::into_inner).omit_dictionaries();
+        }
+        self.begin(encoders)?;
         encoders.run(&self.encoder, self.thread, FileJob::Finish)
     }
 }

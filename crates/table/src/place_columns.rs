@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use arrow_array::types::{ArrowPrimitiveType, Int32Type, Int64Type};
 use arrow_array::{ArrayRef, PrimitiveArray};
-use arrow_buffer::NullBufferBuilder;
 use arrow_schema::ArrowError;
 
 use crate::table_plan::{MeaningSource, TablePlan};
+use crate::validity::Validity;
 
 /// Place of an event in its data stream.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,12 +26,12 @@ pub(crate) struct RowPlace<'p> {
 #[derive(Debug)]
 struct IntegerColumn<T: ArrowPrimitiveType> {
     values: Vec<T::Native>,
-    validity: NullBufferBuilder,
+    validity: Validity,
 }
 
 impl<T: ArrowPrimitiveType> IntegerColumn<T> {
     fn new() -> Self {
-        Self { values: Vec::new(), validity: NullBufferBuilder::new(0) }
+        Self { values: Vec::new(), validity: Validity::new() }
     }
 
     fn reserve(&mut self, rows: usize) {
@@ -40,16 +40,16 @@ impl<T: ArrowPrimitiveType> IntegerColumn<T> {
 
     #[inline]
     fn push(&mut self, value: Option<T::Native>) {
-        self.values.push(value.unwrap_or_default());
-        match value {
-            Some(_) => self.validity.append_non_null(),
-            None => self.validity.append_null(),
+        if value.is_none() {
+            self.validity.push_null(self.values.len());
         }
+        self.values.push(value.unwrap_or_default());
     }
 
     fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
         let values = std::mem::take(&mut self.values);
-        Ok(Arc::new(PrimitiveArray::<T>::try_new(values.into(), self.validity.finish())?))
+        let nulls = self.validity.finish(values.len());
+        Ok(Arc::new(PrimitiveArray::<T>::try_new(values.into(), nulls)?))
     }
 }
 

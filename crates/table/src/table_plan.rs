@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, Field as ArrowField, Schema, SchemaRef};
+use ichnos_model::decode::{WordChoice, WordLoads};
 use ichnos_model::lower::{LossEntry, LossKind, LossTable};
 use ichnos_model::plan::Plan;
 use ichnos_model::{ClockOrigin, Event, EventRecordClass, FieldKind, LogSeverity, Meaning, Scope};
@@ -96,6 +97,13 @@ pub(crate) struct ScopeTargets {
     pub(crate) targets: Vec<FieldTarget>,
 }
 
+impl ScopeTargets {
+    /// Returns `true` for the scopes that [`WordLoads`] read.
+    pub(crate) fn has_loads(&self) -> bool {
+        matches!(self.scope, Scope::CommonContext | Scope::SpecificContext | Scope::Payload)
+    }
+}
+
 /// Source of the column of a meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MeaningSource {
@@ -154,6 +162,8 @@ pub struct TablePlan {
     row_width: usize,
     pub(crate) columns: Vec<FieldColumn>,
     pub(crate) scopes: Vec<ScopeTargets>,
+    /// Loads of the scopes that are always bits, if events of the class can be read in this way.
+    pub(crate) loads: Option<WordLoads>,
     pub(crate) meanings: Vec<MeaningColumn>,
     /// Column with numbers of stacks.
     pub(crate) stack: Option<usize>,
@@ -208,6 +218,7 @@ impl TablePlan {
         let name = event.name().to_owned();
         let hash = properties_of_class.add_to(Fingerprint::new().with(name.as_bytes()));
         let fingerprint = schema.fields().iter().fold(hash, |hash, field| hash.with_field(field)).hash();
+        let loads = loads(event, &scopes, &columns);
         Self {
             name,
             label: label.to_owned(),
@@ -215,6 +226,7 @@ impl TablePlan {
             row_width: used.width,
             columns,
             scopes,
+            loads,
             meanings,
             stack,
             properties,
@@ -284,6 +296,24 @@ const ROW_WIDTH: usize = 64;
 /// Returns the beginning of a name.
 fn label(name: &str) -> &str {
     name.get(..name.floor_char_boundary(MOST_LABEL)).unwrap_or(name)
+}
+
+/// Returns the loads of the fields of a class that have columns.
+fn loads(event: &Event<'_>, scopes: &[ScopeTargets], columns: &[FieldColumn]) -> Option<WordLoads> {
+    if !scopes.iter().any(ScopeTargets::has_loads) {
+        return None;
+    }
+    let is_word = |column: usize| columns.get(column).is_some_and(|c| c.lists == 0 && c.value.is_word());
+    WordLoads::new(event.plans, |scope, node| {
+        let scope = scopes.iter().find(|found| found.scope == scope);
+        match scope.and_then(|scope| scope.targets.get(node)) {
+            None | Some(FieldTarget::Nothing) => WordChoice::Skip,
+            Some(FieldTarget::Value(column)) if is_word(*column) => {
+                u32::try_from(*column).map_or(WordChoice::Visit, WordChoice::Word)
+            }
+            Some(_) => WordChoice::Visit,
+        }
+    })
 }
 
 /// Makes a loss of a class.
@@ -431,7 +461,7 @@ impl PlanBuilder<'_> {
 
     /// Adds a column with a suffix to its name and returns its index, if it is wanted.
     fn add(&mut self, place: ColumnPlace<'_>, suffix: &str, value: CellType, lists: usize) -> Option<usize> {
-        let width = self.used.width + if lists > 0 { 4 } else { value.width() };
+        let width = self.used.width + if lists > 0 { 4 } else { value.waiting_width() };
         if self.columns.len() >= MOST_COLUMNS || width > MOST_WIDTH {
             self.omitted += 1;
             return None;

@@ -116,31 +116,30 @@ impl TableRows {
         self.lost_times += u64::from(time.is_some() && fitting.is_none());
         self.order.add(fitting);
         self.place.add(fitting, place);
-        let (mut is_decoded, mut array_bytes) = (true, 0);
-        for scope in &self.plan.scopes {
+        let plan = &self.plan;
+        let mut visitor = FieldVisitor::new(&mut self.columns, &plan.scopes);
+        let read = plan.loads.as_ref().and_then(|loads| event.read_words(loads, &mut visitor));
+        let mut is_decoded = read.unwrap_or(true);
+        for scope in plan.scopes.iter().filter(|scope| read.is_none() || !scope.has_loads()) {
             if scope.scope == Scope::Resource && !event.has_resource() {
-                let columns = self.columns.get_mut(scope.columns.clone()).into_iter().flatten();
+                let columns = visitor.columns.get_mut(scope.columns.clone()).into_iter().flatten();
                 columns.for_each(|column| column.push_null_at(0));
                 continue;
             }
-            let targets = &scope.targets;
-            let columns = &mut self.columns;
-            let mut visitor = FieldVisitor { columns, targets, bytes: 0, array_bytes, given_up: 0..0 };
-            let visited = event.visit(scope.scope, &mut visitor);
-            array_bytes = visitor.array_bytes;
-            self.bytes = self.bytes.saturating_add(visitor.bytes);
-            is_decoded &= visited.is_ok();
+            visitor.targets = &scope.targets;
+            is_decoded &= event.visit(scope.scope, &mut visitor).is_ok();
         }
-        if is_decoded {
+        self.bytes = self.bytes.saturating_add(visitor.bytes);
+        if !is_decoded {
+            self.columns.iter_mut().for_each(|column| column.end_row(self.rows));
+        } else if visitor.has_long_values() {
             for at in &self.checked {
                 if let Some(column) = self.columns.get_mut(*at) {
                     column.end_row(self.rows);
                 }
             }
-            debug_assert!(self.columns.iter().all(|column| column.len() == self.rows + 1));
-        } else {
-            self.columns.iter_mut().for_each(|column| column.end_row(self.rows));
         }
+        debug_assert!(self.columns.iter().all(|column| column.len() == self.rows + 1));
         self.rows += 1;
         is_decoded
     }
@@ -254,3 +253,6 @@ fn stack_column(numbers: Option<&ArrayRef>, stacks: &StackTable, hashes: &mut St
     let hash = |(row, hash): (usize, Option<i64>)| hash.filter(|_| numbers.is_valid(row));
     Arc::new(found.into_iter().enumerate().map(hash).collect::<Int64Array>())
 }
+
+#[cfg(test)]
+mod tests;

@@ -260,31 +260,44 @@ impl TableWorker {
 
     #[inline]
     fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
-        let Some(place) = self.place(event.stream) else { return Ok(()) };
-        let class = place.class;
-        if !self.classes.get(class).is_some_and(|class| class.has_rows(event)) {
-            self.add_rows(event, class)?;
+        // Rows of a class without an index can be those of another one.
+        let mut added = event.class_index().and_then(|_| self.add(event));
+        if added.is_none() {
+            self.prepare(event)?;
+            added = self.add(event);
         }
-        let Some(Some(place)) = self.streams.get_mut(event.stream.key as usize) else { return Ok(()) };
-        let Some(rows) = self.classes.get_mut(class).and_then(|class| class.rows_mut(event.class_index()))
-        else {
-            return Ok(());
-        };
-        let StreamPlace { number, packet, events, context, .. } = &mut **place;
+        match added {
+            Some((class, true)) => self.end_batch(class, event.class_index()),
+            _ if self.waiting > MOST_WAITING => self.end_batches(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds an event to the rows of its class. Returns the index of the class of the data stream, and `true` if the rows
+    /// are enough for a batch; `None` without a table.
+    #[inline]
+    fn add(&mut self, event: &Event<'_>) -> Option<(usize, bool)> {
+        let place = self.streams.get_mut(event.stream.key as usize)?.as_deref_mut()?;
+        let StreamPlace { number, class, packet, events, context, .. } = place;
+        let rows = self.classes.get_mut(*class)?.rows_mut(event.class_index())?;
         let row = RowPlace { stream: *number, packet: *packet, sequence: *events, context: &context.values };
         let before = rows.size();
         let is_decoded = rows.add(event, row);
-        let (size, is_full) = (rows.size(), rows.is_full());
         *events += 1;
         self.events += 1;
         self.undecoded += u64::from(!is_decoded);
-        self.waiting += size - before;
-        if is_full {
-            self.end_batch(class, event.class_index())?;
-        } else if self.waiting > MOST_WAITING {
-            self.end_batches()?;
+        self.waiting += rows.size() - before;
+        Some((*class, rows.is_full()))
+    }
+
+    /// Adds what the first event of a data stream or a class needs.
+    #[cold]
+    fn prepare(&mut self, event: &Event<'_>) -> io::Result<()> {
+        let Some(class) = self.place(event.stream).map(|place| place.class) else { return Ok(()) };
+        if self.classes.get(class).is_some_and(|class| class.has_rows(event)) {
+            return Ok(());
         }
-        Ok(())
+        self.add_rows(event, class)
     }
 
     /// Adds the table for the class of an event.

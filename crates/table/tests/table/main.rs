@@ -7,6 +7,7 @@ mod examples;
 mod hostile;
 mod killed;
 mod limits;
+mod many_classes;
 mod options;
 mod queries;
 mod recorded;

@@ -1,0 +1,202 @@
+//! Loads of selected values without a visitor, for outputs with a column for each field.
+
+use super::bytewise::{Bytewise, Plans};
+use super::slots::Slots;
+use crate::bits::Word;
+use crate::plan::EventRecordPlans;
+use crate::plan::steps::{BlockField, FixedBlock, Load, Step};
+use crate::visitor::{Skip, Visitor};
+use crate::{Event, Scope};
+
+/// Scopes of the plans of joined steps, by their numbers.
+const SCOPES: [Scope; 3] = [Scope::CommonContext, Scope::SpecificContext, Scope::Payload];
+
+/// Treatment of a field by [`WordLoads`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WordChoice {
+    /// The value is wanted as a word with this tag if it is an integer or a floating-point number of up to 64 bits at a
+    /// fixed place, in little-endian byte order. Otherwise, the visitor receives it.
+    Word(u32),
+    /// The visitor receives the field.
+    Visit,
+    /// The field is not wanted.
+    Skip,
+}
+
+/// Receives the fields of an event that are read with [`WordLoads`].
+///
+/// # For implementations
+/// [`word`](Self::word) is called in any order within a scope, before or after methods of [`Visitor`] for other fields.
+pub trait WordVisitor: Visitor {
+    /// Begins fields of a scope, for the methods of [`Visitor`]. A scope can begin several times.
+    fn begin_scope(&mut self, scope: Scope);
+
+    /// Receives the value of a field with this tag: an unsigned integer, a signed one in two's complement, extended to
+    /// 64 bits, or the bits of a floating-point number.
+    fn word(&mut self, tag: u32, value: u64);
+}
+
+/// Loads of the common context, the specific context and the payload of all events of a class, made once.
+#[derive(Debug)]
+pub struct WordLoads {
+    /// By step.
+    steps: Box<[StepLoads]>,
+}
+
+/// Loads of a step.
+#[derive(Debug, Default)]
+struct StepLoads {
+    unsigned: Box<[WordLoad]>,
+    signed: Box<[WordLoad]>,
+    /// Fields of a block for the visitor.
+    visited: Box<[BlockField]>,
+    /// Scope of a step that is no block, if its field is for the visitor.
+    scope: Option<Scope>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct WordLoad {
+    tag: u32,
+    /// Byte of the block in which the value begins.
+    byte: u32,
+    word: Word,
+}
+
+impl WordLoads {
+    /// Makes the loads of a class. `choose` gets each field by its scope and the index of its node in
+    /// [`Plan::nodes`](crate::plan::Plan::nodes). Returns `None` if events of the class can only be visited.
+    pub fn new(plans: &EventRecordPlans, mut choose: impl FnMut(Scope, usize) -> WordChoice) -> Option<Self> {
+        plans.index?;
+        let steps = plans.joined.as_deref()?;
+        let mut choice = |plan: u8, node: u32| {
+            let scope = SCOPES.get(usize::from(plan)).copied()?;
+            Some((scope, choose(scope, node as usize)))
+        };
+        let loads = |step: &Step| {
+            let node = match step {
+                Step::Block(block) => return StepLoads::of_block(block, &mut choice),
+                Step::Text(node)
+                | Step::Utf16Text(node, _)
+                | Step::DynamicText(node, _)
+                | Step::PrefixedText(node, _)
+                | Step::Array(node, ..)
+                | Step::Field(node) => node,
+                Step::MixedBlock(..) => return None,
+            };
+            let (scope, choice) = choice(node.plan, node.id)?;
+            Some(StepLoads {
+                scope: Some(scope).filter(|_| choice != WordChoice::Skip),
+                ..StepLoads::default()
+            })
+        };
+        Some(Self { steps: steps.iter().map(loads).collect::<Option<_>>()? })
+    }
+}
+
+impl StepLoads {
+    fn of_block(
+        block: &FixedBlock,
+        choice: &mut impl FnMut(u8, u32) -> Option<(Scope, WordChoice)>,
+    ) -> Option<Self> {
+        let (mut unsigned, mut signed, mut visited) = (Vec::new(), Vec::new(), Vec::new());
+        for field in &block.fields {
+            match (choice(field.plan, field.node)?.1, field.load) {
+                (WordChoice::Skip, _) => {}
+                (
+                    WordChoice::Word(tag),
+                    Load::U32 | Load::U64 | Load::Unsigned | Load::Saved | Load::Real,
+                ) => {
+                    unsigned.push(WordLoad { tag, byte: field.byte, word: field.word });
+                }
+                (WordChoice::Word(tag), Load::I32 | Load::Signed) => {
+                    signed.push(WordLoad { tag, byte: field.byte, word: field.word });
+                }
+                _ => visited.push(*field),
+            }
+        }
+        let (unsigned, signed, visited) = (unsigned.into(), signed.into(), visited.into());
+        Some(Self { unsigned, signed, visited, scope: None })
+    }
+
+    /// Reads the fields of a block that begins at byte `begin` with `bytes`, all of which are available.
+    #[inline(always)]
+    fn read<'a, P: Plans<'a>, V: WordVisitor>(
+        &self,
+        bytewise: &Bytewise<'a, P>,
+        block: &'a FixedBlock,
+        begin: usize,
+        bytes: &'a [u8],
+        visitor: &mut V,
+    ) {
+        for load in &self.unsigned {
+            visitor.word(load.tag, load.word.unsigned(bytes, load.byte as usize));
+        }
+        for load in &self.signed {
+            visitor.word(load.tag, load.word.signed(bytes, load.byte as usize) as u64);
+        }
+        let begin = begin as u64 * 8;
+        for field in &block.saving {
+            bytewise.other_field(&mut Skip, block, field, begin, bytes);
+        }
+        for field in &self.visited {
+            if let Some(scope) = SCOPES.get(usize::from(field.plan)) {
+                visitor.begin_scope(*scope);
+            }
+            let others = bytewise.plain_fields(visitor, std::slice::from_ref(field), begin, bytes);
+            if let Some(field) = others.first() {
+                bytewise.other_field(visitor, block, field, begin, bytes);
+            }
+        }
+    }
+}
+
+/// Reads the joined steps of an event record from byte `begin` on. Returns `false` if they do not fit.
+#[inline(always)]
+fn read<'a, V: WordVisitor>(
+    loads: &WordLoads,
+    steps: &'a [Step],
+    bytewise: Bytewise<'a, &'a Event<'a>>,
+    begin: usize,
+    visitor: &mut V,
+) -> bool {
+    let mut at = begin;
+    for (step, loads) in steps.iter().zip(&loads.steps) {
+        let after = match (step, loads.scope) {
+            (Step::Block(block), _) => {
+                at = (at + block.mask) & !block.mask;
+                let bytes = bytewise.bytes.get(at..).filter(|bytes| bytes.len() >= block.bytes);
+                bytes.map(|bytes| {
+                    loads.read(&bytewise, block, at, bytes, visitor);
+                    at + block.bytes
+                })
+            }
+            (_, Some(scope)) => {
+                visitor.begin_scope(scope);
+                bytewise.step(visitor, step, at)
+            }
+            (_, None) => bytewise.step(&mut Skip, step, at),
+        };
+        match after {
+            Some(after) => at = after,
+            None => return false,
+        }
+    }
+    true
+}
+
+impl Event<'_> {
+    /// Reads the wanted fields of the common context, the specific context and the payload, with loads that were made for
+    /// the class of the event. Returns `None` if the event can only be visited, and `false` if its data has changed
+    /// since it was delivered: some fields are missing then.
+    #[inline]
+    pub fn read_words<V: WordVisitor>(&self, loads: &WordLoads, visitor: &mut V) -> Option<bool> {
+        let steps = self.plans.joined.as_deref().filter(|steps| steps.len() == loads.steps.len())?;
+        if self.scopes.values.is_some_and(|values| SCOPES.into_iter().any(|scope| values.has(scope))) {
+            return None;
+        }
+        let begin = self.scopes.begins.get(Scope::CommonContext as usize)?.bit.wrapping_add(7) / 8;
+        let slots: &Slots = self.scopes.slots;
+        let bytewise = Bytewise { bytes: self.scopes.bits.bytes(), slots, plans: self };
+        Some(read(loads, steps, bytewise, begin as usize, visitor))
+    }
+}
