@@ -1,4 +1,4 @@
-//! Traces for viewers: [`Perfetto`] and [`Chrome`].
+//! Traces for viewers: [`Perfetto`], [`Chrome`] and [`Otlp`].
 //!
 //! What an event is to a viewer follows from the [role](ichnos_model::EventRole) of its class and the
 //! [meanings](ichnos_model::Meaning) of its members alone, whatever its format:
@@ -21,6 +21,7 @@ mod class;
 mod flows;
 mod losses;
 mod names;
+mod otlp;
 mod output_bytes;
 mod perfetto;
 mod protobuf;
@@ -29,4 +30,5 @@ mod thread_fields;
 mod tracks;
 
 pub use chrome::Chrome;
+pub use otlp::{Otlp, OtlpEncoding, OtlpSignal};
 pub use perfetto::Perfetto;

@@ -38,10 +38,26 @@ pub(super) struct ScopeNames {
 impl ScopeNames {
     /// Returns the names of all scopes of a class.
     pub(super) fn all(event: &Event<'_>, class: &ViewerClass, names: &mut NumberedNames) -> Vec<Self> {
-        SCOPES.into_iter().filter_map(|scope| Self::of(event, class, scope, names)).collect()
+        Self::all_with_lead(event, class, "", names)
     }
 
-    fn of(event: &Event<'_>, class: &ViewerClass, scope: Scope, names: &mut NumberedNames) -> Option<Self> {
+    /// Returns the names of all scopes of a class, each with `lead` before it.
+    pub(super) fn all_with_lead(
+        event: &Event<'_>,
+        class: &ViewerClass,
+        lead: &str,
+        names: &mut NumberedNames,
+    ) -> Vec<Self> {
+        SCOPES.into_iter().filter_map(|scope| Self::of(event, class, scope, lead, names)).collect()
+    }
+
+    fn of(
+        event: &Event<'_>,
+        class: &ViewerClass,
+        scope: Scope,
+        lead: &str,
+        names: &mut NumberedNames,
+    ) -> Option<Self> {
         let plan = event.plan(scope)?;
         let members: Vec<usize> = (0..).map_while(|index| plan.member(index)).collect();
         let mut nodes: Vec<Option<u32>> = Vec::new();
@@ -52,10 +68,12 @@ impl ScopeNames {
         for member in members {
             if class.is_hidden(event, scope, member) {
                 nodes.get_mut(plan.within(member)).unwrap_or_default().fill(None);
-            } else if scope != Scope::Payload
-                && let Some(Some(node)) = nodes.get_mut(member)
-            {
-                let name = format!("{}.{}", scope.short_name(), names.name(*node));
+            } else if let Some(Some(node)) = nodes.get_mut(member) {
+                let name = match scope {
+                    Scope::Payload if lead.is_empty() => continue,
+                    Scope::Payload => format!("{lead}{}", names.name(*node)),
+                    _ => format!("{lead}{}.{}", scope.short_name(), names.name(*node)),
+                };
                 *node = names.number(&name);
             }
         }

@@ -1,0 +1,215 @@
+//! Spans whose end is not known yet.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::batch::GroupKey;
+use super::ids::SpanIds;
+
+/// Maximum number of open spans; beyond it, the oldest ones are written.
+pub(super) const MOST_OPEN: usize = 16_384;
+
+/// Maximum number of bytes of open spans.
+const MOST_BYTES: usize = 64 << 20;
+
+/// Maximum number of bytes of the events of a span; the rest become log records.
+const MOST_EVENT_BYTES: usize = 64 << 10;
+
+/// Maximum number of events of a span, as by default in OpenTelemetry's libraries; the rest become log records.
+const MOST_EVENTS: u32 = 128;
+
+/// Maximum number of tracks without an open span that are kept.
+const MOST_TRACKS: usize = 1 << 16;
+
+/// Size of memory of a span that is used again.
+const MOST_KEPT: usize = 4 << 10;
+
+/// End of a span that is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SpanEnd {
+    /// An event ends it.
+    Event,
+    /// Its end was known when it began.
+    At(u64),
+    /// It ends at its last event, at this time so far.
+    Last(u64),
+}
+
+/// An open span.
+#[derive(Debug)]
+pub(super) struct OpenSpan {
+    pub(super) ids: SpanIds,
+    pub(super) end: SpanEnd,
+    pub(super) group: GroupKey,
+    /// Fields of the message besides those below.
+    pub(super) head: Vec<u8>,
+    pub(super) attributes: Vec<u8>,
+    pub(super) events: Vec<u8>,
+    event_count: u32,
+    number: u64,
+}
+
+impl OpenSpan {
+    fn bytes(&self) -> usize {
+        self.head.len() + self.attributes.len() + self.events.len()
+    }
+}
+
+/// Open spans of a track, the innermost last.
+#[derive(Debug, Default)]
+struct SpanTrack {
+    spans: VecDeque<OpenSpan>,
+    /// Number of spans around these that were written without their end.
+    written: u32,
+}
+
+/// Result of the search for the span that an event ends.
+#[derive(Debug)]
+pub(super) enum EndedSpan {
+    Open(OpenSpan),
+    /// The span was written without its end.
+    Written,
+    /// The span did not begin.
+    Unknown,
+}
+
+/// All open spans, by their tracks.
+#[derive(Debug, Default)]
+pub(super) struct OpenSpans {
+    tracks: HashMap<u64, SpanTrack>,
+    /// Tracks and numbers of spans in the order in which they began, also of some that are no longer open.
+    order: VecDeque<(u64, u64)>,
+    count: usize,
+    bytes: usize,
+    /// Number of spans so far.
+    begun: u64,
+    /// Memory of spans that were written.
+    spare: Vec<OpenSpan>,
+}
+
+impl OpenSpans {
+    /// Returns the number of the next span.
+    pub(super) fn next_number(&self) -> u64 {
+        self.begun
+    }
+
+    /// Returns a span without content, to be opened.
+    pub(super) fn new_span(&mut self, ids: SpanIds, end: SpanEnd, group: GroupKey) -> OpenSpan {
+        let (head, attributes, events) = match self.spare.pop() {
+            Some(OpenSpan { head, attributes, events, .. }) => (head, attributes, events),
+            None => Default::default(),
+        };
+        OpenSpan { ids, end, group, head, attributes, events, event_count: 0, number: 0 }
+    }
+
+    /// Takes back a span that was written.
+    pub(super) fn reuse(&mut self, mut span: OpenSpan) {
+        if self.spare.len() < 64 && span.bytes() <= MOST_KEPT {
+            span.head.clear();
+            span.attributes.clear();
+            span.events.clear();
+            self.spare.push(span);
+        }
+    }
+
+    /// Opens a span of a track.
+    pub(super) fn open(&mut self, track: u64, mut span: OpenSpan) {
+        span.number = self.begun;
+        self.begun += 1;
+        self.count += 1;
+        self.bytes += span.bytes();
+        self.order.push_back((track, span.number));
+        if self.tracks.len() >= MOST_TRACKS + MOST_OPEN {
+            self.tracks.retain(|_, track| !track.spans.is_empty());
+        }
+        self.tracks.entry(track).or_default().spans.push_back(span);
+        if self.order.len() > 4 * MOST_OPEN {
+            let tracks = &self.tracks;
+            self.order.retain(|(track, number)| {
+                let spans = tracks.get(track).map(|track| &track.spans);
+                spans.is_some_and(|spans| spans.binary_search_by_key(number, |span| span.number).is_ok())
+            });
+        }
+    }
+
+    /// Returns the oldest open span if there are too many, or if `all` are to be closed. Its end is lost.
+    pub(super) fn evict(&mut self, all: bool) -> Option<OpenSpan> {
+        if !all && self.count <= MOST_OPEN && self.bytes <= MOST_BYTES {
+            return None;
+        }
+        while let Some((id, number)) = self.order.pop_front() {
+            let Some(track) = self.tracks.get_mut(&id) else { continue };
+            let Some(span) = track.spans.pop_front_if(|span| span.number == number) else { continue };
+            if span.end == SpanEnd::Event {
+                track.written += 1;
+            }
+            self.closed(&span);
+            return Some(span);
+        }
+        None
+    }
+
+    fn closed(&mut self, span: &OpenSpan) {
+        self.count -= 1;
+        self.bytes = self.bytes.saturating_sub(span.bytes());
+    }
+
+    /// Returns the innermost span of a track whose end is known and not after `time`.
+    pub(super) fn over(&mut self, track: u64, time: u64) -> Option<OpenSpan> {
+        let is_over = |span: &mut OpenSpan| matches!(span.end, SpanEnd::At(end) if end <= time);
+        let span = self.tracks.get_mut(&track)?.spans.pop_back_if(is_over)?;
+        self.closed(&span);
+        Some(span)
+    }
+
+    /// Returns the innermost span of a track.
+    pub(super) fn top(&mut self, track: u64) -> Option<&mut OpenSpan> {
+        self.tracks.get_mut(&track)?.spans.back_mut()
+    }
+
+    /// Removes the innermost span of a track that an event ends. `ended` takes those within it, whose end is known.
+    pub(super) fn end(&mut self, track: u64, mut ended: impl FnMut(OpenSpan)) -> EndedSpan {
+        loop {
+            let Some(place) = self.tracks.get_mut(&track) else { return EndedSpan::Unknown };
+            let Some(span) = place.spans.pop_back() else {
+                if place.written == 0 {
+                    return EndedSpan::Unknown;
+                }
+                place.written -= 1;
+                return EndedSpan::Written;
+            };
+            self.closed(&span);
+            match span.end {
+                SpanEnd::Event => return EndedSpan::Open(span),
+                // Only its name would be wrong otherwise.
+                SpanEnd::At(_) | SpanEnd::Last(_) => ended(span),
+            }
+        }
+    }
+
+    /// Adds an event, as `push` appends it, to the innermost span of a track. Returns `false` if that has no room or if
+    /// the event is not written.
+    pub(super) fn add_event(
+        &mut self,
+        track: u64,
+        time: u64,
+        push: impl FnOnce(&mut Vec<u8>) -> bool,
+    ) -> bool {
+        let Some(span) = self.tracks.get_mut(&track).and_then(|track| track.spans.back_mut()) else {
+            return false;
+        };
+        if let SpanEnd::Last(last) = &mut span.end {
+            *last = time.max(*last);
+        }
+        if span.event_count >= MOST_EVENTS {
+            return false;
+        }
+        let before = span.events.len();
+        if !push(&mut span.events) || span.events.len() > MOST_EVENT_BYTES {
+            span.events.truncate(before);
+            return false;
+        }
+        span.event_count += 1;
+        self.bytes += span.events.len() - before;
+        true
+    }
+}
