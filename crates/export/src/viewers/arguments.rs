@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 
+use ichnos_model::plan::Plan;
 use ichnos_model::{Event, Field, Real, Scope, Text, Uuid, Visitor, Wide};
 
 use super::class::{SCOPES, ViewerClass};
@@ -78,6 +79,12 @@ impl ScopeNames {
             }
         }
         Some(Self { scope, nodes: nodes.into() })
+    }
+
+    /// Returns the members of the scope that are shown: their nodes in the plan, and the numbers of their names.
+    pub(super) fn members<'n>(&'n self, plan: &'n Plan) -> impl Iterator<Item = (usize, u32)> + 'n {
+        let members = (0..).map_while(|index| plan.member(index));
+        members.filter_map(|member| Some((member, self.nodes.get(member).copied().flatten()?)))
     }
 
     /// Returns the numbers of the names.

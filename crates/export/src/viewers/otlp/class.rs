@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use ichnos_model::lower::{LossKind, LossTable};
-use ichnos_model::{
-    CauseKind, Event, FieldRef, LogLevel, LogRole, LogSeverity, LogText, Meaning, Value,
-};
+use ichnos_model::{CauseKind, Event, FieldRef, LogLevel, LogRole, LogSeverity, LogText, Meaning, Value};
 
 use crate::viewers::arguments::ScopeNames;
 use crate::viewers::class::{EventForm, ViewerClass};

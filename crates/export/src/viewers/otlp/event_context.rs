@@ -6,7 +6,7 @@ use super::class::OtlpClass;
 use super::ids::operation_key;
 use crate::tasks::EventContent;
 use crate::viewers::class::{EventForm, EventPlace};
-use crate::viewers::tracks::{TrackKind, track_id};
+use crate::viewers::tracks::{TrackKind, event_track, track_id};
 
 /// An event with its class, time and place.
 #[derive(Clone, Copy, Debug)]
@@ -35,14 +35,7 @@ impl<'c, 'e> EventContext<'c, 'e> {
         trace: u32,
     ) -> Self {
         let place = class.class.place(event);
-        let process = place.process.unwrap_or(0);
-        let thread_track = match (place.thread, place.process, place.processor) {
-            (Some(thread), Some(_), _) => track_id(TrackKind::Thread, [process, thread]),
-            (Some(thread), None, _) => track_id(TrackKind::LoneThread, [0, thread]),
-            (None, Some(_), _) => track_id(TrackKind::Process, [process, 0]),
-            (None, None, Some(processor)) => track_id(TrackKind::Processor, [trace.into(), processor]),
-            (None, None, None) => track_id(TrackKind::Stream, [event.stream.key.into(), 0]),
-        };
+        let (_, thread_track) = event_track(event.stream, &place, trace);
         let operation = class.class.tasks.as_ref().and(content.operation);
         let operation = operation.map(|id| (id, operation_key(content, trace, id, content.chain)));
         Self { event, class, content, time, trace, place, thread_track, operation }

@@ -142,9 +142,8 @@ impl OperationIds {
         let parent = causes.find(|(_, (cause, chain, kind))| {
             *kind == CauseKind::Parent && Some((*cause, *chain)) != own(content)
         });
-        let parent = parent.map(|(position, (cause, chain, _))| {
-            (position, self.ids_of(content, trace, cause, chain))
-        });
+        let parent =
+            parent.map(|(position, (cause, chain, _))| (position, self.ids_of(content, trace, cause, chain)));
         let known_cause = || {
             let keys = content.causes().map(|(cause, chain, _)| operation_key(content, trace, cause, chain));
             keys.filter(|cause| *cause != key).find_map(|cause| self.get(cause))
@@ -185,9 +184,15 @@ mod tests {
         assert_eq!(trace_of_task(id("0102"))[14..], [1, 2]);
         assert_eq!(trace_of_task(id("0102"))[..14], [0; 14]);
         assert_ne!(trace_of_task(id(&format!("{w3c}01"))), trace_of_task(id(&format!("{w3c}02"))));
-        assert_eq!(span_of_operation(id("00f067aa0ba902b7"), Chain::NONE), *id("00f067aa0ba902b7").as_bytes());
+        assert_eq!(
+            span_of_operation(id("00f067aa0ba902b7"), Chain::NONE),
+            *id("00f067aa0ba902b7").as_bytes()
+        );
         assert_eq!(span_of_operation(id("0a0b0c0d"), Chain::UNKNOWN), [0, 0, 0, 0, 10, 11, 12, 13]);
-        assert_ne!(span_of_operation(id("0a0b"), Chain::new(1)), span_of_operation(id("0a0b"), Chain::new(2)));
+        assert_ne!(
+            span_of_operation(id("0a0b"), Chain::new(1)),
+            span_of_operation(id("0a0b"), Chain::new(2))
+        );
         assert_ne!(span_of_operation(id(w3c), Chain::NONE), [0; 8]);
         assert_ne!(derived_trace(0), [0; 16]);
     }

@@ -134,7 +134,13 @@ impl EventEncoder {
     }
 
     /// Appends a loss as a log record.
-    pub(super) fn push_loss(&self, note: &LossNote, time: u64, element: OtlpField, out: &mut Vec<u8>) -> bool {
+    pub(super) fn push_loss(
+        &self,
+        note: &LossNote,
+        time: u64,
+        element: OtlpField,
+        out: &mut Vec<u8>,
+    ) -> bool {
         let encoding = self.encoding;
         let at = encoding.begin_element(out, element);
         encoding.time(out, log::TIME, time);

@@ -1,0 +1,103 @@
+//! Markers of events and of losses.
+
+use fxprof_processed_profile as fx;
+
+use super::marker_class::MarkerClass;
+use crate::viewers::losses::LossNote;
+
+/// Value of a field.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum MarkerValue {
+    Number(f64),
+    Text(fx::StringHandle),
+}
+
+/// Marker of an event.
+#[derive(Debug)]
+pub(super) struct EventMarker {
+    kind: fx::MarkerTypeHandle,
+    name: fx::StringHandle,
+    category: fx::CategoryHandle,
+    /// Values of all fields, in order.
+    values: Box<[MarkerValue]>,
+    /// Text of fields without one.
+    empty: fx::StringHandle,
+}
+
+impl EventMarker {
+    pub(super) fn new(class: &MarkerClass, values: &[MarkerValue], empty: fx::StringHandle) -> Self {
+        Self { kind: class.kind, name: class.name, category: class.category, values: values.into(), empty }
+    }
+}
+
+impl fx::Marker for EventMarker {
+    fn marker_type(&self, _: &mut fx::Profile) -> fx::MarkerTypeHandle {
+        self.kind
+    }
+
+    fn name(&self, _: &mut fx::Profile) -> fx::StringHandle {
+        self.name
+    }
+
+    fn category(&self, _: &mut fx::Profile) -> fx::CategoryHandle {
+        self.category
+    }
+
+    fn string_field_value(&self, field: u32) -> fx::StringHandle {
+        match self.values.get(field as usize) {
+            Some(MarkerValue::Text(text)) => *text,
+            _ => self.empty,
+        }
+    }
+
+    fn number_field_value(&self, field: u32) -> f64 {
+        match self.values.get(field as usize) {
+            Some(MarkerValue::Number(number)) => *number,
+            // JSON has no such number: it is `null`.
+            _ => f64::NAN,
+        }
+    }
+}
+
+/// Marker of a loss of the trace.
+#[derive(Debug)]
+pub(super) struct LossMarker {
+    name: fx::StringHandle,
+    details: fx::StringHandle,
+}
+
+impl LossMarker {
+    pub(super) fn new(profile: &mut fx::Profile, note: &LossNote) -> Self {
+        let texts = note.texts.iter().map(|(name, text)| format!("{name}: {text}"));
+        let numbers = note.numbers.iter().map(|(name, number)| format!("{name}: {number}"));
+        let details: Vec<String> = texts.chain(numbers).collect();
+        Self { name: profile.intern_string(note.name), details: profile.intern_string(&details.join(", ")) }
+    }
+}
+
+impl fx::StaticSchemaMarker for LossMarker {
+    const UNIQUE_MARKER_TYPE_NAME: &'static str = "losses and damage";
+    const TABLE_LABEL: Option<&'static str> = Some("{marker.name}: {marker.data.details}");
+    const FIELDS: &'static [fx::StaticSchemaMarkerField] = &[fx::StaticSchemaMarkerField {
+        key: "details",
+        label: "Details",
+        format: fx::MarkerFieldFormat::String,
+        flags: fx::MarkerFieldFlags::SEARCHABLE,
+    }];
+
+    fn name(&self, _: &mut fx::Profile) -> fx::StringHandle {
+        self.name
+    }
+
+    fn category(&self, _: &mut fx::Profile) -> fx::CategoryHandle {
+        fx::CategoryHandle::OTHER
+    }
+
+    fn string_field_value(&self, _: u32) -> fx::StringHandle {
+        self.details
+    }
+
+    fn number_field_value(&self, _: u32) -> f64 {
+        f64::NAN
+    }
+}
