@@ -103,6 +103,9 @@ impl Firefox {
         }
         if !self.streams.has(event.stream) {
             let trace = self.traces.number(event.stream);
+            if trace == 0 {
+                self.writer.set_title(&event.stream.trace);
+            }
             self.streams.insert(event.stream, trace, || ());
         }
         let Self { streams, writer, content, .. } = self;

@@ -28,7 +28,8 @@ const OTLP_OPTIONS: &[FormatOption] = &[FormatOption::choice(
     "By default, JSON Lines have `all`, each line one of them, and protobuf has `traces`, since requests of several \
     signals look the same in it.",
 )
-.value_name("SIGNAL")];
+.value_name("SIGNAL")
+.unprefixed()];
 
 /// Writes files for a viewer. They can have losses, cannot be read again, and thus cannot be verified.
 ///

@@ -11,7 +11,7 @@ use super::markers::EventMarker;
 pub(super) struct OpenInterval {
     pub(super) thread: fx::ThreadHandle,
     pub(super) begin: fx::Timestamp,
-    pub(super) marker: EventMarker,
+    pub(super) marker: EventMarker<'static>,
     pub(super) stack: Option<fx::StackHandle>,
     /// Number of intervals that began before.
     number: u64,
@@ -31,7 +31,7 @@ impl Intervals {
         track: u64,
         thread: fx::ThreadHandle,
         begin: fx::Timestamp,
-        marker: EventMarker,
+        marker: EventMarker<'static>,
         stack: Option<fx::StackHandle>,
     ) {
         let interval = OpenInterval { thread, begin, marker, stack, number: self.begun };

@@ -1,8 +1,11 @@
 //! Markers of events and of losses.
 
+use std::borrow::Cow;
+
 use fxprof_processed_profile as fx;
 
 use super::marker_class::MarkerClass;
+use super::marker_values::EventValues;
 use crate::viewers::losses::LossNote;
 
 /// Value of a field.
@@ -14,23 +17,30 @@ pub(super) enum MarkerValue {
 
 /// Marker of an event.
 #[derive(Debug)]
-pub(super) struct EventMarker {
+pub(super) struct EventMarker<'v> {
     kind: fx::MarkerTypeHandle,
     name: fx::StringHandle,
     category: fx::CategoryHandle,
     /// Values of all fields, in order.
-    values: Box<[MarkerValue]>,
+    values: Cow<'v, [MarkerValue]>,
     /// Text of fields without one.
     empty: fx::StringHandle,
 }
 
-impl EventMarker {
-    pub(super) fn new(class: &MarkerClass, values: &[MarkerValue], empty: fx::StringHandle) -> Self {
-        Self { kind: class.kind, name: class.name, category: class.category, values: values.into(), empty }
+impl<'v> EventMarker<'v> {
+    pub(super) fn new(class: &MarkerClass, values: &EventValues<'v>) -> Self {
+        let EventValues { values, empty, .. } = *values;
+        let values = Cow::Borrowed(values);
+        Self { kind: class.kind, name: class.name, category: class.category, values, empty }
+    }
+
+    /// Returns a marker with values of its own, to be kept.
+    pub(super) fn into_owned(self) -> EventMarker<'static> {
+        EventMarker { values: Cow::Owned(self.values.into_owned()), ..self }
     }
 }
 
-impl fx::Marker for EventMarker {
+impl fx::Marker for EventMarker<'_> {
     fn marker_type(&self, _: &mut fx::Profile) -> fx::MarkerTypeHandle {
         self.kind
     }

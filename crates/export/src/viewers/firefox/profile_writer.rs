@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::io;
 
 use fxprof_processed_profile as fx;
-use ichnos_model::Event;
 use ichnos_model::lower::{LossKind, LossTable};
+use ichnos_model::{Event, Trace};
 
 use super::intervals::{Intervals, OpenInterval};
 use super::marker_class::{MarkerClass, MarkerNames};
@@ -89,6 +89,14 @@ impl Default for ProfileWriter {
 }
 
 impl ProfileWriter {
+    /// Names the profile after the trace of the first event.
+    pub(super) fn set_title(&mut self, trace: &Trace) {
+        let title = trace.class.name.as_deref().unwrap_or(&trace.name);
+        if !title.is_empty() {
+            self.profile.set_product(title);
+        }
+    }
+
     /// Makes the class of an event.
     pub(super) fn class(&mut self, event: &Event<'_>) -> MarkerClass {
         MarkerClass::of(event, &mut self.names, &mut self.profile, &mut self.losses)
@@ -97,7 +105,7 @@ impl ProfileWriter {
     /// Writes the profile.
     pub(super) fn finish(&mut self, out: &mut Vec<u8>) -> io::Result<()> {
         for OpenInterval { thread, begin, marker, stack, .. } in self.intervals.take_all() {
-            self.add(thread, fx::MarkerTiming::IntervalStart(begin), marker, stack);
+            add(&mut self.profile, thread, fx::MarkerTiming::IntervalStart(begin), marker, stack);
         }
         Ok(serde_json::to_writer(out, &self.profile)?)
     }
@@ -216,12 +224,20 @@ impl ProfileWriter {
         if let EventForm::End | EventForm::KeyedEnd = form
             && let Some(OpenInterval { thread, begin, marker, stack, .. }) = self.intervals.end(track)
         {
-            return self.add(thread, fx::MarkerTiming::Interval(begin, time), marker, stack);
+            return add(&mut self.profile, thread, fx::MarkerTiming::Interval(begin, time), marker, stack);
         }
-        let marker = self.event_marker(event, class);
+        let Self { reader, names, profile, losses, intervals, .. } = self;
+        let values = reader.read(event, class, &names.fields, profile);
+        if !values.is_whole {
+            lose_part(losses, event, LossKind::Dropped, "", "fields that cannot be decoded");
+        }
+        if !values.is_exact {
+            lose_part(losses, event, LossKind::Lowered, "", ROUNDED);
+        }
+        let marker = EventMarker::new(class, &values);
         let timing = match form {
             EventForm::Begin | EventForm::KeyedBegin => {
-                return self.intervals.begin(track, thread, time, marker, stack);
+                return intervals.begin(track, thread, time, marker.into_owned(), stack);
             }
             EventForm::End | EventForm::KeyedEnd => fx::MarkerTiming::IntervalEnd(time),
             EventForm::Complete => {
@@ -230,31 +246,20 @@ impl ProfileWriter {
             }
             _ => fx::MarkerTiming::Instant(time),
         };
-        self.add(thread, timing, marker, stack);
+        add(profile, thread, timing, marker, stack);
     }
+}
 
-    fn event_marker(&mut self, event: &Event<'_>, class: &MarkerClass) -> EventMarker {
-        let Self { reader, names, profile, losses, .. } = self;
-        let values = reader.read(event, class, &names.fields, profile);
-        if !values.is_whole {
-            lose_part(losses, event, LossKind::Dropped, "", "fields that cannot be decoded");
-        }
-        if !values.is_exact {
-            lose_part(losses, event, LossKind::Lowered, "", ROUNDED);
-        }
-        EventMarker::new(class, values.values, values.empty)
-    }
-
-    fn add(
-        &mut self,
-        thread: fx::ThreadHandle,
-        timing: fx::MarkerTiming,
-        marker: EventMarker,
-        stack: Option<fx::StackHandle>,
-    ) {
-        let handle = self.profile.add_marker(thread, timing, marker);
-        self.profile.set_marker_stack(thread, handle, stack);
-    }
+/// Adds a marker with its call stack.
+fn add(
+    profile: &mut fx::Profile,
+    thread: fx::ThreadHandle,
+    timing: fx::MarkerTiming,
+    marker: EventMarker<'_>,
+    stack: Option<fx::StackHandle>,
+) {
+    let handle = profile.add_marker(thread, timing, marker);
+    profile.set_marker_stack(thread, handle, stack);
 }
 
 /// Returns the time of a profile.

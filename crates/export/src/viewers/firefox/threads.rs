@@ -15,6 +15,8 @@ const MOST: usize = 10_000;
 #[derive(Debug, Default)]
 pub(super) struct Threads {
     processes: HashMap<u64, fx::ProcessHandle>,
+    /// First process.
+    first: Option<fx::ProcessHandle>,
     threads: HashMap<u64, fx::ThreadHandle>,
     names: Tracks,
 }
@@ -107,13 +109,14 @@ impl Threads {
     ) -> fx::ProcessHandle {
         let number = place.process.map_or(0, |process| process.wrapping_add(1));
         let track = track_id(TrackKind::Process, [number, 1]);
-        // As many as there are threads.
-        let is_full = self.processes.len() >= MOST;
-        let known = self.processes.get(&track).or_else(|| self.processes.values().next().filter(|_| is_full));
-        let process = known.copied().unwrap_or_else(|| {
+        // As many as there are threads; events beyond have none, and are lost.
+        let common = self.first.filter(|_| self.processes.len() >= MOST);
+        let known = self.processes.get(&track).copied().or(common);
+        let process = known.unwrap_or_else(|| {
             let name = place.process.map_or("events".to_owned(), |process| format!("process {process}"));
             let process = profile.add_process(&name, short(place.process), time);
             self.processes.insert(track, process);
+            self.first.get_or_insert(process);
             process
         });
         if let Some(name) = place.process_name.filter(|name| !name.is_empty())

@@ -84,16 +84,18 @@ impl Batch {
         Self { signal, encoding, groups: Vec::new(), indexes: HashMap::new(), bytes: 0 }
     }
 
-    /// Adds an element, as `push` appends it. Nothing is added if that returns `false`.
+    /// Adds an element, as `push` appends it. Nothing is added if that returns `false`. `metric` makes the name of the
+    /// metric of a new group.
     pub(super) fn add(
         &mut self,
         key: GroupKey,
-        metric: &str,
+        metric: impl FnOnce() -> String,
         push: impl FnOnce(&mut Vec<u8>) -> bool,
     ) -> bool {
         let index = *self.indexes.entry(key).or_insert_with(|| {
-            self.groups.push(Group { key, metric: metric.to_owned(), elements: Vec::new() });
-            self.bytes += GROUP + metric.len();
+            let group = Group { key, metric: metric(), elements: Vec::new() };
+            self.bytes += GROUP + group.metric.len();
+            self.groups.push(group);
             self.groups.len() - 1
         });
         let Some(group) = self.groups.get_mut(index) else { return false };

@@ -213,3 +213,89 @@ impl OpenSpans {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GROUP: GroupKey = GroupKey { resource: 0, scope: 0, metric: 0 };
+
+    fn open(spans: &mut OpenSpans, track: u64, end: SpanEnd, size: usize) {
+        let mut span = spans.new_span(SpanIds { trace: [1; 16], span: [2; 8] }, end, GROUP);
+        span.head.resize(size, 0);
+        spans.open(track, span);
+    }
+
+    #[test]
+    fn the_oldest_of_too_many_are_written() {
+        let mut spans = OpenSpans::default();
+        for track in 0..MOST_OPEN as u64 + 5 {
+            open(&mut spans, track, SpanEnd::Event, 1);
+        }
+        let mut evicted = Vec::new();
+        while let Some(span) = spans.evict(false) {
+            evicted.push(span.number);
+        }
+        assert_eq!(evicted, [0, 1, 2, 3, 4]);
+        assert!(matches!(spans.end(0, |_| ()), EndedSpan::Written));
+        assert!(matches!(spans.end(0, |_| ()), EndedSpan::Unknown));
+        assert!(matches!(spans.end(5, |_| ()), EndedSpan::Open(_)));
+        let mut rest = 0;
+        while spans.evict(true).is_some() {
+            rest += 1;
+        }
+        assert_eq!((rest, spans.count, spans.bytes), (MOST_OPEN - 1, 0, 0));
+    }
+
+    #[test]
+    fn large_spans_are_written_early_and_nesting_is_kept() {
+        let mut spans = OpenSpans::default();
+        (0..3).for_each(|_| open(&mut spans, 7, SpanEnd::Event, MOST_BYTES / 2));
+        assert_eq!(spans.evict(false).map(|span| span.number), Some(0));
+        assert!(spans.evict(false).is_none());
+        for number in [2, 1] {
+            assert!(matches!(spans.end(7, |_| ()), EndedSpan::Open(span) if span.number == number));
+        }
+        assert!(matches!(spans.end(7, |_| ()), EndedSpan::Written));
+    }
+
+    #[test]
+    fn order_is_short_however_many_spans_there_were() {
+        let mut spans = OpenSpans::default();
+        for _ in 0..10 * MOST_OPEN {
+            open(&mut spans, 1, SpanEnd::Event, 1);
+            assert!(matches!(spans.end(1, |_| ()), EndedSpan::Open(_)));
+            assert!(spans.order.len() <= 4 * MOST_OPEN);
+        }
+    }
+
+    #[test]
+    fn spans_with_a_known_end_are_over_at_it() {
+        let mut spans = OpenSpans::default();
+        open(&mut spans, 1, SpanEnd::At(10), 0);
+        open(&mut spans, 1, SpanEnd::At(5), 0);
+        assert!(spans.over(1, 4).is_none());
+        assert!(spans.over(1, 5).is_some());
+        assert!(spans.over(1, 9).is_none());
+        assert!(spans.over(1, 10).is_some() && spans.top(1).is_none());
+    }
+
+    #[test]
+    fn events_of_a_span_are_limited() {
+        let mut spans = OpenSpans::default();
+        open(&mut spans, 1, SpanEnd::Last(0), 0);
+        let push = |size: usize| {
+            move |out: &mut Vec<u8>| {
+                out.resize(out.len() + size, 0);
+                true
+            }
+        };
+        assert!(!spans.add_event(1, 3, push(MOST_EVENT_BYTES + 1)));
+        for time in 4..4 + u64::from(MOST_EVENTS) {
+            assert!(spans.add_event(1, time, push(1)));
+        }
+        assert!(!spans.add_event(1, 500, push(1)));
+        assert_eq!(spans.top(1).map(|span| span.end), Some(SpanEnd::Last(500)));
+        assert!(!spans.add_event(2, 1, push(1)));
+    }
+}

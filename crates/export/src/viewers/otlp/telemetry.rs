@@ -22,6 +22,11 @@ const TOO_LARGE: &str = "event of more than 256 MiB";
 const UNENDED: &str = "end of a span: none is in the trace";
 const EARLY: &str = "end of a span: more than 16,384 spans, or 64 MiB, were open";
 const UNBEGUN: &str = "end of a span that is not open -> log record";
+const UNWANTED: [&str; 3] = [
+    "span: another signal was selected",
+    "log record: another signal was selected",
+    "value of a counter: another signal was selected",
+];
 const RESOURCES: &str = "process of an event: there are more than 65,536";
 
 /// Spans, log records and values of all events.
@@ -33,11 +38,15 @@ pub(super) struct Telemetry {
     batches: [Batch; 3],
     /// Signal to write; `None` for all.
     signal: Option<OtlpSignal>,
+    /// Number of elements of each signal that is not written.
+    unwanted: [u64; 3],
     resources: Resources,
     /// Names of scopes.
     scopes: NumberedNames,
     spans: OpenSpans,
     operations: OperationIds,
+    /// Links of the span that begins; a reused buffer.
+    links: Vec<u8>,
     pub(super) losses: LossTable,
 }
 
@@ -48,10 +57,12 @@ impl Telemetry {
             encoder: EventEncoder::new(encoding),
             batches: OtlpSignal::ALL.map(|signal| Batch::new(signal, encoding)),
             signal,
+            unwanted: [0; 3],
             resources: Resources::new(encoding),
             scopes: NumberedNames::default(),
             spans: OpenSpans::default(),
             operations: OperationIds::default(),
+            links: Vec::new(),
             losses: LossTable::default(),
         }
     }
@@ -85,6 +96,9 @@ impl Telemetry {
             self.write_unended(span, UNENDED);
         }
         self.flush(true);
+        for (what, count) in UNWANTED.into_iter().zip(std::mem::take(&mut self.unwanted)) {
+            self.lose(what, count);
+        }
     }
 
     /// Writes the signals that have enough elements for a request, or `all`.
@@ -94,19 +108,19 @@ impl Telemetry {
         }
     }
 
-    fn lose(&mut self, what: &str) {
-        let (kind, class, field) = (LossKind::Dropped, String::new(), String::new());
-        self.losses.add(LossEntry { kind, class, field, what: what.to_owned() }, 1);
+    fn lose(&mut self, what: &str, count: u64) {
+        if count > 0 {
+            let (kind, class, field) = (LossKind::Dropped, String::new(), String::new());
+            self.losses.add(LossEntry { kind, class, field, what: what.to_owned() }, count);
+        }
     }
 
     /// Returns the batch of a signal; `None` if that is not written, which is a loss.
     fn batch(&mut self, signal: OtlpSignal) -> Option<&mut Batch> {
         if self.signal.is_some_and(|wanted| wanted != signal) {
-            self.lose(match signal {
-                OtlpSignal::Traces => "span: another signal was selected",
-                OtlpSignal::Logs => "log record: another signal was selected",
-                OtlpSignal::Metrics => "value of a counter: another signal was selected",
-            });
+            if let Some(count) = self.unwanted.get_mut(signal as usize) {
+                *count += 1;
+            }
             return None;
         }
         self.batches.get_mut(signal as usize)
@@ -116,7 +130,7 @@ impl Telemetry {
     fn group(&mut self, context: &EventContext<'_, '_>) -> GroupKey {
         let (resource, has_own) = self.resources.key(context);
         if !has_own {
-            self.lose(RESOURCES);
+            self.lose(RESOURCES, 1);
         }
         GroupKey { resource, scope: context.class.scope, metric: 0 }
     }
@@ -128,7 +142,7 @@ impl Telemetry {
         if self.batch(OtlpSignal::Logs).is_some() {
             let Self { batches, encoder, .. } = self;
             let [_, logs, _] = batches;
-            logs.add(key, "", |out| encoder.push_loss(note, time, OtlpSignal::Logs.element(), out));
+            logs.add(key, String::new, |out| encoder.push_loss(note, time, OtlpSignal::Logs.element(), out));
         }
         self.flush(false);
     }
@@ -154,9 +168,9 @@ impl Telemetry {
                 |out: &mut Vec<u8>| encoder.push_point(context, value, OtlpSignal::Metrics.element(), out);
             if class.counters.len() > 1 {
                 let metric = name_key(named) ^ name_key(member).rotate_left(1);
-                metrics.add(GroupKey { metric, ..group }, &format!("{named}.{member}"), push);
+                metrics.add(GroupKey { metric, ..group }, || format!("{named}.{member}"), push);
             } else {
-                metrics.add(GroupKey { metric: name_key(named), ..group }, named, push);
+                metrics.add(GroupKey { metric: name_key(named), ..group }, || named.to_owned(), push);
             }
         }
         true
@@ -227,15 +241,15 @@ impl Telemetry {
         encoding.enumeration(head, span::KIND, span::INTERNAL);
         encoding.time(head, span::START, context.time);
         if context.operation.is_some() {
-            encoding.begin_list(head, span::LINKS);
-            let cause = relations.parent_cause;
+            self.links.clear();
+            let (links, cause) = (&mut self.links, relations.parent_cause);
             self.operations.links(context.content, context.trace, cause, |ids| {
-                let at = encoding.begin_element(head, span::LINKS);
-                encoding.id(head, span::TRACE_ID, &ids.trace);
-                encoding.id(head, span::SPAN_ID, &ids.span);
-                encoding.end(head, at);
+                let at = encoding.begin_element(links, span::LINKS);
+                encoding.id(links, span::TRACE_ID, &ids.trace);
+                encoding.id(links, span::SPAN_ID, &ids.span);
+                encoding.end(links, at);
             });
-            encoding.end_list(head);
+            encoding.elements(head, span::LINKS, links);
         }
         self.encoder.push_thread(context, span::ATTRIBUTES, attributes);
         if !self.encoder.push_fields(context, span::ATTRIBUTES, attributes, &mut self.losses) {
@@ -311,13 +325,13 @@ impl Telemetry {
         let Self { batches, encoder, losses, .. } = self;
         let [_, logs, _] = batches;
         let element = OtlpSignal::Logs.element();
-        logs.add(group, "", |out| encoder.push_log_record(context, ids, element, out, losses))
+        logs.add(group, String::new, |out| encoder.push_log_record(context, ids, element, out, losses))
     }
 
     /// Writes a span whose end may be unknown.
     fn write_unended(&mut self, span: OpenSpan, reason: &str) {
         if span.end == SpanEnd::Event {
-            self.lose(reason);
+            self.lose(reason, 1);
         }
         self.write_span(span, None);
     }
@@ -330,7 +344,7 @@ impl Telemetry {
             SpanEnd::Event => None,
         });
         if let Some(batch) = self.batch(OtlpSignal::Traces) {
-            let is_written = batch.add(open.group, "", |out| {
+            let is_written = batch.add(open.group, String::new, |out| {
                 let at = encoding.begin_element(out, OtlpSignal::Traces.element());
                 out.extend_from_slice(&open.head);
                 if let Some(end) = end {
@@ -341,7 +355,7 @@ impl Telemetry {
                 encoding.end(out, at)
             });
             if !is_written {
-                self.lose(TOO_LARGE);
+                self.lose(TOO_LARGE, 1);
             }
         }
         self.spans.reuse(open);
