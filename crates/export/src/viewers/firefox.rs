@@ -13,9 +13,10 @@ use ichnos_model::lower::LossTable;
 use ichnos_model::{Event, Message};
 
 use self::marker_class::MarkerClass;
-use self::profile_writer::ProfileWriter;
+use self::profile_writer::{EventAtPlace, ProfileWriter};
 use super::losses::{EarlyLosses, LossNote, NO_TIME, lose_event, shown_time};
 use super::output_bytes;
+use super::scheduling::Scheduling;
 use super::tracks::TraceNumbers;
 use crate::stream_table::StreamTable;
 use crate::tasks::EventContent;
@@ -33,7 +34,10 @@ pub struct Firefox {
     /// By data stream: number of its trace.
     streams: StreamTable<u32, (), MarkerClass>,
     traces: TraceNumbers,
+    scheduling: Scheduling,
     content: EventContent,
+    /// Name of the event; a reused buffer.
+    name: String,
     /// Time of the last event, for messages that have none.
     now: Option<u64>,
     early: EarlyLosses,
@@ -108,13 +112,18 @@ impl Firefox {
             }
             self.streams.insert(event.stream, trace, || ());
         }
-        let Self { streams, writer, content, .. } = self;
+        let Self { streams, writer, content, scheduling, name, .. } = self;
         let Some((trace, (), classes)) = streams.get_mut(event.stream) else { return false };
         let class = classes.of(event, || writer.class(event));
         if let Some(tasks) = &class.class.tasks {
             tasks.read(event, &[], content);
             writer.lose_flow(event, content);
         }
-        writer.event(event, class, *trace, time)
+        let mut place = class.class.place(event);
+        scheduling.complete(*trace, &class.class, &mut place);
+        let name = class.class.event_name(event, name);
+        let is_written = writer.event(EventAtPlace { event, class, place, trace: *trace, name }, time);
+        scheduling.observe(*trace, event, &class.class);
+        is_written
     }
 }

@@ -31,6 +31,7 @@ use self::event_context::EventContext;
 use self::telemetry::Telemetry;
 use super::losses::{EarlyLosses, LossNote, NO_TIME, lose_event, shown_time};
 use super::output_bytes;
+use super::scheduling::Scheduling;
 use super::tracks::TraceNumbers;
 use crate::stream_table::StreamTable;
 use crate::tasks::EventContent;
@@ -45,7 +46,10 @@ pub struct Otlp {
     /// By data stream: number of its trace.
     streams: StreamTable<u32, (), OtlpClass>,
     traces: TraceNumbers,
+    scheduling: Scheduling,
     content: EventContent,
+    /// Name of the event; a reused buffer.
+    name: String,
     /// Time of the last event, for messages that have none.
     now: Option<u64>,
     early: EarlyLosses,
@@ -59,7 +63,9 @@ impl Otlp {
             telemetry: Telemetry::new(encoding, signal),
             streams: StreamTable::default(),
             traces: TraceNumbers::default(),
+            scheduling: Scheduling::default(),
             content: EventContent::default(),
+            name: String::new(),
             now: None,
             early: EarlyLosses::default(),
         }
@@ -127,13 +133,18 @@ impl Otlp {
             let trace = self.traces.number(event.stream);
             self.streams.insert(event.stream, trace, || ());
         }
-        let Self { streams, telemetry, content, .. } = self;
+        let Self { streams, telemetry, content, scheduling, name, .. } = self;
         let Some((trace, (), classes)) = streams.get_mut(event.stream) else { return false };
         let class = classes.of(event, || telemetry.class(event));
         if let Some(tasks) = &class.class.tasks {
             tasks.read(event, &[], content);
         }
-        let context = EventContext::new(event, class, content, time, *trace);
-        telemetry.event(&context)
+        let mut place = class.class.place(event);
+        scheduling.complete(*trace, &class.class, &mut place);
+        let name = class.class.event_name(event, name);
+        let context = EventContext::new(event, class, content, place, time, *trace).named(name);
+        let is_written = telemetry.event(&context);
+        scheduling.observe(*trace, event, &class.class);
+        is_written
     }
 }

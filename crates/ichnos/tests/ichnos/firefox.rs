@@ -122,8 +122,8 @@ fn intervals_of_fxt_are_the_slices_of_the_trace_processor() {
 }
 
 /// Fields that are hard to write: nested ones, names that viewers use themselves, integers beyond 53 bits.
-const HARD: &str = r#"{"ts":1700000000123456789,"name":"a\"b\u0001","mixed":[1,"two",{"x":[null,true]},[[],[2.5]]],"cause":1,"a.b":2,"a_b":3}
-{"ts":1700000000123456790,"name":"b","big":18446744073709551615,"exact":9007199254740992,"object":{},"text":"</script>"}
+const HARD: &str = r#"{"ts":1700000000123456789,"name":"a\"b\u0001","payload":{"mixed":[1,"two",{"x":[null,true]},[[],[2.5]]],"type":"own","cause":1,"a.b":2,"a_b":3}}
+{"ts":1700000000123456790,"name":"b","payload":{"big":18446744073709551615,"exact":9007199254740992,"object":{},"text":"</script>"}}
 "#;
 
 #[test]
@@ -143,6 +143,7 @@ fn fields_are_values_of_markers() {
     };
     let fields = &markers[0].3;
     assert_eq!(text(&fields["mixed"]), r#"[1,"two",{"x":["null",true]},[[],[2.5]]]"#);
+    assert_eq!(text(&fields["type_2"]), "own");
     assert_eq!((fields["cause_2"].as_f64(), fields["a_b"].as_f64()), (Some(1.0), Some(2.0)));
     assert_eq!(fields["a_b_2"].as_f64(), Some(3.0));
     let fields = &markers[1].3;

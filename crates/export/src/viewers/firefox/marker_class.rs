@@ -98,6 +98,9 @@ impl MarkerClass {
     ) -> Self {
         let class = ViewerClass::of(event);
         lose_parts(losses, event, &class);
+        if class.message.is_some() {
+            lose_part(losses, event, LossKind::Dropped, "", "flow of a message");
+        }
         match class.form {
             EventForm::Sample => {
                 lose_part(losses, event, LossKind::Dropped, "", "fields of a sample besides its call stack");

@@ -36,6 +36,13 @@ pub(super) struct EventValues<'v> {
 }
 
 impl ValueReader {
+    /// Returns a text of the profile.
+    pub(super) fn intern(&mut self, profile: &mut fx::Profile, text: &str) -> fx::StringHandle {
+        let handle = profile.intern_string(text);
+        count(text, handle, &mut self.newest, &mut self.text_bytes);
+        handle
+    }
+
     /// Reads the values of an event.
     pub(super) fn read(
         &mut self,
@@ -74,6 +81,20 @@ impl ValueReader {
         }
         let is_exact = arguments.is_exact;
         EventValues { values: &self.values, empty, is_whole, is_exact }
+    }
+}
+
+/// Counts the bytes of a text that is new.
+fn count(
+    text: &str,
+    handle: fx::StringHandle,
+    newest: &mut Option<fx::StringHandle>,
+    text_bytes: &mut usize,
+) {
+    // Handles of new texts are greater than all others.
+    if newest.is_none_or(|newest| handle > newest) {
+        *newest = Some(handle);
+        *text_bytes = text_bytes.saturating_add(text.len());
     }
 }
 
@@ -116,11 +137,7 @@ impl FieldValues<'_> {
     fn set_text(&mut self, place: Option<usize>, text: &[u8]) {
         let text = String::from_utf8_lossy(text);
         let handle = self.profile.intern_string(&text);
-        // Handles of new texts are greater than all others.
-        if self.newest.is_none_or(|newest| handle > newest) {
-            *self.newest = Some(handle);
-            *self.text_bytes = self.text_bytes.saturating_add(text.len());
-        }
+        count(&text, handle, self.newest, self.text_bytes);
         self.set(place, MarkerValue::Text(handle));
     }
 

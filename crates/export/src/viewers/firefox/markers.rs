@@ -28,10 +28,10 @@ pub(super) struct EventMarker<'v> {
 }
 
 impl<'v> EventMarker<'v> {
-    pub(super) fn new(class: &MarkerClass, values: &EventValues<'v>) -> Self {
+    pub(super) fn new(class: &MarkerClass, name: fx::StringHandle, values: &EventValues<'v>) -> Self {
         let EventValues { values, empty, .. } = *values;
         let values = Cow::Borrowed(values);
-        Self { kind: class.kind, name: class.name, category: class.category, values, empty }
+        Self { kind: class.kind, name, category: class.category, values, empty }
     }
 
     /// Returns a marker with values of its own, to be kept.

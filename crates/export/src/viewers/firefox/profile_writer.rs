@@ -52,14 +52,22 @@ pub(super) struct ProfileWriter {
     pub(super) losses: LossTable,
 }
 
+/// An event with its class and place.
+#[derive(Clone, Copy)]
+pub(super) struct EventAtPlace<'c, 'e> {
+    pub(super) event: &'c Event<'e>,
+    pub(super) class: &'c MarkerClass,
+    pub(super) place: EventPlace<'c>,
+    /// Number of its trace.
+    pub(super) trace: u32,
+    /// Name that it has instead of that of its class.
+    pub(super) name: Option<&'c str>,
+}
+
 /// An event with its place in the profile.
 #[derive(Clone, Copy)]
 struct PlacedEvent<'c, 'e> {
-    event: &'c Event<'e>,
-    class: &'c MarkerClass,
-    place: EventPlace<'e>,
-    /// Number of its trace.
-    trace: u32,
+    at: EventAtPlace<'c, 'e>,
     /// Nanoseconds from the origin.
     since: u64,
     process: fx::ProcessHandle,
@@ -144,8 +152,9 @@ impl ProfileWriter {
         }
     }
 
-    /// Takes an event of the trace with this number; returns `false` if it is lost.
-    pub(super) fn event(&mut self, event: &Event<'_>, class: &MarkerClass, trace: u32, time: u64) -> bool {
+    /// Takes an event; returns `false` if it is lost.
+    pub(super) fn event(&mut self, at: EventAtPlace<'_, '_>, time: u64) -> bool {
+        let EventAtPlace { event, class, place, trace, .. } = at;
         let since = self.time(has_dates(event.stream.clock()), time);
         let time = timestamp(since);
         self.values = self.values.saturating_add(OWN_VALUES + class.fields.len());
@@ -153,7 +162,6 @@ impl ProfileWriter {
             lose_event(&mut self.losses, event, FULL);
             return false;
         }
-        let place = class.class.place(event);
         let Self { threads, profile, stacks, .. } = self;
         let Some((process, thread)) = threads.of_event(profile, event.stream, &place, trace, time) else {
             lose_event(&mut self.losses, event, THREADS);
@@ -162,7 +170,7 @@ impl ProfileWriter {
         let table = track_id(TrackKind::Stream, [trace.into(), event.stream.class_index as u64]);
         let stack = class.class.stack(event);
         let stack = stack.and_then(|stack| stacks.handle(profile, thread, event, table, stack));
-        let placed = PlacedEvent { event, class, place, trace, since, process, thread, stack };
+        let placed = PlacedEvent { at, since, process, thread, stack };
         match (class.class.form, stack) {
             (EventForm::Sample, Some(_)) => profile.add_sample(thread, time, stack, fx::CpuDelta::ZERO, 1),
             (EventForm::Counter, _) => self.counter(&placed),
@@ -173,7 +181,7 @@ impl ProfileWriter {
 
     /// Adds the values of a counter, as differences from those before.
     fn counter(&mut self, placed: &PlacedEvent<'_, '_>) {
-        let PlacedEvent { event, class, place, .. } = placed;
+        let EventAtPlace { event, class, place, .. } = placed.at;
         let class = &class.class;
         let named = class.counter_name(event).unwrap_or(&class.name);
         let number = class.counter_number(event);
@@ -211,7 +219,8 @@ impl ProfileWriter {
 
     /// Adds a marker, or begins or ends its interval.
     fn marker(&mut self, placed: &PlacedEvent<'_, '_>) {
-        let PlacedEvent { event, class, place, since, thread, stack, .. } = *placed;
+        let PlacedEvent { at, since, thread, stack, .. } = *placed;
+        let EventAtPlace { event, class, place, trace, name } = at;
         let time = timestamp(since);
         let form = class.class.form;
         let track = match form {
@@ -219,14 +228,22 @@ impl ProfileWriter {
                 let key = class.class.key(event);
                 track_id(TrackKind::Slice, [place.process.unwrap_or(0), key])
             }
-            _ => event_track(event.stream, &place, placed.trace).1,
+            EventForm::Frame => {
+                let (_, thread) = event_track(event.stream, &place, trace);
+                track_id(TrackKind::Slice, [thread, class.class.frame_key(event)])
+            }
+            _ => event_track(event.stream, &place, trace).1,
         };
-        if let EventForm::End | EventForm::KeyedEnd = form
+        if let EventForm::End | EventForm::KeyedEnd | EventForm::Frame = form
             && let Some(OpenInterval { thread, begin, marker, stack, .. }) = self.intervals.end(track)
         {
-            return add(&mut self.profile, thread, fx::MarkerTiming::Interval(begin, time), marker, stack);
+            add(&mut self.profile, thread, fx::MarkerTiming::Interval(begin, time), marker, stack);
+            if form != EventForm::Frame {
+                return;
+            }
         }
         let Self { reader, names, profile, losses, intervals, .. } = self;
+        let name = name.map_or(class.name, |name| reader.intern(profile, name));
         let values = reader.read(event, class, &names.fields, profile);
         if !values.is_whole {
             lose_part(losses, event, LossKind::Dropped, "", "fields that cannot be decoded");
@@ -234,9 +251,9 @@ impl ProfileWriter {
         if !values.is_exact {
             lose_part(losses, event, LossKind::Lowered, "", ROUNDED);
         }
-        let marker = EventMarker::new(class, &values);
+        let marker = EventMarker::new(class, name, &values);
         let timing = match form {
-            EventForm::Begin | EventForm::KeyedBegin => {
+            EventForm::Begin | EventForm::KeyedBegin | EventForm::Frame => {
                 return intervals.begin(track, thread, time, marker.into_owned(), stack);
             }
             EventForm::End | EventForm::KeyedEnd => fx::MarkerTiming::IntervalEnd(time),

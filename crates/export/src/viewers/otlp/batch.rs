@@ -63,8 +63,8 @@ pub(super) struct GroupKey {
 #[derive(Debug)]
 struct Group {
     key: GroupKey,
-    /// Name of the metric.
-    metric: String,
+    /// Name and unit of the metric.
+    metric: [String; 2],
     elements: Vec<u8>,
 }
 
@@ -84,17 +84,17 @@ impl Batch {
         Self { signal, encoding, groups: Vec::new(), indexes: HashMap::new(), bytes: 0 }
     }
 
-    /// Adds an element, as `push` appends it. Nothing is added if that returns `false`. `metric` makes the name of the
-    /// metric of a new group.
+    /// Adds an element, as `push` appends it. Nothing is added if that returns `false`. `metric` makes name and unit
+    /// of the metric of a new group.
     pub(super) fn add(
         &mut self,
         key: GroupKey,
-        metric: impl FnOnce() -> String,
+        metric: impl FnOnce() -> [String; 2],
         push: impl FnOnce(&mut Vec<u8>) -> bool,
     ) -> bool {
         let index = *self.indexes.entry(key).or_insert_with(|| {
             let group = Group { key, metric: metric(), elements: Vec::new() };
-            self.bytes += GROUP + group.metric.len();
+            self.bytes += GROUP + group.metric.iter().map(String::len).sum::<usize>();
             self.groups.push(group);
             self.groups.len() - 1
         });
@@ -187,7 +187,11 @@ impl Batch {
             return out.extend_from_slice(&group.elements);
         }
         let at = encoding.begin_element(out, element_field);
-        encoding.text(out, metric::NAME, group.metric.as_bytes());
+        let [name, unit] = &group.metric;
+        encoding.text(out, metric::NAME, name.as_bytes());
+        if !unit.is_empty() {
+            encoding.text(out, metric::UNIT, unit.as_bytes());
+        }
         let gauge = encoding.begin(out, metric::GAUGE);
         encoding.elements(out, metric::POINTS, &group.elements);
         encoding.end(out, gauge);

@@ -49,6 +49,9 @@ impl OtlpClass {
         if class.form == EventForm::Sample {
             lose_part(losses, event, LossKind::Lowered, "", "sample -> log record");
         }
+        if class.message.is_some() {
+            lose_part(losses, event, LossKind::Dropped, "", "flow of a message");
+        }
         let lead = match class.form {
             EventForm::End | EventForm::KeyedEnd => END,
             _ => "",

@@ -18,7 +18,9 @@ pub(super) struct EventContext<'c, 'e> {
     pub(super) time: u64,
     /// Number of its trace.
     pub(super) trace: u32,
-    pub(super) place: EventPlace<'e>,
+    pub(super) place: EventPlace<'c>,
+    /// Name of the event or of its class.
+    pub(super) name: &'c str,
     /// Track of its thread, or else of its process, processor or data stream.
     pub(super) thread_track: u64,
     /// Operation that it names, and the number by which that is known.
@@ -31,14 +33,20 @@ impl<'c, 'e> EventContext<'c, 'e> {
         event: &'c Event<'e>,
         class: &'c OtlpClass,
         content: &'c EventContent,
+        place: EventPlace<'c>,
         time: u64,
         trace: u32,
     ) -> Self {
-        let place = class.class.place(event);
         let (_, thread_track) = event_track(event.stream, &place, trace);
         let operation = class.class.tasks.as_ref().and(content.operation);
         let operation = operation.map(|id| (id, operation_key(content, trace, id, content.chain)));
-        Self { event, class, content, time, trace, place, thread_track, operation }
+        let name = &class.class.name;
+        Self { event, class, content, time, trace, place, name, thread_track, operation }
+    }
+
+    /// Sets the name of the event, if it has its own.
+    pub(super) fn named(self, name: Option<&'c str>) -> Self {
+        Self { name: name.unwrap_or(self.name), ..self }
     }
 
     /// Returns the track of the operation that the event names.
@@ -52,6 +60,9 @@ impl<'c, 'e> EventContext<'c, 'e> {
             EventForm::KeyedBegin | EventForm::KeyedEnd => {
                 let key = self.class.class.key(self.event);
                 track_id(TrackKind::Slice, [self.place.process.unwrap_or(0), key])
+            }
+            EventForm::Frame => {
+                track_id(TrackKind::Slice, [self.thread_track, self.class.class.frame_key(self.event)])
             }
             // Operations can end on another thread than they began.
             EventForm::Begin | EventForm::End => self.operation_track().unwrap_or(self.thread_track),

@@ -91,7 +91,7 @@ impl EventEncoder {
         let encoding = self.encoding;
         let at = encoding.begin_element(out, span::EVENTS);
         encoding.time(out, span::EVENT_TIME, context.time);
-        encoding.text(out, span::EVENT_NAME, context.class.class.name.as_bytes());
+        encoding.text(out, span::EVENT_NAME, context.name.as_bytes());
         encoding.begin_list(out, span::EVENT_ATTRIBUTES);
         let fits = self.push_fields(context, span::EVENT_ATTRIBUTES, out, losses);
         encoding.end_list(out);
@@ -116,7 +116,7 @@ impl EventEncoder {
             encoding.text(out, log::SEVERITY_TEXT, name.as_bytes());
         }
         context.class.message(context.event, &mut self.message);
-        let name = &context.class.class.name;
+        let name = context.name;
         let body = if self.message.is_empty() { name } else { &self.message };
         let body_at = encoding.begin(out, log::BODY);
         encoding.text(out, value::STRING, body.as_bytes());

@@ -87,6 +87,7 @@ pub(super) mod metric {
     use super::{OtlpField, field};
 
     pub(crate) const NAME: OtlpField = field("name", 1);
+    pub(crate) const UNIT: OtlpField = field("unit", 3);
     pub(crate) const GAUGE: OtlpField = field("gauge", 5);
     pub(crate) const POINTS: OtlpField = field("dataPoints", 1);
     pub(crate) const TIME: OtlpField = field("timeUnixNano", 3);

@@ -81,6 +81,7 @@ impl Telemetry {
             EventForm::Counter => self.values(context),
             EventForm::Begin | EventForm::KeyedBegin | EventForm::Complete => self.begin(context),
             EventForm::End | EventForm::KeyedEnd => self.end(context),
+            EventForm::Frame => self.frame(context),
             _ => self.instant(context),
         };
         if !is_written {
@@ -142,7 +143,9 @@ impl Telemetry {
         if self.batch(OtlpSignal::Logs).is_some() {
             let Self { batches, encoder, .. } = self;
             let [_, logs, _] = batches;
-            logs.add(key, String::new, |out| encoder.push_loss(note, time, OtlpSignal::Logs.element(), out));
+            logs.add(key, Default::default, |out| {
+                encoder.push_loss(note, time, OtlpSignal::Logs.element(), out)
+            });
         }
         self.flush(false);
     }
@@ -152,6 +155,7 @@ impl Telemetry {
         let class = &context.class.class;
         let group = self.group(context);
         let named = class.counter_name(context.event).unwrap_or(&class.name);
+        let unit = || class.unit().unwrap_or_default().to_owned();
         for (member, field) in &class.counters {
             let Some(value) = context.event.get(field) else { continue };
             let value = match (value.as_i64(), value.as_f64()) {
@@ -168,9 +172,13 @@ impl Telemetry {
                 |out: &mut Vec<u8>| encoder.push_point(context, value, OtlpSignal::Metrics.element(), out);
             if class.counters.len() > 1 {
                 let metric = name_key(named) ^ name_key(member).rotate_left(1);
-                metrics.add(GroupKey { metric, ..group }, || format!("{named}.{member}"), push);
+                metrics.add(GroupKey { metric, ..group }, || [format!("{named}.{member}"), unit()], push);
             } else {
-                metrics.add(GroupKey { metric: name_key(named), ..group }, || named.to_owned(), push);
+                metrics.add(
+                    GroupKey { metric: name_key(named), ..group },
+                    || [named.to_owned(), unit()],
+                    push,
+                );
             }
         }
         true
@@ -184,7 +192,7 @@ impl Telemetry {
     /// Returns the relations of the span that an event begins.
     fn relations(&mut self, context: &EventContext<'_, '_>, track: u64) -> SpanRelations {
         let around = match context.class.class.form {
-            EventForm::KeyedBegin => self.ids_on(track),
+            EventForm::KeyedBegin | EventForm::Frame => self.ids_on(track),
             _ => self.ids_on(context.thread_track),
         };
         let mut parent = around;
@@ -232,9 +240,9 @@ impl Telemetry {
         }
         context.class.message(context.event, &mut self.encoder.message);
         let name = match &*self.encoder.message {
-            "" => &context.class.class.name,
+            "" => context.name,
             // Those of spans have messages about their begin.
-            _ if end == SpanEnd::Event => &context.class.class.name,
+            _ if end == SpanEnd::Event => context.name,
             message => message,
         };
         encoding.text(head, span::NAME, name.as_bytes());
@@ -260,6 +268,14 @@ impl Telemetry {
             self.write_unended(oldest, EARLY);
         }
         true
+    }
+
+    /// Ends the frame before, and begins another one.
+    fn frame(&mut self, context: &EventContext<'_, '_>) -> bool {
+        if let EndedSpan::Open(before) = self.spans.end(context.span_track(), |_| ()) {
+            self.write_span(before, Some(context.time));
+        }
+        self.begin(context)
     }
 
     /// Ends the span of an event.
@@ -325,7 +341,7 @@ impl Telemetry {
         let Self { batches, encoder, losses, .. } = self;
         let [_, logs, _] = batches;
         let element = OtlpSignal::Logs.element();
-        logs.add(group, String::new, |out| encoder.push_log_record(context, ids, element, out, losses))
+        logs.add(group, Default::default, |out| encoder.push_log_record(context, ids, element, out, losses))
     }
 
     /// Writes a span whose end may be unknown.
@@ -344,7 +360,7 @@ impl Telemetry {
             SpanEnd::Event => None,
         });
         if let Some(batch) = self.batch(OtlpSignal::Traces) {
-            let is_written = batch.add(open.group, String::new, |out| {
+            let is_written = batch.add(open.group, Default::default, |out| {
                 let at = encoding.begin_element(out, OtlpSignal::Traces.element());
                 out.extend_from_slice(&open.head);
                 if let Some(end) = end {
