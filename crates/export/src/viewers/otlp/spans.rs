@@ -170,7 +170,9 @@ impl OpenSpans {
     pub(super) fn end(&mut self, track: u64, mut ended: impl FnMut(OpenSpan)) -> EndedSpan {
         loop {
             let Some(place) = self.tracks.get_mut(&track) else { return EndedSpan::Unknown };
-            let Some(span) = place.spans.pop_back() else {
+            // No event ends an operation.
+            let span = place.spans.pop_back_if(|span| !matches!(span.end, SpanEnd::Last(_)));
+            let Some(span) = span else {
                 if place.written == 0 {
                     return EndedSpan::Unknown;
                 }
@@ -180,9 +182,15 @@ impl OpenSpans {
             self.closed(&span);
             match span.end {
                 SpanEnd::Event => return EndedSpan::Open(span),
-                // Only its name would be wrong otherwise.
                 SpanEnd::At(_) | SpanEnd::Last(_) => ended(span),
             }
+        }
+    }
+
+    /// Notes an event of the operation of a track.
+    pub(super) fn touch(&mut self, track: u64, time: u64) {
+        if let Some(OpenSpan { end: SpanEnd::Last(last), .. }) = self.top(track) {
+            *last = time.max(*last);
         }
     }
 
@@ -194,12 +202,10 @@ impl OpenSpans {
         time: u64,
         push: impl FnOnce(&mut Vec<u8>) -> bool,
     ) -> bool {
+        self.touch(track, time);
         let Some(span) = self.tracks.get_mut(&track).and_then(|track| track.spans.back_mut()) else {
             return false;
         };
-        if let SpanEnd::Last(last) = &mut span.end {
-            *last = time.max(*last);
-        }
         if span.event_count >= MOST_EVENTS {
             return false;
         }
@@ -297,5 +303,8 @@ mod tests {
         assert!(!spans.add_event(1, 500, push(1)));
         assert_eq!(spans.top(1).map(|span| span.end), Some(SpanEnd::Last(500)));
         assert!(!spans.add_event(2, 1, push(1)));
+        assert!(matches!(spans.end(1, |_| ()), EndedSpan::Unknown));
+        spans.touch(1, 600);
+        assert_eq!(spans.top(1).map(|span| span.end), Some(SpanEnd::Last(600)));
     }
 }

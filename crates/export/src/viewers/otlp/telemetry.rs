@@ -290,6 +290,7 @@ impl Telemetry {
             ended = self.spans.end(context.thread_track, |span| inner.push(span));
         }
         inner.into_iter().for_each(|span| self.write_span(span, None));
+        self.spans.touch(track, context.time);
         match ended {
             EndedSpan::Open(mut open) => {
                 let Self { encoder, losses, .. } = self;
