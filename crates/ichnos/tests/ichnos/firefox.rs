@@ -44,7 +44,9 @@ fn read(path: &Path) -> (Vec<Marker>, usize) {
             let data = table["data"][index].clone();
             markers.push((time("startTime", index), time("endTime", index), name, data));
         }
-        samples += thread["samples"]["length"].as_u64().unwrap() as usize;
+        // Two samples without a stack make the range of times whole.
+        let stacks = thread["samples"]["stack"].as_array().unwrap();
+        samples += stacks.iter().filter(|stack| !stack.is_null()).count();
     }
     (markers, samples)
 }

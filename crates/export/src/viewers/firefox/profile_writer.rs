@@ -45,6 +45,10 @@ pub(super) struct ProfileWriter {
     stacks: FirefoxStacks,
     /// Counters with their last values, by track.
     counters: HashMap<u64, (fx::CounterHandle, f64)>,
+    /// First thread with samples.
+    sampled: Option<fx::ThreadHandle>,
+    /// First and last time of events, in nanoseconds from the origin.
+    range: Option<[u64; 2]>,
     /// Number of values of all events.
     values: usize,
     /// Time 0 of the profile, once a time is known.
@@ -89,6 +93,8 @@ impl Default for ProfileWriter {
             intervals: Intervals::default(),
             stacks: FirefoxStacks::default(),
             counters: HashMap::new(),
+            sampled: None,
+            range: None,
             values: 0,
             origin: None,
             losses: LossTable::default(),
@@ -114,6 +120,12 @@ impl ProfileWriter {
     pub(super) fn finish(&mut self, out: &mut Vec<u8>) -> io::Result<()> {
         for OpenInterval { thread, begin, marker, stack, .. } in self.intervals.take_all() {
             add(&mut self.profile, thread, fx::MarkerTiming::IntervalStart(begin), marker, stack);
+        }
+        if let (Some(thread), Some(range)) = (self.sampled, self.range) {
+            // Viewers show the range of the samples, if there are any: samples without a stack and weight make it whole.
+            for since in range {
+                self.profile.add_sample(thread, timestamp(since), None, fx::CpuDelta::ZERO, 0);
+            }
         }
         Ok(serde_json::to_writer(out, &self.profile)?)
     }
@@ -157,6 +169,8 @@ impl ProfileWriter {
         let EventAtPlace { event, class, place, trace, .. } = at;
         let since = self.time(has_dates(event.stream.clock()), time);
         let time = timestamp(since);
+        let [first, last] = self.range.unwrap_or([since; 2]);
+        self.range = Some([first.min(since), last.max(since)]);
         self.values = self.values.saturating_add(OWN_VALUES + class.fields.len());
         if self.values > MOST_VALUES || self.reader.text_bytes > MOST_TEXT {
             lose_event(&mut self.losses, event, FULL);
@@ -172,7 +186,10 @@ impl ProfileWriter {
         let stack = stack.and_then(|stack| stacks.handle(profile, thread, event, table, stack));
         let placed = PlacedEvent { at, since, process, thread, stack };
         match (class.class.form, stack) {
-            (EventForm::Sample, Some(_)) => profile.add_sample(thread, time, stack, fx::CpuDelta::ZERO, 1),
+            (EventForm::Sample, Some(_)) => {
+                self.sampled.get_or_insert(thread);
+                profile.add_sample(thread, time, stack, fx::CpuDelta::ZERO, 1);
+            }
             (EventForm::Counter, _) => self.counter(&placed),
             _ => self.marker(&placed),
         }
