@@ -170,7 +170,7 @@ impl ProfileWriter {
         let since = self.time(has_dates(event.stream.clock()), time);
         let time = timestamp(since);
         let [first, last] = self.range.unwrap_or([since; 2]);
-        self.range = Some([first.min(since), last.max(since)]);
+        self.range = Some([first.min(since), last.max(since.saturating_add(class.class.duration(event)))]);
         self.values = self.values.saturating_add(OWN_VALUES + class.fields.len());
         if self.values > MOST_VALUES || self.reader.text_bytes > MOST_TEXT {
             lose_event(&mut self.losses, event, FULL);
