@@ -12,7 +12,7 @@ use crate::viewers::names::NumberedNames;
 
 /// Texts of a profile, and memory that is used again for each event.
 #[derive(Debug, Default)]
-pub(super) struct ValueReader {
+pub(super) struct MarkerReader {
     values: Vec<MarkerValue>,
     text: Vec<u8>,
     json: Vec<u8>,
@@ -26,7 +26,7 @@ pub(super) struct ValueReader {
 
 /// Values of an event.
 #[derive(Debug)]
-pub(super) struct EventValues<'v> {
+pub(super) struct MarkerValues<'v> {
     pub(super) values: &'v [MarkerValue],
     pub(super) empty: fx::StringHandle,
     /// `true` if all fields can be decoded.
@@ -35,7 +35,7 @@ pub(super) struct EventValues<'v> {
     pub(super) is_exact: bool,
 }
 
-impl ValueReader {
+impl MarkerReader {
     /// Returns a text of the profile.
     pub(super) fn intern(&mut self, profile: &mut fx::Profile, text: &str) -> fx::StringHandle {
         let handle = profile.intern_string(text);
@@ -50,7 +50,7 @@ impl ValueReader {
         class: &MarkerClass,
         names: &NumberedNames,
         profile: &mut fx::Profile,
-    ) -> EventValues<'_> {
+    ) -> MarkerValues<'_> {
         let empty = profile.intern_string("");
         self.values.clear();
         self.values.extend(class.fields.iter().map(|field| match field.form {
@@ -58,7 +58,7 @@ impl ValueReader {
             ValueForm::Text | ValueForm::Hexadecimal => MarkerValue::Text(empty),
         }));
         let mut is_whole = true;
-        let mut arguments = FieldValues {
+        let mut arguments = MarkerArguments {
             fields: &class.fields,
             next: 0,
             values: &mut self.values,
@@ -80,7 +80,7 @@ impl ValueReader {
             arguments.close();
         }
         let is_exact = arguments.is_exact;
-        EventValues { values: &self.values, empty, is_whole, is_exact }
+        MarkerValues { values: &self.values, empty, is_whole, is_exact }
     }
 }
 
@@ -99,7 +99,7 @@ fn count(
 }
 
 /// Takes arguments as values of fields: nested ones as JSON.
-struct FieldValues<'w> {
+struct MarkerArguments<'w> {
     fields: &'w [MarkerField],
     /// Index of the field after the last one.
     next: usize,
@@ -119,7 +119,7 @@ struct FieldValues<'w> {
     is_exact: bool,
 }
 
-impl FieldValues<'_> {
+impl MarkerArguments<'_> {
     /// Returns the next field with a name: absent ones are left out.
     fn find(&mut self, name: u32) -> Option<usize> {
         let rest = self.fields.get(self.next..)?;
@@ -202,7 +202,7 @@ impl FieldValues<'_> {
     }
 }
 
-impl ArgumentOutput for FieldValues<'_> {
+impl ArgumentOutput for MarkerArguments<'_> {
     fn unsigned(&mut self, name: u32, value: u64) {
         match self.depth {
             0 => self.integer(name, value as f64, value <= EXACT, value, value.into()),

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use fxprof_processed_profile as fx;
 
 use super::marker_class::MarkerClass;
-use super::marker_values::EventValues;
+use super::marker_values::MarkerValues;
 use crate::viewers::losses::LossNote;
 
 /// Value of a field.
@@ -28,8 +28,8 @@ pub(super) struct EventMarker<'v> {
 }
 
 impl<'v> EventMarker<'v> {
-    pub(super) fn new(class: &MarkerClass, name: fx::StringHandle, values: &EventValues<'v>) -> Self {
-        let EventValues { values, empty, .. } = *values;
+    pub(super) fn new(class: &MarkerClass, name: fx::StringHandle, values: &MarkerValues<'v>) -> Self {
+        let MarkerValues { values, empty, .. } = *values;
         let values = Cow::Borrowed(values);
         Self { kind: class.kind, name, category: class.category, values, empty }
     }

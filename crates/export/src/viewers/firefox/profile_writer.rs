@@ -9,7 +9,7 @@ use ichnos_model::{Event, Trace};
 
 use super::intervals::{Intervals, OpenInterval};
 use super::marker_class::{MarkerClass, MarkerNames};
-use super::marker_values::ValueReader;
+use super::marker_values::MarkerReader;
 use super::markers::{EventMarker, LossMarker};
 use super::threads::Threads;
 use crate::stacks::FirefoxStacks;
@@ -39,7 +39,7 @@ const FLOW: &str = "flow from the cause of an operation";
 pub(super) struct ProfileWriter {
     profile: fx::Profile,
     names: MarkerNames,
-    reader: ValueReader,
+    reader: MarkerReader,
     threads: Threads,
     intervals: Intervals,
     stacks: FirefoxStacks,
@@ -88,7 +88,7 @@ impl Default for ProfileWriter {
         Self {
             profile,
             names: MarkerNames::default(),
-            reader: ValueReader::default(),
+            reader: MarkerReader::default(),
             threads: Threads::default(),
             intervals: Intervals::default(),
             stacks: FirefoxStacks::default(),

@@ -18,7 +18,7 @@ pub(super) struct OpenValue {
 }
 
 /// Writes arguments as attributes at the end of `out`.
-pub(super) struct Attributes<'w> {
+pub(super) struct AttributeWriter<'w> {
     encoding: OtlpEncoding,
     pub(super) out: &'w mut Vec<u8>,
     /// Field of the message that has the attributes.
@@ -31,7 +31,7 @@ pub(super) struct Attributes<'w> {
     pub(super) is_too_large: bool,
 }
 
-impl<'w> Attributes<'w> {
+impl<'w> AttributeWriter<'w> {
     pub(super) fn new(
         encoding: OtlpEncoding,
         out: &'w mut Vec<u8>,
@@ -103,12 +103,12 @@ impl<'w> Attributes<'w> {
     }
 }
 
-impl ArgumentOutput for Attributes<'_> {
+impl ArgumentOutput for AttributeWriter<'_> {
     #[inline]
     fn unsigned(&mut self, name: u32, value: u64) {
         match i64::try_from(value) {
             Ok(value) => self.signed(name, value),
-            // Attributes have no larger integers.
+            // AttributeWriter have no larger integers.
             Err(_) => self.text(name, value.to_string().as_bytes()),
         }
     }

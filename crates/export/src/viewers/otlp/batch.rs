@@ -70,7 +70,7 @@ struct Group {
 
 /// Elements of a signal that are not written yet.
 #[derive(Debug)]
-pub(super) struct Batch {
+pub(super) struct RequestBatch {
     signal: OtlpSignal,
     encoding: OtlpEncoding,
     groups: Vec<Group>,
@@ -79,7 +79,7 @@ pub(super) struct Batch {
     bytes: usize,
 }
 
-impl Batch {
+impl RequestBatch {
     pub(super) fn new(signal: OtlpSignal, encoding: OtlpEncoding) -> Self {
         Self { signal, encoding, groups: Vec::new(), indexes: HashMap::new(), bytes: 0 }
     }

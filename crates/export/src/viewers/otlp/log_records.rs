@@ -3,7 +3,7 @@
 use ichnos_model::LogLevel;
 use ichnos_model::lower::{LossKind, LossTable};
 
-use super::attributes::{Attributes, OpenValue, push_number, push_text};
+use super::attributes::{AttributeWriter, OpenValue, push_number, push_text};
 use super::encoding::{OtlpEncoding, OtlpField};
 use super::event_context::EventContext;
 use super::ids::SpanIds;
@@ -14,7 +14,7 @@ use crate::viewers::names::NumberedNames;
 
 /// Writes parts of an event.
 #[derive(Debug)]
-pub(super) struct EventEncoder {
+pub(super) struct ElementEncoder {
     pub(super) encoding: OtlpEncoding,
     /// Names of attributes.
     pub(super) names: NumberedNames,
@@ -37,7 +37,7 @@ fn severity(level: LogLevel) -> (u64, &'static str) {
     (number, level.name())
 }
 
-impl EventEncoder {
+impl ElementEncoder {
     pub(super) fn new(encoding: OtlpEncoding) -> Self {
         Self {
             encoding,
@@ -56,7 +56,7 @@ impl EventEncoder {
         out: &mut Vec<u8>,
         losses: &mut LossTable,
     ) -> bool {
-        let mut attributes = Attributes::new(self.encoding, out, field, &self.names, &mut self.open);
+        let mut attributes = AttributeWriter::new(self.encoding, out, field, &self.names, &mut self.open);
         let mut is_whole = true;
         for scope in &context.class.scopes {
             let mut visitor = ArgumentVisitor::new(attributes, scope, &mut self.text);

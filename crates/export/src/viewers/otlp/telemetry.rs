@@ -3,12 +3,12 @@
 use ichnos_model::Event;
 use ichnos_model::lower::{LossEntry, LossKind, LossTable};
 
-use super::batch::{Batch, GroupKey, OtlpSignal};
+use super::batch::{GroupKey, OtlpSignal, RequestBatch};
 use super::class::OtlpClass;
 use super::encoding::OtlpEncoding;
 use super::event_context::EventContext;
 use super::ids::{OperationIds, SpanIds, SpanRelations, derived_span, derived_trace};
-use super::log_records::{CounterValue, EventEncoder};
+use super::log_records::{CounterValue, ElementEncoder};
 use super::resources::{COMMON, Resources};
 use super::schema::span;
 use super::spans::{EndedSpan, OpenSpan, OpenSpans, SpanEnd};
@@ -33,9 +33,9 @@ const RESOURCES: &str = "process of an event: there are more than 65,536";
 #[derive(Debug)]
 pub(super) struct Telemetry {
     pub(super) out: Vec<u8>,
-    encoder: EventEncoder,
+    encoder: ElementEncoder,
     /// By signal.
-    batches: [Batch; 3],
+    batches: [RequestBatch; 3],
     /// Signal to write; `None` for all.
     signal: Option<OtlpSignal>,
     /// Number of elements of each signal that is not written.
@@ -54,8 +54,8 @@ impl Telemetry {
     pub(super) fn new(encoding: OtlpEncoding, signal: Option<OtlpSignal>) -> Self {
         Self {
             out: Vec::new(),
-            encoder: EventEncoder::new(encoding),
-            batches: OtlpSignal::ALL.map(|signal| Batch::new(signal, encoding)),
+            encoder: ElementEncoder::new(encoding),
+            batches: OtlpSignal::ALL.map(|signal| RequestBatch::new(signal, encoding)),
             signal,
             unwanted: [0; 3],
             resources: Resources::new(encoding),
@@ -117,7 +117,7 @@ impl Telemetry {
     }
 
     /// Returns the batch of a signal; `None` if that is not written, which is a loss.
-    fn batch(&mut self, signal: OtlpSignal) -> Option<&mut Batch> {
+    fn batch(&mut self, signal: OtlpSignal) -> Option<&mut RequestBatch> {
         if self.signal.is_some_and(|wanted| wanted != signal) {
             if let Some(count) = self.unwanted.get_mut(signal as usize) {
                 *count += 1;
