@@ -108,7 +108,7 @@ impl ArgumentOutput for AttributeWriter<'_> {
     fn unsigned(&mut self, name: u32, value: u64) {
         match i64::try_from(value) {
             Ok(value) => self.signed(name, value),
-            // AttributeWriter have no larger integers.
+            // Attributes have no larger integers.
             Err(_) => self.text(name, value.to_string().as_bytes()),
         }
     }

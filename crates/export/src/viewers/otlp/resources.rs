@@ -19,7 +19,7 @@ pub(super) const COMMON: u64 = 0;
 /// Name of a service without a name.
 const UNKNOWN: &str = "unknown_service";
 
-/// AttributeWriter of all resources, encoded, by their key.
+/// Attributes of all resources, encoded, by their key.
 #[derive(Debug)]
 pub(super) struct Resources {
     encoding: OtlpEncoding,
