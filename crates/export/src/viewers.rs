@@ -18,6 +18,7 @@
 mod arguments;
 mod chrome;
 mod class;
+mod event_track;
 #[cfg(feature = "firefox")]
 mod firefox;
 mod flows;

@@ -6,8 +6,6 @@ use std::sync::Arc;
 
 use ichnos_model::{DataStream, ValueHash};
 
-use super::class::EventPlace;
-
 /// Maximum number of tracks that are kept; beyond it, all are described again.
 const MOST: usize = 1 << 20;
 
@@ -38,19 +36,6 @@ pub(super) fn track_id(kind: TrackKind, [first, second]: [u64; 2]) -> u64 {
     hash.add(second);
     // A viewer takes 0 for a missing identifier.
     hash.finish().max(1)
-}
-
-/// Returns the track of the thread of an event, or else of its process, processor or data stream, and the kind of it.
-/// `trace` is the number of its trace.
-pub(super) fn event_track(stream: &DataStream, place: &EventPlace<'_>, trace: u32) -> (TrackKind, u64) {
-    let (kind, numbers) = match (place.thread, place.process, place.processor) {
-        (Some(thread), Some(process), _) => (TrackKind::Thread, [process, thread]),
-        (Some(thread), None, _) => (TrackKind::LoneThread, [0, thread]),
-        (None, Some(process), _) => (TrackKind::Process, [process, 0]),
-        (None, None, Some(processor)) => (TrackKind::Processor, [trace.into(), processor]),
-        (None, None, None) => (TrackKind::Stream, [stream.key.into(), 0]),
-    };
-    (kind, track_id(kind, numbers))
 }
 
 /// Returns a number for a name, 0 for an empty one.

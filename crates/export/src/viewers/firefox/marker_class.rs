@@ -36,6 +36,13 @@ pub(super) struct MarkerField {
     pub(super) form: ValueForm,
 }
 
+/// Value of a field.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum MarkerValue {
+    Number(f64),
+    Text(fx::StringHandle),
+}
+
 /// An event record class as a type of markers.
 #[derive(Debug)]
 pub(super) struct MarkerClass {

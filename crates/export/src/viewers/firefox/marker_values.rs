@@ -3,8 +3,7 @@
 use fxprof_processed_profile as fx;
 use ichnos_model::Event;
 
-use super::marker_class::{MarkerClass, MarkerField, ValueForm};
-use super::markers::MarkerValue;
+use super::marker_class::{MarkerClass, MarkerField, MarkerValue, ValueForm};
 use crate::number;
 use crate::viewers::arguments::{ArgumentOutput, ArgumentVisitor};
 use crate::viewers::json_arguments::{EXACT, JsonArguments};

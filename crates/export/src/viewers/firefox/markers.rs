@@ -4,16 +4,9 @@ use std::borrow::Cow;
 
 use fxprof_processed_profile as fx;
 
-use super::marker_class::MarkerClass;
+use super::marker_class::{MarkerClass, MarkerValue};
 use super::marker_values::MarkerValues;
 use crate::viewers::losses::LossNote;
-
-/// Value of a field.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum MarkerValue {
-    Number(f64),
-    Text(fx::StringHandle),
-}
 
 /// Marker of an event.
 #[derive(Debug)]

@@ -16,8 +16,9 @@ use crate::stacks::FirefoxStacks;
 use crate::tasks::EventContent;
 use crate::time::has_dates;
 use crate::viewers::class::{EventForm, EventPlace};
+use crate::viewers::event_track::event_track;
 use crate::viewers::losses::{LossNote, lose_event, lose_part};
-use crate::viewers::tracks::{TrackKind, event_track, name_key, track_id};
+use crate::viewers::tracks::{TrackKind, name_key, track_id};
 
 /// Maximum number of values of all events. A profile is in memory as a whole, in the viewer, too.
 const MOST_VALUES: usize = 1 << 24;

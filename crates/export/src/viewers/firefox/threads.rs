@@ -6,7 +6,8 @@ use fxprof_processed_profile as fx;
 use ichnos_model::DataStream;
 
 use crate::viewers::class::EventPlace;
-use crate::viewers::tracks::{TrackKind, Tracks, event_track, track_id};
+use crate::viewers::event_track::event_track;
+use crate::viewers::tracks::{TrackKind, Tracks, track_id};
 
 /// Maximum number of threads; viewers show each as a row.
 const MOST: usize = 10_000;

@@ -6,7 +6,8 @@ use super::class::OtlpClass;
 use super::ids::operation_key;
 use crate::tasks::EventContent;
 use crate::viewers::class::{EventForm, EventPlace};
-use crate::viewers::tracks::{TrackKind, event_track, track_id};
+use crate::viewers::event_track::event_track;
+use crate::viewers::tracks::{TrackKind, track_id};
 
 /// An event with its class, time and place.
 #[derive(Clone, Copy, Debug)]
