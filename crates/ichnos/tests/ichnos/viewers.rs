@@ -18,9 +18,6 @@ fn open(path: &Path) -> Session {
     ichnos::open([path], &OpenOptions::default()).unwrap()
 }
 
-/// Viewers of timelines, whose files the trace processor reads in full.
-const VIEWERS: [ViewerWriter; 2] = [ViewerWriter::Perfetto, ViewerWriter::Chrome];
-
 /// Converts a trace for a viewer; returns the path of the file.
 pub(crate) fn convert(session: &Session, viewer: ViewerWriter, directory: &Path) -> PathBuf {
     let path = directory.join(format!("trace.{}", ichnos_io::TraceWriter::extensions(&viewer)[0]));
