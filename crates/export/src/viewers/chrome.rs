@@ -217,8 +217,7 @@ impl Chrome {
         if form == EventForm::Counter {
             writer.values(event, &class.class);
         } else {
-            let memory = (&mut self.text, &mut self.open);
-            if !push_arguments(event, class, names, writer.out, memory) {
+            if !push_arguments(event, class, names, writer.out, (&mut self.text, &mut self.open)) {
                 lose_part(losses, event, LossKind::Dropped, "", "fields that cannot be decoded");
             }
         }

@@ -85,9 +85,7 @@ impl ViewerWriter {
             return unsupported("files for viewers cannot be read again to verify them");
         }
         if self == Self::OtlpProtobuf && options.formats.choice(self.name(), SIGNAL) == Some("all") {
-            return unsupported(
-                "a request has spans, log records or metrics: name one of them with --signal",
-            );
+            return unsupported("a request has spans, log records or metrics: one signal, not all of them");
         }
         Ok(())
     }

@@ -24,6 +24,12 @@ pub(super) struct OtlpField {
     pub(super) number: u32,
 }
 
+impl OtlpField {
+    pub(super) const fn new(name: &'static str, number: u32) -> Self {
+        Self { name, number }
+    }
+}
+
 impl OtlpEncoding {
     /// Appends the separator before a member or an element. Nothing but their beginnings ends with a bracket that opens.
     #[inline]
