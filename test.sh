@@ -5,8 +5,9 @@
 # records a trace for the purpose. What is missing is installed if that can be done without
 # asking (as root, with apt-get); otherwise the tests that need it are skipped, and named at the
 # end. Recorded traces of real tracers are used if they are in ../shared/traces or in the directory
-# that ICHNOS_TRACES names. DuckDB, Polars and pyarrow, which read tables, are installed into target/python,
-# unless ICHNOS_PYTHON names a Python; chdb and pyspark are compared if that Python has them.
+# that ICHNOS_TRACES names. DuckDB, Polars and pyarrow, which read tables, and OpenTelemetry's messages are
+# installed into target/python, unless ICHNOS_PYTHON names a Python; chdb and pyspark are compared if that
+# Python has them.
 #
 # Arguments choose packages (-p ichnos-ctf); without any, all are tested.
 set -euo pipefail
@@ -45,16 +46,16 @@ if [ -n "$packages" ]; then
 	fi
 fi
 
-# Installs packages of Python, for tests of tables, while tests are compiled: it takes some 15 s of one core.
+# Installs packages of Python, for tests of tables and of OpenTelemetry's requests, while tests are compiled: it takes some 15 s of one core.
 python_packages() {
 	local venv=target/python
 	[ -x $venv/bin/pip ] || timeout 60 python3 -m venv --clear $venv || return
 	timeout 180 $venv/bin/python -m pip install --quiet --disable-pip-version-check \
-		'duckdb==2.*' 'polars==2.*' 'pyarrow==26.*'
+		'duckdb==2.*' 'polars==2.*' 'pyarrow==26.*' 'opentelemetry-proto==1.*'
 }
 
 packages_pid=
-if [ -z "${ICHNOS_PYTHON:-}" ] && [[ $# = 0 || " $* " == *" ichnos-table "* ]]; then
+if [ -z "${ICHNOS_PYTHON:-}" ] && [[ $# = 0 || " $* " == *" ichnos-table "* || " $* " == *" ichnos "* ]]; then
 	python_packages </dev/null >/dev/null 2>&1 &
 	packages_pid=$!
 fi

@@ -92,7 +92,7 @@ reads traces. A map is a file in TOML, with a table for events whose names match
   [[event]]
   match = \"app:request_*\"       # * is any text, ? a character, [a-z] one of them, {a,b} a or b
   role = \"begin\"
-  track = \"thread\"              # or process, processor
+  track = \"thread\"              # or process, processor, trace
   name = \"request\"              # instead of the name of the event; also category, color, unit of counters
   fields = { key = \"id\", name = \"path\", thread = \"ctx.vtid\" }
 

@@ -24,6 +24,8 @@ mod top;
 mod tree;
 
 pub use collect::StackCollector;
+#[cfg(feature = "firefox")]
+pub(crate) use firefox::FirefoxStacks;
 pub use format::StackFormat;
 pub use profile::{LeftOut, StackProfile, StackThread};
 pub use top::TopFunction;

@@ -1,4 +1,4 @@
-//! Traces for viewers: [`Perfetto`] and [`Chrome`].
+//! Traces for viewers: [`Perfetto`], [`Chrome`], `Firefox` (with its feature) and [`Otlp`].
 //!
 //! What an event is to a viewer follows from the [role](ichnos_model::EventRole) of its class and the
 //! [meanings](ichnos_model::Meaning) of its members alone, whatever its format:
@@ -18,9 +18,14 @@
 mod arguments;
 mod chrome;
 mod class;
+mod event_track;
+#[cfg(feature = "firefox")]
+mod firefox;
 mod flows;
+mod json_arguments;
 mod losses;
 mod names;
+mod otlp;
 mod output_bytes;
 mod perfetto;
 mod protobuf;
@@ -29,4 +34,7 @@ mod thread_fields;
 mod tracks;
 
 pub use chrome::Chrome;
+#[cfg(feature = "firefox")]
+pub use firefox::Firefox;
+pub use otlp::{Otlp, OtlpEncoding, OtlpSignal};
 pub use perfetto::Perfetto;

@@ -2,6 +2,7 @@
 
 mod split;
 mod text_writer;
+mod viewer_file;
 mod viewer_writer;
 
 use std::io;
@@ -159,16 +160,25 @@ pub fn writer(
     if let Some(wanted) = format {
         return writers.find(|(name, _)| *name == wanted);
     }
-    let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
-    let by_extension = writers.clone().find(|(_, writer)| {
-        extension.as_deref().is_some_and(|extension| writer.extensions().contains(&extension))
-    });
+    let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+    // Of several extensions that fit, as `jsonl` and `otlp.jsonl`, the longest one counts.
+    let fits = |extension: &&'static str| {
+        name.strip_suffix(extension)
+            .and_then(|stem| stem.strip_suffix('.'))
+            .is_some_and(|stem| !stem.is_empty())
+    };
+    let longest = |writer: &dyn TraceWriter| {
+        writer.extensions().iter().filter(|extension| fits(extension)).map(|extension| extension.len()).max()
+    };
+    let fitting = writers.clone().filter_map(|found| Some((longest(found.1)?, found)));
+    // Of several writers with the same one, the first counts.
+    let by_extension = fitting.reduce(|a, b| if b.0 > a.0 { b } else { a }).map(|(_, found)| found);
     if let (None, Some(dialect)) = (by_extension, dialect) {
         let is_it = |known: &OptionValue| known.name == dialect || known.aliases.contains(&dialect);
         return writers.find(|(_, writer)| writer.dialects().iter().any(is_it));
     }
     // A path without an extension is a directory.
-    by_extension.or_else(|| writers.find(|(_, writer)| extension.is_none() && writer.is_directory()))
+    by_extension.or_else(|| writers.find(|(_, writer)| path.extension().is_none() && writer.is_directory()))
 }
 
 /// Format of written traces.

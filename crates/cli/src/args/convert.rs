@@ -33,7 +33,7 @@ pub(crate) struct Writing {
     /// in large ones, of their packets. --force replaces only the files of the same part.
     #[arg(long, value_name = "I/N", requires = "output", conflicts_with_all = ["dry_run", "verify"], hide_short_help = true)]
     pub(crate) shard: Option<Shard>,
-    /// Output format [default: by the extension of OUT]
+    /// Format [default: by extension]
     ///
     /// Without an extension, `convert` writes a directory, a trace of CTF. The other verbs keep the format and the
     /// dialect of the input then, if they can be written. Text (.csv, .tsv, .txt) is that of `ichnos cat` with its

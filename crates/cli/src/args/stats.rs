@@ -36,7 +36,7 @@ pub(crate) struct Stats {
     /// of properties of the events named BEGIN. Both may be the same.
     #[arg(long, num_args = 2, group = "measured", value_names = ["BEGIN", "END"], conflicts_with_all = ["histogram", "timeline"])]
     pub(crate) pair: Option<Vec<String>>,
-    /// Measure all spans, by the roles of events: function calls, system calls, requests
+    /// Measure all spans: function calls, system calls, requests
     ///
     /// `ichnos help map` explains roles, which formats know or a file of --map says. Rows are those of the events that
     /// begin spans, unless --by names others.
@@ -45,7 +45,7 @@ pub(crate) struct Stats {
     /// Fields that are equal in both events of a pair, comma-separated
     ///
     /// By default, events that begin and end something are paired by thread, or else by processor.
-    #[arg(long, value_name = "FIELD", value_delimiter = ',', requires = "pair")]
+    #[arg(long, value_name = "FIELD", value_delimiter = ',', requires = "pair", hide_short_help = true)]
     pub(crate) key: Vec<String>,
     /// Number of the longest pairs to list
     #[arg(long, value_name = "N", default_value_t = 10, requires = "measured", hide_short_help = true)]

@@ -294,7 +294,7 @@ fn shards_write_one_dataset() {
     for index in 1..=9 {
         write(&format!("--shard={index}/9"), &["--fields=ts,samples"]).expect(0, &[]);
     }
-    assert!(output.join("event=hello_greeting").is_dir() && !output.join("event=hello_tick").exists());
+    assert!(output.join("event=hello_greeting").is_dir());
 }
 
 /// The job of examples/spark, on this machine.

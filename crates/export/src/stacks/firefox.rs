@@ -5,8 +5,11 @@ use std::io::{self, BufWriter, Write};
 
 use fxprof_processed_profile as fx;
 
-use super::calls::{MOST_CALLS, NO_CALL};
+use ichnos_model::Event;
+
+use super::calls::{Calls, MOST_CALLS, NO_CALL};
 use super::profile::{StackProfile, ThreadSamples};
+use super::resolve::Resolver;
 
 /// Nanoseconds per millisecond, the unit of the format.
 const MILLISECOND: u64 = 1_000_000;
@@ -72,10 +75,11 @@ impl FirefoxWriter<'_> {
             self.out.set_thread_samples_weight_type(handle, fx::WeightType::TracingMs);
         }
         let mut stacks: HashMap<u32, fx::StackHandle> = HashMap::new();
+        let calls = &self.profile.calls;
         // Remainder of weights smaller than the unit.
         let mut rest = 0;
         for sample in thread.samples.iter() {
-            let stack = self.stack(handle, sample.stack, &mut stacks);
+            let stack = intern_call(&mut self.out, handle, calls, sample.stack, &mut stacks, &mut self.calls);
             let mut weight = sample.weight;
             if is_time {
                 weight = weight.saturating_add(rest);
@@ -85,45 +89,85 @@ impl FirefoxWriter<'_> {
             self.out.add_sample(handle, time(sample.time), stack, fx::CpuDelta::ZERO, weight);
         }
     }
+}
 
-    fn stack(
-        &mut self,
-        thread: fx::ThreadHandle,
-        call: u32,
-        stacks: &mut HashMap<u32, fx::StackHandle>,
-    ) -> Option<fx::StackHandle> {
-        let calls = &self.profile.calls;
-        let mut path = Vec::new();
-        let mut next = call;
-        let mut found = loop {
-            if next == NO_CALL {
-                break None;
-            }
-            if let Some(known) = stacks.get(&next) {
-                break Some(*known);
-            }
-            let (caller, function) = calls.get(next)?;
-            path.push((next, function));
-            next = caller;
-        };
-        for (call, function) in path.into_iter().rev() {
-            if self.calls >= MOST_CALLS && found.is_some() {
-                break;
-            }
-            self.calls += 1;
-            let label = self.out.intern_string(calls.label(function));
-            let frame = self.out.intern_frame(
-                thread,
-                fx::FrameInfo {
-                    frame: fx::Frame::Label(label),
-                    category_pair: fx::CategoryHandle::OTHER.into(),
-                    flags: fx::FrameFlags::empty(),
-                },
-            );
-            let stack = self.out.intern_stack(thread, found, frame);
-            stacks.insert(call, stack);
-            found = Some(stack);
+/// Returns the stack of a call in a thread, made if it is new. `stacks` are those of the thread by call, `count` is the
+/// number of calls that were written for all threads.
+fn intern_call(
+    out: &mut fx::Profile,
+    thread: fx::ThreadHandle,
+    calls: &Calls,
+    call: u32,
+    stacks: &mut HashMap<u32, fx::StackHandle>,
+    count: &mut usize,
+) -> Option<fx::StackHandle> {
+    let mut path = Vec::new();
+    let mut next = call;
+    let mut found = loop {
+        if next == NO_CALL {
+            break None;
         }
-        found
+        if let Some(known) = stacks.get(&next) {
+            break Some(*known);
+        }
+        let (caller, function) = calls.get(next)?;
+        path.push((next, function));
+        next = caller;
+    };
+    for (call, function) in path.into_iter().rev() {
+        if *count >= MOST_CALLS && found.is_some() {
+            break;
+        }
+        *count += 1;
+        let label = out.intern_string(calls.label(function));
+        let frame = out.intern_frame(
+            thread,
+            fx::FrameInfo {
+                frame: fx::Frame::Label(label),
+                category_pair: fx::CategoryHandle::OTHER.into(),
+                flags: fx::FrameFlags::empty(),
+            },
+        );
+        let stack = out.intern_stack(thread, found, frame);
+        stacks.insert(call, stack);
+        found = Some(stack);
+    }
+    found
+}
+
+/// Call stacks of events in a profile that is made of them.
+#[derive(Debug, Default)]
+pub(crate) struct FirefoxStacks {
+    calls: Calls,
+    /// By number of the table of call stacks.
+    resolvers: HashMap<u64, Resolver>,
+    stacks: HashMap<fx::ThreadHandle, HashMap<u32, fx::StackHandle>>,
+    /// Number of written calls: each thread has its own.
+    count: usize,
+}
+
+impl FirefoxStacks {
+    /// Returns a call stack of an event in a thread, `None` if the trace has no such call stack. `table` tells the
+    /// tables of call stacks from each other.
+    pub(crate) fn handle(
+        &mut self,
+        out: &mut fx::Profile,
+        thread: fx::ThreadHandle,
+        event: &Event<'_>,
+        table: u64,
+        stack: u32,
+    ) -> Option<fx::StackHandle> {
+        let stacks = event.stream.stacks();
+        if stack as usize >= stacks.table.len() {
+            return None;
+        }
+        // Loading them can read the trace, which uses the table.
+        let symbols = stacks.symbols();
+        let view = stacks.table.view();
+        let resolver = self.resolvers.entry(table).or_default();
+        let time = event.nanoseconds().unwrap_or(i128::MAX);
+        let call = resolver.call(stack, time, &view, symbols, &mut self.calls);
+        let known = self.stacks.entry(thread).or_default();
+        intern_call(out, thread, &self.calls, call, known, &mut self.count)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 
+use ichnos_model::plan::Plan;
 use ichnos_model::{Event, Field, Real, Scope, Text, Uuid, Visitor, Wide};
 
 use super::class::{SCOPES, ViewerClass};
@@ -38,10 +39,26 @@ pub(super) struct ScopeNames {
 impl ScopeNames {
     /// Returns the names of all scopes of a class.
     pub(super) fn all(event: &Event<'_>, class: &ViewerClass, names: &mut NumberedNames) -> Vec<Self> {
-        SCOPES.into_iter().filter_map(|scope| Self::of(event, class, scope, names)).collect()
+        Self::all_with_lead(event, class, "", names)
     }
 
-    fn of(event: &Event<'_>, class: &ViewerClass, scope: Scope, names: &mut NumberedNames) -> Option<Self> {
+    /// Returns the names of all scopes of a class, each with `lead` before it.
+    pub(super) fn all_with_lead(
+        event: &Event<'_>,
+        class: &ViewerClass,
+        lead: &str,
+        names: &mut NumberedNames,
+    ) -> Vec<Self> {
+        SCOPES.into_iter().filter_map(|scope| Self::of(event, class, scope, lead, names)).collect()
+    }
+
+    fn of(
+        event: &Event<'_>,
+        class: &ViewerClass,
+        scope: Scope,
+        lead: &str,
+        names: &mut NumberedNames,
+    ) -> Option<Self> {
         let plan = event.plan(scope)?;
         let members: Vec<usize> = (0..).map_while(|index| plan.member(index)).collect();
         let mut nodes: Vec<Option<u32>> = Vec::new();
@@ -52,14 +69,22 @@ impl ScopeNames {
         for member in members {
             if class.is_hidden(event, scope, member) {
                 nodes.get_mut(plan.within(member)).unwrap_or_default().fill(None);
-            } else if scope != Scope::Payload
-                && let Some(Some(node)) = nodes.get_mut(member)
-            {
-                let name = format!("{}.{}", scope.short_name(), names.name(*node));
+            } else if let Some(Some(node)) = nodes.get_mut(member) {
+                let name = match scope {
+                    Scope::Payload if lead.is_empty() => continue,
+                    Scope::Payload => format!("{lead}{}", names.name(*node)),
+                    _ => format!("{lead}{}.{}", scope.short_name(), names.name(*node)),
+                };
                 *node = names.number(&name);
             }
         }
         Some(Self { scope, nodes: nodes.into() })
+    }
+
+    /// Returns the members of the scope that are shown: their nodes in the plan, and the numbers of their names.
+    pub(super) fn members<'n>(&'n self, plan: &'n Plan) -> impl Iterator<Item = (usize, u32)> + 'n {
+        let members = (0..).map_while(|index| plan.member(index));
+        members.filter_map(|member| Some((member, self.nodes.get(member).copied().flatten()?)))
     }
 
     /// Returns the numbers of the names.

@@ -1,14 +1,13 @@
 //! Traces of Chrome, as JSON.
 
-use std::io::Write as _;
-
-use ichnos_json::write::{ObjectWriter, ValueWriter, push_string, push_utf8};
+use ichnos_json::write::{ObjectWriter, ValueWriter, push_string};
 use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::{DataStream, Event, Message};
 
-use super::arguments::{ArgumentOutput, ArgumentVisitor, ScopeNames, UNNAMED};
+use super::arguments::{ArgumentVisitor, ScopeNames};
 use super::class::{EventForm, EventPlace, ViewerClass};
 use super::flows::{FlowEnd, Flows};
+use super::json_arguments::JsonArguments;
 use super::losses::{EarlyLosses, LossNote, NO_TIME, lose_event, lose_part, lose_parts, shown_time};
 use super::names::NumberedNames;
 use super::output_bytes;
@@ -19,9 +18,6 @@ use crate::number;
 use crate::stream_table::StreamTable;
 use crate::tasks::EventContent;
 use crate::time::has_dates;
-
-/// Largest integer that JavaScript's numbers hold exactly.
-const EXACT: u64 = 1 << 53;
 
 /// Bits of the numbers of threads and processes that stand for longer ones.
 const SHORT: u64 = 0x3fff_ffff;
@@ -207,24 +203,16 @@ impl Chrome {
         }
         writer.begin();
         match form {
-            EventForm::Counter => {
-                writer.counter(event, class);
-                writer.place("C", time, track);
-            }
-            _ => {
-                writer.lead(class, class.class.event_name(event, &mut self.name));
-                writer.place(phase(form), time, track);
-            }
+            EventForm::Counter => writer.counter(event, class),
+            _ => writer.lead(class, class.class.event_name(event, &mut self.name)),
         }
+        writer.place(phase(form), time, track);
         writer.ids_and_duration(event, &class.class, &place);
         writer.out.extend_from_slice(b",\"args\":");
         if form == EventForm::Counter {
             writer.values(event, &class.class);
-        } else {
-            let memory = (&mut self.text, &mut self.open);
-            if !push_arguments(event, class, names, writer.out, memory) {
-                lose_part(losses, event, LossKind::Dropped, "", "fields that cannot be decoded");
-            }
+        } else if !push_arguments(event, class, names, writer.out, (&mut self.text, &mut self.open)) {
+            lose_part(losses, event, LossKind::Dropped, "", "fields that cannot be decoded");
         }
         writer.out.push(b'}');
         if let Some(tasks) = &class.class.tasks {
@@ -266,7 +254,7 @@ fn push_arguments(
     out: &mut Vec<u8>,
     (text, open): (&mut Vec<u8>, &mut Vec<u8>),
 ) -> bool {
-    let mut arguments = JsonArguments { out, names, has_members: false, open, unnamed: 0 };
+    let mut arguments = JsonArguments::new(out, names, open);
     let mut is_whole = true;
     arguments.out.push(b'{');
     for scope in &class.scopes {
@@ -508,115 +496,5 @@ impl EventWriter<'_> {
             }
         }
         object.end();
-    }
-}
-
-/// Writes arguments as members of an object.
-struct JsonArguments<'w> {
-    out: &'w mut Vec<u8>,
-    names: &'w NumberedNames,
-    /// `true` if the innermost object or array has members.
-    has_members: bool,
-    /// Brackets that close the open objects and arrays.
-    open: &'w mut Vec<u8>,
-    /// Number of arguments without a name.
-    unnamed: u32,
-}
-
-impl JsonArguments<'_> {
-    #[inline]
-    fn lead(&mut self, name: u32) {
-        if std::mem::replace(&mut self.has_members, true) {
-            self.out.push(b',');
-        }
-        match name {
-            // Elements have no names, even if the option of a variant has one.
-            _ if self.open.last() == Some(&b']') => return,
-            0 => {
-                // Writing into memory cannot fail.
-                let _ = write!(self.out, "\"{UNNAMED}{}\"", self.unnamed);
-                self.unnamed += 1;
-            }
-            name => push_string(self.out, self.names.name(name)),
-        }
-        self.out.push(b':');
-    }
-
-    fn enter(&mut self, name: u32, [open, close]: [u8; 2]) {
-        self.lead(name);
-        self.out.push(open);
-        self.has_members = false;
-        self.open.push(close);
-    }
-
-    fn leave(&mut self) {
-        self.out.extend(self.open.pop());
-        self.has_members = true;
-    }
-
-    /// Closes what a failed decoding left open.
-    fn close(&mut self) {
-        while !self.open.is_empty() {
-            self.leave();
-        }
-    }
-}
-
-impl ArgumentOutput for JsonArguments<'_> {
-    #[inline]
-    fn unsigned(&mut self, name: u32, value: u64) {
-        self.lead(name);
-        if value <= EXACT {
-            return number::push_unsigned(self.out, value);
-        }
-        self.out.push(b'"');
-        number::push_unsigned(self.out, value);
-        self.out.push(b'"');
-    }
-
-    #[inline]
-    fn signed(&mut self, name: u32, value: i64) {
-        self.lead(name);
-        if value.unsigned_abs() <= EXACT {
-            return number::push_signed(self.out, value);
-        }
-        self.out.push(b'"');
-        number::push_signed(self.out, value);
-        self.out.push(b'"');
-    }
-
-    fn boolean(&mut self, name: u32, value: bool) {
-        self.lead(name);
-        self.out.extend_from_slice(if value { b"true" } else { b"false" });
-    }
-
-    fn double(&mut self, name: u32, value: f64) {
-        self.lead(name);
-        if value.is_finite() {
-            return number::push_shortest(self.out, value);
-        }
-        push_string(self.out, &value.to_string());
-    }
-
-    #[inline]
-    fn text(&mut self, name: u32, text: &[u8]) {
-        self.lead(name);
-        push_utf8(self.out, text);
-    }
-
-    fn begin_dictionary(&mut self, name: u32) {
-        self.enter(name, *b"{}");
-    }
-
-    fn end_dictionary(&mut self) {
-        self.leave();
-    }
-
-    fn begin_array(&mut self, name: u32) {
-        self.enter(name, *b"[]");
-    }
-
-    fn end_array(&mut self) {
-        self.leave();
     }
 }

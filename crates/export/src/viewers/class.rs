@@ -11,7 +11,7 @@ use ichnos_model::{
 use super::flows::FlowEnd;
 use super::thread_fields::ThreadFields;
 use super::tracks::name_key;
-use crate::span_name::span_name;
+use crate::span_name::{category_and_span, span_name};
 use crate::tasks::TaskFields;
 
 /// Form in which a viewer shows an event.
@@ -126,7 +126,10 @@ impl ViewerClass {
         };
         let message = message.filter(|_| !keys.is_empty());
         let display = class.display.clone().unwrap_or_default();
-        let (category, name) = event.category_and_name();
+        let (category, name) = match class.role {
+            EventRole::Begin | EventRole::End => category_and_span(event),
+            _ => event.category_and_name(),
+        };
         let name = match class.role {
             EventRole::Begin | EventRole::End => span_name(event),
             _ => display.name.as_deref().unwrap_or(name),

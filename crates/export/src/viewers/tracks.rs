@@ -25,6 +25,8 @@ pub(super) enum TrackKind {
     /// Slice with a key.
     Slice,
     Counter,
+    /// Operation whose events can be on any thread.
+    Operation,
 }
 
 /// Returns the identifier of a track: the kind, and the numbers that tell it from others of its kind.

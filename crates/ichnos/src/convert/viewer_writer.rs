@@ -2,18 +2,34 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
 
-use ichnos_export::viewers::{Chrome, Perfetto};
+use ichnos_export::viewers::{Chrome, Firefox, Otlp, OtlpEncoding, OtlpSignal, Perfetto};
 use ichnos_io::{
-    CreateError, FileEncoders, FileOutput, FileParts, Output, OutputBlock, PartEncoders, PartsOutput,
-    TraceWriter, Worker, WorkerFlow, WriteOptions, WriteSource, WriteTarget, foreign_file, plain_files,
+    CreateError, FileOutput, FileParts, FormatOption, OptionValue, Output, PartsOutput, TraceWriter,
+    WriteOptions, WriteSource, WriteTarget, foreign_file, plain_files,
 };
-use ichnos_model::lower::LossTable;
-use ichnos_model::{Message, TraceDigest};
 
-/// Size of a block, in bytes.
-const BLOCK: usize = 128 << 10;
+use super::viewer_file::{ViewerContent, ViewerEncoders};
+
+/// Option that selects the signal of OpenTelemetry.
+const SIGNAL: &str = "signal";
+
+const OTLP_OPTIONS: &[FormatOption] = &[FormatOption::choice(
+    SIGNAL,
+    "Signal of OpenTelemetry to write",
+    &[
+        OptionValue::new("traces", "spans"),
+        OptionValue::new("logs", "log records"),
+        OptionValue::new("metrics", "values of counters"),
+        OptionValue::new("all", "all of them, in JSON Lines only"),
+    ],
+)
+.details(
+    "By default, JSON Lines have `all`, each line one of them, and protobuf has `traces`, since requests of several \
+    signals look the same in it.",
+)
+.value_name("SIGNAL")
+.unprefixed()];
 
 /// Writes files for a viewer. They can have losses, cannot be read again, and thus cannot be verified.
 ///
@@ -33,11 +49,17 @@ pub enum ViewerWriter {
     Perfetto,
     /// [Chrome's JSON](Chrome).
     Chrome,
+    /// [Profiles of Firefox](Firefox).
+    Firefox,
+    /// [Requests of OpenTelemetry](Otlp) as JSON Lines.
+    Otlp,
+    /// [A request of OpenTelemetry](Otlp) as protobuf.
+    OtlpProtobuf,
 }
 
 impl ViewerWriter {
     /// All viewers.
-    pub const ALL: [Self; 2] = [Self::Perfetto, Self::Chrome];
+    pub const ALL: [Self; 5] = [Self::Perfetto, Self::Chrome, Self::Firefox, Self::Otlp, Self::OtlpProtobuf];
 
     /// Returns the name of the format.
     #[must_use]
@@ -45,27 +67,80 @@ impl ViewerWriter {
         match self {
             Self::Perfetto => "perfetto",
             Self::Chrome => "chrome",
+            Self::Firefox => "firefox",
+            Self::Otlp => "otlp",
+            Self::OtlpProtobuf => "otlp-protobuf",
         }
     }
 
-    fn check(self, sources: &[WriteSource], options: &WriteOptions) -> Result<ViewerEncoders, CreateError> {
+    fn check(self, sources: &[WriteSource], options: &WriteOptions) -> Result<(), CreateError> {
+        let unsupported = |problem: &str| {
+            let trace = sources.first().map_or_else(String::new, |source| source.trace.name.clone());
+            Err(CreateError::Unsupported { trace, dialect: self.name(), problems: vec![problem.to_owned()] })
+        };
         if let Some(dialect) = &options.dialect {
             return Err(CreateError::Dialect(dialect.clone()));
         }
         if options.verify.is_some() {
-            let trace = sources.first().map_or_else(String::new, |source| source.trace.name.clone());
-            let problems = vec!["files for viewers cannot be read again to verify them".to_owned()];
-            return Err(CreateError::Unsupported { trace, dialect: self.name(), problems });
+            return unsupported("files for viewers cannot be read again to verify them");
         }
-        Ok(ViewerEncoders { viewer: self, losses: Arc::default() })
+        if self == Self::OtlpProtobuf && options.formats.choice(self.name(), SIGNAL) == Some("all") {
+            return unsupported("a request has spans, log records or metrics: one signal, not all of them");
+        }
+        Ok(())
     }
+
+    /// Returns the signal to write; `None` for all.
+    fn signal(self, options: &WriteOptions) -> Option<OtlpSignal> {
+        match (options.formats.choice(self.name(), SIGNAL), self) {
+            (Some("traces"), _) | (None, Self::OtlpProtobuf) => Some(OtlpSignal::Traces),
+            (Some("logs"), _) => Some(OtlpSignal::Logs),
+            (Some("metrics"), _) => Some(OtlpSignal::Metrics),
+            _ => None,
+        }
+    }
+
+    /// Returns the encoders of files.
+    fn encoders(
+        self,
+        options: &WriteOptions,
+        is_compressed: bool,
+    ) -> ViewerEncoders<impl Fn() -> Box<dyn ViewerContent> + Send + 'static> {
+        let signal = self.signal(options);
+        let make = move || -> Box<dyn ViewerContent> {
+            match self {
+                Self::Perfetto => Box::new(Perfetto::default()),
+                Self::Chrome => Box::new(Chrome::default()),
+                Self::Firefox => Box::new(Firefox::default()),
+                Self::Otlp => Box::new(Otlp::new(OtlpEncoding::Json, signal)),
+                Self::OtlpProtobuf => Box::new(Otlp::new(OtlpEncoding::Protobuf, signal)),
+            }
+        };
+        ViewerEncoders::new(make, is_compressed)
+    }
+}
+
+/// Returns `true` if a file is compressed, by its name.
+fn is_compressed(target: &WriteTarget) -> bool {
+    let (WriteTarget::Complete(path) | WriteTarget::Live(path)) = target else { return false };
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"))
 }
 
 impl TraceWriter for ViewerWriter {
     fn extensions(&self) -> &'static [&'static str] {
         match self {
             Self::Perfetto => &["pftrace", "perfetto-trace"],
-            Self::Chrome => &["json"],
+            Self::Chrome => &["json", "json.gz"],
+            Self::Firefox => &["profile.json", "profile.json.gz"],
+            Self::Otlp => &["otlp.jsonl", "otlp.jsonl.gz"],
+            Self::OtlpProtobuf => &["otlp", "otlp.pb", "otlp.gz", "otlp.pb.gz"],
+        }
+    }
+
+    fn options(&self) -> &'static [FormatOption] {
+        match self {
+            Self::Otlp | Self::OtlpProtobuf => OTLP_OPTIONS,
+            _ => &[],
         }
     }
 
@@ -87,7 +162,8 @@ impl TraceWriter for ViewerWriter {
         sources: Vec<WriteSource>,
         options: &WriteOptions,
     ) -> Result<Box<dyn Output>, CreateError> {
-        let output = FileOutput::new(&target, self.check(&sources, options)?, options)?;
+        self.check(&sources, options)?;
+        let output = FileOutput::new(&target, self.encoders(options, is_compressed(&target)), options)?;
         if output.is_terminal() {
             return Err(CreateError::Terminal);
         }
@@ -99,114 +175,7 @@ impl TraceWriter for ViewerWriter {
         sources: Vec<WriteSource>,
         options: &WriteOptions,
     ) -> Result<Box<dyn PartsOutput>, CreateError> {
-        Ok(Box::new(FileParts::new(self.check(&sources, options)?, options)))
-    }
-}
-
-/// Makes the encoders of files.
-#[derive(Debug)]
-struct ViewerEncoders {
-    viewer: ViewerWriter,
-    /// Losses of finished files.
-    losses: Arc<Mutex<LossTable>>,
-}
-
-impl PartEncoders for ViewerEncoders {
-    type Encoder = ViewerEncoder;
-
-    fn encoder(&mut self) -> ViewerEncoder {
-        let form = match self.viewer {
-            ViewerWriter::Perfetto => ViewerForm::Perfetto(Box::default()),
-            ViewerWriter::Chrome => ViewerForm::Chrome(Box::default()),
-        };
-        ViewerEncoder { form, events: 0, is_over: false, losses: Arc::clone(&self.losses) }
-    }
-
-    fn waiting(encoder: &ViewerEncoder) -> usize {
-        match &encoder.form {
-            ViewerForm::Perfetto(perfetto) => perfetto.bytes().len(),
-            ViewerForm::Chrome(chrome) => chrome.bytes().len(),
-        }
-    }
-
-    fn finish(&mut self, encoder: &mut ViewerEncoder) -> io::Result<()> {
-        encoder.finish()
-    }
-
-    fn digest(&self, _: &ViewerEncoder) -> TraceDigest {
-        TraceDigest::default()
-    }
-
-    fn losses(&self) -> LossTable {
-        self.losses.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-}
-
-impl FileEncoders for ViewerEncoders {
-    fn total_digest(&self) -> TraceDigest {
-        TraceDigest::default()
-    }
-}
-
-/// Encodes the events of a file.
-#[derive(Debug)]
-struct ViewerEncoder {
-    form: ViewerForm,
-    /// Number of events since the last block.
-    events: u64,
-    is_over: bool,
-    losses: Arc<Mutex<LossTable>>,
-}
-
-#[derive(Debug)]
-enum ViewerForm {
-    Perfetto(Box<Perfetto>),
-    Chrome(Box<Chrome>),
-}
-
-impl Worker for ViewerEncoder {
-    fn message(&mut self, message: &Message<'_>) -> io::Result<WorkerFlow> {
-        let (size, is_written) = match &mut self.form {
-            ViewerForm::Perfetto(perfetto) => {
-                let is_written = perfetto.message(message);
-                (perfetto.bytes().len(), is_written)
-            }
-            ViewerForm::Chrome(chrome) => {
-                let is_written = chrome.message(message);
-                (chrome.bytes().len(), is_written)
-            }
-        };
-        self.events += u64::from(is_written && matches!(message, Message::Event(_)));
-        Ok(if size >= BLOCK { WorkerFlow::Block } else { WorkerFlow::Continue })
-    }
-
-    fn take(&mut self) -> Option<OutputBlock> {
-        let bytes = match &mut self.form {
-            ViewerForm::Perfetto(perfetto) => perfetto.take_bytes(),
-            ViewerForm::Chrome(chrome) => chrome.take_bytes(),
-        };
-        if bytes.is_empty() {
-            return None;
-        }
-        Some(OutputBlock { bytes, events: std::mem::take(&mut self.events), ..OutputBlock::default() })
-    }
-
-    fn finish(&mut self) -> io::Result<()> {
-        if std::mem::replace(&mut self.is_over, true) {
-            return Ok(());
-        }
-        let own = match &mut self.form {
-            ViewerForm::Perfetto(perfetto) => {
-                perfetto.finish();
-                perfetto.losses()
-            }
-            ViewerForm::Chrome(chrome) => {
-                chrome.finish();
-                chrome.losses()
-            }
-        };
-        let mut losses = self.losses.lock().unwrap_or_else(PoisonError::into_inner);
-        own.iter().for_each(|(entry, count)| losses.add(entry.clone(), count));
-        Ok(())
+        self.check(&sources, options)?;
+        Ok(Box::new(FileParts::new(self.encoders(options, false), options)))
     }
 }

@@ -19,6 +19,8 @@ mod examples;
     feature = "xtrace"
 ))]
 mod fields;
+#[cfg(all(feature = "ctf", feature = "fxt", feature = "jsonl", feature = "nettrace", feature = "xtrace"))]
+mod firefox;
 mod formats;
 #[cfg(all(
     feature = "ctf",
@@ -30,6 +32,15 @@ mod formats;
 mod jsonl;
 #[cfg(all(feature = "ctf", unix))]
 mod killed;
+#[cfg(all(
+    feature = "ctf",
+    feature = "fuchsia-log",
+    feature = "fxt",
+    feature = "jsonl",
+    feature = "nettrace",
+    feature = "xtrace"
+))]
+mod otlp;
 #[cfg(feature = "ctf")]
 mod pass;
 #[cfg(feature = "ctf")]

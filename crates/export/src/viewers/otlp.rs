@@ -1,0 +1,150 @@
+//! Traces of OpenTelemetry: spans, log records and values of counters.
+//!
+//! | event | becomes |
+//! |---|---|
+//! | begin, end, event with a duration | a span |
+//! | first event of an operation | a span up to the last event of the operation, with its causes as parent and links |
+//! | message, or event outside of spans | a log record |
+//! | other events | an event of the span around them |
+//! | counter | a value of a gauge for each of its values |
+//! | discarded events and packets, damage | a log record of the scope `losses` |
+
+mod attributes;
+mod batch;
+mod class;
+mod encoding;
+mod event_context;
+mod ids;
+mod log_records;
+mod resources;
+mod schema;
+mod spans;
+mod telemetry;
+
+use ichnos_model::lower::LossTable;
+use ichnos_model::{Event, Message};
+
+pub use self::batch::OtlpSignal;
+use self::class::OtlpClass;
+pub use self::encoding::OtlpEncoding;
+use self::event_context::EventContext;
+use self::telemetry::Telemetry;
+use super::losses::{EarlyLosses, LossNote, NO_TIME, lose_event, shown_time};
+use super::output_bytes;
+use super::scheduling::Scheduling;
+use super::tracks::TraceNumbers;
+use crate::stream_table::StreamTable;
+use crate::tasks::EventContent;
+
+/// Writes events as requests of OTLP: of spans, of log records and of metrics, with all fields as attributes.
+///
+/// Messages are to be in order of time. Bytes are in [`Otlp::bytes`] after each message, the last ones after
+/// [`Otlp::finish`].
+#[derive(Debug)]
+pub struct Otlp {
+    telemetry: Telemetry,
+    /// By data stream: number of its trace.
+    streams: StreamTable<u32, (), OtlpClass>,
+    traces: TraceNumbers,
+    scheduling: Scheduling,
+    content: EventContent,
+    /// Name of the event; a reused buffer.
+    name: String,
+    /// Time of the last event, for messages that have none.
+    now: Option<u64>,
+    early: EarlyLosses,
+}
+
+impl Otlp {
+    /// Makes a writer of one signal or of all. Requests of several signals in protobuf cannot be told from each other.
+    #[must_use]
+    pub fn new(encoding: OtlpEncoding, signal: Option<OtlpSignal>) -> Self {
+        Self {
+            telemetry: Telemetry::new(encoding, signal),
+            streams: StreamTable::default(),
+            traces: TraceNumbers::default(),
+            scheduling: Scheduling::default(),
+            content: EventContent::default(),
+            name: String::new(),
+            now: None,
+            early: EarlyLosses::default(),
+        }
+    }
+
+    /// Returns the bytes that were not taken.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.telemetry.out
+    }
+
+    /// Takes the bytes.
+    pub fn take_bytes(&mut self) -> Vec<u8> {
+        output_bytes::take(&mut self.telemetry.out)
+    }
+
+    /// Returns the losses so far.
+    #[must_use]
+    pub fn losses(&self) -> &LossTable {
+        &self.telemetry.losses
+    }
+
+    /// Takes a message; returns `false` for an event that cannot be shown.
+    pub fn message(&mut self, message: &Message<'_>) -> bool {
+        match message {
+            Message::Event(event) => return self.event(event),
+            Message::StreamEnd(stream) => self.streams.remove(stream),
+            message => {
+                if let Some(note) = LossNote::of(message) {
+                    match note.time.or(self.now) {
+                        Some(time) => self.telemetry.loss(&note, time),
+                        None => self.early.add(note, &mut self.telemetry.losses),
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    /// Ends the file: writes all open spans.
+    pub fn finish(&mut self) {
+        self.write_early(self.now.unwrap_or(0));
+        self.telemetry.finish();
+    }
+
+    /// Writes the losses before the first time that is known.
+    fn write_early(&mut self, time: u64) {
+        for note in std::mem::take(&mut self.early.notes) {
+            self.telemetry.loss(&note, time);
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>) -> bool {
+        let Some(time) = shown_time(event.nanoseconds()) else {
+            lose_event(&mut self.telemetry.losses, event, NO_TIME);
+            return false;
+        };
+        // Events without a clock are where the last one with it is.
+        let time = time.or(self.now).unwrap_or(0);
+        self.now = Some(time);
+        if !self.early.notes.is_empty() {
+            self.write_early(time);
+        }
+        if !self.streams.has(event.stream) {
+            let trace = self.traces.number(event.stream);
+            self.streams.insert(event.stream, trace, || ());
+        }
+        let Self { streams, telemetry, content, scheduling, name, .. } = self;
+        let Some((trace, (), classes)) = streams.get_mut(event.stream) else { return false };
+        let class = classes.of(event, || telemetry.class(event));
+        if let Some(tasks) = &class.class.tasks {
+            tasks.read(event, &[], content);
+        }
+        let mut place = class.class.place(event);
+        scheduling.complete(*trace, &class.class, &mut place);
+        let name = class.class.event_name(event, name);
+        let context = EventContext::new(event, class, content, place, time, *trace).named(name);
+        let is_written = telemetry.event(&context);
+        scheduling.observe(*trace, event, &class.class);
+        is_written
+    }
+}

@@ -1,0 +1,200 @@
+//! Spans, log records and values that are written together.
+
+use std::collections::HashMap;
+
+use super::encoding::{OtlpEncoding, OtlpField};
+use super::schema::{data, metric, resource};
+
+/// Number of bytes from which on a request is written.
+const FULL: usize = 128 << 10;
+
+/// Number of groups that are kept for the next request.
+const MOST_KEPT: usize = 256;
+
+/// Size of the memory of a group that is kept.
+const MOST_KEPT_BYTES: usize = 64 << 10;
+
+/// Number of bytes that a group takes besides its elements.
+const GROUP: usize = 128;
+
+/// Signal of OpenTelemetry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OtlpSignal {
+    /// Spans.
+    Traces,
+    /// Log records.
+    Logs,
+    /// Values of counters.
+    Metrics,
+}
+
+impl OtlpSignal {
+    /// All signals.
+    pub const ALL: [Self; 3] = [Self::Traces, Self::Logs, Self::Metrics];
+
+    /// Returns the fields with the resources, their scopes, and the elements of a scope.
+    const fn fields(self) -> [OtlpField; 3] {
+        match self {
+            Self::Traces => [data::RESOURCE_SPANS, data::SCOPE_SPANS, data::SPANS],
+            Self::Logs => [data::RESOURCE_LOGS, data::SCOPE_LOGS, data::LOG_RECORDS],
+            Self::Metrics => [data::RESOURCE_METRICS, data::SCOPE_METRICS, data::METRICS],
+        }
+    }
+
+    /// Returns the field with the elements of a group: data points of a metric.
+    pub(super) const fn element(self) -> OtlpField {
+        match self {
+            Self::Metrics => metric::POINTS,
+            Self::Traces | Self::Logs => self.fields()[2],
+        }
+    }
+}
+
+/// Group of elements with the same resource, scope and, if they are data points, metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct GroupKey {
+    pub(super) resource: u64,
+    /// Number of the name of the scope, 0 without one.
+    pub(super) scope: u32,
+    /// Number of the metric, 0 without one.
+    pub(super) metric: u64,
+}
+
+#[derive(Debug)]
+struct Group {
+    key: GroupKey,
+    /// Name and unit of the metric.
+    metric: [String; 2],
+    elements: Vec<u8>,
+}
+
+/// Elements of a signal that are not written yet.
+#[derive(Debug)]
+pub(super) struct RequestBatch {
+    signal: OtlpSignal,
+    encoding: OtlpEncoding,
+    groups: Vec<Group>,
+    indexes: HashMap<GroupKey, usize>,
+    /// Number of bytes of all groups.
+    bytes: usize,
+}
+
+impl RequestBatch {
+    pub(super) fn new(signal: OtlpSignal, encoding: OtlpEncoding) -> Self {
+        Self { signal, encoding, groups: Vec::new(), indexes: HashMap::new(), bytes: 0 }
+    }
+
+    /// Adds an element, as `push` appends it. Nothing is added if that returns `false`. `metric` makes name and unit
+    /// of the metric of a new group.
+    pub(super) fn add(
+        &mut self,
+        key: GroupKey,
+        metric: impl FnOnce() -> [String; 2],
+        push: impl FnOnce(&mut Vec<u8>) -> bool,
+    ) -> bool {
+        let index = *self.indexes.entry(key).or_insert_with(|| {
+            let group = Group { key, metric: metric(), elements: Vec::new() };
+            self.bytes += GROUP + group.metric.iter().map(String::len).sum::<usize>();
+            self.groups.push(group);
+            self.groups.len() - 1
+        });
+        let Some(group) = self.groups.get_mut(index) else { return false };
+        let before = group.elements.len();
+        let is_whole = push(&mut group.elements);
+        if !is_whole {
+            group.elements.truncate(before);
+        }
+        self.bytes += group.elements.len() - before;
+        is_whole
+    }
+
+    /// Returns `true` if a request should be written.
+    pub(super) fn is_full(&self) -> bool {
+        self.bytes >= FULL
+    }
+
+    /// Writes all elements as a request; `resources` are the attributes of resources, and `scope` returns names.
+    pub(super) fn write<'n>(
+        &mut self,
+        resources: &HashMap<u64, Vec<u8>>,
+        scope: impl Fn(u32) -> &'n str,
+        out: &mut Vec<u8>,
+    ) {
+        self.groups.sort_unstable_by_key(|group| group.key);
+        let groups: Vec<&Group> = self.groups.iter().filter(|group| !group.elements.is_empty()).collect();
+        if !groups.is_empty() {
+            self.write_request(&groups, resources, scope, out);
+        }
+        self.groups.retain_mut(|group| {
+            group.elements.clear();
+            group.elements.capacity() <= MOST_KEPT_BYTES
+        });
+        self.groups.truncate(MOST_KEPT);
+        self.indexes.clear();
+        self.indexes.extend(self.groups.iter().enumerate().map(|(index, group)| (group.key, index)));
+        self.bytes = 0;
+    }
+
+    fn write_request<'n>(
+        &self,
+        groups: &[&Group],
+        resources: &HashMap<u64, Vec<u8>>,
+        scope: impl Fn(u32) -> &'n str,
+        out: &mut Vec<u8>,
+    ) {
+        let encoding = self.encoding;
+        let [resource_field, scope_field, element_field] = self.signal.fields();
+        if encoding == OtlpEncoding::Json {
+            out.push(b'{');
+        }
+        encoding.begin_list(out, resource_field);
+        for of_resource in groups.chunk_by(|a, b| a.key.resource == b.key.resource) {
+            let at = encoding.begin_element(out, resource_field);
+            let inner = encoding.begin(out, data::RESOURCE);
+            let key = of_resource.first().map(|group| group.key.resource);
+            let attributes = key.and_then(|key| resources.get(&key)).map_or(&[][..], Vec::as_slice);
+            encoding.elements(out, resource::ATTRIBUTES, attributes);
+            encoding.end(out, inner);
+            encoding.begin_list(out, scope_field);
+            for of_scope in of_resource.chunk_by(|a, b| a.key.scope == b.key.scope) {
+                let at = encoding.begin_element(out, scope_field);
+                let inner = encoding.begin(out, data::SCOPE);
+                let name = of_scope.first().map_or("", |group| scope(group.key.scope));
+                if !name.is_empty() {
+                    encoding.text(out, resource::SCOPE_NAME, name.as_bytes());
+                }
+                encoding.end(out, inner);
+                encoding.begin_list(out, element_field);
+                of_scope.iter().for_each(|group| self.write_group(group, element_field, out));
+                encoding.end_list(out);
+                encoding.end(out, at);
+            }
+            encoding.end_list(out);
+            encoding.end(out, at);
+        }
+        encoding.end_list(out);
+        if encoding == OtlpEncoding::Json {
+            out.extend_from_slice(b"}\n");
+        }
+    }
+
+    fn write_group(&self, group: &Group, element_field: OtlpField, out: &mut Vec<u8>) {
+        let encoding = self.encoding;
+        if self.signal != OtlpSignal::Metrics {
+            if encoding == OtlpEncoding::Json && out.last() != Some(&b'[') {
+                out.push(b',');
+            }
+            return out.extend_from_slice(&group.elements);
+        }
+        let at = encoding.begin_element(out, element_field);
+        let [name, unit] = &group.metric;
+        encoding.text(out, metric::NAME, name.as_bytes());
+        if !unit.is_empty() {
+            encoding.text(out, metric::UNIT, unit.as_bytes());
+        }
+        let gauge = encoding.begin(out, metric::GAUGE);
+        encoding.elements(out, metric::POINTS, &group.elements);
+        encoding.end(out, gauge);
+        encoding.end(out, at);
+    }
+}

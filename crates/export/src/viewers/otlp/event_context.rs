@@ -1,0 +1,73 @@
+//! An event with what spans and log records need of it.
+
+use ichnos_model::{Event, Identifier};
+
+use super::class::OtlpClass;
+use super::ids::operation_key;
+use crate::tasks::EventContent;
+use crate::viewers::class::{EventForm, EventPlace};
+use crate::viewers::event_track::event_track;
+use crate::viewers::tracks::{TrackKind, track_id};
+
+/// An event with its class, time and place.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EventContext<'c, 'e> {
+    pub(super) event: &'c Event<'e>,
+    pub(super) class: &'c OtlpClass,
+    pub(super) content: &'c EventContent,
+    /// Nanoseconds.
+    pub(super) time: u64,
+    /// Number of its trace.
+    pub(super) trace: u32,
+    pub(super) place: EventPlace<'c>,
+    /// Name of the event or of its class.
+    pub(super) name: &'c str,
+    /// Track of its thread, or else of its process, processor or data stream.
+    pub(super) thread_track: u64,
+    /// Operation that it names, and the number by which that is known.
+    pub(super) operation: Option<(Identifier, u64)>,
+}
+
+impl<'c, 'e> EventContext<'c, 'e> {
+    /// Makes the context of an event of the trace with this number. `content` was read if the class has operations.
+    pub(super) fn new(
+        event: &'c Event<'e>,
+        class: &'c OtlpClass,
+        content: &'c EventContent,
+        place: EventPlace<'c>,
+        time: u64,
+        trace: u32,
+    ) -> Self {
+        let (_, thread_track) = event_track(event.stream, &place, trace);
+        let operation = class.class.tasks.as_ref().and(content.operation);
+        let operation = operation.map(|id| (id, operation_key(content, trace, id, content.chain)));
+        let name = &class.class.name;
+        Self { event, class, content, time, trace, place, name, thread_track, operation }
+    }
+
+    /// Sets the name of the event, if it has its own.
+    pub(super) fn named(self, name: Option<&'c str>) -> Self {
+        Self { name: name.unwrap_or(self.name), ..self }
+    }
+
+    /// Returns the track of the operation that the event names.
+    pub(super) fn operation_track(&self) -> Option<u64> {
+        self.operation.map(|(_, key)| track_id(TrackKind::Operation, [key, 0]))
+    }
+
+    /// Returns the track of the span that the event begins or ends.
+    pub(super) fn span_track(&self) -> u64 {
+        match self.class.class.form {
+            EventForm::KeyedBegin | EventForm::KeyedEnd => {
+                let key = self.class.class.key(self.event);
+                track_id(TrackKind::Slice, [self.place.process.unwrap_or(0), key])
+            }
+            EventForm::Frame => {
+                track_id(TrackKind::Slice, [self.thread_track, self.class.class.frame_key(self.event)])
+            }
+            // Operations can end on another thread than they began.
+            EventForm::Begin | EventForm::End => self.operation_track().unwrap_or(self.thread_track),
+            _ => self.thread_track,
+        }
+    }
+}

@@ -1,0 +1,380 @@
+//! Makes spans, log records and values of events.
+
+use ichnos_model::Event;
+use ichnos_model::lower::{LossEntry, LossKind, LossTable};
+
+use super::batch::{GroupKey, OtlpSignal, RequestBatch};
+use super::class::OtlpClass;
+use super::encoding::OtlpEncoding;
+use super::event_context::EventContext;
+use super::ids::{OperationIds, SpanIds, SpanRelations, derived_span, derived_trace};
+use super::log_records::{CounterValue, ElementEncoder};
+use super::resources::{COMMON, Resources};
+use super::schema::span;
+use super::spans::{EndedSpan, OpenSpan, OpenSpans, SpanEnd};
+use crate::viewers::class::EventForm;
+use crate::viewers::losses::{LossNote, lose_event, lose_part};
+use crate::viewers::names::NumberedNames;
+use crate::viewers::tracks::name_key;
+
+/// Reasons for losses.
+const TOO_LARGE: &str = "event of more than 256 MiB";
+const UNENDED: &str = "end of a span: none is in the trace";
+const EARLY: &str = "end of a span: more than 16,384 spans, or 64 MiB, were open";
+const UNBEGUN: &str = "end of a span that is not open -> log record";
+const UNWANTED: [&str; 3] = [
+    "span: another signal was selected",
+    "log record: another signal was selected",
+    "value of a counter: another signal was selected",
+];
+const RESOURCES: &str = "process of an event: there are more than 65,536";
+
+/// Spans, log records and values of all events.
+#[derive(Debug)]
+pub(super) struct Telemetry {
+    pub(super) out: Vec<u8>,
+    encoder: ElementEncoder,
+    /// By signal.
+    batches: [RequestBatch; 3],
+    /// Signal to write; `None` for all.
+    signal: Option<OtlpSignal>,
+    /// Number of elements of each signal that is not written.
+    unwanted: [u64; 3],
+    resources: Resources,
+    /// Names of scopes.
+    scopes: NumberedNames,
+    spans: OpenSpans,
+    operations: OperationIds,
+    /// Links of the span that begins; a reused buffer.
+    links: Vec<u8>,
+    pub(super) losses: LossTable,
+}
+
+impl Telemetry {
+    pub(super) fn new(encoding: OtlpEncoding, signal: Option<OtlpSignal>) -> Self {
+        Self {
+            out: Vec::new(),
+            encoder: ElementEncoder::new(encoding),
+            batches: OtlpSignal::ALL.map(|signal| RequestBatch::new(signal, encoding)),
+            signal,
+            unwanted: [0; 3],
+            resources: Resources::new(encoding),
+            scopes: NumberedNames::default(),
+            spans: OpenSpans::default(),
+            operations: OperationIds::default(),
+            links: Vec::new(),
+            losses: LossTable::default(),
+        }
+    }
+
+    /// Makes the class of an event.
+    pub(super) fn class(&mut self, event: &Event<'_>) -> OtlpClass {
+        OtlpClass::of(event, &mut self.encoder.names, &mut self.scopes, &mut self.losses)
+    }
+
+    /// Takes an event; returns `false` if it is lost.
+    pub(super) fn event(&mut self, context: &EventContext<'_, '_>) -> bool {
+        while let Some(span) = self.spans.over(context.thread_track, context.time) {
+            self.write_span(span, None);
+        }
+        let is_written = match context.class.class.form {
+            EventForm::Counter => self.values(context),
+            EventForm::Begin | EventForm::KeyedBegin | EventForm::Complete => self.begin(context),
+            EventForm::End | EventForm::KeyedEnd => self.end(context),
+            EventForm::Frame => self.frame(context),
+            _ => self.instant(context),
+        };
+        if !is_written {
+            lose_event(&mut self.losses, context.event, TOO_LARGE);
+        }
+        self.flush(false);
+        is_written
+    }
+
+    /// Writes all that is left.
+    pub(super) fn finish(&mut self) {
+        while let Some(span) = self.spans.evict(true) {
+            self.write_unended(span, UNENDED);
+        }
+        self.flush(true);
+        for (what, count) in UNWANTED.into_iter().zip(std::mem::take(&mut self.unwanted)) {
+            self.lose(what, count);
+        }
+    }
+
+    /// Writes the signals that have enough elements for a request, or `all`.
+    fn flush(&mut self, all: bool) {
+        for batch in self.batches.iter_mut().filter(|batch| all || batch.is_full()) {
+            batch.write(&self.resources.attributes, |number| self.scopes.name(number), &mut self.out);
+        }
+    }
+
+    fn lose(&mut self, what: &str, count: u64) {
+        if count > 0 {
+            let (kind, class, field) = (LossKind::Dropped, String::new(), String::new());
+            self.losses.add(LossEntry { kind, class, field, what: what.to_owned() }, count);
+        }
+    }
+
+    /// Returns the batch of a signal; `None` if that is not written, which is a loss.
+    fn batch(&mut self, signal: OtlpSignal) -> Option<&mut RequestBatch> {
+        if self.signal.is_some_and(|wanted| wanted != signal) {
+            if let Some(count) = self.unwanted.get_mut(signal as usize) {
+                *count += 1;
+            }
+            return None;
+        }
+        self.batches.get_mut(signal as usize)
+    }
+
+    /// Returns the resource and the scope of an event.
+    fn group(&mut self, context: &EventContext<'_, '_>) -> GroupKey {
+        let (resource, has_own) = self.resources.key(context);
+        if !has_own {
+            self.lose(RESOURCES, 1);
+        }
+        GroupKey { resource, scope: context.class.scope, metric: 0 }
+    }
+
+    /// Writes a loss as a log record.
+    pub(super) fn loss(&mut self, note: &LossNote, time: u64) {
+        let scope = self.scopes.number("losses");
+        let key = GroupKey { resource: COMMON, scope, metric: 0 };
+        if self.batch(OtlpSignal::Logs).is_some() {
+            let Self { batches, encoder, .. } = self;
+            let [_, logs, _] = batches;
+            logs.add(key, Default::default, |out| {
+                encoder.push_loss(note, time, OtlpSignal::Logs.element(), out)
+            });
+        }
+        self.flush(false);
+    }
+
+    /// Writes the values of a counter.
+    fn values(&mut self, context: &EventContext<'_, '_>) -> bool {
+        let class = &context.class.class;
+        let group = self.group(context);
+        let named = class.counter_name(context.event).unwrap_or(&class.name);
+        let unit = || class.unit().unwrap_or_default().to_owned();
+        for (member, field) in &class.counters {
+            let Some(value) = context.event.get(field) else { continue };
+            let value = match (value.as_i64(), value.as_f64()) {
+                (Some(value), _) => CounterValue::Integer(value),
+                (None, Some(value)) => CounterValue::Double(value),
+                (None, None) => continue,
+            };
+            if self.batch(OtlpSignal::Metrics).is_none() {
+                continue;
+            }
+            let Self { batches, encoder, .. } = self;
+            let [_, _, metrics] = batches;
+            let push =
+                |out: &mut Vec<u8>| encoder.push_point(context, value, OtlpSignal::Metrics.element(), out);
+            if class.counters.len() > 1 {
+                let metric = name_key(named) ^ name_key(member).rotate_left(1);
+                metrics.add(GroupKey { metric, ..group }, || [format!("{named}.{member}"), unit()], push);
+            } else {
+                metrics.add(
+                    GroupKey { metric: name_key(named), ..group },
+                    || [named.to_owned(), unit()],
+                    push,
+                );
+            }
+        }
+        true
+    }
+
+    /// Returns the identifiers of the innermost open span of a track.
+    fn ids_on(&mut self, track: u64) -> Option<SpanIds> {
+        self.spans.top(track).map(|span| span.ids)
+    }
+
+    /// Returns the relations of the span that an event begins.
+    fn relations(&mut self, context: &EventContext<'_, '_>, track: u64) -> SpanRelations {
+        let around = match context.class.class.form {
+            EventForm::KeyedBegin | EventForm::Frame => self.ids_on(track),
+            _ => self.ids_on(context.thread_track),
+        };
+        let mut parent = around;
+        if let Some((operation, key)) = context.operation {
+            match self.operations.get(key) {
+                // The span is a part of an operation that has begun.
+                Some(known) => parent = Some(self.ids_on(track).unwrap_or(known)),
+                None => return self.operations.begin(context.content, context.trace, operation, around),
+            }
+        }
+        let span = derived_span(track, context.time, self.spans.next_number());
+        let trace = parent.map_or_else(|| derived_trace(u64::from_be_bytes(span)), |parent| parent.trace);
+        let parent = parent.map(|parent| parent.span);
+        SpanRelations { ids: SpanIds { trace, span }, parent, parent_cause: None }
+    }
+
+    /// Begins the span of an event.
+    fn begin(&mut self, context: &EventContext<'_, '_>) -> bool {
+        let class = &context.class.class;
+        let track = context.span_track();
+        let relations = self.relations(context, track);
+        let end = match class.form {
+            EventForm::Complete => SpanEnd::At(context.time.saturating_add(class.duration(context.event))),
+            _ => SpanEnd::Event,
+        };
+        self.open(context, track, relations, end)
+    }
+
+    /// Opens a span of a track.
+    fn open(
+        &mut self,
+        context: &EventContext<'_, '_>,
+        track: u64,
+        relations: SpanRelations,
+        end: SpanEnd,
+    ) -> bool {
+        let group = self.group(context);
+        let mut open = self.spans.new_span(relations.ids, end, group);
+        let encoding = self.encoder.encoding;
+        let OpenSpan { head, attributes, .. } = &mut open;
+        encoding.id(head, span::TRACE_ID, &relations.ids.trace);
+        encoding.id(head, span::SPAN_ID, &relations.ids.span);
+        if let Some(parent) = relations.parent {
+            encoding.id(head, span::PARENT, &parent);
+        }
+        context.class.message(context.event, &mut self.encoder.message);
+        let name = match &*self.encoder.message {
+            "" => context.name,
+            // Those of spans have messages about their begin.
+            _ if end == SpanEnd::Event => context.name,
+            message => message,
+        };
+        encoding.text(head, span::NAME, name.as_bytes());
+        encoding.enumeration(head, span::KIND, span::INTERNAL);
+        encoding.time(head, span::START, context.time);
+        if context.operation.is_some() {
+            self.links.clear();
+            let (links, cause) = (&mut self.links, relations.parent_cause);
+            self.operations.links(context.content, context.trace, cause, |ids| {
+                let at = encoding.begin_element(links, span::LINKS);
+                encoding.id(links, span::TRACE_ID, &ids.trace);
+                encoding.id(links, span::SPAN_ID, &ids.span);
+                encoding.end(links, at);
+            });
+            encoding.elements(head, span::LINKS, links);
+        }
+        self.encoder.push_thread(context, span::ATTRIBUTES, attributes);
+        if !self.encoder.push_fields(context, span::ATTRIBUTES, attributes, &mut self.losses) {
+            return false;
+        }
+        self.spans.open(track, open);
+        while let Some(oldest) = self.spans.evict(false) {
+            self.write_unended(oldest, EARLY);
+        }
+        true
+    }
+
+    /// Ends the frame before, and begins another one.
+    fn frame(&mut self, context: &EventContext<'_, '_>) -> bool {
+        if let EndedSpan::Open(before) = self.spans.end(context.span_track(), |_| ()) {
+            self.write_span(before, Some(context.time));
+        }
+        self.begin(context)
+    }
+
+    /// Ends the span of an event.
+    fn end(&mut self, context: &EventContext<'_, '_>) -> bool {
+        let track = context.span_track();
+        let mut inner = Vec::new();
+        let mut ended = self.spans.end(track, |span| inner.push(span));
+        if let (EndedSpan::Unknown, true) = (&ended, track != context.thread_track)
+            && context.class.class.form == EventForm::End
+        {
+            // The event that began it may not name the operation.
+            ended = self.spans.end(context.thread_track, |span| inner.push(span));
+        }
+        inner.into_iter().for_each(|span| self.write_span(span, None));
+        self.spans.touch(track, context.time);
+        match ended {
+            EndedSpan::Open(mut open) => {
+                let Self { encoder, losses, .. } = self;
+                let before = open.attributes.len();
+                let fits = encoder.push_fields(context, span::ATTRIBUTES, &mut open.attributes, losses);
+                if !fits {
+                    open.attributes.truncate(before);
+                }
+                self.write_span(open, Some(context.time));
+                fits
+            }
+            EndedSpan::Written | EndedSpan::Unknown => {
+                lose_part(&mut self.losses, context.event, LossKind::Lowered, "", UNBEGUN);
+                let ids = self.ids_on(context.thread_track);
+                self.log_record(context, ids)
+            }
+        }
+    }
+
+    /// Writes an event that is no end of a span.
+    fn instant(&mut self, context: &EventContext<'_, '_>) -> bool {
+        let around = self.ids_on(context.thread_track);
+        let mut ids = around;
+        let mut track = around.map(|_| context.thread_track);
+        if let (Some((operation, key)), Some(of_operation)) = (context.operation, context.operation_track()) {
+            let known = self.operations.get(key);
+            if known.is_none() && !context.class.is_log {
+                let relations = self.operations.begin(context.content, context.trace, operation, around);
+                return self.open(context, of_operation, relations, SpanEnd::Last(context.time));
+            }
+            let of_content = || self.operations.own(context.content, context.trace);
+            ids = known.or_else(of_content);
+            track = self.ids_on(of_operation).map(|_| of_operation);
+        }
+        let Self { spans, encoder, losses, .. } = self;
+        let has_room = |track: u64| {
+            spans.add_event(track, context.time, |out| {
+                !context.class.is_log && encoder.push_span_event(context, out, losses)
+            })
+        };
+        track.is_some_and(has_room) || self.log_record(context, ids)
+    }
+
+    fn log_record(&mut self, context: &EventContext<'_, '_>, ids: Option<SpanIds>) -> bool {
+        let group = self.group(context);
+        if self.batch(OtlpSignal::Logs).is_none() {
+            return true;
+        }
+        let Self { batches, encoder, losses, .. } = self;
+        let [_, logs, _] = batches;
+        let element = OtlpSignal::Logs.element();
+        logs.add(group, Default::default, |out| encoder.push_log_record(context, ids, element, out, losses))
+    }
+
+    /// Writes a span whose end may be unknown.
+    fn write_unended(&mut self, span: OpenSpan, reason: &str) {
+        if span.end == SpanEnd::Event {
+            self.lose(reason, 1);
+        }
+        self.write_span(span, None);
+    }
+
+    /// Writes a span that an event ends at a time, or whose end is known.
+    fn write_span(&mut self, open: OpenSpan, end: Option<u64>) {
+        let encoding = self.encoder.encoding;
+        let end = end.or(match open.end {
+            SpanEnd::At(time) | SpanEnd::Last(time) => Some(time),
+            SpanEnd::Event => None,
+        });
+        if let Some(batch) = self.batch(OtlpSignal::Traces) {
+            let is_written = batch.add(open.group, Default::default, |out| {
+                let at = encoding.begin_element(out, OtlpSignal::Traces.element());
+                out.extend_from_slice(&open.head);
+                if let Some(end) = end {
+                    encoding.time(out, span::END, end);
+                }
+                encoding.elements(out, span::ATTRIBUTES, &open.attributes);
+                encoding.elements(out, span::EVENTS, &open.events);
+                encoding.end(out, at)
+            });
+            if !is_written {
+                self.lose(TOO_LARGE, 1);
+            }
+        }
+        self.spans.reuse(open);
+    }
+}

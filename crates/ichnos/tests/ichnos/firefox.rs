@@ -1,0 +1,194 @@
+//! Profiles for the Firefox Profiler, as other programs read them and the originals.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use ichnos::convert::{ConvertOptions, ViewerWriter};
+use ichnos::{OpenOptions, Session};
+use ichnos_flow::pump;
+use ichnos_model::{EventRole, Message, Sink, Window};
+use ichnos_testing::TraceProcessor;
+use serde_json::Value as Json;
+
+fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
+}
+
+fn open(path: &Path) -> Session {
+    ichnos::open([path], &OpenOptions::default()).unwrap()
+}
+
+fn convert(session: &Session, path: &Path) {
+    let mut options = ConvertOptions::default();
+    options.write.existing = ichnos_io::Existing::Replace;
+    let reader = session.reader(Window::default(), |_| true).unwrap();
+    reader.convert(&ViewerWriter::Firefox, Some(path.to_owned()), &options).unwrap();
+}
+
+/// Marker: begin and end in nanoseconds, name, fields.
+type Marker = (Option<i64>, Option<i64>, String, Json);
+
+/// Returns the markers and the number of samples of a profile.
+fn read(path: &Path) -> (Vec<Marker>, usize) {
+    let profile: Json = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    let (mut markers, mut samples) = (Vec::new(), 0);
+    for thread in profile["threads"].as_array().unwrap() {
+        let table = &thread["markers"];
+        let time = |column: &str, index: usize| {
+            table[column][index].as_f64().map(|milliseconds| (milliseconds * 1e6).round() as i64)
+        };
+        for index in 0..table["length"].as_u64().unwrap() as usize {
+            let name = &thread["stringArray"][table["name"][index].as_u64().unwrap() as usize];
+            let name = name.as_str().unwrap().to_owned();
+            let data = table["data"][index].clone();
+            markers.push((time("startTime", index), time("endTime", index), name, data));
+        }
+        // Two samples without a stack make the range of times whole.
+        let stacks = thread["samples"]["stack"].as_array().unwrap();
+        samples += stacks.iter().filter(|stack| !stack.is_null()).count();
+    }
+    (markers, samples)
+}
+
+/// Number of events besides ends of spans, by role and name.
+#[derive(Default)]
+struct Counts {
+    markers: BTreeMap<String, usize>,
+    samples: usize,
+}
+
+impl Sink for Counts {
+    fn message(&mut self, message: &Message<'_>) -> std::io::Result<std::ops::ControlFlow<()>> {
+        if let Message::Event(event) = message {
+            let name = event.category_and_name().1;
+            match event.class.role {
+                EventRole::End | EventRole::Counter => {}
+                EventRole::Sample => self.samples += 1,
+                EventRole::Begin => {
+                    let without = ["Begin", "Start"].into_iter().find_map(|end| name.strip_suffix(end));
+                    *self.markers.entry(without.unwrap_or(name).to_owned()).or_default() += 1;
+                }
+                _ => *self.markers.entry(name.to_owned()).or_default() += 1,
+            }
+        }
+        Ok(std::ops::ControlFlow::Continue(()))
+    }
+}
+
+#[test]
+fn every_event_is_a_marker_or_a_sample() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.profile.json");
+    for example in
+        ["hello-lttng", "hello-ctf2", "hello-dotnet/hello.nettrace.zst", "hello-jsonl", "hello-xtrace"]
+    {
+        let session = open(&examples().join(example));
+        let mut counts = Counts::default();
+        pump(&mut session.cursor(Window::default()).unwrap(), &mut counts).unwrap();
+        convert(&session, &path);
+        let (markers, samples) = read(&path);
+        let mut found: BTreeMap<String, usize> = BTreeMap::new();
+        for (_, _, name, _) in markers {
+            *found.entry(name).or_default() += 1;
+        }
+        assert_eq!(found, counts.markers, "{example}");
+        assert_eq!(samples, counts.samples, "{example}");
+    }
+}
+
+/// Intervals have the begins, durations and names of the slices that Google's trace processor reads in the original.
+#[test]
+fn intervals_of_fxt_are_the_slices_of_the_trace_processor() {
+    let test = "intervals_of_fxt_are_the_slices_of_the_trace_processor";
+    let Some(processor) = TraceProcessor::find(test, Path::new(env!("CARGO_TARGET_TMPDIR"))) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.profile.json");
+    let original = examples().join("hello-fxt/frames.fxt");
+    convert(&open(&original), &path);
+    let intervals = read(&path).0.into_iter();
+    let intervals = intervals.filter_map(|(begin, end, name, _)| Some((begin?, end? - begin?, name)));
+    let mut found: Vec<(i64, i64, String)> = intervals.filter(|(_, duration, _)| *duration > 0).collect();
+    let answer = processor.query(&original, &["select ts, dur, name from slice where dur > 0"]);
+    let mut wanted: Vec<(i64, i64, String)> = answer
+        .lines()
+        .map(|row| {
+            let row: Json = serde_json::from_str(row).unwrap();
+            let name = row["name"].as_str().unwrap().to_owned();
+            (row["ts"].as_i64().unwrap(), row["dur"].as_i64().unwrap(), name)
+        })
+        .collect();
+    found.sort();
+    wanted.sort();
+    assert_eq!(found, wanted);
+}
+
+/// Fields that are hard to write: nested ones, names that viewers use themselves, integers beyond 53 bits.
+const HARD: &str = r#"{"ts":1700000000123456789,"name":"a\"b\u0001","payload":{"mixed":[1,"two",{"x":[null,true]},[[],[2.5]]],"type":"own","cause":1,"a.b":2,"a_b":3}}
+{"ts":1700000000123456790,"name":"b","payload":{"big":18446744073709551615,"exact":9007199254740992,"object":{},"text":"</script>"}}
+"#;
+
+#[test]
+fn fields_are_values_of_markers() {
+    let directory = tempfile::tempdir().unwrap();
+    let (hard, path) = (directory.path().join("hard.jsonl"), directory.path().join("hard.profile.json"));
+    std::fs::write(&hard, HARD).unwrap();
+    convert(&open(&hard), &path);
+    let profile: Json = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    assert_eq!(profile["meta"]["startTime"].as_f64(), Some(1_700_000_000_123.0));
+    let (markers, _) = read(&path);
+    assert_eq!(markers[0].0, Some(456_789));
+    assert_eq!(markers[0].2, "a\"b\u{1}");
+    let text = |value: &Json| match value.as_u64() {
+        Some(index) => profile["threads"][0]["stringArray"][index as usize].as_str().unwrap().to_owned(),
+        None => String::new(),
+    };
+    let fields = &markers[0].3;
+    // Arrays of several kinds are texts in JSON Lines.
+    assert_eq!(text(&fields["mixed"]), r#"["1","two","{\"x\":[null,true]}","[[],[2.5]]"]"#);
+    assert_eq!(text(&fields["type_2"]), "own");
+    assert_eq!((fields["cause_2"].as_f64(), fields["a_b"].as_f64()), (Some(1.0), Some(2.0)));
+    assert_eq!(fields["a_b_2"].as_f64(), Some(3.0));
+    let fields = &markers[1].3;
+    assert_eq!(fields["exact"].as_f64(), Some(9_007_199_254_740_992.0));
+    assert_eq!(text(&fields["object"]), "{}");
+    assert_eq!(text(&fields["text"]), "</script>");
+}
+
+/// Mozilla's command reads the markers: `ICHNOS_PROFILER_CLI` is the program and its first arguments.
+#[test]
+fn mozilla_reads_profiles() {
+    let Ok(command) = std::env::var("ICHNOS_PROFILER_CLI") else {
+        println!(
+            "skipped: mozilla_reads_profiles: ICHNOS_PROFILER_CLI does not name @firefox-devtools/profiler-cli"
+        );
+        return;
+    };
+    let words: Vec<&str> = command.split_whitespace().collect();
+    let directory = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]).args(arguments).env("HOME", directory.path());
+        let output = command.output().unwrap();
+        output.status.success().then(|| String::from_utf8(output.stdout).unwrap())
+    };
+    let path = directory.path().join("a.profile.json.gz");
+    for example in ["hello-lttng", "hello-dotnet/hello.nettrace.zst", "hello-fxt"] {
+        let session = open(&examples().join(example));
+        convert(&session, &path);
+        let plain = directory.path().join("a.profile.json");
+        convert(&session, &plain);
+        let wanted = read(&plain).0.len() as u64;
+        // On a machine with other work, it takes longer than it waits for.
+        let is_loaded = (0..10).any(|_| {
+            let is_loaded = run(&["load", path.to_str().unwrap()]).is_some();
+            std::thread::sleep(std::time::Duration::from_millis(200));
+            is_loaded
+        });
+        assert!(is_loaded, "{example}");
+        let found = run(&["profile", "markers", "--limit", "100000", "--json"]).unwrap();
+        run(&["stop", "--all"]);
+        let found: Json = serde_json::from_str(&found).unwrap();
+        assert_eq!(found["totalCount"].as_u64(), Some(wanted), "{example}");
+    }
+}

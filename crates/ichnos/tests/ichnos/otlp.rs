@@ -1,0 +1,278 @@
+//! Requests of OpenTelemetry, as other programs read them and the originals.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use ichnos::convert::{ConvertOptions, ViewerWriter};
+use ichnos::{OpenOptions, Session};
+use ichnos_io::TraceWriter as _;
+use ichnos_model::Window;
+use ichnos_testing::TraceProcessor;
+use serde_json::Value as Json;
+
+const EXAMPLES: [&str; 7] = [
+    "hello-lttng",
+    "hello-ctf2",
+    "hello-dotnet/hello.nettrace.zst",
+    "hello-jsonl",
+    "hello-xtrace",
+    "hello-fuchsia",
+    "hello-fxt",
+];
+
+fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
+}
+
+/// Returns the files with this extension in a directory of recorded traces.
+fn recorded(directory: &str, extension: &str) -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces");
+    let mut directories = vec![std::env::var_os("ICHNOS_TRACES").map_or(root, PathBuf::from).join(directory)];
+    let mut files = Vec::new();
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(directory).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            match path.extension() {
+                _ if path.is_dir() => directories.push(path),
+                Some(found) if found == extension => files.push(path),
+                _ => {}
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+fn open(path: &Path) -> Session {
+    ichnos::open([path], &OpenOptions::default()).unwrap()
+}
+
+/// Converts a trace to a file.
+fn convert(session: &Session, viewer: ViewerWriter, signal: Option<&str>, path: &Path) {
+    let mut options = ConvertOptions::default();
+    options.write.existing = ichnos_io::Existing::Replace;
+    if let Some(signal) = signal {
+        options.write.formats.set(viewer.name(), viewer.options(), "signal", OsStr::new(signal)).unwrap();
+    }
+    let reader = session.reader(Window::default(), |_| true).unwrap();
+    reader.convert(&viewer, Some(path.to_owned()), &options).unwrap();
+}
+
+/// Returns the elements of all lines with this name, each with its resource and scope.
+fn elements(path: &Path, names: [&str; 3]) -> Vec<Json> {
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut all = Vec::new();
+    for line in text.lines() {
+        let request: Json = serde_json::from_str(line).unwrap();
+        for resource in request[names[0]].as_array().into_iter().flatten() {
+            for scope in resource[names[1]].as_array().unwrap() {
+                all.extend(scope[names[2]].as_array().unwrap().iter().cloned());
+            }
+        }
+    }
+    all
+}
+
+fn spans(path: &Path) -> Vec<Json> {
+    elements(path, ["resourceSpans", "scopeSpans", "spans"])
+}
+
+fn time(value: &Json) -> i64 {
+    value.as_str().unwrap().parse().unwrap()
+}
+
+/// Python with OpenTelemetry's messages: that which `ICHNOS_PYTHON` names, or `python3`.
+fn python(test: &str) -> Option<OsString> {
+    let python = std::env::var_os("ICHNOS_PYTHON").unwrap_or_else(|| "python3".into());
+    let check = ["-c", "import opentelemetry.proto.trace.v1.trace_pb2"];
+    if Command::new(&python).args(check).output().is_ok_and(|output| output.status.success()) {
+        return Some(python);
+    }
+    println!(
+        "skipped: {test}: Python has no package opentelemetry-proto (ICHNOS_PYTHON names a Python that has it)"
+    );
+    None
+}
+
+/// OpenTelemetry's own messages are read from JSON Lines and from protobuf, and are the same.
+#[test]
+fn opentelemetry_reads_both_encodings() {
+    let Some(python) = python("opentelemetry_reads_both_encodings") else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let script = directory.path().join("otlp.py");
+    std::fs::write(&script, include_str!("otlp.py")).unwrap();
+    let read = |paths: &[PathBuf]| {
+        let output = Command::new(&python).arg(&script).args(paths).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let mut counts = BTreeMap::new();
+    for example in EXAMPLES {
+        let session = open(&examples().join(example));
+        let json = directory.path().join("all.jsonl");
+        convert(&session, ViewerWriter::Otlp, None, &json);
+        let protobuf = ["traces", "logs", "metrics"].map(|signal| {
+            let path = directory.path().join(format!("all.{signal}"));
+            convert(&session, ViewerWriter::OtlpProtobuf, Some(signal), &path);
+            path
+        });
+        let mut of_json: Vec<String> = read(&[json.clone()]).lines().map(str::to_owned).collect();
+        let mut of_protobuf: Vec<String> = read(&protobuf).lines().map(str::to_owned).collect();
+        of_json.sort();
+        of_protobuf.sort();
+        assert!(!of_json.is_empty(), "{example}");
+        assert!(of_json == of_protobuf, "{example}: the encodings differ");
+        for row in of_json {
+            let row: Json = serde_json::from_str(&row).unwrap();
+            *counts.entry(row[0].as_str().unwrap().to_owned()).or_insert(0) += 1;
+        }
+    }
+    assert_eq!(counts.keys().collect::<Vec<_>>(), ["log_records", "metrics", "spans"]);
+}
+
+/// Every event is in the file once: as a span, its end, an event of a span, a log record or values.
+#[test]
+fn every_event_of_other_formats_arrives() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("all.jsonl");
+    for example in EXAMPLES {
+        let session = open(&examples().join(example));
+        convert(&session, ViewerWriter::Otlp, None, &path);
+        let spans = spans(&path);
+        let of_spans: usize = spans.iter().map(|span| span["events"].as_array().map_or(0, Vec::len)).sum();
+        // Spans of operations and of events with a duration are one event each, others two; both have an end.
+        let has_end = |span: &&Json| {
+            let attributes = span["attributes"].as_array().unwrap();
+            attributes.iter().any(|attribute| attribute["key"].as_str().unwrap().starts_with("end."))
+        };
+        let ends = spans.iter().filter(has_end).count();
+        let logs = elements(&path, ["resourceLogs", "scopeLogs", "logRecords"]);
+        let logs = logs.iter().filter(|log| !log["eventName"].is_null()).count();
+        let metrics = elements(&path, ["resourceMetrics", "scopeMetrics", "metrics"]);
+        let values: usize =
+            metrics.iter().map(|metric| metric["gauge"]["dataPoints"].as_array().unwrap().len()).sum();
+        let mut events = 0;
+        let mut cursor = session.cursor(Window::default()).unwrap();
+        ichnos_flow::pump(&mut cursor, &mut Counter(&mut events)).unwrap();
+        // The counter of the example has two values.
+        assert_eq!(spans.len() + of_spans + ends + logs + values / 2, events, "{example}");
+    }
+}
+
+struct Counter<'c>(&'c mut usize);
+
+impl ichnos_model::Sink for Counter<'_> {
+    fn message(&mut self, message: &ichnos_model::Message<'_>) -> std::io::Result<std::ops::ControlFlow<()>> {
+        *self.0 += usize::from(matches!(message, ichnos_model::Message::Event(_)));
+        Ok(std::ops::ControlFlow::Continue(()))
+    }
+}
+
+/// Spans have the begins, durations, names and parents of the slices that Google's trace processor reads in the original.
+#[test]
+fn spans_of_fxt_are_the_slices_of_the_trace_processor() {
+    const QUERY: &str = "select s.ts, s.dur, s.name, p.name as parent from slice s left join slice p on s.parent_id = p.id where s.dur > 0";
+    let test = "spans_of_fxt_are_the_slices_of_the_trace_processor";
+    let Some(processor) = TraceProcessor::find(test, Path::new(env!("CARGO_TARGET_TMPDIR"))) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("spans.jsonl");
+    let recorded = recorded("fuchsia/magic-trace", "fxt");
+    for original in std::iter::once(examples().join("hello-fxt/frames.fxt")).chain(recorded) {
+        convert(&open(&original), ViewerWriter::Otlp, Some("traces"), &path);
+        let spans = spans(&path);
+        let names: BTreeMap<&str, &str> = spans
+            .iter()
+            .map(|span| (span["spanId"].as_str().unwrap(), span["name"].as_str().unwrap()))
+            .collect();
+        // The trace processor has no dates, if nothing but the records of the trace has them.
+        let origin = |slices: &[(i64, i64, String, Option<String>)]| {
+            slices.iter().map(|slice| slice.0).min().unwrap_or(0)
+        };
+        let mut found: Vec<(i64, i64, String, Option<String>)> = spans
+            .iter()
+            .filter(|span| span.get("endTimeUnixNano").is_some())
+            .map(|span| {
+                let begin = time(&span["startTimeUnixNano"]);
+                let parent = span["parentSpanId"].as_str().map(|parent| names[parent].to_owned());
+                let name = span["name"].as_str().unwrap().to_owned();
+                (begin, time(&span["endTimeUnixNano"]) - begin, name, parent)
+            })
+            .filter(|(_, duration, ..)| *duration > 0)
+            .collect();
+        let answer = processor.query(&original, &[QUERY]);
+        let mut wanted: Vec<(i64, i64, String, Option<String>)> = answer
+            .lines()
+            .map(|row| {
+                let row: Json = serde_json::from_str(row).unwrap();
+                let text = |name: &str| row[name].as_str().map(str::to_owned);
+                (
+                    row["ts"].as_i64().unwrap(),
+                    row["dur"].as_i64().unwrap(),
+                    text("name").unwrap(),
+                    text("parent"),
+                )
+            })
+            .collect();
+        assert!(!wanted.is_empty(), "{}", original.display());
+        let later = origin(&found) - origin(&wanted);
+        wanted.iter_mut().for_each(|slice| slice.0 += later);
+        found.sort();
+        wanted.sort();
+        println!("    {}: {} spans", original.display(), found.len());
+        assert_eq!(found.len(), wanted.len(), "{}", original.display());
+        for (found, wanted) in found.iter().zip(&wanted) {
+            assert_eq!(found, wanted, "{}", original.display());
+        }
+    }
+}
+
+/// Each report of X-Trace is a span, and each of its edges is the parent or a link.
+#[test]
+fn reports_are_spans_and_edges_are_parents_or_links() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("spans.jsonl");
+    let original = examples().join("hello-xtrace/proxy.reports");
+    let text = std::fs::read_to_string(&original).unwrap();
+    let lines = |begin: &str| text.lines().filter(|line| line.starts_with(begin)).count();
+    convert(&open(&original), ViewerWriter::Otlp, None, &path);
+    let spans = spans(&path);
+    assert_eq!(spans.len(), lines("X-Trace Report"));
+    let parents = spans.iter().filter(|span| span.get("parentSpanId").is_some()).count();
+    let links: usize = spans.iter().map(|span| span["links"].as_array().map_or(0, Vec::len)).sum();
+    assert_eq!(parents + links, lines("Edge:"));
+    assert_eq!(
+        parents,
+        text.lines().filter(|line| line.starts_with("Edge:") && line.ends_with("down")).count()
+    );
+    // Identifiers are those of the reports, with zeros in front.
+    let send = spans.iter().find(|span| span["spanId"] == "000000000f0f0f0f").unwrap();
+    assert_eq!(send["traceId"], "00000000000000000acade2007050801");
+    assert_eq!(send["parentSpanId"], "000000000c0c0c0c");
+    assert_eq!(send["name"], "send");
+}
+
+/// A name that ends in `.gz` makes a compressed file with the same content.
+#[test]
+fn compressed_files_have_the_same_content() {
+    let directory = tempfile::tempdir().unwrap();
+    let session = open(&examples().join("hello-fxt/frames.fxt"));
+    for name in ["a.otlp.jsonl", "a.otlp", "a.otlp.pb", "a.profile.json", "a.json", "a.b.jsonl"] {
+        let (format, _) = ichnos::convert::writer(None, Path::new(name), None).unwrap();
+        let compressed = format!("{name}.gz");
+        let Some((of_compressed, _)) = ichnos::convert::writer(None, Path::new(&compressed), None) else {
+            assert_eq!(format, "jsonl");
+            continue;
+        };
+        assert_eq!(of_compressed, format);
+        let viewer = ViewerWriter::ALL.into_iter().find(|viewer| viewer.name() == format).unwrap();
+        let paths = [name, &compressed].map(|name| directory.path().join(name));
+        paths.iter().for_each(|path| convert(&session, viewer, None, path));
+        let mut content = Vec::new();
+        let packed = std::fs::File::open(&paths[1]).unwrap();
+        flate2::read::GzDecoder::new(packed).read_to_end(&mut content).unwrap();
+        assert_eq!(content, std::fs::read(&paths[0]).unwrap(), "{name}");
+    }
+}
