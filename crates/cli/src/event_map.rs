@@ -143,7 +143,6 @@ impl EventMap {
                     continue;
                 };
                 let mut problems = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
-                // Others are counted.
                 let problem = format!("{place}: the event `{name}` has no field `{field}`");
                 if problems.len() < 10 * MOST_PROBLEMS && !problems.contains(&problem) {
                     problems.push(problem);
@@ -182,16 +181,15 @@ fn rule(text: &TomlText, event: &TomlValue<'_>) -> Result<MapRule, Failure> {
         Ok(Some(string.to_owned()))
     };
     let display = EventDisplay {
-        track: track.unwrap_or_default(),
+        track: EventTrack::default(),
         name: string("name")?,
         category: string("category")?,
         color: string("color")?,
         unit: string("unit")?,
     };
     let mut rule = EventRule::default();
-    rule.role = role;
-    let has_display = track.is_some() || display != EventDisplay::default();
-    rule.display = has_display.then(|| Arc::new(display));
+    (rule.role, rule.track) = (role, track);
+    rule.display = (display != EventDisplay::default()).then(|| Arc::new(display));
     let mut field_places = Vec::new();
     if let Some(fields) = table.get("fields") {
         let named = fields.get_ref().as_table();
@@ -281,7 +279,7 @@ mod tests {
         assert_eq!(rules[0].rule.members, expected.map(|(name, meaning)| (name.to_owned(), meaning)));
         assert!(rules[0].field_places[1].ends_with("m.toml:6:14"));
         let display = rules[1].rule.display.as_deref().unwrap();
-        assert_eq!((display.track, display.unit.as_deref()), (EventTrack::Processor, Some("%")));
+        assert_eq!((rules[1].rule.track, display.unit.as_deref()), (Some(EventTrack::Processor), Some("%")));
     }
 
     #[test]

@@ -104,7 +104,9 @@ fn main() -> ExitCode {
         Verb::Completions(verb) => formats::completions(verb),
         Verb::Man(verb) => formats::man(verb),
     };
-    event_map::report_problems(report);
+    if result.is_ok() {
+        event_map::report_problems(report);
+    }
     end(result, report)
 }
 

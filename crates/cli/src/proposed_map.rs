@@ -1,7 +1,7 @@
 //! Proposals of maps of events, from the names of events and fields.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
 
 use ichnos::model::{EventRecordClass, EventRole, FieldKind, Member, TraceClass};
@@ -31,6 +31,7 @@ pub(crate) fn propose(classes: &[Cow<'_, TraceClass>]) -> String {
         .collect();
     let mut text = HEADER.to_owned();
     let mut is_empty = true;
+    let mut ended = HashSet::new();
     for (name, begin) in &by_name {
         let end = ENDINGS.into_iter().find_map(|(first, last)| {
             let end = format!("{}{last}", name.strip_suffix(first)?);
@@ -38,12 +39,13 @@ pub(crate) fn propose(classes: &[Cow<'_, TraceClass>]) -> String {
         });
         if let Some((end_name, end)) = end {
             is_empty = false;
-            let common: Vec<String> = fields(begin)
-                .filter(|field| fields(end).any(|other| other.name == field.name))
-                .map(|field| quoted(&field.name))
-                .collect();
+            let of_end: HashSet<&str> = fields(end).map(|field| &*field.name).collect();
+            let common = fields(begin).filter(|field| of_end.contains(&*field.name));
+            let common: Vec<String> = common.map(|field| quoted(&field.name)).collect();
             push_rule(&mut text, name, EventRole::Begin, &common);
-            push_rule(&mut text, end_name, EventRole::End, &common);
+            if ended.insert(*end_name) {
+                push_rule(&mut text, end_name, EventRole::End, &common);
+            }
         } else if let Some(value) = counter(name, begin) {
             is_empty = false;
             push_event(&mut text, name, EventRole::Counter);
@@ -59,7 +61,8 @@ pub(crate) fn propose(classes: &[Cow<'_, TraceClass>]) -> String {
 }
 
 fn push_event(text: &mut String, name: &str, role: EventRole) {
-    let pattern = quoted(&globset::escape(name));
+    let parts: Vec<String> = name.split('\\').map(globset::escape).collect();
+    let pattern = quoted(&parts.join("[\\]"));
     let _ = writeln!(text, "\n[[event]]\nmatch = {pattern}\nrole = \"{role}\"");
 }
 
@@ -75,7 +78,7 @@ fn push_rule(text: &mut String, name: &str, role: EventRole, common: &[String]) 
 fn quoted(text: &str) -> String {
     let mut out = Vec::new();
     ichnos::json::write::push_string(&mut out, text);
-    String::from_utf8_lossy(&out).into_owned()
+    String::from_utf8_lossy(&out).replace('\u{7f}', "\\u007f")
 }
 
 fn fields(class: &EventRecordClass) -> impl Iterator<Item = &Member> {

@@ -33,7 +33,7 @@ pub(crate) fn run(args: &args::Schema, global: &Global, report: Report) -> Resul
     if let Some(language) = &args.language {
         written_schema::print(language, &session, &classes, args.reading.limits().model, report)?;
     } else if args.proposes_map {
-        output::print_as_it_is(&proposed_map::propose(&classes))?;
+        output::print_source(&proposed_map::propose(&classes))?;
     } else if args.report.json {
         output::print_document("schema", args.report.integers.into(), |object| {
             let mut list = object.member("traces").array();

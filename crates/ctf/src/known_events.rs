@@ -69,7 +69,7 @@ fn known(
     let text = |text: &str| (!text.is_empty() && text != "*").then(|| text.to_owned());
     let display = EventDisplay { name: text(name), category: text(category), ..EventDisplay::default() };
     let mut rule = EventRule::new(role).shown(display);
-    rule.members = members.iter().map(|(member, meaning)| ((*member).to_owned(), *meaning)).collect();
+    rule.members = members.iter().map(|(member, meaning)| (format!("payload.{member}"), *meaning)).collect();
     KnownEvents { names: NamePattern::new(names), rule, named: name == "*" }
 }
 
@@ -208,7 +208,7 @@ static USER: LazyLock<Vec<KnownEvents>> = LazyLock::new(|| {
         (
             ["lttng_ust_pthread:pthread_mutex_lock_req", "lttng_ust_pthread:pthread_mutex_lock_acq"],
             ("wait for mutex", ""),
-            &[("mutex", PairKey)],
+            &[],
         ),
         (["ros2:callback_start", "ros2:callback_end"], ("callback", ""), &[("callback", EventName)]),
     ];
@@ -283,6 +283,10 @@ pub(crate) fn add_known_events(trace: &mut TraceClass) {
         for class in &mut classes {
             let class = Arc::make_mut(class);
             add_contexts(class, stream);
+            // Written by ichnos, with roles of its own.
+            if class.role != EventRole::Instant || class.display.is_some() {
+                continue;
+            }
             // Events of LTTng's libraries have a provider.
             let has_provider = class.name.as_deref().is_some_and(|name| name.contains(':'));
             let known = if has_member(class.payload.as_deref(), "perf_tid") {

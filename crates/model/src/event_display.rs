@@ -28,6 +28,18 @@ impl EventDisplay {
         [("name", name), ("category", category), ("color", color), ("unit", unit)]
     }
 
+    /// Sets the details that `other` has: its texts, and its track unless that is the usual one.
+    pub fn update(&mut self, other: &Self) {
+        if other.track != EventTrack::default() {
+            self.track = other.track;
+        }
+        for ((_, text), (_, new)) in self.texts().into_iter().zip(other.clone().texts()) {
+            if new.is_some() {
+                *text = new.take();
+            }
+        }
+    }
+
     /// Returns its details as a map, without those that are not set.
     #[must_use]
     pub fn to_value(&self) -> Value {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::plan::scope_class;
 use crate::{
-    DataStreamClass, EventDisplay, EventRecordClass, EventRole, FieldKind, Meaning, MemberIndex, Scope,
-    TraceClass,
+    DataStreamClass, EventDisplay, EventRecordClass, EventRole, EventTrack, FieldKind, Meaning, MemberIndex,
+    Scope, TraceClass,
 };
 
 /// What the events of a class are to viewers, and what their fields mean, in addition to what the class says.
@@ -28,8 +28,10 @@ use crate::{
 pub struct EventRule {
     /// Role of the events; `None` for that which they have.
     pub role: Option<EventRole>,
-    /// Details for viewers; `None` for those that the class has.
+    /// Details for viewers; those that are not set stay as they are.
     pub display: Option<Arc<EventDisplay>>,
+    /// Track of the events, also the usual one; `None` for that of `display`, or which they have.
+    pub track: Option<EventTrack>,
     /// Meanings of members of the root structures, by name: `NAME` in the payload or else in the contexts of the event,
     /// or `payload.NAME`, `ctx.NAME`, `packet.NAME` and so on, as in [`FieldRef`](crate::FieldRef).
     pub members: Vec<(String, Meaning)>,
@@ -58,15 +60,24 @@ impl EventRule {
     /// Applies the rule to a class of a data stream class. Returns the indexes of the members that it lacks.
     pub fn apply(&self, class: &mut EventRecordClass, stream: &DataStreamClass) -> Vec<usize> {
         class.role = self.role.unwrap_or(class.role);
-        if let Some(display) = &self.display {
-            class.display = Some(Arc::clone(display));
+        if self.display.is_some() || self.track.is_some() {
+            let display = Arc::make_mut(class.display.get_or_insert_default());
+            if let Some(own) = &self.display {
+                display.update(own);
+            }
+            display.track = self.track.unwrap_or(display.track);
         }
-        let mut missing = Vec::new();
+        let (mut missing, mut found) = (Vec::new(), Vec::new());
         for (index, (path, meaning)) in self.members.iter().enumerate() {
             match find_member(class, stream, path) {
-                Some(member) => class.meanings.insert(member.scope, member.index as usize, *meaning),
+                Some(member) => found.push((member, *meaning)),
                 None => missing.push(index),
             }
+        }
+        // Of several members, the first one counts for most meanings.
+        found.iter().for_each(|(_, meaning)| class.meanings.remove(*meaning));
+        for (member, meaning) in found {
+            class.meanings.insert(member.scope, member.index as usize, meaning);
         }
         missing
     }
@@ -95,7 +106,7 @@ type MapClass = dyn Fn(&mut EventRecordClass, &DataStreamClass) + Send + Sync;
 
 impl ClassMap {
     /// Makes a change of classes. The function also has the class of the data streams of the events. It must not
-    /// change the scopes of a class.
+    /// change the scopes of a class, or use the trace: it is called while a class is added to it.
     pub fn new(map: impl Fn(&mut EventRecordClass, &DataStreamClass) + Send + Sync + 'static) -> Self {
         Self(Arc::new(map))
     }

@@ -276,6 +276,13 @@ impl Meanings {
         }
     }
 
+    /// Removes a meaning from all members that have it.
+    pub fn remove(&mut self, meaning: Meaning) {
+        if let Some(members) = &mut self.members {
+            members.retain(|(_, other)| *other != meaning);
+        }
+    }
+
     /// Returns the meaning of a member, if it has one.
     #[must_use]
     pub fn of(&self, scope: Scope, index: usize) -> Option<Meaning> {

@@ -304,7 +304,7 @@ fn loads(event: &Event<'_>, scopes: &[ScopeTargets], columns: &[FieldColumn]) ->
         return None;
     }
     let is_word = |column: usize| columns.get(column).is_some_and(|c| c.lists == 0 && c.value.is_word());
-    WordLoads::new(event.plans, |scope, node| {
+    WordLoads::new(event, |scope, node| {
         let scope = scopes.iter().find(|found| found.scope == scope);
         match scope.and_then(|scope| scope.targets.get(node)) {
             None | Some(FieldTarget::Nothing) => WordChoice::Skip,

@@ -148,15 +148,15 @@ assert next(table, None) is None, "more lines than events"
 print(events, cells)
 "#;
 
-/// Compares what Python reads of the table with the JSON lines; gives the number of events and of cells.
-fn compare(python: &Path, trace: &Path, directory: &Path) -> Option<(u64, u64)> {
+/// Compares what Python reads of the table with the JSON lines, of the first `limit` events; gives the number of events and of cells.
+fn compare(python: &Path, trace: &Path, limit: &str, directory: &Path) -> Option<(u64, u64)> {
     let trace = trace.to_str().unwrap();
-    let table = ichnos(["cat", "-q", "--format", "csv", "--limit", "3000", trace]);
+    let table = ichnos(["cat", "-q", "--format", "csv", "--limit", limit, trace]);
     if table.code == 2 {
         // It has more columns than there can be, or it cannot be read at all.
         return None;
     }
-    let lines = ichnos(["cat", "-q", "--format", "jsonl", "--packets", "--limit", "3000", trace]);
+    let lines = ichnos(["cat", "-q", "--format", "jsonl", "--packets", "--limit", limit, trace]);
     let (table_file, lines_file) = (directory.join("table"), directory.join("lines"));
     std::fs::write(&table_file, &table.out).unwrap();
     std::fs::write(&lines_file, &lines.out).unwrap();
@@ -197,7 +197,7 @@ fn python_reads_what_json_has() {
         "one-request/trace/stock",
     ] {
         let (events, cells) =
-            compare(python, &root().join("examples").join(example), directory.path()).unwrap();
+            compare(python, &root().join("examples").join(example), "3000", directory.path()).unwrap();
         assert!(events > 0 && cells > events, "{example}");
     }
 }
@@ -210,7 +210,7 @@ fn python_reads_what_json_has_of_recorded_traces() {
     let list: Vec<serde_json::Value> = serde_json::from_str(&list).unwrap();
     let traces = list.iter().map(|entry| recorded.join("real").join(entry["trace"].as_str().unwrap()));
     let compared: Vec<(u64, u64)> =
-        traces.filter_map(|trace| compare(python, &trace, directory.path())).collect();
+        traces.filter_map(|trace| compare(python, &trace, "1000", directory.path())).collect();
     let (events, cells) = compared.iter().fold((0, 0), |sum, more| (sum.0 + more.0, sum.1 + more.1));
     eprintln!("compared {cells} cells of {events} events of {} traces", compared.len());
     assert!(events > 10_000, "{events}");

@@ -15,6 +15,7 @@ const SEARCHED: u32 = 64;
 #[derive(Debug)]
 pub(super) struct SpanPart {
     pub(super) does: u8,
+    kind: u8,
     /// Fields that identify the span, or its track.
     pub(super) keys: Box<[Option<KeyField>]>,
     /// Thread that the processor runs after an event with the role to switch.
@@ -29,54 +30,58 @@ impl SpanPart {
             EventRole::Begin => does::BEGIN,
             EventRole::End => does::END,
             EventRole::Switch => does::SWITCH,
-            _ => return Self { does: 0, keys: Box::default(), next: None },
+            _ => return Self { does: 0, kind: kind::TRACE, keys: Box::default(), next: None },
         };
         let field = |meaning| KeyField::of_meaning(event, meaning);
         let track = class.display.as_deref().map_or(EventTrack::default(), |display| display.track);
         let keys: Vec<_> = class.meanings.members(Meaning::PairKey).collect();
         let mut fields = Vec::new();
+        let kind;
         if does & does::SWITCH != 0 {
+            kind = kind::SWITCH;
             fields.extend(KeyField::of_processor(event).map(Some));
         } else if !keys.is_empty() {
+            kind = kind::KEYED;
             let process = field(Meaning::Process).filter(|_| track != EventTrack::Trace);
             fields.extend(process.map(Some));
             fields.extend(keys.into_iter().map(|key| KeyField::of_member(event, key)));
         } else {
             does |= does::NESTED;
             let (process, thread) = (field(Meaning::Process), field(Meaning::Thread));
-            let processor = KeyField::of_processor(event);
-            match track {
+            kind = match track {
                 EventTrack::Thread if thread.is_some() => {
-                    fields.extend([process, thread].into_iter().flatten().map(Some))
+                    fields.extend([process, thread].into_iter().flatten().map(Some));
+                    kind::THREAD
                 }
-                EventTrack::Thread if processor.is_some() && process.is_none() => {
-                    does |= does::OF_RUNNING;
-                    fields.push(processor);
+                EventTrack::Thread | EventTrack::Process if process.is_some() => {
+                    fields.push(process);
+                    kind::PROCESS
                 }
-                EventTrack::Thread | EventTrack::Process if process.is_some() => fields.push(process),
-                EventTrack::Trace => {}
-                _ => fields.extend(processor.map(Some)),
-            }
+                EventTrack::Trace => kind::TRACE,
+                track => {
+                    fields.extend(KeyField::of_processor(event).map(Some));
+                    if track == EventTrack::Thread {
+                        does |= does::OF_RUNNING;
+                    }
+                    kind::PROCESSOR
+                }
+            };
         }
         if does & does::END != 0 && !has_span_name(event) {
             does |= does::UNNAMED;
         }
         let next = field(Meaning::TargetThread).or_else(|| field(Meaning::Thread));
-        Self { does, keys: fields.into(), next }
+        Self { does, kind, keys: fields.into(), next }
     }
 
     /// Appends what tells the span, or its track, from those of other traces and data streams.
     pub(super) fn push_place(&self, key: &mut Vec<u8>, stream: &DataStream, trace: u64) {
         key.extend_from_slice(&trace.to_le_bytes());
         // Spans of events that name nothing are nested in their data stream.
-        let is_of_stream = self.does & does::NESTED != 0 && self.keys.is_empty();
+        let is_of_stream = self.kind == kind::PROCESSOR && self.keys.is_empty();
         key.extend_from_slice(&if is_of_stream { u64::from(stream.key) + 1 } else { 0 }.to_le_bytes());
-        key.push(u8::from(self.does & does::NESTED != 0) + u8::from(self.is_of_processor()));
+        key.push(self.kind);
         key.extend_from_slice(&[0; 4]);
-    }
-
-    fn is_of_processor(&self) -> bool {
-        self.does & (does::OF_RUNNING | does::SWITCH) != 0
     }
 
     /// Appends the thread that the processor runs after an event.
@@ -87,9 +92,23 @@ impl SpanPart {
     }
 }
 
+/// Kinds of places: their keys have nothing in common.
+mod kind {
+    pub(super) const KEYED: u8 = 0;
+    pub(super) const THREAD: u8 = 1;
+    pub(super) const PROCESS: u8 = 2;
+    pub(super) const PROCESSOR: u8 = 3;
+    pub(super) const TRACE: u8 = 4;
+    /// Processor that runs another thread.
+    pub(super) const SWITCH: u8 = 5;
+    /// Thread that a processor runs.
+    pub(super) const RUNNING: u8 = 6;
+}
+
 /// Size of what [`SpanPart::push_place`] appends, in bytes: trace, data stream, kind of the place, and how deep the span is
 /// nested.
 pub(super) const PLACE: usize = DEPTH + 4;
+const STREAM: usize = 8;
 const KIND: usize = 16;
 const DEPTH: usize = KIND + 1;
 
@@ -115,19 +134,27 @@ impl NestedSpans {
 
     /// Returns the track of a record: that of the thread that runs on its processor, if it is known.
     pub(super) fn track(&mut self, does: u8, key: &[u8]) -> Vec<u8> {
-        let of_running = |_| {
-            let mut switched = key.to_vec();
-            // As the key of a record that switches threads.
-            *switched.get_mut(KIND)? = 1;
-            let thread = self.running.get(&*switched)?;
-            let mut track = key.get(..PLACE)?.to_vec();
-            track.extend_from_slice(thread);
-            Some(track)
+        if does & does::OF_RUNNING == 0 {
+            return key.to_vec();
+        }
+        let mut switched = key.to_vec();
+        if let Some(place) = switched.get_mut(STREAM..KIND) {
+            place.fill(0);
+        }
+        if let Some(place) = switched.get_mut(KIND) {
+            *place = kind::SWITCH;
+        }
+        // Thread 0 is that of each idle processor.
+        let is_idle = |thread: &[u8]| thread.iter().skip(1).all(|byte| *byte == 0);
+        let Some(thread) = self.running.get(&*switched).filter(|thread| !is_idle(thread)) else {
+            return key.to_vec();
         };
-        Some(())
-            .filter(|()| does & does::OF_RUNNING != 0)
-            .and_then(of_running)
-            .unwrap_or_else(|| key.to_vec())
+        switched.truncate(PLACE);
+        if let Some(place) = switched.get_mut(KIND) {
+            *place = kind::RUNNING;
+        }
+        switched.extend_from_slice(thread);
+        switched
     }
 
     /// Returns the key of the span that begins on a track.
@@ -147,7 +174,10 @@ impl NestedSpans {
         let open = *self.depths.get(track)?;
         for depth in (open.saturating_sub(SEARCHED) + 1..=open).rev() {
             if is_it(self.span(track, depth)) {
-                self.depths.insert(track.into(), depth - 1);
+                match depth {
+                    1 => self.depths.remove(track),
+                    _ => self.depths.insert(track.into(), depth - 1),
+                };
                 return Some(&self.key);
             }
         }

@@ -188,6 +188,7 @@ impl Chrome {
         let Some((trace, (), classes)) = streams.get_mut(event.stream) else { return false };
         let class = classes.of(event, || ChromeClass::of(event, names, losses));
         let mut place = class.class.place(event);
+        let before = scheduling.running(*trace, place.processor);
         scheduling.complete(*trace, &class.class, &mut place);
         let mut writer = EventWriter { out, has_events, tracks, origin: origin.unwrap_or(0) };
         let track = writer.track(event.stream, &place);
@@ -195,11 +196,15 @@ impl Chrome {
         if form == EventForm::Switch
             && let Some(next) = next_thread(event, &class.class, &place)
         {
-            let processor = place.processor.unwrap_or_default();
-            writer.switch(next, processor, scheduling.running(*trace, processor), time);
+            writer.switch(next, (*trace, place.processor.unwrap_or_default()), before, time);
         }
         if form == EventForm::Frame {
-            writer.end_frame(class, class.class.frame_key(event), time, track);
+            writer.end_frame(
+                class,
+                class.class.frame_key(event) ^ place.process.unwrap_or_default(),
+                time,
+                track,
+            );
         }
         writer.begin();
         match form {
@@ -322,7 +327,7 @@ impl EventWriter<'_> {
     fn ids_and_duration(&mut self, event: &Event<'_>, class: &ViewerClass, place: &EventPlace<'_>) {
         match class.form {
             EventForm::KeyedBegin | EventForm::KeyedEnd => self.id(class.key(event)),
-            EventForm::Frame => self.id(class.frame_key(event)),
+            EventForm::Frame => self.id(class.frame_key(event) ^ place.process.unwrap_or_default()),
             EventForm::Counter => self.counter_id(class.counter_number(event), place),
             EventForm::Complete => {
                 self.out.extend_from_slice(b",\"dur\":");
@@ -354,8 +359,10 @@ impl EventWriter<'_> {
 
     /// Writes that a processor runs another thread, as a slice of a track of its own. The processor is idle in thread 0.
     /// `before` ran until then.
-    fn switch(&mut self, next: NamedThread<'_>, processor: u64, before: Option<u64>, time: u64) {
-        let track = (NO_PROCESS, SCHEDULING + (processor & 0xff_ffff));
+    fn switch(&mut self, next: NamedThread<'_>, of: (u32, u64), before: Option<u64>, time: u64) {
+        let (trace, processor) = of;
+        let number = u64::from(trace & 0xff) << 16 | processor & 0xffff;
+        let track = (NO_PROCESS, SCHEDULING + number);
         let id = track_id(TrackKind::Processor, [track.0, track.1]);
         self.name_new(id, "thread_name", track, || format!("CPU {processor} threads"));
         let mut slice = |phase: &str| {

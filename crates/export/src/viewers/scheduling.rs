@@ -1,7 +1,6 @@
 //! Threads and processors: which thread runs where, and what threads are called.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 
 use ichnos_model::Event;
 
@@ -10,6 +9,9 @@ use super::thread_fields::NamedThread;
 
 /// Maximum number of threads, and of processors, that are kept; beyond it, all are forgotten.
 const MOST: usize = 1 << 16;
+
+/// Maximum length of names of threads, in bytes.
+const MOST_NAME: usize = 256;
 
 /// Returns the thread that a processor runs from an event on.
 pub(super) fn next_thread<'e>(
@@ -26,14 +28,16 @@ pub(super) fn next_thread<'e>(
 #[derive(Debug, Default)]
 struct KnownThread {
     process: Option<u64>,
+    /// Process of its track, once it has one: open slices keep their track.
+    shown: Option<Option<u64>>,
     name: String,
 }
 
 /// Knowledge of events so far about the threads of the traces with these numbers.
 #[derive(Debug, Default)]
 pub(super) struct Scheduling {
-    /// Thread that each processor runs.
-    running: HashMap<(u32, u64), u64>,
+    /// Thread that each processor runs; of traces that name no processors, the only one.
+    running: HashMap<(u32, Option<u64>), u64>,
     threads: HashMap<(u32, u64), KnownThread>,
 }
 
@@ -41,26 +45,36 @@ impl Scheduling {
     /// Completes the place of an event: an event with a processor happened in the thread that ran there, and a thread
     /// has the process and the name of earlier events.
     #[inline]
-    pub(super) fn complete<'p>(&'p self, trace: u32, class: &ViewerClass, place: &mut EventPlace<'p>) {
+    pub(super) fn complete<'p>(&'p mut self, trace: u32, class: &ViewerClass, place: &mut EventPlace<'p>) {
         if !self.running.is_empty() || !self.threads.is_empty() {
             self.complete_known(trace, class, place);
         }
     }
 
-    fn complete_known<'p>(&'p self, trace: u32, class: &ViewerClass, place: &mut EventPlace<'p>) {
+    fn complete_known<'p>(&'p mut self, trace: u32, class: &ViewerClass, place: &mut EventPlace<'p>) {
         if place.thread.is_none() && class.is_of_thread() {
-            let processor = place.processor.unwrap_or_default();
-            place.thread = self.running(trace, processor);
+            place.thread = self.running(trace, place.processor);
         }
-        let Some(thread) = place.thread.and_then(|thread| self.threads.get(&(trace, thread))) else { return };
-        place.process = place.process.or(thread.process);
-        if !thread.name.is_empty() {
-            place.thread_name = place.thread_name.or(Some(&thread.name));
+        let Some(thread) = place.thread.filter(|thread| *thread != 0) else { return };
+        let known = self.known(trace, thread);
+        if place.process.is_none() {
+            place.process = *known.shown.get_or_insert(known.process);
+        }
+        if !known.name.is_empty() {
+            place.thread_name = place.thread_name.or(Some(&known.name));
         }
     }
 
+    /// Returns what is known of a thread.
+    fn known(&mut self, trace: u32, thread: u64) -> &mut KnownThread {
+        if self.threads.len() >= MOST && !self.threads.contains_key(&(trace, thread)) {
+            self.threads.clear();
+        }
+        self.threads.entry((trace, thread)).or_default()
+    }
+
     /// Returns the thread that a processor runs, if it is known.
-    pub(super) fn running(&self, trace: u32, processor: u64) -> Option<u64> {
+    pub(super) fn running(&self, trace: u32, processor: Option<u64>) -> Option<u64> {
         self.running.get(&(trace, processor)).copied()
     }
 
@@ -92,7 +106,7 @@ impl Scheduling {
             if self.running.len() >= MOST {
                 self.running.clear();
             }
-            self.running.insert((trace, place.processor.unwrap_or_default()), next.number);
+            self.running.insert((trace, place.processor), next.number);
         }
     }
 
@@ -101,16 +115,11 @@ impl Scheduling {
         if thread.number == 0 {
             return;
         }
-        if self.threads.len() >= MOST && !self.threads.contains_key(&(trace, thread.number)) {
-            self.threads.clear();
-        }
-        let known = match self.threads.entry((trace, thread.number)) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(place) => place.insert(KnownThread::default()),
-        };
+        let known = self.known(trace, thread.number);
         known.process = process.or(known.process);
-        if !thread.name.is_empty() && known.name != thread.name {
-            thread.name.clone_into(&mut known.name);
+        let name = thread.name.get(..thread.name.floor_char_boundary(MOST_NAME)).unwrap_or_default();
+        if !name.is_empty() && known.name != name {
+            name.clone_into(&mut known.name);
         }
     }
 }

@@ -3,7 +3,6 @@
 use super::bytewise::{Bytewise, Plans};
 use super::slots::Slots;
 use crate::bits::Word;
-use crate::plan::EventRecordPlans;
 use crate::plan::steps::{BlockField, FixedBlock, Load, Step};
 use crate::visitor::{Skip, Visitor};
 use crate::{Event, Scope};
@@ -63,11 +62,11 @@ struct WordLoad {
 }
 
 impl WordLoads {
-    /// Makes the loads of a class. `choose` gets each field by its scope and the index of its node in
+    /// Makes the loads of the class of an event. `choose` gets each field by its scope and the index of its node in
     /// [`Plan::nodes`](crate::plan::Plan::nodes). Returns `None` if events of the class can only be visited.
-    pub fn new(plans: &EventRecordPlans, mut choose: impl FnMut(Scope, usize) -> WordChoice) -> Option<Self> {
-        plans.index?;
-        let steps = plans.joined.as_deref()?;
+    pub fn new(event: &Event<'_>, mut choose: impl FnMut(Scope, usize) -> WordChoice) -> Option<Self> {
+        event.class_index()?;
+        let steps = event.plans.joined.as_deref()?;
         let mut choice = |plan: u8, node: u32| {
             let scope = SCOPES.get(usize::from(plan)).copied()?;
             Some((scope, choose(scope, node as usize)))

@@ -447,22 +447,17 @@ impl<'a> StreamReader<'a> {
         }
         let Some(stream) = self.trace.data_streams.get_mut(index) else { return };
         stream.event_records.push(Arc::new(EventRecordClass {
-            is_undescribed: false,
-            is_rundown: false,
             id,
             namespace,
             name,
             uid,
             log_level: log_level(&attributes),
-            role: Default::default(),
-            display: None,
-            meanings: Default::default(),
-            log: None,
             emf_uri: emf_uri(&attributes),
             specific_context,
             payload,
             attributes,
             declared_at: object.position.into(),
+            ..EventRecordClass::default()
         }));
     }
 }

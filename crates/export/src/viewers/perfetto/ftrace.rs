@@ -31,6 +31,7 @@ impl PacketWriter<'_> {
         if !fits(&previous) {
             return false;
         }
+        let begins = self.out.len();
         let at = begin(self.out, trace::PACKET);
         push_unsigned(self.out, packet::SEQUENCE_ID, self.sequence.number.into());
         let bundle = begin(self.out, packet::FTRACE_EVENTS);
@@ -55,6 +56,10 @@ impl PacketWriter<'_> {
         }
         end(self.out, record);
         end(self.out, bundle);
-        end(self.out, at)
+        let fits = end(self.out, at);
+        if !fits {
+            self.out.truncate(begins);
+        }
+        fits
     }
 }

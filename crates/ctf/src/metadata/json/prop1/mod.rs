@@ -340,22 +340,16 @@ impl Prop1Reader<'_> {
         let mut take = |scope: Scope| roots.get_mut(scope as usize).and_then(Option::take);
         let (namespace, name) = standard_name(&attributes);
         let event = EventRecordClass {
-            is_undescribed: false,
-            is_rundown: false,
             id: id.unwrap_or_default(),
             namespace,
             name,
-            uid: None,
             log_level: log_level(&attributes),
-            role: Default::default(),
-            display: None,
-            meanings: Default::default(),
-            log: None,
             emf_uri: emf_uri(&attributes),
             specific_context: take(Scope::SpecificContext),
             payload: take(Scope::Payload),
             attributes,
             declared_at: object.position.into(),
+            ..EventRecordClass::default()
         };
         let (Some(id), Some(stream_id)) = (id, stream_id) else { return };
         let Some(stream) = index.and_then(|index| self.trace.data_streams.get_mut(index)) else {
