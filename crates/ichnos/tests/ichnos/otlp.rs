@@ -119,7 +119,7 @@ fn opentelemetry_reads_both_encodings() {
             convert(&session, ViewerWriter::OtlpProtobuf, Some(signal), &path);
             path
         });
-        let mut of_json: Vec<String> = read(&[json.clone()]).lines().map(str::to_owned).collect();
+        let mut of_json: Vec<String> = read(std::slice::from_ref(&json)).lines().map(str::to_owned).collect();
         let mut of_protobuf: Vec<String> = read(&protobuf).lines().map(str::to_owned).collect();
         of_json.sort();
         of_protobuf.sort();
