@@ -147,8 +147,8 @@ pub(crate) struct FirefoxStacks {
 }
 
 impl FirefoxStacks {
-    /// Returns a call stack of an event in a thread, `None` if the trace has no such call stack. `table` tells the
-    /// tables of call stacks from each other.
+    /// Returns a call stack of an event in a thread, `None` if the trace has no such call stack. `table` is the
+    /// number of the table of call stacks.
     pub(crate) fn handle(
         &mut self,
         out: &mut fx::Profile,

@@ -74,7 +74,7 @@ impl SpanPart {
         Self { does, kind, keys: fields.into(), next }
     }
 
-    /// Appends what tells the span, or its track, from those of other traces and data streams.
+    /// Appends what distinguishes the span, or its track, from those of other traces and data streams.
     pub(super) fn push_place(&self, key: &mut Vec<u8>, stream: &DataStream, trace: u64) {
         key.extend_from_slice(&trace.to_le_bytes());
         // Spans of events that name nothing are nested in their data stream.

@@ -323,7 +323,7 @@ impl EventWriter<'_> {
         self.out.extend_from_slice(class.lead.get(class.category_at..).unwrap_or_default());
     }
 
-    /// Writes what tells an event from others of its name, and its duration.
+    /// Writes the identifier of an event among others of its name, and its duration.
     fn ids_and_duration(&mut self, event: &Event<'_>, class: &ViewerClass, place: &EventPlace<'_>) {
         match class.form {
             EventForm::KeyedBegin | EventForm::KeyedEnd => self.id(class.key(event)),
@@ -409,7 +409,7 @@ impl EventWriter<'_> {
         self.out.push(b'"');
     }
 
-    /// Writes what tells a counter from others of its name and process: its number and its processor, if it has any.
+    /// Writes the identifier of a counter among others of its name and process: its number and its processor, if it has any.
     fn counter_id(&mut self, number: u64, place: &EventPlace<'_>) {
         let processor = place.processor.filter(|_| place.process.is_none());
         if number != 0 || processor.is_some() {

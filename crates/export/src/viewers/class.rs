@@ -246,7 +246,7 @@ impl ViewerClass {
         self.key(event) ^ name_key(&self.name)
     }
 
-    /// Returns the number that tells the counter of an event from others of its name, 0 without one.
+    /// Returns the number that identifies the counter of an event among others of its name, 0 without one.
     pub(super) fn counter_number(&self, event: &Event<'_>) -> u64 {
         let key = self.keys.first().and_then(|key| event.get(key));
         key.map_or(0, |key| key.key())

@@ -56,7 +56,7 @@ pub struct Otlp {
 }
 
 impl Otlp {
-    /// Makes a writer of one signal or of all. Requests of several signals in protobuf cannot be told from each other.
+    /// Makes a writer of one signal or of all. Requests of several signals in protobuf cannot be distinguished.
     #[must_use]
     pub fn new(encoding: OtlpEncoding, signal: Option<OtlpSignal>) -> Self {
         Self {

@@ -77,7 +77,7 @@ pub(super) struct SampleNames {
 }
 
 impl Sequence {
-    /// Forgets what was announced: the next packet tells readers to do so, too.
+    /// Forgets what was announced: the next packet has the flag for readers to do so, too.
     pub(super) fn restart(&mut self) {
         *self = Self { number: self.number, trace: self.trace, ..Self::default() };
     }
