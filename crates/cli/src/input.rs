@@ -168,6 +168,9 @@ fn options(reading: &Reading, manifest: &Manifest, arithmetic: Arithmetic) -> Re
     }
     options.format.clone_from(&reading.from);
     options.read.class_map = event_map::load(&reading.map)?;
+    if reading.adds_running_threads {
+        options.read.class_map = Some(options.read.class_map.unwrap_or_default().with_running_threads());
+    }
     options.other_inputs.extend(reading.map.iter().cloned());
     options.temp_dir.clone_from(&reading.temp_dir);
     let failure = |error: OptionError| Failure::new(error.to_string());

@@ -42,6 +42,7 @@ mod printer;
 mod progress;
 mod proposed_map;
 mod report;
+mod running_threads;
 mod scan;
 mod schema;
 mod selected;
@@ -84,6 +85,7 @@ fn main() -> ExitCode {
     if let Verb::Task(task) = &mut args.verb {
         task.set_defaults();
     }
+    running_threads::add_if_named(&mut args.verb);
     let result = match &args.verb {
         Verb::Info(verb) => info::run(verb, &args.global, report),
         Verb::Cat(verb) => cat::run(verb, &args.global, report),

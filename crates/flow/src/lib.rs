@@ -6,9 +6,11 @@
 mod chunks;
 mod filter;
 mod merge;
+mod running_threads;
 
 pub use chunks::{ChunkSender, in_order};
 pub use filter::{
     Expression, Filter, FilterError, FilterErrorKind, FilterScope, FilterWarning, KnownName, Selector,
 };
 pub use merge::{DamageCursor, Merge, pump};
+pub use running_threads::RunningThreads;

@@ -157,6 +157,19 @@ impl<'a> Event<'a> {
         scope_plan(scope, &self.stream.trace.plans, self.stream.plans(), self.plans)
     }
 
+    /// Returns the bytes of its common context, if they are bits of whole bytes: equal bytes are equal values.
+    #[inline]
+    #[must_use]
+    pub fn common_context_bytes(&self) -> Option<&'a [u8]> {
+        let [.., begin, end, _] = self.scopes.begins;
+        if self.scopes.values.is_some_and(|values| values.has(Scope::CommonContext))
+            || (begin.bit | end.bit) % 8 != 0
+        {
+            return None;
+        }
+        self.scopes.bits.bytes().get(usize::try_from(begin.bit / 8).ok()?..usize::try_from(end.bit / 8).ok()?)
+    }
+
     /// Returns `true` if it has fields in the scope [resource](Scope::Resource).
     #[inline]
     #[must_use]

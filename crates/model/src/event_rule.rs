@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::plan::scope_class;
 use crate::{
     DataStreamClass, EventDisplay, EventRecordClass, EventRole, EventTrack, FieldKind, Meaning, MemberIndex,
-    Scope, TraceClass,
+    Scope, TraceClass, running_thread,
 };
 
 /// What the events of a class are to viewers, and what their fields mean, in addition to what the class says.
@@ -98,9 +98,12 @@ fn find_member(class: &EventRecordClass, stream: &DataStreamClass, path: &str) -
 }
 
 /// Change of event record classes as soon as they are known: of those that a trace declares, and of those that are
-/// discovered while reading it.
-#[derive(Clone)]
-pub struct ClassMap(Arc<MapClass>);
+/// discovered while reading it. The default changes nothing.
+#[derive(Clone, Default)]
+pub struct ClassMap {
+    map: Option<Arc<MapClass>>,
+    adds_running_threads: bool,
+}
 
 type MapClass = dyn Fn(&mut EventRecordClass, &DataStreamClass) + Send + Sync;
 
@@ -108,12 +111,26 @@ impl ClassMap {
     /// Makes a change of classes. The function also has the class of the data streams of the events. It must not
     /// change the scopes of a class, or use the trace: it is called while a class is added to it.
     pub fn new(map: impl Fn(&mut EventRecordClass, &DataStreamClass) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(map))
+        Self { map: Some(Arc::new(map)), adds_running_threads: false }
+    }
+
+    /// Also adds the [running thread](crate::running_thread) to events of processors.
+    #[must_use]
+    pub fn with_running_threads(self) -> Self {
+        Self { adds_running_threads: true, ..self }
+    }
+
+    /// Returns `true` if the running thread is added.
+    #[must_use]
+    pub fn adds_running_threads(&self) -> bool {
+        self.adds_running_threads
     }
 
     /// Changes a class.
     pub fn apply(&self, class: &mut EventRecordClass, stream: &DataStreamClass) {
-        (self.0)(class, stream);
+        if let Some(map) = &self.map {
+            map(class, stream);
+        }
     }
 
     /// Changes all classes that a trace declares.
@@ -124,6 +141,9 @@ impl ClassMap {
                 self.apply(Arc::make_mut(class), stream);
             }
             stream.event_records = classes;
+            if self.adds_running_threads {
+                running_thread::add_to(stream);
+            }
         }
     }
 }

@@ -163,7 +163,8 @@ impl FieldRef {
 impl Target {
     /// Returns the step of the field alone: see [`FieldRef::fixed`].
     fn fixed(&self, scope: Scope, plan: &Plan) -> Option<FixedField> {
-        let is_direct = self.elements.is_empty() && matches!(scope, Scope::Payload | Scope::CommonContext);
+        let is_direct = self.elements.is_empty()
+            && matches!(scope, Scope::Payload | Scope::CommonContext | Scope::PacketContext);
         if is_direct { FixedField::new(plan, self.node) } else { None }
     }
 

@@ -62,6 +62,7 @@ mod range;
 mod record;
 mod record_trace;
 mod role;
+pub mod running_thread;
 mod selectors;
 mod small_cursor;
 mod source;

@@ -59,6 +59,9 @@ pub(crate) struct Reading {
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, hide_short_help = true,
           help_heading = "Reading")]
     pub(crate) map: Vec<PathBuf>,
+    /// `true` to add the running thread to events of processors, as options ask for it.
+    #[arg(skip)]
+    pub(crate) adds_running_threads: bool,
     /// Read datagrams from a Unix socket until Ctrl-C: unixgram:PATH
     ///
     /// Creates the socket at PATH. Only for formats sent as datagrams; `ichnos formats` lists them.

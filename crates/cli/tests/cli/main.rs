@@ -67,6 +67,7 @@ mod pictures;
 mod queued_reports;
 mod quirks;
 mod recorded;
+mod running_threads;
 mod stacks;
 mod stats;
 mod strict;

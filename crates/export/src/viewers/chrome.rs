@@ -5,7 +5,7 @@ use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::{DataStream, Event, Message};
 
 use super::arguments::{ArgumentVisitor, ScopeNames};
-use super::class::{EventForm, EventPlace, ViewerClass};
+use super::class::{ContextNames, EventForm, EventPlace, ViewerClass};
 use super::flows::{FlowEnd, Flows};
 use super::json_arguments::JsonArguments;
 use super::losses::{EarlyLosses, LossNote, NO_TIME, lose_event, lose_part, lose_parts, shown_time};
@@ -29,8 +29,8 @@ const SHORT: u64 = 0x3fff_ffff;
 #[derive(Debug, Default)]
 pub struct Chrome {
     out: Vec<u8>,
-    /// By data stream: number of its trace.
-    streams: StreamTable<u32, (), ChromeClass>,
+    /// By data stream: number of its trace, and names in the last context.
+    streams: StreamTable<(u32, ContextNames), (), ChromeClass>,
     traces: TraceNumbers,
     names: NumberedNames,
     tracks: Tracks,
@@ -165,7 +165,7 @@ impl Chrome {
     fn add_stream(&mut self, stream: &DataStream) {
         if !self.streams.has(stream) {
             let trace = self.traces.number(stream);
-            self.streams.insert(stream, trace, || ());
+            self.streams.insert(stream, (trace, ContextNames::default()), || ());
         }
     }
 
@@ -185,9 +185,9 @@ impl Chrome {
             self.write_early(time);
         }
         let Self { out, streams, names, tracks, losses, has_events, origin, scheduling, .. } = self;
-        let Some((trace, (), classes)) = streams.get_mut(event.stream) else { return false };
+        let Some(((trace, known), (), classes)) = streams.get_mut(event.stream) else { return false };
         let class = classes.of(event, || ChromeClass::of(event, names, losses));
-        let mut place = class.class.place(event);
+        let mut place = class.class.place(event, known);
         let before = scheduling.running(*trace, place.processor);
         scheduling.complete(*trace, &class.class, &mut place);
         let mut writer = EventWriter { out, has_events, tracks, origin: origin.unwrap_or(0) };

@@ -101,6 +101,39 @@ pub(super) struct EventPlace<'e> {
     pub(super) processor: Option<u64>,
 }
 
+/// Names of the process and the thread in a common context: events in a row often have the same.
+#[derive(Debug, Default)]
+pub(super) struct ContextNames {
+    context: Vec<u8>,
+    /// Names that were read from it, for classes that have both, or one of them.
+    has: [bool; 2],
+    names: [Option<String>; 2],
+}
+
+impl ContextNames {
+    /// Returns the names in a context, which are read if it is not the one before.
+    #[inline]
+    fn of<'n>(
+        &mut self,
+        context: &[u8],
+        has: [bool; 2],
+        read: impl FnOnce() -> [Option<&'n str>; 2],
+    ) -> [Option<&str>; 2] {
+        if self.has != has || self.context != context {
+            self.has = has;
+            self.context.clear();
+            self.context.extend_from_slice(context);
+            for (known, name) in self.names.iter_mut().zip(read()) {
+                match (known, name) {
+                    (Some(known), Some(name)) => name.clone_into(known),
+                    (known, name) => *known = name.map(str::to_owned),
+                }
+            }
+        }
+        self.names.each_ref().map(Option::as_deref)
+    }
+}
+
 impl ViewerClass {
     /// Makes the class of an event.
     pub(super) fn of(event: &Event<'_>) -> Self {
@@ -165,20 +198,28 @@ impl ViewerClass {
         }
     }
 
-    /// Returns the place of an event of the class.
+    /// Returns the place of an event of the class. `names` are those of earlier events of its data stream.
     #[inline]
-    pub(super) fn place<'e>(&self, event: &Event<'e>) -> EventPlace<'e> {
+    pub(super) fn place<'p>(&self, event: &Event<'p>, names: &'p mut ContextNames) -> EventPlace<'p> {
         let mut place = self.own_place(event);
+        self.add_names(event, &mut place, names);
+        self.keep_track(place)
+    }
+
+    /// Returns the place of an event of the class without names.
+    pub(super) fn unnamed_place<'e>(&self, event: &Event<'e>) -> EventPlace<'e> {
+        self.keep_track(self.own_place(event))
+    }
+
+    /// Keeps what the track of the class needs.
+    #[inline]
+    fn keep_track<'p>(&self, place: EventPlace<'p>) -> EventPlace<'p> {
         match self.display.track {
-            EventTrack::Process => (place.thread, place.thread_name) = (None, None),
-            EventTrack::Processor => {
-                let processor = place.processor;
-                place = EventPlace { processor, ..EventPlace::default() };
-            }
-            EventTrack::Trace => place = EventPlace::default(),
-            _ => {}
+            EventTrack::Process => EventPlace { thread: None, thread_name: None, ..place },
+            EventTrack::Processor => EventPlace { processor: place.processor, ..EventPlace::default() },
+            EventTrack::Trace => EventPlace::default(),
+            _ => place,
         }
-        place
     }
 
     /// Returns `true` if the events are on the tracks of their threads.
@@ -220,16 +261,38 @@ impl ViewerClass {
             value.filter(|value| !matches!(value, FieldValue::Null))
         };
         let number = |field| Some(value(field)?.key());
-        let text = |field: &Option<FieldRef>| value(field)?.as_str();
         let thread = value(&self.thread);
         EventPlace {
             process: number(&self.process).or(self.own_process),
-            process_name: text(&self.process_name),
+            process_name: None,
             thread: thread.map(|thread| thread.key()),
             // A thread can be its name.
-            thread_name: text(&self.thread_name).or_else(|| thread?.as_str()),
+            thread_name: thread.and_then(|thread| thread.as_str()),
             processor: number(&self.processor),
         }
+    }
+
+    /// Adds the names of the process and the thread of an event.
+    #[inline]
+    fn add_names<'p>(&self, event: &Event<'p>, place: &mut EventPlace<'p>, names: &'p mut ContextNames) {
+        if self.process_name.is_none() && self.thread_name.is_none() {
+            return;
+        }
+        let text = |field: &Option<FieldRef>| event.get(field.as_ref()?)?.as_str();
+        let read = || [&self.process_name, &self.thread_name].map(text);
+        let is_in_context = |field: &Option<FieldRef>| {
+            field.as_ref().is_none_or(|field| field.scope() == Scope::CommonContext)
+        };
+        let context = event.common_context_bytes();
+        let [process, thread] = match context {
+            Some(context) if is_in_context(&self.process_name) && is_in_context(&self.thread_name) => {
+                let has = [self.process_name.is_some(), self.thread_name.is_some()];
+                names.of(context, has, read)
+            }
+            _ => read(),
+        };
+        place.process_name = process;
+        place.thread_name = thread.or(place.thread_name);
     }
 
     /// Returns the key of the slice that an event begins or ends.

@@ -14,6 +14,7 @@ use ichnos_model::{Event, Message};
 
 use self::marker_class::MarkerClass;
 use self::profile_writer::{EventAtPlace, ProfileWriter};
+use super::class::ContextNames;
 use super::losses::{EarlyLosses, LossNote, NO_TIME, lose_event, shown_time};
 use super::output_bytes;
 use super::scheduling::Scheduling;
@@ -32,7 +33,7 @@ pub struct Firefox {
     out: Vec<u8>,
     writer: ProfileWriter,
     /// By data stream: number of its trace.
-    streams: StreamTable<u32, (), MarkerClass>,
+    streams: StreamTable<(u32, ContextNames), (), MarkerClass>,
     traces: TraceNumbers,
     scheduling: Scheduling,
     content: EventContent,
@@ -110,16 +111,16 @@ impl Firefox {
             if trace == 0 {
                 self.writer.set_title(&event.stream.trace);
             }
-            self.streams.insert(event.stream, trace, || ());
+            self.streams.insert(event.stream, (trace, ContextNames::default()), || ());
         }
         let Self { streams, writer, content, scheduling, name, .. } = self;
-        let Some((trace, (), classes)) = streams.get_mut(event.stream) else { return false };
+        let Some(((trace, known), (), classes)) = streams.get_mut(event.stream) else { return false };
         let class = classes.of(event, || writer.class(event));
         if let Some(tasks) = &class.class.tasks {
             tasks.read(event, &[], content);
             writer.lose_flow(event, content);
         }
-        let mut place = class.class.place(event);
+        let mut place = class.class.place(event, known);
         scheduling.complete(*trace, &class.class, &mut place);
         let name = class.class.event_name(event, name);
         let is_written = writer.event(EventAtPlace { event, class, place, trace: *trace, name }, time);

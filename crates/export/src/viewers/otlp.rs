@@ -29,6 +29,7 @@ use self::class::OtlpClass;
 pub use self::encoding::OtlpEncoding;
 use self::event_context::EventContext;
 use self::telemetry::Telemetry;
+use super::class::ContextNames;
 use super::losses::{EarlyLosses, LossNote, NO_TIME, lose_event, shown_time};
 use super::output_bytes;
 use super::scheduling::Scheduling;
@@ -44,7 +45,7 @@ use crate::tasks::EventContent;
 pub struct Otlp {
     telemetry: Telemetry,
     /// By data stream: number of its trace.
-    streams: StreamTable<u32, (), OtlpClass>,
+    streams: StreamTable<(u32, ContextNames), (), OtlpClass>,
     traces: TraceNumbers,
     scheduling: Scheduling,
     content: EventContent,
@@ -131,15 +132,15 @@ impl Otlp {
         }
         if !self.streams.has(event.stream) {
             let trace = self.traces.number(event.stream);
-            self.streams.insert(event.stream, trace, || ());
+            self.streams.insert(event.stream, (trace, ContextNames::default()), || ());
         }
         let Self { streams, telemetry, content, scheduling, name, .. } = self;
-        let Some((trace, (), classes)) = streams.get_mut(event.stream) else { return false };
+        let Some(((trace, known), (), classes)) = streams.get_mut(event.stream) else { return false };
         let class = classes.of(event, || telemetry.class(event));
         if let Some(tasks) = &class.class.tasks {
             tasks.read(event, &[], content);
         }
-        let mut place = class.class.place(event);
+        let mut place = class.class.place(event, known);
         scheduling.complete(*trace, &class.class, &mut place);
         let name = class.class.event_name(event, name);
         let context = EventContext::new(event, class, content, place, time, *trace).named(name);

@@ -15,7 +15,7 @@ use self::packet_writer::{PacketWriter, describe};
 use self::schema::{annotation, clock, event as track_event, packet, trace, track};
 use self::sequence::{AllNames, PerfettoClass, Sequence};
 use super::arguments::ArgumentVisitor;
-use super::class::EventForm;
+use super::class::{ContextNames, EventForm};
 use super::flows::{FlowEnd, Flows};
 use super::losses::{EarlyLosses, LossNote, NO_TIME, UNDECODED, lose_event, shown_time};
 use super::output_bytes;
@@ -36,7 +36,7 @@ const OWN_SEQUENCE: u32 = 1;
 #[derive(Debug, Default)]
 pub struct Perfetto {
     out: Vec<u8>,
-    streams: StreamTable<Sequence, (), PerfettoClass>,
+    streams: StreamTable<(Sequence, ContextNames), (), PerfettoClass>,
     names: AllNames,
     tracks: Tracks,
     sequences: u32,
@@ -117,10 +117,10 @@ impl Perfetto {
             self.add_stream(event.stream, time);
         }
         let Self { out, streams, names, tracks, losses, scheduling, .. } = self;
-        let Some((sequence, (), classes)) = streams.get_mut(event.stream) else { return false };
+        let Some(((sequence, known), (), classes)) = streams.get_mut(event.stream) else { return false };
         let class = classes.of(event, || PerfettoClass::of(event, names, losses));
         let trace = sequence.trace;
-        let mut place = class.class.place(event);
+        let mut place = class.class.place(event, known);
         scheduling.complete(trace, &class.class, &mut place);
         let mut writer = PacketWriter { out, tracks, sequence, time };
         match class.class.form {
@@ -170,7 +170,8 @@ impl Perfetto {
     fn add_stream(&mut self, stream: &DataStream, time: u64) {
         self.sequences += 1;
         let (number, trace) = (OWN_SEQUENCE + self.sequences, self.traces.number(stream));
-        self.streams.insert(stream, Sequence { number, trace, ..Sequence::default() }, || ());
+        let sequence = Sequence { number, trace, ..Sequence::default() };
+        self.streams.insert(stream, (sequence, ContextNames::default()), || ());
         if has_dates(stream.clock()) && !std::mem::replace(&mut self.has_snapshot, true) {
             let out = &mut self.out;
             let at = begin(out, trace::PACKET);

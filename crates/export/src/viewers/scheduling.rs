@@ -87,7 +87,7 @@ impl Scheduling {
     }
 
     fn observe_threads(&mut self, trace: u32, event: &Event<'_>, class: &ViewerClass) {
-        let place = class.place(event);
+        let place = class.unnamed_place(event);
         if let Some(threads) = &class.threads {
             let process = threads.target_process(event);
             if let Some(target) = threads.target(event) {

@@ -72,6 +72,18 @@ impl Expression {
     pub fn text(&self) -> &str {
         &self.source
     }
+
+    /// Returns `true` if a name in it begins with this word: a field, a scope or a property.
+    #[must_use]
+    pub fn mentions(&self, word: &str) -> bool {
+        let mut is_found = false;
+        self.root.for_each(&mut |node| {
+            if let NodeKind::Name(path) | NodeKind::Has(path) = &node.kind {
+                is_found |= path.split().0 == word;
+            }
+        });
+        is_found
+    }
 }
 
 impl FromStr for Expression {

@@ -1,0 +1,52 @@
+//! The thread that a processor runs, for events that do not name theirs: added if an option names it.
+
+use ichnos::Expression;
+use ichnos::export::GroupBy;
+
+use crate::args::{Convert, Reading, Selecting, Stats, Verb};
+
+/// Names that ask for it: properties of events, and the scope that it is in.
+const NAMES: [&str; 4] = ["thread", "thread_name", "tid", "resource"];
+
+/// Adds the running thread to the events that a verb reads, if one of its options names it.
+pub(crate) fn add_if_named(verb: &mut Verb) {
+    match verb {
+        Verb::Cat(cat) => add(&mut cat.reading, &cat.selecting, cat.fields.iter().map(String::as_str), None),
+        Verb::Stats(stats) => {
+            let Stats { reading, selecting, by, key, histogram, pair, .. } = &mut **stats;
+            let groups = by.iter().filter_map(|by| match by {
+                GroupBy::Field(field) => Some(field.as_str()),
+                _ => None,
+            });
+            let names = groups.chain(key.iter().chain(&*histogram).map(|name| name.trim()));
+            // Pairs without a key are those of threads.
+            let names = names.chain((pair.is_some() && key.is_empty()).then_some(NAMES[0]));
+            add(reading, selecting, names, None);
+        }
+        Verb::Stacks(stacks) => add(&mut stacks.reading, &stacks.selecting, [], None),
+        Verb::Convert(convert) => add_to_written(convert, None),
+        Verb::Cut(cut) => add_to_written(&mut cut.convert, None),
+        Verb::Split(split) => add_to_written(&mut split.convert, None),
+        Verb::Filter(filter) => add_to_written(&mut filter.convert, Some(&filter.expression)),
+        _ => {}
+    }
+}
+
+fn add_to_written(convert: &mut Convert, expression: Option<&str>) {
+    add(&mut convert.reading, &convert.selecting, [], expression);
+}
+
+fn add<'n>(
+    reading: &mut Reading,
+    selecting: &Selecting,
+    fields: impl IntoIterator<Item = &'n str>,
+    expression: Option<&str>,
+) {
+    let is_field = |field: &str| NAMES.contains(&field.split('.').next().unwrap_or_default());
+    // Errors are reported where the expression is used.
+    let has_name = |text: &str| {
+        Expression::parse(text).is_ok_and(|parsed| NAMES.iter().any(|name| parsed.mentions(name)))
+    };
+    let expressions = selecting.filter.as_deref().into_iter().chain(expression);
+    reading.adds_running_threads = fields.into_iter().any(is_field) || expressions.into_iter().any(has_name);
+}

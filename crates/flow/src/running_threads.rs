@@ -1,0 +1,370 @@
+//! The thread that runs when an event happens, from the events of the scheduler before it.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use ichnos_model::{
+    BoxedCursor, Checkpoint, Cursor, Damage, DataStream, Event, EventValues, ExcludedClasses, FileDiagnostic,
+    Head, Meaning, Message, MessageKind, SplitPoint, StreamSummary, Trace, TraceInput, TracerQuirk, Window,
+    running_thread,
+};
+
+/// A trace whose events have the thread that runs on their processor: the values of the
+/// [resource](ichnos_model::running_thread) that its classes declare. Each data stream must be that of one processor.
+///
+/// ```
+/// use ichnos_flow::RunningThreads;
+/// use ichnos_model::TraceInput;
+///
+/// /// Completes the events of a trace that was opened with `ClassMap::with_running_threads`.
+/// fn complete(trace: Box<dyn TraceInput>) -> Box<dyn TraceInput> {
+///     RunningThreads::of(trace)
+/// }
+/// # let _: fn(Box<dyn TraceInput>) -> Box<dyn TraceInput> = complete;
+/// ```
+pub struct RunningThreads {
+    trace: Arc<dyn TraceInput>,
+    streams: Vec<Arc<DataStream>>,
+    /// First time of each data stream.
+    begins: Vec<Option<i128>>,
+}
+
+impl RunningThreads {
+    /// Adds the values to the events of a trace, or returns it as it is if its classes do not declare them.
+    #[must_use]
+    pub fn of(trace: Box<dyn TraceInput>) -> Box<dyn TraceInput> {
+        if !trace.trace().class.data_streams.iter().any(running_thread::is_in) {
+            return trace;
+        }
+        let (mut streams, mut begins) = (Vec::new(), Vec::new());
+        trace.for_each_stream(&mut |summary| {
+            begins.push(summary.time_range.map(|(begin, _)| begin));
+            streams.push(summary.stream);
+        });
+        Box::new(Self { trace: trace.into(), streams, begins })
+    }
+
+    fn with_threads(&self, index: usize, cursor: BoxedCursor, start: Start) -> BoxedCursor {
+        let stream = self.streams.get(index).filter(|stream| running_thread::is_in(stream.class()));
+        let Some(stream) = stream else { return cursor };
+        let records = stream.plans().event_records.iter();
+        let switches = records.map(|plans| running_thread::is_switch(&plans.class)).collect();
+        let begin = self.begins.get(index).copied().flatten();
+        let finder = SwitchFinder { trace: Arc::clone(&self.trace), index, begin, switches };
+        RunningThreadCursor::new(cursor, finder, start).boxed()
+    }
+}
+
+impl TraceInput for RunningThreads {
+    fn format(&self) -> &'static str {
+        self.trace.format()
+    }
+
+    fn dialect(&self) -> Option<&'static str> {
+        self.trace.dialect()
+    }
+
+    fn path(&self) -> &str {
+        self.trace.path()
+    }
+
+    fn trace(&self) -> &Arc<Trace> {
+        self.trace.trace()
+    }
+
+    fn diagnostics(&self) -> &[FileDiagnostic] {
+        self.trace.diagnostics()
+    }
+
+    fn quirks(&self) -> Vec<TracerQuirk> {
+        self.trace.quirks()
+    }
+
+    fn applied_quirks(&self) -> Vec<TracerQuirk> {
+        self.trace.applied_quirks()
+    }
+
+    fn streams(&self) -> Vec<StreamSummary> {
+        self.trace.streams()
+    }
+
+    fn for_each_stream(&self, take: &mut dyn FnMut(StreamSummary)) {
+        self.trace.for_each_stream(take);
+    }
+
+    fn count_discarded(&self, stream: usize) -> Option<u64> {
+        self.trace.count_discarded(stream)
+    }
+
+    fn data_streams(&self) -> Vec<Arc<DataStream>> {
+        self.streams.clone()
+    }
+
+    fn has_dynamic_classes(&self) -> bool {
+        self.trace.has_dynamic_classes()
+    }
+
+    fn shares_stacks(&self) -> bool {
+        self.trace.shares_stacks()
+    }
+
+    fn reports_invalid_texts(&self) -> bool {
+        self.trace.reports_invalid_texts()
+    }
+
+    fn damage(&self) -> &[Damage] {
+        self.trace.damage()
+    }
+
+    fn cursor(&self, stream: usize, window: Window) -> Option<BoxedCursor> {
+        Some(self.with_threads(stream, self.trace.cursor(stream, window)?, Start::of(window)))
+    }
+
+    fn packet_cursor(&self, stream: usize, window: Window, packets: Range<u64>) -> Option<BoxedCursor> {
+        let start = Start { packet: Some(packets.start), ..Start::of(window) };
+        Some(self.with_threads(stream, self.trace.packet_cursor(stream, window, packets)?, start))
+    }
+
+    fn split_points(&self, stream: usize, grain: u64) -> Option<Vec<SplitPoint>> {
+        self.trace.split_points(stream, grain)
+    }
+
+    fn cursor_from(&self, stream: usize, window: Window, begin: i128) -> Option<BoxedCursor> {
+        Some(self.with_threads(stream, self.trace.cursor_from(stream, window, begin)?, Start::of(window)))
+    }
+}
+
+/// Place at which a cursor begins.
+#[derive(Clone, Copy, Debug)]
+struct Start {
+    /// First time of its events, if it is later than that of its first message.
+    time: Option<i128>,
+    /// First packet, unless it is that of the time.
+    packet: Option<u64>,
+}
+
+impl Start {
+    fn of(window: Window) -> Self {
+        Self { time: window.begin, packet: None }
+    }
+}
+
+/// Finds the events of the scheduler in a data stream.
+struct SwitchFinder {
+    trace: Arc<dyn TraceInput>,
+    index: usize,
+    /// First time of the data stream.
+    begin: Option<i128>,
+    /// By the index of the class: `true` if its events say which thread runs next.
+    switches: Arc<[bool]>,
+}
+
+impl SwitchFinder {
+    fn is_switch(&self, head: Head) -> bool {
+        let class = head.class_index().and_then(|class| self.switches.get(class));
+        head.kind == MessageKind::Event && class.is_some_and(|is_switch| *is_switch)
+    }
+
+    /// Returns the excluded classes without those of switches.
+    fn without_switches(&self, excluded: impl Fn(usize) -> bool) -> Option<Arc<ExcludedClasses>> {
+        let flags = self.switches.iter().enumerate().map(|(class, is_switch)| !is_switch && excluded(class));
+        ExcludedClasses::new(flags).map(Arc::new)
+    }
+
+    /// Finds the thread that runs before the events of a cursor, whose first message has this time.
+    fn find(&self, start: Start, time: i128) -> Option<Thread> {
+        let is_later = start.time.is_some_and(|begin| begin > time);
+        let time = start.time.map_or(time, |begin| begin.max(time));
+        let earlier = match start.packet.filter(|_| !is_later) {
+            Some(packet) => self.last_in_packets(packet),
+            None => self.last_before(time),
+        };
+        earlier.or_else(|| {
+            let mut first = None;
+            let window = Window { begin: Some(time), end: None };
+            self.read(self.trace.cursor(self.index, window)?, |event| {
+                first = Thread::before(event);
+                first.is_none()
+            });
+            first
+        })
+    }
+
+    /// Reads back from a time until a switch is found.
+    fn last_before(&self, time: i128) -> Option<Thread> {
+        /// First range to read, in nanoseconds, and its growth.
+        const RANGE: i128 = 1_000_000;
+        const GROWTH: i128 = 8;
+        let begin = self.begin?;
+        let (mut until, mut range) = (time - 1, RANGE);
+        while until >= begin {
+            let from = until.saturating_sub(range);
+            let window = Window { begin: Some(from), end: Some(until) };
+            if let Some(thread) = self.last(self.trace.cursor(self.index, window)?) {
+                return Some(thread);
+            }
+            until = from - 1;
+            range = range.saturating_mul(GROWTH);
+        }
+        None
+    }
+
+    fn last_in_packets(&self, packet: u64) -> Option<Thread> {
+        let cursor = |packet| self.trace.packet_cursor(self.index, Window::default(), packet..packet + 1);
+        (0..packet).rev().find_map(|packet| self.last(cursor(packet)?))
+    }
+
+    fn last(&self, cursor: BoxedCursor) -> Option<Thread> {
+        let mut last = None;
+        self.read(cursor, |event| {
+            last = Thread::after(event).or(last.take());
+            true
+        });
+        last
+    }
+
+    /// Passes the switches of a cursor to a function until it returns `false`.
+    fn read(&self, mut cursor: BoxedCursor, mut take: impl FnMut(&Event<'_>) -> bool) {
+        if let Some(others) = self.without_switches(|_| true) {
+            cursor.exclude(&others);
+        }
+        while let Some(head) = cursor.next_head() {
+            if self.is_switch(head)
+                && let Some(Message::Event(event)) = cursor.current()
+                && !take(&event)
+            {
+                return;
+            }
+        }
+    }
+}
+
+/// A thread with its name, which may be empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Thread {
+    number: u64,
+    name: String,
+}
+
+impl Thread {
+    /// Returns the thread that runs before a switch.
+    fn before(event: &Event<'_>) -> Option<Self> {
+        Self::of(event, Meaning::PreviousThread, Meaning::PreviousThreadName)
+    }
+
+    /// Returns the thread that runs after a switch.
+    fn after(event: &Event<'_>) -> Option<Self> {
+        Self::of(event, Meaning::TargetThread, Meaning::TargetThreadName)
+    }
+
+    fn of(event: &Event<'_>, number: Meaning, name: Meaning) -> Option<Self> {
+        let mut thread = Self::default();
+        thread.set(event, number, name).then_some(thread)
+    }
+
+    /// Takes the values of an event. Returns `false` if it has no such number.
+    fn set(&mut self, event: &Event<'_>, number: Meaning, name: Meaning) -> bool {
+        let Some(number) = event.meaning(number).and_then(|number| number.as_u64()) else { return false };
+        self.number = number;
+        self.name.clear();
+        let name = event.meaning(name);
+        self.name.push_str(name.as_ref().and_then(|name| name.as_str()).unwrap_or_default());
+        true
+    }
+}
+
+/// Cursor that adds the running thread to events.
+struct RunningThreadCursor {
+    inner: BoxedCursor,
+    finder: SwitchFinder,
+    /// Its beginning, as long as the thread that runs there was not looked for.
+    start: Option<Start>,
+    values: EventValues,
+    /// Thread that runs after the current message.
+    next: Thread,
+    has_next: bool,
+}
+
+impl RunningThreadCursor {
+    fn new(inner: BoxedCursor, finder: SwitchFinder, start: Start) -> Self {
+        let is_at_message = inner.head().is_some();
+        let mut cursor = Self {
+            inner,
+            finder,
+            start: Some(start),
+            values: EventValues::default(),
+            next: Thread::default(),
+            has_next: false,
+        };
+        if is_at_message {
+            cursor.arrive();
+        }
+        cursor
+    }
+
+    /// Finds the thread of the current message.
+    fn arrive(&mut self) {
+        let Some(head) = self.inner.head() else { return };
+        if let (Some(start), Some(time)) = (self.start, head.nanoseconds()) {
+            self.start = None;
+            if let Some(thread) = self.finder.find(start, time) {
+                running_thread::set(&mut self.values, thread.number, &thread.name);
+            }
+        }
+        if !self.finder.is_switch(head) {
+            return;
+        }
+        let Some(Message::Event(event)) = self.inner.current() else { return };
+        // The event happens in the thread that is left.
+        if self.next.set(&event, Meaning::PreviousThread, Meaning::PreviousThreadName) {
+            running_thread::set(&mut self.values, self.next.number, &self.next.name);
+        }
+        self.has_next = self.next.set(&event, Meaning::TargetThread, Meaning::TargetThreadName);
+    }
+}
+
+impl Cursor for RunningThreadCursor {
+    fn advance(&mut self) -> bool {
+        if std::mem::take(&mut self.has_next) {
+            running_thread::set(&mut self.values, self.next.number, &self.next.name);
+        }
+        let has_message = self.inner.next_head().is_some();
+        if has_message {
+            self.arrive();
+        }
+        has_message
+    }
+
+    fn head(&self) -> Option<Head> {
+        self.inner.head()
+    }
+
+    fn current(&self) -> Option<Message<'_>> {
+        Some(match self.inner.current()? {
+            // Values of a format stay as they are.
+            Message::Event(mut event) if event.scopes.values.is_none() => {
+                event.scopes.values = Some(&self.values);
+                Message::Event(event)
+            }
+            message => message,
+        })
+    }
+
+    fn exclude(&mut self, classes: &Arc<ExcludedClasses>) {
+        if let Some(classes) = self.finder.without_switches(|class| classes.has(class)) {
+            self.inner.exclude(&classes);
+        }
+    }
+
+    fn prefetch(&self) {
+        self.inner.prefetch();
+    }
+
+    fn suspend(&mut self) {
+        self.inner.suspend();
+    }
+
+    fn checkpoint(&self) -> Option<Checkpoint> {
+        self.inner.checkpoint()
+    }
+}
