@@ -8,16 +8,17 @@ mod schema;
 mod sequence;
 
 use ichnos_model::lower::LossTable;
-use ichnos_model::{DataStream, Event, Message};
+use ichnos_model::{DataStream, Event, Message, Value};
 
 use self::annotations::Annotations;
 use self::packet_writer::{PacketWriter, describe};
 use self::schema::{annotation, clock, event as track_event, packet, trace, track};
-use self::sequence::{AllNames, PerfettoClass, Sequence};
+use self::sequence::{AllNames, PerfettoClass, Sequence, SequenceId};
 use super::arguments::ArgumentVisitor;
 use super::class::{ContextNames, EventForm};
 use super::flows::{FlowEnd, Flows};
 use super::losses::{EarlyLosses, LossNote, NO_TIME, UNDECODED, lose_event, shown_time};
+use super::names::{NumberBits, NumberedNames};
 use super::output_bytes;
 use super::protobuf::{begin, end, push_bytes, push_fixed, push_unsigned};
 use super::scheduling::Scheduling;
@@ -27,7 +28,7 @@ use crate::tasks::EventContent;
 use crate::time::has_dates;
 
 /// Sequence of the packets about losses and damage.
-const OWN_SEQUENCE: u32 = 1;
+const OWN_SEQUENCE: SequenceId = SequenceId { number: 1, machine: 0 };
 
 /// Writes events as packets of Perfetto's trace format: a sequence for each data stream, slices, instants, counters,
 /// flows and samples, with all fields as arguments.
@@ -41,7 +42,10 @@ pub struct Perfetto {
     tracks: Tracks,
     sequences: u32,
     traces: TraceNumbers,
-    has_snapshot: bool,
+    /// Names of machines.
+    machines: NumberedNames,
+    /// Machines whose clocks were written.
+    snapshots: NumberBits,
     flows: Flows,
     scheduling: Scheduling,
     content: EventContent,
@@ -169,13 +173,15 @@ impl Perfetto {
     /// Begins the sequence of a data stream.
     fn add_stream(&mut self, stream: &DataStream, time: u64) {
         self.sequences += 1;
-        let (number, trace) = (OWN_SEQUENCE + self.sequences, self.traces.number(stream));
-        let sequence = Sequence { number, trace, ..Sequence::default() };
+        let host = stream.trace.class.environment("hostname").and_then(Value::as_text).unwrap_or_default();
+        let machine = if host.is_empty() { 0 } else { self.machines.number(host) - 1 };
+        let id = SequenceId { number: OWN_SEQUENCE.number + self.sequences, machine };
+        let sequence = Sequence { id, trace: self.traces.number(stream), ..Sequence::default() };
         self.streams.insert(stream, (sequence, ContextNames::default()), || ());
-        if has_dates(stream.clock()) && !std::mem::replace(&mut self.has_snapshot, true) {
+        if has_dates(stream.clock()) && self.snapshots.add(machine) {
             let out = &mut self.out;
             let at = begin(out, trace::PACKET);
-            push_unsigned(out, packet::SEQUENCE_ID, OWN_SEQUENCE.into());
+            SequenceId { machine, ..OWN_SEQUENCE }.push(out);
             let snapshot = begin(out, packet::CLOCK_SNAPSHOT);
             for id in [clock::BOOTTIME, clock::REALTIME] {
                 let at = begin(out, clock::CLOCKS);
@@ -199,7 +205,7 @@ impl Perfetto {
         }
         let at = begin(out, trace::PACKET);
         push_unsigned(out, packet::TIMESTAMP, time);
-        push_unsigned(out, packet::SEQUENCE_ID, OWN_SEQUENCE.into());
+        OWN_SEQUENCE.push(out);
         let event = begin(out, packet::TRACK_EVENT);
         push_unsigned(out, track_event::TYPE, track_event::INSTANT);
         push_unsigned(out, track_event::TRACK, id);

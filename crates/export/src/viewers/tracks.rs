@@ -62,17 +62,35 @@ impl TraceNumbers {
     }
 }
 
+/// Number of tracks whose names are compared without hashing them.
+const RECENT: usize = 8;
+
 /// Tracks that were described.
 #[derive(Debug, Default)]
 pub(super) struct Tracks {
     /// Keys of their names, 0 for those without one.
     names: HashMap<u64, u64>,
+    /// Tracks and names of the last calls, by the end of the number of the track.
+    recent: [(u64, String); RECENT],
 }
 
 impl Tracks {
     /// Returns `true` if a track has to be described: it is new, or has another name than before. An empty name is no
     /// change.
+    #[inline]
     pub(super) fn is_changed(&mut self, id: u64, name: &str) -> bool {
+        // The remainder is an index. No track has the number 0.
+        let (recent, known) = &mut self.recent[id as usize % RECENT];
+        if *recent == id && known == name {
+            return false;
+        }
+        *recent = id;
+        name.clone_into(known);
+        self.is_new(id, name)
+    }
+
+    #[inline(never)]
+    fn is_new(&mut self, id: u64, name: &str) -> bool {
         let key = name_key(name);
         if self.names.len() >= MOST && !self.names.contains_key(&id) {
             self.names.clear();

@@ -86,6 +86,36 @@ fn the_trace_processor_reads_the_same_of_fxt() {
     }
 }
 
+/// Kernel traces of two hosts are two machines in one file: each has the threads and the scheduling of its own file.
+#[test]
+fn traces_of_two_hosts_are_two_machines() {
+    const THREADS: &str = "select tid, name from thread where machine_id";
+    const SCHEDULING: &str =
+        "select s.ts, s.dur, t.tid from sched s join thread t using (utid) where t.machine_id";
+    let test = "traces_of_two_hosts_are_two_machines";
+    let Some(processor) = processor(test) else { return };
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces");
+    let root = std::env::var_os("ICHNOS_TRACES").map_or(root, PathBuf::from);
+    let path = root.join("ctf/real/tracecompass/synctraces");
+    if !path.is_dir() {
+        println!("skipped: {test}: no recorded traces");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let rows = |path: &Path, machine: u32| {
+        let queries = [THREADS, SCHEDULING].map(|query| format!("{query} = {machine}"));
+        let file = convert(&open(path), ViewerWriter::Perfetto, directory.path());
+        let mut rows = all_rows(&processor, &file, &[&queries[0], &queries[1], ERRORS]);
+        assert_eq!(rows.pop().unwrap(), [""; 0]);
+        assert!(rows.iter().all(|rows| rows.len() > 10), "{path:?}: {rows:?}");
+        rows
+    };
+    let mut alone = ["scp_dest", "scp_src"].map(|name| rows(&path.join(name), 0));
+    let mut together = [0, 1].map(|machine| rows(&path, machine));
+    (alone.sort(), together.sort());
+    assert!(together == alone);
+}
+
 /// Number of events by name, and number, least and greatest value of their integers by name of the field.
 #[derive(Default)]
 struct Counts {

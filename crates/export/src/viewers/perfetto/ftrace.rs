@@ -33,7 +33,7 @@ impl PacketWriter<'_> {
         }
         let begins = self.out.len();
         let at = begin(self.out, trace::PACKET);
-        push_unsigned(self.out, packet::SEQUENCE_ID, self.sequence.number.into());
+        self.sequence.id.push(self.out);
         let bundle = begin(self.out, packet::FTRACE_EVENTS);
         push_unsigned(self.out, ftrace::PROCESSOR, processor);
         let record = begin(self.out, ftrace::EVENT);

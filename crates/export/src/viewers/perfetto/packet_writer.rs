@@ -3,7 +3,7 @@
 use ichnos_model::{DataStream, Event};
 
 use super::schema::{event as track_event, interned, packet, trace, track};
-use super::sequence::{AllNames, PerfettoClass, Sequence};
+use super::sequence::{AllNames, PerfettoClass, Sequence, SequenceId};
 use crate::viewers::arguments::ScopeNames;
 use crate::viewers::class::{EventForm, EventPlace, ViewerClass};
 use crate::viewers::protobuf::{begin, end, push_bytes, push_double, push_signed, push_unsigned};
@@ -12,13 +12,13 @@ use crate::viewers::tracks::{TrackKind, Tracks, name_key, track_id};
 /// Writes the description of a track.
 pub(super) fn describe(
     out: &mut Vec<u8>,
-    sequence: u32,
+    sequence: SequenceId,
     id: u64,
     parent: Option<u64>,
     more: impl FnOnce(&mut Vec<u8>),
 ) {
     let at = begin(out, trace::PACKET);
-    push_unsigned(out, packet::SEQUENCE_ID, sequence.into());
+    sequence.push(out);
     let descriptor = begin(out, packet::TRACK_DESCRIPTOR);
     push_unsigned(out, track::ID, id);
     if let Some(parent) = parent {
@@ -71,11 +71,11 @@ impl PacketWriter<'_> {
         }
         let thread = place.thread.unwrap_or_default();
         let name = place.thread_name.unwrap_or_default();
-        let number = self.sequence.number;
+        let number = self.sequence.id;
         let process = self.process(place);
         match process_and_thread(place) {
             Some((process_number, thread)) => {
-                let id = track_id(TrackKind::Thread, [process_number, thread]);
+                let id = track_id(TrackKind::Thread, [number.own(process_number), thread]);
                 if self.tracks.is_changed(id, name) {
                     describe(self.out, number, id, process, |out| {
                         let at = begin(out, track::THREAD);
@@ -90,7 +90,7 @@ impl PacketWriter<'_> {
                 id
             }
             None => {
-                let id = track_id(TrackKind::LoneThread, [process.unwrap_or(0), thread]);
+                let id = track_id(TrackKind::LoneThread, [number.own(process.unwrap_or(0)), thread]);
                 if self.tracks.is_changed(id, name) {
                     let name = match name {
                         "" => format!("thread {thread}"),
@@ -108,11 +108,11 @@ impl PacketWriter<'_> {
     /// Returns the track of the process of an event, described.
     fn process(&mut self, place: &EventPlace<'_>) -> Option<u64> {
         let process = place.process?;
-        let id = track_id(TrackKind::Process, [process, 0]);
+        let id = track_id(TrackKind::Process, [self.sequence.id.own(process), 0]);
         let name = place.process_name.unwrap_or_default();
         if self.tracks.is_changed(id, name) {
             let is_small = i32::try_from(process).is_ok();
-            describe(self.out, self.sequence.number, id, None, |out| {
+            describe(self.out, self.sequence.id, id, None, |out| {
                 if !is_small {
                     let name = if name.is_empty() { format!("process {process}") } else { name.to_owned() };
                     return push_bytes(out, track::NAME, name.as_bytes());
@@ -141,7 +141,7 @@ impl PacketWriter<'_> {
         if self.tracks.is_changed(id, name.unwrap_or_default()) {
             let processor = place.processor.unwrap_or_default();
             let name = name.map_or_else(|| format!("CPU {processor}"), str::to_owned);
-            describe(self.out, self.sequence.number, id, None, |out| {
+            describe(self.out, self.sequence.id, id, None, |out| {
                 push_bytes(out, track::NAME, name.as_bytes());
             });
         }
@@ -152,7 +152,7 @@ impl PacketWriter<'_> {
     pub(super) fn begin_packet(&mut self) -> usize {
         let at = begin(self.out, trace::PACKET);
         push_unsigned(self.out, packet::TIMESTAMP, self.time);
-        push_unsigned(self.out, packet::SEQUENCE_ID, self.sequence.number.into());
+        self.sequence.id.push(self.out);
         let is_first = !std::mem::replace(&mut self.sequence.has_begun, true);
         let flags = if is_first { packet::CLEARED | packet::NEEDS_NAMES } else { packet::NEEDS_NAMES };
         push_unsigned(self.out, packet::SEQUENCE_FLAGS, flags);
@@ -231,10 +231,10 @@ impl PacketWriter<'_> {
             EventForm::Frame => class.class.frame_key(event),
             _ => class.class.key(event),
         };
-        let id = track_id(TrackKind::Slice, [parent.unwrap_or(0), key]);
+        let id = track_id(TrackKind::Slice, [self.sequence.id.own(parent.unwrap_or(0)), key]);
         let is_new = self.tracks.is_changed(id, "");
         if is_new {
-            describe(self.out, self.sequence.number, id, parent, |out| {
+            describe(self.out, self.sequence.id, id, parent, |out| {
                 push_bytes(out, track::NAME, class.class.name.as_bytes());
             });
         }
@@ -284,7 +284,7 @@ impl PacketWriter<'_> {
                 if number != 0 {
                     name = format!("{name} ({number})");
                 }
-                describe(self.out, self.sequence.number, id, Some(around), |out| {
+                describe(self.out, self.sequence.id, id, Some(around), |out| {
                     push_bytes(out, track::NAME, name.as_bytes());
                     let at = begin(out, track::COUNTER);
                     if let Some(unit) = class.unit() {

@@ -16,6 +16,7 @@ pub(super) mod packet {
     pub(crate) const SEQUENCE_FLAGS: u32 = 13;
     pub(crate) const TRACK_DESCRIPTOR: u32 = 60;
     pub(crate) const PERF_SAMPLE: u32 = 66;
+    pub(crate) const MACHINE_ID: u32 = 98;
     /// Flag of a packet after which nothing is known of earlier names.
     pub(crate) const CLEARED: u64 = 1;
     /// Flag of a packet that needs names of earlier ones.

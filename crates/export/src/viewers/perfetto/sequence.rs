@@ -3,10 +3,12 @@
 use ichnos_model::Event;
 use ichnos_model::lower::{LossKind, LossTable};
 
+use super::schema::packet;
 use crate::viewers::arguments::ScopeNames;
 use crate::viewers::class::{EventForm, ViewerClass};
 use crate::viewers::losses::{lose_part, lose_parts};
 use crate::viewers::names::{NumberBits, NumberedNames};
+use crate::viewers::protobuf::push_unsigned;
 
 /// All names, by their kind.
 #[derive(Debug, Default)]
@@ -17,10 +19,34 @@ pub(super) struct AllNames {
     classes: u32,
 }
 
+/// Number of a sequence, and that of its machine: 0 for the first one, and where it is unknown.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SequenceId {
+    pub(super) number: u32,
+    pub(super) machine: u32,
+}
+
+impl SequenceId {
+    /// Appends what a packet of the sequence says of it.
+    #[inline]
+    pub(super) fn push(self, out: &mut Vec<u8>) {
+        push_unsigned(out, packet::SEQUENCE_ID, self.number.into());
+        if self.machine != 0 {
+            push_unsigned(out, packet::MACHINE_ID, self.machine.into());
+        }
+    }
+
+    /// Returns a number that tells a process or a thread of the machine from those of others.
+    #[inline]
+    pub(super) fn own(self, number: u64) -> u64 {
+        number ^ u64::from(self.machine) << 40
+    }
+}
+
 /// State of the sequence of a data stream.
 #[derive(Debug, Default)]
 pub(super) struct Sequence {
-    pub(super) number: u32,
+    pub(super) id: SequenceId,
     /// Number of the trace.
     pub(super) trace: u32,
     /// `true` if a packet was written.
@@ -79,7 +105,7 @@ pub(super) struct SampleNames {
 impl Sequence {
     /// Forgets what was announced: the next packet has the flag for readers to do so, too.
     pub(super) fn restart(&mut self) {
-        *self = Self { number: self.number, trace: self.trace, ..Self::default() };
+        *self = Self { id: self.id, trace: self.trace, ..Self::default() };
     }
 }
 
