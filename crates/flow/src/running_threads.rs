@@ -1,7 +1,8 @@
 //! The thread that runs when an event happens, from the events of the scheduler before it.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ichnos_model::{
     BoxedCursor, Checkpoint, Cursor, Damage, DataStream, Event, EventValues, ExcludedClasses, FileDiagnostic,
@@ -25,8 +26,8 @@ use ichnos_model::{
 pub struct RunningThreads {
     trace: Arc<dyn TraceInput>,
     streams: Vec<Arc<DataStream>>,
-    /// First time of each data stream.
-    begins: Vec<Option<i128>>,
+    /// By data stream; `None` if its classes do not declare the values.
+    finders: Vec<Option<Arc<SwitchFinder>>>,
 }
 
 impl RunningThreads {
@@ -36,22 +37,33 @@ impl RunningThreads {
         if !trace.trace().class.data_streams.iter().any(running_thread::is_in) {
             return trace;
         }
-        let (mut streams, mut begins) = (Vec::new(), Vec::new());
+        let trace: Arc<dyn TraceInput> = trace.into();
+        let (mut streams, mut finders) = (Vec::new(), Vec::new());
         trace.for_each_stream(&mut |summary| {
-            begins.push(summary.time_range.map(|(begin, _)| begin));
-            streams.push(summary.stream);
+            let stream = summary.stream;
+            let finder = running_thread::is_in(stream.class()).then(|| {
+                let records = stream.plans().event_records.iter();
+                Arc::new(SwitchFinder {
+                    trace: Arc::clone(&trace),
+                    index: streams.len(),
+                    begin: summary.time_range.map(|(begin, _)| begin),
+                    switches: records.map(|plans| running_thread::is_switch(&plans.class)).collect(),
+                    by_time: KnownThreads::default(),
+                    by_packet: KnownThreads::default(),
+                    first: OnceLock::new(),
+                })
+            });
+            finders.push(finder);
+            streams.push(stream);
         });
-        Box::new(Self { trace: trace.into(), streams, begins })
+        Box::new(Self { trace, streams, finders })
     }
 
     fn with_threads(&self, index: usize, cursor: BoxedCursor, start: Start) -> BoxedCursor {
-        let stream = self.streams.get(index).filter(|stream| running_thread::is_in(stream.class()));
-        let Some(stream) = stream else { return cursor };
-        let records = stream.plans().event_records.iter();
-        let switches = records.map(|plans| running_thread::is_switch(&plans.class)).collect();
-        let begin = self.begins.get(index).copied().flatten();
-        let finder = SwitchFinder { trace: Arc::clone(&self.trace), index, begin, switches };
-        RunningThreadCursor::new(cursor, finder, start).boxed()
+        match self.finders.get(index) {
+            Some(Some(finder)) => RunningThreadCursor::new(cursor, Arc::clone(finder), start).boxed(),
+            _ => cursor,
+        }
     }
 }
 
@@ -156,7 +168,40 @@ struct SwitchFinder {
     /// First time of the data stream.
     begin: Option<i128>,
     /// By the index of the class: `true` if its events say which thread runs next.
-    switches: Arc<[bool]>,
+    switches: Box<[bool]>,
+    by_time: KnownThreads<i128>,
+    by_packet: KnownThreads<u64>,
+    /// Thread that runs before the first switch of the data stream.
+    first: OnceLock<Option<Thread>>,
+}
+
+/// Threads that run at places of a data stream, as far as they were looked for: looking for the next one ends there, so
+/// that all of them together read little twice. `None`: no switch is before.
+struct KnownThreads<K>(Mutex<BTreeMap<K, Option<Thread>>>);
+
+impl<K> Default for KnownThreads<K> {
+    fn default() -> Self {
+        Self(Mutex::new(BTreeMap::new()))
+    }
+}
+
+impl<K: Ord + Copy> KnownThreads<K> {
+    /// Maximum number of places; beyond it, they are forgotten.
+    const MOST: usize = 1 << 12;
+
+    /// Returns the last known place up to this one.
+    fn up_to(&self, place: K) -> Option<(K, Option<Thread>)> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.range(..=place).next_back().map(|(place, thread)| (*place, thread.clone()))
+    }
+
+    fn add(&self, place: K, thread: Option<Thread>) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= Self::MOST {
+            known.clear();
+        }
+        known.insert(place, thread);
+    }
 }
 
 impl SwitchFinder {
@@ -179,26 +224,38 @@ impl SwitchFinder {
             Some(packet) => self.last_in_packets(packet),
             None => self.last_before(time),
         };
-        earlier.or_else(|| {
-            let mut first = None;
-            let window = Window { begin: Some(time), end: None };
-            self.read(self.trace.cursor(self.index, window)?, |event| {
-                first = Thread::before(event);
-                first.is_none()
-            });
-            first
-        })
+        let first = || {
+            self.first.get_or_init(|| {
+                let mut first = None;
+                self.read(self.trace.cursor(self.index, Window::default())?, |event| {
+                    first = Thread::before(event);
+                    first.is_none()
+                });
+                first
+            })
+        };
+        earlier.or_else(|| first().clone())
     }
 
-    /// Reads back from a time until a switch is found.
+    /// Returns the thread of the last switch before a time.
     fn last_before(&self, time: i128) -> Option<Thread> {
+        let found = self.read_back(time);
+        self.by_time.add(time, found.clone());
+        found
+    }
+
+    /// Reads back from a time until a switch is found, or a place before which the thread is known.
+    fn read_back(&self, time: i128) -> Option<Thread> {
         /// First range to read, in nanoseconds, and its growth.
         const RANGE: i128 = 1_000_000;
         const GROWTH: i128 = 8;
-        let begin = self.begin?;
+        let (begin, known) = match self.by_time.up_to(time) {
+            Some((known_at, thread)) => (known_at, thread),
+            None => (self.begin?, None),
+        };
         let (mut until, mut range) = (time - 1, RANGE);
         while until >= begin {
-            let from = until.saturating_sub(range);
+            let from = until.saturating_sub(range).max(begin);
             let window = Window { begin: Some(from), end: Some(until) };
             if let Some(thread) = self.last(self.trace.cursor(self.index, window)?) {
                 return Some(thread);
@@ -206,12 +263,16 @@ impl SwitchFinder {
             until = from - 1;
             range = range.saturating_mul(GROWTH);
         }
-        None
+        known
     }
 
+    /// Returns the thread of the last switch before a packet.
     fn last_in_packets(&self, packet: u64) -> Option<Thread> {
         let cursor = |packet| self.trace.packet_cursor(self.index, Window::default(), packet..packet + 1);
-        (0..packet).rev().find_map(|packet| self.last(cursor(packet)?))
+        let (begin, known) = self.by_packet.up_to(packet).unwrap_or_default();
+        let found = (begin..packet).rev().find_map(|packet| self.last(cursor(packet)?)).or(known);
+        self.by_packet.add(packet, found.clone());
+        found
     }
 
     fn last(&self, cursor: BoxedCursor) -> Option<Thread> {
@@ -276,7 +337,7 @@ impl Thread {
 /// Cursor that adds the running thread to events.
 struct RunningThreadCursor {
     inner: BoxedCursor,
-    finder: SwitchFinder,
+    finder: Arc<SwitchFinder>,
     /// Its beginning, as long as the thread that runs there was not looked for.
     start: Option<Start>,
     values: EventValues,
@@ -286,7 +347,7 @@ struct RunningThreadCursor {
 }
 
 impl RunningThreadCursor {
-    fn new(inner: BoxedCursor, finder: SwitchFinder, start: Start) -> Self {
+    fn new(inner: BoxedCursor, finder: Arc<SwitchFinder>, start: Start) -> Self {
         let is_at_message = inner.head().is_some();
         let mut cursor = Self {
             inner,
