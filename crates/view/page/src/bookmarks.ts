@@ -71,7 +71,7 @@ export function showClocks(state: State): void {
       set(ns);
     });
     exact.addEventListener("change", () => set(Math.round((Number(exact.value) || 0) * 1000)));
-    return el("div", {}, el("bdi", {}, root.name), el("br"), slider, " ", exact, " µs ", text);
+    return el("div", {}, el("bdi", {}, root.name), el("br"), slider, " ", exact, " µs = ", text);
   });
   const hint = "Moves the tracks of a trace in the picture. Tables and statistics keep the times of the trace.";
   showDialog("Clock offsets", el("div", { class: "choices" }, ...rows), el("p", { class: "muted" }, hint));

@@ -41,6 +41,8 @@ export interface Shade {
 }
 
 const CONTRAST = 4.8;
+/** Hues that people tell apart: greens look alike over a wide range, so few of them are used. */
+const HUES = [0, 16, 30, 42, 54, 78, 118, 158, 176, 190, 204, 220, 242, 264, 288, 318, 340];
 const cache = new Map<string, Shade>();
 
 /** Colour of a name: the same name has the same colour in each view and each run. */
@@ -64,10 +66,11 @@ export function contrast(first: Rgb, second: Rgb): number {
 type Rgb = [number, number, number];
 
 function makeShade(seed: number, dark: boolean): Shade {
-  const hue = seed % 360;
-  const saturation = 0.42 + ((seed >>> 9) % 5) * 0.08;
+  const hue = HUES[seed % HUES.length]!;
+  const tone = (seed >>> 8) % 3;
+  const saturation = [0.72, 0.52, 0.5][tone]!;
   const text: Rgb = dark ? [255, 255, 255] : [20, 20, 24];
-  let lightness = dark ? 0.32 + ((seed >>> 13) % 3) * 0.05 : 0.68 + ((seed >>> 13) % 3) * 0.06;
+  let lightness = dark ? [0.36, 0.3, 0.42][tone]! : [0.76, 0.66, 0.84][tone]!;
   // Hues differ in luminance at equal lightness, so the lightness moves until text can be read.
   while (contrast(fromHsl(hue, saturation, lightness), text) < CONTRAST) lightness += dark ? -0.01 : 0.01;
   return {

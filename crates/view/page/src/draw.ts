@@ -208,7 +208,9 @@ function drawCounter(painter: Painter, scene: Scene, row: TrackRow, tile: Tile):
     if (counter[i + 5]! > 1) painter.rect(from, top, Math.max(Math.min(right, width) - from, 1), yOf(counter[i + 2]!) - top + 1, strong, 0.7);
   }
   if (counter.length) {
-    painter.text(4, row.y - scene.top + 9, quantity(high, row.track.unit), theme.muted, 160);
+    const y = row.y - scene.top;
+    painter.rect(0, y + 1, 74, 15, theme.background, 0.8);
+    painter.text(4, y + 9, quantity(high, row.track.unit), theme.muted, 70);
   }
 }
 
@@ -245,7 +247,7 @@ function drawRange(painter: Painter, { state, width, height, theme }: Scene): vo
   if (!state.range) return;
   const left = xOf(state.range.begin, state.view, width);
   const right = xOf(state.range.end, state.view, width);
-  painter.rect(left, 0, Math.max(right - left, 1), height, theme.range, 0.16);
+  painter.rect(left, 0, Math.max(right - left, 1), height, theme.range, 0.1);
   painter.rect(left - 0.5, 0, 1.5, height, theme.range);
   painter.rect(right - 0.5, 0, 1.5, height, theme.range);
   const text = duration(state.range.end - state.range.begin);

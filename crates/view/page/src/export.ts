@@ -21,7 +21,7 @@ export class Exporter {
   ) {}
 
   open(): void {
-    const choice = (text: string, hint: string, action: () => void) => el("div", {}, button(text, action), " ", el("span", { class: "muted" }, hint));
+    const choice = (text: string, hint: string, action: () => void) => el("div", { class: "choice" }, button(text, action), el("span", { class: "muted" }, hint));
     const { begin, end } = this.state.asked;
     const cut = ["ichnos", "cut", ...(this.state.trace?.paths ?? []), "--begin", `@${this.state.absolute(begin)}`, "--end", `@${this.state.absolute(end)}`, "-o", "OUT"];
     showDialog(

@@ -69,7 +69,7 @@ export class Header {
     const { trace, calendar, bounds } = this.state;
     if (!trace || this.state.isEmpty) return trace?.paths.join(", ") ?? "";
     const begin = fullTime(BigInt(trace.begin!), calendar);
-    return `${duration(bounds.end - bounds.begin)} from ${begin} · ${plural(trace.events, "event")}`;
+    return `${duration(bounds.end - bounds.begin)} · ${plural(trace.events, "event")} · from ${begin}`;
   }
 
   private showCorner(): void {
@@ -97,22 +97,22 @@ export class Header {
       parts.push(" ", el("progress", { max: 1, value: trace.progress, "aria-label": "Part of the trace that is read" }), ` ${Math.round(trace.progress * 100)} %`);
     }
     const problems = [
-      trace.discardedEvents ? `${plural(trace.discardedEvents, "event")} lost` : "",
+      trace.discardedEvents ? `${count(trace.discardedEvents)} lost` : "",
       trace.discardedPackets ? `${plural(trace.discardedPackets, "packet")} lost` : "",
-      trace.damages ? `${count(trace.damages)} damaged ${trace.damages === 1 ? "place" : "places"}` : "",
+      trace.damages ? `${count(trace.damages)} damaged` : "",
       trace.warnings.length ? plural(trace.warnings.length, "warning") : "",
     ].filter(Boolean);
-    if (problems.length) parts.push(" ", button(problems.join(", "), () => this.showProblems(problems), { class: "problems", title: "Losses, damage and warnings" }));
+    if (problems.length) parts.push(" ", button(problems.join(" · "), () => this.showProblems(), { class: "problems", title: "Losses, damage and warnings" }));
     box.replaceChildren(...parts);
   }
 
-  private showProblems(problems: string[]): void {
+  private showProblems(): void {
     const { trace } = this.state;
     if (!trace) return;
     const traces = trace.traces.map((one) => el("li", {}, el("bdi", {}, one.name), `: ${[one.dialect ?? one.format, one.tracer].filter(Boolean).join(", ")}`));
     showDialog(
       "Losses, damage and warnings",
-      el("p", {}, problems.join(", ")),
+      el("p", {}, `${plural(trace.discardedEvents, "event")} lost, ${plural(trace.discardedPackets, "packet")} lost, ${plural(trace.damages, "damaged place")}, ${plural(trace.warnings.length, "warning")}`),
       el("ul", {}, ...trace.warnings.slice(0, 200).map((text) => el("li", {}, el("bdi", {}, text)))),
       el("h3", {}, "Traces"),
       el("ul", {}, ...traces),

@@ -56,6 +56,8 @@ function drawTicks(painter: Painter, { state, theme, width }: RulerScene): void 
   for (let time = roundUp(state.absolute(view.begin), distance), i = 0; time <= last && i < 1000; time += distance, i++) {
     const x = xOf(state.relative(time), view, width);
     painter.rect(x, STRIP + 2, 1, RULER - STRIP - 3, theme.grid);
+    // A text that the edge would cut is misread.
+    if (x > width - 60) continue;
     const text = timeOfDay(time, calendar, decimals);
     const day = dateOf(time, calendar);
     const whole = timeOfDay(time, calendar, 0);

@@ -22,6 +22,8 @@ export class Search {
   private readonly latest = new Latest();
   private answer: SearchAnswer | null = null;
   private at = -1;
+  private searched = "";
+  private running = Promise.resolve();
 
   constructor(
     private readonly state: State,
@@ -76,7 +78,7 @@ export class Search {
   }
 
   private async enter(by: number): Promise<void> {
-    if (this.input.value.trim() !== this.state.search || !this.answer) await this.run();
+    await this.run();
     this.move(by);
   }
 
@@ -85,9 +87,17 @@ export class Search {
     void this.run();
   }
 
-  private async run(): Promise<void> {
+  /** Searches for the text of the field, unless that is done or under way. */
+  private run(): Promise<void> {
     const text = this.input.value.trim();
-    if (text === this.state.search && this.answer) return;
+    if (text !== this.searched) {
+      this.searched = text;
+      this.running = this.ask(text);
+    }
+    return this.running;
+  }
+
+  private async ask(text: string): Promise<void> {
     this.state.search = text;
     this.answer = null;
     this.at = -1;
@@ -103,6 +113,7 @@ export class Search {
       this.show();
     } catch (error) {
       if (isAborted(error)) return;
+      this.searched = "";
       this.status.textContent = messageOf(error);
       this.status.classList.add("error");
     }

@@ -134,8 +134,10 @@ export class Timeline {
     const scene = this.scene();
     const painter = prepare(this.canvas, scene.width, scene.height);
     if (painter) this.drawn = drawScene(painter, scene);
-    const ruler = prepare(this.ruler, this.ruler.clientWidth, RULER);
-    if (ruler) drawRuler(ruler, { state: this.state, theme: this.theme, width: this.ruler.clientWidth, bins: this.bins, pointer: this.pointer });
+    // The bar for scrolling makes the picture narrower than the space above it.
+    this.ruler.style.width = `${scene.width}px`;
+    const ruler = prepare(this.ruler, scene.width, RULER);
+    if (ruler) drawRuler(ruler, { state: this.state, theme: this.theme, width: scene.width, bins: this.bins, pointer: this.pointer });
     this.labels.update(this.layout, scene.rows, scene.top);
     this.frames += 1;
     this.actions.painted();

@@ -105,13 +105,10 @@ export class TasksPanel implements Panel {
       this.actions.zoomTo(begin, begin + task.length);
     });
     const steps = path.map((step) => [step.label || step.id, duration(Number(step.time_ns ?? 0))]);
-    const parts = [
-      show,
-      path.length ? table("Critical path", ["Operation", "Time since the step before"], steps) : null,
-      el("h3", {}, nodes.length > MOST_NODES ? `First ${MOST_NODES} of ${plural(nodes.length, "operation")}` : "Operations"),
-      gantt(this.state, nodes.slice(0, MOST_NODES), critical),
-    ];
-    this.showNote(el("div", {}, ...parts));
+    const heading = nodes.length > MOST_NODES ? `First ${MOST_NODES} of ${plural(nodes.length, "operation")}` : "Operations";
+    const left = el("div", {}, show, path.length ? table("Critical path", ["Operation", "Since last"], steps) : null);
+    const right = el("div", { class: "wide" }, el("h3", {}, heading), gantt(this.state, nodes.slice(0, MOST_NODES), critical));
+    this.showNote(el("div", { class: "columns" }, left, right));
   }
 }
 
