@@ -68,9 +68,9 @@ type Rgb = [number, number, number];
 function makeShade(seed: number, dark: boolean): Shade {
   const hue = HUES[seed % HUES.length]!;
   const tone = (seed >>> 8) % 3;
-  const saturation = [0.72, 0.52, 0.5][tone]!;
+  const saturation = (dark ? [0.75, 0.55, 0.3] : [0.75, 0.5, 0.62])[tone]!;
   const text: Rgb = dark ? [255, 255, 255] : [20, 20, 24];
-  let lightness = dark ? [0.36, 0.3, 0.42][tone]! : [0.76, 0.66, 0.84][tone]!;
+  let lightness = dark ? [0.35, 0.25, 0.42][tone]! : [0.76, 0.64, 0.86][tone]!;
   // Hues differ in luminance at equal lightness, so the lightness moves until text can be read.
   while (contrast(fromHsl(hue, saturation, lightness), text) < CONTRAST) lightness += dark ? -0.01 : 0.01;
   return {

@@ -32,7 +32,7 @@ export class Header {
 
   update(): void {
     const { trace } = this.state;
-    this.follow.hidden = !trace || trace.state === "done" || trace.state === "failed";
+    this.follow.hidden = trace?.state !== "live";
     this.follow.setAttribute("aria-pressed", String(this.state.follow));
     if (!trace) return;
     document.title = `${trace.title} · ichnos`;

@@ -93,8 +93,7 @@ export class Labels {
     setText(name, track.name);
     const kind = KINDS[track.kind] ?? track.kind;
     const hidden = track.lanes > row.lanes ? `, ${track.lanes - row.lanes} lanes hidden` : "";
-    setText(note, track.items ? count(track.items) : kind);
+    setText(note, track.items ? ` ${count(track.items)}` : ` ${kind}`);
     element.title = `${track.name}\n${kind}${track.items ? `, ${count(track.items)} items` : ""}${hidden}`;
-    element.setAttribute("aria-label", `${track.name}, ${kind}${track.items ? `, ${count(track.items)} items` : ""}`);
   }
 }

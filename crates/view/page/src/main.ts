@@ -126,8 +126,8 @@ async function choose(item: Chosen): Promise<void> {
   }
 }
 
-/** Selects an event by its id, wherever it is, and shows it. */
-async function openEvent(id: string): Promise<void> {
+/** Selects an event by its id, wherever it is, and shows it, unless the view is right already. */
+async function openEvent(id: string, isVisible = false): Promise<void> {
   try {
     const details = await near.get<EventDetails>("event", { id });
     const time = state.relative(details.time);
@@ -135,7 +135,7 @@ async function openEvent(id: string): Promise<void> {
     const begin = details.spans?.begin && details.spans.begin !== id ? time - (details.spans.length ?? 0) : time;
     const end = details.spans?.length != null ? begin + details.spans.length : time;
     state.setFollow(false);
-    reveal(track, begin, end);
+    if (!isVisible) reveal(track, begin, end);
     state.select({ track, lane: laneOf(track, begin, end), from: begin, to: end, count: 1, name: details.name, id });
     describe();
   } catch (error) {
@@ -278,7 +278,8 @@ async function applyFragment(fragment: string): Promise<void> {
   filter.restore();
   for (const topic of ["layout", "filter", "tab", "range", "bookmarks", "view"] as const) state.emit(topic);
   if (state.search) void search.restore();
-  if (event) await openEvent(event);
+  if (event) await openEvent(event, true);
+  timeline.showTrack(state.track);
 }
 
 function awaitFirstEvent(fragment: string): void {

@@ -1,8 +1,7 @@
 // Names that are scripts, requests to elsewhere, errors on the console, accessibility, contrast.
 
 import assert from "node:assert/strict";
-import { openPage, settled } from "./browser.mjs";
-import { selectSomething } from "./timeline.mjs";
+import { openPage, selectSomething, settled } from "./browser.mjs";
 
 async function visitEverything(page) {
   await selectSomething(page);

@@ -1,29 +1,9 @@
 // Zoom, pan, select, mark, resize: the timeline with the mouse.
 
 import assert from "node:assert/strict";
-import { openPage, settled } from "./browser.mjs";
+import { openPage, places, selectSomething, settled } from "./browser.mjs";
 
 const width = (state) => BigInt(state.view.end) - BigInt(state.view.begin);
-
-/** Place of the picture, and of a row of the first track with spans. */
-export async function places(page) {
-  const canvas = await page.locator("#canvas").boundingBox();
-  return { ...canvas, middle: canvas.x + canvas.width / 2, row: canvas.y + 62 };
-}
-
-/** Clicks at places of the picture until something is selected. */
-export async function selectSomething(page) {
-  const canvas = await places(page);
-  for (const label of await page.locator(".label").all()) {
-    const box = await label.boundingBox();
-    for (const part of [0.3, 0.15, 0.5, 0.7, 0.02, 0.9]) {
-      await page.mouse.click(canvas.x + canvas.width * part, box.y + 12);
-      const { selected } = await page.evaluate(() => window.__ichnos);
-      if (selected) return settled(page);
-    }
-  }
-  throw new Error("nothing could be selected");
-}
 
 export async function zoomToThePointer({ browser, url }) {
   const page = await openPage(browser, url);

@@ -106,7 +106,7 @@ function histogram(data: NonNullable<Stats["histogram"]>, spans: SpanStats[]): H
     ...texts,
     ...marks,
   );
-  return el("div", {}, el("h3", {}, "Latency of ", el("bdi", {}, data.name)), picture);
+  return el("div", {}, el("h2", { class: "small" }, "Latency of ", el("bdi", {}, data.name)), picture);
 }
 
 function quantiles(span: SpanStats, bounds: number[], step: number, bottom: number): SVGElement[] {

@@ -107,7 +107,7 @@ export class TasksPanel implements Panel {
     const steps = path.map((step) => [step.label || step.id, duration(Number(step.time_ns ?? 0))]);
     const heading = nodes.length > MOST_NODES ? `First ${MOST_NODES} of ${plural(nodes.length, "operation")}` : "Operations";
     const left = el("div", {}, show, path.length ? table("Critical path", ["Operation", "Since last"], steps) : null);
-    const right = el("div", { class: "wide" }, el("h3", {}, heading), gantt(this.state, nodes.slice(0, MOST_NODES), critical));
+    const right = el("div", { class: "wide" }, el("h2", { class: "small" }, heading), gantt(this.state, nodes.slice(0, MOST_NODES), critical));
     this.showNote(el("div", { class: "columns" }, left, right));
   }
 }
