@@ -18,7 +18,7 @@ export interface Trace {
   discardedEvents: number;
   discardedPackets: number;
   damages: number;
-  traces: { name: string; format: string; dialect: string | null; tracer: string | null }[];
+  traces: { name: string; format: string; dialect?: string | null; tracer?: string | null }[];
   warnings: string[];
   tracks: number;
   names: number;
@@ -118,6 +118,8 @@ export interface SpanStats {
 
 export interface Stats {
   events: number;
+  /** False if the range has more events than are read for a request. */
+  complete?: boolean;
   command: string;
   classes: { name: string; count: number; perSecond: number | null }[];
   spans: SpanStats[];
@@ -135,6 +137,7 @@ export interface Stacks {
   command: string;
   root: Frame;
   samples: number;
+  complete?: boolean;
   dropped?: number;
   unit?: string;
 }
@@ -209,7 +212,8 @@ export async function get<T>(path: string, parameters: Parameters = {}, signal?:
   throw await errorOf(answer);
 }
 
-async function errorOf(answer: Response): Promise<ApiError> {
+/** Error that an answer with another status than success describes. */
+export async function errorOf(answer: Response): Promise<ApiError> {
   try {
     const body = (await answer.json()) as { error?: string; at?: number; length?: number };
     return new ApiError(answer.status, body.error ?? `status ${answer.status}`, body.at ?? null, body.length ?? null);

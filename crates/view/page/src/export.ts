@@ -1,6 +1,6 @@
 // Export of the range: traces and tables by the server, pictures by the page.
 
-import { address } from "./api";
+import { address, errorOf, messageOf } from "./api";
 import { quote } from "./commands";
 import { button, byId, el } from "./dom";
 import { drawScene } from "./draw";
@@ -15,6 +15,8 @@ import { showDialog } from "./dialog";
 const NAMES = 200;
 
 export class Exporter {
+  private readonly status = el("p", { class: "error", role: "alert" });
+
   constructor(
     private readonly state: State,
     private readonly timeline: Timeline,
@@ -24,26 +26,39 @@ export class Exporter {
     const choice = (text: string, hint: string, action: () => void) => el("div", { class: "choice" }, button(text, action), el("span", { class: "muted" }, hint));
     const { begin, end } = this.state.asked;
     const cut = ["ichnos", "cut", ...(this.state.trace?.paths ?? []), "--begin", `@${this.state.absolute(begin)}`, "--end", `@${this.state.absolute(end)}`, "-o", "OUT"];
+    this.status.textContent = "";
     showDialog(
       "Export",
       el("p", {}, rangeText(this.state)),
       el(
         "div",
         { class: "choices" },
-        choice("Trace", "the events of the range, as `ichnos cut` writes them", () => this.download("trace")),
-        choice("CSV", "one line an event", () => this.download("csv")),
-        choice("JSON Lines", "one object an event", () => this.download("jsonl")),
+        choice("Trace", "the events of the range, as `ichnos cut` writes them", () => void this.download("trace")),
+        choice("CSV", "one line an event", () => void this.download("csv")),
+        choice("JSON Lines", "one object an event", () => void this.download("jsonl")),
         choice("PNG", "the picture, in the pixels of this screen", () => void this.png()),
         choice("SVG", "the picture, to be scaled", () => this.svg()),
       ),
+      this.status,
       el("h3", {}, "In the terminal"),
       el("pre", {}, cut.map(quote).join(" ")),
     );
     byId("dialog").querySelector("pre")!.style.whiteSpace = "pre-wrap";
   }
 
-  private download(kind: "trace" | "csv" | "jsonl"): void {
-    save(address("export", { kind, ...rangeParameters(this.state) }), "");
+  /** Downloads what the server writes; its refusal is shown instead of saved as a file. */
+  private async download(kind: "trace" | "csv" | "jsonl"): Promise<void> {
+    const place = address("export", { kind, ...rangeParameters(this.state) });
+    const controller = new AbortController();
+    try {
+      const answer = await fetch(place, { signal: controller.signal });
+      if (!answer.ok) throw await errorOf(answer);
+      controller.abort();
+      save(place, "");
+      this.status.textContent = "";
+    } catch (error) {
+      this.status.textContent = messageOf(error);
+    }
   }
 
   private fileName(extension: string): string {

@@ -22,6 +22,7 @@ export class Header {
     tools: Tool[],
     private readonly connected: () => boolean,
     private readonly tileError: () => unknown,
+    private readonly isExact: () => boolean,
   ) {
     this.follow = button("Follow", () => state.setFollow(!state.follow), { title: "Follow the end of the trace (L)", "aria-pressed": "false" });
     const buttons = tools.map((tool) => button(tool.text, tool.action, { title: tool.title }));
@@ -40,7 +41,6 @@ export class Header {
     byId("title").title = trace.paths.join("\n");
     setText(byId("times"), this.timesText());
     byId("times").title = this.timesText();
-    this.showCorner();
     this.showState();
   }
 
@@ -72,12 +72,15 @@ export class Header {
     return `${duration(bounds.end - bounds.begin)} · ${plural(trace.events, "event")} · from ${begin}`;
   }
 
-  private showCorner(): void {
+  showCorner(): void {
     const { view, calendar } = this.state;
     if (this.state.isEmpty) return byId("corner").replaceChildren();
+    const key = `${view.begin},${view.end},${this.isExact()},${calendar.zone}`;
+    if (byId("corner").dataset.key === key) return;
+    byId("corner").dataset.key = key;
     byId("corner").replaceChildren(
       el("div", {}, fullTime(this.state.absolute(view.begin), calendar)),
-      el("div", { class: "muted" }, `${duration(view.end - view.begin)} visible`),
+      el("div", { class: "muted" }, `${duration(view.end - view.begin)} visible${this.isExact() ? "" : ", summarized"}`),
     );
   }
 

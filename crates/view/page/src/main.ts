@@ -1,6 +1,6 @@
 // Start of the page: joins state, timeline, panels, keys and the server.
 
-import { get, isAborted, Latest, messageOf, type EventDetails, type Row, type Trace, type Track } from "./api";
+import { ApiError, get, isAborted, Latest, messageOf, type EventDetails, type Row, type Trace, type Track } from "./api";
 import { showBookmarks, showClocks, toggleBookmark } from "./bookmarks";
 import { showHelp } from "./dialog";
 import { byId, debounce } from "./dom";
@@ -26,6 +26,7 @@ const state = new State();
 const near = new Latest();
 const flows = new Latest();
 let ready = false;
+let hasFlows = true;
 let exporter: Exporter;
 let writtenFragment = "";
 
@@ -41,7 +42,8 @@ const timeline = new Timeline(state, {
   },
   zoomTo: (item) => zoomTo(shifted(item)),
   painted: () => {
-    header?.showMessage();
+    header.showMessage();
+    header.showCorner();
     expose();
   },
 });
@@ -58,6 +60,7 @@ const header = new Header(
   ],
   () => live.connected,
   () => timeline.tiles.error,
+  () => timeline.drawn.exact,
 );
 exporter = new Exporter(state, timeline);
 const actions: PanelActions = {
@@ -260,15 +263,18 @@ const loadFlows = debounce(200, () => void askFlows());
 async function askFlows(): Promise<void> {
   const { begin, end } = state.view;
   const tracks = timeline.layout.visible(timeline.scene().top, timeline.height).map((row) => row.track.id);
-  if (!tracks.length || state.isEmpty) return;
+  if (!tracks.length || state.isEmpty || !hasFlows) return;
   const from = Math.floor(begin);
   const parameters = { begin: state.absolute(from).toString(), end: state.absolute(end).toString(), tracks: tracks.slice(0, 256).join(",") };
   try {
     const answer = await flows.get<{ flows: number[] }>("flows", parameters);
     timeline.flows = answer.flows.map((value, i) => (i % 2 ? value + from : value));
     timeline.redraw();
-  } catch {
+  } catch (error) {
+    if (isAborted(error)) return;
     timeline.flows = [];
+    // A server that knows no flows has no such address.
+    if (error instanceof ApiError && error.status === 404) hasFlows = false;
   }
 }
 

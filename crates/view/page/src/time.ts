@@ -63,7 +63,7 @@ export function dateOf(time: bigint, calendar: Calendar): string {
 /** Date, time of day and zone. */
 export function fullTime(time: bigint, calendar: Calendar): string {
   if (!calendar.hasDates) return timeOfDay(time, calendar);
-  return `${dateOf(time, calendar)} ${timeOfDay(time, calendar)} ${calendar.zone}`;
+  return `${dateOf(time, calendar)} ${timeOfDay(time, calendar)}${calendar.zone === "local" ? "" : ` ${calendar.zone}`}`;
 }
 
 const formats = new Map<string, Intl.DateTimeFormat | null>();
@@ -74,7 +74,8 @@ function format(zone: string): Intl.DateTimeFormat | null {
   if (made === undefined) {
     try {
       made = new Intl.DateTimeFormat("en-CA", {
-        timeZone: zone,
+        // "local" is the zone of the machine, which is also that of the browser.
+        ...(zone === "local" ? {} : { timeZone: zone }),
         hourCycle: "h23",
         year: "numeric",
         month: "2-digit",

@@ -20,6 +20,7 @@ export async function launch() {
 export async function openPage(browser, url, options = {}) {
   const { fragment = "", wait = true, ...context } = options;
   const page = await (await browser.newContext({ viewport: { width: 1280, height: 800 }, ...context })).newPage();
+  page.setDefaultTimeout(90_000);
   page.problems = [];
   page.addresses = [];
   page.on("console", (message) => ["error", "warning"].includes(message.type()) && page.problems.push(message.text()));
@@ -32,7 +33,7 @@ export async function openPage(browser, url, options = {}) {
 
 /** Waits until everything that is visible has been loaded and drawn. */
 export async function ready(page) {
-  await page.waitForFunction(() => window.__ichnos?.ready, null, { timeout: 20_000 });
+  await page.waitForFunction(() => window.__ichnos?.ready, null, { timeout: 90_000 });
 }
 
 /** State of the page, once it is quiet. */

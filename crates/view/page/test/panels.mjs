@@ -133,7 +133,7 @@ export async function searchForNames({ browser, url, mock }) {
   await page.keyboard.type(names[0]);
   await page.keyboard.press("Enter");
   const body = await (await answer).json();
-  await page.waitForFunction(() => window.__ichnos.selected?.id, null, { timeout: 8000 });
+  await page.waitForFunction(() => window.__ichnos.selected?.id, null, { timeout: 60_000 });
   const first = (await settled(page)).selected;
   assert.equal(await page.locator("#hits").textContent(), `1 of ${body.total.toLocaleString("en")}${body.complete ? "" : "+"}`);
   await page.keyboard.press("Enter");
@@ -150,7 +150,7 @@ export async function searchWithoutHits({ browser, url }) {
   const page = await openPage(browser, url);
   await page.keyboard.press("/");
   await page.keyboard.type("no such text anywhere");
-  await page.waitForFunction(() => document.querySelector("#hits").textContent === "0 hits", null, { timeout: 8000 });
+  await page.waitForFunction(() => document.querySelector("#hits").textContent === "0 hits", null, { timeout: 60_000 });
   assert.ok(await page.locator("#hit-next").isDisabled());
 }
 

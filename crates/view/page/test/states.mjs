@@ -36,7 +36,7 @@ export async function growingTrace({ browser, startMock }) {
   const before = await settled(page);
   assert.equal(await page.locator("#state").innerText().then((text) => text.includes("Live")), true);
   mock.grow(0.75);
-  await page.waitForFunction((end) => BigInt(window.__ichnos.view.end) > BigInt(end), before.view.end, { timeout: 5000 });
+  await page.waitForFunction((end) => BigInt(window.__ichnos.view.end) > BigInt(end), before.view.end, { timeout: 60_000 });
   await page.waitForTimeout(800);
   const grown = await settled(page);
   assert.ok(grown.drawn.count > before.drawn.count, `${grown.drawn.count} of ${before.drawn.count}`);
@@ -45,7 +45,7 @@ export async function growingTrace({ browser, startMock }) {
   assert.equal(await page.getByRole("button", { name: "Follow" }).getAttribute("aria-pressed"), "true");
   const near = await settled(page);
   mock.grow(1);
-  await page.waitForFunction((end) => BigInt(window.__ichnos.view.end) > BigInt(end), near.view.end, { timeout: 5000 });
+  await page.waitForFunction((end) => BigInt(window.__ichnos.view.end) > BigInt(end), near.view.end, { timeout: 60_000 });
   await page.keyboard.press("a");
   assert.equal(await page.getByRole("button", { name: "Follow" }).getAttribute("aria-pressed"), "false");
   await mock.close();
@@ -56,9 +56,9 @@ export async function serverThatIsGone({ browser, startMock }) {
   const page = await openPage(browser, mock.url);
   const port = Number(new URL(mock.url).port);
   await mock.close();
-  await page.locator("#state").filter({ hasText: "No connection" }).waitFor({ timeout: 10_000 });
+  await page.locator("#state").filter({ hasText: "No connection" }).waitFor({ timeout: 60_000 });
   const again = await startMock({}, port);
-  await page.locator("#state").filter({ hasNotText: "No connection" }).waitFor({ timeout: 15_000 });
+  await page.locator("#state").filter({ hasNotText: "No connection" }).waitFor({ timeout: 60_000 });
   await again.close();
 }
 

@@ -36,7 +36,7 @@ function random(seed) {
 function nested(rand, items, begin, end, lane, depth) {
   let at = begin;
   while (at < end) {
-    const length = Math.round(((end - begin) / (3 + 20 * rand())) * (0.3 + rand()));
+    const length = Math.round(((end - begin) / (2 + 9 * rand())) * (0.3 + rand()));
     const to = Math.min(at + length, end);
     if (to - at < 40) break;
     items.push({ lane, from: at, to, name: Math.floor(rand() * 13) });

@@ -6,7 +6,7 @@ import { CommandLine } from "../commands";
 import { button, byId, debounce, el } from "../dom";
 import type { State, Topic } from "../state";
 import { count } from "../time";
-import { errorNote, note, plural, rangeParameters, rangeText, type Panel, type PanelActions } from "./panel";
+import { errorNote, note, partly, plural, rangeParameters, rangeText, type Panel, type PanelActions } from "./panel";
 
 const ROW = 21;
 /** Narrower frames are not shown: zooming shows them. */
@@ -65,7 +65,7 @@ export class FlamePanel implements Panel {
     this.command.set(stacks.command);
     this.unit = stacks.unit ?? "";
     const dropped = stacks.dropped ? `, ${plural(stacks.dropped, "small frame")} dropped` : "";
-    this.status.textContent = `${rangeText(this.state)} · ${plural(stacks.samples, "sample")}${dropped}`;
+    this.status.textContent = `${rangeText(this.state)} · ${plural(stacks.samples, "sample")}${dropped}${partly(stacks.complete)}`;
     if (!stacks.root.children?.length) {
       this.root = null;
       return this.body.replaceChildren(note("No call stacks or spans in this range."));

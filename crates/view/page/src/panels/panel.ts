@@ -137,6 +137,11 @@ export function table(caption: string, head: string[], rows: (string | HTMLEleme
   );
 }
 
+/** Words after counts of an answer that covers only a part of the range. */
+export function partly(complete: boolean | undefined): string {
+  return complete === false ? " (first part of the range only: mark a shorter one)" : "";
+}
+
 /** `1,234 events`, with the noun in the right number. */
 export function plural(value: number, noun: string): string {
   return `${count(value)} ${noun}${value === 1 ? "" : "s"}`;

@@ -5,7 +5,7 @@ import { CommandLine } from "../commands";
 import { button, el, svg } from "../dom";
 import type { State, Topic } from "../state";
 import { count, duration, shortCount, timeOfDay } from "../time";
-import { errorNote, note, plural, rangeParameters, rangeText, table, type Panel, type PanelActions } from "./panel";
+import { errorNote, note, partly, plural, rangeParameters, rangeText, table, type Panel, type PanelActions } from "./panel";
 
 const MOST_ROWS = 200;
 const WIDTH = 460;
@@ -42,7 +42,7 @@ export class StatsPanel implements Panel {
 
   private show(stats: Stats): void {
     this.command.set(stats.command);
-    this.status.textContent = `${rangeText(this.state)} · ${plural(stats.events, "event")}`;
+    this.status.textContent = `${rangeText(this.state)} · ${plural(stats.events, "event")}${partly(stats.complete)}`;
     if (!stats.events) return this.body.replaceChildren(note("No events in this range. Zoom out, or clear the filter."));
     const classes = table(
       "Events",

@@ -1,7 +1,7 @@
 // Tasks of the range, and the graph of one with its critical path.
 
-import { isAborted, Latest, type TaskEntry, type TaskGraph, type TaskNode, type TaskStep } from "../api";
-import { CommandLine } from "../commands";
+import { ApiError, isAborted, Latest, type TaskEntry, type TaskGraph, type TaskNode, type TaskStep } from "../api";
+import { command, CommandLine } from "../commands";
 import { button, el } from "../dom";
 import { Grid } from "../grid";
 import type { State, Topic } from "../state";
@@ -62,8 +62,15 @@ export class TasksPanel implements Panel {
       this.command.set(answer.command ?? "");
       this.showList();
     } catch (error) {
-      if (!isAborted(error)) this.showNote(errorNote(error));
+      if (!isAborted(error)) this.showFailed(error);
     }
+  }
+
+  private showFailed(error: unknown): void {
+    // A server that knows no tasks has no such address.
+    const isUnknown = error instanceof ApiError && error.status === 404;
+    this.command.set(isUnknown ? command(this.state, "task list") : "");
+    this.showNote(isUnknown ? note("Tasks are not shown here yet. The command gives them in the terminal.") : errorNote(error));
   }
 
   private showList(): void {
