@@ -40,4 +40,4 @@ pub use chrome::Chrome;
 pub use firefox::Firefox;
 pub use otlp::{Otlp, OtlpEncoding, OtlpSignal};
 pub use perfetto::Perfetto;
-pub use timeline::{Timeline, TimelineCounts, TimelineTrack, TimelineTrackKind};
+pub use timeline::{Timeline, TimelineCounts, TimelinePlace, TimelineTrack, TimelineTrackKind};

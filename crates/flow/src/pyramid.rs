@@ -6,7 +6,7 @@ mod lane;
 mod tests;
 
 pub use item::{CounterItem, SpanItem};
-use lane::Lane;
+use lane::ItemLane;
 
 /// Maximum number of lanes of a track. Spans of deeper lanes are in the last one, where they can overlap.
 pub const MOST_LANES: u16 = 256;
@@ -53,7 +53,7 @@ pub struct Pyramid {
 /// Items of a track.
 #[derive(Debug, Default)]
 struct TrackItems {
-    lanes: Vec<Lane<SpanItem>>,
+    lanes: Vec<ItemLane<SpanItem>>,
     counter: Option<Box<CounterLane>>,
     /// Number of spans, instants and values that were added.
     added: u64,
@@ -61,7 +61,7 @@ struct TrackItems {
 
 #[derive(Debug)]
 struct CounterLane {
-    lane: Lane<CounterItem>,
+    lane: ItemLane<CounterItem>,
     minimum: f64,
     maximum: f64,
 }
@@ -122,7 +122,7 @@ impl Pyramid {
         track.added += 1;
         let counter = track.counter.get_or_insert_with(|| {
             let (minimum, maximum) = (f64::INFINITY, f64::NEG_INFINITY);
-            Box::new(CounterLane { lane: Lane::default(), minimum, maximum })
+            Box::new(CounterLane { lane: ItemLane::default(), minimum, maximum })
         });
         if value.is_finite() {
             counter.minimum = counter.minimum.min(value);
@@ -139,7 +139,7 @@ impl Pyramid {
         track.added += 1;
         let lane = usize::from(lane.min(MOST_LANES - 1));
         if track.lanes.len() <= lane {
-            track.lanes.resize_with(lane + 1, Lane::default);
+            track.lanes.resize_with(lane + 1, ItemLane::default);
         }
         if track.lanes.get_mut(lane).is_some_and(|lane| lane.push(item, resolution)) {
             self.use_more(size_of::<SpanItem>());
@@ -200,14 +200,7 @@ impl Pyramid {
     }
 
     /// Passes the values of a counter in a range to `take`, merged in the same way, and the one before the range.
-    pub fn values(
-        &mut self,
-        track: u32,
-        begin: u64,
-        end: u64,
-        pixels: u32,
-        take: impl FnMut(CounterItem),
-    ) {
+    pub fn values(&mut self, track: u32, begin: u64, end: u64, pixels: u32, take: impl FnMut(CounterItem)) {
         let resolution = self.resolution;
         let counter = self.tracks.get_mut(track as usize).and_then(|track| track.counter.as_mut());
         if let Some(counter) = counter {

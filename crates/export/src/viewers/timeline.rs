@@ -53,6 +53,18 @@ pub struct TimelineCounts {
     pub not_shown: u64,
 }
 
+/// Place of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TimelinePlace {
+    /// Number of the track.
+    pub track: u32,
+    /// Time in nanoseconds since the origin of the clock.
+    pub time: u64,
+    /// Number of the name.
+    pub name: u32,
+}
+
 /// Tracks of a trace and what is on them, in bounded memory: see [`Pyramid`](ichnos_flow::Pyramid).
 ///
 /// Messages are to be in order of time. What can be asked meanwhile is what was taken so far; spans without an end go to
@@ -125,12 +137,13 @@ impl Timeline {
         }
     }
 
-    /// Makes a timeline for the messages from a time on, with the tracks, the names and the open spans of this one. All of its
-    /// items are kept. Spans that are shorter than the [resolution](Self::resolution) and begin earlier are not in it.
+    /// Makes a timeline for the messages from a time on, with the tracks, the names and the open spans of this one. It needs
+    /// at most `budget` bytes for items. To be exact for a range, it needs the messages of one [resolution](Self::resolution) before and after
+    /// it, and [`finish_part`](Self::finish_part). Spans that begin earlier and are shorter than that are not in it.
     #[must_use]
-    pub fn part(&mut self, begin: u64) -> Self {
-        let mut part = Self::new(usize::MAX);
-        part.board = Board::new(usize::MAX, true);
+    pub fn part(&mut self, begin: u64, budget: usize) -> Self {
+        let mut part = Self::new(budget);
+        part.board = Board::new(budget, true);
         part.tracks = self.tracks.clone();
         part.names = self.names.clone();
         part.traces = self.traces.clone();
@@ -148,6 +161,25 @@ impl Timeline {
             }
         });
         part
+    }
+
+    /// Ends a [part](Self::part) after its last message, with what `whole` knows of spans that end later.
+    pub fn finish_part(&mut self, whole: &mut Self) {
+        self.finish();
+        self.board.find_ends(&mut whole.board);
+        if let Some((_, last)) = whole.range {
+            self.extend(last);
+        }
+    }
+
+    /// Returns about the number of items in a range, at least that of the events that are one.
+    pub fn estimate(&mut self, begin: u64, end: u64) -> u64 {
+        let mut items = 0;
+        for track in 0..self.tracks.tracks.len() as u32 {
+            self.board.pyramid.spans(track, begin, end, 16, |_, item| items += u64::from(item.count));
+            self.board.pyramid.values(track, begin, end, 16, |item| items += item.count);
+        }
+        items
     }
 
     /// Returns the tracks; their indexes are their numbers.
@@ -201,27 +233,19 @@ impl Timeline {
     /// Returns the number of spans, instants and values of a track.
     #[must_use]
     pub fn items(&self, track: u32) -> u64 {
-        let mut items = self.board.pyramid.added(track);
-        self.board.open(track, self.is_keyed(track), 0, |_, _| items += 1);
-        items
+        self.board.pyramid.added(track) + self.board.open_number(track)
     }
 
     /// Returns the number of lanes of a track.
     #[must_use]
     pub fn lanes(&self, track: u32) -> usize {
-        let mut lanes = self.board.pyramid.lanes(track);
-        self.board.open(track, self.is_keyed(track), 0, |lane, _| lanes = lanes.max(usize::from(lane) + 1));
-        lanes
+        self.board.lanes(track)
     }
 
     /// Returns the smallest and the largest value of a counter.
     #[must_use]
     pub fn extremes(&self, track: u32) -> Option<(f64, f64)> {
         self.board.pyramid.extremes(track)
-    }
-
-    fn is_keyed(&self, track: u32) -> bool {
-        self.tracks.tracks.get(track as usize).is_some_and(|track| track.kind == TimelineTrackKind::Spans)
     }
 
     /// Returns the spans and instants of a track that touch a range, with their lanes, by lane and time. Those of a lane that
@@ -231,7 +255,7 @@ impl Timeline {
         self.board.pyramid.spans(track, begin, end, pixels, |lane, item| found.push((lane, item)));
         let finished = found.len();
         let now = self.range.map_or(0, |(_, last)| last);
-        self.board.open(track, self.is_keyed(track), now, |lane, item| {
+        self.board.open(track, now, |lane, item| {
             if item.end >= begin && item.begin <= end {
                 found.push((lane, item));
             }
@@ -249,8 +273,8 @@ impl Timeline {
         found
     }
 
-    /// Takes a message. Returns the track of an event.
-    pub fn take(&mut self, message: &Message<'_>) -> Option<u32> {
+    /// Takes a message. Returns the place of an event.
+    pub fn take(&mut self, message: &Message<'_>) -> Option<TimelinePlace> {
         match message {
             Message::Event(event) => return self.event(event),
             Message::StreamEnd(stream) => self.streams.remove(stream),
@@ -268,6 +292,24 @@ impl Timeline {
             }
         }
         None
+    }
+
+    /// Takes an event that is not shown, for what it says about threads.
+    pub fn pass_over(&mut self, event: &Event<'_>) {
+        self.add_stream(event);
+        let Self { names, streams, scheduling, .. } = self;
+        let Some((trace, (), classes)) = streams.get_mut(event.stream) else { return };
+        let class = classes.of(event, || TimelineClass::of(event, names));
+        scheduling.observe(*trace, event, &class.class);
+    }
+
+    fn add_stream(&mut self, event: &Event<'_>) {
+        if !self.streams.has(event.stream) {
+            let trace = self.traces.number(event.stream);
+            self.tracks.add_trace(trace, event.stream);
+            self.streams.insert(event.stream, trace, || ());
+            self.has_dates |= has_dates(event.stream.clock());
+        }
     }
 
     /// Shows losses whose time is not known, at the end of the trace.
@@ -294,7 +336,7 @@ impl Timeline {
         self.range = Some((first.min(time), last.max(time)));
     }
 
-    fn event(&mut self, event: &Event<'_>) -> Option<u32> {
+    fn event(&mut self, event: &Event<'_>) -> Option<TimelinePlace> {
         let Some(time) = shown_time(event.nanoseconds()) else {
             self.board.counts.not_shown += 1;
             return None;
@@ -303,12 +345,7 @@ impl Timeline {
         let time = time.or(self.now).unwrap_or(0);
         self.now = Some(time);
         self.extend(time);
-        if !self.streams.has(event.stream) {
-            let trace = self.traces.number(event.stream);
-            self.tracks.add_trace(trace, event.stream);
-            self.streams.insert(event.stream, trace, || ());
-            self.has_dates |= has_dates(event.stream.clock());
-        }
+        self.add_stream(event);
         if !self.early.notes.is_empty() {
             self.show_early(time);
         }
@@ -327,7 +364,7 @@ impl Timeline {
             of.run(board, tracks, names, threads);
         }
         scheduling.observe(*trace, event, &class.class);
-        Some(track)
+        Some(TimelinePlace { track, time, name })
     }
 }
 
@@ -363,10 +400,11 @@ impl EventOf<'_, '_> {
                 return track;
             }
             EventForm::KeyedEnd => {
-                let track = self.spans(tracks, own_name);
-                if !board.end_keyed(self.key(class.class.key(event)), time, end) {
-                    board.end_of_nothing(track, time, name);
+                if let Some(track) = board.end_keyed(self.key(class.class.key(event)), time, end) {
+                    return track;
                 }
+                let track = self.spans(tracks, own_name);
+                board.end_of_nothing(track, time, name);
                 return track;
             }
             EventForm::Frame => {

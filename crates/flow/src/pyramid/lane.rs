@@ -14,7 +14,7 @@ const MOST_AFTER: usize = 4 << 10;
 
 /// Items in order of their begins.
 #[derive(Debug)]
-pub(super) struct Lane<T> {
+pub(super) struct ItemLane<T> {
     items: Vec<T>,
     /// Merged copies of the first items, each with at most a third as many as the one before.
     levels: Vec<Level<T>>,
@@ -32,7 +32,7 @@ struct Level<T> {
     items: Vec<T>,
 }
 
-impl<T> Default for Lane<T> {
+impl<T> Default for ItemLane<T> {
     fn default() -> Self {
         let (items, levels) = (Vec::new(), Vec::new());
         Self { items, levels, covered: 0, longest: 0, is_sorted: true, has_overlaps: false }
@@ -52,7 +52,7 @@ fn merge<T: LaneItem>(earlier: &mut T, later: &T, width: u64, origin: u64) -> bo
     belong_together(earlier, later, width, origin) && earlier.absorb(later)
 }
 
-impl<T: LaneItem> Lane<T> {
+impl<T: LaneItem> ItemLane<T> {
     /// Adds an item. Returns `true` if it was not merged with the last one.
     #[inline]
     pub(super) fn push(&mut self, item: T, resolution: u64) -> bool {

@@ -30,6 +30,8 @@ struct TrackState {
     open: Vec<OpenSpan>,
     /// Time until which each lane is in use.
     busy: Vec<u64>,
+    /// Number of open spans with keys.
+    keyed: u32,
 }
 
 impl TrackState {
@@ -167,16 +169,17 @@ impl Board {
         let (state, _) = self.state(track, time);
         let lane = state.free_lane(0, time);
         state.use_lane(lane, u64::MAX);
+        state.keyed += 1;
         let open = OpenSpan { begin: time, name, lane, known_end: None };
         self.keyed.entry(key).or_default().push((track, open));
         self.open_keyed += 1;
         self.counts.begun += 1;
     }
 
-    /// Ends the last span with a key. Returns `false` if there is none.
-    pub(super) fn end_keyed(&mut self, key: u64, time: u64, end: SpanEnd) -> bool {
-        let Some(open) = self.keyed.get_mut(&key) else { return false };
-        let Some(index) = open.iter().rposition(|(_, open)| end.is_of(open.name)) else { return false };
+    /// Ends the last span with a key. Returns its track; `None` if there is none.
+    pub(super) fn end_keyed(&mut self, key: u64, time: u64, end: SpanEnd) -> Option<u32> {
+        let open = self.keyed.get_mut(&key)?;
+        let index = open.iter().rposition(|(_, open)| end.is_of(open.name))?;
         let (track, OpenSpan { begin, name, lane, .. }) = open.remove(index);
         if open.is_empty() {
             self.keyed.remove(&key);
@@ -184,9 +187,10 @@ impl Board {
         self.open_keyed -= 1;
         let (state, pyramid) = self.state(track, time);
         state.use_lane(lane, time);
+        state.keyed = state.keyed.saturating_sub(1);
         pyramid.span(track, lane, begin, time, name);
         self.counts.ended += 1;
-        true
+        Some(track)
     }
 
     /// Notes an end without a begin.
@@ -209,9 +213,22 @@ impl Board {
         }
     }
 
+    /// Returns the number of open spans of a track.
+    pub(super) fn open_number(&self, track: u32) -> u64 {
+        self.states.get(track as usize).map_or(0, |state| state.open.len() as u64 + u64::from(state.keyed))
+    }
+
+    /// Returns the number of lanes of a track.
+    pub(super) fn lanes(&self, track: u32) -> usize {
+        let state = self.states.get(track as usize);
+        state.map_or(0, |state| state.busy.len()).max(self.pyramid.lanes(track))
+    }
+
     /// Passes the open spans of a track to `take`, as if they ended now.
-    pub(super) fn open(&self, track: u32, is_keyed: bool, now: u64, mut take: impl FnMut(u16, SpanItem)) {
-        let open = self.states.get(track as usize).into_iter().flat_map(|state| &state.open);
+    pub(super) fn open(&self, track: u32, now: u64, mut take: impl FnMut(u16, SpanItem)) {
+        let state = self.states.get(track as usize);
+        let open = state.into_iter().flat_map(|state| &state.open);
+        let is_keyed = state.is_some_and(|state| state.keyed > 0);
         let keyed = is_keyed.then_some(&self.keyed).into_iter().flat_map(HashMap::values).flatten();
         let keyed = keyed.filter(|(of, _)| *of == track).map(|(_, open)| open);
         for OpenSpan { begin, name, lane, known_end } in open.chain(keyed) {
@@ -239,8 +256,11 @@ impl Board {
                 }
                 continue;
             }
-            let known = around.into_iter().map(|(lane, item)| {
-                OpenSpan { begin: item.begin, name: item.name, lane, known_end: Some(item.end) }
+            let known = around.into_iter().map(|(lane, item)| OpenSpan {
+                begin: item.begin,
+                name: item.name,
+                lane,
+                known_end: Some(item.end),
             });
             let still = from.states.get(track as usize).into_iter().flat_map(|state| &state.open);
             let still = still.filter(|open| open.begin <= time).copied();
@@ -256,10 +276,27 @@ impl Board {
         }
         for (key, spans) in &from.keyed {
             for (track, open) in spans.iter().filter(|(_, open)| open.begin <= time) {
-                self.state(*track, 0).0.use_lane(open.lane, u64::MAX);
+                let (state, _) = self.state(*track, 0);
+                state.use_lane(open.lane, u64::MAX);
+                state.keyed += 1;
                 self.keyed.entry(*key).or_default().push((*track, *open));
                 self.open_keyed += 1;
             }
+        }
+    }
+
+    /// Finds when the open spans end in another board, which knows more.
+    pub(super) fn find_ends(&mut self, from: &mut Self) {
+        let Self { states, keyed, .. } = self;
+        let nested =
+            (0..).zip(states).flat_map(|(track, state)| state.open.iter_mut().map(move |open| (track, open)));
+        let keyed = keyed.values_mut().flatten().map(|(track, open)| (*track, open));
+        for (track, open) in nested.chain(keyed).filter(|(_, open)| open.known_end.is_none()) {
+            from.pyramid.around(track, open.begin, |_, item| {
+                if item.begin == open.begin && item.name == open.name {
+                    open.known_end = Some(item.end);
+                }
+            });
         }
     }
 }

@@ -224,7 +224,8 @@ impl TrackList {
         name: impl FnOnce() -> String,
     ) -> u32 {
         let processor = place.processor.filter(|_| place.process.is_none());
-        let owner = [place.process, processor].map(|number| number.map_or(0, |number| number.wrapping_add(1)));
+        let owner =
+            [place.process, processor].map(|number| number.map_or(0, |number| number.wrapping_add(1)));
         let owner = track_id(TrackKind::Counter, owner) ^ u64::from(trace);
         let id = track_id(TrackKind::Counter, [owner, key]);
         let known = self.tracks.len();
