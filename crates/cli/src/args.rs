@@ -20,6 +20,8 @@ pub(crate) use self::task::{
     Task, TaskDiffArgs, TaskExportArgs, TaskGraphArgs, TaskGraphFormat, TaskListArgs, TaskOne, TaskPathArgs,
     TaskReading, TaskVerb,
 };
+#[cfg(feature = "view")]
+pub(crate) use self::view::View;
 use crate::style::When;
 use crate::written_schema;
 
@@ -34,6 +36,8 @@ mod selecting;
 mod stacks;
 mod stats;
 mod task;
+#[cfg(feature = "view")]
+mod view;
 
 /// Describe, print, check, convert and edit traces: CTF (LTTng, barectf), .NET, Fuchsia, X-Trace, JSON
 #[derive(Debug, Parser)]
@@ -115,6 +119,9 @@ pub(crate) enum Verb {
     Stats(Box<Stats>),
     /// Show tasks across traces: operations and their causes
     Task(Box<Task>),
+    /// Show traces in a browser
+    #[cfg(feature = "view")]
+    View(Box<View>),
     /// Collect reports of programs, over UDP and TCP, into a directory
     Collect(Box<Collect>),
     /// Report all problems of a trace, and suggest fixes

@@ -59,6 +59,8 @@ mod text_target;
 mod time;
 mod time_range;
 mod toml_text;
+#[cfg(feature = "view")]
+mod view;
 mod windows;
 mod write_progress;
 mod write_report;
@@ -99,6 +101,8 @@ fn main() -> ExitCode {
         Verb::Stacks(verb) => stacks::run(verb, &args.global, report),
         Verb::Stats(verb) => stats::run(verb, &args.global, report),
         Verb::Task(verb) => task::run(verb, &args.global, report),
+        #[cfg(feature = "view")]
+        Verb::View(verb) => view::run(verb, &args.global, report),
         Verb::Collect(verb) => collect::run(verb, report),
         Verb::Check(verb) => check::run(verb, &args.global, report),
         Verb::Schema(verb) => schema::run(verb, &args.global, report),

@@ -1,4 +1,5 @@
-//! Traces for viewers: [`Perfetto`], [`Chrome`], `Firefox` (with its feature) and [`Otlp`].
+//! Traces for viewers: [`Perfetto`], [`Chrome`], `Firefox` (with its feature) and [`Otlp`]; and the [`Timeline`] of
+//! `ichnos view`.
 //!
 //! What an event is to a viewer follows from the [role](ichnos_model::EventRole) of its class and the
 //! [meanings](ichnos_model::Meaning) of its members alone, whatever its format:
@@ -31,6 +32,7 @@ mod perfetto;
 mod protobuf;
 mod scheduling;
 mod thread_fields;
+mod timeline;
 mod tracks;
 
 pub use chrome::Chrome;
@@ -38,3 +40,4 @@ pub use chrome::Chrome;
 pub use firefox::Firefox;
 pub use otlp::{Otlp, OtlpEncoding, OtlpSignal};
 pub use perfetto::Perfetto;
+pub use timeline::{Timeline, TimelineCounts, TimelinePlace, TimelineTrack, TimelineTrackKind};

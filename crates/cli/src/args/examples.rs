@@ -42,6 +42,8 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("task path", &["ichnos task path latest TRACE TRACE"]),
     ("task diff", &["ichnos task diff 44F3 5A01 TRACE"]),
     ("task export", &["ichnos task export 44F3 TRACE TRACE -o OUT"]),
+    #[cfg(feature = "view")]
+    ("view", &["ichnos view TRACE", "ichnos view --port 7070 --no-open TRACE TRACE"]),
     ("collect", &["ichnos collect -o DIR --tcp 7831 --udp 0.0.0.0:7831"]),
     ("check", &["ichnos check --fail-on loss TRACE", "ichnos check --strict --metadata-only TRACE"]),
     ("schema", &["ichnos schema --event 'sched_*' TRACE"]),

@@ -51,19 +51,22 @@ fn is_format(name: &str) -> bool {
 }
 
 /// The crates of the workspace that a crate of the workspace may depend on, in order of height:
-/// the command, the facade, formats, stages, input and output, the model, JSON. A format that is a text can be written by
+/// the command, what is beside it, the facade, formats, stages, input and output, the model, JSON. A format that is a text can be written by
 /// a sink.
 fn allowed(name: &str) -> Option<Vec<String>> {
     const BASE: [&str; 3] = ["ichnos-io", "ichnos-model", "ichnos-json"];
     const STAGES: [&str; 4] = ["ichnos-collect", "ichnos-flow", "ichnos-export", "ichnos-table"];
     let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
     Some(match name {
-        "ichnos-cli" => names(&["ichnos"]),
+        "ichnos-cli" => names(&["ichnos", "ichnos-view"]),
+        "ichnos-view" => names(&["ichnos"]),
         "ichnos" => names(&BASE).into_iter().chain(names(&STAGES)).chain(formats()).collect(),
         "ichnos-io" => names(&["ichnos-model"]),
         "ichnos-model" => names(&["ichnos-json"]),
         "ichnos-json" | "ichnos-testing" => vec![],
         name if is_format(name) => names(&BASE).into_iter().chain(names(&["ichnos-export"])).collect(),
+        // A timeline is made of what messages are to viewers, and of a summary of any items.
+        "ichnos-export" => names(&BASE).into_iter().chain(names(&["ichnos-flow"])).collect(),
         name if STAGES.contains(&name) => names(&BASE),
         _ => return None,
     })

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 /// Names of one kind, by number from 1 on.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct NumberedNames {
     numbers: HashMap<Box<str>, u32>,
     list: Vec<Box<str>>,

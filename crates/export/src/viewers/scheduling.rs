@@ -25,7 +25,7 @@ pub(super) fn next_thread<'e>(
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct KnownThread {
     process: Option<u64>,
     /// Process of its track, once it has one: open slices keep their track.
@@ -34,7 +34,7 @@ struct KnownThread {
 }
 
 /// Knowledge of events so far about the threads of the traces with these numbers.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Scheduling {
     /// Thread that each processor runs; of traces that name no processors, the only one.
     running: HashMap<(u32, Option<u64>), u64>,
@@ -71,6 +71,18 @@ impl Scheduling {
             self.threads.clear();
         }
         self.threads.entry((trace, thread)).or_default()
+    }
+
+    /// Returns what is known of threads, without what runs.
+    pub(super) fn threads_alone(&self) -> Self {
+        Self { running: HashMap::new(), threads: self.threads.clone() }
+    }
+
+    /// Notes the thread that a processor runs.
+    pub(super) fn set_running(&mut self, trace: u32, processor: Option<u64>, thread: u64) {
+        if self.running.len() < MOST {
+            self.running.insert((trace, processor), thread);
+        }
     }
 
     /// Returns the thread that a processor runs, if it is known.

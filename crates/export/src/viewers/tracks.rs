@@ -46,7 +46,7 @@ pub(super) fn name_key(name: &str) -> u64 {
 }
 
 /// Numbers of traces in the order in which they are first met: unlike addresses, they are the same in each run.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct TraceNumbers(Vec<usize>);
 
 impl TraceNumbers {

@@ -1,0 +1,98 @@
+//! `ichnos view`: shows traces in a browser.
+
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use ichnos::Session;
+use ichnos_view::ViewOptions;
+
+use crate::args::{Arithmetic, Global, View};
+use crate::exit::{Exit, Failure};
+use crate::filtering;
+use crate::input;
+use crate::interrupt;
+use crate::output;
+use crate::report::Report;
+use crate::scan;
+use crate::selection::Selection;
+
+/// Program that opens an address in the browser of the user.
+const OPENER: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+
+pub(crate) fn run(args: &View, global: &Global, report: Report) -> Result<Exit, Failure> {
+    let mut selection = Selection::new(&args.selecting, None)?;
+    if selection.stream_intersection {
+        return Err(Failure::new("--stream-intersection: `view` cannot show this").help(
+            "choose a range by --begin and --end; `ichnos info` shows when each data stream begins and ends",
+        ));
+    }
+    let session =
+        input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
+    input::report_problems(&session, report);
+    let window = selection.prepare(&session, report)?;
+    // Before the server is there: a trace that cannot be read needs no page.
+    selection.reader(&session, window)?;
+    interrupt::watch();
+    let session = Arc::new(session);
+    let mut options = ViewOptions::new(title(args), interrupt::flag());
+    options.arguments = arguments(args);
+    options.port = args.port;
+    options.keep = args.keep;
+    options.selection = selection.selected.clone();
+    options.window = window;
+    options.warnings = input::problems(&session);
+    if !args.selecting.clock_gmt {
+        options.zone = "local".to_owned();
+    }
+    let (times, gmt) = (Arc::clone(&session), args.selecting.clock_gmt);
+    options.resolve_time = Arc::new(move |text| filtering::resolve_time(text, &times, gmt));
+    let view = bind(session, options, args.port)?;
+    let address = view.address();
+    output::print_as_it_is(&format!("{address}\n"))?;
+    if !args.no_open {
+        open(&address, report);
+    }
+    view.run()?;
+    Ok(Exit::Success)
+}
+
+fn bind(session: Arc<Session>, options: ViewOptions, port: u16) -> Result<ichnos_view::View, Failure> {
+    ichnos_view::View::bind(session, options).map_err(|error| {
+        let failure = Failure::new(format!("cannot listen on port {port} of 127.0.0.1: {error}"));
+        if port == 0 { failure } else { failure.help("leave out --port for a free one") }
+    })
+}
+
+/// Returns the names of the traces.
+fn title(args: &View) -> String {
+    let name = |path: &std::path::PathBuf| {
+        path.file_name()
+            .map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+    };
+    args.reading.paths.iter().map(name).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the paths as arguments of a shell.
+fn arguments(args: &View) -> String {
+    let quoted = |path: &std::path::PathBuf| {
+        let path = path.display().to_string();
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./,:@%+=".contains(c);
+        if !path.is_empty() && path.chars().all(is_plain) {
+            path
+        } else {
+            format!("'{}'", path.replace('\'', r"'\''"))
+        }
+    };
+    args.reading.paths.iter().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+/// Opens an address in a browser.
+fn open(address: &str, report: Report) {
+    let mut command = Command::new(OPENER);
+    command.arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    match command.spawn() {
+        // It can run as long as the browser.
+        Ok(mut child) => drop(std::thread::Builder::new().spawn(move || child.wait())),
+        Err(error) => report.notice(&format!("open the address in a browser: `{OPENER}` failed: {error}")),
+    }
+}

@@ -1,0 +1,495 @@
+//! Timeline of a trace, summarized: what `ichnos view` draws.
+
+mod board;
+mod track_list;
+
+use std::collections::HashMap;
+use std::io;
+use std::ops::ControlFlow;
+
+use ichnos_flow::{CounterItem, SpanItem};
+use ichnos_model::lower::LossTable;
+use ichnos_model::{Discarded, Event, Message, Sink};
+
+use self::board::{Board, SpanEnd};
+use self::track_list::TrackList;
+pub use self::track_list::{TimelineTrack, TimelineTrackKind};
+use super::class::{ContextNames, EventForm, ViewerClass};
+use super::losses::{EarlyLosses, LossNote, shown_time};
+use super::names::NumberedNames;
+use super::scheduling::{Scheduling, next_thread};
+use super::tracks::{TraceNumbers, name_key};
+use crate::span_name::has_span_name;
+use crate::stream_table::StreamTable;
+use crate::time::has_dates;
+
+/// Maximum number of names; beyond it, all are [`Timeline::OTHER`].
+const MOST_NAMES: usize = 1 << 20;
+
+/// Maximum length of a name, in bytes.
+const MOST_NAME: usize = 256;
+
+/// Numbers of what a [`Timeline`] has taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TimelineCounts {
+    /// Number of events: the sum of the next ones.
+    pub events: u64,
+    /// Number of events that began a span.
+    pub begun: u64,
+    /// Number of events that ended a span.
+    pub ended: u64,
+    /// Number of events that ended a frame, and began the next one.
+    pub frames: u64,
+    /// Number of events that are a span.
+    pub complete: u64,
+    /// Number of instants: other events, among them ends of nothing.
+    pub instants: u64,
+    /// Number of events with values of counters.
+    pub counters: u64,
+    /// Number of ends of spans that began before the part of the trace.
+    pub ended_before: u64,
+    /// Number of events that cannot be shown: their times are before the origin of the clock, or too late.
+    pub not_shown: u64,
+}
+
+/// Place of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TimelinePlace {
+    /// Number of the track.
+    pub track: u32,
+    /// Time in nanoseconds since the origin of the clock.
+    pub time: u64,
+    /// Number of the name.
+    pub name: u32,
+}
+
+/// Tracks of a trace and what is on them, in bounded memory: see [`Pyramid`](ichnos_flow::Pyramid).
+///
+/// Messages are to be in order of time. What can be asked meanwhile is what was taken so far; spans without an end go to
+/// the last time.
+#[derive(Debug)]
+pub struct Timeline {
+    board: Board,
+    tracks: TrackList,
+    names: NumberedNames,
+    /// By data stream: number of its trace, and names in the last context.
+    streams: StreamTable<(u32, ContextNames), (), TimelineClass>,
+    traces: TraceNumbers,
+    scheduling: Scheduling,
+    /// Threads by the numbers of their names on the tracks of processors.
+    threads: HashMap<u32, u64>,
+    /// Time of the last event, for messages that have none.
+    now: Option<u64>,
+    range: Option<(u64, u64)>,
+    has_dates: bool,
+    early: EarlyLosses,
+    losses: LossTable,
+    /// Memory that is used again for each event.
+    text: String,
+}
+
+/// An event record class with what is the same for all its events.
+#[derive(Debug)]
+struct TimelineClass {
+    class: ViewerClass,
+    name: u32,
+    name_key: u64,
+    has_span_name: bool,
+}
+
+impl TimelineClass {
+    fn of(event: &Event<'_>, names: &mut NumberedNames) -> Self {
+        let class = ViewerClass::of(event);
+        let (name, name_key) = (number(names, &class.name), name_key(&class.name));
+        Self { class, name, name_key, has_span_name: has_span_name(event) }
+    }
+}
+
+/// Returns the number of a name.
+fn number(names: &mut NumberedNames, name: &str) -> u32 {
+    let name = name.get(..name.floor_char_boundary(MOST_NAME)).unwrap_or_default();
+    if names.len() >= MOST_NAMES { Timeline::OTHER } else { names.number(name) }
+}
+
+impl Timeline {
+    /// Number of the name of all that have none of their own.
+    pub const OTHER: u32 = 0;
+
+    /// Makes an empty one whose items need at most `budget` bytes.
+    #[must_use]
+    pub fn new(budget: usize) -> Self {
+        Self {
+            board: Board::new(budget, false),
+            tracks: TrackList::default(),
+            names: NumberedNames::default(),
+            streams: StreamTable::default(),
+            traces: TraceNumbers::default(),
+            scheduling: Scheduling::default(),
+            threads: HashMap::new(),
+            now: None,
+            range: None,
+            has_dates: false,
+            early: EarlyLosses::default(),
+            losses: LossTable::default(),
+            text: String::new(),
+        }
+    }
+
+    /// Makes a timeline for the messages from a time on, with the tracks, the names and the open spans of this one. It needs
+    /// at most `budget` bytes for items. To be exact for a range, it needs the messages of one [resolution](Self::resolution) before and after
+    /// it, and [`finish_part`](Self::finish_part). Spans that begin earlier and are shorter than that are not in it.
+    #[must_use]
+    pub fn part(&mut self, begin: u64, budget: usize) -> Self {
+        let mut part = Self::new(budget);
+        part.board = Board::new(budget, true);
+        part.tracks = self.tracks.clone();
+        part.names = self.names.clone();
+        part.traces = self.traces.clone();
+        part.threads = self.threads.clone();
+        part.has_dates = self.has_dates;
+        part.scheduling = self.scheduling.threads_alone();
+        let tracks = &self.tracks.tracks;
+        let kind = |track: u32| tracks.get(track as usize).map(|track| track.kind);
+        let is_keyed = |track: u32| kind(track) == Some(TimelineTrackKind::Spans);
+        let (threads, scheduling) = (&self.threads, &mut part.scheduling);
+        part.board.take_open(&mut self.board, begin, is_keyed, |track, name| {
+            let runs_on = tracks.get(track as usize).and_then(|track| track.runs_on);
+            if let (Some((trace, processor)), Some(thread)) = (runs_on, threads.get(&name)) {
+                scheduling.set_running(trace, processor, *thread);
+            }
+        });
+        part
+    }
+
+    /// Ends a [part](Self::part) after its last message, with what `whole` knows of spans that end later.
+    pub fn finish_part(&mut self, whole: &mut Self) {
+        self.finish();
+        self.board.find_ends(&mut whole.board);
+        if let Some((_, last)) = whole.range {
+            self.extend(last);
+        }
+    }
+
+    /// Returns about the number of items in a range, at least that of the events that are one.
+    pub fn estimate(&mut self, begin: u64, end: u64) -> u64 {
+        let mut items = 0;
+        for track in 0..self.tracks.tracks.len() as u32 {
+            self.board.pyramid.spans(track, begin, end, 16, |_, item| items += u64::from(item.count));
+            self.board.pyramid.values(track, begin, end, 16, |item| items += item.count);
+        }
+        items
+    }
+
+    /// Returns the tracks; their indexes are their numbers.
+    #[must_use]
+    pub fn tracks(&self) -> &[TimelineTrack] {
+        &self.tracks.tracks
+    }
+
+    /// Returns a number that grows when tracks are added or get other names.
+    #[must_use]
+    pub fn track_changes(&self) -> u64 {
+        self.tracks.changes
+    }
+
+    /// Returns the number of names.
+    #[must_use]
+    pub fn names(&self) -> u32 {
+        self.names.len() as u32 + 1
+    }
+
+    /// Returns the name with a number.
+    #[must_use]
+    pub fn name(&self, number: u32) -> &str {
+        if number == Self::OTHER { "(other)" } else { self.names.name(number) }
+    }
+
+    /// Returns the first and the last time, in nanoseconds since the origin of the clock.
+    #[must_use]
+    pub fn range(&self) -> Option<(u64, u64)> {
+        self.range
+    }
+
+    /// Returns `true` if times are dates.
+    #[must_use]
+    pub fn has_dates(&self) -> bool {
+        self.has_dates
+    }
+
+    /// Returns what was taken.
+    #[must_use]
+    pub fn counts(&self) -> TimelineCounts {
+        self.board.counts
+    }
+
+    /// Returns the length in nanoseconds from which on all spans are kept; 0 if everything is.
+    #[must_use]
+    pub fn resolution(&self) -> u64 {
+        self.board.pyramid.resolution()
+    }
+
+    /// Returns the number of spans, instants and values of a track.
+    #[must_use]
+    pub fn items(&self, track: u32) -> u64 {
+        self.board.pyramid.added(track) + self.board.open_number(track)
+    }
+
+    /// Returns the number of lanes of a track.
+    #[must_use]
+    pub fn lanes(&self, track: u32) -> usize {
+        self.board.lanes(track)
+    }
+
+    /// Returns the smallest and the largest value of a counter.
+    #[must_use]
+    pub fn extremes(&self, track: u32) -> Option<(f64, f64)> {
+        self.board.pyramid.extremes(track)
+    }
+
+    /// Returns the spans and instants of a track that touch a range, with their lanes, by lane and time. Those of a lane that
+    /// are narrower than a pixel and begin in the same one are one.
+    pub fn spans(&mut self, track: u32, begin: u64, end: u64, pixels: u32) -> Vec<(u16, SpanItem)> {
+        let mut found = Vec::new();
+        self.board.pyramid.spans(track, begin, end, pixels, |lane, item| found.push((lane, item)));
+        let finished = found.len();
+        let now = self.range.map_or(0, |(_, last)| last);
+        self.board.open(track, now, |lane, item| {
+            if item.end >= begin && item.begin <= end {
+                found.push((lane, item));
+            }
+        });
+        if found.len() > finished {
+            found.sort_by_key(|(lane, item)| (*lane, item.begin));
+        }
+        found
+    }
+
+    /// Returns the values of a counter in a range, merged in the same way, and the one before it.
+    pub fn values(&mut self, track: u32, begin: u64, end: u64, pixels: u32) -> Vec<CounterItem> {
+        let mut found = Vec::new();
+        self.board.pyramid.values(track, begin, end, pixels, |item| found.push(item));
+        found
+    }
+
+    /// Takes a message. Returns the place of an event.
+    pub fn take(&mut self, message: &Message<'_>) -> Option<TimelinePlace> {
+        match message {
+            Message::Event(event) => return self.event(event),
+            Message::StreamEnd(stream) => self.streams.remove(stream),
+            message => {
+                if let Some(note) = LossNote::of(message) {
+                    let end = match message {
+                        Message::DiscardedEvents(loss) | Message::DiscardedPackets(loss) => end_of(loss),
+                        _ => None,
+                    };
+                    match note.time.or(self.now) {
+                        Some(time) => self.loss(&note, time, end),
+                        None => self.early.add(note, &mut self.losses),
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// Takes an event that is not shown, for what it says about threads.
+    pub fn pass_over(&mut self, event: &Event<'_>) {
+        self.add_stream(event);
+        let Self { names, streams, scheduling, .. } = self;
+        let Some(((trace, _), (), classes)) = streams.get_mut(event.stream) else { return };
+        let class = classes.of(event, || TimelineClass::of(event, names));
+        scheduling.observe(*trace, event, &class.class);
+    }
+
+    fn add_stream(&mut self, event: &Event<'_>) {
+        if !self.streams.has(event.stream) {
+            let trace = self.traces.number(event.stream);
+            self.tracks.add_trace(trace, event.stream);
+            self.streams.insert(event.stream, (trace, ContextNames::default()), || ());
+            self.has_dates |= has_dates(event.stream.clock());
+        }
+    }
+
+    /// Shows losses whose time is not known, at the end of the trace.
+    pub fn finish(&mut self) {
+        self.show_early(self.now.unwrap_or(0));
+    }
+
+    fn show_early(&mut self, time: u64) {
+        for note in std::mem::take(&mut self.early.notes) {
+            self.loss(&note, time, None);
+        }
+    }
+
+    fn loss(&mut self, note: &LossNote, time: u64, end: Option<u64>) {
+        let track = self.tracks.of_losses();
+        let name = number(&mut self.names, note.name);
+        self.board.add(track, time, end.unwrap_or(time).max(time), name);
+        self.extend(time);
+    }
+
+    /// Extends the range to a time.
+    fn extend(&mut self, time: u64) {
+        let (first, last) = self.range.unwrap_or((time, time));
+        self.range = Some((first.min(time), last.max(time)));
+    }
+
+    fn event(&mut self, event: &Event<'_>) -> Option<TimelinePlace> {
+        let Some(time) = shown_time(event.nanoseconds()) else {
+            self.board.counts.not_shown += 1;
+            return None;
+        };
+        // Events without a clock are where the last one with it is.
+        let time = time.or(self.now).unwrap_or(0);
+        self.now = Some(time);
+        self.extend(time);
+        self.add_stream(event);
+        if !self.early.notes.is_empty() {
+            self.show_early(time);
+        }
+        let Self { board, tracks, names, streams, scheduling, text, threads, .. } = self;
+        let ((trace, known), (), classes) = streams.get_mut(event.stream)?;
+        let class = classes.of(event, || TimelineClass::of(event, names));
+        let mut place = class.class.place(event, known);
+        scheduling.complete(*trace, &class.class, &mut place);
+        let own_track = tracks.of_event(event.stream, &place, *trace);
+        let own_name = class.class.event_name(event, text);
+        let name = own_name.map_or(class.name, |name| number(names, name));
+        let of = EventOf { event, class, trace: *trace, place: &place, time, name, track: own_track };
+        board.counts.events += 1;
+        let track = of.show(board, tracks, own_name);
+        if class.class.form == EventForm::Switch {
+            of.run(board, tracks, names, threads);
+        }
+        scheduling.observe(*trace, event, &class.class);
+        Some(TimelinePlace { track, time, name })
+    }
+}
+
+/// Returns the time at which a loss ends.
+fn end_of(loss: &Discarded<'_>) -> Option<u64> {
+    shown_time(Some(loss.end?.nanoseconds))?
+}
+
+/// An event, and what is known of it.
+struct EventOf<'a, 'e> {
+    event: &'a Event<'e>,
+    class: &'a TimelineClass,
+    trace: u32,
+    place: &'a super::class::EventPlace<'a>,
+    time: u64,
+    name: u32,
+    /// Track of its thread, process, processor or data stream.
+    track: u32,
+}
+
+impl EventOf<'_, '_> {
+    /// Adds the event to the board. Returns its track.
+    fn show(&self, board: &mut Board, tracks: &mut TrackList, own_name: Option<&str>) -> u32 {
+        let Self { event, class, time, name, track, .. } = *self;
+        let end = SpanEnd { name, is_unnamed: !class.has_span_name && own_name.is_none() };
+        match class.class.form {
+            EventForm::Begin => board.begin(track, time, name),
+            EventForm::End => board.end(track, time, end),
+            EventForm::Complete => board.complete(track, time, class.class.duration(event), name),
+            EventForm::KeyedBegin => {
+                let track = self.spans(tracks, own_name);
+                board.begin_keyed(self.key(class.class.key(event)), track, time, name);
+                return track;
+            }
+            EventForm::KeyedEnd => {
+                if let Some(track) = board.end_keyed(self.key(class.class.key(event)), time, end) {
+                    return track;
+                }
+                let track = self.spans(tracks, own_name);
+                board.end_of_nothing(track, time, name);
+                return track;
+            }
+            EventForm::Frame => {
+                let track = self.spans(tracks, own_name);
+                let key = self.key(class.class.frame_key(event));
+                let counts = board.counts;
+                board.end_keyed(key, time, SpanEnd { name, is_unnamed: true });
+                board.begin_keyed(key, track, time, name);
+                board.counts = TimelineCounts { frames: counts.frames + 1, ..counts };
+                return track;
+            }
+            EventForm::Counter => return self.values(board, tracks),
+            EventForm::Instant | EventForm::Sample | EventForm::Switch | EventForm::Wakeup => {
+                board.instant(track, time, name);
+            }
+        }
+        track
+    }
+
+    /// Returns the key of a span among those of all processes.
+    fn key(&self, key: u64) -> u64 {
+        let process = self.place.process.map_or(0, |process| process.wrapping_add(1));
+        super::tracks::track_id(super::tracks::TrackKind::Slice, [key ^ u64::from(self.trace), process])
+    }
+
+    /// Returns the track of spans of this name.
+    fn spans(&self, tracks: &mut TrackList, own_name: Option<&str>) -> u32 {
+        let (name, key) = match own_name {
+            // An end whose class does not say the name of the span is on the track of its own class.
+            Some(name) => (name, name_key(name)),
+            None => (self.class.class.name.as_str(), self.class.name_key),
+        };
+        tracks.of_spans(self.trace, self.place, key, name)
+    }
+
+    /// Adds the values of a counter. Returns the track of the last one.
+    fn values(&self, board: &mut Board, tracks: &mut TrackList) -> u32 {
+        let Self { event, time, .. } = *self;
+        let class = &self.class.class;
+        let name = class.counter_name(event).unwrap_or(&class.name);
+        let number = class.counter_number(event);
+        let is_single = class.counters.len() == 1;
+        board.counts.counters += 1;
+        let mut track = self.track;
+        for (index, (member, field)) in (1_u64..).zip(&class.counters) {
+            let Some(value) = event.get(field) else { continue };
+            let Some(value) = value.as_f64().or_else(|| Some(value.as_i128()? as f64)) else { continue };
+            let key = name_key(name) ^ number.rotate_left(17) ^ index;
+            track = tracks.of_counter(self.trace, self.place, key, class.unit(), || {
+                let member = if is_single { String::new() } else { format!(" {member}") };
+                let number = if number == 0 { String::new() } else { format!(" {number}") };
+                format!("{name}{member}{number}")
+            });
+            board.pyramid.counter(track, time, value);
+        }
+        track
+    }
+
+    /// Shows which thread a processor runs from the event on.
+    fn run(
+        &self,
+        board: &mut Board,
+        tracks: &mut TrackList,
+        names: &mut NumberedNames,
+        threads: &mut HashMap<u32, u64>,
+    ) {
+        let Some(next) = next_thread(self.event, &self.class.class, self.place) else { return };
+        let track = tracks.of_processor(self.trace, self.place.processor);
+        let name = (next.number != 0).then(|| {
+            let name = match next.name {
+                "" => format!("thread {}", next.number),
+                name => format!("{name} ({})", next.number),
+            };
+            number(names, &name)
+        });
+        if let Some(name) = name {
+            threads.insert(name, next.number);
+        }
+        board.run(track, self.time, name);
+    }
+}
+
+impl Sink for Timeline {
+    fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
+        self.take(message);
+        Ok(ControlFlow::Continue(()))
+    }
+}

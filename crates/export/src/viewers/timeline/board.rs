@@ -1,0 +1,302 @@
+//! Spans that are open, and the lanes of tracks.
+
+use std::collections::HashMap;
+
+use ichnos_flow::{MOST_LANES, Pyramid, SpanItem};
+
+use super::TimelineCounts;
+
+/// Maximum number of open spans of a track; deeper ones are instants.
+const MOST_OPEN: usize = MOST_LANES as usize;
+
+/// Number of open spans of a track among which that of an end is searched.
+const SEARCHED: usize = 64;
+
+/// Maximum number of open spans with keys; further ones are instants.
+const MOST_KEYED: usize = 1 << 16;
+
+/// A span without an end so far.
+#[derive(Clone, Copy, Debug)]
+struct OpenSpan {
+    begin: u64,
+    name: u32,
+    lane: u16,
+    /// End, if it is known from elsewhere.
+    known_end: Option<u64>,
+}
+
+#[derive(Debug, Default)]
+struct TrackState {
+    open: Vec<OpenSpan>,
+    /// Time until which each lane is in use.
+    busy: Vec<u64>,
+    /// Number of open spans with keys.
+    keyed: u32,
+}
+
+impl TrackState {
+    /// Returns the first lane from `from` on that is free at a time.
+    fn free_lane(&mut self, from: u16, time: u64) -> u16 {
+        let from = from.min(MOST_LANES - 1);
+        let lane = (from..MOST_LANES - 1)
+            .find(|lane| self.busy.get(usize::from(*lane)).is_none_or(|busy| *busy <= time));
+        lane.unwrap_or(MOST_LANES - 1)
+    }
+
+    fn use_lane(&mut self, lane: u16, until: u64) {
+        let index = usize::from(lane);
+        if self.busy.len() <= index {
+            self.busy.resize(index + 1, 0);
+        }
+        if let Some(busy) = self.busy.get_mut(index) {
+            *busy = until;
+        }
+    }
+
+    /// Returns the first lane below the open spans.
+    fn depth(&self) -> u16 {
+        self.open.last().map_or(0, |open| open.lane.saturating_add(1))
+    }
+}
+
+/// End of a span: the name of the event, which is also that of the span unless the class does not say it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SpanEnd {
+    pub(super) name: u32,
+    pub(super) is_unnamed: bool,
+}
+
+impl SpanEnd {
+    fn is_of(self, name: u32) -> bool {
+        self.is_unnamed || self.name == name
+    }
+}
+
+/// Items of all tracks, finished and open.
+#[derive(Debug)]
+pub(super) struct Board {
+    pub(super) pyramid: Pyramid,
+    states: Vec<TrackState>,
+    /// Open spans by key, with their tracks.
+    keyed: HashMap<u64, Vec<(u32, OpenSpan)>>,
+    /// Number of open spans with keys.
+    open_keyed: usize,
+    pub(super) counts: TimelineCounts,
+    /// `true` if spans can have begun before.
+    is_part: bool,
+}
+
+impl Board {
+    pub(super) fn new(budget: usize, is_part: bool) -> Self {
+        Self {
+            pyramid: Pyramid::new(budget),
+            states: Vec::new(),
+            keyed: HashMap::new(),
+            open_keyed: 0,
+            counts: TimelineCounts::default(),
+            is_part,
+        }
+    }
+
+    /// Returns the state of a track, without spans that are known to have ended.
+    fn state(&mut self, track: u32, time: u64) -> (&mut TrackState, &mut Pyramid) {
+        let index = track as usize;
+        if self.states.len() <= index {
+            self.states.resize_with(index + 1, TrackState::default);
+        }
+        let Self { states, pyramid, is_part, .. } = self;
+        let state = &mut states[index];
+        if *is_part {
+            while let Some(OpenSpan { begin, name, lane, known_end: Some(end) }) = state.open.last().copied()
+                && end < time
+            {
+                state.open.pop();
+                state.use_lane(lane, end);
+                pyramid.span(track, lane, begin, end, name);
+            }
+        }
+        (state, pyramid)
+    }
+
+    pub(super) fn instant(&mut self, track: u32, time: u64, name: u32) {
+        self.counts.instants += 1;
+        let (state, pyramid) = self.state(track, time);
+        let lane = state.free_lane(state.depth(), time);
+        pyramid.instant(track, lane, time, name);
+    }
+
+    pub(super) fn begin(&mut self, track: u32, time: u64, name: u32) {
+        let (state, _) = self.state(track, time);
+        if state.open.len() >= MOST_OPEN {
+            return self.instant(track, time, name);
+        }
+        let lane = state.free_lane(state.depth(), time);
+        state.use_lane(lane, u64::MAX);
+        state.open.push(OpenSpan { begin: time, name, lane, known_end: None });
+        self.counts.begun += 1;
+    }
+
+    /// Ends the innermost span of a name, and those in it.
+    pub(super) fn end(&mut self, track: u32, time: u64, end: SpanEnd) {
+        let (state, pyramid) = self.state(track, time);
+        let searched = state.open.iter().rev().take(SEARCHED).position(|open| end.is_of(open.name));
+        let Some(within) = searched else { return self.instant(track, time, end.name) };
+        let first = state.open.len() - 1 - within;
+        for OpenSpan { begin, name, lane, .. } in state.open.split_off(first) {
+            state.use_lane(lane, time);
+            pyramid.span(track, lane, begin, time, name);
+        }
+        self.counts.ended += 1;
+    }
+
+    pub(super) fn complete(&mut self, track: u32, time: u64, length: u64, name: u32) {
+        self.counts.complete += 1;
+        self.add(track, time, time.saturating_add(length), name);
+    }
+
+    /// Adds a whole span.
+    pub(super) fn add(&mut self, track: u32, begin: u64, end: u64, name: u32) {
+        let (state, pyramid) = self.state(track, begin);
+        let lane = state.free_lane(state.depth(), begin);
+        state.use_lane(lane, end);
+        pyramid.span(track, lane, begin, end, name);
+    }
+
+    pub(super) fn begin_keyed(&mut self, key: u64, track: u32, time: u64, name: u32) {
+        if self.open_keyed >= MOST_KEYED {
+            return self.instant(track, time, name);
+        }
+        let (state, _) = self.state(track, time);
+        let lane = state.free_lane(0, time);
+        state.use_lane(lane, u64::MAX);
+        state.keyed += 1;
+        let open = OpenSpan { begin: time, name, lane, known_end: None };
+        self.keyed.entry(key).or_default().push((track, open));
+        self.open_keyed += 1;
+        self.counts.begun += 1;
+    }
+
+    /// Ends the last span with a key. Returns its track; `None` if there is none.
+    pub(super) fn end_keyed(&mut self, key: u64, time: u64, end: SpanEnd) -> Option<u32> {
+        let open = self.keyed.get_mut(&key)?;
+        let index = open.iter().rposition(|(_, open)| end.is_of(open.name))?;
+        let (track, OpenSpan { begin, name, lane, .. }) = open.remove(index);
+        if open.is_empty() {
+            self.keyed.remove(&key);
+        }
+        self.open_keyed -= 1;
+        let (state, pyramid) = self.state(track, time);
+        state.use_lane(lane, time);
+        state.keyed = state.keyed.saturating_sub(1);
+        pyramid.span(track, lane, begin, time, name);
+        self.counts.ended += 1;
+        Some(track)
+    }
+
+    /// Notes an end without a begin.
+    pub(super) fn end_of_nothing(&mut self, track: u32, time: u64, name: u32) {
+        // Of a part, the begin can be before it.
+        match self.is_part {
+            true => self.counts.ended_before += 1,
+            false => self.instant(track, time, name),
+        }
+    }
+
+    /// Ends what a processor runs, and begins what it runs next.
+    pub(super) fn run(&mut self, track: u32, time: u64, next: Option<u32>) {
+        let (state, pyramid) = self.state(track, time);
+        for OpenSpan { begin, name, lane, .. } in std::mem::take(&mut state.open) {
+            pyramid.span(track, lane, begin, time, name);
+        }
+        if let Some(name) = next {
+            state.open.push(OpenSpan { begin: time, name, lane: 0, known_end: None });
+        }
+    }
+
+    /// Returns the number of open spans of a track.
+    pub(super) fn open_number(&self, track: u32) -> u64 {
+        self.states.get(track as usize).map_or(0, |state| state.open.len() as u64 + u64::from(state.keyed))
+    }
+
+    /// Returns the number of lanes of a track.
+    pub(super) fn lanes(&self, track: u32) -> usize {
+        let state = self.states.get(track as usize);
+        state.map_or(0, |state| state.busy.len()).max(self.pyramid.lanes(track))
+    }
+
+    /// Passes the open spans of a track to `take`, as if they ended now.
+    pub(super) fn open(&self, track: u32, now: u64, mut take: impl FnMut(u16, SpanItem)) {
+        let state = self.states.get(track as usize);
+        let open = state.into_iter().flat_map(|state| &state.open);
+        let is_keyed = state.is_some_and(|state| state.keyed > 0);
+        let keyed = is_keyed.then_some(&self.keyed).into_iter().flat_map(HashMap::values).flatten();
+        let keyed = keyed.filter(|(of, _)| *of == track).map(|(_, open)| open);
+        for OpenSpan { begin, name, lane, known_end } in open.chain(keyed) {
+            take(*lane, SpanItem::new(*begin, known_end.unwrap_or(now).max(*begin), *name));
+        }
+    }
+
+    /// Begins with the spans of another board that are open at a time. `is_keyed` returns `true` for tracks of spans with
+    /// keys, and `taken` gets the other ones.
+    pub(super) fn take_open(
+        &mut self,
+        from: &mut Self,
+        time: u64,
+        is_keyed: impl Fn(u32) -> bool,
+        mut taken: impl FnMut(u32, u32),
+    ) {
+        for track in 0..from.states.len() as u32 {
+            let mut around = Vec::new();
+            from.pyramid.around(track, time, |lane, item| around.push((lane, item)));
+            if is_keyed(track) {
+                for (lane, item) in around {
+                    let (state, pyramid) = self.state(track, time);
+                    state.use_lane(lane, item.end);
+                    pyramid.span(track, lane, item.begin, item.end, item.name);
+                }
+                continue;
+            }
+            let known = around.into_iter().map(|(lane, item)| OpenSpan {
+                begin: item.begin,
+                name: item.name,
+                lane,
+                known_end: Some(item.end),
+            });
+            let still = from.states.get(track as usize).into_iter().flat_map(|state| &state.open);
+            let still = still.filter(|open| open.begin <= time).copied();
+            let mut open: Vec<_> = known.chain(still).collect();
+            open.sort_by_key(|open| open.lane);
+            open.dedup_by_key(|open| open.lane);
+            let (state, _) = self.state(track, 0);
+            for open in open {
+                taken(track, open.name);
+                state.use_lane(open.lane, open.known_end.unwrap_or(u64::MAX));
+                state.open.push(open);
+            }
+        }
+        for (key, spans) in &from.keyed {
+            for (track, open) in spans.iter().filter(|(_, open)| open.begin <= time) {
+                let (state, _) = self.state(*track, 0);
+                state.use_lane(open.lane, u64::MAX);
+                state.keyed += 1;
+                self.keyed.entry(*key).or_default().push((*track, *open));
+                self.open_keyed += 1;
+            }
+        }
+    }
+
+    /// Finds when the open spans end in another board, which knows more.
+    pub(super) fn find_ends(&mut self, from: &mut Self) {
+        let Self { states, keyed, .. } = self;
+        let nested =
+            (0..).zip(states).flat_map(|(track, state)| state.open.iter_mut().map(move |open| (track, open)));
+        let keyed = keyed.values_mut().flatten().map(|(track, open)| (*track, open));
+        for (track, open) in nested.chain(keyed).filter(|(_, open)| open.known_end.is_none()) {
+            from.pyramid.around(track, open.begin, |_, item| {
+                if item.begin == open.begin && item.name == open.name {
+                    open.known_end = Some(item.end);
+                }
+            });
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Items of lanes.
+
+/// Item that others can be merged with.
+pub(super) trait LaneItem: Copy {
+    /// Time at which it begins.
+    fn begin(&self) -> u64;
+    /// Time at which it ends.
+    fn end(&self) -> u64;
+    /// Returns `true` if it can be merged within bins of a width.
+    fn is_narrow(&self, width: u64) -> bool;
+    /// Returns `true` if it stands for several.
+    fn is_merged(&self) -> bool;
+    /// Adds an item that begins later. Returns `false` if it cannot count so many.
+    fn absorb(&mut self, later: &Self) -> bool;
+}
+
+/// A span, an instant, or several of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SpanItem {
+    /// Begin of the first one, in nanoseconds.
+    pub begin: u64,
+    /// End of the last one, in nanoseconds; that of an instant is its begin.
+    pub end: u64,
+    /// Length of the longest one, in nanoseconds.
+    pub longest: u64,
+    /// Time in spans of the dominant name in nanoseconds, plus the number of these spans and instants. It is approximate where
+    /// names alternate.
+    pub weight: u64,
+    /// Number of spans and instants.
+    pub count: u32,
+    /// Number of the dominant name: that of most of the time.
+    pub name: u32,
+}
+
+impl SpanItem {
+    /// Makes a single one.
+    #[must_use]
+    pub fn new(begin: u64, end: u64, name: u32) -> Self {
+        let longest = end.saturating_sub(begin);
+        Self { begin, end, longest, weight: longest.saturating_add(1), count: 1, name }
+    }
+}
+
+impl LaneItem for SpanItem {
+    #[inline]
+    fn begin(&self) -> u64 {
+        self.begin
+    }
+
+    #[inline]
+    fn end(&self) -> u64 {
+        self.end
+    }
+
+    #[inline]
+    fn is_narrow(&self, width: u64) -> bool {
+        self.count > 1 || self.longest < width
+    }
+
+    fn is_merged(&self) -> bool {
+        self.count > 1
+    }
+
+    #[inline]
+    fn absorb(&mut self, later: &Self) -> bool {
+        let Some(count) = self.count.checked_add(later.count) else { return false };
+        self.count = count;
+        self.end = self.end.max(later.end);
+        self.longest = self.longest.max(later.longest);
+        // Of many names, the one that has more than half of the time always remains.
+        if self.name == later.name {
+            self.weight = self.weight.saturating_add(later.weight);
+        } else if later.weight > self.weight {
+            (self.name, self.weight) = (later.name, later.weight - self.weight);
+        } else {
+            self.weight = (self.weight - later.weight).max(1);
+        }
+        true
+    }
+}
+
+/// A value of a counter, or several of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct CounterItem {
+    /// Time of the first one, in nanoseconds.
+    pub begin: u64,
+    /// Time of the last one, in nanoseconds.
+    pub end: u64,
+    /// Smallest value.
+    pub minimum: f64,
+    /// Largest value.
+    pub maximum: f64,
+    /// Last value.
+    pub last: f64,
+    /// Number of values.
+    pub count: u64,
+}
+
+impl CounterItem {
+    /// Makes a single one.
+    #[must_use]
+    pub fn new(time: u64, value: f64) -> Self {
+        Self { begin: time, end: time, minimum: value, maximum: value, last: value, count: 1 }
+    }
+}
+
+impl LaneItem for CounterItem {
+    #[inline]
+    fn begin(&self) -> u64 {
+        self.begin
+    }
+
+    #[inline]
+    fn end(&self) -> u64 {
+        self.end
+    }
+
+    #[inline]
+    fn is_narrow(&self, _: u64) -> bool {
+        true
+    }
+
+    fn is_merged(&self) -> bool {
+        self.count > 1
+    }
+
+    #[inline]
+    fn absorb(&mut self, later: &Self) -> bool {
+        self.end = self.end.max(later.end);
+        // Numbers that are none are ignored by these.
+        self.minimum = self.minimum.min(later.minimum);
+        self.maximum = self.maximum.max(later.maximum);
+        self.last = later.last;
+        self.count = self.count.saturating_add(later.count);
+        true
+    }
+}

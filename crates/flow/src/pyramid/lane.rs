@@ -1,0 +1,184 @@
+//! Items of a lane, with levels of them that are merged more and more.
+
+use super::FACTOR;
+use super::item::LaneItem;
+
+/// Width of the bins of the first level, in nanoseconds.
+const FIRST_LEVEL: u64 = 1 << 8;
+
+/// Number of items that need no further level.
+const FEW: usize = 64;
+
+/// Number of items that can follow those with levels before the levels are made again.
+const MOST_AFTER: usize = 4 << 10;
+
+/// Items in order of their begins.
+#[derive(Debug)]
+pub(super) struct ItemLane<T> {
+    items: Vec<T>,
+    /// Merged copies of the first items, each with at most a third as many as the one before.
+    levels: Vec<Level<T>>,
+    /// Number of items that the levels are made of. The last item can still change, and is never one of them.
+    covered: usize,
+    /// Length of the longest item, in nanoseconds.
+    longest: u64,
+    is_sorted: bool,
+    has_overlaps: bool,
+}
+
+#[derive(Debug)]
+struct Level<T> {
+    width: u64,
+    items: Vec<T>,
+}
+
+impl<T> Default for ItemLane<T> {
+    fn default() -> Self {
+        let (items, levels) = (Vec::new(), Vec::new());
+        Self { items, levels, covered: 0, longest: 0, is_sorted: true, has_overlaps: false }
+    }
+}
+
+/// Returns `true` if `later` can be added to `earlier` in bins of a width that are counted from an origin.
+#[inline]
+fn belong_together<T: LaneItem>(earlier: &T, later: &T, width: u64, origin: u64) -> bool {
+    let bin = |item: &T| item.begin().saturating_sub(origin) / width.max(1);
+    earlier.is_narrow(width) && later.is_narrow(width) && bin(earlier) == bin(later)
+}
+
+/// Adds `later` to `earlier` if both are in one bin.
+#[inline]
+fn merge<T: LaneItem>(earlier: &mut T, later: &T, width: u64, origin: u64) -> bool {
+    belong_together(earlier, later, width, origin) && earlier.absorb(later)
+}
+
+impl<T: LaneItem> ItemLane<T> {
+    /// Adds an item. Returns `true` if it was not merged with the last one.
+    #[inline]
+    pub(super) fn push(&mut self, item: T, resolution: u64) -> bool {
+        if let Some(last) = self.items.last_mut() {
+            self.is_sorted &= last.begin() <= item.begin();
+            self.has_overlaps |= last.end() > item.begin();
+            if resolution > 0 && last.begin() <= item.begin() && merge(last, &item, resolution, 0) {
+                self.longest = self.longest.max(last.end() - last.begin());
+                return false;
+            }
+        }
+        self.longest = self.longest.max(item.end().saturating_sub(item.begin()));
+        if self.items.len() == self.items.capacity() {
+            // By an eighth, as doubling would waste half of the memory.
+            self.items.reserve_exact(self.items.len() / 8 + 4);
+        }
+        self.items.push(item);
+        true
+    }
+
+    /// Merges items within bins of a width. Returns the number of items that are left.
+    pub(super) fn coarsen(&mut self, width: u64) -> usize {
+        self.sort();
+        (self.levels, self.covered) = (Vec::new(), 0);
+        self.items.dedup_by(|later, earlier| merge(earlier, later, width, 0));
+        self.items.shrink_to(self.items.len() + self.items.len() / 8);
+        let length = |item: &T| item.end().saturating_sub(item.begin());
+        self.longest = self.items.iter().map(length).max().unwrap_or(0);
+        self.items.len()
+    }
+
+    fn sort(&mut self) {
+        if self.is_sorted {
+            return;
+        }
+        self.items.sort_by_key(T::begin);
+        (self.levels, self.covered) = (Vec::new(), 0);
+        self.is_sorted = true;
+    }
+
+    /// Makes the levels again if many items are without.
+    fn make_levels(&mut self, resolution: u64) {
+        self.sort();
+        let after = self.items.len() - self.covered;
+        if after <= MOST_AFTER.max(self.covered / 4) {
+            return;
+        }
+        self.levels = Vec::new();
+        self.covered = self.items.len().saturating_sub(1);
+        let mut width = FIRST_LEVEL.max(resolution << FACTOR);
+        loop {
+            let below = match self.levels.last() {
+                Some(level) => &level.items,
+                None => self.items.get(..self.covered).unwrap_or_default(),
+            };
+            if below.len() <= FEW {
+                return;
+            }
+            let pairs = below.iter().zip(below.iter().skip(1));
+            let merged = pairs.filter(|(earlier, later)| belong_together(*earlier, *later, width, 0)).count();
+            // Fewer levels need less memory, and those that are left are still small enough.
+            if below.len() - merged <= below.len() / 3 {
+                let mut items: Vec<T> = Vec::with_capacity(below.len() - merged);
+                for item in below {
+                    if !items.last_mut().is_some_and(|last| merge(last, item, width, 0)) {
+                        items.push(*item);
+                    }
+                }
+                self.levels.push(Level { width, items });
+            }
+            if width >= 1 << 62 {
+                return;
+            }
+            width <<= FACTOR;
+        }
+    }
+
+    /// Passes the items that touch a range to `take`, merged to pixels. `before` also wants the last one before.
+    pub(super) fn query(
+        &mut self,
+        (begin, end): (u64, u64),
+        pixels: u32,
+        resolution: u64,
+        before: bool,
+        mut take: impl FnMut(T),
+    ) {
+        self.make_levels(resolution);
+        let width = (end.saturating_sub(begin) / u64::from(pixels.max(1))).max(1);
+        let level = self.levels.iter().rev().find(|level| level.width <= width);
+        let covered = match level {
+            Some(level) => level.items.as_slice(),
+            None => self.items.get(..self.covered).unwrap_or_default(),
+        };
+        let after = self.items.get(self.covered..).unwrap_or_default();
+        let mut last: Option<T> = None;
+        for items in [covered, after] {
+            for item in self.touching(items, (begin, end), before) {
+                if !last.as_mut().is_some_and(|last| merge(last, item, width, begin)) {
+                    last.replace(*item).into_iter().for_each(&mut take);
+                }
+            }
+        }
+        last.into_iter().for_each(take);
+    }
+
+    /// Returns the items that touch a range.
+    fn touching<'i>(
+        &self,
+        items: &'i [T],
+        (begin, end): (u64, u64),
+        before: bool,
+    ) -> impl Iterator<Item = &'i T> {
+        let to = items.partition_point(|item| item.begin() <= end);
+        // Items that do not overlap end in the order in which they begin. Merged ones are up to two bins long.
+        let earliest = if self.has_overlaps { begin.saturating_sub(self.longest) } else { begin };
+        let from = items.partition_point(|item| item.begin() < earliest).saturating_sub(1);
+        let found = items.get(from..to).unwrap_or_default();
+        found.iter().filter(move |item| before || item.end() >= begin)
+    }
+
+    /// Returns the last item that contains a time and is not merged.
+    pub(super) fn around(&mut self, time: u64) -> Option<T> {
+        self.sort();
+        let items = self.items.as_slice();
+        let to = items.partition_point(|item| item.begin() <= time);
+        let found = items.get(..to).and_then(<[T]>::last)?;
+        (found.end() > time && !found.is_merged()).then_some(*found)
+    }
+}

@@ -1,0 +1,40 @@
+//! Answers to requests of the page: `docs/view-api.md`.
+
+mod completions;
+mod download;
+mod events;
+mod overview;
+mod range;
+mod scan;
+mod statistics;
+mod tiles;
+
+use std::sync::Arc;
+
+pub(crate) use download::export;
+pub(crate) use overview::write_status;
+
+use crate::query::Query;
+use crate::response::{ApiError, Response};
+use crate::shared::Shared;
+
+/// Answers a request for `api/NAME`.
+pub(crate) fn answer(shared: &Arc<Shared>, name: &str, query: &Query) -> Result<Response, ApiError> {
+    let body = match name {
+        "trace" => overview::trace(shared),
+        "tracks" => overview::tracks(shared, query)?,
+        "names" => overview::names(shared, query)?,
+        "tiles" => tiles::tiles(shared, query)?,
+        "events" => events::events(shared, query)?,
+        "near" => events::near(shared, query)?,
+        "event" => events::event(shared, query)?,
+        "search" => events::search(shared, query)?,
+        "stats" => statistics::stats(shared, query)?,
+        "stacks" => statistics::stacks(shared, query)?,
+        "completions" => completions::completions(shared, query)?,
+        "log" => events::log(shared, query)?,
+        "check" => overview::check(shared, query)?,
+        _ => return Err(ApiError::missing(format!("no such question: {name}"))),
+    };
+    Ok(Response::json(body))
+}

@@ -1,0 +1,84 @@
+//! What can follow in an expression.
+
+use std::collections::BTreeSet;
+
+use ichnos::json::write::ValueWriter;
+use ichnos::{Expression, FilterErrorKind};
+
+use crate::query::Query;
+use crate::response::ApiError;
+use crate::shared::Shared;
+
+/// Maximum number of completions.
+const MOST: usize = 50;
+
+/// Name that no trace has: the error about it lists those that there are.
+const UNKNOWN: &str = "ichnos_view_no_such_field";
+
+const OPERATORS: [&str; 10] = ["==", "!=", "<", "<=", ">", ">=", "in", "&&", "||", "!"];
+
+/// Returns names of events and fields for the word before a place of an expression.
+pub(super) fn completions(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+    let text = query.text("filter").unwrap_or_default();
+    let at = query.number("at")?.map_or(text.len(), |at| usize::try_from(at).unwrap_or(text.len()));
+    let before = text.get(..text.floor_char_boundary(at.min(text.len()))).unwrap_or_default();
+    let is_in_text = before.matches('"').count() % 2 == 1;
+    let is_word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '$');
+    let word = match is_in_text {
+        true => before.rsplit('"').next().unwrap_or_default(),
+        false => before.get(before.trim_end_matches(is_word).len()..).unwrap_or_default(),
+    };
+    let from = before.len() - word.len();
+    let lead = before.get(..from).unwrap_or_default().trim_end();
+    let follows_value = lead.ends_with(|c: char| is_word(c) || matches!(c, '"' | ')' | ']'));
+    let (kind, names) = match () {
+        () if is_in_text => ("event", events(shared)),
+        () if word.is_empty() && follows_value => ("operator", OPERATORS.map(str::to_owned).into()),
+        () => ("field", fields(shared)),
+    };
+    let lower = word.to_lowercase();
+    let (mut first, rest): (Vec<_>, Vec<_>) = names
+        .into_iter()
+        .filter(|name| name.to_lowercase().contains(&lower))
+        .partition(|name| name.to_lowercase().starts_with(&lower));
+    first.extend(rest);
+    let mut out = Vec::new();
+    let mut object = ValueWriter::new(&mut out).object();
+    object.member("from").unsigned(from as u64);
+    let mut list = object.member("items").array();
+    for name in first.iter().take(MOST) {
+        let mut item = list.element().object();
+        item.member("text").string(name);
+        item.member("kind").string(kind);
+        item.end();
+    }
+    list.end();
+    object.end();
+    Ok(out)
+}
+
+/// Returns the names of the classes of events.
+fn events(shared: &Shared) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for trace in shared.session.traces() {
+        let class = trace.trace().class_with_dynamic();
+        let classes = class.data_streams.iter().flat_map(|stream| &stream.event_records);
+        names.extend(classes.filter_map(|class| class.name.clone()).map(|name| name.to_string()));
+    }
+    names
+}
+
+/// Returns the names of fields and properties, as they are written in expressions.
+fn fields(shared: &Shared) -> BTreeSet<String> {
+    let expression = Expression::parse(&format!("{UNKNOWN} == 1"));
+    let checked = expression.and_then(|expression| {
+        shared.session.filter(&expression, &|time| (shared.options.resolve_time)(time)).map(drop)
+    });
+    match checked.map_err(|error| error.kind) {
+        Err(FilterErrorKind::UnknownName { candidates, .. }) => {
+            candidates.into_iter().map(|known| known.name).collect()
+        }
+        // Traces whose classes are declared by their records: any name is possible.
+        _ => BTreeSet::new(),
+    }
+}

@@ -1,0 +1,397 @@
+//! Single events: rows of a range, the details of one, and where a text occurs.
+
+use std::ops::ControlFlow;
+
+use ichnos::Pass;
+use ichnos::export::viewers::TimelineTrack;
+use ichnos::export::{Log, LogOptions, Pretty, PrettyFields, PrettyNames, PrettyOptions};
+use ichnos::json::write::{ArrayWriter, ObjectWriter, ValueWriter};
+use ichnos::jsonl::{JsonLines, JsonLinesOptions};
+use ichnos::model::{Event, LogLevel, LogSeverity, Meaning, Message, Sink as _, Window};
+
+use super::overview::write_time;
+use super::scan::{EventId, Found, Scan, is_within};
+use crate::query::Query;
+use crate::response::ApiError;
+use crate::shared::Shared;
+
+/// Maximum number of rows of an answer, and by default.
+const MOST_ROWS: u64 = 10_000;
+const ROWS: u64 = 200;
+
+/// Maximum number of events that are read for an answer.
+const MOST_EVENTS: u64 = 5_000_000;
+
+/// Maximum length of the text of a row, in bytes.
+const MOST_TEXT: usize = 300;
+
+/// Size of lines that are kept before the memory is given back, in bytes.
+const MOST_KEPT: usize = 1 << 20;
+
+/// Range that is searched first for an event before a time, in nanoseconds.
+const FIRST_STEP: u64 = 1_000_000;
+
+/// Number of bins of a search.
+const BINS: usize = 100;
+
+/// Sink whose lines are taken one by one.
+enum LineSink {
+    Pretty(Pretty<Vec<u8>>),
+    Log(Log<Vec<u8>>),
+}
+
+impl LineSink {
+    /// Returns a sink of `cat`, with these properties of events.
+    fn pretty(fields: PrettyFields) -> Self {
+        let mut options = PrettyOptions::default();
+        options.no_delta = true;
+        options.fields = fields;
+        options.names = PrettyNames::NONE;
+        (options.names.payload, options.names.context) = (true, true);
+        Self::Pretty(Pretty::new(Vec::new(), options))
+    }
+
+    fn log() -> Self {
+        Self::Log(Log::new(Vec::new(), LogOptions::default()))
+    }
+}
+
+/// Lines of events.
+struct Texts {
+    make: fn() -> LineSink,
+    sink: LineSink,
+    /// Length of the text before.
+    length: usize,
+    line: String,
+}
+
+impl Texts {
+    fn new(make: fn() -> LineSink) -> Self {
+        Self { make, sink: make(), length: 0, line: String::new() }
+    }
+
+    /// Makes lines of `cat` that have only the fields.
+    fn of_fields() -> Self {
+        Self::new(|| LineSink::pretty(PrettyFields::NONE))
+    }
+
+    /// Returns the line of an event, without its end.
+    fn line(&mut self, event: &Event<'_>) -> &str {
+        if self.length > MOST_KEPT {
+            (self.sink, self.length) = ((self.make)(), 0);
+        }
+        let message = Message::Event(*event);
+        // Writing to memory does not fail.
+        let text = match &mut self.sink {
+            LineSink::Pretty(sink) => {
+                let _ = sink.message(&message);
+                let _ = sink.flush();
+                sink.writer()
+            }
+            LineSink::Log(sink) => {
+                let _ = sink.message(&message);
+                let _ = sink.flush();
+                sink.writer()
+            }
+        };
+        let line = text.get(self.length..).unwrap_or_default();
+        self.line = String::from_utf8_lossy(line).trim_end().to_owned();
+        self.length = text.len();
+        &self.line
+    }
+
+    /// Returns the fields of an event.
+    fn fields(&mut self, event: &Event<'_>) -> &str {
+        let line = self.line(event);
+        let after_time = line.split_once("] ").map_or(line, |(_, rest)| rest);
+        let fields = after_time
+            .strip_prefix(event.name())
+            .map_or(after_time, |rest| rest.trim_start_matches([':', ' ']));
+        fields.get(..fields.floor_char_boundary(MOST_TEXT)).unwrap_or_default()
+    }
+}
+
+fn write_row(object: &mut ObjectWriter<'_>, found: &Found<'_, '_>, text: &str) {
+    object.member("id").display(found.id);
+    write_time(object.member("time"), Some(found.id.time));
+    object.member("stream").string(&found.event.stream.name);
+    object.member("name").string(found.event.name());
+    object.member("track").unsigned(found.place.track.into());
+    object.member("text").string(text);
+}
+
+/// Place at which rows continue: a time, and the number of events at it that were rows before.
+fn cursor(query: &Query) -> Result<Option<(u64, u64)>, ApiError> {
+    let Some(text) = query.text("after") else { return Ok(None) };
+    let parsed =
+        text.split_once(':').and_then(|(time, number)| Some((time.parse().ok()?, number.parse().ok()?)));
+    parsed.map(Some).ok_or_else(|| ApiError::bad(format!("after: `{text}` is no place")))
+}
+
+/// Lists events of a range with their fields.
+pub(super) fn events(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+    let mut texts = Texts::of_fields();
+    rows(shared, query, |found, row| write_row(row, found, texts.fields(found.event)))
+}
+
+/// Lists events of a range as lines of a log.
+pub(super) fn log(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+    let mut texts = Texts::new(LineSink::log);
+    rows(shared, query, |found, row| {
+        write_row(row, found, texts.line(found.event));
+        row.string("severity", severity(found.event).map(LogLevel::name));
+    })
+}
+
+/// Returns how important an event says it is.
+fn severity(event: &Event<'_>) -> Option<LogLevel> {
+    let role = event.class.log.as_deref()?;
+    let number = match role.severity {
+        LogSeverity::Constant(number) => number,
+        _ => event.meaning(Meaning::Severity)?.as_i64()?,
+    };
+    Some(role.scale.level(number))
+}
+
+/// Lists events of a range, each as `write` writes it.
+fn rows(
+    shared: &Shared,
+    query: &Query,
+    mut write: impl FnMut(&Found<'_, '_>, &mut ObjectWriter<'_>),
+) -> Result<Vec<u8>, ApiError> {
+    let (begin, end) = query.range()?;
+    let limit = query.bounded("limit", MOST_ROWS, ROWS)?;
+    let after = cursor(query)?;
+    let track = query.number("track")?.map(|track| track as u32);
+    let tracks = shared.build.timeline().tracks().to_vec();
+    let begin = after.map_or(begin, |(time, _)| time.max(begin));
+    let scan = Scan { begin, end, filter: query.text("filter"), most: MOST_EVENTS };
+    let mut out = Vec::new();
+    let mut object = ValueWriter::new(&mut out).object();
+    let mut rows = object.member("rows").array();
+    // Events at the time of the last one, and rows so far.
+    let (mut time, mut at_time, mut number, mut next) = (0, 0, 0, None);
+    let scanned = scan.run(shared, |found| {
+        if found.id.time != time {
+            (time, at_time) = (found.id.time, 0);
+        }
+        if number >= limit {
+            next = Some((time, at_time));
+            return ControlFlow::Break(());
+        }
+        at_time += 1;
+        let is_before = after.is_some_and(|(after, number)| after == time && at_time <= number);
+        if !is_before && track.is_none_or(|track| is_within(&tracks, found.place.track, track)) {
+            number += 1;
+            let mut row = rows.element().object();
+            write(found, &mut row);
+            row.end();
+        }
+        ControlFlow::Continue(())
+    })?;
+    rows.end();
+    if !scanned.is_complete {
+        next = Some((time, at_time));
+    }
+    match next {
+        Some((time, number)) => object.member("next").display(format_args!("{time}:{number}")),
+        None => object.member("next").null(),
+    }
+    object.member("scanned").unsigned(scanned.events);
+    object.end();
+    Ok(out)
+}
+
+/// Finds the event of a track before, after or at a time.
+pub(super) fn near(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+    let time = query.required("time")?;
+    let name = query.number("name")?.map(|name| name as u32);
+    let (tracks, range) = {
+        let timeline = shared.build.timeline();
+        (timeline.tracks().to_vec(), timeline.range())
+    };
+    let near = NearEvent { shared, tracks, track: query.required("track")? as u32, name };
+    let Some((first, last)) = range else { return Ok(b"null".to_vec()) };
+    let found = match query.text("direction").unwrap_or("at") {
+        "next" => near.next(time, last)?,
+        "previous" => near.previous(time, first)?,
+        "at" => near.closest(time, query.number("tolerance")?.unwrap_or(0))?,
+        other => return Err(ApiError::bad(format!("direction: next, previous or at, found `{other}`"))),
+    };
+    Ok(found.unwrap_or_else(|| b"null".to_vec()))
+}
+
+/// Looks for an event of a track.
+struct NearEvent<'s> {
+    shared: &'s Shared,
+    tracks: Vec<TimelineTrack>,
+    track: u32,
+    name: Option<u32>,
+}
+
+impl NearEvent<'_> {
+    /// Returns the row of an event, if it is looked for.
+    fn row(&self, found: &Found<'_, '_>) -> Option<Vec<u8>> {
+        let is_named = self.name.is_none_or(|name| found.place.name == name);
+        if !is_named || !is_within(&self.tracks, found.place.track, self.track) {
+            return None;
+        }
+        let mut out = Vec::new();
+        let mut object = ValueWriter::new(&mut out).object();
+        write_row(&mut object, found, Texts::of_fields().fields(found.event));
+        object.end();
+        Some(out)
+    }
+
+    fn next(&self, time: u64, last: u64) -> Result<Option<Vec<u8>>, ApiError> {
+        let mut next = None;
+        let scan = Scan { begin: time.saturating_add(1), end: last, filter: None, most: MOST_EVENTS };
+        scan.run(self.shared, |found| {
+            next = self.row(found);
+            if next.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        Ok(next)
+    }
+
+    /// Goes further and further back, as events are read forward.
+    fn previous(&self, time: u64, first: u64) -> Result<Option<Vec<u8>>, ApiError> {
+        let mut previous = None;
+        let (mut end, mut length, mut left) = (time, FIRST_STEP, MOST_EVENTS);
+        while previous.is_none() && end > first && left > 0 {
+            let begin = end.saturating_sub(length).max(first);
+            let scan = Scan { begin, end: end - 1, filter: None, most: left };
+            let scanned = scan.run(self.shared, |found| {
+                previous = self.row(found).or(previous.take());
+                ControlFlow::Continue(())
+            })?;
+            left = if scanned.is_complete { left.saturating_sub(scanned.events) } else { 0 };
+            (end, length) = (begin, length.saturating_mul(8));
+        }
+        Ok(previous)
+    }
+
+    fn closest(&self, time: u64, tolerance: u64) -> Result<Option<Vec<u8>>, ApiError> {
+        let (begin, end) = (time.saturating_sub(tolerance), time.saturating_add(tolerance));
+        let (mut closest, mut distance) = (None, u64::MAX);
+        Scan { begin, end, filter: None, most: MOST_EVENTS }.run(self.shared, |found| {
+            let own = found.id.time.abs_diff(time);
+            if own < distance
+                && let Some(row) = self.row(found)
+            {
+                (closest, distance) = (Some(row), own);
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(closest)
+    }
+}
+
+/// Describes an event.
+pub(super) fn event(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+    let text = query.text("id").unwrap_or_default();
+    let id = EventId::parse(text).ok_or_else(|| ApiError::bad(format!("id: `{text}` is none")))?;
+    let line = json_line(shared, id)?.ok_or_else(|| ApiError::missing("no such event"))?;
+    let mut out = Vec::new();
+    Scan { begin: id.time, end: id.time, filter: None, most: MOST_EVENTS }.run(shared, |found| {
+        if found.id != id {
+            return ControlFlow::Continue(());
+        }
+        let event = found.event;
+        let mut object = ValueWriter::new(&mut out).object();
+        write_row(&mut object, found, Texts::new(|| LineSink::pretty(PrettyFields::ALL)).line(event));
+        let trace = &event.stream.trace;
+        let input = shared.session.traces().iter().find(|input| std::sync::Arc::ptr_eq(input.trace(), trace));
+        object.member("format").string(input.map_or("", |input| input.format()));
+        // Readers do not say where an event is.
+        object.member("position").null();
+        object.member("line").raw().extend_from_slice(&line);
+        object.member("spans").null();
+        object.member("causes").array().end();
+        object.member("effects").array().end();
+        object.end();
+        ControlFlow::Break(())
+    })?;
+    if out.is_empty() { Err(ApiError::missing("the time of the event cannot be shown")) } else { Ok(out) }
+}
+
+/// Returns the line of an event as `cat --format jsonl` writes it.
+fn json_line(shared: &Shared, id: EventId) -> Result<Option<Vec<u8>>, ApiError> {
+    let time = Some(i128::from(id.time));
+    let reader = shared.reader(Window { begin: time, end: time })?;
+    let mut lines = JsonLines::new(Vec::new(), JsonLinesOptions::default());
+    let (mut position, mut line) = (0, None);
+    let mut take = |message: &Message<'_>| -> std::io::Result<ControlFlow<()>> {
+        let Message::Event(event) = message else {
+            lines.message(message)?;
+            return Ok(ControlFlow::Continue(()));
+        };
+        if event.stream.key != id.stream {
+            return Ok(ControlFlow::Continue(()));
+        }
+        position += 1;
+        if position <= id.position {
+            return Ok(ControlFlow::Continue(()));
+        }
+        lines.message(message)?;
+        lines.flush()?;
+        // Classes and stacks that it is the first to mention are in lines before it.
+        line = lines.writer().trim_ascii_end().rsplit(|byte| *byte == b'\n').next().map(<[u8]>::to_vec);
+        Ok(ControlFlow::Break(()))
+    };
+    let pass = Pass::new(shared.options.selection.clone()).stop(shared.options.stop);
+    pass.run(&reader, &mut take).map_err(|error| ApiError::failed(error.to_string()))?;
+    Ok(line)
+}
+
+/// Finds a text in names and fields.
+pub(super) fn search(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+    let Some(text) = query.text("q").map(str::to_lowercase) else { return Err(ApiError::bad("missing `q`")) };
+    let limit = query.bounded("limit", MOST_ROWS, 1_000)?;
+    let (tracks, range) = {
+        let timeline = shared.build.timeline();
+        (timeline.tracks().to_vec(), timeline.range().unwrap_or((0, 0)))
+    };
+    let begin = query.number("begin")?.unwrap_or(range.0);
+    let end = query.number("end")?.unwrap_or(range.1).max(begin);
+    let from = query.number("from")?.unwrap_or(begin);
+    let wanted_tracks: Vec<bool> =
+        tracks.iter().map(|track| track.name.to_lowercase().contains(&text)).collect();
+    let mut texts = Texts::of_fields();
+    let (mut bins, mut total, mut written) = ([0_u64; BINS], 0_u64, 0);
+    let mut out = Vec::new();
+    let mut object = ValueWriter::new(&mut out).object();
+    let mut hits: ArrayWriter<'_> = object.member("hits").array();
+    let scanned =
+        Scan { begin, end, filter: query.text("filter"), most: MOST_EVENTS }.run(shared, |found| {
+            let is_track = wanted_tracks.get(found.place.track as usize).is_some_and(|wanted| *wanted);
+            let is_hit = is_track
+                || found.event.name().to_lowercase().contains(&text)
+                || texts.fields(found.event).to_lowercase().contains(&text);
+            if is_hit {
+                total += 1;
+                let width = u128::from(end - begin) + 1;
+                let bin = u128::from(found.id.time.saturating_sub(begin)) * BINS as u128 / width;
+                if let Some(bin) = bins.get_mut(bin as usize) {
+                    *bin += 1;
+                }
+                if written < limit && found.id.time >= from {
+                    written += 1;
+                    let mut hit = hits.element().object();
+                    hit.member("id").display(found.id);
+                    write_time(hit.member("time"), Some(found.id.time));
+                    hit.member("name").string(found.event.name());
+                    hit.member("track").unsigned(found.place.track.into());
+                    hit.end();
+                }
+            }
+            ControlFlow::Continue(())
+        })?;
+    hits.end();
+    object.member("total").unsigned(total);
+    object.member("complete").boolean(scanned.is_complete);
+    let mut list = object.member("bins").array();
+    bins.iter().for_each(|bin| list.element().unsigned(*bin));
+    list.end();
+    object.end();
+    Ok(out)
+}

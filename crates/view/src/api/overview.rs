@@ -1,0 +1,162 @@
+//! The trace, its tracks and names.
+
+use ichnos::json::write::{ObjectWriter, ValueWriter};
+use ichnos::model::Value;
+
+use crate::build::Status;
+use crate::query::Query;
+use crate::response::ApiError;
+use crate::shared::Shared;
+
+/// Maximum number of names in an answer.
+const MOST_NAMES: u32 = 10_000;
+
+/// Maximum number of warnings in an answer.
+const MOST_WARNINGS: usize = 100;
+
+/// Writes a number as JSON, which has no infinite ones.
+pub(super) fn write_float(place: ValueWriter<'_>, number: f64) {
+    match number.is_finite() {
+        true => place.number(&number.to_string()),
+        false => place.null(),
+    }
+}
+
+fn write_members(object: &mut ObjectWriter<'_>, status: &Status) {
+    object.member("generation").unsigned(status.generation);
+    object.member("state").string(status.state.name());
+    write_float(object.member("progress"), status.progress);
+    object.member("events").unsigned(status.events);
+    let [begin, end] = match status.range {
+        Some((begin, end)) => [Some(begin), Some(end)],
+        None => [None, None],
+    };
+    write_time(object.member("begin"), begin);
+    write_time(object.member("end"), end);
+}
+
+/// Writes a time as a text, as it can have more than 53 bits.
+pub(super) fn write_time(place: ValueWriter<'_>, time: Option<u64>) {
+    match time {
+        Some(time) => place.display(time),
+        None => place.null(),
+    }
+}
+
+/// Writes progress as an object.
+pub(crate) fn write_status(out: &mut Vec<u8>, status: &Status) {
+    let mut object = ValueWriter::new(out).object();
+    write_members(&mut object, status);
+    object.end();
+}
+
+/// Describes the traces.
+pub(super) fn trace(shared: &Shared) -> Vec<u8> {
+    let status = shared.build.status();
+    let (tracks, names, has_dates) = {
+        let timeline = shared.build.timeline();
+        (timeline.tracks().len(), timeline.names(), timeline.has_dates())
+    };
+    let options = &shared.options;
+    let mut out = Vec::new();
+    let mut object = ValueWriter::new(&mut out).object();
+    object.member("title").string(&options.title);
+    object.member("version").string(env!("CARGO_PKG_VERSION"));
+    let traces = shared.session.traces();
+    object.member("paths").strings(traces.iter().map(|trace| trace.path()));
+    write_members(&mut object, &status);
+    object.member("hasDates").boolean(has_dates);
+    object.member("zone").string(&options.zone);
+    object.member("discardedEvents").unsigned(status.discarded_events);
+    object.member("discardedPackets").unsigned(status.discarded_packets);
+    object.member("damages").unsigned(status.damages);
+    let mut list = object.member("traces").array();
+    for input in traces {
+        let trace = input.trace();
+        let mut object = list.element().object();
+        object.member("name").string(if trace.name.is_empty() { &trace.path } else { &trace.name });
+        object.member("format").string(input.format());
+        object.member("dialect").string(&trace.class.dialect);
+        let text = |name| match trace.class.environment(name)? {
+            Value::Integer(number) => Some(number.to_string()),
+            Value::Text(text) => Some(text.clone()),
+            _ => None,
+        };
+        let tracer = text("tracer_name").map(|name| match (text("tracer_major"), text("tracer_minor")) {
+            (Some(major), Some(minor)) => format!("{name} {major}.{minor}"),
+            _ => name,
+        });
+        object.string("tracer", tracer.as_deref());
+        object.end();
+    }
+    list.end();
+    let warnings = options.warnings.iter().chain(&status.failure);
+    object.member("warnings").strings(warnings.take(MOST_WARNINGS));
+    object.member("tracks").unsigned(tracks as u64);
+    object.member("names").unsigned(names.into());
+    object.member("command").string(&format!("ichnos info {}", options.arguments));
+    object.end();
+    out
+}
+
+/// Lists the tracks.
+pub(super) fn tracks(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+    let after = query.number("after")?;
+    let generation = shared.build.status().generation;
+    let mut out = Vec::new();
+    let mut object = ValueWriter::new(&mut out).object();
+    object.member("generation").unsigned(generation);
+    if after == Some(generation) {
+        object.member("tracks").null();
+        object.end();
+        return Ok(out);
+    }
+    let timeline = shared.build.timeline();
+    let mut list = object.member("tracks").array();
+    for (id, track) in (0_u32..).zip(timeline.tracks()) {
+        let mut object = list.element().object();
+        object.member("id").unsigned(id.into());
+        match track.parent {
+            Some(parent) => object.member("parent").unsigned(parent.into()),
+            None => object.member("parent").null(),
+        }
+        object.member("kind").string(track.kind.name());
+        object.member("name").string(&track.name);
+        object.member("lanes").unsigned(timeline.lanes(id) as u64);
+        object.member("items").unsigned(timeline.items(id));
+        match &track.unit {
+            Some(unit) => object.member("unit").string(unit),
+            None => object.member("unit").null(),
+        }
+        let (minimum, maximum) = timeline.extremes(id).unwrap_or((f64::NAN, f64::NAN));
+        write_float(object.member("minimum"), minimum);
+        write_float(object.member("maximum"), maximum);
+        object.end();
+    }
+    list.end();
+    object.end();
+    Ok(out)
+}
+
+/// Lists names from a number on.
+pub(super) fn names(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+    let from = query.bounded("from", u32::MAX.into(), 0)? as u32;
+    let timeline = shared.build.timeline();
+    let total = timeline.names();
+    let mut out = Vec::new();
+    let mut object = ValueWriter::new(&mut out).object();
+    let to = total.min(from.saturating_add(MOST_NAMES));
+    object.member("names").strings((from..to).map(|number| timeline.name(number)));
+    object.member("from").unsigned(from.into());
+    object.member("total").unsigned(total.into());
+    object.end();
+    Ok(out)
+}
+
+/// Checks an expression.
+pub(super) fn check(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+    if let Some(text) = query.text("filter") {
+        shared.filter(text)?;
+    }
+    Ok(b"{\"ok\":true}".to_vec())
+}

@@ -1,0 +1,53 @@
+//! Reads a range of the timeline again, to show it exactly.
+
+use std::ops::ControlFlow;
+
+use ichnos::Pass;
+use ichnos::model::{Message, Window};
+
+use crate::parts::Part;
+use crate::response::ApiError;
+use crate::shared::Shared;
+
+/// Maximum number of events that are read for a range, and up to which more is read than was asked for.
+const MOST_EVENTS: u64 = 300_000;
+const FEW_EVENTS: u64 = 60_000;
+
+/// Reads a range, and what is beside it if there are few events.
+pub(super) fn read(shared: &Shared, begin: u64, end: u64) -> Result<Option<Part>, ApiError> {
+    let build = &shared.build;
+    let is_over = build.status().state.is_over();
+    let (mut timeline, resolution, (begin, end)) = {
+        let mut whole = build.timeline();
+        let Some((_, last)) = whole.range() else { return Ok(None) };
+        let resolution = whole.resolution();
+        // What is not known yet cannot be continued.
+        if !is_over && end.saturating_add(resolution) >= last {
+            return Ok(None);
+        }
+        let length = end - begin;
+        let wide = (begin.saturating_sub(length), end.saturating_add(length));
+        let (from, to) = (begin.saturating_sub(resolution), end.saturating_add(resolution));
+        if whole.estimate(from, to) > MOST_EVENTS {
+            return Ok(None);
+        }
+        let is_wide = is_over && whole.estimate(wide.0, wide.1) < FEW_EVENTS;
+        let (begin, end) = if is_wide { wide } else { (begin, end) };
+        (whole.part(begin.saturating_sub(resolution), usize::MAX), resolution, (begin, end))
+    };
+    let (from, to) = (begin.saturating_sub(resolution), end.saturating_add(resolution));
+    let reader = shared.reader(Window { begin: Some(i128::from(from)), end: Some(i128::from(to)) })?;
+    let mut left = MOST_EVENTS;
+    let mut take = |message: &Message<'_>| -> std::io::Result<ControlFlow<()>> {
+        timeline.take(message);
+        left -= u64::from(matches!(message, Message::Event(_)));
+        Ok(if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    };
+    let read = Pass::new(shared.options.selection.clone()).stop(shared.options.stop).run(&reader, &mut take);
+    read.map_err(|error| ApiError::failed(error.to_string()))?;
+    if left == 0 {
+        return Ok(None);
+    }
+    timeline.finish_part(&mut build.timeline());
+    Ok(Some(Part::new((begin, end), timeline)))
+}

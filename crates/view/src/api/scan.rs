@@ -1,0 +1,148 @@
+//! Reads events of a range, with their places, in bounded time.
+
+use std::fmt;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+
+use ichnos::export::viewers::{TimelinePlace, TimelineTrack};
+use ichnos::model::{Event, Message, Window};
+use ichnos::{Pass, Selector};
+
+use crate::response::ApiError;
+use crate::shared::Shared;
+
+/// Time that a request may read.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Number of messages between two looks at the time.
+const STRIDE: u64 = 1_024;
+
+/// Size of the items of the timeline that knows the places, in bytes: they are not shown.
+const BUDGET: usize = 1 << 20;
+
+/// Identifier of an event: the number of its data stream, its time in nanoseconds, and its position among the events of
+/// the data stream at that time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct EventId {
+    pub(super) stream: u32,
+    pub(super) time: u64,
+    pub(super) position: u64,
+}
+
+impl fmt::Display for EventId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.stream, self.time, self.position)
+    }
+}
+
+impl EventId {
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.splitn(3, ':');
+        Some(Self {
+            stream: parts.next()?.parse().ok()?,
+            time: parts.next()?.parse().ok()?,
+            position: parts.next()?.parse().ok()?,
+        })
+    }
+}
+
+/// An event that was read.
+pub(super) struct Found<'f, 'e> {
+    pub(super) event: &'f Event<'e>,
+    pub(super) id: EventId,
+    pub(super) place: TimelinePlace,
+}
+
+/// What to read.
+pub(super) struct Scan<'s> {
+    pub(super) begin: u64,
+    pub(super) end: u64,
+    pub(super) filter: Option<&'s str>,
+    /// Maximum number of events to read.
+    pub(super) most: u64,
+}
+
+/// What was read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Scanned {
+    pub(super) events: u64,
+    /// `true` if the range was read to its end, or to where the caller stopped.
+    pub(super) is_complete: bool,
+}
+
+/// Returns `true` if a track is another one, or part of it.
+pub(super) fn is_within(tracks: &[TimelineTrack], track: u32, of: u32) -> bool {
+    let mut current = Some(track);
+    while let Some(track) = current {
+        if track == of {
+            return true;
+        }
+        current = tracks.get(track as usize).and_then(|track| track.parent);
+    }
+    false
+}
+
+impl Scan<'_> {
+    /// Passes the selected events to `take` in order of time, until it breaks, or too many were read.
+    pub(super) fn run(
+        &self,
+        shared: &Shared,
+        mut take: impl FnMut(&Found<'_, '_>) -> ControlFlow<()>,
+    ) -> Result<Scanned, ApiError> {
+        let mut filter: Option<Selector> = match self.filter {
+            Some(text) => Some(shared.filter(text)?.selector()),
+            None => None,
+        };
+        let mut timeline = shared.build.timeline().part(self.begin, BUDGET);
+        let window = Window { begin: Some(i128::from(self.begin)), end: Some(i128::from(self.end)) };
+        let reader = shared.reader(window)?;
+        let mut scanned = Scanned { events: 0, is_complete: true };
+        let deadline = Instant::now() + PATIENCE;
+        let mut positions = Positions::default();
+        let mut handle = |message: &Message<'_>| -> std::io::Result<ControlFlow<()>> {
+            let Message::Event(event) = message else {
+                timeline.take(message);
+                return Ok(ControlFlow::Continue(()));
+            };
+            scanned.events += 1;
+            let is_late = scanned.events % STRIDE == 0 && Instant::now() >= deadline;
+            if is_late || scanned.events > self.most {
+                scanned.is_complete = false;
+                return Ok(ControlFlow::Break(()));
+            }
+            let is_selected = filter.as_mut().is_none_or(|filter| filter.selects(event));
+            if !is_selected {
+                let time = event.nanoseconds().and_then(|time| u64::try_from(time).ok());
+                positions.next(event.stream.key, time.unwrap_or(0));
+                timeline.pass_over(event);
+                return Ok(ControlFlow::Continue(()));
+            }
+            let Some(place) = timeline.take(message) else { return Ok(ControlFlow::Continue(())) };
+            let position = positions.next(event.stream.key, place.time);
+            let id = EventId { stream: event.stream.key, time: place.time, position };
+            Ok(take(&Found { event, id, place }))
+        };
+        let pass = Pass::new(shared.options.selection.clone()).stop(shared.options.stop);
+        pass.run(&reader, &mut handle).map_err(|error| ApiError::failed(error.to_string()))?;
+        Ok(scanned)
+    }
+}
+
+/// Numbers of events at the last time of each data stream.
+#[derive(Default)]
+struct Positions(Vec<(u64, u64)>);
+
+impl Positions {
+    fn next(&mut self, stream: u32, time: u64) -> u64 {
+        let index = stream as usize;
+        if self.0.len() <= index {
+            self.0.resize(index + 1, (0, 0));
+        }
+        let Some((last, next)) = self.0.get_mut(index) else { return 0 };
+        if *last != time {
+            (*last, *next) = (time, 0);
+        }
+        *next += 1;
+        *next - 1
+    }
+}

@@ -1,0 +1,111 @@
+//! What is on tracks in a range, summarized to pixels.
+
+use std::sync::Arc;
+
+use ichnos::export::viewers::{Timeline, TimelineTrackKind};
+use ichnos::json::write::{ArrayWriter, ValueWriter};
+
+use super::overview::{write_float, write_time};
+use super::range;
+use crate::query::Query;
+use crate::response::ApiError;
+use crate::shared::Shared;
+
+/// Maximum number of pixels of a track, and of tracks in an answer.
+const MOST_PIXELS: u64 = 8_192;
+const MOST_TRACKS: usize = 256;
+
+/// Part of the timeline that is asked for.
+struct Asked {
+    tracks: Vec<u32>,
+    begin: u64,
+    end: u64,
+    pixels: u32,
+}
+
+impl Asked {
+    fn of(query: &Query) -> Result<Self, ApiError> {
+        let (begin, end) = query.range()?;
+        let pixels = query.bounded("pixels", MOST_PIXELS, 1_000)?.max(1) as u32;
+        let numbers = query.text("tracks").into_iter().flat_map(|text| text.split(','));
+        let number = |text: &str| text.parse().map_err(|_| ApiError::bad(format!("no track: `{text}`")));
+        let tracks: Vec<u32> = numbers.map(number).collect::<Result<_, _>>()?;
+        match tracks.len() <= MOST_TRACKS {
+            true => Ok(Self { tracks, begin, end, pixels }),
+            false => Err(ApiError::bad(format!("tracks: at most {MOST_TRACKS}, found {}", tracks.len()))),
+        }
+    }
+}
+
+/// Answers with the items of tracks.
+pub(super) fn tiles(shared: &Arc<Shared>, query: &Query) -> Result<Vec<u8>, ApiError> {
+    let asked = Asked::of(query)?;
+    let build = match query.text("filter") {
+        Some(text) => &shared.filtered(text)?,
+        None => &shared.build,
+    };
+    let status = build.status();
+    let width = (asked.end - asked.begin) / u64::from(asked.pixels);
+    let is_main = Arc::ptr_eq(build, &shared.build);
+    let is_exact = {
+        let resolution = build.timeline().resolution();
+        resolution == 0 || width >= resolution
+    };
+    let part = match is_exact || !is_main {
+        true => None,
+        false => {
+            let read = || range::read(shared, asked.begin, asked.end);
+            shared.parts.find((asked.begin, asked.end), read)?
+        }
+    };
+    let is_exact = (is_exact || part.is_some()) && (is_main || status.state.is_over());
+    let mut out = Vec::new();
+    let mut object = ValueWriter::new(&mut out).object();
+    // That of all events: pages compare it with what they know of changes.
+    object.member("generation").unsigned(shared.build.status().generation);
+    write_time(object.member("begin"), Some(asked.begin));
+    write_time(object.member("end"), Some(asked.end));
+    object.member("exact").boolean(is_exact);
+    let mut list = object.member("tracks").array();
+    match &part {
+        Some(part) => write_tracks(&mut list, &mut part.timeline(), &asked),
+        None => write_tracks(&mut list, &mut build.timeline(), &asked),
+    }
+    list.end();
+    object.end();
+    Ok(out)
+}
+
+fn write_tracks(list: &mut ArrayWriter<'_>, timeline: &mut Timeline, asked: &Asked) {
+    let Asked { begin, end, pixels, .. } = *asked;
+    let relative = |time: u64| time.wrapping_sub(begin).cast_signed();
+    for track in &asked.tracks {
+        let kind = timeline.tracks().get(*track as usize).map(|track| track.kind);
+        let mut object = list.element().object();
+        object.member("id").unsigned((*track).into());
+        if kind == Some(TimelineTrackKind::Counter) {
+            let mut values = object.member("counter").array();
+            for item in timeline.values(*track, begin, end, pixels) {
+                values.element().signed(relative(item.begin));
+                values.element().signed(relative(item.end));
+                write_float(values.element(), item.minimum);
+                write_float(values.element(), item.maximum);
+                write_float(values.element(), item.last);
+                values.element().unsigned(item.count);
+            }
+            values.end();
+        } else {
+            let mut items = object.member("items").array();
+            for (lane, item) in timeline.spans(*track, begin, end, pixels) {
+                items.element().unsigned(lane.into());
+                items.element().signed(relative(item.begin));
+                items.element().signed(relative(item.end));
+                items.element().unsigned(item.count.into());
+                items.element().unsigned(item.name.into());
+                items.element().unsigned(item.longest);
+            }
+            items.end();
+        }
+        object.end();
+    }
+}

@@ -1,0 +1,66 @@
+//! Options of a server.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use ichnos::Selection;
+use ichnos::model::Window;
+
+/// Function that converts a time in an expression to nanoseconds from the origin of the clock.
+type ResolveTime = Arc<dyn Fn(&str) -> Result<i128, String> + Send + Sync>;
+
+/// Options of a [`View`](crate::View).
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct ViewOptions {
+    /// Name for the title of the page.
+    pub title: String,
+    /// Arguments of commands that read the same traces in the same way, quoted for a shell.
+    pub arguments: String,
+    /// Port on 127.0.0.1; 0 for a free one.
+    pub port: u16,
+    /// Continues when the last page was closed.
+    pub keep: bool,
+    /// Selected data streams and events.
+    pub selection: Selection,
+    /// Time range, in nanoseconds since the origin of the clock.
+    pub window: Window,
+    /// Name of the time zone of times of day.
+    pub zone: String,
+    /// Problems with the traces, a sentence each.
+    pub warnings: Vec<String>,
+    /// Converts a time in an expression to nanoseconds from the origin of the clock.
+    pub resolve_time: ResolveTime,
+    /// Flag that ends the server when it is set.
+    pub stop: &'static AtomicBool,
+}
+
+impl fmt::Debug for ViewOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ViewOptions")
+            .field("title", &self.title)
+            .field("port", &self.port)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ViewOptions {
+    /// Shows everything at a free port. `stop` ends the server when it is set.
+    #[must_use]
+    pub fn new(title: impl Into<String>, stop: &'static AtomicBool) -> Self {
+        let title = title.into();
+        Self {
+            arguments: title.clone(),
+            title,
+            port: 0,
+            keep: false,
+            selection: Selection::default(),
+            window: Window::default(),
+            zone: "UTC".to_owned(),
+            warnings: Vec::new(),
+            resolve_time: Arc::new(|time| Err(format!("{time}: times are not known here"))),
+            stop,
+        }
+    }
+}

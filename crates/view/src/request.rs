@@ -1,0 +1,143 @@
+//! Requests of HTTP: one for each connection.
+
+use std::io::{self, Read};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+/// Maximum length of a request line, and of a request with all its headers, in bytes.
+const MOST_LINE: usize = 8 << 10;
+const MOST_HEAD: usize = 32 << 10;
+
+/// Maximum number of headers.
+const MOST_HEADERS: usize = 64;
+
+/// Maximum length of a body that is read, to be ignored.
+const MOST_BODY: usize = 64 << 10;
+
+/// Time in which a request has to arrive.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A request without its body.
+#[derive(Debug, Default)]
+pub(crate) struct Request {
+    pub(crate) is_post: bool,
+    /// Path, without the query.
+    pub(crate) path: String,
+    pub(crate) query: String,
+    pub(crate) host: Option<String>,
+    pub(crate) origin: Option<String>,
+}
+
+/// Reason why a request is not answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// It did not arrive in time, or the connection is broken.
+    Gone,
+    Malformed,
+    TooLong,
+    Method,
+}
+
+impl From<io::Error> for Refusal {
+    fn from(_: io::Error) -> Self {
+        Self::Gone
+    }
+}
+
+impl Request {
+    /// Reads a request.
+    pub(crate) fn read(stream: &mut TcpStream) -> Result<Self, Refusal> {
+        let deadline = Instant::now() + PATIENCE;
+        let mut head = Vec::new();
+        loop {
+            read_more(stream, &mut head, deadline)?;
+            let is_long_line = !head.iter().take(MOST_LINE).any(|byte| *byte == b'\n');
+            if head.len() > MOST_HEAD || is_long_line && head.len() > MOST_LINE {
+                return Err(Refusal::TooLong);
+            }
+            if let Some((request, length, body)) = Self::parse(&head)? {
+                let mut rest = body.min(MOST_BODY).saturating_sub(head.len() - length);
+                while rest > 0 {
+                    head.clear();
+                    read_more(stream, &mut head, deadline)?;
+                    rest = rest.saturating_sub(head.len());
+                }
+                return Ok(request);
+            }
+        }
+    }
+
+    /// Returns a request, the length of its head and of its body; `None` if it is not complete.
+    fn parse(head: &[u8]) -> Result<Option<(Self, usize, usize)>, Refusal> {
+        let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+        let mut parsed = httparse::Request::new(&mut headers);
+        let length = match parsed.parse(head) {
+            Ok(httparse::Status::Complete(length)) => length,
+            Ok(httparse::Status::Partial) => return Ok(None),
+            Err(httparse::Error::TooManyHeaders) => return Err(Refusal::TooLong),
+            Err(_) => return Err(Refusal::Malformed),
+        };
+        let is_post = match parsed.method {
+            Some("GET") => false,
+            Some("POST") => true,
+            _ => return Err(Refusal::Method),
+        };
+        let target = parsed.path.unwrap_or_default();
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let mut request =
+            Self { is_post, path: path.to_owned(), query: query.to_owned(), host: None, origin: None };
+        let mut body = 0;
+        for header in parsed.headers.iter() {
+            let text =
+                || std::str::from_utf8(header.value).map(str::to_owned).map_err(|_| Refusal::Malformed);
+            let place = match () {
+                () if header.name.eq_ignore_ascii_case("host") => &mut request.host,
+                () if header.name.eq_ignore_ascii_case("origin") => &mut request.origin,
+                () if header.name.eq_ignore_ascii_case("content-length") => {
+                    body = text()?.trim().parse().map_err(|_| Refusal::Malformed)?;
+                    continue;
+                }
+                () => continue,
+            };
+            // Of two, it is unclear which one counts.
+            if place.replace(text()?).is_some() {
+                return Err(Refusal::Malformed);
+            }
+        }
+        Ok(Some((request, length, body)))
+    }
+}
+
+fn read_more(stream: &mut TcpStream, head: &mut Vec<u8>, deadline: Instant) -> Result<(), Refusal> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() {
+        return Err(Refusal::Gone);
+    }
+    stream.set_read_timeout(Some(left))?;
+    let mut bytes = [0; 4 << 10];
+    let length = stream.read(&mut bytes)?;
+    if length == 0 {
+        return Err(Refusal::Gone);
+    }
+    head.extend_from_slice(bytes.get(..length).unwrap_or_default());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_parsed() {
+        let text = b"GET /a/b?c=d&e HTTP/1.1\r\nHost: localhost:1\r\nORIGIN: x\r\n\r\n";
+        let (request, length, body) = Request::parse(text).unwrap().unwrap();
+        assert_eq!((request.path.as_str(), request.query.as_str()), ("/a/b", "c=d&e"));
+        assert_eq!((request.host.as_deref(), request.origin.as_deref()), (Some("localhost:1"), Some("x")));
+        assert_eq!((length, body, request.is_post), (text.len(), 0, false));
+        assert!(Request::parse(&text[..20]).unwrap().is_none());
+        let refusal = |text: &[u8]| Request::parse(text).unwrap_err();
+        assert_eq!(refusal(b"PUT / HTTP/1.1\r\n\r\n"), Refusal::Method);
+        assert_eq!(refusal(b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"), Refusal::Malformed);
+        assert_eq!(refusal(b"\0\x01\x02 / HTTP\r\n\r\n"), Refusal::Malformed);
+    }
+}

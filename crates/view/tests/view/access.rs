@@ -1,0 +1,105 @@
+//! Who may ask, and what nobody may ask for.
+
+use std::io::Write as _;
+use std::net::TcpStream;
+use std::sync::Barrier;
+use std::time::{Duration, Instant};
+
+use crate::client::{Server, example};
+
+#[test]
+fn requests_without_the_token_or_from_elsewhere_are_refused() {
+    let server = Server::of(&example("hello-lttng"));
+    let Server { port, token, .. } = &server;
+    let wrong = "0".repeat(32);
+    let status = |path: &str, headers: &str| server.send(&format!("GET {path} HTTP/1.1\r\n{headers}\r\n")).0;
+    let host = format!("Host: 127.0.0.1:{port}\r\n");
+    let page = format!("/{token}/api/trace");
+    assert_eq!(status(&page, &host), 200);
+    assert_eq!(status(&page, &format!("Host: localhost:{port}\r\n")), 200);
+    assert_eq!(status(&page, &format!("{host}Origin: http://localhost:{port}\r\n")), 200);
+    for path in ["/", "/api/trace", &format!("/{wrong}/api/trace"), &format!("/{}/api/trace", &token[1..])] {
+        assert_eq!(status(path, &host), 403, "{path}");
+    }
+    for headers in [
+        String::new(),
+        "Host: example.com\r\n".to_owned(),
+        format!("Host: example.com:{port}\r\n"),
+        "Host: 127.0.0.1\r\n".to_owned(),
+        format!("{host}Origin: http://example.com\r\n"),
+        format!("{host}Origin: https://127.0.0.1:{port}\r\n"),
+        format!("{host}Origin: null\r\n"),
+    ] {
+        assert_eq!(status(&page, &headers), 403, "{headers}");
+    }
+    assert_eq!(status(&page, &format!("{host}{host}")), 400);
+    assert_eq!(server.send("nonsense\r\n\r\n").0, 400);
+    assert_eq!(server.send(&format!("DELETE {page} HTTP/1.1\r\n{host}\r\n")).0, 405);
+    assert_eq!(server.send(&format!("POST {page} HTTP/1.1\r\n{host}\r\n")).0, 405);
+    assert_eq!(status(&format!("/{token}/api/{}", "x".repeat(9_000)), &host), 431);
+}
+
+#[test]
+fn the_page_is_from_here_and_allows_nothing_else() {
+    let server = Server::of(&example("hello-lttng"));
+    for (path, kind) in [("", "text/html"), ("app.js", "text/javascript"), ("app.css", "text/css")] {
+        let (status, head, body) = server.get(path);
+        assert_eq!(status, 200);
+        assert!(head.contains(&format!("Content-Type: {kind}")) && !body.is_empty(), "{head}");
+        assert!(head.contains("default-src 'none'; script-src 'self'; style-src 'self'"), "{head}");
+        assert!(
+            head.contains("nosniff") && head.contains("no-store") && head.contains("frame-ancestors 'none'")
+        );
+    }
+    assert_eq!(server.ask("no").0, 404);
+    assert_eq!(server.ask("api/no").0, 404);
+    assert_eq!(server.ask("../../etc/passwd").0, 404);
+}
+
+#[test]
+fn requests_for_too_much_are_refused() {
+    let server = Server::of(&example("hello-lttng"));
+    let many = vec!["0"; 257].join(",");
+    for query in [
+        "tracks=0&begin=0&end=1&pixels=8193".to_owned(),
+        format!("tracks={many}&begin=0&end=1"),
+        "tracks=0&begin=1&end=0".to_owned(),
+        "tracks=0&begin=-1&end=0".to_owned(),
+        "tracks=x&begin=0&end=1".to_owned(),
+        "tracks=0&begin=0".to_owned(),
+        "tracks=0&begin=0&end=1&filter=a%20%3D".to_owned(),
+        "tracks=0&begin=%zz&end=1".to_owned(),
+    ] {
+        let (status, answer) = server.ask(&format!("api/tiles?{query}"));
+        assert_eq!(status, 400, "{query}: {answer}");
+        assert!(!answer["error"].as_str().unwrap().is_empty());
+    }
+    let (status, answer) = server.ask("api/check?filter=next_tid%20%3D%3D");
+    assert_eq!((status, answer["at"].is_u64(), answer["length"].is_u64()), (400, true, true), "{answer}");
+    assert_eq!(server.json("api/check?filter=event%20%3D%3D%20%22a%22")["ok"], true);
+    server.json("api/tiles?tracks=4000000000&begin=0&end=18446744073709551615");
+}
+
+#[test]
+fn many_clients_and_slow_ones_are_served() {
+    let server = Server::of(&example("hello-lttng"));
+    let slow: Vec<_> = (0..50)
+        .map(|_| {
+            let mut stream = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+            stream.write_all(b"GET / HT").unwrap();
+            stream
+        })
+        .collect();
+    let begun = Instant::now();
+    let barrier = Barrier::new(100);
+    std::thread::scope(|scope| {
+        for _ in 0..100 {
+            scope.spawn(|| {
+                barrier.wait();
+                (0..3).for_each(|_| assert_eq!(server.get("api/tracks").0, 200));
+            });
+        }
+    });
+    assert!(begun.elapsed() < Duration::from_secs(60));
+    drop(slow);
+}

@@ -1,0 +1,105 @@
+//! Events, one by one.
+
+use std::ops::ControlFlow;
+
+use ichnos::jsonl::{JsonLines, JsonLinesOptions};
+use ichnos::model::{Message, Sink as _, Window};
+use ichnos::{Pass, Selection};
+use serde_json::Value;
+
+use crate::client::{Server, example};
+
+/// Returns the lines of events as `cat --format jsonl` writes them.
+fn lines(server: &Server) -> Vec<Value> {
+    let mut lines = JsonLines::new(Vec::new(), JsonLinesOptions::default());
+    let reader = Selection::default().reader(&server.session, Window::default()).unwrap();
+    let mut take = |message: &Message<'_>| -> std::io::Result<ControlFlow<()>> {
+        lines.message(message)?;
+        Ok(ControlFlow::Continue(()))
+    };
+    Pass::default().run(&reader, &mut take).unwrap();
+    lines.flush().unwrap();
+    let text = String::from_utf8(lines.writer().clone()).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    lines.filter(|line| line["type"] == "event").collect()
+}
+
+/// Returns all rows, `limit` at a time.
+fn rows(server: &Server, limit: usize, more: &str) -> Vec<Value> {
+    let (begin, end) = server.range();
+    let mut rows = Vec::new();
+    let mut after = String::new();
+    loop {
+        let page = server.json(&format!("api/events?begin={begin}&end={end}&limit={limit}{after}{more}"));
+        rows.extend(page["rows"].as_array().unwrap().iter().cloned());
+        match page["next"].as_str() {
+            Some(next) => after = format!("&after={next}"),
+            None => return rows,
+        }
+    }
+}
+
+#[test]
+fn rows_and_details_are_those_of_cat() {
+    for name in ["hello-lttng", "hello-fxt", "hello-dotnet", "hello-xtrace"] {
+        let server = Server::of(&example(name));
+        let lines = lines(&server);
+        let rows = rows(&server, 7, "");
+        assert_eq!(rows.len(), lines.len(), "{name}");
+        for (row, line) in rows.iter().zip(&lines).step_by(1 + lines.len() / 30) {
+            assert_eq!(row["name"], line["name"], "{name}");
+            let event = server.json(&format!("api/event?id={}", row["id"].as_str().unwrap()));
+            assert_eq!(&event["line"], line, "{name}");
+            assert!(event["text"].as_str().unwrap().contains(line["name"].as_str().unwrap()));
+            assert_eq!((&event["track"], &event["id"]), (&row["track"], &row["id"]), "{name}");
+        }
+    }
+}
+
+#[test]
+fn events_of_tracks_are_found_around_times() {
+    let server = Server::of(&example("hello-lttng"));
+    let rows = rows(&server, 10_000, "");
+    let time = |row: &Value| row["time"].as_str().unwrap().parse::<u64>().unwrap();
+    for (index, row) in rows.iter().enumerate().step_by(3) {
+        let near = |direction: &str| {
+            server.json(&format!("api/near?track={}&time={}&direction={direction}", row["track"], time(row)))
+        };
+        let of_track = |other: &&Value| other["track"] == row["track"];
+        let next = rows[index..].iter().filter(of_track).find(|other| time(other) > time(row));
+        assert_eq!(near("next")["id"], next.map_or(Value::Null, |next| next["id"].clone()));
+        let previous = rows[..index].iter().rev().filter(of_track).find(|other| time(other) < time(row));
+        assert_eq!(near("previous")["id"], previous.map_or(Value::Null, |previous| previous["id"].clone()));
+        assert_eq!(near("at")["time"], row["time"]);
+    }
+}
+
+#[test]
+fn searches_and_statistics_count_events() {
+    let server = Server::of(&example("hello-lttng"));
+    let lines = lines(&server);
+    let (begin, end) = server.range();
+    let stats = server.json(&format!("api/stats?begin={begin}&end={end}"));
+    assert_eq!(stats["events"], lines.len());
+    for class in stats["classes"].as_array().unwrap() {
+        assert_eq!(class["count"], lines.iter().filter(|line| line["name"] == class["name"]).count());
+    }
+    let name = lines[0]["name"].as_str().unwrap();
+    let found = server.json(&format!("api/search?q={}", name.to_uppercase().replace(':', "%3A")));
+    let expected = lines.iter().filter(|line| line["name"] == name).count() as u64;
+    assert!(found["total"].as_u64().unwrap() >= expected && found["complete"] == true);
+    let bins = found["bins"].as_array().unwrap();
+    assert_eq!(bins.iter().map(|bin| bin.as_u64().unwrap()).sum::<u64>(), found["total"].as_u64().unwrap());
+    assert_eq!(server.json("api/search?q=nothing%20like%20this")["total"], 0);
+}
+
+#[test]
+fn call_stacks_are_a_tree() {
+    let server = Server::of(&example("hello-dotnet"));
+    let (begin, end) = server.range();
+    let stacks = server.json(&format!("api/stacks?begin={begin}&end={end}"));
+    let sum = |node: &Value| {
+        node["children"].as_array().unwrap().iter().map(|child| child["value"].as_u64().unwrap()).sum::<u64>()
+    };
+    assert!(stacks["root"]["value"].as_u64().unwrap() >= sum(&stacks["root"]));
+}

@@ -1,0 +1,134 @@
+//! Tiles have what the traces have.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+
+use ichnos::export::viewers::Timeline;
+use ichnos::model::{Message, Window};
+use ichnos::{Pass, Selection};
+use ichnos_testing::Random;
+
+use crate::client::{Server, example, recorded};
+
+/// Kinds of tracks that events are on, apart from what processors run.
+const EVENTS: &[&str] = &["trace", "process", "thread", "processor", "stream", "spans"];
+
+fn traces() -> Vec<String> {
+    let examples = ["hello-lttng", "hello-fxt", "hello-dotnet", "hello-xtrace"].map(example);
+    let traces = ["ctf/kernel-syscalls", "lttng/kernel"].into_iter().filter_map(recorded);
+    examples.into_iter().filter(|path| std::path::Path::new(path).exists()).chain(traces).collect()
+}
+
+/// Returns a timeline that was made without a server.
+fn timeline(server: &Server, budget: usize) -> (Timeline, u64) {
+    let mut timeline = Timeline::new(budget);
+    let reader = Selection::default().reader(&server.session, Window::default()).unwrap();
+    let mut take = |message: &Message<'_>| -> std::io::Result<ControlFlow<()>> {
+        timeline.take(message);
+        Ok(ControlFlow::Continue(()))
+    };
+    let events = Pass::default().run(&reader, &mut take).unwrap().counts.events;
+    timeline.finish();
+    (timeline, events)
+}
+
+#[test]
+fn tiles_of_everything_count_every_event() {
+    for path in traces() {
+        let server = Server::of(&path);
+        let (timeline, events) = timeline(&server, 96 << 20);
+        let counts = timeline.counts();
+        assert_eq!(counts.events + counts.not_shown, events, "{path}");
+        assert_eq!(server.json("api/trace")["events"], events, "{path}");
+        let sum =
+            counts.begun + counts.ended + counts.frames + counts.complete + counts.instants + counts.counters;
+        assert_eq!(sum + counts.ended_before, counts.events, "{path}");
+        // The spans that processors run, losses and values are no events, or not one each.
+        let tracks = timeline.tracks();
+        let is_shown = |track: u32| tracks[track as usize].kind.name() != "losses";
+        let items: u64 = (0..tracks.len() as u32)
+            .filter(|track| is_shown(*track))
+            .map(|track| timeline.items(track))
+            .sum();
+        for pixels in [1, 100, 8_192] {
+            let range = server.range();
+            let kinds: Vec<_> = EVENTS.iter().chain(&["counter"]).copied().collect();
+            let counted = server.count(range, &kinds, &format!("&pixels={pixels}"));
+            assert_eq!(counted, items, "{path}, {pixels} pixels");
+        }
+    }
+}
+
+#[test]
+fn summaries_and_ranges_that_are_read_again_agree_with_exact_timelines() {
+    for path in traces() {
+        let server = Server::of(&path);
+        let (mut exact, events) = timeline(&server, usize::MAX);
+        if events < 200 {
+            continue;
+        }
+        let (mut small, _) = timeline(&server, 40 * (events as usize / 4));
+        let (begin, end) = exact.range().unwrap();
+        let resolution = small.resolution();
+        assert!(resolution > 0, "{path}");
+        let mut random = Random::new(1);
+        for _ in 0..8 {
+            let from = begin + random.below(end - begin);
+            let to = (from + random.below((end - begin) / 8 + 1)).min(end);
+            let mut part = small.part(from.saturating_sub(resolution), usize::MAX);
+            let window = Window {
+                begin: Some(i128::from(from.saturating_sub(resolution))),
+                end: Some(i128::from(to.saturating_add(resolution))),
+            };
+            let reader = Selection::default().reader(&server.session, window).unwrap();
+            let mut take = |message: &Message<'_>| -> std::io::Result<ControlFlow<()>> {
+                part.take(message);
+                Ok(ControlFlow::Continue(()))
+            };
+            Pass::default().run(&reader, &mut take).unwrap();
+            part.finish_part(&mut small);
+            for track in 0..exact.tracks().len() as u32 {
+                let items = |timeline: &mut Timeline| {
+                    let found = timeline.spans(track, from, to, u32::MAX).into_iter();
+                    found.map(|(_, item)| (item.begin, item.end, item.count)).collect::<BTreeSet<_>>()
+                };
+                let (wanted, found) = (items(&mut exact), items(&mut part));
+                assert_eq!(found, wanted, "{path}, track {track}, {from}..{to}");
+            }
+        }
+    }
+}
+
+#[test]
+fn filters_select_what_tiles_show() {
+    let server = Server::of(&example("hello-lttng"));
+    let range = server.range();
+    let all = server.count(range, EVENTS, "");
+    let filter = "&filter=event%20%3D%3D%20%22no_such_*%22";
+    let until_exact = |filter: &str| {
+        loop {
+            let tiles = server.json(&format!("api/tiles?tracks=0&begin={}&end={}{filter}", range.0, range.1));
+            if tiles["exact"] == true {
+                return server.count(range, EVENTS, filter);
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    };
+    assert_eq!(until_exact(filter), 0);
+    assert_eq!(until_exact("&filter=event%20%3D%3D%20%22*%22"), all);
+}
+
+#[test]
+fn names_and_tracks_are_complete() {
+    let server = Server::of(&example("hello-lttng"));
+    let names = server.json("api/names?from=0");
+    assert_eq!(names["total"], names["names"].as_array().unwrap().len());
+    let generation = server.json("api/tracks")["generation"].clone();
+    assert!(server.json(&format!("api/tracks?after={generation}"))["tracks"].is_null());
+    for (index, track) in server.tracks().iter().enumerate() {
+        assert_eq!(track["id"], index);
+        assert!(track["parent"].is_null() || track["parent"].as_u64().unwrap() < index as u64);
+    }
+    let (status, head, _) = server.get("api/names?from=99999999");
+    assert!(status == 200 && head.contains("application/json"));
+}
