@@ -21,7 +21,7 @@ pub(crate) use self::task::{
     TaskReading, TaskVerb,
 };
 #[cfg(feature = "view")]
-pub(crate) use self::view::View;
+pub(crate) use self::view::{View, ViewIn};
 use crate::style::When;
 use crate::written_schema;
 

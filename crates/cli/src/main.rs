@@ -7,6 +7,8 @@
 mod args;
 mod around;
 mod babeltrace_compat;
+#[cfg(feature = "view")]
+mod browser;
 mod cat;
 mod charset;
 mod check;
@@ -61,6 +63,8 @@ mod time_range;
 mod toml_text;
 #[cfg(feature = "view")]
 mod view;
+#[cfg(feature = "view")]
+mod view_in;
 mod windows;
 mod write_progress;
 mod write_report;

@@ -1,12 +1,12 @@
 //! `ichnos view`: shows traces in a browser.
 
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use ichnos::Session;
 use ichnos_view::ViewOptions;
 
 use crate::args::{Arithmetic, Global, View};
+use crate::browser;
 use crate::exit::{Exit, Failure};
 use crate::filtering;
 use crate::input;
@@ -15,11 +15,12 @@ use crate::output;
 use crate::report::Report;
 use crate::scan;
 use crate::selection::Selection;
-
-/// Program that opens an address in the browser of the user.
-const OPENER: &str = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+use crate::view_in;
 
 pub(crate) fn run(args: &View, global: &Global, report: Report) -> Result<Exit, Failure> {
+    if let Some(viewer) = args.viewer {
+        return view_in::run(args, viewer, global, report);
+    }
     let mut selection = Selection::new(&args.selecting, None)?;
     if selection.stream_intersection {
         return Err(Failure::new("--stream-intersection: `view` cannot show this").help(
@@ -50,7 +51,7 @@ pub(crate) fn run(args: &View, global: &Global, report: Report) -> Result<Exit, 
     let address = view.address();
     output::print_as_it_is(&format!("{address}\n"))?;
     if !args.no_open {
-        open(&address, report);
+        browser::open(&address, report);
     }
     view.run()?;
     Ok(Exit::Success)
@@ -84,15 +85,4 @@ fn arguments(args: &View) -> String {
         }
     };
     args.reading.paths.iter().map(quoted).collect::<Vec<_>>().join(" ")
-}
-
-/// Opens an address in a browser.
-fn open(address: &str, report: Report) {
-    let mut command = Command::new(OPENER);
-    command.arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    match command.spawn() {
-        // It can run as long as the browser.
-        Ok(mut child) => drop(std::thread::Builder::new().spawn(move || child.wait())),
-        Err(error) => report.notice(&format!("open the address in a browser: `{OPENER}` failed: {error}")),
-    }
 }

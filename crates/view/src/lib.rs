@@ -27,8 +27,10 @@
 //! elsewhere, and names in traces from becoming scripts.
 #![forbid(unsafe_code)]
 
+mod acceptor;
 mod api;
 mod build;
+mod file_server;
 mod options;
 mod page;
 mod parts;
@@ -39,5 +41,6 @@ mod server;
 mod shared;
 mod token;
 
+pub use file_server::{FileServer, ViewerPage};
 pub use options::ViewOptions;
 pub use server::View;

@@ -17,10 +17,20 @@ const MOST_BODY: usize = 64 << 10;
 /// Time in which a request has to arrive.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Kind of a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Method {
+    #[default]
+    Get,
+    Post,
+    /// Asks which requests are permitted.
+    Options,
+}
+
 /// A request without its body.
 #[derive(Debug, Default)]
 pub(crate) struct Request {
-    pub(crate) is_post: bool,
+    pub(crate) method: Method,
     /// Path, without the query.
     pub(crate) path: String,
     pub(crate) query: String,
@@ -45,6 +55,11 @@ impl From<io::Error> for Refusal {
 }
 
 impl Request {
+    /// Returns `true` if it names this machine and a port of it: not a name that is bound to 127.0.0.1 later.
+    pub(crate) fn is_for(&self, port: u16) -> bool {
+        self.host.as_deref().is_some_and(|host| is_loopback(host, port))
+    }
+
     /// Reads a request.
     pub(crate) fn read(stream: &mut TcpStream) -> Result<Self, Refusal> {
         let deadline = Instant::now() + PATIENCE;
@@ -77,15 +92,16 @@ impl Request {
             Err(httparse::Error::TooManyHeaders) => return Err(Refusal::TooLong),
             Err(_) => return Err(Refusal::Malformed),
         };
-        let is_post = match parsed.method {
-            Some("GET") => false,
-            Some("POST") => true,
+        let method = match parsed.method {
+            Some("GET") => Method::Get,
+            Some("POST") => Method::Post,
+            Some("OPTIONS") => Method::Options,
             _ => return Err(Refusal::Method),
         };
         let target = parsed.path.unwrap_or_default();
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let mut request =
-            Self { is_post, path: path.to_owned(), query: query.to_owned(), host: None, origin: None };
+            Self { method, path: path.to_owned(), query: query.to_owned(), host: None, origin: None };
         let mut body = 0;
         for header in parsed.headers.iter() {
             let text =
@@ -106,6 +122,12 @@ impl Request {
         }
         Ok(Some((request, length, body)))
     }
+}
+
+/// Returns `true` for the name of a port of this machine.
+pub(crate) fn is_loopback(host: &str, port: u16) -> bool {
+    let names = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
+    names.iter().any(|name| name.eq_ignore_ascii_case(host))
 }
 
 fn read_more(stream: &mut TcpStream, head: &mut Vec<u8>, deadline: Instant) -> Result<(), Refusal> {
@@ -133,7 +155,7 @@ mod tests {
         let (request, length, body) = Request::parse(text).unwrap().unwrap();
         assert_eq!((request.path.as_str(), request.query.as_str()), ("/a/b", "c=d&e"));
         assert_eq!((request.host.as_deref(), request.origin.as_deref()), (Some("localhost:1"), Some("x")));
-        assert_eq!((length, body, request.is_post), (text.len(), 0, false));
+        assert_eq!((length, body, request.method), (text.len(), 0, Method::Get));
         assert!(Request::parse(&text[..20]).unwrap().is_none());
         let refusal = |text: &[u8]| Request::parse(text).unwrap_err();
         assert_eq!(refusal(b"PUT / HTTP/1.1\r\n\r\n"), Refusal::Method);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ichnos::json::write::ValueWriter;
 
 /// Time in which the other side has to take a part of an answer.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Headers of all answers. Everything that the page needs is from here, and no other page can use or frame it.
 const HEADERS: &str = "Cache-Control: no-store\r\n\

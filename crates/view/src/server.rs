@@ -1,29 +1,24 @@
 //! The server.
 
 use std::io::{self, Write as _};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::TcpStream;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use ichnos::Session;
 
+use crate::acceptor::{Acceptor, Serve};
 use crate::api;
 use crate::build::Status;
 use crate::options::ViewOptions;
 use crate::page;
 use crate::query::Query;
-use crate::request::{Refusal, Request};
+use crate::request::{Method, Refusal, Request, is_loopback};
 use crate::response::{ApiError, Response, write_head};
 use crate::shared::Shared;
 use crate::token::Token;
-
-/// Maximum number of connections.
-const MOST_CONNECTIONS: usize = 128;
-
-/// Time between two looks at whether the server is to end.
-const STEP: Duration = Duration::from_millis(50);
 
 /// Time between two notes of progress to a page, and after which one is sent anyway.
 const NOTE: Duration = Duration::from_millis(200);
@@ -33,15 +28,9 @@ const HEARTBEAT: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Server of one user on loopback.
+#[derive(Debug)]
 pub struct View {
-    listener: TcpListener,
-    state: Arc<ServerState>,
-}
-
-impl std::fmt::Debug for View {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("View").field("listener", &self.listener).finish_non_exhaustive()
-    }
+    acceptor: Acceptor<ServerState>,
 }
 
 /// State of the server that its threads share.
@@ -49,9 +38,12 @@ struct ServerState {
     shared: Arc<Shared>,
     token: Token,
     port: u16,
-    connections: Mutex<usize>,
-    is_free: Condvar,
-    is_over: AtomicBool,
+}
+
+impl std::fmt::Debug for ServerState {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ServerState").field("port", &self.port).finish_non_exhaustive()
+    }
 }
 
 impl View {
@@ -60,22 +52,16 @@ impl View {
     /// # Errors
     /// If the port is in use, or the system has no random numbers.
     pub fn bind(session: Arc<Session>, options: ViewOptions) -> io::Result<Self> {
-        let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, options.port)))?;
-        let state = ServerState {
-            port: listener.local_addr()?.port(),
-            shared: Arc::new(Shared::new(session, options)),
-            token: Token::random()?,
-            connections: Mutex::new(0),
-            is_free: Condvar::new(),
-            is_over: AtomicBool::new(false),
-        };
-        Ok(Self { listener, state: Arc::new(state) })
+        let (port, token) = (options.port, Token::random()?);
+        let shared = Arc::new(Shared::new(session, options));
+        Ok(Self { acceptor: Acceptor::bind(port, |port| ServerState { shared, token, port })? })
     }
 
     /// Returns the address of the page.
     #[must_use]
     pub fn address(&self) -> String {
-        format!("http://127.0.0.1:{}/{}/", self.state.port, self.state.token.text())
+        let ServerState { port, token, .. } = self.acceptor.service();
+        format!("http://127.0.0.1:{port}/{}/", token.text())
     }
 
     /// Serves until the flag of the options is set or the last page was closed.
@@ -83,61 +69,20 @@ impl View {
     /// # Errors
     /// If the system has no more threads.
     pub fn run(self) -> io::Result<()> {
-        let Self { listener, state } = self;
-        let shared = Arc::clone(&state.shared);
+        let shared = Arc::clone(&self.acceptor.service().shared);
         let filling = Arc::clone(&shared);
         thread::Builder::new().name("timeline".to_owned()).spawn(move || {
             filling.build.run(&filling.session, &filling.options, None);
         })?;
-        let accepting = Arc::clone(&state);
-        thread::Builder::new().name("accept".to_owned()).spawn(move || accept(&listener, &accepting))?;
-        while !shared.options.stop.load(Ordering::Relaxed) && !shared.is_left() {
-            thread::sleep(STEP);
-        }
-        state.is_over.store(true, Ordering::Relaxed);
-        // Wakes the thread that accepts connections, which then drops the listener.
-        drop(TcpStream::connect((Ipv4Addr::LOCALHOST, state.port)));
-        Ok(())
+        self.acceptor.run(|| shared.options.stop.load(Ordering::Relaxed) || shared.is_left())
     }
 }
 
-/// Accepts connections. Where there are too many, further ones wait.
-fn accept(listener: &TcpListener, state: &Arc<ServerState>) {
-    for stream in listener.incoming() {
-        if state.is_over.load(Ordering::Relaxed) {
-            return;
-        }
-        let Ok(stream) = stream else {
-            // For instance, too many files are open.
-            thread::sleep(STEP);
-            continue;
-        };
-        let number = state.connections.lock().unwrap_or_else(PoisonError::into_inner);
-        let free = state.is_free.wait_while(number, |number| *number >= MOST_CONNECTIONS);
-        *free.unwrap_or_else(PoisonError::into_inner) += 1;
-        let connection = Connection(Arc::clone(state));
-        let serve = move || connection.serve(stream);
-        // Without a thread, the connection is closed.
-        drop(thread::Builder::new().name("request".to_owned()).spawn(serve));
-    }
-}
-
-/// A connection, which is counted.
-struct Connection(Arc<ServerState>);
-
-impl Drop for Connection {
-    fn drop(&mut self) {
-        *self.0.connections.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
-        self.0.is_free.notify_one();
-    }
-}
-
-impl Connection {
-    /// Answers a request. Errors of the connection concern nobody else.
-    fn serve(&self, mut stream: TcpStream) {
+impl Serve for ServerState {
+    fn serve(&self, mut stream: TcpStream, is_over: &AtomicBool) {
         let refused = |status, text: &str| Response::from(ApiError { status, ..ApiError::bad(text) });
         let response = match Request::read(&mut stream) {
-            Ok(request) => match self.0.answer(&request, &mut stream) {
+            Ok(request) => match self.answer(&request, &mut stream, is_over) {
                 Some(response) => response,
                 None => return,
             },
@@ -152,26 +97,28 @@ impl Connection {
 
 impl ServerState {
     /// Returns the answer, unless it was sent.
-    fn answer(&self, request: &Request, stream: &mut TcpStream) -> Option<Response> {
+    fn answer(&self, request: &Request, stream: &mut TcpStream, is_over: &AtomicBool) -> Option<Response> {
         let Some(path) = self.permitted(request) else {
             return Some(ApiError { status: 403, ..ApiError::bad("forbidden") }.into());
         };
-        match (path, request.is_post) {
-            ("api/changes", false) => {
-                let _ = self.send_changes(stream);
+        match (path, request.method) {
+            ("api/changes", Method::Get) => {
+                let _ = self.send_changes(stream, is_over);
                 None
             }
-            ("api/export", false) => {
+            ("api/export", Method::Get) => {
                 let query = Query::new(&request.query);
                 let sent = query.and_then(|query| api::export(&self.shared, &query, stream));
                 sent.err().map(Response::from)
             }
-            ("api/close", true) => {
+            ("api/close", Method::Post) => {
                 self.shared.close_page();
                 Some(Response::json(b"{}".to_vec()))
             }
-            (_, true) => Some(ApiError { status: 405, ..ApiError::bad("only GET") }.into()),
-            (path, false) => Some(match path.strip_prefix("api/") {
+            (_, Method::Post | Method::Options) => {
+                Some(ApiError { status: 405, ..ApiError::bad("only GET") }.into())
+            }
+            (path, Method::Get) => Some(match path.strip_prefix("api/") {
                 Some(name) => {
                     let _working = self.shared.work();
                     let answer =
@@ -185,24 +132,23 @@ impl ServerState {
 
     /// Returns the path behind the token, if the request is one of our own page or of somebody who has the address.
     fn permitted<'r>(&self, request: &'r Request) -> Option<&'r str> {
-        let hosts = [format!("127.0.0.1:{}", self.port), format!("localhost:{}", self.port)];
-        let is_host = |host: &str| hosts.iter().any(|own| own.eq_ignore_ascii_case(host));
-        let is_origin = |origin: &str| origin.strip_prefix("http://").is_some_and(is_host);
+        let is_own = |host: &str| is_loopback(host, self.port);
+        let is_origin = |origin: &str| origin.strip_prefix("http://").is_some_and(is_own);
         let (token, path) = request.path.strip_prefix('/')?.split_once('/')?;
-        let is_permitted = request.host.as_deref().is_some_and(is_host)
+        let is_permitted = request.is_for(self.port)
             && request.origin.as_deref().is_none_or(is_origin)
             && self.token.is(token);
         is_permitted.then_some(path)
     }
 
     /// Sends notes of progress until the page is gone.
-    fn send_changes(&self, stream: &mut TcpStream) -> io::Result<()> {
+    fn send_changes(&self, stream: &mut TcpStream, is_over: &AtomicBool) -> io::Result<()> {
         let _page = self.shared.connect_page();
         write_head(stream, 200, "text/event-stream", None, "")?;
         let mut status = self.shared.build.status();
         stream.write_all(&note(&status))?;
         let mut silent = Duration::ZERO;
-        while !self.is_over.load(Ordering::Relaxed) {
+        while !is_over.load(Ordering::Relaxed) {
             let next = self.shared.build.wait(status.generation, LOOK);
             if next.generation != status.generation {
                 status = next;

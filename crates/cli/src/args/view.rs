@@ -1,6 +1,6 @@
 //! Arguments of `view`.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::reading::Reading;
 use super::selecting::Selecting;
@@ -14,6 +14,11 @@ Ends with Ctrl-C, which is exit code 0 here, or when the page is closed."
 pub(crate) struct View {
     #[command(flatten)]
     pub(crate) reading: Reading,
+    /// Show the traces on the page of another viewer, which comes from the internet
+    ///
+    /// The traces stay on this machine: the page reads them from 127.0.0.1.
+    #[arg(long = "in", value_enum, value_name = "VIEWER", conflicts_with = "keep")]
+    pub(crate) viewer: Option<ViewIn>,
     /// Port on 127.0.0.1 [default: a free one]
     #[arg(long, value_name = "PORT", default_value_t = 0, hide_default_value = true)]
     pub(crate) port: u16,
@@ -25,4 +30,15 @@ pub(crate) struct View {
     pub(crate) keep: bool,
     #[command(flatten)]
     pub(crate) selecting: Selecting,
+}
+
+/// Viewers with a page that reads files of this machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ViewIn {
+    /// <https://ui.perfetto.dev>
+    Perfetto,
+    /// <https://profiler.firefox.com>
+    Firefox,
+    /// <https://www.speedscope.app>: call stacks
+    Speedscope,
 }

@@ -85,6 +85,8 @@ mod trees;
 #[cfg(unix)]
 mod truncated;
 mod untimed_events;
+#[cfg(unix)]
+mod view;
 mod written_limits;
 mod written_lines;
 mod written_reports;

@@ -1,0 +1,124 @@
+//! `ichnos view` and `view --in`: addresses, the file of a viewer, Ctrl-C.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use crate::support::{Directory, command, ichnos, root};
+
+/// A running `ichnos view`.
+struct Viewing {
+    child: Child,
+    output: BufReader<ChildStdout>,
+}
+
+impl Viewing {
+    fn start(arguments: &[&str]) -> Self {
+        let mut child = command();
+        child.arg("view").arg("--no-open").args(arguments);
+        let mut child =
+            child.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        Self { child, output }
+    }
+
+    /// Returns the line that it prints.
+    fn link(&mut self) -> String {
+        let mut line = String::new();
+        self.output.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    /// Ends it as Ctrl-C does. Returns the exit code and what it has written to standard error.
+    fn interrupt(mut self) -> (Option<i32>, String) {
+        let kill = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status();
+        assert!(kill.unwrap().success());
+        let mut errors = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+        (self.child.wait().unwrap().code(), errors)
+    }
+}
+
+/// Sends a request with these headers. Returns the head and the body of the answer.
+fn request(method: &str, address: &str, headers: &str) -> (String, Vec<u8>) {
+    let (host, path) = address.strip_prefix("http://").unwrap().split_once('/').unwrap();
+    let mut stream = TcpStream::connect(host).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let host = if headers.contains("Host:") { String::new() } else { format!("Host: {host}\r\n") };
+    write!(stream, "{method} /{path} HTTP/1.1\r\n{host}{headers}\r\n").unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    let at = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n").unwrap();
+    (String::from_utf8(answer[..at].to_vec()).unwrap(), answer[at + 4..].to_vec())
+}
+
+fn example() -> String {
+    root().join("examples/hello-fxt/frames.fxt").to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_page_until_ctrl_c() {
+    let mut viewing = Viewing::start(&[&example()]);
+    let link = viewing.link();
+    let (head, page) = request("GET", &link, "");
+    assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
+    assert!(page.starts_with(b"<!"), "{}", String::from_utf8_lossy(&page));
+    let (head, _) = request("GET", link.split_at(link.rfind(':').unwrap() + 6).0, "");
+    assert!(head.starts_with("HTTP/1.1 403 ") || head.starts_with("HTTP/1.1 400 "), "{head}");
+    assert_eq!(viewing.interrupt(), (Some(0), String::new()));
+}
+
+/// The page of a viewer gets the file that `convert` writes, and nobody else does.
+#[test]
+fn a_file_for_the_page_of_a_viewer() {
+    const ORIGIN: &str = "Origin: https://profiler.firefox.com\r\n";
+    let mut viewing = Viewing::start(&["--in", "firefox", &example()]);
+    let link = viewing.link();
+    let encoded = link.strip_prefix("https://profiler.firefox.com/from-url/").unwrap().trim_end_matches('/');
+    let address = encoded.replace("%3A", ":").replace("%2F", "/");
+    let (head, found) = request("GET", &address, ORIGIN);
+    assert!(head.starts_with("HTTP/1.1 200 OK"), "{head}");
+    assert!(head.contains("Access-Control-Allow-Origin: https://profiler.firefox.com\r\n"), "{head}");
+    let directory = Directory::new("view-in");
+    let written = directory.join("profile.json");
+    let convert = command().args(["convert", "--to", "firefox", &example(), "-o"]).arg(&written).status();
+    assert!(convert.unwrap().success());
+    assert!(found == std::fs::read(written).unwrap());
+
+    let asks = format!(
+        "{ORIGIN}Access-Control-Request-Method: GET\r\nAccess-Control-Request-Private-Network: true\r\n"
+    );
+    let (head, body) = request("OPTIONS", &address, &asks);
+    assert!(head.starts_with("HTTP/1.1 204 "), "{head}");
+    assert!(head.contains("Access-Control-Allow-Private-Network: true"), "{head}");
+    assert!(body.is_empty());
+    let other_file = address.replace("profile", "trace");
+    let other_token = address.replace(&address[25..50], &"0".repeat(25));
+    for (method, address, headers) in [
+        ("GET", &address, "Origin: https://example.com\r\n"),
+        ("OPTIONS", &address, "Origin: https://ui.perfetto.dev\r\n"),
+        ("GET", &address, "Host: example.com\r\n"),
+        ("GET", &other_file, ORIGIN),
+        ("GET", &other_token, ORIGIN),
+    ] {
+        let (head, body) = request(method, address, headers);
+        assert!(head.starts_with("HTTP/1.1 403 "), "{address} {headers}: {head}");
+        assert!(body.is_empty());
+    }
+    let (head, _) = request("POST", &address, ORIGIN);
+    assert!(head.starts_with("HTTP/1.1 405 "), "{head}");
+    let (code, errors) = viewing.interrupt();
+    assert_eq!(code, Some(0));
+    assert!(
+        errors.contains("https://profiler.firefox.com") && errors.contains("stays on this machine"),
+        "{errors}"
+    );
+}
+
+#[test]
+fn what_viewers_cannot_show() {
+    let error = "https://ui.perfetto.dev reads files from port 9001 only";
+    ichnos(["view", "--in", "perfetto", "--port", "9000", &example()]).expect(1, &[error]);
+    ichnos(["view", "--in", "speedscope", &example()]).expect(1, &["no selected event has a call stack"]);
+}
