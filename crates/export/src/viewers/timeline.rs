@@ -11,7 +11,7 @@ use ichnos_flow::{CounterItem, SpanItem};
 use ichnos_model::lower::LossTable;
 use ichnos_model::{Discarded, Event, Message, Sink};
 
-use self::board::{Board, SpanEnd};
+use self::board::{Board, SpanEdge};
 use self::track_list::TrackList;
 pub use self::track_list::{TimelineTrack, TimelineTrackKind};
 use super::class::{ContextNames, EventForm, ViewerClass};
@@ -389,18 +389,18 @@ impl EventOf<'_, '_> {
     /// Adds the event to the board. Returns its track.
     fn show(&self, board: &mut Board, tracks: &mut TrackList, own_name: Option<&str>) -> u32 {
         let Self { event, class, time, name, track, .. } = *self;
-        let end = SpanEnd { name, is_unnamed: !class.has_span_name && own_name.is_none() };
+        let edge = SpanEdge { name, kind: class.name, is_unnamed: !class.has_span_name };
         match class.class.form {
-            EventForm::Begin => board.begin(track, time, name),
-            EventForm::End => board.end(track, time, end),
+            EventForm::Begin => board.begin(track, time, edge),
+            EventForm::End => board.end(track, time, edge),
             EventForm::Complete => board.complete(track, time, class.class.duration(event), name),
             EventForm::KeyedBegin => {
                 let track = self.spans(tracks, own_name);
-                board.begin_keyed(self.key(class.class.key(event)), track, time, name);
+                board.begin_keyed(self.key(class.class.key(event)), track, time, edge);
                 return track;
             }
             EventForm::KeyedEnd => {
-                if let Some(track) = board.end_keyed(self.key(class.class.key(event)), time, end) {
+                if let Some(track) = board.end_keyed(self.key(class.class.key(event)), time, edge) {
                     return track;
                 }
                 let track = self.spans(tracks, own_name);
@@ -411,8 +411,8 @@ impl EventOf<'_, '_> {
                 let track = self.spans(tracks, own_name);
                 let key = self.key(class.class.frame_key(event));
                 let counts = board.counts;
-                board.end_keyed(key, time, SpanEnd { name, is_unnamed: true });
-                board.begin_keyed(key, track, time, name);
+                board.end_keyed(key, time, SpanEdge { is_unnamed: true, ..edge });
+                board.begin_keyed(key, track, time, edge);
                 board.counts = TimelineCounts { frames: counts.frames + 1, ..counts };
                 return track;
             }

@@ -20,6 +20,9 @@ const MOST_KEYED: usize = 1 << 16;
 struct OpenSpan {
     begin: u64,
     name: u32,
+    /// Number of the name of its class, which that of the end has, too: an event can have a name of its own. `None` if it is
+    /// known from elsewhere.
+    kind: Option<u32>,
     lane: u16,
     /// End, if it is known from elsewhere.
     known_end: Option<u64>,
@@ -59,16 +62,25 @@ impl TrackState {
     }
 }
 
-/// End of a span: the name of the event, which is also that of the span unless the class does not say it.
+/// Event that begins or ends a span.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct SpanEnd {
+pub(super) struct SpanEdge {
+    /// Number of the name of the event, or else of its class.
     pub(super) name: u32,
+    /// Number of the name of its class.
+    pub(super) kind: u32,
+    /// `true` for an end whose class does not say the name of the span.
     pub(super) is_unnamed: bool,
 }
 
-impl SpanEnd {
-    fn is_of(self, name: u32) -> bool {
-        self.is_unnamed || self.name == name
+impl SpanEdge {
+    /// Returns `true` if this is the end of a span, at a time.
+    fn ends(self, open: &OpenSpan, time: u64) -> bool {
+        let is_same = match open.kind {
+            Some(kind) => kind == self.kind,
+            None => open.known_end == Some(time) || open.name == self.name,
+        };
+        is_same || self.is_unnamed
     }
 }
 
@@ -107,7 +119,8 @@ impl Board {
         let Self { states, pyramid, is_part, .. } = self;
         let state = &mut states[index];
         if *is_part {
-            while let Some(OpenSpan { begin, name, lane, known_end: Some(end) }) = state.open.last().copied()
+            while let Some(OpenSpan { begin, name, lane, known_end: Some(end), .. }) =
+                state.open.last().copied()
                 && end < time
             {
                 state.open.pop();
@@ -125,21 +138,22 @@ impl Board {
         pyramid.instant(track, lane, time, name);
     }
 
-    pub(super) fn begin(&mut self, track: u32, time: u64, name: u32) {
+    pub(super) fn begin(&mut self, track: u32, time: u64, edge: SpanEdge) {
+        let SpanEdge { name, kind, .. } = edge;
         let (state, _) = self.state(track, time);
         if state.open.len() >= MOST_OPEN {
             return self.instant(track, time, name);
         }
         let lane = state.free_lane(state.depth(), time);
         state.use_lane(lane, u64::MAX);
-        state.open.push(OpenSpan { begin: time, name, lane, known_end: None });
+        state.open.push(OpenSpan { begin: time, name, kind: Some(kind), lane, known_end: None });
         self.counts.begun += 1;
     }
 
     /// Ends the innermost span of a name, and those in it.
-    pub(super) fn end(&mut self, track: u32, time: u64, end: SpanEnd) {
+    pub(super) fn end(&mut self, track: u32, time: u64, end: SpanEdge) {
         let (state, pyramid) = self.state(track, time);
-        let searched = state.open.iter().rev().take(SEARCHED).position(|open| end.is_of(open.name));
+        let searched = state.open.iter().rev().take(SEARCHED).position(|open| end.ends(open, time));
         let Some(within) = searched else { return self.instant(track, time, end.name) };
         let first = state.open.len() - 1 - within;
         for OpenSpan { begin, name, lane, .. } in state.open.split_off(first) {
@@ -162,7 +176,8 @@ impl Board {
         pyramid.span(track, lane, begin, end, name);
     }
 
-    pub(super) fn begin_keyed(&mut self, key: u64, track: u32, time: u64, name: u32) {
+    pub(super) fn begin_keyed(&mut self, key: u64, track: u32, time: u64, edge: SpanEdge) {
+        let SpanEdge { name, kind, .. } = edge;
         if self.open_keyed >= MOST_KEYED {
             return self.instant(track, time, name);
         }
@@ -170,16 +185,16 @@ impl Board {
         let lane = state.free_lane(0, time);
         state.use_lane(lane, u64::MAX);
         state.keyed += 1;
-        let open = OpenSpan { begin: time, name, lane, known_end: None };
+        let open = OpenSpan { begin: time, name, kind: Some(kind), lane, known_end: None };
         self.keyed.entry(key).or_default().push((track, open));
         self.open_keyed += 1;
         self.counts.begun += 1;
     }
 
     /// Ends the last span with a key. Returns its track; `None` if there is none.
-    pub(super) fn end_keyed(&mut self, key: u64, time: u64, end: SpanEnd) -> Option<u32> {
+    pub(super) fn end_keyed(&mut self, key: u64, time: u64, end: SpanEdge) -> Option<u32> {
         let open = self.keyed.get_mut(&key)?;
-        let index = open.iter().rposition(|(_, open)| end.is_of(open.name))?;
+        let index = open.iter().rposition(|(_, open)| end.ends(open, time))?;
         let (track, OpenSpan { begin, name, lane, .. }) = open.remove(index);
         if open.is_empty() {
             self.keyed.remove(&key);
@@ -209,7 +224,7 @@ impl Board {
             pyramid.span(track, lane, begin, time, name);
         }
         if let Some(name) = next {
-            state.open.push(OpenSpan { begin: time, name, lane: 0, known_end: None });
+            state.open.push(OpenSpan { begin: time, name, kind: Some(name), lane: 0, known_end: None });
         }
     }
 
@@ -231,7 +246,7 @@ impl Board {
         let is_keyed = state.is_some_and(|state| state.keyed > 0);
         let keyed = is_keyed.then_some(&self.keyed).into_iter().flat_map(HashMap::values).flatten();
         let keyed = keyed.filter(|(of, _)| *of == track).map(|(_, open)| open);
-        for OpenSpan { begin, name, lane, known_end } in open.chain(keyed) {
+        for OpenSpan { begin, name, lane, known_end, .. } in open.chain(keyed) {
             take(*lane, SpanItem::new(*begin, known_end.unwrap_or(now).max(*begin), *name));
         }
     }
@@ -259,6 +274,7 @@ impl Board {
             let known = around.into_iter().map(|(lane, item)| OpenSpan {
                 begin: item.begin,
                 name: item.name,
+                kind: None,
                 lane,
                 known_end: Some(item.end),
             });
