@@ -8,15 +8,21 @@ export function quote(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
-/** `ichnos VERB PATH... --begin --end --filter` of what panels show. */
-export function command(state: State, verb: string, options: string[] = []): string {
-  const words = ["ichnos", ...verb.split(" "), ...(state.trace?.paths ?? []), ...options];
+/** Command about the trace: the paths, and options of reading, are those that the server was started with. */
+export function commandOf(state: State, verb: string, options: string[]): string {
+  const given = state.trace?.command.replace(/^ichnos info /, "") ?? "";
+  return [`ichnos ${verb}`, ...options.map(quote), given].filter(Boolean).join(" ");
+}
+
+/** `ichnos VERB --begin --end --filter PATH...` of what panels show. */
+export function command(state: State, verb: string): string {
+  const words: string[] = [];
   const whole = state.bounds;
   const { begin, end } = state.asked;
   if (begin > whole.begin) words.push("--begin", `@${state.absolute(begin)}`);
   if (end < whole.end) words.push("--end", `@${state.absolute(end)}`);
   if (state.filter) words.push("--filter", state.filter);
-  return words.map(quote).join(" ");
+  return commandOf(state, verb, words);
 }
 
 /** The command, and a button that copies it. */

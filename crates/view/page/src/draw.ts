@@ -185,10 +185,11 @@ function drawCounter(painter: Painter, scene: Scene, row: TrackRow, tile: Tile):
   const offset = state.offsetOf(row.track.id);
   const { strong } = shadeOf(row.track.name, theme.dark);
   const low = Math.min(row.track.minimum ?? 0, 0);
-  const high = Math.max(row.track.maximum ?? 1, low + Number.MIN_VALUE);
+  const most = Math.max(row.track.maximum ?? 0, 0);
+  const high = most > low ? most : low + 1;
   const bottom = row.y - scene.top + row.height - 4;
   const room = row.height - 8;
-  const yOf = (value: number) => bottom - (Math.min(Math.max((value - low) / (high - low || 1), 0), 1) || 0) * room;
+  const yOf = (value: number) => bottom - (Math.min(Math.max((value - low) / (high - low), 0), 1) || 0) * room;
   let previous: { x: number; y: number } | null = null;
   for (let i = 0; i + 5 < counter.length; i += STRIDE) {
     const x = xOf(counter[i]! + offset, state.view, width);
@@ -210,7 +211,7 @@ function drawCounter(painter: Painter, scene: Scene, row: TrackRow, tile: Tile):
   if (counter.length) {
     const y = row.y - scene.top;
     painter.rect(0, y + 1, 74, 15, theme.background, 0.8);
-    painter.text(4, y + 9, quantity(high, row.track.unit), theme.muted, 70);
+    painter.text(4, y + 9, quantity(row.track.maximum ?? 0, row.track.unit), theme.muted, 70);
   }
 }
 

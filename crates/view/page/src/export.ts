@@ -1,7 +1,7 @@
 // Export of the range: traces and tables by the server, pictures by the page.
 
 import { address, errorOf, messageOf } from "./api";
-import { quote } from "./commands";
+import { commandOf } from "./commands";
 import { button, byId, el } from "./dom";
 import { drawScene } from "./draw";
 import { SvgPainter } from "./painter";
@@ -25,7 +25,7 @@ export class Exporter {
   open(): void {
     const choice = (text: string, hint: string, action: () => void) => el("div", { class: "choice" }, button(text, action), el("span", { class: "muted" }, hint));
     const { begin, end } = this.state.asked;
-    const cut = ["ichnos", "cut", ...(this.state.trace?.paths ?? []), "--begin", `@${this.state.absolute(begin)}`, "--end", `@${this.state.absolute(end)}`, "-o", "OUT"];
+    const cut = ["--begin", `@${this.state.absolute(begin)}`, "--end", `@${this.state.absolute(end)}`, "-o", "OUT"];
     this.status.textContent = "";
     showDialog(
       "Export",
@@ -41,7 +41,7 @@ export class Exporter {
       ),
       this.status,
       el("h3", {}, "In the terminal"),
-      el("pre", {}, cut.map(quote).join(" ")),
+      el("pre", {}, commandOf(this.state, "cut", cut)),
     );
     byId("dialog").querySelector("pre")!.style.whiteSpace = "pre-wrap";
   }

@@ -19,6 +19,7 @@ export class FilterField {
   private at = -1;
 
   constructor(private readonly state: State) {
+    state.on(["filter"], () => this.field.classList.toggle("active", state.filter !== ""));
     const later = debounce(PAUSE, () => {
       void this.check();
       void this.complete();

@@ -94,7 +94,7 @@ function expose(): void {
   Object.assign(window, {
     __ichnos: {
       ready: ready && tiles.pending === 0,
-      drawn: { ...drawn, frames, generation: state.generation },
+      drawn: { ...drawn, frames, milliseconds: timeline.drawTime, generation: state.generation },
       view: { begin: state.absolute(view.begin).toString(), end: state.absolute(view.end).toString(), ...(state.range && { range: state.range }) },
       selected: selection && { ...selection },
     },
@@ -116,14 +116,14 @@ function zoomTo(range: Range): void {
 async function choose(item: Chosen): Promise<void> {
   const name = state.names[item.name] ?? "";
   const { track, lane, from, to, count } = item;
-  state.select({ track, lane, from, to, count, name, id: null });
+  state.select({ track, lane, from, to, count, name, id: null, time: from });
   describe();
   if (count > 1) return;
   const tolerance = Math.ceil((4 * (state.view.end - state.view.begin)) / Math.max(timeline.width, 1));
   const time = state.absolute(from).toString();
   try {
     const row = await near.get<Row | null>("near", { track, time, direction: "at", tolerance, name: item.name });
-    if (row && state.selection?.from === from) state.select({ ...state.selection, id: row.id });
+    if (row && state.selection?.from === from) state.select({ ...state.selection, id: row.id, time: state.relative(row.time) });
   } catch (error) {
     if (!isAborted(error)) announce(messageOf(error));
   }
@@ -139,7 +139,7 @@ async function openEvent(id: string, isVisible = false): Promise<void> {
     const end = details.spans?.length != null ? begin + details.spans.length : time;
     state.setFollow(false);
     if (!isVisible) reveal(track, begin, end);
-    state.select({ track, lane: laneOf(track, begin, end), from: begin, to: end, count: 1, name: details.name, id });
+    state.select({ track, lane: laneOf(track, begin, end), from: begin, to: end, count: 1, name: details.name, id, time });
     describe();
   } catch (error) {
     if (!isAborted(error)) announce(messageOf(error));
@@ -188,7 +188,7 @@ async function neighbour(direction: "next" | "previous"): Promise<void> {
   const { selection, view } = state;
   const offset = state.offsetOf(track);
   const edge = direction === "next" ? view.begin - offset - 1 : view.end - offset + 1;
-  const time = selection?.track === track ? selection.from : edge;
+  const time = selection?.track === track ? selection.time : edge;
   try {
     const row = await near.get<Row | null>("near", { track, time: state.absolute(time).toString(), direction });
     if (!row) return announce(`No ${direction} event in this track`);

@@ -64,10 +64,14 @@ function drawTicks(painter: Painter, { state, theme, width }: RulerScene): void 
     const isNew = whole !== second;
     painter.text(x + 4, STRIP + 9, decimals > 3 && !isNew ? fraction(text) : grouped(text), theme.text, LEAST_DISTANCE + 30);
     if (day !== date) painter.text(x + 4, STRIP + 22, day, theme.muted, LEAST_DISTANCE);
-    else painter.text(x + 4, STRIP + 22, `+${duration(state.relative(time) - state.bounds.begin)}`, theme.muted, LEAST_DISTANCE - 8);
+    else painter.text(x + 4, STRIP + 22, sinceBegin(state.relative(time) - state.bounds.begin), theme.muted, LEAST_DISTANCE - 8);
     date = day;
     second = whole;
   }
+}
+
+function sinceBegin(ns: number): string {
+  return `${ns < 0 ? "\u2212" : "+"}${duration(Math.abs(ns))}`;
 }
 
 /** Digits after the point, in groups of three. */

@@ -18,6 +18,8 @@ export interface Selection {
   count: number;
   name: string;
   id: string | null;
+  /** Time of the event: that of the end of a span is not where its item begins. */
+  time: number;
 }
 
 export interface Bookmark {
@@ -66,6 +68,7 @@ export class State {
   follow = false;
   /** Clock offsets in ns by the id of the outermost track. */
   offsets = new Map<number, number>();
+  private byId = new Map<number, Track>();
   private rootOf = new Map<number, number>();
   private listeners = new Map<Topic, (() => void)[]>();
 
@@ -127,6 +130,7 @@ export class State {
 
   setTracks(tracks: Track[]): void {
     this.tracks = tracks;
+    this.byId = new Map(tracks.map((track) => [track.id, track]));
     this.rootOf.clear();
     for (const track of tracks) {
       this.rootOf.set(track.id, track.parent === null ? track.id : (this.rootOf.get(track.parent) ?? track.parent));
@@ -140,7 +144,7 @@ export class State {
   }
 
   trackOf(id: number | null): Track | undefined {
-    return id === null ? undefined : this.tracks.find((track) => track.id === id);
+    return id === null ? undefined : this.byId.get(id);
   }
 
   /** Sets the visible time, at least `SHORTEST` and not far beyond the trace. */
@@ -175,9 +179,12 @@ export class State {
   reveal(begin: number, end = begin): void {
     const { view } = this;
     const width = view.end - view.begin;
-    if (begin >= view.begin + width * 0.05 && end <= view.end - width * 0.05) return;
+    if (begin >= view.begin && Math.min(end, begin + width / 2) <= view.end) return;
     const middle = end - begin > width ? begin + width * 0.4 : (begin + end) / 2;
-    this.setView(middle - width / 2, middle + width / 2);
+    // No time beyond the trace, unless the view is wider than it.
+    const whole = padded(this.bounds);
+    const from = Math.max(Math.min(middle - width / 2, whole.end - width), whole.begin);
+    this.setView(from, from + width);
   }
 
   /** Shows a range with a margin at both sides. */

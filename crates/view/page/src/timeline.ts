@@ -38,7 +38,9 @@ export class Timeline {
   private readonly ruler = byId<HTMLCanvasElement>("ruler");
   private readonly scroller = byId("scroll");
   private readonly tip = byId("tip");
-  private requested = false;
+  /** Next frame: 0 draws nothing, 1 the ruler, 2 everything. */
+  private requested = 0;
+  private milliseconds = 0;
 
   constructor(
     private readonly state: State,
@@ -66,12 +68,15 @@ export class Timeline {
     return this.scroller.clientHeight;
   }
 
-  redraw(): void {
-    if (this.requested) return;
-    this.requested = true;
+  redraw(parts: 1 | 2 = 2): void {
+    const isAsked = this.requested > 0;
+    this.requested = Math.max(this.requested, parts);
+    if (isAsked) return;
     requestAnimationFrame(() => {
-      this.requested = false;
-      this.draw();
+      const all = this.requested === 2;
+      this.requested = 0;
+      if (all) this.draw();
+      else this.drawRuler();
     });
   }
 
@@ -131,16 +136,28 @@ export class Timeline {
   }
 
   private draw(): void {
+    const started = performance.now();
     const scene = this.scene();
     const painter = prepare(this.canvas, scene.width, scene.height);
     if (painter) this.drawn = drawScene(painter, scene);
-    // The bar for scrolling makes the picture narrower than the space above it.
-    this.ruler.style.width = `${scene.width}px`;
-    const ruler = prepare(this.ruler, scene.width, RULER);
-    if (ruler) drawRuler(ruler, { state: this.state, theme: this.theme, width: scene.width, bins: this.bins, pointer: this.pointer });
+    this.drawRuler();
     this.labels.update(this.layout, scene.rows, scene.top);
     this.frames += 1;
+    this.milliseconds = performance.now() - started;
     this.actions.painted();
+  }
+
+  private drawRuler(): void {
+    // The bar for scrolling makes the picture narrower than the space above it.
+    const { width, state, theme, bins, pointer } = this;
+    this.ruler.style.width = `${width}px`;
+    const painter = prepare(this.ruler, width, RULER);
+    if (painter) drawRuler(painter, { state, theme, width, bins, pointer });
+  }
+
+  /** Time that the last picture took, in ms. */
+  get drawTime(): number {
+    return this.milliseconds;
   }
 
   private shownTracks(): { tracks: number[]; pixels: number } {
@@ -256,7 +273,7 @@ export class Timeline {
 
   private hover(event: PointerEvent, dragging: boolean): void {
     this.pointer = event.clientX - this.ruler.getBoundingClientRect().left;
-    this.redraw();
+    this.redraw(1);
     const found = dragging || this.state.isEmpty ? null : this.itemAt(event);
     this.canvas.classList.toggle("over", !!found);
     this.tip.hidden = !found;
@@ -283,7 +300,7 @@ export class Timeline {
   private unhover(): void {
     this.pointer = null;
     this.tip.hidden = true;
-    this.redraw();
+    this.redraw(1);
   }
 }
 

@@ -23,12 +23,24 @@ export async function openPage(browser, url, options = {}) {
   page.setDefaultTimeout(90_000);
   page.problems = [];
   page.addresses = [];
-  page.on("console", (message) => ["error", "warning"].includes(message.type()) && page.problems.push(message.text()));
+  page.on("console", (message) => ["error", "warning"].includes(message.type()) && !/status of 404/.test(message.text()) && page.problems.push(message.text()));
   page.on("pageerror", (error) => page.problems.push(String(error)));
   page.on("request", (request) => page.addresses.push(request.url()));
+  if (process.env.PAGE_DIST) await serveDist(page);
   await page.goto(url + fragment);
   if (wait) await ready(page);
   return page;
+}
+
+/** Takes the page from a folder instead of the server, whose binary embeds an older one perhaps. */
+async function serveDist(page) {
+  await page.route(/\/(app\.js|app\.css|)(#.*)?$/, async (route) => {
+    const answer = await route.fetch();
+    const name = new URL(route.request().url()).pathname.split("/").pop() || "index.html";
+    const headers = answer.headers();
+    delete headers["content-length"];
+    await route.fulfill({ status: answer.status(), headers, path: `${process.env.PAGE_DIST}/${name}` });
+  });
 }
 
 /** Waits until everything that is visible has been loaded and drawn. */

@@ -177,6 +177,23 @@ export async function requestsEndWhenTheViewMovesOn({ browser, url }) {
   assert.ok(most <= 3, `${most} requests for tiles at once`);
 }
 
+/** Prints the time of a frame; the limit is generous, as machines that run tests are busy. */
+export async function framesAreFast({ browser, url }) {
+  const page = await openPage(browser, url, { viewport: { width: 3840, height: 2160 } });
+  await settled(page);
+  const canvas = await places(page);
+  await page.mouse.move(canvas.middle, canvas.row);
+  const times = [];
+  for (let i = 0; i < 12; i++) {
+    await page.mouse.wheel(0, i % 2 ? -200 : 200);
+    times.push((await settled(page)).drawn.milliseconds);
+  }
+  times.sort((a, b) => a - b);
+  const { items } = (await settled(page)).drawn;
+  console.log(`     frame of ${items} items at 3840x2160: median ${times[6].toFixed(1)} ms, longest ${times.at(-1).toFixed(1)} ms`);
+  assert.ok(times[6] < 500, `${times[6]} ms`);
+}
+
 export async function countsAddUp({ browser, url, mock }) {
   if (!mock) return "needs the mock";
   const page = await openPage(browser, url, { viewport: { width: 1280, height: 4000 } });

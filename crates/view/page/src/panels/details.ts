@@ -1,7 +1,7 @@
 // Details of the selected event or item.
 
 import { get, isAborted, Latest, type EventDetails, type Link } from "../api";
-import { CommandLine, quote } from "../commands";
+import { CommandLine, commandOf } from "../commands";
 import { button, el, type Child } from "../dom";
 import type { State, Topic } from "../state";
 import { count, duration, fullTime } from "../time";
@@ -69,9 +69,8 @@ export class DetailsPanel implements Panel {
     const { state } = this;
     const { spans, position } = details;
     this.heading.replaceChildren(el("bdi", {}, details.name));
-    const paths = state.trace?.paths ?? [];
     const time = `@${details.time}`;
-    this.command.set(["ichnos", "cat", ...paths, "--begin", time, "--end", time, "-f", "jsonl"].map(quote).join(" "));
+    this.command.set(commandOf(state, "cat", ["-f", "jsonl", "--begin", time, "--end", time]));
     const facts: [string, Child][] = [
       ["Time", fullTime(BigInt(details.time), state.calendar)],
       ["Since begin", duration(state.relative(details.time) - state.bounds.begin, 9)],

@@ -134,11 +134,10 @@ function gantt(state: State, nodes: TaskNode[], critical: Set<string>): HTMLElem
     }
     const isCritical = critical.has(node.id);
     const place = node.place ? ` (${node.place})` : "";
-    const label = `${isCritical ? "★ " : ""}${node.label || node.id}${place}`;
     return el(
       "div",
       { class: isCritical ? "bar-row critical" : "bar-row", role: "listitem" },
-      el("bdi", { title: label }, label),
+      el("span", { title: `${node.label || node.id}${place}` }, isCritical ? "★ " : null, el("bdi", {}, node.label || node.id), place),
       el("div", { class: "track" }, begin === null ? null : piece),
       el("span", { class: "muted" }, begin === null || end === null ? "no time" : duration(end - begin, 3)),
     );
