@@ -320,19 +320,21 @@ fn json_line(shared: &Shared, id: EventId) -> Result<Option<Vec<u8>>, ApiError> 
     let reader = shared.reader(Window { begin: time, end: time })?;
     let mut lines = JsonLines::new(Vec::new(), JsonLinesOptions::default());
     let (mut position, mut line) = (0, None);
+    // Events without a time are at the first one, and read whatever the window.
+    let is_later = shared.build.timeline().range().is_some_and(|(first, _)| id.time > first);
     let mut take = |message: &Message<'_>| -> std::io::Result<ControlFlow<()>> {
         let Message::Event(event) = message else {
-            lines.message(message)?;
-            return Ok(ControlFlow::Continue(()));
+            return lines.message(message);
         };
-        if event.stream.key != id.stream {
+        let is_earlier = event.nanoseconds().is_none() && is_later;
+        if event.stream.key != id.stream || is_earlier {
             return Ok(ControlFlow::Continue(()));
         }
         position += 1;
         if position <= id.position {
             return Ok(ControlFlow::Continue(()));
         }
-        lines.message(message)?;
+        let _ = lines.message(message)?;
         lines.flush()?;
         // Classes and stacks that it is the first to mention are in lines before it.
         line = lines.writer().trim_ascii_end().rsplit(|byte| *byte == b'\n').next().map(<[u8]>::to_vec);
