@@ -1,0 +1,252 @@
+// The API of `ichnos view` (docs/view-api.md). All addresses are relative to the page.
+
+/** Time as the server writes it: nanoseconds since the origin of the clock, decimal. */
+export type TimeText = string;
+
+export interface Trace {
+  title: string;
+  version: string;
+  paths: string[];
+  state: "loading" | "live" | "done" | "failed";
+  progress: number | null;
+  generation: number;
+  begin: TimeText | null;
+  end: TimeText | null;
+  hasDates: boolean;
+  zone: string;
+  events: number;
+  discardedEvents: number;
+  discardedPackets: number;
+  damages: number;
+  traces: { name: string; format: string; dialect?: string | null; tracer?: string | null }[];
+  warnings: string[];
+  tracks: number;
+  names: number;
+  command: string;
+  error?: string | null;
+}
+
+export type TrackKind = "trace" | "process" | "thread" | "processor" | "stream" | "spans" | "counter" | "losses";
+
+export interface Track {
+  id: number;
+  parent: number | null;
+  kind: TrackKind;
+  name: string;
+  lanes: number;
+  items: number;
+  unit: string | null;
+  minimum: number | null;
+  maximum: number | null;
+}
+
+export interface TileTrack {
+  id: number;
+  /** Six numbers an item: lane, from, to, count, name, longest. */
+  items?: number[];
+  /** Six numbers an item: from, to, minimum, maximum, last, count. */
+  counter?: number[];
+}
+
+export interface Tiles {
+  generation: number;
+  begin: TimeText;
+  end: TimeText;
+  exact: boolean;
+  tracks: TileTrack[];
+}
+
+export interface Row {
+  id: string;
+  time: TimeText;
+  stream: string;
+  name: string;
+  track: number | null;
+  text: string;
+  severity?: string | null;
+}
+
+export interface Rows {
+  rows: Row[];
+  next: string | null;
+  scanned: number;
+}
+
+export interface Link {
+  id: string;
+  kind: string;
+  name?: string;
+}
+
+export interface EventDetails {
+  id: string;
+  time: TimeText;
+  stream: string;
+  name: string;
+  track: number | null;
+  format: string;
+  position: { file: string; offset: number } | null;
+  line: unknown;
+  text: string;
+  spans: { begin: string | null; end: string | null; length: number | null } | null;
+  causes: Link[];
+  effects: Link[];
+}
+
+export interface Completion {
+  text: string;
+  kind: "field" | "event" | "operator" | string;
+}
+
+export interface SearchAnswer {
+  total: number;
+  complete: boolean;
+  hits: { id: string; time: TimeText; name: string; track: number | null }[];
+  bins: number[];
+}
+
+export interface SpanStats {
+  name: string;
+  count: number;
+  total: number;
+  minimum: number;
+  median: number;
+  p90: number;
+  p99: number;
+  maximum: number;
+}
+
+export interface Stats {
+  events: number;
+  /** False if the range has more events than are read for a request. */
+  complete?: boolean;
+  command: string;
+  classes: { name: string; count: number; perSecond: number | null }[];
+  spans: SpanStats[];
+  histogram: { name: string; bounds: number[]; counts: number[] } | null;
+  gaps: { begin: TimeText; length: number }[];
+}
+
+export interface Frame {
+  name: string;
+  value: number;
+  children?: Frame[];
+}
+
+export interface Stacks {
+  command: string;
+  root: Frame;
+  samples: number;
+  complete?: boolean;
+  dropped?: number;
+  unit?: string;
+}
+
+export interface TaskEntry {
+  id: string;
+  name: string;
+  begin: TimeText;
+  length: number;
+  operations: number;
+  command: string;
+}
+
+export interface TaskNode {
+  id: string;
+  label: string;
+  place: string | null;
+  begin_ns: number | string | null;
+  end_ns: number | string | null;
+  events?: number;
+}
+
+export interface TaskGraph {
+  nodes: TaskNode[];
+  edges: { from: string; to: string; kind: string }[];
+}
+
+export interface TaskStep {
+  id: string;
+  label: string;
+  begin_ns?: number | string | null;
+  time_ns?: number | null;
+}
+
+export interface Change {
+  generation: number;
+  state: Trace["state"];
+  progress: number | null;
+  events: number;
+  begin: TimeText | null;
+  end: TimeText | null;
+}
+
+/** Answer of the server that is an error, with the place in an expression where there is one. */
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    message: string,
+    readonly at: number | null = null,
+    readonly length: number | null = null,
+  ) {
+    super(message);
+  }
+}
+
+type Parameters = Record<string, string | number | null | undefined>;
+
+/** Address of a request; parameters without a value are left away. */
+export function address(path: string, parameters: Parameters = {}): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters)) {
+    if (value !== null && value !== undefined && value !== "") query.set(name, String(value));
+  }
+  const text = query.toString().replaceAll("%2C", ",");
+  return `api/${path}${text ? `?${text}` : ""}`;
+}
+
+/** JSON of a request. Throws `ApiError`, or what `fetch` throws (no connection, aborted). */
+export async function get<T>(path: string, parameters: Parameters = {}, signal?: AbortSignal): Promise<T> {
+  const answer = await fetch(address(path, parameters), signal ? { signal } : {});
+  if (answer.ok) return (await answer.json()) as T;
+  throw await errorOf(answer);
+}
+
+/** Error that an answer with another status than success describes. */
+export async function errorOf(answer: Response): Promise<ApiError> {
+  try {
+    const body = (await answer.json()) as { error?: string; at?: number; length?: number };
+    return new ApiError(answer.status, body.error ?? `status ${answer.status}`, body.at ?? null, body.length ?? null);
+  } catch {
+    return new ApiError(answer.status, `the server answered with status ${answer.status}`);
+  }
+}
+
+/** True for a request that the page itself has given up. */
+export function isAborted(error: unknown): boolean {
+  return error instanceof DOMException && error.name === "AbortError";
+}
+
+/** Text of an error for people. */
+export function messageOf(error: unknown): string {
+  if (error instanceof ApiError) return error.message;
+  if (error instanceof TypeError) return "No answer from ichnos. Is `ichnos view` still running?";
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Requests of one kind of which only the newest matters: a new one aborts the one before. */
+export class Latest {
+  private controller: AbortController | null = null;
+
+  async get<T>(path: string, parameters: Parameters = {}): Promise<T> {
+    this.abort();
+    const controller = new AbortController();
+    this.controller = controller;
+    return get<T>(path, parameters, controller.signal);
+  }
+
+  abort(): void {
+    this.controller?.abort();
+    this.controller = null;
+  }
+}

@@ -1,0 +1,78 @@
+// Bookmarks of times, which are kept in the address, and clock offsets of traces to compare them.
+
+import { copyToClipboard } from "./commands";
+import { showDialog } from "./dialog";
+import { button, el } from "./dom";
+import type { State } from "./state";
+import { duration, timeOfDay } from "./time";
+
+const MOST = 200;
+
+/** Sets a bookmark at the selected item, or in the middle of the view; removes one that is there. */
+export function toggleBookmark(state: State, announce: (text: string) => void): void {
+  if (state.isEmpty) return;
+  const { selection, view } = state;
+  const time = selection ? selection.from + state.offsetOf(selection.track) : Math.round((view.begin + view.end) / 2);
+  const there = state.bookmarks.findIndex((mark) => mark.time === time);
+  if (there >= 0) state.bookmarks.splice(there, 1);
+  else if (state.bookmarks.length < MOST) state.bookmarks.push({ time, label: (selection?.name ?? "Bookmark").slice(0, 80) });
+  state.bookmarks.sort((a, b) => a.time - b.time);
+  announce(there >= 0 ? "Bookmark removed" : "Bookmark set");
+  state.emit("bookmarks");
+}
+
+export function showBookmarks(state: State): void {
+  const list = el("div", { class: "choices" });
+  const draw = () => {
+    const rows = state.bookmarks.map((mark, i) => {
+      const label = el("input", { type: "text", value: mark.label, "aria-label": "Name of the bookmark" });
+      label.addEventListener("change", () => {
+        mark.label = label.value.slice(0, 80);
+        state.emit("bookmarks");
+      });
+      const show = button(timeOfDay(state.absolute(mark.time), state.calendar), () => state.reveal(mark.time), { title: "Show" });
+      const remove = button("Remove", () => {
+        state.bookmarks.splice(i, 1);
+        state.emit("bookmarks");
+        draw();
+      });
+      return el("div", {}, show, " ", label, " ", remove);
+    });
+    list.replaceChildren(...(rows.length ? rows : [el("p", { class: "muted" }, "No bookmarks yet: press B to set one.")]));
+  };
+  draw();
+  const copy = button("Copy address", () => {
+    void copyToClipboard(location.href).then((done) => (copy.textContent = done ? "Copied" : "Not copied"));
+  });
+  const hint = "The address of the page contains the view, the selection and the bookmarks. Its part from # on also fits the page of a later run of the command.";
+  showDialog("Bookmarks", list, el("p", { class: "muted" }, hint), copy);
+}
+
+/** Sliders that move the clock of each trace, to compare traces one above the other. */
+export function showClocks(state: State): void {
+  const roots = state.tracks.filter((track) => track.parent === null);
+  const length = state.bounds.end - state.bounds.begin;
+  const rows = roots.slice(0, 50).map((root) => {
+    const text = el("output", {}, duration(state.offsets.get(root.id) ?? 0));
+    const slider = el("input", { type: "range", min: -1000, max: 1000, step: 1, "aria-label": `Clock offset of ${root.name}` });
+    const exact = el("input", { type: "number", step: "any", "aria-label": `Clock offset of ${root.name} in microseconds`, value: (state.offsets.get(root.id) ?? 0) / 1000 });
+    slider.value = String(Math.sign(state.offsets.get(root.id) ?? 0) * Math.sqrt(Math.abs(state.offsets.get(root.id) ?? 0) / length) * 1000);
+    const set = (ns: number) => {
+      state.offsets.set(root.id, ns);
+      text.textContent = duration(ns);
+      state.emit("offsets");
+      state.emit("view");
+    };
+    slider.addEventListener("input", () => {
+      // Fine in the middle, and up to the length of the trace at the ends.
+      const part = Number(slider.value) / 1000;
+      const ns = Math.round(Math.sign(part) * part * part * length);
+      exact.value = String(ns / 1000);
+      set(ns);
+    });
+    exact.addEventListener("change", () => set(Math.round((Number(exact.value) || 0) * 1000)));
+    return el("div", {}, el("bdi", {}, root.name), el("br"), slider, " ", exact, " µs = ", text);
+  });
+  const hint = "Moves the tracks of a trace in the picture. Tables and statistics keep the times of the trace.";
+  showDialog("Clock offsets", el("div", { class: "choices" }, ...rows), el("p", { class: "muted" }, hint));
+}

@@ -1,0 +1,115 @@
+// Colours of names. Text on each has a contrast of at least 4.5 to 1 (WCAG AA), which the tests compute.
+
+export interface Theme {
+  dark: boolean;
+  background: string;
+  row: string;
+  grid: string;
+  text: string;
+  muted: string;
+  accent: string;
+  range: string;
+  loss: string;
+  lossText: string;
+  border: string;
+}
+
+/** Colours of the style sheet, by the system's choice of dark or light. */
+export function currentTheme(): Theme {
+  const style = getComputedStyle(document.documentElement);
+  const of = (name: string) => style.getPropertyValue(`--${name}`).trim();
+  return {
+    dark: matchMedia("(prefers-color-scheme: dark)").matches,
+    background: of("canvas"),
+    row: of("row"),
+    grid: of("grid"),
+    text: of("text"),
+    muted: of("muted"),
+    accent: of("accent"),
+    range: of("range"),
+    loss: of("loss"),
+    lossText: of("loss-text"),
+    border: of("border"),
+  };
+}
+
+export interface Shade {
+  fill: string;
+  text: string;
+  /** Stronger colour of the same hue, for marks and lines. */
+  strong: string;
+}
+
+const CONTRAST = 4.8;
+/** Hues that people tell apart: greens look alike over a wide range, so few of them are used. */
+const HUES = [0, 16, 30, 42, 54, 78, 118, 158, 176, 190, 204, 220, 242, 264, 288, 318, 340];
+const cache = new Map<string, Shade>();
+
+/** Colour of a name: the same name has the same colour in each view and each run. */
+export function shadeOf(name: string, dark: boolean): Shade {
+  const key = (dark ? "d" : "l") + name;
+  let shade = cache.get(key);
+  if (!shade) {
+    shade = makeShade(hash(name), dark);
+    if (cache.size > 20_000) cache.clear();
+    cache.set(key, shade);
+  }
+  return shade;
+}
+
+/** Contrast of two colours by WCAG 2: 1 to 21. */
+export function contrast(first: Rgb, second: Rgb): number {
+  const [a, b] = [luminance(first), luminance(second)];
+  return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+}
+
+type Rgb = [number, number, number];
+
+function makeShade(seed: number, dark: boolean): Shade {
+  const hue = HUES[seed % HUES.length]!;
+  const tone = (seed >>> 8) % 3;
+  const saturation = (dark ? [0.75, 0.55, 0.3] : [0.75, 0.5, 0.62])[tone]!;
+  const text: Rgb = dark ? [255, 255, 255] : [20, 20, 24];
+  let lightness = dark ? [0.35, 0.25, 0.42][tone]! : [0.76, 0.64, 0.86][tone]!;
+  // Hues differ in luminance at equal lightness, so the lightness moves until text can be read.
+  while (contrast(fromHsl(hue, saturation, lightness), text) < CONTRAST) lightness += dark ? -0.01 : 0.01;
+  return {
+    fill: css(fromHsl(hue, saturation, lightness)),
+    text: css(text),
+    strong: css(fromHsl(hue, Math.min(1, saturation + 0.2), dark ? 0.68 : 0.36)),
+  };
+}
+
+/** FNV-1a with a last mix, so that names that differ in the last letter differ in hue. */
+function hash(text: string): number {
+  let value = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) {
+    value ^= text.charCodeAt(i);
+    value = Math.imul(value, 0x01000193);
+  }
+  value ^= value >>> 15;
+  value = Math.imul(value, 0x2c1b3c6d);
+  value ^= value >>> 13;
+  return value >>> 0;
+}
+
+function fromHsl(hue: number, saturation: number, lightness: number): Rgb {
+  const a = saturation * Math.min(lightness, 1 - lightness);
+  const channel = (n: number) => {
+    const k = (n + hue / 30) % 12;
+    return Math.round(255 * (lightness - a * Math.max(-1, Math.min(k - 3, 9 - k, 1))));
+  };
+  return [channel(0), channel(8), channel(4)];
+}
+
+function luminance(color: Rgb): number {
+  const [r, g, b] = color.map((value) => {
+    const part = value / 255;
+    return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+  }) as Rgb;
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+
+function css(color: Rgb): string {
+  return `#${color.map((value) => value.toString(16).padStart(2, "0")).join("")}`;
+}

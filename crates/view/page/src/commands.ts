@@ -1,0 +1,67 @@
+// Commands of the terminal that give the same answer as a panel.
+
+import { button, el } from "./dom";
+import type { State } from "./state";
+
+/** Word quoted for a POSIX shell, if it needs to be. */
+export function quote(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+/** Command about the trace: the paths, and options of reading, are those that the server was started with. */
+export function commandOf(state: State, verb: string, options: string[]): string {
+  const given = state.trace?.command.replace(/^ichnos info /, "") ?? "";
+  return [`ichnos ${verb}`, ...options.map(quote), given].filter(Boolean).join(" ");
+}
+
+/** `ichnos VERB --begin --end --filter PATH...` of what panels show. */
+export function command(state: State, verb: string): string {
+  const words: string[] = [];
+  const whole = state.bounds;
+  const { begin, end } = state.asked;
+  if (begin > whole.begin) words.push("--begin", `@${state.absolute(begin)}`);
+  if (end < whole.end) words.push("--end", `@${state.absolute(end)}`);
+  if (state.filter) words.push("--filter", state.filter);
+  return commandOf(state, verb, words);
+}
+
+/** The command, and a button that copies it. */
+export class CommandLine {
+  readonly element = el("div", { class: "command" });
+  private readonly code = el("code", { tabindex: 0, "aria-label": "Command for the terminal" });
+  private readonly copy = button("Copy", () => void this.copyText(), { title: "Copy the command" });
+
+  constructor() {
+    this.element.append(this.code, this.copy);
+    this.element.hidden = true;
+  }
+
+  set(text: string): void {
+    this.element.hidden = !text;
+    this.code.textContent = text;
+    this.code.setAttribute("title", text);
+  }
+
+  private async copyText(): Promise<void> {
+    const done = await copyToClipboard(this.code.textContent ?? "");
+    this.copy.textContent = done ? "Copied" : "Not copied";
+    setTimeout(() => (this.copy.textContent = "Copy"), 1500);
+  }
+}
+
+/** Copies a text; false if the browser does not allow it. */
+export async function copyToClipboard(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    // Without permission: the selection of a text field, in the way of older browsers.
+    const area = el("textarea", { class: "unseen", "aria-label": "Text to copy" });
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    return done;
+  }
+}

@@ -1,0 +1,283 @@
+// The picture of the timeline: rows of tracks, spans, instants, counters, losses, marks.
+
+import { shadeOf, type Theme } from "./colors";
+import type { Painter } from "./painter";
+import type { Range, State } from "./state";
+import { STRIDE, type Tile } from "./tiles";
+import { count, duration, quantity, shortCount } from "./time";
+import { LANE, laneTop, type TrackRow } from "./tracks";
+
+const BAR = LANE - 2;
+
+/** Visible part of the timeline, in pixels of the page. */
+export interface Scene {
+  state: State;
+  theme: Theme;
+  rows: TrackRow[];
+  tilesOf: (track: number) => Tile[];
+  flows: number[];
+  width: number;
+  height: number;
+  /** Height of the list above the picture. */
+  top: number;
+}
+
+export interface Drawn {
+  tracks: number;
+  items: number;
+  /** Spans and instants in the items that were drawn. */
+  count: number;
+  exact: boolean;
+}
+
+/** Place of a time, in pixels from the left. */
+export function xOf(time: number, view: Range, width: number): number {
+  return ((time - view.begin) / (view.end - view.begin)) * width;
+}
+
+/** Time at a place. */
+export function timeAt(x: number, view: Range, width: number): number {
+  return view.begin + (x / width) * (view.end - view.begin);
+}
+
+export function drawScene(painter: Painter, scene: Scene): Drawn {
+  const { state, theme, width, height } = scene;
+  const drawn: Drawn = { tracks: scene.rows.length, items: 0, count: 0, exact: true };
+  painter.rect(0, 0, width, height, theme.background);
+  drawOutside(painter, scene);
+  for (const row of scene.rows) drawRow(painter, scene, row, drawn);
+  drawFlows(painter, scene);
+  drawSelection(painter, scene);
+  drawRange(painter, scene);
+  for (const mark of state.bookmarks) {
+    const x = xOf(mark.time, state.view, width);
+    if (x >= 0 && x <= width) painter.rect(x - 0.5, 0, 1, height, theme.accent, 0.7);
+  }
+  return drawn;
+}
+
+/** Time before and after the trace. */
+function drawOutside(painter: Painter, { state, theme, width, height }: Scene): void {
+  if (state.isEmpty) return;
+  const { begin, end } = state.bounds;
+  const left = xOf(begin, state.view, width);
+  const right = xOf(end, state.view, width);
+  if (left > 0) painter.rect(0, 0, Math.min(left, width), height, theme.grid, 0.45);
+  if (right < width) painter.rect(Math.max(right, 0), 0, width - Math.max(right, 0), height, theme.grid, 0.45);
+}
+
+function drawRow(painter: Painter, scene: Scene, row: TrackRow, drawn: Drawn): void {
+  const { theme, width, state } = scene;
+  const y = row.y - scene.top;
+  if (row.track.id === state.track) painter.rect(0, y, width, row.height, theme.row);
+  painter.rect(0, y + row.height - 1, width, 1, theme.grid);
+  const tiles = scene.tilesOf(row.track.id);
+  tiles.forEach((tile, i) => {
+    const paint = () => {
+      if (row.track.kind === "counter") drawCounter(painter, scene, row, tile);
+      else drawItems(painter, scene, row, tile, drawn);
+    };
+    drawn.exact &&= tile.exact;
+    const finer = tiles[i + 1];
+    // The coarse picture shows only where the finer one does not reach.
+    if (finer) beside(painter, scene, y, row, finer, paint);
+    else paint();
+  });
+}
+
+function beside(painter: Painter, scene: Scene, y: number, row: TrackRow, finer: Range, paint: () => void): void {
+  const offset = scene.state.offsetOf(row.track.id);
+  const left = xOf(finer.begin + offset, scene.state.view, scene.width);
+  const right = xOf(finer.end + offset, scene.state.view, scene.width);
+  if (left > 0) painter.within(0, y, Math.min(left, scene.width), row.height, paint);
+  if (right < scene.width) painter.within(Math.max(right, 0), y, scene.width - Math.max(right, 0), row.height, paint);
+}
+
+function drawItems(painter: Painter, scene: Scene, row: TrackRow, tile: Tile, drawn: Drawn): void {
+  const { state, width } = scene;
+  const { items } = tile;
+  const { begin, end } = state.view;
+  const offset = state.offsetOf(row.track.id);
+  const perNs = width / (end - begin);
+  const top = row.y - scene.top;
+  for (let i = 0; i + 5 < items.length; i += STRIDE) {
+    const lane = items[i]!;
+    const [from, to] = [items[i + 1]! + offset, items[i + 2]! + offset];
+    if (to < begin || from > end || lane >= Math.max(row.lanes, 1)) continue;
+    drawn.items += 1;
+    drawn.count += items[i + 3]!;
+    const x = (from - begin) * perNs;
+    const next = items[i + STRIDE] === lane ? (items[i + STRIDE + 1]! + offset - begin) * perNs : width;
+    const item = {
+      x: Math.max(x, -2),
+      right: Math.min((to - begin) * perNs, width + 2),
+      y: top + laneTop(row, lane) + 1,
+      next,
+      count: items[i + 3]!,
+      name: state.names[items[i + 4]!] ?? "",
+      longest: items[i + 5]!,
+      instant: to === from && items[i + 5] === 0,
+    };
+    if (row.track.kind === "losses") drawLoss(painter, scene, item);
+    else drawItem(painter, scene.theme, item);
+  }
+}
+
+interface Item {
+  x: number;
+  right: number;
+  y: number;
+  /** Where the next item of the lane begins. */
+  next: number;
+  count: number;
+  name: string;
+  longest: number;
+  instant: boolean;
+}
+
+function drawItem(painter: Painter, theme: Theme, item: Item): void {
+  const { x, y, count: number, name } = item;
+  const shade = shadeOf(name, theme.dark);
+  if (number === 1 && (item.instant || item.longest === 0)) return drawInstant(painter, theme, item);
+  const width = Math.max(item.right - x, 1);
+  if (number > 1 && item.longest === 0) {
+    // Instants of a summary: the more there are, the higher.
+    const height = Math.min(BAR, 4 + Math.log2(number) * 2);
+    painter.rect(x, y + BAR - height, width, height, shade.strong);
+    return;
+  }
+  if (number === 1) {
+    painter.rect(x, y, width, BAR, width > 3 ? shade.fill : shade.strong);
+    // An edge keeps neighbours of the same name apart.
+    if (width > 3) painter.rect(x, y, 1, BAR, shade.strong);
+    painter.text(x + 5, y + BAR / 2, name, shade.text, width - 8);
+    return;
+  }
+  painter.rect(x, y, width, BAR, shade.fill, 0.45 + 0.55 * Math.min(1, Math.log10(number) / 4));
+  painter.rect(x, y + BAR - 3, width, 3, shade.strong);
+  painter.text(x + 4, y + BAR / 2 - 1, `${shortCount(number)} × ${name}`, theme.text, width - 6);
+}
+
+function drawInstant(painter: Painter, theme: Theme, item: Item): void {
+  const { strong } = shadeOf(item.name, theme.dark);
+  const { x, y } = item;
+  painter.rect(x - 0.75, y, 1.5, BAR, strong);
+  painter.polygon([x - 4, y, x + 4, y, x, y + 6], strong);
+  const room = item.next - x - 12;
+  if (room > 40) painter.text(x + 6, y + BAR / 2 + 1, item.name, theme.text, Math.min(room, 240));
+}
+
+function drawLoss(painter: Painter, { theme }: Scene, item: Item): void {
+  const width = Math.max(item.right - item.x, 3);
+  painter.rect(item.x, item.y, width, BAR, theme.loss);
+  // Stripes: red alone is not seen by everybody.
+  for (let x = item.x + 3; x < item.x + width - 3 && width < 4000; x += 8) {
+    painter.polygon([x, item.y + BAR, x + 3, item.y + BAR, x + 5, item.y + BAR - 3, x + 2, item.y + BAR - 3], theme.background, 0.6);
+  }
+  const text = item.count > 1 ? `${count(item.count)} × ${item.name}` : item.name;
+  painter.text(item.x + 4, item.y + BAR / 2 - 1, text, theme.lossText, width - 6, true);
+  if (width < 40) painter.text(item.x + width + 4, item.y + BAR / 2, text, theme.text, Math.min(item.next - item.x - width - 8, 200));
+}
+
+function drawCounter(painter: Painter, scene: Scene, row: TrackRow, tile: Tile): void {
+  const { state, width, theme } = scene;
+  const { counter } = tile;
+  const offset = state.offsetOf(row.track.id);
+  const { strong } = shadeOf(row.track.name, theme.dark);
+  const low = Math.min(row.track.minimum ?? 0, 0);
+  const most = Math.max(row.track.maximum ?? 0, 0);
+  const high = most > low ? most : low + 1;
+  const bottom = row.y - scene.top + row.height - 4;
+  const room = row.height - 8;
+  const yOf = (value: number) => bottom - (Math.min(Math.max((value - low) / (high - low), 0), 1) || 0) * room;
+  let previous: { x: number; y: number } | null = null;
+  for (let i = 0; i + 5 < counter.length; i += STRIDE) {
+    const x = xOf(counter[i]! + offset, state.view, width);
+    const right = xOf(counter[i + 1]! + offset, state.view, width);
+    const isLast = i + STRIDE >= counter.length;
+    const stop = isLast ? right : xOf(counter[i + STRIDE]! + offset, state.view, width);
+    const last = yOf(counter[i + 4]!);
+    if (previous && stop >= 0 && x <= width) painter.rect(x - 0.5, Math.min(previous.y, last), 1, Math.abs(previous.y - last) + 1, strong);
+    previous = { x: stop, y: last };
+    if (stop < 0 || x > width) continue;
+    const from = Math.max(x, 0);
+    const to = Math.min(Math.max(stop, x + 1), width);
+    const top = yOf(counter[i + 3]!);
+    painter.rect(from, last, to - from, bottom - last, strong, 0.3);
+    painter.rect(from, last - 0.75, to - from, 1.5, strong);
+    // The range of values within a pixel.
+    if (counter[i + 5]! > 1) painter.rect(from, top, Math.max(Math.min(right, width) - from, 1), yOf(counter[i + 2]!) - top + 1, strong, 0.7);
+  }
+  if (counter.length) {
+    const y = row.y - scene.top;
+    painter.rect(0, y + 1, 74, 15, theme.background, 0.8);
+    painter.text(4, y + 9, quantity(row.track.maximum ?? 0, row.track.unit), theme.muted, 70);
+  }
+}
+
+function drawFlows(painter: Painter, { state, flows, rows, top, width, theme }: Scene): void {
+  const places = new Map(rows.map((row) => [row.track.id, row.y - top + row.height / 2]));
+  for (let i = 0; i + 3 < flows.length; i += 4) {
+    const [y1, y2] = [places.get(flows[i]!), places.get(flows[i + 2]!)];
+    if (y1 === undefined || y2 === undefined) continue;
+    const x1 = xOf(flows[i + 1]! + state.offsetOf(flows[i]!), state.view, width);
+    const x2 = xOf(flows[i + 3]! + state.offsetOf(flows[i + 2]!), state.view, width);
+    if (Math.max(x1, x2) < 0 || Math.min(x1, x2) > width) continue;
+    const bend = Math.max(20, Math.abs(x2 - x1) / 2);
+    painter.curve([x1, y1, x1 + bend, y1, x2 - bend, y2, x2, y2], theme.accent);
+    painter.polygon([x2, y2, x2 - 6, y2 - 3, x2 - 6, y2 + 3], theme.accent);
+  }
+}
+
+function drawSelection(painter: Painter, scene: Scene): void {
+  const { state, rows, width, theme } = scene;
+  const { selection } = state;
+  const row = selection && rows.find((other) => other.track.id === selection.track);
+  if (!selection || !row) return;
+  const offset = state.offsetOf(selection.track);
+  const x = xOf(selection.from + offset, state.view, width);
+  const right = xOf(selection.to + offset, state.view, width);
+  const y = row.y - scene.top + laneTop(row, Math.min(selection.lane, Math.max(row.lanes - 1, 0)));
+  const left = Math.max(x - 2, -4);
+  const length = Math.min(Math.max(right + 2, x + 4), width + 8) - left;
+  painter.outline(left, y, length, LANE, theme.background, 4);
+  painter.outline(left, y, length, LANE, theme.accent, 2);
+}
+
+function drawRange(painter: Painter, { state, width, height, theme }: Scene): void {
+  if (!state.range) return;
+  const left = xOf(state.range.begin, state.view, width);
+  const right = xOf(state.range.end, state.view, width);
+  painter.rect(left, 0, Math.max(right - left, 1), height, theme.range, 0.1);
+  painter.rect(left - 0.5, 0, 1.5, height, theme.range);
+  painter.rect(right - 0.5, 0, 1.5, height, theme.range);
+  const text = duration(state.range.end - state.range.begin);
+  painter.rect(Math.max(left, 0) + 4, height - 20, 74, 16, theme.background, 0.85);
+  painter.text(Math.max(left, 0) + 8, height - 12, text, theme.text, 70, true);
+}
+
+export interface Hit {
+  lane: number;
+  from: number;
+  to: number;
+  count: number;
+  name: number;
+  longest: number;
+}
+
+/** Item at a place of a track, the nearest within four pixels; `lane` null stands for any. */
+export function hit(tiles: Tile[], lane: number | null, time: number, perPixel: number): Hit | null {
+  const tile = tiles.findLast((other) => time >= other.begin && time <= other.end) ?? tiles.at(-1);
+  let best: Hit | null = null;
+  let least = 4 * perPixel;
+  const items = tile?.items ?? [];
+  for (let i = 0; i + 5 < items.length; i += STRIDE) {
+    const [at, from, to] = [items[i]!, items[i + 1]!, items[i + 2]!];
+    if (lane !== null && at !== lane) continue;
+    const distance = time < from ? from - time : time > to ? time - to : 0;
+    if (distance > least || (distance === least && best && to - from > best.to - best.from)) continue;
+    least = distance;
+    best = { lane: at, from, to, count: items[i + 3]!, name: items[i + 4]!, longest: items[i + 5]! };
+  }
+  return best;
+}

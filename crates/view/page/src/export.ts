@@ -1,0 +1,130 @@
+// Export of the range: traces and tables by the server, pictures by the page.
+
+import { address, errorOf, messageOf } from "./api";
+import { commandOf } from "./commands";
+import { button, byId, el } from "./dom";
+import { drawScene } from "./draw";
+import { SvgPainter } from "./painter";
+import { rangeParameters, rangeText } from "./panels/panel";
+import { drawRuler, RULER } from "./ruler";
+import type { State } from "./state";
+import type { Timeline } from "./timeline";
+import { showDialog } from "./dialog";
+
+/** Width of names of tracks in pictures. */
+const NAMES = 200;
+
+export class Exporter {
+  private readonly status = el("p", { class: "error", role: "alert" });
+
+  constructor(
+    private readonly state: State,
+    private readonly timeline: Timeline,
+  ) {}
+
+  open(): void {
+    const choice = (text: string, hint: string, action: () => void) => el("div", { class: "choice" }, button(text, action), el("span", { class: "muted" }, hint));
+    const { begin, end } = this.state.asked;
+    const cut = ["--begin", `@${this.state.absolute(begin)}`, "--end", `@${this.state.absolute(end)}`, "-o", "OUT"];
+    this.status.textContent = "";
+    showDialog(
+      "Export",
+      el("p", {}, rangeText(this.state)),
+      el(
+        "div",
+        { class: "choices" },
+        choice("Trace", "the events of the range, as `ichnos cut` writes them", () => void this.download("trace")),
+        choice("CSV", "one line an event", () => void this.download("csv")),
+        choice("JSON Lines", "one object an event", () => void this.download("jsonl")),
+        choice("PNG", "the picture, in the pixels of this screen", () => void this.png()),
+        choice("SVG", "the picture, to be scaled", () => this.svg()),
+      ),
+      this.status,
+      el("h3", {}, "In the terminal"),
+      el("pre", {}, commandOf(this.state, "cut", cut)),
+    );
+    byId("dialog").querySelector("pre")!.style.whiteSpace = "pre-wrap";
+  }
+
+  /** Downloads what the server writes; its refusal is shown instead of saved as a file. */
+  private async download(kind: "trace" | "csv" | "jsonl"): Promise<void> {
+    const place = address("export", { kind, ...rangeParameters(this.state) });
+    const controller = new AbortController();
+    try {
+      const answer = await fetch(place, { signal: controller.signal });
+      if (!answer.ok) throw await errorOf(answer);
+      controller.abort();
+      save(place, "");
+      this.status.textContent = "";
+    } catch (error) {
+      this.status.textContent = messageOf(error);
+    }
+  }
+
+  private fileName(extension: string): string {
+    const title = (this.state.trace?.title ?? "trace").replaceAll(/[^\p{L}\p{N}._-]+/gu, "-").slice(0, 60);
+    return `${title}-${this.state.absolute(this.state.view.begin)}.${extension}`;
+  }
+
+  /** Picture of ruler, names and tracks as they are visible. */
+  picture(): SVGElement {
+    const scene = this.timeline.scene();
+    const painter = new SvgPainter(NAMES + scene.width, RULER + scene.height);
+    const { theme } = scene;
+    painter.rect(0, 0, NAMES + scene.width, RULER + scene.height, theme.background);
+    const outer = painter.root;
+    const at = (x: number, y: number, paint: (inner: SvgPainter) => void, width: number, height: number) => {
+      const inner = new SvgPainter(width, height);
+      inner.root.setAttribute("x", String(x));
+      inner.root.setAttribute("y", String(y));
+      paint(inner);
+      outer.append(inner.root);
+    };
+    at(NAMES, 0, (inner) => drawRuler(inner, { state: this.state, theme, width: scene.width, bins: this.timeline.bins, pointer: null }), scene.width, RULER);
+    at(NAMES, RULER, (inner) => drawScene(inner, scene), scene.width, scene.height);
+    painter.text(8, 14, this.state.trace?.title ?? "", theme.text, NAMES - 16, true);
+    for (const row of scene.rows) {
+      const y = RULER + row.y - scene.top;
+      painter.rect(0, y + row.height - 1, NAMES, 1, theme.grid);
+      const indent = 8 + Math.min(row.depth, 6) * 10;
+      painter.text(indent, y + 13, row.track.name, theme.text, NAMES - indent - 6);
+    }
+    return outer;
+  }
+
+  private svg(): void {
+    const text = new XMLSerializer().serializeToString(this.picture());
+    saveBlob(new Blob([text], { type: "image/svg+xml" }), this.fileName("svg"));
+  }
+
+  private async png(): Promise<void> {
+    const picture = this.picture();
+    const text = new XMLSerializer().serializeToString(picture);
+    const place = URL.createObjectURL(new Blob([text], { type: "image/svg+xml" }));
+    try {
+      const image = new Image();
+      image.src = place;
+      await image.decode();
+      const ratio = Math.max(devicePixelRatio, 1);
+      const canvas = el("canvas", { width: Math.round(image.width * ratio), height: Math.round(image.height * ratio) });
+      canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
+      canvas.toBlob((blob) => blob && saveBlob(blob, this.fileName("png")), "image/png");
+    } finally {
+      URL.revokeObjectURL(place);
+    }
+  }
+}
+
+function saveBlob(blob: Blob, name: string): void {
+  const place = URL.createObjectURL(blob);
+  save(place, name);
+  setTimeout(() => URL.revokeObjectURL(place), 10_000);
+}
+
+function save(place: string, name: string): void {
+  const link = el("a", { href: place, download: name });
+  link.hidden = true;
+  document.body.append(link);
+  link.click();
+  link.remove();
+}

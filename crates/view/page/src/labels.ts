@@ -1,0 +1,99 @@
+// Names of tracks at the left, of which only the visible ones are elements.
+
+import { byId, el, setText } from "./dom";
+import type { State } from "./state";
+import { count } from "./time";
+import { KINDS, type Layout, type TrackRow } from "./tracks";
+
+interface Label {
+  element: HTMLElement;
+  toggle: HTMLElement;
+  name: HTMLElement;
+  note: HTMLElement;
+}
+
+export class Labels {
+  private readonly list = byId("labels");
+  private shown = new Map<number, Label>();
+
+  constructor(
+    private readonly state: State,
+    private readonly choose: (track: number) => void,
+  ) {
+    this.list.addEventListener("click", (event) => {
+      const target = event.target as HTMLElement;
+      const id = Number(target.closest<HTMLElement>("[data-track]")?.dataset.track ?? NaN);
+      if (Number.isNaN(id)) return;
+      this.choose(id);
+      if (target.classList.contains("toggle")) this.state.toggle(id);
+    });
+    this.list.addEventListener("dblclick", (event) => {
+      const id = (event.target as HTMLElement).closest<HTMLElement>("[data-track]")?.dataset.track;
+      if (id !== undefined) this.state.toggle(Number(id));
+    });
+  }
+
+  /** Shows the rows that are visible, whose tops are moved up by `top`. */
+  update(layout: Layout, rows: TrackRow[], top: number): void {
+    const wanted = new Set(rows.map((row) => row.track.id));
+    const current = this.state.track;
+    for (const [id, label] of this.shown) {
+      // The element with the focus stays: without it, keys would go nowhere.
+      if (wanted.has(id) || (label.element === document.activeElement && layout.of(id))) continue;
+      label.element.remove();
+      this.shown.delete(id);
+    }
+    const focusable = current !== null && wanted.has(current) ? current : rows[0]?.track.id;
+    for (const row of rows) {
+      const label = this.shown.get(row.track.id) ?? this.make(row);
+      this.place(label, row, top, layout, focusable === row.track.id);
+    }
+    for (const [id, label] of this.shown) {
+      const row = layout.of(id);
+      if (row && !wanted.has(id)) this.place(label, row, top, layout, false);
+    }
+  }
+
+  /** Gives the focus to the label of a track, if it is shown. */
+  focus(track: number): void {
+    this.shown.get(track)?.element.focus({ preventScroll: true });
+  }
+
+  get hasFocus(): boolean {
+    return this.list.contains(document.activeElement);
+  }
+
+  private make(row: TrackRow): Label {
+    const toggle = el("span", { class: "toggle", "aria-hidden": "true" });
+    const name = el("bdi", { class: "name" });
+    const note = el("span", { class: "note" });
+    const element = el("div", { class: "label", role: "treeitem", "data-track": row.track.id }, toggle, name, note);
+    const label = { element, toggle, name, note };
+    this.shown.set(row.track.id, label);
+    this.list.append(element);
+    return label;
+  }
+
+  private place(label: Label, row: TrackRow, top: number, layout: Layout, focusable: boolean): void {
+    const { element, toggle, name, note } = label;
+    const { track } = row;
+    const isCollapsed = this.state.collapsed.has(track.id);
+    element.style.transform = `translateY(${row.y - top}px)`;
+    element.style.height = `${row.height}px`;
+    element.style.paddingLeft = `${6 + Math.min(row.depth, 6) * 14}px`;
+    element.dataset.kind = track.kind;
+    element.tabIndex = focusable ? 0 : -1;
+    element.setAttribute("aria-level", String(row.depth + 1));
+    element.setAttribute("aria-posinset", String(row.index + 1));
+    element.setAttribute("aria-setsize", String(layout.rows.length));
+    element.setAttribute("aria-selected", String(track.id === this.state.track));
+    if (row.children) element.setAttribute("aria-expanded", String(!isCollapsed));
+    else element.removeAttribute("aria-expanded");
+    setText(toggle, row.children ? (isCollapsed ? "▸" : "▾") : "");
+    setText(name, track.name);
+    const kind = KINDS[track.kind] ?? track.kind;
+    const hidden = track.lanes > row.lanes ? `, ${track.lanes - row.lanes} lanes hidden` : "";
+    setText(note, track.items ? ` ${count(track.items)}` : ` ${kind}`);
+    element.title = `${track.name}\n${kind}${track.items ? `, ${count(track.items)} items` : ""}${hidden}`;
+  }
+}

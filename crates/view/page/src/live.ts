@@ -1,0 +1,104 @@
+// Changes of the trace while it is read or grows, and the connection to the server.
+
+import { get, type Change, type Trace, type Track } from "./api";
+import type { State } from "./state";
+
+/** Pause between two updates of the list of tracks and of the trace. */
+const REST = 300;
+const RECONNECT = 2000;
+
+export class Live {
+  /** False while the server does not answer. */
+  connected = true;
+  private source: EventSource | null = null;
+  private timer = 0;
+  private retry = 0;
+  private asked = 0;
+
+  constructor(
+    private readonly state: State,
+    private readonly changed: () => void,
+  ) {
+    addEventListener("pagehide", (event) => {
+      // A page that the browser keeps may come back.
+      if (!event.persisted) navigator.sendBeacon("api/close");
+      this.source?.close();
+    });
+    addEventListener("pageshow", (event) => {
+      if (event.persisted) this.connect();
+    });
+  }
+
+  connect(): void {
+    this.source?.close();
+    const source = new EventSource("api/changes");
+    this.source = source;
+    source.onopen = () => {
+      const wasLost = !this.connected;
+      this.connected = true;
+      if (wasLost) void this.refresh();
+      this.changed();
+    };
+    source.onmessage = (message) => this.take(message.data as string);
+    source.onerror = () => {
+      this.connected = false;
+      this.changed();
+      // A browser gives up after an answer that is no stream of events.
+      if (source.readyState !== EventSource.CLOSED) return;
+      clearTimeout(this.retry);
+      this.retry = window.setTimeout(() => this.connect(), RECONNECT);
+    };
+  }
+
+  private take(text: string): void {
+    let change: Change;
+    try {
+      change = JSON.parse(text) as Change;
+    } catch {
+      return;
+    }
+    const { trace } = this.state;
+    if (!trace) return;
+    const isNew = change.generation > this.state.generation || change.state !== trace.state;
+    this.state.generation = Math.max(this.state.generation, change.generation);
+    const { state, progress, events } = change;
+    this.update({ ...trace, state, progress, events, begin: change.begin ?? trace.begin, end: change.end ?? trace.end });
+    if (isNew && !this.timer) {
+      this.timer = window.setTimeout(() => {
+        this.timer = 0;
+        void this.refresh();
+      }, REST);
+    }
+  }
+
+  /** Takes over a trace; a view that showed all of it, or follows its end, moves along. */
+  private update(trace: Trace): void {
+    const { state } = this;
+    const before = state.bounds;
+    const wasEmpty = state.isEmpty;
+    const { view } = state;
+    const showedAll = view.begin <= before.begin && view.end >= before.end;
+    state.setTrace(trace);
+    const after = state.bounds;
+    if (wasEmpty || (after.end === before.end && after.begin === before.begin)) return;
+    if (state.follow) {
+      const width = view.end - view.begin;
+      state.setView(after.end - width * 0.95, after.end + width * 0.05);
+    } else if (showedAll) state.fit(after);
+  }
+
+  private async refresh(): Promise<void> {
+    try {
+      const [trace, list] = await Promise.all([
+        get<Trace>("trace"),
+        get<{ generation: number; tracks: Track[] | null }>("tracks", { after: this.asked }),
+      ]);
+      this.asked = list.generation;
+      this.update(trace);
+      if (list.tracks) this.state.setTracks(list.tracks);
+      else this.state.emit("layout");
+    } catch {
+      // The stream of changes reports that the server is gone.
+    }
+  }
+}

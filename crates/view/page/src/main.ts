@@ -1,0 +1,328 @@
+// Start of the page: joins state, timeline, panels, keys and the server.
+
+import { ApiError, get, isAborted, Latest, messageOf, type EventDetails, type Row, type Trace, type Track } from "./api";
+import { showBookmarks, showClocks, toggleBookmark } from "./bookmarks";
+import { showHelp } from "./dialog";
+import { byId, debounce } from "./dom";
+import { timeAt } from "./draw";
+import { Exporter } from "./export";
+import { FilterField } from "./filter";
+import { Header } from "./header";
+import { listenToKeys } from "./keyboard";
+import { Live } from "./live";
+import { DetailsPanel } from "./panels/details";
+import { FlamePanel } from "./panels/flame";
+import { Panels, type PanelActions } from "./panels/panel";
+import { RowsPanel } from "./panels/rows";
+import { StatsPanel } from "./panels/stats";
+import { TasksPanel } from "./panels/tasks";
+import { Search } from "./search";
+import { fromFragment, State, toFragment, type Range } from "./state";
+import { listenToSplitter } from "./splitter";
+import { duration, timeOfDay } from "./time";
+import { Timeline, type Chosen } from "./timeline";
+
+const state = new State();
+const near = new Latest();
+const flows = new Latest();
+let ready = false;
+let hasFlows = true;
+let exporter: Exporter;
+let writtenFragment = "";
+
+function announce(text: string): void {
+  byId("live").textContent = text;
+}
+
+const timeline = new Timeline(state, {
+  chosen: (item) => void choose(item),
+  background: (track) => {
+    if (track !== null) timeline.chooseTrack(track);
+    if (state.selection) state.select(null);
+  },
+  zoomTo: (item) => zoomTo(shifted(item)),
+  painted: () => {
+    header.showMessage();
+    header.showCorner();
+    expose();
+  },
+});
+const live = new Live(state, () => header.update());
+const header = new Header(
+  state,
+  [
+    { text: "Fit", title: "Fit the selection, the marked range or all (F)", action: fit },
+    { text: "Mark", title: "Mark a range (M)", action: mark },
+    { text: "Bookmarks", title: "Bookmarks (Shift+B)", action: () => showBookmarks(state) },
+    { text: "Clocks", title: "Clock offsets of traces", action: () => showClocks(state) },
+    { text: "Export", title: "Export the range (E)", action: () => exporter.open() },
+    { text: "Keys", title: "All keys (?)", action: () => showHelp(state.trace?.version ?? "") },
+  ],
+  () => live.connected,
+  () => timeline.tiles.error,
+  () => timeline.drawn.exact,
+);
+exporter = new Exporter(state, timeline);
+const actions: PanelActions = {
+  openEvent: (id) => void openEvent(id),
+  zoomTo: (begin, end) => state.fit({ begin, end }),
+  announce,
+};
+const panels = new Panels(state, {
+  details: new DetailsPanel(state, actions),
+  events: new RowsPanel("Events", "events", state, actions),
+  stats: new StatsPanel(state, actions),
+  flame: new FlamePanel(state, actions),
+  tasks: new TasksPanel(state, actions),
+  log: new RowsPanel("Log", "log", state, actions),
+});
+const filter = new FilterField(state);
+const search = new Search(state, {
+  openEvent: (id) => void openEvent(id),
+  openTrack: (track) => timeline.chooseTrack(track),
+  bins: (bins) => {
+    timeline.bins = bins;
+    timeline.redraw();
+  },
+  announce,
+});
+
+/** State for tests of the page. */
+function expose(): void {
+  const { drawn, tiles, frames } = timeline;
+  const { view, selection } = state;
+  Object.assign(window, {
+    __ichnos: {
+      ready: ready && tiles.pending === 0,
+      drawn: { ...drawn, frames, milliseconds: timeline.drawTime, generation: state.generation },
+      view: { begin: state.absolute(view.begin).toString(), end: state.absolute(view.end).toString(), ...(state.range && { range: state.range }) },
+      selected: selection && { ...selection },
+    },
+  });
+}
+
+function shifted(item: { track: number; from: number; to: number }): Range {
+  const offset = state.offsetOf(item.track);
+  return { begin: item.from + offset, end: item.to + offset };
+}
+
+function zoomTo(range: Range): void {
+  const width = state.view.end - state.view.begin;
+  if (range.end > range.begin) state.fit(range);
+  else state.setView(range.begin - width / 20, range.begin + width / 20);
+}
+
+/** Selects an item of the picture, and asks for its event. */
+async function choose(item: Chosen): Promise<void> {
+  const name = state.names[item.name] ?? "";
+  const { track, lane, from, to, count } = item;
+  state.select({ track, lane, from, to, count, name, id: null, time: from });
+  describe();
+  if (count > 1) return;
+  const tolerance = Math.ceil((4 * (state.view.end - state.view.begin)) / Math.max(timeline.width, 1));
+  const time = state.absolute(from).toString();
+  try {
+    const row = await near.get<Row | null>("near", { track, time, direction: "at", tolerance, name: item.name });
+    if (row && state.selection?.from === from) state.select({ ...state.selection, id: row.id, time: state.relative(row.time) });
+  } catch (error) {
+    if (!isAborted(error)) announce(messageOf(error));
+  }
+}
+
+/** Selects an event by its id, wherever it is, and shows it, unless the view is right already. */
+async function openEvent(id: string, isVisible = false): Promise<void> {
+  try {
+    const details = await near.get<EventDetails>("event", { id });
+    const time = state.relative(details.time);
+    const track = details.track ?? state.track ?? -1;
+    const begin = details.spans?.begin && details.spans.begin !== id ? time - (details.spans.length ?? 0) : time;
+    const end = details.spans?.length != null ? begin + details.spans.length : time;
+    state.setFollow(false);
+    if (!isVisible) reveal(track, begin, end);
+    state.select({ track, lane: laneOf(track, begin, end), from: begin, to: end, count: 1, name: details.name, id, time });
+    describe();
+  } catch (error) {
+    if (!isAborted(error)) announce(messageOf(error));
+  }
+}
+
+function reveal(track: number, begin: number, end: number): void {
+  const offset = state.offsetOf(track);
+  state.reveal(begin + offset, end + offset);
+  uncollapse(track);
+  timeline.showTrack(track);
+}
+
+function uncollapse(track: number): void {
+  let parent = state.trackOf(track)?.parent ?? null;
+  for (let depth = 0; parent !== null && depth < 64; depth++) {
+    if (state.collapsed.has(parent)) state.toggle(parent);
+    parent = state.trackOf(parent)?.parent ?? null;
+  }
+}
+
+/** Lane of a span as it was drawn; events do not name it. */
+function laneOf(track: number, begin: number, end: number): number {
+  for (const tile of timeline.tiles.of(track)) {
+    const { items } = tile;
+    for (let i = 0; i + 5 < items.length; i += 6) {
+      if (items[i + 1]! === begin && Math.abs(items[i + 2]! - end) <= 1) return items[i]!;
+    }
+  }
+  return 0;
+}
+
+function describe(): void {
+  const { selection } = state;
+  if (!selection) return;
+  const track = state.trackOf(selection.track)?.name ?? "";
+  const length = selection.to > selection.from ? `, ${duration(selection.to - selection.from)}` : "";
+  const number = selection.count > 1 ? `${selection.count} items, mostly ` : "";
+  announce(`${number}${selection.name}, ${timeOfDay(state.absolute(selection.from), state.calendar)}${length}, ${track}`);
+}
+
+async function neighbour(direction: "next" | "previous"): Promise<void> {
+  const track = state.track ?? timeline.layout.rows.find((row) => row.track.items > 0)?.track.id;
+  if (track === undefined || state.isEmpty) return;
+  state.track = track;
+  const { selection, view } = state;
+  const offset = state.offsetOf(track);
+  const edge = direction === "next" ? view.begin - offset - 1 : view.end - offset + 1;
+  const time = selection?.track === track ? selection.time : edge;
+  try {
+    const row = await near.get<Row | null>("near", { track, time: state.absolute(time).toString(), direction });
+    if (!row) return announce(`No ${direction} event in this track`);
+    await openEvent(row.id);
+  } catch (error) {
+    if (!isAborted(error)) announce(messageOf(error));
+  }
+}
+
+/** Fits the selection or the marked range, and the whole trace if that is already visible. */
+function fit(): void {
+  state.setFollow(false);
+  const { selection, range } = state;
+  const wanted = selection && selection.to > selection.from ? shifted(selection) : range;
+  const before = toFragment(state);
+  if (wanted) state.fit(wanted);
+  if (!wanted || toFragment(state) === before) state.fit(state.bounds);
+}
+
+function mark(): void {
+  const { selection } = state;
+  const range = selection && selection.to > selection.from ? shifted(selection) : state.view;
+  const { begin, end } = state.bounds;
+  state.setRange({ begin: Math.max(range.begin, begin), end: Math.min(range.end, end) });
+  announce(`Marked ${duration(state.range!.end - state.range!.begin)}`);
+}
+
+function escape(): void {
+  if (state.range) state.setRange(null);
+  else if (state.selection) state.select(null);
+}
+
+listenToKeys(state, {
+  pointerTime: () => {
+    const { width, pointer } = timeline;
+    return timeAt(pointer ?? width / 2, state.view, width);
+  },
+  neighbour: (direction) => void neighbour(direction),
+  moveTrack: (by) => {
+    const row = timeline.moveTrack(by);
+    if (row) announce(`${row.track.name}, ${row.track.items} items`);
+  },
+  scroll: (pages) => timeline.scrollBy(pages * timeline.height * 0.9),
+  enter: () => {
+    if (state.selection) zoomTo(shifted(state.selection));
+    else if (state.track !== null) state.toggle(state.track);
+  },
+  fit,
+  mark,
+  escape,
+  search: () => search.focus(),
+  filter: () => byId("filter").focus(),
+  hit: (by) => search.move(by),
+  bookmark: () => toggleBookmark(state, announce),
+  bookmarks: () => showBookmarks(state),
+  follow: () => state.setFollow(!state.follow),
+  exportRange: () => exporter.open(),
+  help: () => showHelp(state.trace?.version ?? ""),
+  focusPanel: () => panels.focus(),
+});
+listenToSplitter(byId("splitter"), byId("panel"));
+
+const writeFragment = debounce(250, () => {
+  if (!ready) return;
+  writtenFragment = toFragment(state);
+  if (writtenFragment !== location.hash) history.replaceState(null, "", writtenFragment);
+});
+
+/** Arrows between causes and effects; the picture does without them if there are none. */
+const loadFlows = debounce(200, () => void askFlows());
+
+async function askFlows(): Promise<void> {
+  const { begin, end } = state.view;
+  const tracks = timeline.layout.visible(timeline.scene().top, timeline.height).map((row) => row.track.id);
+  if (!tracks.length || state.isEmpty || !hasFlows) return;
+  const from = Math.floor(begin);
+  const parameters = { begin: state.absolute(from).toString(), end: state.absolute(end).toString(), tracks: tracks.slice(0, 256).join(",") };
+  try {
+    const answer = await flows.get<{ flows: number[] }>("flows", parameters);
+    timeline.flows = answer.flows.map((value, i) => (i % 2 ? value + from : value));
+    timeline.redraw();
+  } catch (error) {
+    if (isAborted(error)) return;
+    timeline.flows = [];
+    // A server that knows no flows has no such address.
+    if (error instanceof ApiError && error.status === 404) hasFlows = false;
+  }
+}
+
+/** Applies the fragment of the address: at the start, and when it is changed by hand. */
+async function applyFragment(fragment: string): Promise<void> {
+  const { event } = fromFragment(state, fragment);
+  filter.restore();
+  for (const topic of ["layout", "filter", "tab", "range", "bookmarks", "view"] as const) state.emit(topic);
+  if (state.search) void search.restore();
+  if (event) await openEvent(event, true);
+  timeline.showTrack(state.track);
+}
+
+function awaitFirstEvent(fragment: string): void {
+  let applied = false;
+  state.on(["trace"], () => {
+    if (applied || state.isEmpty) return;
+    applied = true;
+    void applyFragment(fragment);
+  });
+}
+
+async function start(): Promise<void> {
+  header.showMessage();
+  try {
+    const [trace, list] = await Promise.all([get<Trace>("trace"), get<{ tracks: Track[] | null }>("tracks")]);
+    state.setTrace(trace);
+    state.setTracks(list.tracks ?? []);
+    await timeline.tiles.loadNames();
+  } catch (error) {
+    header.showMessage(error);
+    setTimeout(() => void start(), 3000);
+    return;
+  }
+  // A trace that has no event yet gets the view of the address with its first one.
+  const fragment = location.hash;
+  if (!state.isEmpty) await applyFragment(fragment);
+  else awaitFirstEvent(fragment);
+  ready = true;
+  state.on(["view", "range", "selection", "filter", "tab", "layout", "bookmarks", "search", "offsets"], writeFragment);
+  state.on(["view", "tracks", "layout", "filter"], loadFlows);
+  addEventListener("hashchange", () => {
+    if (location.hash !== writtenFragment) void applyFragment(location.hash);
+  });
+  loadFlows();
+  live.connect();
+  timeline.redraw();
+}
+
+expose();
+void start();

@@ -1,0 +1,157 @@
+// Details of the selected event or item.
+
+import { get, isAborted, Latest, type EventDetails, type Link } from "../api";
+import { CommandLine, commandOf } from "../commands";
+import { button, el, type Child } from "../dom";
+import type { State, Topic } from "../state";
+import { count, duration, fullTime } from "../time";
+import { KINDS } from "../tracks";
+import { errorNote, note, type Panel, type PanelActions } from "./panel";
+
+/** Elements of an array or members of an object that are shown. */
+const MOST_MEMBERS = 500;
+const MOST_DEPTH = 24;
+
+export class DetailsPanel implements Panel {
+  readonly title = "Details";
+  readonly element = el("div");
+  readonly topics: Topic[] = ["selection"];
+  private readonly body = el("div", { class: "body", tabindex: 0, role: "group", "aria-label": "Details of the selected event" });
+  private readonly command = new CommandLine();
+  private readonly latest = new Latest();
+  private readonly heading = el("h2");
+
+  constructor(
+    private readonly state: State,
+    private readonly actions: PanelActions,
+  ) {
+    const bar = el("div", { class: "bar" }, this.heading, el("span", { class: "grow" }), this.command.element);
+    this.element.append(bar, this.body);
+  }
+
+  async update(): Promise<void> {
+    const { selection } = this.state;
+    this.heading.replaceChildren(selection ? el("bdi", {}, selection.name || "(no name)") : "Nothing selected");
+    this.latest.abort();
+    if (!selection) {
+      this.command.set("");
+      this.body.replaceChildren(note("Click a span or an instant in the timeline, or press arrow right in a track, to see its fields."));
+      return;
+    }
+    if (!selection.id) return this.showItem();
+    try {
+      const details = await this.latest.get<EventDetails>("event", { id: selection.id });
+      this.show(details);
+    } catch (error) {
+      if (isAborted(error)) return;
+      this.command.set("");
+      this.body.replaceChildren(errorNote(error));
+    }
+  }
+
+  /** An item without an event: a summary of many. */
+  private showItem(): void {
+    const selection = this.state.selection!;
+    const offset = this.state.offsetOf(selection.track);
+    this.command.set("");
+    const facts: [string, Child][] = [
+      ["Items", count(selection.count)],
+      ["Begin", this.time(selection.from)],
+      ["Length", duration(selection.to - selection.from)],
+      ["Track", this.trackText(selection.track)],
+    ];
+    const zoom = button("Zoom in", () => this.actions.zoomTo(selection.from + offset, selection.to + offset));
+    const text = selection.count > 1 ? "Too many items for this zoom to tell apart. Zoom in to select one of them." : "";
+    this.body.replaceChildren(factList(facts), el("p", { class: "muted" }, text), zoom);
+  }
+
+  private show(details: EventDetails): void {
+    const { state } = this;
+    const { spans, position } = details;
+    this.heading.replaceChildren(el("bdi", {}, details.name));
+    const time = `@${details.time}`;
+    this.command.set(commandOf(state, "cat", ["-f", "jsonl", "--begin", time, "--end", time]));
+    const facts: [string, Child][] = [
+      ["Time", fullTime(BigInt(details.time), state.calendar)],
+      ["Since begin", duration(state.relative(details.time) - state.bounds.begin, 9)],
+      ["Length", spans?.length != null ? duration(spans.length) : null],
+      ["Track", details.track === null ? null : this.trackText(details.track)],
+      ["Data stream", details.stream],
+      ["Format", details.format],
+      ["Position", position ? `${position.file}, byte ${count(position.offset)}` : null],
+      ["Begin of span", spans?.begin && spans.begin !== details.id ? this.link({ id: spans.begin, kind: "begin" }) : null],
+      ["End of span", spans?.end && spans.end !== details.id ? this.link({ id: spans.end, kind: "end" }) : null],
+    ];
+    const causes = this.links("Causes", details.causes);
+    const effects = this.links("Effects", details.effects);
+    const left = el("div", {}, factList(facts), causes, effects);
+    const fields = el("div", {}, el("h3", {}, "Fields"), el("ul", { class: "tree mono" }, ...members(details.line, 0)));
+    const line = el("div", {}, el("h3", {}, "Line"), el("pre", {}, el("bdi", {}, details.text)));
+    line.querySelector("pre")!.style.whiteSpace = "pre-wrap";
+    this.body.replaceChildren(el("div", { class: "columns" }, left, fields), line);
+    this.body.scrollTop = 0;
+  }
+
+  private links(name: string, links: Link[]): HTMLElement | null {
+    if (!links.length) return null;
+    const items = links.slice(0, 100).map((link) => el("li", {}, this.link(link)));
+    const more = links.length > 100 ? el("p", { class: "muted" }, `${links.length - 100} more`) : null;
+    return el("div", {}, el("h3", {}, name), el("ul", { class: "links" }, ...items), more);
+  }
+
+  private link(link: Link): HTMLElement {
+    return button(link.name ? `${link.kind}: ${link.name}` : link.kind, () => this.actions.openEvent(link.id), { title: link.id });
+  }
+
+  private time(relative: number): string {
+    return fullTime(this.state.absolute(relative), this.state.calendar);
+  }
+
+  private trackText(id: number): HTMLElement {
+    const names: string[] = [];
+    let track = this.state.trackOf(id);
+    for (let depth = 0; track && depth < 32; depth++) {
+      names.unshift(track.name);
+      track = this.state.trackOf(track.parent);
+    }
+    const kind = this.state.trackOf(id)?.kind;
+    return el("span", {}, ...names.flatMap((name, i) => [i ? " › " : null, el("bdi", {}, name)]), kind ? ` (${KINDS[kind] ?? kind})` : "");
+  }
+}
+
+function factList(facts: [string, Child][]): HTMLElement {
+  const rows = facts.filter(([, value]) => value !== null && value !== undefined && value !== "");
+  return el("dl", { class: "facts" }, ...rows.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, typeof value === "string" ? el("bdi", {}, value) : value)]));
+}
+
+/** Members of a value as items of a list; structures can be closed. */
+function members(value: unknown, depth: number): HTMLElement[] {
+  if (value === null || typeof value !== "object" || depth > MOST_DEPTH) return [member(null, value, depth)];
+  const entries = Object.entries(value);
+  const shown = entries.slice(0, MOST_MEMBERS).map(([key, inner]) => member(key, inner, depth));
+  if (entries.length > shown.length) shown.push(el("li", { class: "muted" }, `${count(entries.length - shown.length)} more`));
+  return shown;
+}
+
+function member(key: string | null, value: unknown, depth: number): HTMLElement {
+  const name = key === null ? null : el("bdi", { class: "key" }, key);
+  if (value !== null && typeof value === "object" && depth <= MOST_DEPTH) {
+    const size = Object.keys(value).length;
+    const kind = Array.isArray(value) ? `array of ${size}` : `structure of ${size}`;
+    const summary = el("summary", {}, name, el("span", { class: "type" }, kind));
+    return el("li", {}, el("details", { open: depth < 3 }, summary, el("ul", {}, ...members(value, depth + 1))));
+  }
+  const text = typeof value === "string" ? JSON.stringify(value) : depth > MOST_DEPTH ? "…" : String(value);
+  return el("li", {}, name, name ? ": " : null, el("bdi", {}, text), el("span", { class: "type" }, typeOf(value)));
+}
+
+function typeOf(value: unknown): string {
+  if (value === null) return "null";
+  if (typeof value === "number") return Number.isInteger(value) ? "integer" : "real";
+  return typeof value;
+}
+
+/** Event by id, for those who need only its place. */
+export function eventById(id: string): Promise<EventDetails> {
+  return get<EventDetails>("event", { id });
+}

@@ -1,0 +1,148 @@
+// The bottom of the page: tabs, of which the active one follows what is visible or marked.
+
+import { messageOf } from "../api";
+import { button, byId, debounce, el } from "../dom";
+import { TABS, type State, type Tab, type Topic } from "../state";
+import { count, duration, timeOfDay } from "../time";
+
+export interface Panel {
+  readonly title: string;
+  readonly element: HTMLElement;
+  /** Topics after which the panel shows something else. */
+  readonly topics: Topic[];
+  /** Loads and shows; called for the active panel only. */
+  update(): Promise<void> | void;
+}
+
+/** What panels ask the page to do. */
+export interface PanelActions {
+  /** Selects an event and shows it in the timeline. */
+  openEvent(id: string): void;
+  /** Shows a range of time. */
+  zoomTo(begin: number, end: number): void;
+  announce(text: string): void;
+}
+
+/** Pause after the last change before a panel asks the server. */
+const REST = 180;
+
+export class Panels {
+  private readonly tabs = new Map<Tab, HTMLButtonElement>();
+  private readonly frames = new Map<Tab, HTMLElement>();
+  private readonly stale = new Set<Tab>(TABS);
+  private readonly refresh = debounce(REST, () => this.update());
+
+  constructor(
+    private readonly state: State,
+    private readonly panels: Record<Tab, Panel>,
+  ) {
+    TABS.forEach((tab, i) => this.add(tab, i));
+    for (const tab of TABS) {
+      state.on(panels[tab].topics, () => {
+        this.stale.add(tab);
+        if (tab === state.tab) this.refresh();
+      });
+    }
+    state.on(["tab"], () => this.show());
+    this.show();
+  }
+
+  /** Gives the focus to the tab of the active panel. */
+  focus(): void {
+    this.tabs.get(this.state.tab)?.focus();
+  }
+
+  private add(tab: Tab, index: number): void {
+    const panel = this.panels[tab];
+    const handle = button(panel.title, () => this.state.setTab(tab), {
+      role: "tab",
+      id: `tab-${tab}`,
+      "aria-controls": `panel-${tab}`,
+      title: `${panel.title} (${index + 1})`,
+    });
+    handle.addEventListener("keydown", (event) => this.key(event, index));
+    const frame = el("div", { class: "tabpanel", role: "tabpanel", id: `panel-${tab}`, "aria-labelledby": `tab-${tab}` }, panel.element);
+    panel.element.style.display = "contents";
+    this.tabs.set(tab, handle);
+    this.frames.set(tab, frame);
+    byId("tabs").append(handle);
+    byId("panels").append(frame);
+  }
+
+  private key(event: KeyboardEvent, index: number): void {
+    const steps: Record<string, number> = { ArrowRight: 1, ArrowLeft: -1 };
+    const by = steps[event.key];
+    if (!by) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.state.setTab(TABS[(index + by + TABS.length) % TABS.length]!);
+    this.focus();
+  }
+
+  private show(): void {
+    for (const tab of TABS) {
+      const isActive = tab === this.state.tab;
+      const handle = this.tabs.get(tab)!;
+      handle.setAttribute("aria-selected", String(isActive));
+      handle.tabIndex = isActive ? 0 : -1;
+      this.frames.get(tab)!.hidden = !isActive;
+    }
+    this.update();
+  }
+
+  private update(): void {
+    const { tab } = this.state;
+    if (!this.stale.delete(tab)) return;
+    void Promise.resolve(this.panels[tab].update());
+  }
+}
+
+/** Text of the range that a panel is about. */
+export function rangeText(state: State): string {
+  if (state.isEmpty) return "No events";
+  const { begin, end } = state.asked;
+  const which = state.range ? "Marked range" : "Visible range";
+  const from = timeOfDay(state.absolute(begin), state.calendar, 6);
+  return `${which}: ${duration(end - begin)} from ${from}${state.filter ? ", filtered" : ""}`;
+}
+
+/** Parameters of a request about the range. */
+export function rangeParameters(state: State): Record<string, string> {
+  const { begin, end } = state.asked;
+  return { begin: state.absolute(begin).toString(), end: state.absolute(end).toString(), filter: state.filter };
+}
+
+/** Note in place of a table: nothing there, or an error. */
+export function note(text: string, isError = false): HTMLElement {
+  return el("p", { class: isError ? "empty error" : "empty", role: isError ? "alert" : null }, text);
+}
+
+export function errorNote(error: unknown): HTMLElement {
+  return note(messageOf(error), true);
+}
+
+/** Table of a few rows. */
+export function table(caption: string, head: string[], rows: (string | HTMLElement)[][], texts = 1): HTMLElement {
+  const cells = (row: (string | HTMLElement)[], tag: "td" | "th") =>
+    row.map((cell, i) => {
+      const kind = i < texts ? (tag === "td" ? "text" : null) : "number";
+      return el(tag, { class: kind, scope: tag === "th" ? "col" : null }, typeof cell === "string" && tag === "td" ? el("bdi", {}, cell) : cell);
+    });
+  return el(
+    "table",
+    {},
+    el("caption", {}, caption),
+    el("thead", {}, el("tr", {}, ...cells(head, "th"))),
+    el("tbody", {}, ...rows.map((row) => el("tr", {}, ...cells(row, "td")))),
+  );
+}
+
+/** Words after counts of an answer that covers only a part of the range. */
+export function partly(complete: boolean | undefined): string {
+  return complete === false ? " (first part of the range only: mark a shorter one)" : "";
+}
+
+/** `1,234 events`, with the noun in the right number. */
+export function plural(value: number, noun: string): string {
+  return `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
+}

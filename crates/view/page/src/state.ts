@@ -1,0 +1,280 @@
+// State of the page, and who is told when a part of it changes.
+// Times are numbers of ns relative to `origin`, the first event that the page saw: exact up to 104 days.
+
+import type { Trace, Track } from "./api";
+import type { Calendar } from "./time";
+
+export interface Range {
+  begin: number;
+  end: number;
+}
+
+/** Item of a track that was chosen, and its event once the server has answered. */
+export interface Selection {
+  track: number;
+  lane: number;
+  from: number;
+  to: number;
+  count: number;
+  name: string;
+  id: string | null;
+  /** Time of the event: that of the end of a span is not where its item begins. */
+  time: number;
+}
+
+export interface Bookmark {
+  time: number;
+  label: string;
+}
+
+export const TABS = ["details", "events", "stats", "flame", "tasks", "log"] as const;
+export type Tab = (typeof TABS)[number];
+
+export type Topic =
+  | "trace"
+  | "tracks"
+  | "layout"
+  | "names"
+  | "view"
+  | "range"
+  | "selection"
+  | "filter"
+  | "tab"
+  | "bookmarks"
+  | "search"
+  | "follow"
+  | "offsets";
+
+/** Shortest view: 20 ns, where single nanoseconds are wide. */
+const SHORTEST = 20;
+
+export class State {
+  trace: Trace | null = null;
+  origin = 0n;
+  generation = 0;
+  tracks: Track[] = [];
+  names: string[] = [];
+  view: Range = { begin: 0, end: 1 };
+  /** Range that the user has marked. */
+  range: Range | null = null;
+  selection: Selection | null = null;
+  /** Track of the keyboard. */
+  track: number | null = null;
+  filter = "";
+  search = "";
+  tab: Tab = "details";
+  collapsed = new Set<number>();
+  bookmarks: Bookmark[] = [];
+  follow = false;
+  /** Clock offsets in ns by the id of the outermost track. */
+  offsets = new Map<number, number>();
+  private byId = new Map<number, Track>();
+  private rootOf = new Map<number, number>();
+  private listeners = new Map<Topic, (() => void)[]>();
+
+  on(topics: Topic[], listener: () => void): void {
+    for (const topic of topics) {
+      const list = this.listeners.get(topic) ?? [];
+      list.push(listener);
+      this.listeners.set(topic, list);
+    }
+  }
+
+  emit(topic: Topic): void {
+    for (const listener of this.listeners.get(topic) ?? []) listener();
+  }
+
+  absolute(time: number): bigint {
+    return this.origin + BigInt(Math.round(time));
+  }
+
+  relative(time: string | bigint): number {
+    return Number(BigInt(time) - this.origin);
+  }
+
+  get calendar(): Calendar {
+    return { hasDates: this.trace?.hasDates ?? false, zone: this.trace?.zone ?? "UTC" };
+  }
+
+  /** Time of the whole trace; of an empty one, a second. */
+  get bounds(): Range {
+    const { begin, end } = this.trace ?? {};
+    if (!begin || !end) return { begin: 0, end: 1e9 };
+    const whole = { begin: this.relative(begin), end: this.relative(end) };
+    if (whole.end <= whole.begin) whole.end = whole.begin + 1000;
+    return whole;
+  }
+
+  get isEmpty(): boolean {
+    return !this.trace?.begin;
+  }
+
+  /** Range that panels describe: the marked one, or else what is visible, within the trace. */
+  get asked(): Range {
+    const whole = this.bounds;
+    const { begin, end } = this.range ?? this.view;
+    const from = Math.min(Math.max(Math.floor(begin), whole.begin), whole.end);
+    return { begin: from, end: Math.max(from, Math.min(Math.ceil(end), whole.end)) };
+  }
+
+  setTrace(trace: Trace): void {
+    const first = this.trace === null || this.isEmpty;
+    this.trace = trace;
+    this.generation = Math.max(this.generation, trace.generation);
+    if (first && trace.begin) {
+      this.origin = BigInt(trace.begin);
+      this.view = padded(this.bounds);
+    }
+    this.emit("trace");
+  }
+
+  setTracks(tracks: Track[]): void {
+    this.tracks = tracks;
+    this.byId = new Map(tracks.map((track) => [track.id, track]));
+    this.rootOf.clear();
+    for (const track of tracks) {
+      this.rootOf.set(track.id, track.parent === null ? track.id : (this.rootOf.get(track.parent) ?? track.parent));
+    }
+    this.emit("tracks");
+  }
+
+  /** Clock offset of a track, which is added to its times. */
+  offsetOf(track: number): number {
+    return this.offsets.get(this.rootOf.get(track) ?? track) ?? 0;
+  }
+
+  trackOf(id: number | null): Track | undefined {
+    return id === null ? undefined : this.byId.get(id);
+  }
+
+  /** Sets the visible time, at least `SHORTEST` and not far beyond the trace. */
+  setView(begin: number, end: number): void {
+    const whole = this.bounds;
+    const length = whole.end - whole.begin;
+    let width = Math.min(Math.max(end - begin, SHORTEST), length * 1.5 + SHORTEST);
+    if (!Number.isFinite(width)) width = length;
+    const middle = (begin + end) / 2;
+    let from = middle - width / 2;
+    // Half of the view at least shows the trace.
+    from = Math.min(Math.max(from, whole.begin - width / 2), whole.end - width / 2);
+    if (from === this.view.begin && from + width === this.view.end) return;
+    this.view = { begin: from, end: from + width };
+    this.emit("view");
+  }
+
+  /** Zooms by a factor so that the time `at` stays where it is. */
+  zoom(factor: number, at: number): void {
+    const whole = this.bounds;
+    const { begin, end } = this.view;
+    const most = ((whole.end - whole.begin) * 1.5 + SHORTEST) / (end - begin);
+    const by = Math.min(Math.max(factor, SHORTEST / (end - begin)), most);
+    this.setView(at - (at - begin) * by, at + (end - at) * by);
+  }
+
+  pan(by: number): void {
+    this.setView(this.view.begin + by, this.view.end + by);
+  }
+
+  /** Moves the view so that a time is visible, without a change of its width. */
+  reveal(begin: number, end = begin): void {
+    const { view } = this;
+    const width = view.end - view.begin;
+    if (begin >= view.begin && Math.min(end, begin + width / 2) <= view.end) return;
+    const middle = end - begin > width ? begin + width * 0.4 : (begin + end) / 2;
+    // No time beyond the trace, unless the view is wider than it.
+    const whole = padded(this.bounds);
+    const from = Math.max(Math.min(middle - width / 2, whole.end - width), whole.begin);
+    this.setView(from, from + width);
+  }
+
+  /** Shows a range with a margin at both sides. */
+  fit(range: Range): void {
+    const wide = padded(range);
+    this.setView(wide.begin, wide.end);
+  }
+
+  setRange(range: Range | null): void {
+    this.range = range && { begin: Math.min(range.begin, range.end), end: Math.max(range.begin, range.end) };
+    this.emit("range");
+  }
+
+  select(selection: Selection | null): void {
+    this.selection = selection;
+    if (selection) this.track = selection.track;
+    this.emit("selection");
+  }
+
+  setTab(tab: Tab): void {
+    this.tab = tab;
+    this.emit("tab");
+  }
+
+  setFilter(filter: string): void {
+    if (filter === this.filter) return;
+    this.filter = filter;
+    this.emit("filter");
+  }
+
+  setFollow(follow: boolean): void {
+    if (follow === this.follow) return;
+    this.follow = follow;
+    this.emit("follow");
+  }
+
+  toggle(track: number): void {
+    if (!this.collapsed.delete(track)) this.collapsed.add(track);
+    this.emit("layout");
+  }
+}
+
+function padded(range: Range): Range {
+  const margin = Math.max((range.end - range.begin) * 0.02, 5);
+  return { begin: range.begin - margin, end: range.end + margin };
+}
+
+/** Fragment of the address that describes what is visible; times in it are absolute. */
+export function toFragment(state: State): string {
+  if (state.isEmpty) return location.hash;
+  const parts = new URLSearchParams();
+  const at = (time: number) => state.absolute(time).toString();
+  parts.set("view", `${at(state.view.begin)},${at(state.view.end)}`);
+  if (state.range) parts.set("range", `${at(state.range.begin)},${at(state.range.end)}`);
+  if (state.selection?.id) parts.set("event", state.selection.id);
+  if (state.track !== null) parts.set("track", String(state.track));
+  if (state.tab !== "details") parts.set("tab", state.tab);
+  if (state.filter) parts.set("filter", state.filter);
+  if (state.search) parts.set("search", state.search);
+  if (state.collapsed.size) parts.set("collapsed", [...state.collapsed].join(","));
+  for (const [root, offset] of state.offsets) if (offset) parts.append("offset", `${root},${offset}`);
+  for (const mark of state.bookmarks) parts.append("mark", `${at(mark.time)},${mark.label}`);
+  return `#${parts.toString().replaceAll("%2C", ",").replaceAll("%3A", ":")}`;
+}
+
+/** Applies a fragment; returns the event to select. What cannot be understood is ignored. */
+export function fromFragment(state: State, fragment: string): { event: string | null } {
+  const parts = new URLSearchParams(fragment.replace(/^#/, ""));
+  const pair = (text: string | null): Range | null => {
+    const found = /^(-?\d{1,30}),(-?\d{1,30})$/.exec(text ?? "");
+    return found ? { begin: state.relative(found[1]!), end: state.relative(found[2]!) } : null;
+  };
+  const numbers = (text: string | null) => (text ?? "").split(",").filter((part) => /^\d{1,15}$/.test(part)).map(Number);
+  state.collapsed = new Set(numbers(parts.get("collapsed")));
+  state.track = numbers(parts.get("track"))[0] ?? null;
+  state.filter = parts.get("filter") ?? "";
+  state.search = parts.get("search") ?? "";
+  const tab = TABS.find((name) => name === parts.get("tab"));
+  if (tab) state.tab = tab;
+  state.bookmarks = parts.getAll("mark").slice(0, 1000).flatMap((text) => {
+    const found = /^(-?\d{1,30}),(.*)$/s.exec(text);
+    return found ? [{ time: state.relative(found[1]!), label: found[2]! }] : [];
+  });
+  state.offsets.clear();
+  for (const text of parts.getAll("offset")) {
+    const found = /^(\d{1,15}),(-?[\d.]{1,25})$/.exec(text);
+    if (found) state.offsets.set(Number(found[1]), Number(found[2]));
+  }
+  state.range = pair(parts.get("range"));
+  const view = pair(parts.get("view"));
+  if (view) state.setView(view.begin, view.end);
+  return { event: parts.get("event") };
+}

@@ -1,0 +1,143 @@
+// Times as texts. Absolute times are `bigint` nanoseconds; durations are numbers of nanoseconds.
+
+const SECOND = 1_000_000_000n;
+const DAY = 86_400n * SECOND;
+const UNITS: [number, string][] = [
+  [3_600e9, "h"],
+  [60e9, "min"],
+  [1e9, "s"],
+  [1e6, "ms"],
+  [1e3, "µs"],
+  [1, "ns"],
+];
+
+/** Duration in the unit that fits, with at most `digits` significant digits: `1.25 ms`. */
+export function duration(ns: number, digits = 4): string {
+  if (!Number.isFinite(ns)) return "–";
+  const size = Math.abs(ns);
+  const [factor, unit] = UNITS.find(([least]) => size >= least) ?? [1, "ns"];
+  const value = Number((ns / factor).toPrecision(digits));
+  return `${value.toLocaleString("en", { maximumFractionDigits: 9, useGrouping: false })} ${unit}`;
+}
+
+/** Number with thousands separated. */
+export function count(value: number): string {
+  return value.toLocaleString("en");
+}
+
+/** Number of at most four digits and a letter, for small places: `12.3k`. */
+export function shortCount(value: number): string {
+  if (value < 10_000) return String(Math.round(value * 10) / 10);
+  return value.toLocaleString("en", { notation: "compact", maximumFractionDigits: 1 });
+}
+
+/** Value of a counter. */
+export function quantity(value: number, unit: string | null): string {
+  const text = Math.abs(value) >= 1e6 || Number.isInteger(value) ? shortCount(value) : Number(value.toPrecision(4)).toString();
+  return unit ? `${text} ${unit}` : text;
+}
+
+/** Clock of a trace as people read it. */
+export interface Calendar {
+  hasDates: boolean;
+  zone: string;
+}
+
+/** Time of day (or seconds since the origin) with `decimals` digits of the second. */
+export function timeOfDay(time: bigint, calendar: Calendar, decimals = 9): string {
+  const fraction = modulo(time, SECOND).toString().padStart(9, "0").slice(0, decimals);
+  const dot = decimals > 0 ? "." : "";
+  if (!calendar.hasDates) {
+    const seconds = (time - modulo(time, SECOND)) / SECOND;
+    return `${seconds}${dot}${fraction} s`;
+  }
+  const date = parts(time, calendar.zone);
+  return `${date.time}${dot}${fraction}`;
+}
+
+/** Date of a time, empty for clocks without dates. */
+export function dateOf(time: bigint, calendar: Calendar): string {
+  return calendar.hasDates ? parts(time, calendar.zone).date : "";
+}
+
+/** Date, time of day and zone. */
+export function fullTime(time: bigint, calendar: Calendar): string {
+  if (!calendar.hasDates) return timeOfDay(time, calendar);
+  return `${dateOf(time, calendar)} ${timeOfDay(time, calendar)}${calendar.zone === "local" ? "" : ` ${calendar.zone}`}`;
+}
+
+const formats = new Map<string, Intl.DateTimeFormat | null>();
+
+/** Format of a zone; `null` for a zone that the browser does not know, which is then shown in UTC. */
+function format(zone: string): Intl.DateTimeFormat | null {
+  let made = formats.get(zone);
+  if (made === undefined) {
+    try {
+      made = new Intl.DateTimeFormat("en-CA", {
+        // "local" is the zone of the machine, which is also that of the browser.
+        ...(zone === "local" ? {} : { timeZone: zone }),
+        hourCycle: "h23",
+        year: "numeric",
+        month: "2-digit",
+        day: "2-digit",
+        hour: "2-digit",
+        minute: "2-digit",
+        second: "2-digit",
+      });
+    } catch {
+      made = null;
+    }
+    formats.set(zone, made);
+  }
+  return made;
+}
+
+function parts(time: bigint, zone: string): { date: string; time: string } {
+  const date = new Date(Number((time - modulo(time, SECOND)) / SECOND) * 1000);
+  if (Number.isNaN(date.getTime())) return { date: "?", time: time.toString() };
+  const known = zone === "UTC" ? null : format(zone);
+  if (!known) {
+    const iso = date.toISOString();
+    const at = iso.indexOf("T");
+    return { date: iso.slice(0, at), time: iso.slice(at + 1, at + 9) };
+  }
+  const of: Record<string, string> = {};
+  for (const part of known.formatToParts(date)) of[part.type] = part.value;
+  return { date: `${of.year}-${of.month}-${of.day}`, time: `${of.hour}:${of.minute}:${of.second}` };
+}
+
+function modulo(value: bigint, by: bigint): bigint {
+  const rest = value % by;
+  return rest < 0n ? rest + by : rest;
+}
+
+const STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500].flatMap((n) => [n]);
+const LONG_STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 21_600, 43_200, 86_400];
+
+/** Distance of marks on a ruler: the smallest round one that is at least `least` ns. */
+export function step(least: number): bigint {
+  for (const unit of [1, 1e3, 1e6]) {
+    for (const n of STEPS) if (n * unit >= least) return BigInt(n * unit);
+  }
+  for (const n of LONG_STEPS) if (n * 1e9 >= least) return BigInt(n) * SECOND;
+  let days = 1n;
+  while (Number(days * DAY) < least) days *= 2n;
+  return days * DAY;
+}
+
+/** First multiple of `distance` from `time` on. */
+export function roundUp(time: bigint, distance: bigint): bigint {
+  const rest = modulo(time, distance);
+  return rest === 0n ? time : time + distance - rest;
+}
+
+/** Digits of the second that marks of this distance need. */
+export function decimalsOf(distance: bigint): number {
+  let decimals = 9;
+  let power = 1n;
+  while (decimals > 0 && distance % (power * 10n) === 0n) {
+    power *= 10n;
+    decimals -= 1;
+  }
+  return decimals;
+}

@@ -1,0 +1,318 @@
+// The timeline: canvas, ruler and labels, and the pointer on them.
+
+import { currentTheme, type Theme } from "./colors";
+import { byId, el } from "./dom";
+import { drawScene, hit, timeAt, type Drawn, type Hit, type Scene } from "./draw";
+import { Labels } from "./labels";
+import { CanvasPainter } from "./painter";
+import { drawRuler, listenToRuler, RULER } from "./ruler";
+import type { State } from "./state";
+import { TileStore } from "./tiles";
+import { count, duration, fullTime } from "./time";
+import { laneAt, Layout, type TrackRow } from "./tracks";
+
+export interface Chosen extends Hit {
+  track: number;
+}
+
+/** Calls of the timeline to the rest of the page. */
+export interface TimelineActions {
+  chosen(item: Chosen): void;
+  background(track: number | null): void;
+  zoomTo(item: Chosen): void;
+  painted(): void;
+}
+
+export class Timeline {
+  readonly tiles: TileStore;
+  readonly labels: Labels;
+  layout = new Layout([], new Set());
+  theme: Theme = currentTheme();
+  drawn: Drawn = { tracks: 0, items: 0, count: 0, exact: true };
+  frames = 0;
+  bins: number[] = [];
+  flows: number[] = [];
+  /** Place of the pointer over the picture, in pixels from its left. */
+  pointer: number | null = null;
+  private readonly canvas = byId<HTMLCanvasElement>("canvas");
+  private readonly ruler = byId<HTMLCanvasElement>("ruler");
+  private readonly scroller = byId("scroll");
+  private readonly tip = byId("tip");
+  /** Next frame: 0 draws nothing, 1 the ruler, 2 everything. */
+  private requested = 0;
+  private milliseconds = 0;
+
+  constructor(
+    private readonly state: State,
+    private readonly actions: TimelineActions,
+  ) {
+    this.tiles = new TileStore(state, () => this.shownTracks(), () => this.redraw());
+    this.labels = new Labels(state, (track) => this.chooseTrack(track));
+    state.on(["view", "range", "selection", "bookmarks", "names", "search", "trace"], () => this.redraw());
+    state.on(["view"], () => this.tiles.schedule());
+    state.on(["tracks", "layout"], () => this.relayout());
+    state.on(["filter", "offsets"], () => this.tiles.clear());
+    this.scroller.addEventListener("scroll", () => this.scrolled());
+    new ResizeObserver(() => this.resized()).observe(this.scroller);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.recolor());
+    this.watchPixelRatio();
+    this.listen();
+    listenToRuler(this.ruler, state);
+  }
+
+  get width(): number {
+    return this.canvas.clientWidth;
+  }
+
+  get height(): number {
+    return this.scroller.clientHeight;
+  }
+
+  redraw(parts: 1 | 2 = 2): void {
+    const isAsked = this.requested > 0;
+    this.requested = Math.max(this.requested, parts);
+    if (isAsked) return;
+    requestAnimationFrame(() => {
+      const all = this.requested === 2;
+      this.requested = 0;
+      if (all) this.draw();
+      else this.drawRuler();
+    });
+  }
+
+  relayout(): void {
+    this.layout = new Layout(this.state.tracks, this.state.collapsed);
+    byId("spacer").style.height = `${Math.max(this.layout.height, 1)}px`;
+    this.tiles.schedule();
+    this.redraw();
+  }
+
+  /** Scrolls so that a track is visible. */
+  showTrack(track: number | null): void {
+    const row = this.layout.of(track);
+    if (!row) return;
+    const { scrollTop } = this.scroller;
+    if (row.y < scrollTop) this.scroller.scrollTop = row.y;
+    else if (row.y + row.height > scrollTop + this.height) {
+      this.scroller.scrollTop = Math.min(row.y, row.y + row.height - this.height);
+    }
+  }
+
+  scrollBy(pixels: number): void {
+    this.scroller.scrollTop += pixels;
+  }
+
+  /** Moves to the track that is `by` rows further. */
+  moveTrack(by: number): TrackRow | undefined {
+    const { rows } = this.layout;
+    const now = this.layout.of(this.state.track)?.index ?? (by > 0 ? -1 : rows.length);
+    const row = rows[Math.min(Math.max(now + by, 0), rows.length - 1)];
+    if (!row) return undefined;
+    const hadFocus = this.labels.hasFocus;
+    this.chooseTrack(row.track.id);
+    this.draw();
+    if (hadFocus) this.labels.focus(row.track.id);
+    return row;
+  }
+
+  chooseTrack(track: number): void {
+    this.state.track = track;
+    this.state.emit("selection");
+    this.showTrack(track);
+  }
+
+  scene(): Scene {
+    const top = this.scroller.scrollTop;
+    return {
+      state: this.state,
+      theme: this.theme,
+      rows: this.layout.visible(top, this.height),
+      tilesOf: (track) => this.tiles.of(track),
+      flows: this.flows,
+      width: this.width,
+      height: this.height,
+      top,
+    };
+  }
+
+  private draw(): void {
+    const started = performance.now();
+    const scene = this.scene();
+    const painter = prepare(this.canvas, scene.width, scene.height);
+    if (painter) this.drawn = drawScene(painter, scene);
+    this.drawRuler();
+    this.labels.update(this.layout, scene.rows, scene.top);
+    this.frames += 1;
+    this.milliseconds = performance.now() - started;
+    this.actions.painted();
+  }
+
+  private drawRuler(): void {
+    // The bar for scrolling makes the picture narrower than the space above it.
+    const { width, state, theme, bins, pointer } = this;
+    this.ruler.style.width = `${width}px`;
+    const painter = prepare(this.ruler, width, RULER);
+    if (painter) drawRuler(painter, { state, theme, width, bins, pointer });
+  }
+
+  /** Time that the last picture took, in ms. */
+  get drawTime(): number {
+    return this.milliseconds;
+  }
+
+  private shownTracks(): { tracks: number[]; pixels: number } {
+    const rows = this.layout.visible(this.scroller.scrollTop, this.height);
+    const tracks = rows.filter((row) => row.track.items > 0 || row.track.kind === "counter").map((row) => row.track.id);
+    return { tracks, pixels: Math.round(this.width * devicePixelRatio) };
+  }
+
+  private scrolled(): void {
+    this.tiles.schedule();
+    this.redraw();
+  }
+
+  private resized(): void {
+    byId("stage").style.height = `${this.height}px`;
+    this.tiles.schedule();
+    this.redraw();
+  }
+
+  private recolor(): void {
+    this.theme = currentTheme();
+    this.redraw();
+  }
+
+  private watchPixelRatio(): void {
+    const query = matchMedia(`(resolution: ${devicePixelRatio}dppx)`);
+    query.addEventListener("change", () => {
+      this.watchPixelRatio();
+      this.resized();
+    }, { once: true });
+  }
+
+  private listen(): void {
+    const { canvas } = this;
+    canvas.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
+    let drag: { x: number; y: number; moved: boolean; range: number | null } | null = null;
+    canvas.addEventListener("pointerdown", (event) => {
+      if (event.button !== 0) return;
+      canvas.setPointerCapture(event.pointerId);
+      const range = event.shiftKey ? this.timeOf(event) : null;
+      drag = { x: event.clientX, y: event.clientY, moved: false, range };
+    });
+    canvas.addEventListener("pointermove", (event) => {
+      this.hover(event, drag?.moved ?? false);
+      if (!drag) return;
+      const [dx, dy] = [event.clientX - drag.x, event.clientY - drag.y];
+      if (!drag.moved && Math.hypot(dx, dy) < 4) return;
+      if (drag.range !== null) {
+        drag.moved = true;
+        this.state.setRange({ begin: drag.range, end: this.timeOf(event) });
+        return;
+      }
+      drag = { x: event.clientX, y: event.clientY, moved: true, range: null };
+      this.state.setFollow(false);
+      if (dx) this.state.pan((-dx * (this.state.view.end - this.state.view.begin)) / this.width);
+      this.scroller.scrollTop -= dy;
+    });
+    const stop = (event: PointerEvent) => {
+      if (drag && !drag.moved && event.type === "pointerup") this.click(event);
+      drag = null;
+    };
+    canvas.addEventListener("pointerup", stop);
+    canvas.addEventListener("pointercancel", stop);
+    canvas.addEventListener("pointerleave", () => this.unhover());
+    canvas.addEventListener("dblclick", (event) => {
+      const found = this.itemAt(event);
+      if (found) this.actions.zoomTo(found);
+    });
+  }
+
+  private wheel(event: WheelEvent): void {
+    if (this.state.isEmpty) return;
+    // Lines and pages are as many pixels as browsers scroll for them.
+    const unit = event.deltaMode === 1 ? 16 : event.deltaMode === 2 ? this.height : 1;
+    event.preventDefault();
+    this.state.setFollow(false);
+    const isSideways = Math.abs(event.deltaX) > Math.abs(event.deltaY) || (event.shiftKey && !event.deltaX);
+    if (event.altKey) this.scrollBy(event.deltaY * unit);
+    else if (isSideways) {
+      const by = (event.deltaX || event.deltaY) * unit;
+      this.state.pan((by * (this.state.view.end - this.state.view.begin)) / this.width);
+    } else {
+      const by = Math.min(Math.max(event.deltaY * unit, -400), 400);
+      this.state.zoom(Math.exp(by / 400), this.timeOf(event));
+    }
+  }
+
+  private timeOf(event: MouseEvent): number {
+    return timeAt(event.clientX - this.canvas.getBoundingClientRect().left, this.state.view, this.width);
+  }
+
+  private rowAt(event: MouseEvent): TrackRow | undefined {
+    return this.layout.at(event.clientY - this.canvas.getBoundingClientRect().top + this.scroller.scrollTop);
+  }
+
+  private itemAt(event: MouseEvent): Chosen | null {
+    const row = this.rowAt(event);
+    if (!row) return null;
+    const { top } = this.canvas.getBoundingClientRect();
+    const lane = laneAt(row, event.clientY - top + this.scroller.scrollTop - row.y);
+    const perPixel = (this.state.view.end - this.state.view.begin) / this.width;
+    const time = this.timeOf(event) - this.state.offsetOf(row.track.id);
+    const found = hit(this.tiles.of(row.track.id), row.track.lanes > 1 ? lane : null, time, perPixel);
+    return found && { ...found, track: row.track.id };
+  }
+
+  private click(event: MouseEvent): void {
+    this.canvas.focus({ preventScroll: true });
+    const found = this.itemAt(event);
+    if (found) this.actions.chosen(found);
+    else this.actions.background(this.rowAt(event)?.track.id ?? null);
+  }
+
+  private hover(event: PointerEvent, dragging: boolean): void {
+    this.pointer = event.clientX - this.ruler.getBoundingClientRect().left;
+    this.redraw(1);
+    const found = dragging || this.state.isEmpty ? null : this.itemAt(event);
+    this.canvas.classList.toggle("over", !!found);
+    this.tip.hidden = !found;
+    if (!found) return;
+    const { state } = this;
+    const name = state.names[found.name] ?? "";
+    const length = found.to - found.from;
+    const lines = [
+      found.count > 1 ? `${count(found.count)} items, mostly` : null,
+      found.longest && found.count > 1 ? `longest ${duration(found.longest)}` : length ? duration(length) : null,
+      fullTime(state.absolute(found.from), state.calendar),
+    ];
+    this.tip.replaceChildren(
+      ...(lines[0] ? [el("div", {}, lines[0])] : []),
+      el("bdi", { class: "name" }, name),
+      ...lines.slice(1).flatMap((line) => (line ? [el("div", {}, line)] : [])),
+    );
+    const { innerWidth, innerHeight } = window;
+    const { offsetWidth, offsetHeight } = this.tip;
+    this.tip.style.left = `${Math.max(4, Math.min(event.clientX + 14, innerWidth - offsetWidth - 8))}px`;
+    this.tip.style.top = `${event.clientY + 18 + offsetHeight > innerHeight ? event.clientY - offsetHeight - 10 : event.clientY + 18}px`;
+  }
+
+  private unhover(): void {
+    this.pointer = null;
+    this.tip.hidden = true;
+    this.redraw(1);
+  }
+}
+
+/** Canvas of the right size for the pixels of the screen, and a painter for it. */
+function prepare(canvas: HTMLCanvasElement, width: number, height: number): CanvasPainter | null {
+  const ratio = devicePixelRatio;
+  const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
+  if (canvas.width !== w) canvas.width = w;
+  if (canvas.height !== h) canvas.height = h;
+  canvas.style.height = `${height}px`;
+  const context = canvas.getContext("2d", { alpha: false });
+  if (!context || !w || !h) return null;
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  return new CanvasPainter(context);
+}

@@ -1,0 +1,78 @@
+// A browser for tests: Debian's Chromium driven by playwright-core. CHROMIUM names another one.
+
+import { existsSync } from "node:fs";
+import { chromium } from "playwright-core";
+
+const PLACES = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+
+export function findBrowser() {
+  return PLACES.find((place) => place && existsSync(place)) ?? null;
+}
+
+export async function launch() {
+  return chromium.launch({
+    executablePath: findBrowser(),
+    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+  });
+}
+
+/** Page that records errors and addresses, and is ready. */
+export async function openPage(browser, url, options = {}) {
+  const { fragment = "", wait = true, ...context } = options;
+  const page = await (await browser.newContext({ viewport: { width: 1280, height: 800 }, ...context })).newPage();
+  page.setDefaultTimeout(90_000);
+  page.problems = [];
+  page.addresses = [];
+  page.on("console", (message) => ["error", "warning"].includes(message.type()) && !/status of 404/.test(message.text()) && page.problems.push(message.text()));
+  page.on("pageerror", (error) => page.problems.push(String(error)));
+  page.on("request", (request) => page.addresses.push(request.url()));
+  if (process.env.PAGE_DIST) await serveDist(page);
+  await page.goto(url + fragment);
+  if (wait) await ready(page);
+  return page;
+}
+
+/** Takes the page from a folder instead of the server, whose binary embeds an older one perhaps. */
+async function serveDist(page) {
+  await page.route(/\/(app\.js|app\.css|)(#.*)?$/, async (route) => {
+    const answer = await route.fetch();
+    const name = new URL(route.request().url()).pathname.split("/").pop() || "index.html";
+    const headers = answer.headers();
+    delete headers["content-length"];
+    await route.fulfill({ status: answer.status(), headers, path: `${process.env.PAGE_DIST}/${name}` });
+  });
+}
+
+/** Waits until everything that is visible has been loaded and drawn. */
+export async function ready(page) {
+  await page.waitForFunction(() => window.__ichnos?.ready, null, { timeout: 90_000 });
+}
+
+/** State of the page, once it is quiet. */
+export async function settled(page) {
+  await page.waitForTimeout(120);
+  // What changed the size of the page is drawn in the frame after the next.
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  await ready(page);
+  return page.evaluate(() => window.__ichnos);
+}
+
+/** Place of the picture, and of a row of the first track with spans. */
+export async function places(page) {
+  const canvas = await page.locator("#canvas").boundingBox();
+  return { ...canvas, middle: canvas.x + canvas.width / 2, row: canvas.y + 62 };
+}
+
+/** Clicks at places of the picture until something is selected. */
+export async function selectSomething(page) {
+  const canvas = await places(page);
+  for (const label of await page.locator(".label").all()) {
+    const box = await label.boundingBox();
+    for (const part of [0.3, 0.15, 0.5, 0.7, 0.02, 0.9]) {
+      await page.mouse.click(canvas.x + canvas.width * part, box.y + 12);
+      const { selected } = await page.evaluate(() => window.__ichnos);
+      if (selected) return settled(page);
+    }
+  }
+  throw new Error("nothing could be selected");
+}

@@ -1,0 +1,372 @@
+// A server with the API of `ichnos view`, for tests of the page alone: node test/mock.mjs [PORT]
+// Answers come from a generated trace. Options: tracks (further ones), empty, errors, live, loading.
+
+import { createServer } from "node:http";
+import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { counterTile, makeTrace, NAMES, tile } from "./trace.mjs";
+
+const DIST = new URL("../../dist/", import.meta.url);
+const TOKEN = "0123456789abcdef0123456789abcdef";
+const TYPES = { html: "text/html; charset=utf-8", js: "text/javascript; charset=utf-8", css: "text/css; charset=utf-8" };
+const POLICY = [
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'",
+  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+].join("; ");
+
+class Problem extends Error {
+  constructor(status, message, at, length) {
+    super(message);
+    Object.assign(this, { status, at, length });
+  }
+}
+
+export async function startMock(options = {}, port = 0) {
+  const trace = makeTrace(options);
+  const mock = { trace, options, generation: 1, shown: options.live ? 0.5 : 1, clients: new Set(), requests: [] };
+  const server = createServer((request, response) => void serve(mock, request, response));
+  await new Promise((done) => server.listen(port, "127.0.0.1", done));
+  mock.url = `http://127.0.0.1:${server.address().port}/${TOKEN}/`;
+  mock.close = () => {
+    for (const client of mock.clients) client.destroy();
+    server.closeAllConnections();
+    return new Promise((done) => server.close(done));
+  };
+  /** Lets a live trace grow. */
+  mock.grow = (shown) => {
+    mock.shown = shown;
+    mock.generation += 1;
+    for (const client of mock.clients) client.write(`data: ${JSON.stringify(change(mock))}\n\n`);
+  };
+  return mock;
+}
+
+async function serve(mock, request, response) {
+  const url = new URL(request.url, mock.url);
+  mock.requests.push(url.pathname + url.search);
+  const path = url.pathname.startsWith(`/${TOKEN}/`) ? url.pathname.slice(TOKEN.length + 2) : null;
+  response.setHeader("Content-Security-Policy", POLICY);
+  response.setHeader("X-Content-Type-Options", "nosniff");
+  response.setHeader("Cache-Control", "no-store");
+  if (path === null) return response.writeHead(403).end();
+  if (!path.startsWith("api/")) return file(path || "index.html", response);
+  const name = path.slice(4);
+  if (name === "changes") return changes(mock, response);
+  if (name === "close") return response.writeHead(204).end();
+  if (name === "export") return download(mock, url.searchParams, response);
+  try {
+    const answer = ANSWERS[name];
+    if (!answer) throw new Problem(404, `unknown address api/${name}`);
+    if (mock.options.errors && !["trace", "tracks", "names"].includes(name)) throw new Problem(500, "channel0_0: byte 4096: packet ends after 288 of 1056 bits");
+    const body = JSON.stringify(answer(mock, url.searchParams));
+    response.writeHead(200, { "Content-Type": "application/json" }).end(body);
+  } catch (error) {
+    const { status = 500, message, at, length } = error;
+    response.writeHead(status, { "Content-Type": "application/json" }).end(JSON.stringify({ error: message, at, length }));
+  }
+}
+
+async function file(name, response) {
+  if (!["index.html", "app.js", "app.css"].includes(name)) return response.writeHead(404).end();
+  const text = await readFile(new URL(name, DIST));
+  response.writeHead(200, { "Content-Type": TYPES[name.split(".").pop()] }).end(text);
+}
+
+function changes(mock, response) {
+  response.writeHead(200, { "Content-Type": "text/event-stream" });
+  response.write(`data: ${JSON.stringify(change(mock))}\n\n`);
+  mock.clients.add(response);
+  response.on("close", () => mock.clients.delete(response));
+}
+
+function change(mock) {
+  const { state, progress, generation, events, begin, end } = ANSWERS.trace(mock);
+  return { state, progress, generation, events, begin, end };
+}
+
+const absolute = (mock, time) => (mock.trace.origin + BigInt(Math.round(time))).toString();
+
+function relative(mock, parameters, name) {
+  const text = parameters.get(name);
+  if (text === null || !/^-?\d+$/.test(text)) throw new Problem(400, `parameter ${name} is missing or invalid`);
+  return Number(BigInt(text) - mock.trace.origin);
+}
+
+function range(mock, parameters) {
+  return [relative(mock, parameters, "begin"), relative(mock, parameters, "end")];
+}
+
+/** The only expressions that the mock knows: `event == "NAME"`, `length > NS`. */
+function filterOf(parameters) {
+  const text = parameters.get("filter");
+  if (!text) return () => true;
+  let found = /^event == "(.*)"$/.exec(text);
+  if (found) return (item) => NAMES[item.name] === found[1];
+  found = /^length > (\d+)$/.exec(text);
+  if (found) return (item) => item.to - item.from > Number(found[1]);
+  const word = /[\w.]+/.exec(text);
+  throw new Problem(400, `unknown name \`${word?.[0] ?? text}\``, word?.index ?? 0, word?.[0].length ?? 1);
+}
+
+function rowOf(mock, row) {
+  return {
+    id: `${row.track}:${row.index}:0`,
+    time: absolute(mock, row.time),
+    stream: `channel0_${row.track % 4}`,
+    name: NAMES[row.item.name],
+    track: row.track,
+    text: `what = "${row.what}", number = ${row.n}, name = "${NAMES[row.item.name]}"`,
+  };
+}
+
+function rowById(mock, id) {
+  const row = mock.trace.rows[Number(/^\d+:(\d+):0$/.exec(id ?? "")?.[1] ?? NaN)];
+  if (!row) throw new Problem(404, `no event with the id ${id}`);
+  return row;
+}
+
+function rows(mock, parameters, accepts) {
+  const [begin, end] = range(mock, parameters);
+  const filter = filterOf(parameters);
+  const track = parameters.get("track");
+  const limit = Math.min(Number(parameters.get("limit") ?? 200), 10_000);
+  const from = Number(parameters.get("after") ?? 0);
+  const found = [];
+  let next = null;
+  for (let i = from; i < mock.trace.rows.length; i++) {
+    const row = mock.trace.rows[i];
+    if (row.time < begin || row.time > end || !filter(row.item) || !accepts(row)) continue;
+    if (track !== null && row.track !== Number(track)) continue;
+    if (found.length === limit) {
+      next = String(i);
+      break;
+    }
+    found.push(row);
+  }
+  return { found, next, scanned: found.length };
+}
+
+const ANSWERS = {
+  trace(mock) {
+    const { trace, options } = mock;
+    const isEmpty = !trace.tracks.length;
+    return {
+      title: "demo trace",
+      version: "0.1.0",
+      paths: ["traces/demo trace"],
+      state: options.live ? "live" : options.loading ? "loading" : options.failed ? "failed" : "done",
+      progress: options.loading ? 0.42 : null,
+      generation: mock.generation,
+      begin: isEmpty ? null : absolute(mock, 0),
+      end: isEmpty ? null : absolute(mock, trace.length * mock.shown),
+      hasDates: true,
+      zone: "UTC",
+      events: Math.round(trace.rows.length * mock.shown),
+      discardedEvents: isEmpty ? 0 : 6,
+      discardedPackets: 0,
+      damages: isEmpty ? 0 : 1,
+      traces: [{ name: "demo", format: "ctf", dialect: "CTF 1.8", tracer: "lttng-ust 2.13" }],
+      warnings: isEmpty ? [] : ["demo: stream 3: <b>byte 1234</b>: packet ends after 288 of 1056 bits"],
+      tracks: trace.tracks.length,
+      names: NAMES.length,
+      command: "ichnos info 'traces/demo trace'",
+      error: options.failed ? "traces/demo trace: unrecognized format" : null,
+    };
+  },
+  tracks: (mock) => ({ generation: mock.generation, tracks: mock.trace.tracks }),
+  names(mock, parameters) {
+    const from = Number(parameters.get("from") ?? 0);
+    return { names: NAMES.slice(from), from, total: NAMES.length };
+  },
+  tiles(mock, parameters) {
+    const [begin, end] = range(mock, parameters);
+    const pixels = Number(parameters.get("pixels"));
+    const ids = parameters.get("tracks").split(",").map(Number);
+    if (!(pixels >= 1 && pixels <= 8192) || ids.length > 256) throw new Problem(400, "parameter pixels is out of range");
+    const filter = filterOf(parameters);
+    const last = mock.trace.length * mock.shown;
+    const tracks = ids.map((id) => {
+      const points = mock.trace.counters.get(id);
+      if (points) return { id, counter: counterTile(points, begin, Math.min(end, last), pixels) };
+      return { id, items: tile(mock.trace.items.get(id) ?? [], begin, end, pixels, (item) => item.from <= last && filter(item)) };
+    });
+    return { generation: mock.generation, begin: absolute(mock, begin), end: absolute(mock, end), exact: true, tracks };
+  },
+  events(mock, parameters) {
+    const { found, next, scanned } = rows(mock, parameters, () => true);
+    return { rows: found.map((row) => rowOf(mock, row)), next, scanned };
+  },
+  log(mock, parameters) {
+    const { found, next, scanned } = rows(mock, parameters, (row) => row.item.name === 14);
+    const levels = ["INFO", "WARN", "ERROR", "DEBUG"];
+    return { rows: found.map((row) => ({ ...rowOf(mock, row), severity: levels[row.n % 4], text: `request ${row.n} of שלום <i>done</i>` })), next, scanned };
+  },
+  near(mock, parameters) {
+    const track = Number(parameters.get("track"));
+    const time = relative(mock, parameters, "time");
+    const tolerance = Number(parameters.get("tolerance") ?? 0);
+    const name = parameters.get("name");
+    const own = mock.trace.rows.filter((row) => row.track === track && (name === null || row.item.name === Number(name)));
+    const direction = parameters.get("direction");
+    let found = null;
+    if (direction === "next") found = own.find((row) => row.time > time);
+    else if (direction === "previous") found = own.findLast((row) => row.time < time);
+    else found = own.filter((row) => Math.abs(row.time - time) <= tolerance).sort((a, b) => Math.abs(a.time - time) - Math.abs(b.time - time))[0];
+    return found ? rowOf(mock, found) : null;
+  },
+  event(mock, parameters) {
+    const row = rowById(mock, parameters.get("id"));
+    const { item } = row;
+    const partner = mock.trace.rows.find((other) => other.track === row.track && other.n === row.n && other !== row);
+    const id = (other) => (other ? `${other.track}:${other.index}:0` : null);
+    const isSpan = item.to > item.from;
+    const plain = rowOf(mock, row);
+    const spans = isSpan ? { begin: id(row.what === "begin" ? row : partner), end: id(row.what === "end" ? row : partner), length: item.to - item.from } : null;
+    const other = mock.trace.rows[(row.index + 7) % mock.trace.rows.length];
+    return {
+      ...plain,
+      format: "ctf",
+      position: { file: "demo/channel0_0", offset: 4096 + 32 * row.index },
+      line: {
+        time: plain.time,
+        event: plain.name,
+        payload: { number: row.n, ratio: 0.25, what: row.what, names: ["a", "<script>window.__hacked=1</script>"], nested: { flag: true, none: null, text: "مرحبا" } },
+        context: { vpid: 1200, vtid: 1200 + row.track, procname: "server" },
+      },
+      text: `[22:13:20.000000000] ${plain.name}: { ${plain.text} }`,
+      spans,
+      causes: [{ id: id(other), kind: "parent" }],
+      effects: row.index % 3 ? [] : [{ id: id(other), kind: "related" }],
+    };
+  },
+  check(mock, parameters) {
+    filterOf(parameters);
+    return { ok: true };
+  },
+  completions(mock, parameters) {
+    const text = parameters.get("filter") ?? "";
+    const at = Number(parameters.get("at") ?? text.length);
+    const word = /[\w.:"]*$/.exec(text.slice(0, at))[0];
+    const fields = ["event", "length", "payload.number", "payload.what", "ctx.vtid"].map((name) => ({ text: name, kind: "field" }));
+    const events = NAMES.slice(0, 6).map((name) => ({ text: `"${name}"`, kind: "event" }));
+    const operators = ["==", "!=", ">"].map((name) => ({ text: name, kind: "operator" }));
+    return { from: at - word.length, items: [...fields, ...events, ...operators].filter((item) => item.text.startsWith(word)) };
+  },
+  search(mock, parameters) {
+    const text = parameters.get("q").toLowerCase();
+    const found = mock.trace.rows.filter((row) => row.what !== "end" && NAMES[row.item.name].toLowerCase().includes(text));
+    const bins = Array(100).fill(0);
+    for (const row of found) bins[Math.min(99, Math.floor((100 * row.time) / mock.trace.length))] += 1;
+    const hits = found.slice(0, Number(parameters.get("limit") ?? 1000)).map((row) => {
+      const { id, time, name, track } = rowOf(mock, row);
+      return { id, time, name, track };
+    });
+    return { total: found.length, complete: true, hits, bins };
+  },
+  stats(mock, parameters) {
+    const [begin, end] = range(mock, parameters);
+    const filter = filterOf(parameters);
+    const inside = mock.trace.rows.filter((row) => row.time >= begin && row.time <= end && filter(row.item));
+    const groups = grouped(inside);
+    const seconds = (end - begin) / 1e9;
+    const classes = [...groups].map(([name, all]) => ({ name: NAMES[name], count: all.length, perSecond: all.length / seconds })).sort((a, b) => b.count - a.count);
+    const spans = [...groups].flatMap(([name, all]) => {
+      const lengths = all.filter((row) => row.what === "begin").map((row) => row.item.to - row.item.from).sort((a, b) => a - b);
+      if (!lengths.length) return [];
+      const at = (part) => lengths[Math.min(lengths.length - 1, Math.floor(part * lengths.length))];
+      const total = lengths.reduce((a, b) => a + b, 0);
+      return [{ name: NAMES[name], count: lengths.length, total, minimum: lengths[0], median: at(0.5), p90: at(0.9), p99: at(0.99), maximum: lengths.at(-1), lengths }];
+    });
+    const gaps = inside.slice(1).map((row, i) => ({ begin: absolute(mock, inside[i].time), length: row.time - inside[i].time })).sort((a, b) => b.length - a.length);
+    return { events: inside.length, command: "ichnos stats 'traces/demo trace' --latencies", classes, spans: spans.map(({ lengths, ...rest }) => rest), histogram: histogram(spans[0]), gaps: gaps.slice(0, 10) };
+  },
+  stacks(mock, parameters) {
+    const [begin, end] = range(mock, parameters);
+    const root = { name: "all", value: 0, children: [] };
+    for (const [, items] of mock.trace.items) {
+      const path = [];
+      const spans = items.filter((item) => item.to > item.from && item.to >= begin && item.from <= end).sort((a, b) => a.from - b.from || a.lane - b.lane);
+      for (const item of spans.slice(0, 3000)) {
+        path.length = item.lane;
+        let node = root;
+        for (const name of [...path.filter((one) => one !== undefined), item.name]) {
+          let child = node.children.find((one) => one.name === NAMES[name]);
+          if (!child) node.children.push((child = { name: NAMES[name], value: 0, children: [] }));
+          node = child;
+        }
+        node.value += item.to - item.from;
+        path[item.lane] = item.name;
+      }
+    }
+    const settle = (node) => {
+      const inner = node.children.reduce((sum, child) => sum + settle(child), 0);
+      return (node.value = Math.max(node.value, inner));
+    };
+    settle(root);
+    return { command: "ichnos stacks 'traces/demo trace' --spans", root, samples: 1234, dropped: 3, unit: "ns" };
+  },
+  tasks(mock) {
+    const tasks = Array.from({ length: 12 }, (_, i) => ({
+      id: `7a00${i.toString(16).padStart(12, "0")}`,
+      name: i % 4 ? `GET /orders/${i}` : NAMES[10],
+      begin: absolute(mock, i * 1e8),
+      length: 3e7 + i * 1e6,
+      operations: 14,
+      command: `ichnos task show 7a00${i.toString(16).padStart(12, "0")} 'traces/demo trace'`,
+    }));
+    return { tasks };
+  },
+  task(mock, parameters) {
+    const first = Number.parseInt(parameters.get("id").slice(4), 16) * 1e8;
+    const nodes = Array.from({ length: 14 }, (_, i) => ({
+      id: `n${i}`,
+      label: NAMES[i % 12],
+      place: `host-${i % 3}`,
+      begin_ns: absolute(mock, first + i * 2e6),
+      end_ns: absolute(mock, first + i * 2e6 + 5e6),
+      events: 2,
+    }));
+    const edges = nodes.slice(1).map((node, i) => ({ from: `n${i >> 1}`, to: node.id, kind: "parent" }));
+    const steps = [0, 1, 3, 7].map((n) => ({ id: `n${n}`, label: NAMES[n], place: "host-0", begin_ns: nodes[n].begin_ns, time_ns: 2e6 * n }));
+    return { id: parameters.get("id"), graph: { nodes, edges }, criticalPath: { time_ns: 1.4e7, steps } };
+  },
+  flows(mock, parameters) {
+    const [begin, end] = range(mock, parameters);
+    const tracks = parameters.get("tracks").split(",").map(Number).filter((id) => mock.trace.items.get(id)?.[0]?.to > mock.trace.items.get(id)?.[0]?.from);
+    if (tracks.length < 2) return { flows: [], complete: true };
+    const flows = Array.from({ length: 5 }, (_, i) => [tracks[i % 2], 3e8 * (i + 1) - begin, tracks[1 - (i % 2)], 3e8 * (i + 1) + 6e7 - begin]);
+    return { flows: flows.filter(([, from, , to]) => to >= 0 && from <= end - begin).flat(), complete: true };
+  },
+};
+
+/** Events by the number of their name. */
+function grouped(rows) {
+  const groups = new Map();
+  for (const row of rows) {
+    if (!groups.has(row.item.name)) groups.set(row.item.name, []);
+    groups.get(row.item.name).push(row);
+  }
+  return groups;
+}
+
+function histogram(span) {
+  if (!span) return null;
+  const bounds = [];
+  for (let bound = 1000; bound < span.maximum * 2; bound *= 2) bounds.push(bound);
+  const counts = bounds.slice(0, -1).map((bound, i) => span.lengths.filter((length) => length >= bound && length < bounds[i + 1]).length);
+  return { name: span.name, bounds, counts };
+}
+
+function download(mock, parameters, response) {
+  const kind = parameters.get("kind");
+  const { found } = rows(mock, parameters, () => true);
+  const text = found.map((row) => `${absolute(mock, row.time)},${NAMES[row.item.name]}`).join("\n");
+  response.writeHead(200, { "Content-Type": "application/octet-stream", "Content-Disposition": `attachment; filename="demo.${kind === "trace" ? "tar" : kind}"` });
+  response.end(text);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const flags = Object.fromEntries(process.argv.slice(3).map((flag) => flag.split("=")).map(([name, value]) => [name, value === undefined ? true : Number(value)]));
+  const mock = await startMock(flags, Number(process.argv[2] ?? 0));
+  console.log(mock.url);
+}

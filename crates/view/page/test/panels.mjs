@@ -1,0 +1,238 @@
+// Panels, search, filter, export.
+
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { openPage, selectSomething, settled } from "./browser.mjs";
+
+/** Opens a panel and waits for its answer. */
+async function openTab(page, number, path) {
+  const answer = page.waitForResponse((response) => response.url().includes(`/api/${path}?`));
+  await page.keyboard.press(String(number));
+  const body = await (await answer).json();
+  await settled(page);
+  return body;
+}
+
+export async function details({ browser, url, mock }) {
+  const page = await openPage(browser, url);
+  await page.keyboard.press("ArrowDown");
+  const answer = page.waitForResponse((response) => response.url().includes("/api/event?"));
+  const { selected } = await selectSomething(page);
+  if (!selected.id) return "the first item is a summary";
+  const event = await (await answer).json();
+  const text = await page.locator("#panel-details").innerText();
+  assert.ok(text.includes(event.name), text);
+  assert.ok(text.includes(event.position ? event.position.file : event.stream));
+  const leaves = [];
+  const walk = (value) => (value !== null && typeof value === "object" ? Object.values(value).forEach(walk) : leaves.push(value));
+  walk(event.line);
+  for (const leaf of leaves.slice(0, 40)) assert.ok(text.includes(typeof leaf === "string" ? JSON.stringify(leaf) : String(leaf)), `field ${leaf}`);
+  assert.ok((await page.locator("#panel-details .command code").textContent()).startsWith("ichnos cat "));
+  if (!mock) return undefined;
+  await page.getByRole("button", { name: "parent" }).click();
+  await page.waitForFunction((id) => window.__ichnos.selected?.id !== id, selected.id);
+  return undefined;
+}
+
+export async function events({ browser, url, mock }) {
+  const page = await openPage(browser, url);
+  const body = await openTab(page, 2, "events");
+  const first = await page.locator("#panel-events .grid-row").first().innerText();
+  assert.ok(first.includes(body.rows[0].name));
+  assert.ok((await page.locator("#panel-events .grid-row").count()) < 80, "only visible rows are elements");
+  await page.getByRole("button", { name: "Event", exact: true }).click();
+  const names = body.rows.map((row) => row.name).sort((a, b) => (a < b ? -1 : 1));
+  assert.ok((await page.locator("#panel-events .grid-row").first().innerText()).includes(names[0]));
+  await page.locator("#panel-events .grid-row").nth(1).click();
+  await page.waitForFunction(() => window.__ichnos.selected?.id);
+  assert.ok((await page.locator("#panel-events code").textContent()).startsWith("ichnos cat "));
+  if (!mock) return undefined;
+  for (let i = 0; i < 3; i++) {
+    await page.locator("#panel-events .grid-scroll").evaluate((scroller) => (scroller.scrollTop = scroller.scrollHeight));
+    await page.waitForTimeout(400);
+  }
+  const count = Number(await page.locator("#panel-events .grid").getAttribute("aria-rowcount"));
+  assert.ok(count > 1000, `${count} rows are loaded`);
+  return undefined;
+}
+
+export async function statistics({ browser, url, mock }) {
+  const page = await openPage(browser, url);
+  const body = await openTab(page, 3, "stats");
+  const text = await page.locator("#panel-stats").innerText();
+  for (const row of body.classes.slice(0, 5)) assert.ok(text.includes(row.name) && text.includes(row.count.toLocaleString("en")), row.name);
+  assert.equal(await page.locator("#panel-stats code").textContent(), body.command);
+  if (!mock) return undefined;
+  assert.ok((await page.locator(".histogram rect").count()) > 5);
+  const before = await settled(page);
+  await page.getByRole("button", { name: "22:13" }).first().click();
+  assert.notDeepEqual((await settled(page)).view, before.view);
+  return undefined;
+}
+
+export async function panelsFollowTheRange({ browser, url }) {
+  const page = await openPage(browser, url);
+  const all = await openTab(page, 3, "stats");
+  const answer = page.waitForResponse((response) => response.url().includes("/api/stats?"));
+  for (let i = 0; i < 5; i++) await page.keyboard.press("w");
+  const part = await (await answer).json();
+  assert.ok(part.events <= all.events);
+}
+
+export async function flameGraph({ browser, url }) {
+  const page = await openPage(browser, url);
+  const body = await openTab(page, 4, "stacks");
+  const frames = page.locator(".flame button");
+  if (!body.root.children?.length) {
+    assert.ok((await page.locator("#panel-flame").innerText()).includes("No call stacks"));
+    return undefined;
+  }
+  assert.ok((await frames.count()) > 1);
+  const widest = body.root.children.reduce((a, b) => (b.value > a.value ? b : a));
+  const width = () => page.locator(`.flame button[title^=${JSON.stringify(`${widest.name}:`)}]`).first().evaluate((element) => element.offsetWidth);
+  const before = await width();
+  await frames.first().focus();
+  await page.keyboard.press("ArrowDown");
+  await page.locator(`.flame button[title^=${JSON.stringify(`${widest.name}:`)}]`).first().click();
+  assert.ok((await width()) >= before);
+  await page.keyboard.press("Backspace");
+  assert.ok(Math.abs((await width()) - before) < 2);
+  return undefined;
+}
+
+export async function tasks({ browser, url, mock }) {
+  const page = await openPage(browser, url);
+  const body = await openTab(page, 5, "tasks");
+  if (!body.tasks.length) {
+    assert.ok((await page.locator("#panel-tasks").innerText()).includes("No tasks"));
+    return undefined;
+  }
+  await page.locator("#panel-tasks .grid-row").first().click();
+  await page.locator(".gantt .bar-row").first().waitFor();
+  assert.ok((await page.locator("#panel-tasks code").textContent()).startsWith("ichnos task"));
+  if (mock) assert.equal(await page.locator(".gantt .critical").count(), 4);
+  await page.getByRole("button", { name: "All tasks" }).click();
+  assert.ok(await page.locator("#panel-tasks .grid-row").first().isVisible());
+  return undefined;
+}
+
+export async function log({ browser, url }) {
+  const page = await openPage(browser, url);
+  const body = await openTab(page, 6, "log");
+  if (!body.rows.length) return undefined;
+  const text = await page.locator("#panel-log .grid-row").first().innerText();
+  assert.ok(text.includes(body.rows[0].text.slice(0, 30)), text);
+  return undefined;
+}
+
+export async function searchForNames({ browser, url, mock }) {
+  const page = await openPage(browser, url);
+  const names = mock ? ["log:message"] : await page.evaluate(async () => (await (await fetch("api/events?" + new URLSearchParams({ begin: window.__ichnos.view.begin, end: window.__ichnos.view.end, limit: 1 }))).json()).rows.map((row) => row.name));
+  const answer = page.waitForResponse((response) => response.url().includes("/api/search?"));
+  await page.keyboard.press("/");
+  await page.keyboard.type(names[0]);
+  await page.keyboard.press("Enter");
+  const body = await (await answer).json();
+  await page.waitForFunction(() => window.__ichnos.selected?.id, null, { timeout: 60_000 });
+  const first = (await settled(page)).selected;
+  assert.equal(await page.locator("#hits").textContent(), `1 of ${body.total.toLocaleString("en")}${body.complete ? "" : "+"}`);
+  await page.keyboard.press("Enter");
+  if (body.hits.length > 1) {
+    await page.waitForFunction((id) => window.__ichnos.selected?.id !== id, first.id);
+    await page.keyboard.press("Shift+Enter");
+    await page.waitForFunction((id) => window.__ichnos.selected?.id === id, first.id);
+  }
+  await page.keyboard.press("Escape");
+  assert.equal(await page.locator("#search").inputValue(), "");
+}
+
+export async function searchWithoutHits({ browser, url }) {
+  const page = await openPage(browser, url);
+  await page.keyboard.press("/");
+  await page.keyboard.type("no such text anywhere");
+  await page.waitForFunction(() => document.querySelector("#hits").textContent === "0 hits", null, { timeout: 60_000 });
+  assert.ok(await page.locator("#hit-next").isDisabled());
+}
+
+export async function filterEvents({ browser, url, mock }) {
+  const page = await openPage(browser, url);
+  const before = await settled(page);
+  const [name] = mock ? ["render"] : await page.evaluate(async () => (await (await fetch("api/events?" + new URLSearchParams({ begin: window.__ichnos.view.begin, end: window.__ichnos.view.end, limit: 1 }))).json()).rows.map((row) => row.name));
+  await page.keyboard.press("\\");
+  await page.keyboard.type(`event == "${name}"`);
+  await page.keyboard.press("Enter");
+  await page.waitForTimeout(600);
+  const after = await settled(page);
+  assert.ok(after.drawn.count <= before.drawn.count);
+  if (mock) assert.ok(after.drawn.count > 0 && after.drawn.count < before.drawn.count / 5, String(after.drawn.count));
+  assert.ok(page.addresses.some((address) => address.includes("/api/tiles?") && address.includes("filter=")));
+  await page.waitForFunction(() => location.hash.includes("filter="));
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("Escape");
+  await page.waitForTimeout(500);
+  assert.equal((await settled(page)).drawn.count, before.drawn.count);
+}
+
+export async function filterErrorsHaveAPlace({ browser, url }) {
+  const page = await openPage(browser, url);
+  await page.keyboard.press("\\");
+  await page.keyboard.type("bogus_name_that_is_unknown == 1");
+  await page.keyboard.press("Enter");
+  await page.locator("#filter-error").waitFor({ state: "visible" });
+  assert.ok((await page.locator("#filter-error").innerText()).length > 10);
+  assert.ok((await page.locator("#filter-error mark").textContent()).includes("bogus_name"));
+  assert.equal(await page.locator("#filter").getAttribute("aria-invalid"), "true");
+  assert.ok(!page.addresses.some((address) => address.includes("/api/tiles?") && address.includes("filter=")), "a wrong expression is not applied");
+}
+
+export async function filterCompletes({ browser, url }) {
+  const page = await openPage(browser, url);
+  await page.keyboard.press("\\");
+  await page.keyboard.type("ev");
+  await page.locator("#filter-list .option").first().waitFor();
+  await page.keyboard.press("ArrowDown");
+  assert.equal(await page.locator("#filter").getAttribute("aria-activedescendant"), "option-0");
+  await page.keyboard.press("Enter");
+  assert.match(await page.locator("#filter").inputValue(), /^event/);
+}
+
+async function download(page, name) {
+  await page.keyboard.press("e");
+  const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name, exact: true }).click()]);
+  const bytes = await readFile(await file.path());
+  await page.keyboard.press("Escape");
+  return { bytes, name: file.suggestedFilename() };
+}
+
+export async function exports({ browser, url }) {
+  const page = await openPage(browser, url);
+  const svg = await download(page, "SVG");
+  assert.ok(svg.name.endsWith(".svg"));
+  assert.ok(svg.bytes.toString().includes("<rect"));
+  const tags = await page.evaluate((text) => [...new DOMParser().parseFromString(text, "image/svg+xml").querySelectorAll("*")].map((element) => element.tagName), svg.bytes.toString());
+  const known = ["svg", "g", "rect", "text", "polygon", "path", "clipPath"];
+  assert.deepEqual([...new Set(tags)].filter((tag) => !known.includes(tag)), []);
+  const png = await download(page, "PNG");
+  assert.equal(png.bytes.subarray(1, 4).toString(), "PNG");
+  assert.ok(png.bytes.length > 5000);
+  for (const kind of ["Trace", "CSV", "JSON Lines"]) {
+    const file = await download(page, kind);
+    assert.ok(file.bytes.length > 10, kind);
+  }
+  assert.deepEqual(page.problems, []);
+}
+
+export async function clockOffsets({ browser, url, mock }) {
+  if (!mock) return "needs the mock";
+  const page = await openPage(browser, url);
+  await page.getByRole("button", { name: "Clocks" }).click();
+  await page.locator('#dialog input[type="number"]').fill("500000");
+  await page.locator('#dialog input[type="number"]').press("Tab");
+  await page.keyboard.press("Escape");
+  await page.waitForTimeout(500);
+  await settled(page);
+  assert.ok(page.url().includes("offset="), page.url());
+  const last = page.addresses.filter((address) => address.includes("/api/tiles?")).at(-1);
+  assert.ok(last.includes("begin=1700000000000000000"), last);
+  return undefined;
+}

@@ -1,0 +1,88 @@
+// Names that are scripts, requests to elsewhere, errors on the console, accessibility, contrast.
+
+import assert from "node:assert/strict";
+import { openPage, selectSomething, settled } from "./browser.mjs";
+
+async function visitEverything(page) {
+  await selectSomething(page);
+  for (const key of ["2", "3", "4", "5", "6", "1"]) {
+    await page.keyboard.press(key);
+    await page.waitForTimeout(500);
+    await settled(page);
+  }
+  for (const key of ["?", "e", "Shift+B"]) {
+    await page.keyboard.press(key);
+    await page.waitForTimeout(50);
+    await page.keyboard.press("Escape");
+  }
+}
+
+export async function scriptsInNamesStayText({ browser, url }) {
+  const page = await openPage(browser, url);
+  await visitEverything(page);
+  assert.equal(await page.evaluate(() => window.__hacked), undefined);
+  assert.equal(await page.locator("script").count(), 1);
+  assert.equal(await page.locator("img").count(), 0);
+  assert.deepEqual(page.problems, []);
+}
+
+export async function onlyOwnOriginIsAsked({ browser, url }) {
+  const page = await openPage(browser, url);
+  await visitEverything(page);
+  const own = url.replace(/\/$/, "");
+  const foreign = page.addresses.filter((address) => !address.startsWith(own) && !/^(data|blob):/.test(address));
+  assert.deepEqual(foreign, []);
+}
+
+export async function axeFindsNothing({ browser, url, axe }) {
+  for (const colorScheme of ["light", "dark"]) {
+    const page = await openPage(browser, url, { colorScheme });
+    // The policy of the page allows no script of tests, so it is evaluated by the browser's own protocol.
+    await page.evaluate(axe);
+    const check = async (where) => {
+      const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+      const found = violations.map((one) => `${one.id}: ${one.nodes.slice(0, 2).map((node) => node.html.slice(0, 140)).join(" | ")}`);
+      assert.deepEqual(found, [], `${colorScheme}, ${where}`);
+    };
+    await check("start");
+    await selectSomething(page);
+    for (const key of ["1", "2", "3", "4", "5", "6"]) {
+      await page.keyboard.press(key);
+      await page.waitForTimeout(400);
+      await settled(page);
+      await check(`panel ${key}`);
+    }
+    for (const key of ["?", "e", "Shift+B"]) {
+      await page.keyboard.press(key);
+      await check(`dialog ${key}`);
+      await page.keyboard.press("Escape");
+    }
+    await page.keyboard.press("\\");
+    await page.keyboard.type("e");
+    await page.waitForTimeout(400);
+    await check("filter");
+    await page.context().close();
+  }
+}
+
+/** Contrast of text on each fill of the picture, from the exported SVG. */
+export async function textOnSpansCanBeRead({ browser, url }) {
+  for (const colorScheme of ["light", "dark"]) {
+    const page = await openPage(browser, url, { colorScheme });
+    await page.keyboard.press("4");
+    await page.waitForTimeout(600);
+    const worst = await page.evaluate(() => {
+      const part = (value) => (value / 255 <= 0.04045 ? value / 255 / 12.92 : ((value / 255 + 0.055) / 1.055) ** 2.4);
+      const light = (color) => {
+        const [r, g, b] = color.match(/\d+/g).map(Number);
+        return 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);
+      };
+      return Math.min(...[...document.querySelectorAll(".flame button")].map((element) => {
+        const { color, backgroundColor } = getComputedStyle(element);
+        const [a, b] = [light(color), light(backgroundColor)];
+        return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+      }), 21);
+    });
+    assert.ok(worst >= 4.5, `${colorScheme}: ${worst}`);
+  }
+}

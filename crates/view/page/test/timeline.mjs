@@ -1,0 +1,204 @@
+// Zoom, pan, select, mark, resize: the timeline with the mouse.
+
+import assert from "node:assert/strict";
+import { openPage, places, selectSomething, settled } from "./browser.mjs";
+
+const width = (state) => BigInt(state.view.end) - BigInt(state.view.begin);
+
+export async function zoomToThePointer({ browser, url }) {
+  const page = await openPage(browser, url);
+  const canvas = await places(page);
+  const before = await settled(page);
+  const at = (state, part) => BigInt(state.view.begin) + BigInt(Math.round(Number(width(state)) * part));
+  await page.mouse.move(canvas.x + canvas.width * 0.25, canvas.row);
+  for (let i = 0; i < 4; i++) await page.mouse.wheel(0, -200);
+  const after = await settled(page);
+  assert.ok(width(after) < width(before) / 4n, `${width(after)} of ${width(before)}`);
+  const moved = Number(at(after, 0.25) - at(before, 0.25));
+  assert.ok(Math.abs(moved) <= Number(width(before)) / canvas.width, `the time at the pointer moved by ${moved} ns`);
+  for (let i = 0; i < 12; i++) await page.mouse.wheel(0, 400);
+  const out = await settled(page);
+  assert.ok(width(out) >= width(before), "zooming out shows all");
+  assert.ok(width(out) <= width(before) * 2n, "zooming out ends");
+}
+
+export async function zoomToSingleNanoseconds({ browser, url }) {
+  const page = await openPage(browser, url);
+  const canvas = await places(page);
+  await page.mouse.move(canvas.middle, canvas.row);
+  for (let i = 0; i < 40; i++) await page.mouse.wheel(0, -400);
+  const state = await settled(page);
+  assert.ok(width(state) >= 19n && width(state) <= 40n, `${width(state)} ns`);
+  assert.deepEqual(page.problems, []);
+}
+
+export async function panByDragging({ browser, url }) {
+  const page = await openPage(browser, url);
+  const canvas = await places(page);
+  await page.mouse.move(canvas.middle, canvas.row);
+  for (let i = 0; i < 4; i++) await page.mouse.wheel(0, -300);
+  const before = await settled(page);
+  await page.mouse.down();
+  await page.mouse.move(canvas.middle - 100, canvas.row, { steps: 5 });
+  await page.mouse.up();
+  const after = await settled(page);
+  assert.equal(width(after), width(before));
+  const moved = Number(BigInt(after.view.begin) - BigInt(before.view.begin)) / (Number(width(before)) / canvas.width);
+  assert.ok(Math.abs(moved - 100) < 2, `moved by ${moved} pixels`);
+  await page.mouse.wheel(60, 0);
+  const wheeled = await settled(page);
+  assert.ok(BigInt(wheeled.view.begin) > BigInt(after.view.begin));
+}
+
+export async function selectAnItem({ browser, url }) {
+  const page = await openPage(browser, url);
+  const { selected } = await selectSomething(page);
+  assert.ok(selected.count >= 1);
+  await page.waitForFunction(() => document.querySelector("#live").textContent.length > 0);
+  const heading = await page.locator("#panel-details h2").textContent();
+  assert.notEqual(heading, "Nothing selected");
+  assert.deepEqual(page.problems, []);
+}
+
+export async function markOnTheRuler({ browser, url }) {
+  const page = await openPage(browser, url);
+  const canvas = await places(page);
+  await page.mouse.move(canvas.x + canvas.width * 0.3, canvas.y - 10);
+  await page.mouse.down();
+  await page.mouse.move(canvas.x + canvas.width * 0.6, canvas.y - 10, { steps: 5 });
+  await page.mouse.up();
+  const state = await settled(page);
+  const part = (state.view.range.end - state.view.range.begin) / Number(width(state));
+  assert.ok(Math.abs(part - 0.3) < 0.01, `marked ${part}`);
+  await page.waitForFunction(() => location.hash.includes("range="));
+  await page.keyboard.press("f");
+  const fitted = await settled(page);
+  assert.ok(Number(width(fitted)) < Number(width(state)) * 0.4, "F fits the range");
+  await page.keyboard.press("Escape");
+  assert.equal((await settled(page)).view.range, undefined);
+}
+
+export async function stripMovesTheView({ browser, url }) {
+  const page = await openPage(browser, url);
+  const canvas = await places(page);
+  await page.mouse.move(canvas.middle, canvas.row);
+  for (let i = 0; i < 6; i++) await page.mouse.wheel(0, -300);
+  const before = await settled(page);
+  await page.mouse.click(canvas.x + canvas.width * 0.8, canvas.y - 40);
+  const after = await settled(page);
+  assert.equal(width(after), width(before));
+  assert.ok(BigInt(after.view.begin) > BigInt(before.view.begin));
+}
+
+export async function resize({ browser, url }) {
+  const page = await openPage(browser, url);
+  for (const size of [{ width: 700, height: 500 }, { width: 3840, height: 2160 }, { width: 1280, height: 800 }]) {
+    await page.setViewportSize(size);
+    await settled(page);
+    const fits = await page.evaluate(() => {
+      const canvas = document.querySelector("#canvas");
+      return {
+        overflow: document.documentElement.scrollWidth > innerWidth || document.documentElement.scrollHeight > innerHeight,
+        pixels: canvas.width === Math.round(canvas.clientWidth * devicePixelRatio),
+        aligned: document.querySelector("#ruler").getBoundingClientRect().left === canvas.getBoundingClientRect().left,
+        height: canvas.clientHeight,
+      };
+    });
+    assert.ok(!fits.overflow && fits.pixels && fits.aligned && fits.height > 60, JSON.stringify({ size, fits }));
+  }
+  const handle = await page.locator("#splitter").boundingBox();
+  await page.mouse.move(handle.x + 200, handle.y + 3);
+  await page.mouse.down();
+  await page.mouse.move(handle.x + 200, handle.y - 100, { steps: 4 });
+  await page.mouse.up();
+  const moved = await page.locator("#splitter").boundingBox();
+  assert.ok(moved.y < handle.y - 50, "the panel grows");
+}
+
+export async function sharpOnDenseScreens({ browser, url }) {
+  const page = await openPage(browser, url, { deviceScaleFactor: 2 });
+  const ratio = await page.evaluate(() => document.querySelector("#canvas").width / document.querySelector("#canvas").clientWidth);
+  assert.ok(Math.abs(ratio - 2) < 0.01, String(ratio));
+}
+
+export async function addressRestoresTheView({ browser, url }) {
+  const page = await openPage(browser, url);
+  const canvas = await places(page);
+  await page.mouse.move(canvas.x + canvas.width * 0.4, canvas.row);
+  for (let i = 0; i < 3; i++) await page.mouse.wheel(0, -300);
+  await selectSomething(page);
+  await page.keyboard.press("m");
+  await page.keyboard.press("b");
+  await page.keyboard.press("3");
+  const before = await settled(page);
+  await page.waitForTimeout(400);
+  const fragment = new URL(page.url()).hash;
+  const again = await openPage(browser, url, { fragment });
+  const after = await settled(again);
+  assert.deepEqual(after.view, before.view);
+  assert.equal(after.selected?.id ?? null, before.selected?.id ?? null);
+  assert.equal(await again.locator('[role=tab][aria-selected="true"]').textContent(), "Statistics");
+  assert.equal(new URL(again.url()).hash.includes("mark="), true);
+}
+
+export async function onlyVisibleTracksAreAskedFor({ browser, startMock }) {
+  const mock = await startMock({ tracks: 10_000 });
+  try {
+    const page = await openPage(browser, mock.url);
+    await settled(page);
+    const asked = () => new Set(mock.requests.flatMap((path) => (new URL(path, mock.url).searchParams.get("tracks") ?? "").split(",")).filter(Boolean));
+    assert.ok(asked().size < 60, `${asked().size} tracks`);
+    assert.ok((await page.locator(".label").count()) < 60);
+    await page.locator("#scroll").evaluate((scroller) => (scroller.scrollTop = 150_000));
+    const state = await settled(page);
+    assert.ok(state.drawn.items > 10);
+    assert.ok(asked().size < 120, `${asked().size} tracks after scrolling`);
+    assert.ok((await page.locator(".label").count()) < 60);
+    const names = await page.locator(".label .name").allTextContents();
+    assert.ok(names.every((name) => name.startsWith("task ")), names[0]);
+  } finally {
+    await mock.close();
+  }
+}
+
+export async function requestsEndWhenTheViewMovesOn({ browser, url }) {
+  const page = await openPage(browser, url);
+  const canvas = await places(page);
+  let [running, most] = [0, 0];
+  const isTile = (request) => request.url().includes("/api/tiles");
+  page.on("request", (request) => isTile(request) && (most = Math.max(most, ++running)));
+  for (const name of ["requestfinished", "requestfailed"]) page.on(name, (request) => isTile(request) && running--);
+  await page.mouse.move(canvas.middle, canvas.row);
+  for (let i = 0; i < 30; i++) {
+    await page.mouse.wheel(0, i < 15 ? -200 : 180);
+    await page.waitForTimeout(15);
+  }
+  await settled(page);
+  assert.ok(most <= 3, `${most} requests for tiles at once`);
+}
+
+/** Prints the time of a frame; the limit is generous, as machines that run tests are busy. */
+export async function framesAreFast({ browser, url }) {
+  const page = await openPage(browser, url, { viewport: { width: 3840, height: 2160 } });
+  await settled(page);
+  const canvas = await places(page);
+  await page.mouse.move(canvas.middle, canvas.row);
+  const times = [];
+  for (let i = 0; i < 12; i++) {
+    await page.mouse.wheel(0, i % 2 ? -200 : 200);
+    times.push((await settled(page)).drawn.milliseconds);
+  }
+  times.sort((a, b) => a - b);
+  const { items } = (await settled(page)).drawn;
+  console.log(`     frame of ${items} items at 3840x2160: median ${times[6].toFixed(1)} ms, longest ${times.at(-1).toFixed(1)} ms`);
+  assert.ok(times[6] < 500, `${times[6]} ms`);
+}
+
+export async function countsAddUp({ browser, url, mock }) {
+  if (!mock) return "needs the mock";
+  const page = await openPage(browser, url, { viewport: { width: 1280, height: 4000 } });
+  const state = await settled(page);
+  const all = [...mock.trace.items.values()].reduce((sum, items) => sum + items.length, 0);
+  assert.equal(state.drawn.count, all);
+  return undefined;
+}
