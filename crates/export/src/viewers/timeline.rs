@@ -26,6 +26,9 @@ use crate::time::has_dates;
 /// Maximum number of names; beyond it, all are [`Timeline::OTHER`].
 const MOST_NAMES: usize = 1 << 20;
 
+/// Maximum number of events that wait for the first time; with more, it is 0.
+const MOST_UNTIMED: usize = 1 << 16;
+
 /// Maximum length of a name, in bytes.
 const MOST_NAME: usize = 256;
 
@@ -86,6 +89,10 @@ pub struct Timeline {
     has_dates: bool,
     early: EarlyLosses,
     losses: LossTable,
+    /// Tracks and names of events before the first time that is known.
+    untimed: Vec<(u32, u32)>,
+    /// `true` if events before the first time are not in this part.
+    is_later: bool,
     /// Memory that is used again for each event.
     text: String,
 }
@@ -133,6 +140,8 @@ impl Timeline {
             has_dates: false,
             early: EarlyLosses::default(),
             losses: LossTable::default(),
+            untimed: Vec::new(),
+            is_later: false,
             text: String::new(),
         }
     }
@@ -149,6 +158,9 @@ impl Timeline {
         part.traces = self.traces.clone();
         part.threads = self.threads.clone();
         part.has_dates = self.has_dates;
+        // Readers pass events without a time whatever the window.
+        part.now = self.range.map(|(first, _)| first).filter(|first| begin <= *first);
+        part.is_later = part.now.is_none();
         part.scheduling = self.scheduling.threads_alone();
         let tracks = &self.tracks.tracks;
         let kind = |track: u32| tracks.get(track as usize).map(|track| track.kind);
@@ -317,7 +329,30 @@ impl Timeline {
         self.show_early(self.now.unwrap_or(0));
     }
 
+    /// Keeps an event until a time is known.
+    fn keep_untimed(&mut self, event: &Event<'_>) {
+        if self.is_later {
+            return;
+        }
+        let Self { tracks, names, streams, scheduling, untimed, .. } = self;
+        let Some((trace, (), classes)) = streams.get_mut(event.stream) else { return };
+        let class = classes.of(event, || TimelineClass::of(event, names));
+        untimed.push((tracks.of_event(event.stream, &class.class.place(event), *trace), class.name));
+        scheduling.observe(*trace, event, &class.class);
+        if self.untimed.len() >= MOST_UNTIMED {
+            self.now = Some(0);
+            self.extend(0);
+            self.show_early(0);
+        }
+    }
+
+    /// Shows what came before the first time.
     fn show_early(&mut self, time: u64) {
+        for (track, name) in std::mem::take(&mut self.untimed) {
+            self.board.counts.events += 1;
+            self.board.instant(track, time, name);
+            self.extend(time);
+        }
         for note in std::mem::take(&mut self.early.notes) {
             self.loss(&note, time, None);
         }
@@ -341,12 +376,15 @@ impl Timeline {
             self.board.counts.not_shown += 1;
             return None;
         };
+        self.add_stream(event);
         // Events without a clock are where the last one with it is.
-        let time = time.or(self.now).unwrap_or(0);
+        let Some(time) = time.or(self.now) else {
+            self.keep_untimed(event);
+            return None;
+        };
         self.now = Some(time);
         self.extend(time);
-        self.add_stream(event);
-        if !self.early.notes.is_empty() {
+        if !self.early.notes.is_empty() || !self.untimed.is_empty() {
             self.show_early(time);
         }
         let Self { board, tracks, names, streams, scheduling, text, threads, .. } = self;

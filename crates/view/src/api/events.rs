@@ -10,7 +10,7 @@ use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::model::{Event, LogLevel, LogSeverity, Meaning, Message, Sink as _, Window};
 
 use super::overview::write_time;
-use super::scan::{EventId, Found, Scan, is_within};
+use super::scan::{self, EventId, Found, Scan, is_within};
 use crate::query::Query;
 use crate::response::ApiError;
 use crate::shared::Shared;
@@ -21,6 +21,7 @@ const ROWS: u64 = 200;
 
 /// Maximum number of events that are read for an answer.
 const MOST_EVENTS: u64 = 5_000_000;
+const MOST_SEARCHED: u64 = 50_000_000;
 
 /// Maximum length of the text of a row, in bytes.
 const MOST_TEXT: usize = 300;
@@ -165,7 +166,7 @@ fn rows(
     let track = query.number("track")?.map(|track| track as u32);
     let tracks = shared.build.timeline().tracks().to_vec();
     let begin = after.map_or(begin, |(time, _)| time.max(begin));
-    let scan = Scan { begin, end, filter: query.text("filter"), most: MOST_EVENTS };
+    let scan = Scan { begin, end, filter: query.text("filter"), most: MOST_EVENTS, time: scan::SHORT };
     let mut out = Vec::new();
     let mut object = ValueWriter::new(&mut out).object();
     let mut rows = object.member("rows").array();
@@ -245,7 +246,13 @@ impl NearEvent<'_> {
 
     fn next(&self, time: u64, last: u64) -> Result<Option<Vec<u8>>, ApiError> {
         let mut next = None;
-        let scan = Scan { begin: time.saturating_add(1), end: last, filter: None, most: MOST_EVENTS };
+        let scan = Scan {
+            begin: time.saturating_add(1),
+            end: last,
+            filter: None,
+            most: MOST_EVENTS,
+            time: scan::SHORT,
+        };
         scan.run(self.shared, |found| {
             next = self.row(found);
             if next.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -259,7 +266,7 @@ impl NearEvent<'_> {
         let (mut end, mut length, mut left) = (time, FIRST_STEP, MOST_EVENTS);
         while previous.is_none() && end > first && left > 0 {
             let begin = end.saturating_sub(length).max(first);
-            let scan = Scan { begin, end: end - 1, filter: None, most: left };
+            let scan = Scan { begin, end: end - 1, filter: None, most: left, time: scan::SHORT };
             let scanned = scan.run(self.shared, |found| {
                 previous = self.row(found).or(previous.take());
                 ControlFlow::Continue(())
@@ -273,15 +280,18 @@ impl NearEvent<'_> {
     fn closest(&self, time: u64, tolerance: u64) -> Result<Option<Vec<u8>>, ApiError> {
         let (begin, end) = (time.saturating_sub(tolerance), time.saturating_add(tolerance));
         let (mut closest, mut distance) = (None, u64::MAX);
-        Scan { begin, end, filter: None, most: MOST_EVENTS }.run(self.shared, |found| {
-            let own = found.id.time.abs_diff(time);
-            if own < distance
-                && let Some(row) = self.row(found)
-            {
-                (closest, distance) = (Some(row), own);
-            }
-            ControlFlow::Continue(())
-        })?;
+        Scan { begin, end, filter: None, most: MOST_EVENTS, time: scan::SHORT }.run(
+            self.shared,
+            |found| {
+                let own = found.id.time.abs_diff(time);
+                if own < distance
+                    && let Some(row) = self.row(found)
+                {
+                    (closest, distance) = (Some(row), own);
+                }
+                ControlFlow::Continue(())
+            },
+        )?;
         Ok(closest)
     }
 }
@@ -292,25 +302,29 @@ pub(super) fn event(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError>
     let id = EventId::parse(text).ok_or_else(|| ApiError::bad(format!("id: `{text}` is none")))?;
     let line = json_line(shared, id)?.ok_or_else(|| ApiError::missing("no such event"))?;
     let mut out = Vec::new();
-    Scan { begin: id.time, end: id.time, filter: None, most: MOST_EVENTS }.run(shared, |found| {
-        if found.id != id {
-            return ControlFlow::Continue(());
-        }
-        let event = found.event;
-        let mut object = ValueWriter::new(&mut out).object();
-        write_row(&mut object, found, Texts::new(|| LineSink::pretty(PrettyFields::ALL)).line(event));
-        let trace = &event.stream.trace;
-        let input = shared.session.traces().iter().find(|input| std::sync::Arc::ptr_eq(input.trace(), trace));
-        object.member("format").string(input.map_or("", |input| input.format()));
-        // Readers do not say where an event is.
-        object.member("position").null();
-        object.member("line").raw().extend_from_slice(&line);
-        object.member("spans").null();
-        object.member("causes").array().end();
-        object.member("effects").array().end();
-        object.end();
-        ControlFlow::Break(())
-    })?;
+    Scan { begin: id.time, end: id.time, filter: None, most: MOST_EVENTS, time: scan::SHORT }.run(
+        shared,
+        |found| {
+            if found.id != id {
+                return ControlFlow::Continue(());
+            }
+            let event = found.event;
+            let mut object = ValueWriter::new(&mut out).object();
+            write_row(&mut object, found, Texts::new(|| LineSink::pretty(PrettyFields::ALL)).line(event));
+            let trace = &event.stream.trace;
+            let input =
+                shared.session.traces().iter().find(|input| std::sync::Arc::ptr_eq(input.trace(), trace));
+            object.member("format").string(input.map_or("", |input| input.format()));
+            // Readers do not say where an event is.
+            object.member("position").null();
+            object.member("line").raw().extend_from_slice(&line);
+            object.member("spans").null();
+            object.member("causes").array().end();
+            object.member("effects").array().end();
+            object.end();
+            ControlFlow::Break(())
+        },
+    )?;
     if out.is_empty() { Err(ApiError::missing("the time of the event cannot be shown")) } else { Ok(out) }
 }
 
@@ -320,19 +334,21 @@ fn json_line(shared: &Shared, id: EventId) -> Result<Option<Vec<u8>>, ApiError> 
     let reader = shared.reader(Window { begin: time, end: time })?;
     let mut lines = JsonLines::new(Vec::new(), JsonLinesOptions::default());
     let (mut position, mut line) = (0, None);
+    // Events without a time are at the first one, and read whatever the window.
+    let is_later = shared.build.timeline().range().is_some_and(|(first, _)| id.time > first);
     let mut take = |message: &Message<'_>| -> std::io::Result<ControlFlow<()>> {
         let Message::Event(event) = message else {
-            lines.message(message)?;
-            return Ok(ControlFlow::Continue(()));
+            return lines.message(message);
         };
-        if event.stream.key != id.stream {
+        let is_earlier = event.nanoseconds().is_none() && is_later;
+        if event.stream.key != id.stream || is_earlier {
             return Ok(ControlFlow::Continue(()));
         }
         position += 1;
         if position <= id.position {
             return Ok(ControlFlow::Continue(()));
         }
-        lines.message(message)?;
+        let _ = lines.message(message)?;
         lines.flush()?;
         // Classes and stacks that it is the first to mention are in lines before it.
         line = lines.writer().trim_ascii_end().rsplit(|byte| *byte == b'\n').next().map(<[u8]>::to_vec);
@@ -361,31 +377,31 @@ pub(super) fn search(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError
     let mut out = Vec::new();
     let mut object = ValueWriter::new(&mut out).object();
     let mut hits: ArrayWriter<'_> = object.member("hits").array();
-    let scanned =
-        Scan { begin, end, filter: query.text("filter"), most: MOST_EVENTS }.run(shared, |found| {
-            let is_track = wanted_tracks.get(found.place.track as usize).is_some_and(|wanted| *wanted);
-            let is_hit = is_track
-                || found.event.name().to_lowercase().contains(&text)
-                || texts.fields(found.event).to_lowercase().contains(&text);
-            if is_hit {
-                total += 1;
-                let width = u128::from(end - begin) + 1;
-                let bin = u128::from(found.id.time.saturating_sub(begin)) * BINS as u128 / width;
-                if let Some(bin) = bins.get_mut(bin as usize) {
-                    *bin += 1;
-                }
-                if written < limit && found.id.time >= from {
-                    written += 1;
-                    let mut hit = hits.element().object();
-                    hit.member("id").display(found.id);
-                    write_time(hit.member("time"), Some(found.id.time));
-                    hit.member("name").string(found.event.name());
-                    hit.member("track").unsigned(found.place.track.into());
-                    hit.end();
-                }
+    let scan = Scan { begin, end, filter: query.text("filter"), most: MOST_SEARCHED, time: scan::LONG };
+    let scanned = scan.run(shared, |found| {
+        let is_track = wanted_tracks.get(found.place.track as usize).is_some_and(|wanted| *wanted);
+        let is_hit = is_track
+            || found.event.name().to_lowercase().contains(&text)
+            || texts.fields(found.event).to_lowercase().contains(&text);
+        if is_hit {
+            total += 1;
+            let width = u128::from(end - begin) + 1;
+            let bin = u128::from(found.id.time.saturating_sub(begin)) * BINS as u128 / width;
+            if let Some(bin) = bins.get_mut(bin as usize) {
+                *bin += 1;
             }
-            ControlFlow::Continue(())
-        })?;
+            if written < limit && found.id.time >= from {
+                written += 1;
+                let mut hit = hits.element().object();
+                hit.member("id").display(found.id);
+                write_time(hit.member("time"), Some(found.id.time));
+                hit.member("name").string(found.event.name());
+                hit.member("track").unsigned(found.place.track.into());
+                hit.end();
+            }
+        }
+        ControlFlow::Continue(())
+    })?;
     hits.end();
     object.member("total").unsigned(total);
     object.member("complete").boolean(scanned.is_complete);

@@ -1,7 +1,6 @@
 //! The trace, its tracks and names.
 
 use ichnos::json::write::{ObjectWriter, ValueWriter};
-use ichnos::model::Value;
 
 use crate::build::Status;
 use crate::query::Query;
@@ -77,16 +76,7 @@ pub(super) fn trace(shared: &Shared) -> Vec<u8> {
         object.member("name").string(if trace.name.is_empty() { &trace.path } else { &trace.name });
         object.member("format").string(input.format());
         object.member("dialect").string(&trace.class.dialect);
-        let text = |name| match trace.class.environment(name)? {
-            Value::Integer(number) => Some(number.to_string()),
-            Value::Text(text) => Some(text.clone()),
-            _ => None,
-        };
-        let tracer = text("tracer_name").map(|name| match (text("tracer_major"), text("tracer_minor")) {
-            (Some(major), Some(minor)) => format!("{name} {major}.{minor}"),
-            _ => name,
-        });
-        object.string("tracer", tracer.as_deref());
+        object.member("tracer").string(trace.class.tracer());
         object.end();
     }
     list.end();

@@ -11,8 +11,9 @@ use ichnos::{Pass, Selector};
 use crate::response::ApiError;
 use crate::shared::Shared;
 
-/// Time that a request may read.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Time that a request for rows may read, and one about all events of a range.
+pub(super) const SHORT: Duration = Duration::from_secs(2);
+pub(super) const LONG: Duration = Duration::from_secs(20);
 
 /// Number of messages between two looks at the time.
 const STRIDE: u64 = 1_024;
@@ -60,6 +61,8 @@ pub(super) struct Scan<'s> {
     pub(super) filter: Option<&'s str>,
     /// Maximum number of events to read.
     pub(super) most: u64,
+    /// Maximum time of reading.
+    pub(super) time: Duration,
 }
 
 /// What was read.
@@ -93,17 +96,24 @@ impl Scan<'_> {
             Some(text) => Some(shared.filter(text)?.selector()),
             None => None,
         };
-        let mut timeline = shared.build.timeline().part(self.begin, BUDGET);
+        let (mut timeline, is_later) = {
+            let mut whole = shared.build.timeline();
+            (whole.part(self.begin, BUDGET), whole.range().is_some_and(|(first, _)| self.begin > first))
+        };
         let window = Window { begin: Some(i128::from(self.begin)), end: Some(i128::from(self.end)) };
         let reader = shared.reader(window)?;
         let mut scanned = Scanned { events: 0, is_complete: true };
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + self.time;
         let mut positions = Positions::default();
         let mut handle = |message: &Message<'_>| -> std::io::Result<ControlFlow<()>> {
             let Message::Event(event) = message else {
                 timeline.take(message);
                 return Ok(ControlFlow::Continue(()));
             };
+            // These are at the first time, and read whatever the window.
+            if is_later && event.nanoseconds().is_none() {
+                return Ok(ControlFlow::Continue(()));
+            }
             scanned.events += 1;
             let is_late = scanned.events % STRIDE == 0 && Instant::now() >= deadline;
             if is_late || scanned.events > self.most {
@@ -113,7 +123,7 @@ impl Scan<'_> {
             let is_selected = filter.as_mut().is_none_or(|filter| filter.selects(event));
             if !is_selected {
                 let time = event.nanoseconds().and_then(|time| u64::try_from(time).ok());
-                positions.next(event.stream.key, time.unwrap_or(0));
+                positions.next(event.stream.key, time.unwrap_or(self.begin));
                 timeline.pass_over(event);
                 return Ok(ControlFlow::Continue(()));
             }

@@ -103,3 +103,26 @@ fn many_clients_and_slow_ones_are_served() {
     assert!(begun.elapsed() < Duration::from_secs(60));
     drop(slow);
 }
+
+#[test]
+fn names_that_are_scripts_stay_text() {
+    let path = std::env::temp_dir().join(format!("ichnos-view-{}.jsonl", std::process::id()));
+    let name = "<script>alert(1)</script>";
+    let line = |time: u64| {
+        format!(r#"{{"type":"event","stream":0,"ts":{time},"name":"{name}","payload":{{"a":"</script>"}}}}"#) + "\n"
+    };
+    std::fs::write(&path, (1..5).map(line).collect::<String>()).unwrap();
+    let server = Server::of(path.to_str().unwrap());
+    std::fs::remove_file(&path).unwrap();
+    let names = server.json("api/names");
+    assert!(names["names"].as_array().unwrap().iter().any(|known| known == name), "{names}");
+    for path in ["api/names", "api/events?begin=0&end=9", "api/search?q=alert", "api/stats?begin=0&end=9"] {
+        let (status, head, body) = server.get(path);
+        assert_eq!(status, 200);
+        assert!(head.contains("Content-Type: application/json") && head.contains("nosniff"), "{head}");
+        assert!(String::from_utf8(body).unwrap().contains(name), "{path}");
+    }
+    let (_, head, body) = server.get("api/export?kind=csv&begin=0&end=9");
+    assert!(head.contains("Content-Disposition: attachment"), "{head}");
+    assert_eq!(String::from_utf8(body).unwrap().lines().count(), 5);
+}

@@ -13,10 +13,7 @@ use crate::client::{Server, example};
 fn lines(server: &Server) -> Vec<Value> {
     let mut lines = JsonLines::new(Vec::new(), JsonLinesOptions::default());
     let reader = Selection::default().reader(&server.session, Window::default()).unwrap();
-    let mut take = |message: &Message<'_>| -> std::io::Result<ControlFlow<()>> {
-        lines.message(message)?;
-        Ok(ControlFlow::Continue(()))
-    };
+    let mut take = |message: &Message<'_>| -> std::io::Result<ControlFlow<()>> { lines.message(message) };
     Pass::default().run(&reader, &mut take).unwrap();
     lines.flush().unwrap();
     let text = String::from_utf8(lines.writer().clone()).unwrap();

@@ -13,9 +13,18 @@ use crate::client::{Server, example, recorded};
 /// Kinds of tracks that events are on, apart from what processors run.
 const EVENTS: &[&str] = &["trace", "process", "thread", "processor", "stream", "spans"];
 
+/// Recorded traces: of a kernel with scheduling, of nested functions, with losses, of an imported profile, of samples.
+const RECORDED: [&str; 5] = [
+    "ctf/real/tracecompass/bug446190",
+    "ctf/real/tracecompass/cyg-profile",
+    "ctf/real/lttng-ust/discard",
+    "fuchsia/magic-trace/trace.fxt",
+    "nettrace/dotnetdiag/dotnet-5.0-SampleProfiler-single-thread.golden.nettrace",
+];
+
 fn traces() -> Vec<String> {
     let examples = ["hello-lttng", "hello-fxt", "hello-dotnet", "hello-xtrace"].map(example);
-    let traces = ["ctf/kernel-syscalls", "lttng/kernel"].into_iter().filter_map(recorded);
+    let traces = RECORDED.into_iter().filter_map(recorded);
     examples.into_iter().filter(|path| std::path::Path::new(path).exists()).chain(traces).collect()
 }
 
