@@ -116,6 +116,12 @@ pub trait Visitor {
     fn end_structure(&mut self, field: Field<'_>) {}
     /// Begins an array of `length` elements, which follow.
     fn begin_array(&mut self, field: Field<'_>, length: u64) {}
+    /// Receives the elements of an array of integers at once, the first of which is `field`: `bytes` are their values in
+    /// little-endian byte order, of `size` bytes each. Returns `false` to receive them one by one.
+    #[inline(always)]
+    fn integers(&mut self, field: Field<'_>, size: usize, bytes: &[u8]) -> bool {
+        false
+    }
     /// Ends an array.
     fn end_array(&mut self, field: Field<'_>) {}
     /// Begins an optional field, which follows if `present`.

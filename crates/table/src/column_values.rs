@@ -10,7 +10,7 @@ use arrow_array::{
 };
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, Field as ArrowField};
-use ichnos_model::{Text, Wide};
+use ichnos_model::{StringEncoding, Text, Wide};
 
 use crate::cell_type::{CellType, LabelNames};
 use crate::validity::Validity;
@@ -323,6 +323,31 @@ impl ColumnValues {
         }
     }
 
+    /// Adds elements of lists, of `size` bytes each. Returns `false` if their values have another size.
+    pub(crate) fn push_integers(&mut self, size: usize, bytes: &[u8]) -> bool {
+        macro_rules! extend {
+            ($values:ident, $type:ty) => {
+                $values.extend(bytes.as_chunks().0.iter().map(|value| <$type>::from_le_bytes(*value)))
+            };
+        }
+        if self.is_too_long || self.values.len() + bytes.len() / size.max(1) > MOST_VALUES {
+            self.is_too_long = true;
+            return true;
+        }
+        match (&mut self.values, size) {
+            (Values::Int8(values), 1) => extend!(values, i8),
+            (Values::Int16(values), 2) => extend!(values, i16),
+            (Values::Int32(values), 4) => extend!(values, i32),
+            (Values::Int64(values), 8) => extend!(values, i64),
+            (Values::UInt8(values), 1) => extend!(values, u8),
+            (Values::UInt16(values), 2) => extend!(values, u16),
+            (Values::UInt32(values), 4) => extend!(values, u32),
+            (Values::UInt64(values), 8) => extend!(values, u64),
+            _ => return false,
+        }
+        true
+    }
+
     /// Adds a number of more than 64 bits.
     pub(crate) fn push_wide(&mut self, value: Wide<'_>) {
         if !self.has_room(8) {
@@ -400,12 +425,19 @@ impl ColumnValues {
         }
     }
 
+    /// Adds a text. One that is stored in UTF-8 can be invalid: all texts together are checked when they become an
+    /// array, which takes a fraction of the time.
     #[inline]
     pub(crate) fn push_text(&mut self, value: Text<'_>) {
-        if let Some(text) = value.as_str() {
-            return self.push_bytes(text.as_bytes());
+        match value.encoding {
+            StringEncoding::Utf8 => self.push_bytes(value.bytes),
+            _ => self.push_other_text(value),
         }
-        // In UTF-8, an invalid byte becomes three, and a code unit of UTF-16 at most three.
+    }
+
+    #[inline(never)]
+    fn push_other_text(&mut self, value: Text<'_>) {
+        // A code unit of UTF-16 takes at most three bytes in UTF-8.
         if !self.has_room(value.bytes.len().saturating_mul(3)) {
             return;
         }
@@ -575,7 +607,7 @@ impl ColumnValues {
                 let (offsets, bytes) =
                     (OffsetBuffer::new(ScalarBuffer::from(offsets)), Buffer::from_vec(bytes));
                 match self.cell_type {
-                    CellType::Text => Arc::new(StringArray::try_new(offsets, bytes, nulls)?),
+                    CellType::Text => self.text_array(offsets, bytes, nulls)?,
                     _ => Arc::new(BinaryArray::try_new(offsets, bytes, nulls)?),
                 }
             }
@@ -597,6 +629,43 @@ impl ColumnValues {
             array = Arc::new(ListArray::try_new(item, offsets, array, validity.finish(len))?);
         }
         Ok(array)
+    }
+}
+
+impl ColumnValues {
+    /// Makes an array of texts, with U+FFFD for invalid parts.
+    fn text_array(
+        &mut self,
+        offsets: OffsetBuffer<i32>,
+        bytes: Buffer,
+        nulls: Option<NullBuffer>,
+    ) -> Result<ArrayRef, ArrowError> {
+        // Shares the values.
+        if let Ok(array) = StringArray::try_new(offsets.clone(), bytes.clone(), nulls.clone()) {
+            return Ok(Arc::new(array));
+        }
+        let texts = BinaryArray::try_new(offsets, bytes, nulls)?;
+        let (mut ends, mut valid, mut validity) = (vec![0], Vec::new(), Validity::new());
+        for (index, text) in texts.iter().enumerate() {
+            let bytes = text.unwrap_or_default();
+            let begin = valid.len();
+            let is_valid = Text { bytes, raw: bytes, encoding: StringEncoding::Utf8 }.write_utf8(&mut valid);
+            self.losses.invalid_texts += u64::from(!is_valid);
+            // An invalid byte becomes three.
+            let is_too_long = valid.len() > MOST_BYTES;
+            if is_too_long {
+                valid.truncate(begin);
+                self.losses.long += 1;
+            }
+            if is_too_long || text.is_none() {
+                validity.push_null(index);
+            }
+            // At most 2^30.
+            ends.push(valid.len() as i32);
+        }
+        let offsets = OffsetBuffer::new(ScalarBuffer::from(ends));
+        let nulls = validity.finish(texts.len());
+        Ok(Arc::new(StringArray::try_new(offsets, Buffer::from_vec(valid), nulls)?))
     }
 }
 

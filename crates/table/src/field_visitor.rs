@@ -92,6 +92,12 @@ impl WordVisitor for FieldVisitor<'_> {
     fn word(&mut self, tag: u32, value: u64) {
         self.with(tag as usize, |column| column.push_word(value));
     }
+
+    #[inline]
+    fn fixed_text(&mut self, tag: u32, value: Text<'_>) {
+        self.with(tag as usize, |column| column.push_text(value));
+        self.bytes += value.bytes.len();
+    }
 }
 
 impl Visitor for FieldVisitor<'_> {
@@ -208,6 +214,12 @@ impl Visitor for FieldVisitor<'_> {
             self.with(column, |column| column.push_bytes(text.as_bytes()));
             self.bytes += text.len();
         }
+    }
+
+    #[inline]
+    fn integers(&mut self, field: Field<'_>, size: usize, bytes: &[u8]) -> bool {
+        let FieldTarget::Value(column) = *self.target(field) else { return false };
+        self.columns.get_mut(column).is_some_and(|column| column.push_integers(size, bytes))
     }
 
     #[inline]

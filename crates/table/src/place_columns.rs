@@ -12,17 +12,19 @@ use crate::validity::Validity;
 /// Place of an event in its data stream.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RowPlace<'p> {
+    /// Number of the packet among all packets of all data streams so far, from 1 on.
+    pub(crate) run: u64,
     /// Number of the data stream.
     pub(crate) stream: u32,
     /// Number of the packet.
     pub(crate) packet: Option<u64>,
     /// Index of the event in the packet, or in the data stream if there are no packets.
     pub(crate) sequence: u64,
-    /// IntegerColumn of the packet context, by index of the node.
+    /// Integers of the packet context, by index of the node.
     pub(crate) context: &'p [Option<i128>],
 }
 
-/// IntegerColumn that wait to become an array.
+/// Integers that wait to become an array.
 #[derive(Debug)]
 struct IntegerColumn<T: ArrowPrimitiveType> {
     values: Vec<T::Native>,
@@ -46,6 +48,15 @@ impl<T: ArrowPrimitiveType> IntegerColumn<T> {
         self.values.push(value.unwrap_or_default());
     }
 
+    /// Adds a value several times.
+    fn push_repeated(&mut self, value: Option<T::Native>, count: usize) {
+        let len = self.values.len() + count;
+        if value.is_none() {
+            self.validity.push_nulls(self.values.len(), count);
+        }
+        self.values.resize(len, value.unwrap_or_default());
+    }
+
     fn finish(&mut self) -> Result<ArrayRef, ArrowError> {
         let values = std::mem::take(&mut self.values);
         let nulls = self.validity.finish(values.len());
@@ -60,17 +71,43 @@ pub(crate) struct PlaceColumns {
     streams: Option<IntegerColumn<Int32Type>>,
     packets: Option<IntegerColumn<Int64Type>>,
     sequences: Option<IntegerColumn<Int64Type>>,
-    /// Columns of meanings whose values are in the packet context, with the index of the node.
-    context: Vec<(usize, IntegerColumn<Int64Type>)>,
+    /// Columns of meanings whose values are in the packet context.
+    context: Vec<ContextColumn>,
+    run: PacketRun,
     /// Numbers of packets, and integers of the packet context, that do not fit.
     pub(crate) lost_packets: u64,
+}
+
+/// Column of an integer of the packet context.
+#[derive(Debug)]
+struct ContextColumn {
+    /// Index of the node.
+    node: usize,
+    /// Value of the current packet.
+    value: Option<i64>,
+    integers: IntegerColumn<Int64Type>,
+}
+
+/// Last rows of one packet, which are all equal but for the time and the index in the packet: they become values at the
+/// end of the run, since packets have many events.
+#[derive(Clone, Copy, Debug, Default)]
+struct PacketRun {
+    /// Number of the packet among all packets, 0 for no packet.
+    run: u64,
+    rows: usize,
+    stream: u32,
+    packet: Option<i64>,
+    /// Values of a row that do not fit.
+    lost: u64,
 }
 
 impl PlaceColumns {
     pub(crate) fn new(plan: &TablePlan) -> Self {
         let wants = |name: &str| plan.properties.contains(&name);
         let context = plan.meanings.iter().filter_map(|meaning| match meaning.source {
-            MeaningSource::PacketContext(node) => Some((node, IntegerColumn::new())),
+            MeaningSource::PacketContext(node) => {
+                Some(ContextColumn { node, value: None, integers: IntegerColumn::new() })
+            }
             MeaningSource::Field(_) | MeaningSource::Constant(_) => None,
         });
         Self {
@@ -79,6 +116,7 @@ impl PlaceColumns {
             packets: wants("packet").then(IntegerColumn::new),
             sequences: wants("seq").then(IntegerColumn::new),
             context: context.collect(),
+            run: PacketRun::default(),
             lost_packets: 0,
         }
     }
@@ -88,7 +126,7 @@ impl PlaceColumns {
         let columns = [&mut self.times, &mut self.packets, &mut self.sequences];
         columns.into_iter().flatten().for_each(|column| column.reserve(rows));
         self.streams.iter_mut().for_each(|column| column.reserve(rows));
-        self.context.iter_mut().for_each(|(_, column)| column.reserve(rows));
+        self.context.iter_mut().for_each(|column| column.integers.reserve(rows));
     }
 
     /// Adds the time, if it is known and fits, and the place of an event.
@@ -97,28 +135,52 @@ impl PlaceColumns {
         if let Some(times) = &mut self.times {
             times.push(time);
         }
-        if let Some(streams) = &mut self.streams {
-            // Numbers are those of a list.
-            streams.push(Some(place.stream as i32));
-        }
-        if let Some(packets) = &mut self.packets {
-            let packet = place.packet.and_then(|packet| i64::try_from(packet).ok());
-            self.lost_packets += u64::from(place.packet.is_some() && packet.is_none());
-            packets.push(packet);
-        }
         if let Some(sequences) = &mut self.sequences {
             sequences.push(i64::try_from(place.sequence).ok());
         }
-        for (node, column) in &mut self.context {
-            let value = place.context.get(*node).copied().flatten();
-            let fitting = value.and_then(|value| i64::try_from(value).ok());
-            self.lost_packets += u64::from(value.is_some() && fitting.is_none());
-            column.push(fitting);
+        if place.run != self.run.run {
+            self.begin_run(place);
         }
+        self.run.rows += 1;
+    }
+
+    /// Begins rows of another packet.
+    #[inline(never)]
+    fn begin_run(&mut self, place: RowPlace<'_>) {
+        self.end_run();
+        let packet = place.packet.and_then(|packet| i64::try_from(packet).ok());
+        let mut lost = u64::from(self.packets.is_some() && place.packet.is_some() && packet.is_none());
+        for column in &mut self.context {
+            let value = place.context.get(column.node).copied().flatten();
+            column.value = value.and_then(|value| i64::try_from(value).ok());
+            lost += u64::from(value.is_some() && column.value.is_none());
+        }
+        self.run = PacketRun { run: place.run, rows: 0, stream: place.stream, packet, lost };
+    }
+
+    /// Adds the values of the rows of a packet.
+    fn end_run(&mut self) {
+        let PacketRun { rows, stream, packet, lost, .. } = self.run;
+        if rows == 0 {
+            return;
+        }
+        if let Some(streams) = &mut self.streams {
+            // Numbers are those of a list.
+            streams.push_repeated(Some(stream as i32), rows);
+        }
+        if let Some(packets) = &mut self.packets {
+            packets.push_repeated(packet, rows);
+        }
+        for column in &mut self.context {
+            column.integers.push_repeated(column.value, rows);
+        }
+        self.lost_packets += lost * rows as u64;
+        self.run.rows = 0;
     }
 
     /// Returns the column of a property with this name, and begins a new one; `None` if it is not wanted.
     pub(crate) fn finish(&mut self, name: &str) -> Result<Option<ArrayRef>, ArrowError> {
+        self.end_run();
         let integers = match name {
             "ts" => &mut self.times,
             "packet" => &mut self.packets,
@@ -131,6 +193,7 @@ impl PlaceColumns {
 
     /// Returns the columns of the packet context, and begins new ones.
     pub(crate) fn finish_context(&mut self) -> impl Iterator<Item = Result<ArrayRef, ArrowError>> {
-        self.context.iter_mut().map(|(_, column)| column.finish())
+        self.end_run();
+        self.context.iter_mut().map(|column| column.integers.finish())
     }
 }

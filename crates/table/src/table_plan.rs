@@ -303,7 +303,10 @@ fn loads(event: &Event<'_>, scopes: &[ScopeTargets], columns: &[FieldColumn]) ->
     if !scopes.iter().any(ScopeTargets::has_loads) {
         return None;
     }
-    let is_word = |column: usize| columns.get(column).is_some_and(|c| c.lists == 0 && c.value.is_word());
+    let is_word = |column: usize| {
+        let is_one = |column: &FieldColumn| column.value.is_word() || matches!(column.value, CellType::Text);
+        columns.get(column).is_some_and(|column| column.lists == 0 && is_one(column))
+    };
     WordLoads::new(event, |scope, node| {
         let scope = scopes.iter().find(|found| found.scope == scope);
         match scope.and_then(|scope| scope.targets.get(node)) {

@@ -26,6 +26,8 @@ const BATCH_BYTES: usize = 16 << 20;
 #[derive(Debug)]
 pub(crate) struct TableRows {
     plan: Arc<TablePlan>,
+    /// Size of a row without values of variable length, in bytes.
+    row_width: usize,
     rows: usize,
     /// Number of rows for which there is room, and of those of the last batch.
     reserved: usize,
@@ -39,6 +41,15 @@ pub(crate) struct TableRows {
     order: TimeOrder,
     /// Times that do not fit.
     lost_times: u64,
+}
+
+/// Result of adding an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AddedRow {
+    /// `false` if some fields of the event cannot be decoded, which is a bug of the reader: they are missing then.
+    pub(crate) is_decoded: bool,
+    /// Approximate number of bytes by which the size of the rows has grown.
+    pub(crate) bytes: usize,
 }
 
 /// Order of the times of some rows.
@@ -81,6 +92,7 @@ impl TableRows {
         let values = |column: &FieldColumn| ColumnValues::new(&column.value, column.lists);
         let checked = (0..plan.columns.len()).filter(|at| plan.columns.get(*at).is_some_and(|c| !c.is_fixed));
         Self {
+            row_width: plan.row_width(),
             rows: 0,
             reserved: 0,
             last_rows: 0,
@@ -94,20 +106,20 @@ impl TableRows {
         }
     }
 
-    /// Returns the approximate size in bytes.
+    /// Returns the approximate size in bytes, with the room for rows that are likely to come.
     pub(crate) fn size(&self) -> usize {
-        self.bytes.saturating_add(self.rows.max(self.reserved) * self.plan.row_width())
+        self.bytes.saturating_add(self.rows.max(self.reserved) * self.row_width)
     }
 
     /// Returns `true` if the rows are enough for a batch.
     pub(crate) fn is_full(&self) -> bool {
-        let size = || self.bytes.saturating_add(self.rows * self.plan.row_width());
+        let size = || self.bytes.saturating_add(self.rows * self.row_width);
         self.rows >= BATCH_ROWS || size() >= BATCH_BYTES
     }
 
-    /// Adds an event. Returns `false` if some of its fields cannot be decoded, which is a bug of the reader: they are
-    /// missing then.
-    pub(crate) fn add(&mut self, event: &Event<'_>, place: RowPlace<'_>) -> bool {
+    /// Adds an event.
+    pub(crate) fn add(&mut self, event: &Event<'_>, place: RowPlace<'_>) -> AddedRow {
+        let room = self.rows.max(self.reserved);
         if self.rows == 0 {
             self.reserve();
         }
@@ -116,6 +128,16 @@ impl TableRows {
         self.lost_times += u64::from(time.is_some() && fitting.is_none());
         self.order.add(fitting);
         self.place.add(fitting, place);
+        let (is_decoded, bytes) = if self.columns.is_empty() { (true, 0) } else { self.add_fields(event) };
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.rows += 1;
+        let added = self.rows.max(self.reserved) - room;
+        AddedRow { is_decoded, bytes: bytes.saturating_add(added * self.row_width) }
+    }
+
+    /// Adds the fields of an event. Returns `false` if some of them cannot be decoded, and the approximate size in bytes
+    /// of values of variable length.
+    fn add_fields(&mut self, event: &Event<'_>) -> (bool, usize) {
         let plan = &self.plan;
         let mut visitor = FieldVisitor::new(&mut self.columns, &plan.scopes);
         let read = plan.loads.as_ref().and_then(|loads| event.read_words(loads, &mut visitor));
@@ -129,7 +151,7 @@ impl TableRows {
             visitor.targets = &scope.targets;
             is_decoded &= event.visit(scope.scope, &mut visitor).is_ok();
         }
-        self.bytes = self.bytes.saturating_add(visitor.bytes);
+        let bytes = visitor.bytes;
         if !is_decoded {
             self.columns.iter_mut().for_each(|column| column.end_row(self.rows));
         } else if visitor.has_long_values() {
@@ -140,8 +162,7 @@ impl TableRows {
             }
         }
         debug_assert!(self.columns.iter().all(|column| column.len() == self.rows + 1));
-        self.rows += 1;
-        is_decoded
+        (is_decoded, bytes)
     }
 
     /// Makes room for as many rows as the last batch has, which are likely to come.

@@ -17,7 +17,7 @@ use crate::place_columns::RowPlace;
 use crate::stack_hashes::StackHashes;
 use crate::table_options::{Projection, TableOptions};
 use crate::table_plan::{TablePlan, has_column, loss, packet_integer, packet_processor};
-use crate::table_rows::{TableBatch, TableRows};
+use crate::table_rows::{AddedRow, TableBatch, TableRows};
 
 /// Approximate maximum size of all rows that wait to become a batch, in bytes.
 const MOST_WAITING: usize = 64 << 20;
@@ -135,6 +135,8 @@ struct StreamPlace {
     packets: u64,
     /// Number of events in the packet so far.
     events: u64,
+    /// Number of the current packet among those of all data streams of the worker.
+    run: u64,
     context: IntegerVisitor,
 }
 
@@ -182,6 +184,8 @@ pub(crate) struct TableWorker {
     streams: Vec<Option<Box<StreamPlace>>>,
     classes: Vec<ClassTables>,
     class_indexes: HashMap<(usize, usize), usize>,
+    /// Number of packets of all data streams so far, and of data streams.
+    runs: u64,
     block: TableBlock,
     /// Number of events in the block and in rows that wait.
     events: u64,
@@ -199,6 +203,7 @@ impl TableWorker {
             streams: Vec::new(),
             classes: Vec::new(),
             class_indexes: HashMap::new(),
+            runs: 0,
             block: TableBlock::default(),
             events: 0,
             waiting: 0,
@@ -243,13 +248,18 @@ impl TableWorker {
         if self.streams.len() <= key {
             self.streams.resize_with(key + 1, || None);
         }
+        self.runs += 1;
         if let Some(place) = self.streams.get_mut(key) {
-            *place = Some(Box::new(StreamPlace { number, class, ..StreamPlace::default() }));
+            let run = self.runs;
+            *place = Some(Box::new(StreamPlace { number, class, run, ..StreamPlace::default() }));
         }
     }
 
     fn begin_packet(&mut self, packet: &Packet<'_>) {
+        self.runs += 1;
+        let run = self.runs;
         let Some(place) = self.place(packet.stream) else { return };
+        place.run = run;
         place.packet = Some(packet.sequence_number.or(packet.index).unwrap_or(place.packets));
         place.packets += 1;
         place.events = 0;
@@ -278,15 +288,15 @@ impl TableWorker {
     #[inline]
     fn add(&mut self, event: &Event<'_>) -> Option<(usize, bool)> {
         let place = self.streams.get_mut(event.stream.key as usize)?.as_deref_mut()?;
-        let StreamPlace { number, class, packet, events, context, .. } = place;
+        let StreamPlace { number, class, packet, events, run, context, .. } = place;
         let rows = self.classes.get_mut(*class)?.rows_mut(event.class_index())?;
-        let row = RowPlace { stream: *number, packet: *packet, sequence: *events, context: &context.values };
-        let before = rows.size();
-        let is_decoded = rows.add(event, row);
+        let (context, sequence) = (&context.values[..], *events);
+        let row = RowPlace { run: *run, stream: *number, packet: *packet, sequence, context };
+        let AddedRow { is_decoded, bytes } = rows.add(event, row);
         *events += 1;
         self.events += 1;
         self.undecoded += u64::from(!is_decoded);
-        self.waiting += rows.size() - before;
+        self.waiting += bytes;
         Some((*class, rows.is_full()))
     }
 

@@ -18,6 +18,12 @@ impl Validity {
         self.0.append_null();
     }
 
+    /// Notes that a number of values from this index on are missing.
+    pub(crate) fn push_nulls(&mut self, index: usize, count: usize) {
+        self.0.append_n_non_nulls(index.saturating_sub(self.0.len()));
+        self.0.append_n_nulls(count);
+    }
+
     /// Forgets values from this index on.
     pub(crate) fn truncate(&mut self, len: usize) {
         self.0.truncate(len);

@@ -267,6 +267,9 @@ pub(super) fn visit_elements<V: Visitor>(
     bytes: &[u8],
 ) {
     let mut field = array.of_plan(elements.node, u64::from(elements.size) * 8);
+    if elements.kind != ElementKind::Bits && visitor.integers(field, usize::from(elements.size), bytes) {
+        return;
+    }
     macro_rules! each {
         ($method:ident, $type:ty) => {
             for element in bytes.as_chunks().0 {
@@ -302,7 +305,7 @@ fn bytes_at<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
 
 /// Text of one-byte code units, which ends with the first zero if there is one.
 #[inline(always)]
-fn static_text(raw: &[u8]) -> Text<'_> {
+pub(super) fn static_text(raw: &[u8]) -> Text<'_> {
     let length = first_zero(raw).unwrap_or(raw.len());
     Text { bytes: &raw[..length], raw, encoding: StringEncoding::Utf8 }
 }

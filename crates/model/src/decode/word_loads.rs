@@ -1,11 +1,11 @@
 //! Loads of selected values without a visitor, for outputs with a column for each field.
 
-use super::bytewise::{Bytewise, Plans};
+use super::bytewise::{Bytewise, Plans, static_text};
 use super::slots::Slots;
 use crate::bits::Word;
 use crate::plan::steps::{BlockField, FixedBlock, Load, Step};
 use crate::visitor::{Skip, Visitor};
-use crate::{Event, Scope};
+use crate::{Event, Scope, Text};
 
 /// Scopes of the plans of joined steps, by their numbers.
 const SCOPES: [Scope; 3] = [Scope::CommonContext, Scope::SpecificContext, Scope::Payload];
@@ -13,8 +13,9 @@ const SCOPES: [Scope; 3] = [Scope::CommonContext, Scope::SpecificContext, Scope:
 /// Treatment of a field by [`WordLoads`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WordChoice {
-    /// The value is wanted as a word with this tag if it is an integer or a floating-point number of up to 64 bits at a
-    /// fixed place, in little-endian byte order. Otherwise, the visitor receives it.
+    /// The value is wanted with this tag: as a word if it is an integer or a floating-point number of up to 64 bits at a
+    /// fixed place, in little-endian byte order, and as a text if it is one in a fixed number of bytes at a fixed place.
+    /// Otherwise, the visitor receives it.
     Word(u32),
     /// The visitor receives the field.
     Visit,
@@ -25,7 +26,8 @@ pub enum WordChoice {
 /// Receives the fields of an event that are read with [`WordLoads`].
 ///
 /// # For implementations
-/// [`word`](Self::word) is called in any order within a scope, before or after methods of [`Visitor`] for other fields.
+/// [`word`](Self::word) and [`fixed_text`](Self::fixed_text) are called in any order within a scope, before or after
+/// methods of [`Visitor`] for other fields.
 pub trait WordVisitor: Visitor {
     /// Begins fields of a scope, for the methods of [`Visitor`]. A scope can begin several times.
     fn begin_scope(&mut self, scope: Scope);
@@ -33,6 +35,9 @@ pub trait WordVisitor: Visitor {
     /// Receives the value of a field with this tag: an unsigned integer, a signed one in two's complement, extended to
     /// 64 bits, or the bits of a floating-point number.
     fn word(&mut self, tag: u32, value: u64);
+
+    /// Receives the text of a field with this tag.
+    fn fixed_text(&mut self, tag: u32, value: Text<'_>);
 }
 
 /// Loads of the common context, the specific context and the payload of all events of a class, made once.
@@ -47,6 +52,7 @@ pub struct WordLoads {
 struct StepLoads {
     unsigned: Box<[WordLoad]>,
     signed: Box<[WordLoad]>,
+    texts: Box<[TextLoad]>,
     /// Fields of a block for the visitor.
     visited: Box<[BlockField]>,
     /// Scope of a step that is no block, if its field is for the visitor.
@@ -59,6 +65,14 @@ struct WordLoad {
     /// Byte of the block in which the value begins.
     byte: u32,
     word: Word,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct TextLoad {
+    tag: u32,
+    /// Byte of the block in which the text begins, and number of bytes.
+    byte: u32,
+    size: u32,
 }
 
 impl WordLoads {
@@ -97,7 +111,7 @@ impl StepLoads {
         block: &FixedBlock,
         choice: &mut impl FnMut(u8, u32) -> Option<(Scope, WordChoice)>,
     ) -> Option<Self> {
-        let (mut unsigned, mut signed, mut visited) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut unsigned, mut signed, mut texts, mut visited) = (vec![], vec![], vec![], vec![]);
         for field in &block.fields {
             match (choice(field.plan, field.node)?.1, field.load) {
                 (WordChoice::Skip, _) => {}
@@ -110,11 +124,14 @@ impl StepLoads {
                 (WordChoice::Word(tag), Load::I32 | Load::Signed) => {
                     signed.push(WordLoad { tag, byte: field.byte, word: field.word });
                 }
+                (WordChoice::Word(tag), Load::Text) => {
+                    texts.push(TextLoad { tag, byte: field.byte, size: field.more });
+                }
                 _ => visited.push(*field),
             }
         }
-        let (unsigned, signed, visited) = (unsigned.into(), signed.into(), visited.into());
-        Some(Self { unsigned, signed, visited, scope: None })
+        let (unsigned, signed) = (unsigned.into(), signed.into());
+        Some(Self { unsigned, signed, texts: texts.into(), visited: visited.into(), scope: None })
     }
 
     /// Reads the fields of a block that begins at byte `begin` with `bytes`, all of which are available.
@@ -132,6 +149,10 @@ impl StepLoads {
         }
         for load in &self.signed {
             visitor.word(load.tag, load.word.signed(bytes, load.byte as usize) as u64);
+        }
+        for load in &self.texts {
+            let raw = bytes.get(load.byte as usize..).and_then(|bytes| bytes.get(..load.size as usize));
+            visitor.fixed_text(load.tag, static_text(raw.unwrap_or_default()));
         }
         let begin = begin as u64 * 8;
         for field in &block.saving {

@@ -5,9 +5,11 @@ use std::ops::ControlFlow;
 
 use ichnos::flow::{Merge, pump};
 use ichnos::prelude::*;
+use ichnos::model::{StringEncoding, Text};
 use ichnos_testing::{Random, cases};
 
 use super::*;
+use crate::cell_type::CellType;
 use crate::table_options::{Projection, TableOptions};
 
 /// A random member of a structure.
@@ -56,6 +58,7 @@ impl RandomMember {
             4 => format!("enum : {byte} {{ low = 0 ... 100, high = 90 ... 200 }} {name};"),
             // Two values in a byte.
             5 => format!("{} {name}; {} {name}_rest;", integer(3, 1), integer(5, 1)),
+            6 => format!("integer {{ size = 8; align = 8; encoding = UTF8; }} {name}[{}];", length + 1),
             _ => format!("{plain} {name};"),
         }
     }
@@ -78,6 +81,7 @@ impl RandomMember {
                 length * size
             }
             4 | 5 => 1,
+            6 => self.length + 1,
             _ => size,
         };
         bytes.extend(random.bytes(count));
@@ -100,7 +104,7 @@ impl BothWays {
             [plan, visited].map(|plan| TableRows::new(Arc::new(plan)))
         });
         for rows in rows {
-            assert!(rows.add(event, RowPlace::default()));
+            assert!(rows.add(event, RowPlace::default()).is_decoded);
         }
         self.count += 1;
     }
@@ -138,6 +142,26 @@ impl Sink for BothWays {
     fn finish(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+#[test]
+fn texts_are_checked_when_they_become_an_array() {
+    let mut column = ColumnValues::new(&CellType::Text, 0);
+    // The two bytes of a character, in two texts.
+    for bytes in [&b"a"[..], b"\xc3", b"\xa9", b"", "\u{e9}".as_bytes()] {
+        let text = Text { bytes, raw: bytes, encoding: StringEncoding::Utf8 };
+        column.push_text(text);
+    }
+    column.push_null();
+    let array = column.finish().unwrap();
+    let texts = array.as_any().downcast_ref::<StringArray>().unwrap();
+    let found: Vec<Option<&str>> = texts.iter().collect();
+    let replaced = Some("\u{fffd}");
+    assert_eq!(found, [Some("a"), replaced, replaced, Some(""), Some("\u{e9}"), None]);
+    assert_eq!(column.losses.invalid_texts, 2);
+    // The next batch.
+    column.push_bytes(b"b");
+    assert_eq!(column.finish().unwrap().len(), 1);
 }
 
 #[test]
