@@ -7,7 +7,7 @@
 # end. Recorded traces of real tracers are used if they are in ../shared/traces or in the directory
 # that ICHNOS_TRACES names. DuckDB, Polars and pyarrow, which read tables, and OpenTelemetry's messages are
 # installed into target/python, unless ICHNOS_PYTHON names a Python; chdb and pyspark are compared if that
-# Python has them.
+# Python has them. The page of `ichnos view` is tested in Chromium where node and npm are there.
 #
 # Arguments choose packages (-p ichnos-ctf); without any, all are tested.
 set -euo pipefail
@@ -19,6 +19,10 @@ missing() {
 	command -v strace >/dev/null || echo strace
 	command -v setpriv >/dev/null || echo util-linux
 	command -v gcc >/dev/null || echo gcc libc6-dev
+	# Debian's packages of node are several hundred: it is used where it is there.
+	if command -v node >/dev/null && command -v npm >/dev/null; then
+		command -v chromium >/dev/null || echo chromium
+	fi
 	python3 -c 'import ensurepip, venv' 2>/dev/null || echo python3-venv
 	gcc -include lttng/tracepoint.h -fsyntax-only -xc /dev/null 2>/dev/null || echo liblttng-ust-dev
 }
@@ -54,7 +58,16 @@ python_packages() {
 		'duckdb==2.*' 'polars==2.*' 'pyarrow==26.*' 'opentelemetry-proto==1.*'
 }
 
+# Installs packages of node, for tests of the page of `ichnos view`.
+page_packages() {
+	[ -d crates/view/page/node_modules ] || ! npm --version >/dev/null 2>&1 ||
+		(cd crates/view/page && timeout 180 npm ci --ignore-scripts --no-audit --no-fund --loglevel=error)
+}
+
 packages_pid=
+if [[ $# = 0 || " $* " == *" ichnos-view "* ]]; then
+	page_packages </dev/null >/dev/null 2>&1 || true
+fi
 if [ -z "${ICHNOS_PYTHON:-}" ] && [[ $# = 0 || " $* " == *" ichnos-table "* || " $* " == *" ichnos "* ]]; then
 	python_packages </dev/null >/dev/null 2>&1 &
 	packages_pid=$!

@@ -1,0 +1,54 @@
+//! The page in a real browser: the tests in `page/test`, which node runs.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::client::{Server, example};
+
+fn page() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("page")
+}
+
+/// Returns `true` if node and its packages are installed.
+fn has_packages(test: &str) -> bool {
+    let has_node = Command::new("node").arg("--version").output().is_ok_and(|output| output.status.success());
+    let has_packages = page().join("node_modules/playwright-core").is_dir();
+    if !(has_node && has_packages) {
+        println!("skipped: {test}: node or the packages of the page are not installed");
+    }
+    has_node && has_packages
+}
+
+/// Runs a program in the directory of the page, and prints what it prints.
+fn run(program: &str, arguments: &[&str], url: Option<&str>) {
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(page()).env_remove("PAGE_URL").envs(url.map(|url| ("PAGE_URL", url)));
+    let output = command.output().unwrap();
+    println!("{}", String::from_utf8_lossy(&output.stdout));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn the_page_is_what_its_sources_make() {
+    if has_packages("the_page_is_what_its_sources_make") {
+        run("./build.sh", &["--check"], None);
+        run("node_modules/.bin/tsc", &["--noEmit"], None);
+    }
+}
+
+/// A server without a trace answers, which can be in any state.
+#[test]
+fn the_page_in_a_browser() {
+    if has_packages("the_page_in_a_browser") {
+        run("node", &["test/all.mjs"], None);
+    }
+}
+
+#[test]
+fn the_page_shows_a_trace() {
+    if has_packages("the_page_shows_a_trace") {
+        let server = Server::of(&example("hello-fxt"));
+        let address = format!("http://127.0.0.1:{}/{}/", server.port, server.token);
+        run("node", &["test/all.mjs"], Some(&address));
+    }
+}
