@@ -31,6 +31,14 @@ export const KINDS: Record<TrackKind, string> = {
   losses: "losses and damage",
 };
 
+/** Order of the kinds of tracks with the same parent. */
+const ORDER: TrackKind[] = ["losses", "trace", "processor", "process", "thread", "spans", "stream", "counter"];
+const collator = new Intl.Collator("en", { numeric: true });
+
+function compare(a: Track, b: Track): number {
+  return ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind) || collator.compare(a.name, b.name) || a.id - b.id;
+}
+
 /** Rows of all tracks that are not within a collapsed one. */
 export class Layout {
   rows: TrackRow[] = [];
@@ -46,6 +54,7 @@ export class Layout {
       if (list) list.push(track);
       else children.set(parent, [track]);
     }
+    for (const list of children.values()) list.sort(compare);
     // A stack instead of recursion: depth comes from the input.
     const stack = (children.get(null) ?? []).map((track) => ({ track, depth: 0 })).reverse();
     while (stack.length) {
