@@ -4,8 +4,8 @@ use std::io;
 use std::ops::ControlFlow;
 
 use ichnos::flow::{Merge, pump};
-use ichnos::prelude::*;
 use ichnos::model::{StringEncoding, Text};
+use ichnos::prelude::*;
 use ichnos_testing::{Random, cases};
 
 use super::*;
