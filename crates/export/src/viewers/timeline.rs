@@ -335,9 +335,9 @@ impl Timeline {
             return;
         }
         let Self { tracks, names, streams, scheduling, untimed, .. } = self;
-        let Some((trace, (), classes)) = streams.get_mut(event.stream) else { return };
+        let Some(((trace, known), (), classes)) = streams.get_mut(event.stream) else { return };
         let class = classes.of(event, || TimelineClass::of(event, names));
-        untimed.push((tracks.of_event(event.stream, &class.class.place(event), *trace), class.name));
+        untimed.push((tracks.of_event(event.stream, &class.class.place(event, known), *trace), class.name));
         scheduling.observe(*trace, event, &class.class);
         if self.untimed.len() >= MOST_UNTIMED {
             self.now = Some(0);
