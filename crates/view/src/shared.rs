@@ -103,7 +103,7 @@ impl Shared {
     /// Returns `true` if the last page was closed.
     pub(crate) fn is_left(&self) -> bool {
         let mut pages = self.pages();
-        if !pages.end.is_some_and(|end| end <= Instant::now()) {
+        if pages.end.is_none_or(|end| end > Instant::now()) {
             return false;
         }
         if pages.connected > 0 {

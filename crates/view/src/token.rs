@@ -41,7 +41,7 @@ mod tests {
     fn tokens_differ_and_are_compared_as_a_whole() {
         let (token, other) = (Token::random().unwrap(), Token::random().unwrap());
         assert_eq!(token.text().len(), 32);
-        assert!(token.is(&token.text().to_owned()));
+        assert!(token.is(token.text()));
         assert!(!token.is(other.text()) && !token.is("") && !token.is(&token.text()[..31]));
         assert!(!token.is(&format!("{}0", token.text())));
     }

@@ -147,7 +147,7 @@ impl Timeline {
     }
 
     /// Makes a timeline for the messages from a time on, with the tracks, the names and the open spans of this one. It needs
-    /// at most `budget` bytes for items. To be exact for a range, it needs the messages of one [resolution](Self::resolution) before and after
+    /// at most `budget` bytes for items. To be exact for a range, it needs the messages of two [resolutions](Self::resolution) before and one after
     /// it, and [`finish_part`](Self::finish_part). Spans that begin earlier and are shorter than that are not in it.
     #[must_use]
     pub fn part(&mut self, begin: u64, budget: usize) -> Self {
@@ -168,8 +168,10 @@ impl Timeline {
         let (threads, scheduling) = (&self.threads, &mut part.scheduling);
         part.board.take_open(&mut self.board, begin, is_keyed, |track, name| {
             let runs_on = tracks.get(track as usize).and_then(|track| track.runs_on);
-            if let (Some((trace, processor)), Some(thread)) = (runs_on, threads.get(&name)) {
-                scheduling.set_running(trace, processor, *thread);
+            let Some((trace, processor)) = runs_on else { return };
+            // A processor without a thread is idle: it runs thread 0.
+            if let Some(thread) = name.map_or(Some(0), |name| threads.get(&name).copied()) {
+                scheduling.set_running(trace, processor, thread);
             }
         });
         part

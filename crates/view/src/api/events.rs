@@ -37,8 +37,8 @@ const BINS: usize = 100;
 
 /// Sink whose lines are taken one by one.
 enum LineSink {
-    Pretty(Pretty<Vec<u8>>),
-    Log(Log<Vec<u8>>),
+    Pretty(Box<Pretty<Vec<u8>>>),
+    Log(Box<Log<Vec<u8>>>),
 }
 
 impl LineSink {
@@ -49,11 +49,11 @@ impl LineSink {
         options.fields = fields;
         options.names = PrettyNames::NONE;
         (options.names.payload, options.names.context) = (true, true);
-        Self::Pretty(Pretty::new(Vec::new(), options))
+        Self::Pretty(Box::new(Pretty::new(Vec::new(), options)))
     }
 
     fn log() -> Self {
-        Self::Log(Log::new(Vec::new(), LogOptions::default()))
+        Self::Log(Box::new(Log::new(Vec::new(), LogOptions::default())))
     }
 }
 

@@ -84,9 +84,9 @@ fn summaries_and_ranges_that_are_read_again_agree_with_exact_timelines() {
         for _ in 0..8 {
             let from = begin + random.below(end - begin);
             let to = (from + random.below((end - begin) / 8 + 1)).min(end);
-            let mut part = small.part(from.saturating_sub(resolution), usize::MAX);
+            let mut part = small.part(from.saturating_sub(2 * resolution), usize::MAX);
             let window = Window {
-                begin: Some(i128::from(from.saturating_sub(resolution))),
+                begin: Some(i128::from(from.saturating_sub(2 * resolution))),
                 end: Some(i128::from(to.saturating_add(resolution))),
             };
             let reader = Selection::default().reader(&server.session, window).unwrap();
