@@ -17,7 +17,7 @@ use crate::query::Query;
 use crate::request::{Refusal, Request};
 use crate::response::{ApiError, Response, write_head};
 use crate::shared::Shared;
-use crate::token::Token;
+use crate::token::AddressToken;
 
 /// Maximum number of connections.
 const MOST_CONNECTIONS: usize = 128;
@@ -33,28 +33,28 @@ const HEARTBEAT: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Server of one user on loopback.
-pub struct View {
+pub struct ViewServer {
     listener: TcpListener,
     state: Arc<ServerState>,
 }
 
-impl std::fmt::Debug for View {
+impl std::fmt::Debug for ViewServer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("View").field("listener", &self.listener).finish_non_exhaustive()
+        f.debug_struct("ViewServer").field("listener", &self.listener).finish_non_exhaustive()
     }
 }
 
 /// State of the server that its threads share.
 struct ServerState {
     shared: Arc<Shared>,
-    token: Token,
+    token: AddressToken,
     port: u16,
     connections: Mutex<usize>,
     is_free: Condvar,
     is_over: AtomicBool,
 }
 
-impl View {
+impl ViewServer {
     /// Binds the server to a port on 127.0.0.1.
     ///
     /// # Errors
@@ -64,7 +64,7 @@ impl View {
         let state = ServerState {
             port: listener.local_addr()?.port(),
             shared: Arc::new(Shared::new(session, options)),
-            token: Token::random()?,
+            token: AddressToken::random()?,
             connections: Mutex::new(0),
             is_free: Condvar::new(),
             is_over: AtomicBool::new(false),
@@ -115,7 +115,7 @@ fn accept(listener: &TcpListener, state: &Arc<ServerState>) {
         let number = state.connections.lock().unwrap_or_else(PoisonError::into_inner);
         let free = state.is_free.wait_while(number, |number| *number >= MOST_CONNECTIONS);
         *free.unwrap_or_else(PoisonError::into_inner) += 1;
-        let connection = Connection(Arc::clone(state));
+        let connection = RequestConnection(Arc::clone(state));
         let serve = move || connection.serve(stream);
         // Without a thread, the connection is closed.
         drop(thread::Builder::new().name("request".to_owned()).spawn(serve));
@@ -123,16 +123,16 @@ fn accept(listener: &TcpListener, state: &Arc<ServerState>) {
 }
 
 /// A connection, which is counted.
-struct Connection(Arc<ServerState>);
+struct RequestConnection(Arc<ServerState>);
 
-impl Drop for Connection {
+impl Drop for RequestConnection {
     fn drop(&mut self) {
         *self.0.connections.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
         self.0.is_free.notify_one();
     }
 }
 
-impl Connection {
+impl RequestConnection {
     /// Answers a request. Errors of the connection concern nobody else.
     fn serve(&self, mut stream: TcpStream) {
         let refused = |status, text: &str| Response::from(ApiError { status, ..ApiError::bad(text) });

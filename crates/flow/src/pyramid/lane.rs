@@ -17,7 +17,7 @@ const MOST_AFTER: usize = 4 << 10;
 pub(super) struct ItemLane<T> {
     items: Vec<T>,
     /// Merged copies of the first items, each with at most a third as many as the one before.
-    levels: Vec<Level<T>>,
+    levels: Vec<LaneLevel<T>>,
     /// Number of items that the levels are made of. The last item can still change, and is never one of them.
     covered: usize,
     /// Length of the longest item, in nanoseconds.
@@ -27,7 +27,7 @@ pub(super) struct ItemLane<T> {
 }
 
 #[derive(Debug)]
-struct Level<T> {
+struct LaneLevel<T> {
     width: u64,
     items: Vec<T>,
 }
@@ -121,7 +121,7 @@ impl<T: LaneItem> ItemLane<T> {
                         items.push(*item);
                     }
                 }
-                self.levels.push(Level { width, items });
+                self.levels.push(LaneLevel { width, items });
             }
             if width >= 1 << 62 {
                 return;

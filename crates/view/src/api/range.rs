@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use ichnos::Pass;
 use ichnos::model::{Message, Window};
 
-use crate::parts::Part;
+use crate::parts::RangePart;
 use crate::response::ApiError;
 use crate::shared::Shared;
 
@@ -14,7 +14,7 @@ const MOST_EVENTS: u64 = 300_000;
 const FEW_EVENTS: u64 = 60_000;
 
 /// Reads a range, and what is beside it if there are few events.
-pub(super) fn read(shared: &Shared, begin: u64, end: u64) -> Result<Option<Part>, ApiError> {
+pub(super) fn read(shared: &Shared, begin: u64, end: u64) -> Result<Option<RangePart>, ApiError> {
     let build = &shared.build;
     let is_over = build.status().state.is_over();
     let (mut timeline, resolution, (begin, end)) = {
@@ -49,5 +49,5 @@ pub(super) fn read(shared: &Shared, begin: u64, end: u64) -> Result<Option<Part>
         return Ok(None);
     }
     timeline.finish_part(&mut build.timeline());
-    Ok(Some(Part::new((begin, end), timeline)))
+    Ok(Some(RangePart::new((begin, end), timeline)))
 }

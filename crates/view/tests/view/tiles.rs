@@ -97,6 +97,10 @@ fn summaries_and_ranges_that_are_read_again_agree_with_exact_timelines() {
             Pass::default().run(&reader, &mut take).unwrap();
             part.finish_part(&mut small);
             for track in 0..exact.tracks().len() as u32 {
+                // Losses are reported at their ends; the server has them from the whole timeline.
+                if exact.tracks()[track as usize].kind.name() == "losses" {
+                    continue;
+                }
                 let items = |timeline: &mut Timeline| {
                     let found = timeline.spans(track, from, to, u32::MAX).into_iter();
                     found.map(|(_, item)| (item.begin, item.end, item.count)).collect::<BTreeSet<_>>()

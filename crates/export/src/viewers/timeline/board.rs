@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use ichnos_flow::{MOST_LANES, Pyramid, SpanItem};
 
-use super::TimelineCounts;
+use super::counts::TimelineCounts;
 
 /// Maximum number of open spans of a track; deeper ones are instants.
 const MOST_OPEN: usize = MOST_LANES as usize;
