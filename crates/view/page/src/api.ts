@@ -208,8 +208,22 @@ export function address(path: string, parameters: Parameters = {}): string {
 /** JSON of a request. Throws `ApiError`, or what `fetch` throws (no connection, aborted). */
 export async function get<T>(path: string, parameters: Parameters = {}, signal?: AbortSignal): Promise<T> {
   const answer = await fetch(address(path, parameters), signal ? { signal } : {});
-  if (answer.ok) return (await answer.json()) as T;
+  if (answer.ok) return parseExact(await answer.text()) as T;
   throw await errorOf(answer);
+}
+
+const MARK = "\0integer:";
+
+/** JSON whose integers of more than 53 bits become `bigint` instead of being rounded. */
+export function parseExact(text: string): unknown {
+  // Short answers and most long ones, as tiles, have no such integers outside of strings.
+  if (!/[:,[\s]-?\d{16}/.test(text)) return JSON.parse(text);
+  const marked = text.replace(/"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g, (token) =>
+    /^-?\d{16,}$/.test(token) && !Number.isSafeInteger(Number(token)) ? JSON.stringify(MARK + token) : token,
+  );
+  return JSON.parse(marked, (_, value: unknown) =>
+    typeof value === "string" && value.startsWith(MARK) && /^-?\d+$/.test(value.slice(MARK.length)) ? BigInt(value.slice(MARK.length)) : value,
+  );
 }
 
 /** Error that an answer with another status than success describes. */

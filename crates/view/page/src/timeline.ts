@@ -222,6 +222,8 @@ export class Timeline {
     canvas.addEventListener("pointerup", stop);
     canvas.addEventListener("pointercancel", stop);
     canvas.addEventListener("pointerleave", () => this.unhover());
+    // The picture may move away from below the pointer.
+    addEventListener("keydown", () => (this.tip.hidden = true));
     canvas.addEventListener("dblclick", (event) => {
       const found = this.itemAt(event);
       if (found) this.actions.zoomTo(found);

@@ -58,7 +58,8 @@ async function serve(mock, request, response) {
     const answer = ANSWERS[name];
     if (!answer) throw new Problem(404, `unknown address api/${name}`);
     if (mock.options.errors && !["trace", "tracks", "names"].includes(name)) throw new Problem(500, "channel0_0: byte 4096: packet ends after 288 of 1056 bits");
-    const body = JSON.stringify(answer(mock, url.searchParams));
+    // Integers beyond 53 bits, which JavaScript cannot hold as numbers.
+    const body = JSON.stringify(answer(mock, url.searchParams)).replaceAll(/"@integer:(-?\d+)"/g, "$1");
     response.writeHead(200, { "Content-Type": "application/json" }).end(body);
   } catch (error) {
     const { status = 500, message, at, length } = error;
@@ -230,7 +231,7 @@ const ANSWERS = {
       line: {
         time: plain.time,
         event: plain.name,
-        payload: { number: row.n, ratio: 0.25, what: row.what, names: ["a", "<script>window.__hacked=1</script>"], nested: { flag: true, none: null, text: "مرحبا" } },
+        payload: { number: row.n, large: "@integer:-9223372036854775807", ratio: 0.25, what: row.what, names: ["a", "<script>window.__hacked=1</script>"], nested: { flag: true, none: null, text: "مرحبا" } },
         context: { vpid: 1200, vtid: 1200 + row.track, procname: "server" },
       },
       text: `[22:13:20.000000000] ${plain.name}: { ${plain.text} }`,

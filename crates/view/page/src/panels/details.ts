@@ -147,6 +147,7 @@ function member(key: string | null, value: unknown, depth: number): HTMLElement 
 
 function typeOf(value: unknown): string {
   if (value === null) return "null";
+  if (typeof value === "bigint") return "integer";
   if (typeof value === "number") return Number.isInteger(value) ? "integer" : "real";
   return typeof value;
 }

@@ -25,11 +25,15 @@ export interface PanelActions {
 
 /** Pause after the last change before a panel asks the server. */
 const REST = 180;
+/** Shortest time between two updates because the trace has changed. */
+const LIVE_REST = 3000;
 
 export class Panels {
   private readonly tabs = new Map<Tab, HTMLButtonElement>();
   private readonly frames = new Map<Tab, HTMLElement>();
   private readonly stale = new Set<Tab>(TABS);
+  private slow = 0;
+  private lastSlow = -LIVE_REST;
   private readonly refresh = debounce(REST, () => this.update());
 
   constructor(
@@ -38,13 +42,30 @@ export class Panels {
   ) {
     TABS.forEach((tab, i) => this.add(tab, i));
     for (const tab of TABS) {
-      state.on(panels[tab].topics, () => {
+      const { topics } = panels[tab];
+      state.on(topics.filter((topic) => topic !== "trace"), () => {
         this.stale.add(tab);
         if (tab === state.tab) this.refresh();
+      });
+      if (!topics.includes("trace")) continue;
+      state.on(["trace"], () => {
+        this.stale.add(tab);
+        if (tab === state.tab) this.refreshSlowly();
       });
     }
     state.on(["tab"], () => this.show());
     this.show();
+  }
+
+  /** A trace that grows changes five times a second, and each answer of a panel reads events. */
+  private refreshSlowly(): void {
+    if (this.slow) return;
+    const wait = Math.max(REST, LIVE_REST - (performance.now() - this.lastSlow));
+    this.slow = window.setTimeout(() => {
+      this.slow = 0;
+      this.lastSlow = performance.now();
+      this.update();
+    }, wait);
   }
 
   /** Gives the focus to the tab of the active panel. */
