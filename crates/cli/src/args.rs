@@ -21,7 +21,7 @@ pub(crate) use self::task::{
     TaskReading, TaskVerb,
 };
 #[cfg(feature = "view")]
-pub(crate) use self::view::{View, ViewIn};
+pub(crate) use self::view::{ViewIn, ViewVerb};
 use crate::style::When;
 use crate::written_schema;
 
@@ -121,7 +121,7 @@ pub(crate) enum Verb {
     Task(Box<Task>),
     /// Show traces in a browser
     #[cfg(feature = "view")]
-    View(Box<View>),
+    View(Box<ViewVerb>),
     /// Collect reports of programs, over UDP and TCP, into a directory
     Collect(Box<Collect>),
     /// Report all problems of a trace, and suggest fixes

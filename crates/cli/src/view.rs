@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use ichnos::Session;
-use ichnos_view::ViewOptions;
+use ichnos_view::{ViewOptions, ViewServer};
 
-use crate::args::{Arithmetic, Global, View};
+use crate::args::{Arithmetic, Global, ViewVerb};
 use crate::browser;
 use crate::exit::{Exit, Failure};
 use crate::filtering;
@@ -17,7 +17,7 @@ use crate::scan;
 use crate::selection::Selection;
 use crate::view_in;
 
-pub(crate) fn run(args: &View, global: &Global, report: Report) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &ViewVerb, global: &Global, report: Report) -> Result<Exit, Failure> {
     if let Some(viewer) = args.viewer {
         return view_in::run(args, viewer, global, report);
     }
@@ -57,15 +57,15 @@ pub(crate) fn run(args: &View, global: &Global, report: Report) -> Result<Exit, 
     Ok(Exit::Success)
 }
 
-fn bind(session: Arc<Session>, options: ViewOptions, port: u16) -> Result<ichnos_view::View, Failure> {
-    ichnos_view::View::bind(session, options).map_err(|error| {
+fn bind(session: Arc<Session>, options: ViewOptions, port: u16) -> Result<ViewServer, Failure> {
+    ViewServer::bind(session, options).map_err(|error| {
         let failure = Failure::new(format!("cannot listen on port {port} of 127.0.0.1: {error}"));
         if port == 0 { failure } else { failure.help("leave out --port for a free one") }
     })
 }
 
 /// Returns the names of the traces.
-fn title(args: &View) -> String {
+fn title(args: &ViewVerb) -> String {
     let name = |path: &std::path::PathBuf| {
         path.file_name()
             .map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
@@ -74,7 +74,7 @@ fn title(args: &View) -> String {
 }
 
 /// Returns the paths as arguments of a shell.
-fn arguments(args: &View) -> String {
+fn arguments(args: &ViewVerb) -> String {
     let quoted = |path: &std::path::PathBuf| {
         let path = path.display().to_string();
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./,:@%+=".contains(c);

@@ -10,7 +10,7 @@ use ichnos::model::Window;
 use ichnos::{Pass, Session};
 use ichnos_view::{FileServer, ViewerPage};
 
-use crate::args::{Arithmetic, Global, View, ViewIn};
+use crate::args::{Arithmetic, Global, ViewIn, ViewVerb};
 use crate::exit::{Exit, Failure};
 use crate::pass::Follower;
 use crate::progress::Progress;
@@ -37,7 +37,7 @@ impl ViewIn {
     }
 }
 
-pub(crate) fn run(args: &View, viewer: ViewIn, global: &Global, report: Report) -> Result<Exit, Failure> {
+pub(crate) fn run(args: &ViewVerb, viewer: ViewIn, global: &Global, report: Report) -> Result<Exit, Failure> {
     let mut selection = Selection::new(&args.selecting, None)?;
     let session =
         input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &View, viewer: ViewIn, global: &Global, report: Report) 
 }
 
 /// Binds the server before anything is written: an error should not take an hour to be reported.
-fn bind(args: &View, viewer: ViewIn, path: &Path) -> Result<FileServer, Failure> {
+fn bind(args: &ViewVerb, viewer: ViewIn, path: &Path) -> Result<FileServer, Failure> {
     let (page, origin) = (viewer.page(), viewer.page().origin());
     let port = match (args.port, page.port()) {
         (0, own) => own.unwrap_or(0),

@@ -208,11 +208,11 @@ impl Pyramid {
         }
     }
 
-    /// Passes the spans of a track that contain a time, and are not merged with others, to `take`, with their lanes.
-    pub fn around(&mut self, track: u32, time: u64, mut take: impl FnMut(u16, SpanItem)) {
+    /// Passes the last item of each lane of a track that begins at a time or before it to `take`, with its lane.
+    pub fn latest(&mut self, track: u32, time: u64, mut take: impl FnMut(u16, SpanItem)) {
         let Some(track) = self.tracks.get_mut(track as usize) else { return };
         for (number, lane) in (0..).zip(&mut track.lanes) {
-            if let Some(item) = lane.around(time) {
+            if let Some(item) = lane.latest(time) {
                 take(number, item);
             }
         }

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use crate::acceptor::{Acceptor, Serve};
 use crate::request::{Method, Refusal, Request};
 use crate::response::PATIENCE;
-use crate::token::Token;
+use crate::token::AddressToken;
 
 /// Pages that show a file of this machine: they come from the internet, the file stays on the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ struct ServedFile {
     page: ViewerPage,
     path: PathBuf,
     name: String,
-    token: Token,
+    token: AddressToken,
     port: u16,
 }
 
@@ -81,7 +81,7 @@ impl FileServer {
     /// # Errors
     /// If the port is in use, or the system has no random numbers.
     pub fn bind(page: ViewerPage, path: &Path, name: &str, port: u16) -> io::Result<Self> {
-        let token = Token::random()?;
+        let token = AddressToken::random()?;
         let (path, name) = (path.to_owned(), name.to_owned());
         let acceptor = Acceptor::bind(port, |port| ServedFile { page, path, name, token, port })?;
         Ok(Self { acceptor })

@@ -8,7 +8,7 @@
 //! static STOP: AtomicBool = AtomicBool::new(false);
 //!
 //! let session = ichnos::open(["my-trace"], &ichnos::OpenOptions::default())?;
-//! let view = ichnos_view::View::bind(Arc::new(session), ichnos_view::ViewOptions::new("my-trace", &STOP))?;
+//! let view = ichnos_view::ViewServer::bind(Arc::new(session), ichnos_view::ViewOptions::new("my-trace", &STOP))?;
 //! println!("{}", view.address());
 //! view.run();
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -43,4 +43,4 @@ mod token;
 
 pub use file_server::{FileServer, ViewerPage};
 pub use options::ViewOptions;
-pub use server::View;
+pub use server::ViewServer;

@@ -10,7 +10,7 @@ use ichnos::model::Window;
 /// Function that converts a time in an expression to nanoseconds from the origin of the clock.
 type ResolveTime = Arc<dyn Fn(&str) -> Result<i128, String> + Send + Sync>;
 
-/// Options of a [`View`](crate::View).
+/// Options of a [`ViewServer`](crate::ViewServer).
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct ViewOptions {

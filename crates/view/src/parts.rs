@@ -11,13 +11,13 @@ const MOST_PARTS: usize = 4;
 
 /// A range with all of its items.
 #[derive(Debug)]
-pub(crate) struct Part {
+pub(crate) struct RangePart {
     begin: u64,
     end: u64,
     timeline: Mutex<Timeline>,
 }
 
-impl Part {
+impl RangePart {
     /// Makes a part of a timeline that has all items of a range.
     pub(crate) fn new((begin, end): (u64, u64), timeline: Timeline) -> Self {
         Self { begin, end, timeline: Mutex::new(timeline) }
@@ -30,15 +30,15 @@ impl Part {
 
 /// Ranges that were read last.
 #[derive(Debug, Default)]
-pub(crate) struct Parts(Mutex<Vec<Arc<Part>>>);
+pub(crate) struct RangeParts(Mutex<Vec<Arc<RangePart>>>);
 
-impl Parts {
+impl RangeParts {
     /// Returns a part that contains a range. If there is none, `read` returns it, unless it has too many events.
     pub(crate) fn find(
         &self,
         (begin, end): (u64, u64),
-        read: impl FnOnce() -> Result<Option<Part>, ApiError>,
-    ) -> Result<Option<Arc<Part>>, ApiError> {
+        read: impl FnOnce() -> Result<Option<RangePart>, ApiError>,
+    ) -> Result<Option<Arc<RangePart>>, ApiError> {
         // Held while a range is read: others often ask for the same one.
         let mut parts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(index) = parts.iter().position(|part| part.begin <= begin && end <= part.end) {

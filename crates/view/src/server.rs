@@ -18,7 +18,7 @@ use crate::query::Query;
 use crate::request::{Method, Refusal, Request, is_loopback};
 use crate::response::{ApiError, Response, write_head};
 use crate::shared::Shared;
-use crate::token::Token;
+use crate::token::AddressToken;
 
 /// Time between two notes of progress to a page, and after which one is sent anyway.
 const NOTE: Duration = Duration::from_millis(200);
@@ -29,14 +29,14 @@ const LOOK: Duration = Duration::from_secs(1);
 
 /// Server of one user on loopback.
 #[derive(Debug)]
-pub struct View {
+pub struct ViewServer {
     acceptor: Acceptor<ServerState>,
 }
 
 /// State of the server that its threads share.
 struct ServerState {
     shared: Arc<Shared>,
-    token: Token,
+    token: AddressToken,
     port: u16,
 }
 
@@ -46,13 +46,13 @@ impl std::fmt::Debug for ServerState {
     }
 }
 
-impl View {
+impl ViewServer {
     /// Binds the server to a port on 127.0.0.1.
     ///
     /// # Errors
     /// If the port is in use, or the system has no random numbers.
     pub fn bind(session: Arc<Session>, options: ViewOptions) -> io::Result<Self> {
-        let (port, token) = (options.port, Token::random()?);
+        let (port, token) = (options.port, AddressToken::random()?);
         let shared = Arc::new(Shared::new(session, options));
         Ok(Self { acceptor: Acceptor::bind(port, |port| ServerState { shared, token, port })? })
     }

@@ -9,7 +9,7 @@ use ichnos::{Expression, Reader, Session};
 
 use crate::build::Build;
 use crate::options::ViewOptions;
-use crate::parts::Parts;
+use crate::parts::RangeParts;
 use crate::response::ApiError;
 
 /// Maximum size of the items of a timeline, in bytes: that of all events, and that of those which a filter selects.
@@ -31,7 +31,7 @@ pub(crate) struct Shared {
     pub(crate) session: Arc<Session>,
     pub(crate) options: ViewOptions,
     pub(crate) build: Arc<Build>,
-    pub(crate) parts: Parts,
+    pub(crate) parts: RangeParts,
     filtered: Mutex<Vec<(String, Arc<Build>)>>,
     pages: Mutex<Pages>,
     working: Mutex<usize>,
@@ -75,7 +75,7 @@ impl Shared {
             session,
             options,
             build: Arc::new(Build::new(BUDGET, None)),
-            parts: Parts::default(),
+            parts: RangeParts::default(),
             filtered: Mutex::default(),
             pages: Mutex::default(),
             working: Mutex::new(0),
@@ -103,7 +103,7 @@ impl Shared {
     /// Returns `true` if the last page was closed.
     pub(crate) fn is_left(&self) -> bool {
         let mut pages = self.pages();
-        if !pages.end.is_some_and(|end| end <= Instant::now()) {
+        if pages.end.is_none_or(|end| end > Instant::now()) {
             return false;
         }
         if pages.connected > 0 {

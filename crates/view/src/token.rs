@@ -4,15 +4,15 @@ use std::fmt;
 
 /// A random number that nobody can guess.
 #[derive(Clone)]
-pub(crate) struct Token(String);
+pub(crate) struct AddressToken(String);
 
-impl fmt::Debug for Token {
+impl fmt::Debug for AddressToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Token")
+        f.write_str("AddressToken")
     }
 }
 
-impl Token {
+impl AddressToken {
     /// Makes one of 128 random bits of the system.
     pub(crate) fn random() -> std::io::Result<Self> {
         let mut bytes = [0; 16];
@@ -39,9 +39,9 @@ mod tests {
 
     #[test]
     fn tokens_differ_and_are_compared_as_a_whole() {
-        let (token, other) = (Token::random().unwrap(), Token::random().unwrap());
+        let (token, other) = (AddressToken::random().unwrap(), AddressToken::random().unwrap());
         assert_eq!(token.text().len(), 32);
-        assert!(token.is(&token.text().to_owned()));
+        assert!(token.is(token.text()));
         assert!(!token.is(other.text()) && !token.is("") && !token.is(&token.text()[..31]));
         assert!(!token.is(&format!("{}0", token.text())));
     }

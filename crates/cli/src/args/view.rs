@@ -11,7 +11,7 @@ use super::selecting::Selecting;
 standard output. On a remote machine, use `ssh -L PORT:127.0.0.1:PORT`, --port PORT and --no-open.\n\n\
 Ends with Ctrl-C, which is exit code 0 here, or when the page is closed."
 )]
-pub(crate) struct View {
+pub(crate) struct ViewVerb {
     #[command(flatten)]
     pub(crate) reading: Reading,
     /// Show the traces on the page of another viewer, which comes from the internet

@@ -1,6 +1,7 @@
 //! Timeline of a trace, summarized: what `ichnos view` draws.
 
 mod board;
+mod counts;
 mod track_list;
 
 use std::collections::HashMap;
@@ -12,6 +13,7 @@ use ichnos_model::lower::LossTable;
 use ichnos_model::{Discarded, Event, Message, Sink};
 
 use self::board::{Board, SpanEdge};
+pub use self::counts::TimelineCounts;
 use self::track_list::TrackList;
 pub use self::track_list::{TimelineTrack, TimelineTrackKind};
 use super::class::{ContextNames, EventForm, ViewerClass};
@@ -31,30 +33,6 @@ const MOST_UNTIMED: usize = 1 << 16;
 
 /// Maximum length of a name, in bytes.
 const MOST_NAME: usize = 256;
-
-/// Numbers of what a [`Timeline`] has taken.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct TimelineCounts {
-    /// Number of events: the sum of the next ones.
-    pub events: u64,
-    /// Number of events that began a span.
-    pub begun: u64,
-    /// Number of events that ended a span.
-    pub ended: u64,
-    /// Number of events that ended a frame, and began the next one.
-    pub frames: u64,
-    /// Number of events that are a span.
-    pub complete: u64,
-    /// Number of instants: other events, among them ends of nothing.
-    pub instants: u64,
-    /// Number of events with values of counters.
-    pub counters: u64,
-    /// Number of ends of spans that began before the part of the trace.
-    pub ended_before: u64,
-    /// Number of events that cannot be shown: their times are before the origin of the clock, or too late.
-    pub not_shown: u64,
-}
 
 /// Place of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,8 +125,9 @@ impl Timeline {
     }
 
     /// Makes a timeline for the messages from a time on, with the tracks, the names and the open spans of this one. It needs
-    /// at most `budget` bytes for items. To be exact for a range, it needs the messages of one [resolution](Self::resolution) before and after
-    /// it, and [`finish_part`](Self::finish_part). Spans that begin earlier and are shorter than that are not in it.
+    /// at most `budget` bytes for items. To be exact for a range, it needs the messages of two
+    /// [resolutions](Self::resolution) before and one after it, and [`finish_part`](Self::finish_part). Spans that begin
+    /// earlier and are shorter than that are not in it.
     #[must_use]
     pub fn part(&mut self, begin: u64, budget: usize) -> Self {
         let mut part = Self::new(budget);
@@ -168,8 +147,10 @@ impl Timeline {
         let (threads, scheduling) = (&self.threads, &mut part.scheduling);
         part.board.take_open(&mut self.board, begin, is_keyed, |track, name| {
             let runs_on = tracks.get(track as usize).and_then(|track| track.runs_on);
-            if let (Some((trace, processor)), Some(thread)) = (runs_on, threads.get(&name)) {
-                scheduling.set_running(trace, processor, *thread);
+            let Some((trace, processor)) = runs_on else { return };
+            // A processor without a thread is idle: it runs thread 0.
+            if let Some(thread) = name.map_or(Some(0), |name| threads.get(&name).copied()) {
+                scheduling.set_running(trace, processor, thread);
             }
         });
         part

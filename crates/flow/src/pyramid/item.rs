@@ -8,8 +8,6 @@ pub(super) trait LaneItem: Copy {
     fn end(&self) -> u64;
     /// Returns `true` if it can be merged within bins of a width.
     fn is_narrow(&self, width: u64) -> bool;
-    /// Returns `true` if it stands for several.
-    fn is_merged(&self) -> bool;
     /// Adds an item that begins later. Returns `false` if it cannot count so many.
     fn absorb(&mut self, later: &Self) -> bool;
 }
@@ -56,10 +54,6 @@ impl LaneItem for SpanItem {
     #[inline]
     fn is_narrow(&self, width: u64) -> bool {
         self.count > 1 || self.longest < width
-    }
-
-    fn is_merged(&self) -> bool {
-        self.count > 1
     }
 
     #[inline]
@@ -120,10 +114,6 @@ impl LaneItem for CounterItem {
     #[inline]
     fn is_narrow(&self, _: u64) -> bool {
         true
-    }
-
-    fn is_merged(&self) -> bool {
-        self.count > 1
     }
 
     #[inline]

@@ -173,12 +173,11 @@ impl<T: LaneItem> ItemLane<T> {
         found.iter().filter(move |item| before || item.end() >= begin)
     }
 
-    /// Returns the last item that contains a time and is not merged.
-    pub(super) fn around(&mut self, time: u64) -> Option<T> {
+    /// Returns the last item that begins at a time or before it.
+    pub(super) fn latest(&mut self, time: u64) -> Option<T> {
         self.sort();
         let items = self.items.as_slice();
         let to = items.partition_point(|item| item.begin() <= time);
-        let found = items.get(..to).and_then(<[T]>::last)?;
-        (found.end() > time && !found.is_merged()).then_some(*found)
+        items.get(..to).and_then(<[T]>::last).copied()
     }
 }

@@ -74,6 +74,12 @@ export class Labels {
     return label;
   }
 
+  /** Name without the name of the track above, with which paths of data streams begin. */
+  private shortName({ track }: TrackRow): string {
+    const parent = this.state.trackOf(track.parent);
+    return parent && track.name.startsWith(`${parent.name}/`) ? track.name.slice(parent.name.length + 1) : track.name;
+  }
+
   private place(label: Label, row: TrackRow, top: number, layout: Layout, focusable: boolean): void {
     const { element, toggle, name, note } = label;
     const { track } = row;
@@ -90,7 +96,7 @@ export class Labels {
     if (row.children) element.setAttribute("aria-expanded", String(!isCollapsed));
     else element.removeAttribute("aria-expanded");
     setText(toggle, row.children ? (isCollapsed ? "▸" : "▾") : "");
-    setText(name, track.name);
+    setText(name, this.shortName(row));
     const kind = KINDS[track.kind] ?? track.kind;
     const hidden = track.lanes > row.lanes ? `, ${track.lanes - row.lanes} lanes hidden` : "";
     setText(note, track.items ? ` ${count(track.items)}` : ` ${kind}`);

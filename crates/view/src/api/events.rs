@@ -10,7 +10,7 @@ use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::model::{Event, LogLevel, LogSeverity, Meaning, Message, Sink as _, Window};
 
 use super::overview::write_time;
-use super::scan::{self, EventId, Found, Scan, is_within};
+use super::scan::{self, EventId, Found, RangeScan, is_within};
 use crate::query::Query;
 use crate::response::ApiError;
 use crate::shared::Shared;
@@ -37,8 +37,8 @@ const BINS: usize = 100;
 
 /// Sink whose lines are taken one by one.
 enum LineSink {
-    Pretty(Pretty<Vec<u8>>),
-    Log(Log<Vec<u8>>),
+    Pretty(Box<Pretty<Vec<u8>>>),
+    Log(Box<Log<Vec<u8>>>),
 }
 
 impl LineSink {
@@ -49,11 +49,11 @@ impl LineSink {
         options.fields = fields;
         options.names = PrettyNames::NONE;
         (options.names.payload, options.names.context) = (true, true);
-        Self::Pretty(Pretty::new(Vec::new(), options))
+        Self::Pretty(Box::new(Pretty::new(Vec::new(), options)))
     }
 
     fn log() -> Self {
-        Self::Log(Log::new(Vec::new(), LogOptions::default()))
+        Self::Log(Box::new(Log::new(Vec::new(), LogOptions::default())))
     }
 }
 
@@ -166,7 +166,7 @@ fn rows(
     let track = query.number("track")?.map(|track| track as u32);
     let tracks = shared.build.timeline().tracks().to_vec();
     let begin = after.map_or(begin, |(time, _)| time.max(begin));
-    let scan = Scan { begin, end, filter: query.text("filter"), most: MOST_EVENTS, time: scan::SHORT };
+    let scan = RangeScan { begin, end, filter: query.text("filter"), most: MOST_EVENTS, time: scan::SHORT };
     let mut out = Vec::new();
     let mut object = ValueWriter::new(&mut out).object();
     let mut rows = object.member("rows").array();
@@ -246,7 +246,7 @@ impl NearEvent<'_> {
 
     fn next(&self, time: u64, last: u64) -> Result<Option<Vec<u8>>, ApiError> {
         let mut next = None;
-        let scan = Scan {
+        let scan = RangeScan {
             begin: time.saturating_add(1),
             end: last,
             filter: None,
@@ -266,7 +266,7 @@ impl NearEvent<'_> {
         let (mut end, mut length, mut left) = (time, FIRST_STEP, MOST_EVENTS);
         while previous.is_none() && end > first && left > 0 {
             let begin = end.saturating_sub(length).max(first);
-            let scan = Scan { begin, end: end - 1, filter: None, most: left, time: scan::SHORT };
+            let scan = RangeScan { begin, end: end - 1, filter: None, most: left, time: scan::SHORT };
             let scanned = scan.run(self.shared, |found| {
                 previous = self.row(found).or(previous.take());
                 ControlFlow::Continue(())
@@ -280,7 +280,7 @@ impl NearEvent<'_> {
     fn closest(&self, time: u64, tolerance: u64) -> Result<Option<Vec<u8>>, ApiError> {
         let (begin, end) = (time.saturating_sub(tolerance), time.saturating_add(tolerance));
         let (mut closest, mut distance) = (None, u64::MAX);
-        Scan { begin, end, filter: None, most: MOST_EVENTS, time: scan::SHORT }.run(
+        RangeScan { begin, end, filter: None, most: MOST_EVENTS, time: scan::SHORT }.run(
             self.shared,
             |found| {
                 let own = found.id.time.abs_diff(time);
@@ -302,7 +302,7 @@ pub(super) fn event(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError>
     let id = EventId::parse(text).ok_or_else(|| ApiError::bad(format!("id: `{text}` is none")))?;
     let line = json_line(shared, id)?.ok_or_else(|| ApiError::missing("no such event"))?;
     let mut out = Vec::new();
-    Scan { begin: id.time, end: id.time, filter: None, most: MOST_EVENTS, time: scan::SHORT }.run(
+    RangeScan { begin: id.time, end: id.time, filter: None, most: MOST_EVENTS, time: scan::SHORT }.run(
         shared,
         |found| {
             if found.id != id {
@@ -377,7 +377,7 @@ pub(super) fn search(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError
     let mut out = Vec::new();
     let mut object = ValueWriter::new(&mut out).object();
     let mut hits: ArrayWriter<'_> = object.member("hits").array();
-    let scan = Scan { begin, end, filter: query.text("filter"), most: MOST_SEARCHED, time: scan::LONG };
+    let scan = RangeScan { begin, end, filter: query.text("filter"), most: MOST_SEARCHED, time: scan::LONG };
     let scanned = scan.run(shared, |found| {
         let is_track = wanted_tracks.get(found.place.track as usize).is_some_and(|wanted| *wanted);
         let is_hit = is_track

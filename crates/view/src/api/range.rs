@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use ichnos::Pass;
 use ichnos::model::{Message, Window};
 
-use crate::parts::Part;
+use crate::parts::RangePart;
 use crate::response::ApiError;
 use crate::shared::Shared;
 
@@ -14,7 +14,7 @@ const MOST_EVENTS: u64 = 300_000;
 const FEW_EVENTS: u64 = 60_000;
 
 /// Reads a range, and what is beside it if there are few events.
-pub(super) fn read(shared: &Shared, begin: u64, end: u64) -> Result<Option<Part>, ApiError> {
+pub(super) fn read(shared: &Shared, begin: u64, end: u64) -> Result<Option<RangePart>, ApiError> {
     let build = &shared.build;
     let is_over = build.status().state.is_over();
     let (mut timeline, resolution, (begin, end)) = {
@@ -27,15 +27,15 @@ pub(super) fn read(shared: &Shared, begin: u64, end: u64) -> Result<Option<Part>
         }
         let length = end - begin;
         let wide = (begin.saturating_sub(length), end.saturating_add(length));
-        let (from, to) = (begin.saturating_sub(resolution), end.saturating_add(resolution));
+        let (from, to) = (begin.saturating_sub(2 * resolution), end.saturating_add(resolution));
         if whole.estimate(from, to) > MOST_EVENTS {
             return Ok(None);
         }
         let is_wide = is_over && whole.estimate(wide.0, wide.1) < FEW_EVENTS;
         let (begin, end) = if is_wide { wide } else { (begin, end) };
-        (whole.part(begin.saturating_sub(resolution), usize::MAX), resolution, (begin, end))
+        (whole.part(begin.saturating_sub(2 * resolution), usize::MAX), resolution, (begin, end))
     };
-    let (from, to) = (begin.saturating_sub(resolution), end.saturating_add(resolution));
+    let (from, to) = (begin.saturating_sub(2 * resolution), end.saturating_add(resolution));
     let reader = shared.reader(Window { begin: Some(i128::from(from)), end: Some(i128::from(to)) })?;
     let mut left = MOST_EVENTS;
     let mut take = |message: &Message<'_>| -> std::io::Result<ControlFlow<()>> {
@@ -49,5 +49,5 @@ pub(super) fn read(shared: &Shared, begin: u64, end: u64) -> Result<Option<Part>
         return Ok(None);
     }
     timeline.finish_part(&mut build.timeline());
-    Ok(Some(Part::new((begin, end), timeline)))
+    Ok(Some(RangePart::new((begin, end), timeline)))
 }

@@ -55,7 +55,7 @@ pub(super) struct Found<'f, 'e> {
 }
 
 /// What to read.
-pub(super) struct Scan<'s> {
+pub(super) struct RangeScan<'s> {
     pub(super) begin: u64,
     pub(super) end: u64,
     pub(super) filter: Option<&'s str>,
@@ -85,7 +85,7 @@ pub(super) fn is_within(tracks: &[TimelineTrack], track: u32, of: u32) -> bool {
     false
 }
 
-impl Scan<'_> {
+impl RangeScan<'_> {
     /// Passes the selected events to `take` in order of time, until it breaks, or too many were read.
     pub(super) fn run(
         &self,

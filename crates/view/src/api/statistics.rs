@@ -12,7 +12,7 @@ use ichnos::json::write::{ObjectWriter, ValueWriter};
 use ichnos::model::{Event, Message, Sink as _};
 
 use super::overview::write_float;
-use super::scan::{self, Scan, is_within};
+use super::scan::{self, RangeScan, is_within};
 use crate::query::Query;
 use crate::response::ApiError;
 use crate::shared::Shared;
@@ -126,7 +126,7 @@ pub(super) fn stats(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError>
     let track = query.number("track")?.map(|track| track as u32);
     let tracks = shared.build.timeline().tracks().to_vec();
     let mut stats = RangeStats::new();
-    let scan = Scan { begin, end, filter: query.text("filter"), most: MOST_EVENTS, time: scan::LONG };
+    let scan = RangeScan { begin, end, filter: query.text("filter"), most: MOST_EVENTS, time: scan::LONG };
     let scanned = scan.run(shared, |found| {
         if track.is_none_or(|track| is_within(&tracks, found.place.track, track)) {
             stats.take(found.event);
@@ -241,7 +241,7 @@ impl FlameTree {
 pub(super) fn stacks(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
     let (begin, end) = query.range()?;
     let mut collector = StackCollector::new(StackOptions::default());
-    let scan = Scan { begin, end, filter: query.text("filter"), most: MOST_EVENTS, time: scan::LONG };
+    let scan = RangeScan { begin, end, filter: query.text("filter"), most: MOST_EVENTS, time: scan::LONG };
     let scanned = scan.run(shared, |found| match collector.message(&Message::Event(*found.event)) {
         Ok(flow) => flow,
         Err(_) => ControlFlow::Break(()),

@@ -15,7 +15,7 @@ use crate::shared::Shared;
 const MOST_PIXELS: u64 = 8_192;
 const MOST_TRACKS: usize = 256;
 
-/// Part of the timeline that is asked for.
+/// RangePart of the timeline that is asked for.
 struct Asked {
     tracks: Vec<u32>,
     begin: u64,
@@ -68,44 +68,56 @@ pub(super) fn tiles(shared: &Arc<Shared>, query: &Query) -> Result<Vec<u8>, ApiE
     object.member("exact").boolean(is_exact);
     let mut list = object.member("tracks").array();
     match &part {
-        Some(part) => write_tracks(&mut list, &mut part.timeline(), &asked),
-        None => write_tracks(&mut list, &mut build.timeline(), &asked),
+        Some(part) => {
+            let mut part = part.timeline();
+            let mut whole = build.timeline();
+            for track in &asked.tracks {
+                // Losses are reported at their ends, which can be after the part.
+                let is_loss = kind(&whole, *track) == Some(TimelineTrackKind::Losses);
+                write_track(&mut list, if is_loss { &mut whole } else { &mut part }, &asked, *track);
+            }
+        }
+        None => {
+            let mut whole = build.timeline();
+            asked.tracks.iter().for_each(|track| write_track(&mut list, &mut whole, &asked, *track));
+        }
     }
     list.end();
     object.end();
     Ok(out)
 }
 
-fn write_tracks(list: &mut ArrayWriter<'_>, timeline: &mut Timeline, asked: &Asked) {
+fn kind(timeline: &Timeline, track: u32) -> Option<TimelineTrackKind> {
+    timeline.tracks().get(track as usize).map(|track| track.kind)
+}
+
+fn write_track(list: &mut ArrayWriter<'_>, timeline: &mut Timeline, asked: &Asked, track: u32) {
     let Asked { begin, end, pixels, .. } = *asked;
     let relative = |time: u64| time.wrapping_sub(begin).cast_signed();
-    for track in &asked.tracks {
-        let kind = timeline.tracks().get(*track as usize).map(|track| track.kind);
-        let mut object = list.element().object();
-        object.member("id").unsigned((*track).into());
-        if kind == Some(TimelineTrackKind::Counter) {
-            let mut values = object.member("counter").array();
-            for item in timeline.values(*track, begin, end, pixels) {
-                values.element().signed(relative(item.begin));
-                values.element().signed(relative(item.end));
-                write_float(values.element(), item.minimum);
-                write_float(values.element(), item.maximum);
-                write_float(values.element(), item.last);
-                values.element().unsigned(item.count);
-            }
-            values.end();
-        } else {
-            let mut items = object.member("items").array();
-            for (lane, item) in timeline.spans(*track, begin, end, pixels) {
-                items.element().unsigned(lane.into());
-                items.element().signed(relative(item.begin));
-                items.element().signed(relative(item.end));
-                items.element().unsigned(item.count.into());
-                items.element().unsigned(item.name.into());
-                items.element().unsigned(item.longest);
-            }
-            items.end();
+    let mut object = list.element().object();
+    object.member("id").unsigned(track.into());
+    if kind(timeline, track) == Some(TimelineTrackKind::Counter) {
+        let mut values = object.member("counter").array();
+        for item in timeline.values(track, begin, end, pixels) {
+            values.element().signed(relative(item.begin));
+            values.element().signed(relative(item.end));
+            write_float(values.element(), item.minimum);
+            write_float(values.element(), item.maximum);
+            write_float(values.element(), item.last);
+            values.element().unsigned(item.count);
         }
-        object.end();
+        values.end();
+    } else {
+        let mut items = object.member("items").array();
+        for (lane, item) in timeline.spans(track, begin, end, pixels) {
+            items.element().unsigned(lane.into());
+            items.element().signed(relative(item.begin));
+            items.element().signed(relative(item.end));
+            items.element().unsigned(item.count.into());
+            items.element().unsigned(item.name.into());
+            items.element().unsigned(item.longest);
+        }
+        items.end();
     }
+    object.end();
 }

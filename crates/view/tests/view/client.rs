@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use ichnos::{OpenOptions, Session};
-use ichnos_view::{View, ViewOptions};
+use ichnos_view::{ViewOptions, ViewServer};
 use serde_json::Value;
 
 /// A running server.
@@ -50,7 +50,7 @@ impl Server {
     pub(crate) fn of(path: &str) -> Self {
         let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
         let session = Arc::new(ichnos::open([path], &OpenOptions::default()).unwrap());
-        let view = View::bind(Arc::clone(&session), ViewOptions::new("test", stop)).unwrap();
+        let view = ViewServer::bind(Arc::clone(&session), ViewOptions::new("test", stop)).unwrap();
         let address = view.address();
         let (port, token) = address.strip_prefix("http://127.0.0.1:").unwrap().split_once('/').unwrap();
         let (port, token) = (port.parse().unwrap(), token.trim_end_matches('/').to_owned());

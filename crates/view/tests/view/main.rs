@@ -1,4 +1,7 @@
 //! Tests of the server, through its addresses.
+#![forbid(unsafe_code)]
+// Helpers of tests are tests.
+#![allow(clippy::unwrap_used, clippy::panic, unreachable_pub)]
 
 mod access;
 mod browser;

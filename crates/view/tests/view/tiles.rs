@@ -84,9 +84,9 @@ fn summaries_and_ranges_that_are_read_again_agree_with_exact_timelines() {
         for _ in 0..8 {
             let from = begin + random.below(end - begin);
             let to = (from + random.below((end - begin) / 8 + 1)).min(end);
-            let mut part = small.part(from.saturating_sub(resolution), usize::MAX);
+            let mut part = small.part(from.saturating_sub(2 * resolution), usize::MAX);
             let window = Window {
-                begin: Some(i128::from(from.saturating_sub(resolution))),
+                begin: Some(i128::from(from.saturating_sub(2 * resolution))),
                 end: Some(i128::from(to.saturating_add(resolution))),
             };
             let reader = Selection::default().reader(&server.session, window).unwrap();
@@ -97,6 +97,10 @@ fn summaries_and_ranges_that_are_read_again_agree_with_exact_timelines() {
             Pass::default().run(&reader, &mut take).unwrap();
             part.finish_part(&mut small);
             for track in 0..exact.tracks().len() as u32 {
+                // Losses are reported at their ends; the server has them from the whole timeline.
+                if exact.tracks()[track as usize].kind.name() == "losses" {
+                    continue;
+                }
                 let items = |timeline: &mut Timeline| {
                     let found = timeline.spans(track, from, to, u32::MAX).into_iter();
                     found.map(|(_, item)| (item.begin, item.end, item.count)).collect::<BTreeSet<_>>()

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use ichnos_flow::{MOST_LANES, Pyramid, SpanItem};
 
-use super::TimelineCounts;
+use super::counts::TimelineCounts;
 
 /// Maximum number of open spans of a track; deeper ones are instants.
 const MOST_OPEN: usize = MOST_LANES as usize;
@@ -252,17 +252,23 @@ impl Board {
     }
 
     /// Begins with the spans of another board that are open at a time. `is_keyed` returns `true` for tracks of spans with
-    /// keys, and `taken` gets the other ones.
+    /// keys. `taken` gets the names of the other ones, and `None` for tracks where nothing is open after something was.
     pub(super) fn take_open(
         &mut self,
         from: &mut Self,
         time: u64,
         is_keyed: impl Fn(u32) -> bool,
-        mut taken: impl FnMut(u32, u32),
+        mut taken: impl FnMut(u32, Option<u32>),
     ) {
         for track in 0..from.states.len() as u32 {
             let mut around = Vec::new();
-            from.pyramid.around(track, time, |lane, item| around.push((lane, item)));
+            let mut latest = None;
+            from.pyramid.latest(track, time, |lane, item| {
+                latest = latest.max(Some(item.end));
+                if item.count == 1 && item.end > time {
+                    around.push((lane, item));
+                }
+            });
             if is_keyed(track) {
                 for (lane, item) in around {
                     let (state, pyramid) = self.state(track, time);
@@ -283,9 +289,12 @@ impl Board {
             let mut open: Vec<_> = known.chain(still).collect();
             open.sort_by_key(|open| open.lane);
             open.dedup_by_key(|open| open.lane);
+            if open.is_empty() && latest.is_some_and(|latest| latest <= time) {
+                taken(track, None);
+            }
             let (state, _) = self.state(track, 0);
             for open in open {
-                taken(track, open.name);
+                taken(track, Some(open.name));
                 state.use_lane(open.lane, open.known_end.unwrap_or(u64::MAX));
                 state.open.push(open);
             }
@@ -308,8 +317,8 @@ impl Board {
             (0..).zip(states).flat_map(|(track, state)| state.open.iter_mut().map(move |open| (track, open)));
         let keyed = keyed.values_mut().flatten().map(|(track, open)| (*track, open));
         for (track, open) in nested.chain(keyed).filter(|(_, open)| open.known_end.is_none()) {
-            from.pyramid.around(track, open.begin, |_, item| {
-                if item.begin == open.begin && item.name == open.name {
+            from.pyramid.latest(track, open.begin, |_, item| {
+                if item.count == 1 && item.begin == open.begin && item.name == open.name {
                     open.known_end = Some(item.end);
                 }
             });
