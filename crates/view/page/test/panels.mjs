@@ -163,6 +163,7 @@ export async function filterEvents({ browser, url, mock }) {
   await page.keyboard.press("\\");
   await page.keyboard.type(`event == "${name}"`);
   await page.keyboard.press("Enter");
+  await page.waitForFunction(() => location.hash.includes("filter="));
   await page.waitForTimeout(600);
   const after = await settled(page);
   assert.ok(after.drawn.count <= before.drawn.count);
