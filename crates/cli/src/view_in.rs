@@ -70,7 +70,7 @@ pub(crate) fn run(args: &ViewVerb, viewer: ViewIn, global: &Global, report: Repo
         return Ok(interrupt::exit());
     }
     let origin = viewer.page().origin();
-    report.note(&format!(
+    report.notice(&format!(
         "the page comes from {origin}; the trace stays on this machine: the page reads it from {}",
         server.address()
     ));

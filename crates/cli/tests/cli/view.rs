@@ -64,7 +64,9 @@ fn a_page_until_ctrl_c() {
     let (head, page) = request("GET", &link, "");
     assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
     assert!(page.starts_with(b"<!"), "{}", String::from_utf8_lossy(&page));
-    let (head, _) = request("GET", link.split_at(link.rfind(':').unwrap() + 6).0, "");
+    let root = link.get(..link.rfind(':').unwrap()).unwrap().to_owned();
+    let port = link.rsplit(':').next().unwrap().split('/').next().unwrap();
+    let (head, _) = request("GET", &format!("{root}:{port}/"), "");
     assert!(head.starts_with("HTTP/1.1 403 ") || head.starts_with("HTTP/1.1 400 "), "{head}");
     assert_eq!(viewing.interrupt(), (Some(0), String::new()));
 }
@@ -119,6 +121,8 @@ fn a_file_for_the_page_of_a_viewer() {
 #[test]
 fn what_viewers_cannot_show() {
     let error = "https://ui.perfetto.dev reads files from port 9001 only";
-    ichnos(["view", "--in", "perfetto", "--port", "9000", &example()]).expect(1, &[error]);
-    ichnos(["view", "--in", "speedscope", &example()]).expect(1, &["no selected event has a call stack"]);
+    ichnos(["view", "--in", "perfetto", "--port", "9000", &example()]).expect(2, &[error]);
+    let without_stacks = root().join("examples/hello-ctf2");
+    ichnos(["view", "--no-open", "--in", "speedscope", without_stacks.to_str().unwrap()])
+        .expect(2, &["no selected event has a call stack"]);
 }

@@ -32,7 +32,7 @@ export const KINDS: Record<TrackKind, string> = {
 };
 
 /** Order of the kinds of tracks with the same parent. */
-const ORDER: TrackKind[] = ["losses", "trace", "processor", "process", "thread", "spans", "stream", "counter"];
+const ORDER: TrackKind[] = ["trace", "processor", "process", "thread", "spans", "stream", "counter", "losses"];
 const collator = new Intl.Collator("en", { numeric: true });
 
 function compare(a: Track, b: Track): number {

@@ -42,7 +42,8 @@ export async function panByDragging({ browser, url }) {
   await page.mouse.move(canvas.middle - 100, canvas.row, { steps: 5 });
   await page.mouse.up();
   const after = await settled(page);
-  assert.equal(width(after), width(before));
+  // The view is in fractions of a nanosecond.
+  assert.ok(Math.abs(Number(width(after) - width(before))) <= 1, `${width(before)} became ${width(after)}`);
   const moved = Number(BigInt(after.view.begin) - BigInt(before.view.begin)) / (Number(width(before)) / canvas.width);
   assert.ok(Math.abs(moved - 100) < 2, `moved by ${moved} pixels`);
   await page.mouse.wheel(60, 0);
@@ -55,8 +56,7 @@ export async function selectAnItem({ browser, url }) {
   const { selected } = await selectSomething(page);
   assert.ok(selected.count >= 1);
   await page.waitForFunction(() => document.querySelector("#live").textContent.length > 0);
-  const heading = await page.locator("#panel-details h2").textContent();
-  assert.notEqual(heading, "Nothing selected");
+  await page.waitForFunction(() => document.querySelector("#panel-details h2").textContent !== "Nothing selected");
   assert.deepEqual(page.problems, []);
 }
 

@@ -49,6 +49,8 @@ fn the_page_shows_a_trace() {
     if has_packages("the_page_shows_a_trace") {
         let server = Server::of(&example("hello-fxt"));
         let address = format!("http://127.0.0.1:{}/{}/", server.port, server.token);
-        run("node", &["test/all.mjs"], Some(&address));
+        for group in ["timeline:", "keyboard:"] {
+            run("node", &["test/all.mjs", group], Some(&address));
+        }
     }
 }

@@ -50,7 +50,10 @@ impl Server {
     pub(crate) fn of(path: &str) -> Self {
         let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
         let session = Arc::new(ichnos::open([path], &OpenOptions::default()).unwrap());
-        let view = ViewServer::bind(Arc::clone(&session), ViewOptions::new("test", stop)).unwrap();
+        let mut options = ViewOptions::new("test", stop);
+        // Pages of tests come and go.
+        options.keep = true;
+        let view = ViewServer::bind(Arc::clone(&session), options).unwrap();
         let address = view.address();
         let (port, token) = address.strip_prefix("http://127.0.0.1:").unwrap().split_once('/').unwrap();
         let (port, token) = (port.parse().unwrap(), token.trim_end_matches('/').to_owned());

@@ -26,6 +26,8 @@ struct OpenSpan {
     lane: u16,
     /// End, if it is known from elsewhere.
     known_end: Option<u64>,
+    /// `true` if it began before the part: then its end is known, or it has none.
+    is_earlier: bool,
 }
 
 #[derive(Debug, Default)]
@@ -76,9 +78,15 @@ pub(super) struct SpanEdge {
 impl SpanEdge {
     /// Returns `true` if this is the end of a span, at a time.
     fn ends(self, open: &OpenSpan, time: u64) -> bool {
+        if open.is_earlier {
+            // Other ends are of short spans before the part, which are not known.
+            return open.known_end == Some(time);
+        }
         let is_same = match open.kind {
-            Some(kind) => kind == self.kind,
-            None => open.known_end == Some(time) || open.name == self.name,
+            // Only one of both may have a name of its own.
+            Some(kind) if self.name == self.kind || open.name == kind => kind == self.kind,
+            Some(kind) => kind == self.kind && open.name == self.name,
+            None => open.name == self.name,
         };
         is_same || self.is_unnamed
     }
@@ -146,7 +154,14 @@ impl Board {
         }
         let lane = state.free_lane(state.depth(), time);
         state.use_lane(lane, u64::MAX);
-        state.open.push(OpenSpan { begin: time, name, kind: Some(kind), lane, known_end: None });
+        state.open.push(OpenSpan {
+            begin: time,
+            name,
+            kind: Some(kind),
+            lane,
+            known_end: None,
+            is_earlier: false,
+        });
         self.counts.begun += 1;
     }
 
@@ -185,7 +200,7 @@ impl Board {
         let lane = state.free_lane(0, time);
         state.use_lane(lane, u64::MAX);
         state.keyed += 1;
-        let open = OpenSpan { begin: time, name, kind: Some(kind), lane, known_end: None };
+        let open = OpenSpan { begin: time, name, kind: Some(kind), lane, known_end: None, is_earlier: false };
         self.keyed.entry(key).or_default().push((track, open));
         self.open_keyed += 1;
         self.counts.begun += 1;
@@ -224,7 +239,14 @@ impl Board {
             pyramid.span(track, lane, begin, time, name);
         }
         if let Some(name) = next {
-            state.open.push(OpenSpan { begin: time, name, kind: Some(name), lane: 0, known_end: None });
+            state.open.push(OpenSpan {
+                begin: time,
+                name,
+                kind: Some(name),
+                lane: 0,
+                known_end: None,
+                is_earlier: false,
+            });
         }
     }
 
@@ -283,9 +305,11 @@ impl Board {
                 kind: None,
                 lane,
                 known_end: Some(item.end),
+                is_earlier: true,
             });
             let still = from.states.get(track as usize).into_iter().flat_map(|state| &state.open);
-            let still = still.filter(|open| open.begin <= time).copied();
+            let still = still.filter(|open| open.begin <= time);
+            let still = still.map(|open| OpenSpan { is_earlier: true, ..*open });
             let mut open: Vec<_> = known.chain(still).collect();
             open.sort_by_key(|open| open.lane);
             open.dedup_by_key(|open| open.lane);
@@ -304,7 +328,8 @@ impl Board {
                 let (state, _) = self.state(*track, 0);
                 state.use_lane(open.lane, u64::MAX);
                 state.keyed += 1;
-                self.keyed.entry(*key).or_default().push((*track, *open));
+                let open = OpenSpan { is_earlier: true, ..*open };
+                self.keyed.entry(*key).or_default().push((*track, open));
                 self.open_keyed += 1;
             }
         }
