@@ -69,7 +69,8 @@ fn events_of_threads() {
             })
             .collect();
         let (mut found, mut expected) = (found, events[first..].to_vec());
-        (expected.sort_unstable(), found.sort_unstable());
+        expected.sort_unstable();
+        found.sort_unstable();
         assert!(found == expected, "{window:?}: {} of {}", found.len(), expected.len());
     }
 }

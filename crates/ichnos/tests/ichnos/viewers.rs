@@ -112,7 +112,8 @@ fn traces_of_two_hosts_are_two_machines() {
     };
     let mut alone = ["scp_dest", "scp_src"].map(|name| rows(&path.join(name), 0));
     let mut together = [0, 1].map(|machine| rows(&path, machine));
-    (alone.sort(), together.sort());
+    alone.sort();
+    together.sort();
     assert!(together == alone);
 }
 
