@@ -178,7 +178,9 @@ export async function requestsEndWhenTheViewMovesOn({ browser, url }) {
 }
 
 /** Time of the processor for a frame while zooming: time by the clock depends on what else the machine does. */
+// A measurement: its result depends on the machine.
 export async function framesAreFast({ browser, url }) {
+  if (!process.env.PAGE_SPEED) return "PAGE_SPEED=1 measures";
   const page = await openPage(browser, url, { viewport: { width: 3840, height: 2160 } });
   const { drawn } = await settled(page);
   const canvas = await places(page);
@@ -192,6 +194,7 @@ export async function framesAreFast({ browser, url }) {
   const each = (1000 * ((await scripts()) - from)) / (after.drawn.frames - frames);
   console.log(`     ${after.drawn.frames - frames} frames of ${drawn.items} items at 3840x2160: ${each.toFixed(1)} ms each`);
   assert.ok(each < 50, `${each} ms`);
+  return undefined;
 }
 
 export async function countsAddUp({ browser, url, mock }) {
