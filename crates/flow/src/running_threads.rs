@@ -253,14 +253,15 @@ impl SwitchFinder {
             Some((known_at, thread)) => (known_at, thread),
             None => (self.begin?, None),
         };
-        let (mut until, mut range) = (time - 1, RANGE);
+        let (mut until, mut range) = (time.saturating_sub(1), RANGE);
         while until >= begin {
             let from = until.saturating_sub(range).max(begin);
             let window = Window { begin: Some(from), end: Some(until) };
             if let Some(thread) = self.last(self.trace.cursor(self.index, window)?) {
                 return Some(thread);
             }
-            until = from - 1;
+            let Some(earlier) = from.checked_sub(1) else { break };
+            until = earlier;
             range = range.saturating_mul(GROWTH);
         }
         known

@@ -15,7 +15,7 @@ pub(crate) const STEP: Duration = Duration::from_millis(50);
 
 /// Answers the request of a connection.
 pub(crate) trait Serve: Send + Sync + 'static {
-    /// Answers it. Errors of the connection concern nobody else. The flag is set when the server ends.
+    /// Answers it. Errors of the connection affect no other one. The flag is set when the server ends.
     fn serve(&self, stream: TcpStream, is_over: &AtomicBool);
 }
 

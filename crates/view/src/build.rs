@@ -68,9 +68,9 @@ pub(crate) struct Build {
     waiting: AtomicUsize,
     status: Mutex<Status>,
     changed: Condvar,
-    /// `true` if nobody wants it any more.
+    /// `true` if it is no longer needed.
     is_cancelled: AtomicBool,
-    /// The timeline of all events, whose pages are told when this one changes.
+    /// The timeline of all events, whose pages are notified when this one changes.
     whole: Option<Arc<Self>>,
 }
 

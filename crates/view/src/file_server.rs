@@ -116,7 +116,7 @@ impl Serve for ServedFile {
             Err(Refusal::Gone) => return,
             Err(_) => self.head(&mut stream, "400 Bad Request", Some(0)),
         };
-        // Errors of the connection concern nobody else.
+        // Errors of the connection affect no other one.
         let _ = answered;
     }
 }

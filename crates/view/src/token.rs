@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A random number that nobody can guess.
+/// A random number that cannot be guessed.
 #[derive(Clone)]
 pub(crate) struct AddressToken(String);
 

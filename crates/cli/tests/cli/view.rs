@@ -71,7 +71,7 @@ fn a_page_until_ctrl_c() {
     assert_eq!(viewing.interrupt(), (Some(0), String::new()));
 }
 
-/// The page of a viewer gets the file that `convert` writes, and nobody else does.
+/// Only the page of the viewer gets the file that `convert` writes.
 #[test]
 fn a_file_for_the_page_of_a_viewer() {
     const ORIGIN: &str = "Origin: https://profiler.firefox.com\r\n";

@@ -118,7 +118,7 @@ async function choose(item: Chosen): Promise<void> {
   const { track, lane, from, to, count } = item;
   state.select({ track, lane, from, to, count, name, id: null, time: from });
   describe();
-  // Items at the same time are not told apart by any zoom: the first of them is selected.
+  // No zoom separates items at the same time: the first of them is selected.
   if (count > 1 && to > from) return;
   const tolerance = Math.ceil((4 * (state.view.end - state.view.begin)) / Math.max(timeline.width, 1));
   const time = state.absolute(from).toString();

@@ -1,4 +1,4 @@
-// State of the page, and who is told when a part of it changes.
+// State of the page, and the listeners for changes of its parts.
 // Times are numbers of ns relative to `origin`, the first event that the page saw: exact up to 104 days.
 
 import type { Trace, Track } from "./api";

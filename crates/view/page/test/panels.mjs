@@ -17,7 +17,7 @@ export async function details({ browser, url, mock }) {
   const page = await openPage(browser, url);
   await page.keyboard.press("ArrowDown");
   const answer = page.waitForResponse((response) => response.url().includes("/api/event?"));
-  // Nobody waits for it where the test is skipped.
+  // The answer is not awaited for it where the test is skipped.
   answer.catch(() => {});
   const { selected } = await selectSomething(page);
   if (!selected.id) return "the first item is a summary";

@@ -17,7 +17,7 @@ use crate::shared::Shared;
 /// Size of what is written at once, in bytes.
 const BUFFER: usize = 64 << 10;
 
-/// Sends the events of a range as a file of text. Errors of the connection concern nobody else.
+/// Sends the events of a range as a file of text. Errors of the connection affect no other one.
 pub(crate) fn export(shared: &Shared, query: &Query, stream: &mut TcpStream) -> Result<(), ApiError> {
     let (begin, end) = query.range()?;
     let (kind, ending) = match query.text("kind") {
@@ -43,7 +43,7 @@ pub(crate) fn export(shared: &Shared, query: &Query, stream: &mut TcpStream) -> 
         _ => Box::new(JsonLines::new(writer, JsonLinesOptions::default())),
     };
     let mut take = |message: &Message<'_>| -> std::io::Result<ControlFlow<()>> { sink.message(message) };
-    // Whoever reads the file is gone, or gets less than there is.
+    // The reader of the file is gone, or gets less than there is.
     if Pass::new(selection).stop(shared.options.stop).run(&reader, &mut take).is_ok() {
         let _ = sink.finish();
     }

@@ -1,4 +1,4 @@
-//! Who may ask, and what nobody may ask for.
+//! Permitted requests, and those that are refused.
 
 use std::io::Write as _;
 use std::net::TcpStream;

@@ -36,7 +36,7 @@ impl SequenceId {
         }
     }
 
-    /// Returns a number that tells a process or a thread of the machine from those of others.
+    /// Returns a number that distinguishes a process of the machine from those of others.
     #[inline]
     pub(super) fn own(self, number: u64) -> u64 {
         number ^ u64::from(self.machine) << 40
