@@ -11,9 +11,10 @@ use ichnos_io::OutputDirectory;
 use crate::encoders::{Encoders, FileJob, SharedEncoder};
 use crate::file_encoder::{FileDescription, FileEncoder, GROUP_ROWS, MOST_DICTIONARIES, naming};
 
-/// Maximum number of row groups of a file, and of their columns together. The format has room for 32,767 groups.
-const MOST_GROUPS: usize = 1_024;
-const MOST_CHUNKS: usize = 1 << 16;
+/// Maximum number of row groups of a file, and of their columns together. Statistics and positions of their pages stay in
+/// memory until the file is complete, so that memory would grow with the trace otherwise.
+const MOST_GROUPS: usize = 8;
+const MOST_CHUNKS: usize = 1 << 14;
 
 /// Maximum size of rows that wait before an encoder is made for them, in bytes: many files have no more.
 const MOST_KEPT: usize = 256 << 10;
