@@ -109,6 +109,13 @@ pub(crate) fn try_open(
     Ok(opened)
 }
 
+/// Returns the paths of the traces, with those of a manifest.
+#[cfg(feature = "view")]
+pub(crate) fn paths(reading: &Reading) -> Result<Vec<PathBuf>, Failure> {
+    let manifest = reading.manifest.as_deref().map(Manifest::read).transpose()?.unwrap_or_default();
+    Ok(reading.paths.iter().cloned().chain(manifest.paths).collect())
+}
+
 /// Opens a text as if it were the file at a path.
 pub(crate) fn open_text(
     name: &str,

@@ -29,6 +29,8 @@ mod formats;
 mod index;
 mod info;
 mod input;
+#[cfg(feature = "view")]
+mod input_state;
 mod interrupt;
 mod job;
 mod json;

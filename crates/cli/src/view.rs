@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use ichnos::Session;
-use ichnos_view::{ViewOptions, ViewServer};
+use ichnos::io::ScanProgress;
+use ichnos_view::{ViewOptions, ViewServer, ViewSource};
 
 use crate::args::{Arithmetic, Global, ViewVerb};
 use crate::browser;
 use crate::exit::{Exit, Failure};
 use crate::filtering;
 use crate::input;
+use crate::input_state::InputState;
 use crate::interrupt;
 use crate::output;
 use crate::report::Report;
@@ -21,27 +23,25 @@ pub(crate) fn run(args: &ViewVerb, global: &Global, report: Report) -> Result<Ex
     if let Some(viewer) = args.viewer {
         return view_in::run(args, viewer, global, report);
     }
-    let mut selection = Selection::new(&args.selecting, None)?;
-    if selection.stream_intersection {
-        return Err(Failure::new("--stream-intersection: `view` cannot show this").help(
-            "choose a range by --begin and --end; `ichnos info` shows when each data stream begins and ends",
-        ));
-    }
+    let paths = input::paths(&args.reading)?;
+    // Before the traces are opened: what is added meanwhile is a change.
+    let mut state = args.follow.then(|| InputState::of(&paths));
     let session =
         input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
     input::report_problems(&session, report);
-    let window = selection.prepare(&session, report)?;
-    // Before the server is there: a trace that cannot be read needs no page.
-    selection.reader(&session, window)?;
-    interrupt::watch();
     let session = Arc::new(session);
+    let source = select(args, &session, report)?;
+    // Before the server is there: a trace that cannot be read needs no page.
+    source.selection.reader(&session, source.window).map_err(|error| input::failure(&error))?;
+    interrupt::watch();
     let mut options = ViewOptions::new(title(args), interrupt::flag());
     options.arguments = arguments(args);
     options.port = args.port;
     options.keep = args.keep;
-    options.selection = selection.selected.clone();
-    options.window = window;
-    options.warnings = input::problems(&session);
+    options.follow = args.follow;
+    options.selection = source.selection;
+    options.window = source.window;
+    options.warnings = source.warnings;
     if !args.selecting.clock_gmt {
         options.zone = "local".to_owned();
     }
@@ -53,8 +53,38 @@ pub(crate) fn run(args: &ViewVerb, global: &Global, report: Report) -> Result<Ex
     if !args.no_open {
         browser::open(&address, report);
     }
-    view.run()?;
+    view.run_following(|| {
+        let known = state.as_mut()?;
+        let now = InputState::of(&paths);
+        if std::mem::replace(known, now) == now {
+            return None;
+        }
+        // A trace whose metadata are being written is complete a moment later, when this is tried again.
+        open_again(args, report).ok()
+    })?;
     Ok(Exit::Success)
+}
+
+/// Opens the traces once more.
+fn open_again(args: &ViewVerb, report: Report) -> Result<ViewSource, Failure> {
+    let opened = input::try_open(&args.reading, Arithmetic::Exact, false, ScanProgress::default())?;
+    let session = opened.map_err(|error| input::failure(&error))?;
+    select(args, &Arc::new(session), report)
+}
+
+/// Selects what is shown.
+fn select(args: &ViewVerb, session: &Arc<Session>, report: Report) -> Result<ViewSource, Failure> {
+    let mut selection = Selection::new(&args.selecting, None)?;
+    if selection.stream_intersection {
+        return Err(Failure::new("--stream-intersection: `view` cannot show this").help(
+            "choose a range by --begin and --end; `ichnos info` shows when each data stream begins and ends",
+        ));
+    }
+    let mut source = ViewSource::new(Arc::clone(session));
+    source.window = selection.prepare(session, report)?;
+    source.selection = selection.selected;
+    source.warnings = input::problems(session);
+    Ok(source)
 }
 
 fn bind(session: Arc<Session>, options: ViewOptions, port: u16) -> Result<ViewServer, Failure> {

@@ -48,13 +48,13 @@ impl<S: Serve> Acceptor<S> {
         &self.accepted.service
     }
 
-    /// Serves until `is_over` returns `true`.
-    pub(crate) fn run(self, mut is_over: impl FnMut() -> bool) -> io::Result<()> {
+    /// Serves until `is_over` returns `true`, which is called again and again with what answers.
+    pub(crate) fn run(self, mut is_over: impl FnMut(&S) -> bool) -> io::Result<()> {
         let Self { listener, accepted } = self;
         let port = listener.local_addr()?.port();
         let accepting = Arc::clone(&accepted);
         thread::Builder::new().name("accept".to_owned()).spawn(move || accept(&listener, &accepting))?;
-        while !is_over() {
+        while !is_over(&accepted.service) {
             thread::sleep(STEP);
         }
         accepted.is_over.store(true, Ordering::Relaxed);

@@ -36,10 +36,6 @@ impl BuildState {
         }
     }
 
-    /// Returns `true` if nothing more is added.
-    pub(crate) fn is_over(self) -> bool {
-        matches!(self, Self::Done | Self::Failed)
-    }
 }
 
 /// Progress of a [`Build`].
@@ -48,6 +44,8 @@ pub(crate) struct Status {
     /// Grows with each change.
     pub(crate) generation: u64,
     pub(crate) state: BuildState,
+    /// Nothing more is added to this timeline.
+    pub(crate) is_complete: bool,
     /// Part that is done, from 0 to 1.
     pub(crate) progress: f64,
     /// First and last time so far, in nanoseconds since the origin of the clock.
@@ -87,6 +85,15 @@ impl Build {
         }
     }
 
+    /// Makes one for the events of another one, which is complete, and further ones.
+    pub(crate) fn after(earlier: &Self, budget: usize) -> Self {
+        let timeline = earlier.timeline();
+        let numbered = timeline.numbered(budget);
+        drop(timeline);
+        let status = Status { is_complete: false, ..earlier.status() };
+        Self { timeline: Mutex::new(numbered), status: Mutex::new(status), ..Self::new(budget, None) }
+    }
+
     /// Locks the timeline as it is now. The thread that fills it waits.
     pub(crate) fn timeline(&self) -> MutexGuard<'_, Timeline> {
         self.waiting.fetch_add(1, Ordering::AcqRel);
@@ -119,7 +126,7 @@ impl Build {
     pub(crate) fn wait_for_whole(&self, budget: usize) {
         let Some(whole) = &self.whole else { return };
         let mut status = whole.status();
-        while !status.state.is_over() && !self.is_cancelled.load(Ordering::Relaxed) {
+        while !status.is_complete && !self.is_cancelled.load(Ordering::Relaxed) {
             status = whole.wait(status.generation, STEP);
         }
         let part = whole.timeline().part(0, budget);
@@ -131,10 +138,13 @@ impl Build {
         let ViewOptions { selection, window, stop, .. } = options;
         let (window, noted) = (*window, Instant::now());
         let expected = expected_range(session, window);
-        let mut filler = Filler { build: self, filter, held: None, expected, noted, counts: None };
-        if session.is_live() {
+        let is_followed = options.follow;
+        let mut filler = Filler { build: self, filter, held: None, expected, noted, counts: None, is_followed };
+        if session.is_live() || options.follow {
             self.lock_status().state = BuildState::Live;
         }
+        let streams: Vec<_> = session.traces().iter().flat_map(|trace| trace.data_streams()).collect();
+        self.timeline().number_traces(streams.iter().map(|stream| &**stream));
         let pass = Pass::new(selection.clone()).stop(stop);
         let pass = if session.is_live() { pass.live() } else { pass };
         let ended = match selection.reader(session, window) {
@@ -183,6 +193,8 @@ struct Filler<'b> {
     noted: Instant,
     /// Counts of the whole pass.
     counts: Option<PassCounts>,
+    /// Traces are opened again when they have grown.
+    is_followed: bool,
 }
 
 impl Filler<'_> {
@@ -214,7 +226,12 @@ impl Filler<'_> {
         }
         if let Some(failure) = ended {
             status.progress = 1.0;
-            status.state = if failure.is_some() { BuildState::Failed } else { BuildState::Done };
+            status.is_complete = true;
+            status.state = match failure.is_some() {
+                true => BuildState::Failed,
+                false if self.is_followed => BuildState::Live,
+                false => BuildState::Done,
+            };
             status.failure = failure;
         }
         drop(status);

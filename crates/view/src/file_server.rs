@@ -105,7 +105,7 @@ impl FileServer {
     /// # Errors
     /// If the system has no more threads.
     pub fn run(self, stop: &AtomicBool) -> io::Result<()> {
-        self.acceptor.run(|| stop.load(std::sync::atomic::Ordering::Relaxed))
+        self.acceptor.run(|_| stop.load(std::sync::atomic::Ordering::Relaxed))
     }
 }
 

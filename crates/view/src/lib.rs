@@ -31,6 +31,7 @@ mod acceptor;
 mod api;
 mod build;
 mod file_server;
+mod open_pages;
 mod options;
 mod page;
 mod parts;
@@ -42,5 +43,5 @@ mod shared;
 mod token;
 
 pub use file_server::{FileServer, ViewerPage};
-pub use options::ViewOptions;
+pub use options::{ViewOptions, ViewSource};
 pub use server::ViewServer;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use ichnos::Selection;
+use ichnos::{Selection, Session};
 use ichnos::model::Window;
 
 /// Function that converts a time in an expression to nanoseconds from the origin of the clock.
@@ -30,6 +30,10 @@ pub struct ViewOptions {
     pub zone: String,
     /// Problems with the traces, a sentence each.
     pub warnings: Vec<String>,
+    /// Traces grow: pages show them as live, and follow their end on request. See [`run_following`].
+    ///
+    /// [`run_following`]: crate::ViewServer::run_following
+    pub follow: bool,
     /// Converts a time in an expression to nanoseconds from the origin of the clock.
     pub resolve_time: ResolveTime,
     /// Flag that ends the server when it is set.
@@ -59,8 +63,36 @@ impl ViewOptions {
             window: Window::default(),
             zone: "UTC".to_owned(),
             warnings: Vec::new(),
+            follow: false,
             resolve_time: Arc::new(|time| Err(format!("{time}: times are not known here"))),
             stop,
         }
+    }
+}
+
+/// Traces that were opened again because they have grown, and what is shown of them.
+#[non_exhaustive]
+pub struct ViewSource {
+    /// The traces.
+    pub session: Arc<Session>,
+    /// Selected data streams and events.
+    pub selection: Selection,
+    /// Time range, in nanoseconds since the origin of the clock.
+    pub window: Window,
+    /// Problems with the traces, a sentence each.
+    pub warnings: Vec<String>,
+}
+
+impl fmt::Debug for ViewSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ViewSource").field("window", &self.window).finish_non_exhaustive()
+    }
+}
+
+impl ViewSource {
+    /// Shows everything.
+    #[must_use]
+    pub fn new(session: Arc<Session>) -> Self {
+        Self { session, selection: Selection::default(), window: Window::default(), warnings: Vec::new() }
     }
 }

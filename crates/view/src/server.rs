@@ -2,17 +2,18 @@
 
 use std::io::{self, Write as _};
 use std::net::TcpStream;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ichnos::Session;
 
 use crate::acceptor::{Acceptor, Serve};
 use crate::api;
 use crate::build::Status;
-use crate::options::ViewOptions;
+use crate::open_pages::OpenPages;
+use crate::options::{ViewOptions, ViewSource};
 use crate::page;
 use crate::query::Query;
 use crate::request::{Method, Refusal, Request, is_loopback};
@@ -23,6 +24,10 @@ use crate::token::AddressToken;
 /// Time between two notes of progress to a page, and after which one is sent anyway.
 const NOTE: Duration = Duration::from_millis(200);
 const HEARTBEAT: Duration = Duration::from_secs(10);
+
+/// Least time between two looks at whether traces have grown, and the number of times that reading them took.
+const FOLLOW: Duration = Duration::from_secs(1);
+const FOLLOW_PAUSE: u32 = 4;
 
 /// Time after which a page that is gone is noticed.
 const LOOK: Duration = Duration::from_secs(1);
@@ -35,7 +40,9 @@ pub struct ViewServer {
 
 /// State of the server that its threads share.
 struct ServerState {
-    shared: Arc<Shared>,
+    shared: RwLock<Arc<Shared>>,
+    pages: OpenPages,
+    is_kept: bool,
     token: AddressToken,
     port: u16,
 }
@@ -53,8 +60,10 @@ impl ViewServer {
     /// If the port is in use, or the system has no random numbers.
     pub fn bind(session: Arc<Session>, options: ViewOptions) -> io::Result<Self> {
         let (port, token) = (options.port, AddressToken::random()?);
-        let shared = Arc::new(Shared::new(session, options));
-        Ok(Self { acceptor: Acceptor::bind(port, |port| ServerState { shared, token, port })? })
+        let (is_kept, pages) = (options.keep, OpenPages::default());
+        let shared = RwLock::new(Arc::new(Shared::new(session, options)));
+        let state = |port| ServerState { shared, pages, is_kept, token, port };
+        Ok(Self { acceptor: Acceptor::bind(port, state)? })
     }
 
     /// Returns the address of the page.
@@ -69,12 +78,54 @@ impl ViewServer {
     /// # Errors
     /// If the system has no more threads.
     pub fn run(self) -> io::Result<()> {
-        let shared = Arc::clone(&self.acceptor.service().shared);
+        self.run_following(|| None)
+    }
+
+    /// Serves as [`run`](Self::run) does, and shows traces that grow: `open_again` is called every second or less often, on
+    /// this thread, and returns the traces if they have changed. All of them are read again, for about a fifth of the time;
+    /// meanwhile, pages show what was read before.
+    ///
+    /// # Errors
+    /// If the system has no more threads.
+    pub fn run_following(self, mut open_again: impl FnMut() -> Option<ViewSource>) -> io::Result<()> {
+        let state = self.acceptor.service();
+        let stop = state.shared().options.stop;
+        let mut reading = Some(Reading::start(state.shared())?);
+        let mut next = Instant::now();
+        self.acceptor.run(move |service| {
+            if let Some(done) = reading.take_if(|reading| reading.is_complete()) {
+                let time = done.begun.elapsed();
+                *service.shared.write().unwrap_or_else(PoisonError::into_inner) = done.shared;
+                next = Instant::now() + FOLLOW.max(FOLLOW_PAUSE * time);
+            }
+            if reading.is_none() && Instant::now() >= next {
+                next = Instant::now() + FOLLOW;
+                let again = open_again().map(|source| Arc::new(service.shared().again(source)));
+                // Without a thread, this is tried again later.
+                reading = again.and_then(|shared| Reading::start(shared).ok());
+            }
+            stop.load(Ordering::Relaxed) || (service.pages.are_left() && !service.is_kept)
+        })
+    }
+}
+
+/// Reading of traces, by a thread of its own.
+struct Reading {
+    shared: Arc<Shared>,
+    begun: Instant,
+}
+
+impl Reading {
+    fn start(shared: Arc<Shared>) -> io::Result<Self> {
         let filling = Arc::clone(&shared);
         thread::Builder::new().name("timeline".to_owned()).spawn(move || {
             filling.build.run(&filling.session, &filling.options, None);
         })?;
-        self.acceptor.run(|| shared.options.stop.load(Ordering::Relaxed) || shared.is_left())
+        Ok(Self { shared, begun: Instant::now() })
+    }
+
+    fn is_complete(&self) -> bool {
+        self.shared.build.status().is_complete
     }
 }
 
@@ -96,6 +147,11 @@ impl Serve for ServerState {
 }
 
 impl ServerState {
+    /// Returns the state of the traces that are shown.
+    fn shared(&self) -> Arc<Shared> {
+        Arc::clone(&self.shared.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Returns the answer, unless it was sent.
     fn answer(&self, request: &Request, stream: &mut TcpStream, is_over: &AtomicBool) -> Option<Response> {
         let Some(path) = self.permitted(request) else {
@@ -108,11 +164,11 @@ impl ServerState {
             }
             ("api/export", Method::Get) => {
                 let query = Query::new(&request.query);
-                let sent = query.and_then(|query| api::export(&self.shared, &query, stream));
+                let sent = query.and_then(|query| api::export(&self.shared(), &query, stream));
                 sent.err().map(Response::from)
             }
             ("api/close", Method::Post) => {
-                self.shared.close_page();
+                self.pages.close();
                 Some(Response::json(b"{}".to_vec()))
             }
             (_, Method::Post | Method::Options) => {
@@ -120,9 +176,9 @@ impl ServerState {
             }
             (path, Method::Get) => Some(match path.strip_prefix("api/") {
                 Some(name) => {
-                    let _working = self.shared.work();
+                    let _working = self.pages.work();
                     let answer =
-                        Query::new(&request.query).and_then(|query| api::answer(&self.shared, name, &query));
+                        Query::new(&request.query).and_then(|query| api::answer(&self.shared(), name, &query));
                     answer.unwrap_or_else(Response::from)
                 }
                 None => page::file(path).unwrap_or_else(|| ApiError::missing("no such page").into()),
@@ -143,13 +199,13 @@ impl ServerState {
 
     /// Sends notes of progress until the page is gone.
     fn send_changes(&self, stream: &mut TcpStream, is_over: &AtomicBool) -> io::Result<()> {
-        let _page = self.shared.connect_page();
+        let _page = self.pages.connect();
         write_head(stream, 200, "text/event-stream", None, "")?;
-        let mut status = self.shared.build.status();
+        let mut status = self.shared().build.status();
         stream.write_all(&note(&status))?;
         let mut silent = Duration::ZERO;
         while !is_over.load(Ordering::Relaxed) {
-            let next = self.shared.build.wait(status.generation, LOOK);
+            let next = self.shared().build.wait(status.generation, LOOK);
             if next.generation != status.generation {
                 status = next;
                 silent = Duration::ZERO;

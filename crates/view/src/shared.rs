@@ -1,14 +1,13 @@
-//! State that all requests share.
+//! State that requests share.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use ichnos::model::Window;
 use ichnos::{Expression, Reader, Session};
 
 use crate::build::Build;
-use crate::options::ViewOptions;
+use crate::options::{ViewOptions, ViewSource};
 use crate::parts::RangeParts;
 use crate::response::ApiError;
 
@@ -19,54 +18,13 @@ const FILTERED_BUDGET: usize = 16 << 20;
 /// Number of filters whose timelines are kept.
 const MOST_FILTERS: usize = 2;
 
-/// Number of requests that are worked on at once.
-const MOST_WORKING: usize = 4;
-
-/// Time after the last page was closed, or said that it would be, until the server ends.
-const ALONE: Duration = Duration::from_secs(60);
-const CLOSING: Duration = Duration::from_secs(3);
-
-/// State that all requests share.
+/// State that all requests share, until the traces are opened again.
 pub(crate) struct Shared {
     pub(crate) session: Arc<Session>,
     pub(crate) options: ViewOptions,
     pub(crate) build: Arc<Build>,
     pub(crate) parts: RangeParts,
     filtered: Mutex<Vec<(String, Arc<Build>)>>,
-    pages: Mutex<Pages>,
-    working: Mutex<usize>,
-    is_free: Condvar,
-}
-
-/// Pages that are open.
-#[derive(Debug, Default)]
-struct Pages {
-    connected: usize,
-    /// Time at which the server ends if there is no page.
-    end: Option<Instant>,
-}
-
-/// A page that is connected.
-pub(crate) struct ConnectedPage<'s>(&'s Shared);
-
-impl Drop for ConnectedPage<'_> {
-    fn drop(&mut self) {
-        let mut pages = self.0.pages();
-        pages.connected -= 1;
-        if pages.connected == 0 {
-            pages.end.get_or_insert_with(|| Instant::now() + ALONE);
-        }
-    }
-}
-
-/// Permission to work on a request.
-pub(crate) struct Working<'s>(&'s Shared);
-
-impl Drop for Working<'_> {
-    fn drop(&mut self) {
-        *self.0.working.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
-        self.0.is_free.notify_one();
-    }
 }
 
 impl Shared {
@@ -77,47 +35,19 @@ impl Shared {
             build: Arc::new(Build::new(BUDGET, None)),
             parts: RangeParts::default(),
             filtered: Mutex::default(),
-            pages: Mutex::default(),
-            working: Mutex::new(0),
-            is_free: Condvar::new(),
         }
     }
 
-    fn pages(&self) -> MutexGuard<'_, Pages> {
-        self.pages.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Notes a page that is connected as long as the result is kept.
-    pub(crate) fn connect_page(&self) -> ConnectedPage<'_> {
-        let mut pages = self.pages();
-        pages.connected += 1;
-        pages.end = None;
-        ConnectedPage(self)
-    }
-
-    /// Notes that a page is about to be closed.
-    pub(crate) fn close_page(&self) {
-        self.pages().end = Some(Instant::now() + CLOSING);
-    }
-
-    /// Returns `true` if the last page was closed.
-    pub(crate) fn is_left(&self) -> bool {
-        let mut pages = self.pages();
-        if pages.end.is_none_or(|end| end > Instant::now()) {
-            return false;
+    /// Makes the state for traces that were opened again, whose tracks and names keep their numbers.
+    pub(crate) fn again(&self, source: ViewSource) -> Self {
+        let ViewSource { session, selection, window, warnings } = source;
+        Self {
+            session,
+            options: ViewOptions { selection, window, warnings, ..self.options.clone() },
+            build: Arc::new(Build::after(&self.build, BUDGET)),
+            parts: RangeParts::default(),
+            filtered: Mutex::default(),
         }
-        if pages.connected > 0 {
-            pages.end = None;
-        }
-        pages.connected == 0 && !self.options.keep
-    }
-
-    /// Waits until few enough requests are worked on.
-    pub(crate) fn work(&self) -> Working<'_> {
-        let working = self.working.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.is_free.wait_while(working, |working| *working >= MOST_WORKING);
-        *waited.unwrap_or_else(PoisonError::into_inner) += 1;
-        Working(self)
     }
 
     /// Reads selected events in a window, and in that of the selection.

@@ -19,6 +19,12 @@ pub(crate) struct ViewVerb {
     /// The traces stay on this machine: the page reads them from 127.0.0.1.
     #[arg(long = "in", value_enum, value_name = "VIEWER", conflicts_with = "keep")]
     pub(crate) viewer: Option<ViewIn>,
+    /// Show what is added to the traces while they are recorded
+    ///
+    /// The files are looked at every second. When they have grown, they are read again from the beginning, for at most a
+    /// fifth of the time.
+    #[arg(long, conflicts_with_all = ["viewer", "listen"])]
+    pub(crate) follow: bool,
     /// Port on 127.0.0.1 [default: a free one]
     #[arg(long, value_name = "PORT", default_value_t = 0, hide_default_value = true)]
     pub(crate) port: u16,

@@ -71,6 +71,58 @@ fn a_page_until_ctrl_c() {
     assert_eq!(viewing.interrupt(), (Some(0), String::new()));
 }
 
+/// What is added to a trace is shown, and numbers of tracks and names stay those that pages know.
+#[test]
+fn a_trace_that_grows() {
+    let text = std::fs::read_to_string(root().join("examples/hello-jsonl/requests.jsonl")).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 5);
+    let directory = Directory::new("view-follow");
+    let path = directory.join("requests.jsonl");
+    let write = |lines: &[&str]| {
+        let mut file = std::fs::OpenOptions::new().create(true).append(true).open(&path).unwrap();
+        file.write_all(format!("{}\n", lines.join("\n")).as_bytes()).unwrap();
+    };
+    // `reply` is new, and `query` is in an earlier line than the other of the known ones.
+    write(&[lines[2], lines[1]]);
+    let mut viewing = Viewing::start(&["--follow", path.to_str().unwrap()]);
+    let link = viewing.link();
+    let get = |what: &str| -> serde_json::Value {
+        let (head, body) = request("GET", &format!("{link}api/{what}"), "");
+        assert!(head.starts_with("HTTP/1.1 200 "), "{what}: {head}");
+        serde_json::from_slice(&body).unwrap()
+    };
+    let wait_for = |events: usize| {
+        for _ in 0..600 {
+            if get("trace")["events"] == events {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        panic!("{}", get("trace"));
+    };
+    wait_for(2);
+    let known = (get("tracks")["tracks"].clone(), get("names?from=0")["names"].clone());
+    write(&[lines[0], lines[3], lines[4]]);
+    wait_for(5);
+    let trace = get("trace");
+    assert_eq!((&trace["state"], &trace["warnings"]), (&"live".into(), &serde_json::json!([])));
+    assert_eq!((&trace["begin"], &trace["end"]), (&"1795205987000000000".into(), &"1795205987001000000".into()));
+    let (tracks, names) = (get("tracks")["tracks"].clone(), get("names?from=0")["names"].clone());
+    for (now, before) in [(&tracks, &known.0), (&names, &known.1)] {
+        let (now, before) = (now.as_array().unwrap(), before.as_array().unwrap());
+        assert!(now.len() >= before.len());
+        for (now, before) in now.iter().zip(before) {
+            assert_eq!((now.get("name"), now.as_str()), (before.get("name"), before.as_str()));
+        }
+    }
+    let found: Vec<&str> = names.as_array().unwrap().iter().filter_map(|name| name.as_str()).collect();
+    assert!(found.contains(&"reply") && !known.1.to_string().contains("reply"), "{found:?}");
+    let rows = get("events?begin=1795205987000000000&end=1795205987001000000");
+    assert_eq!(rows["rows"].as_array().unwrap().len(), 5);
+    assert_eq!(viewing.interrupt(), (Some(0), String::new()));
+}
+
 /// Only the page of the viewer gets the file that `convert` writes.
 #[test]
 fn a_file_for_the_page_of_a_viewer() {

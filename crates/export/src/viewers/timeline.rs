@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 
 use ichnos_flow::{CounterItem, SpanItem};
 use ichnos_model::lower::LossTable;
-use ichnos_model::{Discarded, Event, Message, Sink};
+use ichnos_model::{DataStream, Discarded, Event, Message, Sink};
 
 use self::board::{Board, SpanEdge};
 pub use self::counts::TimelineCounts;
@@ -154,6 +154,24 @@ impl Timeline {
             }
         });
         part
+    }
+
+    /// Makes an empty timeline in which tracks and names of this one have the same numbers. It needs at most `budget` bytes
+    /// for items.
+    #[must_use]
+    pub fn numbered(&self, budget: usize) -> Self {
+        let mut empty = Self::new(budget);
+        empty.tracks = self.tracks.clone();
+        empty.names = self.names.clone();
+        empty
+    }
+
+    /// Numbers traces in the order of these data streams, so that a timeline that is made [anew](Self::numbered) numbers
+    /// them in the same way whichever has the first event.
+    pub fn number_traces<'s>(&mut self, streams: impl IntoIterator<Item = &'s DataStream>) {
+        for stream in streams {
+            self.traces.number(stream);
+        }
     }
 
     /// Ends a [part](Self::part) after its last message, with what `whole` knows of spans that end later.

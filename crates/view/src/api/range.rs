@@ -16,7 +16,7 @@ const FEW_EVENTS: u64 = 60_000;
 /// Reads a range, and what is beside it if there are few events.
 pub(super) fn read(shared: &Shared, begin: u64, end: u64) -> Result<Option<RangePart>, ApiError> {
     let build = &shared.build;
-    let is_over = build.status().state.is_over();
+    let is_over = build.status().is_complete;
     let (mut timeline, resolution, (begin, end)) = {
         let mut whole = build.timeline();
         let Some((_, last)) = whole.range() else { return Ok(None) };

@@ -58,7 +58,7 @@ pub(super) fn tiles(shared: &Arc<Shared>, query: &Query) -> Result<Vec<u8>, ApiE
             shared.parts.find((asked.begin, asked.end), read)?
         }
     };
-    let is_exact = (is_exact || part.is_some()) && (is_main || status.state.is_over());
+    let is_exact = (is_exact || part.is_some()) && (is_main || status.is_complete);
     let mut out = Vec::new();
     let mut object = ValueWriter::new(&mut out).object();
     // That of all events: pages compare it with what they know of changes.
