@@ -165,3 +165,32 @@ impl ParquetFile {
         encoders.run(&self.encoder, self.thread, FileJob::Finish)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::{ArrayRef, Int64Array};
+    use ichnos_io::{Existing, ListWritten};
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_full_after_eight_row_groups() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("d");
+        let known: ListWritten = Arc::new(|_| Ok(Vec::new()));
+        let directory = OutputDirectory::create(&path, Existing::Refuse, &known).unwrap();
+        let mut encoders = Encoders::new(1);
+        let column: ArrayRef = Arc::new(Int64Array::from(vec![1, 2, 3]));
+        let batch = RecordBatch::try_from_iter([("ts", column)]).unwrap();
+        let schema = batch.schema();
+        let mut file =
+            ParquetFile::create(&directory, &mut encoders, "f", &schema, true, Vec::new()).unwrap();
+        for group in 0..8 {
+            assert!(!file.is_full(), "after {group} row groups");
+            file.write(&encoders, batch.clone()).unwrap();
+            file.end_group(&encoders).unwrap();
+        }
+        assert!(file.is_full());
+        file.finish(&encoders).unwrap();
+    }
+}

@@ -35,7 +35,6 @@ impl BuildState {
             Self::Failed => "failed",
         }
     }
-
 }
 
 /// Progress of a [`Build`].
@@ -139,7 +138,8 @@ impl Build {
         let (window, noted) = (*window, Instant::now());
         let expected = expected_range(session, window);
         let is_followed = options.follow;
-        let mut filler = Filler { build: self, filter, held: None, expected, noted, counts: None, is_followed };
+        let mut filler =
+            Filler { build: self, filter, held: None, expected, noted, counts: None, is_followed };
         if session.is_live() || options.follow {
             self.lock_status().state = BuildState::Live;
         }

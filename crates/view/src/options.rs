@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use ichnos::{Selection, Session};
 use ichnos::model::Window;
+use ichnos::{Selection, Session};
 
 /// Function that converts a time in an expression to nanoseconds from the origin of the clock.
 type ResolveTime = Arc<dyn Fn(&str) -> Result<i128, String> + Send + Sync>;

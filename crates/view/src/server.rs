@@ -177,8 +177,8 @@ impl ServerState {
             (path, Method::Get) => Some(match path.strip_prefix("api/") {
                 Some(name) => {
                     let _working = self.pages.work();
-                    let answer =
-                        Query::new(&request.query).and_then(|query| api::answer(&self.shared(), name, &query));
+                    let answer = Query::new(&request.query)
+                        .and_then(|query| api::answer(&self.shared(), name, &query));
                     answer.unwrap_or_else(Response::from)
                 }
                 None => page::file(path).unwrap_or_else(|| ApiError::missing("no such page").into()),

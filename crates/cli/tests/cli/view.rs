@@ -107,7 +107,10 @@ fn a_trace_that_grows() {
     wait_for(5);
     let trace = get("trace");
     assert_eq!((&trace["state"], &trace["warnings"]), (&"live".into(), &serde_json::json!([])));
-    assert_eq!((&trace["begin"], &trace["end"]), (&"1795205987000000000".into(), &"1795205987001000000".into()));
+    assert_eq!(
+        (&trace["begin"], &trace["end"]),
+        (&"1795205987000000000".into(), &"1795205987001000000".into())
+    );
     let (tracks, names) = (get("tracks")["tracks"].clone(), get("names?from=0")["names"].clone());
     for (now, before) in [(&tracks, &known.0), (&names, &known.1)] {
         let (now, before) = (now.as_array().unwrap(), before.as_array().unwrap());
