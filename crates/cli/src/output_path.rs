@@ -31,6 +31,13 @@ impl<'a> OutputPath<'a> {
         Self { path, force, appends: false, kind: OutputKind::Other, is_shard: false }.without_stdout()
     }
 
+    /// Returns the file of a page.
+    #[cfg(feature = "view")]
+    pub(crate) fn of_page(path: &'a Path, force: bool) -> Self {
+        let path = Some(path);
+        Self { path, force, appends: false, kind: OutputKind::Other, is_shard: false }.without_stdout()
+    }
+
     /// Returns the file of an output that can be read as a trace.
     pub(crate) fn of_trace_file(output: &'a OutputArgs) -> Self {
         Self { kind: OutputKind::Trace, ..Self::of_file(output) }

@@ -1,5 +1,7 @@
 //! `ichnos view`: shows traces in a browser.
 
+use std::io::{self, Write as _};
+use std::path::Path;
 use std::sync::Arc;
 
 use ichnos::Session;
@@ -14,6 +16,7 @@ use crate::input;
 use crate::input_state::InputState;
 use crate::interrupt;
 use crate::output;
+use crate::output_path::OutputPath;
 use crate::report::Report;
 use crate::scan;
 use crate::selection::Selection;
@@ -47,6 +50,9 @@ pub(crate) fn run(args: &ViewVerb, global: &Global, report: Report) -> Result<Ex
     }
     let (times, gmt) = (Arc::clone(&session), args.selecting.clock_gmt);
     options.resolve_time = Arc::new(move |text| filtering::resolve_time(text, &times, gmt));
+    if let Some(path) = &args.export {
+        return export(args, path, session, options);
+    }
     let view = bind(session, options, args.port)?;
     let address = view.address();
     output::print_as_it_is(&format!("{address}\n"))?;
@@ -63,6 +69,28 @@ pub(crate) fn run(args: &ViewVerb, global: &Global, report: Report) -> Result<Ex
         open_again(args, report).ok()
     })?;
     Ok(Exit::Success)
+}
+
+/// Writes the page to a file.
+fn export(
+    args: &ViewVerb,
+    path: &Path,
+    session: Arc<Session>,
+    options: ViewOptions,
+) -> Result<Exit, Failure> {
+    let output = OutputPath::of_page(path, args.force);
+    output.check_new()?;
+    output.check_apart(&session)?;
+    let mut output = output.create()?;
+    let is_damaged = !session.problems().is_empty();
+    let page = match ichnos_view::page_file(session, options) {
+        Ok(page) => page,
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(interrupt::exit()),
+        Err(error) => return Err(Failure::new(error.to_string())),
+    };
+    output.write_all(&page)?;
+    output.finish()?;
+    Ok(if is_damaged { Exit::Damaged } else { Exit::Success })
 }
 
 /// Opens the traces once more.

@@ -20,6 +20,11 @@ node_modules/.bin/esbuild src/main.ts --bundle --format=iife --target=es2022 --c
 node_modules/.bin/esbuild src/app.css --target=es2022,chrome110,firefox110,safari16 --charset=utf8 --minify \
 	--log-level=warning --outfile="$out/app.css"
 cp src/index.html "$out/index.html"
+# A page that is saved as one file names them in its content security policy.
+node -e '
+const hash = (path) => require("crypto").createHash("sha256").update(require("fs").readFileSync(path)).digest("base64");
+for (const path of process.argv.slice(1)) console.log(`sha256-${hash(path)}`);
+' "$out/app.css" "$out/app.js" >"$out/hashes.txt"
 
 size=$(cat "$out/index.html" "$out/app.js" "$out/app.css" | wc -c)
 if [ "$size" -ge 200000 ]; then
@@ -27,7 +32,7 @@ if [ "$size" -ge 200000 ]; then
 	exit 1
 fi
 if [ "$out" != "$dist" ]; then
-	for file in index.html app.js app.css; do
+	for file in index.html app.js app.css hashes.txt; do
 		cmp "$out/$file" "$dist/$file" || { echo "build.sh: dist/$file is not what src makes; run build.sh" >&2; exit 1; }
 	done
 fi

@@ -3,8 +3,10 @@
 mod completions;
 mod download;
 mod events;
+mod longest;
 mod overview;
 mod range;
+mod saved;
 mod scan;
 mod statistics;
 mod tiles;
@@ -13,6 +15,7 @@ use std::sync::Arc;
 
 pub(crate) use download::export;
 pub(crate) use overview::write_status;
+pub(crate) use saved::saved;
 
 use crate::query::Query;
 use crate::response::{ApiError, Response};
@@ -29,6 +32,7 @@ pub(crate) fn answer(shared: &Arc<Shared>, name: &str, query: &Query) -> Result<
         "near" => events::near(shared, query)?,
         "event" => events::event(shared, query)?,
         "search" => events::search(shared, query)?,
+        "longest" => longest::longest(shared, query)?,
         "stats" => statistics::stats(shared, query)?,
         "stacks" => statistics::stacks(shared, query)?,
         "completions" => completions::completions(shared, query)?,

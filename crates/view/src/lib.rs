@@ -34,6 +34,7 @@ mod file_server;
 mod open_pages;
 mod options;
 mod page;
+mod page_file;
 mod parts;
 mod query;
 mod request;
@@ -44,4 +45,5 @@ mod token;
 
 pub use file_server::{FileServer, ViewerPage};
 pub use options::{ViewOptions, ViewSource};
+pub use page_file::page_file;
 pub use server::ViewServer;

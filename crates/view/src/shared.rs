@@ -24,6 +24,8 @@ pub(crate) struct Shared {
     pub(crate) options: ViewOptions,
     pub(crate) build: Arc<Build>,
     pub(crate) parts: RangeParts,
+    /// Answers take a bounded time.
+    pub(crate) has_limits: bool,
     filtered: Mutex<Vec<(String, Arc<Build>)>>,
 }
 
@@ -34,6 +36,7 @@ impl Shared {
             options,
             build: Arc::new(Build::new(BUDGET, None)),
             parts: RangeParts::default(),
+            has_limits: true,
             filtered: Mutex::default(),
         }
     }
@@ -46,6 +49,7 @@ impl Shared {
             options: ViewOptions { selection, window, warnings, ..self.options.clone() },
             build: Arc::new(Build::after(&self.build, BUDGET)),
             parts: RangeParts::default(),
+            has_limits: true,
             filtered: Mutex::default(),
         }
     }

@@ -1,5 +1,7 @@
 //! Arguments of `view`.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
 
 use super::reading::Reading;
@@ -19,6 +21,16 @@ pub(crate) struct ViewVerb {
     /// The traces stay on this machine: the page reads them from 127.0.0.1.
     #[arg(long = "in", value_enum, value_name = "VIEWER", conflicts_with = "keep")]
     pub(crate) viewer: Option<ViewIn>,
+    /// Write a summary as one page to FILE, for a mail or an issue, and end
+    ///
+    /// A browser shows the page without ichnos and without a network: the timeline at one zoom, statistics, the longest
+    /// spans, call stacks, the first 1,000 events and log lines, losses and warnings. FILE must be new or empty.
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath,
+          conflicts_with_all = ["viewer", "listen", "follow", "port", "no_open", "keep"])]
+    pub(crate) export: Option<PathBuf>,
+    /// Replace FILE if it exists
+    #[arg(long, requires = "export", hide_short_help = true)]
+    pub(crate) force: bool,
     /// Show what is added to the traces while they are recorded
     ///
     /// The files are looked at every second. When they have grown, they are read again from the beginning, for at most a

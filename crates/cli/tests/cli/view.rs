@@ -126,6 +126,55 @@ fn a_trace_that_grows() {
     assert_eq!(viewing.interrupt(), (Some(0), String::new()));
 }
 
+/// Returns the answers that a page was saved with.
+fn saved(page: &str) -> serde_json::Value {
+    let begin = "<script type=\"application/json\" id=\"saved\">";
+    let (_, rest) = page.split_once(begin).unwrap();
+    serde_json::from_str(rest.split_once("</script>").unwrap().0).unwrap()
+}
+
+/// A page as one file has what other commands find, and names in it stay text.
+#[test]
+fn a_page_as_one_file() {
+    let directory = Directory::new("view-export");
+    let page = directory.join("page.html");
+    let page_path = page.to_str().unwrap();
+    let trace = root().join("examples/hello-lttng/trace");
+    let trace = trace.to_str().unwrap();
+    ichnos(["view", "--export", page_path, trace]).expect(0, &[]);
+    let answers = saved(&std::fs::read_to_string(&page).unwrap());
+    let stats = ichnos(["stats", "--json", trace]).expect(0, &[]).json();
+    assert_eq!(answers["trace"]["events"], stats["events"]);
+    assert_eq!(answers["stats"]["events"], stats["events"]);
+    assert_eq!(answers["events"]["rows"].as_array().unwrap().len(), 180);
+    let items: u64 = answers["tiles"]["tracks"].as_array().unwrap().iter().map(items).sum();
+    assert_eq!(items, 180);
+    ichnos(["view", "--export", page_path, trace]).expect(2, &["exists and is not empty", "--force"]);
+    ichnos(["view", "--export", page_path, "--force", trace]).expect(0, &[]);
+    ichnos(["view", "--export", page_path, "--keep", trace]).expect(2, &["cannot be used with"]);
+
+    let hostile = directory.join("hostile.jsonl");
+    let name = "</script><script>alert(1)</script><!--";
+    std::fs::write(
+        &hostile,
+        format!("{{\"ts\":1,\"name\":\"{name}\",\"payload\":{{\"text\":\"{name}\"}}}}\n"),
+    )
+    .unwrap();
+    let run = ichnos(["view", "--export", "-", hostile.to_str().unwrap()]).expect(0, &[]);
+    let text = run.out;
+    assert!(!text.contains("<script>alert") && !text.contains("<!--"));
+    assert_eq!(saved(&text)["events"]["rows"][0]["name"], name);
+}
+
+/// Returns the number of spans, instants and values of a track.
+fn items(track: &serde_json::Value) -> u64 {
+    let count = |index: usize, name: &str| {
+        let numbers = track[name].as_array().map(Vec::as_slice).unwrap_or_default();
+        numbers.chunks(6).filter_map(|item| item[index].as_u64()).sum::<u64>()
+    };
+    count(3, "items") + count(5, "counter")
+}
+
 /// Only the page of the viewer gets the file that `convert` writes.
 #[test]
 fn a_file_for_the_page_of_a_viewer() {

@@ -1,5 +1,7 @@
 // The API of `ichnos view` (docs/view-api.md). All addresses are relative to the page.
 
+import { isSaved, savedAnswer } from "./saved";
+
 /** Time as the server writes it: nanoseconds since the origin of the clock, decimal. */
 export type TimeText = string;
 
@@ -127,6 +129,11 @@ export interface Stats {
   gaps: { begin: TimeText; length: number }[];
 }
 
+export interface LongestSpans {
+  /** `count`: the number of spans that are too close to tell apart, of which this is the longest. */
+  spans: { name: string; track: number; begin: TimeText; length: number; count: number }[];
+}
+
 export interface Frame {
   name: string;
   value: number;
@@ -207,6 +214,7 @@ export function address(path: string, parameters: Parameters = {}): string {
 
 /** JSON of a request. Throws `ApiError`, or what `fetch` throws (no connection, aborted). */
 export async function get<T>(path: string, parameters: Parameters = {}, signal?: AbortSignal): Promise<T> {
+  if (isSaved) return savedAnswer(path, parameters) as T;
   const answer = await fetch(address(path, parameters), signal ? { signal } : {});
   if (answer.ok) return parseExact(await answer.text()) as T;
   throw await errorOf(answer);

@@ -7,6 +7,7 @@ import { drawScene } from "./draw";
 import { SvgPainter } from "./painter";
 import { rangeParameters, rangeText } from "./panels/panel";
 import { drawRuler, RULER } from "./ruler";
+import { isSaved } from "./saved";
 import type { State } from "./state";
 import type { Timeline } from "./timeline";
 import { showDialog } from "./dialog";
@@ -27,15 +28,18 @@ export class Exporter {
     const { begin, end } = this.state.asked;
     const cut = ["--begin", `@${this.state.absolute(begin)}`, "--end", `@${this.state.absolute(end)}`, "-o", "OUT"];
     this.status.textContent = "";
+    const tables = [
+      choice("Trace", "the events of the range, as `ichnos cut` writes them", () => void this.download("trace")),
+      choice("CSV", "one line an event", () => void this.download("csv")),
+      choice("JSON Lines", "one object an event", () => void this.download("jsonl")),
+    ];
     showDialog(
       "Export",
       el("p", {}, rangeText(this.state)),
       el(
         "div",
         { class: "choices" },
-        choice("Trace", "the events of the range, as `ichnos cut` writes them", () => void this.download("trace")),
-        choice("CSV", "one line an event", () => void this.download("csv")),
-        choice("JSON Lines", "one object an event", () => void this.download("jsonl")),
+        ...(isSaved ? [] : tables),
         choice("PNG", "the picture, in the pixels of this screen", () => void this.png()),
         choice("SVG", "the picture, to be scaled", () => this.svg()),
       ),

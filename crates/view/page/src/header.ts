@@ -2,6 +2,7 @@
 
 import { messageOf } from "./api";
 import { button, byId, el, setText } from "./dom";
+import { isSaved } from "./saved";
 import type { State } from "./state";
 import { count, duration, fullTime } from "./time";
 import { plural } from "./panels/panel";
@@ -94,7 +95,7 @@ export class Header {
     if (box.dataset.key === key) return;
     box.dataset.key = key;
     box.dataset.state = state;
-    const texts: Record<string, string> = { loading: "Reading", live: "Live", done: "", failed: "Failed", lost: "No connection to ichnos" };
+    const texts: Record<string, string> = { loading: "Reading", live: "Live", done: isSaved ? "Saved summary" : "", failed: "Failed", lost: "No connection to ichnos" };
     const parts: (Node | string)[] = [texts[state] ?? state];
     if (state === "loading" && trace.progress !== null) {
       parts.push(" ", el("progress", { max: 1, value: trace.progress, "aria-label": "Part of the trace that is read" }), ` ${Math.round(trace.progress * 100)} %`);

@@ -16,6 +16,7 @@ import { Panels, type PanelActions } from "./panels/panel";
 import { RowsPanel } from "./panels/rows";
 import { StatsPanel } from "./panels/stats";
 import { TasksPanel } from "./panels/tasks";
+import { isSaved } from "./saved";
 import { Search } from "./search";
 import { fromFragment, State, toFragment, type Range } from "./state";
 import { listenToSplitter } from "./splitter";
@@ -321,9 +322,11 @@ async function start(): Promise<void> {
     if (location.hash !== writtenFragment) void applyFragment(location.hash);
   });
   loadFlows();
-  live.connect();
+  if (!isSaved) live.connect();
   timeline.redraw();
 }
 
+document.documentElement.classList.toggle("saved", isSaved);
+if (isSaved) state.setTab("stats");
 expose();
 void start();

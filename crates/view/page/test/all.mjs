@@ -9,6 +9,7 @@ import { startMock } from "./mock.mjs";
 import * as keyboard from "./keyboard.mjs";
 import * as panels from "./panels.mjs";
 import * as safety from "./safety.mjs";
+import * as saved from "./saved.mjs";
 import * as states from "./states.mjs";
 import * as timeline from "./timeline.mjs";
 
@@ -17,7 +18,7 @@ if (!findBrowser()) {
   process.exit(0);
 }
 const part = process.argv[2] ?? "";
-const groups = { timeline, keyboard, panels, safety, states };
+const groups = { timeline, keyboard, panels, safety, states, saved };
 const browser = await launch();
 const mock = process.env.PAGE_URL ? null : await startMock();
 const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");

@@ -264,6 +264,9 @@ const ANSWERS = {
     });
     return { total: found.length, complete: true, hits, bins };
   },
+  longest() {
+    return { spans: [] };
+  },
   stats(mock, parameters) {
     const [begin, end] = range(mock, parameters);
     const filter = filterOf(parameters);

@@ -115,8 +115,8 @@ impl RangeScan<'_> {
                 return Ok(ControlFlow::Continue(()));
             }
             scanned.events += 1;
-            let is_late = scanned.events % STRIDE == 0 && Instant::now() >= deadline;
-            if is_late || scanned.events > self.most {
+            let is_late = || scanned.events % STRIDE == 0 && Instant::now() >= deadline;
+            if shared.has_limits && (scanned.events > self.most || is_late()) {
                 scanned.is_complete = false;
                 return Ok(ControlFlow::Break(()));
             }

@@ -87,6 +87,26 @@ pub(super) fn tiles(shared: &Arc<Shared>, query: &Query) -> Result<Vec<u8>, ApiE
     Ok(out)
 }
 
+/// Writes the items of all tracks in a range, from the summary alone.
+pub(super) fn all(shared: &Shared, (begin, end): (u64, u64), pixels: u32) -> Vec<u8> {
+    let mut timeline = shared.build.timeline();
+    let asked = Asked { tracks: Vec::new(), begin, end, pixels };
+    let resolution = timeline.resolution();
+    let mut out = Vec::new();
+    let mut object = ValueWriter::new(&mut out).object();
+    write_time(object.member("begin"), Some(begin));
+    write_time(object.member("end"), Some(end));
+    object.member("pixels").unsigned(pixels.into());
+    let is_exact = resolution == 0 || (end - begin) / u64::from(pixels) >= resolution;
+    object.member("exact").boolean(is_exact);
+    let mut list = object.member("tracks").array();
+    let tracks = 0..timeline.tracks().len() as u32;
+    tracks.for_each(|track| write_track(&mut list, &mut timeline, &asked, track));
+    list.end();
+    object.end();
+    out
+}
+
 fn kind(timeline: &Timeline, track: u32) -> Option<TimelineTrackKind> {
     timeline.tracks().get(track as usize).map(|track| track.kind)
 }

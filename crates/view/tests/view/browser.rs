@@ -2,6 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use ichnos::OpenOptions;
+use ichnos_view::ViewOptions;
 
 use crate::client::{Server, example};
 
@@ -21,8 +26,14 @@ fn has_packages(test: &str) -> bool {
 
 /// Runs a program in the directory of the page, and prints what it prints.
 fn run(program: &str, arguments: &[&str], url: Option<&str>) {
+    let variables: Vec<_> = url.map(|url| ("PAGE_URL", url)).into_iter().collect();
+    run_with(program, arguments, &variables);
+}
+
+/// Runs a program with variables of the environment.
+fn run_with(program: &str, arguments: &[&str], variables: &[(&str, &str)]) {
     let mut command = Command::new(program);
-    command.args(arguments).current_dir(page()).env_remove("PAGE_URL").envs(url.map(|url| ("PAGE_URL", url)));
+    command.args(arguments).current_dir(page()).env_remove("PAGE_URL").envs(variables.iter().copied());
     let output = command.output().unwrap();
     println!("{}", String::from_utf8_lossy(&output.stdout));
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -41,6 +52,19 @@ fn the_page_is_what_its_sources_make() {
 fn the_page_in_a_browser() {
     if has_packages("the_page_in_a_browser") {
         run("node", &["test/all.mjs"], None);
+    }
+}
+
+#[test]
+fn the_page_that_is_saved() {
+    if has_packages("the_page_that_is_saved") {
+        static STOP: AtomicBool = AtomicBool::new(false);
+        let session = ichnos::open([example("hello-fxt")], &OpenOptions::default()).unwrap();
+        let page = ichnos_view::page_file(Arc::new(session), ViewOptions::new("frames", &STOP)).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("page.html");
+        std::fs::write(&path, page).unwrap();
+        run_with("node", &["test/all.mjs", "saved:"], &[("SAVED_PAGE", path.to_str().unwrap())]);
     }
 }
 

@@ -2,6 +2,7 @@
 
 import { messageOf } from "../api";
 import { button, byId, debounce, el } from "../dom";
+import { isSaved } from "../saved";
 import { TABS, type State, type Tab, type Topic } from "../state";
 import { count, duration, timeOfDay } from "../time";
 
@@ -121,8 +122,9 @@ export class Panels {
 /** Text of the range that a panel is about. */
 export function rangeText(state: State): string {
   if (state.isEmpty) return "No events";
-  const { begin, end } = state.asked;
-  const which = state.range ? "Marked range" : "Visible range";
+  // A saved page has answers about everything only.
+  const { begin, end } = isSaved ? state.bounds : state.asked;
+  const which = isSaved ? "Whole trace" : state.range ? "Marked range" : "Visible range";
   const from = timeOfDay(state.absolute(begin), state.calendar, 6);
   return `${which}: ${duration(end - begin)} from ${from}${state.filter ? ", filtered" : ""}`;
 }

@@ -1,6 +1,6 @@
 // Statistics of the range: counts, latencies, gaps.
 
-import { isAborted, Latest, type SpanStats, type Stats } from "../api";
+import { isAborted, Latest, type LongestSpans, type SpanStats, type Stats } from "../api";
 import { CommandLine } from "../commands";
 import { button, el, svg } from "../dom";
 import type { State, Topic } from "../state";
@@ -8,6 +8,7 @@ import { count, duration, shortCount, timeOfDay } from "../time";
 import { errorNote, note, partly, plural, rangeParameters, rangeText, table, type Panel, type PanelActions } from "./panel";
 
 const MOST_ROWS = 200;
+const MOST_LONGEST = 50;
 const WIDTH = 460;
 const HEIGHT = 170;
 
@@ -19,6 +20,7 @@ export class StatsPanel implements Panel {
   private readonly command = new CommandLine();
   private readonly body = el("div", { class: "body", tabindex: 0, role: "group", "aria-label": "Statistics" });
   private readonly latest = new Latest();
+  private readonly latestSpans = new Latest();
 
   constructor(
     private readonly state: State,
@@ -32,7 +34,11 @@ export class StatsPanel implements Panel {
     this.status.textContent = rangeText(this.state);
     if (this.state.isEmpty) return this.body.replaceChildren(note("No events yet."));
     try {
-      this.show(await this.latest.get<Stats>("stats", rangeParameters(this.state)));
+      const [stats, longest] = await Promise.all([
+        this.latest.get<Stats>("stats", rangeParameters(this.state)),
+        this.latestSpans.get<LongestSpans>("longest", rangeParameters(this.state)),
+      ]);
+      this.show(stats, longest);
     } catch (error) {
       if (isAborted(error)) return;
       this.command.set("");
@@ -40,7 +46,7 @@ export class StatsPanel implements Panel {
     }
   }
 
-  private show(stats: Stats): void {
+  private show(stats: Stats, longest: LongestSpans): void {
     this.command.set(stats.command);
     this.status.textContent = `${rangeText(this.state)} · ${plural(stats.events, "event")}${partly(stats.complete)}`;
     if (!stats.events) return this.body.replaceChildren(note("No events in this range. Zoom out, or clear the filter."));
@@ -51,6 +57,7 @@ export class StatsPanel implements Panel {
     );
     const parts: (HTMLElement | null)[] = [classes, stats.spans.length ? this.spans(stats.spans) : null];
     if (stats.histogram) parts.push(histogram(stats.histogram, stats.spans));
+    if (longest.spans.length) parts.push(this.longest(longest));
     if (stats.gaps.length) parts.push(this.gaps(stats.gaps));
     this.body.replaceChildren(el("div", { class: "columns" }, ...parts));
   }
@@ -65,6 +72,19 @@ export class StatsPanel implements Panel {
         ...[row.total, row.minimum, row.median, row.p90, row.p99, row.maximum].map((ns) => duration(ns, 3)),
       ]),
     );
+  }
+
+  private longest({ spans }: LongestSpans): HTMLElement {
+    const rows = spans.slice(0, MOST_LONGEST).map((span) => {
+      const offset = this.state.offsetOf(span.track);
+      const begin = this.state.relative(span.begin) + offset;
+      const show = button(timeOfDay(BigInt(span.begin), this.state.calendar), () => this.actions.zoomTo(begin, begin + span.length), {
+        title: "Show this span",
+      });
+      const more = span.count > 1 ? ` (of ${count(span.count)})` : "";
+      return [span.name + more, this.state.trackOf(span.track)?.name ?? "", show, duration(span.length)];
+    });
+    return table("Longest spans", ["Name", "Track", "Begin", "Length"], rows, 2);
   }
 
   private gaps(gaps: Stats["gaps"]): HTMLElement {

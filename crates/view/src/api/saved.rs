@@ -1,0 +1,71 @@
+//! Answers that a page is saved with.
+
+use std::sync::Arc;
+
+use ichnos::json::write::ValueWriter;
+
+use super::{events, longest, overview, statistics, tiles};
+use crate::query::Query;
+use crate::response::ApiError;
+use crate::shared::Shared;
+
+/// Number of events and of log lines.
+const ROWS: u32 = 1_000;
+
+/// Pixels of a track at first, and at least; half as many while the picture has more than so many bytes.
+const MOST_PIXELS: u32 = 4_096;
+const FEWEST_PIXELS: u32 = 64;
+const MOST_TILES: usize = 8 << 20;
+
+/// Answers questions about the whole trace: an object with each answer under the name of its question. `<` is escaped, so
+/// that it can be in a script of a page.
+pub(crate) fn saved(shared: &Arc<Shared>) -> Result<Vec<u8>, ApiError> {
+    let (begin, end) = shared.build.status().range.unwrap_or((0, 0));
+    let all = Query::new("")?;
+    let range = Query::new(&format!("begin={begin}&end={end}&limit={ROWS}"))?;
+    let answers = [
+        ("trace", overview::trace(shared)),
+        ("tracks", overview::tracks(shared, &all)?),
+        ("names", names(shared)),
+        ("tiles", picture(shared, (begin, end))),
+        ("stats", statistics::stats(shared, &range)?),
+        ("longest", longest::longest(shared, &range)?),
+        ("stacks", statistics::stacks(shared, &range)?),
+        ("events", events::events(shared, &range)?),
+        ("log", events::log(shared, &range)?),
+    ];
+    let mut out = b"{".to_vec();
+    for (name, answer) in answers {
+        if out.len() > 1 {
+            out.push(b',');
+        }
+        out.extend_from_slice(format!("\"{name}\":").as_bytes());
+        for (index, part) in answer.split(|byte| *byte == b'<').enumerate() {
+            if index > 0 {
+                out.extend_from_slice(b"\\u003c");
+            }
+            out.extend_from_slice(part);
+        }
+    }
+    out.push(b'}');
+    Ok(out)
+}
+
+fn names(shared: &Shared) -> Vec<u8> {
+    let timeline = shared.build.timeline();
+    let mut out = Vec::new();
+    ValueWriter::new(&mut out).strings((0..timeline.names()).map(|number| timeline.name(number)));
+    out
+}
+
+/// Writes all tracks in the finest of the resolutions that are not too large.
+fn picture(shared: &Shared, range: (u64, u64)) -> Vec<u8> {
+    let mut pixels = MOST_PIXELS;
+    loop {
+        let out = tiles::all(shared, range, pixels);
+        if out.len() <= MOST_TILES || pixels <= FEWEST_PIXELS {
+            return out;
+        }
+        pixels /= 2;
+    }
+}

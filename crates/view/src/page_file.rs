@@ -1,0 +1,72 @@
+//! A page with its data, which needs no server.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use ichnos::Session;
+
+use crate::api;
+use crate::build::BuildState;
+use crate::options::ViewOptions;
+use crate::page::{HTML, SCRIPT, STYLE};
+use crate::shared::Shared;
+
+/// Hashes of style sheet and script, a line each, as a content security policy names them.
+const HASHES: &str = include_str!("../dist/hashes.txt");
+
+/// Elements of the page in whose places their files are.
+const STYLE_ELEMENT: &str = r#"<link rel="stylesheet" href="app.css">"#;
+const SCRIPT_ELEMENT: &str = r#"<script src="app.js" defer></script>"#;
+
+/// Returns a page as one file, with a summary of the selected events: the timeline at one zoom, statistics, longest spans,
+/// call stacks, the first thousand events and log lines, losses and warnings. A browser shows it without a server, and the
+/// page loads nothing.
+///
+/// # Errors
+/// If the traces cannot be read. [`ErrorKind::Interrupted`](io::ErrorKind::Interrupted) if the flag of the options is set.
+pub fn page_file(session: Arc<Session>, options: ViewOptions) -> io::Result<Vec<u8>> {
+    let mut shared = Shared::new(session, options);
+    shared.has_limits = false;
+    let shared = Arc::new(shared);
+    shared.build.run(&shared.session, &shared.options, None);
+    let status = shared.build.status();
+    if shared.options.stop.load(Ordering::Relaxed) {
+        return Err(io::ErrorKind::Interrupted.into());
+    }
+    if status.state == BuildState::Failed {
+        return Err(io::Error::other(status.failure.unwrap_or_default()));
+    }
+    let answers = api::saved(&shared).map_err(|error| io::Error::other(error.text))?;
+    let (before, rest) = HTML.split_once(STYLE_ELEMENT).unwrap_or((HTML, ""));
+    let (between, after) = rest.split_once(SCRIPT_ELEMENT).unwrap_or((rest, ""));
+    let mut hashes = HASHES.lines();
+    let (style, script) = (hashes.next().unwrap_or_default(), hashes.next().unwrap_or_default());
+    // Names in traces are text, and nothing is loaded from anywhere.
+    let policy = format!(
+        "default-src 'none'; style-src '{style}'; script-src '{script}'; img-src data: blob:; base-uri 'none'; \
+form-action 'none'"
+    );
+    let (body, end) = after.split_once("</body>").unwrap_or((after, ""));
+    let head = format!(
+        "{before}<meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n<style>{STYLE}</style>{between}{body}"
+    );
+    // The script comes after the elements that it looks for.
+    let tail = format!("</script>\n<script>{SCRIPT}</script>\n</body>{end}");
+    let data = b"<script type=\"application/json\" id=\"saved\">";
+    Ok([head.as_bytes(), data, &answers, tail.as_bytes()].concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_has_the_places_for_its_files() {
+        assert!(HTML.contains(STYLE_ELEMENT) && HTML.contains(SCRIPT_ELEMENT) && HTML.contains("</body>"));
+        // A browser would end the elements there.
+        assert!(!SCRIPT.to_lowercase().contains("</script") && !SCRIPT.contains("<!--"));
+        assert!(!STYLE.to_lowercase().contains("</style"));
+        assert_eq!(HASHES.lines().filter(|line| line.starts_with("sha256-") && line.len() == 51).count(), 2);
+    }
+}
