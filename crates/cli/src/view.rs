@@ -124,6 +124,9 @@ fn bind(session: Arc<Session>, options: ViewOptions, port: u16) -> Result<ViewSe
 
 /// Returns the names of the traces.
 fn title(args: &ViewVerb) -> String {
+    if let Some(path) = &args.reading.listen {
+        return path.display().to_string();
+    }
     let name = |path: &std::path::PathBuf| {
         path.file_name()
             .map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
@@ -131,10 +134,9 @@ fn title(args: &ViewVerb) -> String {
     args.reading.paths.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the paths as arguments of a shell.
+/// Returns the traces as arguments of a shell.
 fn arguments(args: &ViewVerb) -> String {
-    let quoted = |path: &std::path::PathBuf| {
-        let path = path.display().to_string();
+    let quoted = |path: String| {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./,:@%+=".contains(c);
         if !path.is_empty() && path.chars().all(is_plain) {
             path
@@ -142,5 +144,7 @@ fn arguments(args: &ViewVerb) -> String {
             format!("'{}'", path.replace('\'', r"'\''"))
         }
     };
-    args.reading.paths.iter().map(quoted).collect::<Vec<_>>().join(" ")
+    let paths = args.reading.paths.iter().map(|path| path.display().to_string());
+    let listen = args.reading.listen.iter().map(|path| format!("--listen=unixgram:{}", path.display()));
+    paths.chain(listen).map(quoted).collect::<Vec<_>>().join(" ")
 }

@@ -137,9 +137,9 @@ impl Build {
         let ViewOptions { selection, window, stop, .. } = options;
         let (window, noted) = (*window, Instant::now());
         let expected = expected_range(session, window);
-        let is_followed = options.follow;
+        let (is_followed, is_live) = (options.follow, session.is_live());
         let mut filler =
-            Filler { build: self, filter, held: None, expected, noted, counts: None, is_followed };
+            Filler { build: self, filter, held: None, expected, noted, counts: None, is_followed, is_live };
         if session.is_live() || options.follow {
             self.lock_status().state = BuildState::Live;
         }
@@ -195,6 +195,8 @@ struct Filler<'b> {
     counts: Option<PassCounts>,
     /// Traces are opened again when they have grown.
     is_followed: bool,
+    /// Messages arrive as long as others write them.
+    is_live: bool,
 }
 
 impl Filler<'_> {
@@ -271,6 +273,10 @@ impl PassHandler for Filler<'_> {
     }
 
     fn after_step(&mut self) -> io::Result<()> {
+        if self.is_live {
+            // The next message may be long in coming.
+            self.note(None);
+        }
         match self.build.is_cancelled.load(Ordering::Relaxed) {
             true => Err(io::Error::other("not wanted any more")),
             false => Ok(()),

@@ -56,6 +56,11 @@ impl Shared {
 
     /// Reads selected events in a window, and in that of the selection.
     pub(crate) fn reader(&self, window: Window) -> Result<Reader<'_>, ApiError> {
+        if self.session.is_live() {
+            return Err(ApiError::bad(
+                "events that arrive are shown and not kept: only the timeline has them",
+            ));
+        }
         let own = self.options.window;
         let begin = window.begin.max(own.begin);
         let end = [window.end, own.end].into_iter().flatten().min();

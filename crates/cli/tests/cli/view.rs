@@ -126,6 +126,46 @@ fn a_trace_that_grows() {
     assert_eq!(viewing.interrupt(), (Some(0), String::new()));
 }
 
+/// The timeline has each datagram at once, while the next one is waited for.
+#[cfg(unix)]
+#[test]
+fn datagrams_as_they_arrive() {
+    let directory = Directory::new("view-listen");
+    let socket = directory.join("log.sock");
+    let mut viewing = Viewing::start(&["--listen", &format!("unixgram:{}", socket.display())]);
+    let link = viewing.link();
+    let get = |what: &str| request("GET", &format!("{link}api/{what}"), "");
+    let json = |what: &str| -> serde_json::Value { serde_json::from_slice(&get(what).1).unwrap() };
+    let sender = std::os::unix::net::UnixDatagram::unbound().unwrap();
+    let log = std::fs::read(root().join("examples/hello-fuchsia/boot.log")).unwrap();
+    let mut rest = &log[..];
+    for sent in 1_usize.. {
+        let Some(header) = rest.first_chunk().map(|bytes| u16::from_le_bytes(*bytes)) else { break };
+        let (record, behind) = rest.split_at(usize::from(header >> 4) * 8);
+        sender.send_to(record, &socket).unwrap();
+        rest = behind;
+        while json("trace")["events"] != sent {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+    let trace = json("trace");
+    assert_eq!((&trace["state"], &trace["events"]), (&"live".into(), &8.into()));
+    let tracks = json("tracks");
+    let of_kind = |is_losses: bool| -> u64 {
+        let tracks = tracks["tracks"].as_array().unwrap().iter();
+        let tracks = tracks.filter(|track| (track["kind"] == "losses") == is_losses);
+        tracks.filter_map(|track| track["items"].as_u64()).sum()
+    };
+    // One of them says that others were dropped.
+    assert_eq!((of_kind(false), of_kind(true)), (8, 1), "{tracks}");
+    // Nothing takes datagrams away from the timeline.
+    let (head, body) = get("events?begin=0&end=1");
+    assert!(head.starts_with("HTTP/1.1 400 "), "{head}");
+    assert!(String::from_utf8(body).unwrap().contains("not kept"));
+    assert_eq!(viewing.interrupt().0, Some(0));
+    assert!(!socket.exists());
+}
+
 /// Returns the answers that a page was saved with.
 fn saved(page: &str) -> serde_json::Value {
     let begin = "<script type=\"application/json\" id=\"saved\">";

@@ -10,7 +10,7 @@ use crate::response::ApiError;
 use crate::shared::Shared;
 
 /// Maximum number of events that are read for a range, and up to which more is read than was asked for.
-const MOST_EVENTS: u64 = 300_000;
+const MOST_EVENTS: u64 = 100_000;
 const FEW_EVENTS: u64 = 60_000;
 
 /// Reads a range, and what is beside it if there are few events.
