@@ -68,6 +68,10 @@ pub(crate) fn run(args: &ViewVerb, global: &Global, report: Report) -> Result<Ex
         // A trace whose metadata are being written is complete a moment later, when this is tried again.
         open_again(args, report).ok()
     })?;
+    if let Some(socket) = &args.reading.listen {
+        // The thread that waits for datagrams does not end before the program.
+        let _ = std::fs::remove_file(socket);
+    }
     Ok(Exit::Success)
 }
 
