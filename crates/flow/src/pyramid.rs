@@ -98,6 +98,14 @@ impl Pyramid {
         self.tracks.get(track as usize).map_or(0, |track| track.lanes.len())
     }
 
+    /// Returns the time at which the first item of a track begins, in nanoseconds.
+    #[must_use]
+    pub fn begin(&self, track: u32) -> Option<u64> {
+        let track = self.tracks.get(track as usize)?;
+        let counter = track.counter.as_ref().and_then(|counter| counter.lane.begin());
+        track.lanes.iter().filter_map(ItemLane::begin).chain(counter).min()
+    }
+
     /// Returns the smallest and the largest finite value of a counter.
     #[must_use]
     pub fn extremes(&self, track: u32) -> Option<(f64, f64)> {

@@ -253,6 +253,13 @@ impl Timeline {
         self.board.lanes(track)
     }
 
+    /// Returns the time at which the first span, instant or value of a track begins, in nanoseconds since the origin of the
+    /// clock. Spans that have not ended do not count.
+    #[must_use]
+    pub fn begin(&self, track: u32) -> Option<u64> {
+        self.board.pyramid.begin(track)
+    }
+
     /// Returns the smallest and the largest value of a counter.
     #[must_use]
     pub fn extremes(&self, track: u32) -> Option<(f64, f64)> {

@@ -53,6 +53,14 @@ fn merge<T: LaneItem>(earlier: &mut T, later: &T, width: u64, origin: u64) -> bo
 }
 
 impl<T: LaneItem> ItemLane<T> {
+    /// Returns the time at which the first item begins.
+    pub(super) fn begin(&self) -> Option<u64> {
+        match self.is_sorted {
+            true => self.items.first().map(LaneItem::begin),
+            false => self.items.iter().map(LaneItem::begin).min(),
+        }
+    }
+
     /// Adds an item. Returns `true` if it was not merged with the last one.
     #[inline]
     pub(super) fn push(&mut self, item: T, resolution: u64) -> bool {

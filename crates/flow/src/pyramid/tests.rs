@@ -196,3 +196,14 @@ fn the_budget_holds_for_many_tracks() {
     });
     assert_eq!(seen, 200_000);
 }
+
+#[test]
+fn the_begin_of_a_track_is_that_of_its_first_item() {
+    let mut pyramid = Pyramid::new(1 << 20);
+    assert_eq!(pyramid.begin(0), None);
+    pyramid.span(0, 0, 50, 60, 1);
+    pyramid.span(0, 1, 40, 70, 1);
+    pyramid.span(0, 1, 30, 35, 1);
+    pyramid.counter(2, 20, 1.0);
+    assert_eq!([0, 1, 2, 3].map(|track| pyramid.begin(track)), [Some(30), None, Some(20), None]);
+}

@@ -37,6 +37,8 @@ export interface Track {
   name: string;
   lanes: number;
   items: number;
+  /** Time of the first item. */
+  begin?: TimeText | null;
   unit: string | null;
   minimum: number | null;
   maximum: number | null;

@@ -2,7 +2,7 @@
 
 import { copyToClipboard } from "./commands";
 import { showDialog } from "./dialog";
-import { button, el } from "./dom";
+import { button, byId, el } from "./dom";
 import type { State } from "./state";
 import { duration, timeOfDay } from "./time";
 
@@ -73,6 +73,26 @@ export function showClocks(state: State): void {
     exact.addEventListener("change", () => set(Math.round((Number(exact.value) || 0) * 1000)));
     return el("div", {}, el("bdi", {}, root.name), el("br"), slider, " ", exact, " µs = ", text);
   });
+  const align = button("Align begins", () => {
+    const begins = beginsOf(state);
+    const first = Math.min(...begins.values());
+    for (const [root, begin] of begins) state.offsets.set(root, first - begin);
+    state.emit("offsets");
+    state.emit("view");
+    byId<HTMLDialogElement>("dialog").close();
+  });
   const hint = "Moves the tracks of a trace in the picture. Tables and statistics keep the times of the trace.";
-  showDialog("Clock offsets", el("div", { class: "choices" }, ...rows), el("p", { class: "muted" }, hint));
+  showDialog("Clock offsets", el("div", { class: "choices" }, ...rows), align, el("p", { class: "muted" }, hint));
+}
+
+/** Times of the first items of each outermost track and of those below it. */
+function beginsOf(state: State): Map<number, number> {
+  const begins = new Map<number, number>();
+  for (const track of state.tracks) {
+    if (!track.begin || track.kind === "losses") continue;
+    const root = state.rootOfTrack(track.id);
+    const begin = state.relative(track.begin);
+    begins.set(root, Math.min(begin, begins.get(root) ?? Infinity));
+  }
+  return begins;
 }

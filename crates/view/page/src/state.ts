@@ -138,9 +138,14 @@ export class State {
     this.emit("tracks");
   }
 
+  /** Outermost track above a track. */
+  rootOfTrack(track: number): number {
+    return this.rootOf.get(track) ?? track;
+  }
+
   /** Clock offset of a track, which is added to its times. */
   offsetOf(track: number): number {
-    return this.offsets.get(this.rootOf.get(track) ?? track) ?? 0;
+    return this.offsets.get(this.rootOfTrack(track)) ?? 0;
   }
 
   trackOf(id: number | null): Track | undefined {

@@ -19,6 +19,20 @@ export async function failedTrace({ browser, startMock }) {
   await mock.close();
 }
 
+export async function tracesAreAligned({ browser, startMock }) {
+  const mock = await startMock({ second: 2e9 });
+  const page = await openPage(browser, mock.url);
+  await page.getByRole("button", { name: "Clocks" }).click();
+  await page.getByRole("button", { name: "Align begins" }).click();
+  await page.waitForTimeout(500);
+  await settled(page);
+  const offsets = [...new URLSearchParams(new URL(page.url()).hash.slice(1)).getAll("offset")].map((text) => text.split(",").map(Number));
+  const second = mock.trace.tracks.find((track) => track.name === "second").id;
+  const first = Math.min(...mock.trace.tracks.filter((track) => track.begin && track.parent !== second).map((track) => Number(BigInt(track.begin) - mock.trace.origin)));
+  assert.deepEqual(offsets, [[second, first - 2e9]]);
+  await mock.close();
+}
+
 export async function errorsAreShown({ browser, startMock }) {
   const mock = await startMock({ errors: true });
   const page = await openPage(browser, mock.url, { wait: false });

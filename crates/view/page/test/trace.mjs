@@ -45,8 +45,8 @@ function nested(rand, items, begin, end, lane, depth) {
   }
 }
 
-/** Trace with `tracks` threads beside the usual ones. */
-export function makeTrace({ tracks: many = 0, empty = false } = {}) {
+/** Trace with `tracks` threads beside the usual ones, and a second trace from `second` ns on. */
+export function makeTrace({ tracks: many = 0, empty = false, second = 0 } = {}) {
   const trace = { origin: ORIGIN, length: LENGTH, tracks: [], items: new Map(), counters: new Map(), rows: [] };
   if (empty) return trace;
   const rand = random(37);
@@ -60,6 +60,7 @@ export function makeTrace({ tracks: many = 0, empty = false } = {}) {
     const it = trace.tracks.find((one) => one.id === track);
     trace.items.set(track, items.sort((a, b) => a.lane - b.lane || a.from - b.from));
     it.items = items.length;
+    it.begin = String(ORIGIN + BigInt(Math.min(...items.map((item) => item.from))));
     it.lanes = Math.max(1, ...items.map((item) => item.lane + 1));
   };
   const root = add(null, "trace", "demo");
@@ -86,6 +87,7 @@ export function makeTrace({ tracks: many = 0, empty = false } = {}) {
     nested(rand, items, Math.round(rand() * 1e8), LENGTH, 0, 1);
     fill(add(root, "thread", `task ${i}`), items);
   }
+  if (second) fill(add(add(null, "trace", "second"), "thread", "thread-0 (1)"), [{ lane: 0, from: second, to: second + 1e6, name: 0 }]);
   makeRows(trace);
   return trace;
 }

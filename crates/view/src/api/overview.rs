@@ -114,6 +114,7 @@ pub(super) fn tracks(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError
         object.member("name").string(&track.name);
         object.member("lanes").unsigned(timeline.lanes(id) as u64);
         object.member("items").unsigned(timeline.items(id));
+        write_time(object.member("begin"), timeline.begin(id));
         match &track.unit {
             Some(unit) => object.member("unit").string(unit),
             None => object.member("unit").null(),
