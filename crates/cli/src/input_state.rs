@@ -10,7 +10,7 @@ use std::time::SystemTime;
 const MOST_FILES: usize = 100_000;
 
 /// State of all files below some paths, which differs if any of them has changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Hash, PartialEq, Eq)]
 pub(crate) struct InputState {
     hash: u64,
     files: usize,

@@ -1,12 +1,14 @@
 //! `ichnos view`: shows traces in a browser.
 
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash as _, Hasher as _};
 use std::io::{self, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ichnos::Session;
 use ichnos::io::ScanProgress;
-use ichnos_view::{ViewOptions, ViewServer, ViewSource};
+use ichnos_view::{TimelineCache, ViewOptions, ViewServer, ViewSource};
 
 use crate::args::{Arithmetic, Global, ViewVerb};
 use crate::browser;
@@ -42,6 +44,8 @@ pub(crate) fn run(args: &ViewVerb, global: &Global, report: Report) -> Result<Ex
     options.port = args.port;
     options.keep = args.keep;
     options.follow = args.follow;
+    options.cache =
+        args.cache.as_ref().map(|directory| TimelineCache::new(directory, cache_key(args, &paths)));
     options.selection = source.selection;
     options.window = source.window;
     options.warnings = source.warnings;
@@ -73,6 +77,18 @@ pub(crate) fn run(args: &ViewVerb, global: &Global, report: Report) -> Result<Ex
         let _ = std::fs::remove_file(socket);
     }
     Ok(Exit::Success)
+}
+
+/// Returns a number that differs for other traces, states of their files, and options.
+fn cache_key(args: &ViewVerb, paths: &[PathBuf]) -> u64 {
+    let ViewVerb { reading, selecting, .. } = args;
+    let mut key = DefaultHasher::new();
+    let absolute = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
+    let absolute: Vec<PathBuf> = paths.iter().map(absolute).collect();
+    InputState::of(absolute.iter().chain(&reading.map).chain(&reading.manifest)).hash(&mut key);
+    absolute.hash(&mut key);
+    format!("{reading:?} {selecting:?}").hash(&mut key);
+    key.finish()
 }
 
 /// Writes the page to a file.

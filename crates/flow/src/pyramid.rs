@@ -40,6 +40,7 @@ const FACTOR: u32 = 2;
 /// });
 /// assert_eq!(seen, 1_000_000);
 /// ```
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug)]
 pub struct Pyramid {
     tracks: Vec<TrackItems>,
@@ -51,6 +52,7 @@ pub struct Pyramid {
 }
 
 /// Items of a track.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Default)]
 struct TrackItems {
     lanes: Vec<ItemLane<SpanItem>>,
@@ -59,6 +61,7 @@ struct TrackItems {
     added: u64,
 }
 
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug)]
 struct CounterLane {
     lane: ItemLane<CounterItem>,

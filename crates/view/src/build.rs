@@ -10,6 +10,7 @@ use ichnos::export::viewers::Timeline;
 use ichnos::model::{Message, Window};
 use ichnos::{Pass, PassCounts, PassEnd, PassHandler, Selector, Session};
 
+use crate::cache::{KeptStatus, TimelineCache};
 use crate::options::ViewOptions;
 
 /// Time between two notes of progress.
@@ -53,7 +54,7 @@ pub(crate) struct Status {
     pub(crate) discarded_events: u64,
     pub(crate) discarded_packets: u64,
     pub(crate) damages: u64,
-    /// Text for people, of a state that failed.
+    /// Text for people: the reason of a state that failed, or why the timeline could not be kept.
     pub(crate) failure: Option<String>,
 }
 
@@ -132,6 +133,55 @@ impl Build {
         *self.timeline() = part;
     }
 
+    /// Takes over the timeline that was kept, or fills it and keeps it.
+    pub(crate) fn run_cached(&self, session: &Session, options: &ViewOptions) {
+        let cache = options.cache.as_ref().filter(|_| !session.is_live() && !options.follow);
+        if let Some((kept, timeline)) = cache.and_then(TimelineCache::load) {
+            *self.timeline() = timeline;
+            self.number_traces(session);
+            let KeptStatus { range, events, discarded_events, discarded_packets, damages } = kept;
+            let mut status = self.lock_status();
+            let generation = status.generation + 1;
+            let (state, progress, is_complete, failure) = (BuildState::Done, 1.0, true, None);
+            *status = Status {
+                generation,
+                state,
+                is_complete,
+                progress,
+                range,
+                events,
+                discarded_events,
+                discarded_packets,
+                damages,
+                failure,
+            };
+            drop(status);
+            return self.changed.notify_all();
+        }
+        self.run(session, options, None);
+        let status = self.status();
+        let Some(cache) =
+            cache.filter(|_| status.state == BuildState::Done && !options.stop.load(Ordering::Relaxed))
+        else {
+            return;
+        };
+        // The lock is not held for long: a few hundred megabytes a second are written.
+        let stored = cache.store(&status, &self.timeline());
+        if let Err(error) = stored {
+            let mut status = self.lock_status();
+            status.generation += 1;
+            status.failure = Some(format!("the timeline could not be kept: {error}"));
+            drop(status);
+            self.changed.notify_all();
+        }
+    }
+
+    /// Numbers the traces in the order of the session.
+    fn number_traces(&self, session: &Session) {
+        let streams: Vec<_> = session.traces().iter().flat_map(|trace| trace.data_streams()).collect();
+        self.timeline().number_traces(streams.iter().map(|stream| &**stream));
+    }
+
     /// Fills the timeline with the selected events of a session, or those among them that a filter selects.
     pub(crate) fn run(&self, session: &Session, options: &ViewOptions, filter: Option<Selector>) {
         let ViewOptions { selection, window, stop, .. } = options;
@@ -143,8 +193,7 @@ impl Build {
         if session.is_live() || options.follow {
             self.lock_status().state = BuildState::Live;
         }
-        let streams: Vec<_> = session.traces().iter().flat_map(|trace| trace.data_streams()).collect();
-        self.timeline().number_traces(streams.iter().map(|stream| &**stream));
+        self.number_traces(session);
         let pass = Pass::new(selection.clone()).stop(stop);
         let pass = if session.is_live() { pass.live() } else { pass };
         let ended = match selection.reader(session, window) {

@@ -30,6 +30,7 @@
 mod acceptor;
 mod api;
 mod build;
+mod cache;
 mod file_server;
 mod open_pages;
 mod options;
@@ -43,6 +44,7 @@ mod server;
 mod shared;
 mod token;
 
+pub use cache::TimelineCache;
 pub use file_server::{FileServer, ViewerPage};
 pub use options::{ViewOptions, ViewSource};
 pub use page_file::page_file;

@@ -7,6 +7,8 @@ use std::sync::atomic::AtomicBool;
 use ichnos::model::Window;
 use ichnos::{Selection, Session};
 
+use crate::cache::TimelineCache;
+
 /// Function that converts a time in an expression to nanoseconds from the origin of the clock.
 type ResolveTime = Arc<dyn Fn(&str) -> Result<i128, String> + Send + Sync>;
 
@@ -30,6 +32,8 @@ pub struct ViewOptions {
     pub zone: String,
     /// Problems with the traces, a sentence each.
     pub warnings: Vec<String>,
+    /// Keeps the timeline, and takes it from there if it is there already. Not for traces that grow.
+    pub cache: Option<TimelineCache>,
     /// Traces grow: pages show them as live, and follow their end on request. See [`run_following`].
     ///
     /// [`run_following`]: crate::ViewServer::run_following
@@ -63,6 +67,7 @@ impl ViewOptions {
             window: Window::default(),
             zone: "UTC".to_owned(),
             warnings: Vec::new(),
+            cache: None,
             follow: false,
             resolve_time: Arc::new(|time| Err(format!("{time}: times are not known here"))),
             stop,

@@ -119,7 +119,7 @@ impl Reading {
     fn start(shared: Arc<Shared>) -> io::Result<Self> {
         let filling = Arc::clone(&shared);
         thread::Builder::new().name("timeline".to_owned()).spawn(move || {
-            filling.build.run(&filling.session, &filling.options, None);
+            filling.build.run_cached(&filling.session, &filling.options);
         })?;
         Ok(Self { shared, begun: Instant::now() })
     }

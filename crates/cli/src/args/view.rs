@@ -31,6 +31,13 @@ pub(crate) struct ViewVerb {
     /// Replace FILE if it exists
     #[arg(long, requires = "export", hide_short_help = true)]
     pub(crate) force: bool,
+    /// Keep what the timeline shows in DIR, so that the traces are there at once the next time
+    ///
+    /// It is made again for other options, and when files of the traces have changed. DIR has at most 4 GiB: what was kept
+    /// first is removed.
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath, hide_short_help = true,
+          conflicts_with_all = ["viewer", "listen", "follow", "export"])]
+    pub(crate) cache: Option<PathBuf>,
     /// Show what is added to the traces while they are recorded
     ///
     /// The files are looked at every second. When they have grown, they are read again from the beginning, for at most a

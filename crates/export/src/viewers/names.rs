@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 /// Names of one kind, by number from 1 on.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Debug, Default)]
 pub(super) struct NumberedNames {
     numbers: HashMap<Box<str>, u32>,

@@ -25,6 +25,7 @@ pub(super) fn next_thread<'e>(
     }
 }
 
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Debug, Default)]
 struct KnownThread {
     process: Option<u64>,
@@ -34,6 +35,7 @@ struct KnownThread {
 }
 
 /// Knowledge of events so far about the threads of the traces with these numbers.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scheduling {
     /// Thread that each processor runs; of traces that name no processors, the only one.

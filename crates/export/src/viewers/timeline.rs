@@ -50,13 +50,16 @@ pub struct TimelinePlace {
 ///
 /// Messages are to be in order of time. What can be asked meanwhile is what was taken so far; spans without an end go to
 /// the last time.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug)]
 pub struct Timeline {
     board: Board,
     tracks: TrackList,
     names: NumberedNames,
     /// By data stream: number of its trace, and names in the last context.
+    #[cfg_attr(feature = "serde", serde(skip))]
     streams: StreamTable<(u32, ContextNames), (), TimelineClass>,
+    #[cfg_attr(feature = "serde", serde(skip))]
     traces: TraceNumbers,
     scheduling: Scheduling,
     /// Threads by the numbers of their names on the tracks of processors.
@@ -65,13 +68,17 @@ pub struct Timeline {
     now: Option<u64>,
     range: Option<(u64, u64)>,
     has_dates: bool,
+    #[cfg_attr(feature = "serde", serde(skip))]
     early: EarlyLosses,
+    #[cfg_attr(feature = "serde", serde(skip))]
     losses: LossTable,
     /// Tracks and names of events before the first time that is known.
+    #[cfg_attr(feature = "serde", serde(skip))]
     untimed: Vec<(u32, u32)>,
     /// `true` if events before the first time are not in this part.
     is_later: bool,
     /// Memory that is used again for each event.
+    #[cfg_attr(feature = "serde", serde(skip))]
     text: String,
 }
 

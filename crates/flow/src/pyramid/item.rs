@@ -13,6 +13,7 @@ pub(super) trait LaneItem: Copy {
 }
 
 /// A span, an instant, or several of them.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SpanItem {
@@ -75,6 +76,7 @@ impl LaneItem for SpanItem {
 }
 
 /// A value of a counter, or several of them.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CounterItem {

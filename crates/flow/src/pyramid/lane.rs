@@ -13,12 +13,16 @@ const FEW: usize = 64;
 const MOST_AFTER: usize = 4 << 10;
 
 /// Items in order of their begins.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug)]
+#[cfg_attr(feature = "serde", serde(bound(deserialize = "T: serde::Deserialize<'de>")))]
 pub(super) struct ItemLane<T> {
     items: Vec<T>,
     /// Merged copies of the first items, each with at most a third as many as the one before.
+    #[cfg_attr(feature = "serde", serde(skip))]
     levels: Vec<LaneLevel<T>>,
     /// Number of items that the levels are made of. The last item can still change, and is never one of them.
+    #[cfg_attr(feature = "serde", serde(skip))]
     covered: usize,
     /// Length of the longest item, in nanoseconds.
     longest: u64,

@@ -48,11 +48,17 @@ pub(crate) fn recorded(name: &str) -> Option<String> {
 impl Server {
     /// Starts a server, and waits until the timeline is complete.
     pub(crate) fn of(path: &str) -> Self {
+        Self::with(path, |_| {})
+    }
+
+    /// Starts a server with options, and waits until the timeline is complete.
+    pub(crate) fn with(path: &str, change: impl FnOnce(&mut ViewOptions)) -> Self {
         let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
         let session = Arc::new(ichnos::open([path], &OpenOptions::default()).unwrap());
         let mut options = ViewOptions::new("test", stop);
         // Pages of tests come and go.
         options.keep = true;
+        change(&mut options);
         let view = ViewServer::bind(Arc::clone(&session), options).unwrap();
         let address = view.address();
         let (port, token) = address.strip_prefix("http://127.0.0.1:").unwrap().split_once('/').unwrap();

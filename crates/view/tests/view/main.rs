@@ -5,6 +5,7 @@
 
 mod access;
 mod browser;
+mod cache;
 mod client;
 mod events;
 mod tiles;

@@ -22,7 +22,7 @@ const RECORDED: [&str; 5] = [
     "nettrace/dotnetdiag/dotnet-5.0-SampleProfiler-single-thread.golden.nettrace",
 ];
 
-fn traces() -> Vec<String> {
+pub(crate) fn traces() -> Vec<String> {
     let examples = ["hello-lttng", "hello-fxt", "hello-dotnet", "hello-xtrace"].map(example);
     let traces = RECORDED.into_iter().filter_map(recorded);
     examples.into_iter().filter(|path| std::path::Path::new(path).exists()).chain(traces).collect()

@@ -16,6 +16,7 @@ const SEARCHED: usize = 64;
 const MOST_KEYED: usize = 1 << 16;
 
 /// A span without an end so far.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug)]
 struct OpenSpan {
     begin: u64,
@@ -30,6 +31,7 @@ struct OpenSpan {
     is_earlier: bool,
 }
 
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug, Default)]
 struct TrackState {
     open: Vec<OpenSpan>,
@@ -93,6 +95,7 @@ impl SpanEdge {
 }
 
 /// Items of all tracks, finished and open.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug)]
 pub(super) struct Board {
     pub(super) pyramid: Pyramid,

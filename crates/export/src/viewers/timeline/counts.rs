@@ -1,6 +1,7 @@
 //! Numbers of events of a timeline.
 
 /// Numbers of what a [`Timeline`](super::Timeline) has taken.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TimelineCounts {

@@ -16,6 +16,7 @@ const MOST_TRACKS: usize = 1 << 16;
 const MOST_NAME: usize = 256;
 
 /// Kinds of tracks of a [`Timeline`](super::Timeline).
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TimelineTrackKind {
@@ -55,6 +56,7 @@ impl TimelineTrackKind {
 }
 
 /// A track of a [`Timeline`](super::Timeline).
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TimelineTrack {
@@ -73,6 +75,7 @@ pub struct TimelineTrack {
 }
 
 /// Tracks and their identifiers.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Debug, Default)]
 pub(super) struct TrackList {
     pub(super) tracks: Vec<TimelineTrack>,
