@@ -75,7 +75,7 @@ impl Build {
     /// Makes an empty one, or one of a part of the events of another one. `budget` is that of [`Timeline::new`], in bytes.
     pub(crate) fn new(budget: usize, whole: Option<Arc<Self>>) -> Self {
         Self {
-            timeline: Mutex::new(Timeline::new(budget)),
+            timeline: Mutex::new(Timeline::new(budget).with_flows()),
             waiting: AtomicUsize::new(0),
             status: Mutex::default(),
             changed: Condvar::new(),
@@ -90,7 +90,7 @@ impl Build {
         let numbered = timeline.numbered(budget);
         drop(timeline);
         let status = Status { is_complete: false, ..earlier.status() };
-        Self { timeline: Mutex::new(numbered), status: Mutex::new(status), ..Self::new(budget, None) }
+        Self { timeline: Mutex::new(numbered.with_flows()), status: Mutex::new(status), ..Self::new(budget, None) }
     }
 
     /// Locks the timeline as it is now. The thread that fills it waits.
@@ -129,7 +129,7 @@ impl Build {
             status = whole.wait(status.generation, STEP);
         }
         let part = whole.timeline().part(0, budget);
-        *self.timeline() = part;
+        *self.timeline() = part.with_flows();
     }
 
     /// Fills the timeline with the selected events of a session, or those among them that a filter selects.

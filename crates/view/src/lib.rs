@@ -30,6 +30,7 @@
 mod acceptor;
 mod api;
 mod build;
+mod exports;
 mod file_server;
 mod open_pages;
 mod options;
@@ -41,6 +42,7 @@ mod request;
 mod response;
 mod server;
 mod shared;
+mod task_list;
 mod token;
 
 pub use file_server::{FileServer, ViewerPage};

@@ -1,6 +1,7 @@
 //! Options of a server.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -28,6 +29,8 @@ pub struct ViewOptions {
     pub window: Window,
     /// Name of the time zone of times of day.
     pub zone: String,
+    /// Directory for files that are written to be downloaded, and removed after that.
+    pub temporary: PathBuf,
     /// Problems with the traces, a sentence each.
     pub warnings: Vec<String>,
     /// Traces grow: pages show them as live, and follow their end on request. See [`run_following`].
@@ -62,6 +65,7 @@ impl ViewOptions {
             selection: Selection::default(),
             window: Window::default(),
             zone: "UTC".to_owned(),
+            temporary: std::env::temp_dir(),
             warnings: Vec::new(),
             follow: false,
             resolve_time: Arc::new(|time| Err(format!("{time}: times are not known here"))),

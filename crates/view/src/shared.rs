@@ -7,9 +7,11 @@ use ichnos::model::Window;
 use ichnos::{Expression, Reader, Session};
 
 use crate::build::Build;
+use crate::exports::Exports;
 use crate::options::{ViewOptions, ViewSource};
 use crate::parts::RangeParts;
 use crate::response::ApiError;
+use crate::task_list::TaskCache;
 
 /// Maximum size of the items of a timeline, in bytes: that of all events, and that of those which a filter selects.
 const BUDGET: usize = 96 << 20;
@@ -26,6 +28,8 @@ pub(crate) struct Shared {
     pub(crate) parts: RangeParts,
     /// Answers take a bounded time.
     pub(crate) has_limits: bool,
+    pub(crate) tasks: TaskCache,
+    pub(crate) exports: Arc<Exports>,
     filtered: Mutex<Vec<(String, Arc<Build>)>>,
 }
 
@@ -37,6 +41,8 @@ impl Shared {
             build: Arc::new(Build::new(BUDGET, None)),
             parts: RangeParts::default(),
             has_limits: true,
+            tasks: TaskCache::default(),
+            exports: Arc::default(),
             filtered: Mutex::default(),
         }
     }
@@ -50,6 +56,8 @@ impl Shared {
             build: Arc::new(Build::after(&self.build, BUDGET)),
             parts: RangeParts::default(),
             has_limits: true,
+            tasks: TaskCache::default(),
+            exports: Arc::clone(&self.exports),
             filtered: Mutex::default(),
         }
     }

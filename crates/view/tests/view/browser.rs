@@ -55,6 +55,15 @@ fn the_page_in_a_browser() {
     }
 }
 
+/// Runs groups of the tests with the server of an example.
+fn run_with(name: &str, groups: &[&str]) {
+    let server = Server::of(&example(name));
+    let address = format!("http://127.0.0.1:{}/{}/", server.port, server.token);
+    for group in groups {
+        run("node", &["test/all.mjs", group], Some(&address));
+    }
+}
+
 #[test]
 fn the_page_that_is_saved() {
     if has_packages("the_page_that_is_saved") {
@@ -71,10 +80,27 @@ fn the_page_that_is_saved() {
 #[test]
 fn the_page_shows_a_trace() {
     if has_packages("the_page_shows_a_trace") {
-        let server = Server::of(&example("hello-fxt"));
-        let address = format!("http://127.0.0.1:{}/{}/", server.port, server.token);
-        for group in ["timeline:", "keyboard:"] {
-            run("node", &["test/all.mjs", group], Some(&address));
-        }
+        run_with("hello-fxt", &["timeline:", "keyboard:"]);
+    }
+}
+
+#[test]
+fn the_panels_show_a_trace() {
+    if has_packages("the_panels_show_a_trace") {
+        run_with("hello-fxt", &["panels:"]);
+    }
+}
+
+#[test]
+fn the_panels_show_tasks() {
+    if has_packages("the_panels_show_tasks") {
+        run_with("hello-xtrace", &["panels: tasks", "panels: links", "panels: flows", "panels: details"]);
+    }
+}
+
+#[test]
+fn the_panels_show_call_stacks() {
+    if has_packages("the_panels_show_call_stacks") {
+        run_with("hello-dotnet", &["panels: flame", "panels: statistics"]);
     }
 }

@@ -48,18 +48,29 @@ pub(crate) fn recorded(name: &str) -> Option<String> {
 impl Server {
     /// Starts a server, and waits until the timeline is complete.
     pub(crate) fn of(path: &str) -> Self {
+        Self::with(path, |_| {})
+    }
+
+    /// Starts a server with changed options, and waits until the timeline is complete.
+    pub(crate) fn with(path: &str, change: impl FnOnce(&mut ViewOptions)) -> Self {
         let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
         let session = Arc::new(ichnos::open([path], &OpenOptions::default()).unwrap());
         let mut options = ViewOptions::new("test", stop);
         // Pages of tests come and go.
         options.keep = true;
+        change(&mut options);
         let view = ViewServer::bind(Arc::clone(&session), options).unwrap();
         let address = view.address();
         let (port, token) = address.strip_prefix("http://127.0.0.1:").unwrap().split_once('/').unwrap();
         let (port, token) = (port.parse().unwrap(), token.trim_end_matches('/').to_owned());
         let thread = Some(std::thread::spawn(|| view.run().unwrap()));
         let server = Self { session, port, token, stop, thread };
-        while server.json("api/trace")["state"] != "done" {
+        loop {
+            let trace = server.json("api/trace");
+            assert_ne!(trace["state"], "failed", "{}", trace["warnings"]);
+            if trace["state"] == "done" {
+                break;
+            }
             std::thread::sleep(Duration::from_millis(20));
         }
         server

@@ -6,5 +6,9 @@
 mod access;
 mod browser;
 mod client;
+mod details;
 mod events;
+mod flows;
+mod tasks;
 mod tiles;
+mod trace_file;
