@@ -119,8 +119,9 @@ export async function tasks({ browser, url }) {
   assert.equal(await page.locator("#panel-tasks code").textContent(), graph.command);
   assert.equal(await page.locator(".gantt .bar-row").count(), Math.min(graph.nodes.length, 500));
   assert.equal(await page.locator(".gantt .bar-row.critical").count(), graph.path.length);
-  const text = await page.locator("#panel-tasks").innerText();
-  for (const node of graph.nodes.slice(0, 20)) assert.ok(text.includes(node.label || node.id), node.label);
+  const flat = (text) => text.replaceAll(/\s+/g, " ").trim();
+  const text = flat(await page.locator("#panel-tasks").innerText());
+  for (const node of graph.nodes.slice(0, 20)) assert.ok(text.includes(flat(node.label || node.id)), node.label);
   if (graph.edges.length) assert.ok((await page.locator(".gantt line").count()) > 0, "edges are drawn");
   const known = graph.nodes.find((node) => node.event);
   assert.ok(known, "the first event of an operation is known");
@@ -226,14 +227,16 @@ export async function filterEvents({ browser, url, mock }) {
   assert.equal((await settled(page)).drawn.count, before.drawn.count);
 }
 
-export async function filterErrorsHaveAPlace({ browser, url }) {
+export async function filterErrorsHaveAPlace({ browser, url, mock }) {
+  // Traces whose records declare their fields know no wrong names.
+  const wrong = mock ? "bogus_name_that_is_unknown == 1" : "event == = 1";
   const page = await openPage(browser, url);
   await page.keyboard.press("\\");
-  await page.keyboard.type("bogus_name_that_is_unknown == 1");
+  await page.keyboard.type(wrong);
   await page.keyboard.press("Enter");
   await page.locator("#filter-error").waitFor({ state: "visible" });
   assert.ok((await page.locator("#filter-error").innerText()).length > 10);
-  assert.ok((await page.locator("#filter-error mark").textContent()).includes("bogus_name"));
+  assert.ok((await page.locator("#filter-error mark").textContent()).includes(mock ? "bogus_name" : "="));
   assert.equal(await page.locator("#filter").getAttribute("aria-invalid"), "true");
   assert.ok(!page.addresses.some((address) => address.includes("/api/tiles?") && address.includes("filter=")), "a wrong expression is not applied");
 }

@@ -98,6 +98,24 @@ fn events_at_equal_times_are_found_one_by_one() {
 }
 
 #[test]
+fn fields_of_any_trace_are_completed() {
+    for (name, field) in [("hello-lttng", "number"), ("hello-fxt", "module_id"), ("hello-jsonl", "path")] {
+        let server = Server::of(&example(name));
+        let items = |text: &str| {
+            let answer = server.json(&format!("api/completions?filter={text}&at={}", text.len()));
+            let items = answer["items"].as_array().unwrap().iter();
+            items.map(|item| item["text"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        assert!(items("ev").contains(&"event".to_owned()), "{name}");
+        assert!(
+            items(&field[..2]).iter().any(|item| item.ends_with(field)),
+            "{name}: {:?}",
+            items(&field[..2])
+        );
+    }
+}
+
+#[test]
 fn searches_and_statistics_count_events() {
     let server = Server::of(&example("hello-lttng"));
     let lines = lines(&server);
