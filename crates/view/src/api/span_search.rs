@@ -40,8 +40,8 @@ impl<'s> SpanSearch<'s> {
     /// Returns the ends of the span of an event, if it is one of them.
     pub(super) fn find(&self, event: TimelinePlace) -> Result<Option<SpanEnds>, ApiError> {
         match event.side {
-            Some(SpanSide::Begin | SpanSide::Frame) => self.from_begin(event),
-            Some(SpanSide::End) => self.from_end(event),
+            Some(SpanSide::Begin | SpanSide::Frame) => self.span_of_begin(event),
+            Some(SpanSide::End) => self.span_of_end(event),
             Some(SpanSide::Whole) => {
                 let items = self.items(event.track, event.time)?;
                 let is_own = |item: &&SpanItem| item.begin == event.time && item.name == event.name;
@@ -52,7 +52,7 @@ impl<'s> SpanSearch<'s> {
         }
     }
 
-    fn from_begin(&self, event: TimelinePlace) -> Result<Option<SpanEnds>, ApiError> {
+    fn span_of_begin(&self, event: TimelinePlace) -> Result<Option<SpanEnds>, ApiError> {
         let mut items = self.items(event.track, event.time)?;
         items.retain(|item| item.begin == event.time && item.name == event.name);
         if event.key == 0 {
@@ -69,7 +69,7 @@ impl<'s> SpanSearch<'s> {
         Ok(Some(SpanEnds { begin: Some(event), ..SpanEnds::default() }))
     }
 
-    fn from_end(&self, event: TimelinePlace) -> Result<Option<SpanEnds>, ApiError> {
+    fn span_of_end(&self, event: TimelinePlace) -> Result<Option<SpanEnds>, ApiError> {
         for track in self.tracks(event) {
             let mut items = self.items(track, event.time)?;
             items.retain(|item| item.end == event.time);
