@@ -48,6 +48,7 @@ pub(crate) fn run(args: &ViewVerb, global: &Global, report: Report) -> Result<Ex
         args.cache.as_ref().map(|directory| TimelineCache::new(directory, cache_key(args, &paths)));
     options.selection = source.selection;
     options.window = source.window;
+    options.temporary = args.reading.temp_dir.clone().unwrap_or_else(std::env::temp_dir);
     options.warnings = source.warnings;
     if !args.selecting.clock_gmt {
         options.zone = "local".to_owned();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ichnos_io::Bytes;
 use ichnos_model::decode::{PacketBits, Position, Slots, UNKNOWN};
-use ichnos_model::{ClockValue, Damage, DamageKind, Packet, Scopes};
+use ichnos_model::{ClockValue, Damage, DamageKind, DataPosition, Packet, Scopes};
 
 use crate::loss::{TracerLoss, discarded_events, discarded_packets};
 use crate::lost_files::{LostFiles, lost};
@@ -286,9 +286,14 @@ impl PacketReader {
 
     /// Returns damage of the open packet from one bit to another, relative to its beginning.
     pub(crate) fn damage(&self, bit: u64, end: u64, kind: DamageKind) -> Damage {
-        let entry = self.entry();
+        let DataPosition { file, bit: begin } = self.position(bit);
+        Damage::new(file, begin, kind).skipping(end.saturating_sub(bit))
+    }
+
+    /// Returns the place of a bit of the packet in its file.
+    pub(crate) fn position(&self, bit: u64) -> DataPosition {
         let file = self.file().map_or("", |file| &file.name);
-        Damage::new(file, entry.offset * 8 + bit, kind).skipping(end.saturating_sub(bit))
+        DataPosition::new(file, self.entry().offset * 8 + bit)
     }
 
     /// Returns `true` if the open packet has no flaws as a whole, and a begin and an end.

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use ichnos_model::decode::DecodeErrorKind;
 use ichnos_model::{
-    Checkpoint, ClockValue, Damage, DamageKind, DataStream, Event, EventCounts, ExcludedClasses, Head,
-    MessageKind, MessageQueue, NextRecord, Packet, QueuedMessage, Record, Source, SourceCursor, Window,
+    Checkpoint, ClockValue, Damage, DamageKind, DataPosition, DataStream, Event, EventCounts,
+    ExcludedClasses, Head, MessageKind, MessageQueue, NextRecord, Packet, QueuedMessage, Record, Source,
+    SourceCursor, Window,
 };
 
 use crate::event_order::OutOfOrder;
@@ -425,6 +426,10 @@ impl Source for CtfSource {
         let order = &self.scanner.order;
         let state = state << 1 | u64::from(order.is_late_reported());
         Some(Checkpoint::At([self.packets.index() as u64, state, self.scanner.at().bit, order.last]))
+    }
+
+    fn position(&self) -> Option<DataPosition> {
+        Some(self.packets.position(self.scanner.event_begin().bit))
     }
 }
 

@@ -40,4 +40,7 @@ pub use chrome::Chrome;
 pub use firefox::Firefox;
 pub use otlp::{Otlp, OtlpEncoding, OtlpSignal};
 pub use perfetto::Perfetto;
-pub use timeline::{Timeline, TimelineCounts, TimelinePlace, TimelineTrack, TimelineTrackKind};
+pub use timeline::{
+    EventLinks, FlowKind, SpanSide, Timeline, TimelineCounts, TimelineFlow, TimelinePlace, TimelineTrack,
+    TimelineTrackKind,
+};

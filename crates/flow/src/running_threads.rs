@@ -5,9 +5,9 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ichnos_model::{
-    BoxedCursor, Checkpoint, Cursor, Damage, DataStream, Event, EventValues, ExcludedClasses, FileDiagnostic,
-    Head, Meaning, Message, MessageKind, SplitPoint, StreamSummary, Trace, TraceInput, TracerQuirk, Window,
-    running_thread,
+    BoxedCursor, Checkpoint, Cursor, Damage, DataPosition, DataStream, Event, EventValues, ExcludedClasses,
+    FileDiagnostic, Head, Meaning, Message, MessageKind, SplitPoint, StreamSummary, Trace, TraceInput,
+    TracerQuirk, Window, running_thread,
 };
 
 /// A trace whose events have the thread that runs on their processor: the values of the
@@ -428,5 +428,9 @@ impl Cursor for RunningThreadCursor {
 
     fn checkpoint(&self) -> Option<Checkpoint> {
         self.inner.checkpoint()
+    }
+
+    fn position(&self) -> Option<DataPosition> {
+        self.inner.position()
     }
 }

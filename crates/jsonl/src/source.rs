@@ -5,8 +5,8 @@ use std::sync::Arc;
 use ichnos_json::read::Reader;
 use ichnos_model::plan::EventRecordPlans;
 use ichnos_model::{
-    BrokenRule, ClockValue, Damage, DamageKind, DataStream, Event, EventValues, Head, MessageKind,
-    NextRecord, Packet, QueuedMessage, Record, Scope, Scopes, Source, StreamLoss, Value, Window,
+    BrokenRule, ClockValue, Damage, DamageKind, DataPosition, DataStream, Event, EventValues, Head,
+    MessageKind, NextRecord, Packet, QueuedMessage, Record, Scope, Scopes, Source, StreamLoss, Value, Window,
 };
 
 use crate::event::{Class, EventReader};
@@ -24,6 +24,8 @@ pub(crate) struct LineSource {
     part: Arc<StreamPart>,
     window: Window,
     runs: RunCursor,
+    /// Offset of the current line.
+    begin: usize,
     /// Offset of the next line, and end of the range of lines.
     at: usize,
     end: usize,
@@ -57,6 +59,7 @@ impl LineSource {
             runs: part.runs.cursor(),
             reader: EventReader::new(&part),
             window,
+            begin: 0,
             at: 0,
             end: 0,
             mark: part.marks.cursor(),
@@ -271,7 +274,7 @@ impl Source for LineSource {
             }
             let at = self.at;
             let (line, next) = line_at(bytes, at);
-            self.at = next.max(at + 1);
+            (self.begin, self.at) = (at, next.max(at + 1));
             let mark = self.mark.take(&part.marks, at);
             if line.iter().all(u8::is_ascii_whitespace) {
                 continue;
@@ -323,6 +326,10 @@ impl Source for LineSource {
 
     fn checks_events(&self) -> bool {
         true
+    }
+
+    fn position(&self) -> Option<DataPosition> {
+        Some(DataPosition::of_byte(&*self.part.file.name, self.begin as u64))
     }
 
     fn event<'e>(&'e self, record: &'e Record) -> Option<Event<'e>> {

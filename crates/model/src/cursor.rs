@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::head::{first_time, sort_key};
-use crate::{EventCounts, Head, Message, MessageKind};
+use crate::{DataPosition, EventCounts, Head, Message, MessageKind};
 
 /// A source of the messages of a data stream, in order.
 ///
@@ -63,6 +63,11 @@ pub trait Cursor {
 
     /// Returns the position of the cursor, `None` if unknown. Needed for reading with several threads.
     fn checkpoint(&self) -> Option<Checkpoint> {
+        None
+    }
+
+    /// Returns the place of the current event in its file; `None` for other messages, and if it is unknown.
+    fn position(&self) -> Option<DataPosition> {
         None
     }
 
@@ -235,5 +240,9 @@ impl Cursor for BoxedCursor {
 
     fn checkpoint(&self) -> Option<Checkpoint> {
         (**self).checkpoint()
+    }
+
+    fn position(&self) -> Option<DataPosition> {
+        (**self).position()
     }
 }

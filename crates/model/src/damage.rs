@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::DataPosition;
 use crate::decode::DecodeErrorKind;
 
 /// Unreadable data, with its position and extent.
@@ -41,9 +42,7 @@ impl Damage {
     /// Returns the file and the offset in it: `FILE: byte N` or `FILE: byte N, bit M`.
     #[must_use]
     pub fn location(&self) -> String {
-        let (byte, bit) = (self.bit / 8, self.bit % 8);
-        let bit = if bit == 0 { String::new() } else { format!(", bit {bit}") };
-        format!("{}: byte {byte}{bit}", self.file)
+        DataPosition::new(&*self.file, self.bit).to_string()
     }
 }
 

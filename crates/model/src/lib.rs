@@ -24,6 +24,7 @@ mod cost;
 mod cursor;
 pub mod cursors;
 mod damage;
+mod data_position;
 pub mod decode;
 mod diagnostic;
 mod digest;

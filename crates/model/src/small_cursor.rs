@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::{
-    Checkpoint, Cursor, DataStream, EventCounts, ExcludedClasses, Head, Message, MessageKind, Window,
+    Checkpoint, Cursor, DataPosition, DataStream, EventCounts, ExcludedClasses, Head, Message, MessageKind,
+    Window,
 };
 
 /// A data stream whose cursor can be created again at a message: see [`SmallCursor`].
@@ -226,6 +227,16 @@ impl<I: Reopen> Cursor for SmallCursor<I> {
                 cursor.checkpoint()
             }
             SmallCursorState::Done => Some(Checkpoint::End),
+        }
+    }
+
+    fn position(&self) -> Option<DataPosition> {
+        match &self.state {
+            SmallCursorState::Reading(cursor) => cursor.position(),
+            SmallCursorState::Waiting(_, at, cursor) => {
+                cursor.get_or_init(|| self.waiting(at.as_ref())).position()
+            }
+            _ => None,
         }
     }
 }

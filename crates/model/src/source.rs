@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::{Checkpoint, Damage, Event, EventCounts, ExcludedClasses, Head, MessageKind, Packet, Record};
+use crate::{
+    Checkpoint, Damage, DataPosition, Event, EventCounts, ExcludedClasses, Head, MessageKind, Packet, Record,
+};
 
 /// Reads the records of a data stream, in order. [`SourceCursor`](crate::SourceCursor) makes messages of them.
 ///
@@ -83,6 +85,11 @@ pub trait Source: Send {
     /// [`Cursor::checkpoint`](crate::Cursor::checkpoint). `at` is the kind of the current message.
     fn checkpoint(&self, record: &Record, at: Option<MessageKind>) -> Option<Checkpoint> {
         let _ = (record, at);
+        None
+    }
+
+    /// Returns the place of the current event in its file: see [`Cursor::position`](crate::Cursor::position).
+    fn position(&self) -> Option<DataPosition> {
         None
     }
 }

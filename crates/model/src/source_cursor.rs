@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::decode::DecodeLimits;
 use crate::{
-    Checkpoint, ClockValue, Cursor, Damage, DamageKind, DataStream, EventCounts, ExcludedClasses, Head,
-    Message, NextRecord, QueuedMessage, Record, Scope, Source, StreamLoss, Window,
+    Checkpoint, ClockValue, Cursor, Damage, DamageKind, DataPosition, DataStream, EventCounts,
+    ExcludedClasses, Head, Message, NextRecord, QueuedMessage, Record, Scope, Source, StreamLoss, Window,
 };
 
 /// The [cursor](Cursor) of a data stream that a [`Source`] reads: it delivers the begin and the end of the data stream,
@@ -274,6 +274,15 @@ impl<S: Source> Cursor for SourceCursor<S> {
             return Some(Checkpoint::End);
         }
         self.source.checkpoint(&self.record, self.head().map(|head| head.kind))
+    }
+
+    fn position(&self) -> Option<DataPosition> {
+        let is_event = match self.current {
+            CurrentMessage::Event => true,
+            CurrentMessage::Queued => matches!(self.queued(), Some((QueuedMessage::Event, _))),
+            CurrentMessage::Nothing => false,
+        };
+        if is_event { self.source.position() } else { None }
     }
 }
 

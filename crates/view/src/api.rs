@@ -1,15 +1,22 @@
 //! Answers to requests of the page: `docs/view-api.md`.
 
+mod command;
 mod completions;
+mod details;
 mod download;
 mod events;
+mod flows;
 mod longest;
+mod near;
 mod overview;
 mod range;
 mod saved;
 mod scan;
+mod span_search;
 mod statistics;
+mod tasks;
 mod tiles;
+mod trace_file;
 
 use std::sync::Arc;
 
@@ -29,8 +36,11 @@ pub(crate) fn answer(shared: &Arc<Shared>, name: &str, query: &Query) -> Result<
         "names" => overview::names(shared, query)?,
         "tiles" => tiles::tiles(shared, query)?,
         "events" => events::events(shared, query)?,
-        "near" => events::near(shared, query)?,
-        "event" => events::event(shared, query)?,
+        "near" => near::near(shared, query)?,
+        "event" => details::event(shared, query)?,
+        "flows" => flows::flows(shared, query)?,
+        "tasks" => tasks::tasks(shared, query)?,
+        "task" => tasks::task(shared, query)?,
         "search" => events::search(shared, query)?,
         "longest" => longest::longest(shared, query)?,
         "stats" => statistics::stats(shared, query)?,

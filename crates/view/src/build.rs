@@ -76,7 +76,7 @@ impl Build {
     /// Makes an empty one, or one of a part of the events of another one. `budget` is that of [`Timeline::new`], in bytes.
     pub(crate) fn new(budget: usize, whole: Option<Arc<Self>>) -> Self {
         Self {
-            timeline: Mutex::new(Timeline::new(budget)),
+            timeline: Mutex::new(Timeline::new(budget).with_flows()),
             waiting: AtomicUsize::new(0),
             status: Mutex::default(),
             changed: Condvar::new(),
@@ -91,7 +91,11 @@ impl Build {
         let numbered = timeline.numbered(budget);
         drop(timeline);
         let status = Status { is_complete: false, ..earlier.status() };
-        Self { timeline: Mutex::new(numbered), status: Mutex::new(status), ..Self::new(budget, None) }
+        Self {
+            timeline: Mutex::new(numbered.with_flows()),
+            status: Mutex::new(status),
+            ..Self::new(budget, None)
+        }
     }
 
     /// Locks the timeline as it is now. The thread that fills it waits.
@@ -130,7 +134,7 @@ impl Build {
             status = whole.wait(status.generation, STEP);
         }
         let part = whole.timeline().part(0, budget);
-        *self.timeline() = part;
+        *self.timeline() = part.with_flows();
     }
 
     /// Takes over the timeline that was kept, or fills it and keeps it.
@@ -138,7 +142,7 @@ impl Build {
         let cache = options.cache.as_ref().filter(|_| !session.is_live() && !options.follow);
         if let Some((kept, timeline)) = cache.and_then(TimelineCache::load) {
             *self.timeline() = timeline;
-            self.number_traces(session);
+            self.number_streams(session);
             let KeptStatus { range, events, discarded_events, discarded_packets, damages } = kept;
             let mut status = self.lock_status();
             let generation = status.generation + 1;
@@ -176,10 +180,10 @@ impl Build {
         }
     }
 
-    /// Numbers the traces in the order of the session.
-    fn number_traces(&self, session: &Session) {
+    /// Numbers data streams and traces in the order of the session.
+    fn number_streams(&self, session: &Session) {
         let streams: Vec<_> = session.traces().iter().flat_map(|trace| trace.data_streams()).collect();
-        self.timeline().number_traces(streams.iter().map(|stream| &**stream));
+        self.timeline().number_streams(streams.iter().map(|stream| &**stream));
     }
 
     /// Fills the timeline with the selected events of a session, or those among them that a filter selects.
@@ -193,7 +197,7 @@ impl Build {
         if session.is_live() || options.follow {
             self.lock_status().state = BuildState::Live;
         }
-        self.number_traces(session);
+        self.number_streams(session);
         let pass = Pass::new(selection.clone()).stop(stop);
         let pass = if session.is_live() { pass.live() } else { pass };
         let ended = match selection.reader(session, window) {

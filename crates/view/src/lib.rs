@@ -31,6 +31,7 @@ mod acceptor;
 mod api;
 mod build;
 mod cache;
+mod exports;
 mod file_server;
 mod open_pages;
 mod options;
@@ -42,6 +43,7 @@ mod request;
 mod response;
 mod server;
 mod shared;
+mod task_list;
 mod token;
 
 pub use cache::TimelineCache;

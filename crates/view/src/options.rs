@@ -1,6 +1,7 @@
 //! Options of a server.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -30,6 +31,8 @@ pub struct ViewOptions {
     pub window: Window,
     /// Name of the time zone of times of day.
     pub zone: String,
+    /// Directory for files that are written to be downloaded, and removed after that.
+    pub temporary: PathBuf,
     /// Problems with the traces, a sentence each.
     pub warnings: Vec<String>,
     /// Keeps the timeline, and takes it from there if it is there already. Not for traces that grow.
@@ -66,6 +69,7 @@ impl ViewOptions {
             selection: Selection::default(),
             window: Window::default(),
             zone: "UTC".to_owned(),
+            temporary: std::env::temp_dir(),
             warnings: Vec::new(),
             cache: None,
             follow: false,

@@ -97,6 +97,7 @@ pub(crate) fn write_head(
         404 => "Not Found",
         405 => "Method Not Allowed",
         431 => "Request Header Fields Too Large",
+        503 => "Service Unavailable",
         _ => "Internal Server Error",
     };
     let length = length.map_or(String::new(), |length| format!("Content-Length: {length}\r\n"));

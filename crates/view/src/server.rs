@@ -17,7 +17,7 @@ use crate::options::{ViewOptions, ViewSource};
 use crate::page;
 use crate::query::Query;
 use crate::request::{Method, Refusal, Request, is_loopback};
-use crate::response::{ApiError, Response, write_head};
+use crate::response::{ApiError, PATIENCE, Response, write_head};
 use crate::shared::Shared;
 use crate::token::AddressToken;
 
@@ -90,6 +90,8 @@ impl ViewServer {
     pub fn run_following(self, mut open_again: impl FnMut() -> Option<ViewSource>) -> io::Result<()> {
         let state = self.acceptor.service();
         let stop = state.shared().options.stop;
+        let exports = Arc::clone(&state.shared().exports);
+        let exporting = Arc::clone(&exports);
         let mut reading = Some(Reading::start(state.shared())?);
         let mut next = Instant::now();
         self.acceptor.run(move |service| {
@@ -104,8 +106,12 @@ impl ViewServer {
                 // Without a thread, this is tried again later.
                 reading = again.and_then(|shared| Reading::start(shared).ok());
             }
-            stop.load(Ordering::Relaxed) || (service.pages.are_left() && !service.is_kept)
-        })
+            let are_left = service.pages.are_left() && !service.is_kept;
+            stop.load(Ordering::Relaxed) || (are_left && !exporting.is_busy())
+        })?;
+        // Its files are removed.
+        exports.wait(PATIENCE);
+        Ok(())
     }
 }
 

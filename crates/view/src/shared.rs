@@ -7,9 +7,11 @@ use ichnos::model::Window;
 use ichnos::{Expression, Reader, Session};
 
 use crate::build::Build;
+use crate::exports::Exports;
 use crate::options::{ViewOptions, ViewSource};
 use crate::parts::RangeParts;
 use crate::response::ApiError;
+use crate::task_list::TaskCache;
 
 /// Maximum size of the items of a timeline, in bytes: that of all events, and that of those which a filter selects.
 const BUDGET: usize = 96 << 20;
@@ -26,17 +28,24 @@ pub(crate) struct Shared {
     pub(crate) parts: RangeParts,
     /// Answers take a bounded time.
     pub(crate) has_limits: bool,
+    pub(crate) tasks: TaskCache,
+    pub(crate) exports: Arc<Exports>,
+    /// Keys of data streams by their numbers.
+    stream_keys: Vec<u32>,
     filtered: Mutex<Vec<(String, Arc<Build>)>>,
 }
 
 impl Shared {
     pub(crate) fn new(session: Arc<Session>, options: ViewOptions) -> Self {
         Self {
+            stream_keys: stream_keys(&session),
             session,
             options,
             build: Arc::new(Build::new(BUDGET, None)),
             parts: RangeParts::default(),
             has_limits: true,
+            tasks: TaskCache::default(),
+            exports: Arc::default(),
             filtered: Mutex::default(),
         }
     }
@@ -45,13 +54,21 @@ impl Shared {
     pub(crate) fn again(&self, source: ViewSource) -> Self {
         let ViewSource { session, selection, window, warnings } = source;
         Self {
+            stream_keys: stream_keys(&session),
             session,
             options: ViewOptions { selection, window, warnings, ..self.options.clone() },
             build: Arc::new(Build::after(&self.build, BUDGET)),
             parts: RangeParts::default(),
             has_limits: true,
+            tasks: TaskCache::default(),
+            exports: Arc::clone(&self.exports),
             filtered: Mutex::default(),
         }
+    }
+
+    /// Returns the key of the data stream with a number, which is the same each time that the traces are opened.
+    pub(crate) fn stream_key(&self, number: u32) -> u32 {
+        self.stream_keys.get(number as usize).copied().unwrap_or(number)
     }
 
     /// Reads selected events in a window, and in that of the selection.
@@ -105,4 +122,10 @@ impl Shared {
         known.push((text.to_owned(), Arc::clone(&build)));
         Ok(build)
     }
+}
+
+/// Returns the keys of the data streams of a session, in its order.
+fn stream_keys(session: &Session) -> Vec<u32> {
+    let streams = session.traces().iter().flat_map(|trace| trace.data_streams());
+    streams.map(|stream| stream.key).collect()
 }

@@ -26,6 +26,9 @@ pub struct TaskOptions {
     pub with_events: bool,
     /// Correct the clocks of machines if an effect seems to come before its cause.
     pub correct_clocks: bool,
+    /// Maximum numbers of operations and edges; `None` for the largest that are supported. Further events are
+    /// [left out](Tasks::left_out).
+    pub most: Option<usize>,
 }
 
 /// Collects tasks from events of any format whose classes have members that mean a task, an operation or
@@ -113,7 +116,9 @@ impl TaskCollector {
         let time = event.nanoseconds().map_or(NO_TIME, |time| {
             i64::try_from(time).unwrap_or(if time < 0 { NO_TIME + 1 } else { i64::MAX })
         });
-        if all.operations.len() >= MOST || all.edges.len() >= MOST || all.mentioned.len() >= MOST {
+        let most = options.most.map_or(MOST, |most| most.min(MOST));
+        let numbers = [all.operations.len(), all.edges.len(), all.open_edges.len(), all.mentioned.len()];
+        if numbers.into_iter().any(|number| number >= most) {
             all.left_out += 1;
             return;
         }

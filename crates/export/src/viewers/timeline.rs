@@ -2,6 +2,8 @@
 
 mod board;
 mod counts;
+mod flow_table;
+mod place;
 mod track_list;
 
 use std::collections::HashMap;
@@ -10,10 +12,14 @@ use std::ops::ControlFlow;
 
 use ichnos_flow::{CounterItem, SpanItem};
 use ichnos_model::lower::LossTable;
-use ichnos_model::{DataStream, Discarded, Event, Message, Sink};
+use ichnos_model::{Chain, DataStream, Discarded, Event, Identifier, Message, Sink};
 
 use self::board::{Board, SpanEdge};
 pub use self::counts::TimelineCounts;
+use self::flow_table::FlowTable;
+pub use self::flow_table::{EventLinks, FlowKind, TimelineFlow};
+use self::place::StreamPositions;
+pub use self::place::{SpanSide, TimelinePlace};
 use self::track_list::TrackList;
 pub use self::track_list::{TimelineTrack, TimelineTrackKind};
 use super::class::{ContextNames, EventForm, ViewerClass};
@@ -34,18 +40,6 @@ const MOST_UNTIMED: usize = 1 << 16;
 /// Maximum length of a name, in bytes.
 const MOST_NAME: usize = 256;
 
-/// Place of an event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct TimelinePlace {
-    /// Number of the track.
-    pub track: u32,
-    /// Time in nanoseconds since the origin of the clock.
-    pub time: u64,
-    /// Number of the name.
-    pub name: u32,
-}
-
 /// Tracks of a trace and what is on them, in bounded memory: see [`Pyramid`](ichnos_flow::Pyramid).
 ///
 /// Messages are to be in order of time. What can be asked meanwhile is what was taken so far; spans without an end go to
@@ -56,11 +50,13 @@ pub struct Timeline {
     board: Board,
     tracks: TrackList,
     names: NumberedNames,
-    /// By data stream: number of its trace, and names in the last context.
     #[cfg_attr(feature = "serde", serde(skip))]
-    streams: StreamTable<(u32, ContextNames), (), TimelineClass>,
+    streams: StreamTable<TimelineStream, (), TimelineClass>,
     #[cfg_attr(feature = "serde", serde(skip))]
     traces: TraceNumbers,
+    /// Numbers of data streams by their keys.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    stream_numbers: HashMap<u32, u32>,
     scheduling: Scheduling,
     /// Threads by the numbers of their names on the tracks of processors.
     threads: HashMap<u32, u64>,
@@ -72,6 +68,8 @@ pub struct Timeline {
     early: EarlyLosses,
     #[cfg_attr(feature = "serde", serde(skip))]
     losses: LossTable,
+    /// `None` if they are not asked for.
+    flows: Option<FlowTable>,
     /// Tracks and names of events before the first time that is known.
     #[cfg_attr(feature = "serde", serde(skip))]
     untimed: Vec<(u32, u32)>,
@@ -80,6 +78,17 @@ pub struct Timeline {
     /// Memory that is used again for each event.
     #[cfg_attr(feature = "serde", serde(skip))]
     text: String,
+}
+
+/// State of a data stream.
+#[derive(Debug)]
+struct TimelineStream {
+    /// Number of its trace, and its own.
+    trace: u32,
+    number: u32,
+    /// Names in the last context.
+    names: ContextNames,
+    positions: StreamPositions,
 }
 
 /// An event record class with what is the same for all its events.
@@ -118,6 +127,7 @@ impl Timeline {
             names: NumberedNames::default(),
             streams: StreamTable::default(),
             traces: TraceNumbers::default(),
+            stream_numbers: HashMap::new(),
             scheduling: Scheduling::default(),
             threads: HashMap::new(),
             now: None,
@@ -125,10 +135,17 @@ impl Timeline {
             has_dates: false,
             early: EarlyLosses::default(),
             losses: LossTable::default(),
+            flows: None,
             untimed: Vec::new(),
             is_later: false,
             text: String::new(),
         }
+    }
+
+    /// Finds [flows](Self::flows) from the next event on.
+    #[must_use]
+    pub fn with_flows(self) -> Self {
+        Self { flows: Some(FlowTable::default()), ..self }
     }
 
     /// Makes a timeline for the messages from a time on, with the tracks, the names and the open spans of this one. It needs
@@ -142,6 +159,7 @@ impl Timeline {
         part.tracks = self.tracks.clone();
         part.names = self.names.clone();
         part.traces = self.traces.clone();
+        part.stream_numbers = self.stream_numbers.clone();
         part.threads = self.threads.clone();
         part.has_dates = self.has_dates;
         // Readers pass events without a time whatever the window.
@@ -173,11 +191,12 @@ impl Timeline {
         empty
     }
 
-    /// Numbers traces in the order of these data streams, so that a timeline that is made [anew](Self::numbered) numbers
-    /// them in the same way whichever has the first event.
-    pub fn number_traces<'s>(&mut self, streams: impl IntoIterator<Item = &'s DataStream>) {
-        for stream in streams {
+    /// Numbers these data streams, and their traces, in this order, so that a timeline that is made [anew](Self::numbered)
+    /// has the same numbers whichever has the first event. Those of others are arbitrary.
+    pub fn number_streams<'s>(&mut self, streams: impl IntoIterator<Item = &'s DataStream>) {
+        for (number, stream) in (0..).zip(streams) {
             self.traces.number(stream);
+            self.stream_numbers.insert(stream.key, number);
         }
     }
 
@@ -298,6 +317,41 @@ impl Timeline {
         found
     }
 
+    /// Returns the flows whose events were both found, if it was made [with flows](Self::with_flows).
+    #[must_use]
+    pub fn flows(&self) -> &[TimelineFlow] {
+        self.flows.as_ref().map_or(&[], FlowTable::flows)
+    }
+
+    /// Returns `false` if there were too many flows for the memory: the first ones are known.
+    #[must_use]
+    pub fn has_all_flows(&self) -> bool {
+        self.flows.as_ref().is_some_and(FlowTable::is_complete)
+    }
+
+    /// Returns the events that an event at a place follows, and that follow it, as far as [flows](Self::flows) are known.
+    pub fn links(&mut self, event: &Event<'_>, place: TimelinePlace) -> EventLinks {
+        self.add_stream(event);
+        let Self { names, streams, flows, .. } = self;
+        let (Some((stream, (), classes)), Some(flows)) = (streams.get_mut(event.stream), flows) else {
+            return EventLinks::default();
+        };
+        let class = classes.of(event, || TimelineClass::of(event, names));
+        flows.links(event, &class.class, stream.trace, place)
+    }
+
+    /// Returns the first event of an operation; of one without a task, that of each trace that has it.
+    pub fn first_events(
+        &self,
+        task: Option<Identifier>,
+        chain: Chain,
+        operation: Identifier,
+    ) -> impl Iterator<Item = TimelinePlace> + '_ {
+        let traces = if task.is_some() { 1 } else { self.traces.len() };
+        let flows = (0..traces).zip(std::iter::repeat(self.flows.as_ref()));
+        flows.filter_map(move |(trace, flows)| flows?.first_event(task, trace, chain, operation))
+    }
+
     /// Takes a message. Returns the place of an event.
     pub fn take(&mut self, message: &Message<'_>) -> Option<TimelinePlace> {
         match message {
@@ -322,17 +376,23 @@ impl Timeline {
     /// Takes an event that is not shown, for what it says about threads.
     pub fn pass_over(&mut self, event: &Event<'_>) {
         self.add_stream(event);
-        let Self { names, streams, scheduling, .. } = self;
-        let Some(((trace, _), (), classes)) = streams.get_mut(event.stream) else { return };
+        let Self { names, streams, scheduling, now, .. } = self;
+        let Some((stream, (), classes)) = streams.get_mut(event.stream) else { return };
+        if let Some(time) = shown_time(event.nanoseconds()).flatten().or(*now) {
+            stream.positions.next(time);
+        }
         let class = classes.of(event, || TimelineClass::of(event, names));
-        scheduling.observe(*trace, event, &class.class);
+        scheduling.observe(stream.trace, event, &class.class);
     }
 
     fn add_stream(&mut self, event: &Event<'_>) {
         if !self.streams.has(event.stream) {
             let trace = self.traces.number(event.stream);
             self.tracks.add_trace(trace, event.stream);
-            self.streams.insert(event.stream, (trace, ContextNames::default()), || ());
+            let (names, positions) = (ContextNames::default(), StreamPositions::default());
+            let key = event.stream.key;
+            let number = self.stream_numbers.get(&key).copied().unwrap_or(key);
+            self.streams.insert(event.stream, TimelineStream { trace, number, names, positions }, || ());
             self.has_dates |= has_dates(event.stream.clock());
         }
     }
@@ -348,7 +408,8 @@ impl Timeline {
             return;
         }
         let Self { tracks, names, streams, scheduling, untimed, .. } = self;
-        let Some(((trace, known), (), classes)) = streams.get_mut(event.stream) else { return };
+        let Some((stream, (), classes)) = streams.get_mut(event.stream) else { return };
+        let TimelineStream { trace, names: known, .. } = stream;
         let class = classes.of(event, || TimelineClass::of(event, names));
         untimed.push((tracks.of_event(event.stream, &class.class.place(event, known), *trace), class.name));
         scheduling.observe(*trace, event, &class.class);
@@ -400,8 +461,9 @@ impl Timeline {
         if !self.early.notes.is_empty() || !self.untimed.is_empty() {
             self.show_early(time);
         }
-        let Self { board, tracks, names, streams, scheduling, text, threads, .. } = self;
-        let ((trace, known), (), classes) = streams.get_mut(event.stream)?;
+        let Self { board, tracks, names, streams, scheduling, text, threads, flows, .. } = self;
+        let (TimelineStream { trace, number: stream, names: known, positions }, (), classes) =
+            streams.get_mut(event.stream)?;
         let class = classes.of(event, || TimelineClass::of(event, names));
         let mut place = class.class.place(event, known);
         scheduling.complete(*trace, &class.class, &mut place);
@@ -410,12 +472,17 @@ impl Timeline {
         let name = own_name.map_or(class.name, |name| number(names, name));
         let of = EventOf { event, class, trace: *trace, place: &place, time, name, track: own_track };
         board.counts.events += 1;
-        let track = of.show(board, tracks, own_name);
+        let (track, side, key) = of.show(board, tracks, own_name);
         if class.class.form == EventForm::Switch {
             of.run(board, tracks, names, threads);
         }
         scheduling.observe(*trace, event, &class.class);
-        Some(TimelinePlace { track, time, name })
+        let (stream, position) = (*stream, positions.next(time));
+        let place = TimelinePlace { track, time, name, stream, position, side, key };
+        if let Some(flows) = flows {
+            flows.take(event, &class.class, *trace, place);
+        }
+        Some(place)
     }
 }
 
@@ -437,26 +504,41 @@ struct EventOf<'a, 'e> {
 }
 
 impl EventOf<'_, '_> {
-    /// Adds the event to the board. Returns its track.
-    fn show(&self, board: &mut Board, tracks: &mut TrackList, own_name: Option<&str>) -> u32 {
+    /// Adds the event to the board. Returns its track, and the part and the key of a span.
+    fn show(
+        &self,
+        board: &mut Board,
+        tracks: &mut TrackList,
+        own_name: Option<&str>,
+    ) -> (u32, Option<SpanSide>, u64) {
         let Self { event, class, time, name, track, .. } = *self;
         let edge = SpanEdge { name, kind: class.name, is_unnamed: !class.has_span_name };
         match class.class.form {
-            EventForm::Begin => board.begin(track, time, edge),
-            EventForm::End => board.end(track, time, edge),
-            EventForm::Complete => board.complete(track, time, class.class.duration(event), name),
+            EventForm::Begin => {
+                board.begin(track, time, edge);
+                (track, Some(SpanSide::Begin), 0)
+            }
+            EventForm::End => {
+                board.end(track, time, edge);
+                (track, Some(SpanSide::End), 0)
+            }
+            EventForm::Complete => {
+                board.complete(track, time, class.class.duration(event), name);
+                (track, Some(SpanSide::Whole), 0)
+            }
             EventForm::KeyedBegin => {
-                let track = self.spans(tracks, own_name);
-                board.begin_keyed(self.key(class.class.key(event)), track, time, edge);
-                return track;
+                let (track, key) = (self.spans(tracks, own_name), self.key(class.class.key(event)));
+                board.begin_keyed(key, track, time, edge);
+                (track, Some(SpanSide::Begin), key)
             }
             EventForm::KeyedEnd => {
-                if let Some(track) = board.end_keyed(self.key(class.class.key(event)), time, edge) {
-                    return track;
-                }
-                let track = self.spans(tracks, own_name);
-                board.end_of_nothing(track, time, name);
-                return track;
+                let key = self.key(class.class.key(event));
+                let track = board.end_keyed(key, time, edge).unwrap_or_else(|| {
+                    let track = self.spans(tracks, own_name);
+                    board.end_of_nothing(track, time, name);
+                    track
+                });
+                (track, Some(SpanSide::End), key)
             }
             EventForm::Frame => {
                 let track = self.spans(tracks, own_name);
@@ -465,14 +547,14 @@ impl EventOf<'_, '_> {
                 board.end_keyed(key, time, SpanEdge { is_unnamed: true, ..edge });
                 board.begin_keyed(key, track, time, edge);
                 board.counts = TimelineCounts { frames: counts.frames + 1, ..counts };
-                return track;
+                (track, Some(SpanSide::Frame), key)
             }
-            EventForm::Counter => return self.values(board, tracks),
+            EventForm::Counter => (self.values(board, tracks), None, 0),
             EventForm::Instant | EventForm::Sample | EventForm::Switch | EventForm::Wakeup => {
                 board.instant(track, time, name);
+                (track, None, 0)
             }
         }
-        track
     }
 
     /// Returns the key of a span among those of all processes.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use ichnos_model::decode::PacketBits;
 use ichnos_model::{
-    BrokenRule, ClockClass, ClockValue, Damage, DamageKind, DataStream, Event, Head, NextRecord,
-    Record as CurrentRecord, Scope, Source, StreamLoss, Window,
+    BrokenRule, ClockClass, ClockValue, Damage, DamageKind, DataPosition, DataStream, Event, Head,
+    NextRecord, Record as CurrentRecord, Scope, Source, StreamLoss, Window,
 };
 
 use super::classes::{Classes, KnownClass, RecordNames};
@@ -503,6 +503,10 @@ impl Source for FxtSource {
             Some(index) => Head::event(index, record.clock.map(|clock| clock.nanoseconds)),
             None => record.head(),
         }
+    }
+
+    fn position(&self) -> Option<DataPosition> {
+        Some(DataPosition::of_byte(&*self.file.name, self.reader.position.begin))
     }
 }
 

@@ -3,7 +3,7 @@
 use ichnos_io::{Bytes, Datagrams};
 use ichnos_model::decode::PacketBits;
 use ichnos_model::{
-    BrokenRule, ClockValue, Damage, DamageKind, Event, Head, NextRecord, QueuedMessage,
+    BrokenRule, ClockValue, Damage, DamageKind, DataPosition, Event, Head, NextRecord, QueuedMessage,
     Record as CurrentRecord, Scope, Source, StreamLoss, Window,
 };
 
@@ -490,6 +490,10 @@ impl Source for LogSource {
     #[inline(always)]
     fn event_head(&self, _: &CurrentRecord) -> Head {
         Head::event(self.index, Some(self.clock.nanoseconds))
+    }
+
+    fn position(&self) -> Option<DataPosition> {
+        Some(DataPosition::of_byte(&*self.name, self.input.base + self.begin as u64))
     }
 }
 

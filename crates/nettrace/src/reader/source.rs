@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use ichnos_model::decode::{PacketBits, Position};
 use ichnos_model::{
-    Checkpoint, ClockClass, ClockValue, DataStream, DynamicClass, Event, EventCounts, FieldValue, Head,
-    MessageKind, NextRecord, Packet, QueuedMessage, Record, Scope, Scopes, Skip, Source, StreamLoss, Uuid,
-    Window,
+    Checkpoint, ClockClass, ClockValue, DataPosition, DataStream, DynamicClass, Event, EventCounts,
+    FieldValue, Head, MessageKind, NextRecord, Packet, QueuedMessage, Record, Scope, Scopes, Skip, Source,
+    StreamLoss, Uuid, Window,
 };
 
 use super::class::{PayloadForm, raw_class};
@@ -573,5 +573,10 @@ impl Source for EventSource {
         let reported = longer.fold(reported, u64::wrapping_add);
         let PendingEvent { payload, timestamp, .. } = self.entry;
         Some(Checkpoint::At([payload, timestamp, self.rows.capture.fingerprint(), reported]))
+    }
+
+    fn position(&self) -> Option<DataPosition> {
+        // Headers of events are shortened by those before them: the payload is what an event has of its own.
+        Some(DataPosition::of_byte(&*self.rows.file.name, self.entry.payload))
     }
 }

@@ -80,6 +80,7 @@ export interface Link {
   id: string;
   kind: string;
   name?: string;
+  time?: TimeText;
 }
 
 export interface EventDetails {
@@ -89,7 +90,8 @@ export interface EventDetails {
   name: string;
   track: number | null;
   format: string;
-  position: { file: string; offset: number } | null;
+  /** Offset in bytes, and the bit in that byte. */
+  position: { file: string; offset: number; bit: number } | null;
   line: unknown;
   text: string;
   spans: { begin: string | null; end: string | null; length: number | null } | null;
@@ -154,31 +156,52 @@ export interface Stacks {
 export interface TaskEntry {
   id: string;
   name: string;
-  begin: TimeText;
-  length: number;
+  begin: TimeText | null;
+  length: number | null;
   operations: number;
   command: string;
+}
+
+export interface Tasks {
+  command: string;
+  complete: boolean;
+  /** Tasks of the range, of which only the first are listed. */
+  total: number;
+  tasks: TaskEntry[];
 }
 
 export interface TaskNode {
   id: string;
   label: string;
-  place: string | null;
-  begin_ns: number | string | null;
-  end_ns: number | string | null;
-  events?: number;
+  place: string;
+  begin: TimeText | null;
+  end: TimeText | null;
+  events: number;
+  /** Its first event. */
+  event: string | null;
 }
 
 export interface TaskGraph {
+  id: string;
+  command: string;
+  /** Operations of the task, of which only the first are listed. */
+  total: number;
+  /** Causes come before their effects. */
   nodes: TaskNode[];
-  edges: { from: string; to: string; kind: string }[];
+  /** Numbers of the cause and the effect among the nodes, and the kind. */
+  edges: [number, number, string][];
+  /** Causes that are not in the traces. */
+  dangling: number;
+  /** Numbers of the operations on the critical path. */
+  path: number[];
+  criticalPath: { time_ns: number | null; steps: { label: string; id: string; time_ns: number | null }[] };
 }
 
-export interface TaskStep {
-  id: string;
-  label: string;
-  begin_ns?: number | string | null;
-  time_ns?: number | null;
+export interface Flows {
+  generation: number;
+  complete: boolean;
+  /** Four numbers a flow: track and time of its begin, and of its end. */
+  flows: number[];
 }
 
 export interface Change {

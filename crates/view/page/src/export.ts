@@ -29,7 +29,7 @@ export class Exporter {
     const cut = ["--begin", `@${this.state.absolute(begin)}`, "--end", `@${this.state.absolute(end)}`, "-o", "OUT"];
     this.status.textContent = "";
     const tables = [
-      choice("Trace", "the events of the range, as `ichnos cut` writes them", () => void this.download("trace")),
+      choice("Trace", "the events of the range, as `ichnos cut` writes them; a directory as .tar", () => void this.download("trace")),
       choice("CSV", "one line an event", () => void this.download("csv")),
       choice("JSON Lines", "one object an event", () => void this.download("jsonl")),
     ];
@@ -54,11 +54,18 @@ export class Exporter {
   private async download(kind: "trace" | "csv" | "jsonl"): Promise<void> {
     const place = address("export", { kind, ...rangeParameters(this.state) });
     const controller = new AbortController();
+    this.status.textContent = kind === "trace" ? "Writing the trace …" : "";
     try {
       const answer = await fetch(place, { signal: controller.signal });
       if (!answer.ok) throw await errorOf(answer);
-      controller.abort();
-      save(place, "");
+      if (kind === "trace") {
+        // Asking again would write it twice.
+        const name = /filename="([^"]+)"/.exec(answer.headers.get("Content-Disposition") ?? "")?.[1];
+        saveBlob(await answer.blob(), name ?? this.fileName("tar"));
+      } else {
+        controller.abort();
+        save(place, "");
+      }
       this.status.textContent = "";
     } catch (error) {
       this.status.textContent = messageOf(error);

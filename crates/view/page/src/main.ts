@@ -1,6 +1,6 @@
 // Start of the page: joins state, timeline, panels, keys and the server.
 
-import { ApiError, get, isAborted, Latest, messageOf, type EventDetails, type Row, type Trace, type Track } from "./api";
+import { get, isAborted, Latest, messageOf, type EventDetails, type Flows, type Row, type Trace, type Track } from "./api";
 import { showBookmarks, showClocks, toggleBookmark } from "./bookmarks";
 import { showHelp } from "./dialog";
 import { byId, debounce } from "./dom";
@@ -27,7 +27,8 @@ const state = new State();
 const near = new Latest();
 const flows = new Latest();
 let ready = false;
-let hasFlows = true;
+/** Generation of flows that were not all of the range. */
+let partOfFlows: number | null = null;
 let exporter: Exporter;
 let writtenFragment = "";
 
@@ -95,7 +96,7 @@ function expose(): void {
   Object.assign(window, {
     __ichnos: {
       ready: ready && tiles.pending === 0,
-      drawn: { ...drawn, frames, milliseconds: timeline.drawTime, generation: state.generation },
+      drawn: { ...drawn, flows: timeline.flows.length / 4, frames, milliseconds: timeline.drawTime, generation: state.generation },
       view: { begin: state.absolute(view.begin).toString(), end: state.absolute(view.end).toString(), ...(state.range && { range: state.range }) },
       selected: selection && { ...selection },
     },
@@ -192,7 +193,9 @@ async function neighbour(direction: "next" | "previous"): Promise<void> {
   const edge = direction === "next" ? view.begin - offset - 1 : view.end - offset + 1;
   const time = selection?.track === track ? selection.time : edge;
   try {
-    const row = await near.get<Row | null>("near", { track, time: state.absolute(time).toString(), direction });
+    // Others at the same time follow the selected event, too.
+    const event = selection?.track === track ? selection.id : null;
+    const row = await near.get<Row | null>("near", { track, time: state.absolute(time).toString(), direction, event });
     if (!row) return announce(`No ${direction} event in this track`);
     await openEvent(row.id);
   } catch (error) {
@@ -265,18 +268,19 @@ const loadFlows = debounce(200, () => void askFlows());
 async function askFlows(): Promise<void> {
   const { begin, end } = state.view;
   const tracks = timeline.layout.visible(timeline.scene().top, timeline.height).map((row) => row.track.id);
-  if (!tracks.length || state.isEmpty || !hasFlows) return;
+  partOfFlows = null;
+  if (!tracks.length || state.isEmpty) return;
   const from = Math.floor(begin);
-  const parameters = { begin: state.absolute(from).toString(), end: state.absolute(end).toString(), tracks: tracks.slice(0, 256).join(",") };
+  const parameters = { begin: state.absolute(from).toString(), end: state.absolute(end).toString(), tracks: tracks.slice(0, 256).join(","), pixels: Math.max(1, Math.round(timeline.width)), filter: state.filter };
   try {
-    const answer = await flows.get<{ flows: number[] }>("flows", parameters);
+    const answer = await flows.get<Flows>("flows", parameters);
+    if (!answer.complete) partOfFlows = answer.generation;
     timeline.flows = answer.flows.map((value, i) => (i % 2 ? value + from : value));
     timeline.redraw();
   } catch (error) {
     if (isAborted(error)) return;
     timeline.flows = [];
-    // A server that knows no flows has no such address.
-    if (error instanceof ApiError && error.status === 404) hasFlows = false;
+    timeline.redraw();
   }
 }
 
@@ -318,6 +322,9 @@ async function start(): Promise<void> {
   ready = true;
   state.on(["view", "range", "selection", "filter", "tab", "layout", "bookmarks", "search", "offsets"], writeFragment);
   state.on(["view", "tracks", "layout", "filter"], loadFlows);
+  state.on(["trace"], () => {
+    if (partOfFlows !== null && partOfFlows !== state.trace?.generation) loadFlows();
+  });
   addEventListener("hashchange", () => {
     if (location.hash !== writtenFragment) void applyFragment(location.hash);
   });

@@ -45,7 +45,7 @@ export function savedAnswer(path: string, parameters: Record<string, unknown>): 
     case "near":
       return null;
     case "flows":
-      return { flows: [] };
+      return { generation: saved.trace.generation, complete: true, flows: [] };
     case "event":
       return details(saved, String(parameters.id));
     default:

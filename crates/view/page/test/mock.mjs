@@ -209,8 +209,10 @@ const ANSWERS = {
     const name = parameters.get("name");
     const own = mock.trace.rows.filter((row) => row.track === track && (name === null || row.item.name === Number(name)));
     const direction = parameters.get("direction");
+    const left = own.findIndex((row) => rowOf(mock, row).id === parameters.get("event"));
     let found = null;
-    if (direction === "next") found = own.find((row) => row.time > time);
+    if (left >= 0 && direction !== "at") found = own[direction === "next" ? left + 1 : left - 1];
+    else if (direction === "next") found = own.find((row) => row.time > time);
     else if (direction === "previous") found = own.findLast((row) => row.time < time);
     else found = own.filter((row) => Math.abs(row.time - time) <= tolerance).sort((a, b) => Math.abs(a.time - time) - Math.abs(b.time - time))[0];
     return found ? rowOf(mock, found) : null;
@@ -227,7 +229,7 @@ const ANSWERS = {
     return {
       ...plain,
       format: "ctf",
-      position: { file: "demo/channel0_0", offset: 4096 + 32 * row.index },
+      position: { file: "demo/channel0_0", offset: 4096 + 32 * row.index, bit: row.index % 8 },
       line: {
         time: plain.time,
         event: plain.name,
@@ -236,8 +238,8 @@ const ANSWERS = {
       },
       text: `[22:13:20.000000000] ${plain.name}: { ${plain.text} }`,
       spans,
-      causes: [{ id: id(other), kind: "parent" }],
-      effects: row.index % 3 ? [] : [{ id: id(other), kind: "related" }],
+      causes: [{ id: id(other), kind: "parent", name: NAMES[other.item.name], time: absolute(mock, other.time), track: other.track }],
+      effects: row.index % 3 ? [] : [{ id: id(other), kind: "related", name: NAMES[other.item.name], time: absolute(mock, other.time), track: other.track }],
     };
   },
   check(mock, parameters) {
@@ -318,28 +320,32 @@ const ANSWERS = {
       operations: 14,
       command: `ichnos task show 7a00${i.toString(16).padStart(12, "0")} 'traces/demo trace'`,
     }));
-    return { tasks };
+    return { command: "ichnos task list 'traces/demo trace'", complete: true, total: tasks.length, tasks };
   },
   task(mock, parameters) {
     const first = Number.parseInt(parameters.get("id").slice(4), 16) * 1e8;
+    const events = mock.trace.rows.filter((row) => row.time >= first);
     const nodes = Array.from({ length: 14 }, (_, i) => ({
       id: `n${i}`,
       label: NAMES[i % 12],
       place: `host-${i % 3}`,
-      begin_ns: absolute(mock, first + i * 2e6),
-      end_ns: absolute(mock, first + i * 2e6 + 5e6),
+      begin: absolute(mock, first + i * 2e6),
+      end: absolute(mock, first + i * 2e6 + 5e6),
       events: 2,
+      event: i % 5 === 4 || !events[i] ? null : rowOf(mock, events[i]).id,
     }));
-    const edges = nodes.slice(1).map((node, i) => ({ from: `n${i >> 1}`, to: node.id, kind: "parent" }));
-    const steps = [0, 1, 3, 7].map((n) => ({ id: `n${n}`, label: NAMES[n], place: "host-0", begin_ns: nodes[n].begin_ns, time_ns: 2e6 * n }));
-    return { id: parameters.get("id"), graph: { nodes, edges }, criticalPath: { time_ns: 1.4e7, steps } };
+    const edges = nodes.slice(1).map((_, i) => [i >> 1, i + 1, "parent"]);
+    const path = [0, 1, 3, 7];
+    const steps = path.map((n) => ({ id: `n${n}`, label: NAMES[n], place: "host-0", begin_ns: 0, time_ns: 2e6 * n }));
+    const command = `ichnos task show ${parameters.get("id")} 'traces/demo trace'`;
+    return { id: parameters.get("id"), command, total: 14, nodes, edges, dangling: 1, path, criticalPath: { time_ns: 1.4e7, steps } };
   },
   flows(mock, parameters) {
     const [begin, end] = range(mock, parameters);
     const tracks = parameters.get("tracks").split(",").map(Number).filter((id) => mock.trace.items.get(id)?.[0]?.to > mock.trace.items.get(id)?.[0]?.from);
-    if (tracks.length < 2) return { flows: [], complete: true };
+    if (tracks.length < 2) return { generation: mock.generation, flows: [], complete: true };
     const flows = Array.from({ length: 5 }, (_, i) => [tracks[i % 2], 3e8 * (i + 1) - begin, tracks[1 - (i % 2)], 3e8 * (i + 1) + 6e7 - begin]);
-    return { flows: flows.filter(([, from, , to]) => to >= 0 && from <= end - begin).flat(), complete: true };
+    return { generation: mock.generation, flows: flows.filter(([, from, , to]) => to >= 0 && from <= end - begin).flat(), complete: true };
   },
 };
 

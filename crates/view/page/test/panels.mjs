@@ -104,19 +104,68 @@ export async function flameGraph({ browser, url }) {
   return undefined;
 }
 
-export async function tasks({ browser, url, mock }) {
+export async function tasks({ browser, url }) {
   const page = await openPage(browser, url);
   const body = await openTab(page, 5, "tasks");
+  assert.equal(await page.locator("#panel-tasks code").textContent(), body.command);
   if (!body.tasks.length) {
     assert.ok((await page.locator("#panel-tasks").innerText()).includes("No tasks"));
     return undefined;
   }
+  const answer = page.waitForResponse((response) => response.url().includes("/api/task?"));
   await page.locator("#panel-tasks .grid-row").first().click();
+  const graph = await (await answer).json();
   await page.locator(".gantt .bar-row").first().waitFor();
-  assert.ok((await page.locator("#panel-tasks code").textContent()).startsWith("ichnos task"));
-  if (mock) assert.equal(await page.locator(".gantt .critical").count(), 4);
+  assert.equal(await page.locator("#panel-tasks code").textContent(), graph.command);
+  assert.equal(await page.locator(".gantt .bar-row").count(), Math.min(graph.nodes.length, 500));
+  assert.equal(await page.locator(".gantt .bar-row.critical").count(), graph.path.length);
+  const flat = (text) => text.replaceAll(/\s+/g, " ").trim();
+  const text = flat(await page.locator("#panel-tasks").innerText());
+  for (const node of graph.nodes.slice(0, 20)) assert.ok(text.includes(flat(node.label || node.id)), node.label);
+  if (graph.edges.length) assert.ok((await page.locator(".gantt line").count()) > 0, "edges are drawn");
+  const known = graph.nodes.find((node) => node.event);
+  assert.ok(known, "the first event of an operation is known");
+  await page.locator(".gantt button").first().click();
+  await page.waitForFunction((id) => window.__ichnos.selected?.id === id, known.event);
   await page.getByRole("button", { name: "All tasks" }).click();
   assert.ok(await page.locator("#panel-tasks .grid-row").first().isVisible());
+  assert.deepEqual(page.problems, []);
+  return undefined;
+}
+
+/** Causes and effects of an event lead to each other. */
+export async function links({ browser, url, mock }) {
+  const page = await openPage(browser, url);
+  const ids = await page.evaluate(async () => {
+    const { begin, end } = window.__ichnos.view;
+    const { rows } = await (await fetch("api/events?" + new URLSearchParams({ begin, end, limit: 200 }))).json();
+    return rows.map((row) => row.id);
+  });
+  for (const id of ids) {
+    const event = await page.evaluate(async (id) => (await fetch("api/event?" + new URLSearchParams({ id }))).json(), id);
+    if (!event.causes.length) continue;
+    await page.evaluate((id) => (location.hash = `${location.hash || "#"}&event=${encodeURIComponent(id)}`), id);
+    await page.waitForFunction((id) => window.__ichnos.selected?.id === id, id);
+    const [cause] = event.causes;
+    await page.locator("#panel-details .links button").first().click();
+    await page.waitForFunction((id) => window.__ichnos.selected?.id === id, cause.id);
+    if (mock) return undefined;
+    const back = await page.evaluate(async (id) => (await fetch("api/event?" + new URLSearchParams({ id }))).json(), cause.id);
+    assert.ok(back.effects.some((effect) => effect.id === id), "the event is an effect of its cause");
+    return undefined;
+  }
+  return "no event has a cause";
+}
+
+/** Flows between tracks are drawn where the server knows some. */
+export async function flows({ browser, url }) {
+  const page = await openPage(browser, url);
+  await settled(page);
+  const last = page.addresses.filter((address) => address.includes("/api/flows?")).at(-1);
+  const known = await page.evaluate(async (address) => (await fetch(address)).json(), last);
+  assert.equal(known.complete, true);
+  if (!known.flows.length) return "the trace has no flows";
+  await page.waitForFunction(() => window.__ichnos.drawn.flows > 0);
   return undefined;
 }
 
@@ -178,14 +227,16 @@ export async function filterEvents({ browser, url, mock }) {
   assert.equal((await settled(page)).drawn.count, before.drawn.count);
 }
 
-export async function filterErrorsHaveAPlace({ browser, url }) {
+export async function filterErrorsHaveAPlace({ browser, url, mock }) {
+  // Traces whose records declare their fields know no wrong names.
+  const wrong = mock ? "bogus_name_that_is_unknown == 1" : "event == = 1";
   const page = await openPage(browser, url);
   await page.keyboard.press("\\");
-  await page.keyboard.type("bogus_name_that_is_unknown == 1");
+  await page.keyboard.type(wrong);
   await page.keyboard.press("Enter");
   await page.locator("#filter-error").waitFor({ state: "visible" });
   assert.ok((await page.locator("#filter-error").innerText()).length > 10);
-  assert.ok((await page.locator("#filter-error mark").textContent()).includes("bogus_name"));
+  assert.ok((await page.locator("#filter-error mark").textContent()).includes(mock ? "bogus_name" : "="));
   assert.equal(await page.locator("#filter").getAttribute("aria-invalid"), "true");
   assert.ok(!page.addresses.some((address) => address.includes("/api/tiles?") && address.includes("filter=")), "a wrong expression is not applied");
 }

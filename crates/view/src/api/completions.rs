@@ -15,6 +15,9 @@ const MOST: usize = 50;
 /// Name that no trace has: the error about it lists those that there are.
 const UNKNOWN: &str = "ichnos_view_no_such_field";
 
+/// Properties that are offered where no error lists them all.
+const PROPERTIES: [&str; 8] = ["event", "level", "message", "process", "stream", "thread", "time", "trace"];
+
 const OPERATORS: [&str; 10] = ["==", "!=", "<", "<=", ">", ">=", "in", "&&", "||", "!"];
 
 /// Returns names of events and fields for the word before a place of an expression.
@@ -78,7 +81,23 @@ fn fields(shared: &Shared) -> BTreeSet<String> {
         Err(FilterErrorKind::UnknownName { candidates, .. }) => {
             candidates.into_iter().map(|known| known.name).collect()
         }
-        // Traces whose classes are declared by their records: any name is possible.
-        _ => BTreeSet::new(),
+        // Traces whose classes are declared by their records: any name is possible, and some are known.
+        _ => fields_of_classes(shared),
     }
+}
+
+/// Returns the names of the fields of classes so far, and properties that most events have.
+fn fields_of_classes(shared: &Shared) -> BTreeSet<String> {
+    let mut names: BTreeSet<String> = PROPERTIES.map(str::to_owned).into();
+    for trace in shared.session.traces() {
+        let class = trace.trace().class_with_dynamic();
+        for stream in &class.data_streams {
+            let events = stream.event_records.iter();
+            let scopes = events.flat_map(|event| [&event.payload, &event.specific_context]);
+            let scopes = scopes.chain([&stream.common_context]).flatten();
+            let members = scopes.filter_map(|scope| scope.members()).flatten();
+            names.extend(members.map(|member| member.name.to_string()));
+        }
+    }
+    names
 }

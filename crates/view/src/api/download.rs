@@ -1,4 +1,4 @@
-//! Events of a range as a file.
+//! Events of a range as a file of text.
 
 use std::io::BufWriter;
 use std::net::TcpStream;
@@ -10,6 +10,7 @@ use ichnos::export::{Csv, CsvOptions};
 use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::model::{Message, Sink, Window};
 
+use super::trace_file;
 use crate::query::Query;
 use crate::response::{ApiError, write_head};
 use crate::shared::Shared;
@@ -21,9 +22,10 @@ const BUFFER: usize = 64 << 10;
 pub(crate) fn export(shared: &Shared, query: &Query, stream: &mut TcpStream) -> Result<(), ApiError> {
     let (begin, end) = query.range()?;
     let (kind, ending) = match query.text("kind") {
+        Some("trace") => return trace_file::export(shared, query, stream),
         Some("jsonl") => ("application/x-ndjson", "jsonl"),
         Some("csv") => ("text/csv; charset=utf-8", "csv"),
-        _ => return Err(ApiError::bad("kind: csv or jsonl")),
+        _ => return Err(ApiError::bad("kind: csv, jsonl or trace")),
     };
     let mut selection = shared.options.selection.clone();
     if let Some(text) = query.text("filter") {

@@ -1,16 +1,13 @@
-//! Single events: rows of a range, the details of one, and where a text occurs.
+//! Rows of a range: events, log lines, and where a text occurs.
 
 use std::ops::ControlFlow;
 
-use ichnos::Pass;
-use ichnos::export::viewers::TimelineTrack;
 use ichnos::export::{Log, LogOptions, Pretty, PrettyFields, PrettyNames, PrettyOptions};
 use ichnos::json::write::{ArrayWriter, ObjectWriter, ValueWriter};
-use ichnos::jsonl::{JsonLines, JsonLinesOptions};
-use ichnos::model::{Event, LogLevel, LogSeverity, Meaning, Message, Sink as _, Window};
+use ichnos::model::{Event, LogLevel, LogSeverity, Meaning, Message, Sink as _};
 
 use super::overview::write_time;
-use super::scan::{self, EventId, Found, RangeScan, is_within};
+use super::scan::{self, Found, RangeScan, is_within};
 use crate::query::Query;
 use crate::response::ApiError;
 use crate::shared::Shared;
@@ -20,7 +17,7 @@ const MOST_ROWS: u64 = 10_000;
 const ROWS: u64 = 200;
 
 /// Maximum number of events that are read for an answer.
-const MOST_EVENTS: u64 = 5_000_000;
+pub(super) const MOST_EVENTS: u64 = 5_000_000;
 const MOST_SEARCHED: u64 = 50_000_000;
 
 /// Maximum length of the text of a row, in bytes.
@@ -29,21 +26,18 @@ const MOST_TEXT: usize = 300;
 /// Size of lines that are kept before the memory is given back, in bytes.
 const MOST_KEPT: usize = 1 << 20;
 
-/// Range that is searched first for an event before a time, in nanoseconds.
-const FIRST_STEP: u64 = 1_000_000;
-
 /// Number of bins of a search.
 const BINS: usize = 100;
 
 /// Sink whose lines are taken one by one.
-enum LineSink {
+pub(super) enum LineSink {
     Pretty(Box<Pretty<Vec<u8>>>),
     Log(Box<Log<Vec<u8>>>),
 }
 
 impl LineSink {
     /// Returns a sink of `cat`, with these properties of events.
-    fn pretty(fields: PrettyFields) -> Self {
+    pub(super) fn pretty(fields: PrettyFields) -> Self {
         let mut options = PrettyOptions::default();
         options.no_delta = true;
         options.fields = fields;
@@ -58,7 +52,7 @@ impl LineSink {
 }
 
 /// Lines of events.
-struct Texts {
+pub(super) struct Texts {
     make: fn() -> LineSink,
     sink: LineSink,
     /// Length of the text before.
@@ -67,17 +61,17 @@ struct Texts {
 }
 
 impl Texts {
-    fn new(make: fn() -> LineSink) -> Self {
+    pub(super) fn new(make: fn() -> LineSink) -> Self {
         Self { make, sink: make(), length: 0, line: String::new() }
     }
 
     /// Makes lines of `cat` that have only the fields.
-    fn of_fields() -> Self {
+    pub(super) fn of_fields() -> Self {
         Self::new(|| LineSink::pretty(PrettyFields::NONE))
     }
 
     /// Returns the line of an event, without its end.
-    fn line(&mut self, event: &Event<'_>) -> &str {
+    pub(super) fn line(&mut self, event: &Event<'_>) -> &str {
         if self.length > MOST_KEPT {
             (self.sink, self.length) = ((self.make)(), 0);
         }
@@ -102,7 +96,7 @@ impl Texts {
     }
 
     /// Returns the fields of an event.
-    fn fields(&mut self, event: &Event<'_>) -> &str {
+    pub(super) fn fields(&mut self, event: &Event<'_>) -> &str {
         let line = self.line(event);
         let after_time = line.split_once("] ").map_or(line, |(_, rest)| rest);
         let fields = after_time
@@ -112,7 +106,8 @@ impl Texts {
     }
 }
 
-fn write_row(object: &mut ObjectWriter<'_>, found: &Found<'_, '_>, text: &str) {
+/// Writes what rows of all lists have.
+pub(super) fn write_row(object: &mut ObjectWriter<'_>, found: &Found<'_, '_>, text: &str) {
     object.member("id").display(found.id);
     write_time(object.member("time"), Some(found.id.time));
     object.member("stream").string(&found.event.stream.name);
@@ -201,162 +196,6 @@ fn rows(
     object.member("scanned").unsigned(scanned.events);
     object.end();
     Ok(out)
-}
-
-/// Finds the event of a track before, after or at a time.
-pub(super) fn near(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
-    let time = query.required("time")?;
-    let name = query.number("name")?.map(|name| name as u32);
-    let (tracks, range) = {
-        let timeline = shared.build.timeline();
-        (timeline.tracks().to_vec(), timeline.range())
-    };
-    let near = NearEvent { shared, tracks, track: query.required("track")? as u32, name };
-    let Some((first, last)) = range else { return Ok(b"null".to_vec()) };
-    let found = match query.text("direction").unwrap_or("at") {
-        "next" => near.next(time, last)?,
-        "previous" => near.previous(time, first)?,
-        "at" => near.closest(time, query.number("tolerance")?.unwrap_or(0))?,
-        other => return Err(ApiError::bad(format!("direction: next, previous or at, found `{other}`"))),
-    };
-    Ok(found.unwrap_or_else(|| b"null".to_vec()))
-}
-
-/// Looks for an event of a track.
-struct NearEvent<'s> {
-    shared: &'s Shared,
-    tracks: Vec<TimelineTrack>,
-    track: u32,
-    name: Option<u32>,
-}
-
-impl NearEvent<'_> {
-    /// Returns the row of an event, if it is looked for.
-    fn row(&self, found: &Found<'_, '_>) -> Option<Vec<u8>> {
-        let is_named = self.name.is_none_or(|name| found.place.name == name);
-        if !is_named || !is_within(&self.tracks, found.place.track, self.track) {
-            return None;
-        }
-        let mut out = Vec::new();
-        let mut object = ValueWriter::new(&mut out).object();
-        write_row(&mut object, found, Texts::of_fields().fields(found.event));
-        object.end();
-        Some(out)
-    }
-
-    fn next(&self, time: u64, last: u64) -> Result<Option<Vec<u8>>, ApiError> {
-        let mut next = None;
-        let scan = RangeScan {
-            begin: time.saturating_add(1),
-            end: last,
-            filter: None,
-            most: MOST_EVENTS,
-            time: scan::SHORT,
-        };
-        scan.run(self.shared, |found| {
-            next = self.row(found);
-            if next.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        })?;
-        Ok(next)
-    }
-
-    /// Goes further and further back, as events are read forward.
-    fn previous(&self, time: u64, first: u64) -> Result<Option<Vec<u8>>, ApiError> {
-        let mut previous = None;
-        let (mut end, mut length, mut left) = (time, FIRST_STEP, MOST_EVENTS);
-        while previous.is_none() && end > first && left > 0 {
-            let begin = end.saturating_sub(length).max(first);
-            let scan = RangeScan { begin, end: end - 1, filter: None, most: left, time: scan::SHORT };
-            let scanned = scan.run(self.shared, |found| {
-                previous = self.row(found).or(previous.take());
-                ControlFlow::Continue(())
-            })?;
-            left = if scanned.is_complete { left.saturating_sub(scanned.events) } else { 0 };
-            (end, length) = (begin, length.saturating_mul(8));
-        }
-        Ok(previous)
-    }
-
-    fn closest(&self, time: u64, tolerance: u64) -> Result<Option<Vec<u8>>, ApiError> {
-        let (begin, end) = (time.saturating_sub(tolerance), time.saturating_add(tolerance));
-        let (mut closest, mut distance) = (None, u64::MAX);
-        RangeScan { begin, end, filter: None, most: MOST_EVENTS, time: scan::SHORT }.run(
-            self.shared,
-            |found| {
-                let own = found.id.time.abs_diff(time);
-                if own < distance
-                    && let Some(row) = self.row(found)
-                {
-                    (closest, distance) = (Some(row), own);
-                }
-                ControlFlow::Continue(())
-            },
-        )?;
-        Ok(closest)
-    }
-}
-
-/// Describes an event.
-pub(super) fn event(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
-    let text = query.text("id").unwrap_or_default();
-    let id = EventId::parse(text).ok_or_else(|| ApiError::bad(format!("id: `{text}` is none")))?;
-    let line = json_line(shared, id)?.ok_or_else(|| ApiError::missing("no such event"))?;
-    let mut out = Vec::new();
-    RangeScan { begin: id.time, end: id.time, filter: None, most: MOST_EVENTS, time: scan::SHORT }.run(
-        shared,
-        |found| {
-            if found.id != id {
-                return ControlFlow::Continue(());
-            }
-            let event = found.event;
-            let mut object = ValueWriter::new(&mut out).object();
-            write_row(&mut object, found, Texts::new(|| LineSink::pretty(PrettyFields::ALL)).line(event));
-            let trace = &event.stream.trace;
-            let input =
-                shared.session.traces().iter().find(|input| std::sync::Arc::ptr_eq(input.trace(), trace));
-            object.member("format").string(input.map_or("", |input| input.format()));
-            // Readers do not say where an event is.
-            object.member("position").null();
-            object.member("line").raw().extend_from_slice(&line);
-            object.member("spans").null();
-            object.member("causes").array().end();
-            object.member("effects").array().end();
-            object.end();
-            ControlFlow::Break(())
-        },
-    )?;
-    if out.is_empty() { Err(ApiError::missing("the time of the event cannot be shown")) } else { Ok(out) }
-}
-
-/// Returns the line of an event as `cat --format jsonl` writes it.
-fn json_line(shared: &Shared, id: EventId) -> Result<Option<Vec<u8>>, ApiError> {
-    let time = Some(i128::from(id.time));
-    let reader = shared.reader(Window { begin: time, end: time })?;
-    let mut lines = JsonLines::new(Vec::new(), JsonLinesOptions::default());
-    let (mut position, mut line) = (0, None);
-    // Events without a time are at the first one, and read whatever the window.
-    let is_later = shared.build.timeline().range().is_some_and(|(first, _)| id.time > first);
-    let mut take = |message: &Message<'_>| -> std::io::Result<ControlFlow<()>> {
-        let Message::Event(event) = message else {
-            return lines.message(message);
-        };
-        let is_earlier = event.nanoseconds().is_none() && is_later;
-        if event.stream.key != id.stream || is_earlier {
-            return Ok(ControlFlow::Continue(()));
-        }
-        position += 1;
-        if position <= id.position {
-            return Ok(ControlFlow::Continue(()));
-        }
-        let _ = lines.message(message)?;
-        lines.flush()?;
-        // Classes and stacks that it is the first to mention are in lines before it.
-        line = lines.writer().trim_ascii_end().rsplit(|byte| *byte == b'\n').next().map(<[u8]>::to_vec);
-        Ok(ControlFlow::Break(()))
-    };
-    let pass = Pass::new(shared.options.selection.clone()).stop(shared.options.stop);
-    pass.run(&reader, &mut take).map_err(|error| ApiError::failed(error.to_string()))?;
-    Ok(line)
 }
 
 /// Finds a text in names and fields.

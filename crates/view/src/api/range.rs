@@ -33,7 +33,9 @@ pub(super) fn read(shared: &Shared, begin: u64, end: u64) -> Result<Option<Range
         }
         let is_wide = is_over && whole.estimate(wide.0, wide.1) < FEW_EVENTS;
         let (begin, end) = if is_wide { wide } else { (begin, end) };
-        (whole.part(begin.saturating_sub(2 * resolution), usize::MAX), resolution, (begin, end))
+        let part = whole.part(begin.saturating_sub(2 * resolution), usize::MAX);
+        let part = if whole.has_all_flows() { part } else { part.with_flows() };
+        (part, resolution, (begin, end))
     };
     let (from, to) = (begin.saturating_sub(2 * resolution), end.saturating_add(resolution));
     let reader = shared.reader(Window { begin: Some(i128::from(from)), end: Some(i128::from(to)) })?;

@@ -8,6 +8,7 @@ use ichnos::export::viewers::{TimelinePlace, TimelineTrack};
 use ichnos::model::{Event, Message, Window};
 use ichnos::{Pass, Selector};
 
+use crate::query::Query;
 use crate::response::ApiError;
 use crate::shared::Shared;
 
@@ -37,7 +38,20 @@ impl fmt::Display for EventId {
 }
 
 impl EventId {
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    /// Returns the identifier of the event at a place.
+    pub(super) fn of(place: &TimelinePlace) -> Self {
+        Self { stream: place.stream, time: place.time, position: place.position }
+    }
+
+    /// Returns the identifier in a parameter, if it is given.
+    pub(super) fn of_query(query: &Query, name: &str) -> Result<Option<Self>, ApiError> {
+        let Some(text) = query.text(name) else { return Ok(None) };
+        let id = Self::parse(text);
+        id.map(Some)
+            .ok_or_else(|| ApiError::bad(format!("{name}: expected STREAM:TIME:POSITION, found `{text}`")))
+    }
+
+    fn parse(text: &str) -> Option<Self> {
         let mut parts = text.splitn(3, ':');
         Some(Self {
             stream: parts.next()?.parse().ok()?,
@@ -104,7 +118,6 @@ impl RangeScan<'_> {
         let reader = shared.reader(window)?;
         let mut scanned = Scanned { events: 0, is_complete: true };
         let deadline = Instant::now() + self.time;
-        let mut positions = Positions::default();
         let mut handle = |message: &Message<'_>| -> std::io::Result<ControlFlow<()>> {
             let Message::Event(event) = message else {
                 timeline.take(message);
@@ -122,37 +135,14 @@ impl RangeScan<'_> {
             }
             let is_selected = filter.as_mut().is_none_or(|filter| filter.selects(event));
             if !is_selected {
-                let time = event.nanoseconds().and_then(|time| u64::try_from(time).ok());
-                positions.next(event.stream.key, time.unwrap_or(self.begin));
                 timeline.pass_over(event);
                 return Ok(ControlFlow::Continue(()));
             }
             let Some(place) = timeline.take(message) else { return Ok(ControlFlow::Continue(())) };
-            let position = positions.next(event.stream.key, place.time);
-            let id = EventId { stream: event.stream.key, time: place.time, position };
-            Ok(take(&Found { event, id, place }))
+            Ok(take(&Found { event, id: EventId::of(&place), place }))
         };
         let pass = Pass::new(shared.options.selection.clone()).stop(shared.options.stop);
         pass.run(&reader, &mut handle).map_err(|error| ApiError::failed(error.to_string()))?;
         Ok(scanned)
-    }
-}
-
-/// Numbers of events at the last time of each data stream.
-#[derive(Default)]
-struct Positions(Vec<(u64, u64)>);
-
-impl Positions {
-    fn next(&mut self, stream: u32, time: u64) -> u64 {
-        let index = stream as usize;
-        if self.0.len() <= index {
-            self.0.resize(index + 1, (0, 0));
-        }
-        let Some((last, next)) = self.0.get_mut(index) else { return 0 };
-        if *last != time {
-            (*last, *next) = (time, 0);
-        }
-        *next += 1;
-        *next - 1
     }
 }

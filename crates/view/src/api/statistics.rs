@@ -11,6 +11,7 @@ use ichnos::export::{
 use ichnos::json::write::{ObjectWriter, ValueWriter};
 use ichnos::model::{Event, Message, Sink as _};
 
+use super::command::command;
 use super::overview::write_float;
 use super::scan::{self, RangeScan, is_within};
 use crate::query::Query;
@@ -27,14 +28,6 @@ const MOST_NODES: usize = 5_000;
 
 /// Maximum depth of stacks in an answer.
 const MOST_DEPTH: usize = 256;
-
-/// Returns the command that answers the same in a terminal.
-fn command(shared: &Shared, verb: &str, query: &Query, (begin, end): (u64, u64)) -> String {
-    let filter = query
-        .text("filter")
-        .map_or(String::new(), |text| format!(" --filter '{}'", text.replace('\'', r"'\''")));
-    format!("ichnos {verb} --begin @{begin} --end @{end}{filter} {}", shared.options.arguments)
-}
 
 fn name_of(key: &[GroupValue]) -> &str {
     match key.first() {
@@ -135,7 +128,7 @@ pub(super) fn stats(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError>
     })?;
     let mut out = Vec::new();
     let mut object = ValueWriter::new(&mut out).object();
-    object.member("command").string(&command(shared, "stats", query, (begin, end)));
+    object.member("command").string(&command(shared, "stats", query, Some((begin, end))));
     object.member("complete").boolean(scanned.is_complete);
     stats.write(&mut object, (end - begin).max(1) as f64 / 1e9);
     object.end();
@@ -254,7 +247,7 @@ pub(super) fn stacks(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError
     let dropped = tree.prune();
     let mut out = Vec::new();
     let mut object = ValueWriter::new(&mut out).object();
-    object.member("command").string(&command(shared, "stacks", query, (begin, end)));
+    object.member("command").string(&command(shared, "stacks", query, Some((begin, end))));
     object.member("complete").boolean(scanned.is_complete);
     object.member("samples").unsigned(profile.samples());
     object.member("dropped").unsigned(dropped as u64);

@@ -12,7 +12,7 @@ use crate::response::ApiError;
 use crate::shared::Shared;
 
 /// Maximum number of pixels of a track, and of tracks in an answer.
-const MOST_PIXELS: u64 = 8_192;
+pub(super) const MOST_PIXELS: u64 = 8_192;
 const MOST_TRACKS: usize = 256;
 
 /// RangePart of the timeline that is asked for.
@@ -27,13 +27,18 @@ impl Asked {
     fn of(query: &Query) -> Result<Self, ApiError> {
         let (begin, end) = query.range()?;
         let pixels = query.bounded("pixels", MOST_PIXELS, 1_000)?.max(1) as u32;
-        let numbers = query.text("tracks").into_iter().flat_map(|text| text.split(','));
-        let number = |text: &str| text.parse().map_err(|_| ApiError::bad(format!("no track: `{text}`")));
-        let tracks: Vec<u32> = numbers.map(number).collect::<Result<_, _>>()?;
-        match tracks.len() <= MOST_TRACKS {
-            true => Ok(Self { tracks, begin, end, pixels }),
-            false => Err(ApiError::bad(format!("tracks: at most {MOST_TRACKS}, found {}", tracks.len()))),
-        }
+        Ok(Self { tracks: track_numbers(query)?, begin, end, pixels })
+    }
+}
+
+/// Returns the numbers of tracks in a request.
+pub(super) fn track_numbers(query: &Query) -> Result<Vec<u32>, ApiError> {
+    let numbers = query.text("tracks").into_iter().flat_map(|text| text.split(','));
+    let number = |text: &str| text.parse().map_err(|_| ApiError::bad(format!("no track: `{text}`")));
+    let tracks: Vec<u32> = numbers.map(number).collect::<Result<_, _>>()?;
+    match tracks.len() <= MOST_TRACKS {
+        true => Ok(tracks),
+        false => Err(ApiError::bad(format!("tracks: at most {MOST_TRACKS}, found {}", tracks.len()))),
     }
 }
 

@@ -27,11 +27,11 @@ fn has_packages(test: &str) -> bool {
 /// Runs a program in the directory of the page, and prints what it prints.
 fn run(program: &str, arguments: &[&str], url: Option<&str>) {
     let variables: Vec<_> = url.map(|url| ("PAGE_URL", url)).into_iter().collect();
-    run_with(program, arguments, &variables);
+    run_in(program, arguments, &variables);
 }
 
 /// Runs a program with variables of the environment.
-fn run_with(program: &str, arguments: &[&str], variables: &[(&str, &str)]) {
+fn run_in(program: &str, arguments: &[&str], variables: &[(&str, &str)]) {
     let mut command = Command::new(program);
     command.args(arguments).current_dir(page()).env_remove("PAGE_URL").envs(variables.iter().copied());
     let output = command.output().unwrap();
@@ -55,6 +55,15 @@ fn the_page_in_a_browser() {
     }
 }
 
+/// Runs groups of the tests with the server of an example.
+fn run_with(name: &str, groups: &[&str]) {
+    let server = Server::of(&example(name));
+    let address = format!("http://127.0.0.1:{}/{}/", server.port, server.token);
+    for group in groups {
+        run("node", &["test/all.mjs", group], Some(&address));
+    }
+}
+
 #[test]
 fn the_page_that_is_saved() {
     if has_packages("the_page_that_is_saved") {
@@ -64,17 +73,34 @@ fn the_page_that_is_saved() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("page.html");
         std::fs::write(&path, page).unwrap();
-        run_with("node", &["test/all.mjs", "saved:"], &[("SAVED_PAGE", path.to_str().unwrap())]);
+        run_in("node", &["test/all.mjs", "saved:"], &[("SAVED_PAGE", path.to_str().unwrap())]);
     }
 }
 
 #[test]
 fn the_page_shows_a_trace() {
     if has_packages("the_page_shows_a_trace") {
-        let server = Server::of(&example("hello-fxt"));
-        let address = format!("http://127.0.0.1:{}/{}/", server.port, server.token);
-        for group in ["timeline:", "keyboard:"] {
-            run("node", &["test/all.mjs", group], Some(&address));
-        }
+        run_with("hello-fxt", &["timeline:", "keyboard:"]);
+    }
+}
+
+#[test]
+fn the_panels_show_a_trace() {
+    if has_packages("the_panels_show_a_trace") {
+        run_with("hello-fxt", &["panels:"]);
+    }
+}
+
+#[test]
+fn the_panels_show_tasks() {
+    if has_packages("the_panels_show_tasks") {
+        run_with("hello-xtrace", &["panels: tasks", "panels: links", "panels: flows", "panels: details"]);
+    }
+}
+
+#[test]
+fn the_panels_show_call_stacks() {
+    if has_packages("the_panels_show_call_stacks") {
+        run_with("hello-dotnet", &["panels: flame", "panels: statistics"]);
     }
 }

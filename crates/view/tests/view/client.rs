@@ -51,7 +51,7 @@ impl Server {
         Self::with(path, |_| {})
     }
 
-    /// Starts a server with options, and waits until the timeline is complete.
+    /// Starts a server with changed options, and waits until the timeline is complete.
     pub(crate) fn with(path: &str, change: impl FnOnce(&mut ViewOptions)) -> Self {
         let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
         let session = Arc::new(ichnos::open([path], &OpenOptions::default()).unwrap());
@@ -65,7 +65,12 @@ impl Server {
         let (port, token) = (port.parse().unwrap(), token.trim_end_matches('/').to_owned());
         let thread = Some(std::thread::spawn(|| view.run().unwrap()));
         let server = Self { session, port, token, stop, thread };
-        while server.json("api/trace")["state"] != "done" {
+        loop {
+            let trace = server.json("api/trace");
+            assert_ne!(trace["state"], "failed", "{}", trace["warnings"]);
+            if trace["state"] == "done" {
+                break;
+            }
             std::thread::sleep(Duration::from_millis(20));
         }
         server

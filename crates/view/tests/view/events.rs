@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::client::{Server, example};
 
 /// Returns the lines of events as `cat --format jsonl` writes them.
-fn lines(server: &Server) -> Vec<Value> {
+pub(crate) fn lines(server: &Server) -> Vec<Value> {
     let mut lines = JsonLines::new(Vec::new(), JsonLinesOptions::default());
     let reader = Selection::default().reader(&server.session, Window::default()).unwrap();
     let mut take = |message: &Message<'_>| -> std::io::Result<ControlFlow<()>> { lines.message(message) };
@@ -22,7 +22,7 @@ fn lines(server: &Server) -> Vec<Value> {
 }
 
 /// Returns all rows, `limit` at a time.
-fn rows(server: &Server, limit: usize, more: &str) -> Vec<Value> {
+pub(crate) fn rows(server: &Server, limit: usize, more: &str) -> Vec<Value> {
     let (begin, end) = server.range();
     let mut rows = Vec::new();
     let mut after = String::new();
@@ -68,6 +68,50 @@ fn events_of_tracks_are_found_around_times() {
         let previous = rows[..index].iter().rev().filter(of_track).find(|other| time(other) < time(row));
         assert_eq!(near("previous")["id"], previous.map_or(Value::Null, |previous| previous["id"].clone()));
         assert_eq!(near("at")["time"], row["time"]);
+    }
+}
+
+#[test]
+fn events_at_equal_times_are_found_one_by_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("equal.jsonl");
+    let times = [5, 7, 7, 7, 9, 9];
+    let line =
+        |(index, time): (usize, &u64)| format!("{{\"ts\":{time},\"name\":\"e{index}\",\"payload\":{{}}}}\n");
+    std::fs::write(&path, times.iter().enumerate().map(line).collect::<String>()).unwrap();
+    let server = Server::of(path.to_str().unwrap());
+    let rows = rows(&server, 10, "");
+    assert_eq!(rows.len(), times.len());
+    let track = &rows[0]["track"];
+    for (earlier, later) in rows.iter().zip(&rows[1..]) {
+        let near = |from: &Value, direction: &str| {
+            let (time, id) = (from["time"].as_str().unwrap(), from["id"].as_str().unwrap());
+            server.json(&format!("api/near?track={track}&time={time}&direction={direction}&event={id}"))
+        };
+        assert_eq!(near(earlier, "next")["name"], later["name"]);
+        assert_eq!(near(later, "previous")["name"], earlier["name"]);
+        assert!(near(&rows[0], "previous").is_null() && near(&rows[5], "next").is_null());
+    }
+    // Without an event, those at the time are passed.
+    assert_eq!(server.json(&format!("api/near?track={track}&time=7&direction=next"))["name"], "e4");
+    assert_eq!(server.json(&format!("api/near?track={track}&time=7&direction=previous"))["name"], "e0");
+}
+
+#[test]
+fn fields_of_any_trace_are_completed() {
+    for (name, field) in [("hello-lttng", "number"), ("hello-fxt", "module_id"), ("hello-jsonl", "path")] {
+        let server = Server::of(&example(name));
+        let items = |text: &str| {
+            let answer = server.json(&format!("api/completions?filter={text}&at={}", text.len()));
+            let items = answer["items"].as_array().unwrap().iter();
+            items.map(|item| item["text"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        assert!(items("ev").contains(&"event".to_owned()), "{name}");
+        assert!(
+            items(&field[..2]).iter().any(|item| item.ends_with(field)),
+            "{name}: {:?}",
+            items(&field[..2])
+        );
     }
 }
 

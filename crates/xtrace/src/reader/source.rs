@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ichnos_io::Bytes;
-use ichnos_model::{BrokenRule, Damage, DamageKind, NextRecord, Record, Source};
+use ichnos_model::{BrokenRule, Damage, DamageKind, DataPosition, NextRecord, Record, Source};
 
 use super::event_maker::{EventMaker, shorten};
 use crate::report::{JsonReports, LineBuffer, Part, ReportFault, ReportRule, Reports};
@@ -53,6 +53,8 @@ pub(super) struct ReportSource {
     buffer: LineBuffer,
     /// `true` if an event waits until its errors are reported.
     is_waiting: bool,
+    /// Offset of the report that was read last.
+    begin: usize,
     /// Number of reports read.
     reports: u64,
     /// Offset up to which memory was released.
@@ -80,6 +82,7 @@ impl ReportSource {
             maker,
             buffer: LineBuffer::default(),
             is_waiting: false,
+            begin: 0,
             reports: 0,
             released: 0,
             is_loss_told: false,
@@ -171,6 +174,10 @@ impl ReportSource {
                 (begin, reports.offset())
             }
         };
+        self.begin = match &self.position {
+            Position::Text(_) => begin,
+            Position::Json(reports) => reports.report_offset(),
+        };
         if end - self.released > RELEASED {
             self.bytes.release_part(end - self.released);
             self.released = end;
@@ -231,6 +238,10 @@ impl Source for ReportSource {
 
     fn is_ordered(&self) -> bool {
         false
+    }
+
+    fn position(&self) -> Option<DataPosition> {
+        Some(DataPosition::of_byte(&*self.file, self.begin as u64))
     }
 }
 

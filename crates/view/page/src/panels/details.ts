@@ -78,7 +78,7 @@ export class DetailsPanel implements Panel {
       ["Track", details.track === null ? null : this.trackText(details.track)],
       ["Data stream", details.stream],
       ["Format", details.format],
-      ["Position", position ? `${position.file}, byte ${count(position.offset)}` : null],
+      ["Position", position ? `${position.file}: byte ${position.offset}${position.bit ? `, bit ${position.bit}` : ""}` : null],
       ["Begin of span", spans?.begin && spans.begin !== details.id ? this.link({ id: spans.begin, kind: "begin" }) : null],
       ["End of span", spans?.end && spans.end !== details.id ? this.link({ id: spans.end, kind: "end" }) : null],
     ];
@@ -100,7 +100,8 @@ export class DetailsPanel implements Panel {
   }
 
   private link(link: Link): HTMLElement {
-    return button(link.name ? `${link.kind}: ${link.name}` : link.kind, () => this.actions.openEvent(link.id), { title: link.id });
+    const time = link.time ? `, ${fullTime(BigInt(link.time), this.state.calendar)}` : "";
+    return button(link.name ? `${link.kind}: ${link.name}` : link.kind, () => this.actions.openEvent(link.id), { title: `Event ${link.id}${time}` });
   }
 
   private time(relative: number): string {

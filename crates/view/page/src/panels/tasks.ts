@@ -1,8 +1,8 @@
 // Tasks of the range, and the graph of one with its critical path.
 
-import { ApiError, isAborted, Latest, type TaskEntry, type TaskGraph, type TaskNode, type TaskStep } from "../api";
-import { command, CommandLine } from "../commands";
-import { button, el } from "../dom";
+import { isAborted, Latest, type TaskEntry, type TaskGraph, type TaskNode, type Tasks } from "../api";
+import { CommandLine } from "../commands";
+import { button, el, type Child } from "../dom";
 import { Grid } from "../grid";
 import type { State, Topic } from "../state";
 import { count, duration, timeOfDay } from "../time";
@@ -10,14 +10,10 @@ import { errorNote, note, plural, rangeParameters, rangeText, table, type Panel,
 
 const MOST_NODES = 500;
 
-/** Answer of `api/task`: the document of `ichnos task --json`, whose members depend on the version. */
-interface TaskAnswer {
-  command?: string;
-  graph?: TaskGraph;
-  nodes?: TaskNode[];
-  edges?: TaskGraph["edges"];
-  criticalPath?: { steps?: TaskStep[]; time_ns?: number } | TaskStep[];
-}
+/** Height of a row, as in the style sheet. */
+const ROW = 22;
+/** Edges that are drawn. */
+const MOST_EDGES = 2000;
 
 export class TasksPanel implements Panel {
   readonly title = "Tasks";
@@ -29,7 +25,7 @@ export class TasksPanel implements Panel {
   private readonly body = el("div", { class: "body", tabindex: 0, role: "group", "aria-label": "Task" });
   private readonly grid: Grid<TaskEntry>;
   private readonly latest = new Latest();
-  private tasks: TaskEntry[] = [];
+  private answer: Tasks | null = null;
   private shown: TaskEntry | null = null;
 
   constructor(
@@ -39,9 +35,9 @@ export class TasksPanel implements Panel {
     this.grid = new Grid<TaskEntry>(
       "Tasks",
       [
-        { name: "Begin", width: "190px", cell: (task) => timeOfDay(BigInt(task.begin), state.calendar), key: (task) => BigInt(task.begin) },
+        { name: "Begin", width: "190px", cell: (task) => (task.begin === null ? "" : timeOfDay(BigInt(task.begin), state.calendar)), key: (task) => BigInt(task.begin ?? -1) },
         { name: "Task", width: "minmax(140px, 3fr)", cell: (task) => el("bdi", {}, task.name), key: (task) => task.name },
-        { name: "Length", width: "120px", cell: (task) => duration(task.length), key: (task) => task.length },
+        { name: "Length", width: "120px", cell: (task) => (task.length === null ? "" : duration(task.length)), key: (task) => task.length ?? -1 },
         { name: "Operations", width: "110px", cell: (task) => count(task.operations), key: (task) => task.operations },
         { name: "Identifier", width: "minmax(120px, 2fr)", cell: (task) => el("bdi", { class: "mono" }, task.id), key: (task) => task.id },
       ],
@@ -57,30 +53,27 @@ export class TasksPanel implements Panel {
     this.status.textContent = rangeText(this.state);
     if (this.state.isEmpty) return this.showNote(note("No events yet."));
     try {
-      const answer = await this.latest.get<{ tasks: TaskEntry[]; command?: string }>("tasks", rangeParameters(this.state));
-      this.tasks = answer.tasks;
-      this.command.set(answer.command ?? "");
+      this.answer = await this.latest.get<Tasks>("tasks", rangeParameters(this.state));
       this.showList();
     } catch (error) {
-      if (!isAborted(error)) this.showFailed(error);
+      if (isAborted(error)) return;
+      this.command.set("");
+      this.showNote(errorNote(error));
     }
   }
 
-  private showFailed(error: unknown): void {
-    // A server that knows no tasks has no such address.
-    const isUnknown = error instanceof ApiError && error.status === 404;
-    this.command.set(isUnknown ? command(this.state, "task list") : "");
-    this.showNote(isUnknown ? note("Tasks are not shown here yet. The command gives them in the terminal.") : errorNote(error));
-  }
-
   private showList(): void {
+    const { answer } = this;
     this.shown = null;
     this.back.hidden = true;
-    this.status.textContent = `${rangeText(this.state)} · ${plural(this.tasks.length, "task")}`;
-    if (!this.tasks.length) return this.showNote(note("No tasks in this range: no event names the task or the operation that it belongs to."));
+    if (!answer) return void this.update();
+    this.command.set(answer.command);
+    const listed = answer.tasks.length < answer.total ? `first ${count(answer.tasks.length)} of ${plural(answer.total, "task")}` : plural(answer.total, "task");
+    this.status.textContent = `${rangeText(this.state)} · ${listed}${answer.complete ? "" : " (of the events that were read)"}`;
+    if (!answer.tasks.length) return this.showNote(note("No tasks in this range: no event names the task or the operation that it belongs to."));
     this.grid.element.hidden = false;
     this.body.hidden = true;
-    this.grid.setRows(this.tasks, true);
+    this.grid.setRows(answer.tasks, true);
   }
 
   private showNote(text: HTMLElement): void {
@@ -93,54 +86,94 @@ export class TasksPanel implements Panel {
     this.shown = task;
     this.back.hidden = false;
     this.command.set(task.command);
-    this.status.replaceChildren(el("bdi", {}, task.name), `: ${duration(task.length)}, ${plural(task.operations, "operation")}`);
+    const length = task.length === null ? "" : `${duration(task.length)}, `;
+    this.status.replaceChildren(el("bdi", {}, task.name), `: ${length}${plural(task.operations, "operation")}`);
     this.showNote(note("Loading …"));
     this.back.focus();
     try {
-      this.showTask(task, await this.latest.get<TaskAnswer>("task", { id: task.id }));
+      const { filter } = rangeParameters(this.state);
+      this.showTask(task, await this.latest.get<TaskGraph>("task", { id: task.id, begin: task.begin, filter }));
     } catch (error) {
       if (!isAborted(error)) this.showNote(errorNote(error));
     }
   }
 
-  private showTask(task: TaskEntry, answer: TaskAnswer): void {
-    const nodes = answer.graph?.nodes ?? answer.nodes ?? [];
-    const path = Array.isArray(answer.criticalPath) ? answer.criticalPath : (answer.criticalPath?.steps ?? []);
-    const critical = new Set(path.map((step) => step.id));
+  private showTask(task: TaskEntry, graph: TaskGraph): void {
+    const nodes = graph.nodes.slice(0, MOST_NODES);
     const show = button("Show in the timeline", () => {
-      const begin = this.state.relative(task.begin);
-      this.actions.zoomTo(begin, begin + task.length);
+      const begin = this.state.relative(task.begin ?? "0");
+      this.actions.zoomTo(begin, begin + (task.length ?? 0));
     });
-    const steps = path.map((step) => [step.label || step.id, duration(Number(step.time_ns ?? 0))]);
-    const heading = nodes.length > MOST_NODES ? `First ${MOST_NODES} of ${plural(nodes.length, "operation")}` : "Operations";
-    const left = el("div", {}, show, path.length ? table("Critical path", ["Operation", "Since last"], steps) : null);
-    const right = el("div", { class: "wide" }, el("h2", { class: "small" }, heading), gantt(this.state, nodes.slice(0, MOST_NODES), critical));
+    show.disabled = task.begin === null;
+    const { steps, time_ns } = graph.criticalPath;
+    const rows = steps.map((step) => [step.label || step.id, step.time_ns === null ? "" : duration(Number(step.time_ns))]);
+    const caption = `Critical path${time_ns === null ? "" : `: ${duration(Number(time_ns))}`}`;
+    const heading = nodes.length < graph.total ? `First ${nodes.length} of ${plural(graph.total, "operation")}` : "Operations";
+    const missing = graph.dangling ? el("p", { class: "muted" }, `${plural(graph.dangling, "cause")} not in the traces`) : null;
+    const left = el("div", {}, show, rows.length ? table(caption, ["Operation", "Since last"], rows) : null, missing);
+    const chart = gantt(this.state, nodes, graph, (event) => this.actions.openEvent(event));
+    const right = el("div", { class: "wide" }, el("h2", { class: "small" }, heading), chart);
     this.showNote(el("div", { class: "columns" }, left, right));
   }
 }
 
-/** Operations as bars over time; those of the critical path are marked by colour and by a star. */
-function gantt(state: State, nodes: TaskNode[], critical: Set<string>): HTMLElement {
-  const times = nodes.flatMap((node) => [node.begin_ns, node.end_ns]).flatMap((time) => (time === null ? [] : [state.relative(BigInt(time))]));
-  const first = Math.min(...times);
-  const length = Math.max(Math.max(...times) - first, 1);
-  const rows = nodes.map((node) => {
-    const begin = node.begin_ns === null ? null : state.relative(BigInt(node.begin_ns)) - first;
-    const end = node.end_ns === null || begin === null ? begin : state.relative(BigInt(node.end_ns)) - first;
+/** Operations as bars over time, with arrows from causes to effects. A colour and a star mark those of the critical path. */
+function gantt(state: State, nodes: TaskNode[], graph: TaskGraph, open: (event: string) => void): HTMLElement {
+  const relative = (time: string | null) => (time === null ? null : state.relative(time));
+  const spans = nodes.map((node) => ({ begin: relative(node.begin), end: relative(node.end) ?? relative(node.begin) }));
+  const times = spans.flatMap(({ begin, end }) => [begin, end]).filter((time) => time !== null);
+  const first = times.reduce((a, b) => Math.min(a, b), Infinity);
+  const length = Math.max(times.reduce((a, b) => Math.max(a, b), -Infinity) - first, 1);
+  const percent = (time: number) => (100 * (time - first)) / length;
+  const critical = new Set(graph.path);
+  const rows = nodes.map((node, i) => {
+    const { begin, end } = spans[i]!;
+    const isCritical = critical.has(i);
     const piece = el("div", { class: "piece" });
     if (begin !== null && end !== null) {
-      piece.style.left = `${Math.min((100 * begin) / length, 99.5)}%`;
-      piece.style.width = `${(100 * (end - begin)) / length}%`;
+      piece.style.left = `${Math.min(percent(begin), 99.5)}%`;
+      piece.style.width = `${percent(end) - percent(begin)}%`;
     }
-    const isCritical = critical.has(node.id);
     const place = node.place ? ` (${node.place})` : "";
+    const name = [isCritical ? "★ " : null, el("bdi", {}, node.label || node.id), place];
+    const title = `${node.label || node.id}${place}`;
+    const { event } = node;
     return el(
       "div",
       { class: isCritical ? "bar-row critical" : "bar-row", role: "listitem" },
-      el("span", { title: `${node.label || node.id}${place}` }, isCritical ? "★ " : null, el("bdi", {}, node.label || node.id), place),
+      event ? el("span", {}, opener(name, `${title}: show its first event`, () => open(event))) : el("span", { title }, ...name),
       el("div", { class: "track" }, begin === null ? null : piece),
       el("span", { class: "muted" }, begin === null || end === null ? "no time" : duration(end - begin, 3)),
     );
   });
-  return el("div", { class: "gantt", role: "list", "aria-label": "Operations; a star marks the critical path" }, ...rows);
+  const chart = el("div", { class: "gantt", role: "list", "aria-label": "Operations; a star marks the critical path" }, ...rows);
+  chart.append(arrows(spans, graph, percent));
+  return chart;
+}
+
+function opener(name: (Child | string)[], title: string, action: () => void): HTMLElement {
+  const made = el("button", { type: "button", title }, ...name);
+  made.addEventListener("click", action);
+  return made;
+}
+
+/** Arrows from the ends of causes to the begins of effects, over the bars. */
+function arrows(spans: { begin: number | null; end: number | null }[], graph: TaskGraph, percent: (time: number) => number): HTMLElement {
+  const critical = new Set(graph.path.map((node, i) => `${graph.path[i - 1]}:${node}`));
+  const lines = graph.edges.slice(0, MOST_EDGES).flatMap(([from, to, kind]) => {
+    const [cause, effect] = [spans[from], spans[to]];
+    if (cause?.begin == null || cause.end === null || effect?.begin == null) return [];
+    // A cause goes on after its effect has begun, or ends before it.
+    const x = [percent(Math.min(cause.end, Math.max(effect.begin, cause.begin))), percent(effect.begin)];
+    const y = [from, to].map((row) => (row + 0.5) * ROW);
+    const line = document.createElementNS("http://www.w3.org/2000/svg", "line");
+    const marks = { x1: `${x[0]}%`, x2: `${x[1]}%`, y1: String(y[0]), y2: String(y[1]), class: `${kind}${critical.has(`${from}:${to}`) ? " critical" : ""}` };
+    for (const [name, value] of Object.entries(marks)) line.setAttribute(name, value);
+    return [line];
+  });
+  const picture = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  picture.setAttribute("aria-hidden", "true");
+  picture.setAttribute("height", String(spans.length * ROW));
+  picture.append(...lines);
+  return el("div", { class: "arrows", role: "presentation" }, picture as unknown as HTMLElement);
 }

@@ -1,0 +1,64 @@
+//! Places of events on a timeline.
+
+/// Part of a span that an event is.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SpanSide {
+    /// Begin of a span.
+    Begin,
+    /// End of a span.
+    End,
+    /// Whole span.
+    Whole,
+    /// End of a frame, and begin of the next one.
+    Frame,
+}
+
+/// Place of an event.
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TimelinePlace {
+    /// Number of the track.
+    pub track: u32,
+    /// Time in nanoseconds since the origin of the clock.
+    pub time: u64,
+    /// Number of the name.
+    pub name: u32,
+    /// Number of the data stream: see [`number_streams`](super::Timeline::number_streams).
+    pub stream: u32,
+    /// Position among the events of the data stream at this time, those that were passed over included.
+    pub position: u64,
+    /// Part of a span; `None` for other events.
+    pub side: Option<SpanSide>,
+    /// Number that begin and end of a span have in common if it has a key, 0 for other events.
+    pub key: u64,
+}
+
+impl TimelinePlace {
+    /// Returns what identifies the event: data stream, time and position.
+    #[must_use]
+    pub fn event(&self) -> (u32, u64, u64) {
+        (self.stream, self.time, self.position)
+    }
+}
+
+/// Number of events at the last time of a data stream.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct StreamPositions {
+    last: u64,
+    next: u64,
+}
+
+impl StreamPositions {
+    /// Returns the position of the next event, which is at this time.
+    #[inline]
+    pub(super) fn next(&mut self, time: u64) -> u64 {
+        if self.last != time {
+            (self.last, self.next) = (time, 0);
+        }
+        self.next += 1;
+        self.next - 1
+    }
+}

@@ -1,0 +1,48 @@
+//! Place of data in a file.
+
+use std::fmt;
+
+/// Place of data in a file of a trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataPosition {
+    /// Name of the file, as in [`Damage`](crate::Damage).
+    pub file: String,
+    /// Offset in bits from the beginning of the file.
+    pub bit: u64,
+}
+
+impl DataPosition {
+    /// Makes the position of a bit of a file.
+    #[must_use]
+    pub fn new(file: impl Into<String>, bit: u64) -> Self {
+        Self { file: file.into(), bit }
+    }
+
+    /// Makes the position of a byte of a file.
+    #[must_use]
+    pub fn of_byte(file: impl Into<String>, byte: u64) -> Self {
+        Self::new(file, byte.saturating_mul(8))
+    }
+}
+
+impl fmt::Display for DataPosition {
+    /// Writes `FILE: byte N` or `FILE: byte N, bit M`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: byte {}", self.file, self.bit / 8)?;
+        match self.bit % 8 {
+            0 => Ok(()),
+            bit => write!(f, ", bit {bit}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_are_named_where_there_are_some() {
+        assert_eq!(DataPosition::new("a/b", 83).to_string(), "a/b: byte 10, bit 3");
+        assert_eq!(DataPosition::of_byte("c", 7).to_string(), "c: byte 7");
+    }
+}

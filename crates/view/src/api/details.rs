@@ -1,0 +1,180 @@
+//! Details of an event.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use ichnos::Pass;
+use ichnos::export::PrettyFields;
+use ichnos::export::viewers::{EventLinks, FlowKind, TimelinePlace};
+use ichnos::json::write::{ObjectWriter, ValueWriter};
+use ichnos::jsonl::{JsonLines, JsonLinesOptions};
+use ichnos::model::{Cursor as _, DataPosition, Event, Message, Sink as _, Window};
+
+use super::events::{LineSink, MOST_EVENTS, Texts, write_row};
+use super::overview::write_time;
+use super::scan::{self, EventId, RangeScan};
+use super::span_search::{SpanEnds, SpanSearch};
+use crate::query::Query;
+use crate::response::ApiError;
+use crate::shared::Shared;
+
+/// Maximum number of causes, and of effects.
+const MOST_LINKS: usize = 1_000;
+
+/// Describes an event.
+pub(super) fn event(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+    let id = EventId::of_query(query, "id")?.ok_or_else(|| ApiError::bad("missing `id`"))?;
+    let line = json_line(shared, id)?.ok_or_else(|| ApiError::missing("no such event"))?;
+    let mut out = Vec::new();
+    let mut object = ValueWriter::new(&mut out).object();
+    let mut known: Option<(TimelinePlace, EventLinks)> = None;
+    RangeScan { begin: id.time, end: id.time, filter: None, most: MOST_EVENTS, time: scan::SHORT }.run(
+        shared,
+        |found| {
+            if found.id != id {
+                return ControlFlow::Continue(());
+            }
+            let event = found.event;
+            write_row(&mut object, found, Texts::new(|| LineSink::pretty(PrettyFields::ALL)).line(event));
+            let trace = &event.stream.trace;
+            let input = shared.session.traces().iter().find(|input| Arc::ptr_eq(input.trace(), trace));
+            object.member("format").string(input.map_or("", |input| input.format()));
+            known = Some((found.place, shared.build.timeline().links(event, found.place)));
+            ControlFlow::Break(())
+        },
+    )?;
+    let (place, links) = known.ok_or_else(|| ApiError::missing("the time of the event cannot be shown"))?;
+    write_position(&mut object, position(shared, id)?);
+    object.member("line").raw().extend_from_slice(&line);
+    write_span(&mut object, SpanSearch::new(shared).find(place)?);
+    write_links(shared, &mut object, "causes", &links.causes);
+    write_links(shared, &mut object, "effects", &links.effects);
+    object.end();
+    Ok(out)
+}
+
+fn write_position(object: &mut ObjectWriter<'_>, position: Option<DataPosition>) {
+    let Some(DataPosition { file, bit }) = position else { return object.member("position").null() };
+    let mut member = object.member("position").object();
+    member.member("file").string(&file);
+    member.member("offset").unsigned(bit / 8);
+    member.member("bit").unsigned(bit % 8);
+    member.end();
+}
+
+fn write_span(object: &mut ObjectWriter<'_>, span: Option<SpanEnds>) {
+    let Some(SpanEnds { begin, end, length }) = span else { return object.member("spans").null() };
+    let mut member = object.member("spans").object();
+    for (name, place) in [("begin", begin), ("end", end)] {
+        match place {
+            Some(place) => member.member(name).display(EventId::of(&place)),
+            None => member.member(name).null(),
+        }
+    }
+    match length {
+        Some(length) => member.member("length").unsigned(length),
+        None => member.member("length").null(),
+    }
+    member.end();
+}
+
+fn write_links(
+    shared: &Shared,
+    object: &mut ObjectWriter<'_>,
+    name: &'static str,
+    links: &[(FlowKind, TimelinePlace)],
+) {
+    let timeline = shared.build.timeline();
+    let mut list = object.member(name).array();
+    for (kind, place) in links.iter().take(MOST_LINKS) {
+        let mut link = list.element().object();
+        link.member("id").display(EventId::of(place));
+        link.member("kind").string(kind.name());
+        link.member("name").string(timeline.name(place.name));
+        write_time(link.member("time"), Some(place.time));
+        link.member("track").unsigned(place.track.into());
+        link.end();
+    }
+    list.end();
+}
+
+/// Counts the events of a data stream at the time of an identifier, up to the identified one.
+struct EventCounter {
+    id: EventId,
+    /// `true` to skip events without a time: they are at the first one, and read whatever the window.
+    /// Key of its data stream.
+    stream: u32,
+    is_later: bool,
+    left: u64,
+}
+
+impl EventCounter {
+    fn new(shared: &Shared, id: EventId) -> Self {
+        let is_later = shared.build.timeline().range().is_some_and(|(first, _)| id.time > first);
+        Self { stream: shared.stream_key(id.stream), id, is_later, left: id.position }
+    }
+
+    /// Returns the window to read.
+    fn window(&self) -> Window {
+        let time = Some(i128::from(self.id.time));
+        Window { begin: time, end: time }
+    }
+
+    /// Returns `true` for the event.
+    fn is_found(&mut self, event: &Event<'_>) -> bool {
+        let is_earlier = event.nanoseconds().is_none() && self.is_later;
+        if event.stream.key != self.stream || is_earlier {
+            return false;
+        }
+        let is_found = self.left == 0;
+        self.left = self.left.saturating_sub(1);
+        is_found
+    }
+}
+
+/// Returns the line of an event as `cat --format jsonl` writes it.
+fn json_line(shared: &Shared, id: EventId) -> Result<Option<Vec<u8>>, ApiError> {
+    let mut counter = EventCounter::new(shared, id);
+    let reader = shared.reader(counter.window())?;
+    let mut lines = JsonLines::new(Vec::new(), JsonLinesOptions::default());
+    let mut line = None;
+    let mut take = |message: &Message<'_>| -> std::io::Result<ControlFlow<()>> {
+        let Message::Event(event) = message else {
+            return lines.message(message);
+        };
+        if !counter.is_found(event) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        let _ = lines.message(message)?;
+        lines.flush()?;
+        // Classes and stacks that it is the first to mention are in lines before it.
+        line = lines.writer().trim_ascii_end().rsplit(|byte| *byte == b'\n').next().map(<[u8]>::to_vec);
+        Ok(ControlFlow::Break(()))
+    };
+    let pass = Pass::new(shared.options.selection.clone()).stop(shared.options.stop);
+    pass.run(&reader, &mut take).map_err(|error| ApiError::failed(error.to_string()))?;
+    Ok(line)
+}
+
+/// Returns the place of an event in its file.
+fn position(shared: &Shared, id: EventId) -> Result<Option<DataPosition>, ApiError> {
+    let mut counter = EventCounter::new(shared, id);
+    let mut selection = shared.options.selection.clone();
+    let reader = shared.reader(counter.window())?;
+    for (input, window) in shared.session.traces().iter().zip(reader.windows()) {
+        let streams = input.data_streams();
+        let Some(index) = streams.iter().position(|stream| stream.key == counter.stream) else { continue };
+        let Some(mut cursor) = input.cursor(index, *window) else { continue };
+        let mut left = MOST_EVENTS;
+        while left > 0 && cursor.advance() {
+            left -= 1;
+            if let Some(Message::Event(event)) = cursor.current()
+                && selection.wants_event(&event)
+                && counter.is_found(&event)
+            {
+                return Ok(cursor.position());
+            }
+        }
+    }
+    Ok(None)
+}

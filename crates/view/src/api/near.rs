@@ -1,0 +1,114 @@
+//! Events of a track around a time.
+
+use std::ops::ControlFlow;
+
+use ichnos::export::viewers::TimelineTrack;
+use ichnos::json::write::ValueWriter;
+
+use super::events::{MOST_EVENTS, Texts, write_row};
+use super::scan::{self, EventId, Found, RangeScan, is_within};
+use crate::query::Query;
+use crate::response::ApiError;
+use crate::shared::Shared;
+
+/// Range that is searched first for an event before a time, in nanoseconds.
+const FIRST_STEP: u64 = 1_000_000;
+
+/// Finds the event of a track before, after or at a time.
+pub(super) fn near(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+    let time = query.required("time")?;
+    let name = query.number("name")?.map(|name| name as u32);
+    let event = EventId::of_query(query, "event")?.filter(|event| event.time == time);
+    let (tracks, range) = {
+        let timeline = shared.build.timeline();
+        (timeline.tracks().to_vec(), timeline.range())
+    };
+    let near = NearEvent { shared, tracks, track: query.required("track")? as u32, name, event };
+    let Some((first, last)) = range else { return Ok(b"null".to_vec()) };
+    let found = match query.text("direction").unwrap_or("at") {
+        "next" => near.next(time, last)?,
+        "previous" => near.previous(time, first)?,
+        "at" => near.closest(time, query.number("tolerance")?.unwrap_or(0))?,
+        other => return Err(ApiError::bad(format!("direction: next, previous or at, found `{other}`"))),
+    };
+    Ok(found.unwrap_or_else(|| b"null".to_vec()))
+}
+
+/// Looks for an event of a track.
+struct NearEvent<'s> {
+    shared: &'s Shared,
+    tracks: Vec<TimelineTrack>,
+    track: u32,
+    name: Option<u32>,
+    /// Event at the time that is left: others at its time come before or after it. Without it, those at the time are passed.
+    event: Option<EventId>,
+}
+
+impl NearEvent<'_> {
+    /// Returns the row of an event, if it is looked for.
+    fn row(&self, found: &Found<'_, '_>) -> Option<Vec<u8>> {
+        let is_named = self.name.is_none_or(|name| found.place.name == name);
+        if !is_named || !is_within(&self.tracks, found.place.track, self.track) {
+            return None;
+        }
+        let mut out = Vec::new();
+        let mut object = ValueWriter::new(&mut out).object();
+        write_row(&mut object, found, Texts::of_fields().fields(found.event));
+        object.end();
+        Some(out)
+    }
+
+    fn scan(&self, begin: u64, end: u64, most: u64) -> RangeScan<'static> {
+        RangeScan { begin, end, filter: None, most, time: scan::SHORT }
+    }
+
+    fn next(&self, time: u64, last: u64) -> Result<Option<Vec<u8>>, ApiError> {
+        let mut next = None;
+        let mut is_after = self.event.is_none();
+        let begin = if is_after { time.saturating_add(1) } else { time };
+        self.scan(begin, last, MOST_EVENTS).run(self.shared, |found| {
+            if !is_after && found.id.time == time {
+                is_after = Some(found.id) == self.event;
+                return ControlFlow::Continue(());
+            }
+            next = self.row(found);
+            if next.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        Ok(next)
+    }
+
+    /// Goes further and further back, as events are read forward.
+    fn previous(&self, time: u64, first: u64) -> Result<Option<Vec<u8>>, ApiError> {
+        let mut previous = None;
+        let mut end = if self.event.is_some() { Some(time) } else { time.checked_sub(1) };
+        let (mut length, mut left) = (FIRST_STEP, MOST_EVENTS);
+        while let Some(last) = end.filter(|last| previous.is_none() && *last >= first && left > 0) {
+            let begin = last.saturating_sub(length).max(first);
+            let scanned = self.scan(begin, last, left).run(self.shared, |found| {
+                if Some(found.id) == self.event {
+                    return ControlFlow::Break(());
+                }
+                previous = self.row(found).or(previous.take());
+                ControlFlow::Continue(())
+            })?;
+            left = if scanned.is_complete { left.saturating_sub(scanned.events) } else { 0 };
+            (end, length) = (begin.checked_sub(1), length.saturating_mul(8));
+        }
+        Ok(previous)
+    }
+
+    fn closest(&self, time: u64, tolerance: u64) -> Result<Option<Vec<u8>>, ApiError> {
+        let (begin, end) = (time.saturating_sub(tolerance), time.saturating_add(tolerance));
+        let (mut closest, mut distance) = (None, u64::MAX);
+        self.scan(begin, end, MOST_EVENTS).run(self.shared, |found| {
+            let own = found.id.time.abs_diff(time);
+            if own < distance
+                && let Some(row) = self.row(found)
+            {
+                (closest, distance) = (Some(row), own);
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(closest)
+    }
+}

@@ -1,0 +1,191 @@
+//! Tasks, and the graph of one.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use ichnos::export::viewers::{Timeline, TimelinePlace};
+use ichnos::export::{TaskCollector, TaskGraph, TaskMember, TaskOptions};
+use ichnos::json::write::{ObjectWriter, ValueWriter};
+use ichnos::model::{Chain, Identifier, Meaning, Message, Sink as _};
+
+use super::command::command;
+use super::scan::{self, EventId, RangeScan};
+use crate::query::Query;
+use crate::response::ApiError;
+use crate::shared::Shared;
+use crate::task_list::{TaskList, TaskRow};
+
+/// Maximum number of events that are read for tasks.
+const MOST_EVENTS: u64 = 50_000_000;
+
+/// Maximum number of operations of all tasks.
+const MOST_OPERATIONS: usize = 2_000_000;
+
+/// Maximum number of tasks of an answer, and by default.
+const MOST_TASKS: u64 = 10_000;
+const TASKS: u64 = 1_000;
+
+/// Maximum numbers of operations and edges of a graph.
+const MOST_NODES: u32 = 10_000;
+const MOST_EDGES: usize = 50_000;
+
+/// Returns the tasks that a request is about.
+fn list(shared: &Shared, query: &Query) -> Result<Arc<TaskList>, ApiError> {
+    let filter = query.text("filter");
+    let events = shared.build.status().events;
+    shared.tasks.get(filter.unwrap_or_default(), events, || collect(shared, filter))
+}
+
+/// Collects tasks as `ichnos task` does.
+fn collect(shared: &Shared, filter: Option<&str>) -> Result<TaskList, ApiError> {
+    let mut options = TaskOptions::default();
+    options.find_mentions = ichnos::FORMATS.iter().filter_map(|format| format.find_mentions()).collect();
+    options.correct_clocks = true;
+    options.most = Some(MOST_OPERATIONS);
+    let mut collector = TaskCollector::new(options);
+    let range = shared.build.timeline().range();
+    let mut is_complete = shared.build.status().is_complete;
+    if let Some((begin, end)) = range {
+        let scan = RangeScan { begin, end, filter, most: MOST_EVENTS, time: scan::LONG };
+        let scanned = scan.run(shared, |found| match collector.message(&Message::Event(*found.event)) {
+            Ok(flow) => flow,
+            Err(_) => ControlFlow::Break(()),
+        })?;
+        is_complete &= scanned.is_complete;
+    }
+    let tasks = collector.finish();
+    is_complete &= tasks.left_out() == 0;
+    let is_stopped = || shared.options.stop.load(Ordering::Relaxed);
+    let summary = |task: usize| {
+        let summary = tasks.summary(task)?;
+        let (title, operations) = (summary.title, summary.nodes);
+        Some(TaskRow { task, id: summary.id, title, begin: summary.begin, end: summary.end, operations })
+    };
+    let mut rows: Vec<_> = tasks.in_order(false, is_stopped).into_iter().filter_map(summary).collect();
+    rows.sort_by_key(|row| row.begin);
+    Ok(TaskList { tasks, rows, is_complete })
+}
+
+fn write_text_time(object: &mut ObjectWriter<'_>, name: &'static str, time: Option<i128>) {
+    match time {
+        Some(time) => object.member(name).display(time),
+        None => object.member(name).null(),
+    }
+}
+
+/// Lists the tasks that have events in a range.
+pub(super) fn tasks(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+    let (begin, end) = query.range()?;
+    let limit = query.bounded("limit", MOST_TASKS, TASKS)? as usize;
+    let list = list(shared, query)?;
+    let is_in = |row: &&TaskRow| {
+        row.begin.is_none_or(|time| time <= i128::from(end))
+            && row.end.is_none_or(|time| time >= i128::from(begin))
+    };
+    let mut out = Vec::new();
+    let mut object = ValueWriter::new(&mut out).object();
+    object.member("command").string(&command(shared, "task list", query, None));
+    object.member("complete").boolean(list.is_complete);
+    object.member("total").unsigned(list.rows.iter().filter(is_in).count() as u64);
+    let mut tasks = object.member("tasks").array();
+    for row in list.rows.iter().filter(is_in).take(limit) {
+        let mut task = tasks.element().object();
+        task.member("id").display(row.id);
+        task.member("name").string(&row.title);
+        write_text_time(&mut task, "begin", row.begin);
+        task.integer("length", row.begin.zip(row.end).map(|(begin, end)| end - begin));
+        task.member("operations").unsigned(row.operations);
+        task.member("command").string(&command(shared, &format!("task show {}", row.id), query, None));
+        task.end();
+    }
+    tasks.end();
+    object.end();
+    Ok(out)
+}
+
+/// Describes a task with its critical path.
+pub(super) fn task(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+    let id = query.text("id").ok_or_else(|| ApiError::bad("missing `id`"))?;
+    let list = list(shared, query)?;
+    let begin = query.number("begin")?.map(i128::from);
+    // Operations of several traces can have the same identifier.
+    let found = || list.rows.iter().filter(|row| row.id.to_string() == id);
+    let row = found().find(|row| begin.is_some() && row.begin == begin).or_else(|| found().next());
+    let row = row.ok_or_else(|| ApiError::missing(format!("unknown task `{id}`")))?;
+    let graph = list.tasks.graph(row.task);
+    let path = graph.critical_path();
+    let mut out = Vec::new();
+    let mut object = ValueWriter::new(&mut out).object();
+    object.member("id").display(row.id);
+    object.member("command").string(&command(shared, &format!("task show {id}"), query, None));
+    object.member("total").unsigned(graph.len().into());
+    write_nodes(&mut object, &graph, &shared.build.timeline(), row.id);
+    write_edges(&mut object, &graph);
+    let mut nodes = object.member("path").array();
+    path.iter().filter(|node| **node < MOST_NODES).for_each(|node| nodes.element().unsigned((*node).into()));
+    nodes.end();
+    let mut member = object.member("criticalPath").object();
+    graph.write_path_json(&path, &mut member);
+    member.end();
+    object.end();
+    Ok(out)
+}
+
+fn write_nodes(object: &mut ObjectWriter<'_>, graph: &TaskGraph<'_>, timeline: &Timeline, task: Identifier) {
+    let is_corrected = !graph.clock_corrections().is_empty();
+    let mut nodes = object.member("nodes").array();
+    for node in 0..graph.len().min(MOST_NODES) {
+        let Some(member) = graph.member(node) else { continue };
+        let begin = graph.begin(node);
+        let mut entry = nodes.element().object();
+        entry.member("id").string(&graph.operation_name(node));
+        entry.member("label").string(&String::from_utf8_lossy(member.label));
+        entry.member("place").string(&String::from_utf8_lossy(member.place));
+        write_text_time(&mut entry, "begin", begin);
+        write_text_time(&mut entry, "end", graph.end(node));
+        entry.member("events").unsigned(member.events.into());
+        let event = first_event(timeline, task, &member, begin.filter(|_| !is_corrected));
+        match event.map(|place| EventId::of(&place)) {
+            Some(event) => entry.member("event").display(event),
+            None => entry.member("event").null(),
+        }
+        entry.end();
+    }
+    nodes.end();
+}
+
+/// Returns the first event of an operation, which is at a time if that is known.
+fn first_event(
+    timeline: &Timeline,
+    task: Identifier,
+    member: &TaskMember<'_>,
+    time: Option<i128>,
+) -> Option<TimelinePlace> {
+    let chains = match member.chain {
+        Some(chain) => [Some(Chain::new(chain.into())), None],
+        None => [Some(Chain::UNKNOWN), Some(Chain::NONE)],
+    };
+    // Operations without a task are in one that has the identifier of the first of them.
+    let of = |chain: Chain| [Some(task), None].map(|task| timeline.first_events(task, chain, member.id));
+    let mut events = chains.into_iter().flatten().flat_map(of).flatten();
+    events.find(|place| time.is_none_or(|time| i128::from(place.time) == time))
+}
+
+/// Writes edges as the numbers of both nodes and the kind, and those that close a cycle without a kind.
+fn write_edges(object: &mut ObjectWriter<'_>, graph: &TaskGraph<'_>) {
+    let causes = (0..graph.len()).flat_map(|node| graph.causes(node).iter().map(move |edge| (*edge, node)));
+    let known = causes.map(|(edge, to)| (edge.node, to, Meaning::Cause(edge.kind).name()));
+    let cycles = graph.cycles().iter().map(|(from, to)| (*from, *to, "cycle"));
+    let is_shown = |(from, to, _): &(u32, u32, &str)| *from < MOST_NODES && *to < MOST_NODES;
+    let mut edges = object.member("edges").array();
+    for (from, to, kind) in known.chain(cycles).filter(is_shown).take(MOST_EDGES) {
+        let mut edge = edges.element().array();
+        edge.element().unsigned(from.into());
+        edge.element().unsigned(to.into());
+        edge.element().string(kind);
+        edge.end();
+    }
+    edges.end();
+    object.member("dangling").unsigned(graph.dangling().len() as u64);
+}

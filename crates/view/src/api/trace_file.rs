@@ -1,0 +1,165 @@
+//! The events of a range as a trace.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use ichnos::convert::{ConvertError, ConvertOptions, Target, common_target, writer};
+use ichnos::io::{CreateError, MessageOrder};
+use ichnos::model::{Event, Window};
+use ichnos::{Pass, Reader, Selection};
+
+use crate::query::Query;
+use crate::response::{ApiError, write_head};
+use crate::shared::Shared;
+
+/// Size of what is written at once, in bytes.
+const BUFFER: usize = 64 << 10;
+
+/// Maximum length of the name of a file, in bytes.
+const MOST_NAME: usize = 60;
+
+fn failed(error: impl ToString) -> ApiError {
+    ApiError::failed(error.to_string())
+}
+
+/// Sends the events of a range as a trace, as `ichnos cut` writes it: one file, or a directory as an archive.
+pub(super) fn export(shared: &Shared, query: &Query, stream: &mut TcpStream) -> Result<(), ApiError> {
+    let (begin, end) = query.range()?;
+    if shared.session.is_live() {
+        return Err(ApiError::bad("the traces have no end: record them into a file"));
+    }
+    let busy =
+        || ApiError { status: 503, ..ApiError::bad("another trace is being written: try again later") };
+    let _exporting = shared.exports.begin().ok_or_else(busy)?;
+    let target = target(shared)?;
+    let directory = tempfile::Builder::new().prefix("ichnos-view-").tempdir_in(&shared.options.temporary);
+    let directory = directory.map_err(failed)?;
+    let name = file_name(&shared.options.title);
+    let name = match target.writer.extensions().first().filter(|_| !target.writer.is_directory()) {
+        Some(extension) => format!("{name}.{extension}"),
+        None => name,
+    };
+    let path = directory.path().join(&name);
+    let window = Window { begin: Some(i128::from(begin)), end: Some(i128::from(end)) };
+    write(shared, query, target, window, &path)?;
+    // The reader of the file is gone, or gets less than there is.
+    let _ = if path.is_dir() { send_archive(&path, &name, stream) } else { send_file(&path, &name, stream) };
+    Ok(())
+}
+
+/// Returns the format of the traces, or that of directories if they have several.
+fn target(shared: &Shared) -> Result<Target, ApiError> {
+    let common = common_target(shared.session.traces().iter().map(AsRef::as_ref));
+    let other = || writer(None, Path::new(""), None).map(|(format, writer)| Target::new(format, writer));
+    common.or_else(other).ok_or_else(|| ApiError::failed("no format can be written"))
+}
+
+/// Returns a title as the name of a file.
+fn file_name(title: &str) -> String {
+    // Headers are ASCII.
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
+    let name: String = title.chars().map(plain).collect();
+    let name = name.get(..name.len().min(MOST_NAME)).unwrap_or_default();
+    let name = name.trim_start_matches(['.', '-']);
+    if name.is_empty() { "trace".to_owned() } else { name.to_owned() }
+}
+
+/// Writes the events of a window, and those that name processes, modules and functions.
+fn write(
+    shared: &Shared,
+    query: &Query,
+    target: Target,
+    window: Window,
+    path: &Path,
+) -> Result<(), ApiError> {
+    let session = &*shared.session;
+    let selector = match query.text("filter") {
+        Some(text) => Some(Mutex::new(shared.filter(text)?.selector())),
+        None => None,
+    };
+    let keeps_rundown = session.has_rundown();
+    let has_filter = selector.is_some();
+    let wants = move |event: &Event<'_>| {
+        let is_in = !keeps_rundown || is_within(event, window) || event.class.is_rundown;
+        let selects = |selector: &Mutex<ichnos::Selector>| {
+            selector.lock().unwrap_or_else(PoisonError::into_inner).selects(event)
+        };
+        is_in && selector.as_ref().is_none_or(selects)
+    };
+    let own = shared.options.selection.clone();
+    let is_by_time = keeps_rundown && own.wants_all_events() && !has_filter;
+    let selection = match keeps_rundown || has_filter {
+        true => own.condition(wants).losses_in(window),
+        false => own,
+    };
+    let read = if keeps_rundown { Window::default() } else { window };
+    let reader = reader(shared, target, &selection, read)?;
+    let mut options = ConvertOptions::default();
+    options.write.dialect = target.dialect.map(str::to_owned);
+    options.write.selected_by.extend(query.text("filter").map(str::to_owned));
+    options.write.cut = is_by_time.then_some(window);
+    options.pass = Pass::new(selection).stop(shared.options.stop);
+    let mut written = reader.convert(target.writer, Some(path.to_owned()), &options);
+    if let Err(ConvertError::Create(CreateError::Unsupported { .. })) = &written
+        && options.write.dialect.take().is_some()
+    {
+        written = reader.convert(target.writer, Some(path.to_owned()), &options);
+    }
+    written.map(|_| ()).map_err(failed)
+}
+
+fn is_within(event: &Event<'_>, window: Window) -> bool {
+    let time = event.nanoseconds();
+    time.is_some() && time >= window.begin && window.end.is_none_or(|end| time <= Some(end))
+}
+
+/// Returns a reader of the selected data streams, which the format takes merged by time or one by one.
+fn reader<'s>(
+    shared: &'s Shared,
+    target: Target,
+    selection: &Selection,
+    window: Window,
+) -> Result<Reader<'s>, ApiError> {
+    if target.writer.order() != MessageOrder::ByStream {
+        return selection.reader(&shared.session, window).map_err(failed);
+    }
+    let mut reader = shared.session.stream_reader(window, |stream| selection.wants_stream(&stream.name));
+    selection.exclude(&mut reader);
+    Ok(reader)
+}
+
+fn write_file_head(stream: &mut TcpStream, name: &str, length: Option<u64>) -> io::Result<()> {
+    let disposition = format!("Content-Disposition: attachment; filename=\"{name}\"\r\n");
+    let length = length.and_then(|length| usize::try_from(length).ok());
+    write_head(stream, 200, "application/octet-stream", length, &disposition)
+}
+
+fn send_file(path: &Path, name: &str, stream: &mut TcpStream) -> io::Result<()> {
+    let mut file = File::open(path)?;
+    write_file_head(stream, name, Some(file.metadata()?.len()))?;
+    io::copy(&mut file, stream)?;
+    stream.flush()
+}
+
+fn send_archive(path: &Path, name: &str, stream: &mut TcpStream) -> io::Result<()> {
+    write_file_head(stream, &format!("{name}.tar"), None)?;
+    let mut archive = tar::Builder::new(BufWriter::with_capacity(BUFFER, stream));
+    archive.mode(tar::HeaderMode::Deterministic);
+    archive.append_dir_all(name, path)?;
+    archive.into_inner()?.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_are_names_of_files() {
+        assert_eq!(file_name("a/b c\"\r\n.tar, שלום"), "a-b-c---.tar------");
+        assert_eq!((file_name("../x"), file_name("")), ("x".to_owned(), "trace".to_owned()));
+        assert!(file_name(&"é".repeat(100)).len() <= MOST_NAME);
+    }
+}

@@ -1,0 +1,60 @@
+//! Flows between tracks.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::client::{Server, example};
+use crate::events::rows;
+
+/// Returns the flows of a range: track and time of both ends.
+fn flows(server: &Server, (begin, end): (u64, u64), more: &str) -> (Vec<[i64; 4]>, Value) {
+    let answer = server.json(&format!("api/flows?begin={begin}&end={end}{more}"));
+    let numbers: Vec<i64> =
+        answer["flows"].as_array().unwrap().iter().map(|number| number.as_i64().unwrap()).collect();
+    (numbers.as_chunks::<4>().0.to_vec(), answer["complete"].clone())
+}
+
+#[test]
+fn flows_lead_from_causes_to_effects() {
+    for name in ["hello-xtrace", "hello-fxt"] {
+        let server = Server::of(&example(name));
+        let (begin, end) = server.range();
+        let mut expected = BTreeSet::new();
+        for row in rows(&server, 10_000, "") {
+            let event = server.json(&format!("api/event?id={}", row["id"].as_str().unwrap()));
+            let place = |event: &Value| {
+                let time: i64 = event["time"].as_str().unwrap().parse::<u64>().unwrap() as i64;
+                [event["track"].as_i64().unwrap(), time - begin as i64]
+            };
+            for cause in event["causes"].as_array().unwrap() {
+                let ([from, first], [to, last]) = (place(cause), place(&event));
+                expected.insert([from, first, to, last]);
+            }
+        }
+        let (found, complete) = flows(&server, (begin, end), "&pixels=8192");
+        let found: BTreeSet<_> = found.into_iter().collect();
+        assert_eq!(complete, true, "{name}");
+        assert!(!found.is_empty() && found.is_subset(&expected), "{name}: {found:?} {expected:?}");
+        // Those of one end of the trace do not reach the other one, and those of no track are none.
+        let (some, _) = flows(&server, (begin, begin), "");
+        assert!(some.iter().all(|flow| flow[1].min(flow[3]) <= 0), "{name}");
+        let (none, _) = flows(&server, (begin, end), "&tracks=0");
+        assert!(none.len() < found.len(), "{name}");
+        let (few, complete) = flows(&server, (begin, end), "&pixels=8192&limit=1");
+        assert_eq!((few.len(), complete == true), (1, found.len() == 1), "{name}");
+        // Without the events, there are no flows.
+        let filter = "&filter=event%20%3D%3D%20%22no_such_*%22";
+        while flows(&server, (begin, end), filter).1 != true {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        assert!(flows(&server, (begin, end), filter).0.is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn traces_without_operations_have_no_flows() {
+    let server = Server::of(&example("hello-lttng"));
+    let (found, complete) = flows(&server, server.range(), "");
+    assert!(found.is_empty() && complete == true);
+}
