@@ -1,5 +1,7 @@
 //! Traces of Chrome, as JSON.
 
+use std::sync::Arc;
+
 use ichnos_json::write::{ObjectWriter, ValueWriter, push_string};
 use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::{DataStream, Event, Message};
@@ -8,6 +10,7 @@ use super::arguments::{ArgumentVisitor, ScopeNames};
 use super::class::{ContextNames, EventForm, EventPlace, ViewerClass};
 use super::flows::{FlowEnd, Flows};
 use super::json_arguments::JsonArguments;
+use super::keyed_spans::{KeyedSpans, span_id};
 use super::losses::{EarlyLosses, LossNote, NO_TIME, lose_event, lose_part, lose_parts, shown_time};
 use super::names::NumberedNames;
 use super::output_bytes;
@@ -34,6 +37,8 @@ pub struct Chrome {
     traces: TraceNumbers,
     names: NumberedNames,
     tracks: Tracks,
+    /// Spans with their identifiers, and name and category of what began them.
+    spans: KeyedSpans<(u64, Arc<ChromeLead>)>,
     has_events: bool,
     flows: Flows,
     scheduling: Scheduling,
@@ -55,9 +60,14 @@ pub struct Chrome {
 struct ChromeClass {
     class: ViewerClass,
     scopes: Vec<ScopeNames>,
-    /// Name and category, as members of an object.
-    lead: Vec<u8>,
-    /// Where the category begins in it.
+    lead: Arc<ChromeLead>,
+}
+
+/// Name and category of the events of a class, as members of an object.
+#[derive(Debug)]
+struct ChromeLead {
+    text: Vec<u8>,
+    /// Where the category begins.
     category_at: usize,
 }
 
@@ -71,15 +81,15 @@ impl ChromeClass {
         if class.form == EventForm::Sample {
             lose_part(losses, event, LossKind::Lowered, "", "sample -> instant event");
         }
-        let mut lead = b"{\"name\":".to_vec();
-        push_string(&mut lead, &class.name);
+        let mut text = b"{\"name\":".to_vec();
+        push_string(&mut text, &class.name);
         // Spans with keys are found by their category, which cannot be empty.
         let category = if class.category.is_empty() { "events" } else { &class.category };
-        let category_at = lead.len();
-        lead.extend_from_slice(b",\"cat\":");
-        push_string(&mut lead, category);
+        let category_at = text.len();
+        text.extend_from_slice(b",\"cat\":");
+        push_string(&mut text, category);
         let scopes = ScopeNames::all(event, &class, names);
-        Self { class, scopes, lead, category_at }
+        Self { class, scopes, lead: Arc::new(ChromeLead { text, category_at }) }
     }
 }
 
@@ -184,7 +194,7 @@ impl Chrome {
         if !self.early.notes.is_empty() {
             self.write_early(time);
         }
-        let Self { out, streams, names, tracks, losses, has_events, origin, scheduling, .. } = self;
+        let Self { out, streams, names, tracks, spans, losses, has_events, origin, scheduling, .. } = self;
         let Some(((trace, known), (), classes)) = streams.get_mut(event.stream) else { return false };
         let class = classes.of(event, || ChromeClass::of(event, names, losses));
         let mut place = class.class.place(event, known);
@@ -207,12 +217,19 @@ impl Chrome {
             );
         }
         writer.begin();
+        let name = class.class.event_name(event, &mut self.name);
+        let mut id = None;
         match form {
             EventForm::Counter => writer.counter(event, class),
-            _ => writer.lead(class, class.class.event_name(event, &mut self.name)),
+            EventForm::KeyedBegin | EventForm::KeyedEnd => {
+                let (span, lead) = keyed_span(spans, class, event, &place, name);
+                writer.lead(&lead, name);
+                id = Some(span);
+            }
+            _ => writer.lead(&class.lead, name),
         }
         writer.place(phase(form), time, track);
-        writer.ids_and_duration(event, &class.class, &place);
+        writer.ids_and_duration(event, &class.class, &place, id);
         writer.out.extend_from_slice(b",\"args\":");
         if form == EventForm::Counter {
             writer.values(event, &class.class);
@@ -272,6 +289,25 @@ fn push_arguments(
     is_whole
 }
 
+/// Begins or ends a span with a key. Returns its identifier, and the name and the category of what began it.
+fn keyed_span(
+    spans: &mut KeyedSpans<(u64, Arc<ChromeLead>)>,
+    class: &ChromeClass,
+    event: &Event<'_>,
+    place: &EventPlace<'_>,
+    name: Option<&str>,
+) -> (u64, Arc<ChromeLead>) {
+    let key = track_id(TrackKind::Slice, [place.process.unwrap_or_default(), class.class.key(event)]);
+    let edge = class.class.edge(name);
+    let own = || (span_id(key, edge), Arc::clone(&class.lead));
+    if class.class.form == EventForm::KeyedEnd {
+        // Viewers pair events with the same category and name.
+        return spans.end(key, edge, |_| None).unwrap_or_else(own);
+    }
+    spans.begin(key, edge, own());
+    own()
+}
+
 /// Begin of the file.
 const BEGIN: &[u8] = b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
 
@@ -316,17 +352,25 @@ impl EventWriter<'_> {
 
     /// Writes name and category of an event: the name of its class, or its own.
     #[inline]
-    fn lead(&mut self, class: &ChromeClass, name: Option<&str>) {
-        let Some(name) = name else { return self.out.extend_from_slice(&class.lead) };
+    fn lead(&mut self, lead: &ChromeLead, name: Option<&str>) {
+        let Some(name) = name else { return self.out.extend_from_slice(&lead.text) };
         self.out.extend_from_slice(b"{\"name\":");
         push_string(self.out, name);
-        self.out.extend_from_slice(class.lead.get(class.category_at..).unwrap_or_default());
+        self.out.extend_from_slice(lead.text.get(lead.category_at..).unwrap_or_default());
     }
 
-    /// Writes the identifier of an event among others of its name, and its duration.
-    fn ids_and_duration(&mut self, event: &Event<'_>, class: &ViewerClass, place: &EventPlace<'_>) {
+    /// Writes the identifier of an event among others of its name, that of its span, and its duration.
+    fn ids_and_duration(
+        &mut self,
+        event: &Event<'_>,
+        class: &ViewerClass,
+        place: &EventPlace<'_>,
+        span: Option<u64>,
+    ) {
+        if let Some(span) = span {
+            return self.id(span);
+        }
         match class.form {
-            EventForm::KeyedBegin | EventForm::KeyedEnd => self.id(class.key(event)),
             EventForm::Frame => self.id(class.frame_key(event) ^ place.process.unwrap_or_default()),
             EventForm::Counter => self.counter_id(class.counter_number(event), place),
             EventForm::Complete => {
@@ -350,7 +394,7 @@ impl EventWriter<'_> {
     fn end_frame(&mut self, class: &ChromeClass, key: u64, time: u64, track: ChromeTrack) {
         if !self.tracks.is_changed(track_id(TrackKind::Slice, [key, 0]), "") {
             self.begin();
-            self.out.extend_from_slice(&class.lead);
+            self.out.extend_from_slice(&class.lead.text);
             self.place(phase(EventForm::KeyedEnd), time, track);
             self.id(key);
             self.out.push(b'}');
@@ -481,7 +525,7 @@ impl EventWriter<'_> {
     /// Writes name and category of a counter.
     fn counter(&mut self, event: &Event<'_>, class: &ChromeClass) {
         match class.class.counter_name(event) {
-            None => self.out.extend_from_slice(&class.lead),
+            None => self.out.extend_from_slice(&class.lead.text),
             Some(name) => {
                 self.out.extend_from_slice(b"{\"name\":");
                 push_string(self.out, name);

@@ -17,6 +17,7 @@ use self::sequence::{AllNames, PerfettoClass, Sequence, SequenceId};
 use super::arguments::ArgumentVisitor;
 use super::class::{ContextNames, EventForm};
 use super::flows::{FlowEnd, Flows};
+use super::keyed_spans::KeyedSpanIds;
 use super::losses::{EarlyLosses, LossNote, NO_TIME, UNDECODED, lose_event, shown_time};
 use super::names::{NumberBits, NumberedNames};
 use super::output_bytes;
@@ -40,6 +41,7 @@ pub struct Perfetto {
     streams: StreamTable<(Sequence, ContextNames), (), PerfettoClass>,
     names: AllNames,
     tracks: Tracks,
+    spans: KeyedSpanIds,
     sequences: u32,
     traces: TraceNumbers,
     /// Names of machines.
@@ -120,21 +122,21 @@ impl Perfetto {
         if !self.streams.has(event.stream) {
             self.add_stream(event.stream, time);
         }
-        let Self { out, streams, names, tracks, losses, scheduling, .. } = self;
+        let Self { out, streams, names, tracks, spans, losses, scheduling, .. } = self;
         let Some(((sequence, known), (), classes)) = streams.get_mut(event.stream) else { return false };
         let class = classes.of(event, || PerfettoClass::of(event, names, losses));
         let trace = sequence.trace;
         let mut place = class.class.place(event, known);
         scheduling.complete(trace, &class.class, &mut place);
-        let mut writer = PacketWriter { out, tracks, sequence, time };
+        let mut writer = PacketWriter { out, tracks, spans, sequence, time };
         match class.class.form {
             EventForm::Counter => writer.counters(event, &class.class, &place),
             EventForm::Sample if writer.sample(event, &class.class, &place) => {}
             EventForm::Switch | EventForm::Wakeup if writer.scheduling(event, &class.class, &place) => {}
             form => {
-                let track = writer.event_track(class, event, &place);
-                let begin = writer.out.len();
                 let name = class.class.event_name(event, &mut self.name);
+                let track = writer.event_track(class, event, &place, name);
+                let begin = writer.out.len();
                 let at = writer.begin_event(class, names, event, track, name);
                 let mut is_whole = true;
                 for scope in &class.scopes {

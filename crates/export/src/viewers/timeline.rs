@@ -12,7 +12,7 @@ use ichnos_flow::{CounterItem, SpanItem};
 use ichnos_model::lower::LossTable;
 use ichnos_model::{Discarded, Event, Message, Sink};
 
-use self::board::{Board, SpanEdge};
+use self::board::Board;
 pub use self::counts::TimelineCounts;
 use self::track_list::TrackList;
 pub use self::track_list::{TimelineTrack, TimelineTrackKind};
@@ -20,8 +20,8 @@ use super::class::{ContextNames, EventForm, ViewerClass};
 use super::losses::{EarlyLosses, LossNote, shown_time};
 use super::names::NumberedNames;
 use super::scheduling::{Scheduling, next_thread};
+use super::span_edge::SpanEdge;
 use super::tracks::{TraceNumbers, name_key};
-use crate::span_name::has_span_name;
 use crate::stream_table::StreamTable;
 use crate::time::has_dates;
 
@@ -80,15 +80,12 @@ pub struct Timeline {
 struct TimelineClass {
     class: ViewerClass,
     name: u32,
-    name_key: u64,
-    has_span_name: bool,
 }
 
 impl TimelineClass {
     fn of(event: &Event<'_>, names: &mut NumberedNames) -> Self {
         let class = ViewerClass::of(event);
-        let (name, name_key) = (number(names, &class.name), name_key(&class.name));
-        Self { class, name, name_key, has_span_name: has_span_name(event) }
+        Self { name: number(names, &class.name), class }
     }
 }
 
@@ -408,7 +405,7 @@ impl EventOf<'_, '_> {
     /// Adds the event to the board. Returns its track.
     fn show(&self, board: &mut Board, tracks: &mut TrackList, own_name: Option<&str>) -> u32 {
         let Self { event, class, time, name, track, .. } = *self;
-        let edge = SpanEdge { name, kind: class.name, is_unnamed: !class.has_span_name };
+        let edge = SpanEdge { name, kind: class.name, is_unnamed: class.class.edge(None).is_unnamed };
         match class.class.form {
             EventForm::Begin => board.begin(track, time, edge),
             EventForm::End => board.end(track, time, edge),
@@ -454,7 +451,7 @@ impl EventOf<'_, '_> {
         let (name, key) = match own_name {
             // An end whose class does not say the name of the span is on the track of its own class.
             Some(name) => (name, name_key(name)),
-            None => (self.class.class.name.as_str(), self.class.name_key),
+            None => (self.class.class.name.as_str(), self.class.class.edge(None).kind),
         };
         tracks.of_spans(self.trace, self.place, key, name)
     }

@@ -13,6 +13,7 @@ use super::resources::{COMMON, Resources};
 use super::schema::span;
 use super::spans::{EndedSpan, OpenSpan, OpenSpans, SpanEnd};
 use crate::viewers::class::EventForm;
+use crate::viewers::keyed_spans::KeyedSpanIds;
 use crate::viewers::losses::{LossNote, lose_event, lose_part};
 use crate::viewers::names::NumberedNames;
 use crate::viewers::tracks::name_key;
@@ -44,6 +45,8 @@ pub(super) struct Telemetry {
     /// Names of scopes.
     scopes: NumberedNames,
     spans: OpenSpans,
+    /// Identifiers of the tracks of spans with keys.
+    keyed: KeyedSpanIds,
     operations: OperationIds,
     /// Links of the span that begins; a reused buffer.
     links: Vec<u8>,
@@ -61,6 +64,7 @@ impl Telemetry {
             resources: Resources::new(encoding),
             scopes: NumberedNames::default(),
             spans: OpenSpans::default(),
+            keyed: KeyedSpanIds::default(),
             operations: OperationIds::default(),
             links: Vec::new(),
             losses: LossTable::default(),
@@ -212,7 +216,7 @@ impl Telemetry {
     /// Begins the span of an event.
     fn begin(&mut self, context: &EventContext<'_, '_>) -> bool {
         let class = &context.class.class;
-        let track = context.span_track();
+        let track = context.span_track(&mut self.keyed);
         let relations = self.relations(context, track);
         let end = match class.form {
             EventForm::Complete => SpanEnd::At(context.time.saturating_add(class.duration(context.event))),
@@ -272,7 +276,7 @@ impl Telemetry {
 
     /// Ends the frame before, and begins another one.
     fn frame(&mut self, context: &EventContext<'_, '_>) -> bool {
-        if let EndedSpan::Open(before) = self.spans.end(context.span_track(), |_| ()) {
+        if let EndedSpan::Open(before) = self.spans.end(context.span_track(&mut self.keyed), |_| ()) {
             self.write_span(before, Some(context.time));
         }
         self.begin(context)
@@ -280,7 +284,7 @@ impl Telemetry {
 
     /// Ends the span of an event.
     fn end(&mut self, context: &EventContext<'_, '_>) -> bool {
-        let track = context.span_track();
+        let track = context.span_track(&mut self.keyed);
         let mut inner = Vec::new();
         let mut ended = self.spans.end(track, |span| inner.push(span));
         if let (EndedSpan::Unknown, true) = (&ended, track != context.thread_track)
