@@ -19,12 +19,14 @@
 mod arguments;
 mod chrome;
 mod class;
+mod css_color;
 mod event_track;
 #[cfg(feature = "firefox")]
 mod firefox;
 mod flows;
 mod json_arguments;
 mod keyed_spans;
+mod log_line;
 mod losses;
 mod names;
 mod otlp;

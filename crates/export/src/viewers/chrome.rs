@@ -10,7 +10,7 @@ use super::arguments::{ArgumentVisitor, ScopeNames};
 use super::class::{ContextNames, EventForm, EventPlace, ViewerClass};
 use super::flows::{FlowEnd, Flows};
 use super::json_arguments::JsonArguments;
-use super::keyed_spans::{KeyedSpans, span_id};
+use super::keyed_spans::{KeyedSpans, Kinds, span_id};
 use super::losses::{EarlyLosses, LossNote, NO_TIME, lose_event, lose_part, lose_parts, shown_time};
 use super::names::NumberedNames;
 use super::output_bytes;
@@ -37,8 +37,7 @@ pub struct Chrome {
     traces: TraceNumbers,
     names: NumberedNames,
     tracks: Tracks,
-    /// Spans with their identifiers, and name and category of what began them.
-    spans: KeyedSpans<(u64, Arc<ChromeLead>)>,
+    spans: ChromeSpans,
     has_events: bool,
     flows: Flows,
     scheduling: Scheduling,
@@ -53,6 +52,76 @@ pub struct Chrome {
     /// Time 0 of the file, once a time is known.
     origin: Option<u64>,
     losses: LossTable,
+}
+
+/// Maximum number of names of events that are kept for the ends of their spans.
+const MOST_NAMES: usize = 1 << 16;
+
+/// Names of spans: viewers pair events with the same category and name.
+#[derive(Debug, Default)]
+struct ChromeSpans {
+    keyed: KeyedSpans<KeyedName>,
+    /// Names of events that began spans with keys.
+    names: NumberedNames,
+    /// Classes whose events have names of their own and began spans without keys.
+    own_named: Kinds<u64>,
+}
+
+/// Identifier and names of a span with a key.
+#[derive(Clone, Debug)]
+struct KeyedName {
+    id: u64,
+    lead: Arc<ChromeLead>,
+    /// Number of the name of the event that began it, if it has its own; 0 if that was not kept.
+    own: Option<u32>,
+}
+
+/// Name of an event.
+#[derive(Clone, Copy, Debug)]
+enum ChromeName<'n> {
+    OfClass,
+    Own(&'n str),
+    Nothing,
+}
+
+impl ChromeSpans {
+    /// Returns the name of an event that begins or ends a span without a key. An end has no name of its own if the begin
+    /// may have one: then it ends the innermost span.
+    fn nested<'n>(&mut self, class: &ViewerClass, name: Option<&'n str>) -> ChromeName<'n> {
+        let kind = class.edge(None).kind;
+        let is_begin = class.form == EventForm::Begin;
+        if is_begin && name.is_some() {
+            self.own_named.add(kind);
+        }
+        match name {
+            Some(name) if is_begin || self.own_named.has(kind) => ChromeName::Own(name),
+            None if !is_begin && self.own_named.has(kind) => ChromeName::Nothing,
+            _ => ChromeName::OfClass,
+        }
+    }
+
+    /// Begins or ends a span with a key. Returns its identifier and names.
+    fn keyed(
+        &mut self,
+        class: &ChromeClass,
+        event: &Event<'_>,
+        place: &EventPlace<'_>,
+        name: Option<&str>,
+    ) -> KeyedName {
+        let Self { keyed, names, .. } = self;
+        let key = track_id(TrackKind::Slice, [place.process.unwrap_or_default(), class.class.key(event)]);
+        let edge = class.class.edge(name);
+        let is_end = class.class.form == EventForm::KeyedEnd;
+        if let Some(begun) = is_end.then(|| keyed.end(key, edge, |_| None)).flatten() {
+            return begun;
+        }
+        let own = name.map(|name| if names.len() < MOST_NAMES { names.number(name) } else { 0 });
+        let begun = KeyedName { id: span_id(key, edge), lead: Arc::clone(&class.lead), own };
+        if !is_end {
+            keyed.begin(key, edge, begun.clone());
+        }
+        begun
+    }
 }
 
 /// An event record class with what is the same for all its events.
@@ -222,11 +291,20 @@ impl Chrome {
         match form {
             EventForm::Counter => writer.counter(event, class),
             EventForm::KeyedBegin | EventForm::KeyedEnd => {
-                let (span, lead) = keyed_span(spans, class, event, &place, name);
-                writer.lead(&lead, name);
-                id = Some(span);
+                let span = spans.keyed(class, event, &place, name);
+                let name = match (span.own, name) {
+                    (None, _) => ChromeName::OfClass,
+                    (Some(0), Some(name)) => ChromeName::Own(name),
+                    (Some(0), None) => ChromeName::Nothing,
+                    (Some(number), _) => ChromeName::Own(spans.names.name(number)),
+                };
+                writer.lead(&span.lead, name);
+                id = Some(span.id);
             }
-            _ => writer.lead(&class.lead, name),
+            EventForm::Begin | EventForm::End => {
+                writer.lead(&class.lead, spans.nested(&class.class, name));
+            }
+            _ => writer.lead(&class.lead, name.map_or(ChromeName::OfClass, ChromeName::Own)),
         }
         writer.place(phase(form), time, track);
         writer.ids_and_duration(event, &class.class, &place, id);
@@ -289,25 +367,6 @@ fn push_arguments(
     is_whole
 }
 
-/// Begins or ends a span with a key. Returns its identifier, and the name and the category of what began it.
-fn keyed_span(
-    spans: &mut KeyedSpans<(u64, Arc<ChromeLead>)>,
-    class: &ChromeClass,
-    event: &Event<'_>,
-    place: &EventPlace<'_>,
-    name: Option<&str>,
-) -> (u64, Arc<ChromeLead>) {
-    let key = track_id(TrackKind::Slice, [place.process.unwrap_or_default(), class.class.key(event)]);
-    let edge = class.class.edge(name);
-    let own = || (span_id(key, edge), Arc::clone(&class.lead));
-    if class.class.form == EventForm::KeyedEnd {
-        // Viewers pair events with the same category and name.
-        return spans.end(key, edge, |_| None).unwrap_or_else(own);
-    }
-    spans.begin(key, edge, own());
-    own()
-}
-
 /// Begin of the file.
 const BEGIN: &[u8] = b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
 
@@ -352,11 +411,20 @@ impl EventWriter<'_> {
 
     /// Writes name and category of an event: the name of its class, or its own.
     #[inline]
-    fn lead(&mut self, lead: &ChromeLead, name: Option<&str>) {
-        let Some(name) = name else { return self.out.extend_from_slice(&lead.text) };
-        self.out.extend_from_slice(b"{\"name\":");
-        push_string(self.out, name);
-        self.out.extend_from_slice(lead.text.get(lead.category_at..).unwrap_or_default());
+    fn lead(&mut self, lead: &ChromeLead, name: ChromeName<'_>) {
+        let mut category = lead.text.get(lead.category_at..).unwrap_or_default();
+        match name {
+            ChromeName::OfClass => category = &lead.text,
+            ChromeName::Own(name) => {
+                self.out.extend_from_slice(b"{\"name\":");
+                push_string(self.out, name);
+            }
+            ChromeName::Nothing => {
+                self.out.push(b'{');
+                category = category.strip_prefix(b",").unwrap_or(category);
+            }
+        }
+        self.out.extend_from_slice(category);
     }
 
     /// Writes the identifier of an event among others of its name, that of its span, and its duration.

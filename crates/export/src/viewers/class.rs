@@ -8,6 +8,7 @@ use ichnos_model::{
     Scope, Value, ValueHash,
 };
 
+use super::css_color::{Rgb, css_color};
 use super::flows::FlowEnd;
 use super::span_edge::SpanEdge;
 use super::thread_fields::ThreadFields;
@@ -228,6 +229,11 @@ impl ViewerClass {
     /// Returns `true` if the events are on the tracks of their threads.
     pub(super) fn is_of_thread(&self) -> bool {
         self.display.track == EventTrack::Thread
+    }
+
+    /// Returns the color of events, if a map says it.
+    pub(super) fn color(&self) -> Option<Rgb> {
+        self.display.color.as_deref().and_then(css_color)
     }
 
     /// Returns the unit of the values of counters.

@@ -37,9 +37,9 @@ pub(super) struct KeyedSpans<T, N = u64> {
     ends: Kinds<N>,
 }
 
-/// Names of classes.
+/// Names of classes, in bounded memory.
 #[derive(Clone, Debug)]
-struct Kinds<N> {
+pub(super) struct Kinds<N> {
     names: HashSet<N>,
     latest: Option<N>,
 }
@@ -51,7 +51,7 @@ impl<N> Default for Kinds<N> {
 }
 
 impl<N: Copy + Eq + Hash> Kinds<N> {
-    fn add(&mut self, name: N) {
+    pub(super) fn add(&mut self, name: N) {
         if self.latest != Some(name) {
             self.latest = Some(name);
             if self.names.len() < MOST_KINDS {
@@ -60,7 +60,7 @@ impl<N: Copy + Eq + Hash> Kinds<N> {
         }
     }
 
-    fn has(&self, name: N) -> bool {
+    pub(super) fn has(&self, name: N) -> bool {
         self.names.contains(&name)
     }
 }

@@ -2,6 +2,7 @@
 
 mod annotations;
 mod ftrace;
+mod log_lines;
 mod packet_writer;
 mod samples;
 mod schema;
@@ -55,6 +56,7 @@ pub struct Perfetto {
     open: Vec<(usize, u32)>,
     text: Vec<u8>,
     name: String,
+    message: String,
     /// Time of the last event, for messages that have none.
     now: Option<u64>,
     early: EarlyLosses,
@@ -166,6 +168,15 @@ impl Perfetto {
                 if form == EventForm::Complete {
                     writer.end_complete(track, class.class.duration(event));
                 }
+                if form == EventForm::Instant && class.log.are_lines {
+                    let machine = writer.sequence.id.machine;
+                    // Lines have dates, whatever the clock of the trace: 0 is 1970.
+                    if self.snapshots.add(machine) {
+                        push_clocks(writer.out, machine, time);
+                    }
+                    class.log.message(event, &mut self.message);
+                    writer.log_line(event, class, &place, &self.message);
+                }
             }
         }
         scheduling.observe(trace, event, &class.class);
@@ -181,18 +192,7 @@ impl Perfetto {
         let sequence = Sequence { id, trace: self.traces.number(stream), ..Sequence::default() };
         self.streams.insert(stream, (sequence, ContextNames::default()), || ());
         if has_dates(stream.clock()) && self.snapshots.add(machine) {
-            let out = &mut self.out;
-            let at = begin(out, trace::PACKET);
-            SequenceId { machine, ..OWN_SEQUENCE }.push(out);
-            let snapshot = begin(out, packet::CLOCK_SNAPSHOT);
-            for id in [clock::BOOTTIME, clock::REALTIME] {
-                let at = begin(out, clock::CLOCKS);
-                push_unsigned(out, clock::ID, id);
-                push_unsigned(out, clock::TIMESTAMP, time);
-                end(out, at);
-            }
-            end(out, snapshot);
-            end(out, at);
+            push_clocks(&mut self.out, machine, time);
         }
     }
 
@@ -227,4 +227,19 @@ impl Perfetto {
         end(out, event);
         end(out, at);
     }
+}
+
+/// Appends that the clock of a machine counts from 1970.
+fn push_clocks(out: &mut Vec<u8>, machine: u32, time: u64) {
+    let at = begin(out, trace::PACKET);
+    SequenceId { machine, ..OWN_SEQUENCE }.push(out);
+    let snapshot = begin(out, packet::CLOCK_SNAPSHOT);
+    for id in [clock::BOOTTIME, clock::REALTIME] {
+        let at = begin(out, clock::CLOCKS);
+        push_unsigned(out, clock::ID, id);
+        push_unsigned(out, clock::TIMESTAMP, time);
+        end(out, at);
+    }
+    end(out, snapshot);
+    end(out, at);
 }

@@ -4,7 +4,7 @@ mod board;
 mod counts;
 mod track_list;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::ops::ControlFlow;
 
@@ -55,6 +55,8 @@ pub struct Timeline {
     board: Board,
     tracks: TrackList,
     names: NumberedNames,
+    /// Colors of names, from maps.
+    colors: BTreeMap<u32, [u8; 3]>,
     /// By data stream: number of its trace, and names in the last context.
     streams: StreamTable<(u32, ContextNames), (), TimelineClass>,
     traces: TraceNumbers,
@@ -83,9 +85,15 @@ struct TimelineClass {
 }
 
 impl TimelineClass {
-    fn of(event: &Event<'_>, names: &mut NumberedNames) -> Self {
+    fn of(event: &Event<'_>, names: &mut NumberedNames, colors: &mut BTreeMap<u32, [u8; 3]>) -> Self {
         let class = ViewerClass::of(event);
-        Self { name: number(names, &class.name), class }
+        let name = number(names, &class.name);
+        if name != Timeline::OTHER
+            && let Some(color) = class.color()
+        {
+            colors.insert(name, color);
+        }
+        Self { name, class }
     }
 }
 
@@ -106,6 +114,7 @@ impl Timeline {
             board: Board::new(budget, false),
             tracks: TrackList::default(),
             names: NumberedNames::default(),
+            colors: BTreeMap::new(),
             streams: StreamTable::default(),
             traces: TraceNumbers::default(),
             scheduling: Scheduling::default(),
@@ -131,6 +140,7 @@ impl Timeline {
         part.board = Board::new(budget, true);
         part.tracks = self.tracks.clone();
         part.names = self.names.clone();
+        part.colors = self.colors.clone();
         part.traces = self.traces.clone();
         part.threads = self.threads.clone();
         part.has_dates = self.has_dates;
@@ -194,6 +204,12 @@ impl Timeline {
     #[must_use]
     pub fn name(&self, number: u32) -> &str {
         if number == Self::OTHER { "(other)" } else { self.names.name(number) }
+    }
+
+    /// Returns the names of events that have a color, by their numbers, with red, green and blue.
+    #[must_use]
+    pub fn colors(&self) -> &BTreeMap<u32, [u8; 3]> {
+        &self.colors
     }
 
     /// Returns the first and the last time, in nanoseconds since the origin of the clock.
@@ -287,9 +303,9 @@ impl Timeline {
     /// Takes an event that is not shown, for what it says about threads.
     pub fn pass_over(&mut self, event: &Event<'_>) {
         self.add_stream(event);
-        let Self { names, streams, scheduling, .. } = self;
+        let Self { names, colors, streams, scheduling, .. } = self;
         let Some(((trace, _), (), classes)) = streams.get_mut(event.stream) else { return };
-        let class = classes.of(event, || TimelineClass::of(event, names));
+        let class = classes.of(event, || TimelineClass::of(event, names, colors));
         scheduling.observe(*trace, event, &class.class);
     }
 
@@ -312,9 +328,9 @@ impl Timeline {
         if self.is_later {
             return;
         }
-        let Self { tracks, names, streams, scheduling, untimed, .. } = self;
+        let Self { tracks, names, colors, streams, scheduling, untimed, .. } = self;
         let Some(((trace, known), (), classes)) = streams.get_mut(event.stream) else { return };
-        let class = classes.of(event, || TimelineClass::of(event, names));
+        let class = classes.of(event, || TimelineClass::of(event, names, colors));
         untimed.push((tracks.of_event(event.stream, &class.class.place(event, known), *trace), class.name));
         scheduling.observe(*trace, event, &class.class);
         if self.untimed.len() >= MOST_UNTIMED {
@@ -365,9 +381,9 @@ impl Timeline {
         if !self.early.notes.is_empty() || !self.untimed.is_empty() {
             self.show_early(time);
         }
-        let Self { board, tracks, names, streams, scheduling, text, threads, .. } = self;
+        let Self { board, tracks, names, colors, streams, scheduling, text, threads, .. } = self;
         let ((trace, known), (), classes) = streams.get_mut(event.stream)?;
-        let class = classes.of(event, || TimelineClass::of(event, names));
+        let class = classes.of(event, || TimelineClass::of(event, names, colors));
         let mut place = class.class.place(event, known);
         scheduling.complete(*trace, &class.class, &mut place);
         let own_track = tracks.of_event(event.stream, &place, *trace);

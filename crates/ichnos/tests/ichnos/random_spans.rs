@@ -367,14 +367,20 @@ impl Sink for SpanPairs {
     }
 }
 
-#[test]
-fn random_spans_are_those_of_statistics() {
-    let directory = tempfile::tempdir().unwrap();
-    let (session, random) = random_trace(directory.path());
+/// Returns the spans of a trace.
+pub(crate) fn span_pairs(session: &Session) -> Pairs {
     let options = Arc::new(PairOptions::spans());
     let mut found = SpanPairs { reader: PairReader::new(Arc::clone(&options)), pairs: Pairs::new(&options) };
     pump(&mut session.cursor(Window::default()).unwrap(), &mut found).unwrap();
     found.pairs.take(&found.reader.take_records());
+    found.pairs
+}
+
+#[test]
+fn random_spans_are_those_of_statistics() {
+    let directory = tempfile::tempdir().unwrap();
+    let (session, random) = random_trace(directory.path());
+    let found = span_pairs(&session);
     let lengths = |query: usize| {
         let rows = plain_rows(&random.rows[query], query == 0);
         rows.into_iter()
@@ -384,9 +390,9 @@ fn random_spans_are_those_of_statistics() {
     // Instants have no length.
     let wanted: Vec<u64> =
         [lengths(0), lengths(1)].concat().into_iter().filter(|length| *length > 0).collect();
-    let latencies = found.pairs.latencies();
+    let latencies = found.latencies();
     assert_eq!(latencies.count(), wanted.len() as u64);
     let mean = wanted.iter().sum::<u64>() as f64 / wanted.len() as f64;
     assert!((latencies.mean().unwrap() / mean - 1.0).abs() < 1e-9, "{:?} {mean}", latencies.mean());
-    assert_eq!(found.pairs.unpaired(), Default::default());
+    assert_eq!(found.unpaired(), Default::default());
 }

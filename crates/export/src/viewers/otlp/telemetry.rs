@@ -39,8 +39,8 @@ pub(super) struct Telemetry {
     batches: [RequestBatch; 3],
     /// Signal to write; `None` for all.
     signal: Option<OtlpSignal>,
-    /// Number of elements of each signal that is not written.
-    unwanted: [u64; 3],
+    /// Number of elements of each signal, also of those that are not written.
+    elements: [u64; 3],
     resources: Resources,
     /// Names of scopes.
     scopes: NumberedNames,
@@ -60,7 +60,7 @@ impl Telemetry {
             encoder: ElementEncoder::new(encoding),
             batches: OtlpSignal::ALL.map(|signal| RequestBatch::new(signal, encoding)),
             signal,
-            unwanted: [0; 3],
+            elements: [0; 3],
             resources: Resources::new(encoding),
             scopes: NumberedNames::default(),
             spans: OpenSpans::default(),
@@ -101,8 +101,10 @@ impl Telemetry {
             self.write_unended(span, UNENDED);
         }
         self.flush(true);
-        for (what, count) in UNWANTED.into_iter().zip(std::mem::take(&mut self.unwanted)) {
-            self.lose(what, count);
+        for ((what, signal), count) in UNWANTED.into_iter().zip(OtlpSignal::ALL).zip(self.elements) {
+            if !self.is_wanted(signal) {
+                self.lose(what, count);
+            }
         }
     }
 
@@ -122,13 +124,22 @@ impl Telemetry {
 
     /// Returns the batch of a signal; `None` if that is not written, which is a loss.
     fn batch(&mut self, signal: OtlpSignal) -> Option<&mut RequestBatch> {
-        if self.signal.is_some_and(|wanted| wanted != signal) {
-            if let Some(count) = self.unwanted.get_mut(signal as usize) {
-                *count += 1;
-            }
+        if let Some(count) = self.elements.get_mut(signal as usize) {
+            *count += 1;
+        }
+        if !self.is_wanted(signal) {
             return None;
         }
         self.batches.get_mut(signal as usize)
+    }
+
+    fn is_wanted(&self, signal: OtlpSignal) -> bool {
+        self.signal.is_none_or(|wanted| wanted == signal)
+    }
+
+    /// Returns the number of elements of a signal so far, also if it is not written.
+    pub(super) fn elements(&self, signal: OtlpSignal) -> u64 {
+        self.elements.get(signal as usize).copied().unwrap_or(0)
     }
 
     /// Returns the resource and the scope of an event.
@@ -321,7 +332,7 @@ impl Telemetry {
         let mut track = around.map(|_| context.thread_track);
         if let (Some((operation, key)), Some(of_operation)) = (context.operation, context.operation_track()) {
             let known = self.operations.get(key);
-            if known.is_none() && !context.class.is_log {
+            if known.is_none() && !context.class.is_log() {
                 let relations = self.operations.begin(context.content, context.trace, operation, around);
                 return self.open(context, of_operation, relations, SpanEnd::Last(context.time));
             }
@@ -332,7 +343,7 @@ impl Telemetry {
         let Self { spans, encoder, losses, .. } = self;
         let has_room = |track: u64| {
             spans.add_event(track, context.time, |out| {
-                !context.class.is_log && encoder.push_span_event(context, out, losses)
+                !context.class.is_log() && encoder.push_span_event(context, out, losses)
             })
         };
         track.is_some_and(has_room) || self.log_record(context, ids)
