@@ -137,6 +137,11 @@ pub(super) fn names(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError>
     let mut object = ValueWriter::new(&mut out).object();
     let to = total.min(from.saturating_add(MOST_NAMES));
     object.member("names").strings((from..to).map(|number| timeline.name(number)));
+    let mut colors = object.member("colors").object();
+    for (number, [red, green, blue]) in timeline.colors().range(from..to) {
+        colors.named(&number.to_string()).string(&format!("#{red:02x}{green:02x}{blue:02x}"));
+    }
+    colors.end();
     object.member("from").unsigned(from.into());
     object.member("total").unsigned(total.into());
     object.end();
