@@ -287,25 +287,7 @@ impl Chrome {
         }
         writer.begin();
         let name = class.class.event_name(event, &mut self.name);
-        let mut id = None;
-        match form {
-            EventForm::Counter => writer.counter(event, class),
-            EventForm::KeyedBegin | EventForm::KeyedEnd => {
-                let span = spans.keyed(class, event, &place, name);
-                let name = match (span.own, name) {
-                    (None, _) => ChromeName::OfClass,
-                    (Some(0), Some(name)) => ChromeName::Own(name),
-                    (Some(0), None) => ChromeName::Nothing,
-                    (Some(number), _) => ChromeName::Own(spans.names.name(number)),
-                };
-                writer.lead(&span.lead, name);
-                id = Some(span.id);
-            }
-            EventForm::Begin | EventForm::End => {
-                writer.lead(&class.lead, spans.nested(&class.class, name));
-            }
-            _ => writer.lead(&class.lead, name.map_or(ChromeName::OfClass, ChromeName::Own)),
-        }
+        let id = writer.names(event, class, &place, name, spans);
         writer.place(phase(form), time, track);
         writer.ids_and_duration(event, &class.class, &place, id);
         writer.out.extend_from_slice(b",\"args\":");
@@ -407,6 +389,35 @@ impl EventWriter<'_> {
     fn begin(&mut self) {
         let is_first = !std::mem::replace(self.has_events, true);
         self.out.extend_from_slice(if is_first { BEGIN } else { b",\n" });
+    }
+
+    /// Writes name and category of an event. `name` is its own name, if it has one. Returns the identifier of a span with a
+    /// key.
+    fn names(
+        &mut self,
+        event: &Event<'_>,
+        class: &ChromeClass,
+        place: &EventPlace<'_>,
+        name: Option<&str>,
+        spans: &mut ChromeSpans,
+    ) -> Option<u64> {
+        match class.class.form {
+            EventForm::Counter => self.counter(event, class),
+            EventForm::KeyedBegin | EventForm::KeyedEnd => {
+                let span = spans.keyed(class, event, place, name);
+                let name = match (span.own, name) {
+                    (None, _) => ChromeName::OfClass,
+                    (Some(0), Some(name)) => ChromeName::Own(name),
+                    (Some(0), None) => ChromeName::Nothing,
+                    (Some(number), _) => ChromeName::Own(spans.names.name(number)),
+                };
+                self.lead(&span.lead, name);
+                return Some(span.id);
+            }
+            EventForm::Begin | EventForm::End => self.lead(&class.lead, spans.nested(&class.class, name)),
+            _ => self.lead(&class.lead, name.map_or(ChromeName::OfClass, ChromeName::Own)),
+        }
+        None
     }
 
     /// Writes name and category of an event: the name of its class, or its own.

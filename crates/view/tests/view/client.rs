@@ -48,8 +48,13 @@ pub(crate) fn recorded(name: &str) -> Option<String> {
 impl Server {
     /// Starts a server, and waits until the timeline is complete.
     pub(crate) fn of(path: &str) -> Self {
+        Self::with_options(path, &OpenOptions::default())
+    }
+
+    /// Starts a server with options of reading, and waits until the timeline is complete.
+    pub(crate) fn with_options(path: &str, options: &OpenOptions) -> Self {
         let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
-        let session = Arc::new(ichnos::open([path], &OpenOptions::default()).unwrap());
+        let session = Arc::new(ichnos::open([path], options).unwrap());
         let mut options = ViewOptions::new("test", stop);
         // Pages of tests come and go.
         options.keep = true;
