@@ -267,7 +267,7 @@ fn edges_of_recorded_tasks_are_parents_or_links() {
         let tasks: Json = serde_json::from_slice(&std::fs::read(&original).unwrap()).unwrap();
         let reports = tasks[0]["reports"].as_array().unwrap();
         let edges = reports.iter().flat_map(|report| report["Edge"].as_array().into_iter().flatten());
-        let edges = edges.filter(|edge| edge.as_str().unwrap().trim_matches('0') != "").count();
+        let edges = edges.filter(|edge| !edge.as_str().unwrap().trim_matches('0').is_empty()).count();
         convert(&open(&original), ViewerWriter::Otlp, Some("traces"), &path);
         let spans = spans(&path);
         assert_eq!(spans.len(), reports.len());
