@@ -3,7 +3,7 @@
 use std::io::IsTerminal as _;
 use std::path::Path;
 
-use ichnos::convert::{ConvertError, ConvertOptions, Target};
+use ichnos::convert::{ConvertError, ConvertOptions, NoSpans, Target};
 use ichnos::export::TaskEvents;
 use ichnos::export::text::count as count_of;
 use ichnos::io::{CreateError, ExistingPart, MessageOrder, TraceWriter, WriteReport};
@@ -307,6 +307,9 @@ fn failure(error: &ConvertError) -> Failure {
             if error.get_ref().is_some_and(|error| error.is::<ExistingPart>()) =>
         {
             failure.help("--force replaces the files of this shard, and no others")
+        }
+        ConvertError::Io(error) if error.get_ref().is_some_and(|error| error.is::<NoSpans>()) => {
+            failure.help("--signal logs or --signal metrics writes these")
         }
         _ => failure,
     }

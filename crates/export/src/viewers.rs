@@ -19,11 +19,14 @@
 mod arguments;
 mod chrome;
 mod class;
+mod css_color;
 mod event_track;
 #[cfg(feature = "firefox")]
 mod firefox;
 mod flows;
 mod json_arguments;
+mod keyed_spans;
+mod log_line;
 mod losses;
 mod names;
 mod otlp;
@@ -31,6 +34,7 @@ mod output_bytes;
 mod perfetto;
 mod protobuf;
 mod scheduling;
+mod span_edge;
 mod thread_fields;
 mod timeline;
 mod tracks;

@@ -1,5 +1,6 @@
 //! Writes traces from read ones: conversions between formats, and parts of traces.
 
+mod otlp_spans;
 mod split;
 mod text_writer;
 mod viewer_file;
@@ -21,6 +22,7 @@ use crate::pass::StreamOptions;
 use crate::shard_parts::ShardParts;
 use crate::verify::verify;
 use crate::{OutputKind, Pass, PassEnd, PassObserver, PassOptions, PassSummary, Reader};
+pub use otlp_spans::NoSpans;
 pub use split::SplitTargets;
 pub use text_writer::TextWriter;
 pub use viewer_writer::ViewerWriter;

@@ -1,7 +1,12 @@
 //! Google's trace processor, which reads what ichnos writes.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Number of answers so far, for names of files.
+static ANSWERS: AtomicU32 = AtomicU32::new(0);
 
 /// Google's trace processor: a program for node, which npm fetches.
 #[derive(Debug)]
@@ -44,8 +49,13 @@ impl TraceProcessor {
     pub fn query(&self, trace: &Path, queries: &[&str]) -> String {
         let mut command = Command::new("node");
         command.arg(self.tools.join("tpq.mjs")).arg(trace).args(queries).env("TP_DIR", &self.directory);
-        let output = command.output().unwrap();
+        // A file: node exits before everything is in a pipe.
+        let number = ANSWERS.fetch_add(1, Ordering::Relaxed);
+        let path = self.directory.join(format!("answer-{}-{number}", std::process::id()));
+        let output = command.stdout(File::create(&path).unwrap()).output().unwrap();
+        let answer = std::fs::read_to_string(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
+        answer
     }
 }

@@ -15,7 +15,7 @@ use super::distribution::{Distribution, Number};
 use super::does;
 use super::group::{GroupRow, Groups, TableGroup};
 use super::key::{self, ClassKey, GroupBy, GroupValue, KeyField, StreamKey};
-use super::spans::{self, NestedSpans, SpanPart};
+use super::spans::{self, NestedSpans, SpanNames, SpanPart};
 use crate::span_name::span_name;
 use crate::stream_table::StreamTable;
 
@@ -352,6 +352,8 @@ pub struct Pairs {
     most_slow: usize,
     has_groups: bool,
     nested: NestedSpans,
+    /// Names of spans with keys; `None` if events are no spans.
+    span_names: Option<SpanNames>,
     /// Number of bytes before the values of keys, which tell traces apart.
     key_begin: usize,
 }
@@ -417,6 +419,7 @@ impl Pairs {
             most_slow: options.slowest,
             has_groups: !options.by.is_empty(),
             nested: NestedSpans::default(),
+            span_names: options.spans.then(SpanNames::default),
             key_begin: match options {
                 PairOptions { spans: true, .. } => spans::PLACE,
                 PairOptions { within_traces: true, .. } => size_of::<u64>(),
@@ -449,6 +452,9 @@ impl Pairs {
         if record.does & does::NESTED != 0 {
             return self.nested_event(record);
         }
+        if let Some(names) = self.span_names.take() {
+            return self.keyed_event(record, names);
+        }
         if record.does & does::END != 0 {
             self.end(record);
         }
@@ -476,6 +482,22 @@ impl Pairs {
             Some(key) => self.end(&PairRecord { key: &key, ..*record }),
             None => self.unpaired.without_begin += 1,
         }
+    }
+
+    /// Begins or ends a span with a key.
+    fn keyed_event(&mut self, record: &PairRecord<'_>, mut names: SpanNames) {
+        let PairRecord { does, key, name, .. } = *record;
+        if does & does::BEGIN != 0 {
+            self.begin(&PairRecord { key: names.begin(key, name), ..*record });
+        } else {
+            let open = &self.open;
+            let opened = |key: &[u8]| Some(open.get(key)?.number);
+            match names.end(key, name, does & does::UNNAMED != 0, opened) {
+                Some(key) => self.end(&PairRecord { key, ..*record }),
+                None => self.unpaired.without_begin += 1,
+            }
+        }
+        self.span_names = Some(names);
     }
 
     fn begin(&mut self, record: &PairRecord<'_>) {

@@ -106,11 +106,90 @@ mod kind {
 }
 
 /// Size of what [`SpanPart::push_place`] appends, in bytes: trace, data stream, kind of the place, and how deep the span is
-/// nested.
+/// nested, or the number of the name of a span with a key.
 pub(super) const PLACE: usize = DEPTH + 4;
 const STREAM: usize = 8;
 const KIND: usize = 16;
 const DEPTH: usize = KIND + 1;
+
+/// Maximum number of names of spans with keys that are told apart.
+const MOST_NAMES: usize = 1 << 12;
+
+/// Names of spans with keys. Spans of several names can have the same key at a time.
+#[derive(Debug, Default)]
+pub(super) struct SpanNames {
+    numbers: HashMap<Box<[u8]>, u32>,
+    /// By number of the name: `true` if events begin such spans, and end them.
+    uses: Vec<[bool; 2]>,
+    /// Key of the span of a record.
+    key: Vec<u8>,
+}
+
+impl SpanNames {
+    /// Returns the number of a name, which is used for begins, or else for ends.
+    fn number(&mut self, name: &[u8], is_begin: bool) -> u32 {
+        let number = match self.numbers.get(name) {
+            Some(number) => *number,
+            None if self.uses.len() >= MOST_NAMES => return u32::MAX,
+            None => {
+                let number = self.uses.len() as u32;
+                self.numbers.insert(name.into(), number);
+                self.uses.push([false; 2]);
+                number
+            }
+        };
+        if let Some([begins, ends]) = self.uses.get_mut(number as usize) {
+            *if is_begin { begins } else { ends } = true;
+        }
+        number
+    }
+
+    /// Returns the key of the span that begins with a key.
+    pub(super) fn begin(&mut self, key: &[u8], name: &[u8]) -> &[u8] {
+        let number = self.number(name, true);
+        set_number(&mut self.key, key, number)
+    }
+
+    /// Returns the key of the span that ends with a key: that with the same name. For an end without a name of its own, and
+    /// for one whose name no begin has, it is the last span whose name no other end has; for an end without a name, else the
+    /// last one. `opened` returns the number of an open span, by which those that began later are greater.
+    pub(super) fn end(
+        &mut self,
+        key: &[u8],
+        name: &[u8],
+        is_unnamed: bool,
+        opened: impl Fn(&[u8]) -> Option<u64>,
+    ) -> Option<&[u8]> {
+        let number = match self.numbers.get(name) {
+            Some(number) if is_unnamed => *number,
+            None if is_unnamed => u32::MAX,
+            _ => self.number(name, false),
+        };
+        let own = set_number(&mut self.key, key, number);
+        let begins = self.uses.get(number as usize).is_some_and(|[begins, _]| *begins);
+        if opened(own).is_some() || begins && !is_unnamed {
+            return Some(&self.key);
+        }
+        let mut found: Option<(bool, u64, u32)> = None;
+        for (number, [_, ends]) in (0..SEARCHED).zip(&self.uses) {
+            let open = opened(set_number(&mut self.key, key, number));
+            let open = open.filter(|_| !ends || is_unnamed);
+            found = found.max(open.map(|open| (!ends, open, number)));
+        }
+        let (.., number) = found?;
+        Some(set_number(&mut self.key, key, number))
+    }
+}
+
+/// Makes a key with a number in the place of its depth.
+fn set_number<'k>(out: &'k mut Vec<u8>, key: &[u8], number: u32) -> &'k [u8] {
+    out.clear();
+    out.extend_from_slice(key);
+    if let Some(place) = out.get_mut(DEPTH..PLACE) {
+        place.copy_from_slice(&number.to_le_bytes());
+    }
+    out
+}
 
 /// Open spans of tracks, and threads of processors.
 #[derive(Debug, Default)]
@@ -185,11 +264,6 @@ impl NestedSpans {
     }
 
     fn span(&mut self, track: &[u8], depth: u32) -> &[u8] {
-        self.key.clear();
-        self.key.extend_from_slice(track);
-        if let Some(place) = self.key.get_mut(DEPTH..PLACE) {
-            place.copy_from_slice(&depth.to_le_bytes());
-        }
-        &self.key
+        set_number(&mut self.key, track, depth)
     }
 }

@@ -1,5 +1,7 @@
 //! Traces of Chrome, as JSON.
 
+use std::sync::Arc;
+
 use ichnos_json::write::{ObjectWriter, ValueWriter, push_string};
 use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::{DataStream, Event, Message};
@@ -8,6 +10,7 @@ use super::arguments::{ArgumentVisitor, ScopeNames};
 use super::class::{ContextNames, EventForm, EventPlace, ViewerClass};
 use super::flows::{FlowEnd, Flows};
 use super::json_arguments::JsonArguments;
+use super::keyed_spans::{KeyedSpans, Kinds, span_id};
 use super::losses::{EarlyLosses, LossNote, NO_TIME, lose_event, lose_part, lose_parts, shown_time};
 use super::names::NumberedNames;
 use super::output_bytes;
@@ -34,6 +37,7 @@ pub struct Chrome {
     traces: TraceNumbers,
     names: NumberedNames,
     tracks: Tracks,
+    spans: ChromeSpans,
     has_events: bool,
     flows: Flows,
     scheduling: Scheduling,
@@ -50,14 +54,89 @@ pub struct Chrome {
     losses: LossTable,
 }
 
+/// Maximum number of names of events that are kept for the ends of their spans.
+const MOST_NAMES: usize = 1 << 16;
+
+/// Names of spans: viewers pair events with the same category and name.
+#[derive(Debug, Default)]
+struct ChromeSpans {
+    keyed: KeyedSpans<KeyedName>,
+    /// Names of events that began spans with keys.
+    names: NumberedNames,
+    /// Classes whose events have names of their own and began spans without keys.
+    own_named: Kinds<u64>,
+}
+
+/// Identifier and names of a span with a key.
+#[derive(Clone, Debug)]
+struct KeyedName {
+    id: u64,
+    lead: Arc<ChromeLead>,
+    /// Number of the name of the event that began it, if it has its own; 0 if that was not kept.
+    own: Option<u32>,
+}
+
+/// Name of an event.
+#[derive(Clone, Copy, Debug)]
+enum ChromeName<'n> {
+    OfClass,
+    Own(&'n str),
+    Nothing,
+}
+
+impl ChromeSpans {
+    /// Returns the name of an event that begins or ends a span without a key. An end has no name of its own if the begin
+    /// may have one: then it ends the innermost span.
+    fn nested<'n>(&mut self, class: &ViewerClass, name: Option<&'n str>) -> ChromeName<'n> {
+        let kind = class.edge(None).kind;
+        let is_begin = class.form == EventForm::Begin;
+        if is_begin && name.is_some() {
+            self.own_named.add(kind);
+        }
+        match name {
+            Some(name) if is_begin || self.own_named.has(kind) => ChromeName::Own(name),
+            None if !is_begin && self.own_named.has(kind) => ChromeName::Nothing,
+            _ => ChromeName::OfClass,
+        }
+    }
+
+    /// Begins or ends a span with a key. Returns its identifier and names.
+    fn keyed(
+        &mut self,
+        class: &ChromeClass,
+        event: &Event<'_>,
+        place: &EventPlace<'_>,
+        name: Option<&str>,
+    ) -> KeyedName {
+        let Self { keyed, names, .. } = self;
+        let key = track_id(TrackKind::Slice, [place.process.unwrap_or_default(), class.class.key(event)]);
+        let edge = class.class.edge(name);
+        let is_end = class.class.form == EventForm::KeyedEnd;
+        if let Some(begun) = is_end.then(|| keyed.end(key, edge, |_| None)).flatten() {
+            return begun;
+        }
+        let own = name.map(|name| if names.len() < MOST_NAMES { names.number(name) } else { 0 });
+        let begun = KeyedName { id: span_id(key, edge), lead: Arc::clone(&class.lead), own };
+        if !is_end {
+            keyed.begin(key, edge, begun.clone());
+        }
+        begun
+    }
+}
+
 /// An event record class with what is the same for all its events.
 #[derive(Debug)]
 struct ChromeClass {
     class: ViewerClass,
     scopes: Vec<ScopeNames>,
-    /// Name and category, as members of an object.
-    lead: Vec<u8>,
-    /// Where the category begins in it.
+    lead: Arc<ChromeLead>,
+}
+
+/// Name and category of the events of a class, as members of an object.
+#[derive(Debug)]
+struct ChromeLead {
+    text: Vec<u8>,
+    /// Where the category begins.
     category_at: usize,
 }
 
@@ -71,15 +150,15 @@ impl ChromeClass {
         if class.form == EventForm::Sample {
             lose_part(losses, event, LossKind::Lowered, "", "sample -> instant event");
         }
-        let mut lead = b"{\"name\":".to_vec();
-        push_string(&mut lead, &class.name);
+        let mut text = b"{\"name\":".to_vec();
+        push_string(&mut text, &class.name);
         // Spans with keys are found by their category, which cannot be empty.
         let category = if class.category.is_empty() { "events" } else { &class.category };
-        let category_at = lead.len();
-        lead.extend_from_slice(b",\"cat\":");
-        push_string(&mut lead, category);
+        let category_at = text.len();
+        text.extend_from_slice(b",\"cat\":");
+        push_string(&mut text, category);
         let scopes = ScopeNames::all(event, &class, names);
-        Self { class, scopes, lead, category_at }
+        Self { class, scopes, lead: Arc::new(ChromeLead { text, category_at }) }
     }
 }
 
@@ -184,7 +263,7 @@ impl Chrome {
         if !self.early.notes.is_empty() {
             self.write_early(time);
         }
-        let Self { out, streams, names, tracks, losses, has_events, origin, scheduling, .. } = self;
+        let Self { out, streams, names, tracks, spans, losses, has_events, origin, scheduling, .. } = self;
         let Some(((trace, known), (), classes)) = streams.get_mut(event.stream) else { return false };
         let class = classes.of(event, || ChromeClass::of(event, names, losses));
         let mut place = class.class.place(event, known);
@@ -207,12 +286,10 @@ impl Chrome {
             );
         }
         writer.begin();
-        match form {
-            EventForm::Counter => writer.counter(event, class),
-            _ => writer.lead(class, class.class.event_name(event, &mut self.name)),
-        }
+        let name = class.class.event_name(event, &mut self.name);
+        let id = writer.names(event, class, &place, name, spans);
         writer.place(phase(form), time, track);
-        writer.ids_and_duration(event, &class.class, &place);
+        writer.ids_and_duration(event, &class.class, &place, id);
         writer.out.extend_from_slice(b",\"args\":");
         if form == EventForm::Counter {
             writer.values(event, &class.class);
@@ -314,19 +391,65 @@ impl EventWriter<'_> {
         self.out.extend_from_slice(if is_first { BEGIN } else { b",\n" });
     }
 
-    /// Writes name and category of an event: the name of its class, or its own.
-    #[inline]
-    fn lead(&mut self, class: &ChromeClass, name: Option<&str>) {
-        let Some(name) = name else { return self.out.extend_from_slice(&class.lead) };
-        self.out.extend_from_slice(b"{\"name\":");
-        push_string(self.out, name);
-        self.out.extend_from_slice(class.lead.get(class.category_at..).unwrap_or_default());
+    /// Writes name and category of an event. `name` is its own name, if it has one. Returns the identifier of a span with a
+    /// key.
+    fn names(
+        &mut self,
+        event: &Event<'_>,
+        class: &ChromeClass,
+        place: &EventPlace<'_>,
+        name: Option<&str>,
+        spans: &mut ChromeSpans,
+    ) -> Option<u64> {
+        match class.class.form {
+            EventForm::Counter => self.counter(event, class),
+            EventForm::KeyedBegin | EventForm::KeyedEnd => {
+                let span = spans.keyed(class, event, place, name);
+                let name = match (span.own, name) {
+                    (None, _) => ChromeName::OfClass,
+                    (Some(0), Some(name)) => ChromeName::Own(name),
+                    (Some(0), None) => ChromeName::Nothing,
+                    (Some(number), _) => ChromeName::Own(spans.names.name(number)),
+                };
+                self.lead(&span.lead, name);
+                return Some(span.id);
+            }
+            EventForm::Begin | EventForm::End => self.lead(&class.lead, spans.nested(&class.class, name)),
+            _ => self.lead(&class.lead, name.map_or(ChromeName::OfClass, ChromeName::Own)),
+        }
+        None
     }
 
-    /// Writes the identifier of an event among others of its name, and its duration.
-    fn ids_and_duration(&mut self, event: &Event<'_>, class: &ViewerClass, place: &EventPlace<'_>) {
+    /// Writes name and category of an event: the name of its class, or its own.
+    #[inline]
+    fn lead(&mut self, lead: &ChromeLead, name: ChromeName<'_>) {
+        let mut category = lead.text.get(lead.category_at..).unwrap_or_default();
+        match name {
+            ChromeName::OfClass => category = &lead.text,
+            ChromeName::Own(name) => {
+                self.out.extend_from_slice(b"{\"name\":");
+                push_string(self.out, name);
+            }
+            ChromeName::Nothing => {
+                self.out.push(b'{');
+                category = category.strip_prefix(b",").unwrap_or(category);
+            }
+        }
+        self.out.extend_from_slice(category);
+    }
+
+    /// Writes the identifier of an event among others of its name, that of its span, and its duration.
+    fn ids_and_duration(
+        &mut self,
+        event: &Event<'_>,
+        class: &ViewerClass,
+        place: &EventPlace<'_>,
+        span: Option<u64>,
+    ) {
+        if let Some(span) = span {
+            return self.id(span);
+        }
         match class.form {
-            EventForm::KeyedBegin | EventForm::KeyedEnd => self.id(class.key(event)),
             EventForm::Frame => self.id(class.frame_key(event) ^ place.process.unwrap_or_default()),
             EventForm::Counter => self.counter_id(class.counter_number(event), place),
             EventForm::Complete => {
@@ -350,7 +473,7 @@ impl EventWriter<'_> {
     fn end_frame(&mut self, class: &ChromeClass, key: u64, time: u64, track: ChromeTrack) {
         if !self.tracks.is_changed(track_id(TrackKind::Slice, [key, 0]), "") {
             self.begin();
-            self.out.extend_from_slice(&class.lead);
+            self.out.extend_from_slice(&class.lead.text);
             self.place(phase(EventForm::KeyedEnd), time, track);
             self.id(key);
             self.out.push(b'}');
@@ -481,7 +604,7 @@ impl EventWriter<'_> {
     /// Writes name and category of a counter.
     fn counter(&mut self, event: &Event<'_>, class: &ChromeClass) {
         match class.class.counter_name(event) {
-            None => self.out.extend_from_slice(&class.lead),
+            None => self.out.extend_from_slice(&class.lead.text),
             Some(name) => {
                 self.out.extend_from_slice(b"{\"name\":");
                 push_string(self.out, name);

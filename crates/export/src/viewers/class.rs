@@ -8,10 +8,12 @@ use ichnos_model::{
     Scope, Value, ValueHash,
 };
 
+use super::css_color::{Rgb, css_color};
 use super::flows::FlowEnd;
+use super::span_edge::SpanEdge;
 use super::thread_fields::ThreadFields;
 use super::tracks::name_key;
-use crate::span_name::{category_and_span, span_name};
+use crate::span_name::{category_and_span, has_span_name, span_name};
 use crate::tasks::TaskFields;
 
 /// Form in which a viewer shows an event.
@@ -66,11 +68,13 @@ pub(super) struct ViewerClass {
     pub(super) form: EventForm,
     pub(super) category: String,
     pub(super) name: String,
+    /// Hash of the name; `true` if it says which span an end belongs to.
+    edge: (u64, bool),
     process: Option<FieldRef>,
-    process_name: Option<FieldRef>,
     thread: Option<FieldRef>,
-    thread_name: Option<FieldRef>,
     processor: Option<FieldRef>,
+    /// Names of process and thread.
+    place_names: [Option<FieldRef>; 2],
     keys: Vec<FieldRef>,
     /// Values of counters, with their names.
     pub(super) counters: Vec<(String, FieldRef)>,
@@ -178,11 +182,11 @@ impl ViewerClass {
             form,
             category: display.category.as_deref().unwrap_or(category).to_owned(),
             name: name.to_owned(),
+            edge: (name_key(name), has_span_name(event)),
             process: first(Meaning::Process),
-            process_name: first(Meaning::ProcessName),
             thread: first(Meaning::Thread),
-            thread_name: first(Meaning::ThreadName),
             processor: FieldRef::of_processor(event),
+            place_names: [first(Meaning::ProcessName), first(Meaning::ThreadName)],
             keys,
             counters,
             counter_name: first(Meaning::CounterName),
@@ -225,6 +229,11 @@ impl ViewerClass {
     /// Returns `true` if the events are on the tracks of their threads.
     pub(super) fn is_of_thread(&self) -> bool {
         self.display.track == EventTrack::Thread
+    }
+
+    /// Returns the color of events, if a map says it.
+    pub(super) fn color(&self) -> Option<Rgb> {
+        self.display.color.as_deref().and_then(css_color)
     }
 
     /// Returns the unit of the values of counters.
@@ -275,24 +284,31 @@ impl ViewerClass {
     /// Adds the names of the process and the thread of an event.
     #[inline]
     fn add_names<'p>(&self, event: &Event<'p>, place: &mut EventPlace<'p>, names: &'p mut ContextNames) {
-        if self.process_name.is_none() && self.thread_name.is_none() {
+        let [process_name, thread_name] = &self.place_names;
+        if process_name.is_none() && thread_name.is_none() {
             return;
         }
         let text = |field: &Option<FieldRef>| event.get(field.as_ref()?)?.as_str();
-        let read = || [&self.process_name, &self.thread_name].map(text);
+        let read = || [process_name, thread_name].map(text);
         let is_in_context = |field: &Option<FieldRef>| {
             field.as_ref().is_none_or(|field| field.scope() == Scope::CommonContext)
         };
         let context = event.common_context_bytes();
         let [process, thread] = match context {
-            Some(context) if is_in_context(&self.process_name) && is_in_context(&self.thread_name) => {
-                let has = [self.process_name.is_some(), self.thread_name.is_some()];
+            Some(context) if is_in_context(process_name) && is_in_context(thread_name) => {
+                let has = [process_name.is_some(), thread_name.is_some()];
                 names.of(context, has, read)
             }
             _ => read(),
         };
         place.process_name = process;
         place.thread_name = thread.or(place.thread_name);
+    }
+
+    /// Returns the names of an event that begins or ends a span; `name` is its own, if it has one.
+    pub(super) fn edge(&self, name: Option<&str>) -> SpanEdge {
+        let (kind, is_named) = self.edge;
+        SpanEdge { name: name.map_or(kind, name_key), kind, is_unnamed: !is_named }
     }
 
     /// Returns the key of the slice that an event begins or ends.
@@ -306,7 +322,7 @@ impl ViewerClass {
 
     /// Returns the key of the frames that an event belongs to.
     pub(super) fn frame_key(&self, event: &Event<'_>) -> u64 {
-        self.key(event) ^ name_key(&self.name)
+        self.key(event) ^ self.edge.0
     }
 
     /// Returns the number that identifies the counter of an event among others of its name, 0 without one.

@@ -89,6 +89,13 @@ impl Otlp {
         &self.telemetry.losses
     }
 
+    /// Returns the number of spans, log records or values so far, also of a signal that is not written. Spans count when they
+    /// end, or when the file ends.
+    #[must_use]
+    pub fn elements(&self, signal: OtlpSignal) -> u64 {
+        self.telemetry.elements(signal)
+    }
+
     /// Takes a message; returns `false` for an event that cannot be shown.
     pub fn message(&mut self, message: &Message<'_>) -> bool {
         match message {

@@ -2,6 +2,7 @@
 
 mod annotations;
 mod ftrace;
+mod log_lines;
 mod packet_writer;
 mod samples;
 mod schema;
@@ -17,6 +18,7 @@ use self::sequence::{AllNames, PerfettoClass, Sequence, SequenceId};
 use super::arguments::ArgumentVisitor;
 use super::class::{ContextNames, EventForm};
 use super::flows::{FlowEnd, Flows};
+use super::keyed_spans::KeyedSpanIds;
 use super::losses::{EarlyLosses, LossNote, NO_TIME, UNDECODED, lose_event, shown_time};
 use super::names::{NumberBits, NumberedNames};
 use super::output_bytes;
@@ -40,6 +42,7 @@ pub struct Perfetto {
     streams: StreamTable<(Sequence, ContextNames), (), PerfettoClass>,
     names: AllNames,
     tracks: Tracks,
+    spans: KeyedSpanIds,
     sequences: u32,
     traces: TraceNumbers,
     /// Names of machines.
@@ -53,6 +56,7 @@ pub struct Perfetto {
     open: Vec<(usize, u32)>,
     text: Vec<u8>,
     name: String,
+    message: String,
     /// Time of the last event, for messages that have none.
     now: Option<u64>,
     early: EarlyLosses,
@@ -120,21 +124,21 @@ impl Perfetto {
         if !self.streams.has(event.stream) {
             self.add_stream(event.stream, time);
         }
-        let Self { out, streams, names, tracks, losses, scheduling, .. } = self;
+        let Self { out, streams, names, tracks, spans, losses, scheduling, .. } = self;
         let Some(((sequence, known), (), classes)) = streams.get_mut(event.stream) else { return false };
         let class = classes.of(event, || PerfettoClass::of(event, names, losses));
         let trace = sequence.trace;
         let mut place = class.class.place(event, known);
         scheduling.complete(trace, &class.class, &mut place);
-        let mut writer = PacketWriter { out, tracks, sequence, time };
+        let mut writer = PacketWriter { out, tracks, spans, sequence, time };
         match class.class.form {
             EventForm::Counter => writer.counters(event, &class.class, &place),
             EventForm::Sample if writer.sample(event, &class.class, &place) => {}
             EventForm::Switch | EventForm::Wakeup if writer.scheduling(event, &class.class, &place) => {}
             form => {
-                let track = writer.event_track(class, event, &place);
-                let begin = writer.out.len();
                 let name = class.class.event_name(event, &mut self.name);
+                let track = writer.event_track(class, event, &place, name);
+                let begin = writer.out.len();
                 let at = writer.begin_event(class, names, event, track, name);
                 let mut is_whole = true;
                 for scope in &class.scopes {
@@ -164,6 +168,15 @@ impl Perfetto {
                 if form == EventForm::Complete {
                     writer.end_complete(track, class.class.duration(event));
                 }
+                if form == EventForm::Instant && class.log.are_lines {
+                    let machine = writer.sequence.id.machine;
+                    // Lines have dates, whatever the clock of the trace: 0 is 1970.
+                    if self.snapshots.add(machine) {
+                        push_clocks(writer.out, machine, time);
+                    }
+                    class.log.message(event, &mut self.message);
+                    writer.log_line(event, class, &place, &self.message);
+                }
             }
         }
         scheduling.observe(trace, event, &class.class);
@@ -179,18 +192,7 @@ impl Perfetto {
         let sequence = Sequence { id, trace: self.traces.number(stream), ..Sequence::default() };
         self.streams.insert(stream, (sequence, ContextNames::default()), || ());
         if has_dates(stream.clock()) && self.snapshots.add(machine) {
-            let out = &mut self.out;
-            let at = begin(out, trace::PACKET);
-            SequenceId { machine, ..OWN_SEQUENCE }.push(out);
-            let snapshot = begin(out, packet::CLOCK_SNAPSHOT);
-            for id in [clock::BOOTTIME, clock::REALTIME] {
-                let at = begin(out, clock::CLOCKS);
-                push_unsigned(out, clock::ID, id);
-                push_unsigned(out, clock::TIMESTAMP, time);
-                end(out, at);
-            }
-            end(out, snapshot);
-            end(out, at);
+            push_clocks(&mut self.out, machine, time);
         }
     }
 
@@ -225,4 +227,19 @@ impl Perfetto {
         end(out, event);
         end(out, at);
     }
+}
+
+/// Appends that the clock of a machine counts from 1970.
+fn push_clocks(out: &mut Vec<u8>, machine: u32, time: u64) {
+    let at = begin(out, trace::PACKET);
+    SequenceId { machine, ..OWN_SEQUENCE }.push(out);
+    let snapshot = begin(out, packet::CLOCK_SNAPSHOT);
+    for id in [clock::BOOTTIME, clock::REALTIME] {
+        let at = begin(out, clock::CLOCKS);
+        push_unsigned(out, clock::ID, id);
+        push_unsigned(out, clock::TIMESTAMP, time);
+        end(out, at);
+    }
+    end(out, snapshot);
+    end(out, at);
 }

@@ -6,7 +6,7 @@ mod flow_table;
 mod place;
 mod track_list;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::ops::ControlFlow;
 
@@ -14,7 +14,7 @@ use ichnos_flow::{CounterItem, SpanItem};
 use ichnos_model::lower::LossTable;
 use ichnos_model::{Chain, DataStream, Discarded, Event, Identifier, Message, Sink};
 
-use self::board::{Board, SpanEdge};
+use self::board::Board;
 pub use self::counts::TimelineCounts;
 use self::flow_table::FlowTable;
 pub use self::flow_table::{EventLinks, FlowKind, TimelineFlow};
@@ -26,8 +26,8 @@ use super::class::{ContextNames, EventForm, ViewerClass};
 use super::losses::{EarlyLosses, LossNote, shown_time};
 use super::names::NumberedNames;
 use super::scheduling::{Scheduling, next_thread};
+use super::span_edge::SpanEdge;
 use super::tracks::{TraceNumbers, name_key};
-use crate::span_name::has_span_name;
 use crate::stream_table::StreamTable;
 use crate::time::has_dates;
 
@@ -50,6 +50,8 @@ pub struct Timeline {
     board: Board,
     tracks: TrackList,
     names: NumberedNames,
+    /// Colors of names, from maps.
+    colors: BTreeMap<u32, [u8; 3]>,
     #[cfg_attr(feature = "serde", serde(skip))]
     streams: StreamTable<TimelineStream, (), TimelineClass>,
     #[cfg_attr(feature = "serde", serde(skip))]
@@ -96,15 +98,18 @@ struct TimelineStream {
 struct TimelineClass {
     class: ViewerClass,
     name: u32,
-    name_key: u64,
-    has_span_name: bool,
 }
 
 impl TimelineClass {
-    fn of(event: &Event<'_>, names: &mut NumberedNames) -> Self {
+    fn of(event: &Event<'_>, names: &mut NumberedNames, colors: &mut BTreeMap<u32, [u8; 3]>) -> Self {
         let class = ViewerClass::of(event);
-        let (name, name_key) = (number(names, &class.name), name_key(&class.name));
-        Self { class, name, name_key, has_span_name: has_span_name(event) }
+        let name = number(names, &class.name);
+        if name != Timeline::OTHER
+            && let Some(color) = class.color()
+        {
+            colors.insert(name, color);
+        }
+        Self { name, class }
     }
 }
 
@@ -125,6 +130,7 @@ impl Timeline {
             board: Board::new(budget, false),
             tracks: TrackList::default(),
             names: NumberedNames::default(),
+            colors: BTreeMap::new(),
             streams: StreamTable::default(),
             traces: TraceNumbers::default(),
             stream_numbers: HashMap::new(),
@@ -158,6 +164,7 @@ impl Timeline {
         part.board = Board::new(budget, true);
         part.tracks = self.tracks.clone();
         part.names = self.names.clone();
+        part.colors = self.colors.clone();
         part.traces = self.traces.clone();
         part.stream_numbers = self.stream_numbers.clone();
         part.threads = self.threads.clone();
@@ -188,6 +195,7 @@ impl Timeline {
         let mut empty = Self::new(budget);
         empty.tracks = self.tracks.clone();
         empty.names = self.names.clone();
+        empty.colors = self.colors.clone();
         empty
     }
 
@@ -241,6 +249,12 @@ impl Timeline {
     #[must_use]
     pub fn name(&self, number: u32) -> &str {
         if number == Self::OTHER { "(other)" } else { self.names.name(number) }
+    }
+
+    /// Returns the names of events that have a color, by their numbers, with red, green and blue.
+    #[must_use]
+    pub fn colors(&self) -> &BTreeMap<u32, [u8; 3]> {
+        &self.colors
     }
 
     /// Returns the first and the last time, in nanoseconds since the origin of the clock.
@@ -332,11 +346,11 @@ impl Timeline {
     /// Returns the events that an event at a place follows, and that follow it, as far as [flows](Self::flows) are known.
     pub fn links(&mut self, event: &Event<'_>, place: TimelinePlace) -> EventLinks {
         self.add_stream(event);
-        let Self { names, streams, flows, .. } = self;
+        let Self { names, colors, streams, flows, .. } = self;
         let (Some((stream, (), classes)), Some(flows)) = (streams.get_mut(event.stream), flows) else {
             return EventLinks::default();
         };
-        let class = classes.of(event, || TimelineClass::of(event, names));
+        let class = classes.of(event, || TimelineClass::of(event, names, colors));
         flows.links(event, &class.class, stream.trace, place)
     }
 
@@ -376,12 +390,12 @@ impl Timeline {
     /// Takes an event that is not shown, for what it says about threads.
     pub fn pass_over(&mut self, event: &Event<'_>) {
         self.add_stream(event);
-        let Self { names, streams, scheduling, now, .. } = self;
+        let Self { names, colors, streams, scheduling, now, .. } = self;
         let Some((stream, (), classes)) = streams.get_mut(event.stream) else { return };
         if let Some(time) = shown_time(event.nanoseconds()).flatten().or(*now) {
             stream.positions.next(time);
         }
-        let class = classes.of(event, || TimelineClass::of(event, names));
+        let class = classes.of(event, || TimelineClass::of(event, names, colors));
         scheduling.observe(stream.trace, event, &class.class);
     }
 
@@ -407,10 +421,10 @@ impl Timeline {
         if self.is_later {
             return;
         }
-        let Self { tracks, names, streams, scheduling, untimed, .. } = self;
+        let Self { tracks, names, colors, streams, scheduling, untimed, .. } = self;
         let Some((stream, (), classes)) = streams.get_mut(event.stream) else { return };
         let TimelineStream { trace, names: known, .. } = stream;
-        let class = classes.of(event, || TimelineClass::of(event, names));
+        let class = classes.of(event, || TimelineClass::of(event, names, colors));
         untimed.push((tracks.of_event(event.stream, &class.class.place(event, known), *trace), class.name));
         scheduling.observe(*trace, event, &class.class);
         if self.untimed.len() >= MOST_UNTIMED {
@@ -461,10 +475,10 @@ impl Timeline {
         if !self.early.notes.is_empty() || !self.untimed.is_empty() {
             self.show_early(time);
         }
-        let Self { board, tracks, names, streams, scheduling, text, threads, flows, .. } = self;
+        let Self { board, tracks, names, colors, streams, scheduling, text, threads, flows, .. } = self;
         let (TimelineStream { trace, number: stream, names: known, positions }, (), classes) =
             streams.get_mut(event.stream)?;
-        let class = classes.of(event, || TimelineClass::of(event, names));
+        let class = classes.of(event, || TimelineClass::of(event, names, colors));
         let mut place = class.class.place(event, known);
         scheduling.complete(*trace, &class.class, &mut place);
         let own_track = tracks.of_event(event.stream, &place, *trace);
@@ -512,7 +526,7 @@ impl EventOf<'_, '_> {
         own_name: Option<&str>,
     ) -> (u32, Option<SpanSide>, u64) {
         let Self { event, class, time, name, track, .. } = *self;
-        let edge = SpanEdge { name, kind: class.name, is_unnamed: !class.has_span_name };
+        let edge = SpanEdge { name, kind: class.name, is_unnamed: class.class.edge(None).is_unnamed };
         match class.class.form {
             EventForm::Begin => {
                 board.begin(track, time, edge);
@@ -568,7 +582,7 @@ impl EventOf<'_, '_> {
         let (name, key) = match own_name {
             // An end whose class does not say the name of the span is on the track of its own class.
             Some(name) => (name, name_key(name)),
-            None => (self.class.class.name.as_str(), self.class.name_key),
+            None => (self.class.class.name.as_str(), self.class.class.edge(None).kind),
         };
         tracks.of_spans(self.trace, self.place, key, name)
     }

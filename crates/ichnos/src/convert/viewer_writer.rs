@@ -9,6 +9,7 @@ use ichnos_io::{
     WriteOptions, WriteSource, WriteTarget, foreign_file, plain_files,
 };
 
+use super::otlp_spans::OtlpSpans;
 use super::viewer_file::{ViewerContent, ViewerEncoders};
 
 /// Option that selects the signal of OpenTelemetry.
@@ -25,8 +26,8 @@ const OTLP_OPTIONS: &[FormatOption] = &[FormatOption::choice(
     ],
 )
 .details(
-    "By default, JSON Lines have `all`, each line one of them, and protobuf has `traces`, since requests of several \
-    signals look the same in it.",
+    "By default, JSON Lines have `all`, each line one of them. Protobuf has `traces`, since requests of several \
+    signals look the same in it; a trace without spans is an error then, and nothing is written.",
 )
 .value_name("SIGNAL")
 .unprefixed()];
@@ -100,19 +101,22 @@ impl ViewerWriter {
         }
     }
 
-    /// Returns the encoders of files.
+    /// Returns the encoders of files. With `is_whole`, a file is the whole output.
     fn encoders(
         self,
         options: &WriteOptions,
         is_compressed: bool,
+        is_whole: bool,
     ) -> ViewerEncoders<impl Fn() -> Box<dyn ViewerContent> + Send + 'static> {
         let signal = self.signal(options);
+        let needs_spans = is_whole && options.formats.choice(self.name(), SIGNAL).is_none();
         let make = move || -> Box<dyn ViewerContent> {
             match self {
                 Self::Perfetto => Box::new(Perfetto::default()),
                 Self::Chrome => Box::new(Chrome::default()),
                 Self::Firefox => Box::new(Firefox::default()),
                 Self::Otlp => Box::new(Otlp::new(OtlpEncoding::Json, signal)),
+                Self::OtlpProtobuf if needs_spans => Box::new(OtlpSpans::new()),
                 Self::OtlpProtobuf => Box::new(Otlp::new(OtlpEncoding::Protobuf, signal)),
             }
         };
@@ -163,7 +167,7 @@ impl TraceWriter for ViewerWriter {
         options: &WriteOptions,
     ) -> Result<Box<dyn Output>, CreateError> {
         self.check(&sources, options)?;
-        let output = FileOutput::new(&target, self.encoders(options, is_compressed(&target)), options)?;
+        let output = FileOutput::new(&target, self.encoders(options, is_compressed(&target), true), options)?;
         if output.is_terminal() {
             return Err(CreateError::Terminal);
         }
@@ -176,6 +180,6 @@ impl TraceWriter for ViewerWriter {
         options: &WriteOptions,
     ) -> Result<Box<dyn PartsOutput>, CreateError> {
         self.check(&sources, options)?;
-        Ok(Box::new(FileParts::new(self.encoders(options, false), options)))
+        Ok(Box::new(FileParts::new(self.encoders(options, false, false), options)))
     }
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 use ichnos::convert::{ConvertOptions, ViewerWriter};
 use ichnos::{OpenOptions, Session};
 use ichnos_flow::pump;
-use ichnos_model::{EventRole, Message, Sink, Window};
+use ichnos_model::{ClassMap, EventDisplay, EventRole, EventRule, Message, Sink, Window};
 use ichnos_testing::TraceProcessor;
 use serde_json::Value as Json;
 
@@ -153,6 +153,32 @@ fn fields_are_values_of_markers() {
     assert_eq!(fields["exact"].as_f64(), Some(9_007_199_254_740_992.0));
     assert_eq!(text(&fields["object"]), "{}");
     assert_eq!(text(&fields["text"]), "</script>");
+}
+
+/// Colors of a map are those of the categories.
+#[test]
+fn categories_have_the_colors_of_a_map() {
+    let directory = tempfile::tempdir().unwrap();
+    let (lines, path) = (directory.path().join("a.jsonl"), directory.path().join("a.profile.json"));
+    let line = |name| format!("{{\"ts\":1700000000123456789,\"name\":\"{name}\",\"payload\":{{}}}}\n");
+    std::fs::write(&lines, ["app:a", "app:b", "app:c", "d"].map(line).concat()).unwrap();
+    let mut options = OpenOptions::default();
+    options.read.class_map = Some(ClassMap::new(|class, stream| {
+        let color = match class.name.as_deref() {
+            Some("app:a") => "#e00000",
+            Some("app:b") => "Gold",
+            Some("d") => "none",
+            _ => return,
+        };
+        let display = EventDisplay { color: Some(color.to_owned()), ..EventDisplay::default() };
+        assert_eq!(EventRule::new(EventRole::Instant).shown(display).apply(class, stream), [0; 0]);
+    }));
+    convert(&ichnos::open([&lines], &options).unwrap(), &path);
+    let profile: Json = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    let (categories, markers) = (&profile["meta"]["categories"], &profile["threads"][0]["markers"]);
+    let category = |index: usize| &categories[markers["category"][index].as_u64().unwrap() as usize];
+    let found = [0, 1, 2, 3].map(|index| [&category(index)["name"], &category(index)["color"]]);
+    assert_eq!(found, [["app", "red"], ["app", "yellow"], ["app", "orange"], ["Other", "grey"]]);
 }
 
 /// Mozilla's command reads the markers: `ICHNOS_PROFILER_CLI` is the program and its first arguments.

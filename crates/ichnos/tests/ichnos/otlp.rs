@@ -254,6 +254,48 @@ fn reports_are_spans_and_edges_are_parents_or_links() {
     assert_eq!(send["name"], "send");
 }
 
+/// Edges of real tasks are parents or links, but for the one that marks the first report, which is zero.
+#[test]
+fn edges_of_recorded_tasks_are_parents_or_links() {
+    let files = recorded("xtrace/brown", "json");
+    if files.is_empty() {
+        println!("skipped: edges_of_recorded_tasks_are_parents_or_links: no recorded traces");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("spans.jsonl");
+    for original in files {
+        let tasks: Json = serde_json::from_slice(&std::fs::read(&original).unwrap()).unwrap();
+        let reports = tasks[0]["reports"].as_array().unwrap();
+        let edges = reports.iter().flat_map(|report| report["Edge"].as_array().into_iter().flatten());
+        let edges = edges.filter(|edge| !edge.as_str().unwrap().trim_matches('0').is_empty()).count();
+        convert(&open(&original), ViewerWriter::Otlp, Some("traces"), &path);
+        let spans = spans(&path);
+        assert_eq!(spans.len(), reports.len());
+        let parents = spans.iter().filter(|span| span.get("parentSpanId").is_some()).count();
+        let links: usize = spans.iter().map(|span| span["links"].as_array().map_or(0, Vec::len)).sum();
+        assert_eq!(parents + links, edges, "{}", original.display());
+    }
+}
+
+/// Without a signal, protobuf has spans: a trace without any is an error, and no file appears.
+#[test]
+fn a_trace_without_spans_needs_a_signal_in_protobuf() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log.otlp");
+    let session = open(&examples().join("hello-fuchsia"));
+    let reader = session.reader(Window::default(), |_| true).unwrap();
+    let options = ConvertOptions::default();
+    let error = reader.convert(&ViewerWriter::OtlpProtobuf, Some(path.clone()), &options).unwrap_err();
+    let text = error.to_string();
+    assert!(text.starts_with("no spans to write"), "{text}");
+    assert!(text.ends_with("log records and 0 values of counters"), "{text}");
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+    for (signal, has_content) in [("logs", true), ("traces", false)] {
+        convert(&session, ViewerWriter::OtlpProtobuf, Some(signal), &path);
+        assert_eq!(std::fs::metadata(&path).unwrap().len() > 0, has_content, "{signal}");
+    }
+}
+
 /// A name that ends in `.gz` makes a compressed file with the same content.
 #[test]
 fn compressed_files_have_the_same_content() {

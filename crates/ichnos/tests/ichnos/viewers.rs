@@ -2,13 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ichnos::convert::{ConvertOptions, ViewerWriter};
 use ichnos::{OpenOptions, Session};
 use ichnos_flow::pump;
-use ichnos_model::{Event, EventRole, Field, Message, Scope, Sink, Visitor, Window};
+use ichnos_model::{
+    ClassMap, Event, EventRole, EventRule, Field, FieldRef, LevelScale, LevelStep, LogLevel, LogRole,
+    LogSeverity, Meaning, Message, Scope, Sink, Visitor, Window,
+};
 use ichnos_testing::TraceProcessor;
 use serde_json::Value as Json;
+
+use crate::random_spans::span_pairs;
 
 fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
@@ -86,6 +92,54 @@ fn the_trace_processor_reads_the_same_of_fxt() {
     }
 }
 
+/// Handlers of interrupts are nested in their processors. If a map makes the processor their key, an interrupt that comes
+/// during a soft one has the same key, and the spans stay the same.
+#[test]
+fn spans_with_equal_keys_are_those_that_are_nested() {
+    const SLICES: &str = "select name, ts, dur from slice where dur > 0 and category = 'irq'";
+    let test = "spans_with_equal_keys_are_those_that_are_nested";
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces");
+    let root = std::env::var_os("ICHNOS_TRACES").map_or(root, PathBuf::from).join("ctf/real/tracecompass");
+    if !root.is_dir() {
+        println!("skipped: {test}: no recorded traces");
+        return;
+    }
+    let mut options = OpenOptions::default();
+    options.read.class_map = Some(ClassMap::new(|class, stream| {
+        let name = class.name.clone().unwrap_or_default();
+        let name = name.trim_start_matches("irq_");
+        if ["handler_entry", "handler_exit", "softirq_entry", "softirq_exit"].contains(&name) {
+            let rule = EventRule::new(class.role).with("packet.cpu_id", Meaning::PairKey);
+            assert_eq!(rule.apply(class, stream), [0; 0], "{name}");
+        }
+    }));
+    let directory = tempfile::tempdir().unwrap();
+    for name in ["bug446190", "synctraces/scp_dest"] {
+        let path = root.join(name);
+        let sessions = [open(&path), ichnos::open([&path], &options).unwrap()];
+        let [nested, keyed] = sessions.each_ref().map(|session| {
+            let pairs = span_pairs(session);
+            (
+                pairs.latencies().count(),
+                pairs.latencies().mean(),
+                pairs.slowest().iter().map(|pair| pair.begin).max(),
+            )
+        });
+        assert_eq!(keyed, nested, "{name}");
+        let Some(processor) = processor(test).filter(|_| name != "bug446190") else { continue };
+        for viewer in TIMELINES {
+            let [nested, keyed] = sessions.each_ref().map(|session| {
+                let path = convert(session, viewer, directory.path());
+                all_rows(&processor, &path, &[SLICES]).pop().unwrap()
+            });
+            assert!(nested.len() > 5_000);
+            let different = keyed.iter().zip(&nested).find(|(keyed, nested)| keyed != nested);
+            assert_eq!(different, None, "{}", viewer.name());
+            assert_eq!(keyed.len(), nested.len(), "{}", viewer.name());
+        }
+    }
+}
+
 /// Kernel traces of two hosts are two machines in one file: each has the threads and the scheduling of its own file.
 #[test]
 fn traces_of_two_hosts_are_two_machines() {
@@ -115,6 +169,106 @@ fn traces_of_two_hosts_are_two_machines() {
     alone.sort();
     together.sort();
     assert!(together == alone);
+}
+
+/// Lines of the log: priority of Android, message and thread of each event with the log role and a message.
+#[derive(Default)]
+struct LogLines(Vec<String>);
+
+impl Sink for LogLines {
+    fn message(&mut self, message: &Message<'_>) -> std::io::Result<std::ops::ControlFlow<()>> {
+        if let Message::Event(event) = message
+            && let Some(role) = event.class.log.as_deref()
+            && let Some(text) = message_of(event, role)
+        {
+            let number = |meaning| event.get(&FieldRef::of_meaning(event, meaning)?)?.as_i64();
+            let level = match role.severity {
+                LogSeverity::Constant(number) => role.scale.level(number),
+                _ => number(Meaning::Severity).map_or(LogLevel::Info, |number| role.scale.level(number)),
+            };
+            let levels = [
+                LogLevel::Trace,
+                LogLevel::Debug,
+                LogLevel::Info,
+                LogLevel::Warn,
+                LogLevel::Error,
+                LogLevel::Fatal,
+            ];
+            let priority = 2 + levels.iter().position(|of| *of == level).unwrap();
+            // The thread 0 is none.
+            let row = serde_json::json!([priority, text, number(Meaning::Thread).unwrap_or(0)]);
+            self.0.push(row.to_string());
+        }
+        Ok(std::ops::ControlFlow::Continue(()))
+    }
+}
+
+fn message_of(event: &Event<'_>, role: &LogRole) -> Option<String> {
+    if let Some(text) = role.text {
+        let mut rendered = String::new();
+        (text.write)(event, &mut rendered).unwrap();
+        return Some(rendered);
+    }
+    Some(event.get(&FieldRef::of_meaning(event, Meaning::Message)?)?.as_str()?.to_owned())
+}
+
+/// Messages are lines of Perfetto's log, too, also if the clock of the trace has no dates.
+#[test]
+fn messages_are_lines_of_the_log() {
+    const LINES: &str =
+        "select l.prio, l.msg, l.ts, l.tag, t.tid from android_logs l left join thread t using (utid)";
+    let Some(processor) = processor("messages_are_lines_of_the_log") else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let dated = directory.path().join("dated.jsonl");
+    std::fs::write(&dated, DATED_LOG).unwrap();
+    let mut options = OpenOptions::default();
+    options.read.class_map = Some(log_map());
+    let sessions = [open(&examples().join("hello-fuchsia")), ichnos::open([&dated], &options).unwrap()];
+    for (session, first) in sessions.into_iter().zip([None, Some("1700000000000000000")]) {
+        let mut lines = LogLines::default();
+        pump(&mut session.cursor(Window::default()).unwrap(), &mut lines).unwrap();
+        let path = convert(&session, ViewerWriter::Perfetto, directory.path());
+        let mut rows = all_rows(&processor, &path, &[LINES, ERRORS]);
+        assert_eq!(rows.pop().unwrap(), [""; 0]);
+        let rows: Vec<Json> =
+            rows.pop().unwrap().iter().map(|row| serde_json::from_str(row).unwrap()).collect();
+        let found =
+            rows.iter().map(|row| serde_json::json!([row["prio"], row["msg"], row["tid"]]).to_string());
+        let mut found: Vec<String> = found.collect();
+        found.sort();
+        lines.0.sort();
+        assert!(found.len() > 1);
+        assert_eq!(found, lines.0);
+        if let Some(first) = first {
+            assert_eq!(rows.iter().filter_map(|row| row["ts"].as_str()).min(), Some(first));
+        }
+        assert!(rows.iter().all(|row| row["tag"].as_str().is_some_and(|tag| !tag.is_empty())));
+    }
+}
+
+/// Events as LTTng records them for Python.
+const DATED_LOG: &str = r#"{"ts":1700000000000000000,"name":"lttng_python:event","payload":{"pid":7,"tid":8,"level":30,"msg":"cache is full"}}
+{"ts":1700000000000001000,"name":"lttng_python:event","payload":{"pid":7,"tid":9,"level":10,"msg":"näher\n"}}
+{"ts":1700000000000002000,"name":"other","payload":{"pid":7,"tid":9}}
+"#;
+
+/// Makes these events lines of a log.
+fn log_map() -> ClassMap {
+    const SCALE: LevelScale =
+        LevelScale(&[LevelStep::new(10, LogLevel::Debug), LevelStep::new(30, LogLevel::Warn)]);
+    ClassMap::new(|class, stream| {
+        let rule =
+            EventRule::new(EventRole::Instant).with("pid", Meaning::Process).with("tid", Meaning::Thread);
+        let is_log = class.name.as_deref() == Some("lttng_python:event");
+        let rule = match is_log {
+            true => rule.with("level", Meaning::Severity).with("msg", Meaning::Message),
+            false => rule,
+        };
+        assert_eq!(rule.apply(class, stream), [0; 0]);
+        if is_log {
+            class.log = Some(Arc::new(LogRole::new(LogSeverity::Member, SCALE)));
+        }
+    })
 }
 
 /// Number of events by name, and number, least and greatest value of their integers by name of the field.

@@ -60,6 +60,14 @@ export interface Tiles {
   tracks: TileTrack[];
 }
 
+export interface NamesAnswer {
+  names: string[];
+  /** Colors that a map gives some of the names, by their numbers. */
+  colors?: Record<string, string>;
+  from: number;
+  total: number;
+}
+
 export interface Row {
   id: string;
   time: TimeText;

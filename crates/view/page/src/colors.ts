@@ -44,13 +44,24 @@ const CONTRAST = 4.8;
 /** Hues that people tell apart: greens look alike over a wide range, so few of them are used. */
 const HUES = [0, 16, 30, 42, 54, 78, 118, 158, 176, 190, 204, 220, 242, 264, 288, 318, 340];
 const cache = new Map<string, Shade>();
+/** Colours that maps give names. */
+const given = new Map<string, Rgb>();
+
+/** Gives a name the hue of a colour `#rrggbb`. Its lightness is kept as far as text on it can be read. */
+export function giveColor(name: string, color: string): void {
+  if (!/^#[0-9a-f]{6}$/.test(color)) return;
+  given.set(name, [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16)) as Rgb);
+  cache.delete(`d${name}`);
+  cache.delete(`l${name}`);
+}
 
 /** Colour of a name: the same name has the same colour in each view and each run. */
 export function shadeOf(name: string, dark: boolean): Shade {
   const key = (dark ? "d" : "l") + name;
   let shade = cache.get(key);
   if (!shade) {
-    shade = makeShade(hash(name), dark);
+    const color = given.get(name);
+    shade = color ? shadeOfColor(color, dark) : makeShade(hash(name), dark);
     if (cache.size > 20_000) cache.clear();
     cache.set(key, shade);
   }
@@ -69,14 +80,27 @@ function makeShade(seed: number, dark: boolean): Shade {
   const hue = HUES[seed % HUES.length]!;
   const tone = (seed >>> 8) % 3;
   const saturation = (dark ? [0.75, 0.55, 0.3] : [0.75, 0.5, 0.62])[tone]!;
+  const lightness = dark ? [0.35, 0.25, 0.42][tone]! : [0.76, 0.64, 0.86][tone]!;
+  return readableShade(hue, saturation, lightness, dark);
+}
+
+function shadeOfColor(color: Rgb, dark: boolean): Shade {
+  const [r, g, b] = color.map((value) => value / 255) as Rgb;
+  const [most, least] = [Math.max(r, g, b), Math.min(r, g, b)];
+  const [range, lightness] = [most - least, (most + least) / 2];
+  const saturation = range && range / (1 - Math.abs(2 * lightness - 1));
+  const sector = !range ? 0 : most === r ? (g - b) / range + 6 : most === g ? (b - r) / range + 2 : (r - g) / range + 4;
+  return readableShade((60 * sector) % 360, saturation, lightness, dark);
+}
+
+function readableShade(hue: number, saturation: number, lightness: number, dark: boolean): Shade {
   const text: Rgb = dark ? [255, 255, 255] : [20, 20, 24];
-  let lightness = dark ? [0.35, 0.25, 0.42][tone]! : [0.76, 0.64, 0.86][tone]!;
   // Hues differ in luminance at equal lightness, so the lightness moves until text can be read.
   while (contrast(fromHsl(hue, saturation, lightness), text) < CONTRAST) lightness += dark ? -0.01 : 0.01;
   return {
     fill: css(fromHsl(hue, saturation, lightness)),
     text: css(text),
-    strong: css(fromHsl(hue, Math.min(1, saturation + 0.2), dark ? 0.68 : 0.36)),
+    strong: css(fromHsl(hue, saturation && Math.min(1, saturation + 0.2), dark ? 0.68 : 0.36)),
   };
 }
 

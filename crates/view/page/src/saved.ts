@@ -1,11 +1,11 @@
 // Answers of a page that was saved with its data (`ichnos view --export`), for which there is no server.
 
-import type { EventDetails, LongestSpans, Row, Rows, Stacks, Stats, Tiles, TileTrack, Trace, Track } from "./api";
+import type { EventDetails, LongestSpans, NamesAnswer, Row, Rows, Stacks, Stats, Tiles, TileTrack, Trace, Track } from "./api";
 
 interface SavedAnswers {
   trace: Trace;
   tracks: { generation: number; tracks: Track[] };
-  names: string[];
+  names: NamesAnswer;
   tiles: Omit<Tiles, "generation">;
   stats: Stats;
   longest: LongestSpans;
@@ -36,10 +36,8 @@ export function savedAnswer(path: string, parameters: Record<string, unknown>): 
     case "events":
     case "log":
       return { ...saved[path], next: null };
-    case "names": {
-      const from = Number(parameters.from ?? 0);
-      return { names: saved.names.slice(from), from, total: saved.names.length };
-    }
+    case "names":
+      return Number(parameters.from ?? 0) ? { ...saved.names, names: [] } : saved.names;
     case "tiles":
       return tiles(saved, parameters);
     case "near":

@@ -1,7 +1,8 @@
 // Answers of `api/tiles`, kept by track. The picture is drawn from the best that is there; what is missing
 // or too coarse is asked for when the view rests.
 
-import { ApiError, get, isAborted, type TileTrack, type Tiles } from "./api";
+import { ApiError, get, isAborted, type NamesAnswer, type TileTrack, type Tiles } from "./api";
+import { giveColor } from "./colors";
 import type { Range, State } from "./state";
 
 /** Numbers of an item in an answer. */
@@ -226,8 +227,12 @@ export class TileStore {
   async loadNames(): Promise<void> {
     for (let round = 0; round < 1000; round++) {
       const from = this.state.names.length;
-      const answer = await get<{ names: string[]; from: number; total: number }>("names", { from });
+      const answer = await get<NamesAnswer>("names", { from });
       answer.names.forEach((name, i) => (this.state.names[answer.from + i] = name));
+      for (const [number, color] of Object.entries(answer.colors ?? {})) {
+        const name = this.state.names[Number(number)];
+        if (name !== undefined) giveColor(name, color);
+      }
       if (!answer.names.length || this.state.names.length >= answer.total) break;
     }
     this.state.emit("names");

@@ -129,19 +129,29 @@ pub(super) fn tracks(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError
     Ok(out)
 }
 
-/// Lists names from a number on.
+/// Lists names from a number on, with the colors that maps give them.
 pub(super) fn names(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
     let from = query.bounded("from", u32::MAX.into(), 0)? as u32;
+    Ok(names_in(shared, from, from.saturating_add(MOST_NAMES)))
+}
+
+/// Lists the names with numbers in a range.
+pub(super) fn names_in(shared: &Shared, from: u32, to: u32) -> Vec<u8> {
     let timeline = shared.build.timeline();
     let total = timeline.names();
     let mut out = Vec::new();
     let mut object = ValueWriter::new(&mut out).object();
-    let to = total.min(from.saturating_add(MOST_NAMES));
+    let to = total.min(to);
     object.member("names").strings((from..to).map(|number| timeline.name(number)));
+    let mut colors = object.member("colors").object();
+    for (number, [red, green, blue]) in timeline.colors().range(from..to.max(from)) {
+        colors.named(&number.to_string()).string(&format!("#{red:02x}{green:02x}{blue:02x}"));
+    }
+    colors.end();
     object.member("from").unsigned(from.into());
     object.member("total").unsigned(total.into());
     object.end();
-    Ok(out)
+    out
 }
 
 /// Checks an expression.

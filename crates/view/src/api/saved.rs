@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use ichnos::json::write::ValueWriter;
 
 use super::{events, longest, overview, statistics, tiles};
 use crate::query::Query;
@@ -26,7 +25,7 @@ pub(crate) fn saved(shared: &Arc<Shared>) -> Result<Vec<u8>, ApiError> {
     let answers = [
         ("trace", overview::trace(shared)),
         ("tracks", overview::tracks(shared, &all)?),
-        ("names", names(shared)),
+        ("names", overview::names_in(shared, 0, u32::MAX)),
         ("tiles", picture(shared, (begin, end))),
         ("stats", statistics::stats(shared, &range)?),
         ("longest", longest::longest(shared, &range)?),
@@ -49,13 +48,6 @@ pub(crate) fn saved(shared: &Arc<Shared>) -> Result<Vec<u8>, ApiError> {
     }
     out.push(b'}');
     Ok(out)
-}
-
-fn names(shared: &Shared) -> Vec<u8> {
-    let timeline = shared.build.timeline();
-    let mut out = Vec::new();
-    ValueWriter::new(&mut out).strings((0..timeline.names()).map(|number| timeline.name(number)));
-    out
 }
 
 /// Writes all tracks in the finest of the resolutions that are not too large.

@@ -51,10 +51,19 @@ impl Server {
         Self::with(path, |_| {})
     }
 
+    /// Starts a server with options of reading, and waits until the timeline is complete.
+    pub(crate) fn with_options(path: &str, options: &OpenOptions) -> Self {
+        Self::start(path, options, |_| {})
+    }
+
     /// Starts a server with changed options, and waits until the timeline is complete.
     pub(crate) fn with(path: &str, change: impl FnOnce(&mut ViewOptions)) -> Self {
+        Self::start(path, &OpenOptions::default(), change)
+    }
+
+    fn start(path: &str, options: &OpenOptions, change: impl FnOnce(&mut ViewOptions)) -> Self {
         let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
-        let session = Arc::new(ichnos::open([path], &OpenOptions::default()).unwrap());
+        let session = Arc::new(ichnos::open([path], options).unwrap());
         let mut options = ViewOptions::new("test", stop);
         // Pages of tests come and go.
         options.keep = true;

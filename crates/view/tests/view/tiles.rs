@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use ichnos::export::viewers::Timeline;
-use ichnos::model::{Message, Window};
-use ichnos::{Pass, Selection};
+use ichnos::model::{ClassMap, EventDisplay, EventRule, Message, Window};
+use ichnos::{OpenOptions, Pass, Selection};
 use ichnos_testing::Random;
 
 use crate::client::{Server, example, recorded};
@@ -144,4 +144,24 @@ fn names_and_tracks_are_complete() {
     }
     let (status, head, _) = server.get("api/names?from=99999999");
     assert!(status == 200 && head.contains("application/json"));
+}
+
+#[test]
+fn names_have_the_colors_of_a_map() {
+    let mut options = OpenOptions::default();
+    options.read.class_map = Some(ClassMap::new(|class, stream| {
+        if class.name.as_deref().is_some_and(|name| name.ends_with(":tick")) {
+            let display = EventDisplay { color: Some("Tomato".to_owned()), ..EventDisplay::default() };
+            assert_eq!(EventRule::new(class.role).shown(display).apply(class, stream), [0; 0]);
+        }
+    }));
+    let all = Server::of(&example("hello-lttng")).json("api/names");
+    assert_eq!(all["colors"], serde_json::json!({}));
+    let names = Server::with_options(&example("hello-lttng"), &options).json("api/names");
+    let colors = names["colors"].as_object().unwrap();
+    assert_eq!(colors.len(), 1, "{names}");
+    for (number, color) in colors {
+        assert_eq!(names["names"][number.parse::<usize>().unwrap()], "tick");
+        assert_eq!(color, "#ff6347");
+    }
 }

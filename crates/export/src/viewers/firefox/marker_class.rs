@@ -9,6 +9,7 @@ use ichnos_model::{DisplayBase, Event, FieldKind};
 
 use crate::viewers::arguments::{ScopeNames, UNNAMED};
 use crate::viewers::class::{EventForm, ViewerClass};
+use crate::viewers::css_color::Rgb;
 use crate::viewers::losses::{lose_part, lose_parts};
 use crate::viewers::names::NumberedNames;
 
@@ -61,7 +62,8 @@ pub(super) struct MarkerNames {
     pub(super) fields: NumberedNames,
     /// Names of types of markers.
     types: HashSet<String>,
-    categories: Vec<(String, fx::CategoryHandle)>,
+    /// Names and colors of categories.
+    categories: Vec<(String, Option<Rgb>, fx::CategoryHandle)>,
 }
 
 /// Returns the form of the values of a field.
@@ -128,7 +130,7 @@ impl MarkerClass {
         Self {
             kind: profile.register_marker_type(schema),
             name: profile.intern_string(&class.name),
-            category: names.category(&class.category, profile),
+            category: names.category(&class.category, class.color(), profile),
             scopes,
             fields: fields.into(),
             class,
@@ -177,8 +179,9 @@ fn schema(name: &str, fields: &[MarkerField], names: &mut MarkerNames) -> fx::Ru
 }
 
 impl MarkerNames {
-    /// Returns the category with a name.
-    fn category(&mut self, name: &str, profile: &mut fx::Profile) -> fx::CategoryHandle {
+    /// Returns the category with a name and, if it has one of its own, a color. Viewers draw markers in the colors of their
+    /// categories.
+    fn category(&mut self, name: &str, color: Option<Rgb>, profile: &mut fx::Profile) -> fx::CategoryHandle {
         const COLORS: [fx::CategoryColor; 8] = [
             fx::CategoryColor::Blue,
             fx::CategoryColor::Green,
@@ -189,18 +192,67 @@ impl MarkerNames {
             fx::CategoryColor::Magenta,
             fx::CategoryColor::LightBlue,
         ];
-        if name.is_empty() {
+        if name.is_empty() && color.is_none() {
             return fx::CategoryHandle::OTHER;
         }
-        if let Some((_, known)) = self.categories.iter().find(|(known, _)| known == name) {
+        let mut known = self.categories.iter();
+        if let Some((.., known)) = known.find(|(known, of, _)| known == name && *of == color) {
             return *known;
         }
         if self.categories.len() >= MOST_CATEGORIES {
             return fx::CategoryHandle::OTHER;
         }
-        let color = COLORS.get(self.categories.len() % COLORS.len()).copied();
-        let category = profile.add_category(name, color.unwrap_or(fx::CategoryColor::Gray));
-        self.categories.push((name.to_owned(), category));
+        let own = color.map(nearest);
+        let next = COLORS.get(self.categories.len() % COLORS.len()).copied();
+        let shown = if name.is_empty() { "Other" } else { name };
+        let category = profile.add_category(shown, own.or(next).unwrap_or(fx::CategoryColor::Gray));
+        self.categories.push((name.to_owned(), color, category));
         category
+    }
+}
+
+/// Returns the color of the viewer that is nearest to another one. Its colors are those of Firefox's design.
+fn nearest([red, green, blue]: Rgb) -> fx::CategoryColor {
+    const COLORS: [(fx::CategoryColor, Rgb); 13] = [
+        (fx::CategoryColor::LightBlue, [0x45, 0xa1, 0xff]),
+        (fx::CategoryColor::Red, [0xd7, 0x00, 0x22]),
+        (fx::CategoryColor::LightRed, [0xff, 0x84, 0x8b]),
+        (fx::CategoryColor::Orange, [0xff, 0x94, 0x00]),
+        (fx::CategoryColor::Blue, [0x00, 0x60, 0xdf]),
+        (fx::CategoryColor::Green, [0x12, 0xbc, 0x00]),
+        (fx::CategoryColor::Purple, [0x80, 0x00, 0xd7]),
+        (fx::CategoryColor::Yellow, [0xff, 0xe9, 0x00]),
+        (fx::CategoryColor::Brown, [0x94, 0x63, 0x3f]),
+        (fx::CategoryColor::Magenta, [0xed, 0x00, 0xb5]),
+        (fx::CategoryColor::LightGreen, [0x86, 0xde, 0x74]),
+        (fx::CategoryColor::Gray, [0xb1, 0xb1, 0xb3]),
+        (fx::CategoryColor::DarkGray, [0x4a, 0x4a, 0x4f]),
+    ];
+    let distance = |of: Rgb| {
+        let differences = of.iter().zip([red, green, blue]).map(|(a, b)| u32::from(a.abs_diff(b)));
+        differences.map(|difference| difference * difference).sum::<u32>()
+    };
+    let found = COLORS.into_iter().min_by_key(|(_, of)| distance(*of));
+    found.map_or(fx::CategoryColor::Gray, |(color, _)| color)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::viewers::css_color::css_color;
+
+    #[test]
+    fn colors_of_css_are_those_of_the_viewer() {
+        let nearest = |name| nearest(css_color(name).unwrap_or_default());
+        for (name, wanted) in [
+            ("red", fx::CategoryColor::Red),
+            ("#00a000", fx::CategoryColor::Green),
+            ("orange", fx::CategoryColor::Orange),
+            ("mediumblue", fx::CategoryColor::Blue),
+            ("silver", fx::CategoryColor::Gray),
+            ("black", fx::CategoryColor::DarkGray),
+        ] {
+            assert_eq!(nearest(name), wanted, "{name}");
+        }
     }
 }

@@ -17,6 +17,7 @@ use crate::tasks::EventContent;
 use crate::time::has_dates;
 use crate::viewers::class::{EventForm, EventPlace};
 use crate::viewers::event_track::event_track;
+use crate::viewers::keyed_spans::KeyedSpanIds;
 use crate::viewers::losses::{LossNote, lose_event, lose_part};
 use crate::viewers::tracks::{TrackKind, name_key, track_id};
 
@@ -43,6 +44,7 @@ pub(super) struct ProfileWriter {
     reader: MarkerReader,
     threads: Threads,
     intervals: Intervals,
+    spans: KeyedSpanIds,
     stacks: FirefoxStacks,
     /// Counters with their last values, by track.
     counters: HashMap<u64, (fx::CounterHandle, f64)>,
@@ -92,6 +94,7 @@ impl Default for ProfileWriter {
             reader: MarkerReader::default(),
             threads: Threads::default(),
             intervals: Intervals::default(),
+            spans: KeyedSpanIds::default(),
             stacks: FirefoxStacks::default(),
             counters: HashMap::new(),
             sampled: None,
@@ -243,8 +246,12 @@ impl ProfileWriter {
         let form = class.class.form;
         let track = match form {
             EventForm::KeyedBegin | EventForm::KeyedEnd => {
-                let key = class.class.key(event);
-                track_id(TrackKind::Slice, [place.process.unwrap_or(0), key])
+                let key = track_id(TrackKind::Slice, [place.process.unwrap_or(0), class.class.key(event)]);
+                let edge = class.class.edge(name);
+                match form {
+                    EventForm::KeyedEnd => self.spans.end_id(key, edge),
+                    _ => self.spans.begin_id(key, edge),
+                }
             }
             EventForm::Frame => {
                 let (_, thread) = event_track(event.stream, &place, trace);

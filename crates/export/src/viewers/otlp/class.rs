@@ -1,12 +1,11 @@
 //! Classes of events for OTLP.
 
-use std::sync::Arc;
-
 use ichnos_model::lower::{LossKind, LossTable};
-use ichnos_model::{CauseKind, Event, FieldRef, LogLevel, LogRole, LogSeverity, LogText, Meaning, Value};
+use ichnos_model::{Event, FieldRef, LogLevel, Meaning, Value};
 
 use crate::viewers::arguments::ScopeNames;
 use crate::viewers::class::{EventForm, ViewerClass};
+use crate::viewers::log_line::LogFields;
 use crate::viewers::losses::{lose_part, lose_parts};
 use crate::viewers::names::NumberedNames;
 
@@ -23,11 +22,7 @@ pub(super) struct OtlpClass {
     machine: Option<FieldRef>,
     component: Option<FieldRef>,
     thread: Option<FieldRef>,
-    severity: Option<FieldRef>,
-    message: Option<FieldRef>,
-    log: Option<Arc<LogRole>>,
-    /// `true` if its events are messages, and no operations of their own.
-    pub(super) is_log: bool,
+    log: LogFields,
     host: Option<Box<str>>,
     /// Name of the process of the trace.
     process_name: Option<Box<str>>,
@@ -57,13 +52,6 @@ impl OtlpClass {
             _ => "",
         };
         let first = |meaning| FieldRef::of_meaning(event, meaning);
-        let has = |meaning| event.class.meanings.members(meaning).next().is_some();
-        let kinds = [CauseKind::Parent, CauseKind::Predecessor, CauseKind::Return, CauseKind::Related];
-        let has_causes = kinds.into_iter().any(|kind| has(Meaning::Cause(kind)));
-        let log = event.class.log.clone();
-        let has_text = log.as_ref().is_some_and(|log| log.text.is_some_and(|text| text != LogText::NAME));
-        let is_operation = has(Meaning::OperationId) && has_causes;
-        let is_log = log.is_some() && (has_text || has(Meaning::Message)) && !is_operation;
         let environment = |name| match event.stream.trace.class.environment(name) {
             Some(Value::Text(text)) if !text.is_empty() => Some(text.as_str().into()),
             _ => None,
@@ -74,10 +62,7 @@ impl OtlpClass {
             machine: first(Meaning::Machine),
             component: first(Meaning::Component),
             thread: first(Meaning::Thread),
-            severity: first(Meaning::Severity),
-            message: first(Meaning::Message),
-            log,
-            is_log,
+            log: LogFields::of(event),
             host: environment("hostname"),
             process_name: environment("procname"),
             class,
@@ -101,29 +86,18 @@ impl OtlpClass {
         event.get(self.thread.as_ref()?)?.as_u64()
     }
 
+    /// Returns `true` if its events are messages, and no operations of their own.
+    pub(super) fn is_log(&self) -> bool {
+        self.log.are_lines
+    }
+
     /// Returns the level of an event.
     pub(super) fn level(&self, event: &Event<'_>) -> Option<LogLevel> {
-        let log = self.log.as_ref()?;
-        let number = match log.severity {
-            LogSeverity::Constant(number) => Some(number),
-            LogSeverity::Member => event.get(self.severity.as_ref()?)?.as_i64(),
-            _ => None,
-        };
-        number.map(|number| log.scale.level(number))
+        self.log.level(event)
     }
 
     /// Replaces `text` by the message of an event; nothing if it has none.
     pub(super) fn message(&self, event: &Event<'_>, text: &mut String) {
-        text.clear();
-        let rendered = self.log.as_ref().and_then(|log| log.text).filter(|text| *text != LogText::NAME);
-        if let Some(rendered) = rendered {
-            // It ends at a failure.
-            let _ = (rendered.write)(event, text);
-        } else if let Some(message) = self.message.as_ref().and_then(|message| event.get(message)) {
-            match message.as_str() {
-                Some(message) => text.push_str(message),
-                None => text.push_str(&String::from_utf8_lossy(message.as_bytes().unwrap_or_default())),
-            }
-        }
+        self.log.message(event, text);
     }
 }

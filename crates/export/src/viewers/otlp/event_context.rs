@@ -7,6 +7,7 @@ use super::ids::operation_key;
 use crate::tasks::EventContent;
 use crate::viewers::class::{EventForm, EventPlace};
 use crate::viewers::event_track::event_track;
+use crate::viewers::keyed_spans::KeyedSpanIds;
 use crate::viewers::tracks::{TrackKind, track_id};
 
 /// An event with its class, time and place.
@@ -55,13 +56,13 @@ impl<'c, 'e> EventContext<'c, 'e> {
         self.operation.map(|(_, key)| track_id(TrackKind::Operation, [key, 0]))
     }
 
-    /// Returns the track of the span that the event begins or ends.
-    pub(super) fn span_track(&self) -> u64 {
-        match self.class.class.form {
-            EventForm::KeyedBegin | EventForm::KeyedEnd => {
-                let key = self.class.class.key(self.event);
-                track_id(TrackKind::Slice, [self.place.process.unwrap_or(0), key])
-            }
+    /// Returns the track of the span that the event begins or ends, with those that have keys noted in `keyed`.
+    pub(super) fn span_track(&self, keyed: &mut KeyedSpanIds) -> u64 {
+        let class = &self.class.class;
+        let key = || track_id(TrackKind::Slice, [self.place.process.unwrap_or(0), class.key(self.event)]);
+        match class.form {
+            EventForm::KeyedBegin => keyed.begin_id(key(), class.edge(Some(self.name))),
+            EventForm::KeyedEnd => keyed.end_id(key(), class.edge(Some(self.name))),
             EventForm::Frame => {
                 track_id(TrackKind::Slice, [self.thread_track, self.class.class.frame_key(self.event)])
             }

@@ -13,6 +13,7 @@ use super::resources::{COMMON, Resources};
 use super::schema::span;
 use super::spans::{EndedSpan, OpenSpan, OpenSpans, SpanEnd};
 use crate::viewers::class::EventForm;
+use crate::viewers::keyed_spans::KeyedSpanIds;
 use crate::viewers::losses::{LossNote, lose_event, lose_part};
 use crate::viewers::names::NumberedNames;
 use crate::viewers::tracks::name_key;
@@ -38,12 +39,14 @@ pub(super) struct Telemetry {
     batches: [RequestBatch; 3],
     /// Signal to write; `None` for all.
     signal: Option<OtlpSignal>,
-    /// Number of elements of each signal that is not written.
-    unwanted: [u64; 3],
+    /// Number of elements of each signal, also of those that are not written.
+    elements: [u64; 3],
     resources: Resources,
     /// Names of scopes.
     scopes: NumberedNames,
     spans: OpenSpans,
+    /// Identifiers of the tracks of spans with keys.
+    keyed: KeyedSpanIds,
     operations: OperationIds,
     /// Links of the span that begins; a reused buffer.
     links: Vec<u8>,
@@ -57,10 +60,11 @@ impl Telemetry {
             encoder: ElementEncoder::new(encoding),
             batches: OtlpSignal::ALL.map(|signal| RequestBatch::new(signal, encoding)),
             signal,
-            unwanted: [0; 3],
+            elements: [0; 3],
             resources: Resources::new(encoding),
             scopes: NumberedNames::default(),
             spans: OpenSpans::default(),
+            keyed: KeyedSpanIds::default(),
             operations: OperationIds::default(),
             links: Vec::new(),
             losses: LossTable::default(),
@@ -97,8 +101,10 @@ impl Telemetry {
             self.write_unended(span, UNENDED);
         }
         self.flush(true);
-        for (what, count) in UNWANTED.into_iter().zip(std::mem::take(&mut self.unwanted)) {
-            self.lose(what, count);
+        for ((what, signal), count) in UNWANTED.into_iter().zip(OtlpSignal::ALL).zip(self.elements) {
+            if !self.is_wanted(signal) {
+                self.lose(what, count);
+            }
         }
     }
 
@@ -118,13 +124,22 @@ impl Telemetry {
 
     /// Returns the batch of a signal; `None` if that is not written, which is a loss.
     fn batch(&mut self, signal: OtlpSignal) -> Option<&mut RequestBatch> {
-        if self.signal.is_some_and(|wanted| wanted != signal) {
-            if let Some(count) = self.unwanted.get_mut(signal as usize) {
-                *count += 1;
-            }
+        if let Some(count) = self.elements.get_mut(signal as usize) {
+            *count += 1;
+        }
+        if !self.is_wanted(signal) {
             return None;
         }
         self.batches.get_mut(signal as usize)
+    }
+
+    fn is_wanted(&self, signal: OtlpSignal) -> bool {
+        self.signal.is_none_or(|wanted| wanted == signal)
+    }
+
+    /// Returns the number of elements of a signal so far, also if it is not written.
+    pub(super) fn elements(&self, signal: OtlpSignal) -> u64 {
+        self.elements.get(signal as usize).copied().unwrap_or(0)
     }
 
     /// Returns the resource and the scope of an event.
@@ -212,7 +227,7 @@ impl Telemetry {
     /// Begins the span of an event.
     fn begin(&mut self, context: &EventContext<'_, '_>) -> bool {
         let class = &context.class.class;
-        let track = context.span_track();
+        let track = context.span_track(&mut self.keyed);
         let relations = self.relations(context, track);
         let end = match class.form {
             EventForm::Complete => SpanEnd::At(context.time.saturating_add(class.duration(context.event))),
@@ -272,7 +287,7 @@ impl Telemetry {
 
     /// Ends the frame before, and begins another one.
     fn frame(&mut self, context: &EventContext<'_, '_>) -> bool {
-        if let EndedSpan::Open(before) = self.spans.end(context.span_track(), |_| ()) {
+        if let EndedSpan::Open(before) = self.spans.end(context.span_track(&mut self.keyed), |_| ()) {
             self.write_span(before, Some(context.time));
         }
         self.begin(context)
@@ -280,7 +295,7 @@ impl Telemetry {
 
     /// Ends the span of an event.
     fn end(&mut self, context: &EventContext<'_, '_>) -> bool {
-        let track = context.span_track();
+        let track = context.span_track(&mut self.keyed);
         let mut inner = Vec::new();
         let mut ended = self.spans.end(track, |span| inner.push(span));
         if let (EndedSpan::Unknown, true) = (&ended, track != context.thread_track)
@@ -317,7 +332,7 @@ impl Telemetry {
         let mut track = around.map(|_| context.thread_track);
         if let (Some((operation, key)), Some(of_operation)) = (context.operation, context.operation_track()) {
             let known = self.operations.get(key);
-            if known.is_none() && !context.class.is_log {
+            if known.is_none() && !context.class.is_log() {
                 let relations = self.operations.begin(context.content, context.trace, operation, around);
                 return self.open(context, of_operation, relations, SpanEnd::Last(context.time));
             }
@@ -328,7 +343,7 @@ impl Telemetry {
         let Self { spans, encoder, losses, .. } = self;
         let has_room = |track: u64| {
             spans.add_event(track, context.time, |out| {
-                !context.class.is_log && encoder.push_span_event(context, out, losses)
+                !context.class.is_log() && encoder.push_span_event(context, out, losses)
             })
         };
         track.is_some_and(has_room) || self.log_record(context, ids)

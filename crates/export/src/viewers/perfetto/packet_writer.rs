@@ -6,6 +6,7 @@ use super::schema::{event as track_event, interned, packet, trace, track};
 use super::sequence::{AllNames, PerfettoClass, Sequence, SequenceId};
 use crate::viewers::arguments::ScopeNames;
 use crate::viewers::class::{EventForm, EventPlace, ViewerClass};
+use crate::viewers::keyed_spans::KeyedSpanIds;
 use crate::viewers::protobuf::{begin, end, push_bytes, push_double, push_signed, push_unsigned};
 use crate::viewers::tracks::{TrackKind, Tracks, name_key, track_id};
 
@@ -33,6 +34,7 @@ pub(super) fn describe(
 pub(super) struct PacketWriter<'w> {
     pub(super) out: &'w mut Vec<u8>,
     pub(super) tracks: &'w mut Tracks,
+    pub(super) spans: &'w mut KeyedSpanIds,
     pub(super) sequence: &'w mut Sequence,
     pub(super) time: u64,
 }
@@ -44,17 +46,18 @@ pub(super) fn process_and_thread(place: &EventPlace<'_>) -> Option<(u64, u64)> {
 }
 
 impl PacketWriter<'_> {
-    /// Returns the track on which an event is shown, described.
+    /// Returns the track on which an event is shown, described. `name` is the own name of the event.
     pub(super) fn event_track(
         &mut self,
         class: &PerfettoClass,
         event: &Event<'_>,
         place: &EventPlace<'_>,
+        name: Option<&str>,
     ) -> u64 {
         match class.class.form {
-            EventForm::KeyedBegin | EventForm::KeyedEnd => self.slice(class, event, place).0,
+            EventForm::KeyedBegin | EventForm::KeyedEnd => self.slice(class, event, place, name).0,
             EventForm::Frame => {
-                let (track, is_new) = self.slice(class, event, place);
+                let (track, is_new) = self.slice(class, event, place, name);
                 if !is_new {
                     self.end_slice(track);
                 }
@@ -224,14 +227,23 @@ impl PacketWriter<'_> {
     }
 
     /// Returns the track of a slice with a key, described, and `true` if it is new.
-    fn slice(&mut self, class: &PerfettoClass, event: &Event<'_>, place: &EventPlace<'_>) -> (u64, bool) {
+    fn slice(
+        &mut self,
+        class: &PerfettoClass,
+        event: &Event<'_>,
+        place: &EventPlace<'_>,
+        name: Option<&str>,
+    ) -> (u64, bool) {
         // Spans can end on another thread than they began.
         let parent = self.process(place);
-        let key = match class.class.form {
-            EventForm::Frame => class.class.frame_key(event),
-            _ => class.class.key(event),
+        let around = self.sequence.id.own(parent.unwrap_or(0));
+        let track = |key| track_id(TrackKind::Slice, [around, key]);
+        let class_of = &class.class;
+        let id = match class_of.form {
+            EventForm::Frame => track(class_of.frame_key(event)),
+            EventForm::KeyedEnd => self.spans.end_id(track(class_of.key(event)), class_of.edge(name)),
+            _ => self.spans.begin_id(track(class_of.key(event)), class_of.edge(name)),
         };
-        let id = track_id(TrackKind::Slice, [self.sequence.id.own(parent.unwrap_or(0)), key]);
         let is_new = self.tracks.is_changed(id, "");
         if is_new {
             describe(self.out, self.sequence.id, id, parent, |out| {

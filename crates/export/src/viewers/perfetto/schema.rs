@@ -14,6 +14,7 @@ pub(super) mod packet {
     pub(crate) const TRACK_EVENT: u32 = 11;
     pub(crate) const INTERNED_DATA: u32 = 12;
     pub(crate) const SEQUENCE_FLAGS: u32 = 13;
+    pub(crate) const ANDROID_LOG: u32 = 39;
     pub(crate) const TRACK_DESCRIPTOR: u32 = 60;
     pub(crate) const PERF_SAMPLE: u32 = 66;
     pub(crate) const MACHINE_ID: u32 = 98;
@@ -114,6 +115,17 @@ pub(super) mod ftrace {
     pub(crate) const NEXT_THREAD: u32 = 6;
     pub(crate) const WOKEN_NAME: u32 = 1;
     pub(crate) const WOKEN_THREAD: u32 = 2;
+}
+
+/// `AndroidLogPacket`, and `LogEvent` in it
+pub(super) mod android_log {
+    pub(crate) const EVENTS: u32 = 1;
+    pub(crate) const PROCESS: u32 = 2;
+    pub(crate) const THREAD: u32 = 3;
+    pub(crate) const TIME: u32 = 5;
+    pub(crate) const TAG: u32 = 6;
+    pub(crate) const PRIORITY: u32 = 7;
+    pub(crate) const MESSAGE: u32 = 8;
 }
 
 /// `PerfSample`

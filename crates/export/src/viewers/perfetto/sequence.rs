@@ -6,6 +6,7 @@ use ichnos_model::lower::{LossKind, LossTable};
 use super::schema::packet;
 use crate::viewers::arguments::ScopeNames;
 use crate::viewers::class::{EventForm, ViewerClass};
+use crate::viewers::log_line::LogFields;
 use crate::viewers::losses::{lose_part, lose_parts};
 use crate::viewers::names::{NumberBits, NumberedNames};
 use crate::viewers::protobuf::push_unsigned;
@@ -68,6 +69,7 @@ pub(super) struct PerfettoClass {
     /// 0 without one.
     pub(super) category: u32,
     pub(super) scopes: Vec<ScopeNames>,
+    pub(super) log: LogFields,
 }
 
 impl PerfettoClass {
@@ -88,6 +90,7 @@ impl PerfettoClass {
                 category => names.categories.number(category),
             },
             scopes,
+            log: LogFields::of(event),
             class,
         }
     }

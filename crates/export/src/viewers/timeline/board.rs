@@ -1,19 +1,16 @@
 //! Spans that are open, and the lanes of tracks.
 
-use std::collections::HashMap;
-
 use ichnos_flow::{MOST_LANES, Pyramid, SpanItem};
 
 use super::counts::TimelineCounts;
+use crate::viewers::keyed_spans::KeyedSpans;
+use crate::viewers::span_edge::SpanEdge;
 
 /// Maximum number of open spans of a track; deeper ones are instants.
 const MOST_OPEN: usize = MOST_LANES as usize;
 
 /// Number of open spans of a track among which that of an end is searched.
 const SEARCHED: usize = 64;
-
-/// Maximum number of open spans with keys; further ones are instants.
-const MOST_KEYED: usize = 1 << 16;
 
 /// A span without an end so far.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -66,31 +63,19 @@ impl TrackState {
     }
 }
 
-/// Event that begins or ends a span.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct SpanEdge {
-    /// Number of the name of the event, or else of its class.
-    pub(super) name: u32,
-    /// Number of the name of its class.
-    pub(super) kind: u32,
-    /// `true` for an end whose class does not say the name of the span.
-    pub(super) is_unnamed: bool,
-}
+impl OpenSpan {
+    /// Returns `true` if an event ends this span at a time; `None` if names decide.
+    fn is_ended_at(&self, time: u64) -> Option<bool> {
+        // Other ends are of short spans before the part, which are not known.
+        self.is_earlier.then_some(self.known_end == Some(time))
+    }
 
-impl SpanEdge {
-    /// Returns `true` if this is the end of a span, at a time.
-    fn ends(self, open: &OpenSpan, time: u64) -> bool {
-        if open.is_earlier {
-            // Other ends are of short spans before the part, which are not known.
-            return open.known_end == Some(time);
-        }
-        let is_same = match open.kind {
-            // Only one of both may have a name of its own.
-            Some(kind) if self.name == self.kind || open.name == kind => kind == self.kind,
-            Some(kind) => kind == self.kind && open.name == self.name,
-            None => open.name == self.name,
-        };
-        is_same || self.is_unnamed
+    /// Returns `true` if an event ends this span at a time.
+    fn is_ended_by(&self, end: SpanEdge<u32>, time: u64) -> bool {
+        self.is_ended_at(time).unwrap_or_else(|| match self.kind {
+            Some(kind) => end.ends(SpanEdge { name: self.name, kind, is_unnamed: false }),
+            None => end.is_unnamed || self.name == end.name,
+        })
     }
 }
 
@@ -101,9 +86,7 @@ pub(super) struct Board {
     pub(super) pyramid: Pyramid,
     states: Vec<TrackState>,
     /// Open spans by key, with their tracks.
-    keyed: HashMap<u64, Vec<(u32, OpenSpan)>>,
-    /// Number of open spans with keys.
-    open_keyed: usize,
+    keyed: KeyedSpans<(u32, OpenSpan), u32>,
     pub(super) counts: TimelineCounts,
     /// `true` if spans can have begun before.
     is_part: bool,
@@ -114,8 +97,7 @@ impl Board {
         Self {
             pyramid: Pyramid::new(budget),
             states: Vec::new(),
-            keyed: HashMap::new(),
-            open_keyed: 0,
+            keyed: KeyedSpans::default(),
             counts: TimelineCounts::default(),
             is_part,
         }
@@ -149,7 +131,7 @@ impl Board {
         pyramid.instant(track, lane, time, name);
     }
 
-    pub(super) fn begin(&mut self, track: u32, time: u64, edge: SpanEdge) {
+    pub(super) fn begin(&mut self, track: u32, time: u64, edge: SpanEdge<u32>) {
         let SpanEdge { name, kind, .. } = edge;
         let (state, _) = self.state(track, time);
         if state.open.len() >= MOST_OPEN {
@@ -169,9 +151,9 @@ impl Board {
     }
 
     /// Ends the innermost span of a name, and those in it.
-    pub(super) fn end(&mut self, track: u32, time: u64, end: SpanEdge) {
+    pub(super) fn end(&mut self, track: u32, time: u64, end: SpanEdge<u32>) {
         let (state, pyramid) = self.state(track, time);
-        let searched = state.open.iter().rev().take(SEARCHED).position(|open| end.ends(open, time));
+        let searched = state.open.iter().rev().take(SEARCHED).position(|open| open.is_ended_by(end, time));
         let Some(within) = searched else { return self.instant(track, time, end.name) };
         let first = state.open.len() - 1 - within;
         for OpenSpan { begin, name, lane, .. } in state.open.split_off(first) {
@@ -194,9 +176,9 @@ impl Board {
         pyramid.span(track, lane, begin, end, name);
     }
 
-    pub(super) fn begin_keyed(&mut self, key: u64, track: u32, time: u64, edge: SpanEdge) {
+    pub(super) fn begin_keyed(&mut self, key: u64, track: u32, time: u64, edge: SpanEdge<u32>) {
         let SpanEdge { name, kind, .. } = edge;
-        if self.open_keyed >= MOST_KEYED {
+        if self.keyed.is_full() {
             return self.instant(track, time, name);
         }
         let (state, _) = self.state(track, time);
@@ -204,20 +186,14 @@ impl Board {
         state.use_lane(lane, u64::MAX);
         state.keyed += 1;
         let open = OpenSpan { begin: time, name, kind: Some(kind), lane, known_end: None, is_earlier: false };
-        self.keyed.entry(key).or_default().push((track, open));
-        self.open_keyed += 1;
+        self.keyed.begin(key, edge, (track, open));
         self.counts.begun += 1;
     }
 
-    /// Ends the last span with a key. Returns its track; `None` if there is none.
-    pub(super) fn end_keyed(&mut self, key: u64, time: u64, end: SpanEdge) -> Option<u32> {
-        let open = self.keyed.get_mut(&key)?;
-        let index = open.iter().rposition(|(_, open)| end.ends(open, time))?;
-        let (track, OpenSpan { begin, name, lane, .. }) = open.remove(index);
-        if open.is_empty() {
-            self.keyed.remove(&key);
-        }
-        self.open_keyed -= 1;
+    /// Ends the span with a key to which an end belongs. Returns its track; `None` if there is none.
+    pub(super) fn end_keyed(&mut self, key: u64, time: u64, end: SpanEdge<u32>) -> Option<u32> {
+        let ended = self.keyed.end(key, end, |(_, open)| open.is_ended_at(time));
+        let (track, OpenSpan { begin, name, lane, .. }) = ended?;
         let (state, pyramid) = self.state(track, time);
         state.use_lane(lane, time);
         state.keyed = state.keyed.saturating_sub(1);
@@ -269,7 +245,7 @@ impl Board {
         let state = self.states.get(track as usize);
         let open = state.into_iter().flat_map(|state| &state.open);
         let is_keyed = state.is_some_and(|state| state.keyed > 0);
-        let keyed = is_keyed.then_some(&self.keyed).into_iter().flat_map(HashMap::values).flatten();
+        let keyed = is_keyed.then_some(&self.keyed).into_iter().flat_map(KeyedSpans::values);
         let keyed = keyed.filter(|(of, _)| *of == track).map(|(_, open)| open);
         for OpenSpan { begin, name, lane, known_end, .. } in open.chain(keyed) {
             take(*lane, SpanItem::new(*begin, known_end.unwrap_or(now).max(*begin), *name));
@@ -326,15 +302,12 @@ impl Board {
                 state.open.push(open);
             }
         }
-        for (key, spans) in &from.keyed {
-            for (track, open) in spans.iter().filter(|(_, open)| open.begin <= time) {
-                let (state, _) = self.state(*track, 0);
-                state.use_lane(open.lane, u64::MAX);
-                state.keyed += 1;
-                let open = OpenSpan { is_earlier: true, ..*open };
-                self.keyed.entry(*key).or_default().push((*track, open));
-                self.open_keyed += 1;
-            }
+        self.keyed = KeyedSpans::with_kinds_of(&from.keyed);
+        for (key, edge, (track, open)) in from.keyed.iter().filter(|(.., (_, open))| open.begin <= time) {
+            let (state, _) = self.state(*track, 0);
+            state.use_lane(open.lane, u64::MAX);
+            state.keyed += 1;
+            self.keyed.begin(key, edge, (*track, OpenSpan { is_earlier: true, ..*open }));
         }
     }
 
@@ -343,7 +316,7 @@ impl Board {
         let Self { states, keyed, .. } = self;
         let nested =
             (0..).zip(states).flat_map(|(track, state)| state.open.iter_mut().map(move |open| (track, open)));
-        let keyed = keyed.values_mut().flatten().map(|(track, open)| (*track, open));
+        let keyed = keyed.values_mut().map(|(track, open)| (*track, open));
         for (track, open) in nested.chain(keyed).filter(|(_, open)| open.known_end.is_none()) {
             from.pyramid.latest(track, open.begin, |_, item| {
                 if item.count == 1 && item.begin == open.begin && item.name == open.name {

@@ -1,0 +1,70 @@
+//! Events that are lines of a log.
+
+use std::sync::Arc;
+
+use ichnos_model::{CauseKind, Event, FieldRef, LogLevel, LogRole, LogSeverity, LogText, Meaning};
+
+/// Fields of a class whose events are, or may be, lines of a log.
+#[derive(Debug)]
+pub(super) struct LogFields {
+    role: Option<Arc<LogRole>>,
+    severity: Option<FieldRef>,
+    message: Option<FieldRef>,
+    tag: Option<FieldRef>,
+    component: Option<FieldRef>,
+    /// `true` if events have a message, and are no operations of their own.
+    pub(super) are_lines: bool,
+}
+
+impl LogFields {
+    /// Finds the fields of the class of an event.
+    pub(super) fn of(event: &Event<'_>) -> Self {
+        let first = |meaning| FieldRef::of_meaning(event, meaning);
+        let has = |meaning| event.class.meanings.members(meaning).next().is_some();
+        let kinds = [CauseKind::Parent, CauseKind::Predecessor, CauseKind::Return, CauseKind::Related];
+        let has_causes = kinds.into_iter().any(|kind| has(Meaning::Cause(kind)));
+        let role = event.class.log.clone();
+        let has_text = role.as_ref().is_some_and(|role| role.text.is_some_and(|text| text != LogText::NAME));
+        let is_operation = has(Meaning::OperationId) && has_causes;
+        Self {
+            are_lines: role.is_some() && (has_text || has(Meaning::Message)) && !is_operation,
+            role,
+            severity: first(Meaning::Severity),
+            message: first(Meaning::Message),
+            tag: first(Meaning::Tag),
+            component: first(Meaning::Component),
+        }
+    }
+
+    /// Returns the level of an event.
+    pub(super) fn level(&self, event: &Event<'_>) -> Option<LogLevel> {
+        let role = self.role.as_ref()?;
+        let number = match role.severity {
+            LogSeverity::Constant(number) => Some(number),
+            LogSeverity::Member => event.get(self.severity.as_ref()?)?.as_i64(),
+            _ => None,
+        };
+        number.map(|number| role.scale.level(number))
+    }
+
+    /// Replaces `text` by the message of an event; nothing if it has none.
+    pub(super) fn message(&self, event: &Event<'_>, text: &mut String) {
+        text.clear();
+        let rendered = self.role.as_ref().and_then(|role| role.text).filter(|text| *text != LogText::NAME);
+        if let Some(rendered) = rendered {
+            // It ends at a failure.
+            let _ = (rendered.write)(event, text);
+        } else if let Some(message) = self.message.as_ref().and_then(|message| event.get(message)) {
+            match message.as_str() {
+                Some(message) => text.push_str(message),
+                None => text.push_str(&String::from_utf8_lossy(message.as_bytes().unwrap_or_default())),
+            }
+        }
+    }
+
+    /// Returns the first tag of an event, or else its component.
+    pub(super) fn tag<'e>(&self, event: &Event<'e>) -> Option<&'e str> {
+        let text = |field: &Option<FieldRef>| event.get(field.as_ref()?)?.as_str();
+        text(&self.tag).or_else(|| text(&self.component)).filter(|tag| !tag.is_empty())
+    }
+}
