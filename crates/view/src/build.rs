@@ -58,6 +58,14 @@ pub(crate) struct Status {
     pub(crate) failure: Option<String>,
 }
 
+impl Status {
+    /// Returns what is kept beside the timeline.
+    fn kept(&self) -> KeptStatus {
+        let Self { range, events, discarded_events, discarded_packets, damages, .. } = *self;
+        KeptStatus { range, events, discarded_events, discarded_packets, damages }
+    }
+}
+
 /// A timeline that one thread fills and others ask.
 #[derive(Debug)]
 pub(crate) struct Build {
@@ -170,7 +178,7 @@ impl Build {
             return;
         };
         // The lock is not held for long: a few hundred megabytes a second are written.
-        let stored = cache.store(&status, &self.timeline());
+        let stored = cache.store(&status.kept(), &self.timeline());
         if let Err(error) = stored {
             let mut status = self.lock_status();
             status.generation += 1;

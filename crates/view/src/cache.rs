@@ -8,8 +8,6 @@ use std::time::SystemTime;
 use ichnos::export::viewers::Timeline;
 use serde::{Deserialize, Serialize};
 
-use crate::build::Status;
-
 /// First bytes of a file, with the version of the format.
 const MAGIC: &[u8; 16] = b"ichnos timeline1";
 
@@ -38,13 +36,6 @@ pub(crate) struct KeptStatus {
     pub(crate) discarded_events: u64,
     pub(crate) discarded_packets: u64,
     pub(crate) damages: u64,
-}
-
-impl KeptStatus {
-    fn of(status: &Status) -> Self {
-        let Status { range, events, discarded_events, discarded_packets, damages, .. } = *status;
-        Self { range, events, discarded_events, discarded_packets, damages }
-    }
 }
 
 impl TimelineCache {
@@ -78,7 +69,7 @@ impl TimelineCache {
     ///
     /// # Errors
     /// If it cannot be written.
-    pub(crate) fn store(&self, status: &Status, timeline: &Timeline) -> io::Result<()> {
+    pub(crate) fn store(&self, status: &KeptStatus, timeline: &Timeline) -> io::Result<()> {
         fs::create_dir_all(&self.directory)?;
         let temporary = self.directory.join(format!(".{:016x}.{}.tmp", self.key, std::process::id()));
         let written = write(&temporary, status, timeline).and_then(|()| fs::rename(&temporary, self.path()));
@@ -114,12 +105,11 @@ impl TimelineCache {
 }
 
 /// Writes a file.
-fn write(path: &Path, status: &Status, timeline: &Timeline) -> io::Result<()> {
+fn write(path: &Path, status: &KeptStatus, timeline: &Timeline) -> io::Result<()> {
     let mut out = Checked { out: BufWriter::new(File::create(path)?), sum: crc32fast::Hasher::new() };
     out.write_all(MAGIC)?;
     out.write_all(env!("CARGO_PKG_VERSION").as_bytes())?;
-    let kept = (KeptStatus::of(status), timeline);
-    let Checked { mut out, sum } = postcard::to_io(&kept, out).map_err(io::Error::other)?;
+    let Checked { mut out, sum } = postcard::to_io(&(status, timeline), out).map_err(io::Error::other)?;
     out.write_all(&sum.finalize().to_le_bytes())?;
     out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
 }

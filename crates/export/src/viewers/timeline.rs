@@ -423,9 +423,12 @@ impl Timeline {
         }
         let Self { tracks, names, colors, streams, scheduling, untimed, .. } = self;
         let Some((stream, (), classes)) = streams.get_mut(event.stream) else { return };
-        let TimelineStream { trace, names: known, .. } = stream;
+        let TimelineStream { trace, number, names: known, .. } = stream;
         let class = classes.of(event, || TimelineClass::of(event, names, colors));
-        untimed.push((tracks.of_event(event.stream, &class.class.place(event, known), *trace), class.name));
+        untimed.push((
+            tracks.of_event((event.stream, *number), &class.class.place(event, known), *trace),
+            class.name,
+        ));
         scheduling.observe(*trace, event, &class.class);
         if self.untimed.len() >= MOST_UNTIMED {
             self.now = Some(0);
@@ -481,7 +484,7 @@ impl Timeline {
         let class = classes.of(event, || TimelineClass::of(event, names, colors));
         let mut place = class.class.place(event, known);
         scheduling.complete(*trace, &class.class, &mut place);
-        let own_track = tracks.of_event(event.stream, &place, *trace);
+        let own_track = tracks.of_event((event.stream, *stream), &place, *trace);
         let own_name = class.class.event_name(event, text);
         let name = own_name.map_or(class.name, |name| number(names, name));
         let of = EventOf { event, class, trace: *trace, place: &place, time, name, track: own_track };

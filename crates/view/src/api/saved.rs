@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-
 use super::{events, longest, overview, statistics, tiles};
 use crate::query::Query;
 use crate::response::ApiError;

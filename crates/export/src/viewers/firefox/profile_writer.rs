@@ -254,10 +254,10 @@ impl ProfileWriter {
                 }
             }
             EventForm::Frame => {
-                let (_, thread) = event_track(event.stream, &place, trace);
+                let (_, thread) = event_track(event.stream.key, &place, trace);
                 track_id(TrackKind::Slice, [thread, class.class.frame_key(event)])
             }
-            _ => event_track(event.stream, &place, trace).1,
+            _ => event_track(event.stream.key, &place, trace).1,
         };
         if let EventForm::End | EventForm::KeyedEnd | EventForm::Frame = form
             && let Some(OpenInterval { thread, begin, marker, stack, .. }) = self.intervals.end(track)

@@ -38,7 +38,7 @@ impl Threads {
         time: fx::Timestamp,
     ) -> Option<(fx::ProcessHandle, fx::ThreadHandle)> {
         let process = self.process(profile, place, time);
-        let (kind, track) = event_track(stream, place, trace);
+        let (kind, track) = event_track(stream.key, place, trace);
         let thread = match self.threads.get(&track) {
             Some(thread) => *thread,
             None => {

@@ -39,7 +39,7 @@ impl<'c, 'e> EventContext<'c, 'e> {
         time: u64,
         trace: u32,
     ) -> Self {
-        let (_, thread_track) = event_track(event.stream, &place, trace);
+        let (_, thread_track) = event_track(event.stream.key, &place, trace);
         let operation = class.class.tasks.as_ref().and(content.operation);
         let operation = operation.map(|id| (id, operation_key(content, trace, id, content.chain)));
         let name = &class.class.name;

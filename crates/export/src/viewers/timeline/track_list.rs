@@ -157,9 +157,14 @@ impl TrackList {
         track
     }
 
-    /// Returns the track of an event.
-    pub(super) fn of_event(&mut self, stream: &DataStream, place: &EventPlace<'_>, trace: u32) -> u32 {
-        let (kind, id) = event_track(stream, place, trace);
+    /// Returns the track of an event of a data stream with a number, which is the same each time that its trace is opened.
+    pub(super) fn of_event(
+        &mut self,
+        (stream, number): (&DataStream, u32),
+        place: &EventPlace<'_>,
+        trace: u32,
+    ) -> u32 {
+        let (kind, id) = event_track(number, place, trace);
         if kind == TrackKind::Process {
             return self.process(trace, place.process.unwrap_or_default(), place.process_name);
         }
