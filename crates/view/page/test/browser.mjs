@@ -71,7 +71,18 @@ export async function selectSomething(page) {
     for (const part of [0.3, 0.15, 0.5, 0.7, 0.02, 0.9]) {
       await page.mouse.click(canvas.x + canvas.width * part, box.y + 12);
       const { selected } = await page.evaluate(() => window.__ichnos);
-      if (selected) return settled(page);
+      const state = selected && (await settled(page));
+      if (state?.selected) return state;
+    }
+  }
+  // Few events of a long trace are narrow: the next one of a track.
+  for (let i = 0; i < 20; i++) {
+    await page.keyboard.press("ArrowUp");
+    for (const key of ["ArrowRight", "ArrowLeft"]) {
+      await page.keyboard.press(key);
+      await page.waitForTimeout(100);
+      const state = await settled(page);
+      if (state.selected) return state;
     }
   }
   throw new Error("nothing could be selected");

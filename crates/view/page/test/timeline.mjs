@@ -78,6 +78,12 @@ export async function markOnTheRuler({ browser, url }) {
   assert.equal((await settled(page)).view.range, undefined);
 }
 
+/** True for times that differ by a nanosecond at most: fractions are rounded. */
+function isNear(a, b) {
+  const difference = typeof a === "number" ? BigInt(Math.round(a - b)) : BigInt(a) - BigInt(b);
+  return difference >= -1n && difference <= 1n;
+}
+
 export async function stripMovesTheView({ browser, url }) {
   const page = await openPage(browser, url);
   const canvas = await places(page);
@@ -86,7 +92,8 @@ export async function stripMovesTheView({ browser, url }) {
   const before = await settled(page);
   await page.mouse.click(canvas.x + canvas.width * 0.8, canvas.y - 40);
   const after = await settled(page);
-  assert.equal(width(after), width(before));
+  // Ends are rounded to nanoseconds.
+  assert.ok(isNear(width(after), width(before)));
   assert.ok(BigInt(after.view.begin) > BigInt(before.view.begin));
 }
 
@@ -135,7 +142,9 @@ export async function addressRestoresTheView({ browser, url }) {
   const fragment = new URL(page.url()).hash;
   const again = await openPage(browser, url, { fragment });
   const after = await settled(again);
-  assert.deepEqual(after.view, before.view);
+  for (const [found, wanted] of [[after.view, before.view], [after.view.range, before.view.range]]) {
+    assert.ok(isNear(found.begin, wanted.begin) && isNear(found.end, wanted.end), JSON.stringify([after.view, before.view]));
+  }
   assert.equal(after.selected?.id ?? null, before.selected?.id ?? null);
   assert.equal(await again.locator('[role=tab][aria-selected="true"]').textContent(), "Statistics");
   assert.equal(new URL(again.url()).hash.includes("mark="), true);

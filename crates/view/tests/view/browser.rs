@@ -10,6 +10,15 @@ use ichnos_view::ViewOptions;
 
 use crate::client::{Server, example};
 
+/// Recorded traces of a kernel, in CTF 2, of .NET, of a processor, of X-Trace.
+const RECORDED: [&str; 5] = [
+    "ctf/real/tracecompass/many-threads",
+    "ctf/real/ctf2/session-rot",
+    "nettrace/runtime/net10.0-small.nettrace",
+    "fuchsia/magic-trace/trace.fxt",
+    "xtrace/brown/text/small.txt",
+];
+
 fn page() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("page")
 }
@@ -61,6 +70,22 @@ fn run_with(name: &str, groups: &[&str]) {
     let address = format!("http://127.0.0.1:{}/{}/", server.port, server.token);
     for group in groups {
         run("node", &["test/all.mjs", group], Some(&address));
+    }
+}
+
+/// Recorded traces of each family; on request, as they take minutes.
+#[test]
+fn the_page_shows_recorded_traces() {
+    if std::env::var_os("ICHNOS_ALL_PAGES").is_none() || !has_packages("the_page_shows_recorded_traces") {
+        return;
+    }
+    let recorded = RECORDED.into_iter().filter_map(crate::client::recorded);
+    for path in recorded.chain([example("hello-fuchsia"), example("hello-jsonl")]) {
+        let server = Server::of(&path);
+        let address = format!("http://127.0.0.1:{}/{}/", server.port, server.token);
+        for group in ["timeline:", "keyboard:"] {
+            run("node", &["test/all.mjs", group], Some(&address));
+        }
     }
 }
 
