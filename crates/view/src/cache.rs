@@ -53,7 +53,9 @@ impl TimelineCache {
     /// Returns the timeline, if it is there and intact.
     pub(crate) fn load(&self) -> Option<(KeptStatus, Timeline)> {
         let path = self.path();
-        if fs::metadata(&path).ok()?.len() > MOST_FILE {
+        let metadata = fs::metadata(&path).ok()?;
+        // A pipe would be waited for.
+        if !metadata.is_file() || metadata.len() > MOST_FILE {
             return None;
         }
         let bytes = fs::read(&path).ok()?;

@@ -161,7 +161,10 @@ export async function links({ browser, url, mock }) {
 export async function flows({ browser, url }) {
   const page = await openPage(browser, url);
   await settled(page);
-  const last = page.addresses.filter((address) => address.includes("/api/flows?")).at(-1);
+  const asked = () => page.addresses.filter((address) => address.includes("/api/flows?")).at(-1);
+  // The page asks for them after everything else.
+  for (let i = 0; i < 100 && !asked(); i++) await page.waitForTimeout(100);
+  const last = asked();
   const known = await page.evaluate(async (address) => (await fetch(address)).json(), last);
   assert.equal(known.complete, true);
   if (!known.flows.length) return "the trace has no flows";
