@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use ichnos::Session;
 use ichnos::io::ScanProgress;
+use ichnos::model::Window;
 use ichnos_view::{TimelineCache, ViewOptions, ViewServer, ViewSource};
 
 use crate::args::{Arithmetic, Global, ViewVerb};
@@ -44,8 +45,10 @@ pub(crate) fn run(args: &ViewVerb, global: &Global, report: Report) -> Result<Ex
     options.port = args.port;
     options.keep = args.keep;
     options.follow = args.follow;
-    options.cache =
-        args.cache.as_ref().map(|directory| TimelineCache::new(directory, cache_key(args, &paths)));
+    options.cache = args
+        .cache
+        .as_ref()
+        .map(|directory| TimelineCache::new(directory, cache_key(args, &paths, options.window)));
     options.selection = source.selection;
     options.window = source.window;
     options.temporary = args.reading.temp_dir.clone().unwrap_or_else(std::env::temp_dir);
@@ -81,14 +84,15 @@ pub(crate) fn run(args: &ViewVerb, global: &Global, report: Report) -> Result<Ex
 }
 
 /// Returns a number that differs for other traces, states of their files, and options.
-fn cache_key(args: &ViewVerb, paths: &[PathBuf]) -> u64 {
+fn cache_key(args: &ViewVerb, paths: &[PathBuf], window: Window) -> u64 {
     let ViewVerb { reading, selecting, .. } = args;
     let mut key = DefaultHasher::new();
     let absolute = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
     let absolute: Vec<PathBuf> = paths.iter().map(absolute).collect();
     InputState::of(absolute.iter().chain(&reading.map).chain(&reading.manifest)).hash(&mut key);
     absolute.hash(&mut key);
-    format!("{reading:?} {selecting:?}").hash(&mut key);
+    // Times of the options can be local ones.
+    format!("{reading:?} {selecting:?} {window:?} {:?}", std::env::var_os("TZ")).hash(&mut key);
     key.finish()
 }
 

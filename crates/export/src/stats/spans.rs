@@ -112,7 +112,7 @@ const STREAM: usize = 8;
 const KIND: usize = 16;
 const DEPTH: usize = KIND + 1;
 
-/// Maximum number of names of spans with keys that are told apart.
+/// Maximum number of names of spans with keys that are distinguished.
 const MOST_NAMES: usize = 1 << 12;
 
 /// Names of spans with keys. Spans of several names can have the same key at a time.

@@ -11,7 +11,7 @@ use crate::query::Query;
 use crate::response::ApiError;
 use crate::shared::Shared;
 
-/// Maximum number of spans of an answer, and pixels of a track in which spans are told apart.
+/// Maximum number of spans of an answer, and pixels of a track in which spans are distinguished.
 const MOST_SPANS: usize = 100;
 const PIXELS: u32 = 8_192;
 

@@ -10,7 +10,7 @@ use crate::shared::Shared;
 /// Number of events and of log lines.
 const ROWS: u32 = 1_000;
 
-/// Pixels of a track at first, and at least; half as many while the picture has more than so many bytes.
+/// Maximum and minimum number of pixels of a track, and maximum size of the picture in bytes: pixels are halved until it fits.
 const MOST_PIXELS: u32 = 4_096;
 const FEWEST_PIXELS: u32 = 64;
 const MOST_TILES: usize = 8 << 20;

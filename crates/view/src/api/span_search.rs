@@ -62,7 +62,7 @@ impl<'s> SpanSearch<'s> {
         }
         for item in items.iter().take(MOST_SPANS) {
             if let Some(end) = self.end_of(event, item)? {
-                let length = Some(end.time - event.time);
+                let length = Some(end.time.saturating_sub(event.time));
                 return Ok(Some(SpanEnds { begin: Some(event), end: Some(end), length }));
             }
         }
@@ -81,7 +81,7 @@ impl<'s> SpanSearch<'s> {
             }
             for item in items.iter().take(MOST_SPANS) {
                 if let Some(begin) = self.begin_of(event, track, item)? {
-                    let length = Some(event.time - begin.time);
+                    let length = Some(event.time.saturating_sub(begin.time));
                     return Ok(Some(SpanEnds { begin: Some(begin), end: Some(event), length }));
                 }
             }

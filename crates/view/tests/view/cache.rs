@@ -42,7 +42,7 @@ fn timelines_that_were_kept_are_shown_again() {
     for path in traces() {
         let directory = tempfile::tempdir().unwrap();
         let read = answers(&path, directory.path());
-        // It is written after pages are told that all was read.
+        // It is written after the state is `done`.
         while files(directory.path()).iter().all(|path| path.extension().is_none_or(|ending| ending == "tmp"))
         {
             std::thread::sleep(std::time::Duration::from_millis(10));
