@@ -8,6 +8,7 @@ mod filter;
 mod merge;
 mod pyramid;
 mod running_threads;
+mod thread_list;
 
 pub use chunks::{ChunkSender, in_order};
 pub use filter::{

@@ -10,8 +10,11 @@ use ichnos_model::{
     TracerQuirk, Window, running_thread,
 };
 
+use crate::thread_list;
+
 /// A trace whose events have the thread that runs on their processor: the values of the
 /// [resource](ichnos_model::running_thread) that its classes declare. Each data stream must be that of one processor.
+/// Where events at its beginning list threads with their processes, [`Trace::threads`] has them.
 ///
 /// ```
 /// use ichnos_flow::RunningThreads;
@@ -31,13 +34,22 @@ pub struct RunningThreads {
 }
 
 impl RunningThreads {
-    /// Adds the values to the events of a trace, or returns it as it is if its classes do not declare them.
+    /// Adds the values to the events of a trace, or returns it as it is if its classes neither declare them nor list
+    /// threads.
     #[must_use]
     pub fn of(trace: Box<dyn TraceInput>) -> Box<dyn TraceInput> {
-        if !trace.trace().class.data_streams.iter().any(running_thread::is_in) {
+        let has_threads = thread_list::has_threads(&*trace);
+        if !has_threads && !trace.trace().class.data_streams.iter().any(running_thread::is_in) {
             return trace;
         }
         let trace: Arc<dyn TraceInput> = trace.into();
+        if has_threads {
+            // The trace has the function, which thus does not keep it alive.
+            let input = Arc::downgrade(&trace);
+            trace.trace().set_threads(move || {
+                input.upgrade().map_or_else(Vec::new, |input| thread_list::list_threads(&*input))
+            });
+        }
         let (mut streams, mut finders) = (Vec::new(), Vec::new());
         trace.for_each_stream(&mut |summary| {
             let stream = summary.stream;
@@ -135,6 +147,10 @@ impl TraceInput for RunningThreads {
     fn packet_cursor(&self, stream: usize, window: Window, packets: Range<u64>) -> Option<BoxedCursor> {
         let start = Start { packet: Some(packets.start), ..Start::of(window) };
         Some(self.with_threads(stream, self.trace.packet_cursor(stream, window, packets)?, start))
+    }
+
+    fn segment_cursor(&self, stream: usize, window: Window) -> Option<BoxedCursor> {
+        Some(self.with_threads(stream, self.trace.segment_cursor(stream, window)?, Start::of(window)))
     }
 
     fn split_points(&self, stream: usize, grain: u64) -> Option<Vec<SplitPoint>> {

@@ -10,7 +10,7 @@ use ichnos_io::{
     Datagrams, Format, Hint, InputPlaces, IoError, OptionConflict, OutputConflict, ReadOptions, Refused,
     Tree, TreeProblem,
 };
-use ichnos_model::{ClassMap, ClockClass, ClockOrigin, DataStream, TraceInput, TracerQuirk, Window};
+use ichnos_model::{ClockClass, ClockOrigin, DataStream, TraceInput, TracerQuirk, Window};
 
 use crate::division::{Division, divide};
 use crate::enclosing::{Opening, without_repetition};
@@ -375,11 +375,7 @@ impl Session {
                 let mut opened = format.open(&trees, &read);
                 check_names(&placement, &trees, &opened.traces)?;
                 self.placements.resize(self.traces.len() + opened.traces.len(), placement);
-                if read.class_map.as_ref().is_some_and(ClassMap::adds_running_threads) {
-                    self.traces.extend(opened.traces.drain(..).map(RunningThreads::of));
-                } else {
-                    self.traces.append(&mut opened.traces);
-                }
+                self.traces.extend(opened.traces.drain(..).map(RunningThreads::of));
                 self.refused.append(&mut opened.refused);
                 self.notices.extend(opened.notices.into_iter().map(Hint::new));
             }

@@ -7,10 +7,11 @@ use std::collections::BinaryHeap;
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use crate::on_demand::OnDemand;
 use crate::plan::{DataStreamPlans, PlanError, TracePlans};
 use crate::{
-    ClassMap, ClockClass, DataStreamClass, DynamicClasses, EventRecordClass, Frame, Limits, StackTable,
-    Symbols, TraceClass,
+    ClassMap, ClockClass, DataStreamClass, DynamicClasses, EventRecordClass, Frame, Limits, ListedThread,
+    StackTable, Symbols, TraceClass,
 };
 
 /// A trace: its compiled class, its name and its path.
@@ -29,7 +30,7 @@ pub struct Trace {
     /// Call stacks: fields with the meaning [`Stack`](crate::Meaning::Stack) contain their numbers.
     pub stacks: StackTable,
     /// Names of the addresses of these stacks.
-    symbols: SymbolSource,
+    symbols: OnDemand<Symbols>,
     /// Call stacks of data stream classes that have numbers of their own.
     own_stacks: Vec<OwnStacks>,
     /// Index of the own call stacks, if any, by data stream class.
@@ -37,6 +38,7 @@ pub struct Trace {
     /// Keys of its data streams.
     keys: StreamKeys,
     reader_data: ReaderData,
+    threads: OnDemand<Vec<ListedThread>>,
     is_mapped: bool,
 }
 
@@ -52,7 +54,7 @@ impl Trace {
         let dynamic = dynamic.collect();
         let keys = StreamKeys::default();
         let stacks = StackTable::default();
-        let symbols = SymbolSource::default();
+        let symbols = OnDemand::default();
         let (name, path) = (name.into(), String::new());
         let (own_stacks, own_stacks_of) = (Vec::new(), vec![None; class.data_streams.len()]);
         let reader_data = ReaderData::default();
@@ -68,6 +70,7 @@ impl Trace {
             own_stacks_of,
             keys,
             reader_data,
+            threads: OnDemand::default(),
             is_mapped: false,
         })
     }
@@ -157,13 +160,24 @@ impl Trace {
     /// Sets the function that loads the names of its code addresses, which may read the whole trace. It is
     /// called once, by the first call of [`Trace::symbols`]. Only the first call of `set_symbols` counts.
     pub fn set_symbols(&self, load: impl Fn() -> Symbols + Send + Sync + 'static) {
-        // Later functions are dropped.
-        let _ = self.symbols.load.set(Box::new(load));
+        self.symbols.set(load);
     }
 
     /// Returns the names of its code addresses; empty if its reader knows no names.
     pub fn symbols(&self) -> &Symbols {
-        self.symbols.symbols()
+        self.symbols.get()
+    }
+
+    /// Sets the function that lists its threads, which may read a part of the trace. It is called once, by the first call
+    /// of [`Trace::threads`]. Only the first call of `set_threads` counts.
+    pub fn set_threads(&self, load: impl Fn() -> Vec<ListedThread> + Send + Sync + 'static) {
+        self.threads.set(load);
+    }
+
+    /// Returns the threads that the trace lists, for instance those that ran when recording began; empty if its reader
+    /// knows none.
+    pub fn threads(&self) -> &[ListedThread] {
+        self.threads.get()
     }
 
     /// Gives data stream classes, by their indexes, their own call stacks: fields of their events contain numbers of
@@ -174,9 +188,8 @@ impl Trace {
         table: StackTable,
         load: impl Fn() -> Symbols + Send + Sync + 'static,
     ) {
-        let symbols = SymbolSource::default();
-        // The new source is empty, so this cannot fail.
-        let _ = symbols.load.set(Box::new(load));
+        let symbols = OnDemand::default();
+        symbols.set(load);
         for class in data_stream_classes {
             if let Some(own) = self.own_stacks_of.get_mut(class) {
                 *own = Some(self.own_stacks.len());
@@ -228,24 +241,11 @@ impl fmt::Debug for ReaderData {
     }
 }
 
-/// Loads symbols on demand.
-#[derive(Default)]
-struct SymbolSource {
-    load: OnceLock<Box<dyn Fn() -> Symbols + Send + Sync>>,
-    loaded: OnceLock<Symbols>,
-}
-
-impl SymbolSource {
-    fn symbols(&self) -> &Symbols {
-        self.loaded.get_or_init(|| self.load.get().map_or_else(Symbols::default, |load| load()))
-    }
-}
-
 /// Call stacks of some data stream classes.
 #[derive(Debug)]
 struct OwnStacks {
     table: StackTable,
-    symbols: SymbolSource,
+    symbols: OnDemand<Symbols>,
 }
 
 /// Call stacks of a data stream, to which its fields refer by number.
@@ -253,20 +253,14 @@ struct OwnStacks {
 pub struct CallStacks<'a> {
     /// Stacks.
     pub table: &'a StackTable,
-    symbols: &'a SymbolSource,
+    symbols: &'a OnDemand<Symbols>,
 }
 
 impl<'a> CallStacks<'a> {
     /// Returns the names of their addresses; see [`Trace::symbols`].
     #[must_use]
     pub fn symbols(&self) -> &'a Symbols {
-        self.symbols.symbols()
-    }
-}
-
-impl fmt::Debug for SymbolSource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SymbolSource").field("loaded", &self.loaded).finish_non_exhaustive()
+        self.symbols.get()
     }
 }
 

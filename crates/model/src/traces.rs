@@ -3,5 +3,6 @@
 pub use crate::diagnostic::{Diagnostic, FileDiagnostic, FileRole, Severity};
 pub use crate::input::{SplitPoint, StreamSummary, TraceInput, TracerQuirk, Window};
 pub use crate::limits::Limits;
+pub use crate::listed_thread::ListedThread;
 pub use crate::stream::{CallStacks, DataStream, Trace};
 pub use crate::text_position::{DeclaredAt, TextPosition};

@@ -5,6 +5,7 @@ use core::ops::Range;
 use crate::dialect::{TraceParent, Version2, trace_of};
 use crate::hex;
 use crate::id::{OpId, TaskId};
+use crate::labeled_ids::{LabeledIds, TRACE_DIGITS};
 use crate::metadata::{MAX_LENGTH, MAX_TEXT_LENGTH, MIN_LENGTH, MetadataRef};
 use crate::option::ChainId;
 
@@ -32,6 +33,8 @@ pub enum Identifier {
     Version2(Version2),
     /// A traceparent.
     TraceParent(TraceParent),
+    /// Identifiers after their names, such as `trace_id` and `span_id`.
+    Labeled(LabeledIds),
 }
 
 impl Identifier {
@@ -42,22 +45,24 @@ impl Identifier {
             Self::Metadata { task, .. } => trace_of(*task),
             Self::Version2(metadata) => trace_of(metadata.task_id()),
             Self::TraceParent(parent) => parent.trace_id(),
+            Self::Labeled(ids) => ids.trace_id,
         }
     }
 
-    /// Returns the operation.
+    /// Returns the operation; `None` if only the trace is named.
     #[must_use]
-    pub fn op_id(&self) -> OpId {
-        match self {
+    pub fn op_id(&self) -> Option<OpId> {
+        Some(match self {
             Self::Metadata { op, .. } => *op,
             Self::Version2(metadata) => metadata.op_id(),
             Self::TraceParent(parent) => OpId::from(parent.parent_id()),
-        }
+            Self::Labeled(ids) => OpId::from(ids.span_id?),
+        })
     }
 }
 
-/// Finds identifiers in a text, in order: X-Trace metadata and version 2 as hexadecimal digits, and
-/// traceparents.
+/// Finds identifiers in a text, in order: X-Trace metadata and version 2 as hexadecimal digits,
+/// traceparents, and identifiers of traces and spans after their names.
 ///
 /// An identifier is a whole word: without a letter, digit or `_` next to it, nor a `-` followed by a digit, as
 /// in a UUID. Digits only count as metadata if they break no rule of the document and are valid. Still, any
@@ -71,7 +76,7 @@ impl Identifier {
 /// let text = b"GET / X-Trace: 10cafebabe01020304; id=123456";
 /// let (range, identifier) = find_identifiers(text).next().unwrap();
 /// assert_eq!(&text[range], b"10cafebabe01020304");
-/// assert_eq!(identifier.op_id().to_string(), "01020304");
+/// assert_eq!(identifier.op_id().unwrap().to_string(), "01020304");
 /// ```
 #[must_use]
 pub fn find_identifiers(text: &[u8]) -> Identifiers<'_> {
@@ -123,6 +128,12 @@ impl Identifiers<'_> {
             && let Some(found) = self.trace_parent(&run)
         {
             return Some(found);
+        }
+        if run.len() == TRACE_DIGITS
+            && self.is_word(&run)
+            && let Some(ids) = LabeledIds::at(self.text, &run)
+        {
+            return Some((run, Identifier::Labeled(ids)));
         }
         if !self.is_word(&run) || run.len() % 2 != 0 || run.len() > MAX_TEXT_LENGTH {
             return None;
@@ -231,6 +242,54 @@ mod tests {
         }
         let future = PARENT.replacen("00", "01", 1);
         assert_eq!(found(&format!("{future}-more")), [future]);
+    }
+
+    #[test]
+    fn identifiers_after_their_names() {
+        const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
+        const SPAN: &str = "b7ad6b7169203331";
+        let ids = |text: &str| {
+            let found = find_identifiers(text.as_bytes());
+            let ids = found.filter(|(_, found)| matches!(found, Identifier::Labeled(_)));
+            ids.map(|(_, id)| (id.trace_id()[0], id.op_id().map(|op| op.as_bytes()[0]))).collect::<Vec<_>>()
+        };
+        for text in [
+            format!("trace_id={TRACE} span_id={SPAN}"),
+            format!("span_id={SPAN} trace_id={TRACE}"),
+            format!(r#"{{"level":"info","traceId":"{TRACE}","spanId":"{SPAN}"}}"#),
+            format!(
+                r#"{{\"TraceId\": \"{TRACE}\", \"ParentSpanId\": \"00f067aa0ba902b7\", \"SpanId\": \"{SPAN}\"}}"#
+            ),
+            format!("GET / [trace.id: {}, span.id: {SPAN}]", TRACE.to_uppercase()),
+            format!("span_id=00f067aa0ba902b7 {TRACE} span_id={SPAN} otel.trace_id='{TRACE}'"),
+        ] {
+            assert_eq!(ids(&text), [(0x0a, Some(0xb7))], "{text}");
+        }
+        let zeros = "0000000000000000";
+        for text in [
+            format!("trace_id={TRACE}"),
+            format!("trace_id={TRACE} span_id={zeros}"),
+            format!("trace_id={TRACE} parent_span_id={SPAN}"),
+            format!("trace_id={TRACE} span_id={SPAN}0 span_id={SPAN}g"),
+            format!("trace_id={TRACE}{}span_id={SPAN}", " ".repeat(200)),
+        ] {
+            assert_eq!(ids(&text), [(0x0a, None)], "{text}");
+        }
+        for text in [
+            format!("trace_id={zeros}{zeros} span_id={SPAN}"),
+            format!("trace_id={TRACE}0 span_id={SPAN}"),
+            format!("trace_id={TRACE}_ span_id={SPAN}"),
+            format!("md5={TRACE} span_id={SPAN}"),
+            format!("trace_id {TRACE} span_id {SPAN}"),
+            format!("trace_id=          {TRACE}"),
+            format!("={TRACE}"),
+            TRACE.to_owned(),
+        ] {
+            assert_eq!(ids(&text), [], "{text}");
+        }
+        let two =
+            format!("trace_id={TRACE} span_id={SPAN} trace_id=1{} span_id=1{}", &TRACE[1..], &SPAN[1..]);
+        assert_eq!(ids(&two), [(0x0a, Some(0xb7)), (0x1a, Some(0x17))]);
     }
 
     #[test]

@@ -21,6 +21,7 @@ mod edge;
 pub mod find;
 mod hex;
 mod id;
+mod labeled_ids;
 pub mod metadata;
 pub mod option;
 #[cfg(feature = "reader")]
@@ -41,6 +42,7 @@ mod tracing_layer;
 pub use edge::{Edge, EdgeError, EdgeKind};
 pub use find::{Identifier, find_identifiers};
 pub use id::{IdError, OpId, TaskId};
+pub use labeled_ids::LabeledIds;
 pub use metadata::{Invalid, Metadata, MetadataError, MetadataRef, ValidMetadata};
 #[cfg(feature = "propagation")]
 pub use propagation::{Context, Tracer};

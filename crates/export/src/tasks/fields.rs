@@ -59,7 +59,10 @@ impl TaskFields {
             let mut uses = vec![Use::Nothing; plan.nodes().count()];
             if searches {
                 for (node, place) in plan.nodes().zip(&mut uses) {
-                    if matches!(node.class.kind, FieldKind::String { .. } | FieldKind::Blob { .. }) {
+                    if matches!(
+                        node.class.kind,
+                        FieldKind::String { .. } | FieldKind::Blob { .. } | FieldKind::Guid { .. }
+                    ) {
                         *place = Use::Search;
                     }
                 }
@@ -75,7 +78,7 @@ impl TaskFields {
     }
 
     /// `true` if no field is used.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.scopes.is_empty()
     }
 
@@ -87,6 +90,7 @@ impl TaskFields {
             // Delivered events can always be decoded.
             let _ = event.visit(*scope, &mut ScopeReader { uses, finders, said });
         }
+        said.search_labeled(finders);
         // An event that names only its task belongs to that.
         if let Some(task) = said.task
             && said.operation.is_none()
@@ -138,7 +142,9 @@ pub(crate) struct EventContent {
     pub(super) is_marked_root: bool,
     /// Number of identifiers that are too long.
     pub(super) too_long: u32,
-    pub(super) mentions: Vec<Mention>,
+    pub(crate) mentions: Vec<Mention>,
+    /// Fields that contain nothing but an identifier, as a text with their names.
+    labeled: Vec<u8>,
     pub(super) message: Vec<u8>,
     /// Title of the task.
     pub(super) title: Vec<u8>,
@@ -159,6 +165,7 @@ impl Default for EventContent {
             is_marked_root: false,
             too_long: 0,
             mentions: Vec::new(),
+            labeled: Vec::new(),
             message: Vec::new(),
             title: Vec::new(),
             places: Default::default(),
@@ -184,9 +191,45 @@ impl EventContent {
         self.cause_chains.clear();
         (self.is_marked_root, self.too_long) = (false, 0);
         self.mentions.clear();
+        self.labeled.clear();
         self.message.clear();
         self.title.clear();
         self.places.iter_mut().for_each(Vec::clear);
+    }
+
+    /// Finds the operations mentioned in a text.
+    fn search(&mut self, bytes: &[u8], finders: &[FindMentions]) {
+        // Events with a task and an operation of their own are not searched for others.
+        if self.task.is_some() && self.operation.is_some() {
+            return;
+        }
+        let mentions = &mut self.mentions;
+        for find in finders {
+            find(bytes, &mut |mention| {
+                if mentions.len() < MOST_MENTIONS && !mentions.contains(&mention) {
+                    mentions.push(mention);
+                }
+            });
+        }
+    }
+
+    /// Notes a field that contains nothing but these digits, if it is named as an identifier.
+    fn label(&mut self, field: Field<'_>, digits: impl Iterator<Item = u8>) {
+        let Some(name) = field.name().filter(|name| is_id(name)) else { return };
+        if self.labeled.len() < MOST_LABELED {
+            self.labeled.extend_from_slice(name.as_bytes());
+            self.labeled.push(b'=');
+            self.labeled.extend(digits);
+            self.labeled.push(b' ');
+        }
+    }
+
+    fn search_labeled(&mut self, finders: &[FindMentions]) {
+        if !self.labeled.is_empty() {
+            let labeled = std::mem::take(&mut self.labeled);
+            self.search(&labeled, finders);
+            self.labeled = labeled;
+        }
     }
 
     /// Returns the machine of the event.
@@ -272,20 +315,26 @@ impl ScopeReader<'_> {
         }
     }
 
-    fn search(&mut self, bytes: &[u8]) {
-        // Events with a task and an operation of their own are not searched for others.
-        if self.said.task.is_some() && self.said.operation.is_some() {
-            return;
+    fn search_bytes(&mut self, field: Field<'_>, bytes: &[u8]) {
+        if !self.finders.is_empty() && [8, 16].contains(&bytes.len()) {
+            let digit = |nibble: u8| char::from_digit(nibble.into(), 16).map_or(b'0', |digit| digit as u8);
+            self.said.label(field, bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]));
         }
-        let mentions = &mut self.said.mentions;
-        for find in self.finders {
-            find(bytes, &mut |mention| {
-                if mentions.len() < MOST_MENTIONS && !mentions.contains(&mention) {
-                    mentions.push(mention);
-                }
-            });
-        }
+        self.said.search(bytes, self.finders);
     }
+
+    fn search_text(&mut self, field: Field<'_>, text: &[u8]) {
+        if [16, 32].contains(&text.len()) && text.iter().all(u8::is_ascii_hexdigit) {
+            self.said.label(field, text.iter().copied());
+        }
+        self.said.search(text, self.finders);
+    }
+}
+
+/// Returns `true` for names of identifiers.
+fn is_id(name: &str) -> bool {
+    let end = name.as_bytes().last_chunk::<2>();
+    end.is_some_and(|end| end.eq_ignore_ascii_case(b"id"))
 }
 
 /// `true` if an identifier is longer than supported.
@@ -298,6 +347,9 @@ fn is_too_long(value: &FieldValue<'_>) -> bool {
 
 /// Maximum number of operations that one event can name.
 const MOST_MENTIONS: usize = 64;
+
+/// Maximum number of bytes of fields that contain nothing but an identifier, with their names.
+const MOST_LABELED: usize = 1 << 10;
 
 impl Visitor for ScopeReader<'_> {
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
@@ -313,13 +365,16 @@ impl Visitor for ScopeReader<'_> {
     }
 
     fn guid(&mut self, field: Field<'_>, value: Uuid) {
-        self.value(field, &FieldValue::Guid(value));
+        match self.use_of(field) {
+            Use::Search => self.search_bytes(field, value.as_bytes()),
+            _ => self.value(field, &FieldValue::Guid(value)),
+        }
     }
 
     fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
         match self.use_of(field) {
             Use::Nothing => {}
-            Use::Search => self.search(bytes),
+            Use::Search => self.search_bytes(field, bytes),
             _ => self.value(field, &FieldValue::Blob(bytes)),
         }
     }
@@ -339,10 +394,10 @@ impl Visitor for ScopeReader<'_> {
             }
         };
         match wanted {
-            Use::Search => self.search(bytes),
+            Use::Search => self.search_text(field, bytes),
             Use::Message { searched } => {
                 if searched {
-                    self.search(bytes);
+                    self.said.search(bytes, self.finders);
                 }
                 if self.said.message.is_empty() {
                     self.said.message.extend_from_slice(bytes);

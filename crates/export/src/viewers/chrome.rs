@@ -244,6 +244,7 @@ impl Chrome {
     fn add_stream(&mut self, stream: &DataStream) {
         if !self.streams.has(stream) {
             let trace = self.traces.number(stream);
+            self.scheduling.add_trace(trace, &stream.trace);
             self.streams.insert(stream, (trace, ContextNames::default()), || ());
         }
     }

@@ -108,6 +108,7 @@ impl Firefox {
         }
         if !self.streams.has(event.stream) {
             let trace = self.traces.number(event.stream);
+            self.scheduling.add_trace(trace, &event.stream.trace);
             if trace == 0 {
                 self.writer.set_title(&event.stream.trace);
             }

@@ -34,7 +34,7 @@ impl NumberedNames {
 }
 
 /// Set of numbers.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct NumberBits(Vec<u64>);
 
 impl NumberBits {

@@ -22,7 +22,7 @@ mod spans;
 mod telemetry;
 
 use ichnos_model::lower::LossTable;
-use ichnos_model::{Event, Message};
+use ichnos_model::{Event, FindMentions, Message};
 
 pub use self::batch::OtlpSignal;
 use self::class::OtlpClass;
@@ -49,6 +49,7 @@ pub struct Otlp {
     traces: TraceNumbers,
     scheduling: Scheduling,
     content: EventContent,
+    find_mentions: Vec<FindMentions>,
     /// Name of the event; a reused buffer.
     name: String,
     /// Time of the last event, for messages that have none.
@@ -66,10 +67,18 @@ impl Otlp {
             traces: TraceNumbers::default(),
             scheduling: Scheduling::default(),
             content: EventContent::default(),
+            find_mentions: Vec::new(),
             name: String::new(),
             now: None,
             early: EarlyLosses::default(),
         }
+    }
+
+    /// Searches texts and fields of events without an operation of their own for one that they mention: their log records
+    /// have its identifiers.
+    #[must_use]
+    pub fn with_mentions(self, find_mentions: Vec<FindMentions>) -> Self {
+        Self { find_mentions, ..self }
     }
 
     /// Returns the bytes that were not taken.
@@ -139,13 +148,16 @@ impl Otlp {
         }
         if !self.streams.has(event.stream) {
             let trace = self.traces.number(event.stream);
+            self.scheduling.add_trace(trace, &event.stream.trace);
             self.streams.insert(event.stream, (trace, ContextNames::default()), || ());
         }
-        let Self { streams, telemetry, content, scheduling, name, .. } = self;
+        let Self { streams, telemetry, content, find_mentions, scheduling, name, .. } = self;
         let Some(((trace, known), (), classes)) = streams.get_mut(event.stream) else { return false };
-        let class = classes.of(event, || telemetry.class(event));
+        let class = classes.of(event, || telemetry.class(event, !find_mentions.is_empty()));
         if let Some(tasks) = &class.class.tasks {
             tasks.read(event, &[], content);
+        } else if let Some(mentions) = &class.mentions {
+            mentions.read(event, find_mentions, content);
         }
         let mut place = class.class.place(event, known);
         scheduling.complete(*trace, &class.class, &mut place);

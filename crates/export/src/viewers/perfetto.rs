@@ -4,6 +4,7 @@ mod annotations;
 mod ftrace;
 mod log_lines;
 mod packet_writer;
+mod process_tree;
 mod samples;
 mod schema;
 mod sequence;
@@ -179,6 +180,7 @@ impl Perfetto {
                 }
             }
         }
+        process_tree::new_thread(out, sequence.id, (time, trace), event, &class.class, scheduling);
         scheduling.observe(trace, event, &class.class);
         true
     }
@@ -189,7 +191,11 @@ impl Perfetto {
         let host = stream.trace.class.environment("hostname").and_then(Value::as_text).unwrap_or_default();
         let machine = if host.is_empty() { 0 } else { self.machines.number(host) - 1 };
         let id = SequenceId { number: OWN_SEQUENCE.number + self.sequences, machine };
-        let sequence = Sequence { id, trace: self.traces.number(stream), ..Sequence::default() };
+        let trace = self.traces.number(stream);
+        if self.scheduling.add_trace(trace, &stream.trace) {
+            self.listed_threads(id, &stream.trace, time);
+        }
+        let sequence = Sequence { id, trace, ..Sequence::default() };
         self.streams.insert(stream, (sequence, ContextNames::default()), || ());
         if has_dates(stream.clock()) && self.snapshots.add(machine) {
             push_clocks(&mut self.out, machine, time);

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
-use ichnos_model::Event;
+use ichnos_model::{Event, Trace};
 
 use super::class::{EventForm, EventPlace, ViewerClass};
+use super::names::NumberBits;
 use super::thread_fields::NamedThread;
 
 /// Maximum number of threads, and of processors, that are kept; beyond it, all are forgotten.
@@ -31,6 +32,8 @@ struct KnownThread {
     process: Option<u64>,
     /// Process of its track, once it has one: open slices keep their track.
     shown: Option<Option<u64>>,
+    /// The process whose name was asked for last, and the index of its first thread, which has the same number and name.
+    main: Option<(u64, u32)>,
     name: String,
 }
 
@@ -40,7 +43,12 @@ struct KnownThread {
 pub(super) struct Scheduling {
     /// Thread that each processor runs; of traces that name no processors, the only one.
     running: HashMap<(u32, Option<u64>), u64>,
-    threads: HashMap<(u32, u64), KnownThread>,
+    threads: HashMap<(u32, u64), u32>,
+    /// Threads by these indexes.
+    known: Vec<KnownThread>,
+    /// Traces whose lists of threads were read.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    listed: NumberBits,
 }
 
 impl Scheduling {
@@ -58,26 +66,66 @@ impl Scheduling {
             place.thread = self.running(trace, place.processor);
         }
         let Some(thread) = place.thread.filter(|thread| *thread != 0) else { return };
-        let known = self.known(trace, thread);
+        let index = self.index(trace, thread);
+        let Some(known) = self.known.get_mut(index as usize) else { return };
         if place.process.is_none() {
             place.process = *known.shown.get_or_insert(known.process);
         }
-        if !known.name.is_empty() {
-            place.thread_name = place.thread_name.or(Some(&known.name));
+        if let (None, Some(process)) = (place.process_name, place.process) {
+            place.process_name = match known.main {
+                Some((of, main)) if of == process => self.thread_name(main),
+                _ => {
+                    let main = self.index(trace, process);
+                    // Finding it can forget all others.
+                    if let Some(known) = self.known.get_mut(index as usize) {
+                        known.main = Some((process, main));
+                    }
+                    self.thread_name(main)
+                }
+            };
         }
+        place.thread_name = place.thread_name.or(self.thread_name(index));
     }
 
-    /// Returns what is known of a thread.
-    fn known(&mut self, trace: u32, thread: u64) -> &mut KnownThread {
-        if self.threads.len() >= MOST && !self.threads.contains_key(&(trace, thread)) {
-            self.threads.clear();
+    /// Returns the name of a thread, by its index; `None` if it is not known.
+    fn thread_name(&self, index: u32) -> Option<&str> {
+        self.known.get(index as usize).map(|known| &*known.name).filter(|name| !name.is_empty())
+    }
+
+    /// Returns the index of a thread.
+    fn index(&mut self, trace: u32, thread: u64) -> u32 {
+        if let Some(index) = self.threads.get(&(trace, thread)) {
+            return *index;
         }
-        self.threads.entry((trace, thread)).or_default()
+        if self.known.len() >= MOST {
+            self.threads.clear();
+            self.known.clear();
+        }
+        let index = self.known.len() as u32;
+        self.threads.insert((trace, thread), index);
+        self.known.push(KnownThread::default());
+        index
+    }
+
+    /// Takes the threads that a trace lists, at its first data stream. Returns `true` then.
+    pub(super) fn add_trace(&mut self, number: u32, trace: &Trace) -> bool {
+        let is_first = self.listed.add(number);
+        if is_first {
+            for thread in trace.threads() {
+                self.name(number, NamedThread { number: thread.number, name: &thread.name }, thread.process);
+            }
+        }
+        is_first
+    }
+
+    /// Returns the process of a thread, if it is known.
+    pub(super) fn process(&self, trace: u32, thread: u64) -> Option<u64> {
+        self.known.get(*self.threads.get(&(trace, thread))? as usize)?.process
     }
 
     /// Returns what is known of threads, without what runs.
     pub(super) fn threads_alone(&self) -> Self {
-        Self { running: HashMap::new(), threads: self.threads.clone() }
+        Self { running: HashMap::new(), ..self.clone() }
     }
 
     /// Notes the thread that a processor runs.
@@ -129,7 +177,8 @@ impl Scheduling {
         if thread.number == 0 {
             return;
         }
-        let known = self.known(trace, thread.number);
+        let index = self.index(trace, thread.number);
+        let Some(known) = self.known.get_mut(index as usize) else { return };
         known.process = process.or(known.process);
         let name = thread.name.get(..thread.name.floor_char_boundary(MOST_NAME)).unwrap_or_default();
         if !name.is_empty() && known.name != name {

@@ -402,6 +402,7 @@ impl Timeline {
     fn add_stream(&mut self, event: &Event<'_>) {
         if !self.streams.has(event.stream) {
             let trace = self.traces.number(event.stream);
+            self.scheduling.add_trace(trace, &event.stream.trace);
             self.tracks.add_trace(trace, event.stream);
             let (names, positions) = (ContextNames::default(), StreamPositions::default());
             let key = event.stream.key;

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use ichnos_export::viewers::{Otlp, OtlpEncoding, OtlpSignal};
+use ichnos_export::viewers::{Otlp, OtlpSignal};
 use ichnos_model::Message;
 use ichnos_model::lower::LossTable;
 
@@ -27,8 +27,9 @@ pub struct NoSpans {
 pub(super) struct OtlpSpans(Otlp);
 
 impl OtlpSpans {
-    pub(super) fn new() -> Self {
-        Self(Otlp::new(OtlpEncoding::Protobuf, Some(OtlpSignal::Traces)))
+    /// Makes them of a writer of spans.
+    pub(super) fn new(writer: Otlp) -> Self {
+        Self(writer)
     }
 }
 

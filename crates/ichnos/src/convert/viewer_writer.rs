@@ -11,6 +11,7 @@ use ichnos_io::{
 
 use super::otlp_spans::OtlpSpans;
 use super::viewer_file::{ViewerContent, ViewerEncoders};
+use crate::format::FORMATS;
 
 /// Option that selects the signal of OpenTelemetry.
 const SIGNAL: &str = "signal";
@@ -115,13 +116,21 @@ impl ViewerWriter {
                 Self::Perfetto => Box::new(Perfetto::default()),
                 Self::Chrome => Box::new(Chrome::default()),
                 Self::Firefox => Box::new(Firefox::default()),
-                Self::Otlp => Box::new(Otlp::new(OtlpEncoding::Json, signal)),
-                Self::OtlpProtobuf if needs_spans => Box::new(OtlpSpans::new()),
-                Self::OtlpProtobuf => Box::new(Otlp::new(OtlpEncoding::Protobuf, signal)),
+                Self::Otlp => Box::new(otlp(OtlpEncoding::Json, signal)),
+                Self::OtlpProtobuf if needs_spans => {
+                    Box::new(OtlpSpans::new(otlp(OtlpEncoding::Protobuf, signal)))
+                }
+                Self::OtlpProtobuf => Box::new(otlp(OtlpEncoding::Protobuf, signal)),
             }
         };
         ViewerEncoders::new(make, is_compressed)
     }
+}
+
+/// Makes a writer of OpenTelemetry, which finds the operations that events mention in the notation of any format.
+fn otlp(encoding: OtlpEncoding, signal: Option<OtlpSignal>) -> Otlp {
+    let find_mentions = FORMATS.iter().filter_map(|format| format.find_mentions());
+    Otlp::new(encoding, signal).with_mentions(find_mentions.collect())
 }
 
 /// Returns `true` if a file is compressed, by its name.

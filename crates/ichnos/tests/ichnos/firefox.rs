@@ -7,7 +7,7 @@ use std::process::Command;
 use ichnos::convert::{ConvertOptions, ViewerWriter};
 use ichnos::{OpenOptions, Session};
 use ichnos_flow::pump;
-use ichnos_model::{ClassMap, EventDisplay, EventRole, EventRule, Message, Sink, Window};
+use ichnos_model::{ClassMap, EventDisplay, EventRole, EventRule, Meaning, Message, Sink, Window};
 use ichnos_testing::TraceProcessor;
 use serde_json::Value as Json;
 
@@ -121,6 +121,73 @@ fn intervals_of_fxt_are_the_slices_of_the_trace_processor() {
     found.sort();
     wanted.sort();
     assert_eq!(found, wanted);
+}
+
+/// Samples, in nanoseconds since the first one: time, thread, number of frames.
+#[derive(Default)]
+struct Samples(Vec<(i128, u64, usize)>);
+
+impl Sink for Samples {
+    fn message(&mut self, message: &Message<'_>) -> std::io::Result<std::ops::ControlFlow<()>> {
+        if let Message::Event(event) = message
+            && event.class.role == EventRole::Sample
+        {
+            let number = |meaning| event.meaning(meaning).unwrap().as_u64().unwrap();
+            let stack = u32::try_from(number(Meaning::Stack)).unwrap();
+            let frames = event.stream.trace.frames(stack, None).len();
+            self.0.push((event.nanoseconds().unwrap(), number(Meaning::Thread), frames));
+        }
+        Ok(std::ops::ControlFlow::Continue(()))
+    }
+}
+
+/// Google's trace processor reads the samples, their threads and their stacks, if they have times: it takes no differences
+/// of times, which the format also allows.
+#[test]
+fn the_trace_processor_reads_the_samples() {
+    const SAMPLES: &str = "select s.ts, t.tid, c.depth from cpu_profile_stack_sample s join thread t using (utid) \
+                           join stack_profile_callsite c on c.id = s.callsite_id";
+    let test = "the_trace_processor_reads_the_samples";
+    let Some(processor) = TraceProcessor::find(test, Path::new(env!("CARGO_TARGET_TMPDIR"))) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("a.profile.json");
+    let session = open(&examples().join("hello-dotnet/hello.nettrace.zst"));
+    convert(&session, &path);
+    let mut profile: Json = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    for thread in profile["threads"].as_array_mut().unwrap() {
+        let mut time = 0.0;
+        let times = thread["samples"]["timeDeltas"].as_array().unwrap().iter().map(|difference| {
+            time += difference.as_f64().unwrap();
+            time
+        });
+        thread["samples"]["time"] = times.collect();
+    }
+    std::fs::write(&path, profile.to_string()).unwrap();
+    let mut wanted = Samples::default();
+    pump(&mut session.cursor(Window::default()).unwrap(), &mut wanted).unwrap();
+    let answer = processor.query(&path, &[SAMPLES]);
+    let mut found: Vec<(i128, u64, usize)> = answer
+        .lines()
+        .map(|row| {
+            let row: Json = serde_json::from_str(row).unwrap();
+            let number = |name: &str| row[name].as_u64().unwrap();
+            (number("ts").into(), number("tid"), number("depth") as usize + 1)
+        })
+        .collect();
+    found.sort();
+    wanted.0.sort();
+    assert!(found.len() > 50);
+    for samples in [&mut found, &mut wanted.0] {
+        let first = samples[0].0;
+        samples.iter_mut().for_each(|sample| sample.0 -= first);
+    }
+    let is_near = |(found, wanted): (&(i128, u64, usize), &(i128, u64, usize))| {
+        // Sums of fractions of milliseconds are rounded.
+        (found.0 - wanted.0).abs() <= 2 && (found.1, found.2) == (wanted.1, wanted.2)
+    };
+    assert_eq!(found.len(), wanted.0.len());
+    let different = found.iter().zip(&wanted.0).find(|pair| !is_near(*pair));
+    assert_eq!(different, None);
 }
 
 /// Fields that are hard to write: nested ones, names that viewers use themselves, integers beyond 53 bits.

@@ -254,6 +254,33 @@ fn reports_are_spans_and_edges_are_parents_or_links() {
     assert_eq!(send["name"], "send");
 }
 
+/// Log lines that name a trace and a span, in fields, in a text or by a `traceparent`, have their identifiers.
+const NAMED: &str = r#"{"ts":1794000000000000001,"name":"fields","payload":{"trace_id":"00000000000000000acade2007050801","span_id":"000000000f0f0f0f","n":1}}
+{"ts":1794000000000000002,"name":"text","payload":{"message":"sent trace_id=00000000000000000acade2007050801 span_id=000000000f0f0f0f"}}
+{"ts":1794000000000000003,"name":"json","payload":{"line":"{\"SpanId\":\"000000000F0F0F0F\",\"TraceId\":\"00000000000000000ACADE2007050801\"}"}}
+{"ts":1794000000000000004,"name":"parent","payload":{"header":"00-00000000000000000acade2007050801-000000000f0f0f0f-01"}}
+{"ts":1794000000000000005,"name":"trace alone","payload":{"trace_id":"00000000000000000acade2007050801"}}
+{"ts":1794000000000000006,"name":"other","payload":{"md5":"00000000000000000acade2007050801","span_id":"000000000f0f0f0f"}}
+"#;
+
+#[test]
+fn log_records_have_the_identifiers_that_events_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let [lines, path] = ["a.jsonl", "a.otlp.jsonl"].map(|name| directory.path().join(name));
+    std::fs::write(&lines, NAMED).unwrap();
+    let session = ichnos::open([examples().join("hello-xtrace"), lines], &OpenOptions::default()).unwrap();
+    convert(&session, ViewerWriter::Otlp, None, &path);
+    let spans = spans(&path);
+    let send = spans.iter().find(|span| span["spanId"] == "000000000f0f0f0f").unwrap();
+    let records = elements(&path, ["resourceLogs", "scopeLogs", "logRecords"]);
+    assert_eq!(records.len(), 6);
+    for (index, record) in records.iter().enumerate() {
+        let of_send = ["traceId", "spanId"].map(|id| record.get(id) == send.get(id));
+        assert_eq!(of_send, [index < 4; 2], "{record}");
+        assert_eq!(record.get("traceId").is_some(), index < 4, "{record}");
+    }
+}
+
 /// Edges of real tasks are parents or links, but for the one that marks the first report, which is zero.
 #[test]
 fn edges_of_recorded_tasks_are_parents_or_links() {

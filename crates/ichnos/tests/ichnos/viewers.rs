@@ -41,6 +41,17 @@ pub(crate) fn processor(test: &str) -> Option<TraceProcessor> {
     TraceProcessor::find(test, Path::new(env!("CARGO_TARGET_TMPDIR")))
 }
 
+/// Returns the directory of recorded kernel traces, if it is there.
+fn recorded(test: &str) -> Option<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces");
+    let root = std::env::var_os("ICHNOS_TRACES").map_or(root, PathBuf::from).join("ctf/real/tracecompass");
+    if !root.is_dir() {
+        println!("skipped: {test}: no recorded traces");
+        return None;
+    }
+    Some(root)
+}
+
 /// Returns the rows of queries, each in order. The trace processor starts once.
 pub(crate) fn all_rows(processor: &TraceProcessor, trace: &Path, queries: &[&str]) -> Vec<Vec<String>> {
     let separated: Vec<&str> = queries.iter().flat_map(|query| [*query, "select 'next' as query"]).collect();
@@ -98,12 +109,7 @@ fn the_trace_processor_reads_the_same_of_fxt() {
 fn spans_with_equal_keys_are_those_that_are_nested() {
     const SLICES: &str = "select name, ts, dur from slice where dur > 0 and category = 'irq'";
     let test = "spans_with_equal_keys_are_those_that_are_nested";
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces");
-    let root = std::env::var_os("ICHNOS_TRACES").map_or(root, PathBuf::from).join("ctf/real/tracecompass");
-    if !root.is_dir() {
-        println!("skipped: {test}: no recorded traces");
-        return;
-    }
+    let Some(root) = recorded(test) else { return };
     let mut options = OpenOptions::default();
     options.read.class_map = Some(ClassMap::new(|class, stream| {
         let name = class.name.clone().unwrap_or_default();
@@ -140,6 +146,70 @@ fn spans_with_equal_keys_are_those_that_are_nested() {
     }
 }
 
+/// Processes of threads, as events of LTTng's kernel tracer say, and the times of all events.
+#[derive(Default)]
+struct ListedProcesses {
+    processes: BTreeMap<u64, u64>,
+    times: Vec<i128>,
+}
+
+impl Sink for ListedProcesses {
+    fn message(&mut self, message: &Message<'_>) -> std::io::Result<std::ops::ControlFlow<()>> {
+        if let Message::Event(event) = message {
+            let number = |name| event.field(name).unwrap().as_u64().unwrap();
+            self.times.extend(event.nanoseconds());
+            match event.class.name.as_deref() {
+                Some("lttng_statedump_process_state") => {
+                    self.processes.insert(number("tid"), number("pid"));
+                }
+                Some("sched_process_fork") => {
+                    self.processes.insert(number("child_tid"), number("child_pid"));
+                }
+                _ => {}
+            }
+        }
+        Ok(std::ops::ControlFlow::Continue(()))
+    }
+}
+
+/// Threads of kernel traces are in the processes that a state dump and forks say, also those that run before it, and those
+/// of a later range.
+#[test]
+fn threads_of_kernels_are_in_their_processes() {
+    const THREADS: &str =
+        "select tid, pid, p.name as process from thread left join process p using (upid) where tid > 0";
+    let test = "threads_of_kernels_are_in_their_processes";
+    let Some(processor) = processor(test) else { return };
+    let Some(root) = recorded(test) else { return };
+    let directory = tempfile::tempdir().unwrap();
+    for (name, least) in [("many-threads", 8000), ("bug446190", 25)] {
+        let session = open(&root.join(name));
+        let mut listed = ListedProcesses::default();
+        pump(&mut session.cursor(Window::default()).unwrap(), &mut listed).unwrap();
+        let ListedProcesses { processes, times } = listed;
+        let later = Window { begin: Some(times[times.len() / 2]), end: None };
+        for (window, least) in [(Window::default(), least), (later, 20)] {
+            let path = directory.path().join("threads.pftrace");
+            let mut options = ConvertOptions::default();
+            options.write.existing = ichnos_io::Existing::Replace;
+            let reader = session.reader(window, |_| true).unwrap();
+            reader.convert(&ViewerWriter::Perfetto, Some(path.clone()), &options).unwrap();
+            let [threads, errors] = all_rows(&processor, &path, &[THREADS, ERRORS]).try_into().unwrap();
+            assert_eq!(errors, [""; 0], "{name}");
+            let (mut known, mut named) = (0, 0);
+            for row in &threads {
+                let row: Json = serde_json::from_str(row).unwrap();
+                let wanted = processes.get(&row["tid"].as_u64().unwrap());
+                assert_eq!(row["pid"].as_u64(), wanted.copied(), "{name}: {row}");
+                known += usize::from(wanted.is_some());
+                named += usize::from(row["process"].is_string());
+            }
+            assert!(known >= least, "{name}: {known} of {}", threads.len());
+            assert_eq!(named, known, "{name}");
+        }
+    }
+}
+
 /// Kernel traces of two hosts are two machines in one file: each has the threads and the scheduling of its own file.
 #[test]
 fn traces_of_two_hosts_are_two_machines() {
@@ -148,13 +218,8 @@ fn traces_of_two_hosts_are_two_machines() {
         "select s.ts, s.dur, t.tid from sched s join thread t using (utid) where t.machine_id";
     let test = "traces_of_two_hosts_are_two_machines";
     let Some(processor) = processor(test) else { return };
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces");
-    let root = std::env::var_os("ICHNOS_TRACES").map_or(root, PathBuf::from);
-    let path = root.join("ctf/real/tracecompass/synctraces");
-    if !path.is_dir() {
-        println!("skipped: {test}: no recorded traces");
-        return;
-    }
+    let Some(root) = recorded(test) else { return };
+    let path = root.join("synctraces");
     let directory = tempfile::tempdir().unwrap();
     let rows = |path: &Path, machine: u32| {
         let queries = [THREADS, SCHEDULING].map(|query| format!("{query} = {machine}"));

@@ -4,13 +4,15 @@ use ichnos_model::{Chain, Identifier, Mention};
 
 use crate::find_identifiers;
 
-/// Finds the operations mentioned in a text: by metadata, including version 2, or by a traceparent.
+/// Finds the operations mentioned in a text: by metadata, including version 2, by a traceparent, or by identifiers
+/// after their names.
 pub(crate) fn find_mentions(text: &[u8], take: &mut dyn FnMut(Mention)) {
     for (_, found) in find_identifiers(text) {
         let task = match &found {
             crate::Identifier::Metadata { task, .. } => Identifier::new(task.as_bytes()),
             crate::Identifier::Version2(metadata) => Identifier::new(&metadata.task),
             crate::Identifier::TraceParent(parent) => Identifier::new(&parent.trace_id()),
+            crate::Identifier::Labeled(ids) => Identifier::new(&ids.trace_id),
         };
         if let Some(task) = task {
             // Any number of 18 digits can be metadata.
@@ -21,7 +23,7 @@ pub(crate) fn find_mentions(text: &[u8], take: &mut dyn FnMut(Mention)) {
                 }
                 _ => Chain::UNKNOWN,
             };
-            let operation = Identifier::new(found.op_id().as_bytes());
+            let operation = found.op_id().and_then(|op| Identifier::new(op.as_bytes()));
             take(Mention { task, operation, chain, is_certain });
         }
     }

@@ -3,6 +3,7 @@
 use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::{Event, FieldRef, LogLevel, Meaning, Value};
 
+use crate::tasks::TaskFields;
 use crate::viewers::arguments::ScopeNames;
 use crate::viewers::class::{EventForm, ViewerClass};
 use crate::viewers::log_line::LogFields;
@@ -17,6 +18,8 @@ const END: &str = "end.";
 pub(super) struct OtlpClass {
     pub(super) class: ViewerClass,
     pub(super) scopes: Vec<ScopeNames>,
+    /// Fields that can mention operations, of a class that has none of its own.
+    pub(super) mentions: Option<TaskFields>,
     /// Number of the category as the name of a scope, 0 without one.
     pub(super) scope: u32,
     machine: Option<FieldRef>,
@@ -29,9 +32,10 @@ pub(super) struct OtlpClass {
 }
 
 impl OtlpClass {
-    /// Makes the class of an event.
+    /// Makes the class of an event. With `searches`, its texts and fields can mention operations.
     pub(super) fn of(
         event: &Event<'_>,
+        searches: bool,
         names: &mut NumberedNames,
         scopes: &mut NumberedNames,
         losses: &mut LossTable,
@@ -56,7 +60,9 @@ impl OtlpClass {
             Some(Value::Text(text)) if !text.is_empty() => Some(text.as_str().into()),
             _ => None,
         };
+        let mentions = (searches && class.tasks.is_none()).then(|| TaskFields::of(event, true));
         Self {
+            mentions: mentions.filter(|fields| !fields.is_empty()),
             scopes: ScopeNames::all_with_lead(event, &class, lead, names),
             scope: if class.category.is_empty() { 0 } else { scopes.number(&class.category) },
             machine: first(Meaning::Machine),

@@ -1,6 +1,6 @@
 //! An event with what spans and log records need of it.
 
-use ichnos_model::{Event, Identifier};
+use ichnos_model::{Event, Identifier, Mention};
 
 use super::class::OtlpClass;
 use super::ids::operation_key;
@@ -29,8 +29,14 @@ pub(super) struct EventContext<'c, 'e> {
     pub(super) operation: Option<(Identifier, u64)>,
 }
 
+/// Returns the track of the operation that is known by a number.
+pub(super) fn operation_track(key: u64) -> u64 {
+    track_id(TrackKind::Operation, [key, 0])
+}
+
 impl<'c, 'e> EventContext<'c, 'e> {
-    /// Makes the context of an event of the trace with this number. `content` was read if the class has operations.
+    /// Makes the context of an event of the trace with this number. `content` was read if the class has
+    /// operations or can mention some.
     pub(super) fn new(
         event: &'c Event<'e>,
         class: &'c OtlpClass,
@@ -41,7 +47,7 @@ impl<'c, 'e> EventContext<'c, 'e> {
     ) -> Self {
         let (_, thread_track) = event_track(event.stream.key, &place, trace);
         let operation = class.class.tasks.as_ref().and(content.operation);
-        let operation = operation.map(|id| (id, operation_key(content, trace, id, content.chain)));
+        let operation = operation.map(|id| (id, operation_key(content.task, trace, id, content.chain)));
         let name = &class.class.name;
         Self { event, class, content, time, trace, place, name, thread_track, operation }
     }
@@ -53,7 +59,12 @@ impl<'c, 'e> EventContext<'c, 'e> {
 
     /// Returns the track of the operation that the event names.
     pub(super) fn operation_track(&self) -> Option<u64> {
-        self.operation.map(|(_, key)| track_id(TrackKind::Operation, [key, 0]))
+        self.operation.map(|(_, key)| operation_track(key))
+    }
+
+    /// Returns the operations that the event mentions, if it has none of its own.
+    pub(super) fn mentions(&self) -> &'c [Mention] {
+        if self.class.mentions.is_some() { &self.content.mentions } else { &[] }
     }
 
     /// Returns the track of the span that the event begins or ends, with those that have keys noted in `keyed`.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ichnos_model::{CauseKind, Chain, Identifier, ValueHash};
+use ichnos_model::{CauseKind, Chain, Identifier, Mention, ValueHash};
 
 use crate::tasks::EventContent;
 
@@ -83,10 +83,15 @@ fn span_of_operation(operation: Identifier, chain: Chain) -> SpanId {
     }
 }
 
-/// Returns the number by which an operation is known.
-pub(super) fn operation_key(content: &EventContent, trace: u32, operation: Identifier, chain: Chain) -> u64 {
+/// Returns the number by which an operation of a task is known.
+pub(super) fn operation_key(
+    task: Option<Identifier>,
+    trace: u32,
+    operation: Identifier,
+    chain: Chain,
+) -> u64 {
     let chain = chain.number().map_or(0, |chain| u64::from(chain) + 1);
-    match content.task {
+    match task {
         Some(task) => hash(6, &[hash(7, &[chain], task.as_bytes())], operation.as_bytes()),
         // Operations without a task are those of their trace.
         None => hash(8, &[trace.into(), chain], operation.as_bytes()),
@@ -101,7 +106,7 @@ impl OperationIds {
 
     /// Returns the identifiers of an operation, as its own events or its effects give them.
     fn ids_of(&self, content: &EventContent, trace: u32, operation: Identifier, chain: Chain) -> SpanIds {
-        let key = operation_key(content, trace, operation, chain);
+        let key = operation_key(content.task, trace, operation, chain);
         self.get(key).unwrap_or_else(|| SpanIds {
             trace: content.task.map_or_else(|| derived_trace(key), trace_of_task),
             span: span_of_operation(operation, chain),
@@ -111,6 +116,18 @@ impl OperationIds {
     /// Returns the identifiers of the operation that an event names.
     pub(super) fn own(&self, content: &EventContent, trace: u32) -> Option<SpanIds> {
         Some(self.ids_of(content, trace, content.operation?, content.chain))
+    }
+
+    /// Returns the identifiers of an operation that an event mentions, and the number by which it is known; `None` if only
+    /// its task is mentioned, or it may be none.
+    pub(super) fn mentioned(&self, mention: &Mention, trace: u32) -> Option<(SpanIds, u64)> {
+        let operation = mention.operation?;
+        let key = operation_key(Some(mention.task), trace, operation, mention.chain);
+        let written = || SpanIds {
+            trace: trace_of_task(mention.task),
+            span: span_of_operation(operation, mention.chain),
+        };
+        Some((self.get(key).or_else(|| mention.is_certain.then(written))?, key))
     }
 
     /// Passes the identifiers of the causes of an event of the trace with this number, but for the parent.
@@ -137,7 +154,7 @@ impl OperationIds {
         operation: Identifier,
         around: Option<SpanIds>,
     ) -> SpanRelations {
-        let key = operation_key(content, trace, operation, content.chain);
+        let key = operation_key(content.task, trace, operation, content.chain);
         let mut causes = content.causes().enumerate();
         let parent = causes.find(|(_, (cause, chain, kind))| {
             *kind == CauseKind::Parent && Some((*cause, *chain)) != own(content)
@@ -145,7 +162,8 @@ impl OperationIds {
         let parent =
             parent.map(|(position, (cause, chain, _))| (position, self.ids_of(content, trace, cause, chain)));
         let known_cause = || {
-            let keys = content.causes().map(|(cause, chain, _)| operation_key(content, trace, cause, chain));
+            let keys =
+                content.causes().map(|(cause, chain, _)| operation_key(content.task, trace, cause, chain));
             keys.filter(|cause| *cause != key).find_map(|cause| self.get(cause))
         };
         let of_trace = content.task.map(trace_of_task);

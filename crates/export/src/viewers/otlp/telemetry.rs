@@ -6,7 +6,7 @@ use ichnos_model::lower::{LossEntry, LossKind, LossTable};
 use super::batch::{GroupKey, OtlpSignal, RequestBatch};
 use super::class::OtlpClass;
 use super::encoding::OtlpEncoding;
-use super::event_context::EventContext;
+use super::event_context::{EventContext, operation_track};
 use super::ids::{OperationIds, SpanIds, SpanRelations, derived_span, derived_trace};
 use super::log_records::{CounterValue, ElementEncoder};
 use super::resources::{COMMON, Resources};
@@ -71,9 +71,9 @@ impl Telemetry {
         }
     }
 
-    /// Makes the class of an event.
-    pub(super) fn class(&mut self, event: &Event<'_>) -> OtlpClass {
-        OtlpClass::of(event, &mut self.encoder.names, &mut self.scopes, &mut self.losses)
+    /// Makes the class of an event; with `searches`, of one that can mention operations.
+    pub(super) fn class(&mut self, event: &Event<'_>, searches: bool) -> OtlpClass {
+        OtlpClass::of(event, searches, &mut self.encoder.names, &mut self.scopes, &mut self.losses)
     }
 
     /// Takes an event; returns `false` if it is lost.
@@ -338,6 +338,14 @@ impl Telemetry {
             }
             let of_content = || self.operations.own(context.content, context.trace);
             ids = known.or_else(of_content);
+            track = self.ids_on(of_operation).map(|_| of_operation);
+        }
+        let mut mentions = context.mentions().iter();
+        if let Some((mentioned, key)) =
+            mentions.find_map(|mention| self.operations.mentioned(mention, context.trace))
+        {
+            let of_operation = operation_track(key);
+            ids = Some(mentioned);
             track = self.ids_on(of_operation).map(|_| of_operation);
         }
         let Self { spans, encoder, losses, .. } = self;

@@ -8,6 +8,7 @@ pub(super) mod trace {
 /// `TracePacket`
 pub(super) mod packet {
     pub(crate) const FTRACE_EVENTS: u32 = 1;
+    pub(crate) const PROCESS_TREE: u32 = 2;
     pub(crate) const CLOCK_SNAPSHOT: u32 = 6;
     pub(crate) const TIMESTAMP: u32 = 8;
     pub(crate) const SEQUENCE_ID: u32 = 10;
@@ -31,6 +32,17 @@ pub(super) mod clock {
     pub(crate) const TIMESTAMP: u32 = 2;
     pub(crate) const REALTIME: u64 = 1;
     pub(crate) const BOOTTIME: u64 = 6;
+}
+
+/// `ProcessTree`, and `Process` and `Thread` in it
+pub(super) mod process_tree {
+    pub(crate) const PROCESSES: u32 = 1;
+    pub(crate) const THREADS: u32 = 2;
+    pub(crate) const PROCESS_ID: u32 = 1;
+    pub(crate) const COMMAND_LINE: u32 = 3;
+    pub(crate) const THREAD_ID: u32 = 1;
+    pub(crate) const THREAD_NAME: u32 = 2;
+    pub(crate) const THREAD_PROCESS: u32 = 3;
 }
 
 /// `TrackDescriptor`, and `ProcessDescriptor`, `ThreadDescriptor` and `CounterDescriptor` in it

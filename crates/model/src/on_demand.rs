@@ -1,0 +1,34 @@
+//! Value that is loaded when it is first asked for.
+
+use std::fmt;
+use std::sync::OnceLock;
+
+/// A value that a function loads when it is first asked for; the default one without a function.
+pub(crate) struct OnDemand<T> {
+    load: OnceLock<Box<dyn Fn() -> T + Send + Sync>>,
+    loaded: OnceLock<T>,
+}
+
+impl<T> Default for OnDemand<T> {
+    fn default() -> Self {
+        Self { load: OnceLock::new(), loaded: OnceLock::new() }
+    }
+}
+
+impl<T: Default> OnDemand<T> {
+    /// Sets the function, unless it is set.
+    pub(crate) fn set(&self, load: impl Fn() -> T + Send + Sync + 'static) {
+        // Later functions are dropped.
+        let _ = self.load.set(Box::new(load));
+    }
+
+    pub(crate) fn get(&self) -> &T {
+        self.loaded.get_or_init(|| self.load.get().map_or_else(T::default, |load| load()))
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for OnDemand<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OnDemand").field("loaded", &self.loaded.get()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,125 @@
+//! Identifiers of traces and spans after their names, as in `trace_id=0af7651916cd43dd8448eb211c80319c`.
+
+use core::ops::Range;
+
+use crate::hex;
+
+/// Number of digits of the identifier of a trace.
+pub(crate) const TRACE_DIGITS: usize = 32;
+/// Maximum number of bytes between a name and its identifier.
+const MOST_BETWEEN: usize = 8;
+/// Maximum number of bytes of a name.
+const MOST_NAME: usize = 40;
+/// Maximum distance between the identifiers of a trace and of its span, in bytes.
+const MOST_APART: usize = 128;
+
+/// Identifiers of a trace, and of a span in it, that a text names: `trace_id` and `span_id`, or similar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LabeledIds {
+    /// Identifier of the trace; not all zeros.
+    pub trace_id: [u8; 16],
+    /// Identifier of the span next to it, if there is one; not all zeros.
+    pub span_id: Option<[u8; 8]>,
+}
+
+impl LabeledIds {
+    /// Returns the identifiers whose trace has these digits, if its name is before them.
+    pub(crate) fn at(text: &[u8], run: &Range<usize>) -> Option<Self> {
+        let trace_id = id_at(text, run, IdLabel::Trace)?;
+        let after = run.end..text.len().min(run.end + MOST_APART);
+        let before = run.start.saturating_sub(MOST_APART)..run.start;
+        let span = |run| id_at::<8>(text, &run, IdLabel::Span);
+        // Beyond the next trace or the one before are its own.
+        let mut own = runs(text, after).take_while(|run| !is_trace_run(run));
+        let span_id = own.find_map(span).or_else(|| {
+            runs(text, before)
+                .fold(None, |found, run| if is_trace_run(&run) { None } else { span(run).or(found) })
+        });
+        Some(Self { trace_id, span_id })
+    }
+}
+
+fn is_trace_run(run: &Range<usize>) -> bool {
+    run.len() == TRACE_DIGITS
+}
+
+/// Returns the words of digits in a range of a text.
+fn runs(text: &[u8], range: Range<usize>) -> impl Iterator<Item = Range<usize>> + '_ {
+    let mut at = range.start;
+    let runs = core::iter::from_fn(move || {
+        let rest = text.get(at..range.end)?;
+        let begin = at + rest.iter().position(|byte| hex::is_digit(*byte))?;
+        let digits = text[begin..].iter().take_while(|byte| hex::is_digit(**byte)).count();
+        at = begin + digits;
+        Some(begin..at)
+    });
+    runs.filter(|run| !text.get(run.end).is_some_and(u8::is_ascii_alphanumeric))
+}
+
+/// Returns the identifier of these digits, if the name before them is that of its kind.
+fn id_at<const SIZE: usize>(text: &[u8], run: &Range<usize>, label: IdLabel) -> Option<[u8; SIZE]> {
+    if run.len() != 2 * SIZE || label_before(text.get(..run.start)?) != Some(label) {
+        return None;
+    }
+    let mut id = [0; SIZE];
+    hex::decode(text.get(run.clone())?, &mut id)?;
+    (id != [0; SIZE]).then_some(id)
+}
+
+/// Kind of identifier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum IdLabel {
+    Trace,
+    Span,
+}
+
+impl IdLabel {
+    /// Returns the kind that a name means: `trace_id`, `traceId`, `trace.id`, `otel.trace_id` and others; `span_id` and
+    /// others, but for the parent's.
+    fn of(name: &[u8]) -> Option<Self> {
+        // Letters and digits in lower case, the last one first.
+        let letters = name.iter().rev().filter(|byte| !matches!(byte, b'_' | b'-' | b'.'));
+        let letters = letters.map(u8::to_ascii_lowercase);
+        let ends_with = |word: &[u8]| {
+            let mut letters = letters.clone();
+            word.iter().rev().all(|letter| letters.next() == Some(*letter))
+        };
+        if ends_with(b"traceid") {
+            return Some(Self::Trace);
+        }
+        (ends_with(b"spanid") && !ends_with(b"parentspanid")).then_some(Self::Span)
+    }
+}
+
+/// Returns what the name at the end of a text means; between it and the end is `=` or `:`.
+fn label_before(text: &[u8]) -> Option<IdLabel> {
+    let is_between = |byte: &&u8| matches!(byte, b'"' | b'\'' | b'\\' | b' ' | b'=' | b':');
+    let between = text.iter().rev().take(MOST_BETWEEN).take_while(is_between).count();
+    let (text, between) = text.split_at(text.len() - between);
+    if !between.iter().any(|byte| matches!(byte, b'=' | b':')) {
+        return None;
+    }
+    let is_name = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    let name = text.iter().rev().take(MOST_NAME).take_while(is_name).count();
+    IdLabel::of(&text[text.len() - name..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names() {
+        for name in ["trace_id", "traceId", "TraceID", "trace-id", "trace.id", "dd.trace_id", "x-trace-id"] {
+            assert_eq!(IdLabel::of(name.as_bytes()), Some(IdLabel::Trace), "{name}");
+        }
+        for name in ["span_id", "spanId", "SPAN_ID", "span.id", "otel_span_id"] {
+            assert_eq!(IdLabel::of(name.as_bytes()), Some(IdLabel::Span), "{name}");
+        }
+        for name in
+            ["", "id", "trace", "trace_ids", "parentSpanId", "parent_span_id", "span", "tid", "raceid"]
+        {
+            assert_eq!(IdLabel::of(name.as_bytes()), None, "{name}");
+        }
+    }
+}
