@@ -254,6 +254,9 @@ impl Reader<'_> {
         let target = path.map_or(WriteTarget::Nowhere, WriteTarget::Complete);
         let (sources, mut write) = self.write_options(options, false);
         write.leaves_out_packets |= options.packets_in.is_some();
+        if writer.needs_times() && write.first_time.is_none() {
+            write.first_time = self.first_time();
+        }
         if options.verify && !matches!(target, WriteTarget::Nowhere) {
             write.verify = Some(self.verify(options));
         }

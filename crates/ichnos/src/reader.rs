@@ -250,6 +250,17 @@ impl Reader<'_> {
         }
     }
 
+    /// Returns the first time of an event, in nanoseconds from the origin of the clock; `None` if there is none among the
+    /// first million messages, or they arrive only now.
+    pub(crate) fn first_time(&self) -> Option<i128> {
+        if self.session.is_live() {
+            return None;
+        }
+        let mut cursor = self.cursor();
+        let heads = std::iter::from_fn(|| cursor.next_head()).take(1 << 20);
+        heads.filter(|head| head.kind == MessageKind::Event).find_map(|head| head.nanoseconds())
+    }
+
     /// Returns all messages, merged by time.
     #[must_use]
     pub fn cursor(&self) -> Merge {

@@ -56,6 +56,11 @@ pub trait TraceWriter: Send + Sync {
         true
     }
 
+    /// Returns `true` if all events need a time in the format: see [`WriteOptions::first_time`].
+    fn needs_times(&self) -> bool {
+        false
+    }
+
     /// Returns `true` if several outputs can be written to one path, each with a [shard](WriteOptions::shard) of the
     /// messages.
     fn writes_shards(&self) -> bool {
@@ -135,6 +140,9 @@ pub struct WriteOptions {
     pub selected_by: Vec<String>,
     /// Time window: packets do not begin before it or end after it.
     pub window: ichnos_model::Window,
+    /// Time of the first event that has one, in nanoseconds from the origin of the clock: for formats in which all events
+    /// [need times](TraceWriter::needs_times), that of the events before it. `None` if it is unknown.
+    pub first_time: Option<i128>,
     /// Declares that events are selected by nothing but their time, though some are dropped: all of this window, and those
     /// outside of it of classes that are a [rundown](ichnos_model::EventRecordClass::is_rundown).
     pub cut: Option<ichnos_model::Window>,

@@ -180,6 +180,13 @@ fn short(number: u64) -> u64 {
 }
 
 impl Chrome {
+    /// Makes an empty one. Events and losses before the first one with a time are shown at `first_time`, in nanoseconds
+    /// from the origin of the clock; `None` if it is unknown: events are at the origin then.
+    #[must_use]
+    pub fn new(first_time: Option<u64>) -> Self {
+        Self { now: first_time, ..Self::default() }
+    }
+
     /// Returns the bytes that were not taken.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
@@ -535,10 +542,22 @@ impl EventWriter<'_> {
 
     /// Writes the identifier of a counter among others of its name and process: its number and its processor, if it has any.
     fn counter_id(&mut self, number: u64, place: &EventPlace<'_>) {
+        let number = Some(number).filter(|number| *number != 0);
         let processor = place.processor.filter(|_| place.process.is_none());
-        if number != 0 || processor.is_some() {
-            self.id(track_id(TrackKind::Counter, [number, processor.map_or(0, |cpu| cpu + 1)]));
+        if number.is_none() && processor.is_none() {
+            return;
         }
+        // Viewers show it behind the name.
+        self.out.extend_from_slice(b",\"id\":\"");
+        if let Some(number) = number {
+            number::push_unsigned(self.out, number);
+        }
+        if let Some(processor) = processor {
+            let lead: &[u8] = if number.is_some() { b" CPU " } else { b"CPU " };
+            self.out.extend_from_slice(lead);
+            number::push_unsigned(self.out, processor);
+        }
+        self.out.push(b'"');
     }
 
     /// Names a thread or a process, if it is new or has another name.

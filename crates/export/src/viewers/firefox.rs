@@ -45,6 +45,13 @@ pub struct Firefox {
 }
 
 impl Firefox {
+    /// Makes an empty one. Events and losses before the first one with a time are shown at `first_time`, in nanoseconds
+    /// from the origin of the clock; `None` if it is unknown: events are at the origin then.
+    #[must_use]
+    pub fn new(first_time: Option<u64>) -> Self {
+        Self { now: first_time, ..Self::default() }
+    }
+
     /// Returns the bytes that were not taken.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {

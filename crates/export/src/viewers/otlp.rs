@@ -58,9 +58,11 @@ pub struct Otlp {
 }
 
 impl Otlp {
-    /// Makes a writer of one signal or of all. Requests of several signals in protobuf cannot be distinguished.
+    /// Makes a writer of one signal or of all. Requests of several signals in protobuf cannot be distinguished. Events and
+    /// losses before the first one with a time are at `first_time`, in nanoseconds from the origin of the clock; `None` if
+    /// it is unknown: events are at the origin then.
     #[must_use]
-    pub fn new(encoding: OtlpEncoding, signal: Option<OtlpSignal>) -> Self {
+    pub fn new(encoding: OtlpEncoding, signal: Option<OtlpSignal>, first_time: Option<u64>) -> Self {
         Self {
             telemetry: Telemetry::new(encoding, signal),
             streams: StreamTable::default(),
@@ -69,7 +71,7 @@ impl Otlp {
             content: EventContent::default(),
             find_mentions: Vec::new(),
             name: String::new(),
-            now: None,
+            now: first_time,
             early: EarlyLosses::default(),
         }
     }

@@ -111,16 +111,17 @@ impl ViewerWriter {
     ) -> ViewerEncoders<impl Fn() -> Box<dyn ViewerContent> + Send + 'static> {
         let signal = self.signal(options);
         let needs_spans = is_whole && options.formats.choice(self.name(), SIGNAL).is_none();
+        let first_time = options.first_time.and_then(|time| u64::try_from(time).ok());
         let make = move || -> Box<dyn ViewerContent> {
             match self {
-                Self::Perfetto => Box::new(Perfetto::default()),
-                Self::Chrome => Box::new(Chrome::default()),
-                Self::Firefox => Box::new(Firefox::default()),
-                Self::Otlp => Box::new(otlp(OtlpEncoding::Json, signal)),
+                Self::Perfetto => Box::new(Perfetto::new(first_time)),
+                Self::Chrome => Box::new(Chrome::new(first_time)),
+                Self::Firefox => Box::new(Firefox::new(first_time)),
+                Self::Otlp => Box::new(otlp(OtlpEncoding::Json, signal, first_time)),
                 Self::OtlpProtobuf if needs_spans => {
-                    Box::new(OtlpSpans::new(otlp(OtlpEncoding::Protobuf, signal)))
+                    Box::new(OtlpSpans::new(otlp(OtlpEncoding::Protobuf, signal, first_time)))
                 }
-                Self::OtlpProtobuf => Box::new(otlp(OtlpEncoding::Protobuf, signal)),
+                Self::OtlpProtobuf => Box::new(otlp(OtlpEncoding::Protobuf, signal, first_time)),
             }
         };
         ViewerEncoders::new(make, is_compressed)
@@ -128,9 +129,9 @@ impl ViewerWriter {
 }
 
 /// Makes a writer of OpenTelemetry, which finds the operations that events mention in the notation of any format.
-fn otlp(encoding: OtlpEncoding, signal: Option<OtlpSignal>) -> Otlp {
+fn otlp(encoding: OtlpEncoding, signal: Option<OtlpSignal>, first_time: Option<u64>) -> Otlp {
     let find_mentions = FORMATS.iter().filter_map(|format| format.find_mentions());
-    Otlp::new(encoding, signal).with_mentions(find_mentions.collect())
+    Otlp::new(encoding, signal, first_time).with_mentions(find_mentions.collect())
 }
 
 /// Returns `true` if a file is compressed, by its name.
@@ -158,6 +159,10 @@ impl TraceWriter for ViewerWriter {
     }
 
     fn drops_events(&self) -> bool {
+        true
+    }
+
+    fn needs_times(&self) -> bool {
         true
     }
 

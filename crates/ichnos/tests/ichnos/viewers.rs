@@ -87,10 +87,18 @@ fn the_trace_processor_reads_the_same_of_fxt() {
     let original = examples().join("hello-fxt/frames.fxt");
     let session = open(&original);
     let wanted = all_rows(&processor, &original, &[&QUERIES[..], &[SCHEDULING]].concat());
+    let begin = |trace: &Path| -> i64 {
+        let rows = all_rows(&processor, trace, &["select start_ts from trace_bounds"]).concat().concat();
+        serde_json::from_str::<Json>(&rows).unwrap()["start_ts"].as_i64().unwrap()
+    };
+    let wanted_begin = begin(&original);
+    assert!(wanted_begin > 0);
     for viewer in TIMELINES {
         let path = convert(&session, viewer, directory.path());
         let mut found = all_rows(&processor, &path, &[&QUERIES[..], &[SCHEDULING, ERRORS]].concat());
         assert_eq!(found.pop().unwrap(), [""; 0], "{}", viewer.name());
+        // Records without a time, which the trace processor does not show, do not extend the timeline.
+        assert!(begin(&path) >= wanted_begin, "{}", viewer.name());
         let scheduling = found.pop().unwrap();
         if viewer == ViewerWriter::Perfetto {
             assert_eq!(scheduling, wanted[QUERIES.len()]);

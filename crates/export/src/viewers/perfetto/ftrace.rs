@@ -10,6 +10,9 @@ use crate::viewers::protobuf::{begin, end, push_bytes, push_signed, push_unsigne
 use crate::viewers::scheduling::next_thread;
 use crate::viewers::thread_fields::NamedThread;
 
+/// Priority of threads that are not real-time, as which viewers draw those without one.
+const NORMAL_PRIORITY: u64 = 120;
+
 impl PacketWriter<'_> {
     /// Writes that a processor runs another thread, or that a thread can run. Returns `false` if a number is unknown or
     /// does not fit: Perfetto has 31 bits for threads.
@@ -47,6 +50,7 @@ impl PacketWriter<'_> {
             push_signed(self.out, ftrace::PREVIOUS_STATE, state);
             push_bytes(self.out, ftrace::NEXT_NAME, next.name.as_bytes());
             push_unsigned(self.out, ftrace::NEXT_THREAD, next.number);
+            push_unsigned(self.out, ftrace::NEXT_PRIORITY, NORMAL_PRIORITY);
             end(self.out, switch);
         } else {
             let waking = begin(self.out, ftrace::WAKING);

@@ -125,6 +125,7 @@ pub(super) mod ftrace {
     pub(crate) const PREVIOUS_STATE: u32 = 4;
     pub(crate) const NEXT_NAME: u32 = 5;
     pub(crate) const NEXT_THREAD: u32 = 6;
+    pub(crate) const NEXT_PRIORITY: u32 = 7;
     pub(crate) const WOKEN_NAME: u32 = 1;
     pub(crate) const WOKEN_THREAD: u32 = 2;
 }
