@@ -35,6 +35,23 @@ pub(super) fn push_unsigned(out: &mut Vec<u8>, field: u32, value: u64) {
     push_varint(out, value);
 }
 
+/// Appends a message of two unsigned integers, whose length is known before.
+#[inline]
+pub(super) fn push_pair(out: &mut Vec<u8>, field: u32, pair: [(u32, u64); 2]) {
+    let sizes = pair.map(|(field, value)| varint_size((field << 3).into()) + varint_size(value));
+    push_key(out, field, wire::LENGTH_DELIMITED);
+    push_varint(out, sizes.iter().sum::<u32>().into());
+    for (field, value) in pair {
+        push_unsigned(out, field, value);
+    }
+}
+
+/// Returns the number of bytes of an integer of variable length.
+#[inline]
+const fn varint_size(value: u64) -> u32 {
+    (value | 1).ilog2() / 7 + 1
+}
+
 /// Appends a signed integer (`int64`, `int32`).
 #[inline]
 pub(super) fn push_signed(out: &mut Vec<u8>, field: u32, value: i64) {
@@ -94,6 +111,14 @@ mod tests {
     }
 
     #[derive(Clone, PartialEq, prost::Message)]
+    struct Pair {
+        #[prost(uint64, tag = "1")]
+        first: u64,
+        #[prost(uint64, tag = "16")]
+        second: u64,
+    }
+
+    #[derive(Clone, PartialEq, prost::Message)]
     struct Outer {
         #[prost(uint64, tag = "1")]
         unsigned: u64,
@@ -105,6 +130,8 @@ mod tests {
         fixed: u64,
         #[prost(message, repeated, tag = "12")]
         inner: Vec<Inner>,
+        #[prost(message, repeated, tag = "13")]
+        pairs: Vec<Pair>,
     }
 
     #[test]
@@ -120,8 +147,12 @@ mod tests {
             push_bytes(&mut out, 3, text.as_bytes());
             assert!(end(&mut out, at));
         }
+        push_pair(&mut out, 13, [(1, 0), (16, u64::MAX)]);
+        push_pair(&mut out, 13, [(1, 127), (16, 128)]);
+        let pair = |first, second| Pair { first, second };
+        let pairs = vec![pair(0, u64::MAX), pair(127, 128)];
         let inner = texts.map(|text| Inner { text }).into();
-        let wanted = Outer { unsigned: u64::MAX, signed: -7, double: 2.5, fixed: 1 << 63, inner };
+        let wanted = Outer { unsigned: u64::MAX, signed: -7, double: 2.5, fixed: 1 << 63, inner, pairs };
         assert_eq!(Outer::decode(&*out).unwrap(), wanted);
     }
 }

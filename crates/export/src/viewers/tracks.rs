@@ -68,15 +68,21 @@ impl TraceNumbers {
 }
 
 /// Number of tracks whose names are compared without hashing them.
-const RECENT: usize = 8;
+const RECENT: usize = 64;
 
 /// Tracks that were described.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Tracks {
     /// Keys of their names, 0 for those without one.
     names: HashMap<u64, u64>,
     /// Tracks and names of the last calls, by the end of the number of the track.
     recent: [(u64, String); RECENT],
+}
+
+impl Default for Tracks {
+    fn default() -> Self {
+        Self { names: HashMap::new(), recent: std::array::from_fn(|_| Default::default()) }
+    }
 }
 
 impl Tracks {

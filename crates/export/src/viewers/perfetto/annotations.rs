@@ -2,7 +2,7 @@
 
 use super::schema::{annotation, event};
 use crate::viewers::arguments::{ArgumentOutput, UNNAMED};
-use crate::viewers::protobuf::{begin, end, push_bytes, push_double, push_signed, push_unsigned};
+use crate::viewers::protobuf::{begin, end, push_bytes, push_double, push_pair, push_unsigned};
 
 /// Writes arguments of the track event at the end of `out`.
 pub(super) struct Annotations<'w> {
@@ -39,6 +39,15 @@ impl<'w> Annotations<'w> {
         at
     }
 
+    /// Writes an integer; a negative one has ten bytes.
+    #[inline]
+    fn integer(&mut self, name: u32, field: u32, value: u64) {
+        if name == 0 || self.field == annotation::ARRAY {
+            return self.write(name, |out| push_unsigned(out, field, value));
+        }
+        push_pair(self.out, self.field, [(annotation::NAME_IID, name.into()), (field, value)]);
+    }
+
     #[inline]
     fn write(&mut self, name: u32, push: impl FnOnce(&mut Vec<u8>)) {
         let at = self.begin(name);
@@ -62,16 +71,16 @@ impl<'w> Annotations<'w> {
 impl ArgumentOutput for Annotations<'_> {
     #[inline]
     fn unsigned(&mut self, name: u32, value: u64) {
-        self.write(name, |out| push_unsigned(out, annotation::UNSIGNED, value));
+        self.integer(name, annotation::UNSIGNED, value);
     }
 
     #[inline]
     fn signed(&mut self, name: u32, value: i64) {
-        self.write(name, |out| push_signed(out, annotation::SIGNED, value));
+        self.integer(name, annotation::SIGNED, value as u64);
     }
 
     fn boolean(&mut self, name: u32, value: bool) {
-        self.write(name, |out| push_unsigned(out, annotation::BOOLEAN, value.into()));
+        self.integer(name, annotation::BOOLEAN, value.into());
     }
 
     fn double(&mut self, name: u32, value: f64) {
