@@ -10,6 +10,8 @@ pub(crate) use self::convert::{
     Align, Convert, Cut, Filter, Merge, Repair, Split, SplitBy, Writing, written_formats,
 };
 pub(crate) use self::examples::command;
+#[cfg(feature = "view")]
+pub(crate) use self::given_options::{GivenOption, given_options};
 pub(crate) use self::json::{JsonReport, TimeForm};
 pub(crate) use self::output_file::OutputArgs;
 pub(crate) use self::reading::{Arithmetic, Reading, quirks};
@@ -29,6 +31,8 @@ mod cat;
 mod collect;
 mod convert;
 mod examples;
+#[cfg(feature = "view")]
+mod given_options;
 mod json;
 mod output_file;
 mod reading;

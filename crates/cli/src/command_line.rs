@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::io::{IsTerminal as _, Write as _};
 
+#[cfg(feature = "view")]
+use clap::ArgMatches;
 use clap::{FromArgMatches as _, Parser as _};
 use ichnos::export::{TerminalText, for_terminal};
 
@@ -39,6 +41,8 @@ pub(crate) fn parse() -> Result<LowArgs, Failure> {
     match parsed {
         Ok((args, matches)) => {
             check_args::check(&args, &matches)?;
+            #[cfg(feature = "view")]
+            let args = with_given_options(args, &matches);
             Ok(args)
         }
         Err(error) if let Some(failure) = babeltrace_compat::missing_pair(&error, &words) => Err(failure),
@@ -51,6 +55,15 @@ pub(crate) fn parse() -> Result<LowArgs, Failure> {
             std::process::exit(Exit::Success as i32)
         }
     }
+}
+
+/// Keeps the options as they were given for `view`, which shows commands.
+#[cfg(feature = "view")]
+fn with_given_options(mut args: LowArgs, matches: &ArgMatches) -> LowArgs {
+    if let (args::Verb::View(view), Some((_, given))) = (&mut args.verb, matches.subcommand()) {
+        view.given = args::given_options(given);
+    }
+    args
 }
 
 /// Prints the error of this command line, and ends the program.

@@ -12,7 +12,7 @@ use ichnos::{FORMATS, FormatOption, OpenOptions, OptionError, OptionKind, Option
 use crate::exit::Failure;
 
 /// Given options, by name: for writing if `WRITES`, otherwise for reading.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct OptionFlags<const WRITES: bool> {
     given: Vec<(&'static str, OsString)>,
 }

@@ -67,6 +67,8 @@ mod toml_text;
 mod view;
 #[cfg(feature = "view")]
 mod view_in;
+#[cfg(feature = "view")]
+mod view_traces;
 mod windows;
 mod write_progress;
 mod write_report;

@@ -11,7 +11,7 @@ use ichnos::io::ScanProgress;
 use ichnos::model::Window;
 use ichnos_view::{TimelineCache, ViewOptions, ViewServer, ViewSource};
 
-use crate::args::{Arithmetic, Global, ViewVerb};
+use crate::args::{Arithmetic, Global, Reading, Selecting, ViewVerb};
 use crate::browser;
 use crate::exit::{Exit, Failure};
 use crate::filtering;
@@ -24,6 +24,7 @@ use crate::report::Report;
 use crate::scan;
 use crate::selection::Selection;
 use crate::view_in;
+use crate::view_traces::ViewTraces;
 
 pub(crate) fn run(args: &ViewVerb, global: &Global, report: Report) -> Result<Exit, Failure> {
     if let Some(viewer) = args.viewer {
@@ -36,12 +37,13 @@ pub(crate) fn run(args: &ViewVerb, global: &Global, report: Report) -> Result<Ex
         input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
     input::report_problems(&session, report);
     let session = Arc::new(session);
-    let source = select(args, &session, report)?;
-    // Before the server is there: a trace that cannot be read needs no page.
-    source.selection.reader(&session, source.window).map_err(|error| input::failure(&error))?;
+    let traces = ViewTraces::of(args);
+    let source = select(&args.selecting, &session, report)?;
+    let arguments = traces.arguments();
+    let (again, given) = (Arc::clone(&session), traces);
     interrupt::watch();
     let mut options = ViewOptions::new(title(args), interrupt::flag());
-    options.arguments = arguments(args);
+    options.arguments = arguments;
     options.port = args.port;
     options.keep = args.keep;
     options.follow = args.follow;
@@ -51,13 +53,22 @@ pub(crate) fn run(args: &ViewVerb, global: &Global, report: Report) -> Result<Ex
         .map(|directory| TimelineCache::new(directory, cache_key(args, &paths, options.window)));
     options.selection = source.selection;
     options.window = source.window;
+    options.stream_intersection = args.selecting.stream_intersection;
     options.temporary = args.reading.temp_dir.clone().unwrap_or_else(std::env::temp_dir);
     options.warnings = source.warnings;
     if !args.selecting.clock_gmt {
         options.zone = "local".to_owned();
     }
-    let (times, gmt) = (Arc::clone(&session), args.selecting.clock_gmt);
-    options.resolve_time = Arc::new(move |text| filtering::resolve_time(text, &times, gmt));
+    options.resolve_time = resolve_time(&session, args.selecting.clock_gmt);
+    options.open_with_offsets = Some(Arc::new(move |offsets| {
+        let opened = given.with_offsets(&again, offsets)?;
+        open_again(&opened.reading, &opened.selecting, report)
+            .map(|mut source| {
+                source.arguments = Some(opened.arguments());
+                source
+            })
+            .map_err(|failure| failure.message)
+    }));
     if let Some(path) = &args.export {
         return export(args, path, session, options);
     }
@@ -74,7 +85,7 @@ pub(crate) fn run(args: &ViewVerb, global: &Global, report: Report) -> Result<Ex
             return None;
         }
         // A trace whose metadata are being written is complete a moment later, when this is tried again.
-        open_again(args, report).ok()
+        open_again(&args.reading, &args.selecting, report).ok()
     })?;
     if let Some(socket) = &args.reading.listen {
         // The thread that waits for datagrams does not end before the program.
@@ -119,24 +130,31 @@ fn export(
 }
 
 /// Opens the traces once more.
-fn open_again(args: &ViewVerb, report: Report) -> Result<ViewSource, Failure> {
-    let opened = input::try_open(&args.reading, Arithmetic::Exact, false, ScanProgress::default())?;
+fn open_again(reading: &Reading, selecting: &Selecting, report: Report) -> Result<ViewSource, Failure> {
+    let opened = input::try_open(reading, Arithmetic::Exact, false, ScanProgress::default())?;
     let session = opened.map_err(|error| input::failure(&error))?;
-    select(args, &Arc::new(session), report)
+    select(selecting, &Arc::new(session), report)
+}
+
+/// Returns a function that converts times in expressions.
+fn resolve_time(
+    session: &Arc<Session>,
+    gmt: bool,
+) -> Arc<dyn Fn(&str) -> Result<i128, String> + Send + Sync> {
+    let times = Arc::clone(session);
+    Arc::new(move |text| filtering::resolve_time(text, &times, gmt))
 }
 
 /// Selects what is shown.
-fn select(args: &ViewVerb, session: &Arc<Session>, report: Report) -> Result<ViewSource, Failure> {
-    let mut selection = Selection::new(&args.selecting, None)?;
-    if selection.stream_intersection {
-        return Err(Failure::new("--stream-intersection: `view` cannot show this").help(
-            "choose a range by --begin and --end; `ichnos info` shows when each data stream begins and ends",
-        ));
-    }
+fn select(selecting: &Selecting, session: &Arc<Session>, report: Report) -> Result<ViewSource, Failure> {
+    let mut selection = Selection::new(selecting, None)?;
     let mut source = ViewSource::new(Arc::clone(session));
     source.window = selection.prepare(session, report)?;
+    // Before the server is there: a trace that cannot be read needs no page.
+    selection.reader(session, source.window)?;
     source.selection = selection.selected;
     source.warnings = input::problems(session);
+    source.resolve_time = Some(resolve_time(session, selecting.clock_gmt));
     Ok(source)
 }
 
@@ -157,19 +175,4 @@ fn title(args: &ViewVerb) -> String {
             .map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
     };
     args.reading.paths.iter().map(name).collect::<Vec<_>>().join(", ")
-}
-
-/// Returns the traces as arguments of a shell.
-fn arguments(args: &ViewVerb) -> String {
-    let quoted = |path: String| {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./,:@%+=".contains(c);
-        if !path.is_empty() && path.chars().all(is_plain) {
-            path
-        } else {
-            format!("'{}'", path.replace('\'', r"'\''"))
-        }
-    };
-    let paths = args.reading.paths.iter().map(|path| path.display().to_string());
-    let listen = args.reading.listen.iter().map(|path| format!("--listen=unixgram:{}", path.display()));
-    paths.chain(listen).map(quoted).collect::<Vec<_>>().join(" ")
 }

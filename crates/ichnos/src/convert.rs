@@ -297,15 +297,27 @@ impl Reader<'_> {
         }
         write.selected_by.extend(options.pass.changes_events().then(|| "changed".to_owned()));
         write.correlated |= self.session.relates_clocks();
-        if let Some((_, _, window)) = self.wanted().next() {
-            write.window = window;
-        }
+        let (window, is_of_all) = self.common_window();
+        write.window = window;
+        // Outputs know one window: packets in it can have events outside of that of their trace.
+        write.leaves_out |= !is_of_all;
         write.stop = options.pass.stop_flag();
         write.threads = options.threads;
         write.shard = self.shard.as_ref().map(ShardParts::of_output);
         let all = self.shard.as_ref().map_or(&self.wanted, |shard| &shard.all);
         let traces = self.session.traces().iter();
         (traces.zip(all).map(|(trace, wanted)| source(trace.as_ref(), wanted)).collect(), write)
+    }
+
+    /// Returns the shortest window that contains those of all traces, and `true` if it is that of each of them.
+    fn common_window(&self) -> (Window, bool) {
+        let mut windows = self.wanted().map(|(_, _, window)| window);
+        let Some(first) = windows.next() else { return (Window::default(), true) };
+        windows.fold((first, true), |(all, is_of_all), window| {
+            let begin = all.begin.min(window.begin);
+            let end = all.end.zip(window.end).map(|(all, end)| all.max(end));
+            (Window { begin, end }, is_of_all && window == first)
+        })
     }
 
     /// Returns the comparison of the output with the written data.
@@ -321,7 +333,7 @@ impl Reader<'_> {
             trace.for_each_stream(&mut |summary| damages += summary.damage.len() as u64);
         }
         let (threads, limits, stop) = (options.threads, options.write.limits, options.pass.stop_flag());
-        let window = self.wanted().next().map(|(_, _, window)| window).unwrap_or_default();
+        let (window, _) = self.common_window();
         Verify::new(move |path, digest| {
             let mut written = digest.clone();
             written.damages += damages;

@@ -28,10 +28,18 @@ use crate::query::Query;
 use crate::response::{ApiError, Response};
 use crate::shared::Shared;
 
+/// Requests about events, which know clock offsets. Those about tracks and what is on them leave moving to the page.
+const WITH_OFFSETS: [&str; 11] =
+    ["events", "log", "near", "event", "search", "stats", "longest", "stacks", "tasks", "task", "command"];
+
 /// Answers a request for `api/NAME`.
 pub(crate) fn answer(shared: &Arc<Shared>, name: &str, query: &Query) -> Result<Response, ApiError> {
+    let shared = &match WITH_OFFSETS.contains(&name) {
+        true => shared.with_offsets(query)?,
+        false => Arc::clone(shared),
+    };
     let body = match name {
-        "trace" => overview::trace(shared),
+        "trace" => overview::trace(shared)?,
         "tracks" => overview::tracks(shared, query)?,
         "names" => overview::names(shared, query)?,
         "tiles" => tiles::tiles(shared, query)?,
@@ -47,6 +55,7 @@ pub(crate) fn answer(shared: &Arc<Shared>, name: &str, query: &Query) -> Result<
         "stacks" => statistics::stacks(shared, query)?,
         "completions" => completions::completions(shared, query)?,
         "log" => events::log(shared, query)?,
+        "command" => command::asked(shared, query)?,
         "check" => overview::check(shared, query)?,
         _ => return Err(ApiError::missing(format!("no such question: {name}"))),
     };

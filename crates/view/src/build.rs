@@ -106,6 +106,19 @@ impl Build {
         }
     }
 
+    /// Makes one for the events of another one at other times, with the same numbers of tracks and names. Pages are notified of
+    /// its changes.
+    pub(crate) fn beside(whole: &Arc<Self>, budget: usize) -> Self {
+        let numbered = whole.timeline().numbered(budget);
+        Self { timeline: Mutex::new(numbered.with_flows()), ..Self::new(budget, Some(Arc::clone(whole))) }
+    }
+
+    /// Waits until it is complete, or the time is over.
+    pub(crate) fn wait_until_complete(&self, time: Duration) {
+        let status = self.lock_status();
+        let _ = self.changed.wait_timeout_while(status, time, |status| !status.is_complete);
+    }
+
     /// Locks the timeline as it is now. The thread that fills it waits.
     pub(crate) fn timeline(&self) -> MutexGuard<'_, Timeline> {
         self.waiting.fetch_add(1, Ordering::AcqRel);
@@ -196,9 +209,10 @@ impl Build {
 
     /// Fills the timeline with the selected events of a session, or those among them that a filter selects.
     pub(crate) fn run(&self, session: &Session, options: &ViewOptions, filter: Option<Selector>) {
-        let ViewOptions { selection, window, stop, .. } = options;
-        let (window, noted) = (*window, Instant::now());
-        let expected = expected_range(session, window);
+        let ViewOptions { selection, stop, .. } = options;
+        let noted = Instant::now();
+        let reader = options.reader(session, Window::default());
+        let expected = reader.as_ref().ok().and_then(|reader| expected_range(session, reader.windows()));
         let (is_followed, is_live) = (options.follow, session.is_live());
         let mut filler =
             Filler { build: self, filter, held: None, expected, noted, counts: None, is_followed, is_live };
@@ -208,10 +222,8 @@ impl Build {
         self.number_streams(session);
         let pass = Pass::new(selection.clone()).stop(stop);
         let pass = if session.is_live() { pass.live() } else { pass };
-        let ended = match selection.reader(session, window) {
-            Ok(reader) => pass.run(&reader, &mut filler).map_err(|error| error.to_string()),
-            Err(error) => Err(error.to_string()),
-        };
+        let ended =
+            reader.and_then(|reader| pass.run(&reader, &mut filler).map_err(|error| error.to_string()));
         if let Ok(summary) = &ended {
             filler.counts = Some(summary.counts);
         }
@@ -227,21 +239,22 @@ impl Build {
     }
 }
 
-/// Returns the time range that the traces say they have, within the window.
-fn expected_range(session: &Session, window: Window) -> Option<(u64, u64)> {
+/// Returns the time range that the traces say they have, each within its window.
+fn expected_range(session: &Session, windows: &[Window]) -> Option<(u64, u64)> {
     let mut range: Option<(i128, i128)> = None;
-    for trace in session.traces() {
+    for (trace, window) in session.traces().iter().zip(windows) {
         trace.for_each_stream(&mut |summary| {
-            if let Some((begin, end)) = summary.time_range {
+            let Some((begin, end)) = summary.time_range else { return };
+            let begin = window.begin.map_or(begin, |first| first.max(begin));
+            let end = window.end.map_or(end, |last| last.min(end));
+            if begin <= end {
                 let (first, last) = range.unwrap_or((begin, end));
                 range = Some((first.min(begin), last.max(end)));
             }
         });
     }
     let (begin, end) = range?;
-    let begin = window.begin.map_or(begin, |first| first.max(begin));
-    let end = window.end.map_or(end, |last| last.min(end));
-    (begin <= end).then_some((u64::try_from(begin).ok()?, u64::try_from(end).ok()?))
+    Some((u64::try_from(begin).ok()?, u64::try_from(end).ok()?))
 }
 
 /// Passes messages to the timeline.

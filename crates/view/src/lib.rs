@@ -31,6 +31,7 @@ mod acceptor;
 mod api;
 mod build;
 mod cache;
+mod clock_offsets;
 mod exports;
 mod file_server;
 mod open_pages;
@@ -48,6 +49,6 @@ mod token;
 
 pub use cache::TimelineCache;
 pub use file_server::{FileServer, ViewerPage};
-pub use options::{ViewOptions, ViewSource};
+pub use options::{ViewArguments, ViewOptions, ViewSource};
 pub use page_file::page_file;
 pub use server::ViewServer;

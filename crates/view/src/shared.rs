@@ -2,20 +2,26 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use ichnos::model::Window;
 use ichnos::{Expression, Reader, Session};
 
 use crate::build::Build;
+use crate::clock_offsets::ClockOffsets;
 use crate::exports::Exports;
 use crate::options::{ViewOptions, ViewSource};
 use crate::parts::RangeParts;
+use crate::query::Query;
 use crate::response::ApiError;
 use crate::task_list::TaskCache;
 
 /// Maximum size of the items of a timeline, in bytes: that of all events, and that of those which a filter selects.
 const BUDGET: usize = 96 << 20;
 const FILTERED_BUDGET: usize = 16 << 20;
+
+/// Time that a request waits for the timeline of traces whose clocks are moved.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Number of filters whose timelines are kept.
 const MOST_FILTERS: usize = 2;
@@ -33,6 +39,8 @@ pub(crate) struct Shared {
     /// Keys of data streams by their numbers.
     stream_keys: Vec<u32>,
     filtered: Mutex<Vec<(String, Arc<Build>)>>,
+    /// State of the same traces with the clock offsets that were asked for last.
+    moved: Mutex<Option<(ClockOffsets, Arc<Self>)>>,
 }
 
 impl Shared {
@@ -47,23 +55,97 @@ impl Shared {
             tasks: TaskCache::default(),
             exports: Arc::default(),
             filtered: Mutex::default(),
+            moved: Mutex::default(),
         }
     }
 
     /// Makes the state for traces that were opened again, whose tracks and names keep their numbers.
     pub(crate) fn again(&self, source: ViewSource) -> Self {
-        let ViewSource { session, selection, window, warnings } = source;
+        self.of_source(source, Build::after(&self.build, BUDGET))
+    }
+
+    fn of_source(&self, source: ViewSource, build: Build) -> Self {
+        let ViewSource { session, selection, window, warnings, arguments, resolve_time } = source;
+        let before = self.options.clone();
+        let options = ViewOptions {
+            selection,
+            window,
+            warnings,
+            arguments: arguments.unwrap_or(before.arguments),
+            resolve_time: resolve_time.unwrap_or(before.resolve_time),
+            ..before
+        };
         Self {
             stream_keys: stream_keys(&session),
             session,
-            options: ViewOptions { selection, window, warnings, ..self.options.clone() },
-            build: Arc::new(Build::after(&self.build, BUDGET)),
+            options,
+            build: Arc::new(build),
             parts: RangeParts::default(),
             has_limits: true,
             tasks: TaskCache::default(),
             exports: Arc::clone(&self.exports),
             filtered: Mutex::default(),
+            moved: Mutex::default(),
         }
+    }
+
+    /// Returns the state of the same traces with the clock offsets of a request, for which they are opened again: then
+    /// everything is as if the offsets had been options of reading.
+    pub(crate) fn with_offsets(self: &Arc<Self>, query: &Query) -> Result<Arc<Self>, ApiError> {
+        let offsets = ClockOffsets::of_query(query)?;
+        if offsets.0.is_empty() {
+            return Ok(Arc::clone(self));
+        }
+        // Held while the traces are opened: others often ask for the same offsets.
+        let mut moved = self.moved.lock().unwrap_or_else(PoisonError::into_inner);
+        let known =
+            moved.as_ref().filter(|(known, _)| *known == offsets).map(|(_, shared)| Arc::clone(shared));
+        let shared = match known {
+            Some(shared) => shared,
+            None => {
+                let shared = self.open_with(&offsets)?;
+                if let Some((_, before)) = moved.replace((offsets, Arc::clone(&shared))) {
+                    before.build.cancel();
+                }
+                shared
+            }
+        };
+        drop(moved);
+        shared.build.wait_until_complete(PATIENCE);
+        Ok(shared)
+    }
+
+    fn open_with(self: &Arc<Self>, ClockOffsets(offsets): &ClockOffsets) -> Result<Arc<Self>, ApiError> {
+        let open = self.options.open_with_offsets.as_ref().filter(|_| !self.session.is_live());
+        let open = open.ok_or_else(|| ApiError::bad("offsets: these traces cannot be opened again"))?;
+        if !self.build.status().is_complete {
+            let text = "offsets: the traces are still being read: try again later";
+            return Err(ApiError { status: 503, ..ApiError::bad(text) });
+        }
+        let traces = self.session.traces().iter().filter(|trace| !trace.data_streams().is_empty());
+        let paths: Vec<&str> = traces.map(|trace| trace.path()).collect();
+        let path = |(track, nanoseconds): (&u32, &i64)| {
+            let trace = self.build.timeline().trace_of(*track);
+            let path = trace.and_then(|trace| paths.get(trace as usize));
+            let path = path.ok_or_else(|| ApiError::bad(format!("offsets: track {track} is no trace")))?;
+            Ok(((*path).to_owned(), *nanoseconds))
+        };
+        let source = open(&offsets.iter().map(path).collect::<Result<Vec<_>, ApiError>>()?);
+        let source = source.map_err(|error| ApiError::bad(format!("offsets: {error}")))?;
+        // Numbers of tracks and data streams would be those of others.
+        if shape(&source.session) != shape(&self.session) {
+            let text =
+                "offsets: the traces are no longer what they were, or some cannot be read without the others";
+            return Err(ApiError::bad(text));
+        }
+        let mut shared = self.of_source(source, Build::beside(&self.build, FILTERED_BUDGET));
+        (shared.options.follow, shared.options.cache) = (false, None);
+        let shared = Arc::new(shared);
+        let filling = Arc::clone(&shared);
+        let run = move || filling.build.run(&filling.session, &filling.options, None);
+        let spawned = thread::Builder::new().name("offsets".to_owned()).spawn(run);
+        spawned.map_err(|error| ApiError::failed(error.to_string()))?;
+        Ok(shared)
     }
 
     /// Returns the key of the data stream with a number, which is the same each time that the traces are opened.
@@ -78,13 +160,7 @@ impl Shared {
                 "events that arrive are shown and not kept: only the timeline has them",
             ));
         }
-        let own = self.options.window;
-        let begin = window.begin.max(own.begin);
-        let end = [window.end, own.end].into_iter().flatten().min();
-        // An empty window must not become all of the trace.
-        let window = Window { begin, end: end.max(begin.filter(|_| end.is_some())) };
-        let reader = self.options.selection.reader(&self.session, window);
-        reader.map_err(|error| ApiError::failed(error.to_string()))
+        self.options.reader(&self.session, window).map_err(ApiError::failed)
     }
 
     /// Checks an expression, and selects what it selects of the selection.
@@ -122,6 +198,11 @@ impl Shared {
         known.push((text.to_owned(), Arc::clone(&build)));
         Ok(build)
     }
+}
+
+/// Returns the paths of the traces of a session, and the numbers of their data streams.
+fn shape(session: &Session) -> Vec<(&str, usize)> {
+    session.traces().iter().map(|trace| (trace.path(), trace.data_streams().len())).collect()
 }
 
 /// Returns the keys of the data streams of a session, in its order.

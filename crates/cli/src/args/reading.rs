@@ -12,7 +12,7 @@ use crate::limits::{Limits, Maximum};
 use crate::time;
 
 /// Traces to read, and options for reading them.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct Reading {
     /// Trace directories, files or archives; `-` reads an archive from standard input
     ///

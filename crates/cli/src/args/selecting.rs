@@ -5,7 +5,7 @@ use clap::Args;
 use crate::time::{self, TimePoint};
 
 /// Events to select, by time, data stream and class.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct Selecting {
     /// Only events from TIME on: 13:45:10.25, +3s, -5s, see --help
     ///

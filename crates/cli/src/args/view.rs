@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::given_options::GivenOption;
 use super::reading::Reading;
 use super::selecting::Selecting;
 
@@ -55,6 +56,9 @@ pub(crate) struct ViewVerb {
     pub(crate) keep: bool,
     #[command(flatten)]
     pub(crate) selecting: Selecting,
+    /// Options of reading and selecting as they were given.
+    #[arg(skip)]
+    pub(crate) given: Vec<GivenOption>,
 }
 
 /// Viewers with a page that reads files of this machine.

@@ -18,7 +18,7 @@ fn trace(directory: &Path, name: &str, streams: &[&[&[u64]]]) {
     }
 }
 
-fn traces(name: &str) -> Directory {
+pub(crate) fn traces(name: &str) -> Directory {
     let directory = Directory::new(name);
     trace(&directory, "common", &[&[&[1_000, 3_000], &[5_000]], &[&[2_000, 4_000], &[6_000, 7_000]]]);
     trace(&directory, "touching", &[&[&[1_000, 3_000]], &[&[3_000, 6_000]]]);
@@ -67,6 +67,25 @@ fn nothing_in_common() {
     let logs = crate::support::root().join("examples/hello-fuchsia");
     ichnos(["cat", "--stream-intersection", logs.to_str().unwrap()]);
     ichnos(["cat", "--stream-intersection", "--listen", "unixgram:x"]);
+}
+
+/// Each trace keeps its own time in what is written, whichever comes first.
+#[test]
+fn of_traces_that_are_written() {
+    let directory = traces("intersection-written");
+    let paths = ["common", "alone"].map(|name| directory.join(name).to_str().unwrap().to_owned());
+    let expected = times(&directory, &["common", "alone"], &[]);
+    for (number, verb) in
+        [&["convert"][..], &["cut", "--begin", "@1000000000000001000"]].into_iter().enumerate()
+    {
+        let written = directory.join(format!("written-{number}"));
+        let path = written.to_str().unwrap();
+        let words = [verb, &["--stream-intersection", "--verify", "-o", path, &paths[0], &paths[1]]].concat();
+        ichnos(words).expect(0, &[]);
+        let out = ichnos(["cat", "-q", "--clock-cycles", "--no-delta", path]).expect(0, &[]).out;
+        let found: Vec<u64> = out.lines().map(|line| line[1..21].parse().unwrap()).collect();
+        assert_eq!(found, expected, "{verb:?}");
+    }
 }
 
 /// The output does not depend on the number of threads.

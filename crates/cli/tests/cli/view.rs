@@ -2,10 +2,14 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
+use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use crate::support::{Directory, command, ichnos, root};
+use serde_json::Value;
+
+use crate::intersection;
+use crate::support::{Directory, METADATA, Run, command, ichnos, packet, root};
 
 /// A running `ichnos view`.
 struct Viewing {
@@ -51,6 +55,38 @@ fn request(method: &str, address: &str, headers: &str) -> (String, Vec<u8>) {
     stream.read_to_end(&mut answer).unwrap();
     let at = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n").unwrap();
     (String::from_utf8(answer[..at].to_vec()).unwrap(), answer[at + 4..].to_vec())
+}
+
+/// Asks the API of a running `ichnos view`, whose answers are to be without errors.
+fn ask(link: &str, what: &str) -> Vec<u8> {
+    let (head, body) = request("GET", &format!("{link}api/{what}"), "");
+    assert!(head.starts_with("HTTP/1.1 200 "), "{what}: {head}: {}", String::from_utf8_lossy(&body));
+    body
+}
+
+fn ask_json(link: &str, what: &str) -> Value {
+    serde_json::from_slice(&ask(link, what)).unwrap()
+}
+
+/// Waits until all of the traces were read. Returns the first and the last time.
+fn wait_until_read(link: &str) -> (String, String) {
+    loop {
+        let trace = ask_json(link, "trace");
+        match trace["state"].as_str().unwrap() {
+            "done" => {
+                let time = |name: &str| trace[name].as_str().unwrap().to_owned();
+                return (time("begin"), time("end"));
+            }
+            state => assert_eq!(state, "loading", "{trace}"),
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Returns the events of JSON Lines, without what was written before them.
+fn event_lines(text: &str) -> Vec<Value> {
+    let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+    lines.filter(|line: &Value| line["type"] == "event").collect()
 }
 
 fn example() -> String {
@@ -165,6 +201,230 @@ fn datagrams_as_they_arrive() {
     assert!(String::from_utf8(body).unwrap().contains("not kept"));
     assert_eq!(viewing.interrupt().0, Some(0));
     assert!(!socket.exists());
+}
+
+/// The time in which all data streams of a trace are active: the same events as other commands select.
+#[test]
+fn stream_intersections() {
+    let directory = intersection::traces("view-intersection");
+    let paths = ["common", "alone"].map(|name| directory.join(name).to_str().unwrap().to_owned());
+    let paths = [paths[0].as_str(), paths[1].as_str()];
+    for options in
+        [&["--stream-intersection"][..], &["--stream-intersection", "--begin", "@1000000000000003000"]]
+    {
+        let mut viewing = Viewing::start(&[options, &paths].concat());
+        let link = viewing.link();
+        let (begin, end) = wait_until_read(&link);
+        let run = |verb: &[&str]| ichnos([verb, options, &paths].concat()).expect(0, &[]);
+        let lines = event_lines(&run(&["cat", "-f", "jsonl"]).out);
+        assert!((3..7).contains(&lines.len()), "{lines:?}");
+        let range = format!("begin={begin}&end={end}");
+        let sent = ask(&link, &format!("export?kind=jsonl&{range}"));
+        assert_eq!(event_lines(&String::from_utf8(sent).unwrap()), lines);
+        let rows = ask_json(&link, &format!("events?{range}"));
+        assert_eq!(texts(rows["rows"].as_array().unwrap(), "time"), texts(&lines, "ts"));
+        let stats = ask_json(&link, &format!("stats?{range}"));
+        assert_eq!(stats["events"], run(&["stats", "--json"]).json()["events"]);
+        // A wider range does not show more.
+        let wide = ask_json(&link, "stats?begin=0&end=2000000000000000000");
+        assert_eq!(wide["events"], stats["events"]);
+        let written = directory.join(format!("range-{}.tar", options.len()));
+        std::fs::write(&written, ask(&link, &format!("export?kind=trace&{range}"))).unwrap();
+        let cut = ichnos(["cat", "-f", "jsonl", written.to_str().unwrap()]).expect(0, &[]);
+        assert_eq!(texts(&event_lines(&cut.out), "ts"), texts(&lines, "ts"));
+        assert_eq!(viewing.interrupt(), (Some(0), String::new()));
+    }
+    let apart = directory.join("apart");
+    ichnos(["view", "--no-open", "--stream-intersection", apart.to_str().unwrap()])
+        .expect(2, &["--stream-intersection"]);
+}
+
+/// Runs a command that a panel shows, with further words, in a shell.
+fn run_shown(command: &Value, words: &str) -> Run {
+    let program = env!("CARGO_BIN_EXE_ichnos");
+    let shown = command.as_str().unwrap().strip_prefix("ichnos ").unwrap();
+    let output = Command::new("sh").args(["-c", &format!("'{program}' {shown} {words}")]).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Run { code: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
+}
+
+fn texts(list: &[Value], name: &str) -> Vec<String> {
+    list.iter().map(|row| row[name].to_string().trim_matches('"').to_owned()).collect()
+}
+
+/// Clocks that were moved: events, statistics and files are as with `--offset`, and the commands of panels have it.
+#[cfg(unix)]
+#[test]
+fn moved_clocks() {
+    const ORIGIN: u64 = 1_000_000_000_000_000_000;
+    let directory = intersection::traces("view-offsets");
+    for name in ["apart", "touching", "with-empty"] {
+        std::fs::remove_dir_all(directory.join(name)).unwrap();
+    }
+    let [common, alone] = ["common", "alone"].map(|name| directory.join(name).to_str().unwrap().to_owned());
+    let whole = directory.to_str().unwrap();
+    let offset = format!("--offset={alone}=2500ns");
+    // As two paths, and as a path with two traces.
+    for paths in [&[common.as_str(), alone.as_str()][..], &[whole]] {
+        let mut viewing = Viewing::start(&[&["--event", "*"], paths].concat());
+        let link = viewing.link();
+        wait_until_read(&link);
+        let tracks = ask_json(&link, "tracks")["tracks"].as_array().unwrap().clone();
+        let is_moved = |track: &&Value| track["name"].as_str().unwrap().contains("alone/stream_0");
+        let track = tracks.iter().find(is_moved).unwrap();
+        let (moved, stream) = (&track["parent"], &track["id"]);
+        let (begin, end) = (ORIGIN + 3_200, ORIGIN + 5_600);
+        let range = format!("begin={begin}&end={end}&offsets={moved}:2500");
+        let select = [format!("--begin=@{begin}"), format!("--end=@{end}"), offset.clone()];
+        let run = |verb: &[&str]| {
+            let words = verb.iter().map(|word| (*word).to_owned()).chain(select.clone());
+            ichnos(words.chain([common.clone(), alone.clone()])).expect(0, &[])
+        };
+        let lines = event_lines(&run(&["cat", "-f", "jsonl"]).out);
+        let times = texts(&lines, "ts");
+        assert_eq!(times, [3_500, 4_000, 5_000, 5_500].map(|time| (ORIGIN + time).to_string()));
+        let rows = ask_json(&link, &format!("events?{range}"));
+        assert_eq!(texts(rows["rows"].as_array().unwrap(), "time"), times);
+        let shown = run_shown(&rows["command"], "-f jsonl").expect(0, &[]);
+        assert_eq!(event_lines(&shown.out), lines, "{}", rows["command"]);
+        let stats = ask_json(&link, &format!("stats?{range}"));
+        let expected = run(&["stats", "--json"]).json();
+        assert_eq!((&stats["events"], &expected["events"]), (&4.into(), &4.into()));
+        assert_eq!(run_shown(&stats["command"], "--json").expect(0, &[]).json(), expected);
+        let sent = ask(&link, &format!("export?kind=jsonl&{range}"));
+        assert_eq!(event_lines(&String::from_utf8(sent).unwrap()), lines);
+        let written = directory.join("moved.tar");
+        std::fs::write(&written, ask(&link, &format!("export?kind=trace&{range}"))).unwrap();
+        let cut = ichnos(["cat", "-f", "jsonl", written.to_str().unwrap()]).expect(0, &[]);
+        assert_eq!(texts(&event_lines(&cut.out), "ts"), times);
+        std::fs::remove_file(&written).unwrap();
+        let near = |time: u64, more: &str| {
+            ask_json(
+                &link,
+                &format!("near?track={stream}&time={}&offsets={moved}:2500&{more}", ORIGIN + time),
+            )
+        };
+        let next = near(3_400, "direction=next");
+        assert_eq!((&next["time"], &next["track"]), (&(ORIGIN + 3_500).to_string().into(), stream));
+        let after = near(3_500, &format!("direction=next&event={}", next["id"].as_str().unwrap()));
+        assert_eq!(after["time"], (ORIGIN + 5_500).to_string());
+        let details =
+            ask_json(&link, &format!("event?id={}&offsets={moved}:2500", next["id"].as_str().unwrap()));
+        let same = |line: &Value| (line["ts"].clone(), line["name"].clone(), line["payload"].clone());
+        assert_eq!((same(&details["line"]), &details["time"]), (same(&lines[0]), &next["time"]));
+        let shown = event_lines(&run_shown(&details["command"], "").expect(0, &[]).out);
+        assert_eq!(shown.iter().map(same).collect::<Vec<_>>(), [same(&lines[0])]);
+        let cut = ask_json(&link, &format!("command?verb=cut&{range}"))["command"].clone();
+        assert!(
+            cut.as_str().unwrap().starts_with("ichnos cut -o OUT --begin @1000000000000003200 --end "),
+            "{cut}"
+        );
+        // Other requests have other offsets, or none.
+        for (offsets, count) in [("", 4), (&format!("{moved}:0"), 4), (&format!("{moved}:1000000"), 2)] {
+            let found = ask_json(&link, &format!("stats?begin={begin}&end={end}&offsets={offsets}"));
+            assert_eq!(found["events"], count, "{offsets}");
+        }
+        for offsets in ["999:1", "x", &format!("{stream}:1")] {
+            let asked = format!("{link}api/stats?begin={begin}&end={end}&offsets={offsets}");
+            let (head, _) = request("GET", &asked, "");
+            assert!(head.starts_with("HTTP/1.1 400 "), "{offsets}: {head}");
+        }
+        assert_eq!(viewing.interrupt(), (Some(0), String::new()));
+    }
+}
+
+/// Returns the lines of JSON Lines about events, losses and damage, without the names of files.
+fn message_lines(text: &str) -> Vec<Value> {
+    let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+    let kinds = ["event", "damage", "discarded-events", "discarded-packets"];
+    let lines = lines.filter(|line: &Value| kinds.contains(&line["type"].as_str().unwrap()));
+    let without_files = |mut line: Value| {
+        ["file", "stream_name"].map(|name| line.as_object_mut().and_then(|line| line.remove(name)));
+        line
+    };
+    lines.map(without_files).collect()
+}
+
+/// A damaged trace of each of two formats, with the path that is read.
+fn damaged_traces(directory: &Directory) -> Vec<PathBuf> {
+    let ctf = directory.join("ctf");
+    std::fs::create_dir(&ctf).unwrap();
+    std::fs::write(ctf.join("metadata"), METADATA).unwrap();
+    let good = [packet(&[1_000, 3_000, 5_000], 0), packet(&[21_000, 23_000, 25_000, 27_000], 7)];
+    let mut bad = packet(&[11_000, 13_000, 15_000, 17_000], 0);
+    // The id of an event that no class has.
+    let at = bad.len() - 10;
+    bad[at] = 9;
+    std::fs::write(ctf.join("stream_a"), [&good[0], &bad, &good[1]].map(Vec::as_slice).concat()).unwrap();
+    let other: Vec<u64> = (0..15).map(|i| 500 + i * 2_000).collect();
+    std::fs::write(ctf.join("stream_b"), packet(&other, 0)).unwrap();
+    let fxt = directory.join("frames.fxt");
+    let mut bytes = std::fs::read(root().join("examples/hello-fxt/frames.fxt")).unwrap();
+    let middle = bytes.len() / 2 & !7;
+    bytes[middle..middle + 64].fill(0xff);
+    std::fs::write(&fxt, bytes).unwrap();
+    vec![ctf, fxt]
+}
+
+/// Ranges of damaged traces: events, statistics and files are those that other commands give, and damage is shown.
+#[test]
+fn ranges_of_damaged_traces() {
+    let directory = Directory::new("view-damaged");
+    for (number, path) in (0..).zip(damaged_traces(&directory)) {
+        let path = path.to_str().unwrap();
+        let mut viewing = Viewing::start(&[path]);
+        let link = viewing.link();
+        let (begin, end) = wait_until_read(&link);
+        let [begin, end]: [u64; 2] = [begin, end].map(|time| time.parse().unwrap());
+        let trace = ask_json(&link, "trace");
+        let check = ichnos(["info", "--json", path]);
+        assert!(trace["damages"].as_u64().unwrap() > 0, "{trace}: {}", check.out);
+        let tracks = ask_json(&link, "tracks")["tracks"].as_array().unwrap().clone();
+        let losses = tracks.iter().find(|track| track["kind"] == "losses").unwrap();
+        let tiles = ask_json(&link, &format!("tiles?tracks={}&begin={begin}&end={end}", losses["id"]));
+        let shown = items(&tiles["tracks"][0]);
+        let all = message_lines(&ichnos(["cat", "-f", "jsonl", path]).expect(3, &[]).out);
+        let is_event = |line: &&Value| line["type"] == "event";
+        assert_eq!(shown, all.iter().filter(|line| !is_event(line)).count() as u64, "{tiles}");
+        let length = end - begin;
+        let parts = [(0, 8), (0, 3), (2, 5), (3, 4), (4, 8)];
+        for (part, (from, to)) in parts.into_iter().enumerate() {
+            let (from, to) = (begin + length * from / 8, begin + length * to / 8);
+            let range = format!("begin={from}&end={to}");
+            let times = [format!("--begin=@{from}"), format!("--end=@{to}")];
+            let run = |words: &[&str]| {
+                let words = words.iter().map(|word| (*word).to_owned());
+                let run = ichnos(words.chain(times.clone()).chain([path.to_owned()]));
+                assert!([0, 1, 3].contains(&run.code), "{}", run.err);
+                run
+            };
+            let lines = message_lines(&run(&["cat", "-f", "jsonl"]).out);
+            let events: Vec<Value> = lines.iter().filter(is_event).cloned().collect();
+            let rows = ask_json(&link, &format!("events?limit=10000&{range}"));
+            let rows = rows["rows"].as_array().unwrap();
+            assert_eq!(texts(rows, "time"), texts(&events, "ts"), "{path} {range}");
+            let sent = ask(&link, &format!("export?kind=jsonl&{range}"));
+            assert!(message_lines(&String::from_utf8(sent).unwrap()) == lines, "{path} {range}");
+            let stats = ask_json(&link, &format!("stats?{range}"));
+            let expected = run(&["stats", "--json"]).json();
+            assert_eq!(stats["events"], expected["events"], "{path} {range}");
+            assert_eq!(stats["events"], events.len(), "{path} {range}");
+            let file = |name: &str| {
+                directory.join(format!("{name}-{number}-{part}{}", if number == 0 { "" } else { ".fxt" }))
+            };
+            let (cut, sent) = (file("cut"), file("sent"));
+            run(&["cut", "-o", cut.to_str().unwrap()]);
+            std::fs::write(&sent, ask(&link, &format!("export?kind=trace&{range}"))).unwrap();
+            let [cut, sent] = [cut, sent]
+                .map(|path| message_lines(&ichnos(["cat", "-f", "jsonl", path.to_str().unwrap()]).out));
+            assert!(cut == sent, "{path} {range}: {} and {} lines", cut.len(), sent.len());
+            assert_eq!(
+                texts(&cut.into_iter().filter(|line| is_event(&line)).collect::<Vec<_>>(), "ts"),
+                texts(&events, "ts")
+            );
+        }
+        assert_eq!(viewing.interrupt().0, Some(0));
+    }
 }
 
 /// Returns the answers that a page was saved with.

@@ -233,6 +233,13 @@ impl Timeline {
         &self.tracks.tracks
     }
 
+    /// Returns the number of the trace that a track stands for: its place among the traces of
+    /// [`number_streams`](Self::number_streams). `None` for tracks of other kinds.
+    #[must_use]
+    pub fn trace_of(&self, track: u32) -> Option<u32> {
+        self.tracks.trace_of(track)
+    }
+
     /// Returns a number that grows when tracks are added or get other names.
     #[must_use]
     pub fn track_changes(&self) -> u64 {

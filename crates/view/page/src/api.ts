@@ -82,6 +82,7 @@ export interface Rows {
   rows: Row[];
   next: string | null;
   scanned: number;
+  command: string;
 }
 
 export interface Link {
@@ -100,6 +101,7 @@ export interface EventDetails {
   format: string;
   /** Offset in bytes, and the bit in that byte. */
   position: { file: string; offset: number; bit: number } | null;
+  command: string;
   line: unknown;
   text: string;
   spans: { begin: string | null; end: string | null; length: number | null } | null;

@@ -3,7 +3,8 @@
 import { copyToClipboard } from "./commands";
 import { showDialog } from "./dialog";
 import { button, byId, el } from "./dom";
-import type { State } from "./state";
+import { isSaved } from "./saved";
+import { MOST_OFFSETS, type State } from "./state";
 import { duration, timeOfDay } from "./time";
 
 const MOST = 200;
@@ -50,18 +51,16 @@ export function showBookmarks(state: State): void {
 
 /** Sliders that move the clock of each trace, to compare traces one above the other. */
 export function showClocks(state: State): void {
-  const roots = state.tracks.filter((track) => track.parent === null);
+  const roots = state.tracks.filter((track) => track.kind === "trace");
   const length = state.bounds.end - state.bounds.begin;
-  const rows = roots.slice(0, 50).map((root) => {
+  const rows = roots.slice(0, MOST_OFFSETS).map((root) => {
     const text = el("output", {}, duration(state.offsets.get(root.id) ?? 0));
     const slider = el("input", { type: "range", min: -1000, max: 1000, step: 1, "aria-label": `Clock offset of ${root.name}` });
     const exact = el("input", { type: "number", step: "any", "aria-label": `Clock offset of ${root.name} in microseconds`, value: (state.offsets.get(root.id) ?? 0) / 1000 });
     slider.value = String(Math.sign(state.offsets.get(root.id) ?? 0) * Math.sqrt(Math.abs(state.offsets.get(root.id) ?? 0) / length) * 1000);
     const set = (ns: number) => {
-      state.offsets.set(root.id, ns);
       text.textContent = duration(ns);
-      state.emit("offsets");
-      state.emit("view");
+      state.moveClocks([[root.id, ns]]);
     };
     slider.addEventListener("input", () => {
       // Fine in the middle, and up to the length of the trace at the ends.
@@ -76,12 +75,12 @@ export function showClocks(state: State): void {
   const align = button("Align begins", () => {
     const begins = beginsOf(state);
     const first = Math.min(...begins.values());
-    for (const [root, begin] of begins) state.offsets.set(root, first - begin);
-    state.emit("offsets");
-    state.emit("view");
+    state.moveClocks([...begins].slice(0, MOST_OFFSETS).map(([root, begin]) => [root, first - begin]));
     byId<HTMLDialogElement>("dialog").close();
   });
-  const hint = "Moves the tracks of a trace in the picture. Tables and statistics keep the times of the trace.";
+  const hint = isSaved
+    ? "Moves the tracks of a trace in the picture. Tables and statistics keep the times of the trace."
+    : "Adds a time to the clock of a trace. Tables, statistics and exports follow, and the commands of the panels have it as --offset.";
   showDialog("Clock offsets", el("div", { class: "choices" }, ...rows), align, el("p", { class: "muted" }, hint));
 }
 

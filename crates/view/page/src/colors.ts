@@ -41,8 +41,8 @@ export interface Shade {
 }
 
 const CONTRAST = 4.8;
-/** Hues that people tell apart: greens look alike over a wide range, so few of them are used. */
-const HUES = [0, 16, 30, 42, 54, 78, 118, 158, 176, 190, 204, 220, 242, 264, 288, 318, 340];
+/** Hues that people tell apart: greens look alike over a wide range, so few of them are used. Reds are losses. */
+const HUES = [24, 34, 44, 54, 78, 118, 158, 176, 190, 204, 220, 242, 264, 288, 314];
 const cache = new Map<string, Shade>();
 /** Colours that maps give names. */
 const given = new Map<string, Rgb>();

@@ -1,29 +1,6 @@
 // Commands of the terminal that give the same answer as a panel.
 
 import { button, el } from "./dom";
-import type { State } from "./state";
-
-/** Word quoted for a POSIX shell, if it needs to be. */
-export function quote(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
-}
-
-/** Command about the trace: the paths, and options of reading, are those that the server was started with. */
-export function commandOf(state: State, verb: string, options: string[]): string {
-  const given = state.trace?.command.replace(/^ichnos info /, "") ?? "";
-  return [`ichnos ${verb}`, ...options.map(quote), given].filter(Boolean).join(" ");
-}
-
-/** `ichnos VERB --begin --end --filter PATH...` of what panels show. */
-export function command(state: State, verb: string): string {
-  const words: string[] = [];
-  const whole = state.bounds;
-  const { begin, end } = state.asked;
-  if (begin > whole.begin) words.push("--begin", `@${state.absolute(begin)}`);
-  if (end < whole.end) words.push("--end", `@${state.absolute(end)}`);
-  if (state.filter) words.push("--filter", state.filter);
-  return commandOf(state, verb, words);
-}
 
 /** The command, and a button that copies it. */
 export class CommandLine {

@@ -59,7 +59,7 @@ export function drawScene(painter: Painter, scene: Scene): Drawn {
 /** Time before and after the trace. */
 function drawOutside(painter: Painter, { state, theme, width, height }: Scene): void {
   if (state.isEmpty) return;
-  const { begin, end } = state.bounds;
+  const { begin, end } = state.extent;
   const left = xOf(begin, state.view, width);
   const right = xOf(end, state.view, width);
   if (left > 0) painter.rect(0, 0, Math.min(left, width), height, theme.grid, 0.45);
@@ -224,7 +224,8 @@ function drawFlows(painter: Painter, { state, flows, rows, top, width, theme }: 
     const x2 = xOf(flows[i + 3]! + state.offsetOf(flows[i + 2]!), state.view, width);
     if (Math.max(x1, x2) < 0 || Math.min(x1, x2) > width) continue;
     const bend = Math.max(20, Math.abs(x2 - x1) / 2);
-    painter.curve([x1, y1, x1 + bend, y1, x2 - bend, y2, x2, y2], theme.accent);
+    // Names below them can still be read.
+    painter.curve([x1, y1, x1 + bend, y1, x2 - bend, y2, x2, y2], theme.accent, 0.6);
     painter.polygon([x2, y2, x2 - 6, y2 - 3, x2 - 6, y2 + 3], theme.accent);
   }
 }

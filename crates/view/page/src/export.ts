@@ -1,8 +1,7 @@
 // Export of the range: traces and tables by the server, pictures by the page.
 
-import { address, errorOf, messageOf } from "./api";
-import { commandOf } from "./commands";
-import { button, byId, el } from "./dom";
+import { address, errorOf, get, messageOf } from "./api";
+import { button, el } from "./dom";
 import { drawScene } from "./draw";
 import { SvgPainter } from "./painter";
 import { rangeParameters, rangeText } from "./panels/panel";
@@ -25,9 +24,10 @@ export class Exporter {
 
   open(): void {
     const choice = (text: string, hint: string, action: () => void) => el("div", { class: "choice" }, button(text, action), el("span", { class: "muted" }, hint));
-    const { begin, end } = this.state.asked;
-    const cut = ["--begin", `@${this.state.absolute(begin)}`, "--end", `@${this.state.absolute(end)}`, "-o", "OUT"];
     this.status.textContent = "";
+    const command = el("pre", { class: "wrapped" });
+    const terminal = isSaved ? [] : [el("h3", {}, "In the terminal"), command];
+    if (!isSaved) void this.command().then((text) => (command.textContent = text));
     const tables = [
       choice("Trace", "the events of the range, as `ichnos cut` writes them; a directory as .tar", () => void this.download("trace")),
       choice("CSV", "one line an event", () => void this.download("csv")),
@@ -44,10 +44,17 @@ export class Exporter {
         choice("SVG", "the picture, to be scaled", () => this.svg()),
       ),
       this.status,
-      el("h3", {}, "In the terminal"),
-      el("pre", {}, commandOf(this.state, "cut", cut)),
+      ...terminal,
     );
-    byId("dialog").querySelector("pre")!.style.whiteSpace = "pre-wrap";
+  }
+
+  /** Command that writes the range as a trace. */
+  private async command(): Promise<string> {
+    try {
+      return (await get<{ command: string }>("command", { verb: "cut", ...rangeParameters(this.state) })).command;
+    } catch (error) {
+      return messageOf(error);
+    }
   }
 
   /** Downloads what the server writes; its refusal is shown instead of saved as a file. */

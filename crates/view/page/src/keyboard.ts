@@ -68,10 +68,10 @@ function arrow(event: KeyboardEvent, state: State, actions: KeyActions): boolean
       actions.scroll(-1);
       return true;
     case "Home":
-      state.setView(state.bounds.begin - width * 0.02, state.bounds.begin + width * 0.98);
+      state.setView(state.extent.begin - width * 0.02, state.extent.begin + width * 0.98);
       return true;
     case "End":
-      state.setView(state.bounds.end - width * 0.98, state.bounds.end + width * 0.02);
+      state.setView(state.extent.end - width * 0.98, state.extent.end + width * 0.02);
       return true;
     case " ":
       if (!item || state.track === null) return false;

@@ -1,9 +1,13 @@
 // Names of tracks at the left, of which only the visible ones are elements.
 
+import type { Track } from "./api";
 import { byId, el, setText } from "./dom";
 import type { State } from "./state";
 import { count } from "./time";
 import { KINDS, type Layout, type TrackRow } from "./tracks";
+
+/** Length of the names of traces beyond which only their ends are shown. */
+const LONG = 28;
 
 interface Label {
   element: HTMLElement;
@@ -15,6 +19,8 @@ interface Label {
 export class Labels {
   private readonly list = byId("labels");
   private shown = new Map<number, Label>();
+  private known: Track[] = [];
+  private common = "";
 
   constructor(
     private readonly state: State,
@@ -76,8 +82,20 @@ export class Labels {
 
   /** Name without the name of the track above, with which paths of data streams begin. */
   private shortName({ track }: TrackRow): string {
+    if (track.kind === "trace") return endOf(track.name.slice(this.directory().length));
     const parent = this.state.trackOf(track.parent);
     return parent && track.name.startsWith(`${parent.name}/`) ? track.name.slice(parent.name.length + 1) : track.name;
+  }
+
+  /** Directory that all traces are in, if there are several and their names are paths. */
+  private directory(): string {
+    const { tracks } = this.state;
+    if (this.known === tracks) return this.common;
+    this.known = tracks;
+    const names = tracks.filter((track) => track.kind === "trace").map((track) => track.name);
+    let common = names.length > 1 ? names[0]!.slice(0, names[0]!.lastIndexOf("/") + 1) : "";
+    while (common && !names.every((name) => name.startsWith(common))) common = common.slice(0, common.lastIndexOf("/", common.length - 2) + 1);
+    return (this.common = common);
   }
 
   private place(label: Label, row: TrackRow, top: number, layout: Layout, focusable: boolean): void {
@@ -102,4 +120,11 @@ export class Labels {
     setText(note, track.items ? ` ${count(track.items)}` : ` ${kind}`);
     element.title = `${track.name}\n${kind}${track.items ? `, ${count(track.items)} items` : ""}${hidden}`;
   }
+}
+
+/** End of a path, which says more than its begin. */
+function endOf(path: string): string {
+  if (path.length <= LONG) return path;
+  const cut = path.indexOf("/", path.length - LONG);
+  return cut > 0 ? `…${path.slice(cut)}` : path.includes("/") ? `…${path.slice(path.lastIndexOf("/"))}` : path;
 }

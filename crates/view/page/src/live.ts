@@ -74,12 +74,12 @@ export class Live {
   /** Takes over a trace; a view that showed all of it, or follows its end, moves along. */
   private update(trace: Trace): void {
     const { state } = this;
-    const before = state.bounds;
+    const before = state.extent;
     const wasEmpty = state.isEmpty;
     const { view } = state;
     const showedAll = view.begin <= before.begin && view.end >= before.end;
     state.setTrace(trace);
-    const after = state.bounds;
+    const after = state.extent;
     if (wasEmpty || (after.end === before.end && after.begin === before.begin)) return;
     if (state.follow) {
       const width = view.end - view.begin;

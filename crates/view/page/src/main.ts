@@ -21,6 +21,7 @@ import { Search } from "./search";
 import { fromFragment, State, toFragment, type Range } from "./state";
 import { listenToSplitter } from "./splitter";
 import { duration, timeOfDay } from "./time";
+import { MOST_PIXELS } from "./tiles";
 import { Timeline, type Chosen } from "./timeline";
 
 const state = new State();
@@ -123,10 +124,10 @@ async function choose(item: Chosen): Promise<void> {
   // No zoom separates items at the same time: the first of them is selected.
   if (count > 1 && to > from) return;
   const tolerance = Math.ceil((4 * (state.view.end - state.view.begin)) / Math.max(timeline.width, 1));
-  const time = state.absolute(from).toString();
+  const offset = state.offsetOf(track);
   try {
-    const row = await near.get<Row | null>("near", { track, time, direction: "at", tolerance, name: item.name });
-    if (row && state.selection?.from === from) state.select({ ...state.selection, id: row.id, time: state.relative(row.time) });
+    const row = await near.get<Row | null>("near", { track, time: state.timeText(from + offset), direction: "at", tolerance, name: item.name, offsets: state.offsetsText });
+    if (row && state.selection?.from === from) state.select({ ...state.selection, id: row.id, time: state.relative(row.time) - offset });
   } catch (error) {
     if (!isAborted(error)) announce(messageOf(error));
   }
@@ -135,9 +136,9 @@ async function choose(item: Chosen): Promise<void> {
 /** Selects an event by its id, wherever it is, and shows it, unless the view is right already. */
 async function openEvent(id: string, isVisible = false): Promise<void> {
   try {
-    const details = await near.get<EventDetails>("event", { id });
-    const time = state.relative(details.time);
+    const details = await near.get<EventDetails>("event", { id, offsets: state.offsetsText });
     const track = details.track ?? state.track ?? -1;
+    const time = state.relative(details.time) - state.answeredOffset(track);
     const begin = details.spans?.begin && details.spans.begin !== id ? time - (details.spans.length ?? 0) : time;
     const end = details.spans?.length != null ? begin + details.spans.length : time;
     state.setFollow(false);
@@ -181,7 +182,7 @@ function describe(): void {
   const track = state.trackOf(selection.track)?.name ?? "";
   const length = selection.to > selection.from ? `, ${duration(selection.to - selection.from)}` : "";
   const number = selection.count > 1 ? `${selection.count} items, mostly ` : "";
-  announce(`${number}${selection.name}, ${timeOfDay(state.absolute(selection.from), state.calendar)}${length}, ${track}`);
+  announce(`${number}${selection.name}, ${timeOfDay(state.absolute(selection.from + state.offsetOf(selection.track)), state.calendar)}${length}, ${track}`);
 }
 
 async function neighbour(direction: "next" | "previous"): Promise<void> {
@@ -190,12 +191,12 @@ async function neighbour(direction: "next" | "previous"): Promise<void> {
   state.track = track;
   const { selection, view } = state;
   const offset = state.offsetOf(track);
-  const edge = direction === "next" ? view.begin - offset - 1 : view.end - offset + 1;
-  const time = selection?.track === track ? selection.time : edge;
+  const edge = direction === "next" ? view.begin - 1 : view.end + 1;
+  const time = selection?.track === track ? selection.time + offset : edge;
   try {
     // Others at the same time follow the selected event, too.
     const event = selection?.track === track ? selection.id : null;
-    const row = await near.get<Row | null>("near", { track, time: state.absolute(time).toString(), direction, event });
+    const row = await near.get<Row | null>("near", { track, time: state.timeText(time), direction, event, offsets: state.offsetsText });
     if (!row) return announce(`No ${direction} event in this track`);
     await openEvent(row.id);
   } catch (error) {
@@ -210,13 +211,13 @@ function fit(): void {
   const wanted = selection && selection.to > selection.from ? shifted(selection) : range;
   const before = toFragment(state);
   if (wanted) state.fit(wanted);
-  if (!wanted || toFragment(state) === before) state.fit(state.bounds);
+  if (!wanted || toFragment(state) === before) state.fit(state.extent);
 }
 
 function mark(): void {
   const { selection } = state;
   const range = selection && selection.to > selection.from ? shifted(selection) : state.view;
-  const { begin, end } = state.bounds;
+  const { begin, end } = state.extent;
   state.setRange({ begin: Math.max(range.begin, begin), end: Math.min(range.end, end) });
   announce(`Marked ${duration(state.range!.end - state.range!.begin)}`);
 }
@@ -270,8 +271,12 @@ async function askFlows(): Promise<void> {
   const tracks = timeline.layout.visible(timeline.scene().top, timeline.height).map((row) => row.track.id);
   partOfFlows = null;
   if (!tracks.length || state.isEmpty) return;
-  const from = Math.floor(begin);
-  const parameters = { begin: state.absolute(from).toString(), end: state.absolute(end).toString(), tracks: tracks.slice(0, 256).join(","), pixels: Math.max(1, Math.round(timeline.width)), filter: state.filter };
+  // Moved tracks have flows of other times there.
+  const offsets = [0, ...state.offsets.values()];
+  const from = Math.max(Math.floor(begin - Math.max(...offsets)), state.relative(0n));
+  const to = Math.max(Math.ceil(end - Math.min(...offsets)), from);
+  const pixels = Math.min(Math.max(1, Math.round((timeline.width * (to - from)) / (end - begin))), MOST_PIXELS);
+  const parameters = { begin: state.timeText(from), end: state.timeText(to), tracks: tracks.slice(0, 256).join(","), pixels, filter: state.filter };
   try {
     const answer = await flows.get<Flows>("flows", parameters);
     if (!answer.complete) partOfFlows = answer.generation;

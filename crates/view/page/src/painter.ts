@@ -6,7 +6,7 @@ export interface Painter {
   rect(x: number, y: number, width: number, height: number, fill: string, opacity?: number): void;
   outline(x: number, y: number, width: number, height: number, color: string, thickness: number): void;
   polygon(points: number[], fill: string, opacity?: number): void;
-  curve(points: number[], color: string): void;
+  curve(points: number[], color: string, opacity?: number): void;
   /** Text with its middle at `y`, cut to `most` pixels. */
   text(x: number, y: number, text: string, fill: string, most: number, bold?: boolean): void;
   /** Confines what `paint` draws to a rectangle. */
@@ -89,14 +89,16 @@ export class CanvasPainter implements Painter {
     context.globalAlpha = 1;
   }
 
-  curve(points: number[], color: string): void {
+  curve(points: number[], color: string, opacity = 1): void {
     const { context } = this;
+    context.globalAlpha = opacity;
     context.strokeStyle = color;
     context.lineWidth = 1.5;
     context.beginPath();
     context.moveTo(points[0]!, points[1]!);
     context.bezierCurveTo(points[2]!, points[3]!, points[4]!, points[5]!, points[6]!, points[7]!);
     context.stroke();
+    context.globalAlpha = 1;
   }
 
   text(x: number, y: number, text: string, fill: string, most: number, bold = false): void {
@@ -147,9 +149,9 @@ export class SvgPainter implements Painter {
     this.add("polygon", { points: points.map(round).join(" "), fill, opacity: opacity === 1 ? null : round(opacity) });
   }
 
-  curve(points: number[], color: string): void {
+  curve(points: number[], color: string, opacity = 1): void {
     const [x, y, ...rest] = points.map(round);
-    this.add("path", { d: `M${x} ${y}C${rest.join(" ")}`, fill: "none", stroke: color, "stroke-width": 1.5 });
+    this.add("path", { d: `M${x} ${y}C${rest.join(" ")}`, fill: "none", stroke: color, "stroke-width": 1.5, "stroke-opacity": opacity < 1 ? opacity : null });
   }
 
   text(x: number, y: number, text: string, fill: string, most: number, bold = false): void {

@@ -31,7 +31,7 @@ export function drawRuler(painter: Painter, scene: RulerScene): void {
 }
 
 function drawStrip(painter: Painter, { state, theme, width, bins }: RulerScene): void {
-  const whole = state.bounds;
+  const whole = state.extent;
   painter.rect(0, 0, width, STRIP, theme.row);
   const most = Math.max(1, ...bins);
   bins.forEach((hits, i) => {
@@ -94,7 +94,7 @@ function drawMarks(painter: Painter, { state, theme, width, pointer }: RulerScen
   for (const mark of state.bookmarks) {
     const x = xOf(mark.time, state.view, width);
     painter.polygon([x - 5, RULER - 9, x + 5, RULER - 9, x, RULER - 1], theme.accent);
-    painter.rect(xOf(mark.time, state.bounds, width) - 1, 0, 2, STRIP, theme.accent);
+    painter.rect(xOf(mark.time, state.extent, width) - 1, 0, 2, STRIP, theme.accent);
   }
   if (pointer !== null) painter.rect(pointer, STRIP, 1, RULER - STRIP, theme.muted);
 }
@@ -109,7 +109,7 @@ export function listenToRuler(canvas: HTMLCanvasElement, state: State): void {
     if (from === null) return;
     if (onStrip) {
       const half = (state.view.end - state.view.begin) / 2;
-      const middle = timeIn(state.bounds, event);
+      const middle = timeIn(state.extent, event);
       state.setView(middle - half, middle + half);
     } else if (Math.abs(placeOf(event) - xOf(from, state.view, canvas.clientWidth)) > 3) {
       state.setRange({ begin: from, end: timeIn(state.view, event) });

@@ -31,6 +31,11 @@ export class Search {
   ) {
     const later = debounce(PAUSE, () => void this.run());
     this.input.addEventListener("input", later);
+    const again = debounce(PAUSE, () => {
+      this.searched = "";
+      void this.run();
+    });
+    state.on(["offsets"], () => this.state.search && again());
     this.input.addEventListener("keydown", (event) => {
       if (event.key === "Enter") void this.enter(event.shiftKey ? -1 : 1);
       if (event.key === "Escape") {
@@ -107,8 +112,10 @@ export class Search {
     this.state.emit("search");
     if (!text || this.state.isEmpty) return;
     this.status.textContent = "…";
+    const { state } = this;
+    const { extent } = state;
     try {
-      this.answer = await this.latest.get<SearchAnswer>("search", { q: text, limit: 1000 });
+      this.answer = await this.latest.get<SearchAnswer>("search", { q: text, limit: 1000, begin: state.timeText(extent.begin), end: state.timeText(extent.end), offsets: state.offsetsText });
       this.actions.bins(this.answer.bins ?? []);
       this.show();
     } catch (error) {

@@ -2,6 +2,7 @@
 // Times are numbers of ns relative to `origin`, the first event that the page saw: exact up to 104 days.
 
 import type { Trace, Track } from "./api";
+import { isSaved } from "./saved";
 import type { Calendar } from "./time";
 
 export interface Range {
@@ -44,6 +45,9 @@ export type Topic =
   | "search"
   | "follow"
   | "offsets";
+
+/** Clock offsets that the server takes. */
+export const MOST_OFFSETS = 64;
 
 /** Shortest view: 20 ns, where single nanoseconds are wide. */
 const SHORTEST = 20;
@@ -105,13 +109,45 @@ export class State {
     return whole;
   }
 
+  /** Time of the whole picture: that of the trace, where moved tracks may need more. */
+  get extent(): Range {
+    const { begin, end } = this.bounds;
+    const offsets = [...this.offsets.values()];
+    return { begin: begin + Math.min(0, ...offsets), end: end + Math.max(0, ...offsets) };
+  }
+
+  /** Clock offsets as the server takes them; empty without any. */
+  get offsetsText(): string {
+    return [...this.offsets].filter(([, ns]) => ns).map(([root, ns]) => `${root}:${Math.round(ns)}`).join(",");
+  }
+
+  /** Time of a request: there is none before the origin of the clock. */
+  timeText(time: number): string {
+    const absolute = this.absolute(time);
+    return (absolute < 0n ? 0n : absolute).toString();
+  }
+
+  /** Moves the clocks of traces: offsets in ns by the id of the outermost track. Ids of events contain their times. */
+  moveClocks(offsets: Iterable<[number, number]>): void {
+    const { selection } = this;
+    const before = selection ? this.offsetOf(selection.track) : 0;
+    for (const [root, ns] of offsets) this.offsets.set(root, ns);
+    if (selection?.id) {
+      const [stream, time, position] = selection.id.split(":");
+      const by = BigInt(Math.round(this.offsetOf(selection.track)) - Math.round(before));
+      this.selection = { ...selection, id: `${stream}:${BigInt(time!) + by}:${position}` };
+    }
+    this.emit("offsets");
+    this.emit("view");
+  }
+
   get isEmpty(): boolean {
     return !this.trace?.begin;
   }
 
   /** Range that panels describe: the marked one, or else what is visible, within the trace. */
-  get asked(): Range {
-    const whole = this.bounds;
+  get askedRange(): Range {
+    const whole = this.extent;
     const { begin, end } = this.range ?? this.view;
     const from = Math.min(Math.max(Math.floor(begin), whole.begin), whole.end);
     return { begin: from, end: Math.max(from, Math.min(Math.ceil(end), whole.end)) };
@@ -148,13 +184,18 @@ export class State {
     return this.offsets.get(this.rootOfTrack(track)) ?? 0;
   }
 
+  /** Clock offset that answers about events of a track contain: those of a saved page are without. */
+  answeredOffset(track: number): number {
+    return isSaved ? 0 : this.offsetOf(track);
+  }
+
   trackOf(id: number | null): Track | undefined {
     return id === null ? undefined : this.byId.get(id);
   }
 
   /** Sets the visible time, at least `SHORTEST` and not far beyond the trace. */
   setView(begin: number, end: number): void {
-    const whole = this.bounds;
+    const whole = this.extent;
     const length = whole.end - whole.begin;
     let width = Math.min(Math.max(end - begin, SHORTEST), length * 1.5 + SHORTEST);
     if (!Number.isFinite(width)) width = length;
@@ -169,7 +210,7 @@ export class State {
 
   /** Zooms by a factor so that the time `at` stays where it is. */
   zoom(factor: number, at: number): void {
-    const whole = this.bounds;
+    const whole = this.extent;
     const { begin, end } = this.view;
     const most = ((whole.end - whole.begin) * 1.5 + SHORTEST) / (end - begin);
     const by = Math.min(Math.max(factor, SHORTEST / (end - begin)), most);
@@ -187,7 +228,7 @@ export class State {
     if (begin >= view.begin && Math.min(end, begin + width / 2) <= view.end) return;
     const middle = end - begin > width ? begin + width * 0.4 : (begin + end) / 2;
     // No time beyond the trace, unless the view is wider than it.
-    const whole = padded(this.bounds);
+    const whole = padded(this.extent);
     const from = Math.max(Math.min(middle - width / 2, whole.end - width), whole.begin);
     this.setView(from, from + width);
   }
@@ -274,7 +315,7 @@ export function fromFragment(state: State, fragment: string): { event: string | 
     return found ? [{ time: state.relative(found[1]!), label: found[2]! }] : [];
   });
   state.offsets.clear();
-  for (const text of parts.getAll("offset")) {
+  for (const text of parts.getAll("offset").slice(0, MOST_OFFSETS)) {
     const found = /^(\d{1,15}),(-?[\d.]{1,25})$/.exec(text);
     if (found) state.offsets.set(Number(found[1]), Number(found[2]));
   }

@@ -7,7 +7,7 @@ import type { Range, State } from "./state";
 
 /** Numbers of an item in an answer. */
 export const STRIDE = 6;
-const MOST_PIXELS = 8192;
+export const MOST_PIXELS = 8192;
 const TRACKS_A_REQUEST = 64;
 const KEPT_TRACKS = 3000;
 /** Pause after the last change of the view before tiles are asked for, and the longest wait while it changes. */

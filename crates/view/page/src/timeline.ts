@@ -286,7 +286,7 @@ export class Timeline {
     const lines = [
       found.count > 1 ? `${count(found.count)} items, mostly` : null,
       found.longest && found.count > 1 ? `longest ${duration(found.longest)}` : length ? duration(length) : null,
-      fullTime(state.absolute(found.from), state.calendar),
+      fullTime(state.absolute(found.from + state.offsetOf(found.track)), state.calendar),
     ];
     this.tip.replaceChildren(
       ...(lines[0] ? [el("div", {}, lines[0])] : []),

@@ -7,6 +7,7 @@ import { readFile } from "node:fs/promises";
 import { findBrowser, launch } from "./browser.mjs";
 import { startMock } from "./mock.mjs";
 import * as keyboard from "./keyboard.mjs";
+import * as large from "./large.mjs";
 import * as panels from "./panels.mjs";
 import * as safety from "./safety.mjs";
 import * as saved from "./saved.mjs";
@@ -18,7 +19,7 @@ if (!findBrowser()) {
   process.exit(0);
 }
 const part = process.argv[2] ?? "";
-const groups = { timeline, keyboard, panels, safety, states, saved };
+const groups = { timeline, keyboard, panels, safety, states, saved, large };
 const browser = await launch();
 const mock = process.env.PAGE_URL ? null : await startMock();
 const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");

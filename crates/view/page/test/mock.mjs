@@ -97,6 +97,10 @@ function range(mock, parameters) {
   return [relative(mock, parameters, "begin"), relative(mock, parameters, "end")];
 }
 
+function commandOf(verb, parameters) {
+  return `ichnos ${verb} --begin @${parameters.get("begin")} --end @${parameters.get("end")} 'traces/demo trace'`;
+}
+
 /** The only expressions that the mock knows: `event == "NAME"`, `length > NS`. */
 function filterOf(parameters) {
   const text = parameters.get("filter");
@@ -195,13 +199,14 @@ const ANSWERS = {
   },
   events(mock, parameters) {
     const { found, next, scanned } = rows(mock, parameters, () => true);
-    return { rows: found.map((row) => rowOf(mock, row)), next, scanned };
+    return { rows: found.map((row) => rowOf(mock, row)), next, scanned, command: commandOf("cat", parameters) };
   },
   log(mock, parameters) {
     const { found, next, scanned } = rows(mock, parameters, (row) => row.item.name === 14);
     const levels = ["INFO", "WARN", "ERROR", "DEBUG"];
-    return { rows: found.map((row) => ({ ...rowOf(mock, row), severity: levels[row.n % 4], text: `request ${row.n} of שלום <i>done</i>` })), next, scanned };
+    return { rows: found.map((row) => ({ ...rowOf(mock, row), severity: levels[row.n % 4], text: `request ${row.n} of שלום <i>done</i>` })), next, scanned, command: commandOf("cat -f log", parameters) };
   },
+  command: (mock, parameters) => ({ command: commandOf(parameters.get("verb"), parameters) }),
   near(mock, parameters) {
     const track = Number(parameters.get("track"));
     const time = relative(mock, parameters, "time");
@@ -230,6 +235,7 @@ const ANSWERS = {
       ...plain,
       format: "ctf",
       position: { file: "demo/channel0_0", offset: 4096 + 32 * row.index, bit: row.index % 8 },
+      command: `ichnos cat -f jsonl --begin @${plain.time} --end @${plain.time} 'traces/demo trace'`,
       line: {
         time: plain.time,
         event: plain.name,

@@ -1,12 +1,51 @@
 //! Commands that answer the same in a terminal.
 
+use ichnos::json::write::ValueWriter;
+use ichnos::model::Window;
+
+use crate::options::ViewArguments;
 use crate::query::Query;
+use crate::response::ApiError;
 use crate::shared::Shared;
 
-/// Returns the command of a verb about a range, or about all of the traces, with the filter of a request.
+/// Commands that can be asked for by their verbs.
+const VERBS: [(&str, &str); 5] =
+    [("cat", "cat"), ("log", "cat -f log"), ("cut", "cut -o OUT"), ("stats", "stats"), ("stacks", "stacks")];
+
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// Returns the command of a verb about a range, or about all of what is shown, with the filter of a request.
 pub(super) fn command(shared: &Shared, verb: &str, query: &Query, range: Option<(u64, u64)>) -> String {
-    let range = range.map_or(String::new(), |(begin, end)| format!(" --begin @{begin} --end @{end}"));
-    let quoted = |text: &str| format!(" --filter '{}'", text.replace('\'', r"'\''"));
-    let filter = query.text("filter").map_or(String::new(), quoted);
-    format!("ichnos {verb}{range}{filter} {}", shared.options.arguments)
+    let ViewArguments { traces, times, filter } = &shared.options.arguments;
+    let mut words = vec![format!("ichnos {verb}")];
+    match range {
+        Some((begin, end)) => {
+            let window = Window { begin: Some(begin.into()), end: Some(end.into()) };
+            let window = shared.options.within(window);
+            words.extend(window.begin.map(|begin| format!("--begin @{begin}")));
+            words.extend(window.end.map(|end| format!("--end @{end}")));
+        }
+        None => words.extend(Some(times.clone()).filter(|times| !times.is_empty())),
+    }
+    let filter = match (filter.as_deref(), query.text("filter")) {
+        (Some(own), Some(asked)) => Some(format!("({own}) && ({asked})")),
+        (own, asked) => own.or(asked).map(str::to_owned),
+    };
+    words.extend(filter.map(|filter| format!("--filter {}", quoted(&filter))));
+    words.push(traces.clone());
+    words.join(" ")
+}
+
+/// Answers with the command of a verb about a range.
+pub(super) fn asked(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+    let range = query.range()?;
+    let known = VERBS.iter().find(|(name, _)| query.text("verb") == Some(name));
+    let (_, verb) = known.ok_or_else(|| ApiError::bad("verb: cat, log, cut, stats or stacks"))?;
+    let mut out = Vec::new();
+    let mut object = ValueWriter::new(&mut out).object();
+    object.member("command").string(&command(shared, verb, query, Some(range)));
+    object.end();
+    Ok(out)
 }

@@ -10,6 +10,7 @@ use ichnos::json::write::{ObjectWriter, ValueWriter};
 use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::model::{Cursor as _, DataPosition, Event, Message, Sink as _, Window};
 
+use super::command::command;
 use super::events::{LineSink, MOST_EVENTS, Texts, write_row};
 use super::overview::write_time;
 use super::scan::{self, EventId, RangeScan};
@@ -45,6 +46,8 @@ pub(super) fn event(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError>
     )?;
     let (place, links) = known.ok_or_else(|| ApiError::missing("the time of the event cannot be shown"))?;
     write_position(&mut object, position(shared, id)?);
+    let command = command(shared, "cat -f jsonl", &Query::new("")?, Some((id.time, id.time)));
+    object.member("command").string(&command);
     object.member("line").raw().extend_from_slice(&line);
     write_span(&mut object, SpanSearch::new(shared).find(place)?);
     write_links(shared, &mut object, "causes", &links.causes);

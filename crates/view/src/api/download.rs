@@ -3,7 +3,7 @@
 use std::io::BufWriter;
 use std::net::TcpStream;
 use std::ops::ControlFlow;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ichnos::Pass;
 use ichnos::export::{Csv, CsvOptions};
@@ -19,7 +19,8 @@ use crate::shared::Shared;
 const BUFFER: usize = 64 << 10;
 
 /// Sends the events of a range as a file of text. Errors of the connection affect no other one.
-pub(crate) fn export(shared: &Shared, query: &Query, stream: &mut TcpStream) -> Result<(), ApiError> {
+pub(crate) fn export(shared: &Arc<Shared>, query: &Query, stream: &mut TcpStream) -> Result<(), ApiError> {
+    let shared = &*shared.with_offsets(query)?;
     let (begin, end) = query.range()?;
     let (kind, ending) = match query.text("kind") {
         Some("trace") => return trace_file::export(shared, query, stream),

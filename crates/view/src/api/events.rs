@@ -6,6 +6,7 @@ use ichnos::export::{Log, LogOptions, Pretty, PrettyFields, PrettyNames, PrettyO
 use ichnos::json::write::{ArrayWriter, ObjectWriter, ValueWriter};
 use ichnos::model::{Event, LogLevel, LogSeverity, Meaning, Message, Sink as _};
 
+use super::command::command;
 use super::overview::write_time;
 use super::scan::{self, Found, RangeScan, is_within};
 use crate::query::Query;
@@ -127,13 +128,13 @@ fn cursor(query: &Query) -> Result<Option<(u64, u64)>, ApiError> {
 /// Lists events of a range with their fields.
 pub(super) fn events(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
     let mut texts = Texts::of_fields();
-    rows(shared, query, |found, row| write_row(row, found, texts.fields(found.event)))
+    rows(shared, query, "cat", |found, row| write_row(row, found, texts.fields(found.event)))
 }
 
 /// Lists events of a range as lines of a log.
 pub(super) fn log(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
     let mut texts = Texts::new(LineSink::log);
-    rows(shared, query, |found, row| {
+    rows(shared, query, "cat -f log", |found, row| {
         write_row(row, found, texts.line(found.event));
         row.string("severity", severity(found.event).map(LogLevel::name));
     })
@@ -149,13 +150,15 @@ fn severity(event: &Event<'_>) -> Option<LogLevel> {
     Some(role.scale.level(number))
 }
 
-/// Lists events of a range, each as `write` writes it.
+/// Lists events of a range, each as `write` writes it, and as the command of a verb does.
 fn rows(
     shared: &Shared,
     query: &Query,
+    verb: &str,
     mut write: impl FnMut(&Found<'_, '_>, &mut ObjectWriter<'_>),
 ) -> Result<Vec<u8>, ApiError> {
     let (begin, end) = query.range()?;
+    let command = command(shared, verb, query, Some((begin, end)));
     let limit = query.bounded("limit", MOST_ROWS, ROWS)?;
     let after = cursor(query)?;
     let track = query.number("track")?.map(|track| track as u32);
@@ -194,6 +197,7 @@ fn rows(
         None => object.member("next").null(),
     }
     object.member("scanned").unsigned(scanned.events);
+    object.member("command").string(&command);
     object.end();
     Ok(out)
 }

@@ -2,6 +2,7 @@
 
 use ichnos::json::write::{ObjectWriter, ValueWriter};
 
+use super::command::command;
 use crate::build::Status;
 use crate::query::Query;
 use crate::response::ApiError;
@@ -50,7 +51,7 @@ pub(crate) fn write_status(out: &mut Vec<u8>, status: &Status) {
 }
 
 /// Describes the traces.
-pub(super) fn trace(shared: &Shared) -> Vec<u8> {
+pub(super) fn trace(shared: &Shared) -> Result<Vec<u8>, ApiError> {
     let status = shared.build.status();
     let (tracks, names, has_dates) = {
         let timeline = shared.build.timeline();
@@ -84,9 +85,9 @@ pub(super) fn trace(shared: &Shared) -> Vec<u8> {
     object.member("warnings").strings(warnings.take(MOST_WARNINGS));
     object.member("tracks").unsigned(tracks as u64);
     object.member("names").unsigned(names.into());
-    object.member("command").string(&format!("ichnos info {}", options.arguments));
+    object.member("command").string(&command(shared, "info", &Query::new("")?, None));
     object.end();
-    out
+    Ok(out)
 }
 
 /// Lists the tracks.

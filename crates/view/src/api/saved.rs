@@ -22,7 +22,7 @@ pub(crate) fn saved(shared: &Arc<Shared>) -> Result<Vec<u8>, ApiError> {
     let all = Query::new("")?;
     let range = Query::new(&format!("begin={begin}&end={end}&limit={ROWS}"))?;
     let answers = [
-        ("trace", overview::trace(shared)),
+        ("trace", overview::trace(shared)?),
         ("tracks", overview::tracks(shared, &all)?),
         ("names", overview::names_in(shared, 0, u32::MAX)),
         ("tiles", picture(shared, (begin, end))),

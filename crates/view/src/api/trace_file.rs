@@ -6,11 +6,12 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
+use ichnos::Pass;
 use ichnos::convert::{ConvertError, ConvertOptions, Target, common_target, writer};
 use ichnos::io::{CreateError, MessageOrder};
 use ichnos::model::{Event, Window};
-use ichnos::{Pass, Reader, Selection};
 
+use crate::options::ViewOptions;
 use crate::query::Query;
 use crate::response::{ApiError, write_head};
 use crate::shared::Shared;
@@ -44,6 +45,7 @@ pub(super) fn export(shared: &Shared, query: &Query, stream: &mut TcpStream) -> 
     };
     let path = directory.path().join(&name);
     let window = Window { begin: Some(i128::from(begin)), end: Some(i128::from(end)) };
+    let window = shared.options.within(window);
     write(shared, query, target, window, &path)?;
     // The reader of the file is gone, or gets less than there is.
     let _ = if path.is_dir() { send_archive(&path, &name, stream) } else { send_file(&path, &name, stream) };
@@ -96,11 +98,17 @@ fn write(
         false => own,
     };
     let read = if keeps_rundown { Window::default() } else { window };
-    let reader = reader(shared, target, &selection, read)?;
+    let reading = ViewOptions { window: read, selection: selection.clone(), ..shared.options.clone() };
+    let is_by_stream = target.writer.order() == MessageOrder::ByStream;
+    let reader = match is_by_stream {
+        true => reading.stream_reader(session, read),
+        false => reading.reader(session, read),
+    };
+    let reader = reader.map_err(failed)?;
     let mut options = ConvertOptions::default();
     options.write.dialect = target.dialect.map(str::to_owned);
     options.write.selected_by.extend(query.text("filter").map(str::to_owned));
-    options.write.cut = is_by_time.then_some(window);
+    options.write.cut = (is_by_time && !shared.options.stream_intersection).then_some(window);
     options.pass = Pass::new(selection).stop(shared.options.stop);
     let mut written = reader.convert(target.writer, Some(path.to_owned()), &options);
     if let Err(ConvertError::Create(CreateError::Unsupported { .. })) = &written
@@ -114,21 +122,6 @@ fn write(
 fn is_within(event: &Event<'_>, window: Window) -> bool {
     let time = event.nanoseconds();
     time.is_some() && time >= window.begin && window.end.is_none_or(|end| time <= Some(end))
-}
-
-/// Returns a reader of the selected data streams, which the format takes merged by time or one by one.
-fn reader<'s>(
-    shared: &'s Shared,
-    target: Target,
-    selection: &Selection,
-    window: Window,
-) -> Result<Reader<'s>, ApiError> {
-    if target.writer.order() != MessageOrder::ByStream {
-        return selection.reader(&shared.session, window).map_err(failed);
-    }
-    let mut reader = shared.session.stream_reader(window, |stream| selection.wants_stream(&stream.name));
-    selection.exclude(&mut reader);
-    Ok(reader)
 }
 
 fn write_file_head(stream: &mut TcpStream, name: &str, length: Option<u64>) -> io::Result<()> {

@@ -4,11 +4,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
 use ichnos::OpenOptions;
 use ichnos_view::ViewOptions;
 
 use crate::client::{Server, example};
+use crate::large::{EVENTS, ITEMS, write_large};
 
 /// Recorded traces of a kernel, in CTF 2, of .NET, of a processor, of X-Trace.
 const RECORDED: [&str; 5] = [
@@ -86,6 +88,28 @@ fn the_page_shows_recorded_traces() {
         for group in ["timeline:", "keyboard:"] {
             run("node", &["test/all.mjs", group], Some(&address));
         }
+    }
+}
+
+/// Ten million events that are made here; on request, as they take minutes.
+#[test]
+fn the_page_shows_ten_million_events() {
+    if std::env::var_os("ICHNOS_ALL_PAGES").is_none() || !has_packages("the_page_shows_ten_million_events") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("large.fxt");
+    let begun = Instant::now();
+    write_large(&path);
+    let written = begun.elapsed();
+    let server = Server::of(path.to_str().unwrap());
+    println!("written in {written:.1?}, all read after {:.1?}", begun.elapsed() - written);
+    assert_eq!(server.json("api/trace")["events"], EVENTS);
+    let address = format!("http://127.0.0.1:{}/{}/", server.port, server.token);
+    let items = ITEMS.to_string();
+    let variables = [("PAGE_URL", address.as_str()), ("LARGE", "1"), ("LARGE_ITEMS", &items)];
+    for group in ["large:", "timeline:", "keyboard:"] {
+        run_in("node", &["test/all.mjs", group], &variables);
     }
 }
 

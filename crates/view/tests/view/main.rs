@@ -10,6 +10,7 @@ mod client;
 mod details;
 mod events;
 mod flows;
+mod large;
 mod tasks;
 mod tiles;
 mod trace_file;

@@ -68,7 +68,7 @@ pub struct TimelineTrack {
     pub name: Arc<str>,
     /// Unit of the values of a counter.
     pub unit: Option<Arc<str>>,
-    /// Name that the trace gives it, without its number.
+    /// Name that the trace gives it, without its number; of a trace, its path.
     own_name: Arc<str>,
     /// Trace and processor whose threads are on the track.
     pub(super) runs_on: Option<(u32, Option<u64>)>,
@@ -80,8 +80,8 @@ pub struct TimelineTrack {
 pub(super) struct TrackList {
     pub(super) tracks: Vec<TimelineTrack>,
     numbers: HashMap<u64, u32>,
-    /// By the number of the trace.
-    traces: Vec<u32>,
+    /// By the number of the trace; `None` for those without an event so far.
+    traces: Vec<Option<u32>>,
     /// Grows when a track is added or gets another name.
     pub(super) changes: u64,
 }
@@ -93,18 +93,40 @@ fn short(name: &str) -> &str {
 impl TrackList {
     /// Returns the track of a trace, which is added if it is new.
     pub(super) fn add_trace(&mut self, trace: u32, stream: &DataStream) -> u32 {
-        if let Some(track) = self.traces.get(trace as usize) {
-            return *track;
+        let index = trace as usize;
+        if let Some(track) = self.traces.get(index).copied().flatten() {
+            return track;
         }
         let trace = &stream.trace;
-        let name = if trace.name.is_empty() { &trace.path } else { &trace.name };
-        let track = self.push(TimelineTrackKind::Trace, None, short(name).into());
-        self.traces.push(track);
+        let name = short(if trace.name.is_empty() { &trace.path } else { &trace.name });
+        let with_path = |path: &str| Arc::from(short(&format!("{name} ({path})")));
+        // Traces of one host have its name.
+        let is_same = |track: &&mut TimelineTrack| {
+            track.kind == TimelineTrackKind::Trace
+                && (&*track.name == name || track.name == with_path(&track.own_name))
+        };
+        let same = self.tracks.iter_mut().filter(is_same);
+        let others = same.map(|track| track.name = with_path(&track.own_name)).count();
+        let name = if others > 0 { with_path(&trace.path) } else { name.into() };
+        let track = self.push(TimelineTrackKind::Trace, None, name);
+        if let Some(track) = self.tracks.last_mut() {
+            track.own_name = short(&trace.path).into();
+        }
+        // The trace with the first event can have any number.
+        self.traces.resize(self.traces.len().max(index + 1), None);
+        if let Some(known) = self.traces.get_mut(index) {
+            *known = Some(track);
+        }
         track
     }
 
     fn of_trace(&self, trace: u32) -> u32 {
-        self.traces.get(trace as usize).copied().unwrap_or(0)
+        self.traces.get(trace as usize).copied().flatten().unwrap_or(0)
+    }
+
+    /// Returns the number of the trace whose track this is.
+    pub(super) fn trace_of(&self, track: u32) -> Option<u32> {
+        self.traces.iter().position(|known| *known == Some(track)).map(|trace| trace as u32)
     }
 
     fn push(&mut self, kind: TimelineTrackKind, parent: Option<u32>, name: Arc<str>) -> u32 {

@@ -1,7 +1,7 @@
 // Details of the selected event or item.
 
-import { get, isAborted, Latest, type EventDetails, type Link } from "../api";
-import { CommandLine, commandOf } from "../commands";
+import { isAborted, Latest, type EventDetails, type Link } from "../api";
+import { CommandLine } from "../commands";
 import { button, el, type Child } from "../dom";
 import type { State, Topic } from "../state";
 import { count, duration, fullTime } from "../time";
@@ -15,7 +15,7 @@ const MOST_DEPTH = 24;
 export class DetailsPanel implements Panel {
   readonly title = "Details";
   readonly element = el("div");
-  readonly topics: Topic[] = ["selection"];
+  readonly topics: Topic[] = ["selection", "offsets"];
   private readonly body = el("div", { class: "body", tabindex: 0, role: "group", "aria-label": "Details of the selected event" });
   private readonly command = new CommandLine();
   private readonly latest = new Latest();
@@ -40,7 +40,7 @@ export class DetailsPanel implements Panel {
     }
     if (!selection.id) return this.showItem();
     try {
-      const details = await this.latest.get<EventDetails>("event", { id: selection.id });
+      const details = await this.latest.get<EventDetails>("event", { id: selection.id, offsets: this.state.offsetsText });
       this.show(details);
     } catch (error) {
       if (isAborted(error)) return;
@@ -56,7 +56,7 @@ export class DetailsPanel implements Panel {
     this.command.set("");
     const facts: [string, Child][] = [
       ["Items", count(selection.count)],
-      ["Begin", this.time(selection.from)],
+      ["Begin", this.time(selection.from + offset)],
       ["Length", duration(selection.to - selection.from)],
       ["Track", this.trackText(selection.track)],
     ];
@@ -69,8 +69,7 @@ export class DetailsPanel implements Panel {
     const { state } = this;
     const { spans, position } = details;
     this.heading.replaceChildren(el("bdi", {}, details.name));
-    const time = `@${details.time}`;
-    this.command.set(commandOf(state, "cat", ["-f", "jsonl", "--begin", time, "--end", time]));
+    this.command.set(details.command);
     const facts: [string, Child][] = [
       ["Time", fullTime(BigInt(details.time), state.calendar)],
       ["Since begin", duration(state.relative(details.time) - state.bounds.begin, 9)],
@@ -151,9 +150,4 @@ function typeOf(value: unknown): string {
   if (typeof value === "bigint") return "integer";
   if (typeof value === "number") return Number.isInteger(value) ? "integer" : "real";
   return typeof value;
-}
-
-/** Event by id, for those who need only its place. */
-export function eventById(id: string): Promise<EventDetails> {
-  return get<EventDetails>("event", { id });
 }

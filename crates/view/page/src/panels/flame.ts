@@ -24,7 +24,7 @@ interface Box {
 export class FlamePanel implements Panel {
   readonly title = "Flame graph";
   readonly element = el("div");
-  readonly topics: Topic[] = ["view", "range", "filter", "trace"];
+  readonly topics: Topic[] = ["view", "range", "filter", "offsets", "trace"];
   private readonly status = el("span", { class: "muted", role: "status" });
   private readonly command = new CommandLine();
   private readonly body = el("div", { class: "body" });

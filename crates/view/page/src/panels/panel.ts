@@ -123,7 +123,7 @@ export class Panels {
 export function rangeText(state: State): string {
   if (state.isEmpty) return "No events";
   // A saved page has answers about everything only.
-  const { begin, end } = isSaved ? state.bounds : state.asked;
+  const { begin, end } = isSaved ? state.bounds : state.askedRange;
   const which = isSaved ? "Whole trace" : state.range ? "Marked range" : "Visible range";
   const from = timeOfDay(state.absolute(begin), state.calendar, 6);
   return `${which}: ${duration(end - begin)} from ${from}${state.filter ? ", filtered" : ""}`;
@@ -131,8 +131,8 @@ export function rangeText(state: State): string {
 
 /** Parameters of a request about the range. */
 export function rangeParameters(state: State): Record<string, string> {
-  const { begin, end } = state.asked;
-  return { begin: state.absolute(begin).toString(), end: state.absolute(end).toString(), filter: state.filter };
+  const { begin, end } = state.askedRange;
+  return { begin: state.timeText(begin), end: state.timeText(end), filter: state.filter, offsets: state.offsetsText };
 }
 
 /** Note in place of a table: nothing there, or an error. */

@@ -1,7 +1,7 @@
 // Tables of events and of log lines in the range.
 
 import { isAborted, Latest, messageOf, type Row, type Rows } from "../api";
-import { command, CommandLine } from "../commands";
+import { CommandLine } from "../commands";
 import { el } from "../dom";
 import { Grid, type Column } from "../grid";
 import type { State, Topic } from "../state";
@@ -14,7 +14,7 @@ const MOST_ROWS = 50_000;
 
 export class RowsPanel implements Panel {
   readonly element = el("div");
-  readonly topics: Topic[] = ["view", "range", "filter", "trace"];
+  readonly topics: Topic[] = ["view", "range", "filter", "offsets", "trace"];
   private readonly grid: Grid<Row>;
   private readonly status = el("span", { class: "muted", role: "status" });
   private readonly command = new CommandLine();
@@ -47,15 +47,16 @@ export class RowsPanel implements Panel {
 
   async update(): Promise<void> {
     const { state } = this;
-    const verb = this.path === "log" ? "log" : "cat";
-    this.command.set(state.trace ? command(state, verb) : "");
     const asked = JSON.stringify([this.parameters(), state.isEmpty ? 0 : state.trace?.state, state.generation]);
     if (asked === this.asked) return;
     this.asked = asked;
     this.latest.abort();
     this.rows = [];
     this.next = null;
-    if (state.isEmpty) return this.show("No events yet", false);
+    if (state.isEmpty) {
+      this.command.set("");
+      return this.show("No events yet", false);
+    }
     await this.load(false);
   }
 
@@ -77,6 +78,7 @@ export class RowsPanel implements Panel {
       const answer = await this.latest.get<Rows>(this.path, { ...this.parameters(), limit: PAGE, after: isMore ? this.next : null });
       this.rows = isMore ? [...this.rows, ...answer.rows] : answer.rows;
       this.next = answer.next;
+      if (!isMore) this.command.set(answer.command);
       this.loading = false;
       this.grid.setRows(this.rows, isMore);
       this.showStatus();

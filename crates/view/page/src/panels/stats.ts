@@ -15,7 +15,7 @@ const HEIGHT = 170;
 export class StatsPanel implements Panel {
   readonly title = "Statistics";
   readonly element = el("div");
-  readonly topics: Topic[] = ["view", "range", "filter", "trace"];
+  readonly topics: Topic[] = ["view", "range", "filter", "offsets", "trace"];
   private readonly status = el("span", { class: "muted", role: "status" });
   private readonly command = new CommandLine();
   private readonly body = el("div", { class: "body", tabindex: 0, role: "group", "aria-label": "Statistics" });
@@ -76,8 +76,8 @@ export class StatsPanel implements Panel {
 
   private longest({ spans }: LongestSpans): HTMLElement {
     const rows = spans.slice(0, MOST_LONGEST).map((span) => {
-      const offset = this.state.offsetOf(span.track);
-      const begin = this.state.relative(span.begin) + offset;
+      const { state } = this;
+      const begin = state.relative(span.begin) + state.offsetOf(span.track) - state.answeredOffset(span.track);
       const show = button(timeOfDay(BigInt(span.begin), this.state.calendar), () => this.actions.zoomTo(begin, begin + span.length), {
         title: "Show this span",
       });

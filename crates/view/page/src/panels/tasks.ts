@@ -18,7 +18,7 @@ const MOST_EDGES = 2000;
 export class TasksPanel implements Panel {
   readonly title = "Tasks";
   readonly element = el("div");
-  readonly topics: Topic[] = ["view", "range", "filter", "trace"];
+  readonly topics: Topic[] = ["view", "range", "filter", "offsets", "trace"];
   private readonly status = el("span", { class: "muted", role: "status" });
   private readonly command = new CommandLine();
   private readonly back = button("All tasks", () => this.showList(), { hidden: true });
@@ -91,8 +91,8 @@ export class TasksPanel implements Panel {
     this.showNote(note("Loading …"));
     this.back.focus();
     try {
-      const { filter } = rangeParameters(this.state);
-      this.showTask(task, await this.latest.get<TaskGraph>("task", { id: task.id, begin: task.begin, filter }));
+      const { filter, offsets } = rangeParameters(this.state);
+      this.showTask(task, await this.latest.get<TaskGraph>("task", { id: task.id, begin: task.begin, filter, offsets }));
     } catch (error) {
       if (!isAborted(error)) this.showNote(errorNote(error));
     }

@@ -1,0 +1,60 @@
+//! Options of reading and selecting as they were given, for commands that do the same.
+
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args as _, Command};
+
+use super::reading::Reading;
+use super::selecting::Selecting;
+
+/// An option of a command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct GivenOption {
+    /// Its long name.
+    pub(crate) name: String,
+    /// `None` for one without a value.
+    pub(crate) value: Option<String>,
+}
+
+/// Returns the options of reading and selecting that a verb was given.
+pub(crate) fn given_options(matches: &ArgMatches) -> Vec<GivenOption> {
+    let mut given = Vec::new();
+    let known = Selecting::augment_args(Reading::augment_args(Command::new("")));
+    for argument in known.get_arguments() {
+        let id = argument.get_id().as_str();
+        let is_given =
+            matches.try_contains_id(id).is_ok() && matches.value_source(id) == Some(ValueSource::CommandLine);
+        let Some(name) = argument.get_long().filter(|_| is_given) else { continue };
+        let option = |value| GivenOption { name: name.to_owned(), value };
+        if !argument.get_action().takes_values() {
+            given.push(option(None));
+            continue;
+        }
+        let values = matches.get_raw_occurrences(id).into_iter().flatten();
+        given.extend(values.map(|values| {
+            let values: Vec<_> = values.map(|value| value.to_string_lossy().into_owned()).collect();
+            option(Some(values.join(" ")))
+        }));
+    }
+    given
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_kept_as_they_were_given() {
+        let words = "view --no-open --event a* --event b --clock-gmt -b -5.2 --port 7 --offset x=1s x";
+        let matches =
+            crate::args::command().try_get_matches_from(["ichnos"].into_iter().chain(words.split(' ')));
+        let matches = matches.unwrap();
+        let given = given_options(matches.subcommand_matches("view").unwrap());
+        let texts: Vec<String> = given
+            .into_iter()
+            .map(|GivenOption { name, value }| {
+                name + &value.map_or(String::new(), |value| format!("={value}"))
+            })
+            .collect();
+        assert_eq!(texts, ["offset=x=1s", "begin=-5.2", "event=a*", "event=b", "clock-gmt"]);
+    }
+}
