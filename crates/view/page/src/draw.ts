@@ -230,6 +230,19 @@ function drawFlows(painter: Painter, { state, flows, rows, top, width, theme }: 
   }
 }
 
+/** Lane of a span as it was drawn, which events do not name: `known` if one is there, or if none of the tiles has it. */
+export function laneOf(tiles: Tile[], begin: number, end: number, known: number): number {
+  let found: number | null = null;
+  for (const { items } of tiles) {
+    for (let i = 0; i + 5 < items.length; i += STRIDE) {
+      if (items[i + 1]! !== begin || Math.abs(items[i + 2]! - end) > 1) continue;
+      if (items[i] === known) return known;
+      found ??= items[i]!;
+    }
+  }
+  return found ?? known;
+}
+
 function drawSelection(painter: Painter, scene: Scene): void {
   const { state, rows, width, theme } = scene;
   const { selection } = state;
@@ -238,7 +251,9 @@ function drawSelection(painter: Painter, scene: Scene): void {
   const offset = state.offsetOf(selection.track);
   const x = xOf(selection.from + offset, state.view, width);
   const right = xOf(selection.to + offset, state.view, width);
-  const y = row.y - scene.top + laneTop(row, Math.min(selection.lane, Math.max(row.lanes - 1, 0)));
+  // Of an event that was opened before its part of the picture was there, the lane is not known.
+  const lane = laneOf(scene.tilesOf(selection.track), selection.from, selection.to, selection.lane);
+  const y = row.y - scene.top + laneTop(row, Math.min(lane, Math.max(row.lanes - 1, 0)));
   const left = Math.max(x - 2, -4);
   const length = Math.min(Math.max(right + 2, x + 4), width + 8) - left;
   painter.outline(left, y, length, LANE, theme.background, 4);

@@ -7,7 +7,7 @@ import { count } from "./time";
 import { KINDS, type Layout, type TrackRow } from "./tracks";
 
 /** Length of the names of traces beyond which only their ends are shown. */
-const LONG = 28;
+const LONG = 22;
 
 interface Label {
   element: HTMLElement;

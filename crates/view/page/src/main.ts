@@ -4,7 +4,7 @@ import { get, isAborted, Latest, messageOf, type EventDetails, type Flows, type 
 import { showBookmarks, showClocks, toggleBookmark } from "./bookmarks";
 import { showHelp } from "./dialog";
 import { byId, debounce } from "./dom";
-import { timeAt } from "./draw";
+import { laneOf, timeAt } from "./draw";
 import { Exporter } from "./export";
 import { FilterField } from "./filter";
 import { Header } from "./header";
@@ -143,7 +143,7 @@ async function openEvent(id: string, isVisible = false): Promise<void> {
     const end = details.spans?.length != null ? begin + details.spans.length : time;
     state.setFollow(false);
     if (!isVisible) reveal(track, begin, end);
-    state.select({ track, lane: laneOf(track, begin, end), from: begin, to: end, count: 1, name: details.name, id, time });
+    state.select({ track, lane: laneOf(timeline.tiles.of(track), begin, end, 0), from: begin, to: end, count: 1, name: details.name, id, time });
     describe();
   } catch (error) {
     if (!isAborted(error)) announce(messageOf(error));
@@ -163,17 +163,6 @@ function uncollapse(track: number): void {
     if (state.collapsed.has(parent)) state.toggle(parent);
     parent = state.trackOf(parent)?.parent ?? null;
   }
-}
-
-/** Lane of a span as it was drawn; events do not name it. */
-function laneOf(track: number, begin: number, end: number): number {
-  for (const tile of timeline.tiles.of(track)) {
-    const { items } = tile;
-    for (let i = 0; i + 5 < items.length; i += 6) {
-      if (items[i + 1]! === begin && Math.abs(items[i + 2]! - end) <= 1) return items[i]!;
-    }
-  }
-  return 0;
 }
 
 function describe(): void {

@@ -293,5 +293,15 @@ export async function clockOffsets({ browser, url, mock }) {
   assert.ok(page.url().includes("offset="), page.url());
   const last = page.addresses.filter((address) => address.includes("/api/tiles?")).at(-1);
   assert.ok(last.includes("begin=1700000000000000000"), last);
+  // Tables and statistics are asked for with the offset, and for the time that it adds.
+  const offset = decodeURIComponent(page.url()).match(/offset=(\d+),500000000/);
+  for (const [key, name] of [["2", "events"], ["3", "stats"], ["4", "stacks"], ["6", "log"]]) {
+    const asked = page.waitForRequest((request) => request.url().includes(`/api/${name}?`));
+    await page.keyboard.press(key);
+    const { searchParams } = new URL((await asked).url());
+    assert.equal(searchParams.get("offsets"), `${offset[1]}:500000000`, name);
+    assert.ok(BigInt(searchParams.get("end")) > BigInt(mock.trace.origin) + BigInt(mock.trace.length), name);
+  }
+  await settled(page);
   return undefined;
 }
