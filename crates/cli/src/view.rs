@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ichnos::Session;
 use ichnos::io::ScanProgress;
 use ichnos::model::Window;
-use ichnos_view::{TimelineCache, ViewOptions, ViewServer, ViewSource};
+use ichnos_view::{ResolveTime, TimelineCache, ViewOptions, ViewServer, ViewSource};
 
 use crate::args::{Arithmetic, Global, Reading, Selecting, ViewVerb};
 use crate::browser;
@@ -137,10 +137,7 @@ fn open_again(reading: &Reading, selecting: &Selecting, report: Report) -> Resul
 }
 
 /// Returns a function that converts times in expressions.
-fn resolve_time(
-    session: &Arc<Session>,
-    gmt: bool,
-) -> Arc<dyn Fn(&str) -> Result<i128, String> + Send + Sync> {
+fn resolve_time(session: &Arc<Session>, gmt: bool) -> ResolveTime {
     let times = Arc::clone(session);
     Arc::new(move |text| filtering::resolve_time(text, &times, gmt))
 }

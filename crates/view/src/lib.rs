@@ -49,6 +49,6 @@ mod token;
 
 pub use cache::TimelineCache;
 pub use file_server::{FileServer, ViewerPage};
-pub use options::{ViewArguments, ViewOptions, ViewSource};
+pub use options::{ResolveTime, ViewArguments, ViewOptions, ViewSource};
 pub use page_file::page_file;
 pub use server::ViewServer;

@@ -11,7 +11,7 @@ use ichnos::{Reader, Selection, Session};
 use crate::cache::TimelineCache;
 
 /// Function that converts a time in an expression to nanoseconds from the origin of the clock.
-type ResolveTime = Arc<dyn Fn(&str) -> Result<i128, String> + Send + Sync>;
+pub type ResolveTime = Arc<dyn Fn(&str) -> Result<i128, String> + Send + Sync>;
 
 /// Function that opens the traces once more, with nanoseconds to add to the times of some of them, which are named by their
 /// paths.
