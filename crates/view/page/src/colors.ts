@@ -43,7 +43,8 @@ export interface Shade {
 const CONTRAST = 4.8;
 /** Hues that people tell apart: greens look alike over a wide range, so few of them are used. Reds are losses. */
 const HUES = [24, 34, 44, 54, 78, 118, 158, 176, 190, 204, 220, 242, 264, 288, 314];
-const cache = new Map<string, Shade>();
+/** Known colours of names: light and dark. */
+const caches = [new Map<string, Shade>(), new Map<string, Shade>()] as const;
 /** Colours that maps give names. */
 const given = new Map<string, Rgb>();
 
@@ -51,19 +52,18 @@ const given = new Map<string, Rgb>();
 export function giveColor(name: string, color: string): void {
   if (!/^#[0-9a-f]{6}$/.test(color)) return;
   given.set(name, [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16)) as Rgb);
-  cache.delete(`d${name}`);
-  cache.delete(`l${name}`);
+  for (const cache of caches) cache.delete(name);
 }
 
 /** Colour of a name: the same name has the same colour in each view and each run. */
 export function shadeOf(name: string, dark: boolean): Shade {
-  const key = (dark ? "d" : "l") + name;
-  let shade = cache.get(key);
+  const cache = caches[dark ? 1 : 0];
+  let shade = cache.get(name);
   if (!shade) {
     const color = given.get(name);
     shade = color ? shadeOfColor(color, dark) : makeShade(hash(name), dark);
     if (cache.size > 20_000) cache.clear();
-    cache.set(key, shade);
+    cache.set(name, shade);
   }
   return shade;
 }

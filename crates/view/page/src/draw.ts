@@ -8,6 +8,8 @@ import { count, duration, quantity, shortCount } from "./time";
 import { LANE, laneTop, type TrackRow } from "./tracks";
 
 const BAR = LANE - 2;
+/** Width of an item below which it has no text. */
+const LEAST_TEXT = 20;
 
 /** Visible part of the timeline, in pixels of the page. */
 export interface Scene {
@@ -150,12 +152,12 @@ function drawItem(painter: Painter, theme: Theme, item: Item): void {
     painter.rect(x, y, width, BAR, width > 3 ? shade.fill : shade.strong);
     // An edge keeps neighbours of the same name apart.
     if (width > 3) painter.rect(x, y, 1, BAR, shade.strong);
-    painter.text(x + 5, y + BAR / 2, name, shade.text, width - 8);
+    if (width > LEAST_TEXT) painter.text(x + 5, y + BAR / 2, name, shade.text, width - 8);
     return;
   }
   painter.rect(x, y, width, BAR, shade.fill, 0.45 + 0.55 * Math.min(1, Math.log10(number) / 4));
   painter.rect(x, y + BAR - 3, width, 3, shade.strong);
-  painter.text(x + 4, y + BAR / 2 - 1, `${shortCount(number)} × ${name}`, theme.text, width - 6);
+  if (width > LEAST_TEXT) painter.text(x + 4, y + BAR / 2 - 1, `${shortCount(number)} × ${name}`, theme.text, width - 6);
 }
 
 function drawInstant(painter: Painter, theme: Theme, item: Item): void {

@@ -38,6 +38,8 @@ function cutText(text: string, most: number, bold: boolean): string {
   if (most < 14) return "";
   if (text.length > 300) text = text.slice(0, 300);
   if (widthOf(text, bold) <= most) return text;
+  const plain = plainLength(text, most - widthOf("…", bold), bold);
+  if (plain !== null) return plain >= 2 ? `${text.slice(0, plain)}…` : "";
   const key = `${bold ? "b" : "n"}${Math.floor(most / 4)}:${text}`;
   let cut = cuts.get(key);
   if (cut === undefined) {
@@ -53,6 +55,22 @@ function cutText(text: string, most: number, bold: boolean): string {
     cuts.set(key, cut);
   }
   return cut;
+}
+
+/** Widths of letters of ASCII, plain and bold. */
+const letters: [number[], number[]] = [[], []];
+
+/** Number of letters that fit; null for other scripts, where letters change each other. Measuring parts of a text for each width takes too long while zooming. */
+function plainLength(text: string, most: number, bold: boolean): number | null {
+  const widths = letters[bold ? 1 : 0];
+  let [width, length] = [0, 0];
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (code < 0x20 || code > 0x7e) return null;
+    width += widths[code] ??= widthOf(text[i]!, bold);
+    if (width <= most) length = i + 1;
+  }
+  return length;
 }
 
 function font(bold: boolean): string {

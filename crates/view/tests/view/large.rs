@@ -19,8 +19,8 @@ const COUNTED: u64 = 10;
 /// Number of events: each round begins and ends two spans, with an instant between.
 pub(crate) const EVENTS: u64 = 5 * ROUNDS + ROUNDS / COUNTED;
 
-/// Number of spans, instants and values.
-pub(crate) const ITEMS: u64 = 3 * ROUNDS + ROUNDS / COUNTED;
+/// Number of spans and instants.
+pub(crate) const ITEMS: u64 = 3 * ROUNDS;
 
 /// Writes a trace of ten million events of eight threads and a counter, in the format of Fuchsia's traces.
 pub(crate) fn write_large(path: &Path) {
