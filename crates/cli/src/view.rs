@@ -37,38 +37,9 @@ pub(crate) fn run(args: &ViewVerb, global: &Global, report: Report) -> Result<Ex
         input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
     input::report_problems(&session, report);
     let session = Arc::new(session);
-    let traces = ViewTraces::of(args);
     let source = select(&args.selecting, &session, report)?;
-    let arguments = traces.arguments();
-    let (again, given) = (Arc::clone(&session), traces);
     interrupt::watch();
-    let mut options = ViewOptions::new(title(args), interrupt::flag());
-    options.arguments = arguments;
-    options.port = args.port;
-    options.keep = args.keep;
-    options.follow = args.follow;
-    options.cache = args
-        .cache
-        .as_ref()
-        .map(|directory| TimelineCache::new(directory, cache_key(args, &paths, options.window)));
-    options.selection = source.selection;
-    options.window = source.window;
-    options.stream_intersection = args.selecting.stream_intersection;
-    options.temporary = args.reading.temp_dir.clone().unwrap_or_else(std::env::temp_dir);
-    options.warnings = source.warnings;
-    if !args.selecting.clock_gmt {
-        options.zone = "local".to_owned();
-    }
-    options.resolve_time = resolve_time(&session, args.selecting.clock_gmt);
-    options.open_with_offsets = Some(Arc::new(move |offsets| {
-        let opened = given.with_offsets(&again, offsets)?;
-        open_again(&opened.reading, &opened.selecting, report)
-            .map(|mut source| {
-                source.arguments = Some(opened.arguments());
-                source
-            })
-            .map_err(|failure| failure.message)
-    }));
+    let options = view_options(args, &paths, &session, source, report);
     if let Some(path) = &args.export {
         return export(args, path, session, options);
     }
@@ -92,6 +63,42 @@ pub(crate) fn run(args: &ViewVerb, global: &Global, report: Report) -> Result<Ex
         let _ = std::fs::remove_file(socket);
     }
     Ok(Exit::Success)
+}
+
+/// Returns the options of a server that shows what was selected.
+fn view_options(
+    args: &ViewVerb,
+    paths: &[PathBuf],
+    session: &Arc<Session>,
+    source: ViewSource,
+    report: Report,
+) -> ViewOptions {
+    let (traces, session) = (ViewTraces::of(args), Arc::clone(session));
+    let mut options = ViewOptions::new(title(args), interrupt::flag());
+    options.arguments = traces.arguments();
+    options.port = args.port;
+    options.keep = args.keep;
+    options.follow = args.follow;
+    let cache = args.cache.as_ref();
+    options.cache =
+        cache.map(|directory| TimelineCache::new(directory, cache_key(args, paths, source.window)));
+    options.selection = source.selection;
+    options.window = source.window;
+    options.stream_intersection = args.selecting.stream_intersection;
+    options.temporary = args.reading.temp_dir.clone().unwrap_or_else(std::env::temp_dir);
+    options.warnings = source.warnings;
+    if !args.selecting.clock_gmt {
+        options.zone = "local".to_owned();
+    }
+    options.resolve_time = resolve_time(&session, args.selecting.clock_gmt);
+    options.open_with_offsets = Some(Arc::new(move |offsets| {
+        let moved = traces.with_offsets(&session, offsets)?;
+        let opened = open_again(&moved.reading, &moved.selecting, report);
+        let mut source = opened.map_err(|failure| failure.message)?;
+        source.arguments = Some(moved.arguments());
+        Ok(source)
+    }));
+    options
 }
 
 /// Returns a number that differs for other traces, states of their files, and options.
