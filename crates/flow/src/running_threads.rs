@@ -13,8 +13,8 @@ use ichnos_model::{
 use crate::thread_list;
 
 /// A trace whose events have the thread that runs on their processor: the values of the
-/// [resource](ichnos_model::running_thread) that its classes declare. Each data stream must be that of one processor.
-/// Where events at its beginning list threads with their processes, [`Trace::threads`] has them.
+/// [resource](ichnos_model::running_thread) that its classes declare. Each data stream with such
+/// events must be that of one processor. Where events at its beginning list threads with their processes, [`Trace::threads`] has them.
 ///
 /// ```
 /// use ichnos_flow::RunningThreads;

@@ -252,11 +252,8 @@ impl Reader<'_> {
             return Err(CreateError::Shards.into());
         }
         let target = path.map_or(WriteTarget::Nowhere, WriteTarget::Complete);
-        let (sources, mut write) = self.write_options(options, false);
+        let (sources, mut write) = self.write_options(writer, options, false);
         write.leaves_out_packets |= options.packets_in.is_some();
-        if writer.needs_times() && write.first_time.is_none() {
-            write.first_time = self.first_time();
-        }
         if options.verify && !matches!(target, WriteTarget::Nowhere) {
             write.verify = Some(self.verify(options));
         }
@@ -285,6 +282,7 @@ impl Reader<'_> {
     /// that the pass selects.
     fn write_options(
         &self,
+        writer: &dyn TraceWriter,
         options: &ConvertOptions<'_>,
         leaves_out: bool,
     ) -> (Vec<WriteSource>, WriteOptions) {
@@ -301,6 +299,9 @@ impl Reader<'_> {
         write.window = window;
         // Outputs know one window: packets in it can have events outside of that of their trace.
         write.leaves_out |= !is_of_all;
+        if writer.needs_times() && write.first_time.is_none() {
+            write.first_time = self.first_time();
+        }
         write.stop = options.pass.stop_flag();
         write.threads = options.threads;
         write.shard = self.shard.as_ref().map(ShardParts::of_output);

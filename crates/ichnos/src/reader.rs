@@ -4,10 +4,10 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use ichnos_flow::{DamageCursor, Merge};
-use ichnos_io::Shard;
+use ichnos_io::{FirstTime, Shard};
 use ichnos_model::{
-    BoxedCursor, Cursor, Damage, DataStream, ExcludedClasses, Head, MessageKind, SplitPoint, StreamCursor,
-    TraceInput, Window,
+    BoxedCursor, ClockOrigin, Cursor, Damage, DataStream, ExcludedClasses, Head, Message, MessageKind,
+    SplitPoint, StreamCursor, TraceInput, Window,
 };
 
 use crate::Session;
@@ -250,15 +250,24 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the first time of an event, in nanoseconds from the origin of the clock; `None` if there is none among the
-    /// first million messages, or they arrive only now.
-    pub(crate) fn first_time(&self) -> Option<i128> {
+    /// Returns the first time of an event; `None` if there is none among the first million messages, or they arrive only
+    /// now.
+    pub(crate) fn first_time(&self) -> Option<FirstTime> {
         if self.session.is_live() {
             return None;
         }
         let mut cursor = self.cursor();
-        let heads = std::iter::from_fn(|| cursor.next_head()).take(1 << 20);
-        heads.filter(|head| head.kind == MessageKind::Event).find_map(|head| head.nanoseconds())
+        for _ in 0..1 << 20 {
+            let head = cursor.next_head()?;
+            if let (MessageKind::Event, Some(nanoseconds)) = (head.kind, head.nanoseconds())
+                && let Some(Message::Event(event)) = cursor.current()
+            {
+                let clock = event.stream.clock();
+                let has_date = clock.is_some_and(|clock| clock.origin == ClockOrigin::UnixEpoch);
+                return Some(FirstTime { nanoseconds, has_date });
+            }
+        }
+        None
     }
 
     /// Returns all messages, merged by time.

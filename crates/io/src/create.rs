@@ -122,6 +122,15 @@ pub struct WriteSource {
     pub streams: Vec<Arc<DataStream>>,
 }
 
+/// First time of the events of traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FirstTime {
+    /// Nanoseconds from the origin of the clock.
+    pub nanoseconds: i128,
+    /// `true` if the clock counts from the Unix epoch.
+    pub has_date: bool,
+}
+
 /// Options for writing traces.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
@@ -140,9 +149,9 @@ pub struct WriteOptions {
     pub selected_by: Vec<String>,
     /// Time window: packets do not begin before it or end after it.
     pub window: ichnos_model::Window,
-    /// Time of the first event that has one, in nanoseconds from the origin of the clock: for formats in which all events
-    /// [need times](TraceWriter::needs_times), that of the events before it. `None` if it is unknown.
-    pub first_time: Option<i128>,
+    /// Time of the first event that has one: for formats in which all events [need times](TraceWriter::needs_times), that
+    /// of the events before it. `None` if it is unknown.
+    pub first_time: Option<FirstTime>,
     /// Declares that events are selected by nothing but their time, though some are dropped: all of this window, and those
     /// outside of it of classes that are a [rundown](ichnos_model::EventRecordClass::is_rundown).
     pub cut: Option<ichnos_model::Window>,

@@ -38,7 +38,7 @@ pub struct Trace {
     /// Keys of its data streams.
     keys: StreamKeys,
     reader_data: ReaderData,
-    threads: OnDemand<Vec<ListedThread>>,
+    threads: OnDemand<Arc<[ListedThread]>>,
     is_mapped: bool,
 }
 
@@ -171,12 +171,16 @@ impl Trace {
     /// Sets the function that lists its threads, which may read a part of the trace. It is called once, by the first call
     /// of [`Trace::threads`]. Only the first call of `set_threads` counts.
     pub fn set_threads(&self, load: impl Fn() -> Vec<ListedThread> + Send + Sync + 'static) {
-        self.threads.set(load);
+        self.threads.set(move || {
+            let mut threads = load();
+            threads.sort_by_key(|thread| thread.number);
+            threads.into()
+        });
     }
 
-    /// Returns the threads that the trace lists, for instance those that ran when recording began; empty if its reader
-    /// knows none.
-    pub fn threads(&self) -> &[ListedThread] {
+    /// Returns the threads that the trace lists, for instance those that ran when recording began, by their numbers; empty
+    /// if its reader knows none.
+    pub fn threads(&self) -> &Arc<[ListedThread]> {
         self.threads.get()
     }
 

@@ -9,7 +9,7 @@ use ichnos::export::viewers::Timeline;
 use serde::{Deserialize, Serialize};
 
 /// First bytes of a file, with the version of the format.
-const MAGIC: &[u8; 16] = b"ichnos timeline2";
+const MAGIC: &[u8; 16] = b"ichnos timeline3";
 
 /// Ending of the names of files.
 const ENDING: &str = "ichnos-timeline";

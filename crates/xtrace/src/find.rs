@@ -130,12 +130,12 @@ impl Identifiers<'_> {
             return Some(found);
         }
         if run.len() == TRACE_DIGITS
-            && self.is_word(&run)
+            && is_word(self.text, &run)
             && let Some(ids) = LabeledIds::at(self.text, &run)
         {
             return Some((run, Identifier::Labeled(ids)));
         }
-        if !self.is_word(&run) || run.len() % 2 != 0 || run.len() > MAX_TEXT_LENGTH {
+        if !is_word(self.text, &run) || run.len() % 2 != 0 || run.len() > MAX_TEXT_LENGTH {
             return None;
         }
         let digits = &self.text[run.clone()];
@@ -167,24 +167,25 @@ impl Identifiers<'_> {
             Some(byte) => !is_word_byte(*byte),
             None => true,
         };
-        (is_end && self.is_begin(begin)).then_some((all, Identifier::TraceParent(parent)))
+        (is_end && is_begin(self.text, begin)).then_some((all, Identifier::TraceParent(parent)))
     }
+}
 
-    fn is_word(&self, range: &Range<usize>) -> bool {
-        let is_end = match self.text.get(range.end..) {
-            Some([b'-', next, ..]) => !hex::is_digit(*next),
-            Some([next, ..]) => !is_word_byte(*next),
-            _ => true,
-        };
-        is_end && self.is_begin(range.start)
-    }
+/// Returns `true` if a range of a text is a whole word.
+pub(crate) fn is_word(text: &[u8], range: &Range<usize>) -> bool {
+    let is_end = match text.get(range.end..) {
+        Some([b'-', next, ..]) => !hex::is_digit(*next),
+        Some([next, ..]) => !is_word_byte(*next),
+        _ => true,
+    };
+    is_end && is_begin(text, range.start)
+}
 
-    fn is_begin(&self, begin: usize) -> bool {
-        match self.text[..begin] {
-            [.., before, b'-'] => !hex::is_digit(before),
-            [.., before] => !is_word_byte(before),
-            [] => true,
-        }
+fn is_begin(text: &[u8], begin: usize) -> bool {
+    match text.get(..begin) {
+        Some([.., before, b'-']) => !hex::is_digit(*before),
+        Some([.., before]) => !is_word_byte(*before),
+        _ => true,
     }
 }
 
@@ -261,7 +262,9 @@ mod tests {
                 r#"{{\"TraceId\": \"{TRACE}\", \"ParentSpanId\": \"00f067aa0ba902b7\", \"SpanId\": \"{SPAN}\"}}"#
             ),
             format!("GET / [trace.id: {}, span.id: {SPAN}]", TRACE.to_uppercase()),
-            format!("span_id=00f067aa0ba902b7 {TRACE} span_id={SPAN} otel.trace_id='{TRACE}'"),
+            format!("span_id={SPAN} otel.trace_id='{TRACE}'"),
+            format!("trace_id={TRACE} request_id=00000000000000000000000000000001 span_id={SPAN}"),
+            format!("span_id={SPAN} request_id=00000000000000000000000000000001 trace_id={TRACE}"),
         ] {
             assert_eq!(ids(&text), [(0x0a, Some(0xb7))], "{text}");
         }
@@ -270,7 +273,7 @@ mod tests {
             format!("trace_id={TRACE}"),
             format!("trace_id={TRACE} span_id={zeros}"),
             format!("trace_id={TRACE} parent_span_id={SPAN}"),
-            format!("trace_id={TRACE} span_id={SPAN}0 span_id={SPAN}g"),
+            format!("trace_id={TRACE} span_id={SPAN}0 span_id={SPAN}g span_id={SPAN}_x span_id={SPAN}-0"),
             format!("trace_id={TRACE}{}span_id={SPAN}", " ".repeat(200)),
         ] {
             assert_eq!(ids(&text), [(0x0a, None)], "{text}");
@@ -280,6 +283,7 @@ mod tests {
             format!("trace_id={TRACE}0 span_id={SPAN}"),
             format!("trace_id={TRACE}_ span_id={SPAN}"),
             format!("md5={TRACE} span_id={SPAN}"),
+            format!("parent_trace_id={TRACE} span_id={SPAN}"),
             format!("trace_id {TRACE} span_id {SPAN}"),
             format!("trace_id=          {TRACE}"),
             format!("={TRACE}"),

@@ -2,6 +2,7 @@
 
 use core::ops::Range;
 
+use crate::find::is_word;
 use crate::hex;
 
 /// Number of digits of the identifier of a trace.
@@ -30,17 +31,14 @@ impl LabeledIds {
         let before = run.start.saturating_sub(MOST_APART)..run.start;
         let span = |run| id_at::<8>(text, &run, IdLabel::Span);
         // Beyond the next trace or the one before are its own.
-        let mut own = runs(text, after).take_while(|run| !is_trace_run(run));
+        let is_trace = |run: &Range<usize>| id_at::<16>(text, run, IdLabel::Trace).is_some();
+        let mut own = runs(text, after).take_while(|run| !is_trace(run));
         let span_id = own.find_map(span).or_else(|| {
             runs(text, before)
-                .fold(None, |found, run| if is_trace_run(&run) { None } else { span(run).or(found) })
+                .fold(None, |found, run| if is_trace(&run) { None } else { span(run).or(found) })
         });
         Some(Self { trace_id, span_id })
     }
-}
-
-fn is_trace_run(run: &Range<usize>) -> bool {
-    run.len() == TRACE_DIGITS
 }
 
 /// Returns the words of digits in a range of a text.
@@ -53,7 +51,7 @@ fn runs(text: &[u8], range: Range<usize>) -> impl Iterator<Item = Range<usize>> 
         at = begin + digits;
         Some(begin..at)
     });
-    runs.filter(|run| !text.get(run.end).is_some_and(u8::is_ascii_alphanumeric))
+    runs.filter(|run| is_word(text, run))
 }
 
 /// Returns the identifier of these digits, if the name before them is that of its kind.
@@ -75,7 +73,7 @@ enum IdLabel {
 
 impl IdLabel {
     /// Returns the kind that a name means: `trace_id`, `traceId`, `trace.id`, `otel.trace_id` and others; `span_id` and
-    /// others, but for the parent's.
+    /// others, but for those of parents.
     fn of(name: &[u8]) -> Option<Self> {
         // Letters and digits in lower case, the last one first.
         let letters = name.iter().rev().filter(|byte| !matches!(byte, b'_' | b'-' | b'.'));
@@ -84,7 +82,7 @@ impl IdLabel {
             let mut letters = letters.clone();
             word.iter().rev().all(|letter| letters.next() == Some(*letter))
         };
-        if ends_with(b"traceid") {
+        if ends_with(b"traceid") && !ends_with(b"parenttraceid") {
             return Some(Self::Trace);
         }
         (ends_with(b"spanid") && !ends_with(b"parentspanid")).then_some(Self::Span)

@@ -224,10 +224,15 @@ impl EventContent {
         }
     }
 
+    /// Finds the operation that fields name. It is before those that are mentioned in texts.
     fn search_labeled(&mut self, finders: &[FindMentions]) {
         if !self.labeled.is_empty() {
             let labeled = std::mem::take(&mut self.labeled);
+            let mut others = std::mem::take(&mut self.mentions);
             self.search(&labeled, finders);
+            others.retain(|mention| !self.mentions.contains(mention));
+            self.mentions.append(&mut others);
+            self.mentions.truncate(MOST_MENTIONS);
             self.labeled = labeled;
         }
     }

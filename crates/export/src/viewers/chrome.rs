@@ -48,6 +48,9 @@ pub struct Chrome {
     open: Vec<u8>,
     /// Time of the last event, for messages that have none.
     now: Option<u64>,
+    /// Time of events before that, and `true` if it is a date.
+    first_time: Option<u64>,
+    has_date: bool,
     early: EarlyLosses,
     /// Time 0 of the file, once a time is known.
     origin: Option<u64>,
@@ -180,11 +183,12 @@ fn short(number: u64) -> u64 {
 }
 
 impl Chrome {
-    /// Makes an empty one. Events and losses before the first one with a time are shown at `first_time`, in nanoseconds
-    /// from the origin of the clock; `None` if it is unknown: events are at the origin then.
+    /// Makes an empty one. Events before the first one with a time are shown at `first_time`, in nanoseconds from the
+    /// origin of the clock; `None` if it is unknown: they are at the origin then.
+    /// `has_date` if it counts from the Unix epoch.
     #[must_use]
-    pub fn new(first_time: Option<u64>) -> Self {
-        Self { now: first_time, ..Self::default() }
+    pub fn new(first_time: Option<u64>, has_date: bool) -> Self {
+        Self { first_time, has_date, ..Self::default() }
     }
 
     /// Returns the bytes that were not taken.
@@ -239,7 +243,7 @@ impl Chrome {
 
     /// Ends the file.
     pub fn finish(&mut self) {
-        self.write_early(self.now.unwrap_or(0));
+        self.write_early(self.now.or(self.first_time).unwrap_or(0));
         if !self.has_events {
             self.out.extend_from_slice(BEGIN);
         }
@@ -262,11 +266,12 @@ impl Chrome {
             return false;
         };
         // Events without a clock are where the last one with it is.
-        let time = time.or(self.now).unwrap_or(0);
+        let time = time.or(self.now).or(self.first_time).unwrap_or(0);
         self.now = Some(time);
         self.add_stream(event.stream);
         if self.origin.is_none() {
-            self.set_origin(has_dates(event.stream.clock()), time);
+            let clock = event.stream.clock();
+            self.set_origin(clock.map_or(self.has_date, |clock| has_dates(Some(clock))), time);
         }
         if !self.early.notes.is_empty() {
             self.write_early(time);

@@ -41,15 +41,17 @@ pub struct Firefox {
     name: String,
     /// Time of the last event, for messages that have none.
     now: Option<u64>,
+    /// Time of events before that.
+    first_time: Option<u64>,
     early: EarlyLosses,
 }
 
 impl Firefox {
-    /// Makes an empty one. Events and losses before the first one with a time are shown at `first_time`, in nanoseconds
-    /// from the origin of the clock; `None` if it is unknown: events are at the origin then.
+    /// Makes an empty one. Events before the first one with a time are shown at `first_time`, in nanoseconds from the
+    /// origin of the clock; `None` if it is unknown: they are at the origin then.
     #[must_use]
     pub fn new(first_time: Option<u64>) -> Self {
-        Self { now: first_time, ..Self::default() }
+        Self { first_time, ..Self::default() }
     }
 
     /// Returns the bytes that were not taken.
@@ -91,7 +93,7 @@ impl Firefox {
     /// # Errors
     /// If it cannot be written as JSON.
     pub fn finish(&mut self) -> io::Result<()> {
-        self.write_early(self.now.unwrap_or(0));
+        self.write_early(self.now.or(self.first_time).unwrap_or(0));
         self.writer.finish(&mut self.out)
     }
 
@@ -108,7 +110,7 @@ impl Firefox {
             return false;
         };
         // Events without a clock are where the last one with it is.
-        let time = time.or(self.now).unwrap_or(0);
+        let time = time.or(self.now).or(self.first_time).unwrap_or(0);
         self.now = Some(time);
         if !self.early.notes.is_empty() {
             self.write_early(time);

@@ -54,13 +54,15 @@ pub struct Otlp {
     name: String,
     /// Time of the last event, for messages that have none.
     now: Option<u64>,
+    /// Time of events before that.
+    first_time: Option<u64>,
     early: EarlyLosses,
 }
 
 impl Otlp {
-    /// Makes a writer of one signal or of all. Requests of several signals in protobuf cannot be distinguished. Events and
-    /// losses before the first one with a time are at `first_time`, in nanoseconds from the origin of the clock; `None` if
-    /// it is unknown: events are at the origin then.
+    /// Makes a writer of one signal or of all. Requests of several signals in protobuf cannot be distinguished. Events
+    /// before the first one with a time are at `first_time`, in nanoseconds from the origin of the clock; `None` if it is
+    /// unknown: they are at the origin then.
     #[must_use]
     pub fn new(encoding: OtlpEncoding, signal: Option<OtlpSignal>, first_time: Option<u64>) -> Self {
         Self {
@@ -71,7 +73,8 @@ impl Otlp {
             content: EventContent::default(),
             find_mentions: Vec::new(),
             name: String::new(),
-            now: first_time,
+            now: None,
+            first_time,
             early: EarlyLosses::default(),
         }
     }
@@ -126,7 +129,7 @@ impl Otlp {
 
     /// Ends the file: writes all open spans.
     pub fn finish(&mut self) {
-        self.write_early(self.now.unwrap_or(0));
+        self.write_early(self.now.or(self.first_time).unwrap_or(0));
         self.telemetry.finish();
     }
 
@@ -143,7 +146,7 @@ impl Otlp {
             return false;
         };
         // Events without a clock are where the last one with it is.
-        let time = time.or(self.now).unwrap_or(0);
+        let time = time.or(self.now).or(self.first_time).unwrap_or(0);
         self.now = Some(time);
         if !self.early.notes.is_empty() {
             self.write_early(time);

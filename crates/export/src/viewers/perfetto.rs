@@ -60,16 +60,18 @@ pub struct Perfetto {
     message: String,
     /// Time of the last event, for messages that have none.
     now: Option<u64>,
+    /// Time of events before that.
+    first_time: Option<u64>,
     early: EarlyLosses,
     losses: LossTable,
 }
 
 impl Perfetto {
-    /// Makes an empty one. Events and losses before the first one with a time are shown at `first_time`, in nanoseconds
-    /// from the origin of the clock; `None` if it is unknown: events are at the origin then.
+    /// Makes an empty one. Events before the first one with a time are shown at `first_time`, in nanoseconds from the
+    /// origin of the clock; `None` if it is unknown: they are at the origin then.
     #[must_use]
     pub fn new(first_time: Option<u64>) -> Self {
-        Self { now: first_time, ..Self::default() }
+        Self { first_time, ..Self::default() }
     }
 
     /// Returns the bytes that were not taken.
@@ -108,7 +110,7 @@ impl Perfetto {
 
     /// Ends the file.
     pub fn finish(&mut self) {
-        self.write_early(self.now.unwrap_or(0));
+        self.write_early(self.now.or(self.first_time).unwrap_or(0));
     }
 
     /// Writes the losses before the first time that is known.
@@ -124,7 +126,7 @@ impl Perfetto {
             return false;
         };
         // Events without a clock are where the last one with it is.
-        let time = time.or(self.now).unwrap_or(0);
+        let time = time.or(self.now).or(self.first_time).unwrap_or(0);
         self.now = Some(time);
         if !self.early.notes.is_empty() {
             self.write_early(time);
@@ -187,8 +189,8 @@ impl Perfetto {
                 }
             }
         }
-        process_tree::new_thread(out, sequence.id, (time, trace), event, &class.class, scheduling);
         scheduling.observe(trace, event, &class.class);
+        process_tree::push_changes(out, sequence.id, time, scheduling);
         true
     }
 
@@ -199,9 +201,8 @@ impl Perfetto {
         let machine = if host.is_empty() { 0 } else { self.machines.number(host) - 1 };
         let id = SequenceId { number: OWN_SEQUENCE.number + self.sequences, machine };
         let trace = self.traces.number(stream);
-        if self.scheduling.add_trace(trace, &stream.trace) {
-            self.listed_threads(id, &stream.trace, time);
-        }
+        self.scheduling.note_changes();
+        self.scheduling.add_trace(trace, &stream.trace);
         let sequence = Sequence { id, trace, ..Sequence::default() };
         self.streams.insert(stream, (sequence, ContextNames::default()), || ());
         if has_dates(stream.clock()) && self.snapshots.add(machine) {

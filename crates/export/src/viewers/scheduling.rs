@@ -1,11 +1,11 @@
 //! Threads and processors: which thread runs where, and what threads are called.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use ichnos_model::{Event, Trace};
+use ichnos_model::{Event, ListedThread, Trace};
 
 use super::class::{EventForm, EventPlace, ViewerClass};
-use super::names::NumberBits;
 use super::thread_fields::NamedThread;
 
 /// Maximum number of threads, and of processors, that are kept; beyond it, all are forgotten.
@@ -46,9 +46,12 @@ pub(super) struct Scheduling {
     threads: HashMap<(u32, u64), u32>,
     /// Threads by these indexes.
     known: Vec<KnownThread>,
-    /// Traces whose lists of threads were read.
+    /// Threads that the traces list, by their numbers.
     #[cfg_attr(feature = "serde", serde(skip))]
-    listed: NumberBits,
+    listed: HashMap<u32, Arc<[ListedThread]>>,
+    /// Threads with a new process or name, if they are noted: the number of the trace and that of the thread.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    changes: Option<Vec<(u32, u64)>>,
 }
 
 impl Scheduling {
@@ -56,7 +59,7 @@ impl Scheduling {
     /// has the process and the name of earlier events.
     #[inline]
     pub(super) fn complete<'p>(&'p mut self, trace: u32, class: &ViewerClass, place: &mut EventPlace<'p>) {
-        if !self.running.is_empty() || !self.threads.is_empty() {
+        if !self.running.is_empty() || !self.threads.is_empty() || !self.listed.is_empty() {
             self.complete_known(trace, class, place);
         }
     }
@@ -72,17 +75,21 @@ impl Scheduling {
             place.process = *known.shown.get_or_insert(known.process);
         }
         if let (None, Some(process)) = (place.process_name, place.process) {
-            place.process_name = match known.main {
-                Some((of, main)) if of == process => self.thread_name(main),
+            let main = match known.main {
+                Some((of, main)) if of == process => main,
                 _ => {
                     let main = self.index(trace, process);
                     // Finding it can forget all others.
                     if let Some(known) = self.known.get_mut(index as usize) {
                         known.main = Some((process, main));
                     }
-                    self.thread_name(main)
+                    main
                 }
             };
+            // A thread of another process can have the same number.
+            let is_own = |known: &KnownThread| known.process.is_none_or(|of| of == process);
+            let is_own = self.known.get(main as usize).is_some_and(is_own);
+            place.process_name = self.thread_name(main).filter(|_| is_own);
         }
         place.thread_name = place.thread_name.or(self.thread_name(index));
     }
@@ -103,29 +110,59 @@ impl Scheduling {
         }
         let index = self.known.len() as u32;
         self.threads.insert((trace, thread), index);
-        self.known.push(KnownThread::default());
+        let listed = self.listed(trace, thread);
+        let known = listed.map(|listed| KnownThread {
+            process: listed.process,
+            name: (*listed.name).to_owned(),
+            ..KnownThread::default()
+        });
+        if let (Some(changes), Some(_)) = (&mut self.changes, &known) {
+            changes.push((trace, thread));
+        }
+        self.known.push(known.unwrap_or_default());
         index
     }
 
-    /// Takes the threads that a trace lists, at its first data stream. Returns `true` then.
-    pub(super) fn add_trace(&mut self, number: u32, trace: &Trace) -> bool {
-        let is_first = self.listed.add(number);
-        if is_first {
-            for thread in trace.threads() {
-                self.name(number, NamedThread { number: thread.number, name: &thread.name }, thread.process);
-            }
-        }
-        is_first
+    /// Returns a thread as its trace lists it.
+    fn listed(&self, trace: u32, thread: u64) -> Option<&ListedThread> {
+        let all = self.listed.get(&trace)?;
+        all.get(all.binary_search_by_key(&thread, |listed| listed.number).ok()?)
     }
 
-    /// Returns the process of a thread, if it is known.
-    pub(super) fn process(&self, trace: u32, thread: u64) -> Option<u64> {
-        self.known.get(*self.threads.get(&(trace, thread))? as usize)?.process
+    /// Takes the threads that a trace lists.
+    pub(super) fn add_trace(&mut self, number: u32, trace: &Trace) {
+        let threads = trace.threads();
+        if !threads.is_empty() {
+            self.listed.insert(number, Arc::clone(threads));
+        }
+    }
+
+    /// Notes threads whose process or name changes from now on, for [`take_change`](Self::take_change).
+    pub(super) fn note_changes(&mut self) {
+        self.changes.get_or_insert_default();
+    }
+
+    /// Takes a thread with a new process or name: its number, its process and its name.
+    pub(super) fn take_change(&mut self) -> Option<(u64, u64, &str)> {
+        while let Some((trace, thread)) = self.changes.as_mut()?.pop() {
+            let index = self.threads.get(&(trace, thread)).copied();
+            let known = index.and_then(|index| self.known.get(index as usize));
+            if let Some(process) = known.and_then(|known| known.process) {
+                return Some((thread, process, self.thread_name(index?).unwrap_or_default()));
+            }
+        }
+        None
     }
 
     /// Returns what is known of threads, without what runs.
     pub(super) fn threads_alone(&self) -> Self {
-        Self { running: HashMap::new(), ..self.clone() }
+        Self {
+            running: HashMap::new(),
+            threads: self.threads.clone(),
+            known: self.known.clone(),
+            listed: self.listed.clone(),
+            changes: None,
+        }
     }
 
     /// Notes the thread that a processor runs.
@@ -179,10 +216,17 @@ impl Scheduling {
         }
         let index = self.index(trace, thread.number);
         let Some(known) = self.known.get_mut(index as usize) else { return };
-        known.process = process.or(known.process);
+        let before = known.process;
+        known.process = process.or(before);
         let name = thread.name.get(..thread.name.floor_char_boundary(MOST_NAME)).unwrap_or_default();
-        if !name.is_empty() && known.name != name {
+        let is_renamed = !name.is_empty() && known.name != name;
+        if is_renamed {
             name.clone_into(&mut known.name);
+        }
+        if (is_renamed || before != known.process)
+            && let Some(changes) = &mut self.changes
+        {
+            changes.push((trace, thread.number));
         }
     }
 }

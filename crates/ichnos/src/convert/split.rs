@@ -38,7 +38,7 @@ impl Reader<'_> {
             return Err(CreateError::Shards.into());
         }
         let is_by_events = matches!(by, SplitBy::Events { .. });
-        let (sources, mut write) = self.write_options(options, is_by_events);
+        let (sources, mut write) = self.write_options(writer, options, is_by_events);
         if let SplitBy::Times { begins: [_, ..], .. } = by {
             // Parts are cut at other times.
             write.window.begin.get_or_insert(i128::MIN);

@@ -111,11 +111,12 @@ impl ViewerWriter {
     ) -> ViewerEncoders<impl Fn() -> Box<dyn ViewerContent> + Send + 'static> {
         let signal = self.signal(options);
         let needs_spans = is_whole && options.formats.choice(self.name(), SIGNAL).is_none();
-        let first_time = options.first_time.and_then(|time| u64::try_from(time).ok());
+        let first_time = options.first_time.and_then(|first| u64::try_from(first.nanoseconds).ok());
+        let has_date = options.first_time.is_some_and(|first| first.has_date);
         let make = move || -> Box<dyn ViewerContent> {
             match self {
                 Self::Perfetto => Box::new(Perfetto::new(first_time)),
-                Self::Chrome => Box::new(Chrome::new(first_time)),
+                Self::Chrome => Box::new(Chrome::new(first_time, has_date)),
                 Self::Firefox => Box::new(Firefox::new(first_time)),
                 Self::Otlp => Box::new(otlp(OtlpEncoding::Json, signal, first_time)),
                 Self::OtlpProtobuf if needs_spans => {

@@ -158,6 +158,8 @@ fn spans_with_equal_keys_are_those_that_are_nested() {
 #[derive(Default)]
 struct ListedProcesses {
     processes: BTreeMap<u64, u64>,
+    /// Last names of threads.
+    names: BTreeMap<u64, String>,
     times: Vec<i128>,
 }
 
@@ -166,6 +168,18 @@ impl Sink for ListedProcesses {
         if let Message::Event(event) = message {
             let number = |name| event.field(name).unwrap().as_u64().unwrap();
             self.times.extend(event.nanoseconds());
+            for [thread, name] in [
+                ["prev_tid", "prev_comm"],
+                ["next_tid", "next_comm"],
+                ["child_tid", "child_comm"],
+                ["tid", "comm"],
+                ["tid", "name"],
+            ] {
+                let name = event.field(name).and_then(|name| Some(name.as_str()?.to_owned()));
+                if let (Some(thread), Some(name)) = (event.field(thread), name) {
+                    self.names.insert(thread.as_u64().unwrap(), name);
+                }
+            }
             match event.class.name.as_deref() {
                 Some("lttng_statedump_process_state") => {
                     self.processes.insert(number("tid"), number("pid"));
@@ -194,7 +208,7 @@ fn threads_of_kernels_are_in_their_processes() {
         let session = open(&root.join(name));
         let mut listed = ListedProcesses::default();
         pump(&mut session.cursor(Window::default()).unwrap(), &mut listed).unwrap();
-        let ListedProcesses { processes, times } = listed;
+        let ListedProcesses { processes, names, times } = listed;
         let later = Window { begin: Some(times[times.len() / 2]), end: None };
         for (window, least) in [(Window::default(), least), (later, 20)] {
             let path = directory.path().join("threads.pftrace");
@@ -211,6 +225,14 @@ fn threads_of_kernels_are_in_their_processes() {
                 assert_eq!(row["pid"].as_u64(), wanted.copied(), "{name}: {row}");
                 known += usize::from(wanted.is_some());
                 named += usize::from(row["process"].is_string());
+                // Threads of a range may be renamed before it.
+                if let (Some(process), Window { begin: None, .. }) = (wanted, window) {
+                    assert_eq!(
+                        row["process"].as_str(),
+                        names.get(process).map(String::as_str),
+                        "{name}: {row}"
+                    );
+                }
             }
             assert!(known >= least, "{name}: {known} of {}", threads.len());
             assert_eq!(named, known, "{name}");
@@ -472,6 +494,30 @@ fn chrome_events(path: &Path) -> Vec<Json> {
     let events = file["traceEvents"].as_array().unwrap().iter();
     let is_event = |event: &&Json| event["ph"] != "M" && event["cat"] != "cause" && event["cat"] != "losses";
     events.filter(is_event).cloned().collect()
+}
+
+/// A damage without a time before the first event leaves the origin at the date of the first event; parts of a split trace
+/// begin no earlier than their events.
+#[test]
+fn the_origin_is_the_first_date_whatever_comes_before() {
+    let directory = tempfile::tempdir().unwrap();
+    let trace = directory.path().join("trace");
+    std::fs::create_dir(&trace).unwrap();
+    for file in std::fs::read_dir(examples().join("hello-lttng/trace/ust/uid/65534/64-bit")).unwrap() {
+        let file = file.unwrap().path();
+        if file.is_dir() {
+            continue;
+        }
+        std::fs::copy(&file, trace.join(file.file_name().unwrap())).unwrap();
+    }
+    std::fs::write(trace.join("broken"), [7; 200]).unwrap();
+    let session = open(&trace);
+    let path = convert(&session, ViewerWriter::Chrome, directory.path());
+    let text = std::fs::read_to_string(&path).unwrap();
+    let json: Json = serde_json::from_str(&text).unwrap();
+    let origin: u64 = json["otherData"]["origin_ns"].as_str().unwrap().parse().unwrap();
+    assert!(origin > 1_700_000_000_000_000_000, "{origin}");
+    assert!(text.contains("\"damage\""), "no damage");
 }
 
 #[test]
