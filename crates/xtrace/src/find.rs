@@ -8,6 +8,7 @@ use crate::id::{OpId, TaskId};
 use crate::labeled_ids::{LabeledIds, TRACE_DIGITS};
 use crate::metadata::{MAX_LENGTH, MAX_TEXT_LENGTH, MIN_LENGTH, MetadataRef};
 use crate::option::ChainId;
+use crate::word::{is_begin, is_word, is_word_byte};
 
 /// Minimum number of consecutive digits of an identifier: those of the shortest metadata.
 const MIN_DIGITS: usize = 2 * MIN_LENGTH;
@@ -169,29 +170,6 @@ impl Identifiers<'_> {
         };
         (is_end && is_begin(self.text, begin)).then_some((all, Identifier::TraceParent(parent)))
     }
-}
-
-/// Returns `true` if a range of a text is a whole word.
-pub(crate) fn is_word(text: &[u8], range: &Range<usize>) -> bool {
-    let is_end = match text.get(range.end..) {
-        Some([b'-', next, ..]) => !hex::is_digit(*next),
-        Some([next, ..]) => !is_word_byte(*next),
-        _ => true,
-    };
-    is_end && is_begin(text, range.start)
-}
-
-fn is_begin(text: &[u8], begin: usize) -> bool {
-    match text.get(..begin) {
-        Some([.., before, b'-']) => !hex::is_digit(*before),
-        Some([.., before]) => !is_word_byte(*before),
-        _ => true,
-    }
-}
-
-/// Returns `true` if a byte may belong to the same word.
-fn is_word_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii()
 }
 
 #[cfg(test)]

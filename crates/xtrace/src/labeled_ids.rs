@@ -2,8 +2,8 @@
 
 use core::ops::Range;
 
-use crate::find::is_word;
 use crate::hex;
+use crate::word::is_word;
 
 /// Number of digits of the identifier of a trace.
 pub(crate) const TRACE_DIGITS: usize = 32;

@@ -33,6 +33,7 @@ pub mod report;
 #[cfg(feature = "reader")]
 pub mod report_writer;
 mod rules;
+mod word;
 
 #[cfg(feature = "propagation")]
 pub mod propagation;
