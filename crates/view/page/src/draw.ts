@@ -102,6 +102,8 @@ function drawItems(painter: Painter, scene: Scene, row: TrackRow, tile: Tile, dr
   const offset = state.offsetOf(row.track.id);
   const perNs = width / (end - begin);
   const top = row.y - scene.top;
+  // By lane: an item that lies in what was painted is not seen. While zooming out, there are many in each pixel.
+  const painted: number[] = [];
   for (let i = 0; i + 5 < items.length; i += STRIDE) {
     const lane = items[i]!;
     const [from, to] = [items[i + 1]! + offset, items[i + 2]! + offset];
@@ -109,10 +111,13 @@ function drawItems(painter: Painter, scene: Scene, row: TrackRow, tile: Tile, dr
     drawn.items += 1;
     drawn.count += items[i + 3]!;
     const x = (from - begin) * perNs;
+    const right = (to - begin) * perNs;
+    if (right <= (painted[lane] ?? -Infinity)) continue;
+    painted[lane] = Math.max(right, x + 1);
     const next = items[i + STRIDE] === lane ? (items[i + STRIDE + 1]! + offset - begin) * perNs : width;
     const item = {
       x: Math.max(x, -2),
-      right: Math.min((to - begin) * perNs, width + 2),
+      right: Math.min(right, width + 2),
       y: top + laneTop(row, lane) + 1,
       next,
       count: items[i + 3]!,
@@ -155,7 +160,10 @@ function drawItem(painter: Painter, theme: Theme, item: Item): void {
     if (width > LEAST_TEXT) painter.text(x + 5, y + BAR / 2, name, shade.text, width - 8);
     return;
   }
-  painter.rect(x, y, width, BAR, shade.fill, 0.45 + 0.55 * Math.min(1, Math.log10(number) / 4));
+  const opacity = 0.45 + 0.55 * Math.min(1, Math.log10(number) / 4);
+  // Of full lanes, each pixel is an item.
+  if (width <= 2) return painter.rect(x, y, width, BAR, shade.strong, opacity);
+  painter.rect(x, y, width, BAR, shade.fill, opacity);
   painter.rect(x, y + BAR - 3, width, 3, shade.strong);
   if (width > LEAST_TEXT) painter.text(x + 4, y + BAR / 2 - 1, `${shortCount(number)} × ${name}`, theme.text, width - 6);
 }

@@ -85,10 +85,10 @@ export class CanvasPainter implements Painter {
   }
 
   rect(x: number, y: number, width: number, height: number, fill: string, opacity = 1): void {
-    this.context.globalAlpha = opacity;
+    if (opacity !== 1) this.context.globalAlpha = opacity;
     this.context.fillStyle = fill;
     this.context.fillRect(x, y, width, height);
-    this.context.globalAlpha = 1;
+    if (opacity !== 1) this.context.globalAlpha = 1;
   }
 
   outline(x: number, y: number, width: number, height: number, color: string, thickness: number): void {
