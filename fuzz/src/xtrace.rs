@@ -130,7 +130,10 @@ fn headers(input: &str) {
         assert_eq!((again.trace_id(), again.parent_id()), (parent.trace_id(), parent.parent_id()));
         let metadata = parent.to_metadata(&state);
         let there = WithState::of_metadata(&metadata).unwrap();
-        assert_eq!((there.parent.trace_id(), there.parent.parent_id()), (parent.trace_id(), parent.parent_id()));
+        assert_eq!(
+            (there.parent.trace_id(), there.parent.parent_id()),
+            (parent.trace_id(), parent.parent_id())
+        );
         let mut out = String::new();
         there.write_state(&state, &mut out).unwrap();
         assert!(TraceState::parse(&out).is_ok());
@@ -144,12 +147,17 @@ fn identifiers(text: &[u8]) {
     for (range, identifier) in find_identifiers(text) {
         assert!(at <= range.start && range.start < range.end && range.end <= text.len());
         at = range.end;
-        assert!(identifier.op_id().is_valid());
+        assert!(identifier.op_id().is_none_or(|op| op.is_valid()));
         let exact = &text[range.clone()];
         assert!(match identifier {
             Identifier::Metadata { .. } => Metadata::parse(exact).is_ok_and(|metadata| metadata.is_valid()),
             Identifier::Version2(version_2) => Version2::parse(exact) == Ok(version_2),
             Identifier::TraceParent(parent) => TraceParent::parse(exact) == Ok(parent),
+            Identifier::Labeled(ids) => {
+                let digits = str::from_utf8(exact).unwrap();
+                let trace = u128::from_str_radix(digits, 16);
+                exact.len() == 32 && trace == Ok(u128::from_be_bytes(ids.trace_id)) && trace != Ok(0)
+            }
             _ => false,
         });
         found.push(range);
