@@ -132,9 +132,7 @@ fn check(text: &str, condition: Option<&Condition>) {
             let review = filter.review();
             assert!(has_dynamic_classes || review == Ok(Vec::new()), "{text} was checked before");
             if let Some(condition) = condition {
-                let expected = for_each_event(traces, |event| {
-                    condition.holds(event, !has_dynamic_classes) == Some(true)
-                });
+                let expected = for_each_event(traces, |event| condition.holds(event, !has_dynamic_classes) == Some(true));
                 assert_eq!(found, expected, "{text}");
                 for printed in [&printed, &expression.text().replace(" and ", " AND ")] {
                     let again =

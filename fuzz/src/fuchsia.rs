@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use arbitrary::Unstructured;
+use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::flow::{Merge, pump};
 use ichnos::fuchsia::reader::{LogTrace, OpenOptions};
 use ichnos::io::{Entry, Tree};
-use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::model::{TraceInput, Window};
 use ichnos_fuchsia::log::{
     CheckOptions, Encoder, Framing, Message, Messages, Packet, Record, Rule, SeverityScale, Splitter, Value,

@@ -51,8 +51,10 @@ fn records(bytes: &[u8]) -> u64 {
                     assert!(error.at >= found.offset && error.at <= bytes.len() as u64, "{error:?}");
                     let _ = error.to_string();
                 });
-                let is_table =
-                    matches!(found.record, Record::String(_) | Record::Thread(_) | Record::Initialization(_));
+                let is_table = matches!(
+                    found.record,
+                    Record::String(_) | Record::Thread(_) | Record::Initialization(_)
+                );
                 let is_metadata = match found.record {
                     // An unknown event of a provider is kept, a full buffer is a loss.
                     Record::Metadata(MetadataRecord::ProviderEvent { event, .. }) => event == 0,

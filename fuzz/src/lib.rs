@@ -20,14 +20,14 @@ use std::io::{self, Write};
 use ichnos::ctf::metadata::{self, Dialect, MetadataOptions};
 use ichnos::ctf::trace::OpenOptions;
 use ichnos::export::{Details, DetailsOptions, Log, LogForm, LogOptions, Pretty, PrettyOptions};
+use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::flow::{DamageCursor, Merge};
 use ichnos::io::{Bytes, Entry, Tree};
-use ichnos::jsonl::{JsonLines, JsonLinesOptions};
-use ichnos::model::decode::Position;
 use ichnos::model::plan::{Plan, TracePlans};
+use ichnos::model::decode::Position;
 use ichnos::model::{
-    BoxedCursor, Cursor, DamageKind, Event, EventCounts, Field, Limits, Message, MessageKind, Real, Scope,
-    Scopes, Sink, Skip, StreamCursor, Text, TraceClass, TraceInput, Visitor, Wide, Window,
+    BoxedCursor, Cursor, DamageKind, Event, EventCounts, Field, Limits, Message, MessageKind,
+    Real, Scope, Scopes, Sink, Skip, StreamCursor, Text, TraceClass, TraceInput, Visitor, Wide, Window,
 };
 
 /// Metadata for the target `packets`.
@@ -256,8 +256,7 @@ fn check_event(event: &Event<'_>) {
 fn check_scope(scopes: &Scopes<'_>, scope: usize, plan: &Plan) -> Position {
     let walk = |visitor: &mut Looking| {
         let mut at = scopes.begins[scope];
-        plan.decode(scopes.bits, &mut at, scopes.slots, *scopes.limits, visitor)
-            .expect("delivered, but not whole");
+        plan.decode(scopes.bits, &mut at, scopes.slots, *scopes.limits, visitor).expect("delivered, but not whole");
         at
     };
     let mut looking = Looking { end: scopes.bits.data.len() as u64 * 8, ..Looking::default() };

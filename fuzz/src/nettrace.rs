@@ -12,9 +12,7 @@ use ichnos_nettrace::{Feed, FeedItem, NettraceFile, NettraceWriter, OpenOptions}
 #[path = "../../crates/nettrace/tests/nettrace/builder.rs"]
 mod builder;
 
-use builder::{
-    Bytes, Event, File, Form, Metadata, Trace, block_header, field, field_v2, field_v6, kind, tag_v5,
-};
+use builder::{Bytes, Event, File, Form, Metadata, Trace, block_header, field, field_v2, field_v6, kind, tag_v5};
 /// Version of the container.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]

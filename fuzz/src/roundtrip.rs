@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use ichnos::ctf::CtfWriter;
 use ichnos::ctf::trace::OpenOptions;
+use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::flow::Merge;
 use ichnos::io::{Bytes, Entry, IoLimits, Lane, TraceWriter, Tree, WriteOptions, WriteSource, WriteTarget};
-use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::model::{Cursor, DamageKind, Message, Sink, StreamCursor, TraceInput, Window};
 
 /// What was read of a trace.
@@ -63,8 +63,7 @@ fn read(tree: &Tree) -> Option<Read> {
         sink.finish().unwrap();
     }
     let lines = String::from_utf8_lossy(&lines);
-    read.events =
-        lines.lines().filter(|line| line.starts_with("{\"type\":\"event\",")).map(str::to_owned).collect();
+    read.events = lines.lines().filter(|line| line.starts_with("{\"type\":\"event\",")).map(str::to_owned).collect();
     (!opened.traces.is_empty()).then_some(read)
 }
 
@@ -160,9 +159,7 @@ pub fn roundtrip(metadata: &[u8], stream: &[u8], choice: u8) {
         if ["events after the last whole byte", "time: bits that"].iter().any(is_cut) {
             cut += count;
         }
-        if loss.what.starts_with("event that cannot be written")
-            || loss.what.starts_with("packet that cannot")
-        {
+        if loss.what.starts_with("event that cannot be written") || loss.what.starts_with("packet that cannot") {
             dropped += count;
         }
     }
@@ -176,10 +173,7 @@ pub fn roundtrip(metadata: &[u8], stream: &[u8], choice: u8) {
         let is_rounded = report.losses.count(ichnos::model::lower::LossKind::Rounded) > 0;
         // Packets that were cut to nothing are missing in the numbers.
         let was_right = expected.broken_rules == 0 && !is_rounded && cut == 0;
-        assert!(
-            !was_right || found.broken_rules == 0,
-            "what was written in {dialect} breaks rules: {found:?}"
-        );
+        assert!(!was_right || found.broken_rules == 0, "what was written in {dialect} breaks rules: {found:?}");
     }
     if dropped + cut == 0 {
         // Packets that are out of place, or there twice, need not be so in the other dialect.

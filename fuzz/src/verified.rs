@@ -97,9 +97,6 @@ fn convert(session: &Session, output: &Path, choice: u8) {
         _ => reader.convert(&CtfWriter, Some(output.to_owned()), &options),
     };
     if let Err(ConvertError::Create(error @ CreateError::Mismatch(_))) = result {
-        panic!(
-            "way {way}, {:?}, packet size {:?}: {error}",
-            options.write.dialect, options.write.packet_size
-        );
+        panic!("way {way}, {:?}, packet size {:?}: {error}", options.write.dialect, options.write.packet_size);
     }
 }

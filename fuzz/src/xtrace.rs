@@ -130,10 +130,7 @@ fn headers(input: &str) {
         assert_eq!((again.trace_id(), again.parent_id()), (parent.trace_id(), parent.parent_id()));
         let metadata = parent.to_metadata(&state);
         let there = WithState::of_metadata(&metadata).unwrap();
-        assert_eq!(
-            (there.parent.trace_id(), there.parent.parent_id()),
-            (parent.trace_id(), parent.parent_id())
-        );
+        assert_eq!((there.parent.trace_id(), there.parent.parent_id()), (parent.trace_id(), parent.parent_id()));
         let mut out = String::new();
         there.write_state(&state, &mut out).unwrap();
         assert!(TraceState::parse(&out).is_ok());
