@@ -157,17 +157,18 @@ impl TrackList {
         track
     }
 
-    /// Gives a track the name that its trace has for it, if that is another one than before.
-    fn rename(&mut self, track: u32, own_name: &str, name: impl FnOnce(&str) -> String) {
+    /// Gives a track the name that its trace has for it, if that is another one than before; returns `true` then.
+    fn rename(&mut self, track: u32, own_name: &str, name: impl FnOnce(&str) -> String) -> bool {
         let own_name = short(own_name);
-        let Some(track) = self.tracks.get_mut(track as usize) else { return };
+        let Some(track) = self.tracks.get_mut(track as usize) else { return false };
         let is_named = matches!(track.kind, TimelineTrackKind::Process | TimelineTrackKind::Thread);
         if own_name.is_empty() || !is_named || &*track.own_name == own_name {
-            return;
+            return false;
         }
         track.own_name = own_name.into();
         track.name = name(own_name).into();
         self.changes += 1;
+        true
     }
 
     fn process(&mut self, trace: u32, process: u64, name: Option<&str>) -> u32 {
@@ -209,8 +210,12 @@ impl TrackList {
             };
             (Some(parent), name)
         });
-        if let Some(name) = place.thread_name {
-            self.rename(track, name, |name| format!("{name} ({number})"));
+        if let Some(name) = place.thread_name
+            && self.rename(track, name, |name| format!("{name} ({number})"))
+            && let (TimelineTrackKind::Thread, Some(process)) = (kind, place.process)
+        {
+            // A process has the name of its first thread.
+            self.process(trace, process, place.process_name);
         }
         track
     }
