@@ -151,9 +151,8 @@ fn identifiers(text: &[u8]) {
             Identifier::Version2(version_2) => Version2::parse(exact) == Ok(version_2),
             Identifier::TraceParent(parent) => TraceParent::parse(exact) == Ok(parent),
             Identifier::Labeled(ids) => {
-                let digits = str::from_utf8(exact).unwrap();
-                let trace = u128::from_str_radix(digits, 16);
-                exact.len() == 32 && trace == Ok(u128::from_be_bytes(ids.trace_id)) && trace != Ok(0)
+                let trace = str::from_utf8(exact).ok().and_then(|digits| u128::from_str_radix(digits, 16).ok());
+                exact.len() == 32 && trace == Some(u128::from_be_bytes(ids.trace_id)) && trace != Some(0)
             }
             _ => false,
         });

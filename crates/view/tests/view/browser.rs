@@ -106,8 +106,9 @@ fn the_page_shows_ten_million_events() {
     println!("written in {written:.1?}, all read after {:.1?}", begun.elapsed() - written);
     assert_eq!(server.json("api/trace")["events"], EVENTS);
     let address = format!("http://127.0.0.1:{}/{}/", server.port, server.token);
-    let items = ITEMS.to_string();
-    let variables = [("PAGE_URL", address.as_str()), ("LARGE", "1"), ("LARGE_ITEMS", &items)];
+    let [events, items] = [EVENTS, ITEMS].map(|number| number.to_string());
+    let variables =
+        [("PAGE_URL", address.as_str()), ("LARGE", "1"), ("LARGE_EVENTS", &events), ("LARGE_ITEMS", &items)];
     for group in ["large:", "timeline:", "keyboard:"] {
         run_in("node", &["test/all.mjs", group], &variables);
     }
