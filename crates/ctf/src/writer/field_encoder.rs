@@ -9,6 +9,7 @@ use ichnos_model::{
 
 use super::bit_writer::BitWriter;
 use super::encoder_config::EncoderConfig;
+use super::packet_clock::PacketClock;
 use super::placed::{OverwriteLayout, Placed};
 use super::role_values::{RoleValues, is_of_other_clock};
 use super::source_frame::AddedFields;
@@ -74,6 +75,7 @@ pub(super) struct FieldEncoder<'e> {
     /// Index of the default clock of the data stream: times of other clocks are unchanged.
     default_clock: Option<u16>,
     added: AddedFields,
+    clock: PacketClock,
     /// Last id of an event record class in a field.
     pub(super) class_id: Option<u64>,
     most_integer_bits: u64,
@@ -108,6 +110,7 @@ impl<'e> FieldEncoder<'e> {
             replaced: 0,
             default_clock: config.default_clock,
             added: config.added,
+            clock: config.clock,
             class_id: None,
             most_integer_bits: config.limits.integer_bits,
             uuid: None,
@@ -211,8 +214,6 @@ impl<'e> FieldEncoder<'e> {
 
     fn place(&mut self, field: Field<'_>, at: u64, layout: OverwriteLayout, value: u64) {
         let Some(placed) = &mut self.placed else { return };
-        let roles = field.node().roles;
-        let stays = is_of_other_clock(roles, self.default_clock);
         let is_time = |role| matches!(role, Role::Timestamp | Role::PacketEndTimestamp);
         let roles = roles.iter().filter(|role| !(stays && is_time(*role)));
         placed.extend(roles.map(|role| Placed { role, at, layout, value }));

@@ -179,11 +179,6 @@ pub(super) struct AddedFields {
 }
 
 impl AddedFields {
-    /// Returns `true` if packet headers, packet contexts or event record headers get any.
-    pub(super) fn are_any(self) -> bool {
-        self != Self { widens_sizes: self.widens_sizes, ..Self::default() }
-    }
-
     /// Returns `true` if event record headers get any.
     pub(super) fn are_in_events(self) -> bool {
         self.class_id || self.timestamp

@@ -452,7 +452,7 @@ fn only(value: usize) -> RangeSet {
 }
 
 /// Size in bits of an aligned field of fixed layout.
-fn fixed_bits(plan: &Plan, id: NodeId) -> Option<u64> {
+pub(super) fn fixed_bits(plan: &Plan, id: NodeId) -> Option<u64> {
     let node = plan.node(id);
     match &node.op {
         Op::Bits(bits) => Some(bits.length),

@@ -191,7 +191,7 @@ pub(crate) enum BitsKind {
 }
 
 /// Length prefix of a text.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TextPrefix {
     /// Size of the length in bits, 1 to 64.
     pub(crate) length: u64,
