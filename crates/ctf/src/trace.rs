@@ -101,8 +101,8 @@ pub(crate) fn own_files(tree: &Tree, files: &[usize]) -> Vec<usize> {
 
 /// Opens all CTF traces of some trees, at any depth.
 ///
-/// Directories with the same trace UUID and the same classes are parts of one trace: rotated sessions,
-/// snapshots.
+/// Directories with the same trace UUID, the same classes, the same environment and the same attributes are parts of
+/// one trace: rotated sessions, snapshots.
 #[must_use]
 pub fn open(trees: &[&Tree], options: &OpenOptions) -> Opened {
     let mut opened = Opened::default();
@@ -232,20 +232,21 @@ impl<'a> MetadataDirectory<'a> {
 impl<'a> Described<'a> {
     /// Returns `true` if the other one is a further part of the same trace: same UUID, or same name and
     /// unique identifier (CTF2-SPEC-2.0, "Trace class fragment"), and one includes all declarations of the
-    /// other (metadata grows while a trace is recorded).
+    /// other (metadata grows while a trace is recorded). Traces can share their metadata stream, with its UUID
+    /// (CTF2-PROP-2.0, "Trace"): then their environments or attributes differ.
     fn is_same_trace(&self, other: &Self) -> bool {
         let (a, b) = (&self.class, &other.class);
         let same = match (a.uuid, b.uuid) {
             (Some(a), Some(b)) => a == b,
-            (None, None) => {
-                let identity = (&a.namespace, &a.name, &a.uid);
-                a.name.is_some() && a.uid.is_some() && identity == (&b.namespace, &b.name, &b.uid)
-            }
+            (None, None) => a.name.is_some() && a.uid.is_some(),
             _ => false,
         };
         // Only metadata that was given for files without any is read several times.
         let given = self.metadata_name == other.metadata_name;
-        (same || given) && (extends(&self.class, &other.class) || extends(&other.class, &self.class))
+        let is_of_one_run = (&a.namespace, &a.name, &a.uid) == (&b.namespace, &b.name, &b.uid)
+            && a.environment == b.environment
+            && a.attributes == b.attributes;
+        (same || given) && is_of_one_run && (extends(a, b) || extends(b, a))
     }
 
     /// Finds the known bugs of the tracer, and corrects their effects on the class.
