@@ -35,6 +35,7 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
             timestamps_anywhere: false,
             empty_bit_maps: false,
             user_header_fields: false,
+            header_counters: false,
             ..none
         },
         Dialect::Prop2 => Capabilities {
@@ -51,6 +52,7 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
             lengths_before_optionals: false,
             outer_locations: false,
             user_header_fields: false,
+            header_counters: false,
             variant_alignment: false,
             any_roots: false,
             any_option_locations: false,
@@ -115,6 +117,7 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
             attributes: false,
             // Babeltrace 2 ignores such fields, and refuses these locations.
             user_header_fields: false,
+            header_counters: false,
             locations_through_variants: false,
             distant_selectors: false,
             identifiers_only: true,

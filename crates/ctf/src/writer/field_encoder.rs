@@ -187,7 +187,7 @@ impl<'e> FieldEncoder<'e> {
         if roles.has(Role::DataStreamId) {
             value = self.roles.data_stream_id.unwrap_or(value);
         }
-        if !is_of_other_clock(roles, self.default_clock) {
+        if !is_of_other_clock(roles, self.default_clock) && !self.is_shared(field) {
             let has_room =
                 field.length >= 64 || matches!(field.class().kind, FieldKind::VariableLength { .. });
             let whole = |role, cycles: Option<u64>| cycles.filter(|_| has_room && roles.has(role));
@@ -212,7 +212,24 @@ impl<'e> FieldEncoder<'e> {
         value
     }
 
+    /// Returns the number of bits of a timestamp in the source.
+    fn source_bits(&self, field: Field<'_>, role: Role) -> u64 {
+        let clock = &self.clock;
+        match (role, self.placed.is_some() && clock.widened.has(role)) {
+            (_, false) => field.length,
+            (Role::PacketEndTimestamp, true) => clock.end_bits,
+            (_, true) => clock.begin_bits,
+        }
+    }
+
+    /// Returns `true` if a packet field updates several clocks: then it keeps its value when the time of one changes.
+    fn is_shared(&self, field: Field<'_>) -> bool {
+        self.placed.is_some() && !field.class().clock_updates().is_empty()
+    }
+
     fn place(&mut self, field: Field<'_>, at: u64, layout: OverwriteLayout, value: u64) {
+        let roles = field.node().roles;
+        let stays = is_of_other_clock(roles, self.default_clock) || self.is_shared(field);
         let Some(placed) = &mut self.placed else { return };
         let is_time = |role| matches!(role, Role::Timestamp | Role::PacketEndTimestamp);
         let roles = roles.iter().filter(|role| !(stays && is_time(*role)));
@@ -454,7 +471,7 @@ impl Visitor for FieldEncoder<'_> {
         let is_size = roles.has(Role::PacketTotalLength) || roles.has(Role::PacketContentLength);
         let is_time = roles.has(Role::Timestamp) && self.roles.whole_timestamp.is_some()
             || roles.has(Role::PacketEndTimestamp) && self.roles.whole_end_timestamp.is_some();
-        let is_time = is_time && !is_of_other_clock(roles, self.default_clock);
+        let is_time = is_time && !is_of_other_clock(roles, self.default_clock) && !self.is_shared(field);
         let fits = || value.as_u128().is_some_and(|value| u64::try_from(value).is_ok());
         if is_size && self.placed.is_some() || is_time && (self.placed.is_none() || fits()) {
             // It gets a value of 64 bits.

@@ -96,7 +96,29 @@ pub(super) fn lower(
         }
     }
     note_origins(&lowered);
+    if options.leaves_out || options.leaves_out_packets || options.window != Window::default() {
+        note_other_clocks(&lowered);
+    }
     Ok(lowered)
+}
+
+/// Lists the times of further clocks as a loss: only the default clock gets all bits where a packet begins.
+fn note_other_clocks(lowered: &LoweredTrace) {
+    for stream in &lowered.trace().class.data_streams {
+        let is_other = |clock: u16| Some(clock) != stream.default_clock;
+        let is_partial = |class: &FieldClass| {
+            let is_own = class.roles.has(Role::Timestamp) && class.roles.clock.is_some_and(is_other);
+            let updates = class.clock_updates();
+            let is_time = is_own || updates.iter().any(|update| is_other(update.clock));
+            is_time && class.bits().is_none_or(|bits| bits.length < 64)
+        };
+        if stream.roots().any(|root| root.exists(&mut |class| is_partial(class))) {
+            let (kind, class, field) = (LossKind::Rounded, String::new(), "clock".to_owned());
+            let what =
+                "times of other clocks than the default one: bits that the events before had".to_owned();
+            lowered.lose(LossEntry { kind, class, field, what }, 1);
+        }
+    }
 }
 
 /// Notes clocks that readers assume to have the Unix epoch as origin, as clocks of the tracer in the environment do.

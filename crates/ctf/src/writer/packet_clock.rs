@@ -66,8 +66,10 @@ impl PacketClock {
         is_ctf: bool,
         lost: &LostRoles,
     ) -> Self {
-        let (begin, end) =
-            (SaidTime::of(stream, Role::Timestamp), SaidTime::of(stream, Role::PacketEndTimestamp));
+        // Clocks that go on are those of PROP-1.0, which keeps all updates.
+        let loses_shared = !(goes_on.source && goes_on.output);
+        let said = |role| SaidTime::of(stream, role, loses_shared);
+        let (begin, end) = (said(Role::Timestamp), said(Role::PacketEndTimestamp));
         let mut clock = Self {
             has_clock: stream.default_clock.is_some(),
             bits: begin.bits,

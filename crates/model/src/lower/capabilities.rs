@@ -85,6 +85,8 @@ pub struct Capabilities {
     pub is_reserved: fn(&str) -> bool,
     /// Places of fields with roles.
     pub role_places: RolePlaces,
+    /// Counters of discarded event records in packet headers.
+    pub header_counters: bool,
     /// Several begin times of a packet, of which the last one counts: not if the clock continues from packet to packet,
     /// and an earlier value looks as if it had wrapped.
     pub several_begins: bool,
@@ -222,6 +224,7 @@ impl Capabilities {
             identifiers_only: false,
             is_reserved: never,
             role_places: RolePlaces::Any,
+            header_counters: true,
             several_begins: true,
             several_clocks: true,
             several_updates: true,

@@ -148,7 +148,7 @@ impl StreamEncoder {
         }
         let packets = &mut self.lanes[0];
         let mut begin = cycles(packet.begin).unwrap_or(0).max(earliest);
-        let width = |role| width_of(config.stream.class(), role);
+        let width = |role| width_of(&config.stream.trace.class, config.stream.class(), role).unwrap_or(1);
         let (mut discarded, mut number) = (0, 0);
         if config.added.discarded {
             let width = width(Role::DiscardedEventCounter);

@@ -275,6 +275,8 @@ impl Prop1Reader<'_> {
             ("event-record-context-field-type", Scope::CommonContext, "event record common context"),
         ];
         let (mut roots, clocks) = self.roots(&fields, Owner::DataStream, self.roots.clone(), object);
+        let default_clock = default_clock(&clocks, &self.header_clocks);
+        prefer_clock(&mut roots, default_clock);
         let mut take = |scope: Scope| roots.get_mut(scope as usize).and_then(Option::take);
         let (namespace, name) = standard_name(&attributes);
         let stream = DataStreamClass {
@@ -282,7 +284,7 @@ impl Prop1Reader<'_> {
             namespace,
             name,
             uid: None,
-            default_clock: default_clock(&clocks, &self.header_clocks),
+            default_clock,
             other_clocks: Vec::new(),
             packet_context: take(Scope::PacketContext),
             event_record_header: take(Scope::EventRecordHeader),
@@ -317,6 +319,19 @@ impl Prop1Reader<'_> {
         super::stream::only_stream(&self.trace.data_streams, position, self.types.problems)
     }
 
+    /// Returns the root fields that event record classes of a data stream class share, and its default clock.
+    fn roots_of_stream(&self, index: Option<usize>) -> (Roots, Option<u16>) {
+        let mut roots = self.roots.clone();
+        let Some(stream) = index.and_then(|index| self.trace.data_streams.get(index)) else {
+            return (roots, None);
+        };
+        let [_, context, header, common, ..] = &mut roots;
+        context.clone_from(&stream.packet_context);
+        header.clone_from(&stream.event_record_header);
+        common.clone_from(&stream.common_context);
+        (roots, stream.default_clock)
+    }
+
     /// CTF2-PROP-1.0, "Event record class fragment".
     fn event_record_class(&mut self, object: &mut Object<'_>, attributes: Attributes) {
         let id_node = object.get("id");
@@ -325,18 +340,13 @@ impl Prop1Reader<'_> {
         let stream_id = stream_node.map_or(Some(0), |node| constant::id(node, self.types.problems));
         let found = stream_id.and_then(|id| self.stream_of(id, stream_node.is_none(), object.position));
         let (index, stream_id) = (found.map(|(index, _)| index), found.map(|(_, id)| id).or(stream_id));
-        let mut roots = self.roots.clone();
-        if let Some(stream) = index.and_then(|index| self.trace.data_streams.get(index)) {
-            let [_, context, header, common, ..] = &mut roots;
-            context.clone_from(&stream.packet_context);
-            header.clone_from(&stream.event_record_header);
-            common.clone_from(&stream.common_context);
-        }
+        let (roots, default_clock) = self.roots_of_stream(index);
         let fields = [
             ("context-field-type", Scope::SpecificContext, "specific context"),
             ("payload-field-type", Scope::Payload, "payload"),
         ];
         let (mut roots, _) = self.roots(&fields, Owner::EventRecord, roots, object);
+        prefer_clock(&mut roots, default_clock);
         let mut take = |scope: Scope| roots.get_mut(scope as usize).and_then(Option::take);
         let (namespace, name) = standard_name(&attributes);
         let event = EventRecordClass {
@@ -380,6 +390,13 @@ impl Prop1Reader<'_> {
             let message = format!("there are more than {most} event record classes, the limit");
             self.types.problems.limit(object.position, "event_record_classes", message);
         }
+    }
+}
+
+/// Puts the default clock first in each field with several clock tags, which can be in any order.
+fn prefer_clock(roots: &mut Roots, default_clock: Option<u16>) {
+    if let Some(clock) = default_clock {
+        roots.iter_mut().flatten().for_each(|root| FieldClass::prefer_clock(root, clock));
     }
 }
 
