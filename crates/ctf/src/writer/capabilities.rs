@@ -78,7 +78,6 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
             several_begins: false,
             variants: VariantSelection::Labels,
             trace_names: false,
-            environment: Environment::None,
             uids: false,
             clock_identities: false,
             clock_descriptions: false,

@@ -160,8 +160,6 @@ pub enum RolePlaces {
 /// Content of a trace's environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Environment {
-    /// No environment.
-    None,
     /// Strings, and integers from -2^63 to 2^64 - 1, under names that are identifiers.
     Simple,
     /// Strings and integers.

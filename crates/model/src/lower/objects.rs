@@ -20,11 +20,12 @@ pub(super) fn lower_objects(class: &mut TraceClass, capabilities: &Capabilities,
     };
     if !capabilities.trace_names {
         // A name that the format cannot store is worth a line of the environment.
-        let name = class.name.take();
-        let has_room = capabilities.environment != Environment::None;
-        let is_new = |name: &String| !name.is_empty() && class.environment("trace_name").is_none();
-        if let Some(name) = name.clone().filter(|name| has_room && is_new(name)) {
-            class.environment.push(("trace_name".to_owned(), Value::Text(name)));
+        if let Some(name) = class.name.take().filter(|name| !name.is_empty()) {
+            let name = Value::Text(name);
+            match class.environment("trace_name").map(|known| *known == name) {
+                Some(is_same) => drop(!is_same, "name of the trace"),
+                None => class.environment.push(("trace_name".to_owned(), name)),
+            }
         }
         drop(name.is_some() && !has_room, "name of the trace");
         drop(class.namespace.take().is_some(), "namespace of the trace");
@@ -237,10 +238,13 @@ fn lower_environment(class: &mut TraceClass, capabilities: &Capabilities, losses
             (Environment::Scalars, Value::Integer(_)) => true,
             _ => false,
         };
-        if !fits {
-            lose(LossKind::Dropped, format!("environment entry `{name}`"));
-            continue;
-        }
+        let value = match fits {
+            true => value,
+            false => {
+                lose(LossKind::Lowered, format!("environment entry `{name}` -> its JSON as text"));
+                Value::Text(value.to_string())
+            }
+        };
         let mut lowered = name.clone();
         if environment == Environment::Simple && !is_identifier(&name) {
             lowered = identifier(&name, capabilities.is_reserved).into_owned();

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use ichnos_model::{Attributes, EventRecordClass, FieldClass, LOG_LEVEL_NAMES, TRACER_NAMESPACES, Value};
+use ichnos_model::{
+    Attributes, EventRecordClass, FieldClass, LOG_LEVEL_NAMES, TRACER_NAMESPACES, TraceClass, Value,
+};
 
 use super::unsupported::Refusals;
 use crate::metadata::json::attributes::{emf_uri, log_level};
@@ -29,6 +31,22 @@ pub(super) fn with_log_level<'c>(
             Some(uri) => set(attributes.to_mut(), "emf-uri", Value::Text(uri.clone()), refusals),
             None => refusals.refuse("attributes that name an EMF URI, of a class without one"),
         }
+    }
+    attributes
+}
+
+/// Returns the attributes of a trace class with its environment, for the dialect without such a property.
+pub(super) fn with_environment<'c>(trace: &'c TraceClass, refusals: &mut Refusals) -> Cow<'c, Attributes> {
+    let mut attributes = Cow::Borrowed(&trace.attributes);
+    if attributes
+        .get(STANDARD)
+        .is_some_and(|standard| matches!(standard.get("environment"), Some(Value::Map(_))))
+    {
+        refusals.refuse("attributes that contain another environment");
+    }
+    if !trace.environment.is_empty() {
+        let environment = Value::Map(trace.environment.clone());
+        set_under(STANDARD, attributes.to_mut(), "environment", environment, refusals);
     }
     attributes
 }

@@ -208,6 +208,7 @@ impl Prop1Reader<'_> {
             self.types.problems.warning(object.position, message);
         }
         self.trace.attributes = attributes;
+        self.trace.environment = take_environment(&mut self.trace.attributes);
         self.trace.declared_at = object.position.into();
     }
 
@@ -409,6 +410,25 @@ fn default_clock(stream: &[ClockUse], header: &[ClockUse]) -> Option<u16> {
         .or_else(|| first(Scope::PacketContext))
         .or_else(|| first(Scope::PacketHeader))
         .or_else(|| first(Scope::CommonContext))
+}
+
+/// Removes the environment from the attributes of the trace class. PROP-1.0 leaves it to attributes ("Changes since CTF
+/// 1").
+fn take_environment(attributes: &mut Attributes) -> Vec<(String, Value)> {
+    let Some(Value::Map(entries)) = attributes.get(STANDARD) else { return Vec::new() };
+    let is_environment =
+        |(name, value): &(String, Value)| name == "environment" && matches!(value, Value::Map(_));
+    let (found, others): (Vec<_>, Vec<_>) = entries.iter().cloned().partition(is_environment);
+    match found.into_iter().next() {
+        Some((_, Value::Map(environment))) => {
+            match others.is_empty() {
+                true => drop(attributes.remove(STANDARD)),
+                false => attributes.set(STANDARD, Value::Map(others)),
+            }
+            environment
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// Returns namespace and name of a class from attributes: PROP-1.0 has no properties for them.
