@@ -89,6 +89,7 @@ mod untimed_events;
 mod view;
 mod written_limits;
 mod written_lines;
+mod written_proposals;
 mod written_reports;
 mod written_schema;
 mod written_sizes;

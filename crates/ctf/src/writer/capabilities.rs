@@ -3,6 +3,7 @@
 use ichnos_model::StringEncoding;
 use ichnos_model::lower::{Capabilities, Environment, RolePlaces, VariantSelection};
 
+use crate::metadata::write::attributes::{repeat_class, repeat_event};
 use crate::metadata::write::tsdl_name_of_role;
 use crate::metadata::{Dialect, tsdl};
 
@@ -114,6 +115,8 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
             loose_array_alignment: false,
             array_alignment: false,
             attributes: false,
+            repeats_event: repeat_event,
+            repeats_field: repeat_class,
             // Babeltrace 2 ignores such fields, and refuses these locations.
             user_header_fields: false,
             header_counters: false,

@@ -66,6 +66,8 @@ pub(super) struct FieldEncoder<'e> {
     lengths: &'e mut Vec<Option<i128>>,
     /// Number of timestamps whose replacement has other lower bits.
     pub(super) changed_times: u64,
+    /// Number of timestamps that were replaced by [`RoleValues::timestamp`].
+    pub(super) corrected_times: u64,
     /// Number of texts that were cut at a U+0000.
     pub(super) cut: u64,
     pub(super) error: Option<EncodeError>,
@@ -104,6 +106,7 @@ impl<'e> FieldEncoder<'e> {
             placed,
             lengths,
             changed_times: 0,
+            corrected_times: 0,
             cut: 0,
             error: None,
             replaces_invalid: config.repairs,
@@ -200,13 +203,18 @@ impl<'e> FieldEncoder<'e> {
             }
             let begin = whole(Role::Timestamp, time);
             let bits = self.roles.timestamp.filter(|_| roles.has(Role::Timestamp));
-            if let Some(cycles) = whole(Role::PacketEndTimestamp, self.roles.whole_end_timestamp).or(begin) {
-                let mask = u64::MAX >> (64 - field.length.clamp(1, 64));
-                // A time whose bits are replaced in any case was already counted.
-                self.changed_times += u64::from(bits.is_none() && (value ^ cycles) & mask != 0);
+            let end = whole(Role::PacketEndTimestamp, self.roles.whole_end_timestamp);
+            if let Some(cycles) = end.or(begin) {
+                let role = if end.is_some() { Role::PacketEndTimestamp } else { Role::Timestamp };
+                let mask = u64::MAX >> (64 - self.source_bits(field, role).clamp(1, 64));
+                let is_other = u64::from((value ^ cycles) & mask != 0);
+                *(if bits.is_some() { &mut self.corrected_times } else { &mut self.changed_times }) +=
+                    is_other;
                 value = cycles;
             } else if let Some(cycles) = bits {
-                value = if field.length < 64 { cycles & ((1 << field.length) - 1) } else { cycles };
+                let cycles = if field.length < 64 { cycles & ((1 << field.length) - 1) } else { cycles };
+                self.corrected_times += u64::from(value != cycles);
+                value = cycles;
             }
         }
         value

@@ -1,6 +1,6 @@
 //! Capabilities of output formats.
 
-use crate::{Role, Scope, StringEncoding};
+use crate::{EventRecordClass, FieldClass, Role, Scope, StringEncoding, Value};
 
 /// The capabilities of a format in one of its dialects.
 ///
@@ -71,6 +71,11 @@ pub struct Capabilities {
     pub array_alignment: bool,
     /// Attributes of fields without members and elements.
     pub attributes: bool,
+    /// Returns `true` for an attribute of an event record class, with its namespace, that only repeats what the format
+    /// writes as properties of the class.
+    pub repeats_event: fn(&EventRecordClass, &(String, Value)) -> bool,
+    /// The same of a field class.
+    pub repeats_field: fn(&FieldClass, &(String, Value)) -> bool,
     /// Preferred bases of integers other than 10.
     pub display_bases: bool,
     /// Names of values that the integer cannot have.
@@ -215,6 +220,8 @@ impl Capabilities {
             loose_array_alignment: true,
             array_alignment: true,
             attributes: true,
+            repeats_event: |_, _| false,
+            repeats_field: |_, _| false,
             display_bases: true,
             mappings_beyond_bits: true,
             empty_mappings: true,

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::annotations::strip;
+use super::annotations::{NAMESPACE, strip};
 use super::capabilities::{Capabilities, Environment};
 use super::loss_table::{LossEntry, LossKind, LossTable};
 use super::names::{UniqueNames, identifier};
-use crate::{ClockOrigin, EventRecordClass, FieldClass, FieldKind, TraceClass, Value};
+use crate::{ClockOrigin, EventRecordClass, FieldClass, FieldKind, TraceClass, UnmodeledMetadata, Value};
 
 /// Lowers everything but field classes and event record classes.
 pub(super) fn lower_objects(class: &mut TraceClass, capabilities: &Capabilities, losses: &mut LossTable) {
@@ -27,7 +27,6 @@ pub(super) fn lower_objects(class: &mut TraceClass, capabilities: &Capabilities,
                 None => class.environment.push(("trace_name".to_owned(), name)),
             }
         }
-        drop(name.is_some() && !has_room, "name of the trace");
         drop(class.namespace.take().is_some(), "namespace of the trace");
         drop(class.uid.take().is_some(), "unique identifier of the trace");
     }
@@ -68,8 +67,27 @@ pub(super) fn lower_objects(class: &mut TraceClass, capabilities: &Capabilities,
         distinguish_clocks(class, !capabilities.clock_identities, losses);
     }
     lower_environment(class, capabilities, losses);
+    lower_unmodeled(class, capabilities, losses);
     for index in 0..class.data_streams.len() {
         lower_stream(class, index, capabilities, losses);
+    }
+}
+
+/// Lists parts of the metadata that the trace class does not contain.
+fn lower_unmodeled(class: &mut TraceClass, capabilities: &Capabilities, losses: &mut LossTable) {
+    let mut lose = |kind, what: &str, count| {
+        let (class, field) = (String::new(), String::new());
+        if count > 0 {
+            losses.add(LossEntry { kind, class, field, what: what.to_owned() }, count);
+        }
+    };
+    let UnmodeledMetadata { alias_names, alias_attributes, aux_streams } =
+        std::mem::take(&mut class.unmodeled);
+    lose(LossKind::Renamed, "alias of a field class -> another name, or none", alias_names);
+    lose(LossKind::Dropped, "attributes of an alias of a field class", alias_attributes);
+    // Without attributes, they were dropped with these.
+    for namespace in aux_streams.into_iter().filter(|_| capabilities.attributes) {
+        lose(LossKind::Moved, &format!("auxiliary stream `{namespace}` -> attributes of the trace"), 1);
     }
 }
 
@@ -125,7 +143,10 @@ pub(super) fn lower_event(class: &mut EventRecordClass, capabilities: &Capabilit
         drop(class.uid.take().is_some(), "unique identifier of the event record class");
     }
     if !capabilities.attributes {
-        drop(strip(&mut class.attributes), "attributes of the event record class");
+        let is_kept = |entry: &&(String, Value)| (capabilities.repeats_event)(class, entry);
+        let has_others = class.attributes.iter().any(|entry| entry.0 != NAMESPACE && !is_kept(&entry));
+        strip(&mut class.attributes);
+        drop(has_others, "attributes of the event record class");
         for root in [&mut class.specific_context, &mut class.payload] {
             drop(root.as_mut().is_some_and(strip_members), "attributes of members");
         }
@@ -232,7 +253,6 @@ fn lower_environment(class: &mut TraceClass, capabilities: &Capabilities, losses
     let mut names = UniqueNames::default();
     for (name, value) in std::mem::take(&mut class.environment) {
         let fits = match (environment, &value) {
-            (Environment::None, _) => false,
             (Environment::Any, _) | (_, Value::Text(_)) => true,
             (Environment::Simple, Value::Integer(integer)) => is_small(*integer),
             (Environment::Scalars, Value::Integer(_)) => true,

@@ -110,34 +110,29 @@ fn set_under(
     attributes.set(namespace, Value::Map(entries));
 }
 
-/// Returns `true` if the attributes of an event record class contain only its log level, its EMF URI and its
-/// name: then nothing is lost without them.
-pub(super) fn say_no_more_than_event(event: &EventRecordClass) -> bool {
-    let is_known = |(namespace, value): &(String, Value)| {
-        let Value::Map(entries) = value else { return false };
-        let is_said = |(name, value): &(String, Value)| match name.as_str() {
-            "log-level" if TRACER_NAMESPACES.contains(&namespace.as_str()) => {
-                let alone = Attributes::from_iter([(namespace.clone(), Value::Map(entries.clone()))]);
-                event.log_level.is_some() && log_level(&alone) == event.log_level
-            }
-            "emf-uri" if TRACER_NAMESPACES.contains(&namespace.as_str()) => {
-                value.as_text() == event.emf_uri.as_deref()
-            }
-            "name" if namespace == STANDARD => value.as_text() == event.name.as_deref(),
-            "ns" if namespace == STANDARD => value.as_text() == event.namespace.as_deref(),
-            _ => false,
-        };
-        entries.iter().all(is_said)
+/// Returns `true` if the attributes of a namespace, of an event record class, contain only its log level, its EMF URI and
+/// its name: then nothing is lost without them.
+pub(crate) fn repeat_event(event: &EventRecordClass, (namespace, value): &(String, Value)) -> bool {
+    let Value::Map(entries) = value else { return false };
+    let is_said = |(name, value): &(String, Value)| match name.as_str() {
+        "log-level" if TRACER_NAMESPACES.contains(&namespace.as_str()) => {
+            let alone = Attributes::from_iter([(namespace.clone(), Value::Map(entries.clone()))]);
+            event.log_level.is_some() && log_level(&alone) == event.log_level
+        }
+        "emf-uri" if TRACER_NAMESPACES.contains(&namespace.as_str()) => {
+            value.as_text() == event.emf_uri.as_deref()
+        }
+        "name" if namespace == STANDARD => value.as_text() == event.name.as_deref(),
+        "ns" if namespace == STANDARD => value.as_text() == event.namespace.as_deref(),
+        _ => false,
     };
-    event.attributes.iter().all(is_known)
+    entries.iter().all(is_said)
 }
 
-/// Returns `true` if the attributes of a field class contain only its base.
-pub(super) fn say_no_more_than_class(class: &FieldClass) -> bool {
+/// Returns `true` if the attributes of a namespace, of a field class, contain only its base.
+pub(crate) fn repeat_class(class: &FieldClass, (namespace, value): &(String, Value)) -> bool {
     let base = class.integer().map(|integer| Value::Integer(integer.preferred_base.radix().into()));
-    class.attributes.iter().all(|(namespace, value)| {
-        let Value::Map(entries) = value else { return false };
-        namespace == STANDARD
-            && entries.iter().all(|(name, value)| name == "base" && Some(value) == base.as_ref())
-    })
+    let Value::Map(entries) = value else { return false };
+    namespace == STANDARD
+        && entries.iter().all(|(name, value)| name == "base" && Some(value) == base.as_ref())
 }

@@ -86,7 +86,7 @@
 //! roles of events, log roles, the implied namespace, the clocks of a data stream other than its default one.
 
 mod aliases;
-mod attributes;
+pub(crate) mod attributes;
 mod clocks;
 mod field_class;
 mod fragments;

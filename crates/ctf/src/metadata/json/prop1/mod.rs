@@ -117,7 +117,9 @@ impl Prop1Reader<'_> {
         let Some(kind) = object.require("fragment", self.types.problems) else { return };
         let Some(name) = text(kind, self.types.problems) else { return };
         if name == "field-type-alias" {
-            self.types.alias_fragment(&mut object);
+            let attributes = self.types.alias_fragment(&mut object);
+            let name = node.get("name").and_then(Node::as_text).unwrap_or_default();
+            self.trace.unmodeled.add_alias(name, &attributes);
             object.finish(Unknown::Ignore, self.types.problems);
             return;
         }
