@@ -27,8 +27,8 @@ pub fn parse_aux_stream(text: &[u8], limits: &Limits, problems: &mut Problems) -
 }
 
 /// Adds auxiliary streams to a trace class: the environment of the namespace `std` (CTF2-PROP-2.0, "Trace
-/// environment") becomes the trace's, all other namespaces become attributes, which are joined with the attributes of the metadata. A
-/// second stream of a namespace is refused.
+/// environment") becomes the trace's. All other namespaces become attributes, joined with those of the
+/// metadata. A second stream of a namespace is refused.
 pub fn apply_aux_streams(
     trace: &mut TraceClass,
     streams: impl IntoIterator<Item = (String, Value)>,
