@@ -492,7 +492,7 @@ impl EventReader {
             let index = clocks.iter().position(|clock| key.is(&clock.id));
             let cycles = integer(&mut json)?;
             if let Some(index) = index.and_then(|index| u16::try_from(index).ok()) {
-                self.other_clocks.push((index, cycles));
+                self.other_clocks.push((index, part.cycles(index, cycles)));
             }
         }
         Ok(())
@@ -507,6 +507,10 @@ impl EventReader {
     ) -> Option<ClockValue> {
         const BILLION: i128 = 1_000_000_000;
         let clock = part.stream.clock()?;
+        let cycles = cycles.map(|cycles| match part.stream.class().default_clock {
+            Some(index) => part.cycles(index, cycles),
+            None => cycles,
+        });
         Some(match (nanoseconds, cycles) {
             (None, None) => return None,
             (None, Some(cycles)) => {
