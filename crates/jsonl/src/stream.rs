@@ -18,8 +18,6 @@ use crate::stacks::Renumbered;
 pub(crate) struct File {
     pub(crate) name: Arc<str>,
     pub(crate) bytes: Bytes,
-    /// `true` to report all broken rules.
-    pub(crate) check: bool,
     /// Nanoseconds to add to times.
     pub(crate) clock_offsets: ClockOffsets,
     pub(crate) class_map: Option<ClassMap>,
