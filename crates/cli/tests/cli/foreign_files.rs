@@ -125,7 +125,7 @@ fn lines_of_loggers() {
     let (log, lines) = (directory.join("a.log"), directory.join("b.jsonl"));
     for (line, time) in LOG_LINES {
         fs::write(&log, format!("{line}\n{line}\n")).unwrap();
-        let Run { out, err: error, code } = ichnos(&["cat", log.to_str().unwrap()]);
+        let Run { out, err: error, code } = ichnos(["cat", log.to_str().unwrap()]);
         assert_eq!((&*out, code), ("", 2), "{line}");
         assert!(error.contains("which ichnos does not read; `jq -c '"), "{line}: {error}");
         let (_, program) = error.split_once("`jq -c '").unwrap();
@@ -133,10 +133,10 @@ fn lines_of_loggers() {
         let Some(made) = jq(program, &log) else { return println!("skipped: jq is not installed") };
         fs::write(&lines, made).unwrap();
         let Run { out, err: error, code } =
-            ichnos(&["cat", "--format", "csv", "--fields", "ts", lines.to_str().unwrap()]);
+            ichnos(["cat", "--format", "csv", "--fields", "ts", lines.to_str().unwrap()]);
         assert_eq!((&*error, code), ("", 0), "{line}");
         assert_eq!(out, format!("ts\n{time}\n{time}\n"), "{line}");
-        let Run { out, .. } = ichnos(&["cat", lines.to_str().unwrap()]);
+        let Run { out, .. } = ichnos(["cat", lines.to_str().unwrap()]);
         assert!(out.contains("kept"), "{line}: {out}");
     }
 }
@@ -165,7 +165,7 @@ fn unknown_members() {
         &["convert", "--to", "fxt", "-o", out.to_str().unwrap(), "--force", "--losses"],
         &["repair", "-o", out.to_str().unwrap(), "--force", "--losses"],
     ] {
-        let Run { out: text, err: error, code } = ichnos(&[verb, &[input]].concat());
+        let Run { out: text, err: error, code } = ichnos([verb, &[input]].concat());
         // A repair drops what it cannot keep.
         assert_eq!(code, if verb[0] == "repair" { 0 } else { 3 }, "{verb:?}: {error}");
         for warning in warnings {
@@ -185,10 +185,10 @@ fn unknown_members() {
             let _ = fs::remove_file(&out);
         }
     }
-    let Run { out: text, code, .. } = ichnos(&["check", input]);
+    let Run { out: text, code, .. } = ichnos(["check", input]);
     assert!(text.contains("warning: unknown member `extra`") && code == 0, "{text}");
     let Run { err: error, code, .. } =
-        ichnos(&["convert", "--strict", "-o", directory.join("strict").to_str().unwrap(), input]);
+        ichnos(["convert", "--strict", "-o", directory.join("strict").to_str().unwrap(), input]);
     assert!(error.contains("some data would be lost") && code == 2, "{error}");
 }
 
@@ -199,10 +199,10 @@ fn fields_at_the_wrong_place() {
     let path = directory.join("a.jsonl");
     fs::write(&path, "{\"ts\":1,\"name\":\"a\",\"x\":1}\n{\"ts\":2,\"name\":\"a\",\"x\":2}\n").unwrap();
     let input = path.to_str().unwrap();
-    let Run { err: error, code, .. } = ichnos(&["cat", input]);
+    let Run { err: error, code, .. } = ichnos(["cat", input]);
     assert!(error.contains("JSON Lines of another program") && code == 2, "{error}");
     assert!(error.contains("payload: ."), "{error}");
-    let Run { out, err: error, code } = ichnos(&["cat", "--from", "jsonl", input]);
+    let Run { out, err: error, code } = ichnos(["cat", "--from", "jsonl", input]);
     assert_eq!((out.lines().count(), code), (2, 3), "{error}");
     assert!(error.contains("unknown member `x` of an event: it is not read"), "{error}");
 }
@@ -227,7 +227,7 @@ fn files_that_ichnos_writes_for_others() {
         let output = command().args(arguments).arg("-q").arg("-o").args([&path, &trace]).output().unwrap();
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(path.exists(), "{name}: {error}");
-        let Run { err: error, code, .. } = ichnos(&["cat", path.to_str().unwrap()]);
+        let Run { err: error, code, .. } = ichnos(["cat", path.to_str().unwrap()]);
         assert!(error.contains(&format!("this is {expected}")) && code == 2, "{name}: {error}");
     }
 }
@@ -248,7 +248,7 @@ fn traces_that_end_anywhere() {
         let path = directory.join(format);
         let arguments = ["convert", "-q", "--to", format, "-o", path.to_str().unwrap()];
         let input = examples.join(name);
-        let Run { err: error, code, .. } = ichnos(&[&arguments[..], &[input.to_str().unwrap()]].concat());
+        let Run { err: error, code, .. } = ichnos([&arguments[..], &[input.to_str().unwrap()]].concat());
         assert_eq!(code, 0, "{name}: {error}");
         let once = fs::read(&path).unwrap();
         // Records of these formats can be repeated; others have a header.

@@ -27,7 +27,7 @@ pub(super) fn recognise(head: &[u8]) -> Option<ForeignFormat> {
             break;
         }
         let is_whole = member.bytes.len() == member.len;
-        let Some(members) = members(member.bytes, is_whole) else { return None };
+        let members = members(member.bytes, is_whole)?;
         if members.is_empty() {
             if is_whole {
                 return None;
