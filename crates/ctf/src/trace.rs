@@ -37,6 +37,8 @@ pub struct CtfTrace {
     /// `true` if all of its metadata is in packets.
     is_packetized: bool,
     diagnostics: Vec<FileDiagnostic>,
+    /// Files of auxiliary streams.
+    auxiliary: Vec<String>,
     /// Data streams of the trace.
     pub streams: Vec<Arc<StreamInput>>,
     damage: Vec<Damage>,
@@ -352,6 +354,11 @@ impl<'a> Described<'a> {
                 builder.add(name, entry, index);
             }
         }
+        let auxiliary = self.directories.iter().filter(|_| self.dialect == Dialect::Prop2);
+        let names = |directory: &MetadataDirectory<'_>| -> Vec<String> {
+            directory.auxiliary.iter().map(|entry| shown(directory.tree, &entry.path)).collect()
+        };
+        let auxiliary = auxiliary.flat_map(names).collect();
         let mut diagnostics = self.diagnostics;
         builder.note_flaws(self.dialect);
         diagnostics.append(&mut builder.diagnostics);
@@ -363,6 +370,7 @@ impl<'a> Described<'a> {
             dialect: self.dialect,
             is_packetized: self.is_packetized,
             diagnostics,
+            auxiliary,
             streams,
             damage,
             quirks: self.quirks,
@@ -492,6 +500,10 @@ impl TraceInput for CtfTrace {
 
     fn diagnostics(&self) -> &[FileDiagnostic] {
         &self.diagnostics
+    }
+
+    fn auxiliary_files(&self) -> &[String] {
+        &self.auxiliary
     }
 
     fn quirks(&self) -> Vec<TracerQuirk> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::plan::{Node, Plan};
-use crate::{DataStream, Scope};
+use crate::{Damage, DataStream, Scope};
 
 /// Treatment of an item that the target format cannot represent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -103,6 +103,13 @@ impl LossTable {
             let what = "what is outside of events".to_owned();
             self.add(LossEntry { kind: LossKind::Dropped, class: String::new(), field, what }, 1);
         }
+    }
+
+    /// Adds damaged data that the output does not have, though it may say that there was some.
+    pub fn add_damage(&mut self, damage: &Damage) {
+        let what = format!("damaged data: {}", damage.kind);
+        let (class, field) = (String::new(), String::new());
+        self.add(LossEntry { kind: LossKind::Dropped, class, field, what }, 1);
     }
 
     /// Adds the losses of another table.
