@@ -1,4 +1,4 @@
-//! Other readers of written traces: Debian's Babeltrace and Babeltrace 2.1 for CTF 1.8, Babeltrace 2.1 for SPEC-2.0.
+//! Babeltrace as a judge: Debian's version and 2.1 read written CTF 1.8, and 2.1 also reads SPEC-2.0.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ const OPTIONS: [&str; 4] = [
     "--fields=trace:domain,trace:hostname,trace:procname,trace:vpid,loglevel,emf",
 ];
 
-/// The readers of a dialect that are installed; a line names those that are missing.
+/// Returns the installed readers of a dialect. Prints a line for each missing reader.
 fn readers(dialect: &str) -> Vec<PathBuf> {
     let [debian, latest] =
         [PathBuf::from("babeltrace2"), root().join("../shared/tools/babeltrace-2.1/babeltrace2")];
@@ -97,8 +97,8 @@ fn labels_before_container(text: &str) -> Option<(Vec<&str>, usize)> {
     }
 }
 
-/// Compares the texts that other readers of a dialect print of a trace with that of `ichnos cat`. Returns the
-/// difference, or the reason for which a reader refuses the trace.
+/// Compares what other readers print of a trace with `ichnos cat`. Returns the first difference, or the reason for which a
+/// reader refuses the trace.
 pub fn difference(trace: &Path, dialect: &str) -> Option<String> {
     let readers = readers(dialect);
     if readers.is_empty() {

@@ -1,6 +1,6 @@
-//! Rules of other readers, which written traces have to keep as well as those of the documents.
+//! Rules that Babeltrace applies to a trace, beyond the documents.
 //!
-//! A reader of one's own shares the habits of the writer, so what it reads again proves little.
+//! Our own reader shares the habits of the writer. It reads some metadata as they were meant, and Babeltrace does not.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use ichnos_model::{DataStreamClass, FieldClass, FieldKind, Member, Role, TraceCl
 
 use crate::metadata::Dialect;
 
-/// Returns the rules that a written trace breaks, a sentence each.
+/// Returns the broken rules, a sentence each.
 pub(super) fn broken_rules(trace: &TraceClass) -> Vec<String> {
     let mut broken = Vec::new();
     // The proposals are read by ichnos alone.
@@ -49,7 +49,7 @@ pub(super) fn broken_rules(trace: &TraceClass) -> Vec<String> {
     broken
 }
 
-/// Clocks have names of their own; in SPEC-2.0, the cycles of an offset are less than a second.
+/// Checks that clock names are unique and that, in SPEC-2.0, the cycles of an offset are less than a second.
 fn clocks(trace: &TraceClass, dialect: Dialect, broken: &mut Vec<String>) {
     let mut ids = HashSet::new();
     for clock in &trace.clocks {
@@ -65,8 +65,8 @@ fn clocks(trace: &TraceClass, dialect: Dialect, broken: &mut Vec<String>) {
     }
 }
 
-/// In a packet context, the begin time moves Babeltrace's clock. `timestamp_end` of CTF 1.8 and the role of an end time in
-/// SPEC-2.0 do not, any other field that is mapped to the clock does.
+/// Checks that only the start time of a packet moves Babeltrace's clock. The clock ignores `timestamp_end` of CTF 1.8 and the
+/// end time role of SPEC-2.0. Any other field that is mapped to the clock moves it.
 fn packet_context(stream: &DataStreamClass, dialect: Dialect, broken: &mut Vec<String>) {
     let Some(context) = stream.packet_context.as_deref() else { return };
     let members = context.members().unwrap_or_default();
@@ -92,7 +92,7 @@ fn packet_context(stream: &DataStreamClass, dialect: Dialect, broken: &mut Vec<S
     }
 }
 
-/// Returns `true` if a field, or one in it, is such a field.
+/// Returns `true` if `is_it` does for a field or for any field within.
 fn has(class: &FieldClass, is_it: &impl Fn(&FieldClass) -> bool) -> bool {
     is_it(class) || children(class).any(|(_, child)| has(child, is_it))
 }
@@ -131,7 +131,7 @@ fn id_bits(class: &FieldClass, role: Role) -> Option<u64> {
     own.max(children(class).filter_map(|(_, child)| id_bits(child, role)).max())
 }
 
-/// Ids are unique and fit in their field.
+/// Checks that ids are unique and fit in their field.
 fn check_ids(ids: impl Iterator<Item = u128>, bits: Option<u64>, of: &str, broken: &mut Vec<String>) {
     let Some(bits) = bits else {
         return broken.push(format!("{of}: several, but packets or events have no id"));
@@ -152,7 +152,8 @@ mod tests {
     use super::*;
     use crate::metadata::{MetadataOptions, parse};
 
-    /// Returns the rules that metadata in TSDL break: members of packet contexts, and bits of the ids of events 0 and 300.
+    /// Returns the rules that TSDL metadata break. `context` has members of the packet context. Event ids 0 and 300 have `bits`
+    /// bits.
     fn broken(context: &str, bits: u32) -> Vec<String> {
         let text = format!(
             "/* CTF 1.8 */

@@ -67,7 +67,7 @@ const MOST_NAMES: usize = 1 << 16;
 #[derive(Debug, Default)]
 struct ChromeSpans {
     keyed: KeyedSpans<KeyedName>,
-    /// Categories of spans without keys.
+    /// Open spans without keys, by their category.
     nested: NestedSpans<u64>,
     /// Names of events that began spans with keys.
     names: NumberedNames,

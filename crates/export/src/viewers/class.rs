@@ -65,7 +65,7 @@ pub(super) const SCOPES: [Scope; 4] =
 /// An event record class as a viewer sees it.
 #[derive(Debug)]
 pub(super) struct ViewerClass {
-    /// Form of events with all fields that it needs; see [`Self::form_of`].
+    /// Form of complete events. [`Self::form_of`] returns the form of an event that may lack a field.
     pub(super) form: EventForm,
     pub(super) category: String,
     pub(super) name: String,
@@ -332,13 +332,13 @@ impl ViewerClass {
         self.keys.iter().all(|key| event.get(key).is_some_and(|key| !matches!(key, FieldValue::Null)))
     }
 
-    /// Returns the end of a message that an event is, and the key of the message.
+    /// Returns the message key of an event that sends or receives a message.
     pub(super) fn message(&self, event: &Event<'_>) -> Option<(FlowEnd, u64)> {
         let end = self.message?;
         self.has_key(event).then(|| (end, self.key(event)))
     }
 
-    /// Returns `true` if the events are ends of messages.
+    /// Returns `true` if events send or receive messages.
     pub(super) fn has_message(&self) -> bool {
         self.message.is_some()
     }
@@ -384,7 +384,7 @@ impl ViewerClass {
         self.stack.is_some()
     }
 
-    /// Returns the duration of an event in nanoseconds; `None` if it has none, or a negative one.
+    /// Returns the duration of an event in nanoseconds, unless it is unknown or negative.
     pub(super) fn duration(&self, event: &Event<'_>) -> Option<u64> {
         let cycles = event.get(self.duration.as_ref()?)?.as_u64()?;
         let (begin, clock) = (event.clock?, event.stream.clock()?);

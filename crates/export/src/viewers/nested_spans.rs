@@ -1,4 +1,4 @@
-//! Spans without keys that have not ended.
+//! Open spans without keys.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -7,10 +7,10 @@ use super::span_edge::SpanEdge;
 /// Number of open spans of a track among which the span of an end is searched.
 const SEARCHED: usize = 64;
 
-/// Maximum number of open spans of a track; beyond it, the outermost span is forgotten.
+/// Maximum number of open spans per track. Beyond it, the outermost span is forgotten.
 const MOST_DEEP: usize = 1 << 12;
 
-/// Maximum number of open spans, and of tracks; beyond it, all are forgotten.
+/// Maximum number of open spans, and of tracks. Beyond it, all are forgotten.
 const MOST: usize = 1 << 18;
 
 /// Returns the number of spans within the open span that an end belongs to. `open` has the spans of the track, the

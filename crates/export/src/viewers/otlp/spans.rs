@@ -42,7 +42,7 @@ pub(super) struct OpenSpan {
     pub(super) ids: SpanIds,
     /// Nanoseconds.
     pub(super) begin: u64,
-    /// Names of its begin.
+    /// Names from the event that opened it.
     pub(super) edge: SpanEdge,
     pub(super) end: SpanEnd,
     pub(super) group: GroupKey,

@@ -27,7 +27,7 @@ const EARLY: &str =
 const BACKWARDS: &str = "end of a span before its begin -> begin";
 const UNTIMED: &str = "begin of a span: none is known -> 1 ns after the origin of the clock";
 
-/// Attribute of a span whose end is not that of an event.
+/// Attribute that marks a span without an end event.
 const END_MISSING: &str = "ichnos.end_missing";
 const UNBEGUN: &str = "end of a span that is not open -> log record";
 const UNWANTED: [&str; 3] = [

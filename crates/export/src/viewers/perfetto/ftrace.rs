@@ -14,7 +14,7 @@ use crate::viewers::thread_fields::{NamedThread, PreviousState};
 /// also without one, as real-time threads.
 const UNKNOWN_PRIORITY: u64 = i32::MAX as u64;
 
-/// Appends the name of a thread; nothing if it is not known, since viewers take an empty one for a new name.
+/// Appends a thread name. Appends nothing if it is unknown, because viewers would rename the thread.
 pub(super) fn push_name(out: &mut Vec<u8>, field: u32, name: &str) {
     if !name.is_empty() {
         push_bytes(out, field, name.as_bytes());
@@ -83,7 +83,7 @@ impl PacketWriter<'_> {
         })
     }
 
-    /// Writes that a thread makes another one runnable.
+    /// Writes that a thread wakes another thread.
     fn waking(&mut self, processor: u64, waker: NamedThread<'_>, woken: NamedThread<'_>) -> bool {
         self.ftrace_event(processor, [waker, woken], |out| {
             let waking = begin(out, ftrace::WAKING);

@@ -21,8 +21,7 @@ fn priority(level: LogLevel) -> u64 {
 }
 
 impl PacketWriter<'_> {
-    /// Writes an event as a line of the log. Lines without a level have no priority; lines of a thread that is not known or
-    /// does not fit in 31 bits have no thread.
+    /// Writes an event as a log line. Leaves out an unknown priority, and a thread that is unknown or needs more than 31 bits.
     pub(super) fn log_line(
         &mut self,
         event: &Event<'_>,

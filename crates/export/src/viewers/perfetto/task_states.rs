@@ -1,4 +1,4 @@
-//! Scheduling as states of tasks, of which each can be unknown, unlike those of ftrace.
+//! Scheduling as task states. Unlike in ftrace, a state can be unknown.
 
 use super::ftrace::push_name;
 use super::packet_writer::PacketWriter;
@@ -14,7 +14,7 @@ mod linux {
     pub(super) const DEAD: i64 = 0x10 | 0x20 | 0x40;
 }
 
-/// Returns the number of a state; `None` if there is no such state.
+/// Returns the number of a state, unless Perfetto lacks it.
 fn number(state: PreviousState) -> Option<u64> {
     Some(match state {
         PreviousState::Runnable | PreviousState::Linux(0) => task_state::RUNNABLE,
