@@ -352,7 +352,8 @@ impl Table {
             trace.member(Payload, "x", self.language.integer(rest, false, Order::Le));
             let values: &[u128] = match length {
                 1 => &[1, 2, 3],
-                64 | 65 => &[0, 5, u64::MAX as u128],
+                // Times have 64 bits with their sign.
+                63.. => &[0, 5, i64::MAX as u128],
                 _ => &[3, (1 << length) - 1, (1 << length) + 2],
             };
             for (value, x) in values.iter().zip(1..) {
@@ -514,23 +515,27 @@ impl Table {
         role(&mut trace, Role::Begin, 64);
         role(&mut trace, Role::End, 64);
         role(&mut trace, Role::Timestamp, 64);
-        trace.bits(0, 64).bits(-1, 64);
+        // Times have 64 bits with their sign.
+        let most = i128::from(i64::MAX);
+        trace.bits(0, 64).bits(most, 64);
         trace.event_at(0).bits(0, 64).byte(Payload, "x", 1);
-        trace.event_at(u64::MAX.into()).bits(-1, 64).byte(Payload, "x", 2);
+        trace.event_at(most).bits(most, 64).byte(Payload, "x", 2);
         self.add(trace);
     }
 
     fn packet_counters(&mut self) {
         for length in [8, 16, 32, 64] {
             let greatest = if length == 64 { -1 } else { (1 << length) - 1 };
-            let numbers: [(&str, Role, &[i128], Option<Lost>); 7] = [
-                ("sequence numbers", Role::Sequence, &[0, 1], None),
-                ("sequence numbers from 5", Role::Sequence, &[5, 6], None),
-                ("sequence numbers with a gap", Role::Sequence, &[0, 4], Some(Lost::Packets(3))),
-                ("sequence numbers that wrap", Role::Sequence, &[greatest, 0], None),
-                ("discarded events", Role::Discarded, &[0, 3], Some(Lost::Events(3))),
-                ("discarded events before the first packet", Role::Discarded, &[2, 2], None),
-                ("discarded events that wrap", Role::Discarded, &[greatest, 1], Some(Lost::Events(2))),
+            // What was discarded before the first packet is not in the trace.
+            let before = Lost::UnknownEvents;
+            let numbers: [(&str, Role, &[i128], &[Lost]); 7] = [
+                ("sequence numbers", Role::Sequence, &[0, 1], &[]),
+                ("sequence numbers from 5", Role::Sequence, &[5, 6], &[]),
+                ("sequence numbers with a gap", Role::Sequence, &[0, 4], &[Lost::Packets(3)]),
+                ("sequence numbers that wrap", Role::Sequence, &[greatest, 0], &[]),
+                ("discarded events", Role::Discarded, &[0, 3], &[Lost::Events(3)]),
+                ("discarded events before the first packet", Role::Discarded, &[2, 2], &[before]),
+                ("discarded events that wrap", Role::Discarded, &[greatest, 1], &[before, Lost::Events(2)]),
             ];
             for (name, one, values, lost) in numbers {
                 let mut trace = self.with_payload(format!("{name}, {length} bits"));
@@ -541,7 +546,7 @@ impl Table {
                     trace.total_size(32).content_size(32).bits(*value, length);
                     trace.event().byte(Payload, "x", 1).end_packet(0);
                 }
-                trace.lost.extend(lost);
+                trace.lost.extend_from_slice(lost);
                 self.add(trace);
             }
         }
@@ -644,7 +649,7 @@ impl Table {
             trace.member(place, "t", self.language.byte()).tag(place, "t", update, &clock("c"));
             trace.member(Payload, "x", self.language.byte());
             if place == PacketHeader {
-                trace.byte(place, "t", 9);
+                trace.bits(9, 8);
             }
             for (value, x) in [(5, 1), (7, 2), (2, 3)] {
                 let time = match (place, value) {
@@ -665,22 +670,25 @@ impl Table {
         Clock::PLAIN.add(&mut trace, "");
         trace.fragment(second).member(EventHeader, "t", self.language.byte()).member(EventHeader, "u", self.language.byte());
         trace.tag(EventHeader, "t", update, &clock("c")).tag(EventHeader, "u", update, &clock("d"));
-        trace.event_at(5).byte(EventHeader, "t", 5).byte(EventHeader, "u", 1).byte(Payload, "x", 1);
-        trace.event_at(6).byte(EventHeader, "t", 6).byte(EventHeader, "u", 2).byte(Payload, "x", 2);
+        for (value, other) in [(5, 1), (6, 2)] {
+            trace.event_at(value.into()).bits(value.into(), 8).bits(other.into(), 8).byte(Payload, "x", other);
+            trace.other_clock("d", other);
+        }
         self.add(trace);
         let mut trace = self.with_payload("field that updates two clocks");
         Clock::PLAIN.add(&mut trace, "");
         trace.fragment(second).member(EventHeader, "t", self.language.byte());
         trace.tag(EventHeader, "t", update, &clock("c")).tag(EventHeader, "t", update, &clock("d"));
-        trace.event_at(5).byte(EventHeader, "t", 5).byte(Payload, "x", 1);
-        trace.event_at(6).byte(EventHeader, "t", 6).byte(Payload, "x", 2);
+        for value in [5, 6] {
+            trace.event_at(value.into()).bits(value.into(), 8).byte(Payload, "x", value).other_clock("d", value);
+        }
         self.add(trace);
         let mut trace = self.with_payload("discarded events in the packet header");
         trace.member(PacketHeader, "d", self.language.byte());
         trace.tag(PacketHeader, "d", "discarded-event-record-count", r#","reason":"legacy""#);
         role(&mut trace, Role::Total, 32);
         for count in [0, 3] {
-            trace.byte(PacketHeader, "d", count).total_size(32).event().byte(Payload, "x", 1).end_packet(0);
+            trace.bits(count, 8).total_size(32).event().byte(Payload, "x", 1).end_packet(0);
         }
         trace.lost.push(Lost::Events(3));
         self.add(trace);

@@ -266,6 +266,13 @@ impl CtfTrace {
         self.put(place, name, Datum::integer(value), |encoder| encoder.int(value, length, order))
     }
 
+    /// Notes the value of another clock of the last event.
+    pub(super) fn other_clock(&mut self, name: &str, value: u8) -> &mut Self {
+        let clocks = Datum::structure([(name, Datum::integer(value))]);
+        self.events.last_mut().unwrap().scopes.push(("clocks", clocks));
+        self
+    }
+
     /// Encodes an integer of 8 bits that is seen.
     pub(super) fn byte(&mut self, place: Place, name: &str, value: u8) -> &mut Self {
         self.int(place, name, value.into(), 8, Order::Le)

@@ -188,8 +188,8 @@ impl TraceTable {
         self.add("provider", &builder, vec![read(10)], Vec::new());
         let mut builder = Builder::new();
         plain(&mut builder);
-        builder.event(0, u64::MAX, ["c", "n"], vec![], &[]);
-        self.add("times at the limits", &builder, vec![read(10), read(u64::MAX.into())], Vec::new());
+        builder.event(0, i64::MAX as u64, ["c", "n"], vec![], &[]);
+        self.add("times at the limits", &builder, vec![read(10), read(i64::MAX.into())], Vec::new());
         let mut builder = Builder::new();
         builder.record(header(7, &[(16, 4), (24, inline("pipe"))]), body().word(88).text("pipe"));
         let context = Datum::structure([("koid", Datum::integer(88)), ("type", Datum::integer(4)), ("name", Datum::text("pipe"))]);

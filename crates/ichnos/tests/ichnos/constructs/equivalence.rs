@@ -23,6 +23,9 @@ pub(super) fn is_equivalent(expected: &Datum, found: &Datum) -> bool {
         (Datum::Bits(digits), Datum::Array(_) | Datum::Bytes(_)) => {
             bytes_of(found).is_some_and(|bytes| without_zeros(bytes) == hex_bytes(digits))
         }
+        (Datum::Float(..), Datum::Text(text)) => {
+            text.parse().is_ok_and(|value: f64| same_number(expected, &Datum::double(value)) || is_shortest(expected, text))
+        }
         (Datum::Float(..), Datum::Float(..)) => same_number(expected, found),
         (Datum::Float(_, bits), Datum::Array(_) | Datum::Bytes(_)) => {
             bytes_of(found).is_some_and(|bytes| without_zeros(bytes) == without_zeros(bits.to_le_bytes().to_vec()))
@@ -34,19 +37,26 @@ pub(super) fn is_equivalent(expected: &Datum, found: &Datum) -> bool {
         (Datum::Bytes(bytes), Datum::Text(text)) => hex(bytes).eq_ignore_ascii_case(&text.replace('-', "")),
         // A variant, as arrays of its options.
         (_, Datum::Structure(options)) if is_of_options(options) => options.iter().any(|(_, option)| match option {
-            Datum::Array(elements) => elements.first().is_some_and(|element| is_equivalent(expected, element)),
+            Datum::Array(elements) => {
+                is_equivalent(expected, option) || elements.first().is_some_and(|element| is_equivalent(expected, element))
+            }
             _ => false,
         }),
         // A union of which one member, or the bytes, are left.
         (Datum::Structure(members), _) if !matches!(found, Datum::Structure(_) | Datum::Text(_)) => {
             members.iter().any(|(_, value)| is_equivalent(value, found))
         }
+        // Values one after the other.
+        (Datum::Array(_), Datum::Array(found)) if !found.is_empty() => {
+            leaves(expected) == found.iter().flat_map(leaves).collect::<Vec<_>>()
+        }
         // A field that became the only member of a structure.
         (_, Datum::Structure(members)) if members.len() == 1 => is_equivalent(expected, &members[0].1),
         // Nested values in a text.
         (Datum::Structure(_) | Datum::Array(_), Datum::Text(text)) => {
             let mut rest = text.as_str();
-            leaves(expected).iter().all(|leaf| match rest.find(leaf.as_str()) {
+            let leaves = leaves(expected);
+            !leaves.is_empty() && leaves.iter().all(|leaf| match rest.find(leaf.as_str()) {
                 Some(at) => {
                     rest = &rest[at + leaf.len()..];
                     true
@@ -56,6 +66,11 @@ pub(super) fn is_equivalent(expected: &Datum, found: &Datum) -> bool {
         }
         _ => false,
     }
+}
+
+/// Returns `true` if a text is that of a number of 32 bits.
+fn is_shortest(expected: &Datum, text: &str) -> bool {
+    matches!(expected, Datum::Float(32, bits) if text.parse() == Ok(f32::from_bits(*bits as u32)))
 }
 
 /// Returns `true` for arrays of which one has one element, and the others none.

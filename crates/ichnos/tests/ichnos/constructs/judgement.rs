@@ -4,13 +4,15 @@ use ichnos::model::lower::{LossEntry, LossKind, LossTable};
 use ichnos_testing::constructs::{Datum, EncodedEvent, Lost};
 
 use super::equivalence::is_equivalent;
-use super::observation::Observation;
+use super::observation::{FactKey, Observation};
 
 /// Conventions of what a trace is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Target {
-    /// The trace itself, or what came back to its format: only events count.
+    /// The trace itself: only events count.
     Same,
+    /// What came back to its format, from one with a single scope or not: only events count.
+    Back(bool),
     /// CTF.
     Ctf,
     /// JSON Lines, which have its classes but no packets.
@@ -26,6 +28,8 @@ struct Difference {
     class: String,
     /// Path of the field as in loss tables, or what else differs.
     field: String,
+    /// `true` if the class has no name.
+    is_unnamed: bool,
     /// Word that a line about something else than a field contains.
     topic: String,
     /// The least severe loss that explains it; `None` for additions, which need no explanation.
@@ -42,7 +46,7 @@ pub(super) fn judge(
     losses: &[&LossTable],
     target: Target,
 ) -> Vec<String> {
-    let mut comparison = Comparison { options: &source.options, class: String::new(), differences: Vec::new(), target };
+    let mut comparison = Comparison { options: &source.options, class: String::new(), is_unnamed: false, differences: Vec::new(), target };
     comparison.events(expected.0, &found.events);
     comparison.lost(expected.1, &found.lost);
     comparison.facts(source, found);
@@ -58,7 +62,9 @@ pub(super) fn judge(
     }
     problems.dedup();
     // Tables of both directions list what one of them undoes.
-    for line in lines.iter().filter(|_| losses.len() == 1) {
+    // Members that are added are left out again by our readers, who know them by annotations.
+    let is_seen = |line: &&&LossEntry| losses.len() == 1 && !line.what.starts_with("added:");
+    for line in lines.iter().filter(is_seen) {
         if !comparison.differences.iter().any(|difference| comparison.is_about(line, difference)) {
             let LossEntry { kind, class, field, what } = line;
             problems.push(format!("listed, but not lost: {kind} {class} {field} {what}"));
@@ -70,15 +76,16 @@ pub(super) fn judge(
 struct Comparison<'o> {
     options: &'o [String],
     class: String,
+    is_unnamed: bool,
     differences: Vec<Difference>,
     target: Target,
 }
 
 impl Comparison<'_> {
     fn differ(&mut self, field: &str, topic: &str, needs: LossKind, text: String) {
-        let class = self.class.clone();
+        let (class, is_unnamed) = (self.class.clone(), self.is_unnamed);
         let (field, topic) = (field.to_owned(), topic.to_owned());
-        self.differences.push(Difference { class, field, topic, needs: Some(needs), text });
+        self.differences.push(Difference { class, field, is_unnamed, topic, needs: Some(needs), text });
     }
 
     /// Returns `true` if a line of losses is about a difference.
@@ -90,11 +97,13 @@ impl Comparison<'_> {
         let has_topic = difference.topic.split('|').any(|topic| !topic.is_empty() && line.what.contains(topic));
         if line.field.is_empty() {
             // What a line says of all fields of a class.
-            let is_of_fields = !line.class.is_empty() && difference.field.contains('.');
+            let is_of_class = !line.class.is_empty() || difference.is_unnamed;
+            let is_of_fields = is_of_class && (difference.field.contains('.') || difference.topic == "root");
             let is_simplified = difference.needs.is_none_or(|needs| needs == LossKind::Lowered);
             return has_topic || (is_of_fields && (line.kind != LossKind::Lowered || is_simplified));
         }
-        if has_topic {
+        // Lines name clocks by their ids.
+        if has_topic || (line.field.starts_with("clock.") && difference.field.starts_with("clock.")) {
             return true;
         }
         let (line, difference) = (self.segments(&line.field), self.segments(&difference.field));
@@ -110,7 +119,7 @@ impl Comparison<'_> {
     /// Segments of a path without those of options and elements.
     fn segments(&self, path: &str) -> Vec<String> {
         let path = path.replace("specific ctx", "ctx");
-        let segments = path.split('.').filter(|name| *name != "[]");
+        let segments = path.split('.').filter(|name| *name != "[]" && !name.starts_with('#'));
         segments.filter(|name| !self.options.iter().any(|option| option == name)).map(str::to_owned).collect()
     }
 
@@ -121,6 +130,7 @@ impl Comparison<'_> {
         }
         for (number, (expected, found)) in expected.iter().zip(found).enumerate() {
             self.class = expected.name.clone().or_else(|| found.name.clone()).unwrap_or_default();
+            self.is_unnamed = expected.name.as_ref().is_none_or(String::is_empty);
             let name = self.name(found);
             if expected.name.as_deref().unwrap_or_default() != name {
                 let text = format!("{:?}, found {name:?}", expected.name);
@@ -148,8 +158,8 @@ impl Comparison<'_> {
 
     /// Notes what the conversion has beyond its source.
     fn add(&mut self, field: &str, text: String) {
-        let (class, field) = (self.class.clone(), field.to_owned());
-        self.differences.push(Difference { class, field, topic: String::new(), needs: None, text });
+        let (class, field, is_unnamed) = (self.class.clone(), field.to_owned(), self.is_unnamed);
+        self.differences.push(Difference { class, field, is_unnamed, topic: String::new(), needs: None, text });
     }
 
     /// The name of an event without what the format adds to it.
@@ -157,11 +167,11 @@ impl Comparison<'_> {
         let name = event.name.as_deref().unwrap_or_default();
         match self.target {
             // The provider.
-            Target::Other("nettrace") | Target::Same => name.strip_prefix("Trace/").unwrap_or(name),
-            Target::Other("xtrace") => event.scopes.iter().find_map(|(_, root)| match member(root, "Label") {
+            Target::Other("nettrace") | Target::Back(_) if name.starts_with("Trace/") => name.strip_prefix("Trace/").unwrap_or(name),
+            Target::Other("xtrace") | Target::Back(_) if name == "report" => event.scopes.iter().find_map(|(_, root)| match member(root, "Label") {
                 Some(Datum::Text(label)) => Some(label.as_str()),
                 _ => None,
-            }).unwrap_or(name),
+            }).unwrap_or_default(),
             _ => name,
         }
     }
@@ -190,15 +200,13 @@ impl Comparison<'_> {
             }
             if let Some(own) = own.and_then(|own| member(own, name)) {
                 self.value(&path, value, own);
-            } else if let Some(flat) = own.and_then(|own| flattened(own, name)) {
-                self.differ(&path, "", LossKind::Lowered, format!("members of {path}"));
-                self.value(&path, value, &flat);
-            } else if let Some((place, elsewhere)) =
-                found.iter().find_map(|(place, root)| Some((place, member(root, name)?)))
-            {
+            } else if found.iter().any(|(_, root)| has_parts(root, name)) {
+                self.differ(&path, "", LossKind::Lowered, format!("{path} became its parts"));
+                self.parts(&path, name, value, found);
+            } else if let Some((place, elsewhere)) = elsewhere(found, name, value) {
                 match self.target {
                     // Most formats have a single scope.
-                    Target::Other(_) => self.add(&path, format!("{value} is in {place}")),
+                    Target::Other(_) | Target::Back(true) => self.add(&path, format!("{value} is in {place}")),
                     _ => self.differ(&path, scope, LossKind::Moved, format!("{value} is in {place}")),
                 }
                 self.value(&path, value, elsewhere);
@@ -242,6 +250,29 @@ impl Comparison<'_> {
         }
     }
 
+    /// Compares a value with its parts, which are members of their own.
+    fn parts(&mut self, path: &str, name: &str, expected: &Datum, found: &[(&'static str, Datum)]) {
+        let mut parts = Vec::new();
+        parts_of(name.to_owned(), expected, &mut parts);
+        for (part, value) in parts {
+            // Names of options may come between, and indexes may be missing.
+            let is_it = |own: &str| {
+                let own = normalised(own);
+                let own: Vec<&str> = own.split('.').filter(|name| !self.options.iter().any(|option| option == name)).collect();
+                own.iter().copied().eq(part.split('.'))
+            };
+            let members = found.iter().filter_map(|(_, root)| match root {
+                Datum::Structure(members) => Some(members),
+                _ => None,
+            });
+            let own = members.flatten().find(|(own, _)| is_it(own)).map(|(_, value)| value.clone());
+            match own {
+                Some(own) => self.value(path, &value, &own),
+                None => self.differ(path, "", LossKind::Dropped, format!("{part}: {value}, found {}", all(found))),
+            }
+        }
+    }
+
     fn lost(&mut self, expected: &[Lost], found: &[Lost]) {
         if expected != found {
             let text = format!("{expected:?}, found {found:?}");
@@ -250,26 +281,39 @@ impl Comparison<'_> {
     }
 
     fn facts(&mut self, source: &Observation, found: &Observation) {
-        if self.target == Target::Same {
+        if matches!(self.target, Target::Same | Target::Back(_)) {
             return;
         }
-        for ((class, field, property), value) in &source.facts {
-            let other = found.facts.get(&(class.clone(), field.clone(), property.clone()));
+        // Classes without a name may have got one.
+        let names: Vec<String> = source.classes.iter().zip(&found.classes).map(|(source, found)| {
+            if source.is_empty() { found.clone() } else { source.clone() }
+        }).collect();
+        let found_class = |class: &str| {
+            let index = source.classes.iter().position(|name| name == class);
+            index.and_then(|index| names.get(index).cloned()).unwrap_or_else(|| class.to_owned())
+        };
+        for (key, value) in &source.facts {
+            let FactKey { class, field, property, .. } = key;
+            let own_class = if key.is_of_event { found_class(class) } else { class.clone() };
+            let other = found.facts.get(&FactKey { class: own_class, ..key.clone() });
             if other == Some(value) {
                 continue;
             }
             // Layouts of packets and headers are CTF's own.
             let is_layout = ["packet.", "header"].iter().any(|scope| field.starts_with(scope));
             let is_like = matches!(self.target, Target::Ctf) || (self.target == Target::Lines && !is_layout);
-            let needs = (is_like && property != "bit order").then_some(LossKind::Lowered);
+            let needs = (is_like && !["bit order", "location"].contains(&property.as_str())).then_some(LossKind::Lowered);
             let text = format!("{property}: {value}, found {}", other.map_or("nothing", |other| other));
             let (class, field, topic) = (class.clone(), field.clone(), property.clone());
-            self.differences.push(Difference { class, field, topic, needs, text });
+            let is_unnamed = key.is_of_event && class.is_empty();
+            self.differences.push(Difference { class, field, is_unnamed, topic, needs, text });
         }
-        for ((class, field, property), value) in &found.facts {
-            if !source.facts.contains_key(&(class.clone(), field.clone(), property.clone())) {
-                let (class, field, topic) = (class.clone(), field.clone(), property.clone());
-                self.differences.push(Difference { class, field, topic, needs: None, text: value.clone() });
+        for (key, value) in &found.facts {
+            if !source.facts.contains_key(key) {
+                let FactKey { class, field, property, is_of_event } = key.clone();
+                let is_unnamed = is_of_event && class.is_empty();
+                let text = value.clone();
+                self.differences.push(Difference { class, field, is_unnamed, topic: property, needs: None, text });
             }
         }
     }
@@ -283,22 +327,35 @@ fn member<'d>(value: &'d Datum, name: &str) -> Option<&'d Datum> {
     }
 }
 
-/// A structure or an array of the members whose names begin with a name, as formats without nested fields have them.
-fn flattened(value: &Datum, name: &str) -> Option<Datum> {
-    let Datum::Structure(members) = value else { return None };
-    let inner = members.iter().filter_map(|(own, value)| {
-        let rest = own.strip_prefix(name)?.strip_prefix(['.', '_', '/', '['])?;
-        Some((rest.trim_end_matches(']').to_owned(), value.clone()))
-    });
-    let inner: Vec<(String, Datum)> = inner.collect();
-    if inner.is_empty() {
-        return None;
+/// A member of any scope with a name: one with the same value, if there is one.
+fn elsewhere<'f>(found: &'f [(&'static str, Datum)], name: &str, value: &Datum) -> Option<(&'static str, &'f Datum)> {
+    let members = || found.iter().filter_map(|(place, root)| Some((*place, member(root, name)?)));
+    members().find(|(_, found)| is_equivalent(value, found)).or_else(|| members().next())
+}
+
+/// The path of a part of a field, as formats without nested fields name it: `a.b.0`, `a[0].b`.
+fn normalised(name: &str) -> String {
+    name.replace(['[', '/'], ".").replace(']', "")
+}
+
+/// Returns `true` if a scope has parts of a field as members of their own.
+fn has_parts(root: &Datum, name: &str) -> bool {
+    let begin = format!("{}.", normalised(name));
+    matches!(root, Datum::Structure(members) if members.iter().any(|(own, _)| normalised(own).starts_with(&begin)))
+}
+
+/// The values in a value, with their paths; what has no elements is a value, too.
+fn parts_of(path: String, value: &Datum, all: &mut Vec<(String, Datum)>) {
+    match value {
+        Datum::Structure(members) if !members.is_empty() => {
+            members.iter().for_each(|(name, value)| parts_of(format!("{path}.{name}"), value, all));
+        }
+        Datum::Array(elements) if !elements.is_empty() => {
+            elements.iter().enumerate().for_each(|(index, value)| parts_of(format!("{path}.{index}"), value, all));
+        }
+        value if value.is_empty() => {}
+        value => all.push((path, value.clone())),
     }
-    let is_array = inner.iter().enumerate().all(|(index, (name, _))| *name == index.to_string());
-    Some(match is_array {
-        true => Datum::Array(inner.into_iter().map(|(_, value)| value).collect()),
-        false => Datum::Structure(inner),
-    })
 }
 
 /// Returns `true` if a root or one of its members is a value.

@@ -113,7 +113,13 @@ fn check(construct: &Construct, directory: &Path) -> BTreeMap<String, Vec<String
         };
         if problems.is_empty() {
             problems = match convert(&out, Some(format), &back, (origin, origin_dialect.unwrap_or_default())) {
-                Ok(back_losses) => came_back(encoded, &read, &back, origin, &[&losses, &back_losses]),
+                Ok(back_losses) => {
+                    if std::env::var_os("ICHNOS_CONSTRUCT").is_some() {
+                        println!("back: {back_losses:#?}");
+                    }
+                    let target = Target::Back(matches!(kind, Target::Other(_)));
+                    came_back(encoded, &read, &back, (origin, target), &[&losses, &back_losses])
+                }
                 Err(error) => vec![format!("refused back: {error}")],
             };
         }
@@ -129,11 +135,11 @@ fn came_back(
     encoded: (&[ichnos_testing::constructs::EncodedEvent], &[ichnos_testing::constructs::Lost]),
     read: &Observation,
     back: &Path,
-    origin: &str,
+    (origin, target): (&str, Target),
     losses: &[&LossTable],
 ) -> Vec<String> {
     let problems = match observe(back, Some(origin)) {
-        Ok(found) => judge(encoded, read, &found, losses, Target::Same),
+        Ok(found) => judge(encoded, read, &found, losses, target),
         Err(error) => vec![error],
     };
     problems.into_iter().map(|problem| format!("back: {problem}")).collect()
@@ -182,4 +188,29 @@ fn constructs_of_spec2() {
 #[test]
 fn constructs_of_ctf18() {
     check_all(|origin| origin == Origin::Ctf18);
+}
+
+#[test]
+fn constructs_of_nettrace() {
+    check_all(|origin| matches!(origin, Origin::Nettrace3 | Origin::Nettrace4 | Origin::Nettrace6));
+}
+
+#[test]
+fn constructs_of_logs() {
+    check_all(|origin| origin == Origin::FuchsiaLog);
+}
+
+#[test]
+fn constructs_of_fxt() {
+    check_all(|origin| origin == Origin::Fxt);
+}
+
+#[test]
+fn constructs_of_xtrace() {
+    check_all(|origin| origin == Origin::XTrace);
+}
+
+#[test]
+fn constructs_of_json_lines() {
+    check_all(|origin| origin == Origin::JsonLines);
 }

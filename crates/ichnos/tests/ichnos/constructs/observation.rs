@@ -9,8 +9,15 @@ use ichnos::model::{
 };
 use ichnos_testing::constructs::{Datum, EncodedEvent, Lost};
 
-/// What is known of an item of the metadata: the event record class, the field and the property.
-pub(crate) type FactKey = (String, String, String);
+/// What is known of an item of the metadata.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct FactKey {
+    /// Name of the event record class; empty for all others.
+    pub(crate) class: String,
+    pub(crate) field: String,
+    pub(crate) property: String,
+    pub(crate) is_of_event: bool,
+}
 
 /// A trace as it is read.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +26,8 @@ pub(crate) struct Observation {
     pub(crate) lost: Vec<Lost>,
     pub(crate) damage: Vec<String>,
     pub(crate) facts: BTreeMap<FactKey, String>,
+    /// Names of event record classes in their order; empty for those without one.
+    pub(crate) classes: Vec<String>,
     /// Names of the options of variants, which paths in loss tables contain.
     pub(crate) options: Vec<String>,
 }
@@ -64,6 +73,13 @@ pub(crate) fn observe(path: &Path, format: Option<&str>) -> Result<Observation, 
                     let result = event.visit(scope, &mut visitor);
                     result.map_err(|error| format!("event cannot be visited: {error:?}"))?;
                     scopes.extend(visitor.root.map(|root| (name, root)));
+                }
+                let clocks = event.other_clocks.iter().map(|(clock, value)| {
+                    (event.stream.trace.class.clocks[usize::from(*clock)].id.as_str(), Datum::integer(value))
+                });
+                let clocks = Datum::structure(clocks);
+                if !clocks.is_empty() {
+                    scopes.push(("clocks", clocks));
                 }
                 let name = event.class.name.clone();
                 observation.events.push(EncodedEvent { name, nanoseconds: event.nanoseconds(), scopes });
@@ -213,14 +229,15 @@ impl Visitor for DatumVisitor {
 /// Collects facts of one class.
 struct Facts<'o> {
     observation: &'o mut Observation,
-    /// Name of the event record class; empty for all others.
-    class: String,
+    /// Name of the event record class.
+    class: Option<String>,
 }
 
 impl Facts<'_> {
     fn add(&mut self, field: &str, property: &str, value: impl ToString) {
-        let key = (self.class.clone(), field.to_owned(), property.to_owned());
-        self.observation.facts.insert(key, value.to_string());
+        let (class, is_of_event) = (self.class.clone().unwrap_or_default(), self.class.is_some());
+        let (field, property) = (field.to_owned(), property.to_owned());
+        self.observation.facts.insert(FactKey { class, field, property, is_of_event }, value.to_string());
     }
 
     fn some(&mut self, field: &str, property: &str, value: Option<&impl ToString>) {
@@ -242,11 +259,11 @@ impl Facts<'_> {
 }
 
 fn facts_of_trace(class: &TraceClass, streams: usize, observation: &mut Observation) {
-    let mut facts = Facts { observation, class: String::new() };
-    facts.some("", "name of the trace", class.name.as_ref());
+    let mut facts = Facts { observation, class: None };
+    facts.some("", "name of the trace|name or", class.name.as_ref());
     facts.some("", "namespace of the trace", class.namespace.as_ref());
-    facts.some("", "unique identifier of the trace", class.uid.as_ref());
-    facts.some("", "UUID", class.uuid.as_ref());
+    facts.some("", "unique identifier of the trace|unique identifier", class.uid.as_ref());
+    facts.some("", "UUID|unique identifier", class.uuid.as_ref());
     facts.attributes("", "attributes of the trace", &class.attributes);
     for (name, value) in &class.environment {
         facts.add(&format!("environment.{name}"), &format!("environment entry `{name}`"), value);
@@ -254,24 +271,28 @@ fn facts_of_trace(class: &TraceClass, streams: usize, observation: &mut Observat
     if let Some(root) = &class.packet_header {
         facts_of_field(&mut facts, root, Scope::PacketHeader.short_name());
     }
-    class.clocks.iter().for_each(|clock| facts_of_clock(&mut facts, clock));
+    for (index, clock) in class.clocks.iter().enumerate() {
+        facts_of_clock(&mut facts, index, clock);
+    }
     facts.add("", "data streams", streams);
     for stream in &class.data_streams {
         facts_of_stream(&mut facts, stream);
     }
 }
 
-fn facts_of_clock(facts: &mut Facts<'_>, clock: &ClockClass) {
-    let id = clock.name.as_ref().unwrap_or(&clock.id);
-    let field = format!("clock.{id}");
+fn facts_of_clock(facts: &mut Facts<'_>, index: usize, clock: &ClockClass) {
+    let field = format!("clock.{index}");
+    facts.add(&field, "name of a clock|identity", clock.name.as_ref().unwrap_or(&clock.id));
     facts.add(&field, "frequency of a clock", clock.frequency);
     let cycles = i128::from(clock.offset_seconds) * i128::from(clock.frequency) + i128::from(clock.offset_cycles);
     facts.add(&field, "offset of a clock", cycles);
     facts.add(&field, "origin of a clock", format!("{:?}", clock.origin));
     facts.some(&field, "description of a clock", clock.description.as_ref());
-    facts.some(&field, "UUID of a clock", clock.uuid.as_ref());
+    // In SPEC-2.0, it is the unique identifier.
+    let uuid = clock.uuid.or_else(|| clock.uid.as_ref().and_then(|uid| uid.parse().ok()));
+    facts.some(&field, "UUID of a clock", uuid.as_ref());
     facts.some(&field, "namespace of a clock", clock.namespace.as_ref());
-    facts.some(&field, "unique identifier of a clock", clock.uid.as_ref());
+    facts.some(&field, "unique identifier of a clock", clock.uid.as_ref().filter(|_| uuid.is_none()));
     facts.some(&field, "precision of a clock", clock.precision.filter(|cycles| *cycles > 0).as_ref());
     facts.some(&field, "accuracy of a clock", clock.accuracy.as_ref());
     facts.attributes(&field, "attributes of a clock", &clock.attributes);
@@ -294,9 +315,10 @@ fn facts_of_stream(facts: &mut Facts<'_>, class: &DataStreamClass) {
         }
     }
     for event in &class.event_records {
-        facts.class = event.name.clone().unwrap_or_default();
+        facts.class = Some(event.name.clone().unwrap_or_default());
+        facts.observation.classes.extend(facts.class.clone());
         facts_of_event(facts, event);
-        facts.class.clear();
+        facts.class = None;
     }
 }
 
@@ -319,7 +341,10 @@ fn facts_of_field(facts: &mut Facts<'_>, class: &FieldClass, path: &str) {
     if class.is_padding() {
         return;
     }
-    facts.add(path, "class", class.describe());
+    // Of fields that serve decoding, only values count.
+    if class.roles.is_empty() {
+        facts.add(path, "class", class.describe());
+    }
     if let FieldKind::String { encoding, .. } = &class.kind {
         facts.add(path, "encoding", encoding.name());
     }
@@ -340,15 +365,17 @@ fn facts_of_field(facts: &mut Facts<'_>, class: &FieldClass, path: &str) {
     {
         facts.add(path, "media type", media_type);
     }
-    for child in class.children() {
+    if class.needed_location().is_some_and(|location| location.origin.is_some()) {
+        facts.add(path, "location", "in another scope");
+    }
+    for (index, child) in class.children().enumerate() {
         let inner = match child {
             Child::Member(member) => format!("{path}.{}", member.name),
             Child::Element(_) => format!("{path}.[]"),
             Child::Present(_) => path.to_owned(),
             Child::Choice(option) => {
-                let name = option.name.clone().unwrap_or_default();
-                facts.observation.options.push(name.clone());
-                format!("{path}.{name}")
+                facts.observation.options.extend(option.name.clone());
+                format!("{path}.#{index}")
             }
         };
         facts_of_field(facts, child.class(), &inner);
