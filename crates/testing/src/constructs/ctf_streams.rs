@@ -657,11 +657,16 @@ impl Table {
                     (_, 2) => 256 + 2,
                     _ => i128::from(value),
                 };
-                trace.event_at(time);
+                // The clock of an event is known before its own context.
+                let is_late = matches!(place, SpecificContext | Payload);
+                if is_late { trace.event() } else { trace.event_at(time) };
                 if place != PacketHeader {
                     trace.byte(place, "t", value);
                 }
                 trace.byte(Payload, "x", x);
+                if is_late {
+                    trace.other_clock("c", time);
+                }
             }
             self.add(trace);
         }
@@ -672,7 +677,7 @@ impl Table {
         trace.tag(EventHeader, "t", update, &clock("c")).tag(EventHeader, "u", update, &clock("d"));
         for (value, other) in [(5, 1), (6, 2)] {
             trace.event_at(value.into()).bits(value.into(), 8).bits(other.into(), 8).byte(Payload, "x", other);
-            trace.other_clock("d", other);
+            trace.other_clock("d", other.into());
         }
         self.add(trace);
         let mut trace = self.with_payload("field that updates two clocks");
@@ -680,7 +685,7 @@ impl Table {
         trace.fragment(second).member(EventHeader, "t", self.language.byte());
         trace.tag(EventHeader, "t", update, &clock("c")).tag(EventHeader, "t", update, &clock("d"));
         for value in [5, 6] {
-            trace.event_at(value.into()).bits(value.into(), 8).byte(Payload, "x", value).other_clock("d", value);
+            trace.event_at(value.into()).bits(value.into(), 8).byte(Payload, "x", value).other_clock("d", value.into());
         }
         self.add(trace);
         let mut trace = self.with_payload("discarded events in the packet header");

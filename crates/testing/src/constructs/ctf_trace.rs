@@ -267,7 +267,7 @@ impl CtfTrace {
     }
 
     /// Notes the value of another clock of the last event.
-    pub(super) fn other_clock(&mut self, name: &str, value: u8) -> &mut Self {
+    pub(super) fn other_clock(&mut self, name: &str, value: i128) -> &mut Self {
         let clocks = Datum::structure([(name, Datum::integer(value))]);
         self.events.last_mut().unwrap().scopes.push(("clocks", clocks));
         self

@@ -321,7 +321,7 @@ impl Table {
         let rows: [(&str, Bytes, &str, Datum); 6] = [
             ("ActivityId", Bytes::new().u8(0x81).raw(&bytes), "activity", Datum::Bytes(bytes.to_vec())),
             ("RelatedActivityId", Bytes::new().u8(0x82).raw(&bytes), "related_activity", Datum::Bytes(bytes.to_vec())),
-            ("TraceId", Bytes::new().u8(0x83).raw(&bytes), "trace_id", Datum::Bytes(bytes.to_vec())),
+            ("TraceId", Bytes::new().u8(0x83).raw(&bytes), "trace_id", Datum::text("00112233445566778899aabbccddeeff")),
             ("SpanId", Bytes::new().u8(0x84).u64(0x1234), "span_id", Datum::integer(0x1234)),
             ("KeyString", Bytes::new().u8(0x85).text("k").text("v"), "labels", pair("k", Datum::text("v"))),
             ("KeyVarInt", Bytes::new().u8(0x86).text("k").var(3), "numeric_labels", pair("k", Datum::integer(-2))),

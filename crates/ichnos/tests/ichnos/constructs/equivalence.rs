@@ -1,5 +1,6 @@
 //! Values that are the same in another class.
 
+use ichnos::model::Uuid;
 use ichnos_testing::constructs::Datum;
 
 /// Returns `true` if a value is complete in what was found, in a simpler class or in none.
@@ -34,7 +35,11 @@ pub(super) fn is_equivalent(expected: &Datum, found: &Datum) -> bool {
             bytes_of(found).is_some_and(|bytes| bytes == text.as_bytes())
         }
         (Datum::Bytes(bytes), Datum::Array(_)) => bytes_of(found).as_ref() == Some(bytes),
-        (Datum::Bytes(bytes), Datum::Text(text)) => hex(bytes).eq_ignore_ascii_case(&text.replace('-', "")),
+        (Datum::Bytes(bytes), Datum::Text(text)) => {
+            // A GUID begins with numbers, which are little-endian.
+            let guid = text.parse().ok().map(|guid: Uuid| guid.to_bytes_le().to_vec());
+            hex(bytes).eq_ignore_ascii_case(&text.replace('-', "")) || guid.as_ref() == Some(bytes)
+        }
         // A variant, as arrays of its options.
         (_, Datum::Structure(options)) if is_of_options(options) => options.iter().any(|(_, option)| match option {
             Datum::Array(elements) => {

@@ -90,8 +90,10 @@ impl Comparison<'_> {
 
     /// Returns `true` if a line of losses is about a difference.
     fn is_about(&self, line: &LossEntry, difference: &Difference) -> bool {
+        let is_back = matches!(self.target, Target::Back(_));
         let is_of_class = line.class.is_empty() || difference.class.is_empty() || line.class == difference.class;
-        if !is_of_class {
+        // On the way, classes have the names of another format.
+        if !is_of_class && !is_back {
             return false;
         }
         let has_topic = difference.topic.split('|').any(|topic| !topic.is_empty() && line.what.contains(topic));
@@ -124,16 +126,24 @@ impl Comparison<'_> {
     }
 
     fn events(&mut self, expected: &[EncodedEvent], found: &[EncodedEvent]) {
+        // FXT has records of their own for call stacks.
+        let is_stack = |event: &&EncodedEvent| ["backtrace", "module", "mapping"].map(Some).contains(&event.name.as_deref());
+        let has_stacks = expected.iter().any(|event| is_stack(&event));
+        let (mut expected, mut found) = (expected.to_vec(), found.to_vec());
+        found.retain(|event| has_stacks || !is_stack(&event));
+        if !expected.is_sorted_by_key(|event| event.nanoseconds) && found.is_sorted_by_key(|event| event.nanoseconds) {
+            self.differ("order", "order|earlier|before|stream", LossKind::Moved, "events are in the order of time".to_owned());
+            expected.sort_by_key(|event| event.nanoseconds);
+        }
         if expected.len() != found.len() {
             let text = format!("{} events, found {}", expected.len(), found.len());
             return self.differ("event", "event|record", LossKind::Dropped, text);
         }
-        for (number, (expected, found)) in expected.iter().zip(found).enumerate() {
+        for (number, (expected, found)) in expected.iter().zip(&found).enumerate() {
             self.class = expected.name.clone().or_else(|| found.name.clone()).unwrap_or_default();
             self.is_unnamed = expected.name.as_ref().is_none_or(String::is_empty);
-            let name = self.name(found);
-            if expected.name.as_deref().unwrap_or_default() != name {
-                let text = format!("{:?}, found {name:?}", expected.name);
+            if !self.is_named(expected.name.as_deref(), found) {
+                let text = format!("{:?}, found {:?}", expected.name, found.name);
                 self.differ("name", "name", LossKind::Renamed, text);
             }
             if expected.nanoseconds != found.nanoseconds {
@@ -156,24 +166,39 @@ impl Comparison<'_> {
         self.class.clear();
     }
 
+    /// Returns `true` for members whose meaning other formats have under another name.
+    fn is_meant(&self, name: &str) -> bool {
+        const MEANT: [&str; 25] = [
+            "thread", "capture_thread", "processor", "process", "pid", "tid", "cpu", "severity", "tag", "message", "file",
+            "line", "thread_name", "process_name", "flow_id", "span_id", "trace_id", "activity", "related_activity",
+            "stack", "task_id", "operation_id", "X-Trace", "Edge", "predecessors",
+        ];
+        matches!(self.target, Target::Other(_) | Target::Back(true)) && MEANT.contains(&name)
+    }
+
     /// Notes what the conversion has beyond its source.
     fn add(&mut self, field: &str, text: String) {
         let (class, field, is_unnamed) = (self.class.clone(), field.to_owned(), self.is_unnamed);
         self.differences.push(Difference { class, field, is_unnamed, topic: String::new(), needs: None, text });
     }
 
-    /// The name of an event without what the format adds to it.
-    fn name<'e>(&self, event: &'e EncodedEvent) -> &'e str {
-        let name = event.name.as_deref().unwrap_or_default();
-        match self.target {
-            // The provider.
-            Target::Other("nettrace") | Target::Back(_) if name.starts_with("Trace/") => name.strip_prefix("Trace/").unwrap_or(name),
-            Target::Other("xtrace") | Target::Back(_) if name == "report" => event.scopes.iter().find_map(|(_, root)| match member(root, "Label") {
-                Some(Datum::Text(label)) => Some(label.as_str()),
-                _ => None,
-            }).unwrap_or_default(),
-            _ => name,
-        }
+    /// Returns `true` if the name of a found event is that of its source, by the conventions of the format.
+    fn is_named(&self, expected: Option<&str>, found: &EncodedEvent) -> bool {
+        let (expected, name) = (expected.unwrap_or_default(), found.name.as_deref().unwrap_or_default());
+        // Providers and categories come before names; FXT marks begins and ends.
+        let bare = |name: &str| name.replace(':', "/");
+        let ends = |name: &str, ending: &str| bare(name).strip_suffix(ending).is_some_and(|name| name == bare(expected));
+        let is_converted = !matches!(self.target, Target::Same | Target::Ctf | Target::Lines);
+        let label = found.scopes.iter().find_map(|(_, root)| member(root, "Label"));
+        expected == name
+            || is_converted
+                && (bare(name) == bare(expected)
+                    || bare(name) == format!("Trace/{}", bare(expected))
+                    || ends(name, "/begin")
+                    || ends(name, "/end")
+                    || label == Some(&Datum::text(expected))
+                    // Of what has no name.
+                    || expected.is_empty() && ["Trace/Event", "report", "<unknown>"].contains(&name))
     }
 
     fn scope(&mut self, scope: &str, expected: &Datum, found: &[(&'static str, Datum)]) {
@@ -198,8 +223,16 @@ impl Comparison<'_> {
             if value.is_empty() {
                 continue;
             }
-            if let Some(own) = own.and_then(|own| member(own, name)) {
+            if let Some(own) = own.and_then(|own| member_like(own, name, value)) {
                 self.value(&path, value, own);
+            } else if self.is_meant(name) && found.iter().any(|(_, root)| any_member(root, value)) {
+                self.add(&path, format!("{value} is elsewhere"));
+            } else if let dotted = with_dots(found)
+                && self.target == Target::Back(true)
+                && !found.iter().any(|(_, root)| has_parts(root, name) || member(root, name).is_some())
+                && dotted.iter().any(|(_, root)| has_parts(root, name))
+            {
+                self.parts(&path, name, value, &dotted);
             } else if found.iter().any(|(_, root)| has_parts(root, name)) {
                 self.differ(&path, "", LossKind::Lowered, format!("{path} became its parts"));
                 self.parts(&path, name, value, found);
@@ -211,8 +244,10 @@ impl Comparison<'_> {
                 }
                 self.value(&path, value, elsewhere);
             } else if let Some(Datum::Structure(others)) = own
-                && let Some((other, renamed)) = others.get(others.len().wrapping_sub(count).wrapping_add(index))
-                && is_equivalent(value, renamed)
+                && let Some((other, renamed)) = others
+                    .get(others.len().wrapping_sub(count).wrapping_add(index))
+                    .filter(|(_, renamed)| is_equivalent(value, renamed))
+                    .or_else(|| others.iter().find(|(_, renamed)| is_equivalent(value, renamed)))
             {
                 self.differ(&path, name, LossKind::Renamed, format!("{name} is {other}"));
                 self.value(&path, value, renamed);
@@ -327,6 +362,14 @@ fn member<'d>(value: &'d Datum, name: &str) -> Option<&'d Datum> {
     }
 }
 
+/// The member of a structure with this name and value; the only one with this name, if it has another value.
+fn member_like<'d>(root: &'d Datum, name: &str, value: &Datum) -> Option<&'d Datum> {
+    let Datum::Structure(members) = root else { return None };
+    let named = || members.iter().filter(|(own, _)| own == name).map(|(_, value)| value);
+    let same = named().find(|found| is_equivalent(value, found));
+    same.or_else(|| named().next().filter(|_| !any_member(root, value)))
+}
+
 /// A member of any scope with a name: one with the same value, if there is one.
 fn elsewhere<'f>(found: &'f [(&'static str, Datum)], name: &str, value: &Datum) -> Option<(&'static str, &'f Datum)> {
     let members = || found.iter().filter_map(|(place, root)| Some((*place, member(root, name)?)));
@@ -336,6 +379,18 @@ fn elsewhere<'f>(found: &'f [(&'static str, Datum)], name: &str, value: &Datum) 
 /// The path of a part of a field, as formats without nested fields name it: `a.b.0`, `a[0].b`.
 fn normalised(name: &str) -> String {
     name.replace(['[', '/'], ".").replace(']', "")
+}
+
+/// The same of identifiers, which have no dots.
+fn with_dots(scopes: &[(&'static str, Datum)]) -> Vec<(&'static str, Datum)> {
+    let dots = |(scope, root): &(&'static str, Datum)| match root {
+        Datum::Structure(members) => {
+            let members = members.iter().map(|(name, value)| (name.replace('_', "."), value.clone()));
+            (*scope, Datum::Structure(members.collect()))
+        }
+        root => (*scope, root.clone()),
+    };
+    scopes.iter().map(dots).collect()
 }
 
 /// Returns `true` if a scope has parts of a field as members of their own.

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use ichnos::convert::{ConvertError, ConvertOptions, writer};
 use ichnos::model::Window;
 use ichnos::model::lower::LossTable;
-use ichnos_testing::constructs::{Construct, Origin, constructs};
+use ichnos_testing::constructs::{Construct, EncodedEvent, Lost, Origin, constructs};
 
 use self::judgement::{Target, judge};
 use self::observation::{Observation, observe};
@@ -69,6 +69,18 @@ fn write(construct: &Construct, directory: &Path) -> PathBuf {
     source
 }
 
+/// Events as they are read, with the headers and contexts of packets, and the headers of events, that were encoded:
+/// what else is in these belongs to the format.
+fn with_context(encoded: &[EncodedEvent], read: &[EncodedEvent]) -> Vec<EncodedEvent> {
+    let is_layout = |scope: &str| scope.starts_with("packet.") || scope == "header";
+    let events = encoded.iter().zip(read).map(|(encoded, read)| {
+        let own = read.scopes.iter().filter(|(scope, _)| !is_layout(scope));
+        let layout = encoded.scopes.iter().filter(|(scope, _)| is_layout(scope));
+        EncodedEvent { scopes: layout.chain(own).cloned().collect(), ..read.clone() }
+    });
+    events.collect()
+}
+
 /// Checks one construct; returns what is wrong with each target.
 fn check(construct: &Construct, directory: &Path) -> BTreeMap<String, Vec<String>> {
     let mut wrong: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -84,6 +96,9 @@ fn check(construct: &Construct, directory: &Path) -> BTreeMap<String, Vec<String
     if !problems.is_empty() {
         return BTreeMap::from([("read".to_owned(), problems)]);
     }
+    // What the reader adds to what was encoded, such as the process of a file, has to stay, too.
+    let complete = with_context(&construct.events, &read.events);
+    let encoded = (&complete[..], &construct.lost[..]);
     for target in TARGETS {
         let (format, dialect) = target;
         let name = if dialect.is_empty() { format.to_owned() } else { format!("{format} {dialect}") };
@@ -132,7 +147,7 @@ fn check(construct: &Construct, directory: &Path) -> BTreeMap<String, Vec<String
 
 /// Compares what came back with what was encoded.
 fn came_back(
-    encoded: (&[ichnos_testing::constructs::EncodedEvent], &[ichnos_testing::constructs::Lost]),
+    encoded: (&[EncodedEvent], &[Lost]),
     read: &Observation,
     back: &Path,
     (origin, target): (&str, Target),

@@ -86,6 +86,11 @@ pub(crate) fn observe(path: &Path, format: Option<&str>) -> Result<Observation, 
             }
             Message::DiscardedEvents(lost) => {
                 observation.lost.push(lost.count.map_or(Lost::UnknownEvents, Lost::Events));
+                if let Some(thread) = lost.thread {
+                    let property = "thread of discarded events".to_owned();
+                    let key = FactKey { property, ..FactKey::default() };
+                    observation.facts.insert(key, thread.to_string());
+                }
             }
             Message::DiscardedPackets(lost) => {
                 observation.lost.push(Lost::Packets(lost.count.unwrap_or(0)));
