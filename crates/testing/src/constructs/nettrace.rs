@@ -43,6 +43,11 @@ fn expected(name: &str, tick: u64, mut context: Datum, payload: Datum) -> Encode
     EncodedEvent { name: Some(name.to_owned()), nanoseconds: Some(SYNC + i128::from(tick) - 1_000), scopes }
 }
 
+/// Version 6: thread 7 of process 77, without a name.
+fn thread(file: &mut File) {
+    file.block(kind::THREAD, &Bytes::new().sized(Bytes::new().var(7).u8(2).var(77).u8(3).var(7)).0);
+}
+
 fn nothing() -> Datum {
     Datum::Structure(Vec::new())
 }
@@ -71,7 +76,7 @@ impl Table {
     fn file(&self) -> File {
         let mut file = File::new(self.form);
         if self.form == Form::V6 {
-            file.threads(&[(7, 7, "")]);
+            thread(&mut file);
         }
         file
     }
@@ -267,7 +272,7 @@ impl Table {
         for (name, trace, nanoseconds_per_tick) in rows {
             let mut file = File::with(self.form, &trace);
             if self.form == Form::V6 {
-                file.threads(&[(7, 7, "")]);
+                thread(&mut file);
             }
             file.metadata(&[Metadata::new(1, "e", [field(self.form, 6, "x")])]);
             file.events(true, &[Event::new(1, 7, 1, 1_001).sorted().with(Bytes::new().u8(5))]);

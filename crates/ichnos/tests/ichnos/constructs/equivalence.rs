@@ -14,12 +14,17 @@ pub(super) fn is_equivalent(expected: &Datum, found: &Datum) -> bool {
             Some(hex) => hex_bytes(digits) == hex_bytes(hex),
             None => text.bytes().all(|digit| digit.is_ascii_digit()) && hex_bytes(digits) == decimal_bytes(text),
         },
-        (Datum::Integer(digits), Datum::Text(text)) => digits == text,
+        (Datum::Integer(digits), Datum::Text(text)) => {
+            // Identifiers are hexadecimal.
+            let is_id = [8, 16].contains(&text.len()) && u64::from_str_radix(text, 16).is_ok_and(|id| id.to_string() == *digits);
+            digits == text || is_id
+        }
         (Datum::Integer(digits), Datum::Float(..)) => {
             digits.parse().is_ok_and(|value: f64| same_number(&Datum::double(value), found) && value.abs() < 9e15)
         }
         (Datum::Integer(digits), Datum::Array(_) | Datum::Bytes(_)) => {
-            bytes_of(found).is_some_and(|bytes| is_integer(digits, &bytes))
+            matches!(found, Datum::Array(elements) if elements.len() == 1 && elements[0] == *expected)
+                || bytes_of(found).is_some_and(|bytes| is_integer(digits, &bytes))
         }
         (Datum::Bits(digits), Datum::Array(_) | Datum::Bytes(_)) => {
             bytes_of(found).is_some_and(|bytes| without_zeros(bytes) == hex_bytes(digits))
@@ -32,7 +37,8 @@ pub(super) fn is_equivalent(expected: &Datum, found: &Datum) -> bool {
             bytes_of(found).is_some_and(|bytes| without_zeros(bytes) == without_zeros(bits.to_le_bytes().to_vec()))
         }
         (Datum::Text(text), Datum::Bytes(_) | Datum::Array(_)) => {
-            bytes_of(found).is_some_and(|bytes| bytes == text.as_bytes())
+            let is_optional = matches!(found, Datum::Array(elements) if elements.len() == 1 && elements[0] == *expected);
+            is_optional || bytes_of(found).is_some_and(|bytes| bytes == text.as_bytes())
         }
         (Datum::Bytes(bytes), Datum::Array(_)) => bytes_of(found).as_ref() == Some(bytes),
         (Datum::Bytes(bytes), Datum::Text(text)) => {
@@ -57,6 +63,8 @@ pub(super) fn is_equivalent(expected: &Datum, found: &Datum) -> bool {
         }
         // A field that became the only member of a structure.
         (_, Datum::Structure(members)) if members.len() == 1 => is_equivalent(expected, &members[0].1),
+        // An optional field as an array.
+        (_, Datum::Array(elements)) if elements.len() == 1 => is_equivalent(expected, &elements[0]),
         // Nested values in a text.
         (Datum::Structure(_) | Datum::Array(_), Datum::Text(text)) => {
             let mut rest = text.as_str();

@@ -132,7 +132,12 @@ impl Comparison<'_> {
         let (mut expected, mut found) = (expected.to_vec(), found.to_vec());
         found.retain(|event| has_stacks || !is_stack(&event));
         if !expected.is_sorted_by_key(|event| event.nanoseconds) && found.is_sorted_by_key(|event| event.nanoseconds) {
-            self.differ("order", "order|earlier|before|stream", LossKind::Moved, "events are in the order of time".to_owned());
+            let text = "events are in the order of time".to_owned();
+            match self.target {
+                // Their readers sort.
+                Target::Other("fxt" | "nettrace") | Target::Back(true) => self.add("order", text),
+                _ => self.differ("order", "order|earlier|before|stream", LossKind::Moved, text),
+            }
             expected.sort_by_key(|event| event.nanoseconds);
         }
         if expected.len() != found.len() {
@@ -151,7 +156,10 @@ impl Comparison<'_> {
                 self.differ("time", "time|clock|offset", LossKind::Lowered, text);
             }
             for (scope, value) in &expected.scopes {
-                self.scope(scope, value, &found.scopes);
+                // Through a format with a single scope, contexts come back as fields.
+                if self.target != Target::Back(true) || *scope == "payload" {
+                    self.scope(scope, value, &found.scopes);
+                }
             }
             for (scope, value) in &found.scopes {
                 let Datum::Structure(members) = value else { continue };
@@ -168,10 +176,11 @@ impl Comparison<'_> {
 
     /// Returns `true` for members whose meaning other formats have under another name.
     fn is_meant(&self, name: &str) -> bool {
-        const MEANT: [&str; 25] = [
+        const MEANT: [&str; 29] = [
             "thread", "capture_thread", "processor", "process", "pid", "tid", "cpu", "severity", "tag", "message", "file",
             "line", "thread_name", "process_name", "flow_id", "span_id", "trace_id", "activity", "related_activity",
-            "stack", "task_id", "operation_id", "X-Trace", "Edge", "predecessors",
+            "stack", "task_id", "operation_id", "X-Trace", "Edge", "predecessors", "process_id", "thread_id", "parents",
+            "cause_chains",
         ];
         matches!(self.target, Target::Other(_) | Target::Back(true)) && MEANT.contains(&name)
     }
@@ -189,14 +198,16 @@ impl Comparison<'_> {
         let bare = |name: &str| name.replace(':', "/");
         let ends = |name: &str, ending: &str| bare(name).strip_suffix(ending).is_some_and(|name| name == bare(expected));
         let is_converted = !matches!(self.target, Target::Same | Target::Ctf | Target::Lines);
-        let label = found.scopes.iter().find_map(|(_, root)| member(root, "Label"));
+        let line = |key: &str| found.scopes.iter().find_map(|(_, root)| member(root, key));
+        let is_line = |key: &str| line(key) == Some(&Datum::text(expected));
         expected == name
             || is_converted
                 && (bare(name) == bare(expected)
                     || bare(name) == format!("Trace/{}", bare(expected))
                     || ends(name, "/begin")
                     || ends(name, "/end")
-                    || label == Some(&Datum::text(expected))
+                    || is_line("Label")
+                    || is_line("Class")
                     // Of what has no name.
                     || expected.is_empty() && ["Trace/Event", "report", "<unknown>"].contains(&name))
     }
@@ -223,19 +234,18 @@ impl Comparison<'_> {
             if value.is_empty() {
                 continue;
             }
+            let others = own.map_or(&[][..], members_of);
+            let at_place = others.get(others.len().wrapping_sub(count).wrapping_add(index));
+            let dotted = if self.target == Target::Back(true) { with_dots(found) } else { Vec::new() };
             if let Some(own) = own.and_then(|own| member_like(own, name, value)) {
                 self.value(&path, value, own);
             } else if self.is_meant(name) && found.iter().any(|(_, root)| any_member(root, value)) {
                 self.add(&path, format!("{value} is elsewhere"));
-            } else if let dotted = with_dots(found)
-                && self.target == Target::Back(true)
-                && !found.iter().any(|(_, root)| has_parts(root, name) || member(root, name).is_some())
-                && dotted.iter().any(|(_, root)| has_parts(root, name))
-            {
-                self.parts(&path, name, value, &dotted);
             } else if found.iter().any(|(_, root)| has_parts(root, name)) {
                 self.differ(&path, "", LossKind::Lowered, format!("{path} became its parts"));
                 self.parts(&path, name, value, found);
+            } else if dotted.iter().any(|(_, root)| has_parts(root, name)) {
+                self.parts(&path, name, value, &dotted);
             } else if let Some((place, elsewhere)) = elsewhere(found, name, value) {
                 match self.target {
                     // Most formats have a single scope.
@@ -243,11 +253,10 @@ impl Comparison<'_> {
                     _ => self.differ(&path, scope, LossKind::Moved, format!("{value} is in {place}")),
                 }
                 self.value(&path, value, elsewhere);
-            } else if let Some(Datum::Structure(others)) = own
-                && let Some((other, renamed)) = others
-                    .get(others.len().wrapping_sub(count).wrapping_add(index))
-                    .filter(|(_, renamed)| is_equivalent(value, renamed))
-                    .or_else(|| others.iter().find(|(_, renamed)| is_equivalent(value, renamed)))
+            } else if let Some((other, renamed)) = at_place
+                .into_iter()
+                .chain(others)
+                .find(|(_, renamed)| is_equivalent(value, renamed))
             {
                 self.differ(&path, name, LossKind::Renamed, format!("{name} is {other}"));
                 self.value(&path, value, renamed);
@@ -273,8 +282,8 @@ impl Comparison<'_> {
                     self.value(&path, expected, found);
                 }
             }
-            (Datum::Array(expected), Datum::Array(found)) if expected.len() == found.len() => {
-                for (expected, found) in expected.iter().zip(found) {
+            (Datum::Array(expected), Datum::Array(others)) if expected.len() == others.len() && !is_flat(expected, others) => {
+                for (expected, found) in expected.iter().zip(others) {
                     self.value(&format!("{path}.[]"), expected, found);
                 }
             }
@@ -291,10 +300,12 @@ impl Comparison<'_> {
         parts_of(name.to_owned(), expected, &mut parts);
         for (part, value) in parts {
             // Names of options may come between, and indexes may be missing.
+            let is_index = |name: &&str| name.parse::<usize>().is_ok();
             let is_it = |own: &str| {
                 let own = normalised(own);
                 let own: Vec<&str> = own.split('.').filter(|name| !self.options.iter().any(|option| option == name)).collect();
-                own.iter().copied().eq(part.split('.'))
+                let of_all: Vec<&str> = part.split('.').filter(|name| !is_index(name)).collect();
+                own.iter().copied().eq(part.split('.')) || own == of_all
             };
             let members = found.iter().filter_map(|(_, root)| match root {
                 Datum::Structure(members) => Some(members),
@@ -302,6 +313,7 @@ impl Comparison<'_> {
             });
             let own = members.flatten().find(|(own, _)| is_it(own)).map(|(_, value)| value.clone());
             match own {
+                Some(Datum::Array(elements)) if elements.iter().any(|element| is_equivalent(&value, element)) => {}
                 Some(own) => self.value(path, &value, &own),
                 None => self.differ(path, "", LossKind::Dropped, format!("{part}: {value}, found {}", all(found))),
             }
@@ -372,8 +384,23 @@ fn member_like<'d>(root: &'d Datum, name: &str, value: &Datum) -> Option<&'d Dat
 
 /// A member of any scope with a name: one with the same value, if there is one.
 fn elsewhere<'f>(found: &'f [(&'static str, Datum)], name: &str, value: &Datum) -> Option<(&'static str, &'f Datum)> {
-    let members = || found.iter().filter_map(|(place, root)| Some((*place, member(root, name)?)));
-    members().find(|(_, found)| is_equivalent(value, found)).or_else(|| members().next())
+    let named = || found.iter().flat_map(|(place, root)| members_of(root).iter().map(move |member| (*place, member)));
+    let named = || named().filter(|(_, (own, _))| own == name).map(|(place, (_, value))| (place, value));
+    let is_anywhere = found.iter().any(|(_, root)| any_member(root, value));
+    named().find(|(_, found)| is_equivalent(value, found)).or_else(|| named().next().filter(|_| !is_anywhere))
+}
+
+/// Returns `true` if arrays became the elements in them.
+fn is_flat(expected: &[Datum], found: &[Datum]) -> bool {
+    let is_array = |value: &Datum| matches!(value, Datum::Array(_));
+    expected.iter().any(is_array) && !found.iter().any(is_array)
+}
+
+fn members_of(root: &Datum) -> &[(String, Datum)] {
+    match root {
+        Datum::Structure(members) => members,
+        _ => &[],
+    }
 }
 
 /// The path of a part of a field, as formats without nested fields name it: `a.b.0`, `a[0].b`.
@@ -381,11 +408,15 @@ fn normalised(name: &str) -> String {
     name.replace(['[', '/'], ".").replace(']', "")
 }
 
+fn dotted(name: &str) -> String {
+    name.replace('_', ".").replace("..", ".").trim_end_matches('.').to_owned()
+}
+
 /// The same of identifiers, which have no dots.
 fn with_dots(scopes: &[(&'static str, Datum)]) -> Vec<(&'static str, Datum)> {
     let dots = |(scope, root): &(&'static str, Datum)| match root {
         Datum::Structure(members) => {
-            let members = members.iter().map(|(name, value)| (name.replace('_', "."), value.clone()));
+            let members = members.iter().map(|(name, value)| (dotted(name), value.clone()));
             (*scope, Datum::Structure(members.collect()))
         }
         root => (*scope, root.clone()),
@@ -407,6 +438,10 @@ fn parts_of(path: String, value: &Datum, all: &mut Vec<(String, Datum)>) {
         }
         Datum::Array(elements) if !elements.is_empty() => {
             elements.iter().enumerate().for_each(|(index, value)| parts_of(format!("{path}.{index}"), value, all));
+        }
+        Datum::Bytes(bytes) if !bytes.is_empty() => {
+            let bytes = bytes.iter().enumerate();
+            all.extend(bytes.map(|(index, byte)| (format!("{path}.{index}"), Datum::integer(byte))));
         }
         value if value.is_empty() => {}
         value => all.push((path, value.clone())),

@@ -2,21 +2,41 @@
 
 use std::collections::BTreeSet;
 
-/// Beginnings of names of constructs, the target (or all of them), the reason.
-const KNOWN: &[(&str, &str, &str)] = &[];
+/// Conversions with a reason: names of constructs, of which `*` at the end stands for any rest, and targets.
+struct Known {
+    reason: &'static str,
+    constructs: &'static [&'static str],
+    targets: &'static [&'static str],
+}
+
+const KNOWN: &[Known] = &[];
 
 /// Compares what was wrong with what is known to be.
-pub(super) fn compare(found: &BTreeSet<(String, String)>, constructs: &BTreeSet<&str>) {
-    let is_known = |name: &str, target: &str| {
-        KNOWN.iter().any(|(known, of, _)| name.starts_with(known) && (of.is_empty() || *of == target))
+pub(super) fn compare(found: &BTreeSet<(String, String)>, constructs: &[&str]) {
+    let is_it = |known: &&&str, name: &str| match known.strip_suffix('*') {
+        Some(begin) => name.starts_with(begin),
+        None => **known == name,
     };
-    let new: Vec<_> = found.iter().filter(|(name, target)| !is_known(name, target)).collect();
-    let is_of_test = |known: &str| constructs.iter().any(|name| name.starts_with(known));
-    let corrected = KNOWN.iter().filter(|(known, of, _)| {
-        is_of_test(known)
-            && !found.iter().any(|(name, target)| name.starts_with(known) && (of.is_empty() || of == target))
-    });
-    let corrected: Vec<_> = corrected.collect();
+    let is_known = |name: &str, target: &str| {
+        KNOWN.iter().any(|known| known.targets.contains(&target) && known.constructs.iter().any(|one| is_it(&one, name)))
+    };
+    let new: Vec<String> = found
+        .iter()
+        .filter(|(name, target)| !is_known(name, target))
+        .map(|(name, target)| format!("{name} -> {target}"))
+        .collect();
+    let mut right = Vec::new();
+    for known in KNOWN {
+        for one in known.constructs {
+            for name in constructs.iter().filter(|name| is_it(&one, name)) {
+                for target in known.targets {
+                    if !found.contains(&((*name).to_owned(), (*target).to_owned())) {
+                        right.push(format!("{name} -> {target} ({})", known.reason));
+                    }
+                }
+            }
+        }
+    }
     assert!(new.is_empty(), "{} conversions are wrong: {new:#?}", new.len());
-    assert!(corrected.is_empty(), "these are right now: {corrected:#?}");
+    assert!(right.is_empty(), "{} are right now, take them off the list: {right:#?}", right.len());
 }

@@ -181,7 +181,7 @@ fn check_all(is_wanted: impl Fn(Origin) -> bool) {
     println!("{} constructs, {} targets each", wanted.len(), TARGETS.len());
     texts.iter().for_each(|text| println!("{text}"));
     if only.is_none() {
-        known::compare(&found, &wanted.iter().map(|construct| &*construct.name).collect());
+        known::compare(&found, &wanted.iter().map(|construct| &*construct.name).collect::<Vec<_>>());
     }
 }
 

@@ -313,6 +313,7 @@ fn facts_of_stream(facts: &mut Facts<'_>, class: &DataStreamClass) {
         (&class.packet_context, Scope::PacketContext),
         (&class.event_record_header, Scope::EventRecordHeader),
         (&class.common_context, Scope::CommonContext),
+        (&class.resource, Scope::Resource),
     ];
     for (root, scope) in roots {
         if let Some(root) = root {
