@@ -10,7 +10,7 @@ use ichnos_jsonl::{JsonLines, JsonLinesOptions};
 use ichnos_testing::{Random, cases};
 use serde_json::Value;
 
-use crate::render::eventpipe::{Bytes, Event, File, Form, Metadata, field};
+use ichnos_testing::nettrace_file::{Bytes, Event, File, Form, Metadata, field};
 use crate::render::text;
 
 /// Returns a recorded file, unpacked.

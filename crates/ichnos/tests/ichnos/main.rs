@@ -3,6 +3,15 @@
 
 #[cfg(feature = "ctf")]
 mod comparison;
+#[cfg(all(
+    feature = "ctf",
+    feature = "fuchsia-log",
+    feature = "fxt",
+    feature = "jsonl",
+    feature = "nettrace",
+    feature = "xtrace"
+))]
+mod constructs;
 #[cfg(feature = "ctf")]
 mod create;
 #[cfg(feature = "fuchsia-log")]

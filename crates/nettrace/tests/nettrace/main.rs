@@ -3,8 +3,9 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
 
+pub(crate) use ichnos_testing::nettrace_file as builder;
+
 mod baselines;
-mod builder;
 mod comparison;
 mod copied;
 mod counts;
