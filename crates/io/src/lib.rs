@@ -48,6 +48,7 @@ mod packet_index;
 mod plain_file;
 mod problem;
 mod read_files;
+mod record_sorter;
 mod replacement;
 mod scan;
 mod schema_language;
@@ -92,6 +93,7 @@ pub use packet_index::{PacketIndex, PacketIndexes};
 pub use plain_file::{open_linked, open_plain};
 pub use problem::TreeProblem;
 pub use read_files::ReadFiles;
+pub use record_sorter::{RecordSorter, SortedRecords};
 pub use replacement::{
     Existing, ListWritten, foreign_file, interrupted_replacement, plain_files, recover_replacement,
 };

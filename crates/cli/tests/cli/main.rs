@@ -88,6 +88,7 @@ mod truncated;
 mod untimed_events;
 #[cfg(unix)]
 mod view;
+mod written_dotnet;
 mod written_limits;
 mod written_lines;
 mod written_proposals;
