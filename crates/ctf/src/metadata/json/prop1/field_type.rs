@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use ichnos_model::{
     Attributes, BitField, ByteOrder, Diagnostic, DisplayBase, FieldClass, FieldKind, FieldLocation,
-    IntegerProperties, Length, Limits, LocationStep, Member, RangeSet, Scope, StringEncoding, StringLength,
-    TextPosition, Value, VariableLengthValue, VariantOption,
+    IntegerProperties, Length, Limits, LocationStep, Member, RangeSet, Scope, Severity, StringEncoding,
+    StringLength, TextPosition, Value, VariableLengthValue, VariantOption,
 };
 
 use super::super::field_class::DEEPEST;
@@ -527,13 +527,13 @@ impl<'a> TypeReader<'a> {
                 let class = object.require("field-type", self.problems);
                 let class = class.and_then(|node| self.field_type(node));
                 if let Some(unknown) = self.unknown.take_if(|_| can_ignore) {
-                    self.problems.warning(
-                        unknown.position,
-                        format!(
-                            "unknown field type {}: this {what} is ignored",
-                            unknown.found.unwrap_or_default()
-                        ),
-                    );
+                    let message = format!("this {what} is ignored, because its field type is unknown");
+                    self.problems.add(Diagnostic {
+                        severity: Severity::Warning,
+                        message,
+                        expected: None,
+                        ..*unknown
+                    });
                     ignored += 1;
                 }
                 let attributes = self.attributes(&mut object);
