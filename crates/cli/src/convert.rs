@@ -277,6 +277,8 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
         Err(error) => return Err(failure(&error)),
     };
     damaged |= cat::report_undecoded(written.undecoded, report);
+    // Dropping damage is the purpose of a repair, changing events is not.
+    damaged |= edit.repairs && written.losses.rounds_events();
     let reads_copied_packets = writing.verify || edit.repairs;
     let left_out = edit.repairs.then_some(&found.list[..]);
     let read = InputReport { left_out, repeated_packets, reads_copied_packets };

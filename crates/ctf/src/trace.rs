@@ -363,7 +363,8 @@ impl<'a> Described<'a> {
         builder.note_flaws(self.dialect);
         diagnostics.append(&mut builder.diagnostics);
         let damage = std::mem::take(&mut builder.damage);
-        let streams = builder.finish(&self.quirks, options.clock_arithmetic);
+        let (streams, mut notes) = builder.finish(&self.quirks, options.clock_arithmetic);
+        diagnostics.append(&mut notes);
         Ok(CtfTrace {
             path,
             trace,

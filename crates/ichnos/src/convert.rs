@@ -262,7 +262,7 @@ impl Reader<'_> {
         let streams = StreamOptions {
             // If times of packets change, those of the next packet are needed.
             looks_ahead: write.repair || write.packet_size.is_some() || write.window != Window::default(),
-            is_whole: write.repair,
+            surveys: write.repair,
             packets_in: options.packets_in,
             reads_copied: options.verify,
         };

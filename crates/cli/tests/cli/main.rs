@@ -81,6 +81,7 @@ mod tasks;
 mod terminal;
 #[cfg(target_os = "linux")]
 mod threads;
+mod tolerated;
 mod transcript;
 mod trees;
 #[cfg(unix)]

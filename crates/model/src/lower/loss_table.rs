@@ -140,6 +140,18 @@ impl LossTable {
         self.omitted.get(&kind).copied().unwrap_or(0)
     }
 
+    /// Returns `true` if times or values of events are rounded. Those of packets only summarize events.
+    #[must_use]
+    pub fn rounds_events(&self) -> bool {
+        let is_of_packets = |field: &str| {
+            [Scope::PacketHeader, Scope::PacketContext]
+                .iter()
+                .any(|scope| field.starts_with(scope.short_name()))
+        };
+        let rounds = |loss: &LossEntry| loss.kind == LossKind::Rounded && !is_of_packets(&loss.field);
+        self.iter().any(|(loss, _)| rounds(loss)) || self.omitted(LossKind::Rounded) > 0
+    }
+
     /// Returns the total count of a kind.
     #[must_use]
     pub fn count(&self, kind: LossKind) -> u64 {
