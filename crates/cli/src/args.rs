@@ -19,7 +19,7 @@ pub(crate) use self::selecting::Selecting;
 pub(crate) use self::stacks::{FramesKept, RootsShown, Stacks, StacksFormat};
 pub(crate) use self::stats::{SortBy, Stats};
 pub(crate) use self::task::{
-    Task, TaskDiffArgs, TaskExportArgs, TaskGraphArgs, TaskGraphFormat, TaskListArgs, TaskOne, TaskPathArgs,
+    Task, TaskDecodeArgs, TaskDiffArgs, TaskExportArgs, TaskGraphArgs, TaskGraphFormat, TaskListArgs, TaskOne, TaskPathArgs,
     TaskReading, TaskVerb,
 };
 #[cfg(feature = "view")]

@@ -1,26 +1,81 @@
 //! Reads an output again, and compares it with the written data.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ichnos_io::CreateError;
 use ichnos_model::{
-    EventHashFn, Limits, Message, Severity, StreamCursor as _, StreamDigest, TraceDigest, Window,
+    Damage, EventHashFn, Limits, Message, Severity, StreamCursor as _, StreamDigest, TraceDigest, Window,
 };
 
-use crate::{OpenError, OpenOptions, Session, open};
+use crate::{OpenError, OpenOptions, PassNote, PassObserver, Session, open};
+
+/// Damage of the input, which the output may also have: records are copied with the rules that they break.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct InputDamage(Arc<Mutex<DamageCounts>>);
+
+#[derive(Debug, Default)]
+struct DamageCounts {
+    damages: u64,
+    /// Names of broken rules.
+    rules: BTreeSet<&'static str>,
+}
+
+impl InputDamage {
+    fn add(&self, damage: &Damage) {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.damages += 1;
+        counts.rules.extend(damage.kind.rule().map(|rule| rule.name));
+    }
+
+    /// Returns `true` for a broken rule that readers do without, if a record of the input breaks it, too. A record of the
+    /// output can have a text that several records of the input refer to, and the other way around.
+    fn explains(&self, damage: &Damage) -> bool {
+        let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        damage.kind.rule().is_some_and(|rule| !rule.fatal && counts.rules.contains(rule.name))
+    }
+
+    /// Returns the number of damages.
+    pub(crate) fn count(&self) -> u64 {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).damages
+    }
+}
+
+/// Observer of a pass that also notes the damage of the input.
+pub(crate) struct DamageObserver<'o> {
+    pub(crate) observer: &'o dyn PassObserver,
+    pub(crate) damage: InputDamage,
+}
+
+impl PassObserver for DamageObserver<'_> {
+    fn progress(&self, nanoseconds: Option<i128>, events: u64) {
+        self.observer.progress(nanoseconds, events);
+    }
+
+    fn written(&self, bytes: u64) {
+        self.observer.written(bytes);
+    }
+
+    fn note(&self, note: PassNote) {
+        if let PassNote::Damage(damage) = &note {
+            self.damage.add(damage);
+        }
+        self.observer.note(note);
+    }
+}
 
 /// Compares the output at a path with the written data. The output must also be valid: it may have warnings only if
-/// its input `has_warnings`. With a window, packets of damaged data streams are copied even if some of their events
+/// its input `has_warnings`, and break rules only if its `input` does. With a window, packets of damaged data streams are copied even if some of their events
 /// are outside of it. Setting `stop` ends the comparison with an error.
 pub(crate) fn verify(
     path: &Path,
     written: &TraceDigest,
     threads: usize,
     limits: Limits,
-    has_warnings: bool,
+    (has_warnings, input): (bool, &InputDamage),
     window: Window,
     stop: Option<&AtomicBool>,
 ) -> Result<(), CreateError> {
@@ -52,7 +107,7 @@ pub(crate) fn verify(
         return mismatch(problem.to_string());
     }
     let difference = |window| {
-        let read = read(&session, window, written.event_hash, threads, stop);
+        let read = read(&session, window, (written.event_hash, input), threads, stop);
         if is_stopped() { Err(CreateError::Stopped) } else { Ok(written.difference(&read)) }
     };
     let mut problem = difference(Window::default())?;
@@ -66,14 +121,14 @@ pub(crate) fn verify(
 fn read(
     session: &Session,
     window: Window,
-    event_hash: Option<EventHashFn>,
+    (event_hash, input): (Option<EventHashFn>, &InputDamage),
     threads: usize,
     stop: Option<&AtomicBool>,
 ) -> TraceDigest {
     let is_stopped = || stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
     let mut read = TraceDigest::default();
     for trace in session.traces() {
-        for damage in trace.damage() {
+        for damage in trace.damage().iter().filter(|damage| !input.explains(damage)) {
             read.damages += 1;
             read.first_damage.get_or_insert_with(|| damage.to_string());
         }
@@ -87,7 +142,9 @@ fn read(
                 };
                 let mut digest = StreamDigest::new(event_hash);
                 let mut take = |message: &Message<'_>| {
-                    digest.message(message);
+                    if !matches!(message, Message::Damage(damage) if input.explains(damage)) {
+                        digest.message(message);
+                    }
                     if is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
                 };
                 if cursor.next_head().is_some() {
@@ -132,7 +189,8 @@ mod tests {
         let stop = AtomicBool::new(false);
         // The trace has events that were not written.
         let verify = || {
-            verify(path, &TraceDigest::default(), 2, Limits::default(), true, Window::default(), Some(&stop))
+            let (written, input) = (TraceDigest::default(), InputDamage::default());
+            verify(path, &written, 2, Limits::default(), (true, &input), Window::default(), Some(&stop))
                 .unwrap_err()
         };
         assert!(matches!(verify(), CreateError::Mismatch(_)));

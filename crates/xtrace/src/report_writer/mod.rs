@@ -12,6 +12,7 @@ mod open_reports;
 mod own;
 mod report_block;
 mod report_encoder;
+mod repair;
 mod report_encoders;
 mod rules;
 mod threads;

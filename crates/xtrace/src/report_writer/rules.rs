@@ -23,6 +23,8 @@ pub(super) struct ReportRules {
     pub(super) is_mixed: bool,
     /// `true` if the output is compared with the input.
     pub(super) is_compared: bool,
+    /// `true` if the output has to keep all rules of reports.
+    pub(super) repairs: bool,
     /// Number of bytes returned at once, if available.
     pub(super) block_bytes: usize,
     losses: Mutex<LossTable>,
@@ -44,6 +46,7 @@ impl ReportRules {
             chains_orphans: options.formats.choice("xtrace", "orphans") == Some("chain"),
             is_mixed: sources.iter().any(has_other_events),
             is_compared: options.verify.is_some(),
+            repairs: options.repair,
             block_bytes: options
                 .packet_size
                 .and_then(|size| usize::try_from(size).ok())
