@@ -13,7 +13,11 @@ fn repaired(name: &str, bytes: &[u8]) -> Vec<u8> {
     fs::write(&input, bytes).unwrap();
     for words in [&["cut", "--begin", "0"][..], &["filter", "true"]] {
         let run = ichnos([words, &["--verify", "--force", &input, "-o", &other]].concat());
-        assert!(!run.err.contains("differs from the written data") && run.code != 1, "{words:?}: {}", run.err);
+        assert!(
+            !run.err.contains("differs from the written data") && run.code != 1,
+            "{words:?}: {}",
+            run.err
+        );
     }
     let run = ichnos(["repair", "--verify", "--losses", &input, "-o", &output]);
     assert_eq!(run.code, 0, "{}{}", run.out, run.err);

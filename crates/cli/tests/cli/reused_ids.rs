@@ -152,7 +152,10 @@ fn times_at_the_limits_are_listed() {
     let event = |time: &str| format!("{{\"ts\":{time},\"name\":\"a\",\"payload\":{{\"x\":1}}}}\n");
     let lines = event("-9223372036854775808") + &event("18446744073709551615");
     let (losses, _) = converted(&lines, &["--to", "fxt"]);
-    assert!(losses.contains("rounded         2  a  time before the origin or of more than 64 bits"), "{losses}");
+    assert!(
+        losses.contains("rounded         2  a  time before the origin or of more than 64 bits"),
+        "{losses}"
+    );
 }
 
 #[test]
@@ -174,14 +177,18 @@ fn rounded_numbers_are_listed() {
 fn metadata_in_bytes_join_a_task() {
     let directory = Directory::new("metadata");
     let path = |name: &str| directory.join(name).to_str().unwrap().to_owned();
-    let report = "X-Trace Report ver 1.0\nX-Trace: 14CAFEBABE0202020204C1020007\nLabel: child\nTimestamp: 2\n\n";
+    let report =
+        "X-Trace Report ver 1.0\nX-Trace: 14CAFEBABE0202020204C1020007\nLabel: child\nTimestamp: 2\n\n";
     fs::write(path("r.reports"), report).unwrap();
-    ichnos(["cat", &path("r.reports")]).expect(0, &[]).prints(&[r#"metadata_options = [ [0] = "ChainId 0x0007" ]"#]);
+    ichnos(["cat", &path("r.reports")])
+        .expect(0, &[])
+        .prints(&[r#"metadata_options = [ [0] = "ChainId 0x0007" ]"#]);
     let lines = r#"{"type":"event-class","stream":0,"id":1,"name":"pkt","fields":{"payload":{"type":"structure","members":[{"name":"ip_option","class":{"type":"blob"}}]}}}
 {"type":"event","ts":1500000000,"stream":0,"id":1,"payload":{"ip_option":{"$blob":"14cafebabe0202020204c1020007","media_type":"application/octet-stream"}}}
 "#;
     fs::write(path("a.jsonl"), lines).unwrap();
-    fs::write(path("m.toml"), "[[event]]\nmatch = \"pkt\"\nfields = { task-context = \"ip_option\" }\n").unwrap();
+    fs::write(path("m.toml"), "[[event]]\nmatch = \"pkt\"\nfields = { task-context = \"ip_option\" }\n")
+        .unwrap();
     let events = |more: &[&str]| {
         let run = ichnos([&["task", "list", "--json", &path("r.reports"), &path("a.jsonl")], more].concat());
         run.expect(0, &[]).json()["tasks"][0]["mentions"].clone()
@@ -189,4 +196,15 @@ fn metadata_in_bytes_join_a_task() {
     assert_eq!((events(&[]), events(&["--map", &path("m.toml")])), (0.into(), 1.into()));
     ichnos(["task", "decode", "14CAFEBABE0202020204C1020007"]).expect(0, &[]).prints(&["ChainId 0x0007"]);
     ichnos(["task", "decode", "14CAFE"]).expect(1, &["`14CAFE` cannot be explained: "]);
+}
+
+#[test]
+fn dates_are_listed() {
+    let lines = r#"{"type":"event-class","id":1,"name":"l","fields":{"payload":{"type":"structure","members":[{"name":"d","class":{"type":"integer","length":64,"wall_clock":{"epoch_seconds":0,"frequency":1}}}]}}}
+{"type":"event","ts":1,"id":1,"payload":{"d":1700000000}}
+"#;
+    for more in [&["--to", "fxt"][..], &["--to", "xtrace", "--orphans", "chain"]] {
+        let (losses, _) = converted(lines, more);
+        assert!(losses.contains("lowered         1  l: payload.d  date -> integer"), "{more:?}: {losses}");
+    }
 }

@@ -103,16 +103,17 @@ impl ChromeSpans {
         }
     }
 
-    /// Begins or ends a span with a key. Returns its identifier and names.
+    /// Begins or ends a span with a key, of a process of the trace with this number. Returns its identifier and names.
     fn keyed(
         &mut self,
         class: &ChromeClass,
         event: &Event<'_>,
-        place: &EventPlace<'_>,
+        (place, trace): (&EventPlace<'_>, u32),
         name: Option<&str>,
     ) -> KeyedName {
         let Self { keyed, names, .. } = self;
-        let key = track_id(TrackKind::Slice, [place.process.unwrap_or_default(), class.class.key(event)]);
+        let key = class.class.key(event) ^ u64::from(trace);
+        let key = track_id(TrackKind::Slice, [place.process.unwrap_or_default(), key]);
         let edge = class.class.edge(name);
         let is_end = class.class.form == EventForm::KeyedEnd;
         if let Some(begun) = is_end.then(|| keyed.end(key, edge, |_| None)).flatten() {
@@ -300,7 +301,7 @@ impl Chrome {
         }
         writer.begin();
         let name = class.class.event_name(event, &mut self.name);
-        let id = writer.names(event, class, &place, name, spans);
+        let id = writer.names(event, class, (&place, *trace), name, spans);
         writer.place(phase(form), time, track);
         writer.ids_and_duration(event, &class.class, &place, id);
         writer.out.extend_from_slice(b",\"args\":");
@@ -410,7 +411,7 @@ impl EventWriter<'_> {
         &mut self,
         event: &Event<'_>,
         class: &ChromeClass,
-        place: &EventPlace<'_>,
+        place: (&EventPlace<'_>, u32),
         name: Option<&str>,
         spans: &mut ChromeSpans,
     ) -> Option<u64> {

@@ -582,9 +582,11 @@ fn add_context(context: &mut MemberList, form: RecordForm) {
                 1 => context.meaning("counter_id", unsigned(64), Meaning::PairKey),
                 4 => context.meaning("duration", FieldClass::signed(64), Meaning::Duration),
                 5..=7 => context.meaning("async_id", unsigned(64), Meaning::PairKey),
-                8 => context
-                    .meaning("flow_id", unsigned(64), Meaning::OperationId)
-                    .meaning("flow_number", FieldClass::optional(unsigned(64)), Meaning::ChainId),
+                8 => context.meaning("flow_id", unsigned(64), Meaning::OperationId).meaning(
+                    "flow_number",
+                    FieldClass::optional(unsigned(64)),
+                    Meaning::ChainId,
+                ),
                 9 | 10 => context
                     .meaning("flow_id", unsigned(64), Meaning::Cause(CauseKind::Predecessor))
                     .meaning("operation", FieldClass::string(), Meaning::OperationId)

@@ -124,7 +124,8 @@ impl OpenFlows {
             }
             _ => {
                 let has_name = |flow: &OpenFlow| flow.names == names;
-                let named = flows.open.iter().position(is_own).or_else(|| flows.open.iter().position(has_name));
+                let named =
+                    flows.open.iter().position(is_own).or_else(|| flows.open.iter().position(has_name));
                 // Some writers name the events of a flow differently.
                 let is_other = flows.open.len() == 1 && !self.begun.contains(&(id, names));
                 named.or(is_other.then_some(0))

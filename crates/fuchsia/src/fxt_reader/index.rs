@@ -11,8 +11,8 @@ use super::class;
 use super::flows::{FlowEvent, FlowNumbers, FlowStep, MOST_EVENTS};
 use super::tables::{TableSnapshot, Tables};
 use crate::fxt::{
-    EventRecord, Initialization, KernelObject, Located, MetadataRecord, PROCESS, Profiler, Record, Records, Rule,
-    Scheduling, THREAD,
+    EventRecord, Initialization, KernelObject, Located, MetadataRecord, PROCESS, Profiler, Record, Records,
+    Rule, Scheduling, THREAD,
 };
 
 /// Maximum number of data streams of a file: of providers, and of changes of their clocks.

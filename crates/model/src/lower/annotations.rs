@@ -7,8 +7,8 @@ use crate::plan::scope_class;
 use crate::{
     ActivityPaths, Attributes, BitField, ByteOrder, DataStreamClass, EventDisplay, EventRecordClass,
     EventRole, FieldClass, FieldKind, IntegerProperties, IntegerRange, Length, LevelScale, LevelStep,
-    LocationStep, LogLevel, LogRole, LogSeverity, LogText, Mappings, MappingsBuilder, Meaning, Member, Ranges, Scope,
-    TraceClass, Value, VariableLengthValue, WallClock,
+    LocationStep, LogLevel, LogRole, LogSeverity, LogText, Mappings, MappingsBuilder, Meaning, Member,
+    Ranges, Scope, TraceClass, Value, VariableLengthValue, WallClock,
 };
 
 /// Namespace of the attributes that ichnos writes.

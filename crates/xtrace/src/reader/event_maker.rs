@@ -330,7 +330,10 @@ fn push_id(values: &mut EventValues, id: Option<&[u8]>) {
 
 /// Appends what metadata have beside their identifiers: a version other than 1, options and padding.
 fn push_metadata(values: &mut EventValues, metadata: Option<&Metadata>) {
-    push_number(values, metadata.map(|metadata| u64::from(metadata.version())).filter(|version| *version != 1));
+    push_number(
+        values,
+        metadata.map(|metadata| u64::from(metadata.version())).filter(|version| *version != 1),
+    );
     let options = || metadata.into_iter().flat_map(|metadata| metadata.as_ref().options());
     let has_options = options().next().is_some();
     values.push_optional(has_options);

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use ichnos_io::{Collect, Entry, ExplainContext, Format, OpenedTraces, ReadFiles, ReadOptions, Refused, TraceWriter, Tree};
+use ichnos_io::{
+    Collect, Entry, ExplainContext, Format, OpenedTraces, ReadFiles, ReadOptions, Refused, TraceWriter, Tree,
+};
 use ichnos_model::plan::PlanError;
 use ichnos_model::{Damage, FindMentions, RecordTrace, Trace};
 

@@ -238,7 +238,9 @@ mod tests {
         assert!(JsonReports::recognise(json.as_bytes()));
         assert_eq!(written(&[]), "[]\n");
         assert!(JsonReports::recognise(b"[]\n") && JsonReports::recognise(br#"[{"id":"00","reports":[]}]"#));
-        assert!(!JsonReports::recognise(b"") && !JsonReports::recognise(b"[") && !JsonReports::recognise(b"[1]"));
+        assert!(
+            !JsonReports::recognise(b"") && !JsonReports::recognise(b"[") && !JsonReports::recognise(b"[1]")
+        );
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Makes reports keep the rules that readers check.
 
 use super::losses::{Loss, LossCounts};
+use super::report_block::make_utf8;
 use crate::reader::class::LineRole;
 use crate::reader::event_maker::number;
 use crate::reader::line_ids::{MetadataIds, chain_of_line, decimal_id, metadata_of_line, operation_of};
@@ -16,14 +17,17 @@ pub(super) struct ReportRepair {
 }
 
 impl ReportRepair {
-    /// Removes the lines of a report that break rules. Returns `false` if the report has to be left out: it has no valid
+    /// Makes texts of a report UTF-8, and removes its lines that break rules. Returns `false` if the report has to be left out: it has no valid
     /// metadata, or its operation has another report.
     pub(super) fn repair(&mut self, lines: &mut LineBuffer, losses: &mut LossCounts) -> bool {
         if lines.is_cut() {
             // Dropped anyway.
             return true;
         }
-        let Self { operations, repaired, .. } = self;
+        if make_utf8(lines) {
+            losses.add(Loss::NotUtf8);
+        }
+        let Self { operations, repaired } = self;
         repaired.clear();
         let mut lines_of = LineRules::default();
         for line in lines.lines() {
@@ -37,10 +41,11 @@ impl ReportRepair {
             }
         }
         let key = operation_of(repaired.lines().map(|line| (line.key, line.value)));
-        let is_valid = lines_of.has_operation && key.is_none_or(|key| {
-            let digest = operations.digest(repaired.lines().map(|line| (line.key, line.value)));
-            operations.is_report(&key, digest)
-        });
+        let is_valid = lines_of.has_operation
+            && key.is_none_or(|key| {
+                let digest = operations.digest(repaired.lines().map(|line| (line.key, line.value)));
+                operations.is_report(&key, digest)
+            });
         if is_valid {
             std::mem::swap(lines, repaired);
         } else {
