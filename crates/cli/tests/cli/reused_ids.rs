@@ -28,7 +28,7 @@ fn fxt(events: &[(u64, FlowEvent)]) -> Vec<u8> {
         let words = [*ticks, thread[0], thread[1]];
         let mut body: Vec<u8> = words.into_iter().flat_map(u64::to_le_bytes).collect();
         body.extend([text("cat"), text(name)].concat());
-        body.extend(id.into_iter().flat_map(u64::to_le_bytes));
+        body.extend(id.map_or(Vec::new(), |id| id.to_le_bytes().to_vec()));
         let size = 1 + body.len() as u64 / 8;
         let header = 4 | size << 4 | kind << 16 | inline("cat") << 32 | inline(name) << 48;
         file.extend(header.to_le_bytes());

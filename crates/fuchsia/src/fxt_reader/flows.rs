@@ -1,7 +1,7 @@
-//! Flows that have the same id.
+//! Flows with the same id.
 //!
-//! An id tells a flow from others of its category and name ("trace/event.h" of Fuchsia), and only until the flow ends:
-//! programs use ids again, and several processes use the same ones. So each flow gets a number among those of its id.
+//! An id identifies a flow among the open flows with its category and name (Fuchsia's "trace/event.h"). Programs reuse ids,
+//! and several processes use the same ids. So the flows with an id are numbered by time.
 
 use std::collections::{HashMap, HashSet};
 
@@ -53,12 +53,12 @@ impl FlowStep {
     }
 }
 
-/// Numbers of the flows of events, among the flows with the same id in order of time. Only numbers from 2 on are kept.
+/// Flow numbers by the byte offset of an event. The first flow with an id is number 1, which is not stored.
 #[derive(Debug, Default)]
 pub(super) struct FlowNumbers(Box<[(u64, u32)]>);
 
 impl FlowNumbers {
-    /// Finds the flows of events. `clocks` are those of their data streams.
+    /// Numbers flows. `clocks` has the clock of each data stream.
     pub(super) fn new(mut events: Vec<FlowEvent>, clocks: &[ClockClass]) -> Self {
         // Ticks of the same clock are in order, which is quicker to see.
         let is_one_clock = clocks.iter().all(|clock| Some(clock) == clocks.first());
@@ -78,7 +78,7 @@ impl FlowNumbers {
         Self(numbers.into())
     }
 
-    /// Returns the number of the flow of an event at a byte offset, if it is not the first one with its id.
+    /// Returns the flow number of the event at a byte offset, unless it is 1.
     #[inline]
     pub(super) fn get(&self, offset: u64) -> Option<u64> {
         let at = self.0.binary_search_by_key(&offset, |(offset, _)| *offset).ok()?;
@@ -102,7 +102,7 @@ struct FlowsOfId {
     open: Vec<OpenFlow>,
 }
 
-/// State of finding the flows of events, in order of time.
+/// Open flows while events are numbered, sorted by time.
 #[derive(Debug)]
 struct OpenFlows {
     /// Ids and names with which flows begin.
@@ -111,7 +111,7 @@ struct OpenFlows {
 }
 
 impl OpenFlows {
-    /// Returns the number of the flow of the next event.
+    /// Returns the flow number of the next event.
     fn number(&mut self, event: &FlowEvent) -> u32 {
         let FlowEvent { id, names, process, .. } = *event;
         let flows = self.by_id.entry(id).or_default();
@@ -155,7 +155,7 @@ mod tests {
     use super::FlowStep::{Begin, End, Step};
     use super::*;
 
-    /// Returns the numbers of the flows of events with id 7: step, name, process.
+    /// Returns the flow numbers of events with id 7: step, name, process.
     fn numbers(events: &[(FlowStep, u64, u64)]) -> Vec<u64> {
         let event = |(offset, (step, names, process)): (u64, &(FlowStep, u64, u64))| FlowEvent {
             stream: 0,

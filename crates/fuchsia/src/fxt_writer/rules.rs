@@ -65,7 +65,7 @@ impl TraceRules {
         self.is_compared
     }
 
-    /// Returns `true` if the output has to keep all rules of the format.
+    /// Returns `true` if the output must be valid.
     pub(super) fn repairs(&self) -> bool {
         self.repairs
     }

@@ -97,7 +97,7 @@ pub(super) struct TraceEncoder {
     parts: RecordParts,
     events: u64,
     digest: ClassDigest,
-    /// Time of the current event by the clock of its data stream, unless its record has another one.
+    /// Time of the current event in nanoseconds by its own clock. `None` if its record has another time.
     nanoseconds: Option<i128>,
     is_flushed: bool,
 }
@@ -395,7 +395,7 @@ impl TraceEncoder {
         self.write_parts(key, index, number);
     }
 
-    /// Returns the time of the current record of a provider in nanoseconds: that of its event, or else that of its ticks.
+    /// Returns the time of the current record in nanoseconds, by the event's clock if its ticks are exact.
     fn nanoseconds_of(&self, number: usize, ticks: Option<u64>) -> Option<i128> {
         let ticks = ticks?;
         let of_ticks = || {
@@ -479,7 +479,7 @@ fn class_of(
     streams.get_mut(key)?.as_mut()?.classes.get_mut(index)?.as_deref_mut()
 }
 
-/// Returns the ticks of a time by a clock, and its nanoseconds unless the ticks are another time.
+/// Returns the ticks of an event. The second number is the time in nanoseconds if the ticks are exact.
 fn ticks(
     time: &ClockValue,
     clock: Option<&ClockClass>,

@@ -1,4 +1,4 @@
-//! Makes reports keep the rules that readers check.
+//! Repairs reports that break rules.
 
 use super::losses::{Loss, LossCounts};
 use super::report_block::make_utf8;
@@ -17,7 +17,7 @@ pub(super) struct ReportRepair {
 }
 
 impl ReportRepair {
-    /// Makes texts of a report UTF-8, and removes its lines that break rules. Returns `false` if the report has to be left out: it has no valid
+    /// Makes texts of a report UTF-8, and removes its lines that break rules. Returns `false` if the report must be left out: it lacks valid
     /// metadata, or its operation has another report.
     pub(super) fn repair(&mut self, lines: &mut LineBuffer, losses: &mut LossCounts) -> bool {
         if lines.is_cut() {

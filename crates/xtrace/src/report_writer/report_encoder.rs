@@ -61,7 +61,7 @@ pub(super) struct ReportEncoder {
     lines: LineBuffer,
     block: ReportBlock,
     foreign: ForeignReports,
-    /// Makes reports keep all rules; `None` to write them with the rules that they break.
+    /// Repairs reports that break rules, if the output must be valid.
     repair: Option<ReportRepair>,
     damages: u64,
     is_flushed: bool,

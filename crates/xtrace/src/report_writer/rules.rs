@@ -23,7 +23,7 @@ pub(super) struct ReportRules {
     pub(super) is_mixed: bool,
     /// `true` if the output is compared with the input.
     pub(super) is_compared: bool,
-    /// `true` if the output has to keep all rules of reports.
+    /// `true` if the output must be valid.
     pub(super) repairs: bool,
     /// Number of bytes returned at once, if available.
     pub(super) block_bytes: usize,
