@@ -122,8 +122,18 @@ fn note_source(source: &WriteSource, losses: &mut LossTable) {
         let loss = LossEntry { kind, class: String::new(), field: field.to_owned(), what: what.to_owned() };
         losses.add(loss, 1);
     };
+    let has = |name| class.environment(name).is_some();
     for (name, _) in &class.environment {
-        lose(LossKind::Dropped, &format!("environment.{name}"), "entry of the environment");
+        let field = format!("environment.{name}");
+        match name.as_str() {
+            "hostname" | "vpid" | "procname" => {
+                lose(LossKind::Moved, &field, "environment -> line of each event")
+            }
+            "tracer_name" if !has("procname") => {
+                lose(LossKind::Moved, &field, "environment -> line of each event")
+            }
+            _ => lose(LossKind::Dropped, &field, "entry of the environment"),
+        }
     }
     if class.name.is_some() || class.uid.is_some() || class.uuid.is_some() {
         lose(LossKind::Dropped, "", "name or unique identifier of the trace");
