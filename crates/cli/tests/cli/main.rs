@@ -68,6 +68,8 @@ mod pictures;
 mod queued_reports;
 mod quirks;
 mod recorded;
+mod repaired_records;
+mod reused_ids;
 mod running_threads;
 mod stacks;
 mod stats;

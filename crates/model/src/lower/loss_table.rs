@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::plan::{Node, Plan};
-use crate::{Damage, DataStream, Scope};
+use crate::{Damage, DataStream, Event, Scope};
 
 /// Treatment of an item that the target format cannot represent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -110,6 +110,19 @@ impl LossTable {
         let what = format!("damaged data: {}", damage.kind);
         let (class, field) = (String::new(), String::new());
         self.add(LossEntry { kind: LossKind::Dropped, class, field, what }, 1);
+    }
+
+    /// Adds the fields of the events of a class that are dates, for formats in which they are only numbers.
+    pub fn add_dates(&mut self, event: &Event<'_>) {
+        for scope in [Scope::CommonContext, Scope::SpecificContext, Scope::Payload, Scope::Resource] {
+            let nodes = event.plan(scope).into_iter().flat_map(Plan::nodes);
+            for node in nodes.filter(|node| node.class.integer().is_some_and(|it| it.date_clock().is_some()))
+            {
+                let field = format!("{}.{}", scope.short_name(), node.name.as_deref().unwrap_or_default());
+                let (class, what) = (event.name().to_owned(), "date -> integer".to_owned());
+                self.add(LossEntry { kind: LossKind::Lowered, class, field, what }, 1);
+            }
+        }
     }
 
     /// Adds the losses of another table.
