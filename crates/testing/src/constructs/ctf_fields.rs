@@ -59,7 +59,13 @@ impl Table {
     }
 
     /// Adds a trace whose payload has two members, the second of which needs the first one.
-    fn pair(&mut self, name: &str, first: ClassText, second: Option<ClassText>, events: Vec<(Sample, Sample)>) {
+    fn pair(
+        &mut self,
+        name: &str,
+        first: ClassText,
+        second: Option<ClassText>,
+        events: Vec<(Sample, Sample)>,
+    ) {
         let Some(second) = second else { return };
         let mut trace = CtfTrace::new(self.language, name);
         trace.member(Payload, "n", first).member(Payload, "x", second);
@@ -81,7 +87,8 @@ impl Table {
             for length in LENGTHS {
                 for (order, order_name) in ORDERS {
                     let Some(class) = self.language.fixed(kind, length, order) else { continue };
-                    let mut trace = CtfTrace::new(self.language, format!("{name}, {length} bits, {order_name}"));
+                    let mut trace =
+                        CtfTrace::new(self.language, format!("{name}, {length} bits, {order_name}"));
                     let rest = length.next_multiple_of(8) - length;
                     trace.member(Payload, "x", class);
                     if rest > 0 {
@@ -92,7 +99,9 @@ impl Table {
                         trace.put(Payload, "x", datum(kind, &value), |encoder| encoder.fixed(&value, order));
                         if rest > 0 {
                             let value = vec![true; rest];
-                            trace.put(Payload, "rest", datum(kind, &value), |encoder| encoder.fixed(&value, order));
+                            trace.put(Payload, "rest", datum(kind, &value), |encoder| {
+                                encoder.fixed(&value, order)
+                            });
                         }
                     }
                     self.constructs.push(trace.finish());
@@ -148,22 +157,11 @@ impl Table {
         let widths = [
             of_width(16, [0x3e00, 0x8000, 0x7c00, 0x7e00, 1, 0x7bff]),
             of_width(32, [0x3fc0_0000, 1 << 31, 0x7f80_0000, 0x7fc0_0000, 1, 0x7f7f_ffff]),
-            of_width(64, [
-                0x3ff8 << 48,
-                1 << 63,
-                0x7ff0 << 48,
-                0x7ff8 << 48,
-                1,
-                (0x7ff0 << 48) - 1,
-            ]),
-            of_width(128, [
-                0x3fff_8000 << 96,
-                1 << 127,
-                0x7fff << 112,
-                0x7fff_8000 << 96,
-                1,
-                (0x7fff << 112) - 1,
-            ]),
+            of_width(64, [0x3ff8 << 48, 1 << 63, 0x7ff0 << 48, 0x7ff8 << 48, 1, (0x7ff0 << 48) - 1]),
+            of_width(
+                128,
+                [0x3fff_8000 << 96, 1 << 127, 0x7fff << 112, 0x7fff_8000 << 96, 1, (0x7fff << 112) - 1],
+            ),
         ];
         for (width, values) in widths {
             for (order, name) in ORDERS {
@@ -179,21 +177,25 @@ impl Table {
     }
 
     fn variable(&mut self) {
-        let unsigned = [0, 127, 128, u128::from(u32::MAX), u128::from(u64::MAX), 1 << 64].map(|value| {
-            sample(Datum::integer(value), move |encoder| encoder.uleb(value))
-        });
-        self.payload("variable-length unsigned integer", self.language.variable("unsigned-integer"), unsigned.into());
-        let signed = [0, -1, 63, -64, 64, -65, i128::from(i64::MIN), -1 << 64].map(|value| {
-            sample(Datum::integer(value), move |encoder| encoder.sleb(value))
-        });
-        self.payload("variable-length signed integer", self.language.variable("signed-integer"), signed.into());
-        let arrays = [0, 1, 0x7f, 0x80, 0xffff].map(|value| {
-            sample(Datum::Bits(format!("{value:x}")), move |encoder| encoder.uleb(value))
-        });
+        let unsigned = [0, 127, 128, u128::from(u32::MAX), u128::from(u64::MAX), 1 << 64]
+            .map(|value| sample(Datum::integer(value), move |encoder| encoder.uleb(value)));
+        self.payload(
+            "variable-length unsigned integer",
+            self.language.variable("unsigned-integer"),
+            unsigned.into(),
+        );
+        let signed = [0, -1, 63, -64, 64, -65, i128::from(i64::MIN), -1 << 64]
+            .map(|value| sample(Datum::integer(value), move |encoder| encoder.sleb(value)));
+        self.payload(
+            "variable-length signed integer",
+            self.language.variable("signed-integer"),
+            signed.into(),
+        );
+        let arrays = [0, 1, 0x7f, 0x80, 0xffff]
+            .map(|value| sample(Datum::Bits(format!("{value:x}")), move |encoder| encoder.uleb(value)));
         self.payload("variable-length bit array", self.language.variable("bit-array"), arrays.into());
-        let booleans = [0, 1, 0x80].map(|value| {
-            sample(Datum::Boolean(value != 0), move |encoder| encoder.uleb(value))
-        });
+        let booleans =
+            [0, 1, 0x80].map(|value| sample(Datum::Boolean(value != 0), move |encoder| encoder.uleb(value)));
         self.payload("variable-length boolean", self.language.variable("boolean"), booleans.into());
     }
 
@@ -201,7 +203,8 @@ impl Table {
         // The last value has no name.
         for (signed, values) in [(false, [0, 3, 255, 9]), (true, [-128, 3, 127, 9])] {
             let (low, high) = (i64::from(values[0] as i32), i64::from(values[2] as i32));
-            let class = self.language.enumeration(signed, &[("low", low, low), ("some", 1, 5), ("high", high, high)]);
+            let class =
+                self.language.enumeration(signed, &[("low", low, low), ("some", 1, 5), ("high", high, high)]);
             let samples = values.map(|value: i128| {
                 sample(Datum::integer(value), move |encoder| encoder.int(value, 8, Order::Le))
             });
@@ -228,15 +231,20 @@ impl Table {
         self.payload("null-terminated string", Some(self.language.string()), samples.into());
         let class = self.language.bytes("string", &Length::Static(4));
         let samples = [(*b"abcd", "abcd"), (*b"ab\0\0", "ab"), (*b"\0\0\0\0", "")];
-        let samples = samples.map(|(bytes, text)| sample(Datum::text(text), move |encoder| encoder.raw(&bytes)));
+        let samples =
+            samples.map(|(bytes, text)| sample(Datum::text(text), move |encoder| encoder.raw(&bytes)));
         self.payload("static-length string", class, samples.into());
         let class = self.language.bytes("string", &Length::Static(4));
         let samples = vec![sample(Datum::text("ab"), |encoder| encoder.raw(b"ab\0x"))];
         self.payload("static-length string with bytes after its zero", class, samples);
-        self.of_length("dynamic-length string", self.language.bytes("string", &Length::In(Payload, "n")), |length| {
-            let text = "x\u{fc}yz".get(..length).unwrap_or("x").to_owned();
-            (Datum::text(&text), text.into_bytes())
-        });
+        self.of_length(
+            "dynamic-length string",
+            self.language.bytes("string", &Length::In(Payload, "n")),
+            |length| {
+                let text = "x\u{fc}yz".get(..length).unwrap_or("x").to_owned();
+                (Datum::text(&text), text.into_bytes())
+            },
+        );
         if self.language.is_spec2() {
             self.encodings();
         }
@@ -279,7 +287,8 @@ impl Table {
     fn of_length(&mut self, name: &str, class: Option<ClassText>, value: impl Fn(usize) -> (Datum, Vec<u8>)) {
         let events = [0, 1, 3].map(|length: usize| {
             let (datum, bytes) = value(length);
-            let first = sample(Datum::integer(length), move |encoder| encoder.int(length as i128, 8, Order::Le));
+            let first =
+                sample(Datum::integer(length), move |encoder| encoder.int(length as i128, 8, Order::Le));
             (first, sample(datum, move |encoder| encoder.raw(&bytes)))
         });
         self.pair(name, self.language.byte(), class, events.into());
@@ -312,7 +321,8 @@ impl Table {
 
     fn arrays(&mut self) {
         let language = self.language;
-        let (byte, numbers) = (language.byte(), |bytes: &[u8]| Datum::array(bytes.iter().map(Datum::integer)));
+        let (byte, numbers) =
+            (language.byte(), |bytes: &[u8]| Datum::array(bytes.iter().map(Datum::integer)));
         for length in [1, 3] {
             let class = language.array(&byte, &Length::Static(length));
             let bytes: Vec<u8> = (1..=length as u8).collect();
@@ -347,8 +357,13 @@ impl Table {
         self.payload("array of structures", Some(points), samples);
         let nested = language.array(&language.array(&byte, &Length::Static(2)), &Length::Static(2));
         let value = Datum::array([numbers(&[1, 2]), numbers(&[3, 4])]);
-        self.payload("array of arrays", Some(nested), vec![sample(value, |encoder| encoder.raw(&[1, 2, 3, 4]))]);
-        let nested = language.array(&language.array(&byte, &Length::In(Payload, "n")), &Length::In(Payload, "n"));
+        self.payload(
+            "array of arrays",
+            Some(nested),
+            vec![sample(value, |encoder| encoder.raw(&[1, 2, 3, 4]))],
+        );
+        let nested =
+            language.array(&language.array(&byte, &Length::In(Payload, "n")), &Length::In(Payload, "n"));
         self.of_length("dynamic-length array of dynamic-length arrays", Some(nested), |length| {
             let row: Vec<u8> = (1..=length as u8).collect();
             (Datum::Array(vec![numbers(&row); length]), row.repeat(length))
@@ -362,8 +377,10 @@ impl Table {
     fn structures(&mut self) {
         let language = self.language;
         let byte = language.byte();
-        let inner = language.structure(&[("a", byte.clone()), ("b", language.structure(&[("c", byte.clone())]))]);
-        let value = Datum::structure([("a", Datum::integer(1)), ("b", Datum::structure([("c", Datum::integer(2))]))]);
+        let inner =
+            language.structure(&[("a", byte.clone()), ("b", language.structure(&[("c", byte.clone())]))]);
+        let value =
+            Datum::structure([("a", Datum::integer(1)), ("b", Datum::structure([("c", Datum::integer(2))]))]);
         self.payload("nested structures", Some(inner), vec![sample(value, |encoder| encoder.raw(&[1, 2]))]);
         let first = || sample(Datum::integer(7), |encoder| encoder.int(7, 8, Order::Le));
         let empty = || sample(Datum::Structure(Vec::new()), |encoder| encoder);
@@ -381,7 +398,8 @@ impl Table {
     fn selections(&mut self) {
         let language = self.language;
         let (byte, text) = (language.byte(), language.string());
-        let selector = |value: i128| sample(Datum::integer(value), move |encoder| encoder.int(value, 8, Order::Le));
+        let selector =
+            |value: i128| sample(Datum::integer(value), move |encoder| encoder.int(value, 8, Order::Le));
         let number = || sample(Datum::integer(200), |encoder| encoder.int(200, 8, Order::Le));
         let absent = || sample(Datum::Absent, |encoder| encoder);
         if let Some(boolean) = language.fixed(Fixed::Boolean, 8, Order::Le) {
@@ -407,13 +425,24 @@ impl Table {
         let structure = language.structure(&[("a", byte.clone())]);
         let optional = language.optional(&structure, (Payload, "n"), "[[1,1]]");
         let value = sample(Datum::structure([("a", Datum::integer(4))]), |encoder| encoder.raw(&[4]));
-        self.pair("optional structure", byte.clone(), optional, vec![(selector(1), value), (selector(0), absent())]);
+        self.pair(
+            "optional structure",
+            byte.clone(),
+            optional,
+            vec![(selector(1), value), (selector(0), absent())],
+        );
         let array = language.array(&byte, &Length::Static(2));
         let optional = language.optional(&array, (Payload, "n"), "[[1,1]]");
         let value = sample(Datum::array([1, 2].map(Datum::integer)), |encoder| encoder.raw(&[1, 2]));
-        self.pair("optional array", byte.clone(), optional, vec![(selector(1), value), (selector(0), absent())]);
+        self.pair(
+            "optional array",
+            byte.clone(),
+            optional,
+            vec![(selector(1), value), (selector(0), absent())],
+        );
 
-        let options = [("a", byte.clone()), ("b", text.clone()), ("c", language.structure(&[("d", byte.clone())]))];
+        let options =
+            [("a", byte.clone()), ("b", text.clone()), ("c", language.structure(&[("d", byte.clone())]))];
         let variant = language.variant(&options, (Payload, "n"));
         let labels = [("a", 0, 0), ("b", 1, 1), ("c", 2, 2)];
         let events = || {
@@ -431,15 +460,23 @@ impl Table {
         }
         if language.is_second() {
             let mut nameless = variant;
-            nameless.text =
-                nameless.text.replace(r#""name":"a","#, "").replace(r#""name":"b","#, "").replace(r#""name":"c","#, "");
+            nameless.text = nameless
+                .text
+                .replace(r#""name":"a","#, "")
+                .replace(r#""name":"b","#, "")
+                .replace(r#""name":"c","#, "");
             self.pair("variant without names", byte.clone(), Some(nameless), events());
         }
         let options = [("a", language.structure(&[])), ("b", byte)];
         let variant = language.variant(&options, (Payload, "n"));
         let empty = sample(Datum::Structure(Vec::new()), |encoder| encoder);
         let class = language.enumeration(false, &[("a", 0, 0), ("b", 1, 1)]);
-        self.pair("variant with an empty option", class, Some(variant), vec![(selector(0), empty), (selector(1), number())]);
+        self.pair(
+            "variant with an empty option",
+            class,
+            Some(variant),
+            vec![(selector(0), empty), (selector(1), number())],
+        );
     }
 
     /// A length and a selector in each scope that comes before the payload. In headers, and contexts of packets, nobody
@@ -454,7 +491,10 @@ impl Table {
             };
             let array = language.array(&language.byte(), &Length::In(place, "n"));
             let mut trace = CtfTrace::new(language, format!("length in the {}", place.scope()));
-            trace.member(place, "n", language.byte()).member(Payload, "m", language.byte()).member(Payload, "x", array);
+            trace
+                .member(place, "n", language.byte())
+                .member(Payload, "m", language.byte())
+                .member(Payload, "x", array);
             if is_of_packet {
                 put(&mut trace, 2);
             }

@@ -77,7 +77,11 @@ impl ClassText {
     /// Adds a member to the object, or a property to the type.
     pub(super) fn with(mut self, key: &str, value: &str) -> Self {
         let at = self.text.rfind('}').unwrap();
-        let more = if self.text.starts_with('{') { format!(",\"{key}\":{value}") } else { format!(" {key} = {value};") };
+        let more = if self.text.starts_with('{') {
+            format!(",\"{key}\":{value}")
+        } else {
+            format!(" {key} = {value};")
+        };
         self.text.insert_str(at, &more);
         self
     }
@@ -129,7 +133,9 @@ impl Language {
                 match kind {
                     Fixed::Unsigned | Fixed::Signed => {
                         let signed = kind == Fixed::Signed;
-                        format!("integer {{ size = {length}; align = 1; signed = {signed}; byte_order = {order}; }}")
+                        format!(
+                            "integer {{ size = {length}; align = 1; signed = {signed}; byte_order = {order}; }}"
+                        )
                     }
                     Fixed::Float => {
                         let exponent = match length {
@@ -194,7 +200,8 @@ impl Language {
                 format!("enum : {} {{ {values} }}", self.integer(8, signed, Order::Le).text)
             }
             Origin::Prop1 => {
-                let members = join(&|name, low, high| format!(r#""{name}":[{{"lower":{low},"upper":{high}}}]"#));
+                let members =
+                    join(&|name, low, high| format!(r#""{name}":[{{"lower":{low},"upper":{high}}}]"#));
                 format!(
                     r#"{{"field-type":"enum","size":8,"byte-order":"le","signed":{signed},"members":{{{members}}}}}"#
                 )
@@ -305,8 +312,14 @@ impl Language {
     }
 
     /// An optional field. `ranges` are those of an integer that selects it.
-    pub(super) fn optional(self, class: &ClassText, (place, name): (Place, &str), ranges: &str) -> Option<ClassText> {
-        let ranges = if ranges.is_empty() { String::new() } else { format!(r#","selector-field-ranges":{ranges}"#) };
+    pub(super) fn optional(
+        self,
+        class: &ClassText,
+        (place, name): (Place, &str),
+        ranges: &str,
+    ) -> Option<ClassText> {
+        let ranges =
+            if ranges.is_empty() { String::new() } else { format!(r#","selector-field-ranges":{ranges}"#) };
         let (location, text) = (self.location(place, name), &class.text);
         self.is_second().then(|| {
             ClassText::new(format!(

@@ -133,7 +133,8 @@ struct Clock {
 }
 
 impl Clock {
-    const PLAIN: Self = Self { frequency: 1_000_000_000, seconds: 0, cycles: 0, counts_from_unix_epoch: false };
+    const PLAIN: Self =
+        Self { frequency: 1_000_000_000, seconds: 0, cycles: 0, counts_from_unix_epoch: false };
 
     /// Time of a value of the clock.
     fn nanoseconds(self, value: u64) -> i128 {
@@ -147,7 +148,9 @@ impl Clock {
         let Self { frequency, seconds, cycles, counts_from_unix_epoch } = self;
         let text = match trace.language.0 {
             Origin::Ctf18 => {
-                format!("clock {{ name = c; freq = {frequency}; offset_s = {seconds}; offset = {cycles}; {more}}};\n")
+                format!(
+                    "clock {{ name = c; freq = {frequency}; offset_s = {seconds}; offset = {cycles}; {more}}};\n"
+                )
             }
             Origin::Prop1 => format!(
                 r#"{{"fragment":"data-stream-clock-class","name":"c","freq":{frequency},"offset-seconds":{seconds},"offset-cycles":{cycles}{more}}}"#
@@ -258,7 +261,11 @@ impl Table {
             let mut trace = self.trace(format!("event id of {length} bits"));
             role(&mut trace, Role::EventClass, length);
             trace.event_id(0).member(Payload, "x", self.language.integer(rest, false, Order::Le));
-            trace.next_event_class(greatest, "f").member(Payload, "y", self.language.integer(rest, false, Order::Le));
+            trace.next_event_class(greatest, "f").member(
+                Payload,
+                "y",
+                self.language.integer(rest, false, Order::Le),
+            );
             for (name, member, id) in [("e", "x", 0), ("f", "y", greatest), ("e", "x", 0)] {
                 trace.event_of(Some(name), None);
                 trace.encoder.fixed(&unsigned_bits(id, length), Order::Le);
@@ -370,7 +377,8 @@ impl Table {
             Clock::PLAIN.add(&mut trace, "");
             role_class(&mut trace, Role::Timestamp, class);
             // Of 14, 7 and 7 bits: the last one wraps.
-            for (value, time) in [(300, 300), (0x60, 300 - 300 % 128 + 0x60), (1, 300 - 300 % 128 + 128 + 1)] {
+            for (value, time) in [(300, 300), (0x60, 300 - 300 % 128 + 0x60), (1, 300 - 300 % 128 + 128 + 1)]
+            {
                 trace.event_at(time).encoder.uleb(value);
                 trace.byte(Payload, "x", 5);
             }
@@ -575,7 +583,12 @@ impl Table {
         }
         if language.is_spec2() {
             rows.extend([
-                ("environment", Trace, "environment", r#"{"hostname":"h","pid":7,"low":-9223372036854775808,"high":18446744073709551615}"#),
+                (
+                    "environment",
+                    Trace,
+                    "environment",
+                    r#"{"hostname":"h","pid":7,"low":-9223372036854775808,"high":18446744073709551615}"#,
+                ),
                 ("name of the trace", Trace, "name", r#""t""#),
                 ("namespace of the trace", Trace, "namespace", r#""n""#),
                 ("unique id of the trace", Trace, "uid", r#""u""#),
@@ -606,7 +619,9 @@ impl Table {
         }
         if language.is_tsdl() {
             let mut trace = self.with_payload("environment");
-            trace.fragment("env {\n    hostname = \"h\";\n    pid = 7;\n    low = -9223372036854775808;\n};\n");
+            trace.fragment(
+                "env {\n    hostname = \"h\";\n    pid = 7;\n    low = -9223372036854775808;\n};\n",
+            );
             trace.event().byte(Payload, "x", 1);
             self.add(trace);
         }
@@ -659,7 +674,11 @@ impl Table {
                 };
                 // The clock of an event is known before its own context.
                 let is_late = matches!(place, SpecificContext | Payload);
-                if is_late { trace.event() } else { trace.event_at(time) };
+                if is_late {
+                    trace.event()
+                } else {
+                    trace.event_at(time)
+                };
                 if place != PacketHeader {
                     trace.byte(place, "t", value);
                 }
@@ -673,10 +692,18 @@ impl Table {
         let second = r#"{"fragment":"data-stream-clock-class","name":"d","freq":1000}"#;
         let mut trace = self.with_payload("two clocks");
         Clock::PLAIN.add(&mut trace, "");
-        trace.fragment(second).member(EventHeader, "t", self.language.byte()).member(EventHeader, "u", self.language.byte());
+        trace.fragment(second).member(EventHeader, "t", self.language.byte()).member(
+            EventHeader,
+            "u",
+            self.language.byte(),
+        );
         trace.tag(EventHeader, "t", update, &clock("c")).tag(EventHeader, "u", update, &clock("d"));
         for (value, other) in [(5, 1), (6, 2)] {
-            trace.event_at(value.into()).bits(value.into(), 8).bits(other.into(), 8).byte(Payload, "x", other);
+            trace
+                .event_at(value.into())
+                .bits(value.into(), 8)
+                .bits(other.into(), 8)
+                .byte(Payload, "x", other);
             trace.other_clock("d", other.into());
         }
         self.add(trace);
@@ -685,7 +712,11 @@ impl Table {
         trace.fragment(second).member(EventHeader, "t", self.language.byte());
         trace.tag(EventHeader, "t", update, &clock("c")).tag(EventHeader, "t", update, &clock("d"));
         for value in [5, 6] {
-            trace.event_at(value.into()).bits(value.into(), 8).byte(Payload, "x", value).other_clock("d", value.into());
+            trace
+                .event_at(value.into())
+                .bits(value.into(), 8)
+                .byte(Payload, "x", value)
+                .other_clock("d", value.into());
         }
         self.add(trace);
         let mut trace = self.with_payload("discarded events in the packet header");

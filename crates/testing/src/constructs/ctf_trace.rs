@@ -16,7 +16,8 @@ impl Root {
     fn text(&self, language: Language) -> Option<String> {
         let members: Vec<(&str, ClassText)> =
             self.members.iter().map(|(name, class)| (&**name, class.clone())).collect();
-        let class = self.whole.clone().or_else(|| (!members.is_empty()).then(|| language.structure(&members)));
+        let class =
+            self.whole.clone().or_else(|| (!members.is_empty()).then(|| language.structure(&members)));
         class.map(|class| class.text)
     }
 }
@@ -149,7 +150,9 @@ impl CtfTrace {
         let text = format!(r#"{{"tag":"{tag}","path":{location}{more}}}"#);
         match place {
             Place::PacketHeader => self.tags.push(text),
-            Place::SpecificContext | Place::Payload => self.event_class().more.push(("tags".to_owned(), format!("[{text}]"))),
+            Place::SpecificContext | Place::Payload => {
+                self.event_class().more.push(("tags".to_owned(), format!("[{text}]")))
+            }
             _ => self.stream().tags.push(text),
         }
         self
@@ -262,7 +265,14 @@ impl CtfTrace {
     }
 
     /// Encodes an integer that is seen.
-    pub(super) fn int(&mut self, place: Place, name: &str, value: i128, length: usize, order: Order) -> &mut Self {
+    pub(super) fn int(
+        &mut self,
+        place: Place,
+        name: &str,
+        value: i128,
+        length: usize,
+        order: Order,
+    ) -> &mut Self {
         self.put(place, name, Datum::integer(value), |encoder| encoder.int(value, length, order))
     }
 
@@ -296,7 +306,12 @@ impl CtfTrace {
     }
 
     /// Encodes a root field that is no structure.
-    pub(super) fn put_whole(&mut self, place: Place, value: Datum, encode: impl FnOnce(&mut Encoder) -> &mut Encoder) -> &mut Self {
+    pub(super) fn put_whole(
+        &mut self,
+        place: Place,
+        value: Datum,
+        encode: impl FnOnce(&mut Encoder) -> &mut Encoder,
+    ) -> &mut Self {
         encode(&mut self.encoder);
         self.scopes(place).push((place.scope(), value));
         self
@@ -330,10 +345,13 @@ impl CtfTrace {
         let language = self.language;
         let kind = if language.is_prop1() { "fragment" } else { "type" };
         let object = |name: &str, pairs: &[(String, String)]| {
-            let pairs: Vec<String> = pairs.iter().map(|(key, value)| format!(r#","{key}":{value}"#)).collect();
+            let pairs: Vec<String> =
+                pairs.iter().map(|(key, value)| format!(r#","{key}":{value}"#)).collect();
             format!(r#"{{"{kind}":"{name}"{}}}"#, pairs.concat())
         };
-        let tags = |tags: &[String]| (!tags.is_empty()).then(|| ("tags".to_owned(), format!("[{}]", tags.join(","))));
+        let tags = |tags: &[String]| {
+            (!tags.is_empty()).then(|| ("tags".to_owned(), format!("[{}]", tags.join(","))))
+        };
         let root = |root: &Root, key: &str| Some((root_key(language, key), root.text(language)?));
         let mut fragments = Vec::new();
         if language.is_prop1() {
@@ -358,7 +376,8 @@ impl CtfTrace {
             fragments.push(object("data-stream-class", &pairs));
             for event in &stream.events {
                 let mut pairs: Vec<_> = event.id.iter().map(|id| ("id".to_owned(), id.clone())).collect();
-                let parent = if language.is_prop1() { "parent-data-stream-class-id" } else { "data-stream-class-id" };
+                let parent =
+                    if language.is_prop1() { "parent-data-stream-class-id" } else { "data-stream-class-id" };
                 pairs.extend(stream.id.iter().map(|id| (parent.to_owned(), id.clone())));
                 pairs.extend(event.name.iter().map(|name| ("name".to_owned(), format!("{name:?}"))));
                 pairs.extend(event.more.iter().cloned());
@@ -394,8 +413,10 @@ impl CtfTrace {
             text += &format!("stream {{\n{id}{}{roots}}};\n", pairs(&stream.more));
             for event in &stream.events {
                 let id = event.id.as_ref().map_or_else(String::new, |id| format!("    id = {id};\n"));
-                let parent = stream.id.as_ref().map_or_else(String::new, |id| format!("    stream_id = {id};\n"));
-                let name = event.name.as_ref().map_or_else(String::new, |name| format!("    name = {name:?};\n"));
+                let parent =
+                    stream.id.as_ref().map_or_else(String::new, |id| format!("    stream_id = {id};\n"));
+                let name =
+                    event.name.as_ref().map_or_else(String::new, |name| format!("    name = {name:?};\n"));
                 let roots = root(&event.roots[0], "context") + &root(&event.roots[1], "fields");
                 text += &format!("event {{\n{name}{id}{parent}{}{roots}}};\n", pairs(&event.more));
             }

@@ -46,7 +46,13 @@ pub(super) fn judge(
     losses: &[&LossTable],
     target: Target,
 ) -> Vec<String> {
-    let mut comparison = Comparison { options: &source.options, class: String::new(), is_unnamed: false, differences: Vec::new(), target };
+    let mut comparison = Comparison {
+        options: &source.options,
+        class: String::new(),
+        is_unnamed: false,
+        differences: Vec::new(),
+        target,
+    };
     comparison.events(expected.0, &found.events);
     comparison.lost(expected.1, &found.lost);
     comparison.facts(source, found);
@@ -91,12 +97,14 @@ impl Comparison<'_> {
     /// Returns `true` if a line of losses is about a difference.
     fn is_about(&self, line: &LossEntry, difference: &Difference) -> bool {
         let is_back = matches!(self.target, Target::Back(_));
-        let is_of_class = line.class.is_empty() || difference.class.is_empty() || line.class == difference.class;
+        let is_of_class =
+            line.class.is_empty() || difference.class.is_empty() || line.class == difference.class;
         // On the way, classes have the names of another format.
         if !is_of_class && !is_back {
             return false;
         }
-        let has_topic = difference.topic.split('|').any(|topic| !topic.is_empty() && line.what.contains(topic));
+        let has_topic =
+            difference.topic.split('|').any(|topic| !topic.is_empty() && line.what.contains(topic));
         if line.field.is_empty() {
             // What a line says of all fields of a class.
             let is_of_class = !line.class.is_empty() || difference.is_unnamed;
@@ -127,11 +135,15 @@ impl Comparison<'_> {
 
     fn events(&mut self, expected: &[EncodedEvent], found: &[EncodedEvent]) {
         // FXT has records of their own for call stacks.
-        let is_stack = |event: &&EncodedEvent| ["backtrace", "module", "mapping"].map(Some).contains(&event.name.as_deref());
+        let is_stack = |event: &&EncodedEvent| {
+            ["backtrace", "module", "mapping"].map(Some).contains(&event.name.as_deref())
+        };
         let has_stacks = expected.iter().any(|event| is_stack(&event));
         let (mut expected, mut found) = (expected.to_vec(), found.to_vec());
         found.retain(|event| has_stacks || !is_stack(&event));
-        if !expected.is_sorted_by_key(|event| event.nanoseconds) && found.is_sorted_by_key(|event| event.nanoseconds) {
+        if !expected.is_sorted_by_key(|event| event.nanoseconds)
+            && found.is_sorted_by_key(|event| event.nanoseconds)
+        {
             let text = "events are in the order of time".to_owned();
             match self.target {
                 // Their readers sort.
@@ -152,7 +164,8 @@ impl Comparison<'_> {
                 self.differ("name", "name", LossKind::Renamed, text);
             }
             if expected.nanoseconds != found.nanoseconds {
-                let text = format!("of event {number}: {:?}, found {:?}", expected.nanoseconds, found.nanoseconds);
+                let text =
+                    format!("of event {number}: {:?}, found {:?}", expected.nanoseconds, found.nanoseconds);
                 self.differ("time", "time|clock|offset", LossKind::Lowered, text);
             }
             for (scope, value) in &expected.scopes {
@@ -177,9 +190,34 @@ impl Comparison<'_> {
     /// Returns `true` for members whose meaning other formats have under another name.
     fn is_meant(&self, name: &str) -> bool {
         const MEANT: [&str; 29] = [
-            "thread", "capture_thread", "processor", "process", "pid", "tid", "cpu", "severity", "tag", "message", "file",
-            "line", "thread_name", "process_name", "flow_id", "span_id", "trace_id", "activity", "related_activity",
-            "stack", "task_id", "operation_id", "X-Trace", "Edge", "predecessors", "process_id", "thread_id", "parents",
+            "thread",
+            "capture_thread",
+            "processor",
+            "process",
+            "pid",
+            "tid",
+            "cpu",
+            "severity",
+            "tag",
+            "message",
+            "file",
+            "line",
+            "thread_name",
+            "process_name",
+            "flow_id",
+            "span_id",
+            "trace_id",
+            "activity",
+            "related_activity",
+            "stack",
+            "task_id",
+            "operation_id",
+            "X-Trace",
+            "Edge",
+            "predecessors",
+            "process_id",
+            "thread_id",
+            "parents",
             "cause_chains",
         ];
         matches!(self.target, Target::Other(_) | Target::Back(true)) && MEANT.contains(&name)
@@ -188,7 +226,14 @@ impl Comparison<'_> {
     /// Notes what the conversion has beyond its source.
     fn add(&mut self, field: &str, text: String) {
         let (class, field, is_unnamed) = (self.class.clone(), field.to_owned(), self.is_unnamed);
-        self.differences.push(Difference { class, field, is_unnamed, topic: String::new(), needs: None, text });
+        self.differences.push(Difference {
+            class,
+            field,
+            is_unnamed,
+            topic: String::new(),
+            needs: None,
+            text,
+        });
     }
 
     /// Returns `true` if the name of a found event is that of its source, by the conventions of the format.
@@ -196,7 +241,9 @@ impl Comparison<'_> {
         let (expected, name) = (expected.unwrap_or_default(), found.name.as_deref().unwrap_or_default());
         // Providers and categories come before names; FXT marks begins and ends.
         let bare = |name: &str| name.replace(':', "/");
-        let ends = |name: &str, ending: &str| bare(name).strip_suffix(ending).is_some_and(|name| name == bare(expected));
+        let ends = |name: &str, ending: &str| {
+            bare(name).strip_suffix(ending).is_some_and(|name| name == bare(expected))
+        };
         let is_converted = !matches!(self.target, Target::Same | Target::Ctf | Target::Lines);
         let line = |key: &str| found.scopes.iter().find_map(|(_, root)| member(root, key));
         let is_line = |key: &str| line(key) == Some(&Datum::text(expected));
@@ -219,13 +266,20 @@ impl Comparison<'_> {
         }
         let Datum::Structure(members) = expected else {
             // A root that is no structure can be a member.
-            let is_there = |value: &Datum| is_equivalent(expected, value) || member(value, "value").is_some_and(|value| is_equivalent(expected, value));
+            let is_there = |value: &Datum| {
+                is_equivalent(expected, value)
+                    || member(value, "value").is_some_and(|value| is_equivalent(expected, value))
+            };
             return match own.filter(|own| is_there(own)) {
-                Some(_) => self.differ(scope, "root", LossKind::Lowered, format!("{expected} became a member")),
+                Some(_) => {
+                    self.differ(scope, "root", LossKind::Lowered, format!("{expected} became a member"))
+                }
                 None if found.iter().any(|(_, value)| any_member(value, expected)) => {
                     self.differ(scope, "root", LossKind::Moved, format!("{expected} is elsewhere"));
                 }
-                None => self.differ(scope, "root", LossKind::Dropped, format!("{expected}, found {}", all(found))),
+                None => {
+                    self.differ(scope, "root", LossKind::Dropped, format!("{expected}, found {}", all(found)))
+                }
             };
         };
         let count = members.len();
@@ -249,18 +303,20 @@ impl Comparison<'_> {
             } else if let Some((place, elsewhere)) = elsewhere(found, name, value) {
                 match self.target {
                     // Most formats have a single scope.
-                    Target::Other(_) | Target::Back(true) => self.add(&path, format!("{value} is in {place}")),
+                    Target::Other(_) | Target::Back(true) => {
+                        self.add(&path, format!("{value} is in {place}"))
+                    }
                     _ => self.differ(&path, scope, LossKind::Moved, format!("{value} is in {place}")),
                 }
                 self.value(&path, value, elsewhere);
-            } else if let Some((other, renamed)) = at_place
-                .into_iter()
-                .chain(others)
-                .find(|(_, renamed)| is_equivalent(value, renamed))
+            } else if let Some((other, renamed)) =
+                at_place.into_iter().chain(others).find(|(_, renamed)| is_equivalent(value, renamed))
             {
                 self.differ(&path, name, LossKind::Renamed, format!("{name} is {other}"));
                 self.value(&path, value, renamed);
-            } else if let Some(root) = found.iter().find_map(|(_, root)| any_member(root, value).then_some(root)) {
+            } else if let Some(root) =
+                found.iter().find_map(|(_, root)| any_member(root, value).then_some(root))
+            {
                 self.differ(&path, name, LossKind::Moved, format!("{value} is in {root}"));
             } else {
                 self.differ(&path, "", LossKind::Dropped, format!("{value}, found {}", all(found)));
@@ -282,7 +338,9 @@ impl Comparison<'_> {
                     self.value(&path, expected, found);
                 }
             }
-            (Datum::Array(expected), Datum::Array(others)) if expected.len() == others.len() && !is_flat(expected, others) => {
+            (Datum::Array(expected), Datum::Array(others))
+                if expected.len() == others.len() && !is_flat(expected, others) =>
+            {
                 for (expected, found) in expected.iter().zip(others) {
                     self.value(&format!("{path}.[]"), expected, found);
                 }
@@ -303,7 +361,8 @@ impl Comparison<'_> {
             let is_index = |name: &&str| name.parse::<usize>().is_ok();
             let is_it = |own: &str| {
                 let own = normalised(own);
-                let own: Vec<&str> = own.split('.').filter(|name| !self.options.iter().any(|option| option == name)).collect();
+                let own: Vec<&str> =
+                    own.split('.').filter(|name| !self.options.iter().any(|option| option == name)).collect();
                 let of_all: Vec<&str> = part.split('.').filter(|name| !is_index(name)).collect();
                 own.iter().copied().eq(part.split('.')) || own == of_all
             };
@@ -313,9 +372,12 @@ impl Comparison<'_> {
             });
             let own = members.flatten().find(|(own, _)| is_it(own)).map(|(_, value)| value.clone());
             match own {
-                Some(Datum::Array(elements)) if elements.iter().any(|element| is_equivalent(&value, element)) => {}
+                Some(Datum::Array(elements))
+                    if elements.iter().any(|element| is_equivalent(&value, element)) => {}
                 Some(own) => self.value(path, &value, &own),
-                None => self.differ(path, "", LossKind::Dropped, format!("{part}: {value}, found {}", all(found))),
+                None => {
+                    self.differ(path, "", LossKind::Dropped, format!("{part}: {value}, found {}", all(found)))
+                }
             }
         }
     }
@@ -332,9 +394,12 @@ impl Comparison<'_> {
             return;
         }
         // Classes without a name may have got one.
-        let names: Vec<String> = source.classes.iter().zip(&found.classes).map(|(source, found)| {
-            if source.is_empty() { found.clone() } else { source.clone() }
-        }).collect();
+        let names: Vec<String> = source
+            .classes
+            .iter()
+            .zip(&found.classes)
+            .map(|(source, found)| if source.is_empty() { found.clone() } else { source.clone() })
+            .collect();
         let found_class = |class: &str| {
             let index = source.classes.iter().position(|name| name == class);
             index.and_then(|index| names.get(index).cloned()).unwrap_or_else(|| class.to_owned())
@@ -349,7 +414,8 @@ impl Comparison<'_> {
             // Layouts of packets and headers are CTF's own.
             let is_layout = ["packet.", "header"].iter().any(|scope| field.starts_with(scope));
             let is_like = matches!(self.target, Target::Ctf) || (self.target == Target::Lines && !is_layout);
-            let needs = (is_like && !["bit order", "location"].contains(&property.as_str())).then_some(LossKind::Lowered);
+            let needs = (is_like && !["bit order", "location"].contains(&property.as_str()))
+                .then_some(LossKind::Lowered);
             let text = format!("{property}: {value}, found {}", other.map_or("nothing", |other| other));
             let (class, field, topic) = (class.clone(), field.clone(), property.clone());
             let is_unnamed = key.is_of_event && class.is_empty();
@@ -360,7 +426,14 @@ impl Comparison<'_> {
                 let FactKey { class, field, property, is_of_event } = key.clone();
                 let is_unnamed = is_of_event && class.is_empty();
                 let text = value.clone();
-                self.differences.push(Difference { class, field, is_unnamed, topic: property, needs: None, text });
+                self.differences.push(Difference {
+                    class,
+                    field,
+                    is_unnamed,
+                    topic: property,
+                    needs: None,
+                    text,
+                });
             }
         }
     }
@@ -383,8 +456,13 @@ fn member_like<'d>(root: &'d Datum, name: &str, value: &Datum) -> Option<&'d Dat
 }
 
 /// A member of any scope with a name: one with the same value, if there is one.
-fn elsewhere<'f>(found: &'f [(&'static str, Datum)], name: &str, value: &Datum) -> Option<(&'static str, &'f Datum)> {
-    let named = || found.iter().flat_map(|(place, root)| members_of(root).iter().map(move |member| (*place, member)));
+fn elsewhere<'f>(
+    found: &'f [(&'static str, Datum)],
+    name: &str,
+    value: &Datum,
+) -> Option<(&'static str, &'f Datum)> {
+    let named =
+        || found.iter().flat_map(|(place, root)| members_of(root).iter().map(move |member| (*place, member)));
     let named = || named().filter(|(_, (own, _))| own == name).map(|(place, (_, value))| (place, value));
     let is_anywhere = found.iter().any(|(_, root)| any_member(root, value));
     named().find(|(_, found)| is_equivalent(value, found)).or_else(|| named().next().filter(|_| !is_anywhere))
@@ -437,7 +515,10 @@ fn parts_of(path: String, value: &Datum, all: &mut Vec<(String, Datum)>) {
             members.iter().for_each(|(name, value)| parts_of(format!("{path}.{name}"), value, all));
         }
         Datum::Array(elements) if !elements.is_empty() => {
-            elements.iter().enumerate().for_each(|(index, value)| parts_of(format!("{path}.{index}"), value, all));
+            elements
+                .iter()
+                .enumerate()
+                .for_each(|(index, value)| parts_of(format!("{path}.{index}"), value, all));
         }
         Datum::Bytes(bytes) if !bytes.is_empty() => {
             let bytes = bytes.iter().enumerate();

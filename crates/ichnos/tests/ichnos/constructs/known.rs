@@ -18,7 +18,9 @@ pub(super) fn compare(found: &BTreeSet<(String, String)>, constructs: &[&str]) {
         None => **known == name,
     };
     let is_known = |name: &str, target: &str| {
-        KNOWN.iter().any(|known| known.targets.contains(&target) && known.constructs.iter().any(|one| is_it(&one, name)))
+        KNOWN.iter().any(|known| {
+            known.targets.contains(&target) && known.constructs.iter().any(|one| is_it(&one, name))
+        })
     };
     let new: Vec<String> = found
         .iter()

@@ -35,7 +35,12 @@ const TARGETS: [(&str, &str); 10] = [
 ];
 
 /// Converts a trace.
-fn convert(from: &Path, from_format: Option<&str>, to: &Path, (format, dialect): (&str, &str)) -> Result<LossTable, String> {
+fn convert(
+    from: &Path,
+    from_format: Option<&str>,
+    to: &Path,
+    (format, dialect): (&str, &str),
+) -> Result<LossTable, String> {
     let mut options = ichnos::OpenOptions::default();
     options.read.check = true;
     options.assume_correlated = true;
@@ -102,7 +107,8 @@ fn check(construct: &Construct, directory: &Path) -> BTreeMap<String, Vec<String
     for target in TARGETS {
         let (format, dialect) = target;
         let name = if dialect.is_empty() { format.to_owned() } else { format!("{format} {dialect}") };
-        let (out, back) = (directory.join(format!("{format}{dialect}")), directory.join(format!("{format}{dialect}-back")));
+        let (out, back) =
+            (directory.join(format!("{format}{dialect}")), directory.join(format!("{format}{dialect}-back")));
         let losses = match convert(&source, Some(origin), &out, target) {
             Ok(losses) => losses,
             Err(error) => {
@@ -127,7 +133,8 @@ fn check(construct: &Construct, directory: &Path) -> BTreeMap<String, Vec<String
             Err(error) => vec![error],
         };
         if problems.is_empty() {
-            problems = match convert(&out, Some(format), &back, (origin, origin_dialect.unwrap_or_default())) {
+            problems = match convert(&out, Some(format), &back, (origin, origin_dialect.unwrap_or_default()))
+            {
                 Ok(back_losses) => {
                     if std::env::var_os("ICHNOS_CONSTRUCT").is_some() {
                         println!("back: {back_losses:#?}");
@@ -166,8 +173,9 @@ fn check_all(is_wanted: impl Fn(Origin) -> bool) {
     let mut texts = Vec::new();
     let all = constructs();
     let wanted = all.iter().filter(|construct| is_wanted(construct.origin));
-    let wanted: Vec<_> =
-        wanted.filter(|construct| only.as_ref().is_none_or(|only| construct.name.contains(only.as_str()))).collect();
+    let wanted: Vec<_> = wanted
+        .filter(|construct| only.as_ref().is_none_or(|only| construct.name.contains(only.as_str())))
+        .collect();
     for construct in &wanted {
         let directory = tempfile::tempdir().unwrap();
         for (target, problems) in check(construct, directory.path()) {
