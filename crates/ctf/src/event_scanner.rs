@@ -7,7 +7,8 @@ use std::sync::Arc;
 use ichnos_io::Bytes;
 use ichnos_model::decode::{PacketBits, Position, Slots, UNKNOWN, decode_all};
 use ichnos_model::{
-    ClockValue, DamageKind, DataStream, Event, EventCounts, ExcludedClasses, Scopes, Skip, Window,
+    ClockValue, DamageKind, DataStream, Event, EventCounts, ExcludedClasses, Field, Scope, Scopes, Skip,
+    Text, Visitor, Window,
 };
 
 use crate::event_class::Body;
@@ -258,31 +259,47 @@ impl EventScanner {
         self.data.get(range).is_some_and(is_uniform)
     }
 
-    /// Returns the beginning of the next event records that are not what was recorded, if those that begin in these
-    /// suspicious bits of the packet are not: their times jump. An event record that only ends there may be changed, so
-    /// it is one of them. One that covers all of the bits, or no time, proves nothing.
-    pub(crate) fn overwritten_from(&self, bits: Range<u64>) -> Option<u64> {
+    /// Returns the beginning of the next event records that are not what was recorded, if the bytes of a suspicious block,
+    /// with these bits of the packet, were overwritten: the times of those whose headers are in it jump, or it covers a part
+    /// of one and nothing after it can be read, or that is a text of 0xff. One that only ends in the block may be changed, so it is one of them.
+    pub(crate) fn overwritten_from(&self, block: Range<u64>) -> Option<u64> {
         let mut scanner = self.clone();
         scanner.end = scanner.content_end();
-        let mut begin = scanner.at.bit;
-        let mut time = scanner.order.last;
-        while scanner.at.bit < bits.start {
-            begin = scanner.at.bit;
+        let (mut begin, mut time) = (scanner.at.bit, scanner.order.last);
+        while scanner.at.bit < scanner.end {
+            let (at, before) = (scanner.at.bit, time);
+            begin = if at <= block.start { at } else { begin };
+            if at >= block.end && begin < block.start && scanner.has_text_of_ones() {
+                return Some(begin);
+            }
             if !scanner.next_event() {
-                // Broken there, or before, whatever the bytes are.
-                return scanner.broken.is_some_and(|broken| broken.0 >= bits.start).then_some(begin);
+                // Broken before the block, it has nothing to do with it.
+                return scanner.broken.is_some_and(|broken| broken.0 >= block.start).then_some(begin);
             }
             time = scanner.event_clock?.cycles;
+            if at >= block.end {
+                let goes_beyond = scanner.order.allows(before) && !scanner.order.allows(time);
+                return (time < before || goes_beyond).then_some(begin);
+            }
+            if scanner.begins[3].bit > block.start {
+                return (time != before).then_some(begin);
+            }
         }
-        let at = scanner.at.bit;
-        if at >= bits.end.min(scanner.end) {
-            return None;
+        None
+    }
+
+    /// Returns `true` if a text of the event record that was scanned last has many bytes of 0xff, which no encoding uses so.
+    fn has_text_of_ones(&self) -> bool {
+        struct Texts(bool);
+        impl Visitor for Texts {
+            fn text(&mut self, _: Field<'_>, value: Text<'_>) {
+                self.0 |= memchr::memmem::find(value.raw, &[0xff; 64]).is_some();
+            }
         }
-        let begin = if at == bits.start { at } else { begin };
-        if !scanner.next_event() {
-            return Some(begin);
-        }
-        (scanner.event_clock?.cycles != time).then_some(begin)
+        let mut texts = Texts(false);
+        let event = self.event();
+        let scopes = [Scope::CommonContext, Scope::SpecificContext, Scope::Payload];
+        scopes.into_iter().all(|scope| event.visit(scope, &mut texts).is_ok()) && texts.0
     }
 
     /// Returns the damage of the next event record and its bit, if it is broken. Goes back to the beginning

@@ -160,15 +160,19 @@ impl NeighbourPackets<'_> {
 }
 
 /// Marks the items of the heaviest part of a list that is in order. Items have a first value, a last value and a
-/// weight; each one begins where the one before ends, or later.
+/// weight; each one begins where the one before ends, or later. Of several heaviest parts, the one that ends first counts.
 pub(crate) fn heaviest_in_order<T: Ord + Copy>(items: impl IntoIterator<Item = (T, T, u64)>) -> Vec<bool> {
     // Heaviest part for each last value, with the index of its last item. Parts that end later are heavier.
     let mut parts: BTreeMap<T, (u64, usize)> = BTreeMap::new();
     let mut before: Vec<Option<usize>> = Vec::new();
+    let (mut heaviest, mut at) = (0, None);
     for (i, (first, last, weight)) in items.into_iter().enumerate() {
         let part = parts.range(..=first).next_back().map(|(_, part)| *part);
         before.push(part.map(|(_, end)| end));
         let weight = part.map_or(0, |(weight, _)| weight).saturating_add(weight);
+        if weight > heaviest {
+            (heaviest, at) = (weight, Some(i));
+        }
         if parts.range(..=last).next_back().is_some_and(|(_, (other, _))| *other >= weight) {
             continue;
         }
@@ -181,7 +185,6 @@ pub(crate) fn heaviest_in_order<T: Ord + Copy>(items: impl IntoIterator<Item = (
         parts.insert(last, (weight, i));
     }
     let mut is_in = vec![false; before.len()];
-    let mut at = parts.last_key_value().map(|(_, (_, end))| *end);
     while let Some(i) = at {
         is_in[i] = true;
         at = before[i];
@@ -352,6 +355,7 @@ mod tests {
         assert_eq!(of(&[1, 2, 9, 3, 4]), [1, 2, 3, 4]);
         assert_eq!(of(&[1, 2, 0, 3, 4]), [1, 2, 3, 4]);
         assert_eq!(of(&[9, 1, 2]), [1, 2]);
+        assert_eq!(of(&[0, 5, 0]), [0, 5]);
         assert_eq!(of(&[1, 1, 2, 2]), [1, 1, 2, 2]);
     }
 

@@ -93,17 +93,16 @@ impl Placement {
         self
     }
 
-    /// Divides a tree into the parts with equal offsets. Returns the paths in it that have offsets, but no files, too.
+    /// Divides a tree, or the part of it that belongs to a format, into the parts with equal offsets. `root` is the path of
+    /// the whole tree. Also returns the paths in it that have offsets, but no files here.
     pub(crate) fn divide<'t>(
         tree: &'t Tree,
+        root: &Path,
         placements: &HashMap<PathBuf, Self>,
     ) -> (Vec<(Self, Cow<'t, Tree>)>, Vec<PathBuf>) {
-        let root = Path::new(&tree.name);
         let outer = placements.get(root).cloned().unwrap_or_default();
-        let inner = placements.iter().filter_map(|(path, placement)| {
-            Some((path.strip_prefix(root).ok().filter(|path| !path.as_os_str().is_empty())?, placement))
-        });
-        let mut inner: Vec<(&Path, &Self)> = inner.collect();
+        let is_inner = |path: &Path| path.starts_with(root) && path != root;
+        let mut inner: Vec<_> = placements.iter().filter(|(path, _)| is_inner(path)).collect();
         if inner.is_empty() {
             return (vec![(outer, Cow::Borrowed(tree))], Vec::new());
         }
@@ -111,11 +110,12 @@ impl Placement {
         inner.sort_by_key(|(path, _)| std::cmp::Reverse(path.components().count()));
         let mut parts: BTreeMap<Option<usize>, Vec<Entry>> = BTreeMap::new();
         for entry in &tree.entries {
-            let part = inner.iter().position(|(path, _)| Path::new(&entry.path).starts_with(path));
+            let path = Path::new(&tree.name).join(&entry.path);
+            let part = inner.iter().position(|(inner, _)| path.starts_with(inner));
             parts.entry(part).or_default().push(entry.clone());
         }
         let missing = inner.iter().enumerate().filter(|(index, _)| !parts.contains_key(&Some(*index)));
-        let missing = missing.map(|(_, (path, _))| root.join(path)).collect();
+        let missing = missing.map(|(_, (path, _))| PathBuf::clone(path)).collect();
         let parts = parts.into_iter().map(|(part, entries)| {
             let inner = part.and_then(|part| inner.get(part));
             let placement = inner.map_or_else(|| outer.clone(), |(_, inner)| outer.clone().and(inner));

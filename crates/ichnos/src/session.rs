@@ -360,7 +360,7 @@ impl Session {
             if parts.is_empty() {
                 self.leave_out(no_trace(tree, options), options)?;
             }
-            if let (_, missing) = Placement::divide(tree, placements)
+            if let (_, missing) = Placement::divide(tree, Path::new(&tree.name), placements)
                 && let Some(path) = missing.into_iter().next()
             {
                 return Err(IoError::NotFound { path: path.display().to_string() }.into());
@@ -368,8 +368,10 @@ impl Session {
             divided.push((tree, parts));
         }
         for (i, format) in wanted.iter().enumerate() {
-            let own = divided.iter().filter_map(|(_, parts)| parts.get(&i));
-            let placed: Vec<_> = own.flat_map(|part| Placement::divide(part, placements).0).collect();
+            let own =
+                divided.iter().filter_map(|(tree, parts)| Some((Path::new(&tree.name), parts.get(&i)?)));
+            let placed: Vec<_> =
+                own.flat_map(|(root, part)| Placement::divide(part, root, placements).0).collect();
             let mut by_placement: BTreeMap<Placement, Vec<&Tree>> = BTreeMap::new();
             for (placement, part) in &placed {
                 by_placement.entry(placement.clone()).or_default().push(part);

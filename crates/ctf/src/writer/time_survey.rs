@@ -15,7 +15,7 @@ const MOST_OUTLIERS: usize = 1 << 24;
 
 /// Consecutive events of a packet.
 #[derive(Clone, Copy, Debug)]
-struct Run {
+struct EventRun {
     /// Number of the packet, from 1 on.
     packet: u64,
     /// Bit of the packet at which the first event begins.
@@ -48,7 +48,7 @@ pub(super) struct TimeSurvey {
     packet: u64,
     /// Bits and times of the events of the run that is being surveyed.
     open: Vec<(u64, u64)>,
-    runs: Vec<Run>,
+    runs: Vec<EventRun>,
     /// Packets and bits of events that do not agree with the others of their run, in order.
     outliers: Vec<(u64, u64)>,
     is_complete: bool,
@@ -89,7 +89,7 @@ impl TimeSurvey {
         let events = std::mem::take(&mut self.open);
         let Some((bit, _)) = events.first() else { return };
         let mut run =
-            Run { packet: self.packet, bit: *bit, first: 0, last: 0, events: 0, agrees: true, next: 0 };
+            EventRun { packet: self.packet, bit: *bit, first: 0, last: 0, events: 0, agrees: true, next: 0 };
         let most = self.most;
         let mut agreeing = Vec::new();
         if !events.is_sorted_by_key(|(_, time)| *time) || events.last().is_some_and(|(_, time)| *time > most)
@@ -122,7 +122,7 @@ impl TimeSurvey {
         }
         self.close_run();
         let (runs, mut next) = (&mut self.runs, self.most);
-        let weight = |run: &Run| if run.agrees { run.events } else { 0 };
+        let weight = |run: &EventRun| if run.agrees { run.events } else { 0 };
         let are_in_order = runs.windows(2).all(|two| two[0].last <= two[1].first);
         let agreeing = match are_in_order {
             true => Vec::new(),

@@ -253,16 +253,19 @@ fn times_of_events_outvote_those_of_packets() {
     for (files, trace, wrong) in &traces {
         let whole = sorted(events(trace).into_iter().flatten());
         let has_whole_times = |stream: &StreamInput| {
-            let mut is_whole = true;
+            let (mut is_whole, mut count) = (true, 0);
             let header = stream.stream.class().event_record_header.as_ref();
             let mut classes: Vec<_> = header.into_iter().cloned().collect();
             while let Some(class) = classes.pop() {
-                if let FieldKind::Integer { bits, .. } = &class.kind {
-                    is_whole &= !class.roles.has(Role::Timestamp) || bits.length == 64;
+                if let (FieldKind::Integer { bits, .. }, true) =
+                    (&class.kind, class.roles.has(Role::Timestamp))
+                {
+                    is_whole &= bits.length == 64;
+                    count += 1;
                 }
                 classes.extend(class.children().map(|child| child.class().clone()));
             }
-            is_whole
+            is_whole && count > 0
         };
         let has_whole_times = trace.streams.iter().all(|stream| has_whole_times(stream));
         let directory = files.write();
@@ -319,7 +322,7 @@ fn overwritten_blocks_are_no_events() {
         })
         .collect();
     let (mut faults, mut tried) = (Vec::new(), 0);
-    let mut open_trace = None;
+    let mut open_trace: Option<(usize, TempDir, HashMap<ReadEvent, usize>)> = None;
     for (number, (index, file, begin)) in blocks.iter().copied().enumerate() {
         if !is_tried(number, blocks.len()) {
             continue;
