@@ -1,7 +1,7 @@
 //! Scanner for the event records of a packet: finds the class, the time and the location of each.
 
 use std::cell::Cell;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use ichnos_io::Bytes;
@@ -13,13 +13,14 @@ use ichnos_model::{
 use crate::event_class::Body;
 use crate::event_header::DecodedHeader;
 use crate::event_order::EventOrder;
+use crate::overwritten::is_uniform;
 use crate::packet::{Clocks, EventVisitor};
 use crate::packet_reader::{PacketContent, Readable};
 use crate::rule::Rule;
 use crate::stream_input::EncoderConfig;
 
 /// Scans the event records of one packet after the other.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct EventScanner {
     stream: Arc<DataStream>,
     rules: Arc<EncoderConfig>,
@@ -194,20 +195,94 @@ impl EventScanner {
 
     /// Returns the value of the default clock after the header of the next event record.
     pub(crate) fn next_time(&self) -> Option<u64> {
+        self.next_time_after(self.clocks.value()?)
+    }
+
+    /// The same if the default clock has another value before it.
+    fn next_time_after(&self, now: u64) -> Option<u64> {
         let plan = self.stream.plans().event_record_header.as_ref()?;
         let mut at = self.at;
         if at.bit >= self.content_end() {
             return None;
         }
         let mut clocks = self.clocks.clone();
+        clocks.set_default(now);
         let mut header = EventVisitor::new(&mut clocks);
         plan.decode(self.bits(), &mut at, &self.slots, self.rules.limits, &mut header).ok()?;
         clocks.value()
     }
 
+    /// Returns the time of the first event record of a packet if its begin is too late: read from there on, a short
+    /// timestamp is beyond the `end` of the packet, but from an earlier begin on, not before `earliest`, all are within it.
+    pub(crate) fn earlier_begin(&self, begin: u64, end: u64, earliest: u64) -> Option<u64> {
+        let first = self.next_time().filter(|first| *first > end)?;
+        let low = self.next_time_after(0)?;
+        let reach = self.next_time_after(low.checked_add(1)?)?.checked_sub(low).filter(|reach| *reach > 0)?;
+        let rounds = (first - end).div_ceil(reach);
+        let earlier = first.checked_sub(rounds.checked_mul(reach)?).filter(|earlier| *earlier >= earliest)?;
+        let mut scanner = self.clone();
+        scanner.clocks.set_default(earlier);
+        scanner.end = scanner.content_end();
+        let mut last = earlier;
+        while scanner.next_event() {
+            let time = scanner.event_clock.filter(|time| (last..=end).contains(&time.cycles))?;
+            last = time.cycles;
+        }
+        // Otherwise, the end is wrong: events are near the right one of both.
+        (end - last < first.saturating_sub(begin)).then_some(earlier)
+    }
+
     /// Returns `true` if the next event record is broken.
     pub(crate) fn is_broken(&self) -> bool {
         self.broken.is_some()
+    }
+
+    /// Breaks the next event record at its beginning: its bytes are something else.
+    pub(crate) fn break_here(&mut self, kind: DamageKind) {
+        self.begins[2] = self.at;
+        self.clock_before = self.clocks.value().unwrap_or_default();
+        self.end = self.at.bit;
+        self.note_broken(self.at.bit, kind);
+    }
+
+    /// Breaks the event record that was scanned last.
+    pub(crate) fn break_last(&mut self, kind: DamageKind) {
+        self.at = self.begins[2];
+        self.clocks.set_default(self.clock_before);
+        self.break_here(kind);
+    }
+
+    /// Returns `true` if all bytes of the content are equal from the event record on that was scanned last: 0 or 0xff.
+    pub(crate) fn is_uniform_from_last(&self) -> bool {
+        let range = (self.begins[2].bit / 8) as usize..self.content_end().div_ceil(8) as usize;
+        self.data.get(range).is_some_and(is_uniform)
+    }
+
+    /// Returns the beginning of the next event records that are not what was recorded, if those that begin in these
+    /// suspicious bits of the packet are not: their times jump. An event record that only ends there may be changed, so
+    /// it is one of them. One that covers all of the bits, or no time, proves nothing.
+    pub(crate) fn overwritten_from(&self, bits: Range<u64>) -> Option<u64> {
+        let mut scanner = self.clone();
+        scanner.end = scanner.content_end();
+        let mut begin = scanner.at.bit;
+        let mut time = scanner.order.last;
+        while scanner.at.bit < bits.start {
+            begin = scanner.at.bit;
+            if !scanner.next_event() {
+                // Broken there, or before, whatever the bytes are.
+                return scanner.broken.is_some_and(|broken| broken.0 >= bits.start).then_some(begin);
+            }
+            time = scanner.event_clock?.cycles;
+        }
+        let at = scanner.at.bit;
+        if at >= bits.end.min(scanner.end) {
+            return None;
+        }
+        let begin = if at == bits.start { at } else { begin };
+        if !scanner.next_event() {
+            return Some(begin);
+        }
+        (scanner.event_clock?.cycles != time).then_some(begin)
     }
 
     /// Returns the damage of the next event record and its bit, if it is broken. Goes back to the beginning

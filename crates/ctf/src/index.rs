@@ -12,6 +12,7 @@ use ichnos_io::Bytes;
 use ichnos_model::decode::UNKNOWN;
 use ichnos_model::{ByteOrder, Damage, DamageKind, FieldKind, Role, TraceClass, Uuid};
 
+use crate::dump::{leading_text, quoted};
 use crate::packet::{Clocks, PACKET_MAGIC, PacketDecoder, PacketError, PacketInfo};
 use crate::packet_entry::PacketEntry;
 use crate::rule::Rule;
@@ -135,7 +136,7 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
                 Err(error) => {
                     let next = self.next_packet(offset + 1, self.data.len(), AcceptedOffsets::Any);
                     let end = next.unwrap_or(self.data.len());
-                    let error = self.hole(offset, end).unwrap_or(error);
+                    let error = self.hole(offset, end).or_else(|| self.text(offset, end)).unwrap_or(error);
                     let damage = self.damage(offset, end, error);
                     match next {
                         Some(next) => offset = next,
@@ -165,6 +166,12 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         let before = self.data.get(offset..begin.map_or(offset, |data| data.end))?;
         let is_hole = before.len() <= BLOCK && before.iter().all(|byte| *byte == 0);
         is_hole.then_some(PacketError { bit: 0, kind: DamageKind::Hole(holes) })
+    }
+
+    /// Returns the damage where there is no packet, if that is a text.
+    fn text(&self, offset: usize, next: usize) -> Option<PacketError> {
+        let text = leading_text(self.data.get(offset..next)?)?;
+        Some(PacketError { bit: 0, kind: Rule::Text(quoted(text)).into() })
     }
 
     fn decode(&mut self, offset: usize) -> Result<PacketInfo, PacketError> {

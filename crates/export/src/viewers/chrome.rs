@@ -108,16 +108,17 @@ impl ChromeSpans {
         }
     }
 
-    /// Begins or ends a span with a key. Returns its identifier and names.
+    /// Begins or ends a span with a key, of a process of the trace with this number. Returns its identifier and names.
     fn keyed(
         &mut self,
         class: &ChromeClass,
         event: &Event<'_>,
-        place: &EventPlace<'_>,
+        (place, trace): (&EventPlace<'_>, u32),
         name: Option<&str>,
     ) -> KeyedName {
         let Self { keyed, names, .. } = self;
-        let key = track_id(TrackKind::Slice, [place.process.unwrap_or_default(), class.class.key(event)]);
+        let key = class.class.key(event) ^ u64::from(trace);
+        let key = track_id(TrackKind::Slice, [place.process.unwrap_or_default(), key]);
         let edge = class.class.edge(name);
         let is_end = class.class.form == EventForm::KeyedEnd;
         if let Some(begun) = is_end.then(|| keyed.end(key, edge, |_| None)).flatten() {
@@ -321,7 +322,7 @@ impl Chrome {
             }
         }
         writer.begin();
-        let id = writer.names(event, (class, form), &place, name, spans, is_bare);
+        let id = writer.names(event, (class, form), (&place, *trace), name, spans, is_bare);
         writer.place(phase(form), time, track);
         writer.ids_and_duration(event, (&class.class, form), &place, id);
         writer.out.extend_from_slice(b",\"args\":");
@@ -431,7 +432,7 @@ impl EventWriter<'_> {
         &mut self,
         event: &Event<'_>,
         (class, form): (&ChromeClass, EventForm),
-        place: &EventPlace<'_>,
+        place: (&EventPlace<'_>, u32),
         name: Option<&str>,
         spans: &mut ChromeSpans,
         is_bare: bool,

@@ -5,7 +5,7 @@ mod field_path;
 mod field_type;
 mod tag;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use ichnos_model::{
@@ -21,8 +21,8 @@ pub(in crate::metadata) use self::tag::TAGS;
 use self::tag::{ClockUse, Owner};
 use super::attributes::{emf_uri, log_level};
 use super::object::{Object, Unknown, array, boolean, listed, refuse, text};
-use super::stream::{canonical_uuid, label};
-use super::text::{Node, single_value};
+use super::stream::{canonical_uuid, label, refuse_duplicate};
+use super::text::{self, Node};
 use crate::metadata::{Dialect, Problems, memory};
 
 /// Number of classes that following paths may visit, for each field type that the limits allow.
@@ -32,11 +32,12 @@ const VISITS: u64 = 16;
 /// the string "CTF 2".
 ///
 /// Adds problems to `problems`; the result is `None` if one of them is an error. Unknown properties are
-/// ignored with a note, as the document requires; an unknown field type is an error, because nothing after it
-/// could be decoded.
+/// ignored with a note, as the document requires. So are members of unions and choices of variants with an unknown field
+/// type. Elsewhere, nothing after such a field can be decoded: event record classes with one are refused, and so is the
+/// trace if packets or all event records have one.
 pub fn parse_prop1(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<TraceClass> {
     let errors = problems.errors();
-    let node = single_value(text, limits, problems)?;
+    let node = text::fragments(text, limits, problems)?;
     let (version, fragments) = match array(&node, problems)?.split_first() {
         Some((version, fragments)) => (version, fragments),
         None => {
@@ -67,7 +68,7 @@ pub fn parse_prop1(text: &[u8], limits: &Limits, problems: &mut Problems) -> Opt
         header_clocks: Vec::new(),
         unsure_streams: false,
         streams: HashMap::new(),
-        events: HashSet::new(),
+        events: HashMap::new(),
         clocks: HashMap::new(),
         visits: limits.field_classes.saturating_mul(VISITS),
     };
@@ -105,7 +106,7 @@ struct Prop1Reader<'a> {
     header_clocks: Vec<ClockUse>,
     unsure_streams: bool,
     streams: HashMap<u128, usize>,
-    events: HashSet<(u128, u128)>,
+    events: HashMap<(u128, u128), TextPosition>,
     clocks: HashMap<String, u16>,
     /// Number of classes that may still be visited to follow paths.
     visits: u64,
@@ -117,7 +118,9 @@ impl Prop1Reader<'_> {
         let Some(kind) = object.require("fragment", self.types.problems) else { return };
         let Some(name) = text(kind, self.types.problems) else { return };
         if name == "field-type-alias" {
-            self.types.alias_fragment(&mut object);
+            let attributes = self.types.alias_fragment(&mut object);
+            let name = node.get("name").and_then(Node::as_text).unwrap_or_default();
+            self.trace.unmodeled.add_alias(name, &attributes);
             object.finish(Unknown::Ignore, self.types.problems);
             return;
         }
@@ -144,7 +147,16 @@ impl Prop1Reader<'_> {
             "trace-class" => self.trace_class(&mut object, attributes),
             "data-stream-clock-class" => self.clock_class(&mut object, attributes),
             "data-stream-class" => self.data_stream_class(&mut object, attributes),
-            _ => self.event_record_class(&mut object, attributes),
+            _ => {
+                self.types.problems.begin_part();
+                let class = self.event_record_class(&mut object, attributes);
+                if !self.types.problems.end_part()
+                    && let Some((index, class)) = class
+                    && let Some(stream) = self.trace.data_streams.get_mut(index)
+                {
+                    stream.event_records.push(Arc::new(class));
+                }
+            }
         }
         object.finish(Unknown::Ignore, self.types.problems);
         self.types.problems.leave();
@@ -162,6 +174,9 @@ impl Prop1Reader<'_> {
             let Some(node) = object.get(property) else { continue };
             self.types.problems.enter(*what);
             let class = self.types.root(node, *scope);
+            if let Some(unknown) = self.types.unknown.take() {
+                self.types.problems.add(*unknown);
+            }
             if let Some(slot) = roots.get_mut(*scope as usize) {
                 *slot = class;
             }
@@ -208,6 +223,7 @@ impl Prop1Reader<'_> {
             self.types.problems.warning(object.position, message);
         }
         self.trace.attributes = attributes;
+        self.trace.environment = take_environment(&mut self.trace.attributes);
         self.trace.declared_at = object.position.into();
     }
 
@@ -275,6 +291,8 @@ impl Prop1Reader<'_> {
             ("event-record-context-field-type", Scope::CommonContext, "event record common context"),
         ];
         let (mut roots, clocks) = self.roots(&fields, Owner::DataStream, self.roots.clone(), object);
+        let default_clock = default_clock(&clocks, &self.header_clocks);
+        prefer_clock(&mut roots, default_clock);
         let mut take = |scope: Scope| roots.get_mut(scope as usize).and_then(Option::take);
         let (namespace, name) = standard_name(&attributes);
         let stream = DataStreamClass {
@@ -282,7 +300,7 @@ impl Prop1Reader<'_> {
             namespace,
             name,
             uid: None,
-            default_clock: default_clock(&clocks, &self.header_clocks),
+            default_clock,
             other_clocks: Vec::new(),
             packet_context: take(Scope::PacketContext),
             event_record_header: take(Scope::EventRecordHeader),
@@ -317,26 +335,38 @@ impl Prop1Reader<'_> {
         super::stream::only_stream(&self.trace.data_streams, position, self.types.problems)
     }
 
-    /// CTF2-PROP-1.0, "Event record class fragment".
-    fn event_record_class(&mut self, object: &mut Object<'_>, attributes: Attributes) {
+    /// Returns the root fields that event record classes of a data stream class share, and its default clock.
+    fn roots_of_stream(&self, index: Option<usize>) -> (Roots, Option<u16>) {
+        let mut roots = self.roots.clone();
+        let Some(stream) = index.and_then(|index| self.trace.data_streams.get(index)) else {
+            return (roots, None);
+        };
+        let [_, context, header, common, ..] = &mut roots;
+        context.clone_from(&stream.packet_context);
+        header.clone_from(&stream.event_record_header);
+        common.clone_from(&stream.common_context);
+        (roots, stream.default_clock)
+    }
+
+    /// CTF2-PROP-1.0, "Event record class fragment". Returns the class and the index of its data stream class.
+    fn event_record_class(
+        &mut self,
+        object: &mut Object<'_>,
+        attributes: Attributes,
+    ) -> Option<(usize, EventRecordClass)> {
         let id_node = object.get("id");
         let id = id_node.map_or(Some(0), |node| id(node, self.types.problems));
         let stream_node = object.get("parent-data-stream-class-id");
         let stream_id = stream_node.map_or(Some(0), |node| constant::id(node, self.types.problems));
         let found = stream_id.and_then(|id| self.stream_of(id, stream_node.is_none(), object.position));
         let (index, stream_id) = (found.map(|(index, _)| index), found.map(|(_, id)| id).or(stream_id));
-        let mut roots = self.roots.clone();
-        if let Some(stream) = index.and_then(|index| self.trace.data_streams.get(index)) {
-            let [_, context, header, common, ..] = &mut roots;
-            context.clone_from(&stream.packet_context);
-            header.clone_from(&stream.event_record_header);
-            common.clone_from(&stream.common_context);
-        }
+        let (roots, default_clock) = self.roots_of_stream(index);
         let fields = [
             ("context-field-type", Scope::SpecificContext, "specific context"),
             ("payload-field-type", Scope::Payload, "payload"),
         ];
         let (mut roots, _) = self.roots(&fields, Owner::EventRecord, roots, object);
+        prefer_clock(&mut roots, default_clock);
         let mut take = |scope: Scope| roots.get_mut(scope as usize).and_then(Option::take);
         let (namespace, name) = standard_name(&attributes);
         let event = EventRecordClass {
@@ -351,35 +381,42 @@ impl Prop1Reader<'_> {
             declared_at: object.position.into(),
             ..EventRecordClass::default()
         };
-        let (Some(id), Some(stream_id)) = (id, stream_id) else { return };
-        let Some(stream) = index.and_then(|index| self.trace.data_streams.get_mut(index)) else {
+        let (id, stream_id) = id.zip(stream_id)?;
+        let Some(index) = index else {
             if !self.unsure_streams && (stream_node.is_some() || self.trace.data_streams.is_empty()) {
                 let position = stream_node.map_or(object.position, |node| node.position);
                 let message =
                     format!("unknown data stream class id {stream_id}: no earlier fragment declares it");
                 self.types.problems.error(position, message);
             }
-            return;
+            return None;
         };
-        if !self.events.insert((stream_id, id)) {
-            let position = id_node.map_or(object.position, |node| node.position);
-            let message = format!("duplicate event record class id {id} in data stream class {stream_id}");
-            self.types.problems.error(position, message);
-            return;
+        let position = id_node.map_or(object.position, |node| node.position);
+        let first = *self.events.entry((stream_id, id)).or_insert(position);
+        if first != position {
+            let stream = self.trace.data_streams.get_mut(index)?;
+            refuse_duplicate(&event, stream, [first, position], self.types.problems);
+            return None;
         }
         let most = self.types.limits.event_record_classes;
         let count = self.events.len() as u64;
         let names = [event.namespace.as_deref(), event.name.as_deref()];
         // Its id is in a set, too.
         if !self.types.problems.charge(memory::of_event_record_class(&names) + 64, object.position) {
-            return;
+            return None;
         }
-        if count <= most {
-            stream.event_records.push(Arc::new(event));
-        } else if count == most.saturating_add(1) {
+        if count == most.saturating_add(1) {
             let message = format!("there are more than {most} event record classes, the limit");
             self.types.problems.limit(object.position, "event_record_classes", message);
         }
+        (count <= most).then_some((index, event))
+    }
+}
+
+/// Puts the default clock first in each field with several clock tags, which can be in any order.
+fn prefer_clock(roots: &mut Roots, default_clock: Option<u16>) {
+    if let Some(clock) = default_clock {
+        roots.iter_mut().flatten().for_each(|root| FieldClass::prefer_clock(root, clock));
     }
 }
 
@@ -392,6 +429,25 @@ fn default_clock(stream: &[ClockUse], header: &[ClockUse]) -> Option<u16> {
         .or_else(|| first(Scope::PacketContext))
         .or_else(|| first(Scope::PacketHeader))
         .or_else(|| first(Scope::CommonContext))
+}
+
+/// Removes the environment from the attributes of the trace class. PROP-1.0 leaves it to attributes ("Changes since CTF
+/// 1").
+fn take_environment(attributes: &mut Attributes) -> Vec<(String, Value)> {
+    let Some(Value::Map(entries)) = attributes.get(STANDARD) else { return Vec::new() };
+    let is_environment =
+        |(name, value): &(String, Value)| name == "environment" && matches!(value, Value::Map(_));
+    let (found, others): (Vec<_>, Vec<_>) = entries.iter().cloned().partition(is_environment);
+    match found.into_iter().next() {
+        Some((_, Value::Map(environment))) => {
+            match others.is_empty() {
+                true => drop(attributes.remove(STANDARD)),
+                false => attributes.set(STANDARD, Value::Map(others)),
+            }
+            environment
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// Returns namespace and name of a class from attributes: PROP-1.0 has no properties for them.
