@@ -72,7 +72,8 @@ fn packet_context(stream: &DataStreamClass, dialect: Dialect, broken: &mut Vec<S
     for member in context.and_then(FieldClass::members).unwrap_or_default() {
         let is_end = |class: &FieldClass| class.roles.has(Role::PacketEndTimestamp);
         if member.name != "timestamp_end" && has(&member.class, &is_end) {
-            broken.push(format!("packet context: `{}` moves the clock to the end of the packet", member.name));
+            broken
+                .push(format!("packet context: `{}` moves the clock to the end of the packet", member.name));
         }
     }
 }
@@ -161,7 +162,10 @@ mod tests {
     #[test]
     fn no_other_end_time_moves_the_clock() {
         assert_eq!(broken("time timestamp_begin; time timestamp_end;", 16), [""; 0]);
-        assert_eq!(broken("time other; time timestamp_begin; time timestamp_end; u32 late_end;", 16), [""; 0]);
+        assert_eq!(
+            broken("time other; time timestamp_begin; time timestamp_end; u32 late_end;", 16),
+            [""; 0]
+        );
         for name in ["timestamp_end_end", "late_end"] {
             let context = format!("time timestamp_begin; time timestamp_end; time {name};");
             let rule = format!("packet context: `{name}` moves the clock to the end of the packet");
