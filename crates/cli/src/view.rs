@@ -46,9 +46,7 @@ pub(crate) fn run(args: &ViewVerb, global: &Global, report: Report) -> Result<Ex
     let view = bind(session, options, args.port)?;
     let address = view.address();
     output::print_as_it_is(&format!("{address}\n"))?;
-    if !args.no_open {
-        browser::open(&address, report);
-    }
+    let _file = (!args.no_open).then(|| browser::open(&address, &args.reading.temporary(), report));
     view.run_following(|| {
         let known = state.as_mut()?;
         let now = InputState::of(&paths);
@@ -85,7 +83,7 @@ fn view_options(
     options.selection = source.selection;
     options.window = source.window;
     options.stream_intersection = args.selecting.stream_intersection;
-    options.temporary = args.reading.temp_dir.clone().unwrap_or_else(std::env::temp_dir);
+    options.temporary = args.reading.temporary();
     options.warnings = source.warnings;
     if !args.selecting.clock_gmt {
         options.zone = "local".to_owned();
@@ -131,9 +129,9 @@ fn export(
         Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(interrupt::exit()),
         Err(error) => return Err(Failure::new(error.to_string())),
     };
-    output.write_all(&page)?;
+    output.write_all(&page.html)?;
     output.finish()?;
-    Ok(if is_damaged { Exit::Damaged } else { Exit::Success })
+    Ok(if is_damaged || page.is_damaged { Exit::Damaged } else { Exit::Success })
 }
 
 /// Opens the traces once more.

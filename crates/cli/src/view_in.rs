@@ -8,7 +8,7 @@ use ichnos::convert::{ConvertError, ConvertOptions, ViewerWriter};
 use ichnos::export::{StackCollector, StackFormat, StackOptions, StackRoots};
 use ichnos::model::Window;
 use ichnos::{Pass, Session};
-use ichnos_view::{FileServer, ViewerPage};
+use ichnos_view::{FileServer, PrivateDirectory, ViewerPage};
 
 use crate::args::{Arithmetic, Global, ViewIn, ViewVerb};
 use crate::exit::{Exit, Failure};
@@ -48,12 +48,12 @@ pub(crate) fn run(args: &ViewVerb, viewer: ViewIn, global: &Global, report: Repo
     }
     input::report_problems(&session, report);
     let window = selection.prepare(&session, report)?;
-    let directory = tempfile::Builder::new()
-        .prefix("ichnos-view-")
-        .tempdir_in(args.reading.temp_dir.clone().unwrap_or_else(std::env::temp_dir))
-        .map_err(|error| {
-            Failure::new(format!("cannot make a directory for the file of the viewer: {error}"))
-        })?;
+    let temporary = args.reading.temporary();
+    let directory = PrivateDirectory::create_in(&temporary).map_err(|error| {
+        let place = temporary.display();
+        Failure::new(format!("{place}: cannot create a directory for the viewer's file: {error}"))
+            .help("--temp-dir names another place")
+    })?;
     let path = directory.path().join(viewer.file_name());
     let server = bind(args, viewer, &path)?;
     interrupt::watch();
@@ -69,6 +69,7 @@ pub(crate) fn run(args: &ViewVerb, viewer: ViewIn, global: &Global, report: Repo
     if !is_written {
         return Ok(interrupt::exit());
     }
+    directory.restrict(viewer.file_name())?;
     let origin = viewer.page().origin();
     report.notice(&format!(
         "the page comes from {origin}; the trace stays on this machine: the page reads it from {}",
@@ -76,9 +77,7 @@ pub(crate) fn run(args: &ViewVerb, viewer: ViewIn, global: &Global, report: Repo
     ));
     let link = server.link();
     output::print_as_it_is(&format!("{link}\n"))?;
-    if !args.no_open {
-        browser::open(&link, report);
-    }
+    let _file = (!args.no_open).then(|| browser::open(&link, &temporary, report));
     server.run(interrupt::flag())?;
     Ok(Exit::Success)
 }

@@ -56,14 +56,16 @@ pub(crate) struct SaidTime {
 }
 
 impl SaidTime {
-    /// Returns those of a data stream class that have a role.
-    pub(crate) fn of(stream: &DataStreamClass, role: Role) -> Self {
+    /// Returns the fields of a data stream class that have a role. `has_shared` also counts fields that update further
+    /// clocks, whose values cannot change with the default clock.
+    pub(crate) fn of(stream: &DataStreamClass, role: Role, has_shared: bool) -> Self {
         let mut said = Self::default();
         let root = stream.packet_context.as_deref().map(|root| &root.kind);
         let Some(FieldKind::Structure { members, .. }) = root else { return said };
         for member in members {
             let roles = member.class.roles;
-            if !roles.has(role) || roles.clock.is_some() && roles.clock != stream.default_clock {
+            let is_of_other = roles.clock.is_some() && roles.clock != stream.default_clock;
+            if !roles.has(role) || is_of_other || roles.has_further_clocks() && !has_shared {
                 continue;
             }
             match &member.class.kind {

@@ -263,7 +263,8 @@ impl<'a> StreamBuilder<'a> {
         };
         for ((_, id, _), mut found) in self.streams {
             let class = self.trace.class.data_streams.get(found.class);
-            let begins_are_whole = class.is_some_and(|class| SaidTime::of(class, Role::Timestamp).bits == 64);
+            let begins_are_whole =
+                class.is_some_and(|class| SaidTime::of(class, Role::Timestamp, true).bits == 64);
             let mut put = order.apply(&mut found.packets, &found.files, begins_are_whole);
             let name = found.files.first().map(|file| file.name.clone()).unwrap_or_default();
             let Some(stream) = DataStream::new(Arc::clone(self.trace), found.class, id, name) else {

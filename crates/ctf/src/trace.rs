@@ -37,6 +37,8 @@ pub struct CtfTrace {
     /// `true` if all of its metadata is in packets.
     is_packetized: bool,
     diagnostics: Vec<FileDiagnostic>,
+    /// Files of auxiliary streams.
+    auxiliary: Vec<String>,
     /// Data streams of the trace.
     pub streams: Vec<Arc<StreamInput>>,
     damage: Vec<Damage>,
@@ -101,8 +103,8 @@ pub(crate) fn own_files(tree: &Tree, files: &[usize]) -> Vec<usize> {
 
 /// Opens all CTF traces of some trees, at any depth.
 ///
-/// Directories with the same trace UUID and the same classes are parts of one trace: rotated sessions,
-/// snapshots.
+/// Directories with the same trace UUID, the same classes, the same environment and the same attributes are parts of
+/// one trace: rotated sessions, snapshots.
 #[must_use]
 pub fn open(trees: &[&Tree], options: &OpenOptions) -> Opened {
     let mut opened = Opened::default();
@@ -232,20 +234,21 @@ impl<'a> MetadataDirectory<'a> {
 impl<'a> Described<'a> {
     /// Returns `true` if the other one is a further part of the same trace: same UUID, or same name and
     /// unique identifier (CTF2-SPEC-2.0, "Trace class fragment"), and one includes all declarations of the
-    /// other (metadata grows while a trace is recorded).
+    /// other (metadata grows while a trace is recorded). Traces can share their metadata stream, with its UUID
+    /// (CTF2-PROP-2.0, "Trace"): then their environments or attributes differ.
     fn is_same_trace(&self, other: &Self) -> bool {
         let (a, b) = (&self.class, &other.class);
         let same = match (a.uuid, b.uuid) {
             (Some(a), Some(b)) => a == b,
-            (None, None) => {
-                let identity = (&a.namespace, &a.name, &a.uid);
-                a.name.is_some() && a.uid.is_some() && identity == (&b.namespace, &b.name, &b.uid)
-            }
+            (None, None) => a.name.is_some() && a.uid.is_some(),
             _ => false,
         };
         // Only metadata that was given for files without any is read several times.
         let given = self.metadata_name == other.metadata_name;
-        (same || given) && (extends(&self.class, &other.class) || extends(&other.class, &self.class))
+        let is_of_one_run = (&a.namespace, &a.name, &a.uid) == (&b.namespace, &b.name, &b.uid)
+            && a.environment == b.environment
+            && a.attributes == b.attributes;
+        (same || given) && is_of_one_run && (extends(a, b) || extends(b, a))
     }
 
     /// Finds the known bugs of the tracer, and corrects their effects on the class.
@@ -351,6 +354,11 @@ impl<'a> Described<'a> {
                 builder.add(name, entry, index);
             }
         }
+        let auxiliary = self.directories.iter().filter(|_| self.dialect == Dialect::Prop2);
+        let names = |directory: &MetadataDirectory<'_>| -> Vec<String> {
+            directory.auxiliary.iter().map(|entry| shown(directory.tree, &entry.path)).collect()
+        };
+        let auxiliary = auxiliary.flat_map(names).collect();
         let mut diagnostics = self.diagnostics;
         builder.note_flaws(self.dialect);
         diagnostics.append(&mut builder.diagnostics);
@@ -362,6 +370,7 @@ impl<'a> Described<'a> {
             dialect: self.dialect,
             is_packetized: self.is_packetized,
             diagnostics,
+            auxiliary,
             streams,
             damage,
             quirks: self.quirks,
@@ -491,6 +500,10 @@ impl TraceInput for CtfTrace {
 
     fn diagnostics(&self) -> &[FileDiagnostic] {
         &self.diagnostics
+    }
+
+    fn auxiliary_files(&self) -> &[String] {
+        &self.auxiliary
     }
 
     fn quirks(&self) -> Vec<TracerQuirk> {

@@ -20,7 +20,7 @@ use ichnos_model::{Damage, FileDiagnostic, Severity, TraceInput, Window};
 use crate::format::FORMATS;
 use crate::pass::StreamOptions;
 use crate::shard_parts::ShardParts;
-use crate::verify::verify;
+use crate::verify::{OutputRules, verify};
 use crate::{OutputKind, Pass, PassEnd, PassObserver, PassOptions, PassSummary, Reader};
 pub use otlp_spans::NoSpans;
 pub use split::SplitTargets;
@@ -255,7 +255,7 @@ impl Reader<'_> {
         let (sources, mut write) = self.write_options(writer, options, false);
         write.leaves_out_packets |= options.packets_in.is_some();
         if options.verify && !matches!(target, WriteTarget::Nowhere) {
-            write.verify = Some(self.verify(options));
+            write.verify = Some(self.verify(writer, options));
         }
         let output = writer.create(target, sources, &write)?;
         check_strict(options, || output.losses())?;
@@ -321,8 +321,8 @@ impl Reader<'_> {
         })
     }
 
-    /// Returns the comparison of the output with the written data.
-    fn verify(&self, options: &ConvertOptions<'_>) -> Verify {
+    /// Returns the comparison of the output of a writer with the written data.
+    fn verify(&self, writer: &dyn TraceWriter, options: &ConvertOptions<'_>) -> Verify {
         let is_warning = |problem: &FileDiagnostic| problem.diagnostic.severity != Severity::Note;
         let has_problems = |trace: &dyn TraceInput| trace.diagnostics().iter().any(is_warning);
         let has_warnings = self.wanted().any(|(trace, _, _)| has_problems(trace));
@@ -335,10 +335,14 @@ impl Reader<'_> {
         }
         let (threads, limits, stop) = (options.threads, options.write.limits, options.pass.stop_flag());
         let (window, _) = self.common_window();
+        let rules = writer.reader_rules();
+        let classes = self.wanted().map(|(trace, _, _)| &trace.trace().class);
+        let input = classes.map(|class| (class.dialect.clone(), (rules.classes)(class))).collect();
+        let rules = OutputRules { rules, input };
         Verify::new(move |path, digest| {
             let mut written = digest.clone();
             written.damages += damages;
-            verify(path, &written, threads, limits, has_warnings, window, stop)
+            verify(path, &written, threads, limits, has_warnings, window, &rules, stop)
         })
     }
 }

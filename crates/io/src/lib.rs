@@ -67,8 +67,8 @@ mod zip_archive;
 pub use bytes::Bytes;
 pub use collect::{COLLECTION, COLLECTION_HEAD, Collect, SEGMENT, StoreReport, TaskKey, numbered_file};
 pub use create::{
-    CreateError, FirstTime, PartTarget, PartsOutput, TraceWriter, Verify, VerifyFn, WriteOptions,
-    WriteReport, WriteSource, WriteTarget,
+    CreateError, FirstTime, PartTarget, PartsOutput, ReaderRules, TraceWriter, Verify, VerifyFn,
+    WriteOptions, WriteReport, WriteSource, WriteTarget,
 };
 pub use datagrams::{Datagram, Datagrams};
 pub use directory_part::{DirectoryPart, ExistingPart};

@@ -163,11 +163,7 @@ pub(crate) fn event_class(value: &Value) -> Made<EventRecordClass> {
 /// Returns the class of a scope in a member `fields`.
 pub(crate) fn scope_class(fields: &Value, scope: Scope, classes: Classes<'_>) -> Made<Option<FieldClass>> {
     let Some(value) = fields.get(scope_name(scope)) else { return Ok(None) };
-    let class = classes.read(value)?;
-    if !matches!(class.kind, FieldKind::Structure { .. }) {
-        return Err(format!("a class of `{}` that is not a structure", scope_name(scope)));
-    }
-    Ok(Some(class))
+    classes.read(value).map(Some)
 }
 
 /// Indexes of the members of each name.

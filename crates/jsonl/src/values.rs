@@ -87,7 +87,7 @@ impl<'n> Finder<'n> {
 }
 
 impl ValueReader {
-    /// Reads the object of a scope. `stacks` are the members that are numbers of call stacks, in order.
+    /// Reads the value of a scope: an object, unless its class is not a structure. `stacks` are the members that are numbers of call stacks, in order.
     pub(crate) fn scope(
         &mut self,
         json: &mut Reader<'_>,
@@ -96,13 +96,16 @@ impl ValueReader {
         stacks: &[(u32, Numbers<'_>)],
         values: &mut EventValues,
     ) -> Parsed<()> {
-        let FieldKind::Structure { members, .. } = &class.kind else {
-            return fault(json, "a class that is a structure");
-        };
         let begin = json.offset();
         self.work = FEW_COMPARED + COMPARED_PER_BYTE * json.text().len() as u64;
         values.begin(scope);
         json.peek();
+        let FieldKind::Structure { members, .. } = &class.kind else {
+            let root = Member::new("", class.clone());
+            let around = Surroundings::of_scope(scope, json.clone(), &[]);
+            let place = Place { structure: &around, member: &root };
+            return self.field(json, place, class, values, true);
+        };
         let around = Surroundings::of_scope(scope, json.clone(), members);
         if self.members(json, &around, members, stacks, values, false).is_ok() {
             return Ok(());

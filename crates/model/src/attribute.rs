@@ -133,6 +133,30 @@ impl Attributes {
 }
 
 impl Attributes {
+    /// Adds attributes of the same object from another place. Objects of one namespace are joined. Returns the namespaces
+    /// whose other values are dropped, because they have a value here.
+    pub fn join(&mut self, others: Self) -> Vec<String> {
+        let mut dropped = Vec::new();
+        for (namespace, value) in others {
+            let own = self.0.get_or_insert_default().0.iter_mut().find(|(key, _)| *key == namespace);
+            match (own.map(|(_, own)| own), value) {
+                (None, value) => self.set(namespace, value),
+                (Some(Value::Map(own)), Value::Map(entries)) => {
+                    let mut is_complete = true;
+                    for (name, value) in entries {
+                        match own.iter().find(|(key, _)| *key == name) {
+                            Some((_, known)) => is_complete &= *known == value,
+                            None => own.push((name, value)),
+                        }
+                    }
+                    dropped.extend((!is_complete).then_some(namespace));
+                }
+                (Some(own), value) => dropped.extend((*own != value).then_some(namespace)),
+            }
+        }
+        dropped
+    }
+
     /// Removes a namespace and returns its value.
     pub fn remove(&mut self, namespace: &str) -> Option<Value> {
         let entries = &mut self.0.as_mut()?.0;

@@ -15,7 +15,7 @@ pub use crate::plan::{LocationProblem, LocationRule};
 pub use crate::range::{IntegerRange, Mapping, Mappings, MappingsBuilder, RangeSet, Ranges};
 pub use crate::role::{ClockUpdate, Role, Roles};
 pub use crate::selectors::Selectors;
-pub use crate::trace_class::{DataStreamClass, EventRecordClass, TraceClass, UuidOf};
+pub use crate::trace_class::{DataStreamClass, EventRecordClass, TraceClass, UnmodeledMetadata, UuidOf};
 pub use crate::value::StringEncoding;
 pub use crate::wide_integer::{WideInteger, WideRange};
 pub use uuid::Uuid;

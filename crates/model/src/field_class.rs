@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::wide_integer::names_of;
 use crate::{
-    ActivityPaths, Attributes, ClockUpdate, DeclaredAt, FieldLocation, Mappings, RangeSet, Roles,
+    ActivityPaths, Attributes, ClockUpdate, DeclaredAt, FieldLocation, Mappings, RangeSet, Role, Roles,
     StringEncoding, WallClock, Wide, WideRange,
 };
 
@@ -263,6 +263,27 @@ impl FieldClass {
             self.roles.note_further_clocks();
             self.clock_updates = Some(self.clock_updates().iter().copied().chain([update]).collect());
         }
+    }
+
+    /// Puts a clock first in each field that updates it, in a class and all classes in it. Its roles are then those in
+    /// [`Self::roles`].
+    pub fn prefer_clock(class: &mut Arc<Self>, clock: u16) {
+        let is_further = |class: &Self| class.clock_updates().iter().any(|update| update.clock == clock);
+        if !class.exists(&mut |class| is_further(class)) {
+            return;
+        }
+        let changed = Arc::make_mut(class);
+        if is_further(changed) {
+            let times = [Role::Timestamp, Role::PacketEndTimestamp];
+            let own = times.into_iter().filter(|role| changed.roles.has(*role));
+            let own = own.filter_map(|role| Some(ClockUpdate { role, clock: changed.roles.clock? }));
+            let (first, others): (Vec<_>, Vec<_>) =
+                own.chain(changed.clock_updates().iter().copied()).partition(|update| update.clock == clock);
+            changed.roles = changed.roles.iter().filter(|role| !times.contains(role)).collect();
+            changed.clock_updates = None;
+            first.into_iter().chain(others).for_each(|update| changed.add_clock_update(update));
+        }
+        changed.children_mut().for_each(|child| Self::prefer_clock(child, clock));
     }
 
     /// Returns the properties of an integer.

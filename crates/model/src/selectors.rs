@@ -3,7 +3,7 @@
 use crate::RangeSet;
 
 /// The options of a variant by the values that select them.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selectors {
     /// All ranges with their options, in order. If some overlap, the first option wins, and they are searched
     /// one by one.

@@ -44,8 +44,31 @@ pub struct TraceClass {
     pub attributes: Attributes,
     /// Call sites (CTF 1.8 `callsite` blocks), one map each; not used for decoding.
     pub call_sites: Vec<Value>,
+    /// Parts of the metadata without a place in this class.
+    pub unmodeled: UnmodeledMetadata,
     /// Place of the declaration.
     pub declared_at: DeclaredAt,
+}
+
+/// Parts of the metadata that a [`TraceClass`] does not contain: they are lost when it is written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UnmodeledMetadata {
+    /// Number of aliases of field classes with a name that writers would not choose.
+    pub alias_names: u64,
+    /// Number of aliases of field classes with attributes.
+    pub alias_attributes: u64,
+    /// Namespaces of auxiliary streams (PROP-2.0) that became attributes.
+    pub aux_streams: Vec<String>,
+}
+
+impl UnmodeledMetadata {
+    /// Counts an alias of a field class.
+    pub fn add_alias(&mut self, name: &str, attributes: &Attributes) {
+        let number = name.strip_prefix("class-").or_else(|| name.strip_prefix("type-"));
+        let is_ours = number.is_some_and(|number| number.parse::<u64>().is_ok());
+        self.alias_names += u64::from(!is_ours);
+        self.alias_attributes += u64::from(!attributes.is_empty());
+    }
 }
 
 /// Object that the UUID of a trace class identifies.

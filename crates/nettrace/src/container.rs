@@ -117,10 +117,23 @@ const TRACE_SIZE: u64 = 48;
 /// Returns `true` if a file begins like an EventPipe file, even of a version that cannot be read.
 #[must_use]
 pub fn recognise(beginning: &[u8]) -> bool {
-    beginning.starts_with(FAST_SERIALIZATION)
+    beginning.starts_with(FAST_SERIALIZATION) && !is_of_other_library(beginning)
         || beginning.starts_with(MAGIC)
             && (beginning.get(8..).is_some_and(|rest| rest.starts_with(FAST_SERIALIZATION))
                 || beginning.get(8..12) == Some(&[0; 4]))
+}
+
+/// Returns `true` if the first object of a file has another name than `Trace`: TraceEvent and dotnet-gcdump write other
+/// files with the same library.
+fn is_of_other_library(beginning: &[u8]) -> bool {
+    /// Offset of the length of the name, after tags and versions.
+    const LENGTH: usize = FAST_SERIALIZATION.len() + 11;
+    let rest = beginning.get(LENGTH..).unwrap_or_default();
+    let Some((length, name)) = rest.split_first_chunk::<4>() else { return false };
+    let length = u32::from_le_bytes(*length) as usize;
+    let name = name.get(..length).unwrap_or(name);
+    // A damaged name is none of theirs.
+    !b"Trace".starts_with(name) && name.iter().all(|byte| byte.is_ascii_alphabetic() || *byte == b'.')
 }
 
 /// Finds the blocks of a file, one after the other.
@@ -793,5 +806,23 @@ mod tests {
         };
         assert_eq!(old(2).unwrap_err(), Refusal::TooOld(2));
         assert_eq!(old(3).unwrap().unwrap().version(), Version::V3);
+    }
+
+    /// TraceEvent and dotnet-gcdump use the same library.
+    #[test]
+    fn other_objects_of_the_library_are_not_recognised() {
+        let file = |name: &[u8]| {
+            let header = [FAST_SERIALIZATION, b"\x05\x05\x01\x03\0\0\0\0\0\0\0"].concat();
+            [&header, &u32::try_from(name.len()).unwrap().to_le_bytes()[..], name, b"\x06"].concat()
+        };
+        let trace = file(b"Trace");
+        for end in FAST_SERIALIZATION.len()..=trace.len() {
+            assert!(recognise(&trace[..end]), "{end}");
+        }
+        // A damaged name.
+        assert!(recognise(&file(b"Tr\xffce")));
+        for name in [&b"Microsoft.Diagnostics.Tracing.Etlx.TraceLog"[..], b"GCHeapDump"] {
+            assert!(!recognise(&file(name)[..64.min(file(name).len())]));
+        }
     }
 }

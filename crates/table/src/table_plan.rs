@@ -432,11 +432,10 @@ impl PlanBuilder<'_> {
     fn scope(&mut self, event: &Event<'_>, scope: Scope, prefix: &'static str, plan: &Plan) -> ScopeTargets {
         let begin = self.columns.len();
         let mut targets = vec![FieldTarget::Nothing; plan.nodes().count()];
-        for (index, member) in plan.children(0).enumerate() {
+        for (index, member) in plan.fields().enumerate() {
             let meaning = event.class.meanings.of(scope, index);
             self.has_meaning = meaning.is_some_and(|meaning| self.wants_meaning(meaning));
-            let path = plan.get(member).and_then(|member| member.name.clone());
-            let path = path.as_deref().unwrap_or_default().to_owned();
+            let path = plan.field_name(member).to_owned();
             let mut fields = ScopeFields { builder: self, scope, prefix, plan, targets: &mut targets, path };
             fields.add(member, 0);
         }

@@ -1,9 +1,10 @@
 //! Accepts connections, each with a thread of its own.
 
+use std::collections::VecDeque;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -15,8 +16,41 @@ pub(crate) const STEP: Duration = Duration::from_millis(50);
 
 /// Answers the request of a connection.
 pub(crate) trait Serve: Send + Sync + 'static {
-    /// Answers it. Errors of the connection affect no other one. The flag is set when the server ends.
-    fn serve(&self, stream: TcpStream, is_over: &AtomicBool);
+    /// Answers it. Errors of the connection affect no other one.
+    fn serve(&self, stream: TcpStream, connection: &Connection<'_>);
+}
+
+/// State of a connection while its request is answered.
+pub(crate) struct Connection<'a> {
+    id: u64,
+    connections: &'a Mutex<Connections>,
+    is_over: &'a AtomicBool,
+}
+
+impl Connection<'_> {
+    /// Keeps the connection from being closed for newer ones: its request has the token.
+    pub(crate) fn admit(&self) {
+        lock(self.connections).strangers.retain(|(id, _)| *id != self.id);
+    }
+
+    /// Returns `true` when the server ends.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
+    }
+}
+
+/// Open connections.
+#[derive(Debug, Default)]
+struct Connections {
+    count: usize,
+    /// Identifier of the next connection.
+    next: u64,
+    /// Connections that have not shown the token, the oldest first.
+    strangers: VecDeque<(u64, TcpStream)>,
+}
+
+fn lock(connections: &Mutex<Connections>) -> MutexGuard<'_, Connections> {
+    connections.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Listens on a port of 127.0.0.1.
@@ -29,7 +63,7 @@ pub(crate) struct Acceptor<S> {
 #[derive(Debug)]
 struct Accepted<S> {
     service: S,
-    connections: Mutex<usize>,
+    connections: Mutex<Connections>,
     is_free: Condvar,
     is_over: AtomicBool,
 }
@@ -39,7 +73,7 @@ impl<S: Serve> Acceptor<S> {
     pub(crate) fn bind(port: u16, make: impl FnOnce(u16) -> S) -> io::Result<Self> {
         let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port)))?;
         let service = make(listener.local_addr()?.port());
-        let (connections, is_free, is_over) = (Mutex::new(0), Condvar::new(), AtomicBool::new(false));
+        let (connections, is_free, is_over) = (Mutex::default(), Condvar::new(), AtomicBool::new(false));
         Ok(Self { listener, accepted: Arc::new(Accepted { service, connections, is_free, is_over }) })
     }
 
@@ -64,7 +98,8 @@ impl<S: Serve> Acceptor<S> {
     }
 }
 
-/// Accepts connections. Where there are too many, further ones wait.
+/// Accepts connections. Where there are too many, the oldest one that has not shown the token is closed for a newer one, so that
+/// others cannot keep the user out. If all have shown it, newer ones wait.
 fn accept<S: Serve>(listener: &TcpListener, accepted: &Arc<Accepted<S>>) {
     for stream in listener.incoming() {
         if accepted.is_over.load(Ordering::Relaxed) {
@@ -75,10 +110,22 @@ fn accept<S: Serve>(listener: &TcpListener, accepted: &Arc<Accepted<S>>) {
             thread::sleep(STEP);
             continue;
         };
-        let number = accepted.connections.lock().unwrap_or_else(PoisonError::into_inner);
-        let free = accepted.is_free.wait_while(number, |number| *number >= MOST_CONNECTIONS);
-        *free.unwrap_or_else(PoisonError::into_inner) += 1;
-        let connection = CountedConnection(Arc::clone(accepted));
+        let Ok(handle) = stream.try_clone() else { continue };
+        let mut connections = lock(&accepted.connections);
+        if connections.count >= MOST_CONNECTIONS
+            && let Some((_, oldest)) = connections.strangers.pop_front()
+        {
+            let _ = oldest.shutdown(Shutdown::Both);
+        }
+        let is_full = |connections: &mut Connections| connections.count >= MOST_CONNECTIONS;
+        let free = accepted.is_free.wait_while(connections, is_full);
+        let mut connections = free.unwrap_or_else(PoisonError::into_inner);
+        let id = connections.next;
+        connections.next += 1;
+        connections.count += 1;
+        connections.strangers.push_back((id, handle));
+        drop(connections);
+        let connection = CountedConnection { id, accepted: Arc::clone(accepted) };
         let serve = move || connection.serve(stream);
         // Without a thread, the connection is closed.
         drop(thread::Builder::new().name("request".to_owned()).spawn(serve));
@@ -86,17 +133,24 @@ fn accept<S: Serve>(listener: &TcpListener, accepted: &Arc<Accepted<S>>) {
 }
 
 /// A connection, which is counted.
-struct CountedConnection<S>(Arc<Accepted<S>>);
+struct CountedConnection<S> {
+    id: u64,
+    accepted: Arc<Accepted<S>>,
+}
 
 impl<S: Serve> CountedConnection<S> {
     fn serve(&self, stream: TcpStream) {
-        self.0.service.serve(stream, &self.0.is_over);
+        let Accepted { service, connections, is_over, .. } = &*self.accepted;
+        service.serve(stream, &Connection { id: self.id, connections, is_over });
     }
 }
 
 impl<S> Drop for CountedConnection<S> {
     fn drop(&mut self) {
-        *self.0.connections.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
-        self.0.is_free.notify_one();
+        let mut connections = lock(&self.accepted.connections);
+        connections.count -= 1;
+        connections.strangers.retain(|(id, _)| *id != self.id);
+        drop(connections);
+        self.accepted.is_free.notify_one();
     }
 }

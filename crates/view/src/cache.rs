@@ -1,15 +1,16 @@
 //! Timelines that are kept in a directory, so that traces need not be read again.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read as _, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use ichnos::export::viewers::Timeline;
 use serde::{Deserialize, Serialize};
+use tempfile::NamedTempFile;
 
 /// First bytes of a file, with the version of the format.
-const MAGIC: &[u8; 16] = b"ichnos timeline3";
+const MAGIC: &[u8; 16] = b"ichnos timeline4";
 
 /// Ending of the names of files.
 const ENDING: &str = "ichnos-timeline";
@@ -20,8 +21,8 @@ const MOST_DIRECTORY: u64 = 4 << 30;
 
 /// A directory for timelines, and the name of that of some traces.
 ///
-/// Files have a checksum, and the version of this crate: stale and damaged ones are like missing ones. When all of them have
-/// more than 4 GiB, those that were written first are removed.
+/// Files have a checksum, and the version of this crate: stale and damaged files are like missing files. So are links, and
+/// files that another user owns or may write. When all files have more than 4 GiB, the oldest ones are removed.
 #[derive(Clone, Debug)]
 pub struct TimelineCache {
     directory: PathBuf,
@@ -52,13 +53,13 @@ impl TimelineCache {
 
     /// Returns the timeline, if it is there and intact.
     pub(crate) fn load(&self) -> Option<(KeptStatus, Timeline)> {
-        let path = self.path();
-        let metadata = fs::metadata(&path).ok()?;
-        // A pipe would be waited for.
-        if !metadata.is_file() || metadata.len() > MOST_FILE {
+        let file = open(&self.path()).ok()?;
+        let metadata = file.metadata().ok()?;
+        if !metadata.is_file() || metadata.len() > MOST_FILE || !is_own(&metadata) {
             return None;
         }
-        let bytes = fs::read(&path).ok()?;
+        let mut bytes = Vec::new();
+        file.take(MOST_FILE).read_to_end(&mut bytes).ok()?;
         let (content, sum) = bytes.split_last_chunk()?;
         if crc32fast::hash(content) != u32::from_le_bytes(*sum) {
             return None;
@@ -72,14 +73,17 @@ impl TimelineCache {
     /// # Errors
     /// If it cannot be written.
     pub(crate) fn store(&self, status: &KeptStatus, timeline: &Timeline) -> io::Result<()> {
-        fs::create_dir_all(&self.directory)?;
-        let temporary = self.directory.join(format!(".{:016x}.{}.tmp", self.key, std::process::id()));
-        let written = write(&temporary, status, timeline).and_then(|()| fs::rename(&temporary, self.path()));
-        if written.is_err() {
-            let _ = fs::remove_file(&temporary);
-        }
+        let mut builder = fs::DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(&self.directory)?;
+        // Its random name is new, and its mode 600.
+        let temporary = tempfile::Builder::new().prefix(".").suffix(".tmp").tempfile_in(&self.directory)?;
+        let written = write(temporary.as_file(), status, timeline)
+            .and_then(|()| NamedTempFile::persist(temporary, self.path()).map_err(|error| error.error));
         self.remove_oldest();
-        written
+        written.map(drop)
     }
 
     /// Removes other files until all have at most the maximum size together.
@@ -87,7 +91,7 @@ impl TimelineCache {
         let Ok(entries) = fs::read_dir(&self.directory) else { return };
         let is_ours = |path: &Path| path.extension().is_some_and(|ending| ending == ENDING);
         let described = |entry: fs::DirEntry| {
-            let metadata = entry.metadata().ok().filter(fs::Metadata::is_file)?;
+            let metadata = entry.metadata().ok().filter(|metadata| metadata.is_file() && is_own(metadata))?;
             let time = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
             is_ours(&entry.path()).then(|| (time, metadata.len(), entry.path()))
         };
@@ -106,9 +110,36 @@ impl TimelineCache {
     }
 }
 
+/// Opens a file for reading. Links are not followed, and a pipe is not waited for.
+fn open(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use rustix::fs::OFlags;
+        let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
+        std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flags.cast_signed());
+    }
+    options.open(path)
+}
+
+/// Returns `true` for a file that only this user can write.
+fn is_own(metadata: &fs::Metadata) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        metadata.uid() == rustix::process::geteuid().as_raw() && metadata.mode() & 0o022 == 0
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = metadata;
+        true
+    }
+}
+
 /// Writes a file.
-fn write(path: &Path, status: &KeptStatus, timeline: &Timeline) -> io::Result<()> {
-    let mut out = Checked { out: BufWriter::new(File::create(path)?), sum: crc32fast::Hasher::new() };
+fn write(file: &File, status: &KeptStatus, timeline: &Timeline) -> io::Result<()> {
+    let mut out = Checked { out: BufWriter::new(file), sum: crc32fast::Hasher::new() };
     out.write_all(MAGIC)?;
     out.write_all(env!("CARGO_PKG_VERSION").as_bytes())?;
     let Checked { mut out, sum } = postcard::to_io(&(status, timeline), out).map_err(io::Error::other)?;

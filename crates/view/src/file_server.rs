@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use crate::acceptor::{Acceptor, Serve};
+use crate::acceptor::{Acceptor, Connection, Serve};
 use crate::request::{Method, Refusal, Request};
 use crate::response::PATIENCE;
 use crate::token::AddressToken;
@@ -110,9 +110,9 @@ impl FileServer {
 }
 
 impl Serve for ServedFile {
-    fn serve(&self, mut stream: TcpStream, _: &AtomicBool) {
+    fn serve(&self, mut stream: TcpStream, connection: &Connection<'_>) {
         let answered = match Request::read(&mut stream) {
-            Ok(request) => self.answer(&request, &mut stream),
+            Ok(request) => self.answer(&request, &mut stream, connection),
             Err(Refusal::Gone) => return,
             Err(_) => self.head(&mut stream, "400 Bad Request", Some(0)),
         };
@@ -122,10 +122,16 @@ impl Serve for ServedFile {
 }
 
 impl ServedFile {
-    fn answer(&self, request: &Request, stream: &mut TcpStream) -> io::Result<()> {
+    fn answer(
+        &self,
+        request: &Request,
+        stream: &mut TcpStream,
+        connection: &Connection<'_>,
+    ) -> io::Result<()> {
         if !self.is_permitted(request) {
             return self.head(stream, "403 Forbidden", Some(0));
         }
+        connection.admit();
         match request.method {
             Method::Options => self.head(stream, "204 No Content", None),
             Method::Post => self.head(stream, "405 Method Not Allowed", Some(0)),

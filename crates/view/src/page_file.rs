@@ -19,13 +19,23 @@ const HASHES: &str = include_str!("../dist/hashes.txt");
 const STYLE_ELEMENT: &str = r#"<link rel="stylesheet" href="app.css">"#;
 const SCRIPT_ELEMENT: &str = r#"<script src="app.js" defer></script>"#;
 
+/// A page as one file.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct PageFile {
+    /// HTML in UTF-8.
+    pub html: Vec<u8>,
+    /// `true` if some of the data could not be decoded.
+    pub is_damaged: bool,
+}
+
 /// Returns a page as one file, with a summary of the selected events: the timeline at one zoom, statistics, longest spans,
 /// call stacks, the first thousand events and log lines, losses and warnings. A browser shows it without a server, and the
 /// page loads nothing.
 ///
 /// # Errors
 /// If the traces cannot be read. [`ErrorKind::Interrupted`](io::ErrorKind::Interrupted) if the flag of the options is set.
-pub fn page_file(session: Arc<Session>, options: ViewOptions) -> io::Result<Vec<u8>> {
+pub fn page_file(session: Arc<Session>, options: ViewOptions) -> io::Result<PageFile> {
     let mut shared = Shared::new(session, options);
     shared.has_limits = false;
     let shared = Arc::new(shared);
@@ -54,7 +64,8 @@ form-action 'none'"
     // The script comes after the elements that it looks for.
     let tail = format!("</script>\n<script>{SCRIPT}</script>\n</body>{end}");
     let data = b"<script type=\"application/json\" id=\"saved\">";
-    Ok([head.as_bytes(), data, &answers, tail.as_bytes()].concat())
+    let html = [head.as_bytes(), data, &answers, tail.as_bytes()].concat();
+    Ok(PageFile { html, is_damaged: status.damages > 0 })
 }
 
 #[cfg(test)]

@@ -14,8 +14,8 @@ const MOST_HEADERS: usize = 64;
 /// Maximum length of a body that is read, to be ignored.
 const MOST_BODY: usize = 64 << 10;
 
-/// Time in which a request has to arrive.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Time in which a request must arrive. Clients are on this machine.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Kind of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,6 +46,8 @@ pub(crate) enum Refusal {
     Malformed,
     TooLong,
     Method,
+    /// HTTP/1.0, which has no chunks.
+    Version,
 }
 
 impl From<io::Error> for Refusal {
@@ -92,6 +94,9 @@ impl Request {
             Err(httparse::Error::TooManyHeaders) => return Err(Refusal::TooLong),
             Err(_) => return Err(Refusal::Malformed),
         };
+        if parsed.version == Some(0) {
+            return Err(Refusal::Version);
+        }
         let method = match parsed.method {
             Some("GET") => Method::Get,
             Some("POST") => Method::Post,
@@ -159,6 +164,7 @@ mod tests {
         assert!(Request::parse(&text[..20]).unwrap().is_none());
         let refusal = |text: &[u8]| Request::parse(text).unwrap_err();
         assert_eq!(refusal(b"PUT / HTTP/1.1\r\n\r\n"), Refusal::Method);
+        assert_eq!(refusal(b"GET / HTTP/1.0\r\n\r\n"), Refusal::Version);
         assert_eq!(refusal(b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"), Refusal::Malformed);
         assert_eq!(refusal(b"\0\x01\x02 / HTTP\r\n\r\n"), Refusal::Malformed);
     }

@@ -1,6 +1,6 @@
 //! Answers of HTTP.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -75,9 +75,60 @@ impl Response {
 
     /// Sends the answer.
     pub(crate) fn send(&self, stream: &mut TcpStream) -> io::Result<()> {
-        write_head(stream, self.status, self.kind, Some(self.body.len()), "")?;
+        write_head(stream, self.status, self.kind, Some(self.body.len() as u64), "")?;
         stream.write_all(&self.body)?;
         stream.flush()
+    }
+}
+
+/// Size of the chunks that are sent, in bytes.
+const CHUNK: usize = 64 << 10;
+
+/// Body of unknown length, in chunks (RFC 9112, section 7.1). Only [`finish`](Self::finish) writes the last chunk: without it,
+/// the other side knows that the body is incomplete.
+pub(crate) struct ChunkedBody<'s>(BufWriter<Chunks<'s>>);
+
+impl<'s> ChunkedBody<'s> {
+    /// Writes status and headers, with the lines `more`.
+    pub(crate) fn begin(stream: &'s mut TcpStream, kind: &str, more: &str) -> io::Result<Self> {
+        write_head(stream, 200, kind, None, &format!("Transfer-Encoding: chunked\r\n{more}"))?;
+        Ok(Self(BufWriter::with_capacity(CHUNK, Chunks(stream))))
+    }
+
+    /// Ends the body, after everything was written.
+    pub(crate) fn finish(self) -> io::Result<()> {
+        let Chunks(stream) = self.0.into_inner().map_err(io::IntoInnerError::into_error)?;
+        stream.write_all(b"0\r\n\r\n")?;
+        stream.flush()
+    }
+}
+
+impl Write for ChunkedBody<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// Writer that makes each write a chunk.
+struct Chunks<'s>(&'s mut TcpStream);
+
+impl Write for Chunks<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // An empty chunk would end the body.
+        if !bytes.is_empty() {
+            write!(self.0, "{:x}\r\n", bytes.len())?;
+            self.0.write_all(bytes)?;
+            self.0.write_all(b"\r\n")?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
     }
 }
 
@@ -86,7 +137,7 @@ pub(crate) fn write_head(
     stream: &mut TcpStream,
     status: u16,
     kind: &str,
-    length: Option<usize>,
+    length: Option<u64>,
     more: &str,
 ) -> io::Result<()> {
     stream.set_write_timeout(Some(PATIENCE))?;
@@ -98,6 +149,7 @@ pub(crate) fn write_head(
         405 => "Method Not Allowed",
         431 => "Request Header Fields Too Large",
         503 => "Service Unavailable",
+        505 => "HTTP Version Not Supported",
         _ => "Internal Server Error",
     };
     let length = length.map_or(String::new(), |length| format!("Content-Length: {length}\r\n"));

@@ -2,14 +2,14 @@
 
 use std::io::{self, Write as _};
 use std::net::TcpStream;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use ichnos::Session;
 
-use crate::acceptor::{Acceptor, Serve};
+use crate::acceptor::{Acceptor, Connection, Serve};
 use crate::api;
 use crate::build::Status;
 use crate::open_pages::OpenPages;
@@ -136,10 +136,10 @@ impl Reading {
 }
 
 impl Serve for ServerState {
-    fn serve(&self, mut stream: TcpStream, is_over: &AtomicBool) {
+    fn serve(&self, mut stream: TcpStream, connection: &Connection<'_>) {
         let refused = |status, text: &str| Response::from(ApiError { status, ..ApiError::bad(text) });
         let response = match Request::read(&mut stream) {
-            Ok(request) => match self.answer(&request, &mut stream, is_over) {
+            Ok(request) => match self.answer(&request, &mut stream, connection) {
                 Some(response) => response,
                 None => return,
             },
@@ -147,6 +147,7 @@ impl Serve for ServerState {
             Err(Refusal::Malformed) => refused(400, "malformed request"),
             Err(Refusal::TooLong) => refused(431, "too long"),
             Err(Refusal::Method) => refused(405, "only GET and POST"),
+            Err(Refusal::Version) => refused(505, "only HTTP/1.1"),
         };
         let _ = response.send(&mut stream);
     }
@@ -159,13 +160,19 @@ impl ServerState {
     }
 
     /// Returns the answer, unless it was sent.
-    fn answer(&self, request: &Request, stream: &mut TcpStream, is_over: &AtomicBool) -> Option<Response> {
+    fn answer(
+        &self,
+        request: &Request,
+        stream: &mut TcpStream,
+        connection: &Connection<'_>,
+    ) -> Option<Response> {
         let Some(path) = self.permitted(request) else {
             return Some(ApiError { status: 403, ..ApiError::bad("forbidden") }.into());
         };
+        connection.admit();
         match (path, request.method) {
             ("api/changes", Method::Get) => {
-                let _ = self.send_changes(stream, is_over);
+                let _ = self.send_changes(stream, connection);
                 None
             }
             ("api/export", Method::Get) => {
@@ -204,13 +211,13 @@ impl ServerState {
     }
 
     /// Sends notes of progress until the page is gone.
-    fn send_changes(&self, stream: &mut TcpStream, is_over: &AtomicBool) -> io::Result<()> {
+    fn send_changes(&self, stream: &mut TcpStream, connection: &Connection<'_>) -> io::Result<()> {
         let _page = self.pages.connect();
         write_head(stream, 200, "text/event-stream", None, "")?;
         let mut status = self.shared().build.status();
         stream.write_all(&note(&status))?;
         let mut silent = Duration::ZERO;
-        while !is_over.load(Ordering::Relaxed) {
+        while !connection.is_over() {
             let next = self.shared().build.wait(status.generation, LOOK);
             if next.generation != status.generation {
                 status = next;

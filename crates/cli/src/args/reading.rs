@@ -125,6 +125,11 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
+    /// Returns the directory for temporary files.
+    pub(crate) fn temporary(&self) -> PathBuf {
+        self.temp_dir.clone().unwrap_or_else(std::env::temp_dir)
+    }
+
     /// Returns all limits: the defaults, changed by `--max`.
     pub(crate) fn limits(&self) -> Limits {
         let mut limits = Limits::default();

@@ -57,6 +57,8 @@ fn what_is_no_trace_is_not_replaced() {
 #[test]
 fn a_trace_is_replaced_only_by_a_whole_one() {
     let (input, around) = (trace("failures-input"), Directory::new("failures"));
+    let call_site = "callsite { name = \"e\"; func = \"f\"; file = \"f.c\"; line = 1; };\n";
+    std::fs::write(input.join("metadata"), format!("{METADATA}{call_site}")).unwrap();
     let input = input.to_str().unwrap();
     let output = around.join("trace");
     let output = output.to_str().unwrap();
@@ -65,7 +67,7 @@ fn a_trace_is_replaced_only_by_a_whole_one() {
     fails(&around, &[input, "-o", output], &["exists and is not empty", "--force"]);
     fails(&around, &["/nowhere", "-o", output, "--force"], &["/nowhere"]);
     fails(&around, &[input, "-o", output, "--force", "--to-dialect=ctf3"], &["ctf3"]);
-    // PROP-1.0 has no environment.
+    // PROP-1.0 has no call sites.
     fails(
         &around,
         &[input, "-o", output, "--force", "--to-dialect=prop1", "--strict"],

@@ -34,6 +34,7 @@ mod babeltrace_compat;
 #[path = "../../../ctf/tests/ctf/fault_trace.rs"]
 mod fault_trace;
 mod filter;
+mod foreign_files;
 mod generated;
 #[cfg(target_os = "linux")]
 mod hostile_inputs;
@@ -89,6 +90,7 @@ mod untimed_events;
 mod view;
 mod written_limits;
 mod written_lines;
+mod written_proposals;
 mod written_reports;
 mod written_schema;
 mod written_sizes;

@@ -231,6 +231,33 @@ fn what_is_written_needs_no_workaround() {
     }
 }
 
+/// The loss table lists corrected packet times.
+#[test]
+fn corrected_times_are_losses() {
+    let (begin, end) = ("begin of a packet after its first event", "end of a packet before its last event");
+    let late: [(u64, u64, &[u64]); 2] = [(1000, 3000, &[1500, 3500]), (4000, 6000, &[4500, 5500])];
+    let crashed: [(u64, u64, &[u64]); 2] = [(1000, 3000, &[1500, 2500]), (4000, 0, &[4500, 5500])];
+    let early: [(u64, u64, &[u64]); 2] = [(2000, 3000, &[2500, 2600]), (4500, 6000, &[4000, 5500])];
+    for (tracer, packets, what) in [
+        ("lttng-ust 2.10.7", late, end),
+        ("lttng-modules 2.12.3", crashed, end),
+        ("barectf 2.3.0", early, begin),
+    ] {
+        let directory = trace("quirks-listed", tracer, &packets, &[]);
+        let out = Directory::new("quirks-listed-output");
+        for dialect in ["spec2", "prop2", "prop1", "ctf1.8"] {
+            let target = out.join(dialect);
+            let more = ["--losses", "--dialect", dialect, "-o", target.to_str().unwrap()];
+            let lines = run("convert", &directory, &more).expect(0, &[]).out;
+            let listed = lines.lines().find(|line| line.contains(what)).unwrap_or_default();
+            assert!(
+                listed.starts_with("rounded         1  packet.context"),
+                "{tracer} -> {dialect}: {lines}"
+            );
+        }
+    }
+}
+
 /// Packets whose tracer has a known bug are divided as others are, and what they say becomes no damage.
 #[test]
 fn packets_of_known_bugs_are_divided() {

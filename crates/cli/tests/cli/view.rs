@@ -54,7 +54,25 @@ fn request(method: &str, address: &str, headers: &str) -> (String, Vec<u8>) {
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).unwrap();
     let at = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n").unwrap();
-    (String::from_utf8(answer[..at].to_vec()).unwrap(), answer[at + 4..].to_vec())
+    let (head, body) = (String::from_utf8(answer[..at].to_vec()).unwrap(), &answer[at + 4..]);
+    let is_chunked = head.contains("Transfer-Encoding: chunked");
+    let body = if is_chunked { join_chunks(body).expect("the last chunk") } else { body.to_vec() };
+    (head, body)
+}
+
+/// Returns the content of a body in chunks; `None` if the last chunk is missing.
+fn join_chunks(mut body: &[u8]) -> Option<Vec<u8>> {
+    let mut content = Vec::new();
+    loop {
+        let end = body.windows(2).position(|bytes| bytes == b"\r\n")?;
+        let length = usize::from_str_radix(std::str::from_utf8(&body[..end]).unwrap(), 16).unwrap();
+        body = &body[end + 2..];
+        if length == 0 {
+            return (body == b"\r\n").then_some(content);
+        }
+        content.extend_from_slice(body.get(..length)?);
+        body = body.get(length..)?.strip_prefix(b"\r\n")?;
+    }
 }
 
 /// Asks the API of a running `ichnos view`, whose answers are to be without errors.
@@ -536,4 +554,72 @@ fn what_viewers_cannot_show() {
     let without_stacks = root().join("examples/hello-ctf2");
     ichnos(["view", "--no-open", "--in", "speedscope", without_stacks.to_str().unwrap()])
         .expect(2, &["no selected event has a call stack"]);
+}
+
+/// Other users see the arguments of the program that opens the address, which is a secret.
+#[cfg(unix)]
+#[test]
+fn the_address_is_no_argument() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let directory = Directory::new("view-opener");
+    let (bin, temporary, arguments) =
+        (directory.join("bin"), directory.join("tmp"), directory.join("arguments"));
+    std::fs::create_dir(&bin).unwrap();
+    std::fs::create_dir(&temporary).unwrap();
+    let opener = bin.join("xdg-open");
+    // The file appears with its content.
+    let script = format!("#!/bin/sh\necho \"$@\" > {0}.new\nmv {0}.new {0}\n", arguments.display());
+    std::fs::write(&opener, script).unwrap();
+    std::fs::set_permissions(&opener, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let example = example();
+    for options in [&["--keep"][..], &["--in", "firefox"]] {
+        let mut child = command();
+        child.arg("view").args(options).arg(&example).env("PATH", &path).env("TMPDIR", &temporary);
+        let mut child =
+            child.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let mut viewing = Viewing { child, output };
+        let link = viewing.link();
+        while !arguments.exists() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let text = std::fs::read_to_string(&arguments).unwrap();
+        assert!(!text.contains("http"), "{text}");
+        let file = PathBuf::from(text.trim_end());
+        let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
+        let page = std::fs::read_to_string(&file).unwrap();
+        assert!(page.contains(&format!("content=\"0; url={}\"", link.replace('&', "&amp;"))), "{page}");
+        // No file of the trace can be read by others either.
+        for entry in std::fs::read_dir(&temporary).unwrap() {
+            let entry = entry.unwrap().path();
+            assert_eq!(mode(&entry), 0o700);
+            for file in std::fs::read_dir(entry).unwrap() {
+                assert_eq!(mode(&file.unwrap().path()), 0o600);
+            }
+        }
+        assert_eq!(viewing.interrupt().0, Some(0));
+        assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0);
+        std::fs::remove_file(&arguments).unwrap();
+    }
+}
+
+/// A page of a damaged trace is written, and the exit code says so, as with other commands.
+#[test]
+fn an_exported_page_of_a_damaged_trace() {
+    let directory = Directory::new("view-damaged");
+    let trace = directory.join("trace");
+    std::fs::create_dir(&trace).unwrap();
+    for entry in std::fs::read_dir(root().join("examples/hello-ctf2/trace")).unwrap() {
+        let entry = entry.unwrap();
+        let bytes = std::fs::read(entry.path()).unwrap();
+        let is_data = entry.file_name() == "thermometer";
+        let kept = if is_data { &bytes[..300] } else { &bytes[..] };
+        std::fs::write(trace.join(entry.file_name()), kept).unwrap();
+    }
+    let (page, trace) = (directory.join("page.html"), trace.to_str().unwrap().to_owned());
+    ichnos(["cat", "-q", &trace]).expect(3, &[]);
+    ichnos(["view", "-q", "--export", page.to_str().unwrap(), &trace]).expect(3, &[]);
+    assert!(std::fs::read(&page).unwrap().starts_with(b"<!"));
 }

@@ -1,6 +1,8 @@
 //! Counters of packets in fields that are added, because a dialect has no place for those of the source.
 
-use ichnos_model::{DataStreamClass, FieldKind, Role};
+use std::sync::Arc;
+
+use ichnos_model::{DataStreamClass, FieldClass, FieldKind, Role, TraceClass};
 
 use crate::packet::Counter;
 
@@ -55,10 +57,11 @@ impl AddedCounter {
     }
 }
 
-/// Returns the width in bits of the longest field of a packet context with a role; of one of variable length, 64.
-pub(super) fn width_of(class: &DataStreamClass, role: Role) -> u64 {
-    let mut most = 0;
-    if let Some(root) = &class.packet_context {
+/// Returns the width in bits of the longest field of a packet context with a role, or else of a packet header; of one of
+/// variable length, 64. `None`: there is no such field.
+pub(super) fn width_of(trace: &TraceClass, class: &DataStreamClass, role: Role) -> Option<u64> {
+    let longest = |root: &Arc<FieldClass>| {
+        let mut most = 0;
         root.exists(&mut |class| {
             if class.roles.has(role) {
                 let is_variable = matches!(class.kind, FieldKind::VariableLength { .. });
@@ -66,8 +69,9 @@ pub(super) fn width_of(class: &DataStreamClass, role: Role) -> u64 {
             }
             false
         });
-    }
-    most.clamp(1, 64)
+        (most > 0).then_some(most.min(64))
+    };
+    [&class.packet_context, &trace.packet_header].into_iter().flatten().find_map(longest)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use ichnos_model::StringEncoding;
 use ichnos_model::lower::{Capabilities, Environment, RolePlaces, VariantSelection};
 
+use crate::metadata::write::attributes::{repeat_class, repeat_event};
 use crate::metadata::write::tsdl_name_of_role;
 use crate::metadata::{Dialect, tsdl};
 
@@ -35,6 +36,7 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
             timestamps_anywhere: false,
             empty_bit_maps: false,
             user_header_fields: false,
+            header_counters: false,
             ..none
         },
         Dialect::Prop2 => Capabilities {
@@ -51,6 +53,7 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
             lengths_before_optionals: false,
             outer_locations: false,
             user_header_fields: false,
+            header_counters: false,
             variant_alignment: false,
             any_roots: false,
             any_option_locations: false,
@@ -76,7 +79,6 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
             several_begins: false,
             variants: VariantSelection::Labels,
             trace_names: false,
-            environment: Environment::None,
             uids: false,
             clock_identities: false,
             clock_descriptions: false,
@@ -113,8 +115,11 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
             loose_array_alignment: false,
             array_alignment: false,
             attributes: false,
+            repeats_event: repeat_event,
+            repeats_field: repeat_class,
             // Babeltrace 2 ignores such fields, and refuses these locations.
             user_header_fields: false,
+            header_counters: false,
             locations_through_variants: false,
             distant_selectors: false,
             identifiers_only: true,

@@ -9,6 +9,7 @@ use ichnos_model::{
 
 use super::bit_writer::BitWriter;
 use super::encoder_config::EncoderConfig;
+use super::packet_clock::PacketClock;
 use super::placed::{OverwriteLayout, Placed};
 use super::role_values::{RoleValues, is_of_other_clock};
 use super::source_frame::AddedFields;
@@ -65,6 +66,8 @@ pub(super) struct FieldEncoder<'e> {
     lengths: &'e mut Vec<Option<i128>>,
     /// Number of timestamps whose replacement has other lower bits.
     pub(super) changed_times: u64,
+    /// Number of timestamps that were replaced by [`RoleValues::timestamp`].
+    pub(super) corrected_times: u64,
     /// Number of texts that were cut at a U+0000.
     pub(super) cut: u64,
     pub(super) error: Option<EncodeError>,
@@ -74,6 +77,7 @@ pub(super) struct FieldEncoder<'e> {
     /// Index of the default clock of the data stream: times of other clocks are unchanged.
     default_clock: Option<u16>,
     added: AddedFields,
+    clock: PacketClock,
     /// Last id of an event record class in a field.
     pub(super) class_id: Option<u64>,
     most_integer_bits: u64,
@@ -102,12 +106,14 @@ impl<'e> FieldEncoder<'e> {
             placed,
             lengths,
             changed_times: 0,
+            corrected_times: 0,
             cut: 0,
             error: None,
             replaces_invalid: config.repairs,
             replaced: 0,
             default_clock: config.default_clock,
             added: config.added,
+            clock: config.clock,
             class_id: None,
             most_integer_bits: config.limits.integer_bits,
             uuid: None,
@@ -184,7 +190,7 @@ impl<'e> FieldEncoder<'e> {
         if roles.has(Role::DataStreamId) {
             value = self.roles.data_stream_id.unwrap_or(value);
         }
-        if !is_of_other_clock(roles, self.default_clock) {
+        if !is_of_other_clock(roles, self.default_clock) && !self.is_shared(field) {
             let has_room =
                 field.length >= 64 || matches!(field.class().kind, FieldKind::VariableLength { .. });
             let whole = |role, cycles: Option<u64>| cycles.filter(|_| has_room && roles.has(role));
@@ -197,22 +203,42 @@ impl<'e> FieldEncoder<'e> {
             }
             let begin = whole(Role::Timestamp, time);
             let bits = self.roles.timestamp.filter(|_| roles.has(Role::Timestamp));
-            if let Some(cycles) = whole(Role::PacketEndTimestamp, self.roles.whole_end_timestamp).or(begin) {
-                let mask = u64::MAX >> (64 - field.length.clamp(1, 64));
-                // A time whose bits are replaced in any case was already counted.
-                self.changed_times += u64::from(bits.is_none() && (value ^ cycles) & mask != 0);
+            let end = whole(Role::PacketEndTimestamp, self.roles.whole_end_timestamp);
+            if let Some(cycles) = end.or(begin) {
+                let role = if end.is_some() { Role::PacketEndTimestamp } else { Role::Timestamp };
+                let mask = u64::MAX >> (64 - self.source_bits(field, role).clamp(1, 64));
+                let is_other = u64::from((value ^ cycles) & mask != 0);
+                *(if bits.is_some() { &mut self.corrected_times } else { &mut self.changed_times }) +=
+                    is_other;
                 value = cycles;
             } else if let Some(cycles) = bits {
-                value = if field.length < 64 { cycles & ((1 << field.length) - 1) } else { cycles };
+                let cycles = if field.length < 64 { cycles & ((1 << field.length) - 1) } else { cycles };
+                self.corrected_times += u64::from(value != cycles);
+                value = cycles;
             }
         }
         value
     }
 
+    /// Returns the number of bits of a timestamp in the source.
+    fn source_bits(&self, field: Field<'_>, role: Role) -> u64 {
+        let clock = &self.clock;
+        match (role, self.placed.is_some() && clock.widened.has(role)) {
+            (_, false) => field.length,
+            (Role::PacketEndTimestamp, true) => clock.end_bits,
+            (_, true) => clock.begin_bits,
+        }
+    }
+
+    /// Returns `true` if a packet field updates several clocks: then it keeps its value when the time of one changes.
+    fn is_shared(&self, field: Field<'_>) -> bool {
+        self.placed.is_some() && !field.class().clock_updates().is_empty()
+    }
+
     fn place(&mut self, field: Field<'_>, at: u64, layout: OverwriteLayout, value: u64) {
-        let Some(placed) = &mut self.placed else { return };
         let roles = field.node().roles;
-        let stays = is_of_other_clock(roles, self.default_clock);
+        let stays = is_of_other_clock(roles, self.default_clock) || self.is_shared(field);
+        let Some(placed) = &mut self.placed else { return };
         let is_time = |role| matches!(role, Role::Timestamp | Role::PacketEndTimestamp);
         let roles = roles.iter().filter(|role| !(stays && is_time(*role)));
         placed.extend(roles.map(|role| Placed { role, at, layout, value }));
@@ -453,7 +479,7 @@ impl Visitor for FieldEncoder<'_> {
         let is_size = roles.has(Role::PacketTotalLength) || roles.has(Role::PacketContentLength);
         let is_time = roles.has(Role::Timestamp) && self.roles.whole_timestamp.is_some()
             || roles.has(Role::PacketEndTimestamp) && self.roles.whole_end_timestamp.is_some();
-        let is_time = is_time && !is_of_other_clock(roles, self.default_clock);
+        let is_time = is_time && !is_of_other_clock(roles, self.default_clock) && !self.is_shared(field);
         let fits = || value.as_u128().is_some_and(|value| u64::try_from(value).is_ok());
         if is_size && self.placed.is_some() || is_time && (self.placed.is_none() || fits()) {
             // It gets a value of 64 bits.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ichnos_io::{CreateError, WriteOptions, WriteSource};
 use ichnos_model::lower::{LossEntry, LossKind, LowerOptions, LoweredTrace};
-use ichnos_model::{ByteOrder, DataStreamClass, TraceClass, Window};
+use ichnos_model::{ByteOrder, DataStreamClass, FieldClass, Role, Roles, TraceClass, Window};
 
 use super::capabilities::capabilities;
 use super::frame::{add_fields, add_packets, add_stream_ids, add_times, packet_header};
@@ -36,8 +36,19 @@ pub(super) fn lower(
     let placed: Vec<(LostRoles, DataStreamClass)> =
         original.data_streams.iter().map(|class| LostRoles::of(original, class, &capabilities)).collect();
     let numbers_classes = placed.iter().all(|(lost, class)| frame.added_fields(class, lost).class_id);
+    let goes_on = GoesOn::of(original, dialect);
+    let clocks: Vec<PacketClock> = match frame.mirrors {
+        true => {
+            let clock = |(lost, stream): &(LostRoles, DataStreamClass)| {
+                PacketClock::of(stream, options, goes_on, frame.is_ctf, lost)
+            };
+            placed.iter().map(clock).collect()
+        }
+        false => Vec::new(),
+    };
+    let widened_roles: Vec<Roles> = clocks.iter().map(|clock| clock.widened).collect();
     let lower_options = LowerOptions { annotates, separates_scopes, numbers_classes, limits: options.limits };
-    let lowered = LoweredTrace::new(&source.trace, &capabilities, lower_options, |class| {
+    let lowered = LoweredTrace::new(&source.trace, &capabilities, lower_options, &widened_roles, |class| {
         dialect.title().clone_into(&mut class.dialect);
         class.default_byte_order.get_or_insert(ByteOrder::LittleEndian);
         let gets_no_stream = original.data_streams.is_empty() && !source.format.is_empty();
@@ -56,28 +67,20 @@ pub(super) fn lower(
         if let Some((lost, source)) = placed.first() {
             add_stream_ids(class, frame.added_fields(source, lost), &capabilities);
         }
-        let goes_on = GoesOn::of(original, dialect);
         for (stream, (lost, source)) in class.data_streams.iter_mut().zip(&placed) {
             add_fields(stream, frame.added_fields(source, lost), &capabilities, has_dynamic_classes);
             adapt_sizes(stream, &original.dialect, dialect);
-            if frame.mirrors {
-                let clock = PacketClock::of(source, options, goes_on, frame.is_ctf, lost);
-                add_times(stream, clock, &capabilities);
-            }
+        }
+        for (stream, clock) in class.data_streams.iter_mut().zip(&clocks) {
+            add_times(stream, *clock, &capabilities);
         }
     });
     let lowered =
         lowered.map_err(|error| CreateError::Classes { trace: source.trace.path.clone(), error })?;
-    let frame = SourceFrame::of(source.format, original, options);
-    if frame.mirrors && keeps_packets(options) {
-        let goes_on = GoesOn::of(original, dialect);
-        let clock = |(lost, stream): &(LostRoles, DataStreamClass)| {
-            PacketClock::of(stream, options, goes_on, frame.is_ctf, lost)
-        };
-        let clocks = || placed.iter().map(clock);
+    if keeps_packets(options) {
         let added = [
-            ("begin", "begins", clocks().filter(|clock| clock.adds_begin).count()),
-            ("end", "ends", clocks().filter(|clock| clock.adds_end).count()),
+            ("begin", "begins", clocks.iter().filter(|clock| clock.adds_begin).count()),
+            ("end", "ends", clocks.iter().filter(|clock| clock.adds_end).count()),
         ];
         for (name, verb, count) in added.into_iter().filter(|(.., count)| *count > 0) {
             let what = format!("added: the value of the clock when the packet {verb}, with all bits");
@@ -93,7 +96,29 @@ pub(super) fn lower(
         }
     }
     note_origins(&lowered);
+    if options.leaves_out || options.leaves_out_packets || options.window != Window::default() {
+        note_other_clocks(&lowered);
+    }
     Ok(lowered)
+}
+
+/// Lists the times of further clocks as a loss: only the default clock gets all bits where a packet begins.
+fn note_other_clocks(lowered: &LoweredTrace) {
+    for stream in &lowered.trace().class.data_streams {
+        let is_other = |clock: u16| Some(clock) != stream.default_clock;
+        let is_partial = |class: &FieldClass| {
+            let is_own = class.roles.has(Role::Timestamp) && class.roles.clock.is_some_and(is_other);
+            let updates = class.clock_updates();
+            let is_time = is_own || updates.iter().any(|update| is_other(update.clock));
+            is_time && class.bits().is_none_or(|bits| bits.length < 64)
+        };
+        if stream.roots().any(|root| root.exists(&mut |class| is_partial(class))) {
+            let (kind, class, field) = (LossKind::Rounded, String::new(), "clock".to_owned());
+            let what =
+                "times of other clocks than the default one: bits that the events before had".to_owned();
+            lowered.lose(LossEntry { kind, class, field, what }, 1);
+        }
+    }
 }
 
 /// Notes clocks that readers assume to have the Unix epoch as origin, as clocks of the tracer in the environment do.

@@ -1,7 +1,7 @@
 //! Begin and end timestamps of packets that are made of those of the source.
 
 use ichnos_io::WriteOptions;
-use ichnos_model::{DataStreamClass, Role, TraceClass, Window};
+use ichnos_model::{DataStreamClass, Role, Roles, TraceClass, Window};
 
 use super::capabilities::capabilities;
 use super::source_frame::LostRoles;
@@ -46,8 +46,14 @@ pub(super) struct PacketClock {
     pub(super) goes_on: GoesOn,
     /// `true` if a further member of the packet context has the whole value.
     pub(super) adds_begin: bool,
-    /// `true` if another one has the whole value at the end, because existing fields have too few bits.
+    /// `true` if a further member has the whole value at the end of the packet.
     pub(super) adds_end: bool,
+    /// Roles of source fields that have too few bits, and get 64. A further field would not be enough: readers use each
+    /// field with a clock as a time of the packet.
+    pub(super) widened: Roles,
+    /// Bits of the longest begin and end timestamps of a fixed length in the source.
+    pub(super) begin_bits: u64,
+    pub(super) end_bits: u64,
 }
 
 impl PacketClock {
@@ -60,12 +66,16 @@ impl PacketClock {
         is_ctf: bool,
         lost: &LostRoles,
     ) -> Self {
-        let (begin, end) =
-            (SaidTime::of(stream, Role::Timestamp), SaidTime::of(stream, Role::PacketEndTimestamp));
+        // Clocks that go on are those of PROP-1.0, which keeps all updates.
+        let loses_shared = !(goes_on.source && goes_on.output);
+        let said = |role| SaidTime::of(stream, role, loses_shared);
+        let (begin, end) = (said(Role::Timestamp), said(Role::PacketEndTimestamp));
         let mut clock = Self {
             has_clock: stream.default_clock.is_some(),
             bits: begin.bits,
             is_variable: begin.is_variable,
+            begin_bits: begin.bits,
+            end_bits: end.bits,
             goes_on,
             ..Self::default()
         };
@@ -75,9 +85,18 @@ impl PacketClock {
             false => clock.has_clock && clock.bits != 64 && !clock.is_variable,
         };
         clock.adds_begin |= clock.has_clock && lost.times_of_packets();
-        let loses_end = lost.packet_context.has(Role::PacketEndTimestamp);
-        clock.adds_end = clock.adds_begin && loses_end
-            || clock.adds_begin && !end.is_variable && (1..64).contains(&end.bits);
+        if clock.adds_begin {
+            let widens = |said: SaidTime| !said.is_variable && (1..64).contains(&said.bits);
+            clock.adds_end = lost.packet_context.has(Role::PacketEndTimestamp);
+            if widens(end) {
+                clock.widened.insert(Role::PacketEndTimestamp);
+            }
+            // An end is only added behind a begin.
+            if widens(begin) && !clock.adds_end {
+                clock.widened.insert(Role::Timestamp);
+                (clock.bits, clock.adds_begin) = (64, false);
+            }
+        }
         clock
     }
 

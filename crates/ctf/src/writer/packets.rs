@@ -86,6 +86,12 @@ impl OpenPacket {
         if self.has_right_times || end < self.begin { end.max(self.now) } else { end }
     }
 
+    /// Returns `true` if a field with its end has another value.
+    pub(super) fn says_other_end(&self, end: Option<u64>) -> bool {
+        let mut ends = self.placed.iter().filter(|placed| placed.role == Role::PacketEndTimestamp);
+        ends.any(|placed| end.is_some_and(|end| !placed.has_lower_bits_of(end)))
+    }
+
     /// Moves its begin to a value of the default clock, before its first event.
     pub(super) fn begin_at(&mut self, out: &mut BitWriter, cycles: u64) {
         (self.begin, self.now) = (cycles, cycles);

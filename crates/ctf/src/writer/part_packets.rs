@@ -3,9 +3,9 @@
 
 use ichnos_io::EncodedPacket;
 use ichnos_model::lower::{LossEntry, LossKind};
-use ichnos_model::{DataStreamClass, FieldKind, Message, Packet, Role, Uuid, Window};
+use ichnos_model::{DataStreamClass, Message, Packet, Role, TraceClass, Uuid, Window};
 
-use super::added_counter::AddedCounters;
+use super::added_counter::{AddedCounters, width_of};
 use super::packets::{OpenPacket, Packets};
 use super::placed::Placed;
 use super::source_frame::AddedFields;
@@ -92,17 +92,9 @@ impl PacketContext {
 }
 
 impl Widths {
-    /// Returns the widths of a data stream class; fields that are added have 64 bits.
-    pub(super) fn of(class: &DataStreamClass, added: AddedFields) -> Self {
-        let width = |role| {
-            let root = class.packet_context.as_deref().map(|root| &root.kind);
-            let Some(FieldKind::Structure { members, .. }) = root else { return 64 };
-            let member = members.iter().find(|member| member.class.roles.has(role));
-            match member.map(|member| &member.class.kind) {
-                Some(FieldKind::Integer { bits, .. }) => bits.length.min(64),
-                _ => 64,
-            }
-        };
+    /// Returns the widths of a data stream class of a trace; fields that are added have 64 bits.
+    pub(super) fn of(trace: &TraceClass, class: &DataStreamClass, added: AddedFields) -> Self {
+        let width = |role| width_of(trace, class, role).unwrap_or(64);
         let width_if = |is_added, role| if is_added { 64 } else { width(role) };
         Self {
             discarded: width_if(added.discarded, Role::DiscardedEventCounter),

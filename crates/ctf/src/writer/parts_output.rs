@@ -438,7 +438,7 @@ impl PartsOutput for CtfParts {
         self.lane = self.base.config_of(lane).map(|config| PartsLane {
             source,
             around: PacketContext {
-                widths: Widths::of(config.stream.class(), config.added),
+                widths: Widths::of(&config.stream.trace.class, config.stream.class(), config.added),
                 end_before: None,
                 sequence_before: None,
             },

@@ -60,7 +60,9 @@ impl SourceFrame {
                     && (own || header.has(Role::Timestamp) || lost.after_header.has(Role::Timestamp)),
                 total_size: context.has(Role::PacketTotalLength) || gets_sizes && lacks_total,
                 content_size: context.has(Role::PacketContentLength) || gets_sizes && lacks_content,
-                discarded: context.has(Role::DiscardedEventCounter),
+                discarded: context.has(Role::DiscardedEventCounter)
+                    || lost.packet_header.has(Role::DiscardedEventCounter)
+                        && lacks(Role::DiscardedEventCounter),
                 number: context.has(Role::PacketSequenceNumber),
                 stream_class_id: lost.packet_header.has(Role::DataStreamClassId),
                 stream_id: lost.packet_header.has(Role::DataStreamId),
@@ -179,11 +181,6 @@ pub(super) struct AddedFields {
 }
 
 impl AddedFields {
-    /// Returns `true` if packet headers, packet contexts or event record headers get any.
-    pub(super) fn are_any(self) -> bool {
-        self != Self { widens_sizes: self.widens_sizes, ..Self::default() }
-    }
-
     /// Returns `true` if event record headers get any.
     pub(super) fn are_in_events(self) -> bool {
         self.class_id || self.timestamp

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use ichnos_io::{EncodedPacket, OutputBlock, Worker, WorkerFlow};
 use ichnos_model::lower::{LossEntry, LossKind, PacketLosses};
-use ichnos_model::{ClockArithmetic, ClockValue, Event, Message, Packet, Window};
+use ichnos_model::{ClockArithmetic, ClockValue, DamageKind, Event, Message, Packet, Window};
 
 use super::class_encoding::{ChangedTexts, ClassEncoding, WrittenTime};
 use super::class_set::ClassSet;
@@ -598,6 +598,8 @@ impl Worker for StreamEncoder {
                 } else if kind == LossKind::Dropped {
                     self.repair.skipped(self.lanes[0].open.is_some());
                     self.lose(kind, "", "", "data that cannot be read");
+                } else if matches!(damage.kind, DamageKind::UnknownMember { .. }) {
+                    self.lose(LossKind::Dropped, "", "", &format!("damaged data: {}", damage.kind));
                 }
             }
             _ => {}

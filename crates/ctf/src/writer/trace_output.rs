@@ -733,9 +733,8 @@ fn config(
         false => PacketClock::default(),
     };
     let timestamp = if added.timestamp { Timestamps::WHOLE } else { Timestamps::of(&placed) };
-    let keeps_bits = is_ctf && mirrors && !options.repair && lowered.keeps_bits(stream.class_index, false);
-    let adds_any = clock.adds_begin || added.are_any();
-    let copies_packets = is_ctf && mirrors && !adds_any && copies_packets(options, stream, lowered);
+    let keeps_events = is_ctf && mirrors && !options.repair && lowered.keeps_events(stream.class_index);
+    let copies_packets = is_ctf && mirrors && copies_packets(options, stream, lowered);
     let roots =
         written.into_iter().flat_map(|class| class.event_record_header.iter().chain(&class.common_context));
     let has_empty_elements = roots.into_iter().any(Cost::has_empty_elements);
@@ -755,8 +754,8 @@ fn config(
         added,
         clock,
         copies_packets,
-        copies_events: keeps_bits && !(has_gaps && timestamp.are_variable),
-        grows: !is_ctf || !lowered.keeps_bits(stream.class_index, true),
+        copies_events: keeps_events && !(has_gaps && timestamp.are_variable),
+        grows: !is_ctf || !lowered.keeps_packets(stream.class_index),
         has_gaps,
         keeps_packets: keeps_packets(options),
         packet_size: options.packet_size,
@@ -785,7 +784,7 @@ fn copies_packets(options: &WriteOptions, stream: &DataStream, lowered: &Lowered
         && options.packet_size.is_none()
         && !options.repair
         && PacketSizes::of(stream.class()).delimit(&stream.trace.class.dialect)
-        && lowered.keeps_bits(stream.class_index, true)
+        && lowered.keeps_packets(stream.class_index)
 }
 
 /// Returns metadata in packets (CTF 1.8, section 7.1).

@@ -20,6 +20,7 @@ pub fn comparable(trace: &TraceClass) -> TraceClass {
     trace.uuid_of = Default::default();
     trace.implied_namespace = None;
     trace.default_byte_order = None;
+    trace.unmodeled = Default::default();
     for clock in &mut trace.clocks {
         clock.precision = Some(clock.precision.or(trace.default_clock_precision).unwrap_or(0));
         clock.id = clock.name.clone().unwrap_or(clock.id.clone());

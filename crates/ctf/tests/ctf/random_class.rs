@@ -568,10 +568,9 @@ impl Maker {
         }
         for index in 0..self.random.below(4) {
             let entry = match self.dialect {
-                Prop1 => break,
                 Ctf18 => (format!("e{index}"), Value::Text(self.text())),
                 Spec2 => (self.text(), Value::Integer(i128::from(self.random.number()) << 60)),
-                Prop2 => (self.text(), self.value(3)),
+                Prop1 | Prop2 => (self.text(), self.value(3)),
             };
             trace.environment.push(entry);
         }

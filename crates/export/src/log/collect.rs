@@ -50,7 +50,7 @@ impl Treatments {
         let nodes: Vec<&Node> = plan.nodes().collect();
         let hidden = property::Hidden::of(Some(plan));
         let mut treatments = vec![Treatment::Through; nodes.len()];
-        for (member, begin) in plan.children(0).enumerate() {
+        for (member, begin) in plan.fields().enumerate() {
             let within = plan.within(begin);
             let treatment = match meanings.map(|meanings| meanings.of(scope, member)) {
                 // If members have meanings, other scopes than the payload have no pairs.

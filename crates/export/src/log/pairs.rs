@@ -23,9 +23,11 @@ pub(super) struct PairPrefixes {
 
 impl PairPrefixes {
     pub(super) fn of(plan: Option<&Plan>, escaping: Escaping) -> Self {
-        let names = plan.into_iter().flat_map(Plan::nodes).map(|node| {
+        let fields =
+            plan.into_iter().flat_map(|plan| (0..plan.nodes().count()).map(|index| plan.field_name(index)));
+        let names = fields.map(|field| {
             let mut name = vec![b' '];
-            push_text(&mut name, node.name.as_deref().unwrap_or_default().as_bytes(), escaping);
+            push_text(&mut name, field.as_bytes(), escaping);
             name.push(b'=');
             Block::new(&name)
         });

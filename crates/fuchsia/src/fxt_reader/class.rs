@@ -604,7 +604,7 @@ fn add_context(context: &mut MemberList, form: RecordForm) {
         RecordKind::Switch => {
             context.meaning("cpu", unsigned(16), Meaning::Processor);
             context.meaning("outgoing_tid", unsigned(64), Meaning::PreviousThread);
-            context.add("outgoing_state", enumeration(8, STATES));
+            context.meaning("outgoing_state", enumeration(8, STATES), Meaning::PreviousState);
         }
         RecordKind::Wakeup => {
             context.meaning("cpu", unsigned(16), Meaning::Processor);
@@ -627,8 +627,8 @@ fn add_payload(payload: &mut MemberList, form: RecordForm) {
             payload.meaning("cpu", unsigned(8), Meaning::Processor);
             payload.add("outgoing_pid", unsigned(64));
             payload.meaning("outgoing_tid", unsigned(64), Meaning::PreviousThread);
-            payload.add("outgoing_state", enumeration(8, STATES)).add("outgoing_priority", unsigned(8));
-            payload.add("incoming_priority", unsigned(8));
+            payload.meaning("outgoing_state", enumeration(8, STATES), Meaning::PreviousState);
+            payload.add("outgoing_priority", unsigned(8)).add("incoming_priority", unsigned(8));
         }
         RecordKind::Log => {
             payload.meaning("message", FieldClass::string(), Meaning::Message);

@@ -220,11 +220,11 @@ impl ScopeEncoding {
         let mut treatments = vec![Treatment::Through; nodes.len()];
         let mut names: Vec<Box<str>> = vec![Box::default(); nodes.len()];
         let mut members = vec![0; nodes.len()];
-        for (member, begin) in plan.children(0).enumerate() {
+        for (member, begin) in plan.fields().enumerate() {
             let range = plan.within(begin);
             let within = nodes.get(range.clone())?;
             members.get_mut(range.clone())?.fill(begin as u32);
-            let own = within.first()?.name.as_deref().unwrap_or_default();
+            let own = plan.field_name(begin);
             let field = format!("{}.{own}", scope.short_name());
             let is_hidden = within.iter().all(|node| node.only_serves_decoding());
             let meaning = meanings.and_then(|meanings| meanings.of(scope, member));

@@ -44,7 +44,7 @@ impl Reader<'_> {
             write.window.begin.get_or_insert(i128::MIN);
         }
         if options.verify {
-            write.verify = Some(self.verify(options));
+            write.verify = Some(self.verify(writer, options));
         }
         let mut output = writer.create_parts(sources, &write)?;
         check_strict(options, || output.losses())?;

@@ -49,6 +49,15 @@ mod killed;
     feature = "nettrace",
     feature = "xtrace"
 ))]
+mod missing;
+#[cfg(all(
+    feature = "ctf",
+    feature = "fuchsia-log",
+    feature = "fxt",
+    feature = "jsonl",
+    feature = "nettrace",
+    feature = "xtrace"
+))]
 mod otlp;
 #[cfg(feature = "ctf")]
 mod pass;

@@ -1,6 +1,6 @@
 //! Capabilities of output formats.
 
-use crate::{Role, Scope, StringEncoding};
+use crate::{EventRecordClass, FieldClass, Role, Scope, StringEncoding, Value};
 
 /// The capabilities of a format in one of its dialects.
 ///
@@ -71,6 +71,11 @@ pub struct Capabilities {
     pub array_alignment: bool,
     /// Attributes of fields without members and elements.
     pub attributes: bool,
+    /// Returns `true` for an attribute of an event record class, with its namespace, that only repeats what the format
+    /// writes as properties of the class.
+    pub repeats_event: fn(&EventRecordClass, &(String, Value)) -> bool,
+    /// The same of a field class.
+    pub repeats_field: fn(&FieldClass, &(String, Value)) -> bool,
     /// Preferred bases of integers other than 10.
     pub display_bases: bool,
     /// Names of values that the integer cannot have.
@@ -85,6 +90,8 @@ pub struct Capabilities {
     pub is_reserved: fn(&str) -> bool,
     /// Places of fields with roles.
     pub role_places: RolePlaces,
+    /// Counters of discarded event records in packet headers.
+    pub header_counters: bool,
     /// Several begin times of a packet, of which the last one counts: not if the clock continues from packet to packet,
     /// and an earlier value looks as if it had wrapped.
     pub several_begins: bool,
@@ -158,8 +165,6 @@ pub enum RolePlaces {
 /// Content of a trace's environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Environment {
-    /// No environment.
-    None,
     /// Strings, and integers from -2^63 to 2^64 - 1, under names that are identifiers.
     Simple,
     /// Strings and integers.
@@ -215,6 +220,8 @@ impl Capabilities {
             loose_array_alignment: true,
             array_alignment: true,
             attributes: true,
+            repeats_event: |_, _| false,
+            repeats_field: |_, _| false,
             display_bases: true,
             mappings_beyond_bits: true,
             empty_mappings: true,
@@ -222,6 +229,7 @@ impl Capabilities {
             identifiers_only: false,
             is_reserved: never,
             role_places: RolePlaces::Any,
+            header_counters: true,
             several_begins: true,
             several_clocks: true,
             several_updates: true,

@@ -14,7 +14,7 @@ use super::prefix_member::{PrefixMember, option_names};
 use crate::plan::steps::{NodeId, Op, Plan, align};
 use crate::{
     Attributes, FieldClass, FieldKind, FieldLocation, IntegerRange, Length, LocationStep, Member, RangeSet,
-    Role, Scope, VariantOption,
+    Role, Scope, Value, VariantOption,
 };
 
 impl<'a> ClassLowerer<'a> {
@@ -376,14 +376,7 @@ impl<'a> ClassLowerer<'a> {
             self.lose(LossKind::Dropped, "update of the clock".to_owned());
             roles.remove(Role::Timestamp);
         }
-        let mut attributes = source.attributes.clone();
-        let has_others = !self.capabilities.attributes && strip(&mut attributes);
-        // In packet headers, annotations of a dialect with attributes have no place in one without.
-        let has_own = !self.can_annotate() && attributes.remove(NAMESPACE).is_some();
-        if has_others || has_own {
-            self.note(Fit::SameBits);
-            self.lose(LossKind::Dropped, "attributes".to_owned());
-        }
+        let mut attributes = self.attributes(source);
         let is_other = std::mem::discriminant(&source.kind) != std::mem::discriminant(&kind);
         let is_date = source.integer().is_some_and(|integer| integer.wall_clock.is_some());
         let is_more = self.input.options.annotates && (is_date || source.is_shown_if_present());
@@ -394,6 +387,25 @@ impl<'a> ClassLowerer<'a> {
         // For a field that is no GUID any more, an annotation contains it.
         let activity_paths = source.activity_paths.filter(|_| matches!(kind, FieldKind::Guid { .. }));
         FieldClass { kind, roles, clock_updates, attributes, hides_absence, activity_paths, declared_at }
+    }
+
+    /// Returns the attributes of a class that the format can store.
+    fn attributes(&mut self, source: &FieldClass) -> Attributes {
+        let mut attributes = source.attributes.clone();
+        let is_kept = |entry: &(String, Value)| {
+            entry.0 == NAMESPACE || (self.capabilities.repeats_field)(source, entry)
+        };
+        let has_others = !self.capabilities.attributes && !attributes.iter().all(is_kept);
+        if !self.capabilities.attributes && strip(&mut attributes) {
+            self.note(Fit::SameBits);
+        }
+        // In packet headers, annotations of a dialect with attributes have no place in one without.
+        let has_own = !self.can_annotate() && attributes.remove(NAMESPACE).is_some();
+        if has_others || has_own {
+            self.note(Fit::SameBits);
+            self.lose(LossKind::Dropped, "attributes".to_owned());
+        }
+        attributes
     }
 
     /// Lowers the byte array of a UUID to a BLOB.
@@ -452,7 +464,7 @@ fn only(value: usize) -> RangeSet {
 }
 
 /// Size in bits of an aligned field of fixed layout.
-fn fixed_bits(plan: &Plan, id: NodeId) -> Option<u64> {
+pub(super) fn fixed_bits(plan: &Plan, id: NodeId) -> Option<u64> {
     let node = plan.node(id);
     match &node.op {
         Op::Bits(bits) => Some(bits.length),

@@ -54,6 +54,8 @@ pub(super) struct LowerInput<'a> {
     pub(super) trace: &'a TraceClass,
     pub(super) capabilities: &'a Capabilities,
     pub(super) options: LowerOptions,
+    /// Roles that give an integer of this scope 64 bits.
+    pub(super) widened_roles: Roles,
     /// Root fields of other scopes, and of fields of this scope that were lowered before.
     pub(super) roots: LoweredRoots<'a>,
 }

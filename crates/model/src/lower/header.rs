@@ -59,7 +59,13 @@ impl TraceLowerer<'_> {
         let attempt = |this: &mut Self| {
             let (source, capabilities, losses) = (this.source, this.capabilities, &mut *this.losses);
             let mut lowerer = ClassLowerer::new(
-                LowerInput { trace: &source.class, capabilities, options: this.options, roots },
+                LowerInput {
+                    trace: &source.class,
+                    capabilities,
+                    options: this.options,
+                    widened_roles: Roles::NONE,
+                    roots,
+                },
                 plan,
                 scope,
                 clock,
@@ -157,14 +163,21 @@ impl TraceLowerer<'_> {
         };
         let (mut members, mut next) = (Vec::new(), 1);
         let (source, capabilities) = (self.source, self.capabilities);
-        let input = LowerInput { trace: &source.class, capabilities, options: self.options, roots };
+        let input = LowerInput {
+            trace: &source.class,
+            capabilities,
+            options: self.options,
+            widened_roles: Roles::NONE,
+            roots,
+        };
+        let of_context = LowerInput { widened_roles: self.roles_widened_in(scope), ..input };
         let mut lowerer =
             ClassLowerer::new(input, header_plan, header_scope, clock, "", self.losses, &self.forced);
         // Locations may need members of the context by their names.
         lowerer.reserved = plan.map(member_names).unwrap_or_default();
         let of_header = Some(lowerer.lower_some_into(&header.moved, &mut next, &mut members));
         let moves = match plan {
-            Some(plan) => ClassLowerer::new(input, plan, scope, clock, "", self.losses, &self.forced)
+            Some(plan) => ClassLowerer::new(of_context, plan, scope, clock, "", self.losses, &self.forced)
                 .lower_members_into(&mut next, &mut members),
             None => ScopeMoves { fit: Fit::Moved, ..ScopeMoves::default() },
         };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::plan::{Node, Plan};
-use crate::{DataStream, Scope};
+use crate::{Damage, DataStream, Scope};
 
 /// Treatment of an item that the target format cannot represent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -93,18 +93,23 @@ impl LossTable {
     pub fn add_members(&mut self, scope: Scope, plan: Option<&Plan>) {
         let Some(plan) = plan else { return };
         let nodes: Vec<&Node> = plan.nodes().collect();
-        for member in plan.children(0) {
+        for member in plan.fields() {
             let within = nodes.get(plan.within(member)).unwrap_or_default();
-            let Some(first) = within.first().filter(|first| first.roles.is_empty()) else { continue };
-            if within.iter().all(|node| node.only_serves_decoding() || node.is_needed()) {
+            let has_roles = within.first().is_none_or(|first| !first.roles.is_empty());
+            if has_roles || within.iter().all(|node| node.only_serves_decoding() || node.is_needed()) {
                 continue;
             }
-            if let Some(name) = &first.name {
-                let field = format!("{}.{name}", scope.short_name());
-                let what = "what is outside of events".to_owned();
-                self.add(LossEntry { kind: LossKind::Dropped, class: String::new(), field, what }, 1);
-            }
+            let field = format!("{}.{}", scope.short_name(), plan.field_name(member));
+            let what = "what is outside of events".to_owned();
+            self.add(LossEntry { kind: LossKind::Dropped, class: String::new(), field, what }, 1);
         }
+    }
+
+    /// Adds damaged data that the output does not have, though it may say that there was some.
+    pub fn add_damage(&mut self, damage: &Damage) {
+        let what = format!("damaged data: {}", damage.kind);
+        let (class, field) = (String::new(), String::new());
+        self.add(LossEntry { kind: LossKind::Dropped, class, field, what }, 1);
     }
 
     /// Adds the losses of another table.

@@ -15,8 +15,8 @@ use super::trace_lowerer::{LoweredScope, MOST_ATTEMPTS, TraceLowerer};
 use crate::plan::steps::NodeId;
 use crate::plan::{EventRecordPlans, Plan, scope_class};
 use crate::{
-    DataStreamClass, EventRecordClass, FieldClass, FieldKind, LogText, Meanings, MemberIndex, Scope, Trace,
-    TraceClass,
+    DataStreamClass, EventRecordClass, FieldClass, FieldKind, LogText, Meanings, MemberIndex, Roles, Scope,
+    Trace, TraceClass,
 };
 
 /// Parts of a lowered event record class before it is compiled.
@@ -101,9 +101,10 @@ impl TraceLowerer<'_> {
     ) -> Option<(Arc<FieldClass>, ScopeMoves)> {
         let plan = plan?;
         let (trace, capabilities, options) = (&self.source.class, self.capabilities, self.options);
+        let widened_roles = self.roles_widened_in(scope);
         Some(
             ClassLowerer::new(
-                LowerInput { trace, capabilities, options, roots },
+                LowerInput { trace, capabilities, options, widened_roles, roots },
                 plan,
                 scope,
                 clock,
@@ -124,6 +125,7 @@ impl TraceLowerer<'_> {
     ) -> StreamParts {
         let plans = &source.plans.data_streams[index];
         let clock = class.default_clock;
+        self.packet_roles = self.widened_roles.get(index).copied().unwrap_or_default();
         let mut roots = LoweredRoots::default();
         roots.add_class(Scope::PacketHeader, packet_header.class.as_deref());
         let header_moves = [Some(&packet_header.moves), None];
@@ -165,7 +167,8 @@ impl TraceLowerer<'_> {
                 };
                 let (mut members, mut next) = (Vec::new(), 1);
                 let (capabilities, options) = (self.capabilities, self.options);
-                let input = LowerInput { trace: &self.source.class, capabilities, options, roots };
+                let (trace, widened_roles) = (&self.source.class, Roles::NONE);
+                let input = LowerInput { trace, capabilities, options, widened_roles, roots };
                 let mut lower = |plan, scope, losses: &mut LossTable| {
                     let lowerer = ClassLowerer::new(input, plan, scope, clock, "", losses, &self.forced);
                     lowerer.lower_members_into(&mut next, &mut members)

@@ -48,6 +48,7 @@ mod class_ids;
 mod class_lowerer;
 mod context;
 mod header;
+mod layout_match;
 mod locations;
 mod loss_table;
 mod lowered_classes;

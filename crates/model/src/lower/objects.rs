@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::annotations::strip;
+use super::annotations::{NAMESPACE, strip};
 use super::capabilities::{Capabilities, Environment};
 use super::loss_table::{LossEntry, LossKind, LossTable};
 use super::names::{UniqueNames, identifier};
-use crate::{ClockOrigin, EventRecordClass, FieldClass, FieldKind, TraceClass, Value};
+use crate::{ClockOrigin, EventRecordClass, FieldClass, FieldKind, TraceClass, UnmodeledMetadata, Value};
 
 /// Lowers everything but field classes and event record classes.
 pub(super) fn lower_objects(class: &mut TraceClass, capabilities: &Capabilities, losses: &mut LossTable) {
@@ -20,13 +20,13 @@ pub(super) fn lower_objects(class: &mut TraceClass, capabilities: &Capabilities,
     };
     if !capabilities.trace_names {
         // A name that the format cannot store is worth a line of the environment.
-        let name = class.name.take();
-        let has_room = capabilities.environment != Environment::None;
-        let is_new = |name: &String| !name.is_empty() && class.environment("trace_name").is_none();
-        if let Some(name) = name.clone().filter(|name| has_room && is_new(name)) {
-            class.environment.push(("trace_name".to_owned(), Value::Text(name)));
+        if let Some(name) = class.name.take().filter(|name| !name.is_empty()) {
+            let name = Value::Text(name);
+            match class.environment("trace_name").map(|known| *known == name) {
+                Some(is_same) => drop(!is_same, "name of the trace"),
+                None => class.environment.push(("trace_name".to_owned(), name)),
+            }
         }
-        drop(name.is_some() && !has_room, "name of the trace");
         drop(class.namespace.take().is_some(), "namespace of the trace");
         drop(class.uid.take().is_some(), "unique identifier of the trace");
     }
@@ -67,8 +67,27 @@ pub(super) fn lower_objects(class: &mut TraceClass, capabilities: &Capabilities,
         distinguish_clocks(class, !capabilities.clock_identities, losses);
     }
     lower_environment(class, capabilities, losses);
+    lower_unmodeled(class, capabilities, losses);
     for index in 0..class.data_streams.len() {
         lower_stream(class, index, capabilities, losses);
+    }
+}
+
+/// Lists parts of the metadata that the trace class does not contain.
+fn lower_unmodeled(class: &mut TraceClass, capabilities: &Capabilities, losses: &mut LossTable) {
+    let mut lose = |kind, what: &str, count| {
+        let (class, field) = (String::new(), String::new());
+        if count > 0 {
+            losses.add(LossEntry { kind, class, field, what: what.to_owned() }, count);
+        }
+    };
+    let UnmodeledMetadata { alias_names, alias_attributes, aux_streams } =
+        std::mem::take(&mut class.unmodeled);
+    lose(LossKind::Renamed, "alias of a field class -> another name, or none", alias_names);
+    lose(LossKind::Dropped, "attributes of an alias of a field class", alias_attributes);
+    // Without attributes, they were dropped with these.
+    for namespace in aux_streams.into_iter().filter(|_| capabilities.attributes) {
+        lose(LossKind::Moved, &format!("auxiliary stream `{namespace}` -> attributes of the trace"), 1);
     }
 }
 
@@ -124,7 +143,10 @@ pub(super) fn lower_event(class: &mut EventRecordClass, capabilities: &Capabilit
         drop(class.uid.take().is_some(), "unique identifier of the event record class");
     }
     if !capabilities.attributes {
-        drop(strip(&mut class.attributes), "attributes of the event record class");
+        let is_kept = |entry: &&(String, Value)| (capabilities.repeats_event)(class, entry);
+        let has_others = class.attributes.iter().any(|entry| entry.0 != NAMESPACE && !is_kept(&entry));
+        strip(&mut class.attributes);
+        drop(has_others, "attributes of the event record class");
         for root in [&mut class.specific_context, &mut class.payload] {
             drop(root.as_mut().is_some_and(strip_members), "attributes of members");
         }
@@ -231,16 +253,18 @@ fn lower_environment(class: &mut TraceClass, capabilities: &Capabilities, losses
     let mut names = UniqueNames::default();
     for (name, value) in std::mem::take(&mut class.environment) {
         let fits = match (environment, &value) {
-            (Environment::None, _) => false,
             (Environment::Any, _) | (_, Value::Text(_)) => true,
             (Environment::Simple, Value::Integer(integer)) => is_small(*integer),
             (Environment::Scalars, Value::Integer(_)) => true,
             _ => false,
         };
-        if !fits {
-            lose(LossKind::Dropped, format!("environment entry `{name}`"));
-            continue;
-        }
+        let value = match fits {
+            true => value,
+            false => {
+                lose(LossKind::Lowered, format!("environment entry `{name}` -> its JSON as text"));
+                Value::Text(value.to_string())
+            }
+        };
         let mut lowered = name.clone();
         if environment == Environment::Simple && !is_identifier(&name) {
             lowered = identifier(&name, capabilities.is_reserved).into_owned();

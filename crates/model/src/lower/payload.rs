@@ -10,7 +10,7 @@ use super::moves::{Fit, ScopeMoves};
 use super::trace_lowerer::TraceLowerer;
 use crate::plan::Plan;
 use crate::plan::steps::NodeId;
-use crate::{EventRecordClass, FieldClass, FieldKind, Meaning, Member, Scope};
+use crate::{EventRecordClass, FieldClass, FieldKind, Meaning, Member, Roles, Scope};
 
 impl TraceLowerer<'_> {
     /// Lowers the specific context of a class into its payload, before the payload's own members.
@@ -30,7 +30,13 @@ impl TraceLowerer<'_> {
                 alignment = alignment.max(*minimum_alignment);
             }
             let mut lowerer = ClassLowerer::new(
-                LowerInput { trace: &self.source.class, capabilities, options, roots },
+                LowerInput {
+                    trace: &self.source.class,
+                    capabilities,
+                    options,
+                    widened_roles: Roles::NONE,
+                    roots,
+                },
                 plan,
                 scope,
                 clock,

@@ -79,6 +79,11 @@ pub fn unplaced_roles(
     }
     let is_root = matches!(root.kind, FieldKind::Structure { .. });
     collect(root, RolePlace { is_direct: is_root, ..RolePlace::ROOT }, (scope, capabilities), &mut unplaced);
+    let counter = Role::DiscardedEventCounter;
+    let has_counter = || count_of_role(root, counter) > 0;
+    if scope == Scope::PacketHeader && !capabilities.header_counters && has_counter() {
+        unplaced.insert(counter);
+    }
     if matches!(capabilities.role_places, RolePlaces::Names { .. }) {
         // Babeltrace 2 looks for ids among the members of headers, and nowhere else if there is none.
         let ids = [Role::EventRecordClassId, Role::DataStreamClassId, Role::DataStreamId];

@@ -46,7 +46,8 @@ impl ClassLowerer<'_> {
             }
             FieldKind::Integer { bits, integer } => {
                 let integer = self.integer(integer, Some(bits.length));
-                FieldKind::Integer { bits: self.bits(*bits), integer }
+                let bits = self.widened(source, *bits);
+                FieldKind::Integer { bits: self.bits(bits), integer }
             }
             FieldKind::VariableLength { value, alignment } => {
                 self.variable_length(at, source, value, *alignment)
@@ -77,6 +78,19 @@ impl ClassLowerer<'_> {
             // The output has the same kind.
             kind => kind.clone().with_bits(|bits| self.bits(bits)),
         }
+    }
+
+    /// Returns the bits of an integer: 64 for all of a time that has fewer in the source.
+    fn widened(&mut self, source: &FieldClass, bits: BitField) -> BitField {
+        let is_own = source.roles.clock.is_none_or(|clock| Some(clock) == self.default_clock)
+            && !source.roles.has_further_clocks();
+        let has_role = self.input.widened_roles.iter().any(|role| source.roles.has(role));
+        if !is_own || !has_role || bits.length >= 64 {
+            return bits;
+        }
+        self.note(Fit::Moved);
+        self.lose(LossKind::Lowered, format!("time of {} bits -> all of the time, 64 bits", bits.length));
+        BitField { length: 64, ..bits }
     }
 
     /// Makes the bytes of an integer of more bits than the format has.

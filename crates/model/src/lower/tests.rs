@@ -138,7 +138,7 @@ fn lower_named(
     let stream = DataStreamClass { event_records: vec![Arc::new(record)], ..DataStreamClass::default() };
     let trace = TraceClass { data_streams: vec![stream], ..TraceClass::default() };
     let trace = Arc::new(Trace::new(trace, "trace", &Limits::default()).unwrap());
-    let lowered = LoweredTrace::new(&trace, &capabilities, LowerOptions::default(), |_| {}).unwrap();
+    let lowered = LoweredTrace::new(&trace, &capabilities, LowerOptions::default(), &[], |_| {}).unwrap();
     let stream = DataStream::new(trace, 0, None, "stream").unwrap();
     let mut values = EventValues::default();
     values.begin(Scope::Payload);
@@ -485,4 +485,54 @@ fn aliases_are_aligned_once() {
     let first = &members[0].class;
     assert_eq!(first.alignment(), 64);
     assert!(members[..100_000].iter().all(|member| Arc::ptr_eq(&member.class, first)));
+}
+
+/// Packets and events are copied where the compiled layouts agree, whatever was changed after lowering.
+#[test]
+fn layouts_decide_about_copies() {
+    let byte = |name: &str| Member::new(name, FieldClass::unsigned(8));
+    let array = FieldClass::new(FieldKind::Array {
+        element: Arc::new(FieldClass::unsigned(8)),
+        length: Length::Dynamic(Box::new(FieldLocation::absolute(Scope::EventRecordHeader, ["n"]))),
+        minimum_alignment: 1,
+        element_aligns: true,
+    });
+    let structure = |members: Vec<Member>| Some(Arc::new(FieldClass::structure(members)));
+    let record = |payload| Arc::new(EventRecordClass { payload, ..EventRecordClass::default() });
+    let stream = DataStreamClass {
+        packet_context: structure(vec![byte("c")]),
+        event_record_header: structure(vec![byte("n"), byte("m")]),
+        event_records: vec![record(structure(vec![Member::new("a", array)]))],
+        ..DataStreamClass::default()
+    };
+    let trace = TraceClass { data_streams: vec![stream], ..TraceClass::default() };
+    let trace = Arc::new(Trace::new(trace, "trace", &Limits::default()).unwrap());
+    let copies = |change: &dyn Fn(&mut DataStreamClass)| {
+        let options = LowerOptions::default();
+        let change = |class: &mut TraceClass| change(&mut class.data_streams[0]);
+        let lowered = LoweredTrace::new(&trace, &ALL, options, &[], change).unwrap();
+        let event = lowered.stream(0).unwrap().declared_fit(0);
+        (lowered.keeps_packets(0), lowered.keeps_events(0), event <= Fit::SameBits)
+    };
+    assert_eq!(copies(&|_| {}), (true, true, true));
+    let added = |class: &mut Option<Arc<FieldClass>>| {
+        let class = Arc::make_mut(class.as_mut().unwrap());
+        let FieldKind::Structure { members, .. } = &mut class.kind else { panic!() };
+        members.push(byte("added"));
+    };
+    assert_eq!(copies(&|stream| added(&mut stream.packet_context)), (false, true, true));
+    assert_eq!(copies(&|stream| added(&mut stream.event_record_header)), (false, false, false));
+    assert_eq!(copies(&|stream| stream.common_context = structure(vec![byte("x")])), (false, false, true));
+    // The same layout, but the length is in the other field.
+    let other_length = |stream: &mut DataStreamClass| {
+        let mut class = (*stream.event_records[0]).clone();
+        let payload = Arc::make_mut(class.payload.as_mut().unwrap());
+        let FieldKind::Structure { members, .. } = &mut payload.kind else { panic!() };
+        let FieldKind::Array { length, .. } = &mut Arc::make_mut(&mut members[0].class).kind else {
+            panic!()
+        };
+        *length = Length::Dynamic(Box::new(FieldLocation::absolute(Scope::EventRecordHeader, ["m"])));
+        stream.event_records[0] = Arc::new(class);
+    };
+    assert_eq!(copies(&other_length), (false, true, false));
 }

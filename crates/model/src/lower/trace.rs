@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::capabilities::Capabilities;
 use super::class_ids::ClassIds;
+use super::layout_match::LayoutMatch;
 use super::loss_table::{LossEntry, LossKind, LossTable};
 use super::lowered_classes::StreamParts;
 use super::mover::{Ends, Mover, ValueLosses};
@@ -16,7 +17,7 @@ use crate::decode::DecodeError;
 use crate::plan::steps::NodeId;
 use crate::plan::{EventRecordPlans, Plan, PlanError};
 use crate::{
-    DataStreamClass, DynamicClass, Event, EventRecordClass, Field, FieldKind, LogText, Packet, Scope,
+    DataStreamClass, DynamicClass, Event, EventRecordClass, Field, FieldKind, LogText, Packet, Roles, Scope,
     StringEncoding, Text, Trace, TraceClass, Visitor,
 };
 
@@ -36,6 +37,12 @@ pub struct LoweredTrace {
 #[derive(Debug)]
 pub struct LoweredStream {
     moves: StreamMoves,
+    /// Layouts of packet headers, packet contexts, event record headers and common contexts.
+    layouts: LayoutMatch<'static>,
+    /// `true` if packet headers and packet contexts keep their layout.
+    keeps_packet_layout: bool,
+    /// `true` if event record headers and common contexts keep their layout.
+    keeps_event_layout: bool,
     declared: Vec<Arc<LoweredEvent>>,
     ids: ClassIds,
     dynamic: Mutex<HashMap<usize, Arc<LoweredEvent>>>,
@@ -83,7 +90,8 @@ pub struct PacketLosses {
 }
 
 impl LoweredTrace {
-    /// Lowers the class of a trace. `complete` can change the lowered class before it is compiled, but only scopes
+    /// Lowers the class of a trace. Integers of packet contexts that have one of the `widened_roles`, by index of the data
+    /// stream class, get 64 bits. `complete` can change the lowered class before it is compiled, but only scopes
     /// without moved values: packet headers and contexts and event record headers that the source does not have.
     ///
     /// # Errors
@@ -92,6 +100,7 @@ impl LoweredTrace {
         source: &Arc<Trace>,
         capabilities: &Capabilities,
         options: LowerOptions,
+        widened_roles: &[Roles],
         complete: impl FnOnce(&mut TraceClass),
     ) -> Result<Self, PlanError> {
         let mut losses = LossTable::default();
@@ -100,6 +109,8 @@ impl LoweredTrace {
             capabilities,
             options,
             losses: &mut losses,
+            widened_roles,
+            packet_roles: Roles::NONE,
             forced: ForcedFields::default(),
             unneeded: UnneededFields::default(),
         };
@@ -108,8 +119,8 @@ impl LoweredTrace {
         let mut trace = Trace::new(class, source.name.clone(), &options.limits)?;
         trace.path.clone_from(&source.path);
         let trace = Arc::new(trace);
-        let streams =
-            parts.into_iter().enumerate().map(|(stream, parts)| parts.finish(&trace, stream)).collect();
+        let parts = parts.into_iter().enumerate();
+        let streams = parts.map(|(stream, parts)| parts.finish(source, &trace, stream)).collect();
         let (source, capabilities, losses) = (Arc::clone(source), *capabilities, Mutex::new(losses));
         Ok(Self { source, trace, capabilities, options, packet_header, streams, losses })
     }
@@ -142,14 +153,25 @@ impl LoweredTrace {
         self.losses.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns `true` if the bits of packet headers and contexts, and of event record headers, stay the same
-    /// in a data stream class; with `with_events`, also those of all its declared event record classes.
+    /// Returns `true` if whole packets of a data stream class can be copied: the plans of the lowered trace decode
+    /// their headers, their contexts and all declared events as those of the source do.
     #[must_use]
-    pub fn keeps_bits(&self, data_stream_class: usize, with_events: bool) -> bool {
+    pub fn keeps_packets(&self, data_stream_class: usize) -> bool {
         let Some(stream) = self.streams.get(data_stream_class) else { return false };
-        let own = [&self.packet_header, &stream.moves.packet_context, &stream.moves.event_record_header];
+        let own = [&self.packet_header, &stream.moves.packet_context];
         own.into_iter().all(|moves| moves.fit <= Fit::SameBits)
-            && (!with_events || stream.declared.iter().all(|event| event.fit <= Fit::SameBits))
+            && stream.keeps_packet_layout
+            && self.keeps_events(data_stream_class)
+            && stream.declared.iter().all(|event| event.fit <= Fit::SameBits)
+    }
+
+    /// Returns `true` if event records of a data stream class can be copied whose class
+    /// [keeps its bits](LoweredEvent::fit), because their headers do.
+    #[must_use]
+    pub fn keeps_events(&self, data_stream_class: usize) -> bool {
+        self.streams.get(data_stream_class).is_some_and(|stream| {
+            stream.moves.event_record_header.fit <= Fit::SameBits && stream.keeps_event_layout
+        })
     }
 
     /// Returns the moves of the events of an event's class. `None` if its data stream class is unknown.
@@ -175,6 +197,8 @@ impl LoweredTrace {
                 capabilities: &self.capabilities,
                 options: self.options,
                 losses: &mut losses,
+                widened_roles: &[],
+                packet_roles: Roles::NONE,
                 forced: ForcedFields::default(),
                 unneeded: UnneededFields::default(),
             };
@@ -187,10 +211,9 @@ impl LoweredTrace {
         let Some(classes) = self.trace.dynamic_classes(index) else { return Ok(None) };
         let key = (class_index as u64).to_le_bytes();
         let Some(compiled) = classes.last(&key, || parts.class)? else { return Ok(None) };
-        let common = stream.moves.common_context.fit;
         let lowered = LoweredEvent {
             data_stream_class: index,
-            fit: common.max(parts.specific_context.fit).max(parts.payload.fit),
+            fit: stream.fit(&parts.specific_context, &parts.payload, (event.plans, &compiled.plans)),
             specific_context: parts.specific_context,
             payload: parts.payload,
             joins_payload: parts.joins_payload,
@@ -515,28 +538,67 @@ impl LoweredEvent {
     }
 }
 
+impl LoweredStream {
+    #[cfg(test)]
+    pub(super) fn declared_fit(&self, class_index: usize) -> Fit {
+        self.declared[class_index].fit
+    }
+
+    /// Returns the difference of the scopes of an event record class after the event record header from their sources.
+    /// `plans` are those of the class and of its lowered class.
+    fn fit(
+        &self,
+        specific_context: &ScopeMoves,
+        payload: &ScopeMoves,
+        (source, lowered): (&EventRecordPlans, &EventRecordPlans),
+    ) -> Fit {
+        let fit = self.moves.common_context.fit.max(specific_context.fit).max(payload.fit);
+        // Lowering notes what it changes; the layouts are the proof.
+        match LayoutMatch::after(&self.layouts).event(source, lowered) {
+            true => fit,
+            false => Fit::Moved,
+        }
+    }
+}
+
 impl StreamParts {
-    fn finish(mut self, trace: &Arc<Trace>, stream: usize) -> LoweredStream {
+    fn finish(mut self, source: &Trace, trace: &Arc<Trace>, stream: usize) -> LoweredStream {
         let length = trace.class.data_streams.get(stream).and_then(DataStreamClass::class_id_length);
         self.ids.limit(length.unwrap_or(u64::MAX));
-        let common = self.moves.common_context.fit;
-        let declared = self.events.into_iter().enumerate().map(|(index, parts)| {
-            let fit = common.max(parts.specific_context.fit).max(parts.payload.fit);
-            Arc::new(LoweredEvent {
+        let mut lowered = LoweredStream {
+            moves: self.moves,
+            layouts: LayoutMatch::default(),
+            keeps_packet_layout: false,
+            keeps_event_layout: false,
+            declared: Vec::with_capacity(self.events.len()),
+            ids: self.ids,
+            dynamic: Mutex::default(),
+        };
+        let (Some(before), Some(after)) =
+            (source.plans.data_streams.get(stream), trace.plans.data_streams.get(stream))
+        else {
+            return lowered;
+        };
+        let layouts = &mut lowered.layouts;
+        let headers = (&source.plans.packet_header, &trace.plans.packet_header);
+        lowered.keeps_packet_layout = layouts.scope(headers.0.as_ref(), headers.1.as_ref())
+            && layouts.scope(before.packet_context.as_ref(), after.packet_context.as_ref());
+        lowered.keeps_event_layout = layouts
+            .scope(before.event_record_header.as_ref(), after.event_record_header.as_ref())
+            && layouts.scope(before.common_context.as_ref(), after.common_context.as_ref());
+        for (index, parts) in self.events.into_iter().enumerate() {
+            let plans = before.event_records.get(index).zip(after.event_records.get(index));
+            let fit = plans.map(|plans| lowered.fit(&parts.specific_context, &parts.payload, plans));
+            lowered.declared.push(Arc::new(LoweredEvent {
                 data_stream_class: stream,
                 specific_context: parts.specific_context,
                 payload: parts.payload,
                 joins_payload: parts.joins_payload,
                 text: parts.text,
                 plans: Plans::Declared { trace: Arc::clone(trace), stream, index },
-                fit,
-            })
-        });
-        LoweredStream {
-            declared: declared.collect(),
-            moves: self.moves,
-            ids: self.ids,
-            dynamic: Mutex::default(),
+                fit: fit.unwrap_or(Fit::Moved),
+            }));
         }
+        lowered
     }
 }

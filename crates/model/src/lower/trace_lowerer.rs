@@ -9,7 +9,7 @@ use super::loss_table::LossTable;
 use super::moves::ScopeMoves;
 use super::options::LowerOptions;
 use crate::plan::steps::NodeId;
-use crate::{FieldClass, Scope, Trace};
+use crate::{FieldClass, Roles, Scope, Trace};
 
 /// Number of times that a class is lowered: fields added for one location can be in the way of another one.
 pub(super) const MOST_ATTEMPTS: usize = 8;
@@ -27,6 +27,11 @@ pub(super) struct TraceLowerer<'a> {
     pub(super) capabilities: &'a Capabilities,
     pub(super) options: LowerOptions,
     pub(super) losses: &'a mut LossTable,
+    /// Roles of integers of packet contexts that get 64 bits, by index of the data stream class; see
+    /// [`LoweredTrace::new`](super::LoweredTrace::new).
+    pub(super) widened_roles: &'a [Roles],
+    /// Widened roles of the data stream class that is being lowered.
+    pub(super) packet_roles: Roles,
     pub(super) forced: ForcedFields,
     pub(super) unneeded: UnneededFields,
 }
@@ -41,6 +46,11 @@ pub(super) struct LoweredScope<'c> {
 }
 
 impl TraceLowerer<'_> {
+    /// Returns the roles of integers of a scope that get 64 bits.
+    pub(super) fn roles_widened_in(&self, scope: Scope) -> Roles {
+        if scope == Scope::PacketContext { self.packet_roles } else { Roles::NONE }
+    }
+
     /// Calls `attempt` until all locations lead to fields, or nothing can be changed any more. `lowered` returns the
     /// classes of a result.
     pub(super) fn settle<T>(

@@ -191,7 +191,7 @@ pub(crate) enum BitsKind {
 }
 
 /// Length prefix of a text.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TextPrefix {
     /// Size of the length in bits, 1 to 64.
     pub(crate) length: u64,
@@ -273,6 +273,21 @@ impl Plan {
             _ => (None, &[]),
         };
         one.into_iter().chain(several.iter().copied()).map(|id| id as usize)
+    }
+
+    /// Returns the indexes in [`Plan::nodes`] of the fields of the scope: the members of the root structure, or the
+    /// root itself if it is not a structure (CTF2-PROP-1.0).
+    pub fn fields(&self) -> impl Iterator<Item = usize> + '_ {
+        let is_field = !matches!(self.root().op, Op::Structure { .. });
+        is_field.then_some(0).into_iter().chain(self.children(0).filter(move |_| !is_field))
+    }
+
+    /// Returns the name of one of the [fields](Self::fields) of the scope. A root that is not a structure is called
+    /// `value`.
+    #[must_use]
+    pub fn field_name(&self, index: usize) -> &str {
+        let unnamed = if index == 0 { "value" } else { "" };
+        self.get(index).and_then(|node| node.name.as_deref()).unwrap_or(unnamed)
     }
 
     /// Returns the range in [`Plan::nodes`] of a node and all its descendants; empty if there is no such node.

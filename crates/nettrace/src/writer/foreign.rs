@@ -225,10 +225,10 @@ impl ForeignClass {
         let mut left = MOST_FIELDS;
         for ((scope, members), absent) in SCOPES.into_iter().zip(&mut self.members).zip(&mut self.absent) {
             let Some(plan) = event.plan(scope) else { continue };
-            for node in plan.children(0) {
+            for node in plan.fields() {
                 let Some(member) = plan.get(node) else { continue };
                 let class = &member.class;
-                let name = member.name.as_deref().unwrap_or_default();
+                let name = plan.field_name(node);
                 let is_capture = is_converted && scope == Scope::CommonContext && name == "capture_thread";
                 let is_decoding = scope == Scope::EventRecordHeader
                     && plan

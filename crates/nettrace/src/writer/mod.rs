@@ -11,6 +11,7 @@ mod file_writer;
 mod foreign;
 mod own;
 mod payload;
+mod reader_rules;
 mod row_encoder;
 mod rules;
 mod rundown;
@@ -24,8 +25,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ichnos_io::{
-    CreateError, FileOutput, FileParts, OptionValue, Output, PartsOutput, TraceWriter, Tree, WriteOptions,
-    WriteSource, WriteTarget, written_trace_files,
+    CreateError, FileOutput, FileParts, OptionValue, Output, PartsOutput, ReaderRules, TraceWriter, Tree,
+    WriteOptions, WriteSource, WriteTarget, written_trace_files,
 };
 
 use self::dialect::DIALECTS;
@@ -44,6 +45,10 @@ impl TraceWriter for NettraceWriter {
 
     fn extensions(&self) -> &'static [&'static str] {
         &["nettrace"]
+    }
+
+    fn reader_rules(&self) -> ReaderRules {
+        ReaderRules::of_classes(reader_rules::broken_rules)
     }
 
     fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {

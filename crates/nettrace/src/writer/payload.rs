@@ -186,6 +186,10 @@ impl PayloadWriter {
     /// Begins a scope, of which these members are written, in the order of the plan.
     pub(super) fn begin_scope(&mut self, members: &[usize]) {
         self.compounds.clear();
+        if members == [0] {
+            // The root is a field itself.
+            self.compounds.push(Compound::Other);
+        }
         self.muted = 0;
         self.members.clear();
         self.members.extend_from_slice(members);

@@ -94,7 +94,7 @@ export class Labels {
     this.known = tracks;
     const names = tracks.filter((track) => track.kind === "trace").map((track) => track.name);
     let common = names.length > 1 ? names[0]!.slice(0, names[0]!.lastIndexOf("/") + 1) : "";
-    while (common && !names.every((name) => name.startsWith(common))) common = common.slice(0, common.lastIndexOf("/", common.length - 2) + 1);
+    while (common && !names.every((name) => name.startsWith(common))) common = parentOf(common);
     return (this.common = common);
   }
 
@@ -120,6 +120,11 @@ export class Labels {
     setText(note, track.items ? ` ${count(track.items)}` : ` ${kind}`);
     element.title = `${track.name}\n${kind}${track.items ? `, ${count(track.items)} items` : ""}${hidden}`;
   }
+}
+
+/** Directory of a directory, both with the slash at their ends; "" above all of them. */
+function parentOf(path: string): string {
+  return path.slice(0, path.slice(0, -1).lastIndexOf("/") + 1);
 }
 
 /** End of a path, which says more than its begin. */

@@ -1,4 +1,7 @@
 // Changes of the trace while it is read or grows, and the connection to the server.
+//
+// Browsers open at most six connections to a server. So only one tab listens to the server, the one that holds a lock, and
+// tells the others what it hears.
 
 import { get, type Change, type Trace, type Track } from "./api";
 import type { State } from "./state";
@@ -7,10 +10,23 @@ import type { State } from "./state";
 const REST = 300;
 const RECONNECT = 2000;
 
+/** Message of the tab that listens to the server. */
+interface Heard {
+  connected?: boolean;
+  /** A change as the server sends it. */
+  change?: string;
+  /** A new tab asks for the last change. */
+  isNew?: true;
+}
+
 export class Live {
   /** False while the server does not answer. */
   connected = true;
   private source: EventSource | null = null;
+  private channel: BroadcastChannel | null = null;
+  private leaving = new AbortController();
+  /** Last change that this tab told the others. */
+  private last: Heard | null = null;
   private timer = 0;
   private retry = 0;
   private asked = 0;
@@ -22,7 +38,7 @@ export class Live {
     addEventListener("pagehide", (event) => {
       // A page that the browser keeps may come back.
       if (!event.persisted) navigator.sendBeacon("api/close");
-      this.source?.close();
+      this.disconnect();
     });
     addEventListener("pageshow", (event) => {
       if (event.persisted) this.connect();
@@ -30,24 +46,64 @@ export class Live {
   }
 
   connect(): void {
+    this.disconnect();
+    // Other servers, and earlier ones on the same port, have other paths.
+    const name = `ichnos ${location.pathname}`;
+    const channel = new BroadcastChannel(name);
+    this.channel = channel;
+    channel.onmessage = (message) => this.hear(message.data as Heard);
+    channel.postMessage({ isNew: true } satisfies Heard);
+    const leaving = new AbortController();
+    this.leaving = leaving;
+    const { signal } = leaving;
+    // The lock is released when this tab leaves.
+    const hold = () =>
+      new Promise<void>((release) => {
+        signal.addEventListener("abort", () => release());
+        if (signal.aborted) release();
+        else this.listen();
+      });
+    // Aborting the request is no error.
+    void navigator.locks.request(name, { signal }, hold).catch(() => undefined);
+  }
+
+  private disconnect(): void {
+    this.leaving.abort();
+    this.channel?.close();
+    this.source?.close();
+    this.last = null;
+    clearTimeout(this.retry);
+  }
+
+  /** Listens to the server for all tabs. */
+  private listen(): void {
     this.source?.close();
     const source = new EventSource("api/changes");
     this.source = source;
-    source.onopen = () => {
-      const wasLost = !this.connected;
-      this.connected = true;
-      if (wasLost) void this.refresh();
-      this.changed();
-    };
-    source.onmessage = (message) => this.take(message.data as string);
+    source.onopen = () => this.tell({ connected: true });
+    source.onmessage = (message) => this.tell((this.last = { change: message.data as string }));
     source.onerror = () => {
-      this.connected = false;
-      this.changed();
+      this.tell({ connected: false });
       // A browser gives up after an answer that is no stream of events.
       if (source.readyState !== EventSource.CLOSED) return;
       clearTimeout(this.retry);
-      this.retry = window.setTimeout(() => this.connect(), RECONNECT);
+      this.retry = window.setTimeout(() => this.listen(), RECONNECT);
     };
+  }
+
+  private tell(heard: Heard): void {
+    this.channel?.postMessage(heard);
+    this.hear(heard);
+  }
+
+  private hear({ connected, change, isNew }: Heard): void {
+    if (isNew && this.last) this.channel?.postMessage(this.last);
+    if (change !== undefined) this.take(change);
+    if (connected === undefined) return;
+    const wasLost = connected && !this.connected;
+    this.connected = connected;
+    if (wasLost) void this.refresh();
+    this.changed();
   }
 
   private take(text: string): void {

@@ -1,22 +1,18 @@
 //! Events of a range as a file of text.
 
-use std::io::BufWriter;
 use std::net::TcpStream;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ichnos::Pass;
 use ichnos::export::{Csv, CsvOptions};
 use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::model::{Message, Sink, Window};
+use ichnos::{Pass, PassEnd};
 
 use super::trace_file;
 use crate::query::Query;
-use crate::response::{ApiError, write_head};
+use crate::response::{ApiError, ChunkedBody};
 use crate::shared::Shared;
-
-/// Size of what is written at once, in bytes.
-const BUFFER: usize = 64 << 10;
 
 /// Sends the events of a range as a file of text. Errors of the connection affect no other one.
 pub(crate) fn export(shared: &Arc<Shared>, query: &Query, stream: &mut TcpStream) -> Result<(), ApiError> {
@@ -37,18 +33,18 @@ pub(crate) fn export(shared: &Arc<Shared>, query: &Query, stream: &mut TcpStream
     let window = Window { begin: Some(i128::from(begin)), end: Some(i128::from(end)) };
     let reader = shared.reader(window)?;
     let disposition = format!("Content-Disposition: attachment; filename=\"events.{ending}\"\r\n");
-    if write_head(stream, 200, kind, None, &disposition).is_err() {
-        return Ok(());
-    }
-    let writer = BufWriter::with_capacity(BUFFER, stream);
+    let Ok(mut body) = ChunkedBody::begin(stream, kind, &disposition) else { return Ok(()) };
     let mut sink: Box<dyn Sink + '_> = match ending {
-        "csv" => Box::new(Csv::new(writer, CsvOptions::default())),
-        _ => Box::new(JsonLines::new(writer, JsonLinesOptions::default())),
+        "csv" => Box::new(Csv::new(&mut body, CsvOptions::default())),
+        _ => Box::new(JsonLines::new(&mut body, JsonLinesOptions::default())),
     };
     let mut take = |message: &Message<'_>| -> std::io::Result<ControlFlow<()>> { sink.message(message) };
-    // The reader of the file is gone, or gets less than there is.
-    if Pass::new(selection).stop(shared.options.stop).run(&reader, &mut take).is_ok() {
-        let _ = sink.finish();
+    let end = Pass::new(selection).stop(shared.options.stop).run(&reader, &mut take);
+    let is_complete = end.is_ok_and(|summary| matches!(summary.end, PassEnd::Over)) && sink.finish().is_ok();
+    drop(sink);
+    if is_complete {
+        // The other side may be gone.
+        let _ = body.finish();
     }
     Ok(())
 }

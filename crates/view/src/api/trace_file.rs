@@ -1,7 +1,7 @@
 //! The events of a range as a trace.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write as _};
+use std::io::{self, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -12,12 +12,10 @@ use ichnos::io::{CreateError, MessageOrder};
 use ichnos::model::{Event, Window};
 
 use crate::options::ViewOptions;
+use crate::private_directory::PrivateDirectory;
 use crate::query::Query;
-use crate::response::{ApiError, write_head};
+use crate::response::{ApiError, ChunkedBody, write_head};
 use crate::shared::Shared;
-
-/// Size of what is written at once, in bytes.
-const BUFFER: usize = 64 << 10;
 
 /// Maximum length of the name of a file, in bytes.
 const MOST_NAME: usize = 60;
@@ -36,8 +34,7 @@ pub(super) fn export(shared: &Shared, query: &Query, stream: &mut TcpStream) -> 
         || ApiError { status: 503, ..ApiError::bad("another trace is being written: try again later") };
     let _exporting = shared.exports.begin().ok_or_else(busy)?;
     let target = target(shared)?;
-    let directory = tempfile::Builder::new().prefix("ichnos-view-").tempdir_in(&shared.options.temporary);
-    let directory = directory.map_err(failed)?;
+    let directory = PrivateDirectory::create_in(&shared.options.temporary).map_err(failed)?;
     let name = file_name(&shared.options.title);
     let name = match target.writer.extensions().first().filter(|_| !target.writer.is_directory()) {
         Some(extension) => format!("{name}.{extension}"),
@@ -48,7 +45,11 @@ pub(super) fn export(shared: &Shared, query: &Query, stream: &mut TcpStream) -> 
     let window = shared.options.within(window);
     write(shared, query, target, window, &path)?;
     // The reader of the file is gone, or gets less than there is.
-    let _ = if path.is_dir() { send_archive(&path, &name, stream) } else { send_file(&path, &name, stream) };
+    let _ = if path.is_dir() {
+        send_archive(&path, &name, stream)
+    } else {
+        directory.restrict(&name).and_then(|()| send_file(&path, &name, stream))
+    };
     Ok(())
 }
 
@@ -124,25 +125,26 @@ fn is_within(event: &Event<'_>, window: Window) -> bool {
     time.is_some() && time >= window.begin && window.end.is_none_or(|end| time <= Some(end))
 }
 
-fn write_file_head(stream: &mut TcpStream, name: &str, length: Option<u64>) -> io::Result<()> {
-    let disposition = format!("Content-Disposition: attachment; filename=\"{name}\"\r\n");
-    let length = length.and_then(|length| usize::try_from(length).ok());
-    write_head(stream, 200, "application/octet-stream", length, &disposition)
+/// Type of files whose format is unknown to browsers.
+const BINARY: &str = "application/octet-stream";
+
+fn disposition(name: &str) -> String {
+    format!("Content-Disposition: attachment; filename=\"{name}\"\r\n")
 }
 
 fn send_file(path: &Path, name: &str, stream: &mut TcpStream) -> io::Result<()> {
     let mut file = File::open(path)?;
-    write_file_head(stream, name, Some(file.metadata()?.len()))?;
+    write_head(stream, 200, BINARY, Some(file.metadata()?.len()), &disposition(name))?;
     io::copy(&mut file, stream)?;
     stream.flush()
 }
 
 fn send_archive(path: &Path, name: &str, stream: &mut TcpStream) -> io::Result<()> {
-    write_file_head(stream, &format!("{name}.tar"), None)?;
-    let mut archive = tar::Builder::new(BufWriter::with_capacity(BUFFER, stream));
+    let body = ChunkedBody::begin(stream, BINARY, &disposition(&format!("{name}.tar")))?;
+    let mut archive = tar::Builder::new(body);
     archive.mode(tar::HeaderMode::Deterministic);
     archive.append_dir_all(name, path)?;
-    archive.into_inner()?.flush()
+    archive.into_inner()?.finish()
 }
 
 #[cfg(test)]

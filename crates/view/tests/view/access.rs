@@ -1,11 +1,12 @@
 //! Permitted requests, and those that are refused.
 
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::client::{Server, example};
+use crate::client::{Server, example, join_chunks};
 
 #[test]
 fn requests_without_the_token_or_from_elsewhere_are_refused() {
@@ -127,4 +128,64 @@ fn names_that_are_scripts_stay_text() {
     let (_, head, body) = server.get("api/export?kind=csv&begin=0&end=9");
     assert!(head.contains("Content-Disposition: attachment"), "{head}");
     assert_eq!(String::from_utf8(body).unwrap().lines().count(), 5);
+}
+
+/// Connections without the token do not keep the owner out.
+#[test]
+fn strangers_give_way() {
+    let server = Server::of(&example("hello-lttng"));
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..400 {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    let Ok(mut stream) = TcpStream::connect(("127.0.0.1", server.port)) else { continue };
+                    let _ = stream.write_all(b"G");
+                    let _ = stream.set_read_timeout(Some(Duration::from_secs(11)));
+                    let _ = stream.read(&mut [0]);
+                }
+            });
+        }
+        std::thread::sleep(Duration::from_secs(1));
+        let begun = Instant::now();
+        let answers: Vec<u16> = (0..3).map(|_| server.get("api/trace").0).collect();
+        is_over.store(true, Ordering::Relaxed);
+        assert_eq!(answers, [200, 200, 200]);
+        // Each took more than ten seconds when strangers could wait that long.
+        assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    });
+}
+
+/// A client of HTTP/1.0 cannot know if a download is complete.
+#[test]
+fn old_clients_are_refused() {
+    let server = Server::of(&example("hello-lttng"));
+    let Server { port, token, .. } = &server;
+    let (status, ..) = server.send(&format!("GET /{token}/ HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\n\r\n"));
+    assert_eq!(status, 505);
+}
+
+/// Downloads that are stopped lack the last chunk.
+#[test]
+fn stopped_downloads_are_incomplete() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("large.jsonl");
+    let line = |time: u64| format!("{{\"ts\":{time},\"name\":\"a\",\"payload\":{{\"x\":{time}}}}}\n");
+    std::fs::write(&path, (1..400_000).map(line).collect::<String>()).unwrap();
+    let server = Server::of(path.to_str().unwrap());
+    let (_, _, body) = server.get("api/export?kind=jsonl&begin=0&end=1000");
+    assert!(body.ends_with(b"}\n"));
+    let Server { port, token, .. } = &server;
+    let mut stream = TcpStream::connect(("127.0.0.1", *port)).unwrap();
+    let path = format!("/{token}/api/export?kind=jsonl&begin=0&end=400000");
+    stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n").as_bytes()).unwrap();
+    let mut answer = vec![0; 1 << 20];
+    stream.read_exact(&mut answer).unwrap();
+    drop(server);
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    // The connection may be reset.
+    let _ = stream.read_to_end(&mut answer);
+    let at = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n").unwrap();
+    assert!(String::from_utf8_lossy(&answer[..at]).contains("Transfer-Encoding: chunked"));
+    assert_eq!(join_chunks(&answer[at + 4..]), None);
 }

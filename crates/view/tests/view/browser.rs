@@ -122,7 +122,7 @@ fn the_page_that_is_saved() {
         let page = ichnos_view::page_file(Arc::new(session), ViewOptions::new("frames", &STOP)).unwrap();
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("page.html");
-        std::fs::write(&path, page).unwrap();
+        std::fs::write(&path, page.html).unwrap();
         run_in("node", &["test/all.mjs", "saved:"], &[("SAVED_PAGE", path.to_str().unwrap())]);
     }
 }

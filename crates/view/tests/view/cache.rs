@@ -88,6 +88,45 @@ fn damaged_files_are_like_missing_ones() {
     }
 }
 
+/// Timelines that somebody else could have written are not shown, and links are not followed.
+#[cfg(unix)]
+#[test]
+fn files_of_others_are_like_missing_ones() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let path = crate::client::example("hello-fxt");
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().join("cache");
+    let read = answers(&path, &place);
+    let wait = || {
+        while files(&place).iter().all(|path| path.extension().is_none_or(|ending| ending == "tmp")) {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        files(&place).remove(0)
+    };
+    let file = wait();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&place), mode(&file)), (0o700, 0o600));
+    let bytes = fs::read(&file).unwrap();
+    let inode = |path: &Path| std::os::unix::fs::MetadataExt::ino(&fs::symlink_metadata(path).unwrap());
+    let is_replaced = |before: u64| {
+        assert!(answers(&path, &place) == read);
+        while inode(&file) == before {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        assert_eq!(mode(&file), 0o600);
+    };
+    // The group can write it.
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o660)).unwrap();
+    is_replaced(inode(&file));
+    // A link to an intact one.
+    let elsewhere = directory.path().join("elsewhere");
+    fs::write(&elsewhere, &bytes).unwrap();
+    fs::remove_file(&file).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &file).unwrap();
+    is_replaced(inode(&file));
+    assert_eq!(fs::read(&elsewhere).unwrap(), bytes);
+}
+
 /// A directory that cannot be written is a warning on the page.
 #[test]
 fn a_place_that_is_no_directory() {

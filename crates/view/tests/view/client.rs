@@ -45,6 +45,22 @@ pub(crate) fn recorded(name: &str) -> Option<String> {
     Some(path)
 }
 
+/// Returns the content of a body in chunks; `None` if the last chunk is missing.
+pub(crate) fn join_chunks(mut body: &[u8]) -> Option<Vec<u8>> {
+    let mut content = Vec::new();
+    loop {
+        let end = body.windows(2).position(|bytes| bytes == b"\r\n")?;
+        let length = usize::from_str_radix(std::str::from_utf8(&body[..end]).unwrap(), 16).unwrap();
+        body = &body[end + 2..];
+        if length == 0 {
+            assert_eq!(body, b"\r\n");
+            return Some(content);
+        }
+        content.extend_from_slice(body.get(..length)?);
+        body = body.get(length..)?.strip_prefix(b"\r\n")?;
+    }
+}
+
 impl Server {
     /// Starts a server, and waits until the timeline is complete.
     pub(crate) fn of(path: &str) -> Self {
@@ -95,7 +111,9 @@ impl Server {
         let at = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n").unwrap();
         let head = String::from_utf8(answer[..at].to_vec()).unwrap();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        (status, head, answer[at + 4..].to_vec())
+        let body = &answer[at + 4..];
+        let is_chunked = head.contains("Transfer-Encoding: chunked");
+        (status, head, if is_chunked { join_chunks(body).unwrap() } else { body.to_vec() })
     }
 
     /// Asks for a path behind the token.

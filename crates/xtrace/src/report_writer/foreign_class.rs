@@ -85,7 +85,7 @@ impl OtherFormatClass {
             let Some(plan) = event.plan(scope) else { continue };
             let unused = NodeUse { field: FieldUse::Skip, key: 0 };
             let mut uses: Box<[NodeUse]> = vec![unused; plan.nodes().count()].into();
-            for (index, member) in plan.children(0).enumerate() {
+            for (index, member) in plan.fields().enumerate() {
                 let meaning = class.meanings.of(scope, index);
                 // Fields of the header are times and ids, unless they have a meaning.
                 if meaning.is_none() && scope == Scope::EventRecordHeader {
@@ -145,8 +145,7 @@ impl OtherFormatClass {
         uses: &mut [NodeUse],
         lose_renamed: &mut dyn FnMut(&str, &str),
     ) {
-        let Some(first) = plan.get(member) else { return };
-        let name = first.name.as_deref().unwrap_or_default();
+        let name = plan.field_name(member);
         let is_text =
             plan.within(member).filter_map(|node| plan.get(node)).any(|node| is_text(&node.class.kind));
         let (field, key) = match meaning {

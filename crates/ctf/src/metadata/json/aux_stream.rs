@@ -27,8 +27,8 @@ pub fn parse_aux_stream(text: &[u8], limits: &Limits, problems: &mut Problems) -
 }
 
 /// Adds auxiliary streams to a trace class: the environment of the namespace `std` (CTF2-PROP-2.0, "Trace
-/// environment") becomes the trace's, all other namespaces become attributes. A second stream of a namespace
-/// is refused.
+/// environment") becomes the trace's. All other namespaces become attributes, joined with those of the
+/// metadata. A second stream of a namespace is refused.
 pub fn apply_aux_streams(
     trace: &mut TraceClass,
     streams: impl IntoIterator<Item = (String, Value)>,
@@ -42,7 +42,7 @@ pub fn apply_aux_streams(
             continue;
         }
         seen.push(namespace.clone());
-        match value {
+        let value = match value {
             Value::Map(entries) if namespace == "std" => {
                 let mut others = Vec::new();
                 for (name, value) in entries {
@@ -51,11 +51,20 @@ pub fn apply_aux_streams(
                         value => others.push((name, value)),
                     }
                 }
-                if !others.is_empty() {
-                    trace.attributes.set(namespace, Value::Map(others));
+                if others.is_empty() {
+                    continue;
                 }
+                Value::Map(others)
             }
-            value => trace.attributes.set(namespace, value),
+            value => value,
+        };
+        trace.unmodeled.aux_streams.push(namespace.clone());
+        for namespace in trace.attributes.join([(namespace, value)].into_iter().collect()) {
+            let message = format!(
+                "the auxiliary stream of the namespace `{namespace}` has the names of attributes of the metadata: the \
+                 latter are used"
+            );
+            problems.add(Diagnostic::warning(TextPosition::default(), message));
         }
     }
 }

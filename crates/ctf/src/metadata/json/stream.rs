@@ -99,10 +99,13 @@ impl<'a> StreamReader<'a> {
             "preamble" => self.preamble(&mut object),
             "field-class-alias" => {
                 let class = object.require("field-class", self.classes.problems);
-                if let Some(name) = object.require("name", self.classes.problems) {
+                let name = object.require("name", self.classes.problems);
+                if let Some(name) = name {
                     self.classes.add_alias(name, class);
                 }
-                self.classes.extras(&mut object);
+                let attributes = self.classes.extras(&mut object);
+                let name = name.and_then(Node::as_text).unwrap_or_default();
+                self.trace.unmodeled.add_alias(name, &attributes);
             }
             "trace-class" => self.any_trace_class(&mut object),
             "clock-class" => self.any_clock_class(&mut object),
@@ -137,9 +140,13 @@ impl<'a> StreamReader<'a> {
                 }
             }
         }
-        let own: HashSet<String> = self.trace.attributes.iter().map(|(name, _)| name.clone()).collect();
-        let preamble = std::mem::take(&mut self.preamble_attributes);
-        self.trace.attributes.extend(preamble.into_iter().filter(|(name, _)| !own.contains(name)));
+        for namespace in self.trace.attributes.join(std::mem::take(&mut self.preamble_attributes)) {
+            let message = format!(
+                "attributes of the preamble in the namespace `{namespace}` have the names of those of the trace class: \
+                 the latter are used"
+            );
+            problems.warning(TextPosition::of(text, 0), message);
+        }
         (problems.errors() == self.errors_before).then_some(self.trace)
     }
 

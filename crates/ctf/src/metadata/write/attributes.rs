@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use ichnos_model::{Attributes, EventRecordClass, FieldClass, LOG_LEVEL_NAMES, TRACER_NAMESPACES, Value};
+use ichnos_model::{
+    Attributes, EventRecordClass, FieldClass, LOG_LEVEL_NAMES, TRACER_NAMESPACES, TraceClass, Value,
+};
 
 use super::unsupported::Refusals;
 use crate::metadata::json::attributes::{emf_uri, log_level};
@@ -29,6 +31,22 @@ pub(super) fn with_log_level<'c>(
             Some(uri) => set(attributes.to_mut(), "emf-uri", Value::Text(uri.clone()), refusals),
             None => refusals.refuse("attributes that name an EMF URI, of a class without one"),
         }
+    }
+    attributes
+}
+
+/// Returns the attributes of a trace class with its environment, for the dialect without such a property.
+pub(super) fn with_environment<'c>(trace: &'c TraceClass, refusals: &mut Refusals) -> Cow<'c, Attributes> {
+    let mut attributes = Cow::Borrowed(&trace.attributes);
+    if attributes
+        .get(STANDARD)
+        .is_some_and(|standard| matches!(standard.get("environment"), Some(Value::Map(_))))
+    {
+        refusals.refuse("attributes that contain another environment");
+    }
+    if !trace.environment.is_empty() {
+        let environment = Value::Map(trace.environment.clone());
+        set_under(STANDARD, attributes.to_mut(), "environment", environment, refusals);
     }
     attributes
 }
@@ -92,34 +110,29 @@ fn set_under(
     attributes.set(namespace, Value::Map(entries));
 }
 
-/// Returns `true` if the attributes of an event record class contain only its log level, its EMF URI and its
-/// name: then nothing is lost without them.
-pub(super) fn say_no_more_than_event(event: &EventRecordClass) -> bool {
-    let is_known = |(namespace, value): &(String, Value)| {
-        let Value::Map(entries) = value else { return false };
-        let is_said = |(name, value): &(String, Value)| match name.as_str() {
-            "log-level" if TRACER_NAMESPACES.contains(&namespace.as_str()) => {
-                let alone = Attributes::from_iter([(namespace.clone(), Value::Map(entries.clone()))]);
-                event.log_level.is_some() && log_level(&alone) == event.log_level
-            }
-            "emf-uri" if TRACER_NAMESPACES.contains(&namespace.as_str()) => {
-                value.as_text() == event.emf_uri.as_deref()
-            }
-            "name" if namespace == STANDARD => value.as_text() == event.name.as_deref(),
-            "ns" if namespace == STANDARD => value.as_text() == event.namespace.as_deref(),
-            _ => false,
-        };
-        entries.iter().all(is_said)
+/// Returns `true` if the attributes of a namespace, of an event record class, contain only its log level, its EMF URI and
+/// its name: then nothing is lost without them.
+pub(crate) fn repeat_event(event: &EventRecordClass, (namespace, value): &(String, Value)) -> bool {
+    let Value::Map(entries) = value else { return false };
+    let is_said = |(name, value): &(String, Value)| match name.as_str() {
+        "log-level" if TRACER_NAMESPACES.contains(&namespace.as_str()) => {
+            let alone = Attributes::from_iter([(namespace.clone(), Value::Map(entries.clone()))]);
+            event.log_level.is_some() && log_level(&alone) == event.log_level
+        }
+        "emf-uri" if TRACER_NAMESPACES.contains(&namespace.as_str()) => {
+            value.as_text() == event.emf_uri.as_deref()
+        }
+        "name" if namespace == STANDARD => value.as_text() == event.name.as_deref(),
+        "ns" if namespace == STANDARD => value.as_text() == event.namespace.as_deref(),
+        _ => false,
     };
-    event.attributes.iter().all(is_known)
+    entries.iter().all(is_said)
 }
 
-/// Returns `true` if the attributes of a field class contain only its base.
-pub(super) fn say_no_more_than_class(class: &FieldClass) -> bool {
+/// Returns `true` if the attributes of a namespace, of a field class, contain only its base.
+pub(crate) fn repeat_class(class: &FieldClass, (namespace, value): &(String, Value)) -> bool {
     let base = class.integer().map(|integer| Value::Integer(integer.preferred_base.radix().into()));
-    class.attributes.iter().all(|(namespace, value)| {
-        let Value::Map(entries) = value else { return false };
-        namespace == STANDARD
-            && entries.iter().all(|(name, value)| name == "base" && Some(value) == base.as_ref())
-    })
+    let Value::Map(entries) = value else { return false };
+    namespace == STANDARD
+        && entries.iter().all(|(name, value)| name == "base" && Some(value) == base.as_ref())
 }

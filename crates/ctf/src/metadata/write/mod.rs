@@ -50,7 +50,7 @@
 //! | field that updates several clocks | - | - | yes | - |
 //! | default clock | any, or none | any, or none | that of the first tag | that of the first field that is mapped |
 //! | namespace, name of the trace class | yes | - | - | - |
-//! | environment | integers, strings | any values | - | integers of 64 bits, strings; names are identifiers |
+//! | environment | integers, strings | any values | any values | integers of 64 bits, strings; names are identifiers |
 //! | call sites | - | - | - | yes |
 //! | clock class: namespace, accuracy, named origin | yes | - | - | - |
 //! | clock class: description | yes | yes | - | yes |
@@ -78,7 +78,7 @@
 //! | name, namespace of other classes than clocks | properties | properties | attributes | property |
 //! | base of an integer | property | property | attribute | property |
 //! | location | relative or absolute | absolute | absolute | a name alone, or absolute |
-//! | environment | trace class | auxiliary stream | - | block |
+//! | environment | trace class | auxiliary stream | attributes of the trace class | block |
 //! | class that is used several times | alias | at each use | alias | at each use |
 //!
 //! CTF 1.8 omits ids to which no field of the data refers: Babeltrace 2 refuses them. The offset of a clock
@@ -86,7 +86,7 @@
 //! roles of events, log roles, the implied namespace, the clocks of a data stream other than its default one.
 
 mod aliases;
-mod attributes;
+pub(crate) mod attributes;
 mod clocks;
 mod field_class;
 mod fragments;

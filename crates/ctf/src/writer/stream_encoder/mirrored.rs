@@ -17,6 +17,10 @@ use ichnos_model::{
 };
 use std::sync::Arc;
 
+/// Losses where a known tracer bug makes packet times wrong.
+const CORRECTED_BEGIN: &str = "begin of a packet after its first event: the time of that";
+const CORRECTED_END: &str = "end of a packet before its last event: the time of that";
+
 /// Loss of a time that the reader has corrected.
 const DAMAGED_TIME: &str = "time of a damaged packet: one that fits between the packets around it";
 
@@ -90,7 +94,7 @@ impl StreamEncoder {
             }
             _ => 1,
         };
-        let mut changed_times = 0;
+        let (mut changed_times, mut corrected_times) = (0, 0);
         let header = self.header;
         let cycles = |value: Option<ichnos_model::ClockValue>| value.map(|value| value.cycles);
         // Timestamp fields can have other sizes than before. A time that cannot be read does not move the clock.
@@ -126,6 +130,7 @@ impl StreamEncoder {
             let mut counting = CountingEncoder::new(&mut encoder, &mut elements);
             let visited = config.lowered.visit_packet(packet, scope, &mut counting, &mut self.packet_losses);
             changed_times += encoder.changed_times;
+            corrected_times += encoder.corrected_times;
             let problem = encoder.error.take().map(|error| error.to_string());
             let problem = problem.or_else(|| visited.err().map(|error| error.to_string()));
             if let Some(problem) = problem {
@@ -142,13 +147,16 @@ impl StreamEncoder {
                 packets.out.put(id, 64, ByteOrder::LittleEndian);
             }
         }
+        if corrected_times > 0 && !config.repairs {
+            self.lose(LossKind::Rounded, "", Scope::PacketContext.short_name(), CORRECTED_BEGIN);
+        }
         if changed_times > 0 && !config.repairs {
             // The reader knows times that fit between the packets around it.
             self.lose(LossKind::Rounded, "", Scope::PacketContext.short_name(), DAMAGED_TIME);
         }
         let packets = &mut self.lanes[0];
         let mut begin = cycles(packet.begin).unwrap_or(0).max(earliest);
-        let width = |role| width_of(config.stream.class(), role);
+        let width = |role| width_of(&config.stream.trace.class, config.stream.class(), role).unwrap_or(1);
         let (mut discarded, mut number) = (0, 0);
         if config.added.discarded {
             let width = width(Role::DiscardedEventCounter);
@@ -310,7 +318,7 @@ impl StreamEncoder {
         let config = Arc::clone(&self.config);
         let packets = &mut self.lanes[0];
         let Some(open) = packets.open.take() else { return };
-        let (mut end, mut is_changed) = (None, false);
+        let (mut end, mut is_changed, mut is_corrected) = (None, false, false);
         if config.repairs {
             self.close_repaired(open);
             return;
@@ -329,21 +337,22 @@ impl StreamEncoder {
             end = Some(last.max(open.now));
         } else if packets.inserted > 0 || open.is_corrected {
             end = packet.end.map(|end| open.end_behind_events(end.cycles));
+            is_corrected = config.keeps_packets && open.is_corrected && open.says_other_end(end);
         } else if !config.is_ctf && config.default_clock.is_some() {
             end = Some(packet.end.map_or(open.now, |end| end.cycles.max(open.now)));
         } else if config.clock.depends_on_ends() {
             // The recorded end of a damaged packet may be after the begin of the next one.
             end = packet.end.map(|end| end.cycles.max(open.now));
-            let says_other = |placed: &Placed| end.is_some_and(|end| !placed.has_lower_bits_of(end));
-            let mut ends = open.placed.iter().filter(|placed| placed.role == Role::PacketEndTimestamp);
-            is_changed = ends.any(says_other);
+            is_changed = open.says_other_end(end);
         }
         // The next one cannot begin before.
         let said = end.or(packet.end.map(|end| end.cycles)).unwrap_or(0);
         packets.end = packets.end.max(said);
         packets.close(open, end);
-        if is_changed {
-            self.lose(LossKind::Rounded, "", Scope::PacketContext.short_name(), DAMAGED_TIME);
+        for (_, what) in
+            [(is_changed, DAMAGED_TIME), (is_corrected, CORRECTED_END)].iter().filter(|(is, _)| *is)
+        {
+            self.lose(LossKind::Rounded, "", Scope::PacketContext.short_name(), what);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Tracks of a timeline, in the order in which they were found.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use ichnos_model::DataStream;
@@ -82,6 +83,8 @@ pub(super) struct TrackList {
     numbers: HashMap<u64, u32>,
     /// By the number of the trace; `None` for those without an event so far.
     traces: Vec<Option<u32>>,
+    /// Track of the only trace with a name; `None` if several have it.
+    trace_names: HashMap<Arc<str>, Option<u32>>,
     /// Grows when a track is added or gets another name.
     pub(super) changes: u64,
 }
@@ -101,13 +104,20 @@ impl TrackList {
         let name = short(if trace.name.is_empty() { &trace.path } else { &trace.name });
         let with_path = |path: &str| Arc::from(short(&format!("{name} ({path})")));
         // Traces of one host have its name.
-        let is_same = |track: &&mut TimelineTrack| {
-            track.kind == TimelineTrackKind::Trace
-                && (&*track.name == name || track.name == with_path(&track.own_name))
+        let name = match self.trace_names.entry(name.into()) {
+            Entry::Vacant(place) => {
+                let name = Arc::clone(place.key());
+                place.insert(Some(self.tracks.len() as u32));
+                name
+            }
+            Entry::Occupied(mut place) => {
+                let first = place.get_mut().take().and_then(|first| self.tracks.get_mut(first as usize));
+                if let Some(first) = first {
+                    first.name = with_path(&first.own_name);
+                }
+                with_path(&trace.path)
+            }
         };
-        let same = self.tracks.iter_mut().filter(is_same);
-        let others = same.map(|track| track.name = with_path(&track.own_name)).count();
-        let name = if others > 0 { with_path(&trace.path) } else { name.into() };
         let track = self.push(TimelineTrackKind::Trace, None, name);
         if let Some(track) = self.tracks.last_mut() {
             track.own_name = short(&trace.path).into();

@@ -71,10 +71,10 @@ impl<'a> TypeReader<'a> {
     }
 
     /// CTF2-PROP-1.0, "Field type alias fragment".
-    pub(super) fn alias_fragment(&mut self, object: &mut Object<'_>) {
+    pub(super) fn alias_fragment(&mut self, object: &mut Object<'_>) -> Attributes {
         let class = object.require("field-type", self.problems);
         let name_node = object.require("name", self.problems);
-        self.attributes(object);
+        let attributes = self.attributes(object);
         let name = name_node.and_then(|node| text(node, self.problems));
         self.problems.enter(match name {
             Some(name) => format!("field type alias `{name}`"),
@@ -96,6 +96,7 @@ impl<'a> TypeReader<'a> {
             }
         }
         self.problems.leave();
+        attributes
     }
 
     /// Reads the type of a root field. It need not be a structure.

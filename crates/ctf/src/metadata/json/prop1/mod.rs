@@ -117,7 +117,9 @@ impl Prop1Reader<'_> {
         let Some(kind) = object.require("fragment", self.types.problems) else { return };
         let Some(name) = text(kind, self.types.problems) else { return };
         if name == "field-type-alias" {
-            self.types.alias_fragment(&mut object);
+            let attributes = self.types.alias_fragment(&mut object);
+            let name = node.get("name").and_then(Node::as_text).unwrap_or_default();
+            self.trace.unmodeled.add_alias(name, &attributes);
             object.finish(Unknown::Ignore, self.types.problems);
             return;
         }
@@ -208,6 +210,7 @@ impl Prop1Reader<'_> {
             self.types.problems.warning(object.position, message);
         }
         self.trace.attributes = attributes;
+        self.trace.environment = take_environment(&mut self.trace.attributes);
         self.trace.declared_at = object.position.into();
     }
 
@@ -275,6 +278,8 @@ impl Prop1Reader<'_> {
             ("event-record-context-field-type", Scope::CommonContext, "event record common context"),
         ];
         let (mut roots, clocks) = self.roots(&fields, Owner::DataStream, self.roots.clone(), object);
+        let default_clock = default_clock(&clocks, &self.header_clocks);
+        prefer_clock(&mut roots, default_clock);
         let mut take = |scope: Scope| roots.get_mut(scope as usize).and_then(Option::take);
         let (namespace, name) = standard_name(&attributes);
         let stream = DataStreamClass {
@@ -282,7 +287,7 @@ impl Prop1Reader<'_> {
             namespace,
             name,
             uid: None,
-            default_clock: default_clock(&clocks, &self.header_clocks),
+            default_clock,
             other_clocks: Vec::new(),
             packet_context: take(Scope::PacketContext),
             event_record_header: take(Scope::EventRecordHeader),
@@ -317,6 +322,19 @@ impl Prop1Reader<'_> {
         super::stream::only_stream(&self.trace.data_streams, position, self.types.problems)
     }
 
+    /// Returns the root fields that event record classes of a data stream class share, and its default clock.
+    fn roots_of_stream(&self, index: Option<usize>) -> (Roots, Option<u16>) {
+        let mut roots = self.roots.clone();
+        let Some(stream) = index.and_then(|index| self.trace.data_streams.get(index)) else {
+            return (roots, None);
+        };
+        let [_, context, header, common, ..] = &mut roots;
+        context.clone_from(&stream.packet_context);
+        header.clone_from(&stream.event_record_header);
+        common.clone_from(&stream.common_context);
+        (roots, stream.default_clock)
+    }
+
     /// CTF2-PROP-1.0, "Event record class fragment".
     fn event_record_class(&mut self, object: &mut Object<'_>, attributes: Attributes) {
         let id_node = object.get("id");
@@ -325,18 +343,13 @@ impl Prop1Reader<'_> {
         let stream_id = stream_node.map_or(Some(0), |node| constant::id(node, self.types.problems));
         let found = stream_id.and_then(|id| self.stream_of(id, stream_node.is_none(), object.position));
         let (index, stream_id) = (found.map(|(index, _)| index), found.map(|(_, id)| id).or(stream_id));
-        let mut roots = self.roots.clone();
-        if let Some(stream) = index.and_then(|index| self.trace.data_streams.get(index)) {
-            let [_, context, header, common, ..] = &mut roots;
-            context.clone_from(&stream.packet_context);
-            header.clone_from(&stream.event_record_header);
-            common.clone_from(&stream.common_context);
-        }
+        let (roots, default_clock) = self.roots_of_stream(index);
         let fields = [
             ("context-field-type", Scope::SpecificContext, "specific context"),
             ("payload-field-type", Scope::Payload, "payload"),
         ];
         let (mut roots, _) = self.roots(&fields, Owner::EventRecord, roots, object);
+        prefer_clock(&mut roots, default_clock);
         let mut take = |scope: Scope| roots.get_mut(scope as usize).and_then(Option::take);
         let (namespace, name) = standard_name(&attributes);
         let event = EventRecordClass {
@@ -383,6 +396,13 @@ impl Prop1Reader<'_> {
     }
 }
 
+/// Puts the default clock first in each field with several clock tags, which can be in any order.
+fn prefer_clock(roots: &mut Roots, default_clock: Option<u16>) {
+    if let Some(clock) = default_clock {
+        roots.iter_mut().flatten().for_each(|root| FieldClass::prefer_clock(root, clock));
+    }
+}
+
 /// Returns the default clock of a data stream: the first one that the event record header updates, otherwise
 /// one that is updated at the beginning of a packet.
 fn default_clock(stream: &[ClockUse], header: &[ClockUse]) -> Option<u16> {
@@ -392,6 +412,25 @@ fn default_clock(stream: &[ClockUse], header: &[ClockUse]) -> Option<u16> {
         .or_else(|| first(Scope::PacketContext))
         .or_else(|| first(Scope::PacketHeader))
         .or_else(|| first(Scope::CommonContext))
+}
+
+/// Removes the environment from the attributes of the trace class. PROP-1.0 leaves it to attributes ("Changes since CTF
+/// 1").
+fn take_environment(attributes: &mut Attributes) -> Vec<(String, Value)> {
+    let Some(Value::Map(entries)) = attributes.get(STANDARD) else { return Vec::new() };
+    let is_environment =
+        |(name, value): &(String, Value)| name == "environment" && matches!(value, Value::Map(_));
+    let (found, others): (Vec<_>, Vec<_>) = entries.iter().cloned().partition(is_environment);
+    match found.into_iter().next() {
+        Some((_, Value::Map(environment))) => {
+            match others.is_empty() {
+                true => drop(attributes.remove(STANDARD)),
+                false => attributes.set(STANDARD, Value::Map(others)),
+            }
+            environment
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// Returns namespace and name of a class from attributes: PROP-1.0 has no properties for them.

@@ -124,7 +124,6 @@ impl<'c> Prop1Writer<'c> {
         refusals.refuse_if(trace.namespace.is_some(), "a namespace");
         refusals.refuse_if(trace.name.is_some(), "a name");
         refusals.refuse_if(trace.uid.is_some(), "a UID");
-        refusals.refuse_if(!trace.environment.is_empty(), "an environment");
         refusals.refuse_if(!trace.call_sites.is_empty(), "call sites");
         let mut fragment = fragment_of("trace-class");
         fragment.set_some("uuid", trace.uuid.map(|uuid| json::text(&uuid.hyphenated().to_string())));
@@ -132,7 +131,8 @@ impl<'c> Prop1Writer<'c> {
         let fields = [("packet-header-field-type", Scope::PacketHeader, &trace.packet_header)];
         let [header_clock, ..] = self.roots(&fields, None, None, &mut fragment);
         self.header_clock = header_clock;
-        self.set_attributes(&mut fragment, &trace.attributes);
+        let attributes = attributes::with_environment(trace, &mut self.types.refusals);
+        self.set_attributes(&mut fragment, &attributes);
         self.types.refusals.leave();
         self.add(fragment);
     }

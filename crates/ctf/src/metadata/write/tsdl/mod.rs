@@ -238,7 +238,10 @@ impl<'c> TsdlWriter<'c> {
         self.refuse_if(u64::try_from(event.id).is_err(), "an id of more than 64 bits");
         self.refuse_if(event.namespace.is_some(), "a namespace of an event record class");
         self.refuse_if(event.uid.is_some(), "a UID of an event record class");
-        self.refuse_if(!attributes::say_no_more_than_event(event), "attributes of an event record class");
+        self.refuse_if(
+            !event.attributes.iter().all(|entry| attributes::repeat_event(event, entry)),
+            "attributes of an event record class",
+        );
         self.open("event");
         if let Some(name) = &event.name {
             self.set_text("name", name);

@@ -122,7 +122,7 @@ impl<'c> TypeWriter<'c> {
     }
 
     fn attributes(&mut self, class: &FieldClass) {
-        let is_lost = !attributes::say_no_more_than_class(class);
+        let is_lost = !class.attributes.iter().all(|entry| attributes::repeat_class(class, entry));
         self.refusals.refuse_if(is_lost, "attributes of a field class");
     }
 
