@@ -666,6 +666,7 @@ impl Table {
             if place == PacketHeader {
                 trace.bits(9, 8);
             }
+            let mut before = 0;
             for (value, x) in [(5, 1), (7, 2), (2, 3)] {
                 let time = match (place, value) {
                     (PacketHeader, _) => 9,
@@ -684,7 +685,8 @@ impl Table {
                 }
                 trace.byte(Payload, "x", x);
                 if is_late {
-                    trace.other_clock("c", time);
+                    trace.other_clock("c", before);
+                    before = time;
                 }
             }
             self.add(trace);

@@ -49,6 +49,8 @@ pub(super) fn is_equivalent(expected: &Datum, found: &Datum) -> bool {
             let guid = text.parse().ok().map(|guid: Uuid| guid.to_bytes_le().to_vec());
             hex(bytes).eq_ignore_ascii_case(&text.replace('-', "")) || guid.as_ref() == Some(bytes)
         }
+        // An optional field as an array.
+        (Datum::Structure(_), Datum::Array(elements)) if elements.len() == 1 => is_equivalent(expected, &elements[0]),
         // A variant, as arrays of its options.
         (_, Datum::Structure(options)) if is_of_options(options) => {
             options.iter().any(|(_, option)| match option {
@@ -69,8 +71,6 @@ pub(super) fn is_equivalent(expected: &Datum, found: &Datum) -> bool {
         }
         // A field that became the only member of a structure.
         (_, Datum::Structure(members)) if members.len() == 1 => is_equivalent(expected, &members[0].1),
-        // An optional field as an array.
-        (_, Datum::Array(elements)) if elements.len() == 1 => is_equivalent(expected, &elements[0]),
         // Nested values in a text.
         (Datum::Structure(_) | Datum::Array(_), Datum::Text(text)) => {
             let mut rest = text.as_str();

@@ -110,7 +110,11 @@ impl Comparison<'_> {
             let is_of_class = !line.class.is_empty() || difference.is_unnamed;
             let is_of_fields = is_of_class && (difference.field.contains('.') || difference.topic == "root");
             let is_simplified = difference.needs.is_none_or(|needs| needs == LossKind::Lowered);
-            return has_topic || (is_of_fields && (line.kind != LossKind::Lowered || is_simplified));
+            let is_of_values = ["arguments", "fields", "number", "text", "payload", "elements", "lines"]
+                .iter()
+                .any(|word| line.what.contains(word));
+            let is_lossy = line.kind >= LossKind::Rounded && is_of_values;
+            return has_topic || (is_of_fields && (is_lossy || line.kind < LossKind::Rounded && is_simplified));
         }
         // Lines name clocks by their ids.
         if has_topic || (line.field.starts_with("clock.") && difference.field.starts_with("clock.")) {

@@ -283,7 +283,7 @@ fn facts_of_trace(class: &TraceClass, streams: usize, observation: &mut Observat
     for (index, clock) in class.clocks.iter().enumerate() {
         facts_of_clock(&mut facts, index, clock);
     }
-    facts.add("", "data streams", streams);
+    facts.add("", "data streams|events after", streams);
     for stream in &class.data_streams {
         facts_of_stream(&mut facts, stream);
     }
@@ -326,6 +326,10 @@ fn facts_of_stream(facts: &mut Facts<'_>, class: &DataStreamClass) {
         }
     }
     for event in &class.event_records {
+        // Only one class without a name can be told from others.
+        if event.name.is_none() && facts.observation.classes.contains(&String::new()) {
+            continue;
+        }
         facts.class = Some(event.name.clone().unwrap_or_default());
         facts.observation.classes.extend(facts.class.clone());
         facts_of_event(facts, event);
@@ -354,9 +358,10 @@ fn facts_of_field(facts: &mut Facts<'_>, class: &FieldClass, path: &str) {
         return;
     }
     // Of fields that serve decoding, only values count.
-    if class.roles.is_empty() {
-        facts.add(path, "class", class.describe());
+    if !class.roles.is_empty() {
+        return;
     }
+    facts.add(path, "class", class.describe());
     if let FieldKind::String { encoding, .. } = &class.kind {
         facts.add(path, "encoding", encoding.name());
     }
