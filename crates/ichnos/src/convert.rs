@@ -340,7 +340,10 @@ impl Reader<'_> {
         let (window, _) = self.common_window();
         let rules = writer.reader_rules();
         let classes = self.wanted().map(|(trace, _, _)| &trace.trace().class);
-        let input = classes.map(|class| (class.dialect.clone(), (rules.classes)(class))).collect();
+        let broken = |class| (rules.classes)(class).into_iter().collect();
+        let input = classes.map(|class| (class.dialect.clone(), broken(class))).collect();
+        // A repaired output has no damage.
+        let damage = if options.write.repair { InputDamage::default() } else { damage };
         let rules = OutputRules { rules, input, has_warnings, damage };
         Verify::new(move |path, digest| {
             let mut written = digest.clone();

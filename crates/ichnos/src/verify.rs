@@ -1,6 +1,6 @@
 //! Reads an output again, and compares it with the written data.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -74,7 +74,7 @@ pub(crate) struct OutputRules {
     /// Rules of other readers.
     pub(crate) rules: ReaderRules,
     /// Dialects of the input, and the rules that it breaks: an output in the same dialect may break them, too.
-    pub(crate) input: Vec<(String, Vec<String>)>,
+    pub(crate) input: Vec<(String, HashSet<String>)>,
     /// `true` if the input has warnings: the output may have warnings, too.
     pub(crate) has_warnings: bool,
     /// Damage of the input.
@@ -237,7 +237,7 @@ mod tests {
         let problem = |input: &[&str]| {
             let mut rules = OutputRules { has_warnings: true, ..OutputRules::default() };
             rules.rules.classes = |_| vec!["a rule".to_owned()];
-            let broken = vec!["a rule".to_owned()];
+            let broken = HashSet::from(["a rule".to_owned()]);
             rules.input = input.iter().map(|dialect| ((*dialect).to_owned(), broken.clone())).collect();
             let (window, digest) = (Window::default(), TraceDigest::default());
             verify(path, &digest, 1, Limits::default(), window, &rules, None).unwrap_err().to_string()

@@ -324,8 +324,14 @@ impl EventReader {
     fn ignore(&mut self, json: &mut Reader<'_>, at: usize, name: Raw<'_>) -> Parsed<()> {
         /// Maximum number of named members. All further members of an event count as one.
         const MOST: usize = 64;
+        /// Maximum length of their names, in bytes.
+        const MOST_NAME: usize = 100;
         match self.unknown.len() {
-            ..MOST => self.unknown.push((at, name.text().into_owned())),
+            ..MOST => {
+                let name = name.text();
+                let shown = name.get(..name.floor_char_boundary(MOST_NAME)).unwrap_or_default();
+                self.unknown.push((at, shown.to_owned()));
+            }
             MOST => self.unknown.push((at, "and others".to_owned())),
             _ => {}
         }

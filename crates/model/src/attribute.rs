@@ -2,6 +2,7 @@
 //!
 //! They are passed on unchanged. Their values are those of JSON, because CTF 2 writes them so.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use ichnos_json::write::write_printable;
@@ -137,16 +138,23 @@ impl Attributes {
     /// whose other values are dropped, because they have a value here.
     pub fn join(&mut self, others: Self) -> Vec<String> {
         let mut dropped = Vec::new();
+        let mut others = others.into_iter().peekable();
+        if others.peek().is_none() {
+            return dropped;
+        }
+        let namespaces = &mut self.0.get_or_insert_default().0;
+        let mut known = positions(namespaces);
         for (namespace, value) in others {
-            let own = self.0.get_or_insert_default().0.iter_mut().find(|(key, _)| *key == namespace);
+            let own = known.get(&namespace).and_then(|at| namespaces.get_mut(*at));
             match (own.map(|(_, own)| own), value) {
-                (None, value) => self.set(namespace, value),
+                (None, value) => add(namespaces, &mut known, namespace, value),
                 (Some(Value::Map(own)), Value::Map(entries)) => {
                     let mut is_complete = true;
+                    let mut known = positions(own);
                     for (name, value) in entries {
-                        match own.iter().find(|(key, _)| *key == name) {
+                        match known.get(&name).and_then(|at| own.get(*at)) {
                             Some((_, known)) => is_complete &= *known == value,
-                            None => own.push((name, value)),
+                            None => add(own, &mut known, name, value),
                         }
                     }
                     dropped.extend((!is_complete).then_some(namespace));
@@ -167,6 +175,26 @@ impl Attributes {
         }
         Some(value)
     }
+}
+
+/// Returns the position of the first entry with each name.
+fn positions(entries: &[(String, Value)]) -> HashMap<String, usize> {
+    let mut positions = HashMap::with_capacity(entries.len());
+    for (at, (name, _)) in entries.iter().enumerate() {
+        positions.entry(name.clone()).or_insert(at);
+    }
+    positions
+}
+
+/// Adds an entry whose name is new.
+fn add(
+    entries: &mut Vec<(String, Value)>,
+    positions: &mut HashMap<String, usize>,
+    name: String,
+    value: Value,
+) {
+    positions.insert(name.clone(), entries.len());
+    entries.push((name, value));
 }
 
 impl<'a> IntoIterator for &'a Attributes {

@@ -10,8 +10,8 @@ use tempfile::TempDir;
 /// Start of the directory names.
 const PREFIX: &str = "ichnos-view-";
 
-/// File that a running process keeps locked.
-const LOCK: &str = "lock";
+/// File that a running process keeps locked. Directories without it are not ours.
+const LOCK: &str = ".ichnos-view.lock";
 
 /// Age below which a directory is never abandoned: its process may not have locked it yet.
 const MINIMUM_AGE: Duration = Duration::from_secs(60);
@@ -99,10 +99,7 @@ fn is_abandoned(entry: &DirEntry, own: &Path) -> bool {
     if !other.is_dir() || !has_same_owner(&other, &own) || age.is_none_or(|age| age < MINIMUM_AGE) {
         return false;
     }
-    match OpenOptions::new().write(true).open(entry.path().join(LOCK)) {
-        Ok(lock) => lock.try_lock().is_ok(),
-        Err(error) => error.kind() == io::ErrorKind::NotFound,
-    }
+    OpenOptions::new().write(true).open(entry.path().join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok())
 }
 
 /// Returns `true` if two files belong to the same user.
@@ -162,10 +159,12 @@ mod tests {
         symlink(elsewhere.path().join("ichnos-view-target"), parent.join("ichnos-view-link")).unwrap();
         abandoned(parent, "ichnos-view-killed");
         abandoned(parent, "something-else");
-        fs::create_dir(parent.join("ichnos-view-new")).unwrap();
+        // A directory of the user, who happens to call it so.
+        fs::create_dir(parent.join("ichnos-view-notes")).unwrap();
+        File::open(parent.join("ichnos-view-notes")).unwrap().set_modified(hour_ago).unwrap();
         let own = PrivateDirectory::create_in(parent).unwrap();
         assert!(!parent.join("ichnos-view-killed").exists());
-        for kept in ["ichnos-view-link", "something-else", "ichnos-view-new"] {
+        for kept in ["ichnos-view-link", "something-else", "ichnos-view-notes"] {
             assert!(parent.join(kept).exists(), "{kept}");
         }
         assert!(running.path().exists() && own.path().exists());

@@ -134,7 +134,7 @@ impl ChromeSpans {
         name: Option<&str>,
     ) -> KeyedName {
         let Self { keyed, names, .. } = self;
-        let key = class.class.key(event) ^ u64::from(trace);
+        let key = class.class.span_key(event, trace);
         let key = track_id(TrackKind::Slice, [place.process.unwrap_or_default(), key]);
         let edge = class.class.edge(name);
         let is_end = class.class.form == EventForm::KeyedEnd;

@@ -357,6 +357,11 @@ impl ViewerClass {
         hash.finish()
     }
 
+    /// Returns the key of the span that an event of the trace with this number begins or ends: keys are those of a trace.
+    pub(super) fn span_key(&self, event: &Event<'_>, trace: u32) -> u64 {
+        self.key(event) ^ u64::from(trace)
+    }
+
     /// Returns the key of the frames that an event belongs to.
     pub(super) fn frame_key(&self, event: &Event<'_>) -> u64 {
         self.key(event) ^ self.edge.0

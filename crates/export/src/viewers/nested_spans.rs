@@ -55,9 +55,6 @@ impl<T> NestedSpans<T> {
     }
 
     fn make_room(&mut self, track: u64) {
-        if self.tracks.len() >= MOST {
-            self.tracks.retain(|_, open| !open.is_empty());
-        }
         if self.count >= MOST || self.tracks.len() >= MOST {
             *self = Self::default();
         }
@@ -75,7 +72,11 @@ impl<T> NestedSpans<T> {
         for _ in 0..within {
             lost(open.pop_back()?.1);
         }
-        open.pop_back().map(|(_, value)| value)
+        let ended = open.pop_back().map(|(_, value)| value);
+        if open.is_empty() {
+            self.tracks.remove(&track);
+        }
+        ended
     }
 
     /// Takes all open spans.

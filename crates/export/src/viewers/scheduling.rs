@@ -1,5 +1,6 @@
 //! Threads and processors: which thread runs where, and what threads are called.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -43,6 +44,8 @@ struct KnownThread {
 pub(super) struct Scheduling {
     /// Thread that each processor runs; of traces that name no processors, the only one.
     running: HashMap<(u32, Option<u64>), u64>,
+    /// Number of processors that run a thread of a trace.
+    processors: HashMap<(u32, u64), u32>,
     /// Traces that name processors.
     with_processors: HashSet<u32>,
     threads: HashMap<(u32, u64), u32>,
@@ -160,6 +163,7 @@ impl Scheduling {
     pub(super) fn threads_alone(&self) -> Self {
         Self {
             running: HashMap::new(),
+            processors: HashMap::new(),
             with_processors: self.with_processors.clone(),
             threads: self.threads.clone(),
             known: self.known.clone(),
@@ -170,8 +174,24 @@ impl Scheduling {
 
     /// Notes the thread that a processor runs.
     pub(super) fn set_running(&mut self, trace: u32, processor: Option<u64>, thread: u64) {
-        if self.running.len() < MOST {
-            self.running.insert((trace, processor), thread);
+        self.forget_running(trace, processor);
+        if self.running.len() >= MOST {
+            self.running.clear();
+            self.processors.clear();
+        }
+        self.running.insert((trace, processor), thread);
+        *self.processors.entry((trace, thread)).or_default() += 1;
+    }
+
+    /// Notes that it is unknown which thread a processor runs.
+    fn forget_running(&mut self, trace: u32, processor: Option<u64>) {
+        if let Some(thread) = self.running.remove(&(trace, processor))
+            && let Entry::Occupied(mut count) = self.processors.entry((trace, thread))
+        {
+            *count.get_mut() -= 1;
+            if *count.get() == 0 {
+                count.remove();
+            }
         }
     }
 
@@ -188,7 +208,7 @@ impl Scheduling {
 
     /// Returns `true` if a processor runs a thread.
     pub(super) fn runs(&self, trace: u32, thread: u64) -> bool {
-        self.running.iter().any(|((of, _), running)| *of == trace && *running == thread)
+        self.processors.contains_key(&(trace, thread))
     }
 
     /// Takes what an event says.
@@ -220,13 +240,9 @@ impl Scheduling {
                 None => {}
             }
             let Some(next) = next_thread(event, class, &place) else {
-                self.running.remove(&(trace, place.processor));
-                return;
+                return self.forget_running(trace, place.processor);
             };
-            if self.running.len() >= MOST {
-                self.running.clear();
-            }
-            self.running.insert((trace, place.processor), next.number);
+            self.set_running(trace, place.processor, next.number);
         }
     }
 

@@ -10,7 +10,7 @@ struct Logger {
     members: &'static [&'static str],
     /// A member that is a number.
     number: Option<&'static str>,
-    /// jq program that makes JSON Lines from it, with exact times.
+    /// jq program that makes JSON Lines from it. Times that are fractions are as exact as floating-point numbers.
     jq: &'static str,
 }
 
@@ -48,15 +48,23 @@ const LOGGERS: &[Logger] = &[
         "{time: .timestamp, name: .target, payload: .}",
     ),
     logger("a slog or logrus log (Go)", &["time", "level", "msg"], TIME),
-    logger(
+    // In jq, a text times a number is the text that many times.
+    with_number(
         "a zap or Caddy log (Go)",
         &["level", "ts", "msg"],
+        "ts",
         r#"{ts: (.ts * 1000000000 | floor), name: (.logger // "log"), payload: .}"#,
     ),
-    logger(
+    with_number(
         "a klog log (Kubernetes)",
         &["ts", "caller", "msg"],
+        "ts",
         r#"{ts: (.ts * 1000000 | floor), name: "log", payload: .}"#,
+    ),
+    logger(
+        "a zap or go-kit log (Go)",
+        &["level", "ts", "msg"],
+        r#"{time: .ts, name: (.logger // "log"), payload: .}"#,
     ),
     with_number(
         "a zerolog log (Go)",
@@ -120,9 +128,10 @@ const LOGGERS: &[Logger] = &[
         &["Timestamp", "Level", "MessageTemplate"],
         r#"{time: .Timestamp, name: (.Properties.SourceContext // "log"), payload: .}"#,
     ),
-    logger(
+    with_number(
         "GELF messages (Graylog)",
-        &["version", "host", "short_message"],
+        &["version", "host", "short_message", "timestamp"],
+        "timestamp",
         "{ts: (.timestamp * 1000000000 | floor), name: .host, payload: .}",
     ),
     logger(

@@ -63,7 +63,7 @@ const MAGICS: &[Magic] = &[
     tracy(b"tracy\x00"),
     trace(b"MDF     ", "a measurement file (ASAM MDF)").advising(MDF),
     trace(b"UnFinMF ", "a measurement file (ASAM MDF)").advising(MDF),
-    trace(b"LOGG", "a Vector BLF file (CAN)"),
+    trace(b"LOGG\x90\0\0\0", "a Vector BLF file (CAN)"),
     trace(b"DLT\x01", "a DLT file (AUTOSAR diagnostic log and trace)"),
     trace(b"hdrb", "a GHC event log"),
     trace(b"Ftrace!\x00", "uftrace data").advising("`uftrace dump` prints it"),

@@ -56,7 +56,6 @@ const BEGINNINGS: &[(&str, ForeignFormat)] = &[
     ("CEF:", ForeignFormat::trace("events in CEF")),
     ("#Software: ", ForeignFormat::trace("a log in W3C's format")),
     ("#separator ", ForeignFormat::trace("a Zeek log")),
-    ("Attaching ", ForeignFormat::trace("the output of bpftrace")),
     ("=erl_crash_dump", ForeignFormat::other("an Erlang crash dump")),
     ("<?xml", ForeignFormat::other("an XML file")),
     ("<Event ", ForeignFormat::trace("Windows events as XML")),
@@ -77,6 +76,7 @@ const FORMS: &[(&str, ForeignFormat)] = &[
     ("[9999-99-99 99:99:99.999999999] (", BABELTRACE),
     ("[____9.999999] ", DMESG),
     ("[_____9.999999] ", DMESG),
+    ("Attaching 9", ForeignFormat::trace("the output of bpftrace")),
     ("(9999999999.999999) ", ForeignFormat::trace("a candump log (CAN)")),
 ];
 

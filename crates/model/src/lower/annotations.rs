@@ -240,14 +240,14 @@ fn restore_names_in(class: &mut Arc<FieldClass>, needed: &HashSet<String>) {
     }
     let known = Arc::make_mut(class);
     if let FieldKind::Structure { members, .. } = &mut known.kind {
-        for index in 0..members.len() {
-            let Some(member) = members.get(index) else { break };
+        let mut names: HashSet<String> = members.iter().map(|member| member.name.clone()).collect();
+        for member in members.iter_mut() {
             let Some(name) = source_name(&member.class).map(str::to_owned) else { continue };
-            let is_free = members.iter().all(|member| member.name != name);
-            if let Some(member) = members.get_mut(index)
-                && is_free
-                && !needed.contains(&*member.location_name())
-            {
+            // Locations that are searched outwards must not find it.
+            let is_free = !names.contains(&name) && !needed.contains(&name);
+            if is_free && !needed.contains(&*member.location_name()) {
+                names.remove(&member.name);
+                names.insert(name.clone());
                 (member.name, member.has_underscore) = (name, false);
             }
         }

@@ -248,7 +248,8 @@ impl ProfileWriter {
         let edge = class.class.edge(name);
         let track = match form {
             EventForm::KeyedBegin | EventForm::KeyedEnd => {
-                let key = track_id(TrackKind::Slice, [place.process.unwrap_or(0), class.class.key(event)]);
+                let key = class.class.span_key(event, trace);
+                let key = track_id(TrackKind::Slice, [place.process.unwrap_or(0), key]);
                 match form {
                     EventForm::KeyedEnd => self.spans.end_id(key, edge),
                     _ => self.spans.begin_id(key, edge),

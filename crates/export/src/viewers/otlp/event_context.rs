@@ -73,7 +73,10 @@ impl<'c, 'e> EventContext<'c, 'e> {
     /// Returns the track of the span that the event begins or ends, with those that have keys noted in `keyed`.
     pub(super) fn span_track(&self, keyed: &mut KeyedSpanIds) -> u64 {
         let class = &self.class.class;
-        let key = || track_id(TrackKind::Slice, [self.place.process.unwrap_or(0), class.key(self.event)]);
+        let key = || {
+            let key = class.span_key(self.event, self.trace);
+            track_id(TrackKind::Slice, [self.place.process.unwrap_or(0), key])
+        };
         match self.form {
             EventForm::KeyedBegin => keyed.begin_id(key(), class.edge(Some(self.name))),
             EventForm::KeyedEnd => keyed.end_id(key(), class.edge(Some(self.name))),

@@ -50,7 +50,9 @@ pub(super) fn is_equivalent(expected: &Datum, found: &Datum) -> bool {
             hex(bytes).eq_ignore_ascii_case(&text.replace('-', "")) || guid.as_ref() == Some(bytes)
         }
         // An optional field as an array.
-        (Datum::Structure(_), Datum::Array(elements)) if elements.len() == 1 => is_equivalent(expected, &elements[0]),
+        (Datum::Structure(_), Datum::Array(elements)) if elements.len() == 1 => {
+            is_equivalent(expected, &elements[0])
+        }
         // A variant, as arrays of its options.
         (_, Datum::Structure(options)) if is_of_options(options) => {
             options.iter().any(|(_, option)| match option {

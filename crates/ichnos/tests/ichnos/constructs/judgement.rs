@@ -114,7 +114,8 @@ impl Comparison<'_> {
                 .iter()
                 .any(|word| line.what.contains(word));
             let is_lossy = line.kind >= LossKind::Rounded && is_of_values;
-            return has_topic || (is_of_fields && (is_lossy || line.kind < LossKind::Rounded && is_simplified));
+            return has_topic
+                || (is_of_fields && (is_lossy || line.kind < LossKind::Rounded && is_simplified));
         }
         // Lines name clocks by their ids.
         if has_topic || (line.field.starts_with("clock.") && difference.field.starts_with("clock.")) {
