@@ -6,13 +6,10 @@ use std::sync::Arc;
 use ichnos::io::{Lane, TraceWriter as _, Worker, WriteOptions, WriteSource, WriteTarget};
 use ichnos::model::{Cursor as _, TraceInput, Window};
 use ichnos_nettrace::{Feed, FeedItem, NettraceFile, NettraceWriter, OpenOptions};
+use ichnos_testing::nettrace_file::{
+    Bytes, Event, File, Form, Metadata, Trace, block_header, field, field_v2, field_v6, kind, tag_v5,
+};
 
-/// Writes files for tests, independently of the reader.
-#[allow(dead_code)]
-#[path = "../../crates/nettrace/tests/nettrace/builder.rs"]
-mod builder;
-
-use builder::{Bytes, Event, File, Form, Metadata, Trace, block_header, field, field_v2, field_v6, kind, tag_v5};
 /// Version of the container.
 #[derive(Clone, Copy, Debug)]
 #[allow(missing_docs)]

@@ -484,6 +484,7 @@ impl Findings {
         let remedy = Some(remedy(&damage.kind).into());
         let level = match &damage.kind {
             DamageKind::Rule(rule) if !rule.fatal => Level::Warning,
+            DamageKind::UnknownMember { .. } => Level::Warning,
             _ => Level::Error,
         };
         self.add(Finding { level, trace: trace.to_owned(), place, message, remedy, is_minor: false, json });

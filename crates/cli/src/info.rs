@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use ichnos::export::documents::{write_damages, write_entries, write_file_diagnostics};
+use ichnos::export::documents::{write_attributes, write_damages, write_entries, write_file_diagnostics};
 use ichnos::export::rfc3339;
-use ichnos::export::schema::{clock_text, value_text, write_clocks};
+use ichnos::export::schema::{attributes_tree, clock_text, value_text, write_clocks};
 use ichnos::export::text::{Branch, Paint, count, seconds, size};
 use ichnos::json::write::{ObjectWriter, ValueWriter};
 use ichnos::model::{ClockOrigin, Damage, EventCounts, EventRecordClass, Message, StreamSummary, TraceInput};
@@ -318,6 +318,10 @@ impl Summary<'_> {
             object.member("uuid").display(uuid);
         }
         write_entries(object.member("environment"), &class.environment);
+        write_attributes(&mut object, &class.attributes);
+        if !self.input.auxiliary_files().is_empty() {
+            object.member("auxiliary_streams").strings(self.input.auxiliary_files());
+        }
         write_clocks(object.member("clocks"), &class.clocks);
         write_range(&mut object, self.range(), self.has_dates(), form);
         object.unsigned("events", self.counted.then(|| self.sum(|stream| stream.events)));
@@ -445,6 +449,7 @@ impl Summary<'_> {
             }
             root.add(branch);
         }
+        self.attributes_branch(&mut root, paint);
         for clock in &class.clocks {
             let name = clock.name.as_deref().unwrap_or(&clock.id);
             let mut branch = Branch::new(format!("clock {}: {}", paint.name(&safe(name)), clock_text(clock)));
@@ -483,6 +488,17 @@ impl Summary<'_> {
         self.classes_branch(&mut root, paint);
         self.problems_branch(&mut root, paint);
         root
+    }
+
+    /// Adds the attributes of the trace, and the files that some of them come from.
+    fn attributes_branch(&self, root: &mut Branch, paint: Paint) {
+        attributes_tree(root, &self.input.trace().class.attributes, paint);
+        let auxiliary = self.input.auxiliary_files();
+        if !auxiliary.is_empty() {
+            let mut branch = Branch::new("auxiliary streams");
+            auxiliary.iter().for_each(|file| branch.line(safe(self.relative(file))));
+            root.add(branch);
+        }
     }
 
     /// Returns a path without that of the trace.

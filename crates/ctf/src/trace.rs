@@ -37,6 +37,8 @@ pub struct CtfTrace {
     /// `true` if all of its metadata is in packets.
     is_packetized: bool,
     diagnostics: Vec<FileDiagnostic>,
+    /// Files of auxiliary streams.
+    auxiliary: Vec<String>,
     /// Data streams of the trace.
     pub streams: Vec<Arc<StreamInput>>,
     damage: Vec<Damage>,
@@ -354,17 +356,24 @@ impl<'a> Described<'a> {
                 builder.add(name, entry, index);
             }
         }
+        let auxiliary = self.directories.iter().filter(|_| self.dialect == Dialect::Prop2);
+        let names = |directory: &MetadataDirectory<'_>| -> Vec<String> {
+            directory.auxiliary.iter().map(|entry| shown(directory.tree, &entry.path)).collect()
+        };
+        let auxiliary = auxiliary.flat_map(names).collect();
         let mut diagnostics = self.diagnostics;
         builder.note_flaws(self.dialect);
         diagnostics.append(&mut builder.diagnostics);
         let damage = std::mem::take(&mut builder.damage);
-        let streams = builder.finish(&self.quirks, options.clock_arithmetic);
+        let (streams, mut notes) = builder.finish(&self.quirks, options.clock_arithmetic);
+        diagnostics.append(&mut notes);
         Ok(CtfTrace {
             path,
             trace,
             dialect: self.dialect,
             is_packetized: self.is_packetized,
             diagnostics,
+            auxiliary,
             streams,
             damage,
             quirks: self.quirks,
@@ -494,6 +503,10 @@ impl TraceInput for CtfTrace {
 
     fn diagnostics(&self) -> &[FileDiagnostic] {
         &self.diagnostics
+    }
+
+    fn auxiliary_files(&self) -> &[String] {
+        &self.auxiliary
     }
 
     fn quirks(&self) -> Vec<TracerQuirk> {

@@ -399,9 +399,10 @@ impl<W: TextWriter> Pretty<W> {
     fn push_time(&mut self, value: Option<&ClockValue>) {
         if let (Some(stamp), Some(last), Some(value)) = (&self.stamp, self.past.last, value)
             && let Ok(now) = u64::try_from(value.nanoseconds)
-            && stamp.push(&mut self.output.buffer, now, now.wrapping_sub(last))
+            && let Ok(delta) = u64::try_from(value.nanoseconds.saturating_sub(last))
+            && stamp.push(&mut self.output.buffer, now, delta)
         {
-            self.past.advance(now);
+            self.past.advance(value.nanoseconds);
         } else {
             self.push_any_time(value);
         }
@@ -430,7 +431,7 @@ impl<W: TextWriter> Pretty<W> {
             self.clock.push(out, value);
         }
         let fraction = out.len().checked_sub(begin + 9);
-        let now = value.map(|value| if cycles { value.cycles } else { value.nanoseconds as u64 });
+        let now = value.map(|value| if cycles { value.cycles.into() } else { value.nanoseconds });
         if let Some(now) = now {
             self.past.advance(now);
         }
@@ -447,12 +448,11 @@ impl<W: TextWriter> Pretty<W> {
         } else {
             out.push(b'(');
         }
-        out.push(b'+');
-        let delta_begin = out.len() - begin;
+        // After the sign.
+        let delta_begin = out.len() - begin + 1;
         let mut delta = None;
         match &mut self.resumed {
             Some(resumed) if !resumed.has_event => {
-                let now = now.filter(|now| *now != u64::MAX);
                 resumed.first_event(self.output.position(), now, cycles);
             }
             _ => {
@@ -464,6 +464,7 @@ impl<W: TextWriter> Pretty<W> {
         if !header_names {
             out.extend_from_slice(b") ");
         }
+        let delta = delta.filter(|delta| *delta >= 0);
         if let (Some(value), Some(fraction), Some(_), false) = (value, fraction, delta, cycles) {
             self.stamp = Stamp::new(value.nanoseconds, &out[begin..], fraction, delta_begin);
         }
@@ -558,15 +559,16 @@ impl<W: TextWriter> Sink for Pretty<W> {
     }
 }
 
-/// Appends the time between two events.
+/// Appends the time between two events with its sign: an event may be earlier than the one before.
 #[inline]
-fn push_delta(out: &mut Vec<u8>, delta: Option<u64>, cycles: bool) {
-    match delta {
+fn push_delta(out: &mut Vec<u8>, delta: Option<i128>, cycles: bool) {
+    out.push(if delta.is_some_and(|delta| delta < 0) { b'-' } else { b'+' });
+    match delta.map(i128::unsigned_abs) {
         None if cycles => out.extend_from_slice(b"????????????"),
         None => out.extend_from_slice(b"?.?????????"),
-        Some(delta) if cycles => number::push_padded(out, delta, 12),
+        Some(delta) if cycles => number::push_padded(out, u64::try_from(delta).unwrap_or(u64::MAX), 12),
         Some(delta) => {
-            number::push_unsigned(out, delta / 1_000_000_000);
+            number::push_integer(out, (delta / 1_000_000_000) as i128);
             out.push(b'.');
             number::push_nanoseconds(out, (delta % 1_000_000_000) as u32);
         }

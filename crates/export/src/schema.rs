@@ -6,7 +6,7 @@ mod text;
 use ichnos_model::{IntegerProperties, IntegerRange, Mapping, TraceClass, WideRange};
 
 pub use json::{write_clocks, write_trace_class};
-pub use text::{clock_text, trace_tree, value_text};
+pub use text::{attributes_tree, clock_text, trace_tree, value_text};
 
 /// Returns the id of a trace's clock.
 fn clock_id(index: u16, trace: &TraceClass) -> Option<&str> {

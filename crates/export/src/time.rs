@@ -20,10 +20,6 @@ pub(crate) struct ClockDisplay {
     pub(crate) date: bool,
     /// Time zone of times of day.
     pub(crate) zone: TimeZone,
-    /// `true` if a value before the origin was already shown.
-    pub(crate) negative_seen: bool,
-    /// `true` if the output depended on `negative_seen`.
-    pub(crate) negative_mattered: bool,
     /// Second of `text`.
     second: i64,
     /// Date and time of day of that second, with the decimal point.
@@ -33,15 +29,7 @@ pub(crate) struct ClockDisplay {
 impl ClockDisplay {
     pub(crate) fn new(seconds: bool, date: bool, gmt: bool) -> Self {
         let zone = if gmt { TimeZone::UTC } else { TimeZone::system() };
-        Self {
-            seconds,
-            date,
-            zone,
-            negative_seen: false,
-            negative_mattered: false,
-            second: i64::MIN,
-            text: None,
-        }
+        Self { seconds, date, zone, second: i64::MIN, text: None }
     }
 
     /// Appends a clock value.
@@ -57,23 +45,20 @@ impl ClockDisplay {
         }
     }
 
+    /// Appends a time in seconds, or one beyond 64 bits. Times before the origin are always seconds with their sign.
+    /// (babeltrace2 does this for the first one only, and shows the magnitude of all others as a time of day.)
     #[cold]
     fn push_any(&mut self, out: &mut Vec<u8>, nanoseconds: i128) {
-        let negative = nanoseconds < 0;
+        let is_negative = nanoseconds < 0;
         let magnitude = nanoseconds.unsigned_abs() as i128;
         let (second, rest) = (magnitude / BILLION, (magnitude % BILLION) as u32);
-        if !self.seconds {
-            // babeltrace2 falls back to seconds only for the first value before the origin, and shows the
-            // magnitude of all others as a time of day.
-            self.negative_mattered |= negative && !self.negative_seen;
-            let fall_back = negative && !std::mem::replace(&mut self.negative_seen, true);
-            if let Ok(second) = i64::try_from(second)
-                && !fall_back
-            {
-                return self.push_clock(out, second, rest);
-            }
+        if !self.seconds
+            && !is_negative
+            && let Ok(second) = i64::try_from(second)
+        {
+            return self.push_clock(out, second, rest);
         }
-        if negative {
+        if is_negative {
             out.push(b'-');
         }
         number::push_integer(out, second);
@@ -301,7 +286,8 @@ mod tests {
         assert_eq!(shown(&mut seconds, i128::from(u64::MAX) * 1000), "18446744073709.551615000");
         let mut gmt = ClockDisplay::new(false, false, true);
         assert_eq!(shown(&mut gmt, -1_500_000_000), "-1.500000000");
-        assert_eq!(shown(&mut gmt, -1_500_000_000), "00:00:01.500000000");
+        assert_eq!(shown(&mut gmt, -1_500_000_000), "-1.500000000");
+        assert_eq!(shown(&mut gmt, 0), "00:00:00.000000000");
     }
 
     #[test]

@@ -29,6 +29,7 @@ mod keyed_spans;
 mod log_line;
 mod losses;
 mod names;
+mod nested_spans;
 mod otlp;
 mod output_bytes;
 mod perfetto;

@@ -1,27 +1,113 @@
 //! Reads an output again, and compares it with the written data.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use ichnos_io::CreateError;
+use ichnos_io::{CreateError, ReaderRules};
 use ichnos_model::{
-    EventHashFn, Limits, Message, Severity, StreamCursor as _, StreamDigest, TraceDigest, Window,
+    Damage, Event, EventHashFn, Limits, Message, Severity, StreamCursor as _, StreamDigest, TraceClass,
+    TraceDigest, Window,
 };
 
-use crate::{OpenError, OpenOptions, Session, open};
+use crate::{OpenError, OpenOptions, PassNote, PassObserver, Session, open};
 
-/// Compares the output at a path with the written data. The output must also be valid: it may have warnings only if
-/// its input `has_warnings`. With a window, packets of damaged data streams are copied even if some of their events
-/// are outside of it. Setting `stop` ends the comparison with an error.
+/// Damage of the input, which the output may also have: records are copied with the rules that they break.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct InputDamage(Arc<Mutex<DamageCounts>>);
+
+#[derive(Debug, Default)]
+struct DamageCounts {
+    damages: u64,
+    /// Names of broken rules.
+    rules: BTreeSet<&'static str>,
+}
+
+impl InputDamage {
+    fn add(&self, damage: &Damage) {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.damages += 1;
+        counts.rules.extend(damage.kind.rule().map(|rule| rule.name));
+    }
+
+    /// Returns `true` for a broken rule that readers do without, if a record of the input breaks it, too. A record of the
+    /// output can have a text that several records of the input refer to, and the other way around.
+    fn explains(&self, damage: &Damage) -> bool {
+        let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        damage.kind.rule().is_some_and(|rule| !rule.fatal && counts.rules.contains(rule.name))
+    }
+
+    /// Returns the number of damages.
+    pub(crate) fn count(&self) -> u64 {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).damages
+    }
+}
+
+/// Observer of a pass that also notes the damage of the input.
+pub(crate) struct DamageObserver<'o> {
+    pub(crate) observer: &'o dyn PassObserver,
+    pub(crate) damage: InputDamage,
+}
+
+impl PassObserver for DamageObserver<'_> {
+    fn progress(&self, nanoseconds: Option<i128>, events: u64) {
+        self.observer.progress(nanoseconds, events);
+    }
+
+    fn written(&self, bytes: u64) {
+        self.observer.written(bytes);
+    }
+
+    fn note(&self, note: PassNote) {
+        if let PassNote::Damage(damage) = &note {
+            self.damage.add(damage);
+        }
+        self.observer.note(note);
+    }
+}
+
+/// Conditions that an output must meet.
+#[derive(Debug, Default)]
+pub(crate) struct OutputRules {
+    /// Rules of other readers.
+    pub(crate) rules: ReaderRules,
+    /// Dialects of the input, and the rules that it breaks: an output in the same dialect may break them, too.
+    pub(crate) input: Vec<(String, Vec<String>)>,
+    /// `true` if the input has warnings: the output may have warnings, too.
+    pub(crate) has_warnings: bool,
+    /// Damage of the input.
+    pub(crate) damage: InputDamage,
+}
+
+impl OutputRules {
+    /// Returns a rule that the classes of a trace break.
+    fn broken(&self, trace: &TraceClass) -> Option<String> {
+        let is_inherited = |rule: &String| {
+            self.input.iter().any(|(dialect, broken)| *dialect == trace.dialect && broken.contains(rule))
+        };
+        (self.rules.classes)(trace).into_iter().find(|rule| !is_inherited(rule))
+    }
+
+    /// Returns a rule that an event breaks.
+    fn broken_by(&self, event: &Event<'_>) -> Option<String> {
+        let dialect = &event.stream.trace.class.dialect;
+        let is_new = self.input.iter().all(|(of, _)| of != dialect);
+        (self.rules.event)(event).filter(|_| is_new)
+    }
+}
+
+/// Compares the output at a path with the written data. The output must also be valid, and keep the rules of other readers,
+/// unless the input breaks them. With a window, packets of damaged data streams are copied even if some of their events are
+/// outside of it. Setting `stop` ends the comparison with an error.
 pub(crate) fn verify(
     path: &Path,
     written: &TraceDigest,
     threads: usize,
     limits: Limits,
-    has_warnings: bool,
     window: Window,
+    rules: &OutputRules,
     stop: Option<&AtomicBool>,
 ) -> Result<(), CreateError> {
     let is_stopped = || stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
@@ -44,16 +130,24 @@ pub(crate) fn verify(
         return mismatch(describe(&OpenError::Refused(session.refused().to_vec())));
     }
     let diagnostics = session.traces().iter().flat_map(|trace| trace.diagnostics());
-    let worst = if has_warnings { Severity::Error } else { Severity::Warning };
+    let worst = if rules.has_warnings { Severity::Error } else { Severity::Warning };
     let mut bad = diagnostics.filter(|problem| {
         problem.diagnostic.severity == Severity::Error || problem.diagnostic.severity == worst
     });
     if let Some(problem) = bad.next() {
         return mismatch(problem.to_string());
     }
+    let mut classes = session.traces().iter().map(|trace| trace.trace());
+    if let Some(rule) = classes.find_map(|trace| rules.broken(&trace.class)) {
+        return mismatch(format!("other readers would misread it: {rule}"));
+    }
     let difference = |window| {
-        let read = read(&session, window, written.event_hash, threads, stop);
-        if is_stopped() { Err(CreateError::Stopped) } else { Ok(written.difference(&read)) }
+        let (read, broken) = read(&session, window, written.event_hash, threads, rules, stop);
+        if is_stopped() {
+            return Err(CreateError::Stopped);
+        }
+        let broken = broken.map(|rule| format!("other readers would misread it: {rule}"));
+        Ok(written.difference(&read).or(broken))
     };
     let mut problem = difference(Window::default())?;
     if problem.is_some() && written.damages > 0 && window != Window::default() {
@@ -62,18 +156,20 @@ pub(crate) fn verify(
     problem.map_or(Ok(()), mismatch)
 }
 
-/// Returns the digest of all traces in a window. It is incomplete if `stop` is set.
+/// Returns the digest of all traces in a window, and a rule that an event breaks. It is incomplete if `stop` is set.
 fn read(
     session: &Session,
     window: Window,
     event_hash: Option<EventHashFn>,
     threads: usize,
+    rules: &OutputRules,
     stop: Option<&AtomicBool>,
-) -> TraceDigest {
+) -> (TraceDigest, Option<String>) {
     let is_stopped = || stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
     let mut read = TraceDigest::default();
+    let broken = Mutex::new(None);
     for trace in session.traces() {
-        for damage in trace.damage() {
+        for damage in trace.damage().iter().filter(|damage| !rules.damage.explains(damage)) {
             read.damages += 1;
             read.first_damage.get_or_insert_with(|| damage.to_string());
         }
@@ -87,7 +183,15 @@ fn read(
                 };
                 let mut digest = StreamDigest::new(event_hash);
                 let mut take = |message: &Message<'_>| {
-                    digest.message(message);
+                    if !matches!(message, Message::Damage(damage) if rules.damage.explains(damage)) {
+                        digest.message(message);
+                    }
+                    if let Message::Event(event) = message
+                        && let Some(rule) = rules.broken_by(event)
+                        && let Ok(mut broken) = broken.lock()
+                    {
+                        broken.get_or_insert(rule);
+                    }
                     if is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
                 };
                 if cursor.next_head().is_some() {
@@ -108,7 +212,7 @@ fn read(
         });
         read.merge(all.into_inner().unwrap_or_default());
     }
-    read
+    (read, broken.into_inner().unwrap_or_default())
 }
 
 /// Returns an opening error with its reasons.
@@ -126,14 +230,36 @@ fn describe(error: &OpenError) -> String {
 mod tests {
     use super::*;
 
+    /// An output in the dialect of the input may break the rules that the input breaks, and no others.
+    #[test]
+    fn rules_of_other_readers_are_checked() {
+        let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/hello-lttng"));
+        let problem = |input: &[&str]| {
+            let mut rules = OutputRules { has_warnings: true, ..OutputRules::default() };
+            rules.rules.classes = |_| vec!["a rule".to_owned()];
+            let broken = vec!["a rule".to_owned()];
+            rules.input = input.iter().map(|dialect| ((*dialect).to_owned(), broken.clone())).collect();
+            let (window, digest) = (Window::default(), TraceDigest::default());
+            verify(path, &digest, 1, Limits::default(), window, &rules, None).unwrap_err().to_string()
+        };
+        for (input, is_new) in [(&["CTF 2 (SPEC-2.0)"][..], true), (&[], true), (&["CTF 1.8"], false)] {
+            assert_eq!(
+                problem(input).contains("other readers would misread it: a rule"),
+                is_new,
+                "{input:?}"
+            );
+        }
+    }
+
     #[test]
     fn ends_when_it_is_stopped() {
         let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/hello-lttng"));
         let stop = AtomicBool::new(false);
         // The trace has events that were not written.
+        let (limits, window) = (Limits::default(), Window::default());
+        let rules = OutputRules { has_warnings: true, ..OutputRules::default() };
         let verify = || {
-            verify(path, &TraceDigest::default(), 2, Limits::default(), true, Window::default(), Some(&stop))
-                .unwrap_err()
+            verify(path, &TraceDigest::default(), 2, limits.clone(), window, &rules, Some(&stop)).unwrap_err()
         };
         assert!(matches!(verify(), CreateError::Mismatch(_)));
         stop.store(true, Ordering::Relaxed);

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ichnos_model::lower::LossTable;
 use ichnos_model::plan::PlanError;
-use ichnos_model::{DataStream, Limits, Message, Packet, Trace, TraceDigest};
+use ichnos_model::{DataStream, Event, Limits, Message, Packet, Trace, TraceClass, TraceDigest};
 
 use crate::{Existing, FormatOption, FormatOptions, Lane, MessageOrder, OptionValue, Output, WriteShard};
 
@@ -67,6 +67,11 @@ pub trait TraceWriter: Send + Sync {
         false
     }
 
+    /// Returns the rules of other readers for traces of the format.
+    fn reader_rules(&self) -> ReaderRules {
+        ReaderRules::default()
+    }
+
     /// Lists the files in a directory, by their paths in it, if a writer of the format can have written all
     /// of them: with [`Existing::Replace`], they are deleted when the output replaces them.
     ///
@@ -96,6 +101,37 @@ pub trait TraceWriter: Send + Sync {
         sources: Vec<WriteSource>,
         options: &WriteOptions,
     ) -> Result<Box<dyn PartsOutput>, CreateError>;
+}
+
+/// Rules that other readers of a format apply, beyond those of its documents. [`WriteOptions::verify`] checks them, because
+/// a reader of one's own shares the habits of the writer.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct ReaderRules {
+    /// Returns the rules that the classes of a written trace break, a sentence each.
+    pub classes: fn(&TraceClass) -> Vec<String>,
+    /// Returns a rule that a written event breaks.
+    pub event: fn(&Event<'_>) -> Option<String>,
+}
+
+impl Default for ReaderRules {
+    fn default() -> Self {
+        Self { classes: |_| Vec::new(), event: |_| None }
+    }
+}
+
+impl ReaderRules {
+    /// Creates rules for classes.
+    #[must_use]
+    pub fn of_classes(classes: fn(&TraceClass) -> Vec<String>) -> Self {
+        Self { classes, ..Self::default() }
+    }
+
+    /// Creates rules for events.
+    #[must_use]
+    pub fn of_events(event: fn(&Event<'_>) -> Option<String>) -> Self {
+        Self { event, ..Self::default() }
+    }
 }
 
 /// Destination of written traces.
@@ -155,6 +191,9 @@ pub struct WriteOptions {
     /// Declares that events are selected by nothing but their time, though some are dropped: all of this window, and those
     /// outside of it of classes that are a [rundown](ichnos_model::EventRecordClass::is_rundown).
     pub cut: Option<ichnos_model::Window>,
+    /// Declares that events can come in any order: a format whose files must be sorted by time sorts them. Otherwise, it
+    /// refuses them with [`CreateError::Unsorted`].
+    pub sorts: bool,
     /// Make the output valid for any source: impossible times of events and packets are replaced by possible
     /// ones, counters only grow, and texts are valid.
     pub repair: bool,
@@ -277,6 +316,12 @@ pub enum CreateError {
     /// The output is a pipe or a device, which cannot be read again.
     #[error("{0}: cannot verify the output: a pipe or a device cannot be read again")]
     Unverifiable(String),
+    /// An event is earlier than the format allows after the events before it: see [`WriteOptions::sorts`].
+    #[error("the events are not sorted by time, as the format requires: one is {back} ticks too early")]
+    Unsorted {
+        /// Number of ticks from the time of the event to the earliest allowed one.
+        back: u64,
+    },
     /// The output is text, which a terminal would take as commands.
     #[error("the output is a terminal, and text is written unescaped")]
     Terminal,

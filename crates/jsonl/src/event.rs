@@ -36,8 +36,8 @@ pub(crate) struct EventReader {
     pub(crate) class: Class,
     pub(crate) clock: Option<ClockValue>,
     pub(crate) other_clocks: Vec<(u16, u64)>,
-    /// Offset in the file of a member that events do not have.
-    pub(crate) unknown: Option<usize>,
+    /// Members that events do not have: offset in the file, and name.
+    pub(crate) unknown: Vec<(usize, String)>,
     /// Last class of each name, among those that no line describes.
     last: HashMap<String, Last>,
     key: Vec<u8>,
@@ -202,7 +202,7 @@ impl EventReader {
             class: Class::None,
             clock: None,
             other_clocks: Vec::new(),
-            unknown: None,
+            unknown: Vec::new(),
             last: HashMap::new(),
             key: Vec::new(),
         }
@@ -214,7 +214,7 @@ impl EventReader {
         self.class = Class::None;
         self.clock = None;
         self.other_clocks.clear();
-        self.unknown = None;
+        self.unknown.clear();
     }
 
     /// Reads a line at an offset of the file. Returns `false` if the event is outside of the window.
@@ -262,7 +262,7 @@ impl EventReader {
                 "other_clocks" => parts.other_clocks = Some(later(&mut json)?),
                 "header" => match &stream_class.event_record_header {
                     Some(class) => self.scope(&mut json, Scope::EventRecordHeader, class)?,
-                    None => self.ignore(&mut json, offset + at)?,
+                    None => self.ignore(&mut json, offset + at, key)?,
                 },
                 "common_context" => match &stream_class.common_context {
                     // Contexts with call stacks are read later: the stacks may come last.
@@ -286,10 +286,10 @@ impl EventReader {
                 }
                 "resource" => match &stream_class.resource {
                     Some(class) => self.scope(&mut json, Scope::Resource, class)?,
-                    None => self.ignore(&mut json, offset + at)?,
+                    None => self.ignore(&mut json, offset + at, key)?,
                 },
                 "stacks" => parts.stacks = Some(later(&mut json)?),
-                _ => self.ignore(&mut json, offset + at)?,
+                _ => self.ignore(&mut json, offset + at, key)?,
             }
         }
         end(&mut json)?;
@@ -321,8 +321,14 @@ impl EventReader {
         self.values_of.scope(json, scope, class, &[], &mut self.values)
     }
 
-    fn ignore(&mut self, json: &mut Reader<'_>, at: usize) -> Parsed<()> {
-        self.unknown.get_or_insert(at);
+    fn ignore(&mut self, json: &mut Reader<'_>, at: usize, name: Raw<'_>) -> Parsed<()> {
+        /// Maximum number of named members. All further members of an event count as one.
+        const MOST: usize = 64;
+        match self.unknown.len() {
+            ..MOST => self.unknown.push((at, name.text().into_owned())),
+            MOST => self.unknown.push((at, "and others".to_owned())),
+            _ => {}
+        }
         json.skip()?;
         Ok(())
     }
@@ -492,7 +498,7 @@ impl EventReader {
             let index = clocks.iter().position(|clock| key.is(&clock.id));
             let cycles = integer(&mut json)?;
             if let Some(index) = index.and_then(|index| u16::try_from(index).ok()) {
-                self.other_clocks.push((index, cycles));
+                self.other_clocks.push((index, part.cycles(index, cycles)));
             }
         }
         Ok(())
@@ -507,6 +513,10 @@ impl EventReader {
     ) -> Option<ClockValue> {
         const BILLION: i128 = 1_000_000_000;
         let clock = part.stream.clock()?;
+        let cycles = cycles.map(|cycles| match part.stream.class().default_clock {
+            Some(index) => part.cycles(index, cycles),
+            None => cycles,
+        });
         Some(match (nanoseconds, cycles) {
             (None, None) => return None,
             (None, Some(cycles)) => {

@@ -98,7 +98,6 @@ fn open_file(
     let file = Arc::new(File {
         name: name.as_str().into(),
         bytes,
-        check: options.check,
         clock_offsets: options.clock_offsets.clone(),
         class_map: options.class_map.clone(),
         clock_arithmetic: options.clock_arithmetic,

@@ -42,6 +42,15 @@ pub(crate) struct StreamLines {
 }
 
 impl StreamLines {
+    /// Adds the time of an event.
+    fn add_time(&mut self, line: &Line) {
+        let Some(time) = line.time else { return };
+        self.has_times = true;
+        if !line.has_cycles {
+            self.least = Some(self.least.unwrap_or(time).min(time));
+        }
+    }
+
     /// Returns the value, the offset and the length of the line that begins it.
     pub(crate) fn begin(&self) -> (&Value, (usize, usize)) {
         self.begin.as_ref().map_or((&Value::Null, (0, 0)), |line| (&line.value, (line.at, line.length)))
@@ -210,14 +219,8 @@ impl Scan {
                 self.before = Some(stream);
                 let lines = &mut self.index.streams[stream];
                 lines.runs.add(at, next);
-                if found.time.is_some() {
-                    lines.has_times = true;
-                    self.time = self.time.max(found.time);
-                    if !found.has_cycles {
-                        lines.least =
-                            Some(lines.least.unwrap_or(i128::MAX).min(found.time.unwrap_or(i128::MAX)));
-                    }
-                }
+                lines.add_time(&found);
+                self.time = self.time.max(found.time);
             }
             Kind::StreamBegin => {
                 let Some(described) = self.describe(line, at) else { return };

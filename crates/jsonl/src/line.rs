@@ -8,6 +8,25 @@ use crate::time;
 /// Maximum length of a line in bytes.
 pub(crate) const LONGEST: usize = 16 << 20;
 
+/// Members of the line of an event.
+pub(crate) const EVENT_MEMBERS: [&str; 15] = [
+    "type",
+    "stream",
+    "ts",
+    "time",
+    "cycles",
+    "id",
+    "name",
+    "log_level",
+    "other_clocks",
+    "header",
+    "common_context",
+    "specific_context",
+    "payload",
+    "resource",
+    "stacks",
+];
+
 /// Kind of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {

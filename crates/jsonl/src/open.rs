@@ -6,8 +6,8 @@ use std::sync::Arc;
 use ichnos_json::read::Reader;
 use ichnos_model::plan::{PlanError, scope_class};
 use ichnos_model::{
-    BrokenRule, ClockClass, ClockOffsets, Damage, DataStream, DataStreamClass, EventRecordClass, FieldClass,
-    FieldKind, Member, Scope, StackTable, Symbols, Trace, TraceClass, Value,
+    BrokenRule, ClockArithmetic, ClockClass, ClockOffsets, Damage, DataStream, DataStreamClass,
+    EventRecordClass, FieldClass, FieldKind, Member, Scope, StackTable, Symbols, Trace, TraceClass, Value,
 };
 
 use crate::class_ids::{self, ClassIds};
@@ -27,6 +27,8 @@ struct Draft<'i> {
     label: String,
     path: String,
     clocks: HashMap<String, Option<u16>>,
+    /// Cycles to add to clock values in lines, by clock index: the clock starts earlier than described.
+    added_cycles: HashMap<u16, u64>,
     /// Data stream classes by their keys in lines.
     stream_classes: HashMap<String, usize>,
     /// `true` for each data stream class with an id in its lines.
@@ -119,6 +121,7 @@ fn make(
     let mut faults = Faults { file, damage: std::mem::take(damage) };
     let mut drafts: Vec<Draft<'_>> = Vec::new();
     let mut by_text = HashMap::new();
+    let least_times = least_times(index);
     for (number, lines) in index.streams.iter().enumerate() {
         let (begin, at) = lines.begin();
         let value = begin.get("trace").unwrap_or(&Value::Null);
@@ -127,7 +130,14 @@ fn make(
             drafts.len() - 1
         });
         if let Some(draft) = drafts.get_mut(draft) {
-            draft.add_stream(number, lines, with_selectors, &file.clock_offsets, &mut faults)?;
+            draft.add_stream(
+                number,
+                lines,
+                with_selectors,
+                &file.clock_offsets,
+                &least_times,
+                &mut faults,
+            )?;
         }
     }
     if drafts.is_empty() {
@@ -141,6 +151,29 @@ fn make(
         first.add_damage(faults.damage);
     }
     Ok(traces)
+}
+
+/// Returns the least time of lines without cycles for each clock that lines describe.
+fn least_times(index: &LineIndex) -> HashMap<String, i128> {
+    let mut times = HashMap::new();
+    for lines in &index.streams {
+        if let (Some(clock), Some(least)) = (lines.begin().0.get("clock"), lines.least) {
+            let known = times.entry(format!("{clock:?}")).or_insert(least);
+            *known = least.min(*known);
+        }
+    }
+    times
+}
+
+/// Starts a clock whole seconds earlier if a time is before its start. Returns the number of added cycles.
+fn begin_before(clock: &mut ClockClass, time: i128) -> Option<u64> {
+    const BILLION: i128 = 1_000_000_000;
+    let begin = clock.nanoseconds_in(ClockArithmetic::Exact, 0);
+    let seconds = begin.checked_sub(time).filter(|early| *early > 0)?;
+    let seconds = i64::try_from(seconds.checked_add(BILLION - 1)? / BILLION).ok()?;
+    let cycles = u64::try_from(seconds).ok()?.checked_mul(clock.frequency)?;
+    clock.offset_seconds = clock.offset_seconds.checked_sub(seconds)?;
+    Some(cycles)
 }
 
 impl<'i> Draft<'i> {
@@ -157,6 +190,7 @@ impl<'i> Draft<'i> {
             label,
             path: text(value, "path").unwrap_or(&faults.file.name).to_owned(),
             clocks: HashMap::new(),
+            added_cycles: HashMap::new(),
             stream_classes: HashMap::new(),
             have_ids: Vec::new(),
             entries: Vec::new(),
@@ -170,20 +204,27 @@ impl<'i> Draft<'i> {
         value: &Value,
         at: (usize, usize),
         offsets: &ClockOffsets,
+        least_times: &HashMap<String, i128>,
         faults: &mut Faults<'_>,
     ) -> Result<Option<u16>, PlanError> {
         let key = format!("{value:?}");
         if let Some(known) = self.clocks.get(&key) {
             return Ok(*known);
         }
+        let mut added = None;
         let clock = match description::clock_class(value) {
-            Ok(clock) => Some(clock),
+            Ok(mut clock) => {
+                // Values of a clock are not negative, but times of lines may be earlier than its begin.
+                added = least_times.get(&key).and_then(|least| begin_before(&mut clock, *least));
+                Some(clock)
+            }
             Err(what) => {
                 faults.add(at, &what, None);
                 None
             }
         };
         let index = clock.map(|clock| self.add_clock(clock, offsets)).transpose()?.flatten();
+        self.added_cycles.extend(index.zip(added));
         self.clocks.insert(key, index);
         Ok(index)
     }
@@ -203,11 +244,12 @@ impl<'i> Draft<'i> {
         lines: &'i StreamLines,
         with_selectors: bool,
         offsets: &ClockOffsets,
+        least_times: &HashMap<String, i128>,
         faults: &mut Faults<'_>,
     ) -> Result<(), PlanError> {
         let (begin, at) = lines.begin();
         let mut default_clock = match begin.get("clock") {
-            Some(clock) => self.clock(clock, at, offsets, faults)?,
+            Some(clock) => self.clock(clock, at, offsets, least_times, faults)?,
             None => None,
         };
         if default_clock.is_none() && lines.has_times {
@@ -230,7 +272,7 @@ impl<'i> Draft<'i> {
         let mut other_clocks = Vec::new();
         if let Some(Value::Array(clocks)) = begin.get("other_clocks") {
             for clock in clocks {
-                other_clocks.extend(self.clock(clock, at, offsets, faults)?);
+                other_clocks.extend(self.clock(clock, at, offsets, least_times, faults)?);
             }
         }
         let value = begin.get("class").unwrap_or(&Value::Null);
@@ -323,6 +365,7 @@ impl<'i> Draft<'i> {
             Arc::new(ClassIds::new(lines.collect()))
         });
         let ids: Vec<_> = ids.collect();
+        let added_cycles = Arc::new(self.added_cycles);
         let mut streams = Vec::new();
         for (number, class) in self.streams {
             let (Some(lines), Some(runs)) = (index.streams.get(number), runs.get(number)) else { continue };
@@ -346,6 +389,7 @@ impl<'i> Draft<'i> {
             let offsets = &file.clock_offsets;
             streams.push(Arc::new(StreamPart {
                 file: Arc::clone(file),
+                added_cycles: Arc::clone(&added_cycles),
                 clock_offset: stream.clock().map_or(offsets.all, |clock| offsets.of(clock)),
                 stream: Arc::new(stream),
                 runs: Arc::clone(runs),

@@ -4,13 +4,10 @@ use ichnos_io::{Entry, Tree};
 use ichnos_json::read::Reader;
 
 use crate::index::{byte_order_mark, line_at};
-use crate::line::{self, Kind, Line};
+use crate::line::{EVENT_MEMBERS, Kind, LONGEST, Line, text};
 
-/// Number of bytes of a file to check for lines of a trace.
-const PROBED: usize = 64 << 10;
-
-/// Number of bytes of a file to check for anything else.
-const FIRST: usize = 512;
+/// Sizes in bytes of the beginning of a file, which is read until the first line is recognized.
+const PROBED: [usize; 3] = [512, 64 << 10, LONGEST];
 
 /// Returns the files of a tree without repetitions.
 pub(crate) fn files(tree: &Tree) -> impl Iterator<Item = &Entry> {
@@ -19,56 +16,111 @@ pub(crate) fn files(tree: &Tree) -> impl Iterator<Item = &Entry> {
 
 /// Returns `true` if a file has lines of a trace.
 pub(crate) fn has_lines(entry: &Entry) -> bool {
-    let Ok(first) = entry.beginning(FIRST) else { return false };
-    let begins = first.get(byte_order_mark(&first)..).unwrap_or_default().trim_ascii_start();
-    if begins.first() != Some(&b'{') {
-        return false;
-    }
-    if memchr::memchr(b'\n', &first).is_some() || first.len() < FIRST {
-        return is_of_trace(&first);
-    }
-    entry.beginning(PROBED).is_ok_and(|beginning| is_of_trace(&beginning))
-}
-
-/// Returns `true` if the first line of a file is one of a trace.
-fn is_of_trace(beginning: &[u8]) -> bool {
-    let mut at = byte_order_mark(beginning);
-    at += beginning.len() - at - beginning.get(at..).unwrap_or_default().trim_ascii_start().len();
-    let (line, next) = line_at(beginning, at);
-    if let Ok(text) = line::text(line)
-        && let Ok(found) = Line::of(line)
-    {
-        return is_line_of_trace(text, &found);
-    }
-    // It can be longer than the checked part.
-    let is_cut = next >= beginning.len() && beginning.len() >= FIRST;
-    let Some(rest) = line.strip_prefix(b"{\"type\":\"").filter(|_| is_cut) else { return false };
-    let kind = rest.split(|byte| *byte == b'"').next().and_then(|name| std::str::from_utf8(name).ok());
-    kind.and_then(Kind::of).is_some()
-}
-
-/// Returns `true` if a readable line differs from other JSON.
-fn is_line_of_trace(text: &str, line: &Line) -> bool {
-    let has = |names: &[&str]| {
-        let mut json = Reader::new(text);
-        let mut is_first = true;
-        let mut found = 0;
-        if !json.take(b'{') {
+    for most in PROBED {
+        let Ok(beginning) = entry.beginning(most) else { return false };
+        let mut at = byte_order_mark(&beginning);
+        at += beginning.len() - at - beginning.get(at..).unwrap_or_default().trim_ascii_start().len();
+        let (line, next) = line_at(&beginning, at);
+        if line.first() != Some(&b'{') {
             return false;
         }
+        let is_cut = next >= beginning.len() && beginning.len() >= most;
+        let outline = match std::str::from_utf8(line) {
+            Ok(text) => Outline::of(text),
+            // The end of what was read may be within a character.
+            Err(error) if is_cut => {
+                Outline::of(text(line.get(..error.valid_up_to()).unwrap_or_default()).unwrap_or_default())
+            }
+            Err(_) => return false,
+        };
+        if !is_cut {
+            return outline.is_of_trace() && Line::of(line).is_ok();
+        }
+        let is_of_trace = match outline.kind {
+            LineKind::Unknown => Some(false),
+            // Members that no event has may follow.
+            LineKind::Untyped | LineKind::Of(Kind::Event) if !outline.has_fields => {
+                outline.has_unknown.then_some(false)
+            }
+            _ => outline.is_of_trace().then_some(true),
+        };
+        if let Some(is_of_trace) = is_of_trace {
+            return is_of_trace;
+        }
+    }
+    false
+}
+
+/// Kind of a line, as far as its members are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LineKind {
+    /// No `type` is known.
+    Untyped,
+    Of(Kind),
+    Unknown,
+}
+
+/// Members of a line, up to its end or the end of what was read.
+struct Outline {
+    kind: LineKind,
+    has_time: bool,
+    /// `true` for `name` or `id`.
+    has_name: bool,
+    /// `true` for a context or a payload.
+    has_fields: bool,
+    has_file: bool,
+    has_message: bool,
+    /// `true` if there is a member that no event has.
+    has_unknown: bool,
+}
+
+impl Outline {
+    fn of(text: &str) -> Self {
+        let mut outline = Self {
+            kind: LineKind::Untyped,
+            has_time: false,
+            has_name: false,
+            has_fields: false,
+            has_file: false,
+            has_message: false,
+            has_unknown: false,
+        };
+        let mut json = Reader::new(text);
+        json.take(b'{');
+        let mut is_first = true;
         while let Ok(Some(key)) = json.key(&mut is_first) {
-            found += usize::from(names.iter().any(|name| key.is(name)));
+            let name = key.text();
+            match &*name {
+                "type" => {
+                    let kind = json.clone().string().ok().and_then(|kind| Kind::of(&kind.text()));
+                    outline.kind = kind.map_or(LineKind::Unknown, LineKind::Of);
+                }
+                "ts" | "time" => outline.has_time = true,
+                "name" | "id" => outline.has_name = true,
+                "common_context" | "specific_context" | "payload" => outline.has_fields = true,
+                "file" => outline.has_file = true,
+                "message" => outline.has_message = true,
+                _ => {}
+            }
+            outline.has_unknown |= !EVENT_MEMBERS.contains(&&*name);
             if json.skip().is_err() {
-                return false;
+                break;
             }
         }
-        found == names.len()
-    };
-    match line.kind {
-        Kind::Event if !has(&["type"]) => line.time.is_some() && (has(&["name"]) || has(&["id"])),
-        Kind::Event => has(&["name"]) || has(&["id"]),
-        Kind::Damage => has(&["type", "file", "message"]),
-        _ => true,
+        outline
+    }
+
+    /// Returns `true` if the line differs from other JSON. Other programs write the fields of an event as members of the
+    /// line, a trace has them in `payload`.
+    fn is_of_trace(&self) -> bool {
+        let is_own = self.has_fields || !self.has_unknown;
+        match self.kind {
+            LineKind::Unknown => false,
+            LineKind::Untyped => self.has_time && self.has_name && is_own,
+            LineKind::Of(Kind::Event) => self.has_name && is_own,
+            LineKind::Of(Kind::Damage) => self.has_file && self.has_message,
+            LineKind::Of(_) => true,
+        }
     }
 }
 
@@ -96,12 +148,40 @@ mod tests {
             ("[{\"id\":\"01\",\"reports\":[]}]\n", false),
             ("{\"id\":\"01\",\"reports\":[{\"ts\":1}]}\n", false),
             ("{\"type\":\"event\"}\n", false),
+            // Fields among the members of the line: a logger, or a mistake that a message explains.
+            ("{\"time\":\"2020-01-01T00:00:00Z\",\"name\":\"x\",\"level\":30,\"msg\":\"a\"}\n", false),
+            ("{\"ts\":5,\"name\":\"x\",\"y\":1}\n", false),
+            ("{\"type\":\"event\",\"ts\":5,\"name\":\"x\",\"y\":1}\n", false),
+            ("{\"ts\":5,\"name\":\"x\",\"y\":1,\"payload\":{}}\n", true),
+            ("{\"ts\":1.5,\"name\":\"x\",\"payload\":{}}\n", false),
             ("", false),
         ] {
             assert_eq!(has_lines(&Entry::of_bytes("a", text.as_bytes().to_vec())), expected, "{text}");
         }
-        let long =
-            format!("{{\"type\":\"stream-begin\",\"stream\":0,\"name\":\"{}\"}}\n", "a".repeat(2 * PROBED));
-        assert!(has_lines(&Entry::of_bytes("a", long.into_bytes())));
+        // Lines of any length up to the limit, whose members come in any order.
+        let long = |begin: &str, end: &str| {
+            let line = format!("{begin}{}{end}\n", "ü".repeat(40_000));
+            has_lines(&Entry::of_bytes("a", line.into_bytes()))
+        };
+        assert!(long("{\"type\":\"stream-begin\",\"stream\":0,\"name\":\"", "\"}"));
+        assert!(long("{\"type\":\"stream-begin\",\"class\":{\"name\":\"", "\"}}"));
+        assert!(long("{\"ts\":1,\"name\":\"a\",\"payload\":{\"x\":\"", "\"}}"));
+        assert!(long("{\"ts\":1,\"name\":\"", "\"}"));
+        assert!(!long("{\"ts\":1,\"name\":\"", "\",\"level\":1}"));
+        assert!(long("{\"payload\":{\"x\":\"", "\"},\"ts\":1,\"name\":\"a\"}"));
+        assert!(!long("{\"payload\":{\"x\":\"", "\"},\"name\":\"a\"}"));
+        assert!(!long("{\"traceEvents\":[\"", "\"]}"));
+        assert!(!long("{\"ts\":1,\"name\":\"a\",\"message\":\"", "\"}"));
+    }
+
+    #[test]
+    fn a_first_line_that_ends_near_the_size_of_a_buffer() {
+        for size in PROBED[..2].iter().flat_map(|size| size - 12..size + 12) {
+            let begin = "{\"ts\":1,\"name\":\"a\",\"payload\":{\"x\":\"";
+            for end in ["\"}}", "\"}}\n", "\"}}\r\n", "\"}}\n{\"ts\":2,\"name\":\"a\"}\n"] {
+                let line = format!("{begin}{}{end}", "a".repeat(size - begin.len()));
+                assert!(has_lines(&Entry::of_bytes("a", line.into_bytes())), "{size}");
+            }
+        }
     }
 }

@@ -186,15 +186,17 @@ impl LineSource {
         };
         let statement =
             format!("the line cannot be read: byte {}: expected {}, found {found}", fault.at, fault.expected);
-        self.rule("line", at, line.len(), statement, true)
-    }
-
-    fn rule(&self, name: &'static str, at: usize, skipped: usize, statement: String, fatal: bool) -> Damage {
         let remedy =
             "fix the program that wrote the line; if bytes of the file were changed, get the file again";
-        let rule = BrokenRule { name, statement, remedy, record: None, fatal };
+        let rule = BrokenRule { name: "line", statement, remedy, record: None, fatal: true };
         let damage = Damage::new(&*self.part.file.name, at as u64 * 8, rule.into());
-        damage.in_stream(&*self.part.stream.name).skipping(skipped as u64 * 8)
+        damage.in_stream(&*self.part.stream.name).skipping(line.len() as u64 * 8)
+    }
+
+    /// Returns the damage of a member that events do not have, at its offset.
+    fn unknown_member(&self, at: usize, member: String) -> Damage {
+        let kind = DamageKind::UnknownMember { member };
+        Damage::new(&*self.part.file.name, at as u64 * 8, kind).in_stream(&*self.part.stream.name)
     }
 
     fn plans(&self) -> Option<&EventRecordPlans> {
@@ -292,11 +294,12 @@ impl Source for LineSource {
                     if self.is_outside(record.time) {
                         continue;
                     }
-                    let Some(at) = self.reader.unknown.take().filter(|_| part.file.check) else {
+                    if self.reader.unknown.is_empty() {
                         return NextRecord::Event;
-                    };
-                    let statement = "unknown member in the line of an event: it is ignored";
-                    record.push_damage(self.rule("known-member", at, 0, statement.to_owned(), false));
+                    }
+                    for (at, member) in std::mem::take(&mut self.reader.unknown) {
+                        record.push_damage(self.unknown_member(at, member));
+                    }
                     record.push_event();
                     return NextRecord::Messages;
                 }

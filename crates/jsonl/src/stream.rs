@@ -18,8 +18,6 @@ use crate::stacks::Renumbered;
 pub(crate) struct File {
     pub(crate) name: Arc<str>,
     pub(crate) bytes: Bytes,
-    /// `true` to report all broken rules.
-    pub(crate) check: bool,
     /// Nanoseconds to add to times.
     pub(crate) clock_offsets: ClockOffsets,
     pub(crate) class_map: Option<ClassMap>,
@@ -41,8 +39,20 @@ pub(crate) struct StreamPart {
     /// Ids by name, for names that only one class has.
     pub(crate) names: HashMap<String, Option<u128>>,
     pub(crate) stacks: Arc<Renumbered>,
+    /// Cycles to add to clock values in lines, by clock index.
+    pub(crate) added_cycles: Arc<HashMap<u16, u64>>,
     /// Nanoseconds to add to its times.
     pub(crate) clock_offset: i128,
+}
+
+impl StreamPart {
+    /// Returns the clock value for a number of cycles in a line.
+    pub(crate) fn cycles(&self, clock: u16, cycles: u64) -> u64 {
+        match self.added_cycles.get(&clock) {
+            Some(added) => cycles.saturating_add(*added),
+            None => cycles,
+        }
+    }
 }
 
 /// An event record class that a line describes.

@@ -118,6 +118,12 @@ pub enum DamageKind {
     /// There are more packets than [`Limits::packets`](crate::Limits::packets) allows.
     #[error("the trace has more than {0} packets, the limit")]
     TooManyPackets(u64),
+    /// A member of an event that the format does not have. The rest of the event is read.
+    #[error("unknown member `{member}` of an event: it is not read")]
+    UnknownMember {
+        /// Name of the member.
+        member: String,
+    },
     /// A rule of the format is broken.
     #[error("{0}")]
     Rule(Box<BrokenRule>),
@@ -196,6 +202,9 @@ impl DamageKind {
             }
             Self::Lost { .. } => {
                 "another program is changing the file: read the trace again when that is done, or read a copy"
+            }
+            Self::UnknownMember { .. } => {
+                "write the fields of events as members of `payload`, or `jq` does: '{ts, name, payload: .}'"
             }
             Self::Rule(rule) => rule.remedy,
             Self::Unreadable(_) => {

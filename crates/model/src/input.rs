@@ -107,6 +107,11 @@ pub trait TraceInput: Send + Sync {
         &[]
     }
 
+    /// Returns the names of its files whose content is in the environment or the attributes of the trace.
+    fn auxiliary_files(&self) -> &[String] {
+        &[]
+    }
+
     /// Returns the known bugs of the tracer that are worked around.
     fn quirks(&self) -> Vec<TracerQuirk> {
         Vec::new()

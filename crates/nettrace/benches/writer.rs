@@ -16,12 +16,7 @@ use ichnos_io::{
 };
 use ichnos_model::{Message, TraceInput as _, Window};
 use ichnos_nettrace::{NettraceFile, NettraceWriter, OpenOptions};
-
-#[allow(dead_code)]
-#[path = "../tests/nettrace/builder.rs"]
-mod builder;
-
-use builder::{Event, File, Form, Metadata, field};
+use ichnos_testing::nettrace_file::{Event, File, Form, Metadata, field};
 
 /// Events of four threads, which take turns of 25 events.
 fn generated() -> Vec<u8> {

@@ -403,7 +403,10 @@ impl Worker for TableWorker {
                 let are_packets = matches!(message, Message::DiscardedPackets(_));
                 self.block.notes.extend(stream.map(|stream| TableNote::loss(stream, loss, are_packets)));
             }
-            Message::Damage(damage) => self.block.notes.push(TableNote::damage(damage)),
+            Message::Damage(damage) => {
+                lock(&self.record).losses.add_damage(damage);
+                self.block.notes.push(TableNote::damage(damage));
+            }
             _ => {}
         }
         let is_ready = !self.block.batches.is_empty() || self.block.notes.len() >= NOTES;

@@ -1,14 +1,20 @@
 //! Helpers for tests of several crates: [random numbers](Random) from a seed, [a limit of CPU time](in_cpu_time) that
 //! does not depend on the load of the machine, [the memory](PrivateMemory) of other processes, [an encoder](encoder) of
-//! single bits, [random traces](proposals) of the two proposals for CTF 2, [tables](compare_table) of documents, and
+//! single bits, [traces of one construct](constructs), [random traces](proposals) of the two proposals for CTF 2, [tables](compare_table) of documents, and
 //! [Google's trace processor](TraceProcessor).
 #![forbid(unsafe_code)]
 // Helpers of tests may panic like tests.
 #![allow(clippy::panic, clippy::unwrap_used)]
 
+pub mod constructs;
 mod cpu_time;
 mod document_table;
 pub mod encoder;
+// Builders of bytes are named like the parts of their documents.
+#[allow(missing_docs)]
+pub mod fxt_file;
+#[allow(missing_docs)]
+pub mod nettrace_file;
 mod private_memory;
 pub mod proposals;
 mod random;

@@ -10,7 +10,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ichnos_testing::cases;
+use ichnos_testing::{TraceProcessor, cases};
 use serde_json::Value;
 
 use crate::generated::generate;
@@ -247,6 +247,33 @@ fn recorded_fuchsia() {
 #[test]
 fn recorded_xtrace() {
     convert_recorded("xtrace");
+}
+
+/// Google's trace processor reads the events of a written FXT file at their times, with their values.
+#[test]
+fn the_trace_processor_reads_written_fxt() {
+    const EVENTS: &str = "select s.ts, s.name, sum(a.int_value) as sum from slice s left join args a using (arg_set_id) group by s.id order by s.ts";
+    let test = "the_trace_processor_reads_written_fxt";
+    let Some(processor) = TraceProcessor::find(test, Path::new(env!("CARGO_TARGET_TMPDIR"))) else { return };
+    let directory = Directory::new("written-fxt");
+    let [lines, written] = ["lines.jsonl", "written.fxt"].map(|name| directory.join(name));
+    let event = |index: u64| (1_700_000_000_000_000_000 + 1_000 * index + index % 7, 3 * index);
+    let text_of = |index| {
+        let (time, value) = event(index);
+        format!("{{\"ts\":{time},\"name\":\"step\",\"payload\":{{\"value\":{value},\"text\":\"x\"}}}}\n")
+    };
+    fs::write(&lines, (0..100).map(text_of).collect::<String>()).unwrap();
+    ichnos(["convert", "-q", "--to", "fxt", text(&lines), "-o", text(&written)]).expect(0, &[]);
+    let rows = processor.query(&written, &[EVENTS]);
+    let found = rows.lines().map(|row| {
+        let row: Value = serde_json::from_str(row).unwrap();
+        assert_eq!(row["name"], "step");
+        // Larger integers are texts.
+        let number =
+            |name: &str| row[name].as_str().map_or(row[name].as_u64(), |text| text.parse().ok()).unwrap();
+        (number("ts"), number("sum"))
+    });
+    assert_eq!(found.collect::<Vec<_>>(), (0..100).map(event).collect::<Vec<_>>());
 }
 
 /// Generated traces become one of each format, which is converted to the next one; on request, to all.

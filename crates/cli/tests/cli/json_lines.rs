@@ -135,3 +135,59 @@ fn any_file_is_read_as_lines() {
     fs::write(&lines, "").unwrap();
     ichnos(["cat", "--from", "jsonl", text(&lines)]).expect(2, &["no trace found"]);
 }
+
+/// Times before the origin have their sign everywhere, and stay what they are in each dialect of CTF.
+#[test]
+fn times_before_the_origin() {
+    let directory = Directory::new("json-lines-negative");
+    let lines = directory.join("lines.jsonl");
+    let clock = "{\"type\":\"stream-begin\",\"clock\":{\"id\":\"c\",\"frequency\":FREQUENCY,\"origin\":\"unix-epoch\"}}\n";
+    let times = [-5_000_000_007i64, -5_000_000_004, -1, 7];
+    let events: String = times
+        .iter()
+        .map(|time| format!("{{\"ts\":{time},\"name\":\"a\",\"payload\":{{\"x\":1}}}}\n"))
+        .collect();
+    for begin in [String::new(), clock.replace("FREQUENCY", "1000000000"), clock.replace("FREQUENCY", "7")] {
+        fs::write(&lines, format!("{begin}{events}")).unwrap();
+        let run = ichnos(["cat", "--clock-gmt", text(&lines)]).expect(0, &[]);
+        let expected = "[-5.000000007] (+?.?????????) a: { x = 1 }\n\
+            [-5.000000004] (+0.000000003) a: { x = 1 }\n\
+            [-0.000000001] (+5.000000003) a: { x = 1 }\n\
+            [00:00:00.000000007] (+0.000000008) a: { x = 1 }\n";
+        assert_eq!(run.out, expected);
+        for threads in ["1", "2", "4"] {
+            let run = ichnos(["cat", "--clock-gmt", "--threads", threads, text(&lines)]).expect(0, &[]);
+            assert_eq!(run.out, expected);
+        }
+        if begin.contains(":7,") {
+            continue;
+        }
+        for dialect in ["spec2", "prop2", "prop1", "ctf1.8"] {
+            let out = Directory::new("json-lines-negative-out");
+            let out = out.join(dialect);
+            let options = ["convert", "--verify", "--dialect", dialect, "-o"];
+            ichnos([&options[..], &[text(&out), text(&lines)]].concat()).expect(0, &[]);
+            let back = ichnos(["cat", "-f", "csv", "--fields", "ts", text(&out)]).expect(0, &[]);
+            let shown: Vec<i64> = back.out.lines().skip(1).map(|line| line.parse().unwrap()).collect();
+            assert_eq!(shown, times, "{dialect}");
+        }
+    }
+}
+
+/// An event that is earlier than the one before has a negative difference.
+#[test]
+fn a_step_back() {
+    let directory = Directory::new("json-lines-step-back");
+    let lines = directory.join("lines.jsonl");
+    let event = |time: i64| format!("{{\"ts\":{time},\"name\":\"a\",\"payload\":{{}}}}\n");
+    fs::write(&lines, [3_000_000_000, 1_999_999_000, 2_000_000_000].map(event).concat()).unwrap();
+    let run = ichnos(["cat", "--clock-gmt", text(&lines)]).expect(0, &[]);
+    assert_eq!(
+        run.out,
+        "[00:00:03.000000000] (+?.?????????) a: { }\n\
+         [00:00:01.999999000] (-1.000001000) a: { }\n\
+         [00:00:02.000000000] (+0.000001000) a: { }\n"
+    );
+    let run = ichnos(["cat", "--clock-cycles", text(&lines)]).expect(0, &[]);
+    assert!(run.out.contains("(-001000001000) a: { }"), "{}", run.out);
+}

@@ -34,6 +34,7 @@ mod babeltrace_compat;
 #[path = "../../../ctf/tests/ctf/fault_trace.rs"]
 mod fault_trace;
 mod filter;
+mod foreign_files;
 mod generated;
 #[cfg(target_os = "linux")]
 mod hostile_inputs;
@@ -67,6 +68,8 @@ mod pictures;
 mod queued_reports;
 mod quirks;
 mod recorded;
+mod repaired_records;
+mod reused_ids;
 mod running_threads;
 mod stacks;
 mod stats;
@@ -80,6 +83,7 @@ mod tasks;
 mod terminal;
 #[cfg(target_os = "linux")]
 mod threads;
+mod tolerated;
 mod transcript;
 mod trees;
 #[cfg(unix)]
@@ -87,6 +91,7 @@ mod truncated;
 mod untimed_events;
 #[cfg(unix)]
 mod view;
+mod written_dotnet;
 mod written_limits;
 mod written_lines;
 mod written_proposals;

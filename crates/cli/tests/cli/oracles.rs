@@ -1,4 +1,4 @@
-//! Other readers of written traces: Debian's Babeltrace for CTF 1.8, Babeltrace 2.1 for SPEC-2.0.
+//! Babeltrace as a judge: Debian's version and 2.1 read written CTF 1.8, and 2.1 also reads SPEC-2.0.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,19 +14,35 @@ const OPTIONS: [&str; 4] = [
     "--fields=trace:domain,trace:hostname,trace:procname,trace:vpid,loglevel,emf",
 ];
 
-/// The reader of a dialect; None (and a line that names it) if it is missing, or if no other reader knows the dialect.
-fn reader(dialect: &str) -> Option<PathBuf> {
-    let program = match dialect {
-        "ctf1.8" | "ctf1.8-packetized" => PathBuf::from("babeltrace2"),
-        "spec2" => root().join("../shared/tools/babeltrace-2.1/babeltrace2"),
-        _ => return None,
+/// Readers that judge a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judges {
+    /// The reader that differs least from the documents, for random traces of all types.
+    Best,
+    All,
+}
+
+/// Returns the installed readers of a dialect. Prints a line for each missing reader.
+fn readers(dialect: &str, judges: Judges) -> Vec<PathBuf> {
+    let [debian, latest] =
+        [PathBuf::from("babeltrace2"), root().join("../shared/tools/babeltrace-2.1/babeltrace2")];
+    let mut programs = match dialect {
+        "ctf1.8" | "ctf1.8-packetized" => vec![debian, latest],
+        "spec2" => vec![latest],
+        _ => Vec::new(),
     };
-    let version = Command::new(&program).arg("--version").stdin(Stdio::null()).output();
-    if version.is_ok_and(|output| output.status.success()) {
-        return Some(program);
+    if judges == Judges::Best {
+        programs.truncate(1);
     }
-    eprintln!("skipped: `{}`, another reader of {dialect}, is not installed", program.display());
-    None
+    programs.retain(|program| {
+        let version = Command::new(program).arg("--version").stdin(Stdio::null()).output();
+        let is_installed = version.is_ok_and(|output| output.status.success());
+        if !is_installed {
+            eprintln!("skipped: `{}`, another reader of {dialect}, is not installed", program.display());
+        }
+        is_installed
+    });
+    programs
 }
 
 /// Copies a trace, with the attributes of ichnos under another name: then it reads what any other reader does.
@@ -92,21 +108,29 @@ fn labels_before_container(text: &str) -> Option<(Vec<&str>, usize)> {
     }
 }
 
-/// Compares the text that another reader of a dialect prints of a trace with that of `ichnos cat`. Returns the
-/// difference, or the reason for which the reader refuses the trace.
-pub fn difference(trace: &Path, dialect: &str) -> Option<String> {
-    let program = reader(dialect)?;
+/// Compares what other readers print of a trace with `ichnos cat`. Returns the first difference, or the reason for which a
+/// reader refuses the trace.
+pub fn difference(trace: &Path, dialect: &str, judges: Judges) -> Option<String> {
+    let readers = readers(dialect, judges);
+    if readers.is_empty() {
+        return None;
+    }
     let directory = Directory::new("oracle");
     let copy = directory.join("trace");
     copy_as_others_see_it(trace, &copy);
-    let mut command = Command::new(&program);
-    let output = command.args(OPTIONS).arg(&copy).env("TZ", "UTC").stdin(Stdio::null()).output().unwrap();
+    let ours = ichnos(["cat", "-q"].iter().chain(&OPTIONS).copied().chain([copy.to_str().unwrap()]));
+    let ours = with_sorted_labels(&ours.expect(0, &[]).out);
+    readers.iter().find_map(|program| difference_of(program, &copy, &ours))
+}
+
+/// Compares the text that a reader prints of a trace with ours.
+fn difference_of(program: &Path, trace: &Path, ours: &str) -> Option<String> {
+    let mut command = Command::new(program);
+    let output = command.args(OPTIONS).arg(trace).env("TZ", "UTC").stdin(Stdio::null()).output().unwrap();
     if !output.status.success() {
         let reason = String::from_utf8_lossy(&output.stderr);
         return Some(format!("{} refuses it: {reason}\n", program.display()));
     }
-    let ours = ichnos(["cat", "-q"].iter().chain(&OPTIONS).copied().chain([copy.to_str().unwrap()]));
-    let ours = with_sorted_labels(&ours.expect(0, &[]).out);
     let theirs = with_sorted_labels(&String::from_utf8_lossy(&output.stdout));
     if ours == theirs {
         return None;
@@ -116,7 +140,7 @@ pub fn difference(trace: &Path, dialect: &str) -> Option<String> {
     let (ours_here, theirs_here) = pair.unwrap_or_default();
     Some(format!(
         "{} and {} lines:\n  ichnos:      {ours_here}\n  babeltrace2: {theirs_here}",
-        count(&ours),
+        count(ours),
         count(&theirs)
     ))
 }

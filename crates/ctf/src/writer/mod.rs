@@ -25,11 +25,13 @@ mod packets;
 mod part_packets;
 mod parts_output;
 mod placed;
+mod reader_rules;
 mod repair;
 mod role_values;
 mod scope_shape;
 mod source_frame;
 mod stream_encoder;
+mod time_survey;
 mod timestamps;
 mod trace_output;
 mod untimed;
@@ -42,8 +44,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ichnos_io::{
-    CreateError, MessageOrder, OptionValue, Output, PartsOutput, TraceWriter, WriteOptions, WriteSource,
-    WriteTarget,
+    CreateError, MessageOrder, OptionValue, Output, PartsOutput, ReaderRules, TraceWriter, WriteOptions,
+    WriteSource, WriteTarget,
 };
 
 use crate::metadata::Dialect;
@@ -119,6 +121,10 @@ impl TraceWriter for CtfWriter {
 
     fn order(&self) -> MessageOrder {
         MessageOrder::ByStream
+    }
+
+    fn reader_rules(&self) -> ReaderRules {
+        ReaderRules::of_classes(reader_rules::broken_rules)
     }
 
     fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {

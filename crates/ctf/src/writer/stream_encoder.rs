@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use ichnos_io::{EncodedPacket, OutputBlock, Worker, WorkerFlow};
 use ichnos_model::lower::{LossEntry, LossKind, PacketLosses};
-use ichnos_model::{ClockArithmetic, ClockValue, Event, Message, Packet, Window};
+use ichnos_model::{ClockArithmetic, ClockValue, DamageKind, Event, Message, Packet, Window};
 
 use super::class_encoding::{ChangedTexts, ClassEncoding, WrittenTime};
 use super::class_set::ClassSet;
@@ -124,7 +124,7 @@ impl StreamEncoder {
         let lane = if self.config.mirrors { 0 } else { self.lane(cycles, event.name()) };
         let cycles = match (self.config.mirrors, cycles) {
             (false, Some(cycles)) => Some(cycles.max(self.lanes[lane].end)),
-            (true, Some(cycles)) if self.config.repairs => Some(self.possible_time(cycles, event.name())),
+            (true, Some(cycles)) if self.config.repairs => Some(self.possible_time(event, cycles)),
             (true, Some(cycles)) if !self.config.is_ctf => Some(self.time_in_order(cycles, event.name())),
             _ => cycles,
         };
@@ -598,6 +598,8 @@ impl Worker for StreamEncoder {
                 } else if kind == LossKind::Dropped {
                     self.repair.skipped(self.lanes[0].open.is_some());
                     self.lose(kind, "", "", "data that cannot be read");
+                } else if matches!(damage.kind, DamageKind::UnknownMember { .. }) {
+                    self.lose(LossKind::Dropped, "", "", &format!("damaged data: {}", damage.kind));
                 }
             }
             _ => {}
@@ -677,6 +679,12 @@ impl Worker for StreamEncoder {
         }
         self.collect(true);
         Ok(())
+    }
+
+    fn survey(&mut self, message: &Message<'_>) {
+        if self.config.mirrors {
+            self.repair.times.add(message);
+        }
     }
 
     fn look_ahead(&mut self, next: Option<&Packet<'_>>) {

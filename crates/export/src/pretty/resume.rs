@@ -12,21 +12,19 @@ use crate::resume::{Fixup, Resolution, ResumableSink, SinkState, StreamOrder};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PrettyState {
     /// Time of the last event.
-    pub(super) last: Option<u64>,
+    pub(super) last: Option<i128>,
     /// Last time difference that was printed.
-    pub(super) delta: Option<u64>,
+    pub(super) delta: Option<i128>,
     /// `true` after an event with a time, and after a difference.
     has_last: bool,
     has_delta: bool,
-    /// `true` after a time before the origin was printed.
-    pub(super) negative_seen: bool,
 }
 
 /// Missing time since the last event in the text of a [`Pretty`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeltaCause {
     /// Time of the event.
-    now: u64,
+    now: i128,
     /// `true` if times are printed in clock cycles.
     cycles: bool,
 }
@@ -46,7 +44,6 @@ impl SinkState for PrettyState {
             delta: if later.has_delta { later.delta } else { self.delta },
             has_last: self.has_last || later.has_last,
             has_delta: self.has_delta || later.has_delta,
-            negative_seen: self.negative_seen || later.negative_seen,
         }
     }
 }
@@ -54,12 +51,12 @@ impl SinkState for PrettyState {
 impl PrettyState {
     /// Updates the state for an event at this time.
     #[inline]
-    pub(super) fn advance(&mut self, now: u64) {
+    pub(super) fn advance(&mut self, now: i128) {
         if let Some(last) = self.last {
-            self.delta = Some(now.wrapping_sub(last)).filter(|delta| *delta != u64::MAX);
+            self.delta = Some(now.saturating_sub(last));
             self.has_delta = true;
         }
-        self.last = Some(now).filter(|now| *now != u64::MAX);
+        self.last = Some(now);
         self.has_last = true;
     }
 }
@@ -74,8 +71,8 @@ pub(super) struct ResumedPretty {
 }
 
 impl ResumedPretty {
-    /// Notes the offset of the first event's missing difference; `now` is `None` if its time cannot be used.
-    pub(super) fn first_event(&mut self, offset: u64, now: Option<u64>, cycles: bool) {
+    /// Notes the offset of the first event's missing difference; `now` is `None` if it has no time.
+    pub(super) fn first_event(&mut self, offset: u64, now: Option<i128>, cycles: bool) {
         match now {
             Some(now) => {
                 self.has_event = true;
@@ -91,10 +88,7 @@ impl<W: crate::TextWriter> ResumableSink for Pretty<W> {
 
     fn resume(&mut self, _: &StreamOrder, state: Option<PrettyState>) {
         match state {
-            Some(state) => {
-                self.past = state;
-                self.clock.negative_seen = state.negative_seen;
-            }
+            Some(state) => self.past = state,
             None => self.resumed = Some(ResumedPretty::default()),
         }
     }
@@ -103,8 +97,7 @@ impl<W: crate::TextWriter> ResumableSink for Pretty<W> {
     fn precede(&mut self, event: &Event<'_>) {
         if let (Some(value), Some(_)) = (event.clock, event.stream.class().default_clock) {
             let cycles = self.options.clock_cycles;
-            self.past.advance(if cycles { value.cycles } else { value.nanoseconds as u64 });
-            self.clock.negative_seen |= !cycles && value.nanoseconds < 0;
+            self.past.advance(if cycles { value.cycles.into() } else { value.nanoseconds });
         }
     }
 
@@ -113,13 +106,13 @@ impl<W: crate::TextWriter> ResumableSink for Pretty<W> {
         self.resumed.as_mut()?.fixup.take()
     }
 
-    /// Needed for times that are extreme or before the origin.
+    /// Needed if the first event has no time.
     #[inline]
     fn must_rewrite(&self) -> bool {
-        self.resumed.is_some_and(|resumed| resumed.must_rewrite || self.clock.negative_mattered)
+        self.resumed.is_some_and(|resumed| resumed.must_rewrite)
     }
 
     fn state(&self) -> PrettyState {
-        PrettyState { negative_seen: self.clock.negative_seen, ..self.past }
+        self.past
     }
 }

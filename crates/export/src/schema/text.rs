@@ -152,7 +152,8 @@ pub fn clock_text(clock: &ClockClass) -> String {
     text
 }
 
-fn attributes_tree(parent: &mut Branch, attributes: &Attributes, paint: Paint) {
+/// Adds attributes by namespace to a tree, if there are any.
+pub fn attributes_tree(parent: &mut Branch, attributes: &Attributes, paint: Paint) {
     if !attributes.is_empty() {
         let mut branch = Branch::new("attributes");
         for (namespace, value) in attributes {

@@ -11,12 +11,16 @@ use super::class::{ContextNames, EventForm, EventPlace, ViewerClass};
 use super::flows::{FlowEnd, Flows};
 use super::json_arguments::JsonArguments;
 use super::keyed_spans::{KeyedSpans, Kinds, span_id};
-use super::losses::{EarlyLosses, LossNote, NO_TIME, lose_event, lose_part, lose_parts, shown_time};
+use super::losses::{
+    EarlyLosses, LOST_END, LossNote, NO_TIME, lose_event, lose_part, lose_parts, shown_time,
+};
 use super::names::NumberedNames;
+use super::nested_spans::NestedSpans;
 use super::output_bytes;
 use super::scheduling::{Scheduling, next_thread};
+use super::span_edge::SpanEdge;
 use super::thread_fields::NamedThread;
-use super::tracks::{TraceNumbers, TrackKind, Tracks, track_id};
+use super::tracks::{TraceNumbers, TrackKind, Tracks, name_key, track_id};
 use crate::number;
 use crate::stream_table::StreamTable;
 use crate::tasks::EventContent;
@@ -64,6 +68,8 @@ const MOST_NAMES: usize = 1 << 16;
 #[derive(Debug, Default)]
 struct ChromeSpans {
     keyed: KeyedSpans<KeyedName>,
+    /// Open spans without keys, by their category.
+    nested: NestedSpans<u64>,
     /// Names of events that began spans with keys.
     names: NumberedNames,
     /// Classes whose events have names of their own and began spans without keys.
@@ -90,9 +96,9 @@ enum ChromeName<'n> {
 impl ChromeSpans {
     /// Returns the name of an event that begins or ends a span without a key. An end has no name of its own if the begin
     /// may have one: then it ends the innermost span.
-    fn nested<'n>(&mut self, class: &ViewerClass, name: Option<&'n str>) -> ChromeName<'n> {
+    fn nested<'n>(&mut self, class: &ViewerClass, form: EventForm, name: Option<&'n str>) -> ChromeName<'n> {
         let kind = class.edge(None).kind;
-        let is_begin = class.form == EventForm::Begin;
+        let is_begin = form == EventForm::Begin;
         if is_begin && name.is_some() {
             self.own_named.add(kind);
         }
@@ -103,16 +109,33 @@ impl ChromeSpans {
         }
     }
 
-    /// Begins or ends a span with a key. Returns its identifier and names.
+    /// Begins or ends a span of a track with these names and this category. Calls `lost` for each span within, whose end is
+    /// missing. Returns `None` if nothing ends, and `true` for an end that viewers would not find by its name and category.
+    fn begin_or_end(
+        &mut self,
+        is_begin: bool,
+        (track, edge, category): (u64, SpanEdge, u64),
+        mut lost: impl FnMut(),
+    ) -> Option<bool> {
+        if is_begin {
+            self.nested.begin(track, edge, category);
+            return Some(false);
+        }
+        let begun = self.nested.end(track, edge, |_| lost())?;
+        Some(edge.is_unnamed || begun != category)
+    }
+
+    /// Begins or ends a span with a key, of a process of the trace with this number. Returns its identifier and names.
     fn keyed(
         &mut self,
         class: &ChromeClass,
         event: &Event<'_>,
-        place: &EventPlace<'_>,
+        (place, trace): (&EventPlace<'_>, u32),
         name: Option<&str>,
     ) -> KeyedName {
         let Self { keyed, names, .. } = self;
-        let key = track_id(TrackKind::Slice, [place.process.unwrap_or_default(), class.class.key(event)]);
+        let key = class.class.key(event) ^ u64::from(trace);
+        let key = track_id(TrackKind::Slice, [place.process.unwrap_or_default(), key]);
         let edge = class.class.edge(name);
         let is_end = class.class.form == EventForm::KeyedEnd;
         if let Some(begun) = is_end.then(|| keyed.end(key, edge, |_| None)).flatten() {
@@ -260,10 +283,11 @@ impl Chrome {
         }
     }
 
-    fn event(&mut self, event: &Event<'_>) -> bool {
+    /// Returns the time of an event, and writes what comes before it. Returns `None` for an event that cannot be shown.
+    fn prepare(&mut self, event: &Event<'_>) -> Option<u64> {
         let Some(time) = shown_time(event.nanoseconds()) else {
             lose_event(&mut self.losses, event, NO_TIME);
-            return false;
+            return None;
         };
         // Events without a clock are where the last one with it is.
         let time = time.or(self.now).or(self.first_time).unwrap_or(0);
@@ -276,33 +300,47 @@ impl Chrome {
         if !self.early.notes.is_empty() {
             self.write_early(time);
         }
+        Some(time)
+    }
+
+    fn event(&mut self, event: &Event<'_>) -> bool {
+        let Some(time) = self.prepare(event) else { return false };
         let Self { out, streams, names, tracks, spans, losses, has_events, origin, scheduling, .. } = self;
         let Some(((trace, known), (), classes)) = streams.get_mut(event.stream) else { return false };
         let class = classes.of(event, || ChromeClass::of(event, names, losses));
         let mut place = class.class.place(event, known);
         let before = scheduling.running(*trace, place.processor);
+        let has_processors = scheduling.has_processors(*trace, &class.class);
         scheduling.complete(*trace, &class.class, &mut place);
         let mut writer = EventWriter { out, has_events, tracks, origin: origin.unwrap_or(0) };
         let track = writer.track(event.stream, &place);
-        let form = class.class.form;
-        if form == EventForm::Switch
-            && let Some(next) = next_thread(event, &class.class, &place)
-        {
-            writer.switch(next, (*trace, place.processor.unwrap_or_default()), before, time);
+        let mut form = class.class.form_of(event);
+        if form == EventForm::Switch && (place.processor.is_some() || !has_processors) {
+            let next = next_thread(event, &class.class, &place);
+            writer.switch(next, (*trace, place.processor), before, time);
         }
         if form == EventForm::Frame {
-            writer.end_frame(
-                class,
-                class.class.frame_key(event) ^ place.process.unwrap_or_default(),
-                time,
-                track,
-            );
+            let key = class.class.frame_key(event) ^ place.process.unwrap_or_default();
+            writer.end_frame(class, key, time, track);
+        }
+        let name = class.class.event_name(event, &mut self.name);
+        let edge = class.class.edge(name);
+        let mut is_bare = false;
+        if let EventForm::Begin | EventForm::End = form {
+            let span =
+                (track_id(TrackKind::Thread, [track.0, track.1]), edge, name_key(&class.class.category));
+            let ended = spans.begin_or_end(form == EventForm::Begin, span, || {
+                writer.end_innermost(time, track);
+                lose_part(losses, event, LossKind::Lowered, "", LOST_END);
+            });
+            // An end of nothing is an instant.
+            form = if ended.is_none() { EventForm::Instant } else { form };
+            is_bare = ended == Some(true);
         }
         writer.begin();
-        let name = class.class.event_name(event, &mut self.name);
-        let id = writer.names(event, class, &place, name, spans);
+        let id = writer.names(event, (class, form), (&place, *trace), name, spans, is_bare);
         writer.place(phase(form), time, track);
-        writer.ids_and_duration(event, &class.class, &place, id);
+        writer.ids_and_duration(event, (&class.class, form), &place, id);
         writer.out.extend_from_slice(b",\"args\":");
         if form == EventForm::Counter {
             writer.values(event, &class.class);
@@ -314,8 +352,8 @@ impl Chrome {
             tasks.read(event, &[], &mut self.content);
             self.flows.find(&self.content, *trace, |id, end| writer.flow(end, id, time, track));
         }
-        if let Some(end) = class.class.message {
-            writer.flow(end, self.flows.message(class.class.key(event)), time, track);
+        if let Some((end, key)) = class.class.message(event) {
+            writer.flow(end, self.flows.message(key), time, track);
         }
         scheduling.observe(*trace, event, &class.class);
         true
@@ -404,17 +442,18 @@ impl EventWriter<'_> {
         self.out.extend_from_slice(if is_first { BEGIN } else { b",\n" });
     }
 
-    /// Writes name and category of an event. `name` is its own name, if it has one. Returns the identifier of a span with a
-    /// key.
+    /// Writes name and category of an event of this form. `name` is its own name, if it has one; an end that `is_bare` is
+    /// written without names. Returns the identifier of a span with a key.
     fn names(
         &mut self,
         event: &Event<'_>,
-        class: &ChromeClass,
-        place: &EventPlace<'_>,
+        (class, form): (&ChromeClass, EventForm),
+        place: (&EventPlace<'_>, u32),
         name: Option<&str>,
         spans: &mut ChromeSpans,
+        is_bare: bool,
     ) -> Option<u64> {
-        match class.class.form {
+        match form {
             EventForm::Counter => self.counter(event, class),
             EventForm::KeyedBegin | EventForm::KeyedEnd => {
                 let span = spans.keyed(class, event, place, name);
@@ -427,7 +466,10 @@ impl EventWriter<'_> {
                 self.lead(&span.lead, name);
                 return Some(span.id);
             }
-            EventForm::Begin | EventForm::End => self.lead(&class.lead, spans.nested(&class.class, name)),
+            EventForm::End if is_bare => self.out.push(b'{'),
+            EventForm::Begin | EventForm::End => {
+                self.lead(&class.lead, spans.nested(&class.class, form, name));
+            }
             _ => self.lead(&class.lead, name.map_or(ChromeName::OfClass, ChromeName::Own)),
         }
         None
@@ -455,19 +497,19 @@ impl EventWriter<'_> {
     fn ids_and_duration(
         &mut self,
         event: &Event<'_>,
-        class: &ViewerClass,
+        (class, form): (&ViewerClass, EventForm),
         place: &EventPlace<'_>,
         span: Option<u64>,
     ) {
         if let Some(span) = span {
             return self.id(span);
         }
-        match class.form {
+        match form {
             EventForm::Frame => self.id(class.frame_key(event) ^ place.process.unwrap_or_default()),
             EventForm::Counter => self.counter_id(class.counter_number(event), place),
             EventForm::Complete => {
                 self.out.extend_from_slice(b",\"dur\":");
-                push_microseconds(self.out, class.duration(event));
+                push_microseconds(self.out, class.duration(event).unwrap_or(0));
             }
             _ => {}
         }
@@ -495,38 +537,53 @@ impl EventWriter<'_> {
 
     /// Writes that a processor runs another thread, as a slice of a track of its own. The processor is idle in thread 0.
     /// `before` ran until then.
-    fn switch(&mut self, next: NamedThread<'_>, of: (u32, u64), before: Option<u64>, time: u64) {
-        let (trace, processor) = of;
-        let number = u64::from(trace & 0xff) << 16 | processor & 0xffff;
+    fn switch(
+        &mut self,
+        next: Option<NamedThread<'_>>,
+        (trace, processor): (u32, Option<u64>),
+        before: Option<u64>,
+        time: u64,
+    ) {
+        let number = u64::from(trace & 0xff) << 16 | processor.unwrap_or(0) & 0xffff;
         let track = (NO_PROCESS, SCHEDULING + number);
         let id = track_id(TrackKind::Processor, [track.0, track.1]);
-        self.name_new(id, "thread_name", track, || format!("CPU {processor} threads"));
-        let mut slice = |phase: &str| {
-            self.begin();
-            self.out.extend_from_slice(b"{\"name\":");
-            match next.name {
-                "" => push_string(self.out, &format!("thread {}", next.number)),
-                name => push_string(self.out, name),
-            }
-            self.out.extend_from_slice(b",\"cat\":\"scheduling\"");
-            self.place(phase, time, track);
-            self.out.extend_from_slice(b",\"args\":{\"thread\":");
-            number::push_unsigned(self.out, next.number);
-            self.out.extend_from_slice(b"}}");
-        };
+        self.name_new(id, "thread_name", track, || match processor {
+            Some(processor) => format!("CPU {processor} threads"),
+            None => "running threads".to_owned(),
+        });
         if before.is_some_and(|thread| thread != 0) {
-            slice("E");
+            self.end_innermost(time, track);
         }
-        if next.number != 0 {
-            slice("B");
+        let Some(next) = next.filter(|next| next.number != 0) else { return };
+        self.begin();
+        self.out.extend_from_slice(b"{\"name\":");
+        match next.name {
+            "" => push_string(self.out, &format!("thread {}", next.number)),
+            name => push_string(self.out, name),
         }
+        self.out.extend_from_slice(b",\"cat\":\"scheduling\"");
+        self.place(phase(EventForm::Begin), time, track);
+        self.out.extend_from_slice(b",\"args\":{\"thread\":");
+        number::push_unsigned(self.out, next.number);
+        self.out.extend_from_slice(b"}}");
+    }
+
+    /// Ends the innermost slice of a track, whatever its name.
+    fn end_innermost(&mut self, time: u64, track: ChromeTrack) {
+        self.begin();
+        self.out.push(b'{');
+        self.place(phase(EventForm::End), time, track);
+        self.out.push(b'}');
     }
 
     /// Writes the type, the time and the track of an event.
     #[inline]
     fn place(&mut self, phase: &str, time: u64, (process, thread): ChromeTrack) {
         let out = &mut *self.out;
-        out.extend_from_slice(b",\"ph\":\"");
+        if out.last() != Some(&b'{') {
+            out.push(b',');
+        }
+        out.extend_from_slice(b"\"ph\":\"");
         out.extend_from_slice(phase.as_bytes());
         out.extend_from_slice(b"\",\"ts\":");
         push_microseconds(out, time.saturating_sub(self.origin));
@@ -601,6 +658,9 @@ impl EventWriter<'_> {
             (Some(name), _) => self.name(process_id, "process_name", process_track, name),
             (None, Some(number)) if number != process => {
                 self.name_new(process_id, "process_name", process_track, || format!("process {number}"));
+            }
+            (None, None) => {
+                self.name_new(process_id, "process_name", process_track, || "unknown process".to_owned());
             }
             _ => {}
         }

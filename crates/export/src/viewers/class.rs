@@ -65,6 +65,7 @@ pub(super) const SCOPES: [Scope; 4] =
 /// An event record class as a viewer sees it.
 #[derive(Debug)]
 pub(super) struct ViewerClass {
+    /// Form of complete events. [`Self::form_of`] returns the form of an event that may lack a field.
     pub(super) form: EventForm,
     pub(super) category: String,
     pub(super) name: String,
@@ -85,7 +86,7 @@ pub(super) struct ViewerClass {
     /// Fields about other threads.
     pub(super) threads: Option<ThreadFields>,
     /// End of the message that its keys identify.
-    pub(super) message: Option<FlowEnd>,
+    message: Option<FlowEnd>,
     display: Arc<EventDisplay>,
     /// `None` without operations.
     pub(super) tasks: Option<TaskFields>,
@@ -311,6 +312,42 @@ impl ViewerClass {
         SpanEdge { name: name.map_or(kind, name_key), kind, is_unnamed: !is_named }
     }
 
+    /// Returns the form of an event: an instant if it lacks the key, the duration or the values that the form needs.
+    #[inline]
+    pub(super) fn form_of(&self, event: &Event<'_>) -> EventForm {
+        let is_complete = match self.form {
+            EventForm::KeyedBegin | EventForm::KeyedEnd => self.has_key(event),
+            EventForm::Complete => self.duration(event).is_some(),
+            EventForm::Counter => self.counters.iter().any(|(_, field)| {
+                let value = event.get(field);
+                value.is_some_and(|value| value.as_i128().is_some() || value.as_f64().is_some())
+            }),
+            _ => true,
+        };
+        if is_complete { self.form } else { EventForm::Instant }
+    }
+
+    /// Returns `true` if an event has all parts of its key.
+    fn has_key(&self, event: &Event<'_>) -> bool {
+        self.keys.iter().all(|key| event.get(key).is_some_and(|key| !matches!(key, FieldValue::Null)))
+    }
+
+    /// Returns the message key of an event that sends or receives a message.
+    pub(super) fn message(&self, event: &Event<'_>) -> Option<(FlowEnd, u64)> {
+        let end = self.message?;
+        self.has_key(event).then(|| (end, self.key(event)))
+    }
+
+    /// Returns `true` if events send or receive messages.
+    pub(super) fn has_message(&self) -> bool {
+        self.message.is_some()
+    }
+
+    /// Returns `true` if the class has a member for the processor.
+    pub(super) fn has_processor(&self) -> bool {
+        self.processor.is_some()
+    }
+
     /// Returns the key of the slice that an event begins or ends.
     pub(super) fn key(&self, event: &Event<'_>) -> u64 {
         let mut hash = ValueHash::new(0);
@@ -328,7 +365,7 @@ impl ViewerClass {
     /// Returns the number that identifies the counter of an event among others of its name, 0 without one.
     pub(super) fn counter_number(&self, event: &Event<'_>) -> u64 {
         let key = self.keys.first().and_then(|key| event.get(key));
-        key.map_or(0, |key| key.key())
+        key.filter(|key| !matches!(key, FieldValue::Null)).map_or(0, |key| key.key())
     }
 
     /// Returns the name that an event gives its counter.
@@ -347,14 +384,12 @@ impl ViewerClass {
         self.stack.is_some()
     }
 
-    /// Returns the duration of an event in nanoseconds; 0 without one.
-    pub(super) fn duration(&self, event: &Event<'_>) -> u64 {
-        let cycles = self.duration.as_ref().and_then(|duration| event.get(duration)?.as_u64());
-        let (Some(cycles), Some(begin), Some(clock)) = (cycles, event.clock, event.stream.clock()) else {
-            return 0;
-        };
+    /// Returns the duration of an event in nanoseconds, unless it is unknown or negative.
+    pub(super) fn duration(&self, event: &Event<'_>) -> Option<u64> {
+        let cycles = event.get(self.duration.as_ref()?)?.as_u64()?;
+        let (begin, clock) = (event.clock?, event.stream.clock()?);
         let end = clock.nanoseconds(begin.cycles.saturating_add(cycles));
-        u64::try_from(end.saturating_sub(begin.nanoseconds)).unwrap_or(0)
+        u64::try_from(end.saturating_sub(begin.nanoseconds)).ok()
     }
 
     /// Returns `true` if a member of the root of a scope, by its node in the plan, is not shown.

@@ -14,6 +14,9 @@ pub(super) const UNDECODED: &str = "event of more than 256 MiB, or with fields t
 pub(super) const NO_TIME: &str =
     "time before the origin of the clock, or more than 63 bits of nanoseconds after it";
 
+/// Loss of the end of a span, which the trace lacks.
+pub(super) const LOST_END: &str = "span within without an end -> ends with this span";
+
 /// Returns a time that a viewer can show, `Some(None)` for an event without one.
 pub(super) fn shown_time(nanoseconds: Option<i128>) -> Option<Option<u64>> {
     match nanoseconds {

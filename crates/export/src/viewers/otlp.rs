@@ -21,7 +21,7 @@ mod schema;
 mod spans;
 mod telemetry;
 
-use ichnos_model::lower::LossTable;
+use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::{Event, FindMentions, Message};
 
 pub use self::batch::OtlpSignal;
@@ -30,12 +30,15 @@ pub use self::encoding::OtlpEncoding;
 use self::event_context::EventContext;
 use self::telemetry::Telemetry;
 use super::class::ContextNames;
-use super::losses::{EarlyLosses, LossNote, NO_TIME, lose_event, shown_time};
+use super::losses::{EarlyLosses, LossNote, NO_TIME, lose_event, lose_part, shown_time};
 use super::output_bytes;
 use super::scheduling::Scheduling;
 use super::tracks::TraceNumbers;
 use crate::stream_table::StreamTable;
 use crate::tasks::EventContent;
+
+/// Loss of the time of an event.
+const AT_ORIGIN: &str = "time at the origin of the clock -> 1 ns later: 0 stands for an unknown time";
 
 /// Writes events as requests of OTLP: of spans, of log records and of metrics, with all fields as attributes.
 ///
@@ -145,6 +148,10 @@ impl Otlp {
             lose_event(&mut self.telemetry.losses, event, NO_TIME);
             return false;
         };
+        let time = time.map(|time| time.max(1));
+        if event.nanoseconds() == Some(0) {
+            lose_part(&mut self.telemetry.losses, event, LossKind::Rounded, "", AT_ORIGIN);
+        }
         // Events without a clock are where the last one with it is.
         let time = time.or(self.now).or(self.first_time).unwrap_or(0);
         self.now = Some(time);

@@ -8,8 +8,9 @@ mod process_tree;
 mod samples;
 mod schema;
 mod sequence;
+mod task_states;
 
-use ichnos_model::lower::LossTable;
+use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::{DataStream, Event, Message, Value};
 
 use self::annotations::Annotations;
@@ -20,11 +21,12 @@ use super::arguments::ArgumentVisitor;
 use super::class::{ContextNames, EventForm};
 use super::flows::{FlowEnd, Flows};
 use super::keyed_spans::KeyedSpanIds;
-use super::losses::{EarlyLosses, LossNote, NO_TIME, UNDECODED, lose_event, shown_time};
+use super::losses::{EarlyLosses, LOST_END, LossNote, NO_TIME, UNDECODED, lose_event, lose_part, shown_time};
 use super::names::{NumberBits, NumberedNames};
+use super::nested_spans::NestedSpans;
 use super::output_bytes;
 use super::protobuf::{begin, end, push_bytes, push_fixed, push_unsigned};
-use super::scheduling::Scheduling;
+use super::scheduling::{Scheduling, next_thread};
 use super::tracks::{TraceNumbers, TrackKind, Tracks, track_id};
 use crate::stream_table::StreamTable;
 use crate::tasks::EventContent;
@@ -43,7 +45,7 @@ pub struct Perfetto {
     streams: StreamTable<(Sequence, ContextNames), (), PerfettoClass>,
     names: AllNames,
     tracks: Tracks,
-    spans: KeyedSpanIds,
+    spans: PerfettoSpans,
     sequences: u32,
     traces: TraceNumbers,
     /// Names of machines.
@@ -64,6 +66,13 @@ pub struct Perfetto {
     first_time: Option<u64>,
     early: EarlyLosses,
     losses: LossTable,
+}
+
+/// Open spans.
+#[derive(Debug, Default)]
+struct PerfettoSpans {
+    keyed: KeyedSpanIds,
+    nested: NestedSpans<()>,
 }
 
 impl Perfetto {
@@ -135,21 +144,34 @@ impl Perfetto {
             self.add_stream(event.stream, time);
         }
         let Self { out, streams, names, tracks, spans, losses, scheduling, .. } = self;
+        let PerfettoSpans { keyed, nested } = spans;
         let Some(((sequence, known), (), classes)) = streams.get_mut(event.stream) else { return false };
         let class = classes.of(event, || PerfettoClass::of(event, names, losses));
         let trace = sequence.trace;
         let mut place = class.class.place(event, known);
+        let next = next_thread(event, &class.class, &place).filter(|_| class.class.form == EventForm::Wakeup);
+        let is_running = next.is_some_and(|thread| scheduling.runs(trace, thread.number));
+        let has_processors = scheduling.has_processors(trace, &class.class);
         scheduling.complete(trace, &class.class, &mut place);
-        let mut writer = PacketWriter { out, tracks, spans, sequence, time };
-        match class.class.form {
+        let mut writer = PacketWriter { out, tracks, spans: keyed, sequence, time };
+        match class.class.form_of(event) {
             EventForm::Counter => writer.counters(event, &class.class, &place),
             EventForm::Sample if writer.sample(event, &class.class, &place) => {}
-            EventForm::Switch | EventForm::Wakeup if writer.scheduling(event, &class.class, &place) => {}
-            form => {
+            EventForm::Switch | EventForm::Wakeup
+                if writer.scheduling(event, &class.class, &place, has_processors, is_running) => {}
+            mut form => {
                 let name = class.class.event_name(event, &mut self.name);
-                let track = writer.event_track(class, event, &place, name);
+                let track = writer.event_track(class, form, event, &place, name);
+                if form == EventForm::End {
+                    let ended = nested.end(track, class.class.edge(name), |()| {
+                        writer.end_slice(track);
+                        lose_part(losses, event, LossKind::Lowered, "", LOST_END);
+                    });
+                    // An end of nothing.
+                    form = ended.map_or(EventForm::Instant, |()| form);
+                }
                 let begin = writer.out.len();
-                let at = writer.begin_event(class, names, event, track, name);
+                let at = writer.begin_event((class, form), names, event, track, name);
                 let mut is_whole = true;
                 for scope in &class.scopes {
                     let annotations = Annotations::new(writer.out, &mut self.open);
@@ -162,12 +184,12 @@ impl Perfetto {
                     let out = &mut *writer.out;
                     self.flows.find(&self.content, trace, |id, _| push_fixed(out, track_event::FLOWS, id));
                 }
-                if let Some(end) = class.class.message {
+                if let Some((end, key)) = class.class.message(event) {
                     let field = match end {
                         FlowEnd::Begin => track_event::FLOWS,
                         FlowEnd::End => track_event::LAST_FLOWS,
                     };
-                    push_fixed(writer.out, field, self.flows.message(class.class.key(event)));
+                    push_fixed(writer.out, field, self.flows.message(key));
                 }
                 if !(writer.end_packet(at) && is_whole) {
                     writer.out.truncate(begin);
@@ -175,10 +197,12 @@ impl Perfetto {
                     lose_event(losses, event, UNDECODED);
                     return false;
                 }
-                if form == EventForm::Complete {
-                    writer.end_complete(track, class.class.duration(event));
+                if form == EventForm::Begin {
+                    nested.begin(track, class.class.edge(name), ());
+                } else if form == EventForm::Complete {
+                    writer.end_complete(track, class.class.duration(event).unwrap_or(0));
                 }
-                if form == EventForm::Instant && class.log.are_lines {
+                if class.class.form == EventForm::Instant && class.log.are_lines {
                     let machine = writer.sequence.id.machine;
                     // Lines have dates, whatever the clock of the trace: 0 is 1970.
                     if self.snapshots.add(machine) {

@@ -1,6 +1,6 @@
 //! Threads and processors: which thread runs where, and what threads are called.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use ichnos_model::{Event, ListedThread, Trace};
@@ -14,14 +14,14 @@ const MOST: usize = 1 << 16;
 /// Maximum length of names of threads, in bytes.
 const MOST_NAME: usize = 256;
 
-/// Returns the thread that a processor runs from an event on.
+/// Returns the thread that a processor runs from an event on, or that can run; `None` if it is not known.
 pub(super) fn next_thread<'e>(
     event: &Event<'e>,
     class: &ViewerClass,
     place: &EventPlace<'e>,
 ) -> Option<NamedThread<'e>> {
-    match class.threads.as_ref().and_then(|threads| threads.target(event)) {
-        Some(target) => Some(target),
+    match class.threads.as_ref().filter(|threads| threads.has_target()) {
+        Some(threads) => threads.target(event),
         None => Some(NamedThread { number: place.thread?, name: place.thread_name.unwrap_or_default() }),
     }
 }
@@ -43,6 +43,8 @@ struct KnownThread {
 pub(super) struct Scheduling {
     /// Thread that each processor runs; of traces that name no processors, the only one.
     running: HashMap<(u32, Option<u64>), u64>,
+    /// Traces that name processors.
+    with_processors: HashSet<u32>,
     threads: HashMap<(u32, u64), u32>,
     /// Threads by these indexes.
     known: Vec<KnownThread>,
@@ -158,6 +160,7 @@ impl Scheduling {
     pub(super) fn threads_alone(&self) -> Self {
         Self {
             running: HashMap::new(),
+            with_processors: self.with_processors.clone(),
             threads: self.threads.clone(),
             known: self.known.clone(),
             listed: self.listed.clone(),
@@ -175,6 +178,17 @@ impl Scheduling {
     /// Returns the thread that a processor runs, if it is known.
     pub(super) fn running(&self, trace: u32, processor: Option<u64>) -> Option<u64> {
         self.running.get(&(trace, processor)).copied()
+    }
+
+    /// Returns `true` if a trace names the processors on which threads are switched, as far as is known. A trace that does
+    /// not is from a machine with one processor.
+    pub(super) fn has_processors(&self, trace: u32, class: &ViewerClass) -> bool {
+        class.has_processor() || self.with_processors.contains(&trace)
+    }
+
+    /// Returns `true` if a processor runs a thread.
+    pub(super) fn runs(&self, trace: u32, thread: u64) -> bool {
+        self.running.iter().any(|((of, _), running)| *of == trace && *running == thread)
     }
 
     /// Takes what an event says.
@@ -199,9 +213,16 @@ impl Scheduling {
         if let (Some(thread), Some(process)) = (place.thread, place.process) {
             self.name(trace, NamedThread { number: thread, name: "" }, Some(process));
         }
-        if class.form == EventForm::Switch
-            && let Some(next) = next_thread(event, class, &place)
-        {
+        if class.form == EventForm::Switch {
+            match place.processor {
+                Some(_) => drop(self.with_processors.insert(trace)),
+                None if self.has_processors(trace, class) => return,
+                None => {}
+            }
+            let Some(next) = next_thread(event, class, &place) else {
+                self.running.remove(&(trace, place.processor));
+                return;
+            };
             if self.running.len() >= MOST {
                 self.running.clear();
             }

@@ -1,6 +1,6 @@
 //! Fields about threads other than that of an event.
 
-use ichnos_model::{Event, FieldRef, Meaning};
+use ichnos_model::{Event, FieldKind, FieldRef, Meaning};
 
 /// Fields about threads other than that of the event.
 #[derive(Debug)]
@@ -11,12 +11,37 @@ pub(super) struct ThreadFields {
     previous: Option<FieldRef>,
     previous_name: Option<FieldRef>,
     previous_state: Option<FieldRef>,
+    /// `true` if every event has the previous thread and its state, as a number of Linux.
+    pub(super) has_linux_states: bool,
 }
+
+/// State of a thread that a processor does not run any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PreviousState {
+    /// `prev_state` of Linux's scheduler: 0 if the thread can run, otherwise bits.
+    Linux(i64),
+    Runnable,
+    Blocked,
+    Suspended,
+    Dying,
+    Dead,
+}
+
+/// Names of states in Fuchsia traces ("Context Switch Record" of the document).
+const NAMED: [(&str, PreviousState); 6] = [
+    ("new", PreviousState::Runnable),
+    ("running", PreviousState::Runnable),
+    ("suspended", PreviousState::Suspended),
+    ("blocked", PreviousState::Blocked),
+    ("dying", PreviousState::Dying),
+    ("dead", PreviousState::Dead),
+];
 
 /// A thread that an event is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct NamedThread<'e> {
     pub(super) number: u64,
+    /// Empty if it is not known.
     pub(super) name: &'e str,
 }
 
@@ -24,6 +49,8 @@ impl ThreadFields {
     /// Finds the fields of the class of an event; `None` if there are none.
     pub(super) fn of(event: &Event<'_>) -> Option<Self> {
         let first = |meaning| FieldRef::of_meaning(event, meaning);
+        let has_linux_states = is_plain_integer(event, Meaning::PreviousThread)
+            && is_plain_integer(event, Meaning::PreviousState);
         let found = Self {
             target: first(Meaning::TargetThread),
             target_name: first(Meaning::TargetThreadName),
@@ -31,6 +58,7 @@ impl ThreadFields {
             previous: first(Meaning::PreviousThread),
             previous_name: first(Meaning::PreviousThreadName),
             previous_state: first(Meaning::PreviousState),
+            has_linux_states,
         };
         (found.target.is_some() || found.previous.is_some()).then_some(found)
     }
@@ -43,6 +71,11 @@ impl ThreadFields {
         let number = event.get(number.as_ref()?)?.as_u64()?;
         let name = name.as_ref().and_then(|name| event.get(name)?.as_str()).unwrap_or_default();
         Some(NamedThread { number, name })
+    }
+
+    /// Returns `true` if events name the thread that they are about.
+    pub(super) fn has_target(&self) -> bool {
+        self.target.is_some()
     }
 
     /// Returns the thread that an event is about.
@@ -60,9 +93,33 @@ impl ThreadFields {
         Self::thread(event, &self.previous, &self.previous_name)
     }
 
-    /// Returns the state of the thread that ran before.
-    pub(super) fn previous_state(&self, event: &Event<'_>) -> i64 {
-        let state = self.previous_state.as_ref().and_then(|state| event.get(state)?.as_i64());
-        state.unwrap_or_default()
+    /// Returns the state of the thread that ran before, if it is known.
+    pub(super) fn previous_state(&self, event: &Event<'_>) -> Option<PreviousState> {
+        let field = self.previous_state.as_ref()?;
+        let value = event.get(field)?;
+        let names = field.class(event).and_then(|class| class.mappings());
+        let names = names.zip(value.as_i128()).map(|(names, value)| names.names_of(value));
+        match names.into_iter().flatten().find_map(named_state) {
+            Some(state) => Some(state),
+            // Other bits than 63 mean nothing.
+            None => value.as_i64().map(PreviousState::Linux),
+        }
     }
+}
+
+/// Returns the state with a name in Fuchsia traces.
+fn named_state(name: &str) -> Option<PreviousState> {
+    NAMED.iter().find(|(known, _)| *known == name).map(|(_, state)| *state)
+}
+
+/// Returns `true` if each event of a class has an integer with a meaning, whose names are not those of Fuchsia.
+fn is_plain_integer(event: &Event<'_>, meaning: Meaning) -> bool {
+    let class = event.class.meanings.members(meaning).next().and_then(|member| {
+        let plan = event.plan(member.scope)?;
+        Some(&plan.get(plan.member(member.index as usize)?)?.class)
+    });
+    class.is_some_and(|class| {
+        let mut names = class.mappings().into_iter().flat_map(|names| names.iter());
+        matches!(class.kind, FieldKind::Integer { .. }) && !names.any(|name| named_state(name.name).is_some())
+    })
 }

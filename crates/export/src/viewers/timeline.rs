@@ -538,7 +538,7 @@ impl EventOf<'_, '_> {
     ) -> (u32, Option<SpanSide>, u64) {
         let Self { event, class, time, name, track, .. } = *self;
         let edge = SpanEdge { name, kind: class.name, is_unnamed: class.class.edge(None).is_unnamed };
-        match class.class.form {
+        match class.class.form_of(event) {
             EventForm::Begin => {
                 board.begin(track, time, edge);
                 (track, Some(SpanSide::Begin), 0)
@@ -548,7 +548,7 @@ impl EventOf<'_, '_> {
                 (track, Some(SpanSide::End), 0)
             }
             EventForm::Complete => {
-                board.complete(track, time, class.class.duration(event), name);
+                board.complete(track, time, class.class.duration(event).unwrap_or(0), name);
                 (track, Some(SpanSide::Whole), 0)
             }
             EventForm::KeyedBegin => {
@@ -629,16 +629,16 @@ impl EventOf<'_, '_> {
         names: &mut NumberedNames,
         threads: &mut HashMap<u32, u64>,
     ) {
-        let Some(next) = next_thread(self.event, &self.class.class, self.place) else { return };
+        let next = next_thread(self.event, &self.class.class, self.place);
         let track = tracks.of_processor(self.trace, self.place.processor);
-        let name = (next.number != 0).then(|| {
+        let name = next.filter(|next| next.number != 0).map(|next| {
             let name = match next.name {
                 "" => format!("thread {}", next.number),
                 name => format!("{name} ({})", next.number),
             };
             number(names, &name)
         });
-        if let Some(name) = name {
+        if let (Some(name), Some(next)) = (name, next) {
             threads.insert(name, next.number);
         }
         board.run(track, self.time, name);

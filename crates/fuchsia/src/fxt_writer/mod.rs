@@ -22,9 +22,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use ichnos_io::{
-    CreateError, FileOutput, FileParts, OptionValue, Output, PartsOutput, TraceWriter, Tree, WriteOptions,
-    WriteSource, WriteTarget, written_trace_files,
+    CreateError, FileOutput, FileParts, OptionValue, Output, PartsOutput, ReaderRules, TraceWriter, Tree,
+    WriteOptions, WriteSource, WriteTarget, written_trace_files,
 };
+use ichnos_model::Event;
 
 use self::fxt_encoders::FxtEncoders;
 use self::rules::TraceRules;
@@ -36,6 +37,12 @@ pub struct FxtWriter;
 
 const DIALECTS: &[OptionValue] =
     &[OptionValue::new("fxt", "little-endian, with tables of strings and threads")];
+
+/// Returns a rule of Google's trace processor that an event breaks.
+fn broken_rule(event: &Event<'_>) -> Option<String> {
+    let time = event.nanoseconds().filter(|time| i64::try_from(*time).is_err())?;
+    Some(format!("{}: a time of {time} ns, which has more than 63 bits", event.name()))
+}
 
 /// Checks the name of a dialect.
 fn check_dialect(options: &WriteOptions) -> Result<(), CreateError> {
@@ -54,6 +61,10 @@ impl TraceWriter for FxtWriter {
 
     fn extensions(&self) -> &'static [&'static str] {
         &["fxt"]
+    }
+
+    fn reader_rules(&self) -> ReaderRules {
+        ReaderRules::of_events(broken_rule)
     }
 
     fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {

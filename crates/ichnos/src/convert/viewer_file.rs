@@ -140,6 +140,9 @@ impl ViewerEncoder {
 
 impl Worker for ViewerEncoder {
     fn message(&mut self, message: &Message<'_>) -> io::Result<WorkerFlow> {
+        if let Message::Damage(damage) = message {
+            self.losses.lock().unwrap_or_else(PoisonError::into_inner).add_damage(damage);
+        }
         let is_written = self.content.message(message);
         self.events += u64::from(is_written && matches!(message, Message::Event(_)));
         if self.content.bytes().len() < BLOCK {

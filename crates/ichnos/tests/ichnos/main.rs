@@ -3,6 +3,15 @@
 
 #[cfg(feature = "ctf")]
 mod comparison;
+#[cfg(all(
+    feature = "ctf",
+    feature = "fuchsia-log",
+    feature = "fxt",
+    feature = "jsonl",
+    feature = "nettrace",
+    feature = "xtrace"
+))]
+mod constructs;
 #[cfg(feature = "ctf")]
 mod create;
 #[cfg(feature = "fuchsia-log")]
@@ -40,6 +49,15 @@ mod killed;
     feature = "nettrace",
     feature = "xtrace"
 ))]
+mod missing;
+#[cfg(all(
+    feature = "ctf",
+    feature = "fuchsia-log",
+    feature = "fxt",
+    feature = "jsonl",
+    feature = "nettrace",
+    feature = "xtrace"
+))]
 mod otlp;
 #[cfg(feature = "ctf")]
 mod pass;
@@ -49,6 +67,8 @@ mod proposals;
 mod random_spans;
 #[cfg(feature = "ctf")]
 mod render;
+#[cfg(feature = "ctf")]
+mod sweeps;
 #[cfg(feature = "ctf")]
 mod text_output;
 mod values;

@@ -13,6 +13,8 @@ use ichnos_model::Window;
 use ichnos_testing::TraceProcessor;
 use serde_json::Value as Json;
 
+use crate::missing::check_otlp;
+
 const EXAMPLES: [&str; 7] = [
     "hello-lttng",
     "hello-ctf2",
@@ -62,7 +64,7 @@ fn convert(session: &Session, viewer: ViewerWriter, signal: Option<&str>, path: 
 }
 
 /// Returns the elements of all lines with this name, each with its resource and scope.
-fn elements(path: &Path, names: [&str; 3]) -> Vec<Json> {
+pub(crate) fn elements(path: &Path, names: [&str; 3]) -> Vec<Json> {
     let text = std::fs::read_to_string(path).unwrap();
     let mut all = Vec::new();
     for line in text.lines() {
@@ -76,7 +78,7 @@ fn elements(path: &Path, names: [&str; 3]) -> Vec<Json> {
     all
 }
 
-fn spans(path: &Path) -> Vec<Json> {
+pub(crate) fn spans(path: &Path) -> Vec<Json> {
     elements(path, ["resourceSpans", "scopeSpans", "spans"])
 }
 
@@ -141,6 +143,7 @@ fn every_event_of_other_formats_arrives() {
     for example in EXAMPLES {
         let session = open(&examples().join(example));
         convert(&session, ViewerWriter::Otlp, None, &path);
+        check_otlp(&path);
         let spans = spans(&path);
         let of_spans: usize = spans.iter().map(|span| span["events"].as_array().map_or(0, Vec::len)).sum();
         // Spans of operations and of events with a duration are one event each, others two; both have an end.

@@ -20,12 +20,6 @@ pub(crate) fn text<S: ResumableSink + Send + 'static>(
     String::from_utf8(text).unwrap()
 }
 
-/// Builder of EventPipe files for tests.
-#[cfg(feature = "nettrace")]
-#[allow(dead_code)]
-#[path = "../../../nettrace/tests/nettrace/builder.rs"]
-pub(crate) mod eventpipe;
-
 const METADATA: &str = "/* CTF 1.8 */ trace { major = 1; minor = 8; byte_order = le; }; \
 clock { name = c; freq = 1000000000; }; \
 typealias integer { size = 64; align = 8; map = clock.c.value; } := time; \
@@ -76,7 +70,7 @@ fn any_number_of_threads_writes_the_same() {
 #[cfg(feature = "nettrace")]
 #[test]
 fn any_number_of_threads_writes_the_same_of_eventpipe() {
-    use eventpipe::{Bytes, Event, File, Form, Metadata, field};
+    use ichnos_testing::nettrace_file::{Bytes, Event, File, Form, Metadata, field};
     for form in [Form::V4, Form::V6] {
         let mut file = File::new(form);
         file.metadata(&[Metadata::new(1, "Number", [field(form, 9, "number"), field(form, 18, "text")])]);

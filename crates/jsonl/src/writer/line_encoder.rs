@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ichnos_export::TextWriter;
 use ichnos_io::{OutputBlock, Worker, WorkerFlow, WriteOptions};
 use ichnos_model::lower::LossTable;
-use ichnos_model::{DataStream, EventHash, Message, Sink as _, StreamDigest, TraceDigest};
+use ichnos_model::{DamageKind, DataStream, EventHash, Message, Sink as _, StreamDigest, TraceDigest};
 
 use super::losses::LineLosses;
 use crate::{JsonLines, JsonLinesOptions};
@@ -105,6 +105,12 @@ impl LineEncoder {
 
 impl Worker for LineEncoder {
     fn message(&mut self, message: &Message<'_>) -> io::Result<WorkerFlow> {
+        if let Message::Damage(damage) = message
+            && matches!(damage.kind, DamageKind::UnknownMember { .. })
+        {
+            // The line of the damage has its name, not its value.
+            self.encoded().losses.add_damage(damage);
+        }
         match message {
             Message::Event(event) => {
                 self.events += 1;

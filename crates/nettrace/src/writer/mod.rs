@@ -11,10 +11,12 @@ mod file_writer;
 mod foreign;
 mod own;
 mod payload;
+mod reader_rules;
 mod row_encoder;
 mod rules;
 mod rundown;
 mod segment_rules;
+mod stored_event;
 mod tables;
 mod trace_encoder;
 mod written_event;
@@ -24,8 +26,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ichnos_io::{
-    CreateError, FileOutput, FileParts, OptionValue, Output, PartsOutput, TraceWriter, Tree, WriteOptions,
-    WriteSource, WriteTarget, written_trace_files,
+    CreateError, FileOutput, FileParts, OptionValue, Output, PartsOutput, ReaderRules, TraceWriter, Tree,
+    WriteOptions, WriteSource, WriteTarget, written_trace_files,
 };
 
 use self::dialect::DIALECTS;
@@ -44,6 +46,10 @@ impl TraceWriter for NettraceWriter {
 
     fn extensions(&self) -> &'static [&'static str] {
         &["nettrace"]
+    }
+
+    fn reader_rules(&self) -> ReaderRules {
+        ReaderRules::of_classes(reader_rules::broken_rules)
     }
 
     fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
@@ -68,7 +74,7 @@ impl TraceWriter for NettraceWriter {
         sources: Vec<WriteSource>,
         options: &WriteOptions,
     ) -> Result<Box<dyn PartsOutput>, CreateError> {
-        let rules = TraceRules::new(sources, options)?.without_segments();
+        let rules = TraceRules::new(sources, options)?.for_parts();
         let encoders = TraceEncoders::new(Arc::new(rules));
         Ok(Box::new(FileParts::new(encoders, options)))
     }

@@ -3,11 +3,13 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
 
+pub(crate) use ichnos_testing::nettrace_file as builder;
+
 mod baselines;
-mod builder;
 mod comparison;
 mod copied;
 mod counts;
+mod damaged_pages;
 mod differences;
 mod document;
 mod dumps;
@@ -15,6 +17,7 @@ mod feed;
 mod fixtures;
 mod generated;
 mod hostile;
+mod invariants;
 mod memory;
 mod named_functions;
 mod order;

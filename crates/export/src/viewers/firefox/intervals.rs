@@ -1,10 +1,10 @@
 //! Intervals that have begun.
 
-use std::collections::HashMap;
-
 use fxprof_processed_profile as fx;
 
 use super::markers::EventMarker;
+use crate::viewers::nested_spans::NestedSpans;
+use crate::viewers::span_edge::SpanEdge;
 
 /// Marker of an interval that has not ended.
 #[derive(Debug)]
@@ -17,18 +17,25 @@ pub(super) struct OpenInterval {
     number: u64,
 }
 
-/// Intervals that have not ended, by their tracks, the innermost last.
-#[derive(Debug, Default)]
+/// Intervals that have not ended.
+#[derive(Debug)]
 pub(super) struct Intervals {
-    tracks: HashMap<u64, Vec<OpenInterval>>,
+    open: NestedSpans<OpenInterval>,
     begun: u64,
+}
+
+impl Default for Intervals {
+    fn default() -> Self {
+        // The values of a profile are limited, and no event may be lost here.
+        Self { open: NestedSpans::unbounded(), begun: 0 }
+    }
 }
 
 impl Intervals {
     /// Begins an interval of a track.
     pub(super) fn begin(
         &mut self,
-        track: u64,
+        (track, edge): (u64, SpanEdge),
         thread: fx::ThreadHandle,
         begin: fx::Timestamp,
         marker: EventMarker<'static>,
@@ -36,17 +43,22 @@ impl Intervals {
     ) {
         let interval = OpenInterval { thread, begin, marker, stack, number: self.begun };
         self.begun += 1;
-        self.tracks.entry(track).or_default().push(interval);
+        self.open.begin(track, edge, interval);
     }
 
-    /// Returns the innermost interval of a track, which ends.
-    pub(super) fn end(&mut self, track: u64) -> Option<OpenInterval> {
-        self.tracks.get_mut(&track)?.pop()
+    /// Returns the interval of a track that ends. `lost` takes those within, whose ends are missing.
+    pub(super) fn end(
+        &mut self,
+        track: u64,
+        edge: SpanEdge,
+        lost: impl FnMut(OpenInterval),
+    ) -> Option<OpenInterval> {
+        self.open.end(track, edge, lost)
     }
 
     /// Takes those that have not ended, in the order in which they began.
     pub(super) fn take_all(&mut self) -> Vec<OpenInterval> {
-        let mut all: Vec<OpenInterval> = std::mem::take(&mut self.tracks).into_values().flatten().collect();
+        let mut all: Vec<OpenInterval> = self.open.take_all().collect();
         all.sort_unstable_by_key(|interval| interval.number);
         all
     }

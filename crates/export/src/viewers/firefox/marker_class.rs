@@ -107,7 +107,7 @@ impl MarkerClass {
     ) -> Self {
         let class = ViewerClass::of(event);
         lose_parts(losses, event, &class);
-        if class.message.is_some() {
+        if class.has_message() {
             lose_part(losses, event, LossKind::Dropped, "", "flow of a message");
         }
         match class.form {

@@ -9,6 +9,9 @@ use crate::viewers::arguments::{ArgumentOutput, ArgumentVisitor};
 use crate::viewers::json_arguments::{EXACT, JsonArguments};
 use crate::viewers::names::NumberedNames;
 
+/// Text of a field that an event lacks: a profile has one for each field of its class. Numbers are `null` there.
+const ABSENT: &str = "(absent)";
+
 /// Texts of a profile, and memory that is used again for each event.
 #[derive(Debug, Default)]
 pub(super) struct MarkerReader {
@@ -27,7 +30,7 @@ pub(super) struct MarkerReader {
 #[derive(Debug)]
 pub(super) struct MarkerValues<'v> {
     pub(super) values: &'v [MarkerValue],
-    pub(super) empty: fx::StringHandle,
+    pub(super) absent: fx::StringHandle,
     /// `true` if all fields can be decoded.
     pub(super) is_whole: bool,
     /// `true` if no integer was rounded.
@@ -50,11 +53,11 @@ impl MarkerReader {
         names: &NumberedNames,
         profile: &mut fx::Profile,
     ) -> MarkerValues<'_> {
-        let empty = profile.intern_string("");
+        let absent = profile.intern_string(ABSENT);
         self.values.clear();
         self.values.extend(class.fields.iter().map(|field| match field.form {
             ValueForm::Integer | ValueForm::Decimal => MarkerValue::Number(f64::NAN),
-            ValueForm::Text | ValueForm::Hexadecimal => MarkerValue::Text(empty),
+            ValueForm::Text | ValueForm::Hexadecimal => MarkerValue::Text(absent),
         }));
         let mut is_whole = true;
         let mut arguments = MarkerArguments {
@@ -79,7 +82,7 @@ impl MarkerReader {
             arguments.close();
         }
         let is_exact = arguments.is_exact;
-        MarkerValues { values: &self.values, empty, is_whole, is_exact }
+        MarkerValues { values: &self.values, absent, is_whole, is_exact }
     }
 }
 

@@ -17,14 +17,14 @@ pub(super) struct EventMarker<'v> {
     /// Values of all fields, in order.
     values: Cow<'v, [MarkerValue]>,
     /// Text of fields without one.
-    empty: fx::StringHandle,
+    absent: fx::StringHandle,
 }
 
 impl<'v> EventMarker<'v> {
     pub(super) fn new(class: &MarkerClass, name: fx::StringHandle, values: &MarkerValues<'v>) -> Self {
-        let MarkerValues { values, empty, .. } = *values;
+        let MarkerValues { values, absent, .. } = *values;
         let values = Cow::Borrowed(values);
-        Self { kind: class.kind, name, category: class.category, values, empty }
+        Self { kind: class.kind, name, category: class.category, values, absent }
     }
 
     /// Returns a marker with values of its own, to be kept.
@@ -49,7 +49,7 @@ impl fx::Marker for EventMarker<'_> {
     fn string_field_value(&self, field: u32) -> fx::StringHandle {
         match self.values.get(field as usize) {
             Some(MarkerValue::Text(text)) => *text,
-            _ => self.empty,
+            _ => self.absent,
         }
     }
 

@@ -18,7 +18,8 @@ use crate::time::has_dates;
 use crate::viewers::class::{EventForm, EventPlace};
 use crate::viewers::event_track::event_track;
 use crate::viewers::keyed_spans::KeyedSpanIds;
-use crate::viewers::losses::{LossNote, lose_event, lose_part};
+use crate::viewers::losses::{LOST_END, LossNote, lose_event, lose_part};
+use crate::viewers::span_edge::SpanEdge;
 use crate::viewers::tracks::{TrackKind, name_key, track_id};
 
 /// Maximum number of values of all events. A profile is in memory as a whole, in the viewer, too.
@@ -173,8 +174,9 @@ impl ProfileWriter {
         let EventAtPlace { event, class, place, trace, .. } = at;
         let since = self.time(has_dates(event.stream.clock()), time);
         let time = timestamp(since);
+        let length = class.class.duration(event).unwrap_or(0);
         let [first, last] = self.range.unwrap_or([since; 2]);
-        self.range = Some([first.min(since), last.max(since.saturating_add(class.class.duration(event)))]);
+        self.range = Some([first.min(since), last.max(since.saturating_add(length))]);
         self.values = self.values.saturating_add(OWN_VALUES + class.fields.len());
         if self.values > MOST_VALUES || self.reader.text_bytes > MOST_TEXT {
             lose_event(&mut self.losses, event, FULL);
@@ -189,13 +191,13 @@ impl ProfileWriter {
         let stack = class.class.stack(event);
         let stack = stack.and_then(|stack| stacks.handle(profile, thread, event, table, stack));
         let placed = PlacedEvent { at, since, process, thread, stack };
-        match (class.class.form, stack) {
+        match (class.class.form_of(event), stack) {
             (EventForm::Sample, Some(_)) => {
                 self.sampled.get_or_insert(thread);
                 profile.add_sample(thread, time, stack, fx::CpuDelta::ZERO, 1);
             }
             (EventForm::Counter, _) => self.counter(&placed),
-            _ => self.marker(&placed),
+            (form, _) => self.marker(&placed, form),
         }
         true
     }
@@ -239,15 +241,14 @@ impl ProfileWriter {
     }
 
     /// Adds a marker, or begins or ends its interval.
-    fn marker(&mut self, placed: &PlacedEvent<'_, '_>) {
+    fn marker(&mut self, placed: &PlacedEvent<'_, '_>, form: EventForm) {
         let PlacedEvent { at, since, thread, stack, .. } = *placed;
         let EventAtPlace { event, class, place, trace, name } = at;
         let time = timestamp(since);
-        let form = class.class.form;
+        let edge = class.class.edge(name);
         let track = match form {
             EventForm::KeyedBegin | EventForm::KeyedEnd => {
                 let key = track_id(TrackKind::Slice, [place.process.unwrap_or(0), class.class.key(event)]);
-                let edge = class.class.edge(name);
                 match form {
                     EventForm::KeyedEnd => self.spans.end_id(key, edge),
                     _ => self.spans.begin_id(key, edge),
@@ -259,11 +260,19 @@ impl ProfileWriter {
             }
             _ => event_track(event.stream.key, &place, trace).1,
         };
-        if let EventForm::End | EventForm::KeyedEnd | EventForm::Frame = form
-            && let Some(OpenInterval { thread, begin, marker, stack, .. }) = self.intervals.end(track)
-        {
-            add(&mut self.profile, thread, fx::MarkerTiming::Interval(begin, time), marker, stack);
-            if form != EventForm::Frame {
+        // Spans with keys and frames have tracks of their own: there, no names tell them apart.
+        let edge = SpanEdge { is_unnamed: edge.is_unnamed || form != EventForm::End, ..edge };
+        if let EventForm::End | EventForm::KeyedEnd | EventForm::Frame = form {
+            let Self { intervals, profile, losses, .. } = self;
+            let mut end = |OpenInterval { thread, begin, marker, stack, .. }| {
+                add(profile, thread, fx::MarkerTiming::Interval(begin, time), marker, stack);
+            };
+            let ended = intervals.end(track, edge, |within| {
+                end(within);
+                lose_part(losses, event, LossKind::Lowered, "", LOST_END);
+            });
+            let is_ended = ended.map(end).is_some();
+            if is_ended && form != EventForm::Frame {
                 return;
             }
         }
@@ -279,11 +288,12 @@ impl ProfileWriter {
         let marker = EventMarker::new(class, name, &values);
         let timing = match form {
             EventForm::Begin | EventForm::KeyedBegin | EventForm::Frame => {
-                return intervals.begin(track, thread, time, marker.into_owned(), stack);
+                let edge = SpanEdge { is_unnamed: false, ..edge };
+                return intervals.begin((track, edge), thread, time, marker.into_owned(), stack);
             }
             EventForm::End | EventForm::KeyedEnd => fx::MarkerTiming::IntervalEnd(time),
             EventForm::Complete => {
-                let end = since.saturating_add(class.class.duration(event));
+                let end = since.saturating_add(class.class.duration(event).unwrap_or(0));
                 fx::MarkerTiming::Interval(time, timestamp(end))
             }
             _ => fx::MarkerTiming::Instant(time),

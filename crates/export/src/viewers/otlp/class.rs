@@ -48,7 +48,7 @@ impl OtlpClass {
         if class.form == EventForm::Sample {
             lose_part(losses, event, LossKind::Lowered, "", "sample -> log record");
         }
-        if class.message.is_some() {
+        if class.has_message() {
             lose_part(losses, event, LossKind::Dropped, "", "flow of a message");
         }
         let lead = match class.form {

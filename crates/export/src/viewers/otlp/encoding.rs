@@ -139,6 +139,14 @@ impl OtlpEncoding {
         out.push(b'"');
     }
 
+    /// Appends a time; nothing for 0, which stands for an unknown time.
+    #[inline]
+    pub(super) fn known_time(self, out: &mut Vec<u8>, field: OtlpField, time: u64) {
+        if time > 0 {
+            self.time(out, field, time);
+        }
+    }
+
     /// Appends an enumeration.
     #[inline]
     pub(super) fn enumeration(self, out: &mut Vec<u8>, field: OtlpField, value: u64) {

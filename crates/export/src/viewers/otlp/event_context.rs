@@ -8,6 +8,7 @@ use crate::tasks::EventContent;
 use crate::viewers::class::{EventForm, EventPlace};
 use crate::viewers::event_track::event_track;
 use crate::viewers::keyed_spans::KeyedSpanIds;
+use crate::viewers::span_edge::SpanEdge;
 use crate::viewers::tracks::{TrackKind, track_id};
 
 /// An event with its class, time and place.
@@ -15,6 +16,7 @@ use crate::viewers::tracks::{TrackKind, track_id};
 pub(super) struct EventContext<'c, 'e> {
     pub(super) event: &'c Event<'e>,
     pub(super) class: &'c OtlpClass,
+    pub(super) form: EventForm,
     pub(super) content: &'c EventContent,
     /// Nanoseconds.
     pub(super) time: u64,
@@ -49,7 +51,8 @@ impl<'c, 'e> EventContext<'c, 'e> {
         let operation = class.class.tasks.as_ref().and(content.operation);
         let operation = operation.map(|id| (id, operation_key(content.task, trace, id, content.chain)));
         let name = &class.class.name;
-        Self { event, class, content, time, trace, place, name, thread_track, operation }
+        let form = class.class.form_of(event);
+        Self { event, class, form, content, time, trace, place, name, thread_track, operation }
     }
 
     /// Sets the name of the event, if it has its own.
@@ -71,7 +74,7 @@ impl<'c, 'e> EventContext<'c, 'e> {
     pub(super) fn span_track(&self, keyed: &mut KeyedSpanIds) -> u64 {
         let class = &self.class.class;
         let key = || track_id(TrackKind::Slice, [self.place.process.unwrap_or(0), class.key(self.event)]);
-        match class.form {
+        match self.form {
             EventForm::KeyedBegin => keyed.begin_id(key(), class.edge(Some(self.name))),
             EventForm::KeyedEnd => keyed.end_id(key(), class.edge(Some(self.name))),
             EventForm::Frame => {
@@ -81,5 +84,13 @@ impl<'c, 'e> EventContext<'c, 'e> {
             EventForm::Begin | EventForm::End => self.operation_track().unwrap_or(self.thread_track),
             _ => self.thread_track,
         }
+    }
+
+    /// Returns the names of the span that the event begins or ends. Spans with keys and frames have tracks of their own:
+    /// there, any end belongs to the innermost span.
+    pub(super) fn edge(&self) -> SpanEdge {
+        let edge = self.class.class.edge(Some(self.name));
+        let is_named = matches!(self.form, EventForm::Begin | EventForm::End);
+        SpanEdge { is_unnamed: edge.is_unnamed || !is_named, ..edge }
     }
 }

@@ -90,7 +90,7 @@ impl ElementEncoder {
     ) -> bool {
         let encoding = self.encoding;
         let at = encoding.begin_element(out, span::EVENTS);
-        encoding.time(out, span::EVENT_TIME, context.time);
+        encoding.known_time(out, span::EVENT_TIME, context.time);
         encoding.text(out, span::EVENT_NAME, context.name.as_bytes());
         encoding.begin_list(out, span::EVENT_ATTRIBUTES);
         let fits = self.push_fields(context, span::EVENT_ATTRIBUTES, out, losses);
@@ -109,7 +109,7 @@ impl ElementEncoder {
     ) -> bool {
         let encoding = self.encoding;
         let at = encoding.begin_element(out, element);
-        encoding.time(out, log::TIME, context.time);
+        encoding.known_time(out, log::TIME, context.time);
         if let Some(level) = context.class.level(context.event) {
             let (number, name) = severity(level);
             encoding.enumeration(out, log::SEVERITY, number);
@@ -143,7 +143,7 @@ impl ElementEncoder {
     ) -> bool {
         let encoding = self.encoding;
         let at = encoding.begin_element(out, element);
-        encoding.time(out, log::TIME, time);
+        encoding.known_time(out, log::TIME, time);
         let (number, name) = severity(LogLevel::Warn);
         encoding.enumeration(out, log::SEVERITY, number);
         encoding.text(out, log::SEVERITY_TEXT, name.as_bytes());
@@ -169,7 +169,7 @@ impl ElementEncoder {
     ) -> bool {
         let encoding = self.encoding;
         let at = encoding.begin_element(out, element);
-        encoding.time(out, metric::TIME, context.time);
+        encoding.known_time(out, metric::TIME, context.time);
         match value {
             CounterValue::Integer(value) => encoding.fixed_integer(out, metric::INTEGER, value),
             CounterValue::Double(value) => encoding.double(out, metric::DOUBLE, value),

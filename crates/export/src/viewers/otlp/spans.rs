@@ -4,6 +4,8 @@ use std::collections::{HashMap, VecDeque};
 
 use super::batch::GroupKey;
 use super::ids::SpanIds;
+use crate::viewers::nested_spans::spans_within;
+use crate::viewers::span_edge::SpanEdge;
 
 /// Maximum number of open spans; beyond it, the oldest ones are written.
 pub(super) const MOST_OPEN: usize = 16_384;
@@ -38,6 +40,10 @@ pub(super) enum SpanEnd {
 #[derive(Debug)]
 pub(super) struct OpenSpan {
     pub(super) ids: SpanIds,
+    /// Nanoseconds.
+    pub(super) begin: u64,
+    /// Names from the event that opened it.
+    pub(super) edge: SpanEdge,
     pub(super) end: SpanEnd,
     pub(super) group: GroupKey,
     /// Fields of the message besides those below.
@@ -93,12 +99,18 @@ impl OpenSpans {
     }
 
     /// Returns a span without content, to be opened.
-    pub(super) fn new_span(&mut self, ids: SpanIds, end: SpanEnd, group: GroupKey) -> OpenSpan {
+    pub(super) fn new_span(
+        &mut self,
+        ids: SpanIds,
+        (begin, edge): (u64, SpanEdge),
+        end: SpanEnd,
+        group: GroupKey,
+    ) -> OpenSpan {
         let (head, attributes, events) = match self.spare.pop() {
             Some(OpenSpan { head, attributes, events, .. }) => (head, attributes, events),
             None => Default::default(),
         };
-        OpenSpan { ids, end, group, head, attributes, events, event_count: 0, number: 0 }
+        OpenSpan { ids, begin, edge, end, group, head, attributes, events, event_count: 0, number: 0 }
     }
 
     /// Takes back a span that was written.
@@ -166,25 +178,28 @@ impl OpenSpans {
         self.tracks.get_mut(&track)?.spans.back_mut()
     }
 
-    /// Removes the innermost span of a track that an event ends. `ended` takes those within it, whose end is known.
-    pub(super) fn end(&mut self, track: u64, mut ended: impl FnMut(OpenSpan)) -> EndedSpan {
-        loop {
-            let Some(place) = self.tracks.get_mut(&track) else { return EndedSpan::Unknown };
-            // No event ends an operation.
-            let span = place.spans.pop_back_if(|span| !matches!(span.end, SpanEnd::Last(_)));
-            let Some(span) = span else {
-                if place.written == 0 {
-                    return EndedSpan::Unknown;
-                }
-                place.written -= 1;
-                return EndedSpan::Written;
-            };
-            self.closed(&span);
-            match span.end {
-                SpanEnd::Event => return EndedSpan::Open(span),
-                SpanEnd::At(_) | SpanEnd::Last(_) => ended(span),
+    /// Removes the span of a track that an event ends. `ended` takes the spans within: their ends are known or missing.
+    pub(super) fn end(&mut self, track: u64, edge: SpanEdge, mut ended: impl FnMut(OpenSpan)) -> EndedSpan {
+        let Self { tracks, count, bytes, .. } = self;
+        let Some(place) = tracks.get_mut(&track) else { return EndedSpan::Unknown };
+        // No event ends an operation.
+        let open = place.spans.iter().rev().take_while(|span| !matches!(span.end, SpanEnd::Last(_)));
+        let is_ended = |span: &OpenSpan| span.end == SpanEnd::Event && edge.ends(span.edge);
+        let Some(within) = spans_within(open, is_ended) else {
+            if place.written == 0 {
+                return EndedSpan::Unknown;
             }
-        }
+            place.written -= 1;
+            return EndedSpan::Written;
+        };
+        let mut innermost = || {
+            let span = place.spans.pop_back()?;
+            *count -= 1;
+            *bytes = bytes.saturating_sub(span.bytes());
+            Some(span)
+        };
+        (0..within).filter_map(|_| innermost()).for_each(&mut ended);
+        innermost().map_or(EndedSpan::Unknown, EndedSpan::Open)
     }
 
     /// Notes an event of the operation of a track.
@@ -226,8 +241,11 @@ mod tests {
 
     const GROUP: GroupKey = GroupKey { resource: 0, scope: 0, metric: 0 };
 
+    const EDGE: SpanEdge = SpanEdge { name: 1, kind: 1, is_unnamed: false };
+
     fn open(spans: &mut OpenSpans, track: u64, end: SpanEnd, size: usize) {
-        let mut span = spans.new_span(SpanIds { trace: [1; 16], span: [2; 8] }, end, GROUP);
+        let ids = SpanIds { trace: [1; 16], span: [2; 8] };
+        let mut span = spans.new_span(ids, (0, EDGE), end, GROUP);
         span.head.resize(size, 0);
         spans.open(track, span);
     }
@@ -243,9 +261,9 @@ mod tests {
             evicted.push(span.number);
         }
         assert_eq!(evicted, [0, 1, 2, 3, 4]);
-        assert!(matches!(spans.end(0, |_| ()), EndedSpan::Written));
-        assert!(matches!(spans.end(0, |_| ()), EndedSpan::Unknown));
-        assert!(matches!(spans.end(5, |_| ()), EndedSpan::Open(_)));
+        assert!(matches!(spans.end(0, EDGE, |_| ()), EndedSpan::Written));
+        assert!(matches!(spans.end(0, EDGE, |_| ()), EndedSpan::Unknown));
+        assert!(matches!(spans.end(5, EDGE, |_| ()), EndedSpan::Open(_)));
         let mut rest = 0;
         while spans.evict(true).is_some() {
             rest += 1;
@@ -260,9 +278,9 @@ mod tests {
         assert_eq!(spans.evict(false).map(|span| span.number), Some(0));
         assert!(spans.evict(false).is_none());
         for number in [2, 1] {
-            assert!(matches!(spans.end(7, |_| ()), EndedSpan::Open(span) if span.number == number));
+            assert!(matches!(spans.end(7, EDGE, |_| ()), EndedSpan::Open(span) if span.number == number));
         }
-        assert!(matches!(spans.end(7, |_| ()), EndedSpan::Written));
+        assert!(matches!(spans.end(7, EDGE, |_| ()), EndedSpan::Written));
     }
 
     #[test]
@@ -270,7 +288,7 @@ mod tests {
         let mut spans = OpenSpans::default();
         for _ in 0..10 * MOST_OPEN {
             open(&mut spans, 1, SpanEnd::Event, 1);
-            assert!(matches!(spans.end(1, |_| ()), EndedSpan::Open(_)));
+            assert!(matches!(spans.end(1, EDGE, |_| ()), EndedSpan::Open(_)));
             assert!(spans.order.len() <= 4 * MOST_OPEN);
         }
     }
@@ -303,7 +321,7 @@ mod tests {
         assert!(!spans.add_event(1, 500, push(1)));
         assert_eq!(spans.top(1).map(|span| span.end), Some(SpanEnd::Last(500)));
         assert!(!spans.add_event(2, 1, push(1)));
-        assert!(matches!(spans.end(1, |_| ()), EndedSpan::Unknown));
+        assert!(matches!(spans.end(1, EDGE, |_| ()), EndedSpan::Unknown));
         spans.touch(1, 600);
         assert_eq!(spans.top(1).map(|span| span.end), Some(SpanEnd::Last(600)));
     }

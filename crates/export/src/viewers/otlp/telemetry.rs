@@ -3,6 +3,7 @@
 use ichnos_model::Event;
 use ichnos_model::lower::{LossEntry, LossKind, LossTable};
 
+use super::attributes::push_attribute;
 use super::batch::{GroupKey, OtlpSignal, RequestBatch};
 use super::class::OtlpClass;
 use super::encoding::OtlpEncoding;
@@ -10,18 +11,24 @@ use super::event_context::{EventContext, operation_track};
 use super::ids::{OperationIds, SpanIds, SpanRelations, derived_span, derived_trace};
 use super::log_records::{CounterValue, ElementEncoder};
 use super::resources::{COMMON, Resources};
-use super::schema::span;
+use super::schema::{span, value};
 use super::spans::{EndedSpan, OpenSpan, OpenSpans, SpanEnd};
 use crate::viewers::class::EventForm;
 use crate::viewers::keyed_spans::KeyedSpanIds;
-use crate::viewers::losses::{LossNote, lose_event, lose_part};
+use crate::viewers::losses::{LOST_END, LossNote, lose_event, lose_part};
 use crate::viewers::names::NumberedNames;
 use crate::viewers::tracks::name_key;
 
 /// Reasons for losses.
 const TOO_LARGE: &str = "event of more than 256 MiB";
-const UNENDED: &str = "end of a span: none is in the trace";
-const EARLY: &str = "end of a span: more than 16,384 spans, or 64 MiB, were open";
+const UNENDED: &str = "end of a span: none is in the trace -> end of the trace";
+const EARLY: &str =
+    "end of a span: more than 16,384 spans, or 64 MiB, were open -> time at which it was written";
+const BACKWARDS: &str = "end of a span before its begin -> begin";
+const UNTIMED: &str = "begin of a span: none is known -> 1 ns after the origin of the clock";
+
+/// Attribute that marks a span without an end event.
+const END_MISSING: &str = "ichnos.end_missing";
 const UNBEGUN: &str = "end of a span that is not open -> log record";
 const UNWANTED: [&str; 3] = [
     "span: another signal was selected",
@@ -41,6 +48,8 @@ pub(super) struct Telemetry {
     signal: Option<OtlpSignal>,
     /// Number of elements of each signal, also of those that are not written.
     elements: [u64; 3],
+    /// Last time, in nanoseconds.
+    now: u64,
     resources: Resources,
     /// Names of scopes.
     scopes: NumberedNames,
@@ -61,6 +70,7 @@ impl Telemetry {
             batches: OtlpSignal::ALL.map(|signal| RequestBatch::new(signal, encoding)),
             signal,
             elements: [0; 3],
+            now: 0,
             resources: Resources::new(encoding),
             scopes: NumberedNames::default(),
             spans: OpenSpans::default(),
@@ -81,7 +91,8 @@ impl Telemetry {
         while let Some(span) = self.spans.over(context.thread_track, context.time) {
             self.write_span(span, None);
         }
-        let is_written = match context.class.class.form {
+        self.now = self.now.max(context.time);
+        let is_written = match context.form {
             EventForm::Counter => self.values(context),
             EventForm::Begin | EventForm::KeyedBegin | EventForm::Complete => self.begin(context),
             EventForm::End | EventForm::KeyedEnd => self.end(context),
@@ -98,7 +109,7 @@ impl Telemetry {
     /// Writes all that is left.
     pub(super) fn finish(&mut self) {
         while let Some(span) = self.spans.evict(true) {
-            self.write_unended(span, UNENDED);
+            self.write_unended(span, self.now, UNENDED);
         }
         self.flush(true);
         for ((what, signal), count) in UNWANTED.into_iter().zip(OtlpSignal::ALL).zip(self.elements) {
@@ -206,7 +217,7 @@ impl Telemetry {
 
     /// Returns the relations of the span that an event begins.
     fn relations(&mut self, context: &EventContext<'_, '_>, track: u64) -> SpanRelations {
-        let around = match context.class.class.form {
+        let around = match context.form {
             EventForm::KeyedBegin | EventForm::Frame => self.ids_on(track),
             _ => self.ids_on(context.thread_track),
         };
@@ -226,12 +237,12 @@ impl Telemetry {
 
     /// Begins the span of an event.
     fn begin(&mut self, context: &EventContext<'_, '_>) -> bool {
-        let class = &context.class.class;
         let track = context.span_track(&mut self.keyed);
         let relations = self.relations(context, track);
-        let end = match class.form {
-            EventForm::Complete => SpanEnd::At(context.time.saturating_add(class.duration(context.event))),
-            _ => SpanEnd::Event,
+        let duration = context.class.class.duration(context.event);
+        let end = match duration.filter(|_| context.form == EventForm::Complete) {
+            Some(duration) => SpanEnd::At(context.time.saturating_add(duration)),
+            None => SpanEnd::Event,
         };
         self.open(context, track, relations, end)
     }
@@ -245,7 +256,12 @@ impl Telemetry {
         end: SpanEnd,
     ) -> bool {
         let group = self.group(context);
-        let mut open = self.spans.new_span(relations.ids, end, group);
+        // A span cannot begin at an unknown time.
+        let begin = context.time.max(1);
+        if begin != context.time {
+            lose_part(&mut self.losses, context.event, LossKind::Rounded, "", UNTIMED);
+        }
+        let mut open = self.spans.new_span(relations.ids, (begin, context.edge()), end, group);
         let encoding = self.encoder.encoding;
         let OpenSpan { head, attributes, .. } = &mut open;
         encoding.id(head, span::TRACE_ID, &relations.ids.trace);
@@ -262,7 +278,7 @@ impl Telemetry {
         };
         encoding.text(head, span::NAME, name.as_bytes());
         encoding.enumeration(head, span::KIND, span::INTERNAL);
-        encoding.time(head, span::START, context.time);
+        encoding.time(head, span::START, begin);
         if context.operation.is_some() {
             self.links.clear();
             let (links, cause) = (&mut self.links, relations.parent_cause);
@@ -280,14 +296,15 @@ impl Telemetry {
         }
         self.spans.open(track, open);
         while let Some(oldest) = self.spans.evict(false) {
-            self.write_unended(oldest, EARLY);
+            self.write_unended(oldest, context.time, EARLY);
         }
         true
     }
 
     /// Ends the frame before, and begins another one.
     fn frame(&mut self, context: &EventContext<'_, '_>) -> bool {
-        if let EndedSpan::Open(before) = self.spans.end(context.span_track(&mut self.keyed), |_| ()) {
+        let track = context.span_track(&mut self.keyed);
+        if let EndedSpan::Open(before) = self.spans.end(track, context.edge(), |_| ()) {
             self.write_span(before, Some(context.time));
         }
         self.begin(context)
@@ -297,14 +314,14 @@ impl Telemetry {
     fn end(&mut self, context: &EventContext<'_, '_>) -> bool {
         let track = context.span_track(&mut self.keyed);
         let mut inner = Vec::new();
-        let mut ended = self.spans.end(track, |span| inner.push(span));
+        let mut ended = self.spans.end(track, context.edge(), |span| inner.push(span));
         if let (EndedSpan::Unknown, true) = (&ended, track != context.thread_track)
-            && context.class.class.form == EventForm::End
+            && context.form == EventForm::End
         {
             // The event that began it may not name the operation.
-            ended = self.spans.end(context.thread_track, |span| inner.push(span));
+            ended = self.spans.end(context.thread_track, context.edge(), |span| inner.push(span));
         }
-        inner.into_iter().for_each(|span| self.write_span(span, None));
+        inner.into_iter().for_each(|span| self.write_unended(span, context.time, LOST_END));
         self.spans.touch(track, context.time);
         match ended {
             EndedSpan::Open(mut open) => {
@@ -368,28 +385,37 @@ impl Telemetry {
         logs.add(group, Default::default, |out| encoder.push_log_record(context, ids, element, out, losses))
     }
 
-    /// Writes a span whose end may be unknown.
-    fn write_unended(&mut self, span: OpenSpan, reason: &str) {
+    /// Writes a span that ends at a time, with a mark, if its end is not known.
+    fn write_unended(&mut self, mut span: OpenSpan, time: u64, reason: &str) {
         if span.end == SpanEnd::Event {
-            self.lose(reason, 1);
+            let (kind, class, field) = (LossKind::Lowered, String::new(), String::new());
+            self.losses.add(LossEntry { kind, class, field, what: reason.to_owned() }, 1);
+            let encoding = self.encoder.encoding;
+            push_attribute(encoding, &mut span.attributes, span::ATTRIBUTES, END_MISSING, |out| {
+                encoding.boolean(out, value::BOOLEAN, true);
+            });
         }
-        self.write_span(span, None);
+        self.write_span(span, Some(time));
     }
 
-    /// Writes a span that an event ends at a time, or whose end is known.
+    /// Writes a span whose end is known, or else is at a time.
     fn write_span(&mut self, open: OpenSpan, end: Option<u64>) {
         let encoding = self.encoder.encoding;
-        let end = end.or(match open.end {
-            SpanEnd::At(time) | SpanEnd::Last(time) => Some(time),
-            SpanEnd::Event => None,
-        });
+        let end = match open.end {
+            SpanEnd::At(time) | SpanEnd::Last(time) => time,
+            SpanEnd::Event => end.unwrap_or(self.now),
+        };
+        // Readers refuse spans that end before they begin.
+        if end < open.begin && open.begin > 1 {
+            let (kind, class, field) = (LossKind::Rounded, String::new(), String::new());
+            self.losses.add(LossEntry { kind, class, field, what: BACKWARDS.to_owned() }, 1);
+        }
+        let end = end.max(open.begin);
         if let Some(batch) = self.batch(OtlpSignal::Traces) {
             let is_written = batch.add(open.group, Default::default, |out| {
                 let at = encoding.begin_element(out, OtlpSignal::Traces.element());
                 out.extend_from_slice(&open.head);
-                if let Some(end) = end {
-                    encoding.time(out, span::END, end);
-                }
+                encoding.time(out, span::END, end);
                 encoding.elements(out, span::ATTRIBUTES, &open.attributes);
                 encoding.elements(out, span::EVENTS, &open.events);
                 encoding.end(out, at)

@@ -21,8 +21,7 @@ fn priority(level: LogLevel) -> u64 {
 }
 
 impl PacketWriter<'_> {
-    /// Writes an event as a line of the log. Lines of a level that is not known are those of `Info`; those of a thread that is
-    /// not known or does not fit in 31 bits have none.
+    /// Writes an event as a log line. Leaves out an unknown priority, and a thread that is unknown or needs more than 31 bits.
     pub(super) fn log_line(
         &mut self,
         event: &Event<'_>,
@@ -45,9 +44,12 @@ impl PacketWriter<'_> {
         push_unsigned(self.out, android_log::TIME, self.time);
         let own = [&class.class.category, &class.class.name].into_iter().find(|name| !name.is_empty());
         let tag = class.log.tag(event).or(own.map(String::as_str));
-        push_bytes(self.out, android_log::TAG, tag.unwrap_or_default().as_bytes());
-        let level = class.log.level(event).unwrap_or(LogLevel::Info);
-        push_unsigned(self.out, android_log::PRIORITY, priority(level));
+        if let Some(tag) = tag {
+            push_bytes(self.out, android_log::TAG, tag.as_bytes());
+        }
+        if let Some(level) = class.log.level(event) {
+            push_unsigned(self.out, android_log::PRIORITY, priority(level));
+        }
         push_bytes(self.out, android_log::MESSAGE, message.as_bytes());
         let fits = end(self.out, line) & end(self.out, log) & end(self.out, at);
         if !fits {

@@ -46,15 +46,16 @@ pub(super) fn process_and_thread(place: &EventPlace<'_>) -> Option<(u64, u64)> {
 }
 
 impl PacketWriter<'_> {
-    /// Returns the track on which an event is shown, described. `name` is the own name of the event.
+    /// Returns the track on which an event of this form is shown, described. `name` is the own name of the event.
     pub(super) fn event_track(
         &mut self,
         class: &PerfettoClass,
+        form: EventForm,
         event: &Event<'_>,
         place: &EventPlace<'_>,
         name: Option<&str>,
     ) -> u64 {
-        match class.class.form {
+        match form {
             EventForm::KeyedBegin | EventForm::KeyedEnd => self.slice(class, event, place, name).0,
             EventForm::Frame => {
                 let (track, is_new) = self.slice(class, event, place, name);
@@ -162,16 +163,15 @@ impl PacketWriter<'_> {
         at
     }
 
-    /// Begins the packet of an event, up to its arguments; returns the positions of packet and event.
+    /// Begins the packet of an event of this form, up to its arguments; returns the positions of packet and event.
     pub(super) fn begin_event(
         &mut self,
-        class: &PerfettoClass,
+        (class, form): (&PerfettoClass, EventForm),
         names: &AllNames,
         event: &Event<'_>,
         track: u64,
         name: Option<&str>,
     ) -> [usize; 2] {
-        let form = class.class.form;
         let packet_at = self.begin_packet();
         let stack = self.stack(event, &class.class);
         let new_stack = stack.filter(|stack| !self.sequence.samples.has(*stack));
@@ -218,7 +218,7 @@ impl PacketWriter<'_> {
     }
 
     /// Writes the end of a slice.
-    fn end_slice(&mut self, track: u64) {
+    pub(super) fn end_slice(&mut self, track: u64) {
         let packet_at = self.begin_packet();
         let at = begin(self.out, packet::TRACK_EVENT);
         push_unsigned(self.out, track_event::TYPE, track_event::SLICE_END);
@@ -237,7 +237,9 @@ impl PacketWriter<'_> {
         // Spans can end on another thread than they began.
         let parent = self.process(place);
         let around = self.sequence.id.own(parent.unwrap_or(0));
-        let track = |key| track_id(TrackKind::Slice, [around, key]);
+        // Keys are those of a trace.
+        let trace = u64::from(self.sequence.trace);
+        let track = |key: u64| track_id(TrackKind::Slice, [around, key ^ trace]);
         let class_of = &class.class;
         let id = match class_of.form {
             EventForm::Frame => track(class_of.frame_key(event)),

@@ -68,14 +68,14 @@ impl PacketWriter<'_> {
             let symbol = symbol.or_else(|| resolved.as_ref()?.symbol.name.as_deref());
             let module = frame.module.as_deref();
             let module = module.or_else(|| resolved.as_ref()?.module.map(|module| &**module));
-            let address = frame.address.unwrap_or(0);
             let text;
-            let symbol = match symbol {
-                Some(symbol) => symbol,
-                None => {
+            let symbol = match (symbol, frame.address) {
+                (Some(symbol), _) => symbol,
+                (None, Some(address)) => {
                     text = format!("{address:#x}");
                     &text
                 }
+                (None, None) => "(unknown)",
             };
             let known = (functions.len(), modules.len());
             let (function, module_number) = (functions.number(symbol), modules.number(module.unwrap_or("")));
@@ -93,7 +93,9 @@ impl PacketWriter<'_> {
             push_unsigned(out, interned::IID, u64::from(number) + 1);
             push_unsigned(out, interned::FRAME_FUNCTION, function.into());
             push_unsigned(out, interned::FRAME_MAPPING, module_number.into());
-            push_unsigned(out, interned::FRAME_ADDRESS, address);
+            if let Some(address) = frame.address {
+                push_unsigned(out, interned::FRAME_ADDRESS, address);
+            }
             end(out, at);
         }
         let at = begin(out, interned::CALL_STACKS);

@@ -19,6 +19,7 @@ pub(super) mod packet {
     pub(crate) const TRACK_DESCRIPTOR: u32 = 60;
     pub(crate) const PERF_SAMPLE: u32 = 66;
     pub(crate) const MACHINE_ID: u32 = 98;
+    pub(crate) const TASK_STATE: u32 = 117;
     /// Flag of a packet after which nothing is known of earlier names.
     pub(crate) const CLEARED: u64 = 1;
     /// Flag of a packet that needs names of earlier ones.
@@ -128,6 +129,21 @@ pub(super) mod ftrace {
     pub(crate) const NEXT_PRIORITY: u32 = 7;
     pub(crate) const WOKEN_NAME: u32 = 1;
     pub(crate) const WOKEN_THREAD: u32 = 2;
+}
+
+/// `GenericKernelTaskStateEvent`, and its `TaskStateEnum`
+pub(super) mod task_state {
+    pub(crate) const PROCESSOR: u32 = 1;
+    pub(crate) const NAME: u32 = 2;
+    pub(crate) const THREAD: u32 = 3;
+    pub(crate) const STATE: u32 = 4;
+    pub(crate) const RUNNABLE: u64 = 2;
+    pub(crate) const RUNNING: u64 = 3;
+    pub(crate) const INTERRUPTIBLE_SLEEP: u64 = 4;
+    pub(crate) const UNINTERRUPTIBLE_SLEEP: u64 = 5;
+    pub(crate) const STOPPED: u64 = 6;
+    pub(crate) const DEAD: u64 = 7;
+    pub(crate) const DESTROYED: u64 = 8;
 }
 
 /// `AndroidLogPacket`, and `LogEvent` in it

@@ -79,6 +79,9 @@ impl PerfettoClass {
         lose_parts(losses, event, &class);
         if matches!(class.form, EventForm::Switch | EventForm::Wakeup) {
             lose_part(losses, event, LossKind::Lowered, "", "scheduling without other fields");
+            if !class.has_processor() {
+                lose_part(losses, event, LossKind::Lowered, "", "no processor -> number of the trace");
+            }
         }
         names.classes += 1;
         let scopes = ScopeNames::all(event, &class, &mut names.annotations);

@@ -4,13 +4,11 @@ use ichnos_flow::{MOST_LANES, Pyramid, SpanItem};
 
 use super::counts::TimelineCounts;
 use crate::viewers::keyed_spans::KeyedSpans;
+use crate::viewers::nested_spans::spans_within;
 use crate::viewers::span_edge::SpanEdge;
 
 /// Maximum number of open spans of a track; deeper ones are instants.
 const MOST_OPEN: usize = MOST_LANES as usize;
-
-/// Number of open spans of a track among which that of an end is searched.
-const SEARCHED: usize = 64;
 
 /// A span without an end so far.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -153,7 +151,7 @@ impl Board {
     /// Ends the innermost span of a name, and those in it.
     pub(super) fn end(&mut self, track: u32, time: u64, end: SpanEdge<u32>) {
         let (state, pyramid) = self.state(track, time);
-        let searched = state.open.iter().rev().take(SEARCHED).position(|open| open.is_ended_by(end, time));
+        let searched = spans_within(state.open.iter().rev(), |open| open.is_ended_by(end, time));
         let Some(within) = searched else { return self.instant(track, time, end.name) };
         let first = state.open.len() - 1 - within;
         for OpenSpan { begin, name, lane, .. } in state.open.split_off(first) {

@@ -134,14 +134,14 @@ impl FlowTable {
     /// Finds the flows of an event of the trace with this number.
     #[inline]
     pub(super) fn take(&mut self, event: &Event<'_>, class: &ViewerClass, trace: u32, place: TimelinePlace) {
-        if class.message.is_some() || class.tasks.is_some() {
+        if class.has_message() || class.tasks.is_some() {
             self.take_flows(event, class, trace, place);
         }
     }
 
     fn take_flows(&mut self, event: &Event<'_>, class: &ViewerClass, trace: u32, place: TimelinePlace) {
-        if let Some(end) = class.message {
-            self.message(end, class.key(event), place);
+        if let Some((end, key)) = class.message(event) {
+            self.message(end, key, place);
         }
         let Some(fields) = &class.tasks else { return };
         let mut content = std::mem::take(&mut self.content);

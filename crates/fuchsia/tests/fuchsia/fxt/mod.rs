@@ -1,6 +1,6 @@
 //! Tests of traces (FXT).
 
-pub mod builder;
+pub use ichnos_testing::fxt_file as builder;
 mod capture;
 mod clocks;
 mod damaged;

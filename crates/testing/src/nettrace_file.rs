@@ -4,7 +4,7 @@
 
 /// Version of the container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub enum Form {
     /// NetPerf.
     V3,
     /// NetTrace 4, also with the tags of 5.
@@ -14,49 +14,49 @@ pub(crate) enum Form {
 }
 
 /// Kinds of blocks, with their number in version 6 and their name before.
-pub(crate) mod kind {
-    pub(crate) const TRACE: (u8, &str) = (1, "Trace");
-    pub(crate) const EVENT: (u8, &str) = (2, "EventBlock");
-    pub(crate) const METADATA: (u8, &str) = (3, "MetadataBlock");
-    pub(crate) const SEQUENCE_POINT: (u8, &str) = (4, "SPBlock");
-    pub(crate) const STACK: (u8, &str) = (5, "StackBlock");
-    pub(crate) const THREAD: (u8, &str) = (6, "");
-    pub(crate) const REMOVE_THREAD: (u8, &str) = (7, "");
-    pub(crate) const LABEL_LIST: (u8, &str) = (8, "");
+pub mod kind {
+    pub const TRACE: (u8, &str) = (1, "Trace");
+    pub const EVENT: (u8, &str) = (2, "EventBlock");
+    pub const METADATA: (u8, &str) = (3, "MetadataBlock");
+    pub const SEQUENCE_POINT: (u8, &str) = (4, "SPBlock");
+    pub const STACK: (u8, &str) = (5, "StackBlock");
+    pub const THREAD: (u8, &str) = (6, "");
+    pub const REMOVE_THREAD: (u8, &str) = (7, "");
+    pub const LABEL_LIST: (u8, &str) = (8, "");
 }
 
 /// Bytes, and how to append to them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Bytes(pub(crate) Vec<u8>);
+pub struct Bytes(pub Vec<u8>);
 
 impl Bytes {
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self::default()
     }
 
-    pub(crate) fn raw(mut self, bytes: &[u8]) -> Self {
+    pub fn raw(mut self, bytes: &[u8]) -> Self {
         self.0.extend_from_slice(bytes);
         self
     }
 
-    pub(crate) fn u8(self, value: u8) -> Self {
+    pub fn u8(self, value: u8) -> Self {
         self.raw(&[value])
     }
 
-    pub(crate) fn u16(self, value: u16) -> Self {
+    pub fn u16(self, value: u16) -> Self {
         self.raw(&value.to_le_bytes())
     }
 
-    pub(crate) fn u32(self, value: u32) -> Self {
+    pub fn u32(self, value: u32) -> Self {
         self.raw(&value.to_le_bytes())
     }
 
-    pub(crate) fn u64(self, value: u64) -> Self {
+    pub fn u64(self, value: u64) -> Self {
         self.raw(&value.to_le_bytes())
     }
 
     /// 7 bits a byte, least significant first.
-    pub(crate) fn var(mut self, mut value: u64) -> Self {
+    pub fn var(mut self, mut value: u64) -> Self {
         while value >= 0x80 {
             self.0.push(value as u8 | 0x80);
             value >>= 7;
@@ -66,7 +66,7 @@ impl Bytes {
     }
 
     /// UTF-16 and a zero.
-    pub(crate) fn utf16(mut self, text: &str) -> Self {
+    pub fn utf16(mut self, text: &str) -> Self {
         for unit in text.encode_utf16().chain([0]) {
             self.0.extend(unit.to_le_bytes());
         }
@@ -74,31 +74,31 @@ impl Bytes {
     }
 
     /// UTF-8 after its length (version 6).
-    pub(crate) fn text(self, text: &str) -> Self {
+    pub fn text(self, text: &str) -> Self {
         self.var(text.len() as u64).raw(text.as_bytes())
     }
 
     /// Appends bytes after their length in 16 bits.
-    pub(crate) fn sized(self, content: Bytes) -> Self {
+    pub fn sized(self, content: Bytes) -> Self {
         self.u16(content.0.len() as u16).raw(&content.0)
     }
 
-    pub(crate) fn all(self, parts: impl IntoIterator<Item = Bytes>) -> Self {
+    pub fn all(self, parts: impl IntoIterator<Item = Bytes>) -> Self {
         parts.into_iter().fold(self, |bytes, part| bytes.raw(&part.0))
     }
 }
 
 /// Contents of the trace block.
 #[derive(Clone, Debug)]
-pub(crate) struct Trace {
-    pub(crate) date: [u16; 8],
-    pub(crate) sync_ticks: u64,
-    pub(crate) frequency: u64,
-    pub(crate) pointer_size: u32,
-    pub(crate) process: u32,
-    pub(crate) processors: u32,
+pub struct Trace {
+    pub date: [u16; 8],
+    pub sync_ticks: u64,
+    pub frequency: u64,
+    pub pointer_size: u32,
+    pub process: u32,
+    pub processors: u32,
     /// Version 6.
-    pub(crate) properties: Vec<(String, String)>,
+    pub properties: Vec<(String, String)>,
 }
 
 impl Default for Trace {
@@ -120,19 +120,19 @@ impl Default for Trace {
 
 /// A file that is written.
 #[derive(Clone, Debug)]
-pub(crate) struct File {
-    pub(crate) form: Form,
-    pub(crate) bytes: Vec<u8>,
+pub struct File {
+    pub form: Form,
+    pub bytes: Vec<u8>,
 }
 
 impl File {
     /// With a header and the usual trace block.
-    pub(crate) fn new(form: Form) -> Self {
+    pub fn new(form: Form) -> Self {
         Self::with(form, &Trace::default())
     }
 
     /// With a header and a trace block.
-    pub(crate) fn with(form: Form, trace: &Trace) -> Self {
+    pub fn with(form: Form, trace: &Trace) -> Self {
         let mut file = Self::header(form);
         let common = trace.date.into_iter().fold(Bytes::new(), Bytes::u16);
         let common = common.u64(trace.sync_ticks).u64(trace.frequency).u32(trace.pointer_size);
@@ -155,7 +155,7 @@ impl File {
     }
 
     /// With nothing but a header.
-    pub(crate) fn header(form: Form) -> Self {
+    pub fn header(form: Form) -> Self {
         let serialization: &[u8] = b"\x14\0\0\0!FastSerialization.1";
         let bytes = match form {
             Form::V3 => serialization.to_vec(),
@@ -166,14 +166,14 @@ impl File {
     }
 
     /// The tags and the type of an object, up to version 5.
-    pub(crate) fn begin_object(&mut self, name: &str, (version, least_reader): (u32, u32)) {
+    pub fn begin_object(&mut self, name: &str, (version, least_reader): (u32, u32)) {
         let tag = if self.form == Form::V3 { 4 } else { 5 };
         let begin = Bytes::new().raw(&[tag, tag, 1]).u32(version).u32(least_reader);
         self.bytes.extend(begin.u32(name.len() as u32).raw(name.as_bytes()).u8(6).0);
     }
 
     /// A block with its frame.
-    pub(crate) fn block(&mut self, (number, name): (u8, &str), content: &[u8]) -> &mut Self {
+    pub fn block(&mut self, (number, name): (u8, &str), content: &[u8]) -> &mut Self {
         if self.form == Form::V6 {
             self.bytes.extend((content.len() as u32 | u32::from(number) << 24).to_le_bytes());
             self.bytes.extend_from_slice(content);
@@ -189,14 +189,14 @@ impl File {
     }
 
     /// Zeros up to a multiple of 4 bytes from the begin of the file.
-    pub(crate) fn align(&mut self) {
+    pub fn align(&mut self) {
         while self.bytes.len() % 4 != 0 {
             self.bytes.push(0);
         }
     }
 
     /// The mark of the end.
-    pub(crate) fn end(mut self) -> Vec<u8> {
+    pub fn end(mut self) -> Vec<u8> {
         match self.form {
             Form::V6 => self.bytes.extend([0; 4]),
             _ => self.bytes.push(1),
@@ -205,7 +205,7 @@ impl File {
     }
 
     /// A block of events, whose header has their times. Version 3: always in its own form.
-    pub(crate) fn events(&mut self, compressed: bool, events: &[Event]) -> &mut Self {
+    pub fn events(&mut self, compressed: bool, events: &[Event]) -> &mut Self {
         let rows = rows(self.form, compressed, events);
         let content = match self.form {
             Form::V3 => rows,
@@ -219,7 +219,7 @@ impl File {
     }
 
     /// A block of rows of metadata; in version 3 they are events.
-    pub(crate) fn metadata(&mut self, rows_of: &[Metadata]) -> &mut Self {
+    pub fn metadata(&mut self, rows_of: &[Metadata]) -> &mut Self {
         if self.form == Form::V6 {
             let content = Bytes::new().u16(0).all(rows_of.iter().map(|row| Bytes::new().sized(row.v6())));
             return self.block(kind::METADATA, &content.0);
@@ -234,7 +234,7 @@ impl File {
     }
 
     /// A sequence point. `flags`: version 6.
-    pub(crate) fn sequence_point(&mut self, time: u64, flags: u32, threads: &[(u64, u32)]) -> &mut Self {
+    pub fn sequence_point(&mut self, time: u64, flags: u32, threads: &[(u64, u32)]) -> &mut Self {
         let head = Bytes::new().u64(time);
         let is_v6 = self.form == Form::V6;
         let head = if is_v6 { head.u32(flags) } else { head };
@@ -245,7 +245,7 @@ impl File {
     }
 
     /// Stacks of addresses of 8 bytes.
-    pub(crate) fn stacks(&mut self, first_id: u32, stacks: &[&[u64]]) -> &mut Self {
+    pub fn stacks(&mut self, first_id: u32, stacks: &[&[u64]]) -> &mut Self {
         let head = Bytes::new().u32(first_id).u32(stacks.len() as u32);
         let content = stacks.iter().fold(head, |bytes, stack| {
             stack.iter().fold(bytes.u32(8 * stack.len() as u32), |bytes, address| bytes.u64(*address))
@@ -254,7 +254,7 @@ impl File {
     }
 
     /// Threads of version 6 with an index, an id in the system and a name.
-    pub(crate) fn threads(&mut self, threads: &[(u64, u64, &str)]) -> &mut Self {
+    pub fn threads(&mut self, threads: &[(u64, u64, &str)]) -> &mut Self {
         let rows = threads.iter().map(|(index, id, name)| {
             Bytes::new().sized(Bytes::new().var(*index).u8(1).text(name).u8(2).var(77).u8(3).var(*id))
         });
@@ -263,50 +263,50 @@ impl File {
 }
 
 /// The header of a block of events or metadata, with this many more bytes than are known.
-pub(crate) fn block_header(compressed: bool, (begin, end): (u64, u64), more: u16) -> Bytes {
+pub fn block_header(compressed: bool, (begin, end): (u64, u64), more: u16) -> Bytes {
     let header = Bytes::new().u16(20 + more).u16(compressed.into()).u64(begin).u64(end);
     header.raw(&vec![0xee; more.into()])
 }
 
 /// An event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Event {
-    pub(crate) metadata: u32,
-    pub(crate) sequence: u32,
-    pub(crate) capture_thread: u64,
-    pub(crate) thread: u64,
-    pub(crate) processor: u32,
-    pub(crate) stack: u32,
-    pub(crate) time: u64,
-    pub(crate) activity: [u8; 16],
-    pub(crate) related_activity: [u8; 16],
+pub struct Event {
+    pub metadata: u32,
+    pub sequence: u32,
+    pub capture_thread: u64,
+    pub thread: u64,
+    pub processor: u32,
+    pub stack: u32,
+    pub time: u64,
+    pub activity: [u8; 16],
+    pub related_activity: [u8; 16],
     /// Version 6.
-    pub(crate) labels: u32,
-    pub(crate) is_sorted: bool,
-    pub(crate) payload: Vec<u8>,
+    pub labels: u32,
+    pub is_sorted: bool,
+    pub payload: Vec<u8>,
     /// Version 3: the addresses.
-    pub(crate) addresses: Vec<u64>,
+    pub addresses: Vec<u64>,
 }
 
 impl Event {
     /// An event of a thread about itself.
-    pub(crate) fn new(metadata: u32, thread: u64, sequence: u32, time: u64) -> Self {
+    pub fn new(metadata: u32, thread: u64, sequence: u32, time: u64) -> Self {
         Self { metadata, sequence, capture_thread: thread, thread, time, ..Self::default() }
     }
 
-    pub(crate) fn with(mut self, payload: Bytes) -> Self {
+    pub fn with(mut self, payload: Bytes) -> Self {
         self.payload = payload.0;
         self
     }
 
-    pub(crate) fn sorted(mut self) -> Self {
+    pub fn sorted(mut self) -> Self {
         self.is_sorted = true;
         self
     }
 }
 
 /// The rows of events, as they stand in a block.
-pub(crate) fn rows(form: Form, compressed: bool, events: &[Event]) -> Bytes {
+pub fn rows(form: Form, compressed: bool, events: &[Event]) -> Bytes {
     let mut before = Event::default();
     let mut bytes = Bytes::new();
     for event in events {
@@ -321,7 +321,7 @@ pub(crate) fn rows(form: Form, compressed: bool, events: &[Event]) -> Bytes {
 }
 
 /// A compressed row. `full`: with all parts, even those that are as before.
-pub(crate) fn row_compressed(bytes: Bytes, event: &Event, before: &Event, is_v6: bool, full: bool) -> Bytes {
+pub fn row_compressed(bytes: Bytes, event: &Event, before: &Event, is_v6: bool, full: bool) -> Bytes {
     let counts = is_v6 || event.metadata != 0;
     let usual = before.sequence.wrapping_add(counts.into());
     let has_origin = full
@@ -395,41 +395,41 @@ fn row_v3(bytes: Bytes, event: &Event) -> Bytes {
 
 /// A description of an event.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Metadata {
-    pub(crate) id: u32,
-    pub(crate) provider: String,
-    pub(crate) event_id: u32,
-    pub(crate) name: String,
-    pub(crate) keywords: u64,
-    pub(crate) version: u32,
-    pub(crate) level: u32,
+pub struct Metadata {
+    pub id: u32,
+    pub provider: String,
+    pub event_id: u32,
+    pub name: String,
+    pub keywords: u64,
+    pub version: u32,
+    pub level: u32,
     /// Fields in the form of the version, without their number.
-    pub(crate) fields: Vec<Bytes>,
+    pub fields: Vec<Bytes>,
     /// Up to version 5, tags behind the fields with their frames; of version 6, optional metadata without their size.
-    pub(crate) tags: Bytes,
+    pub tags: Bytes,
 }
 
 impl Metadata {
     /// Of an event of the provider `Tests`, whose number is the id.
-    pub(crate) fn new(id: u32, name: &str, fields: impl IntoIterator<Item = Bytes>) -> Self {
+    pub fn new(id: u32, name: &str, fields: impl IntoIterator<Item = Bytes>) -> Self {
         let fields = fields.into_iter().collect();
         let (provider, name) = ("Tests".to_owned(), name.to_owned());
         Self { id, provider, event_id: id, name, level: 4, fields, ..Self::default() }
     }
 
     /// Bytes before the fields, up to version 5.
-    pub(crate) fn v5_head(&self) -> Bytes {
+    pub fn v5_head(&self) -> Bytes {
         let head = Bytes::new().u32(self.id).utf16(&self.provider).u32(self.event_id).utf16(&self.name);
         head.u64(self.keywords).u32(self.version).u32(self.level)
     }
 
     /// Versions 3 to 5.
-    pub(crate) fn v5(&self) -> Bytes {
+    pub fn v5(&self) -> Bytes {
         self.v5_head().u32(self.fields.len() as u32).all(self.fields.iter().cloned()).raw(&self.tags.0)
     }
 
     /// Version 6, without the size of the row.
-    pub(crate) fn v6(&self) -> Bytes {
+    pub fn v6(&self) -> Bytes {
         let head = Bytes::new().var(self.id.into()).text(&self.provider).var(self.event_id.into());
         let fields = head.text(&self.name).u16(self.fields.len() as u16);
         let sized = self.fields.iter().map(|field| Bytes::new().sized(field.clone()));
@@ -439,27 +439,27 @@ impl Metadata {
 }
 
 /// A field up to version 5: the type, then the name.
-pub(crate) fn field_v5(code: u32, name: &str) -> Bytes {
+pub fn field_v5(code: u32, name: &str) -> Bytes {
     Bytes::new().u32(code).utf16(name)
 }
 
 /// A field of version 6: the name, then the type.
-pub(crate) fn field_v6(name: &str, kind: &[u8]) -> Bytes {
+pub fn field_v6(name: &str, kind: &[u8]) -> Bytes {
     Bytes::new().text(name).raw(kind)
 }
 
 /// A field of the type of a code that has no parts.
-pub(crate) fn field(form: Form, code: u8, name: &str) -> Bytes {
+pub fn field(form: Form, code: u8, name: &str) -> Bytes {
     if form == Form::V6 { field_v6(name, &[code]) } else { field_v5(code.into(), name) }
 }
 
 /// A tag of metadata of version 5.
-pub(crate) fn tag_v5(kind: u8, content: Bytes) -> Bytes {
+pub fn tag_v5(kind: u8, content: Bytes) -> Bytes {
     Bytes::new().u32(content.0.len() as u32).u8(kind).raw(&content.0)
 }
 
 /// A field of the tag `V2Params`: its length, the name, then the type.
-pub(crate) fn field_v2(name: &str, kind: Bytes) -> Bytes {
+pub fn field_v2(name: &str, kind: Bytes) -> Bytes {
     let field = Bytes::new().utf16(name).raw(&kind.0);
     Bytes::new().u32(4 + field.0.len() as u32).raw(&field.0)
 }

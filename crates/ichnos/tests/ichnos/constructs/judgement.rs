@@ -1,0 +1,545 @@
+//! Comparison of what was encoded with what is read of a conversion, and with the table of losses.
+
+use ichnos::model::lower::{LossEntry, LossKind, LossTable};
+use ichnos_testing::constructs::{Datum, EncodedEvent, Lost};
+
+use super::equivalence::is_equivalent;
+use super::observation::{FactKey, Observation};
+
+/// Conventions of what a trace is compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Target {
+    /// The trace itself: only events count.
+    Same,
+    /// What came back to its format, from one with a single scope or not: only events count.
+    Back(bool),
+    /// CTF.
+    Ctf,
+    /// JSON Lines, which have its classes but no packets.
+    Lines,
+    /// Another format: names and classes are its own.
+    Other(&'static str),
+}
+
+/// A difference between a trace and its conversion.
+#[derive(Clone, Debug)]
+struct Difference {
+    /// Name of the event record class; empty for all others.
+    class: String,
+    /// Path of the field as in loss tables, or what else differs.
+    field: String,
+    /// `true` if the class has no name.
+    is_unnamed: bool,
+    /// Word that a line about something else than a field contains.
+    topic: String,
+    /// The least severe loss that explains it; `None` for additions, which need no explanation.
+    needs: Option<LossKind>,
+    /// The difference in words.
+    text: String,
+}
+
+/// Compares a conversion with what was encoded; returns what losses do not explain, and losses that did not happen.
+pub(super) fn judge(
+    expected: (&[EncodedEvent], &[Lost]),
+    source: &Observation,
+    found: &Observation,
+    losses: &[&LossTable],
+    target: Target,
+) -> Vec<String> {
+    let mut comparison = Comparison {
+        options: &source.options,
+        class: String::new(),
+        is_unnamed: false,
+        differences: Vec::new(),
+        target,
+    };
+    comparison.events(expected.0, &found.events);
+    comparison.lost(expected.1, &found.lost);
+    comparison.facts(source, found);
+    let lines: Vec<&LossEntry> = losses.iter().flat_map(|table| table.iter()).map(|(line, _)| line).collect();
+    let explains = |line: &&&LossEntry, difference: &Difference| {
+        difference.needs.is_none_or(|needs| line.kind >= needs) && comparison.is_about(line, difference)
+    };
+    let mut problems = Vec::new();
+    for difference in comparison.differences.iter().filter(|difference| difference.needs.is_some()) {
+        if !lines.iter().any(|line| explains(&line, difference)) {
+            problems.push(format!("not listed: {}: {}", difference.field, difference.text));
+        }
+    }
+    problems.dedup();
+    // Tables of both directions list what one of them undoes.
+    // Members that are added are left out again by our readers, who know them by annotations.
+    let is_seen = |line: &&&LossEntry| losses.len() == 1 && !line.what.starts_with("added:");
+    for line in lines.iter().filter(is_seen) {
+        if !comparison.differences.iter().any(|difference| comparison.is_about(line, difference)) {
+            let LossEntry { kind, class, field, what } = line;
+            problems.push(format!("listed, but not lost: {kind} {class} {field} {what}"));
+        }
+    }
+    problems
+}
+
+struct Comparison<'o> {
+    options: &'o [String],
+    class: String,
+    is_unnamed: bool,
+    differences: Vec<Difference>,
+    target: Target,
+}
+
+impl Comparison<'_> {
+    fn differ(&mut self, field: &str, topic: &str, needs: LossKind, text: String) {
+        let (class, is_unnamed) = (self.class.clone(), self.is_unnamed);
+        let (field, topic) = (field.to_owned(), topic.to_owned());
+        self.differences.push(Difference { class, field, is_unnamed, topic, needs: Some(needs), text });
+    }
+
+    /// Returns `true` if a line of losses is about a difference.
+    fn is_about(&self, line: &LossEntry, difference: &Difference) -> bool {
+        let is_back = matches!(self.target, Target::Back(_));
+        let is_of_class =
+            line.class.is_empty() || difference.class.is_empty() || line.class == difference.class;
+        // On the way, classes have the names of another format.
+        if !is_of_class && !is_back {
+            return false;
+        }
+        let has_topic =
+            difference.topic.split('|').any(|topic| !topic.is_empty() && line.what.contains(topic));
+        if line.field.is_empty() {
+            // What a line says of all fields of a class.
+            let is_of_class = !line.class.is_empty() || difference.is_unnamed;
+            let is_of_fields = is_of_class && (difference.field.contains('.') || difference.topic == "root");
+            let is_simplified = difference.needs.is_none_or(|needs| needs == LossKind::Lowered);
+            let is_of_values = ["arguments", "fields", "number", "text", "payload", "elements", "lines"]
+                .iter()
+                .any(|word| line.what.contains(word));
+            let is_lossy = line.kind >= LossKind::Rounded && is_of_values;
+            return has_topic || (is_of_fields && (is_lossy || line.kind < LossKind::Rounded && is_simplified));
+        }
+        // Lines name clocks by their ids.
+        if has_topic || (line.field.starts_with("clock.") && difference.field.starts_with("clock.")) {
+            return true;
+        }
+        let (line, difference) = (self.segments(&line.field), self.segments(&difference.field));
+        // Formats without scopes name only the member.
+        let is_added = difference.len() > 1 && line.len() > 1;
+        if (line.len() == 1 || is_added) && line.last() == difference.last() {
+            return true;
+        }
+        let shared = line.iter().zip(&difference).take_while(|(a, b)| a == b).count();
+        shared == line.len().min(difference.len())
+    }
+
+    /// Segments of a path without those of options and elements.
+    fn segments(&self, path: &str) -> Vec<String> {
+        let path = path.replace("specific ctx", "ctx");
+        let segments = path.split('.').filter(|name| *name != "[]" && !name.starts_with('#'));
+        segments.filter(|name| !self.options.iter().any(|option| option == name)).map(str::to_owned).collect()
+    }
+
+    fn events(&mut self, expected: &[EncodedEvent], found: &[EncodedEvent]) {
+        // FXT has records of their own for call stacks.
+        let is_stack = |event: &&EncodedEvent| {
+            ["backtrace", "module", "mapping"].map(Some).contains(&event.name.as_deref())
+        };
+        let has_stacks = expected.iter().any(|event| is_stack(&event));
+        let (mut expected, mut found) = (expected.to_vec(), found.to_vec());
+        found.retain(|event| has_stacks || !is_stack(&event));
+        if !expected.is_sorted_by_key(|event| event.nanoseconds)
+            && found.is_sorted_by_key(|event| event.nanoseconds)
+        {
+            let text = "events are in the order of time".to_owned();
+            match self.target {
+                // Their readers sort.
+                Target::Other("fxt" | "nettrace") | Target::Back(true) => self.add("order", text),
+                _ => self.differ("order", "order|earlier|before|stream", LossKind::Moved, text),
+            }
+            expected.sort_by_key(|event| event.nanoseconds);
+        }
+        if expected.len() != found.len() {
+            let text = format!("{} events, found {}", expected.len(), found.len());
+            return self.differ("event", "event|record", LossKind::Dropped, text);
+        }
+        for (number, (expected, found)) in expected.iter().zip(&found).enumerate() {
+            self.class = expected.name.clone().or_else(|| found.name.clone()).unwrap_or_default();
+            self.is_unnamed = expected.name.as_ref().is_none_or(String::is_empty);
+            if !self.is_named(expected.name.as_deref(), found) {
+                let text = format!("{:?}, found {:?}", expected.name, found.name);
+                self.differ("name", "name", LossKind::Renamed, text);
+            }
+            if expected.nanoseconds != found.nanoseconds {
+                let text =
+                    format!("of event {number}: {:?}, found {:?}", expected.nanoseconds, found.nanoseconds);
+                self.differ("time", "time|clock|offset", LossKind::Lowered, text);
+            }
+            for (scope, value) in &expected.scopes {
+                // Through a format with a single scope, contexts come back as fields.
+                if self.target != Target::Back(true) || *scope == "payload" {
+                    self.scope(scope, value, &found.scopes);
+                }
+            }
+            for (scope, value) in &found.scopes {
+                let Datum::Structure(members) = value else { continue };
+                let own = expected.scopes.iter().find(|(name, _)| name == scope).map(|(_, value)| value);
+                for (name, value) in members {
+                    if own.is_none_or(|own| member(own, name).is_none()) {
+                        self.add(&format!("{scope}.{name}"), value.to_string());
+                    }
+                }
+            }
+        }
+        self.class.clear();
+    }
+
+    /// Returns `true` for members whose meaning other formats have under another name.
+    fn is_meant(&self, name: &str) -> bool {
+        const MEANT: [&str; 29] = [
+            "thread",
+            "capture_thread",
+            "processor",
+            "process",
+            "pid",
+            "tid",
+            "cpu",
+            "severity",
+            "tag",
+            "message",
+            "file",
+            "line",
+            "thread_name",
+            "process_name",
+            "flow_id",
+            "span_id",
+            "trace_id",
+            "activity",
+            "related_activity",
+            "stack",
+            "task_id",
+            "operation_id",
+            "X-Trace",
+            "Edge",
+            "predecessors",
+            "process_id",
+            "thread_id",
+            "parents",
+            "cause_chains",
+        ];
+        matches!(self.target, Target::Other(_) | Target::Back(true)) && MEANT.contains(&name)
+    }
+
+    /// Notes what the conversion has beyond its source.
+    fn add(&mut self, field: &str, text: String) {
+        let (class, field, is_unnamed) = (self.class.clone(), field.to_owned(), self.is_unnamed);
+        self.differences.push(Difference {
+            class,
+            field,
+            is_unnamed,
+            topic: String::new(),
+            needs: None,
+            text,
+        });
+    }
+
+    /// Returns `true` if the name of a found event is that of its source, by the conventions of the format.
+    fn is_named(&self, expected: Option<&str>, found: &EncodedEvent) -> bool {
+        let (expected, name) = (expected.unwrap_or_default(), found.name.as_deref().unwrap_or_default());
+        // Providers and categories come before names; FXT marks begins and ends.
+        let bare = |name: &str| name.replace(':', "/");
+        let ends = |name: &str, ending: &str| {
+            bare(name).strip_suffix(ending).is_some_and(|name| name == bare(expected))
+        };
+        let is_converted = !matches!(self.target, Target::Same | Target::Ctf | Target::Lines);
+        let line = |key: &str| found.scopes.iter().find_map(|(_, root)| member(root, key));
+        let is_line = |key: &str| line(key) == Some(&Datum::text(expected));
+        expected == name
+            || is_converted
+                && (bare(name) == bare(expected)
+                    || bare(name) == format!("Trace/{}", bare(expected))
+                    || ends(name, "/begin")
+                    || ends(name, "/end")
+                    || is_line("Label")
+                    || is_line("Class")
+                    // Of what has no name.
+                    || expected.is_empty() && ["Trace/Event", "report", "<unknown>"].contains(&name))
+    }
+
+    fn scope(&mut self, scope: &str, expected: &Datum, found: &[(&'static str, Datum)]) {
+        let own = found.iter().find(|(name, _)| *name == scope).map(|(_, value)| value);
+        if own == Some(expected) || expected.is_empty() {
+            return;
+        }
+        let Datum::Structure(members) = expected else {
+            // A root that is no structure can be a member.
+            let is_there = |value: &Datum| {
+                is_equivalent(expected, value)
+                    || member(value, "value").is_some_and(|value| is_equivalent(expected, value))
+            };
+            return match own.filter(|own| is_there(own)) {
+                Some(_) => {
+                    self.differ(scope, "root", LossKind::Lowered, format!("{expected} became a member"))
+                }
+                None if found.iter().any(|(_, value)| any_member(value, expected)) => {
+                    self.differ(scope, "root", LossKind::Moved, format!("{expected} is elsewhere"));
+                }
+                None => {
+                    self.differ(scope, "root", LossKind::Dropped, format!("{expected}, found {}", all(found)))
+                }
+            };
+        };
+        let count = members.len();
+        for (index, (name, value)) in members.iter().enumerate() {
+            let path = format!("{scope}.{name}");
+            if value.is_empty() {
+                continue;
+            }
+            let others = own.map_or(&[][..], members_of);
+            let at_place = others.get(others.len().wrapping_sub(count).wrapping_add(index));
+            let dotted = if self.target == Target::Back(true) { with_dots(found) } else { Vec::new() };
+            if let Some(own) = own.and_then(|own| member_like(own, name, value)) {
+                self.value(&path, value, own);
+            } else if self.is_meant(name) && found.iter().any(|(_, root)| any_member(root, value)) {
+                self.add(&path, format!("{value} is elsewhere"));
+            } else if found.iter().any(|(_, root)| has_parts(root, name)) {
+                self.differ(&path, "", LossKind::Lowered, format!("{path} became its parts"));
+                self.parts(&path, name, value, found);
+            } else if dotted.iter().any(|(_, root)| has_parts(root, name)) {
+                self.parts(&path, name, value, &dotted);
+            } else if let Some((place, elsewhere)) = elsewhere(found, name, value) {
+                match self.target {
+                    // Most formats have a single scope.
+                    Target::Other(_) | Target::Back(true) => {
+                        self.add(&path, format!("{value} is in {place}"))
+                    }
+                    _ => self.differ(&path, scope, LossKind::Moved, format!("{value} is in {place}")),
+                }
+                self.value(&path, value, elsewhere);
+            } else if let Some((other, renamed)) =
+                at_place.into_iter().chain(others).find(|(_, renamed)| is_equivalent(value, renamed))
+            {
+                self.differ(&path, name, LossKind::Renamed, format!("{name} is {other}"));
+                self.value(&path, value, renamed);
+            } else if let Some(root) =
+                found.iter().find_map(|(_, root)| any_member(root, value).then_some(root))
+            {
+                self.differ(&path, name, LossKind::Moved, format!("{value} is in {root}"));
+            } else {
+                self.differ(&path, "", LossKind::Dropped, format!("{value}, found {}", all(found)));
+            }
+        }
+    }
+
+    fn value(&mut self, path: &str, expected: &Datum, found: &Datum) {
+        if expected == found || (expected.is_empty() && found.is_empty()) {
+            return;
+        }
+        match (expected, found) {
+            (Datum::Structure(expected), Datum::Structure(found)) if expected.len() == found.len() => {
+                for ((name, expected), (other, found)) in expected.iter().zip(found) {
+                    let path = format!("{path}.{name}");
+                    if name != other {
+                        self.differ(&path, name, LossKind::Renamed, format!("{name} is {other}"));
+                    }
+                    self.value(&path, expected, found);
+                }
+            }
+            (Datum::Array(expected), Datum::Array(others))
+                if expected.len() == others.len() && !is_flat(expected, others) =>
+            {
+                for (expected, found) in expected.iter().zip(others) {
+                    self.value(&format!("{path}.[]"), expected, found);
+                }
+            }
+            _ if is_equivalent(expected, found) => {
+                self.differ(path, "", LossKind::Lowered, format!("{expected} is {found}"));
+            }
+            _ => self.differ(path, "", LossKind::Rounded, format!("{expected}, found {found}")),
+        }
+    }
+
+    /// Compares a value with its parts, which are members of their own.
+    fn parts(&mut self, path: &str, name: &str, expected: &Datum, found: &[(&'static str, Datum)]) {
+        let mut parts = Vec::new();
+        parts_of(name.to_owned(), expected, &mut parts);
+        for (part, value) in parts {
+            // Names of options may come between, and indexes may be missing.
+            let is_index = |name: &&str| name.parse::<usize>().is_ok();
+            let is_it = |own: &str| {
+                let own = normalised(own);
+                let own: Vec<&str> =
+                    own.split('.').filter(|name| !self.options.iter().any(|option| option == name)).collect();
+                let of_all: Vec<&str> = part.split('.').filter(|name| !is_index(name)).collect();
+                own.iter().copied().eq(part.split('.')) || own == of_all
+            };
+            let members = found.iter().filter_map(|(_, root)| match root {
+                Datum::Structure(members) => Some(members),
+                _ => None,
+            });
+            let own = members.flatten().find(|(own, _)| is_it(own)).map(|(_, value)| value.clone());
+            match own {
+                Some(Datum::Array(elements))
+                    if elements.iter().any(|element| is_equivalent(&value, element)) => {}
+                Some(own) => self.value(path, &value, &own),
+                None => {
+                    self.differ(path, "", LossKind::Dropped, format!("{part}: {value}, found {}", all(found)))
+                }
+            }
+        }
+    }
+
+    fn lost(&mut self, expected: &[Lost], found: &[Lost]) {
+        if expected != found {
+            let text = format!("{expected:?}, found {found:?}");
+            self.differ("lost", "discarded|loss", LossKind::Rounded, text);
+        }
+    }
+
+    fn facts(&mut self, source: &Observation, found: &Observation) {
+        if matches!(self.target, Target::Same | Target::Back(_)) {
+            return;
+        }
+        // Classes without a name may have got one.
+        let names: Vec<String> = source
+            .classes
+            .iter()
+            .zip(&found.classes)
+            .map(|(source, found)| if source.is_empty() { found.clone() } else { source.clone() })
+            .collect();
+        let found_class = |class: &str| {
+            let index = source.classes.iter().position(|name| name == class);
+            index.and_then(|index| names.get(index).cloned()).unwrap_or_else(|| class.to_owned())
+        };
+        for (key, value) in &source.facts {
+            let FactKey { class, field, property, .. } = key;
+            let own_class = if key.is_of_event { found_class(class) } else { class.clone() };
+            let other = found.facts.get(&FactKey { class: own_class, ..key.clone() });
+            if other == Some(value) {
+                continue;
+            }
+            // Layouts of packets and headers are CTF's own.
+            let is_layout = ["packet.", "header"].iter().any(|scope| field.starts_with(scope));
+            let is_like = matches!(self.target, Target::Ctf) || (self.target == Target::Lines && !is_layout);
+            let needs = (is_like && !["bit order", "location"].contains(&property.as_str()))
+                .then_some(LossKind::Lowered);
+            let text = format!("{property}: {value}, found {}", other.map_or("nothing", |other| other));
+            let (class, field, topic) = (class.clone(), field.clone(), property.clone());
+            let is_unnamed = key.is_of_event && class.is_empty();
+            self.differences.push(Difference { class, field, is_unnamed, topic, needs, text });
+        }
+        for (key, value) in &found.facts {
+            if !source.facts.contains_key(key) {
+                let FactKey { class, field, property, is_of_event } = key.clone();
+                let is_unnamed = is_of_event && class.is_empty();
+                let text = value.clone();
+                self.differences.push(Difference {
+                    class,
+                    field,
+                    is_unnamed,
+                    topic: property,
+                    needs: None,
+                    text,
+                });
+            }
+        }
+    }
+}
+
+/// The member of a structure.
+fn member<'d>(value: &'d Datum, name: &str) -> Option<&'d Datum> {
+    match value {
+        Datum::Structure(members) => members.iter().find(|(own, _)| own == name).map(|(_, value)| value),
+        _ => None,
+    }
+}
+
+/// The member of a structure with this name and value; the only one with this name, if it has another value.
+fn member_like<'d>(root: &'d Datum, name: &str, value: &Datum) -> Option<&'d Datum> {
+    let Datum::Structure(members) = root else { return None };
+    let named = || members.iter().filter(|(own, _)| own == name).map(|(_, value)| value);
+    let same = named().find(|found| is_equivalent(value, found));
+    same.or_else(|| named().next().filter(|_| !any_member(root, value)))
+}
+
+/// A member of any scope with a name: one with the same value, if there is one.
+fn elsewhere<'f>(
+    found: &'f [(&'static str, Datum)],
+    name: &str,
+    value: &Datum,
+) -> Option<(&'static str, &'f Datum)> {
+    let named =
+        || found.iter().flat_map(|(place, root)| members_of(root).iter().map(move |member| (*place, member)));
+    let named = || named().filter(|(_, (own, _))| own == name).map(|(place, (_, value))| (place, value));
+    let is_anywhere = found.iter().any(|(_, root)| any_member(root, value));
+    named().find(|(_, found)| is_equivalent(value, found)).or_else(|| named().next().filter(|_| !is_anywhere))
+}
+
+/// Returns `true` if arrays became the elements in them.
+fn is_flat(expected: &[Datum], found: &[Datum]) -> bool {
+    let is_array = |value: &Datum| matches!(value, Datum::Array(_));
+    expected.iter().any(is_array) && !found.iter().any(is_array)
+}
+
+fn members_of(root: &Datum) -> &[(String, Datum)] {
+    match root {
+        Datum::Structure(members) => members,
+        _ => &[],
+    }
+}
+
+/// The path of a part of a field, as formats without nested fields name it: `a.b.0`, `a[0].b`.
+fn normalised(name: &str) -> String {
+    name.replace(['[', '/'], ".").replace(']', "")
+}
+
+fn dotted(name: &str) -> String {
+    name.replace('_', ".").replace("..", ".").trim_end_matches('.').to_owned()
+}
+
+/// The same of identifiers, which have no dots.
+fn with_dots(scopes: &[(&'static str, Datum)]) -> Vec<(&'static str, Datum)> {
+    let dots = |(scope, root): &(&'static str, Datum)| match root {
+        Datum::Structure(members) => {
+            let members = members.iter().map(|(name, value)| (dotted(name), value.clone()));
+            (*scope, Datum::Structure(members.collect()))
+        }
+        root => (*scope, root.clone()),
+    };
+    scopes.iter().map(dots).collect()
+}
+
+/// Returns `true` if a scope has parts of a field as members of their own.
+fn has_parts(root: &Datum, name: &str) -> bool {
+    let begin = format!("{}.", normalised(name));
+    matches!(root, Datum::Structure(members) if members.iter().any(|(own, _)| normalised(own).starts_with(&begin)))
+}
+
+/// The values in a value, with their paths; what has no elements is a value, too.
+fn parts_of(path: String, value: &Datum, all: &mut Vec<(String, Datum)>) {
+    match value {
+        Datum::Structure(members) if !members.is_empty() => {
+            members.iter().for_each(|(name, value)| parts_of(format!("{path}.{name}"), value, all));
+        }
+        Datum::Array(elements) if !elements.is_empty() => {
+            elements
+                .iter()
+                .enumerate()
+                .for_each(|(index, value)| parts_of(format!("{path}.{index}"), value, all));
+        }
+        Datum::Bytes(bytes) if !bytes.is_empty() => {
+            let bytes = bytes.iter().enumerate();
+            all.extend(bytes.map(|(index, byte)| (format!("{path}.{index}"), Datum::integer(byte))));
+        }
+        value if value.is_empty() => {}
+        value => all.push((path, value.clone())),
+    }
+}
+
+/// Returns `true` if a root or one of its members is a value.
+fn any_member(root: &Datum, value: &Datum) -> bool {
+    is_equivalent(value, root)
+        || matches!(root, Datum::Structure(members) if members.iter().any(|(_, member)| is_equivalent(value, member)))
+}
+
+fn all(scopes: &[(&'static str, Datum)]) -> String {
+    let scopes: Vec<String> = scopes.iter().map(|(name, value)| format!("{name} {value}")).collect();
+    if scopes.is_empty() { "nothing".to_owned() } else { scopes.join(", ") }
+}

@@ -1,0 +1,239 @@
+//! One construct, one trace: each is converted to every target and back, and compared with what was encoded.
+//!
+//! Nothing verifies these conversions but this comparison: it knows what was encoded, and expects each difference in the
+//! table of losses, and each loss in what is read.
+
+mod equivalence;
+mod judgement;
+mod known;
+mod observation;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ichnos::convert::{ConvertError, ConvertOptions, writer};
+use ichnos::model::Window;
+use ichnos::model::lower::LossTable;
+use ichnos_testing::constructs::{Construct, EncodedEvent, Lost, Origin, constructs};
+
+use self::judgement::{Target, judge};
+use self::observation::{Observation, observe};
+
+/// Formats and dialects that all constructs are converted to.
+const TARGETS: [(&str, &str); 10] = [
+    ("ctf", "spec2"),
+    ("ctf", "prop2"),
+    ("ctf", "prop1"),
+    ("ctf", "ctf1.8"),
+    ("jsonl", ""),
+    ("nettrace", "4"),
+    ("nettrace", "6"),
+    ("fxt", ""),
+    ("fuchsia-log", ""),
+    ("xtrace", ""),
+];
+
+/// Converts a trace.
+fn convert(
+    from: &Path,
+    from_format: Option<&str>,
+    to: &Path,
+    (format, dialect): (&str, &str),
+) -> Result<LossTable, String> {
+    let mut options = ichnos::OpenOptions::default();
+    options.read.check = true;
+    options.assume_correlated = true;
+    options.format = from_format.map(str::to_owned);
+    let session = ichnos::open([from], &options).map_err(|error| format!("cannot be read: {error}"))?;
+    let dialect = Some(dialect).filter(|dialect| !dialect.is_empty());
+    let (_, writer) = writer(Some(format), to, dialect).unwrap();
+    let mut options = ConvertOptions::default();
+    options.write.dialect = dialect.map(str::to_owned);
+    if format == "xtrace" {
+        options.write.formats.set("xtrace", writer.options(), "orphans", "chain".as_ref()).unwrap();
+    }
+    let reader = session.stream_reader(Window::default(), |_| true);
+    let report = reader.convert(writer, Some(to.to_owned()), &options).map_err(|error| match error {
+        ConvertError::Create(error) => error.to_string(),
+        error => format!("{error:?}"),
+    });
+    report.map(|report| report.losses)
+}
+
+/// Writes the files of a construct; returns the path of the trace.
+fn write(construct: &Construct, directory: &Path) -> PathBuf {
+    if let [(name, bytes)] = &construct.files[..] {
+        let path = directory.join(name);
+        fs::write(&path, bytes).unwrap();
+        return path;
+    }
+    let source = directory.join("source");
+    fs::create_dir(&source).unwrap();
+    construct.files.iter().for_each(|(name, bytes)| fs::write(source.join(name), bytes).unwrap());
+    source
+}
+
+/// Events as they are read, with the headers and contexts of packets, and the headers of events, that were encoded:
+/// what else is in these belongs to the format.
+fn with_context(encoded: &[EncodedEvent], read: &[EncodedEvent]) -> Vec<EncodedEvent> {
+    let is_layout = |scope: &str| scope.starts_with("packet.") || scope == "header";
+    let events = encoded.iter().zip(read).map(|(encoded, read)| {
+        let own = read.scopes.iter().filter(|(scope, _)| !is_layout(scope));
+        let layout = encoded.scopes.iter().filter(|(scope, _)| is_layout(scope));
+        EncodedEvent { scopes: layout.chain(own).cloned().collect(), ..read.clone() }
+    });
+    events.collect()
+}
+
+/// Checks one construct; returns what is wrong with each target.
+fn check(construct: &Construct, directory: &Path) -> BTreeMap<String, Vec<String>> {
+    let mut wrong: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let (origin, origin_dialect) = construct.origin.target();
+    let source = write(construct, directory);
+    let read = match observe(&source, Some(origin)) {
+        Ok(read) => read,
+        Err(error) => return BTreeMap::from([("read".to_owned(), vec![error])]),
+    };
+    let encoded = (&construct.events[..], &construct.lost[..]);
+    let mut problems = judge(encoded, &read, &read, &[], Target::Same);
+    problems.extend(read.damage.iter().map(|damage| format!("damage: {damage}")));
+    if !problems.is_empty() {
+        return BTreeMap::from([("read".to_owned(), problems)]);
+    }
+    // What the reader adds to what was encoded, such as the process of a file, has to stay, too.
+    let complete = with_context(&construct.events, &read.events);
+    let encoded = (&complete[..], &construct.lost[..]);
+    for target in TARGETS {
+        let (format, dialect) = target;
+        let name = if dialect.is_empty() { format.to_owned() } else { format!("{format} {dialect}") };
+        let (out, back) =
+            (directory.join(format!("{format}{dialect}")), directory.join(format!("{format}{dialect}-back")));
+        let losses = match convert(&source, Some(origin), &out, target) {
+            Ok(losses) => losses,
+            Err(error) => {
+                wrong.insert(name, vec![format!("refused: {error}")]);
+                continue;
+            }
+        };
+        let kind = match format {
+            "ctf" => Target::Ctf,
+            "jsonl" => Target::Lines,
+            format => Target::Other(format),
+        };
+        let mut problems = match observe(&out, Some(format)) {
+            Ok(found) => {
+                if std::env::var_os("ICHNOS_CONSTRUCT").is_some() {
+                    println!("{} -> {name}: {losses:#?}\n{:#?}", construct.name, found.events);
+                }
+                let mut problems = judge(encoded, &read, &found, &[&losses], kind);
+                problems.extend(found.damage.iter().map(|damage| format!("damage: {damage}")));
+                problems
+            }
+            Err(error) => vec![error],
+        };
+        if problems.is_empty() {
+            problems = match convert(&out, Some(format), &back, (origin, origin_dialect.unwrap_or_default()))
+            {
+                Ok(back_losses) => {
+                    if std::env::var_os("ICHNOS_CONSTRUCT").is_some() {
+                        println!("back: {back_losses:#?}");
+                    }
+                    let target = Target::Back(matches!(kind, Target::Other(_)));
+                    came_back(encoded, &read, &back, (origin, target), &[&losses, &back_losses])
+                }
+                Err(error) => vec![format!("refused back: {error}")],
+            };
+        }
+        if !problems.is_empty() {
+            wrong.insert(name, problems);
+        }
+    }
+    wrong
+}
+
+/// Compares what came back with what was encoded.
+fn came_back(
+    encoded: (&[EncodedEvent], &[Lost]),
+    read: &Observation,
+    back: &Path,
+    (origin, target): (&str, Target),
+    losses: &[&LossTable],
+) -> Vec<String> {
+    let problems = match observe(back, Some(origin)) {
+        Ok(found) => judge(encoded, read, &found, losses, target),
+        Err(error) => vec![error],
+    };
+    problems.into_iter().map(|problem| format!("back: {problem}")).collect()
+}
+
+fn check_all(is_wanted: impl Fn(Origin) -> bool) {
+    let only = std::env::var("ICHNOS_CONSTRUCT").ok();
+    let mut found: BTreeSet<(String, String)> = BTreeSet::new();
+    let mut texts = Vec::new();
+    let all = constructs();
+    let wanted = all.iter().filter(|construct| is_wanted(construct.origin));
+    let wanted: Vec<_> = wanted
+        .filter(|construct| only.as_ref().is_none_or(|only| construct.name.contains(only.as_str())))
+        .collect();
+    for construct in &wanted {
+        let directory = tempfile::tempdir().unwrap();
+        for (target, problems) in check(construct, directory.path()) {
+            texts.push(format!("{} -> {target}: {}", construct.name, problems.join("; ")));
+            found.insert((construct.name.clone(), target));
+        }
+        if only.is_some() {
+            println!("kept: {}", directory.keep().display());
+        }
+    }
+    println!("{} constructs, {} targets each", wanted.len(), TARGETS.len());
+    texts.iter().for_each(|text| println!("{text}"));
+    if only.is_none() {
+        known::compare(&found, &wanted.iter().map(|construct| &*construct.name).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn constructs_of_prop1() {
+    check_all(|origin| origin == Origin::Prop1);
+}
+
+#[test]
+fn constructs_of_prop2() {
+    check_all(|origin| origin == Origin::Prop2);
+}
+
+#[test]
+fn constructs_of_spec2() {
+    check_all(|origin| origin == Origin::Spec2);
+}
+
+#[test]
+fn constructs_of_ctf18() {
+    check_all(|origin| origin == Origin::Ctf18);
+}
+
+#[test]
+fn constructs_of_nettrace() {
+    check_all(|origin| matches!(origin, Origin::Nettrace3 | Origin::Nettrace4 | Origin::Nettrace6));
+}
+
+#[test]
+fn constructs_of_logs() {
+    check_all(|origin| origin == Origin::FuchsiaLog);
+}
+
+#[test]
+fn constructs_of_fxt() {
+    check_all(|origin| origin == Origin::Fxt);
+}
+
+#[test]
+fn constructs_of_xtrace() {
+    check_all(|origin| origin == Origin::XTrace);
+}
+
+#[test]
+fn constructs_of_json_lines() {
+    check_all(|origin| origin == Origin::JsonLines);
+}
