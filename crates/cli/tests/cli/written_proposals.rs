@@ -266,6 +266,11 @@ fn fields_of_several_clocks() {
     let run = ichnos(["cut", "-q", "--losses", "--begin", "0.000000261", &source, "-o", &cut]).expect(0, &[]);
     assert_eq!(events(&cut), expected[1..]);
     assert!((run.out + &run.err).contains("times of other clocks than the default one"));
+    let file = directory.join("lines.jsonl").to_str().unwrap().to_owned();
+    ichnos(["convert", "-q", &source, "-o", &file]).expect(0, &[]);
+    let (to, losses) = convert(&directory, &file, "prop1", &["--threads", "1"]);
+    assert_eq!(events(&to), expected);
+    assert!(losses.contains("no field has them"), "{losses}");
 }
 
 /// A begin time of two clocks stays that of both where only one of them begins later.
@@ -351,7 +356,7 @@ fn roots_that_are_not_structures() {
                 let fields = event.split_once("\"name\"").unwrap_or(("", event)).1;
                 assert!(fields.contains(expected), "{class} {scope} -> {format}: {event}");
             }
-            for format in ["pretty", "csv", "log", "jsonl"] {
+            for format in ["pretty", "log", "log-json", "jsonl"] {
                 let out = ichnos(["cat", "-q", "-f", format, &source]).expect(0, &[]).out;
                 assert!(out.contains(expected), "{class} {scope} as {format}: {out}");
             }

@@ -96,14 +96,14 @@ pub(super) fn lower(
         }
     }
     note_origins(&lowered);
-    if options.leaves_out || options.leaves_out_packets || options.window != Window::default() {
-        note_other_clocks(&lowered);
-    }
+    let leaves_out = options.leaves_out || options.leaves_out_packets || options.window != Window::default();
+    note_other_clocks(&lowered, frame.is_ctf, leaves_out);
     Ok(lowered)
 }
 
-/// Lists the times of further clocks as a loss: only the default clock gets all bits where a packet begins.
-fn note_other_clocks(lowered: &LoweredTrace) {
+/// Lists the times of further clocks as a loss: only the default clock gets all bits where a packet begins, and a field
+/// that is added. `has_fields`: fields of the source contain the times.
+fn note_other_clocks(lowered: &LoweredTrace, has_fields: bool, leaves_out: bool) {
     for stream in &lowered.trace().class.data_streams {
         let is_other = |clock: u16| Some(clock) != stream.default_clock;
         let is_partial = |class: &FieldClass| {
@@ -112,12 +112,14 @@ fn note_other_clocks(lowered: &LoweredTrace) {
             let is_time = is_own || updates.iter().any(|update| is_other(update.clock));
             is_time && class.bits().is_none_or(|bits| bits.length < 64)
         };
-        if stream.roots().any(|root| root.exists(&mut |class| is_partial(class))) {
-            let (kind, class, field) = (LossKind::Rounded, String::new(), "clock".to_owned());
-            let what =
-                "times of other clocks than the default one: bits that the events before had".to_owned();
-            lowered.lose(LossEntry { kind, class, field, what }, 1);
-        }
+        let are_partial = || stream.roots().any(|root| root.exists(&mut |class| is_partial(class)));
+        let (kind, what) = match has_fields {
+            false if !stream.other_clocks.is_empty() => (LossKind::Dropped, "no field has them"),
+            true if leaves_out && are_partial() => (LossKind::Rounded, "bits that the events before had"),
+            _ => continue,
+        };
+        let what = format!("times of other clocks than the default one: {what}");
+        lowered.lose(LossEntry { kind, class: String::new(), field: "clock".to_owned(), what }, 1);
     }
 }
 
