@@ -61,6 +61,7 @@ pub(crate) fn unused_packets(
     let size = packets.first()?.total()? / 8;
     let rest = bytes.get(usize::try_from(end).ok()?..)?;
     let is_buffer = size > 0
+        && !rest.is_empty()
         && rest.len() as u64 % size == 0
         && packets.iter().all(|packet| packet.total() == Some(8 * size))
         && trailing_zeros(rest) == rest.len()

@@ -95,7 +95,11 @@ fn find_misplaced(packets: &mut [PacketEntry]) {
     if packets.is_sorted_by_key(PacketEntry::begin) {
         return;
     }
-    let fits = heaviest_in_order(packets.iter().map(|packet| (packet.begin(), packet.begin(), 1)));
+    // A begin after the end of its packet is less credible.
+    let weight =
+        |packet: &PacketEntry| 1 + u64::from(packet.end().is_none_or(|end| packet.begin() <= Some(end)));
+    let items = packets.iter().map(|packet| (packet.begin(), packet.begin(), weight(packet)));
+    let fits = heaviest_in_order(items);
     let mut nexts = vec![None; packets.len()];
     let mut next = None;
     for i in (0..packets.len()).rev() {
@@ -154,7 +158,7 @@ impl NeighbourPackets<'_> {
 
     /// Returns `true` if the end of a packet is between the others.
     fn end_fits(&self, packet: &PacketEntry) -> bool {
-        let is_after = self.before.is_some_and(|before| before.end().max(before.begin()) <= packet.end());
+        let is_after = self.before.is_none_or(|before| before.end().max(before.begin()) <= packet.end());
         is_after && self.next.is_none_or(|next| packet.end() <= next.begin())
     }
 }

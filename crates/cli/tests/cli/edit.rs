@@ -614,7 +614,9 @@ fn repaired_traces_are_sound() {
         let size = random.pick(&["1", "100", "1000", "100000"]);
         for options in [&["--to-dialect=ctf2"][..], &["--packet-size", size], &["--to-dialect=ctf1.8"]] {
             let words = ["repair", "-q", text(&damaged), "--force", "-o", text(&out)];
-            run(&[&words[..], options].concat()).expect(0, &[]);
+            // Damage can cost times of events.
+            let repaired = run(&[&words[..], options].concat());
+            assert!([0, 3].contains(&repaired.code), "{}", repaired.err);
             is_sound(&out);
         }
         babeltrace2(&[&out]);

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{Directory, Files, METADATA, Run, ichnos, ichnos_in, metadata_of, packet, root, tsdl};
+use crate::support::{Directory, Files, METADATA, Run, ichnos, ichnos_in, packet, root, tsdl};
 
 fn text(path: &Path) -> &str {
     path.to_str().unwrap()
@@ -89,7 +89,11 @@ fn overwritten_bytes_are_no_events() {
         damaged[range.clone()].copy_from_slice(&content);
         let path = write(&directory, name, &vec![("metadata", METADATA.into()), ("s", damaged)]);
         let out = cat(&path).expect(3, &["expected an event record, found", "skipped"]).out;
-        let lines: Vec<&str> = out.lines().collect();
+        let mut lines: Vec<&str> = out.lines().collect();
+        if name == "zeros-to-the-end" {
+            // Zeros that begin within an event may be its own.
+            lines.pop();
+        }
         assert_eq!(lines, expected[..lines.len()], "{name}");
         // All before the block is read, but for the event that reaches into it.
         assert!(lines.len() * 20 > range.start - 300, "{name}: {}", lines.len());
@@ -227,29 +231,9 @@ fn one_event_record_class_is_refused() {
     let equal = format!("event {{ id = 1; name = b; fields := struct {{ {byte} }}; }};");
     let path = write(&directory, "equal", &tsdl(&blocks(&equal), &[0, 7, 1, 9]));
     assert_eq!(cat(&path).expect(0, &["they are equal"]).out, "a: { v = 7 }\nb: { v = 9 }\n");
-    // Other errors in an event block.
-    let unknown = "event { id = 2; name = c; fields := struct { nothing v; }; };";
-    let path = write(&directory, "unknown", &tsdl(&blocks(unknown), &[0, 7, 1, 9]));
-    assert_eq!(cat(&path).expect(0, &["warning"]).out, "a: { v = 7 }\nb: { v = 9 }\n");
     // A block that does not end is no block.
     let path = write(&directory, "cut", &tsdl(&blocks("event { id = 2; name = c;"), &[0, 7]));
     cat(&path).expect(2, &["a syntax error"]);
-
-    // Fields that need others which do not exist.
-    let located = r#"{"type": "event-record-class", "id": 1, "name": "b", "payload-field-class": {"type": "structure",
-        "member-classes": [{"name": "t", "field-class": {"type": "dynamic-length-string",
-            "length-field-location": {"path": ["n"]}}}]}}"#;
-    let byte = r#"{"type": "fixed-length-unsigned-integer", "length": 8, "byte-order": "little-endian"#;
-    let id = format!(r#"{{"name": "id", "field-class": {byte}", "roles": ["event-record-class-id"]}}}}"#);
-    let v = format!(r#"{{"name": "v", "field-class": {byte}"}}}}"#);
-    let metadata = metadata_of("", &id, &v) + &format!("\u{1e}{located}\n");
-    let path = write(
-        &directory,
-        "located",
-        &vec![("metadata", metadata.into_bytes()), ("s", vec![0, 7, 0, 8, 1, 3])],
-    );
-    let found = ["event record class 1", "field location", "unknown event record class 1"];
-    assert_eq!(cat(&path).expect(3, &found).out.lines().count(), 2);
 
     let field = r#"{"name": "v", "field-type": {"field-type": "int", "size": 8, "alignment": 8}}"#;
     let two = format!("{field},{}", field.replace("\"v\"", "\"w\""));

@@ -160,19 +160,13 @@ impl Problems {
         self.part_errors = Some(0);
     }
 
-    /// Ends the part. Returns `true` if it has errors and must be refused.
-    pub fn end_part(&mut self) -> bool {
+    /// Ends the part, whose errors are not those of the whole.
+    pub fn end_part(&mut self) {
         let errors = self.part_errors.take().unwrap_or(0);
         if self.is_exhausted {
             // This is no fault of the part.
             self.errors += errors;
         }
-        errors > 0
-    }
-
-    /// Ends the part so that its errors are errors of the whole.
-    pub fn end_needed_part(&mut self) {
-        self.errors += self.part_errors.take().unwrap_or(0);
     }
 
     /// Returns all problems in the order they were found. If some were dropped, a last note counts them.

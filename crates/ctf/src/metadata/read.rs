@@ -97,7 +97,7 @@ fn read(
         // The unpacked text is not needed any more, and compiled plans are dropped again.
         let mut limits = *limits;
         limits.description_bytes = problems.bytes_left();
-        check::check(&mut trace, found, &limits, problems);
+        check::check(&trace, found, &limits, problems);
         if found == Dialect::Ctf18 && options.strict {
             check::check_names(&trace, problems);
         }

@@ -110,20 +110,18 @@ impl<'a> StreamReader<'a> {
             "trace-class" => self.any_trace_class(&mut object),
             "clock-class" => self.any_clock_class(&mut object),
             "data-stream-class" => self.data_stream_class(&mut object),
-            _ => return self.refusable_event_record_class(object),
+            _ => return self.add_event_record_class(object),
         }
         object.finish(Unknown::Refuse, self.classes.problems);
         self.classes.problems.leave();
     }
 
-    /// Reads an event record class, and refuses it if it has errors.
-    fn refusable_event_record_class(&mut self, mut object: Object<'_>) {
-        self.classes.problems.begin_part();
+    /// Reads an event record class and adds it to its data stream class.
+    fn add_event_record_class(&mut self, mut object: Object<'_>) {
         let class = self.event_record_class(&mut object);
         object.finish(Unknown::Refuse, self.classes.problems);
         self.classes.problems.leave();
-        if !self.classes.problems.end_part()
-            && let Some((index, class)) = class
+        if let Some((index, class)) = class
             && let Some(stream) = self.trace.data_streams.get_mut(index)
         {
             stream.event_records.push(Arc::new(class));
@@ -502,7 +500,9 @@ pub(in crate::metadata) fn refuse_duplicate(
     if other.and_then(|other| stream.event_records.get(other)).is_some_and(|other| **other == *class) {
         return problems.warning(second, format!("{message}; they are equal"));
     }
+    problems.begin_part();
     problems.error(second, format!("{message}; event records with this id are not read"));
+    problems.end_part();
     other.map(|other| stream.event_records.remove(other));
 }
 

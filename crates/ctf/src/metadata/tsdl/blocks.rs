@@ -37,26 +37,13 @@ impl TsdlParser<'_> {
         match word {
             "trace" => self.block("`trace` block", |parser| parser.trace_block(at)),
             "stream" => self.block("`stream` block", |parser| parser.stream_block(at)),
-            "event" => self.refusable_event_block(at),
+            "event" => self.block("`event` block", |parser| parser.event_block(at)),
             "clock" => self.block("`clock` block", |parser| parser.clock_block(at)),
             "env" => self.block("`env` block", Self::environment_block),
             "callsite" => self.block("`callsite` block", Self::call_site_block),
             _ if self.declares_type() => self.type_declaration(),
             _ => Err(self.unexpected("a block or a declaration of types")),
         }
-    }
-
-    /// Reads an `event` block, and refuses it if it has errors but ends as it should.
-    fn refusable_event_block(&mut self, at: TextPosition) -> Read<()> {
-        let count = self.document.events.len();
-        self.problems.begin_part();
-        let result = self.block("`event` block", |parser| parser.event_block(at));
-        match result {
-            Ok(()) if self.problems.end_part() => self.document.events.truncate(count),
-            Ok(()) => {}
-            Err(_) => self.problems.end_needed_part(),
-        }
-        result
     }
 
     /// Reads a block, whose keyword is next, with its scope of type names and its `;`.

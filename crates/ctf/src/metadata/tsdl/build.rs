@@ -281,12 +281,10 @@ impl<'a> Builder<'a> {
                 self.exhausted = true;
                 break;
             }
-            self.problems.begin_part();
             let class = self.event(event_id, event);
             if first != event.at {
                 refuse_duplicate(&class, &mut stream, [first, event.at], self.problems);
-                self.problems.end_part();
-            } else if !self.problems.end_part() {
+            } else {
                 stream.event_records.push(Arc::new(class));
             }
         }

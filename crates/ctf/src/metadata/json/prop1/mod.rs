@@ -67,6 +67,7 @@ pub fn parse_prop1(text: &[u8], limits: &Limits, problems: &mut Problems) -> Opt
         has_trace_class: false,
         header_clocks: Vec::new(),
         unsure_streams: false,
+        has_unknown_type: false,
         streams: HashMap::new(),
         events: HashMap::new(),
         clocks: HashMap::new(),
@@ -105,6 +106,8 @@ struct Prop1Reader<'a> {
     has_trace_class: bool,
     header_clocks: Vec<ClockUse>,
     unsure_streams: bool,
+    /// `true` if the event record class that is being read has an unknown field type.
+    has_unknown_type: bool,
     streams: HashMap<u128, usize>,
     events: HashMap<(u128, u128), TextPosition>,
     clocks: HashMap<String, u16>,
@@ -148,9 +151,8 @@ impl Prop1Reader<'_> {
             "data-stream-clock-class" => self.clock_class(&mut object, attributes),
             "data-stream-class" => self.data_stream_class(&mut object, attributes),
             _ => {
-                self.types.problems.begin_part();
                 let class = self.event_record_class(&mut object, attributes);
-                if !self.types.problems.end_part()
+                if !std::mem::take(&mut self.has_unknown_type)
                     && let Some((index, class)) = class
                     && let Some(stream) = self.trace.data_streams.get_mut(index)
                 {
@@ -175,7 +177,13 @@ impl Prop1Reader<'_> {
             self.types.problems.enter(*what);
             let class = self.types.root(node, *scope);
             if let Some(unknown) = self.types.unknown.take() {
+                // All other event records can be read.
+                if matches!(owner, Owner::EventRecord) {
+                    self.has_unknown_type = true;
+                    self.types.problems.begin_part();
+                }
                 self.types.problems.add(*unknown);
+                self.types.problems.end_part();
             }
             if let Some(slot) = roots.get_mut(*scope as usize) {
                 *slot = class;
