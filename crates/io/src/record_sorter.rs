@@ -113,7 +113,7 @@ pub struct SortedRecords {
     bytes: Bytes,
     /// Records of each run that were not returned yet.
     runs: Vec<Run>,
-    /// Time of the first of these records, and its run: of equal times, those of earlier runs come first.
+    /// Time of the first of these records, and its run. Earlier runs come first at equal times.
     heads: BinaryHeap<Reverse<(u64, usize)>>,
 }
 

@@ -250,7 +250,7 @@ enum Order {
     ArrayTypeFirst,
 }
 
-/// Reads the fields in a tag, in the form that the runtime writes, or else in the one of the document.
+/// Reads the fields in a tag. The runtime writes names first, the document has types first.
 fn tagged_fields(tag: &[u8]) -> Option<Vec<Field>> {
     let read = |order| fields(&mut Wire::new(tag), order, &mut { Left::ALL });
     read(Order::NameFirst).or_else(|| read(Order::ArrayTypeFirst))

@@ -150,9 +150,11 @@ impl TraceBlock {
         let (sync_ticks, frequency, pointer_size) = (wire.u64()?, wire.u64()?, wire.u32()?);
         let mut trace = Self { sync_time, sync_ticks, frequency, pointer_size, ..Self::default() };
         if !matches!(version, Version::V6(_)) {
-            trace.process_id = Some(wire.u32()?.into());
-            trace.processors = Some(wire.u32()?.into());
-            trace.sampling_interval = Some(wire.u32()?.into());
+            // 0 stands for an unknown number.
+            let mut number = || Some(Some(u64::from(wire.u32()?)).filter(|number| *number != 0));
+            trace.process_id = number()?;
+            trace.processors = number()?;
+            trace.sampling_interval = number()?;
             return Some(trace);
         }
         for _ in 0..wire.u32()? {

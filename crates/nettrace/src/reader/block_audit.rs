@@ -1,8 +1,8 @@
-//! Finds out how much of a block can be trusted: rows have no checksums, and those of compressed headers depend on each other.
+//! Finds the rows of a block that can be trusted. Rows lack checksums, and compressed headers depend on each other.
 //!
-//! Almost all bytes are a valid row: two zeros are an event like the one before. So a block with impossible rows is searched
-//! for what storage leaves when it loses data: sectors of one value, and pages that repeat the page before them. Rows from
-//! there on are not read.
+//! Almost all bytes are a valid row. For example, two zeros repeat the event before them. A block with impossible rows is
+//! searched for the traces of lost storage: sectors of one value, and pages that repeat the page before them. Rows from there
+//! on are not read.
 
 use crate::EventRows;
 
@@ -13,35 +13,52 @@ const SECTOR: usize = 512;
 const PAGE: usize = 4096;
 
 /// Minimum size in bytes of a lost part of a sector at the edge of a block.
-const LEAST: usize = 64;
+const LEAST: usize = 16;
 
-/// Minimum size in bytes of rows that consist of zeros, in sequence.
+/// Minimum size in bytes of a sequence of rows that consist of zeros.
 const ZERO_ROWS: usize = 64;
 
-/// Finds the end of the trusted rows of a block: `rows` is at the first one of them, and fills the block if it `is_whole`.
+/// Finds the end of the trusted rows of a block, which fill it unless the file ends in it: `rows` is at the first one.
 /// `is_known` returns `true` for an id of metadata, and `times` are those in the header of the block. Returns `None` if all
 /// rows can be trusted, or if none can be told from the others.
 pub(super) fn find_damage(
     bytes: &[u8],
     mut rows: EventRows,
-    times: (u64, u64),
-    is_whole: bool,
+    times: Option<(u64, u64)>,
     is_known: impl Fn(u32) -> bool,
 ) -> Option<usize> {
     let begin = rows.position();
     let end = begin + rows.rest();
-    let mut zeros = 0;
+    let (mut is_sound, mut zeros, mut zeros_at) = (true, 0, None);
+    let (mut first, mut last) = (u64::MAX, 0);
     loop {
         let at = rows.position();
         let Some(row) = rows.next(bytes) else { break };
-        let is_possible = is_known(row.metadata_id) && (times.0..=times.1).contains(&row.timestamp);
-        let row = bytes.get(at..rows.position()).unwrap_or_default();
-        zeros = if row.iter().all(|byte| *byte == 0) { zeros + row.len() } else { 0 };
-        if !is_possible || zeros >= ZERO_ROWS {
-            return find_lost(bytes, begin, end);
+        is_sound &= is_known(row.metadata_id);
+        (first, last) = (first.min(row.timestamp), last.max(row.timestamp));
+        if zeros_at.is_none() {
+            let row = bytes.get(at..rows.position()).unwrap_or_default();
+            zeros = if row.iter().all(|byte| *byte == 0) { zeros + row.len() } else { 0 };
+            zeros_at = (zeros >= ZERO_ROWS).then(|| rows.position() - zeros);
         }
     }
-    if rows.is_at_end() || !is_whole { None } else { find_lost(bytes, begin, end) }
+    is_sound &= rows.is_at_end() || end >= bytes.len();
+    if let Some((begin, end)) = times {
+        is_sound &= begin <= first && last <= end.max(first);
+        // Writers state the exact times, or none. Zeros repeat a time, so the last one is missing.
+        is_sound &= first != begin || last == end || !rows.is_at_end();
+    }
+    if is_sound {
+        return None;
+    }
+    let zeros_at = zeros_at.map(|at| without_end_of(bytes, begin, at, 0));
+    [zeros_at, find_lost(bytes, begin, end)].into_iter().flatten().min()
+}
+
+/// Returns the begin of the bytes of a value in front of a position.
+fn without_end_of(bytes: &[u8], begin: usize, at: usize, value: u8) -> usize {
+    let before = bytes.get(begin..at).unwrap_or_default();
+    begin + before.iter().rposition(|byte| *byte != value).map_or(0, |last| last + 1)
 }
 
 /// Finds the first lost sector or page between two positions of a file.
@@ -55,8 +72,7 @@ fn find_lost(bytes: &[u8], begin: usize, end: usize) -> Option<usize> {
         }
         // Bytes of the same value before the sector may be lost, too.
         let value = [0, 0xff].into_iter().find(is_filled)?;
-        let before = bytes.get(begin..at).unwrap_or_default();
-        Some(begin + before.iter().rposition(|byte| *byte != value).map_or(0, |last| last + 1))
+        Some(without_end_of(bytes, begin, at, value))
     })
 }
 

@@ -224,9 +224,7 @@ impl FileIndex {
         let encoding = RowEncoding::new(self.version, header.flags);
         let range = block.content.start as usize + header.rows..block.content.end as usize;
         let mut events = EventRows::new(encoding, range.clone(), 0);
-        if let Some(position) =
-            find_damage(bytes, events.clone(), (0, u64::MAX), block.is_whole, |id| id == 0)
-        {
+        if let Some(position) = find_damage(bytes, events.clone(), None, |id| id == 0) {
             events.end_at(position);
         }
         while let Some(row) = events.next(bytes) {

@@ -49,7 +49,7 @@ pub(crate) struct EventSorter {
     /// Entries in the order of the file; some of them may have gone.
     entries: Vec<PendingEvent>,
     /// Entries that have not gone, as ascending runs in the order of the file.
-    runs: Vec<Run>,
+    runs: Vec<EntryRun>,
     /// First entry of each chain but the current one.
     heads: BinaryHeap<Reverse<Head>>,
     /// Last time and last run of the newest chains.
@@ -74,7 +74,7 @@ pub(crate) struct EventSorter {
 
 /// Entries that are ascending in time.
 #[derive(Clone, Debug)]
-struct Run {
+struct EntryRun {
     /// Indexes of those that have not gone.
     begin: usize,
     end: usize,
@@ -129,7 +129,7 @@ impl EventSorter {
         let continues = self.entries.last().is_some_and(|last| last.timestamp <= entry.timestamp);
         match self.runs.last_mut() {
             Some(run) if continues && run.end == index => run.end += 1,
-            _ => self.runs.push(Run { begin: index, end: index + 1, next: None }),
+            _ => self.runs.push(EntryRun { begin: index, end: index + 1, next: None }),
         }
         self.entries.push(entry);
         self.earliest = self.earliest.min(entry.timestamp);

@@ -388,61 +388,7 @@ impl RowReader {
         let file = Arc::clone(&self.file);
         release(&file.bytes, block);
         match block.kind {
-            BlockKind::Event
-                if self.is_damaged && begins_in_repeated_page(&file.bytes, block.begin as usize) =>
-            {
-                let statement =
-                    "expected another block, found one in a page like the page before it: it is skipped";
-                let fault = Fault::new(Rule::BlockSize, block.begin, statement);
-                self.faults.waiting.push_back(fault.skipping(block.content.end - block.begin));
-            }
-            BlockKind::Event => {
-                let version = file.index.version;
-                let range = block.content.start as usize..block.content.end as usize;
-                let (encoding, rows, times) = match version {
-                    Version::V3 => (RowEncoding::V3, range, (0, u64::MAX)),
-                    _ => match EventBlockHeader::read(content(&file.bytes, block)) {
-                        Some(header) => {
-                            let encoding = RowEncoding::new(version, header.flags);
-                            (encoding, range.start + header.rows..range.end, header.times)
-                        }
-                        None if block.is_whole => {
-                            let statement =
-                                "expected the header of an event block, found fewer bytes than it has";
-                            let fault = Fault::new(Rule::BlockHeader, block.content.start, statement);
-                            self.faults.waiting.push_back(fault.skipping(range.len() as u64));
-                            return;
-                        }
-                        None => return,
-                    },
-                };
-                if times.1 < self.wanted.0 || times.0 > self.wanted.1 {
-                    // No event of the block is selected. The counts of its threads are needed to find later
-                    // losses, unless a sequence point repeats them.
-                    if block.begin < self.counted_from {
-                        self.capture.forget();
-                    } else {
-                        self.kinds.advance(&file.index, block.content.start);
-                        let mut rows = EventRows::new(encoding, rows, 0);
-                        if let Some(position) = self.find_damage(&rows, times, block.is_whole) {
-                            rows.end_at(position);
-                        }
-                        self.count_rows(rows);
-                    }
-                    self.kinds.advance(&file.index, block.content.end);
-                    return;
-                }
-                self.kinds.advance(&file.index, block.content.start);
-                let end = rows.end;
-                let mut rows = EventRows::new(encoding, rows, 0);
-                let lost_from = self.find_damage(&rows, times, block.is_whole);
-                if let Some(position) = lost_from {
-                    rows.end_at(position);
-                }
-                self.is_damaged |= lost_from.is_some();
-                let lost_until = lost_from.map(|_| end);
-                self.open = Some(OpenEventBlock { rows, times, is_whole: block.is_whole, lost_until });
-            }
+            BlockKind::Event => self.open_events(&file, block),
             BlockKind::SequencePoint => {
                 match PointHead::read(content(&file.bytes, block), file.index.version) {
                     Some(point) => {
@@ -468,14 +414,62 @@ impl RowReader {
         }
     }
 
+    /// Opens an event block whose events may be wanted.
+    fn open_events(&mut self, file: &TraceFile, block: &Block) {
+        if self.is_damaged && begins_in_repeated_page(&file.bytes, block.begin as usize) {
+            let statement =
+                "expected another block, found one in a page like the page before it: it is skipped";
+            let fault = Fault::new(Rule::BlockSize, block.begin, statement);
+            return self.faults.waiting.push_back(fault.skipping(block.content.end - block.begin));
+        }
+        let version = file.index.version;
+        let range = block.content.start as usize..block.content.end as usize;
+        let end = range.end;
+        let (encoding, rows, times) = match version {
+            Version::V3 => (RowEncoding::V3, range, (0, u64::MAX)),
+            _ => match EventBlockHeader::read(content(&file.bytes, block)) {
+                Some(header) => {
+                    let encoding = RowEncoding::new(version, header.flags);
+                    (encoding, range.start + header.rows..range.end, header.times)
+                }
+                None if block.is_whole => {
+                    let statement = "expected the header of an event block, found fewer bytes than it has";
+                    let fault = Fault::new(Rule::BlockHeader, block.content.start, statement);
+                    return self.faults.waiting.push_back(fault.skipping(range.len() as u64));
+                }
+                None => return,
+            },
+        };
+        let is_wanted = times.1 >= self.wanted.0 && times.0 <= self.wanted.1;
+        if !is_wanted && block.begin < self.counted_from {
+            // A sequence point repeats the counts of its threads.
+            self.capture.forget();
+            return self.kinds.advance(&file.index, block.content.end);
+        }
+        self.kinds.advance(&file.index, block.content.start);
+        let mut rows = EventRows::new(encoding, rows, 0);
+        let lost_from = self.find_damage(&rows, times);
+        if let Some(position) = lost_from {
+            rows.end_at(position);
+        }
+        if !is_wanted {
+            // The counts of its threads are needed to find later losses.
+            self.count_rows(rows);
+            return self.kinds.advance(&file.index, block.content.end);
+        }
+        self.is_damaged |= lost_from.is_some();
+        let lost_until = lost_from.map(|_| end);
+        self.open = Some(OpenEventBlock { rows, times, is_whole: block.is_whole, lost_until });
+    }
+
     /// Returns the position in a block from which on its rows are lost.
-    fn find_damage(&self, rows: &EventRows, times: (u64, u64), is_whole: bool) -> Option<usize> {
+    fn find_damage(&self, rows: &EventRows, times: (u64, u64)) -> Option<usize> {
         let is_v3 = self.file.index.version == Version::V3;
         // Metadata are among the events.
         let is_known = |id: u32| is_v3 || self.kinds.get(id) != UNKNOWN_CLASS;
         // Some writers leave the times out.
-        let times = if times.1 == 0 { (0, u64::MAX) } else { times };
-        find_damage(&self.file.bytes, rows.clone(), times, is_whole, is_known)
+        let times = Some(times).filter(|times| !is_v3 && times.1 != 0);
+        find_damage(&self.file.bytes, rows.clone(), times, is_known)
     }
 
     /// Counts events that are not selected. Losses before them are not selected either.

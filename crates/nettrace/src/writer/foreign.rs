@@ -2,11 +2,12 @@
 
 use std::collections::HashSet;
 
-use ichnos_model::lower::{LossEntry, LossKind, LossTable};
+use ichnos_model::lower::{LossEntry, LossKind, LossTable, NAMESPACE};
 use ichnos_model::plan::Plan;
 use ichnos_model::{
-    CauseKind, DisplayBase, Event, EventRecordClass, EventRole, Field as VisitedField, FieldClass, FieldKind,
-    FieldRef, FieldValue, LevelScale, LogLevel, LogSeverity, Meaning, Scope, Uuid, Value, Visitor,
+    Attributes, CauseKind, DisplayBase, Event, EventRecordClass, EventRole, Field as VisitedField,
+    FieldClass, FieldKind, FieldRef, FieldValue, LevelScale, LogLevel, LogSeverity, Meaning, Scope, Uuid,
+    Value, Visitor,
 };
 
 use super::own::normalized;
@@ -43,8 +44,8 @@ pub(super) struct ForeignClass {
     absent: [usize; SCOPES.len()],
     /// Process of the trace, for events that do not name it.
     own_process: Option<u64>,
-    /// `true` if the payload is that of an event of this format, which is not described.
-    is_raw: bool,
+    /// `true` if the payload was not described in a file of this format: its bytes are written as they were.
+    pub(super) is_raw: bool,
 }
 
 /// Properties of the file that classes are written for.
@@ -292,14 +293,18 @@ impl ForeignClass {
     }
 }
 
+/// Returns `true` for attributes other than those of ichnos, which readers have applied already.
+fn has_attributes(attributes: &Attributes) -> bool {
+    attributes.iter().any(|(namespace, _)| namespace != "nettrace" && namespace != NAMESPACE)
+}
+
 /// Lists the properties of a class that metadata do not have.
 fn note_properties(class: &EventRecordClass, lose: &mut impl FnMut(LossKind, &str, &str)) {
-    let has_others = class.attributes.iter().any(|(namespace, _)| namespace != "nettrace");
     let properties = [
         (class.emf_uri.is_some(), "EMF URI"),
         (class.namespace.is_some() || class.uid.is_some(), "namespace or unique identifier of the class"),
         (class.log_level.is_some() && class.log.is_none(), "log level"),
-        (has_others, "attributes"),
+        (has_attributes(&class.attributes), "attributes"),
     ];
     for (_, what) in properties.into_iter().filter(|(is_lost, _)| *is_lost) {
         lose(LossKind::Dropped, "", what);
@@ -320,8 +325,7 @@ fn is_field(plan: &Plan, scope: Scope, node: usize, is_converted: bool) -> bool 
     !(member.class.is_padding() || is_decoding || is_capture)
 }
 
-/// Returns `true` for an event of this format whose payload was not described: it has no other field than that with the
-/// bytes of the payload.
+/// Returns `true` for an event of this format whose payload was not described. Its only field has the bytes of the payload.
 fn is_raw(event: &Event<'_>, skipped: &HashSet<(Scope, usize)>) -> bool {
     let is_bytes = |class: &FieldClass| matches!(&class.kind, FieldKind::Optional { field, .. } if matches!(field.kind, FieldKind::Blob { .. }));
     let mut fields = SCOPES.into_iter().flat_map(|scope| {
@@ -348,7 +352,7 @@ impl Visitor for RawPayloadWriter<'_> {
 
 /// Lists conversions of a class.
 fn note_class(class: &FieldClass, path: &str, lose: &mut impl FnMut(LossKind, &str, &str)) {
-    if class.attributes.iter().next().is_some() {
+    if has_attributes(&class.attributes) {
         lose(LossKind::Dropped, path, "attributes");
     }
     if let Some(integer) = class.integer()
@@ -415,6 +419,8 @@ fn note_element(class: &FieldClass, path: &str, lose: &mut impl FnMut(LossKind, 
 pub(super) struct EventLosses {
     /// The thread is a text, or a negative number.
     pub(super) has_other_thread: bool,
+    /// The processor is a text, or has more than 32 bits.
+    pub(super) has_other_processor: bool,
     pub(super) is_undecodable: bool,
 }
 
@@ -439,8 +445,13 @@ pub(super) fn read(
     }
     parts.process = number(&class.process).or(class.own_process);
     parts.capture_thread = number(&class.capture_thread);
-    parts.processor =
-        number(&class.processor).and_then(|value| u32::try_from(value).ok()).unwrap_or(u32::MAX);
+    match value(&class.processor) {
+        None | Some(FieldValue::Null) => {}
+        Some(processor) => match processor.as_u64().and_then(|value| u32::try_from(value).ok()) {
+            Some(processor) => parts.processor = processor,
+            None => losses.has_other_processor = true,
+        },
+    }
     parts.stack = number(&class.stack).and_then(|value| u32::try_from(value).ok());
     let guid = |field: &Option<FieldRef>| match value(field) {
         Some(FieldValue::Guid(guid)) => Uuid::to_bytes_le(&guid),

@@ -1,6 +1,8 @@
 //! Events that were read from files of this format.
 
-use ichnos_model::{Event, Field as VisitedField, Scope, Text, Uuid, Visitor};
+use std::ops::Range;
+
+use ichnos_model::{Event, Field as VisitedField, Scope, StringEncoding, Text, Uuid, Visitor};
 
 use super::written_event::{WrittenEvent, metadata_hash};
 use crate::metadata_writer::can_describe;
@@ -97,6 +99,79 @@ pub(super) fn hashes(file: &TraceFile) -> &[u64] {
 /// Returns the payload of an event of an [`OwnClass`].
 pub(super) fn payload<'e>(event: &Event<'e>) -> &'e [u8] {
     event.scopes.bits.bytes()
+}
+
+/// Copies the payload of an event with valid texts: a lone code unit becomes U+FFFD, and a byte that is not UTF-8 `?`.
+/// Returns `false` if all texts are valid, and copies nothing then.
+pub(super) fn repair_texts(event: &Event<'_>, payload: &[u8], out: &mut Vec<u8>) -> bool {
+    let mut reader = InvalidTextReader { payload, texts: Vec::new() };
+    if event.visit(Scope::Payload, &mut reader).is_err() || reader.texts.is_empty() {
+        return false;
+    }
+    out.clear();
+    out.extend_from_slice(payload);
+    for (encoding, range) in reader.texts {
+        let Some(place) = out.get_mut(range) else { continue };
+        match encoding {
+            StringEncoding::Utf16Le => repair_utf16(place),
+            _ => repair_utf8(place),
+        }
+    }
+    true
+}
+
+fn repair_utf16(text: &mut [u8]) {
+    let units = text.as_chunks_mut::<2>().0;
+    let read: Vec<u16> = units.iter().map(|unit| u16::from_le_bytes(*unit)).collect();
+    let mut at = 0;
+    for decoded in char::decode_utf16(read) {
+        let length = decoded.as_ref().map_or(1, |c| c.len_utf16());
+        if decoded.is_err()
+            && let Some(unit) = units.get_mut(at)
+        {
+            *unit = 0xfffd_u16.to_le_bytes();
+        }
+        at += length;
+    }
+}
+
+fn repair_utf8(mut text: &mut [u8]) {
+    while let Err(error) = std::str::from_utf8(text) {
+        let (begin, length) = (error.valid_up_to(), error.error_len());
+        let Some(rest) = text.get_mut(begin..) else { return };
+        let wrong = length.unwrap_or(rest.len()).min(rest.len());
+        let (invalid, rest) = rest.split_at_mut(wrong);
+        invalid.fill(b'?');
+        text = rest;
+    }
+}
+
+/// Finds the places of texts that are not valid.
+struct InvalidTextReader<'p> {
+    payload: &'p [u8],
+    texts: Vec<(StringEncoding, Range<usize>)>,
+}
+
+impl InvalidTextReader<'_> {
+    /// Returns the place of a text: it is a part of the payload, or a copy of its only occurrence.
+    fn place(&self, text: &[u8]) -> Option<usize> {
+        let is_inside = |at: &usize| self.payload.get(*at..at.saturating_add(text.len())) == Some(text);
+        let inside = text.as_ptr().addr().checked_sub(self.payload.as_ptr().addr()).filter(is_inside);
+        inside.or_else(|| {
+            let mut places = memchr::memmem::find_iter(self.payload, text);
+            places.next().filter(|_| places.next().is_none())
+        })
+    }
+}
+
+impl Visitor for InvalidTextReader<'_> {
+    fn text(&mut self, _: VisitedField<'_>, value: Text<'_>) {
+        if !value.write_utf8(&mut Vec::new())
+            && let Some(at) = self.place(value.bytes)
+        {
+            self.texts.push((value.encoding, at..at + value.bytes.len()));
+        }
+    }
 }
 
 /// Reads the parts of an event of an [`OwnClass`]. Returns `false` if it cannot be decoded.

@@ -60,8 +60,7 @@ pub(super) fn is_file_time(class: &FieldClass) -> bool {
     class.integer().is_some_and(is_file_time) && class.bits().is_some_and(|bits| bits.length == 64)
 }
 
-/// Returns the type of an array. Arrays of arrays are valid, but the readers of .NET do not evaluate them, so that the inner
-/// ones are in an object.
+/// Returns the type of an array. TraceEvent does not evaluate arrays of arrays, so an inner array is in an object.
 fn array_of(element: FieldType) -> FieldType {
     let element = match element {
         FieldType::Array(_) => FieldType::Object(vec![Field::new(WRAPPED, element)]),

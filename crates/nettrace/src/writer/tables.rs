@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ichnos_model::{DataStream, Frame, ValueHash};
 
 use super::dialect::Dialect;
+use super::own::{OwnClass, function_address};
 use super::written_event::WrittenEvent;
 use crate::wire_writer::{push_sized, push_string, push_u32, push_u64, push_varint, push_varuint};
 
@@ -327,8 +328,8 @@ pub(super) struct WrittenStacks {
     /// Functions at the addresses of foreign stacks, by their process (version 6) and first address.
     functions: HashMap<(Option<u64>, u64), NamedFunction>,
     /// Addresses of functions that copied events name, and `true` if such events name those of mapped files.
-    pub(super) named: HashSet<u64>,
-    pub(super) are_mappings_named: bool,
+    named: HashSet<u64>,
+    are_mappings_named: bool,
     /// Size of their names in bytes.
     name_bytes: usize,
     /// Number of functions without room.
@@ -433,6 +434,12 @@ impl WrittenStacks {
             let size = u32::try_from(end - begin).unwrap_or(u32::MAX);
             self.functions.insert((process, begin), NamedFunction { process, begin, size, name, module });
         }
+    }
+
+    /// Notes an event that names functions itself, if it does.
+    pub(super) fn note_names(&mut self, class: &OwnClass, payload: &[u8]) {
+        self.are_mappings_named |= class.names_mappings;
+        self.named.extend(function_address(payload).filter(|_| class.names_function));
     }
 
     /// Takes the functions to name, by their addresses.

@@ -62,8 +62,26 @@ enum ClassTreatment {
     Foreign(Box<ForeignClass>),
 }
 
+impl ClassTreatment {
+    /// Returns `true` if the names of the functions in stacks are written at the end of the file.
+    fn needs_names(&self) -> bool {
+        match self {
+            Self::Own(own) => own.needs_names,
+            Self::Foreign(_) => true,
+        }
+    }
+
+    /// Returns `true` if the payload of an event is read as its metadata describe it.
+    fn is_described(&self, event: &Event<'_>, payload: &[u8]) -> bool {
+        match self {
+            Self::Own(_) => !event.class.is_undescribed,
+            Self::Foreign(foreign) => !foreign.is_raw || payload.is_empty(),
+        }
+    }
+}
+
 /// Kinds of losses that are counted by class.
-const LOSSES: [(LossKind, &str); 12] = [
+const LOSSES: [(LossKind, &str); 13] = [
     (LossKind::Rounded, "no time: that of the event before, or 0"),
     (LossKind::Rounded, "time before the first tick, or of more than 64 bits"),
     (LossKind::Dropped, "fields of a scope that cannot be decoded"),
@@ -76,6 +94,7 @@ const LOSSES: [(LossKind, &str); 12] = [
     (LossKind::Dropped, "text after U+0000"),
     (LossKind::Dropped, "event: its context cannot be decoded"),
     (LossKind::Dropped, "bytes of the payload after its last field"),
+    (LossKind::Dropped, "processor, as it is a text, negative or of more than 32 bits"),
 ];
 
 /// Loss of an unknown number of events of a thread.
@@ -95,6 +114,7 @@ mod lost {
     pub(super) const ENDS: usize = 9;
     pub(super) const EVENT: usize = 10;
     pub(super) const REST: usize = 11;
+    pub(super) const PROCESSOR: usize = 12;
 }
 
 /// A class of events, and the losses of its events.
@@ -124,6 +144,7 @@ impl WrittenClass {
         };
         let lost = foreign::read(event, foreign, ticks, parts, payload);
         self.losses[lost::THREAD] += u64::from(lost.has_other_thread);
+        self.losses[lost::PROCESSOR] += u64::from(lost.has_other_processor);
         self.losses[lost::FIELDS] += u64::from(lost.is_undecodable);
         self.losses[lost::ELEMENTS] += payload.losses.cut;
         self.losses[lost::TEXTS] += payload.losses.texts;
@@ -352,52 +373,38 @@ impl TraceEncoder {
             return Ok(());
         };
         let is_own = matches!(class.treatment, ClassTreatment::Own(_));
-        let mut length = if is_own { own::payload(event).len() } else { self.payload.bytes.len() };
-        if is_own && self.rules.repairs {
-            let file = event.stream.trace.reader_data::<TraceFile>();
-            let rest = file.map_or(0, |file| file.bytes_behind(event));
-            class.losses[lost::REST] += u64::from(rest > 0);
-            length = length.saturating_sub(rest);
-        }
+        let is_copied = is_own && !(self.rules.repairs && self.repair_payload(event, class));
+        let length = if is_copied { own::payload(event).len() } else { self.payload.bytes.len() };
         let is_v6 = self.is_v6;
         if length > self.most_payload() {
             class.losses[lost::PAYLOAD] += 1;
             return Ok(());
         }
         if self.sorter.is_none() {
-            if self.parts.ticks < self.blocks.promised {
-                let back = self.blocks.promised - self.parts.ticks;
-                return Err(io::Error::other(CreateError::Unsorted { back }));
-            }
+            self.blocks.check_order(self.parts.ticks)?;
             self.make_room(length);
         }
         let (id, hash) = self.metadata_id(class, level);
-        let payload = if is_own { own::payload(event) } else { &self.payload.bytes };
-        let payload = payload.get(..length).unwrap_or(payload);
+        let payload = if is_copied { own::payload(event) } else { &self.payload.bytes };
         if self.rules.names_functions
             && let ClassTreatment::Own(own) = &class.treatment
         {
-            let stacks = &mut self.blocks.stacks;
-            stacks.are_mappings_named |= own.names_mappings;
-            stacks.named.extend(own::function_address(payload).filter(|_| own.names_function));
+            self.blocks.stacks.note_names(own, payload);
         }
         let parts = &self.parts;
         if !is_v6 {
             let has_process = is_own && parts.process.is_some() && parts.process != self.rules.process();
             class.losses[lost::VERSION] += u64::from(has_process || parts.has_more());
         }
+        let needs_names = class.treatment.needs_names() || self.rules.names_functions;
         let stack = parts.stack.map(|number| {
             let process = parts.process.filter(|_| is_v6);
-            let needs_names = match &class.treatment {
-                ClassTreatment::Own(own) => own.needs_names || self.rules.names_functions,
-                ClassTreatment::Foreign(_) => true,
-            };
             EventStack { number, names: needs_names.then_some((process, event.nanoseconds())) }
         });
         if self.rules.is_compared {
             let stacks = &mut self.blocks.stacks;
             let frames = stack.map(|stack| stacks.frames(event.stream, stack.number)).unwrap_or_default();
-            let is_described = !is_own || !event.class.is_undescribed;
+            let is_described = class.treatment.is_described(event, payload);
             let hash = parts.hash(hash, is_described, payload, frames, is_v6);
             self.digest.add(Some(parts.ticks), hash);
         }
@@ -416,6 +423,23 @@ impl TraceEncoder {
             self.close_blocks();
         }
         Ok(())
+    }
+
+    /// Makes the payload of an event that was read from a file of this format valid: without bytes after its last field, and
+    /// with valid texts. Returns `false` if it is valid.
+    fn repair_payload(&mut self, event: &Event<'_>, class: &mut WrittenClass) -> bool {
+        let payload = own::payload(event);
+        let file = event.stream.trace.reader_data::<TraceFile>();
+        let rest = file.map_or(0, |file| file.bytes_behind(event)).min(payload.len());
+        let payload = payload.get(..payload.len() - rest).unwrap_or(payload);
+        let has_texts = own::repair_texts(event, payload, &mut self.payload.bytes);
+        class.losses[lost::REST] += u64::from(rest > 0);
+        class.losses[lost::TEXTS] += u64::from(has_texts);
+        if rest > 0 && !has_texts {
+            self.payload.bytes.clear();
+            self.payload.bytes.extend_from_slice(payload);
+        }
+        rest > 0 || has_texts
     }
 
     /// Returns the maximum size of a payload in bytes.
@@ -621,6 +645,15 @@ impl TraceEncoder {
 }
 
 impl Blocks {
+    /// Checks that an event is not earlier than promised.
+    #[inline(always)]
+    fn check_order(&self, ticks: u64) -> io::Result<()> {
+        match self.promised.checked_sub(ticks) {
+            None | Some(0) => Ok(()),
+            Some(back) => Err(io::Error::other(CreateError::Unsorted { back })),
+        }
+    }
+
     /// Adds a row of metadata. Returns the hash of the metadata as they are read, and `false` if parts that take too much
     /// room were dropped.
     fn push_metadata(

@@ -334,7 +334,8 @@ fn repaired_files_have_no_faults() {
         let mut options = WriteOptions::default();
         options.repair = true;
         let repaired = write(&source, (0, u64::MAX), &options);
-        assert_eq!(events(&source), events(&repaired.opened));
+        // Texts become valid.
+        assert_eq!(times(&source), times(&repaired.opened));
         assert_eq!((repaired.opened.file.damage().len(), repaired.copied), (0, 0));
         assert_eq!(reading::check(&repaired.bytes).damage, Vec::<serde_json::Value>::new());
     });

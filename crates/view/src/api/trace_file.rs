@@ -117,6 +117,10 @@ fn write(
     {
         written = reader.convert(target.writer, Some(path.to_owned()), &options);
     }
+    if let Err(ConvertError::Create(CreateError::Unsorted { .. })) = &written {
+        options.write.sorts = true;
+        written = reader.convert(target.writer, Some(path.to_owned()), &options);
+    }
     written.map(|_| ()).map_err(failed)
 }
 

@@ -14,7 +14,7 @@ const LONG: usize = 60;
 const MOST_FIELDS: usize = 20;
 
 /// Structs with more fields: tables of options, which nobody reads as a whole.
-const OPTION_TABLES: &[&str] = &["Capabilities", "Cat", "EncoderConfig"];
+const OPTION_TABLES: &[&str] = &["Capabilities", "Cat", "EncoderConfig", "WriteOptions"];
 
 /// Calls `found` with the first line of each item that `is_item` recognizes, and with the lines between its braces.
 fn bodies(
