@@ -332,8 +332,7 @@ impl ScopeReader<'_> {
 
     fn search_bytes(&mut self, field: Field<'_>, bytes: &[u8]) {
         if !self.finders.is_empty() && [8, 16].contains(&bytes.len()) {
-            let digit = |nibble: u8| char::from_digit(nibble.into(), 16).map_or(b'0', |digit| digit as u8);
-            self.said.label(field, bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]));
+            self.said.label(field, hexadecimal(bytes));
         }
         self.said.search(bytes, self.finders);
     }
@@ -344,6 +343,12 @@ impl ScopeReader<'_> {
         }
         self.said.search(text, self.finders);
     }
+}
+
+/// Returns bytes as hexadecimal digits.
+fn hexadecimal(bytes: &[u8]) -> impl Iterator<Item = u8> + '_ {
+    let digit = |nibble: u8| char::from_digit(nibble.into(), 16).map_or(b'0', |digit| digit as u8);
+    bytes.iter().flat_map(move |byte| [digit(byte >> 4), digit(byte & 15)])
 }
 
 /// Returns `true` for names of identifiers.
@@ -392,8 +397,7 @@ impl Visitor for ScopeReader<'_> {
             Use::Search => self.search_bytes(field, bytes),
             // Finders read texts.
             Use::Context if bytes.len() <= MOST_LABELED => {
-                let digits: String = bytes.iter().map(|byte| format!("{byte:02X}")).collect();
-                self.said.context(digits.as_bytes(), self.finders);
+                self.said.context(&hexadecimal(bytes).collect::<Vec<u8>>(), self.finders);
             }
             _ => self.value(field, &FieldValue::Blob(bytes)),
         }

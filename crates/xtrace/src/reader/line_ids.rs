@@ -3,7 +3,7 @@
 use super::class::LineRole;
 use super::reported_operations::OperationKey;
 use crate::dialect::Version2;
-use crate::metadata::Mode;
+use crate::metadata::{MAX_TEXT_LENGTH, Mode};
 use crate::option::ChainId;
 use crate::{Metadata, MetadataError, OpId, TaskId};
 
@@ -24,6 +24,8 @@ pub(crate) struct MetadataIds {
 pub(crate) fn metadata_of_line(value: &[u8]) -> Result<MetadataIds, MetadataError> {
     let (metadata, broken) = match Metadata::parse_with(value, Mode::Strict) {
         Ok(metadata) => (metadata, None),
+        // No metadata are as long, whatever the text begins with.
+        Err(error) if value.len() > MAX_TEXT_LENGTH => return Err(error),
         Err(error) => match Metadata::parse_with(value, Mode::Lenient) {
             Ok(metadata) => (metadata, Some(error)),
             Err(_) => {

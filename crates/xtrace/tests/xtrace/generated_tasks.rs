@@ -229,7 +229,9 @@ fn node(task: &TaskId, op: &[u8], chain: Option<u16>, relations: &[Relation]) ->
 fn read(bytes: &[u8]) -> (Vec<Node>, Vec<Lines>) {
     let (mut nodes, mut lines) = (Vec::new(), Vec::new());
     let mut event = |event: &Event<'_>| {
+        // What metadata have beside their identifiers is no part of the graph.
         let contexts = Values::of(event, Scope::CommonContext).into_iter();
+        let contexts = contexts.filter(|(name, _)| !name.starts_with("metadata_"));
         nodes.push(contexts.map(|(name, value)| (name, String::from_utf8(value).unwrap())).collect());
         lines.push(lines_of(event));
     };

@@ -139,7 +139,8 @@ fn what_lines_mean() {
     let expected = format!(
         "1500000000; task_id=0102030405060708 operation_id=CAFEBABECAFEBABE parents=0B0B0B0B0B0B0B0B \
          predecessors=0000000000000000 predecessors=0A0A0A0A0A0A0A0A predecessors=0D0D0D0D0D0D0D0D returns=0C0C0C0C0C0C0C0C chain_id=63718 \
-         cause_chains=-1 cause_chains=-1 cause_chains=-1 cause_chains=-1 cause_chains=4660; \
+         cause_chains=-1 cause_chains=-1 cause_chains=-1 cause_chains=-1 cause_chains=4660 \
+         metadata_options=ChainId 0xF8E6; \
          process_id=12 thread_id=34 severity=3; X-Trace=1d0102030405060708cafebabecafebabe04C102f8e6 {edges} \
          ProcessID=12@host ThreadID=34 Severity=3 Timestamp=1.5 Label=at 10:30 Tag=t"
     );

@@ -102,6 +102,9 @@ pub fn add(builder: &mut Builder, (kind, ticks, category, name, arguments): &Par
     for (name, value) in arguments {
         all.0.extend(value.argument(name).0);
     }
+    // Each flow has one event: the number of a flow with an id used again depends on others.
+    let flow = builder.bytes.len();
+    let operation = format!("flow_id={flow} operation='{flow:016X}{:016X}'", 6);
     let (suffix, context) = match kind {
         0 => ("", ""),
         1 => ("", "counter_id=77"),
@@ -111,11 +114,15 @@ pub fn add(builder: &mut Builder, (kind, ticks, category, name, arguments): &Par
         5 => (":async_begin", "async_id=77"),
         6 => (":async_instant", "async_id=77"),
         7 => (":async_end", "async_id=77"),
-        8 => (":flow_begin", "flow_id=77"),
-        9 => (":flow_step", "flow_id=77 operation='000000000000004D0000000000000006'"),
-        _ => (":flow_end", "flow_id=77 operation='000000000000004D0000000000000006'"),
+        8 => (":flow_begin", &*format!("flow_id={flow}")),
+        9 => (":flow_step", &*operation),
+        _ => (":flow_end", &*operation),
     };
-    let all = if matches!(kind, 0 | 2 | 3) { all } else { all.word(77) };
+    let all = match kind {
+        0 | 2 | 3 => all,
+        8..=10 => all.word(flow as u64),
+        _ => all.word(77),
+    };
     builder.record(header(4, &fields), all);
     let payload: Vec<_> = arguments.iter().map(|(name, value)| value.text(name, &TABLE)).collect();
     let line = format!(
