@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use ichnos_model::{DataStreamClass, FieldClass, FieldKind, Member, Role, TraceClass};
+use ichnos_model::{DataStreamClass, FieldClass, FieldKind, Role, TraceClass};
 
 use crate::metadata::Dialect;
 
