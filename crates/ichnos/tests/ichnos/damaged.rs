@@ -10,8 +10,10 @@ use ichnos_jsonl::{JsonLines, JsonLinesOptions};
 use ichnos_testing::{Random, cases};
 use serde_json::Value;
 
-use ichnos_testing::nettrace_file::{Bytes, Event, File, Form, Metadata, field};
 use crate::render::text;
+use ichnos_testing::nettrace_file::{
+    Bytes, File, FileEvent as Event, FileMetadata as Metadata, FileVersion as Form, field,
+};
 
 /// Returns a recorded file, unpacked.
 fn recorded() -> Vec<u8> {

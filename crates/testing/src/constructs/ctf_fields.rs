@@ -2,11 +2,11 @@
 
 use crate::encoder::{Encoder, Order, bits, unsigned_bits};
 
-use super::ctf_language::{ClassText, Fixed, Language, Length, Place};
+use super::ctf_language::{ClassText, Fixed, Language, LengthText, RootPlace};
 use super::ctf_trace::CtfTrace;
 use super::{Construct, Datum, Origin};
 
-use Place::Payload;
+use RootPlace::Payload;
 
 const ORDERS: [(Order, &str); 2] = [(Order::Le, "le"), (Order::Be, "be")];
 
@@ -15,7 +15,7 @@ const LENGTHS: [usize; 6] = [1, 5, 8, 64, 65, 128];
 
 /// Returns the constructs of a document that are about fields.
 pub(super) fn constructs(origin: Origin) -> Vec<Construct> {
-    let mut table = Table { language: Language(origin), constructs: Vec::new() };
+    let mut table = FieldTable { language: Language(origin), constructs: Vec::new() };
     table.fixed();
     table.bit_orders();
     table.alignments();
@@ -35,20 +35,20 @@ pub(super) fn constructs(origin: Origin) -> Vec<Construct> {
 }
 
 /// A value and its encoding.
-type Sample = (Datum, Box<dyn Fn(&mut Encoder) -> &mut Encoder>);
+type EncodedValue = (Datum, Box<dyn Fn(&mut Encoder) -> &mut Encoder>);
 
-fn sample(value: Datum, encode: impl Fn(&mut Encoder) -> &mut Encoder + 'static) -> Sample {
+fn sample(value: Datum, encode: impl Fn(&mut Encoder) -> &mut Encoder + 'static) -> EncodedValue {
     (value, Box::new(encode))
 }
 
-struct Table {
+struct FieldTable {
     language: Language,
     constructs: Vec<Construct>,
 }
 
-impl Table {
+impl FieldTable {
     /// Adds a trace whose payload has one member, with an event for each value.
-    fn payload(&mut self, name: impl AsRef<str>, class: Option<ClassText>, samples: Vec<Sample>) {
+    fn payload(&mut self, name: impl AsRef<str>, class: Option<ClassText>, samples: Vec<EncodedValue>) {
         let Some(class) = class else { return };
         let mut trace = CtfTrace::new(self.language, name);
         trace.member(Payload, "x", class);
@@ -59,7 +59,13 @@ impl Table {
     }
 
     /// Adds a trace whose payload has two members, the second of which needs the first one.
-    fn pair(&mut self, name: &str, first: ClassText, second: Option<ClassText>, events: Vec<(Sample, Sample)>) {
+    fn pair(
+        &mut self,
+        name: &str,
+        first: ClassText,
+        second: Option<ClassText>,
+        events: Vec<(EncodedValue, EncodedValue)>,
+    ) {
         let Some(second) = second else { return };
         let mut trace = CtfTrace::new(self.language, name);
         trace.member(Payload, "n", first).member(Payload, "x", second);
@@ -81,7 +87,8 @@ impl Table {
             for length in LENGTHS {
                 for (order, order_name) in ORDERS {
                     let Some(class) = self.language.fixed(kind, length, order) else { continue };
-                    let mut trace = CtfTrace::new(self.language, format!("{name}, {length} bits, {order_name}"));
+                    let mut trace =
+                        CtfTrace::new(self.language, format!("{name}, {length} bits, {order_name}"));
                     let rest = length.next_multiple_of(8) - length;
                     trace.member(Payload, "x", class);
                     if rest > 0 {
@@ -92,7 +99,9 @@ impl Table {
                         trace.put(Payload, "x", datum(kind, &value), |encoder| encoder.fixed(&value, order));
                         if rest > 0 {
                             let value = vec![true; rest];
-                            trace.put(Payload, "rest", datum(kind, &value), |encoder| encoder.fixed(&value, order));
+                            trace.put(Payload, "rest", datum(kind, &value), |encoder| {
+                                encoder.fixed(&value, order)
+                            });
                         }
                     }
                     self.constructs.push(trace.finish());
@@ -148,22 +157,11 @@ impl Table {
         let widths = [
             of_width(16, [0x3e00, 0x8000, 0x7c00, 0x7e00, 1, 0x7bff]),
             of_width(32, [0x3fc0_0000, 1 << 31, 0x7f80_0000, 0x7fc0_0000, 1, 0x7f7f_ffff]),
-            of_width(64, [
-                0x3ff8 << 48,
-                1 << 63,
-                0x7ff0 << 48,
-                0x7ff8 << 48,
-                1,
-                (0x7ff0 << 48) - 1,
-            ]),
-            of_width(128, [
-                0x3fff_8000 << 96,
-                1 << 127,
-                0x7fff << 112,
-                0x7fff_8000 << 96,
-                1,
-                (0x7fff << 112) - 1,
-            ]),
+            of_width(64, [0x3ff8 << 48, 1 << 63, 0x7ff0 << 48, 0x7ff8 << 48, 1, (0x7ff0 << 48) - 1]),
+            of_width(
+                128,
+                [0x3fff_8000 << 96, 1 << 127, 0x7fff << 112, 0x7fff_8000 << 96, 1, (0x7fff << 112) - 1],
+            ),
         ];
         for (width, values) in widths {
             for (order, name) in ORDERS {
@@ -179,21 +177,25 @@ impl Table {
     }
 
     fn variable(&mut self) {
-        let unsigned = [0, 127, 128, u128::from(u32::MAX), u128::from(u64::MAX), 1 << 64].map(|value| {
-            sample(Datum::integer(value), move |encoder| encoder.uleb(value))
-        });
-        self.payload("variable-length unsigned integer", self.language.variable("unsigned-integer"), unsigned.into());
-        let signed = [0, -1, 63, -64, 64, -65, i128::from(i64::MIN), -1 << 64].map(|value| {
-            sample(Datum::integer(value), move |encoder| encoder.sleb(value))
-        });
-        self.payload("variable-length signed integer", self.language.variable("signed-integer"), signed.into());
-        let arrays = [0, 1, 0x7f, 0x80, 0xffff].map(|value| {
-            sample(Datum::Bits(format!("{value:x}")), move |encoder| encoder.uleb(value))
-        });
+        let unsigned = [0, 127, 128, u128::from(u32::MAX), u128::from(u64::MAX), 1 << 64]
+            .map(|value| sample(Datum::integer(value), move |encoder| encoder.uleb(value)));
+        self.payload(
+            "variable-length unsigned integer",
+            self.language.variable("unsigned-integer"),
+            unsigned.into(),
+        );
+        let signed = [0, -1, 63, -64, 64, -65, i128::from(i64::MIN), -1 << 64]
+            .map(|value| sample(Datum::integer(value), move |encoder| encoder.sleb(value)));
+        self.payload(
+            "variable-length signed integer",
+            self.language.variable("signed-integer"),
+            signed.into(),
+        );
+        let arrays = [0, 1, 0x7f, 0x80, 0xffff]
+            .map(|value| sample(Datum::Bits(format!("{value:x}")), move |encoder| encoder.uleb(value)));
         self.payload("variable-length bit array", self.language.variable("bit-array"), arrays.into());
-        let booleans = [0, 1, 0x80].map(|value| {
-            sample(Datum::Boolean(value != 0), move |encoder| encoder.uleb(value))
-        });
+        let booleans =
+            [0, 1, 0x80].map(|value| sample(Datum::Boolean(value != 0), move |encoder| encoder.uleb(value)));
         self.payload("variable-length boolean", self.language.variable("boolean"), booleans.into());
     }
 
@@ -201,7 +203,8 @@ impl Table {
         // The last value has no name.
         for (signed, values) in [(false, [0, 3, 255, 9]), (true, [-128, 3, 127, 9])] {
             let (low, high) = (i64::from(values[0] as i32), i64::from(values[2] as i32));
-            let class = self.language.enumeration(signed, &[("low", low, low), ("some", 1, 5), ("high", high, high)]);
+            let class =
+                self.language.enumeration(signed, &[("low", low, low), ("some", 1, 5), ("high", high, high)]);
             let samples = values.map(|value: i128| {
                 sample(Datum::integer(value), move |encoder| encoder.int(value, 8, Order::Le))
             });
@@ -226,17 +229,22 @@ impl Table {
             sample(Datum::text(text), move |encoder| encoder.align(8).raw(text.as_bytes()).raw(&[0]))
         });
         self.payload("null-terminated string", Some(self.language.string()), samples.into());
-        let class = self.language.bytes("string", &Length::Static(4));
+        let class = self.language.bytes("string", &LengthText::Static(4));
         let samples = [(*b"abcd", "abcd"), (*b"ab\0\0", "ab"), (*b"\0\0\0\0", "")];
-        let samples = samples.map(|(bytes, text)| sample(Datum::text(text), move |encoder| encoder.raw(&bytes)));
+        let samples =
+            samples.map(|(bytes, text)| sample(Datum::text(text), move |encoder| encoder.raw(&bytes)));
         self.payload("static-length string", class, samples.into());
-        let class = self.language.bytes("string", &Length::Static(4));
+        let class = self.language.bytes("string", &LengthText::Static(4));
         let samples = vec![sample(Datum::text("ab"), |encoder| encoder.raw(b"ab\0x"))];
         self.payload("static-length string with bytes after its zero", class, samples);
-        self.of_length("dynamic-length string", self.language.bytes("string", &Length::In(Payload, "n")), |length| {
-            let text = "x\u{fc}yz".get(..length).unwrap_or("x").to_owned();
-            (Datum::text(&text), text.into_bytes())
-        });
+        self.of_length(
+            "dynamic-length string",
+            self.language.bytes("string", &LengthText::In(Payload, "n")),
+            |length| {
+                let text = "x\u{fc}yz".get(..length).unwrap_or("x").to_owned();
+                (Datum::text(&text), text.into_bytes())
+            },
+        );
         if self.language.is_spec2() {
             self.encodings();
         }
@@ -261,11 +269,11 @@ impl Table {
                 sample(Datum::text(""), move |encoder| encoder.raw(&[0; 4][..unit])),
             ];
             self.payload(format!("null-terminated string, {name}"), Some(class), samples);
-            let class = self.language.bytes("string", &Length::Static(bytes.len() as u64 + 4));
+            let class = self.language.bytes("string", &LengthText::Static(bytes.len() as u64 + 4));
             let samples = vec![sample(Datum::text(text), move |encoder| encoder.raw(&second).raw(&[0; 4]))];
             let class = class.map(|class| class.with("encoding", &quoted));
             self.payload(format!("static-length string, {name}"), class, samples);
-            let class = self.language.bytes("string", &Length::In(Payload, "n"));
+            let class = self.language.bytes("string", &LengthText::In(Payload, "n"));
             let class = class.map(|class| class.with("encoding", &quoted));
             let number = i128::try_from(bytes.len()).unwrap();
             let length = sample(Datum::integer(number), move |encoder| encoder.int(number, 8, Order::Le));
@@ -279,7 +287,8 @@ impl Table {
     fn of_length(&mut self, name: &str, class: Option<ClassText>, value: impl Fn(usize) -> (Datum, Vec<u8>)) {
         let events = [0, 1, 3].map(|length: usize| {
             let (datum, bytes) = value(length);
-            let first = sample(Datum::integer(length), move |encoder| encoder.int(length as i128, 8, Order::Le));
+            let first =
+                sample(Datum::integer(length), move |encoder| encoder.int(length as i128, 8, Order::Le));
             (first, sample(datum, move |encoder| encoder.raw(&bytes)))
         });
         self.pair(name, self.language.byte(), class, events.into());
@@ -287,7 +296,7 @@ impl Table {
 
     fn blobs(&mut self) {
         for length in [0, 1, 3] {
-            let class = self.language.bytes("blob", &Length::Static(length));
+            let class = self.language.bytes("blob", &LengthText::Static(length));
             let bytes = vec![0xab; length as usize];
             let value = Datum::Bytes(bytes.clone());
             if length == 0 {
@@ -300,11 +309,11 @@ impl Table {
             let samples = vec![sample(value, move |encoder| encoder.raw(&bytes))];
             self.payload(format!("static-length BLOB of {length} bytes"), class, samples);
         }
-        let class = self.language.bytes("blob", &Length::In(Payload, "n"));
+        let class = self.language.bytes("blob", &LengthText::In(Payload, "n"));
         self.of_length("dynamic-length BLOB", class, |length| {
             (Datum::Bytes(vec![0xcd; length]), vec![0xcd; length])
         });
-        let class = self.language.bytes("blob", &Length::Static(2));
+        let class = self.language.bytes("blob", &LengthText::Static(2));
         let class = class.map(|class| class.with("media-type", "\"image/png\""));
         let samples = vec![sample(Datum::Bytes(vec![1, 2]), |encoder| encoder.raw(&[1, 2]))];
         self.payload("BLOB with a media type", class, samples);
@@ -312,48 +321,54 @@ impl Table {
 
     fn arrays(&mut self) {
         let language = self.language;
-        let (byte, numbers) = (language.byte(), |bytes: &[u8]| Datum::array(bytes.iter().map(Datum::integer)));
+        let (byte, numbers) =
+            (language.byte(), |bytes: &[u8]| Datum::array(bytes.iter().map(Datum::integer)));
         for length in [1, 3] {
-            let class = language.array(&byte, &Length::Static(length));
+            let class = language.array(&byte, &LengthText::Static(length));
             let bytes: Vec<u8> = (1..=length as u8).collect();
             let samples = vec![sample(numbers(&bytes), move |encoder| encoder.raw(&bytes))];
             self.payload(format!("static-length array of {length}"), Some(class), samples);
         }
-        let empty = language.array(&byte, &Length::Static(0));
+        let empty = language.array(&byte, &LengthText::Static(0));
         let first = sample(Datum::integer(7), |encoder| encoder.int(7, 8, Order::Le));
         let events = vec![(first, sample(Datum::Array(Vec::new()), |encoder| encoder))];
         self.pair("static-length array of 0", byte.clone(), Some(empty), events);
-        let class = language.array(&byte, &Length::In(Payload, "n"));
+        let class = language.array(&byte, &LengthText::In(Payload, "n"));
         self.of_length("dynamic-length array", Some(class), |length| {
             let bytes: Vec<u8> = (1..=length as u8).collect();
             (numbers(&bytes), bytes)
         });
-        let signed = language.array(&language.integer(16, true, Order::Be), &Length::Static(2));
+        let signed = language.array(&language.integer(16, true, Order::Be), &LengthText::Static(2));
         let value = Datum::array([-2, 300].map(Datum::integer));
         let samples = vec![sample(value, |encoder| encoder.int(-2, 16, Order::Be).int(300, 16, Order::Be))];
         self.payload("array of signed integers", Some(signed), samples);
-        let bits = language.array(&language.integer(1, false, Order::Le), &Length::Static(8));
+        let bits = language.array(&language.integer(1, false, Order::Le), &LengthText::Static(8));
         let value = Datum::array([1, 0, 1, 1, 0, 0, 0, 1].map(Datum::integer));
         let samples = vec![sample(value, |encoder| encoder.raw(&[0b1000_1101]))];
         self.payload("array of bits", Some(bits), samples);
-        let texts = language.array(&language.string(), &Length::Static(2));
+        let texts = language.array(&language.string(), &LengthText::Static(2));
         let value = Datum::array(["a", ""].map(Datum::text));
         self.payload("array of texts", Some(texts), vec![sample(value, |encoder| encoder.raw(b"a\0\0"))]);
         let points = language.structure(&[("a", byte.clone()), ("b", language.string())]);
-        let points = language.array(&points, &Length::Static(2));
+        let points = language.array(&points, &LengthText::Static(2));
         let point = |a: u8, b: &str| Datum::structure([("a", Datum::integer(a)), ("b", Datum::text(b))]);
         let value = Datum::array([point(1, "x"), point(2, "")]);
         let samples = vec![sample(value, |encoder| encoder.raw(b"\x01x\0\x02\0"))];
         self.payload("array of structures", Some(points), samples);
-        let nested = language.array(&language.array(&byte, &Length::Static(2)), &Length::Static(2));
+        let nested = language.array(&language.array(&byte, &LengthText::Static(2)), &LengthText::Static(2));
         let value = Datum::array([numbers(&[1, 2]), numbers(&[3, 4])]);
-        self.payload("array of arrays", Some(nested), vec![sample(value, |encoder| encoder.raw(&[1, 2, 3, 4]))]);
-        let nested = language.array(&language.array(&byte, &Length::In(Payload, "n")), &Length::In(Payload, "n"));
+        self.payload(
+            "array of arrays",
+            Some(nested),
+            vec![sample(value, |encoder| encoder.raw(&[1, 2, 3, 4]))],
+        );
+        let nested = language
+            .array(&language.array(&byte, &LengthText::In(Payload, "n")), &LengthText::In(Payload, "n"));
         self.of_length("dynamic-length array of dynamic-length arrays", Some(nested), |length| {
             let row: Vec<u8> = (1..=length as u8).collect();
             (Datum::Array(vec![numbers(&row); length]), row.repeat(length))
         });
-        let empty = language.array(&language.structure(&[]), &Length::In(Payload, "n"));
+        let empty = language.array(&language.structure(&[]), &LengthText::In(Payload, "n"));
         self.of_length("array of empty structures", Some(empty), |length| {
             (Datum::Array(vec![Datum::Structure(Vec::new()); length]), Vec::new())
         });
@@ -362,8 +377,10 @@ impl Table {
     fn structures(&mut self) {
         let language = self.language;
         let byte = language.byte();
-        let inner = language.structure(&[("a", byte.clone()), ("b", language.structure(&[("c", byte.clone())]))]);
-        let value = Datum::structure([("a", Datum::integer(1)), ("b", Datum::structure([("c", Datum::integer(2))]))]);
+        let inner =
+            language.structure(&[("a", byte.clone()), ("b", language.structure(&[("c", byte.clone())]))]);
+        let value =
+            Datum::structure([("a", Datum::integer(1)), ("b", Datum::structure([("c", Datum::integer(2))]))]);
         self.payload("nested structures", Some(inner), vec![sample(value, |encoder| encoder.raw(&[1, 2]))]);
         let first = || sample(Datum::integer(7), |encoder| encoder.int(7, 8, Order::Le));
         let empty = || sample(Datum::Structure(Vec::new()), |encoder| encoder);
@@ -381,7 +398,8 @@ impl Table {
     fn selections(&mut self) {
         let language = self.language;
         let (byte, text) = (language.byte(), language.string());
-        let selector = |value: i128| sample(Datum::integer(value), move |encoder| encoder.int(value, 8, Order::Le));
+        let selector =
+            |value: i128| sample(Datum::integer(value), move |encoder| encoder.int(value, 8, Order::Le));
         let number = || sample(Datum::integer(200), |encoder| encoder.int(200, 8, Order::Le));
         let absent = || sample(Datum::Absent, |encoder| encoder);
         if let Some(boolean) = language.fixed(Fixed::Boolean, 8, Order::Le) {
@@ -407,13 +425,24 @@ impl Table {
         let structure = language.structure(&[("a", byte.clone())]);
         let optional = language.optional(&structure, (Payload, "n"), "[[1,1]]");
         let value = sample(Datum::structure([("a", Datum::integer(4))]), |encoder| encoder.raw(&[4]));
-        self.pair("optional structure", byte.clone(), optional, vec![(selector(1), value), (selector(0), absent())]);
-        let array = language.array(&byte, &Length::Static(2));
+        self.pair(
+            "optional structure",
+            byte.clone(),
+            optional,
+            vec![(selector(1), value), (selector(0), absent())],
+        );
+        let array = language.array(&byte, &LengthText::Static(2));
         let optional = language.optional(&array, (Payload, "n"), "[[1,1]]");
         let value = sample(Datum::array([1, 2].map(Datum::integer)), |encoder| encoder.raw(&[1, 2]));
-        self.pair("optional array", byte.clone(), optional, vec![(selector(1), value), (selector(0), absent())]);
+        self.pair(
+            "optional array",
+            byte.clone(),
+            optional,
+            vec![(selector(1), value), (selector(0), absent())],
+        );
 
-        let options = [("a", byte.clone()), ("b", text.clone()), ("c", language.structure(&[("d", byte.clone())]))];
+        let options =
+            [("a", byte.clone()), ("b", text.clone()), ("c", language.structure(&[("d", byte.clone())]))];
         let variant = language.variant(&options, (Payload, "n"));
         let labels = [("a", 0, 0), ("b", 1, 1), ("c", 2, 2)];
         let events = || {
@@ -431,30 +460,41 @@ impl Table {
         }
         if language.is_second() {
             let mut nameless = variant;
-            nameless.text =
-                nameless.text.replace(r#""name":"a","#, "").replace(r#""name":"b","#, "").replace(r#""name":"c","#, "");
+            nameless.text = nameless
+                .text
+                .replace(r#""name":"a","#, "")
+                .replace(r#""name":"b","#, "")
+                .replace(r#""name":"c","#, "");
             self.pair("variant without names", byte.clone(), Some(nameless), events());
         }
         let options = [("a", language.structure(&[])), ("b", byte)];
         let variant = language.variant(&options, (Payload, "n"));
         let empty = sample(Datum::Structure(Vec::new()), |encoder| encoder);
         let class = language.enumeration(false, &[("a", 0, 0), ("b", 1, 1)]);
-        self.pair("variant with an empty option", class, Some(variant), vec![(selector(0), empty), (selector(1), number())]);
+        self.pair(
+            "variant with an empty option",
+            class,
+            Some(variant),
+            vec![(selector(0), empty), (selector(1), number())],
+        );
     }
 
     /// A length and a selector in each scope that comes before the payload. In headers, and contexts of packets, nobody
     /// sees them beside what needs them.
     fn locations(&mut self) {
         let language = self.language;
-        for place in Place::ALL.into_iter().take(5) {
-            let is_of_packet = matches!(place, Place::PacketHeader | Place::PacketContext);
+        for place in RootPlace::ALL.into_iter().take(5) {
+            let is_of_packet = matches!(place, RootPlace::PacketHeader | RootPlace::PacketContext);
             let put = |trace: &mut CtfTrace, value: u8| match place {
-                Place::CommonContext | Place::SpecificContext => _ = trace.byte(place, "n", value),
+                RootPlace::CommonContext | RootPlace::SpecificContext => _ = trace.byte(place, "n", value),
                 _ => _ = trace.bits(value.into(), 8),
             };
-            let array = language.array(&language.byte(), &Length::In(place, "n"));
+            let array = language.array(&language.byte(), &LengthText::In(place, "n"));
             let mut trace = CtfTrace::new(language, format!("length in the {}", place.scope()));
-            trace.member(place, "n", language.byte()).member(Payload, "m", language.byte()).member(Payload, "x", array);
+            trace
+                .member(place, "n", language.byte())
+                .member(Payload, "m", language.byte())
+                .member(Payload, "x", array);
             if is_of_packet {
                 put(&mut trace, 2);
             }

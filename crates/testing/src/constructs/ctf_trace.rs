@@ -2,7 +2,7 @@
 
 use crate::encoder::{Encoder, Order};
 
-use super::ctf_language::{ClassText, Language, Place};
+use super::ctf_language::{ClassText, Language, RootPlace};
 use super::{Construct, Datum, EncodedEvent, Lost, Origin};
 
 /// A root field: the members of a structure, or another class.
@@ -16,13 +16,14 @@ impl Root {
     fn text(&self, language: Language) -> Option<String> {
         let members: Vec<(&str, ClassText)> =
             self.members.iter().map(|(name, class)| (&**name, class.clone())).collect();
-        let class = self.whole.clone().or_else(|| (!members.is_empty()).then(|| language.structure(&members)));
+        let class =
+            self.whole.clone().or_else(|| (!members.is_empty()).then(|| language.structure(&members)));
         class.map(|class| class.text)
     }
 }
 
 #[derive(Clone, Debug, Default)]
-struct EventClass {
+struct EventText {
     id: Option<String>,
     name: Option<String>,
     roots: [Root; 2],
@@ -30,12 +31,12 @@ struct EventClass {
 }
 
 #[derive(Clone, Debug, Default)]
-struct StreamClass {
+struct StreamText {
     id: Option<String>,
     roots: [Root; 3],
     more: Vec<(String, String)>,
     tags: Vec<String>,
-    events: Vec<EventClass>,
+    events: Vec<EventText>,
 }
 
 /// Fragments that can have further properties.
@@ -57,7 +58,7 @@ pub(super) struct CtfTrace {
     fragments: Vec<String>,
     header: Root,
     tags: Vec<String>,
-    streams: Vec<StreamClass>,
+    streams: Vec<StreamText>,
     files: Vec<(String, Vec<u8>)>,
     pub(super) encoder: Encoder,
     /// Positions of the sizes of the packet, and the numbers of their bits.
@@ -80,7 +81,7 @@ impl CtfTrace {
             _ => "ctf1.8",
         };
         let name = (!language.is_prop1()).then(|| "e".to_owned());
-        let event = EventClass { name, ..EventClass::default() };
+        let event = EventText { name, ..EventText::default() };
         Self {
             language,
             name: format!("{document}: {}", construct.as_ref()),
@@ -89,7 +90,7 @@ impl CtfTrace {
             fragments: Vec::new(),
             header: Root::default(),
             tags: Vec::new(),
-            streams: vec![StreamClass { events: vec![event], ..StreamClass::default() }],
+            streams: vec![StreamText { events: vec![event], ..StreamText::default() }],
             files: vec![("stream".to_owned(), Vec::new())],
             encoder: Encoder::default(),
             total_size: None,
@@ -100,33 +101,33 @@ impl CtfTrace {
         }
     }
 
-    fn stream(&mut self) -> &mut StreamClass {
+    fn stream(&mut self) -> &mut StreamText {
         self.streams.last_mut().unwrap()
     }
 
-    fn event_class(&mut self) -> &mut EventClass {
+    fn event_class(&mut self) -> &mut EventText {
         self.stream().events.last_mut().unwrap()
     }
 
-    fn root(&mut self, place: Place) -> &mut Root {
+    fn root(&mut self, place: RootPlace) -> &mut Root {
         match place {
-            Place::PacketHeader => &mut self.header,
-            Place::PacketContext => &mut self.stream().roots[0],
-            Place::EventHeader => &mut self.stream().roots[1],
-            Place::CommonContext => &mut self.stream().roots[2],
-            Place::SpecificContext => &mut self.event_class().roots[0],
-            Place::Payload => &mut self.event_class().roots[1],
+            RootPlace::PacketHeader => &mut self.header,
+            RootPlace::PacketContext => &mut self.stream().roots[0],
+            RootPlace::EventHeader => &mut self.stream().roots[1],
+            RootPlace::CommonContext => &mut self.stream().roots[2],
+            RootPlace::SpecificContext => &mut self.event_class().roots[0],
+            RootPlace::Payload => &mut self.event_class().roots[1],
         }
     }
 
     /// Adds a member to a root field of the last class.
-    pub(super) fn member(&mut self, place: Place, name: &str, class: ClassText) -> &mut Self {
+    pub(super) fn member(&mut self, place: RootPlace, name: &str, class: ClassText) -> &mut Self {
         self.root(place).members.push((name.to_owned(), class));
         self
     }
 
     /// Sets a root field that is no structure.
-    pub(super) fn whole(&mut self, place: Place, class: ClassText) -> &mut Self {
+    pub(super) fn whole(&mut self, place: RootPlace, class: ClassText) -> &mut Self {
         self.root(place).whole = Some(class);
         self
     }
@@ -144,12 +145,14 @@ impl CtfTrace {
     }
 
     /// Adds a tag of PROP-1.0 to the fragment of a root field: its name, and further members.
-    pub(super) fn tag(&mut self, place: Place, member: &str, tag: &str, more: &str) -> &mut Self {
+    pub(super) fn tag(&mut self, place: RootPlace, member: &str, tag: &str, more: &str) -> &mut Self {
         let location = self.language.location(place, member);
         let text = format!(r#"{{"tag":"{tag}","path":{location}{more}}}"#);
         match place {
-            Place::PacketHeader => self.tags.push(text),
-            Place::SpecificContext | Place::Payload => self.event_class().more.push(("tags".to_owned(), format!("[{text}]"))),
+            RootPlace::PacketHeader => self.tags.push(text),
+            RootPlace::SpecificContext | RootPlace::Payload => {
+                self.event_class().more.push(("tags".to_owned(), format!("[{text}]")))
+            }
             _ => self.stream().tags.push(text),
         }
         self
@@ -176,7 +179,7 @@ impl CtfTrace {
     /// Begins a further event record class of the last data stream class.
     pub(super) fn next_event_class(&mut self, id: u128, name: &str) -> &mut Self {
         let (id, name) = (Some(self.language_id(id)), (!self.language.is_prop1()).then(|| name.to_owned()));
-        self.stream().events.push(EventClass { id, name, ..EventClass::default() });
+        self.stream().events.push(EventText { id, name, ..EventText::default() });
         self
     }
 
@@ -189,9 +192,9 @@ impl CtfTrace {
     /// Begins a further data stream class, with an event record class `f`.
     pub(super) fn next_stream_class(&mut self, id: u128) -> &mut Self {
         let name = (!self.language.is_prop1()).then(|| "f".to_owned());
-        let event = EventClass { name, ..EventClass::default() };
+        let event = EventText { name, ..EventText::default() };
         let id = Some(self.language_id(id));
-        self.streams.push(StreamClass { id, events: vec![event], ..StreamClass::default() });
+        self.streams.push(StreamText { id, events: vec![event], ..StreamText::default() });
         self
     }
 
@@ -262,7 +265,14 @@ impl CtfTrace {
     }
 
     /// Encodes an integer that is seen.
-    pub(super) fn int(&mut self, place: Place, name: &str, value: i128, length: usize, order: Order) -> &mut Self {
+    pub(super) fn int(
+        &mut self,
+        place: RootPlace,
+        name: &str,
+        value: i128,
+        length: usize,
+        order: Order,
+    ) -> &mut Self {
         self.put(place, name, Datum::integer(value), |encoder| encoder.int(value, length, order))
     }
 
@@ -274,14 +284,14 @@ impl CtfTrace {
     }
 
     /// Encodes an integer of 8 bits that is seen.
-    pub(super) fn byte(&mut self, place: Place, name: &str, value: u8) -> &mut Self {
+    pub(super) fn byte(&mut self, place: RootPlace, name: &str, value: u8) -> &mut Self {
         self.int(place, name, value.into(), 8, Order::Le)
     }
 
     /// Encodes a member of a root field.
     pub(super) fn put(
         &mut self,
-        place: Place,
+        place: RootPlace,
         name: &str,
         value: Datum,
         encode: impl FnOnce(&mut Encoder) -> &mut Encoder,
@@ -296,15 +306,20 @@ impl CtfTrace {
     }
 
     /// Encodes a root field that is no structure.
-    pub(super) fn put_whole(&mut self, place: Place, value: Datum, encode: impl FnOnce(&mut Encoder) -> &mut Encoder) -> &mut Self {
+    pub(super) fn put_whole(
+        &mut self,
+        place: RootPlace,
+        value: Datum,
+        encode: impl FnOnce(&mut Encoder) -> &mut Encoder,
+    ) -> &mut Self {
         encode(&mut self.encoder);
         self.scopes(place).push((place.scope(), value));
         self
     }
 
-    fn scopes(&mut self, place: Place) -> &mut Vec<(&'static str, Datum)> {
+    fn scopes(&mut self, place: RootPlace) -> &mut Vec<(&'static str, Datum)> {
         match place {
-            Place::PacketHeader | Place::PacketContext => &mut self.packet,
+            RootPlace::PacketHeader | RootPlace::PacketContext => &mut self.packet,
             _ => &mut self.events.last_mut().unwrap().scopes,
         }
     }
@@ -330,10 +345,13 @@ impl CtfTrace {
         let language = self.language;
         let kind = if language.is_prop1() { "fragment" } else { "type" };
         let object = |name: &str, pairs: &[(String, String)]| {
-            let pairs: Vec<String> = pairs.iter().map(|(key, value)| format!(r#","{key}":{value}"#)).collect();
+            let pairs: Vec<String> =
+                pairs.iter().map(|(key, value)| format!(r#","{key}":{value}"#)).collect();
             format!(r#"{{"{kind}":"{name}"{}}}"#, pairs.concat())
         };
-        let tags = |tags: &[String]| (!tags.is_empty()).then(|| ("tags".to_owned(), format!("[{}]", tags.join(","))));
+        let tags = |tags: &[String]| {
+            (!tags.is_empty()).then(|| ("tags".to_owned(), format!("[{}]", tags.join(","))))
+        };
         let root = |root: &Root, key: &str| Some((root_key(language, key), root.text(language)?));
         let mut fragments = Vec::new();
         if language.is_prop1() {
@@ -358,7 +376,8 @@ impl CtfTrace {
             fragments.push(object("data-stream-class", &pairs));
             for event in &stream.events {
                 let mut pairs: Vec<_> = event.id.iter().map(|id| ("id".to_owned(), id.clone())).collect();
-                let parent = if language.is_prop1() { "parent-data-stream-class-id" } else { "data-stream-class-id" };
+                let parent =
+                    if language.is_prop1() { "parent-data-stream-class-id" } else { "data-stream-class-id" };
                 pairs.extend(stream.id.iter().map(|id| (parent.to_owned(), id.clone())));
                 pairs.extend(event.name.iter().map(|name| ("name".to_owned(), format!("{name:?}"))));
                 pairs.extend(event.more.iter().cloned());
@@ -394,8 +413,10 @@ impl CtfTrace {
             text += &format!("stream {{\n{id}{}{roots}}};\n", pairs(&stream.more));
             for event in &stream.events {
                 let id = event.id.as_ref().map_or_else(String::new, |id| format!("    id = {id};\n"));
-                let parent = stream.id.as_ref().map_or_else(String::new, |id| format!("    stream_id = {id};\n"));
-                let name = event.name.as_ref().map_or_else(String::new, |name| format!("    name = {name:?};\n"));
+                let parent =
+                    stream.id.as_ref().map_or_else(String::new, |id| format!("    stream_id = {id};\n"));
+                let name =
+                    event.name.as_ref().map_or_else(String::new, |name| format!("    name = {name:?};\n"));
                 let roots = root(&event.roots[0], "context") + &root(&event.roots[1], "fields");
                 text += &format!("event {{\n{name}{id}{parent}{}{roots}}};\n", pairs(&event.more));
             }

@@ -1,6 +1,6 @@
 //! Fuchsia's logs and traces: each type of argument, each kind of record.
 
-use crate::fxt_file::{Body, Builder, body, header, inline};
+use crate::fxt_file::{Body, FxtBuilder as Builder, body, header, inline};
 
 use super::{Construct, Datum, EncodedEvent, Lost, Origin};
 
@@ -41,18 +41,35 @@ pub(super) fn logs() -> Vec<Construct> {
     let one = |name: &str, value: Datum| vec![Datum::structure([(name, value)])];
     let signed = [0, -1, i64::MIN, i64::MAX];
     let records: Vec<_> = signed.iter().map(|value| (1, 0x30, vec![word(3, "x", *value as u64)])).collect();
-    add("signed integer", &records, signed.iter().map(|value| Datum::structure([("x", Datum::integer(value))])).collect());
+    add(
+        "signed integer",
+        &records,
+        signed.iter().map(|value| Datum::structure([("x", Datum::integer(value))])).collect(),
+    );
     let unsigned = [0, u64::MAX];
     let records: Vec<_> = unsigned.iter().map(|value| (1, 0x30, vec![word(4, "x", *value)])).collect();
-    add("unsigned integer", &records, unsigned.iter().map(|value| Datum::structure([("x", Datum::integer(value))])).collect());
+    add(
+        "unsigned integer",
+        &records,
+        unsigned.iter().map(|value| Datum::structure([("x", Datum::integer(value))])).collect(),
+    );
     let floats = [1.5, -0.0, f64::INFINITY];
     let records: Vec<_> = floats.iter().map(|value| (1, 0x30, vec![word(5, "x", value.to_bits())])).collect();
-    add("float", &records, floats.iter().map(|value| Datum::structure([("x", Datum::double(*value))])).collect());
+    add(
+        "float",
+        &records,
+        floats.iter().map(|value| Datum::structure([("x", Datum::double(*value))])).collect(),
+    );
     let texts = ["", "a", "gr\u{fc}\u{df}e \u{1f463}", "a\nb"];
     let records: Vec<_> = texts.iter().map(|value| (1, 0x30, vec![text("x", value)])).collect();
     add("text", &records, texts.iter().map(|value| Datum::structure([("x", Datum::text(value))])).collect());
-    let records: Vec<_> = [true, false].map(|value| (1, 0x30, vec![body().argument(9, "x", value.into(), body())])).into();
-    add("boolean", &records, [true, false].map(|value| Datum::structure([("x", Datum::Boolean(value))])).into());
+    let records: Vec<_> =
+        [true, false].map(|value| (1, 0x30, vec![body().argument(9, "x", value.into(), body())])).into();
+    add(
+        "boolean",
+        &records,
+        [true, false].map(|value| Datum::structure([("x", Datum::Boolean(value))])).into(),
+    );
     for name in ["pid", "tid", "line", "num_dropped"] {
         if name != "num_dropped" {
             add(name, &[(1, 0x30, vec![word(4, name, 7)])], one(name, Datum::integer(7)));
@@ -67,14 +84,21 @@ pub(super) fn logs() -> Vec<Construct> {
         add(&name, &[(1, severity, vec![text("message", "m")])], one("message", Datum::text("m")));
     }
     for time in [0, 1, i64::MAX] {
-        add(&format!("time {time}"), &[(time, 0x30, vec![text("message", "m")])], one("message", Datum::text("m")));
+        add(
+            &format!("time {time}"),
+            &[(time, 0x30, vec![text("message", "m")])],
+            one("message", Datum::text("m")),
+        );
     }
     let twice = vec![word(4, "x", 1), word(4, "x", 2)];
     let values = Datum::structure([("x", Datum::integer(1)), ("x", Datum::integer(2))]);
     add("argument that occurs twice", &[(1, 0x30, twice)], vec![values]);
     let printf = vec![word(4, "printf", 0), text("message", "%d"), word(3, "", 5)];
-    let values =
-        Datum::structure([("printf", Datum::integer(0)), ("message", Datum::text("%d")), ("", Datum::integer(5))]);
+    let values = Datum::structure([
+        ("printf", Datum::integer(0)),
+        ("message", Datum::text("%d")),
+        ("", Datum::integer(5)),
+    ]);
     add("printf", &[(1, 0x30, printf)], vec![values]);
     let message = || vec![text("message", "m")];
     let value = || Datum::structure([("message", Datum::text("m"))]);
@@ -85,14 +109,14 @@ pub(super) fn logs() -> Vec<Construct> {
 
 /// Returns the constructs of traces.
 pub(super) fn traces() -> Vec<Construct> {
-    let mut table = TraceTable { constructs: Vec::new() };
+    let mut table = FxtTable { constructs: Vec::new() };
     table.arguments();
     table.kinds();
     table.records();
     table.constructs
 }
 
-struct TraceTable {
+struct FxtTable {
     constructs: Vec<Construct>,
 }
 
@@ -107,10 +131,16 @@ fn nothing() -> Datum {
     Datum::Structure(Vec::new())
 }
 
-impl TraceTable {
+impl FxtTable {
     fn add(&mut self, name: &str, builder: &Builder, events: Vec<EncodedEvent>, lost: Vec<Lost>) {
         let files = vec![("trace.fxt".to_owned(), builder.bytes.clone())];
-        self.constructs.push(Construct { name: format!("fxt: {name}"), origin: Origin::Fxt, files, events, lost });
+        self.constructs.push(Construct {
+            name: format!("fxt: {name}"),
+            origin: Origin::Fxt,
+            files,
+            events,
+            lost,
+        });
     }
 
     /// Each type of argument with its values.
@@ -120,16 +150,44 @@ impl TraceTable {
         let text = |value: &str| body().argument(6, "x", inline(value), body().text(value));
         let rows: Vec<(&str, Vec<(Body, Datum)>)> = vec![
             ("null", vec![(argument(0, 0, body()), Datum::Absent)]),
-            ("int32", [0, -1, i32::MIN, i32::MAX].map(|value: i32| (argument(1, (value as u32).into(), body()), Datum::integer(value))).into()),
-            ("uint32", [0, u32::MAX].map(|value: u32| (argument(2, value.into(), body()), Datum::integer(value))).into()),
-            ("int64", [0, -1, i64::MIN, i64::MAX].map(|value: i64| (word(3, value as u64), Datum::integer(value))).into()),
+            (
+                "int32",
+                [0, -1, i32::MIN, i32::MAX]
+                    .map(|value: i32| (argument(1, (value as u32).into(), body()), Datum::integer(value)))
+                    .into(),
+            ),
+            (
+                "uint32",
+                [0, u32::MAX]
+                    .map(|value: u32| (argument(2, value.into(), body()), Datum::integer(value)))
+                    .into(),
+            ),
+            (
+                "int64",
+                [0, -1, i64::MIN, i64::MAX]
+                    .map(|value: i64| (word(3, value as u64), Datum::integer(value)))
+                    .into(),
+            ),
             ("uint64", [0, u64::MAX].map(|value: u64| (word(4, value), Datum::integer(value))).into()),
-            ("double", [1.5, -0.0, f64::INFINITY].map(|value: f64| (word(5, value.to_bits()), Datum::double(value))).into()),
-            ("string", ["a", "gr\u{fc}\u{df}e \u{1f463}", "a\nb"].map(|value| (text(value), Datum::text(value))).into()),
+            (
+                "double",
+                [1.5, -0.0, f64::INFINITY]
+                    .map(|value: f64| (word(5, value.to_bits()), Datum::double(value)))
+                    .into(),
+            ),
+            (
+                "string",
+                ["a", "gr\u{fc}\u{df}e \u{1f463}", "a\nb"]
+                    .map(|value| (text(value), Datum::text(value)))
+                    .into(),
+            ),
             ("empty string", vec![(argument(6, 0, body()), Datum::text(""))]),
             ("pointer", [0, u64::MAX].map(|value: u64| (word(7, value), Datum::integer(value))).into()),
             ("koid", [0, u64::MAX].map(|value: u64| (word(8, value), Datum::integer(value))).into()),
-            ("boolean", [true, false].map(|value| (argument(9, value.into(), body()), Datum::Boolean(value))).into()),
+            (
+                "boolean",
+                [true, false].map(|value| (argument(9, value.into(), body()), Datum::Boolean(value))).into(),
+            ),
             ("blob", vec![(argument(10, 3, body().stream(&[1, 2, 3])), Datum::Bytes(vec![1, 2, 3]))]),
             ("empty blob", vec![(argument(10, 0, body()), Datum::Bytes(Vec::new()))]),
         ];
@@ -192,8 +250,16 @@ impl TraceTable {
         self.add("times at the limits", &builder, vec![read(10), read(i64::MAX.into())], Vec::new());
         let mut builder = Builder::new();
         builder.record(header(7, &[(16, 4), (24, inline("pipe"))]), body().word(88).text("pipe"));
-        let context = Datum::structure([("koid", Datum::integer(88)), ("type", Datum::integer(4)), ("name", Datum::text("pipe"))]);
-        let object = EncodedEvent { name: Some("kernel_object".to_owned()), nanoseconds: None, scopes: vec![("specific ctx", context)] };
+        let context = Datum::structure([
+            ("koid", Datum::integer(88)),
+            ("type", Datum::integer(4)),
+            ("name", Datum::text("pipe")),
+        ]);
+        let object = EncodedEvent {
+            name: Some("kernel_object".to_owned()),
+            nanoseconds: None,
+            scopes: vec![("specific ctx", context)],
+        };
         self.add("kernel object", &builder, vec![object], Vec::new());
         let mut builder = Builder::new();
         builder.record(header(6, &[(24, inline("view"))]), body().words(&[0xabc, 31]).text("view"));
@@ -204,7 +270,11 @@ impl TraceTable {
         self.add("userspace object", &builder, vec![object], Vec::new());
         let mut builder = Builder::new();
         builder.record(header(8, &[(20, 3), (36, 2), (60, 1)]), body().words(&[10, 20, 21]));
-        let context = Datum::structure([("cpu", Datum::integer(3)), ("outgoing_tid", Datum::integer(20)), ("outgoing_state", Datum::integer(2))]);
+        let context = Datum::structure([
+            ("cpu", Datum::integer(3)),
+            ("outgoing_tid", Datum::integer(20)),
+            ("outgoing_state", Datum::integer(2)),
+        ]);
         let thread = Datum::structure([("tid", Datum::integer(21))]);
         let scopes = vec![("ctx", thread), ("specific ctx", context)];
         let switch = EncodedEvent { name: Some("context_switch".to_owned()), nanoseconds: Some(10), scopes };
@@ -212,7 +282,8 @@ impl TraceTable {
         let mut builder = Builder::new();
         builder.record(header(8, &[(20, 3), (60, 2)]), body().words(&[10, 21]));
         let context = Datum::structure([("cpu", Datum::integer(3))]);
-        let scopes = vec![("ctx", Datum::structure([("tid", Datum::integer(21))])), ("specific ctx", context)];
+        let scopes =
+            vec![("ctx", Datum::structure([("tid", Datum::integer(21))])), ("specific ctx", context)];
         let wakeup = EncodedEvent { name: Some("thread_wakeup".to_owned()), nanoseconds: Some(10), scopes };
         self.add("thread wakeup", &builder, vec![wakeup], Vec::new());
         let mut builder = Builder::new();
@@ -220,13 +291,18 @@ impl TraceTable {
         let log = event("log", 10, nothing(), Datum::structure([("message", Datum::text("hi"))]));
         self.add("log", &builder, vec![log], Vec::new());
         let mut builder = Builder::new();
-        builder.record(header(5, &[(16, inline("b")), (32, 3), (48, 1)]), body().text("b").stream(&[1, 2, 3]));
+        builder
+            .record(header(5, &[(16, inline("b")), (32, 3), (48, 1)]), body().text("b").stream(&[1, 2, 3]));
         let payload = Datum::structure([
             ("name", Datum::text("b")),
             ("type", Datum::integer(1)),
             ("data", Datum::Bytes(vec![1, 2, 3])),
         ]);
-        let blob = EncodedEvent { name: Some("blob".to_owned()), nanoseconds: None, scopes: vec![("payload", payload)] };
+        let blob = EncodedEvent {
+            name: Some("blob".to_owned()),
+            nanoseconds: None,
+            scopes: vec![("payload", payload)],
+        };
         self.add("BLOB", &builder, vec![blob], Vec::new());
     }
 }

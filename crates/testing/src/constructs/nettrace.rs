@@ -1,6 +1,9 @@
 //! .NET's files: types of fields, tags of metadata, headers of events, blocks, the description of the session.
 
-use crate::nettrace_file::{Bytes, Event, File, Form, Metadata, Trace, field, field_v2, field_v6, kind, tag_v5};
+use crate::nettrace_file::{
+    Bytes, File, FileEvent as Event, FileMetadata as Metadata, FileVersion as Form, Trace, field, field_v2,
+    field_v6, kind, tag_v5,
+};
 
 use super::{Construct, Datum, EncodedEvent, Lost, Origin};
 
@@ -14,7 +17,7 @@ pub(super) fn constructs(origin: Origin) -> Vec<Construct> {
         Origin::Nettrace4 => Form::V4,
         _ => Form::V6,
     };
-    let mut table = Table { origin, form, constructs: Vec::new() };
+    let mut table = NettraceTable { origin, form, constructs: Vec::new() };
     table.types();
     table.metadata();
     table.headers();
@@ -28,7 +31,7 @@ pub(super) fn constructs(origin: Origin) -> Vec<Construct> {
     table.constructs
 }
 
-struct Table {
+struct NettraceTable {
     origin: Origin,
     form: Form,
     constructs: Vec<Construct>,
@@ -56,7 +59,7 @@ fn x(value: Datum) -> Datum {
     Datum::structure([("x", value)])
 }
 
-impl Table {
+impl NettraceTable {
     fn add(&mut self, name: &str, file: File, events: Vec<EncodedEvent>, lost: Vec<Lost>) {
         let document = match self.form {
             Form::V3 => "nettrace3",
@@ -109,7 +112,11 @@ impl Table {
         let float = |value: f32| (Datum::Float(32, value.to_bits().into()), raw(&value.to_le_bytes()));
         let double = |value: f64| (Datum::double(value), raw(&value.to_le_bytes()));
         let scalars: Vec<(&str, u8, Vec<(Datum, Bytes)>)> = vec![
-            ("Boolean", 3, vec![(Datum::Boolean(false), raw(&[0; 4])), (Datum::Boolean(true), raw(&[1, 0, 0, 0]))]),
+            (
+                "Boolean",
+                3,
+                vec![(Datum::Boolean(false), raw(&[0; 4])), (Datum::Boolean(true), raw(&[1, 0, 0, 0]))],
+            ),
             ("Char", 4, vec![(Datum::text("A"), raw(b"A\0")), (Datum::text("\u{20ac}"), raw(&[0xac, 0x20]))]),
             ("SByte", 5, vec![integer(-128, 1), integer(127, 1)]),
             ("Byte", 6, vec![integer(0, 1), integer(255, 1)]),
@@ -124,7 +131,14 @@ impl Table {
             ("Decimal", 15, vec![(Datum::Bytes(guid.to_vec()), raw(&guid))]),
             ("DateTime", 16, vec![date(116_444_736_000_000_000), date(116_444_736_000_000_010)]),
             ("Guid", 17, vec![(Datum::Bytes(guid.to_vec()), raw(&guid))]),
-            ("String", 18, vec![(Datum::text(""), Bytes::new().utf16("")), (Datum::text("a\u{20ac}\u{1f463}"), Bytes::new().utf16("a\u{20ac}\u{1f463}"))]),
+            (
+                "String",
+                18,
+                vec![
+                    (Datum::text(""), Bytes::new().utf16("")),
+                    (Datum::text("a\u{20ac}\u{1f463}"), Bytes::new().utf16("a\u{20ac}\u{1f463}")),
+                ],
+            ),
         ];
         for (name, code, values) in scalars {
             self.field(name, field(form, code, "x"), &values);
@@ -138,8 +152,13 @@ impl Table {
         };
         self.field("Object", object, &[(Datum::structure([("a", Datum::integer(9))]), raw(&[9]))]);
         let bytes = |all: &[u8]| Datum::array(all.iter().map(Datum::integer));
-        let arrays = [(bytes(&[]), raw(&[0, 0])), (bytes(&[5]), raw(&[1, 0, 5])), (bytes(&[5, 6]), raw(&[2, 0, 5, 6]))];
-        let texts = (Datum::array([Datum::text("a"), Datum::text("")]), Bytes::new().u16(2).utf16("a").utf16(""));
+        let arrays = [
+            (bytes(&[]), raw(&[0, 0])),
+            (bytes(&[5]), raw(&[1, 0, 5])),
+            (bytes(&[5, 6]), raw(&[2, 0, 5, 6])),
+        ];
+        let texts =
+            (Datum::array([Datum::text("a"), Datum::text("")]), Bytes::new().u16(2).utf16("a").utf16(""));
         match form {
             Form::V3 => {}
             Form::V4 => {
@@ -156,16 +175,48 @@ impl Table {
                 self.field("Array of String", field_v6("x", &[19, 18]), &[texts]);
                 let nested = (Datum::array([bytes(&[1, 2]), bytes(&[])]), raw(&[2, 0, 2, 0, 1, 2, 0, 0]));
                 self.field("Array of Array", field_v6("x", &[19, 19, 6]), &[nested]);
-                self.field("VarInt", field_v6("x", &[20]), &[(Datum::integer(-2), raw(&[3])), (Datum::integer(64), raw(&[0x80, 1]))]);
-                self.field("VarUInt", field_v6("x", &[21]), &[(Datum::integer(3), raw(&[3])), (Datum::integer(128), raw(&[0x80, 1]))]);
-                self.field("FixedLengthArray", field_v6("x", &[22, 6, 2, 0]), &[(bytes(&[5, 6]), raw(&[5, 6]))]);
+                self.field(
+                    "VarInt",
+                    field_v6("x", &[20]),
+                    &[(Datum::integer(-2), raw(&[3])), (Datum::integer(64), raw(&[0x80, 1]))],
+                );
+                self.field(
+                    "VarUInt",
+                    field_v6("x", &[21]),
+                    &[(Datum::integer(3), raw(&[3])), (Datum::integer(128), raw(&[0x80, 1]))],
+                );
+                self.field(
+                    "FixedLengthArray",
+                    field_v6("x", &[22, 6, 2, 0]),
+                    &[(bytes(&[5, 6]), raw(&[5, 6]))],
+                );
                 self.field("UTF8CodeUnit", field_v6("x", &[23]), &[(Datum::text("A"), raw(b"A"))]);
-                self.field("Array of UTF8CodeUnit", field_v6("x", &[19, 23]), &[(Datum::text("Ab"), raw(b"\x02\0Ab"))]);
-                self.field("FixedLengthArray of UTF8CodeUnit", field_v6("x", &[22, 23, 2, 0]), &[(Datum::text("Ab"), raw(b"Ab"))]);
+                self.field(
+                    "Array of UTF8CodeUnit",
+                    field_v6("x", &[19, 23]),
+                    &[(Datum::text("Ab"), raw(b"\x02\0Ab"))],
+                );
+                self.field(
+                    "FixedLengthArray of UTF8CodeUnit",
+                    field_v6("x", &[22, 23, 2, 0]),
+                    &[(Datum::text("Ab"), raw(b"Ab"))],
+                );
                 // Size in the upper half, the distance from the end of the number in the lower one.
-                self.field("RelLoc", field_v6("x", &[24, 23]), &[(Datum::text("Ab"), Bytes::new().u32(2 << 16).raw(b"Ab"))]);
-                self.field("DataLoc", field_v6("x", &[25, 23]), &[(Datum::text("Ab"), Bytes::new().u32(2 << 16 | 4).raw(b"Ab"))]);
-                self.field("Boolean8", field_v6("x", &[26]), &[(Datum::Boolean(true), raw(&[1])), (Datum::Boolean(false), raw(&[0]))]);
+                self.field(
+                    "RelLoc",
+                    field_v6("x", &[24, 23]),
+                    &[(Datum::text("Ab"), Bytes::new().u32(2 << 16).raw(b"Ab"))],
+                );
+                self.field(
+                    "DataLoc",
+                    field_v6("x", &[25, 23]),
+                    &[(Datum::text("Ab"), Bytes::new().u32(2 << 16 | 4).raw(b"Ab"))],
+                );
+                self.field(
+                    "Boolean8",
+                    field_v6("x", &[26]),
+                    &[(Datum::Boolean(true), raw(&[1])), (Datum::Boolean(false), raw(&[0]))],
+                );
             }
         }
     }
@@ -179,7 +230,8 @@ impl Table {
             ("number of an event", Metadata { event_id: 70_000, ..plain() }),
         ];
         for level in [0, 1, 5] {
-            let name = ["level 0", "level 1", "level 5"][[0, 1, 5].iter().position(|own| *own == level).unwrap()];
+            let name =
+                ["level 0", "level 1", "level 5"][[0, 1, 5].iter().position(|own| *own == level).unwrap()];
             rows.push((name, Metadata { level, ..plain() }));
         }
         match self.form {
@@ -199,7 +251,12 @@ impl Table {
         let mut file = self.file();
         file.metadata(&[Metadata::new(1, "e", [])]);
         file.events(true, &[Event::new(1, 7, 1, 1_001).sorted()]);
-        self.add("event without fields", file, vec![expected("Tests/e", 1_001, nothing(), nothing())], Vec::new());
+        self.add(
+            "event without fields",
+            file,
+            vec![expected("Tests/e", 1_001, nothing(), nothing())],
+            Vec::new(),
+        );
     }
 
     /// Each part of the header of an event.
@@ -209,7 +266,11 @@ impl Table {
         let mut rows: Vec<(&str, Event, Datum)> = vec![];
         if self.form != Form::V6 {
             rows.extend([
-                ("activity", Event { activity: guid, ..plain.clone() }, Datum::structure([("activity", Datum::Bytes(guid.to_vec()))])),
+                (
+                    "activity",
+                    Event { activity: guid, ..plain.clone() },
+                    Datum::structure([("activity", Datum::Bytes(guid.to_vec()))]),
+                ),
                 (
                     "related activity",
                     Event { related_activity: guid, ..plain.clone() },
@@ -220,8 +281,16 @@ impl Table {
         if self.form != Form::V3 {
             let no_processor = nothing();
             rows.extend([
-                ("processor 0", Event { processor: 0, ..plain.clone() }, Datum::structure([("processor", Datum::integer(0))])),
-                ("processor 300", Event { processor: 300, ..plain.clone() }, Datum::structure([("processor", Datum::integer(300))])),
+                (
+                    "processor 0",
+                    Event { processor: 0, ..plain.clone() },
+                    Datum::structure([("processor", Datum::integer(0))]),
+                ),
+                (
+                    "processor 300",
+                    Event { processor: 300, ..plain.clone() },
+                    Datum::structure([("processor", Datum::integer(300))]),
+                ),
                 ("no processor", Event { processor: u32::MAX, ..plain.clone() }, no_processor),
             ]);
         }
@@ -241,17 +310,23 @@ impl Table {
                 file.metadata(&[Metadata::new(1, "e", [field(self.form, 6, "x")])]);
                 file.events(is_compressed, std::slice::from_ref(&event));
                 let all = vec![expected("Tests/e", 1_001, context.clone(), x(Datum::integer(5)))];
-                let name = if is_compressed { name.to_owned() } else { format!("{name}, header that is not compressed") };
+                let name = if is_compressed {
+                    name.to_owned()
+                } else {
+                    format!("{name}, header that is not compressed")
+                };
                 self.add(&name, file, all, Vec::new());
             }
         }
         // Of one tick, and in the order of threads.
         let mut file = self.file();
         file.metadata(&[Metadata::new(1, "e", [field(self.form, 6, "x")])]);
-        let events: Vec<Event> =
-            (1..4).map(|number| Event::new(1, 7, number, 1_001).sorted().with(Bytes::new().u8(number as u8))).collect();
+        let events: Vec<Event> = (1..4)
+            .map(|number| Event::new(1, 7, number, 1_001).sorted().with(Bytes::new().u8(number as u8)))
+            .collect();
         file.events(true, &events);
-        let all = (1..4).map(|number| expected("Tests/e", 1_001, nothing(), x(Datum::integer(number)))).collect();
+        let all =
+            (1..4).map(|number| expected("Tests/e", 1_001, nothing(), x(Datum::integer(number)))).collect();
         self.add("equal times", file, all, Vec::new());
     }
 
@@ -288,7 +363,9 @@ impl Table {
         let event = |number: u32| {
             Event::new(1, 7, number, u64::from(number) + 1_000).sorted().with(Bytes::new().u8(number as u8))
         };
-        let read = |number: u32| expected("Tests/e", u64::from(number) + 1_000, nothing(), x(Datum::integer(number)));
+        let read = |number: u32| {
+            expected("Tests/e", u64::from(number) + 1_000, nothing(), x(Datum::integer(number)))
+        };
         let mut file = self.file();
         file.metadata(&[metadata()]).events(true, &[event(1), event(4)]);
         self.add("gap in the numbers", file, vec![read(1), read(4)], vec![Lost::Events(2)]);
@@ -310,9 +387,16 @@ impl Table {
             let mut file = File::new(self.form);
             file.threads(&[(7, 7, "worker")]).metadata(&[metadata()]).events(true, &[event(1)]);
             let name = Datum::structure([("thread_name", Datum::text("worker"))]);
-            self.add("thread with a name", file, vec![expected("Tests/e", 1_001, name, x(Datum::integer(1)))], Vec::new());
+            self.add(
+                "thread with a name",
+                file,
+                vec![expected("Tests/e", 1_001, name, x(Datum::integer(1)))],
+                Vec::new(),
+            );
             let mut file = self.file();
-            file.metadata(&[metadata()]).events(true, &[event(1)]).block(kind::REMOVE_THREAD, &Bytes::new().var(7).var(1).0);
+            file.metadata(&[metadata()])
+                .events(true, &[event(1)])
+                .block(kind::REMOVE_THREAD, &Bytes::new().var(7).var(1).0);
             self.add("thread that ends", file, vec![read(1)], Vec::new());
         }
     }
@@ -325,17 +409,35 @@ impl Table {
         let bytes: [u8; 16] = *b"\x00\x11\x22\x33\x44\x55\x66\x77\x88\x99\xaa\xbb\xcc\xdd\xee\xff";
         let rows: [(&str, Bytes, &str, Datum); 6] = [
             ("ActivityId", Bytes::new().u8(0x81).raw(&bytes), "activity", Datum::Bytes(bytes.to_vec())),
-            ("RelatedActivityId", Bytes::new().u8(0x82).raw(&bytes), "related_activity", Datum::Bytes(bytes.to_vec())),
-            ("TraceId", Bytes::new().u8(0x83).raw(&bytes), "trace_id", Datum::text("00112233445566778899aabbccddeeff")),
+            (
+                "RelatedActivityId",
+                Bytes::new().u8(0x82).raw(&bytes),
+                "related_activity",
+                Datum::Bytes(bytes.to_vec()),
+            ),
+            (
+                "TraceId",
+                Bytes::new().u8(0x83).raw(&bytes),
+                "trace_id",
+                Datum::text("00112233445566778899aabbccddeeff"),
+            ),
             ("SpanId", Bytes::new().u8(0x84).u64(0x1234), "span_id", Datum::integer(0x1234)),
             ("KeyString", Bytes::new().u8(0x85).text("k").text("v"), "labels", pair("k", Datum::text("v"))),
-            ("KeyVarInt", Bytes::new().u8(0x86).text("k").var(3), "numeric_labels", pair("k", Datum::integer(-2))),
+            (
+                "KeyVarInt",
+                Bytes::new().u8(0x86).text("k").var(3),
+                "numeric_labels",
+                pair("k", Datum::integer(-2)),
+            ),
         ];
         for (name, label, member, value) in rows {
             let mut file = self.file();
             file.metadata(&[Metadata::new(1, "e", [field(self.form, 6, "x")])]);
             file.block(kind::LABEL_LIST, &Bytes::new().u32(1).u32(1).raw(&label.0).0);
-            file.events(true, &[Event { labels: 1, ..Event::new(1, 7, 1, 1_001) }.sorted().with(Bytes::new().u8(5))]);
+            file.events(
+                true,
+                &[Event { labels: 1, ..Event::new(1, 7, 1, 1_001) }.sorted().with(Bytes::new().u8(5))],
+            );
             let context = Datum::structure([(member, value)]);
             let all = vec![expected("Tests/e", 1_001, context, x(Datum::integer(5)))];
             self.add(&format!("label {name}"), file, all, Vec::new());

@@ -102,7 +102,11 @@ pub(super) fn json_lines() -> Vec<Construct> {
         ("bytes", r#"{"$blob":"0102","media_type":"application/octet-stream"}"#, Datum::Bytes(vec![1, 2])),
         ("array", "[1,2]", Datum::array([1, 2].map(Datum::integer))),
         ("empty array", "[]", Datum::Array(Vec::new())),
-        ("array of arrays", "[[1],[]]", Datum::array([Datum::array([Datum::integer(1)]), Datum::Array(Vec::new())])),
+        (
+            "array of arrays",
+            "[[1],[]]",
+            Datum::array([Datum::array([Datum::integer(1)]), Datum::Array(Vec::new())]),
+        ),
         ("object", r#"{"a":1}"#, Datum::structure([("a", Datum::integer(1))])),
         ("empty object", "{}", Datum::Structure(Vec::new())),
     ];
@@ -119,11 +123,7 @@ pub(super) fn json_lines() -> Vec<Construct> {
         vec![(Some(1_795_205_987_000_900_000), one())],
     );
     add("time before 1970", &[r#"{"ts":-5,"name":"e","payload":{"x":1}}"#], vec![(Some(-5), one())]);
-    add(
-        "event without a time",
-        &[r#"{"type":"event","name":"e","payload":{"x":1}}"#],
-        vec![(None, one())],
-    );
+    add("event without a time", &[r#"{"type":"event","name":"e","payload":{"x":1}}"#], vec![(None, one())]);
     add(
         "integers and texts",
         &[r#"{"ts":1,"name":"e","payload":{"x":1}}"#, r#"{"ts":2,"name":"e","payload":{"x":"a"}}"#],

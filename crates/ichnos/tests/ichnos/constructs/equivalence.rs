@@ -12,16 +12,19 @@ pub(super) fn is_equivalent(expected: &Datum, found: &Datum) -> bool {
         (Datum::Bits(digits), Datum::Integer(found)) => hex_bytes(digits) == decimal_bytes(found),
         (Datum::Bits(digits), Datum::Text(text)) => match text.strip_prefix("0x") {
             Some(hex) => hex_bytes(digits) == hex_bytes(hex),
-            None => text.bytes().all(|digit| digit.is_ascii_digit()) && hex_bytes(digits) == decimal_bytes(text),
+            None => {
+                text.bytes().all(|digit| digit.is_ascii_digit()) && hex_bytes(digits) == decimal_bytes(text)
+            }
         },
         (Datum::Integer(digits), Datum::Text(text)) => {
             // Identifiers are hexadecimal.
-            let is_id = [8, 16].contains(&text.len()) && u64::from_str_radix(text, 16).is_ok_and(|id| id.to_string() == *digits);
+            let is_id = [8, 16].contains(&text.len())
+                && u64::from_str_radix(text, 16).is_ok_and(|id| id.to_string() == *digits);
             digits == text || is_id
         }
-        (Datum::Integer(digits), Datum::Float(..)) => {
-            digits.parse().is_ok_and(|value: f64| same_number(&Datum::double(value), found) && value.abs() < 9e15)
-        }
+        (Datum::Integer(digits), Datum::Float(..)) => digits
+            .parse()
+            .is_ok_and(|value: f64| same_number(&Datum::double(value), found) && value.abs() < 9e15),
         (Datum::Integer(digits), Datum::Array(_) | Datum::Bytes(_)) => {
             matches!(found, Datum::Array(elements) if elements.len() == 1 && elements[0] == *expected)
                 || bytes_of(found).is_some_and(|bytes| is_integer(digits, &bytes))
@@ -29,15 +32,15 @@ pub(super) fn is_equivalent(expected: &Datum, found: &Datum) -> bool {
         (Datum::Bits(digits), Datum::Array(_) | Datum::Bytes(_)) => {
             bytes_of(found).is_some_and(|bytes| without_zeros(bytes) == hex_bytes(digits))
         }
-        (Datum::Float(..), Datum::Text(text)) => {
-            text.parse().is_ok_and(|value: f64| same_number(expected, &Datum::double(value)) || is_shortest(expected, text))
-        }
+        (Datum::Float(..), Datum::Text(text)) => text.parse().is_ok_and(|value: f64| {
+            same_number(expected, &Datum::double(value)) || is_shortest(expected, text)
+        }),
         (Datum::Float(..), Datum::Float(..)) => same_number(expected, found),
-        (Datum::Float(_, bits), Datum::Array(_) | Datum::Bytes(_)) => {
-            bytes_of(found).is_some_and(|bytes| without_zeros(bytes) == without_zeros(bits.to_le_bytes().to_vec()))
-        }
+        (Datum::Float(_, bits), Datum::Array(_) | Datum::Bytes(_)) => bytes_of(found)
+            .is_some_and(|bytes| without_zeros(bytes) == without_zeros(bits.to_le_bytes().to_vec())),
         (Datum::Text(text), Datum::Bytes(_) | Datum::Array(_)) => {
-            let is_optional = matches!(found, Datum::Array(elements) if elements.len() == 1 && elements[0] == *expected);
+            let is_optional =
+                matches!(found, Datum::Array(elements) if elements.len() == 1 && elements[0] == *expected);
             is_optional || bytes_of(found).is_some_and(|bytes| bytes == text.as_bytes())
         }
         (Datum::Bytes(bytes), Datum::Array(_)) => bytes_of(found).as_ref() == Some(bytes),
@@ -47,14 +50,19 @@ pub(super) fn is_equivalent(expected: &Datum, found: &Datum) -> bool {
             hex(bytes).eq_ignore_ascii_case(&text.replace('-', "")) || guid.as_ref() == Some(bytes)
         }
         // An optional field as an array.
-        (Datum::Structure(_), Datum::Array(elements)) if elements.len() == 1 => is_equivalent(expected, &elements[0]),
+        (Datum::Structure(_), Datum::Array(elements)) if elements.len() == 1 => {
+            is_equivalent(expected, &elements[0])
+        }
         // A variant, as arrays of its options.
-        (_, Datum::Structure(options)) if is_of_options(options) => options.iter().any(|(_, option)| match option {
-            Datum::Array(elements) => {
-                is_equivalent(expected, option) || elements.first().is_some_and(|element| is_equivalent(expected, element))
-            }
-            _ => false,
-        }),
+        (_, Datum::Structure(options)) if is_of_options(options) => {
+            options.iter().any(|(_, option)| match option {
+                Datum::Array(elements) => {
+                    is_equivalent(expected, option)
+                        || elements.first().is_some_and(|element| is_equivalent(expected, element))
+                }
+                _ => false,
+            })
+        }
         // A union of which one member, or the bytes, are left.
         (Datum::Structure(members), _) if !matches!(found, Datum::Structure(_) | Datum::Text(_)) => {
             members.iter().any(|(_, value)| is_equivalent(value, found))
@@ -69,13 +77,14 @@ pub(super) fn is_equivalent(expected: &Datum, found: &Datum) -> bool {
         (Datum::Structure(_) | Datum::Array(_), Datum::Text(text)) => {
             let mut rest = text.as_str();
             let leaves = leaves(expected);
-            !leaves.is_empty() && leaves.iter().all(|leaf| match rest.find(leaf.as_str()) {
-                Some(at) => {
-                    rest = &rest[at + leaf.len()..];
-                    true
-                }
-                None => false,
-            })
+            !leaves.is_empty()
+                && leaves.iter().all(|leaf| match rest.find(leaf.as_str()) {
+                    Some(at) => {
+                        rest = &rest[at + leaf.len()..];
+                        true
+                    }
+                    None => false,
+                })
         }
         _ => false,
     }
@@ -135,7 +144,8 @@ fn without_zeros(mut bytes: Vec<u8>) -> Vec<u8> {
 
 /// Bytes of hexadecimal digits, the least significant one first, without zeros at the end.
 fn hex_bytes(digits: &str) -> Vec<u8> {
-    let reversed: Vec<u8> = digits.bytes().rev().map(|digit| char::from(digit).to_digit(16).unwrap_or(0) as u8).collect();
+    let reversed: Vec<u8> =
+        digits.bytes().rev().map(|digit| char::from(digit).to_digit(16).unwrap_or(0) as u8).collect();
     without_zeros(reversed.chunks(2).map(|pair| pair[0] | pair.get(1).copied().unwrap_or(0) << 4).collect())
 }
 

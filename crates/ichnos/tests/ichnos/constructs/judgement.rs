@@ -46,7 +46,13 @@ pub(super) fn judge(
     losses: &[&LossTable],
     target: Target,
 ) -> Vec<String> {
-    let mut comparison = Comparison { options: &source.options, class: String::new(), is_unnamed: false, differences: Vec::new(), target };
+    let mut comparison = Comparison {
+        options: &source.options,
+        class: String::new(),
+        is_unnamed: false,
+        differences: Vec::new(),
+        target,
+    };
     comparison.events(expected.0, &found.events);
     comparison.lost(expected.1, &found.lost);
     comparison.facts(source, found);
@@ -62,8 +68,10 @@ pub(super) fn judge(
     }
     problems.dedup();
     // Tables of both directions list what one of them undoes.
-    // Members that are added are left out again by our readers, who know them by annotations.
-    let is_seen = |line: &&&LossEntry| losses.len() == 1 && !line.what.starts_with("added:");
+    // Members that are added are left out again by our readers, who know them by annotations; aliases are resolved.
+    let is_seen = |line: &&&LossEntry| {
+        losses.len() == 1 && !line.what.starts_with("added:") && !line.what.starts_with("alias")
+    };
     for line in lines.iter().filter(is_seen) {
         if !comparison.differences.iter().any(|difference| comparison.is_about(line, difference)) {
             let LossEntry { kind, class, field, what } = line;
@@ -82,7 +90,13 @@ struct Comparison<'o> {
 }
 
 impl Comparison<'_> {
-    fn differ(&mut self, field: &str, topic: &str, needs: LossKind, text: String) {
+    fn differ(&mut self, field: &str, topic: &str, mut needs: LossKind, text: String) {
+        // Formats with a single scope say of all fields that they are simplified.
+        let has_scopes =
+            matches!(self.target, Target::Same | Target::Ctf | Target::Lines | Target::Back(false));
+        if needs == LossKind::Moved && !has_scopes {
+            needs = LossKind::Lowered;
+        }
         let (class, is_unnamed) = (self.class.clone(), self.is_unnamed);
         let (field, topic) = (field.to_owned(), topic.to_owned());
         self.differences.push(Difference { class, field, is_unnamed, topic, needs: Some(needs), text });
@@ -91,22 +105,29 @@ impl Comparison<'_> {
     /// Returns `true` if a line of losses is about a difference.
     fn is_about(&self, line: &LossEntry, difference: &Difference) -> bool {
         let is_back = matches!(self.target, Target::Back(_));
-        let is_of_class = line.class.is_empty() || difference.class.is_empty() || line.class == difference.class;
+        let is_of_class =
+            line.class.is_empty() || difference.class.is_empty() || line.class == difference.class;
         // On the way, classes have the names of another format.
         if !is_of_class && !is_back {
             return false;
         }
-        let has_topic = difference.topic.split('|').any(|topic| !topic.is_empty() && line.what.contains(topic));
+        if difference.field.starts_with("clocks.") && line.what.contains("clock") {
+            return true;
+        }
+        let has_topic =
+            difference.topic.split('|').any(|topic| !topic.is_empty() && line.what.contains(topic));
         if line.field.is_empty() {
             // What a line says of all fields of a class.
             let is_of_class = !line.class.is_empty() || difference.is_unnamed;
             let is_of_fields = is_of_class && (difference.field.contains('.') || difference.topic == "root");
             let is_simplified = difference.needs.is_none_or(|needs| needs == LossKind::Lowered);
-            let is_of_values = ["arguments", "fields", "number", "text", "payload", "elements", "lines"]
-                .iter()
-                .any(|word| line.what.contains(word));
+            let is_of_values =
+                ["arguments", "fields", "number", "text", "payload", "elements", "lines", "labels"]
+                    .iter()
+                    .any(|word| line.what.contains(word));
             let is_lossy = line.kind >= LossKind::Rounded && is_of_values;
-            return has_topic || (is_of_fields && (is_lossy || line.kind < LossKind::Rounded && is_simplified));
+            return has_topic
+                || (is_of_fields && (is_lossy || line.kind < LossKind::Rounded && is_simplified));
         }
         // Lines name clocks by their ids.
         if has_topic || (line.field.starts_with("clock.") && difference.field.starts_with("clock.")) {
@@ -131,11 +152,15 @@ impl Comparison<'_> {
 
     fn events(&mut self, expected: &[EncodedEvent], found: &[EncodedEvent]) {
         // FXT has records of their own for call stacks.
-        let is_stack = |event: &&EncodedEvent| ["backtrace", "module", "mapping"].map(Some).contains(&event.name.as_deref());
+        let is_stack = |event: &&EncodedEvent| {
+            ["backtrace", "module", "mapping"].map(Some).contains(&event.name.as_deref())
+        };
         let has_stacks = expected.iter().any(|event| is_stack(&event));
         let (mut expected, mut found) = (expected.to_vec(), found.to_vec());
         found.retain(|event| has_stacks || !is_stack(&event));
-        if !expected.is_sorted_by_key(|event| event.nanoseconds) && found.is_sorted_by_key(|event| event.nanoseconds) {
+        if !expected.is_sorted_by_key(|event| event.nanoseconds)
+            && found.is_sorted_by_key(|event| event.nanoseconds)
+        {
             let text = "events are in the order of time".to_owned();
             match self.target {
                 // Their readers sort.
@@ -156,7 +181,8 @@ impl Comparison<'_> {
                 self.differ("name", "name", LossKind::Renamed, text);
             }
             if expected.nanoseconds != found.nanoseconds {
-                let text = format!("of event {number}: {:?}, found {:?}", expected.nanoseconds, found.nanoseconds);
+                let text =
+                    format!("of event {number}: {:?}, found {:?}", expected.nanoseconds, found.nanoseconds);
                 self.differ("time", "time|clock|offset", LossKind::Lowered, text);
             }
             for (scope, value) in &expected.scopes {
@@ -181,18 +207,67 @@ impl Comparison<'_> {
     /// Returns `true` for members whose meaning other formats have under another name.
     fn is_meant(&self, name: &str) -> bool {
         const MEANT: [&str; 29] = [
-            "thread", "capture_thread", "processor", "process", "pid", "tid", "cpu", "severity", "tag", "message", "file",
-            "line", "thread_name", "process_name", "flow_id", "span_id", "trace_id", "activity", "related_activity",
-            "stack", "task_id", "operation_id", "X-Trace", "Edge", "predecessors", "process_id", "thread_id", "parents",
+            "thread",
+            "capture_thread",
+            "processor",
+            "process",
+            "pid",
+            "tid",
+            "cpu",
+            "severity",
+            "tag",
+            "message",
+            "file",
+            "line",
+            "thread_name",
+            "process_name",
+            "flow_id",
+            "span_id",
+            "trace_id",
+            "activity",
+            "related_activity",
+            "stack",
+            "task_id",
+            "operation_id",
+            "X-Trace",
+            "Edge",
+            "predecessors",
+            "process_id",
+            "thread_id",
+            "parents",
             "cause_chains",
         ];
         matches!(self.target, Target::Other(_) | Target::Back(true)) && MEANT.contains(&name)
     }
 
+    /// Returns `true` for lines of reports that other formats have as times, identifiers and names.
+    fn is_derived(&self, name: &str) -> bool {
+        const DERIVED: [&str; 10] = [
+            "X-Trace",
+            "Timestamp",
+            "Edge",
+            "ProcessID",
+            "Severity",
+            "ChainId",
+            "Label",
+            "Class",
+            "Agent",
+            "ThreadID",
+        ];
+        matches!(self.target, Target::Other(_) | Target::Back(true)) && DERIVED.contains(&name)
+    }
+
     /// Notes what the conversion has beyond its source.
     fn add(&mut self, field: &str, text: String) {
         let (class, field, is_unnamed) = (self.class.clone(), field.to_owned(), self.is_unnamed);
-        self.differences.push(Difference { class, field, is_unnamed, topic: String::new(), needs: None, text });
+        self.differences.push(Difference {
+            class,
+            field,
+            is_unnamed,
+            topic: String::new(),
+            needs: None,
+            text,
+        });
     }
 
     /// Returns `true` if the name of a found event is that of its source, by the conventions of the format.
@@ -200,7 +275,9 @@ impl Comparison<'_> {
         let (expected, name) = (expected.unwrap_or_default(), found.name.as_deref().unwrap_or_default());
         // Providers and categories come before names; FXT marks begins and ends.
         let bare = |name: &str| name.replace(':', "/");
-        let ends = |name: &str, ending: &str| bare(name).strip_suffix(ending).is_some_and(|name| name == bare(expected));
+        let ends = |name: &str, ending: &str| {
+            bare(name).strip_suffix(ending).is_some_and(|name| name == bare(expected))
+        };
         let is_converted = !matches!(self.target, Target::Same | Target::Ctf | Target::Lines);
         let line = |key: &str| found.scopes.iter().find_map(|(_, root)| member(root, key));
         let is_line = |key: &str| line(key) == Some(&Datum::text(expected));
@@ -223,19 +300,26 @@ impl Comparison<'_> {
         }
         let Datum::Structure(members) = expected else {
             // A root that is no structure can be a member.
-            let is_there = |value: &Datum| is_equivalent(expected, value) || member(value, "value").is_some_and(|value| is_equivalent(expected, value));
+            let is_there = |value: &Datum| {
+                is_equivalent(expected, value)
+                    || member(value, "value").is_some_and(|value| is_equivalent(expected, value))
+            };
             return match own.filter(|own| is_there(own)) {
-                Some(_) => self.differ(scope, "root", LossKind::Lowered, format!("{expected} became a member")),
+                Some(_) => {
+                    self.differ(scope, "root", LossKind::Lowered, format!("{expected} became a member"))
+                }
                 None if found.iter().any(|(_, value)| any_member(value, expected)) => {
                     self.differ(scope, "root", LossKind::Moved, format!("{expected} is elsewhere"));
                 }
-                None => self.differ(scope, "root", LossKind::Dropped, format!("{expected}, found {}", all(found))),
+                None => {
+                    self.differ(scope, "root", LossKind::Dropped, format!("{expected}, found {}", all(found)))
+                }
             };
         };
         let count = members.len();
         for (index, (name, value)) in members.iter().enumerate() {
             let path = format!("{scope}.{name}");
-            if value.is_empty() {
+            if value.is_empty() || self.is_derived(name) {
                 continue;
             }
             let others = own.map_or(&[][..], members_of);
@@ -253,18 +337,20 @@ impl Comparison<'_> {
             } else if let Some((place, elsewhere)) = elsewhere(found, name, value) {
                 match self.target {
                     // Most formats have a single scope.
-                    Target::Other(_) | Target::Back(true) => self.add(&path, format!("{value} is in {place}")),
+                    Target::Other(_) | Target::Back(true) => {
+                        self.add(&path, format!("{value} is in {place}"))
+                    }
                     _ => self.differ(&path, scope, LossKind::Moved, format!("{value} is in {place}")),
                 }
                 self.value(&path, value, elsewhere);
-            } else if let Some((other, renamed)) = at_place
-                .into_iter()
-                .chain(others)
-                .find(|(_, renamed)| is_equivalent(value, renamed))
+            } else if let Some((other, renamed)) =
+                at_place.into_iter().chain(others).find(|(_, renamed)| is_equivalent(value, renamed))
             {
                 self.differ(&path, name, LossKind::Renamed, format!("{name} is {other}"));
                 self.value(&path, value, renamed);
-            } else if let Some(root) = found.iter().find_map(|(_, root)| any_member(root, value).then_some(root)) {
+            } else if let Some(root) =
+                found.iter().find_map(|(_, root)| any_member(root, value).then_some(root))
+            {
                 self.differ(&path, name, LossKind::Moved, format!("{value} is in {root}"));
             } else {
                 self.differ(&path, "", LossKind::Dropped, format!("{value}, found {}", all(found)));
@@ -286,7 +372,9 @@ impl Comparison<'_> {
                     self.value(&path, expected, found);
                 }
             }
-            (Datum::Array(expected), Datum::Array(others)) if expected.len() == others.len() && !is_flat(expected, others) => {
+            (Datum::Array(expected), Datum::Array(others))
+                if expected.len() == others.len() && !is_flat(expected, others) =>
+            {
                 for (expected, found) in expected.iter().zip(others) {
                     self.value(&format!("{path}.[]"), expected, found);
                 }
@@ -307,7 +395,8 @@ impl Comparison<'_> {
             let is_index = |name: &&str| name.parse::<usize>().is_ok();
             let is_it = |own: &str| {
                 let own = normalised(own);
-                let own: Vec<&str> = own.split('.').filter(|name| !self.options.iter().any(|option| option == name)).collect();
+                let own: Vec<&str> =
+                    own.split('.').filter(|name| !self.options.iter().any(|option| option == name)).collect();
                 let of_all: Vec<&str> = part.split('.').filter(|name| !is_index(name)).collect();
                 own.iter().copied().eq(part.split('.')) || own == of_all
             };
@@ -317,9 +406,12 @@ impl Comparison<'_> {
             });
             let own = members.flatten().find(|(own, _)| is_it(own)).map(|(_, value)| value.clone());
             match own {
-                Some(Datum::Array(elements)) if elements.iter().any(|element| is_equivalent(&value, element)) => {}
+                Some(Datum::Array(elements))
+                    if elements.iter().any(|element| is_equivalent(&value, element)) => {}
                 Some(own) => self.value(path, &value, &own),
-                None => self.differ(path, "", LossKind::Dropped, format!("{part}: {value}, found {}", all(found))),
+                None => {
+                    self.differ(path, "", LossKind::Dropped, format!("{part}: {value}, found {}", all(found)))
+                }
             }
         }
     }
@@ -336,9 +428,12 @@ impl Comparison<'_> {
             return;
         }
         // Classes without a name may have got one.
-        let names: Vec<String> = source.classes.iter().zip(&found.classes).map(|(source, found)| {
-            if source.is_empty() { found.clone() } else { source.clone() }
-        }).collect();
+        let names: Vec<String> = source
+            .classes
+            .iter()
+            .zip(&found.classes)
+            .map(|(source, found)| if source.is_empty() { found.clone() } else { source.clone() })
+            .collect();
         let found_class = |class: &str| {
             let index = source.classes.iter().position(|name| name == class);
             index.and_then(|index| names.get(index).cloned()).unwrap_or_else(|| class.to_owned())
@@ -353,7 +448,8 @@ impl Comparison<'_> {
             // Layouts of packets and headers are CTF's own.
             let is_layout = ["packet.", "header"].iter().any(|scope| field.starts_with(scope));
             let is_like = matches!(self.target, Target::Ctf) || (self.target == Target::Lines && !is_layout);
-            let needs = (is_like && !["bit order", "location"].contains(&property.as_str())).then_some(LossKind::Lowered);
+            let needs = (is_like && !["bit order", "location", "role"].contains(&property.as_str()))
+                .then_some(LossKind::Lowered);
             let text = format!("{property}: {value}, found {}", other.map_or("nothing", |other| other));
             let (class, field, topic) = (class.clone(), field.clone(), property.clone());
             let is_unnamed = key.is_of_event && class.is_empty();
@@ -364,7 +460,14 @@ impl Comparison<'_> {
                 let FactKey { class, field, property, is_of_event } = key.clone();
                 let is_unnamed = is_of_event && class.is_empty();
                 let text = value.clone();
-                self.differences.push(Difference { class, field, is_unnamed, topic: property, needs: None, text });
+                self.differences.push(Difference {
+                    class,
+                    field,
+                    is_unnamed,
+                    topic: property,
+                    needs: None,
+                    text,
+                });
             }
         }
     }
@@ -387,8 +490,13 @@ fn member_like<'d>(root: &'d Datum, name: &str, value: &Datum) -> Option<&'d Dat
 }
 
 /// A member of any scope with a name: one with the same value, if there is one.
-fn elsewhere<'f>(found: &'f [(&'static str, Datum)], name: &str, value: &Datum) -> Option<(&'static str, &'f Datum)> {
-    let named = || found.iter().flat_map(|(place, root)| members_of(root).iter().map(move |member| (*place, member)));
+fn elsewhere<'f>(
+    found: &'f [(&'static str, Datum)],
+    name: &str,
+    value: &Datum,
+) -> Option<(&'static str, &'f Datum)> {
+    let named =
+        || found.iter().flat_map(|(place, root)| members_of(root).iter().map(move |member| (*place, member)));
     let named = || named().filter(|(_, (own, _))| own == name).map(|(place, (_, value))| (place, value));
     let is_anywhere = found.iter().any(|(_, root)| any_member(root, value));
     named().find(|(_, found)| is_equivalent(value, found)).or_else(|| named().next().filter(|_| !is_anywhere))
@@ -441,7 +549,10 @@ fn parts_of(path: String, value: &Datum, all: &mut Vec<(String, Datum)>) {
             members.iter().for_each(|(name, value)| parts_of(format!("{path}.{name}"), value, all));
         }
         Datum::Array(elements) if !elements.is_empty() => {
-            elements.iter().enumerate().for_each(|(index, value)| parts_of(format!("{path}.{index}"), value, all));
+            elements
+                .iter()
+                .enumerate()
+                .for_each(|(index, value)| parts_of(format!("{path}.{index}"), value, all));
         }
         Datum::Bytes(bytes) if !bytes.is_empty() => {
             let bytes = bytes.iter().enumerate();

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use ichnos::model::{
-    Attributes, Child, ClockClass, Cursor as _, DataStreamClass, EventRecordClass, Field, FieldClass, FieldKind,
-    Message, Real, Scope, Text, TraceClass, Uuid, Value, Visitor, Wide, Window,
+    Attributes, Child, ClockClass, Cursor as _, DataStreamClass, EventRecordClass, Field, FieldClass,
+    FieldKind, Message, Real, Scope, Text, TraceClass, Uuid, Value, Visitor, Wide, Window,
 };
 use ichnos_testing::constructs::{Datum, EncodedEvent, Lost};
 
@@ -58,7 +58,9 @@ pub(crate) fn observe(path: &Path, format: Option<&str>) -> Result<Observation, 
         match message {
             Message::PacketBegin(packet) => {
                 let mut scopes = Vec::new();
-                for (scope, name) in [(Scope::PacketHeader, "packet.header"), (Scope::PacketContext, "packet.context")] {
+                for (scope, name) in
+                    [(Scope::PacketHeader, "packet.header"), (Scope::PacketContext, "packet.context")]
+                {
                     let mut visitor = DatumVisitor::default();
                     let result = packet.visit(scope, &mut visitor);
                     result.map_err(|error| format!("packet cannot be visited: {error:?}"))?;
@@ -118,7 +120,9 @@ impl DatumVisitor {
     fn put(&mut self, name: Option<&str>, value: Datum) {
         match self.open.last_mut() {
             None => self.root = Some(value),
-            Some((_, Datum::Structure(members))) => members.push((name.unwrap_or_default().to_owned(), value)),
+            Some((_, Datum::Structure(members))) => {
+                members.push((name.unwrap_or_default().to_owned(), value))
+            }
             Some((_, Datum::Array(elements))) => elements.push(value),
             // Optionals and variants are their field.
             Some((_, inner)) => *inner = value,
@@ -289,7 +293,8 @@ fn facts_of_clock(facts: &mut Facts<'_>, index: usize, clock: &ClockClass) {
     let field = format!("clock.{index}");
     facts.add(&field, "name of a clock|identity", clock.name.as_ref().unwrap_or(&clock.id));
     facts.add(&field, "frequency of a clock", clock.frequency);
-    let cycles = i128::from(clock.offset_seconds) * i128::from(clock.frequency) + i128::from(clock.offset_cycles);
+    let cycles =
+        i128::from(clock.offset_seconds) * i128::from(clock.frequency) + i128::from(clock.offset_cycles);
     facts.add(&field, "offset of a clock", cycles);
     facts.add(&field, "origin of a clock", format!("{:?}", clock.origin));
     facts.some(&field, "description of a clock", clock.description.as_ref());
@@ -338,8 +343,9 @@ fn facts_of_event(facts: &mut Facts<'_>, class: &EventRecordClass) {
     facts.some("", "unique identifier of the event record class", class.uid.as_ref());
     facts.some("", "log level", class.log_level.as_ref());
     facts.some("", "EMF URI", class.emf_uri.as_ref());
-    facts.attributes("", "attributes of the event record class", &class.attributes);
-    for (root, scope) in [(&class.specific_context, Scope::SpecificContext), (&class.payload, Scope::Payload)] {
+    facts.attributes("", "attributes of the event record class|metadata", &class.attributes);
+    for (root, scope) in [(&class.specific_context, Scope::SpecificContext), (&class.payload, Scope::Payload)]
+    {
         if let Some(root) = root {
             facts_of_field(facts, root, scope.short_name());
         }
@@ -353,6 +359,7 @@ fn facts_of_field(facts: &mut Facts<'_>, class: &FieldClass, path: &str) {
     }
     // Of fields that serve decoding, only values count.
     if !class.roles.is_empty() {
+        facts.add(path, "role", class.describe());
         return;
     }
     facts.add(path, "class", class.describe());
