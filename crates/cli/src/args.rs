@@ -19,8 +19,8 @@ pub(crate) use self::selecting::Selecting;
 pub(crate) use self::stacks::{FramesKept, RootsShown, Stacks, StacksFormat};
 pub(crate) use self::stats::{SortBy, Stats};
 pub(crate) use self::task::{
-    Task, TaskDiffArgs, TaskExportArgs, TaskGraphArgs, TaskGraphFormat, TaskListArgs, TaskOne, TaskPathArgs,
-    TaskReading, TaskVerb,
+    Task, TaskDecodeArgs, TaskDiffArgs, TaskExportArgs, TaskGraphArgs, TaskGraphFormat, TaskListArgs,
+    TaskOne, TaskPathArgs, TaskReading, TaskVerb,
 };
 #[cfg(feature = "view")]
 pub(crate) use self::view::{ViewIn, ViewVerb};

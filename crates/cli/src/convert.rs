@@ -246,6 +246,11 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
         progress.forget_damage();
         written = convert(&reader, writer, path.filter(|_| !writing.dry_run), &options);
     }
+    if is_unsorted(&written) && path.is_none_or(can_be_begun_again) {
+        options.write.sorts = true;
+        progress.forget_damage();
+        written = convert(&reader, writer, path.filter(|_| !writing.dry_run), &options);
+    }
     drop(options);
     let mut found = progress.finish();
     found.warn(report);
@@ -272,6 +277,8 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
         Err(error) => return Err(failure(&error)),
     };
     damaged |= cat::report_undecoded(written.undecoded, report);
+    // Dropping damage is the purpose of a repair, changing events is not.
+    damaged |= edit.repairs && written.losses.rounds_events();
     let reads_copied_packets = writing.verify || edit.repairs;
     let left_out = edit.repairs.then_some(&found.list[..]);
     let read = InputReport { left_out, repeated_packets, reads_copied_packets };
@@ -300,9 +307,22 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     }
 }
 
+/// Returns `true` if the format needs sorted events, and these were not.
+fn is_unsorted(written: &Result<WriteReport, ConvertError>) -> bool {
+    matches!(written, Err(ConvertError::Create(CreateError::Unsorted { .. })))
+}
+
+/// Returns `true` if an output at a path appears when it is complete, other than data in a pipe or a device.
+fn can_be_begun_again(path: &Path) -> bool {
+    path != Path::new("-") && path.metadata().map_or(true, |metadata| metadata.is_file() || metadata.is_dir())
+}
+
 fn failure(error: &ConvertError) -> Failure {
     let failure = Failure::new(error.to_string());
     match error {
+        ConvertError::Create(CreateError::Unsorted { .. }) => {
+            failure.help("write a file instead of a pipe: its events are sorted")
+        }
         ConvertError::Create(CreateError::Io { error, .. })
             if error.get_ref().is_some_and(|error| error.is::<ExistingPart>()) =>
         {

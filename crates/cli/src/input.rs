@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use ichnos::export::text::count;
 use ichnos::io::{Datagrams, IoError, Refused, ScanProgress};
 use ichnos::model::{ClockArithmetic, EventCounts, FileDiagnostic, FileRole, Severity, TraceInput, Window};
-use ichnos::{ClockOffset, NoTrace, OpenError, OpenOptions, OptionError, Session, StreamMessages};
+use ichnos::{NoTrace, OpenError, OpenOptions, OptionError, Session, StreamMessages};
 
 use crate::args::{self, Arithmetic, Reading};
 use crate::check_args;
@@ -167,10 +167,16 @@ fn options(reading: &Reading, manifest: &Manifest, arithmetic: Arithmetic) -> Re
         let glob = pattern.compile_matcher();
         let before = options.clock_offsets.len();
         let named = all().filter(|path| glob.is_match(path) || path.as_os_str() == pattern.glob());
-        options.clock_offsets.extend(named.map(|path| ClockOffset::new(path, *offset)));
+        options.clock_offsets.extend(named.map(|path| offset.of_path(path)));
+        if options.clock_offsets.len() == before
+            && all().any(|path| Path::new(pattern.glob()).starts_with(path))
+        {
+            // A trace in one of the paths.
+            options.clock_offsets.push(offset.of_path(Path::new(pattern.glob())));
+        }
         if options.clock_offsets.len() == before {
             return Err(Failure::new(format!("--offset: no path matches `{}`", pattern.glob()))
-                .help("the pattern is compared with the paths as they are written on the command line"));
+                .help("the pattern is compared with the paths as they are written on the command line; a path in one of these has no wildcards"));
         }
     }
     options.format.clone_from(&reading.from);
@@ -319,7 +325,7 @@ const MOST_WARNINGS: usize = 5;
 fn print_warnings(trace: &dyn TraceInput, report: Report) {
     // An unused index does not change what is read.
     let is_warned_about = |problem: &&FileDiagnostic| {
-        problem.diagnostic.severity == Severity::Warning && problem.role != FileRole::Index
+        problem.diagnostic.severity >= Severity::Warning && problem.role != FileRole::Index
     };
     let warned = trace.diagnostics().iter().filter(is_warned_about);
     if report.verbose {

@@ -8,7 +8,7 @@ use globset::GlobBuilder;
 use ichnos::ClockOffset;
 
 use crate::exit::Failure;
-use crate::time;
+use crate::time::{self, Offset};
 use crate::toml_text::{TomlText, TomlValue};
 
 /// Maximum number of paths.
@@ -93,8 +93,8 @@ impl ManifestParser<'_> {
         for path in paths {
             self.add_path(at, &path)?;
             let offsets = &mut self.manifest.offsets;
-            offsets.extend(offset.map(|offset| ClockOffset::new(&path, offset)));
-            let of_clock = |(name, offset): &(String, i128)| ClockOffset::new(&path, *offset).of_clock(name);
+            offsets.extend(offset.map(|offset| offset.of_path(&path)));
+            let of_clock = |(name, offset): &(String, Offset)| offset.of_path(&path).of_clock(name);
             offsets.extend(clocks.iter().map(of_clock));
             self.manifest.paths.push(path);
         }
@@ -134,10 +134,10 @@ impl ManifestParser<'_> {
     }
 
     /// Parses an offset in nanoseconds.
-    fn offset(&self, value: &TomlValue<'_>) -> Result<i128, Failure> {
+    fn offset(&self, value: &TomlValue<'_>) -> Result<Offset, Failure> {
         let expected = "a time as text, such as \"-1.5s\", \"+250ms\" or \"+7ns\"";
         let text = value.get_ref().as_str().ok_or_else(|| self.text.wrong(value, expected))?;
-        time::offset_from(text).map_err(|what| self.text.failure(value.span().start, &what))
+        time::clock_offset_from(text).map_err(|what| self.text.failure(value.span().start, &what))
     }
 }
 

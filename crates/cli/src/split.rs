@@ -123,6 +123,10 @@ pub(crate) fn run(args: &Split, global: &Global, report: Report) -> Result<Exit,
         Err(Problem::Convert(ConvertError::Create(CreateError::Mismatch(difference)))) => {
             return Ok(convert::report_mismatch(&difference, report));
         }
+        Err(Problem::Convert(error @ ConvertError::Create(CreateError::Unsorted { .. }))) => {
+            let help = "`ichnos convert` writes a file with sorted events, which can be split";
+            return Err(Failure::new(error.to_string()).help(help));
+        }
         Err(Problem::Convert(error)) => return Err(Failure::new(error.to_string())),
     };
     let mut damages = progress.finish();

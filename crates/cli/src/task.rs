@@ -1,6 +1,7 @@
 //! `ichnos task`: shows tasks, with the causes of their operations.
 
 mod collected;
+mod decode;
 mod diff;
 mod export;
 mod list;
@@ -41,6 +42,7 @@ pub(crate) fn run(args: &Task, global: &Global, report: Report) -> Result<Exit, 
         TaskVerb::Path(args) => path::run(args, global, report),
         TaskVerb::Diff(args) => diff::run(args, global, report),
         TaskVerb::Export(args) => export::run(args, global, report),
+        TaskVerb::Decode(args) => decode::run(args, global),
     }
 }
 

@@ -1,9 +1,11 @@
 //! Points in time in human notation: everything that `babeltrace2` accepts, and more.
 
 use std::fmt;
+use std::path::Path;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
+use ichnos::ClockOffset;
 use ichnos::export::text::date_time;
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime, Time};
@@ -248,18 +250,42 @@ fn duration_from(text: &str) -> Option<i128> {
     (!text.is_empty()).then_some(total)
 }
 
-/// Parses a time, or a distance from the origin, in nanoseconds: `-3s`, `+3s`, `3s`, or any time.
-pub(crate) fn offset_from(text: &str) -> Result<i128, String> {
+/// Offset of a clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Offset {
+    /// Nanoseconds to add to its times.
+    Duration(i128),
+    /// Time when it was 0, in nanoseconds since 1970.
+    Origin(i128),
+}
+
+impl Offset {
+    /// Returns the offset of the clocks at a path.
+    pub(crate) fn of_path(self, path: &Path) -> ClockOffset {
+        match self {
+            Self::Duration(duration) => ClockOffset::new(path, duration),
+            Self::Origin(origin) => ClockOffset::new(path, origin).of_origin(),
+        }
+    }
+}
+
+/// Parses the offset of a clock: `-3s`, `+3s`, `3s`, or any time.
+pub(crate) fn clock_offset_from(text: &str) -> Result<Offset, String> {
     if let Some(duration) = text.trim().strip_prefix('-').and_then(duration_from) {
-        return Ok(-duration);
+        return Ok(Offset::Duration(-duration));
     }
     if let Some(duration) = duration_from(text.trim()) {
-        return Ok(duration);
+        return Ok(Offset::Duration(duration));
     }
     match text.parse::<TimePoint>().map_err(|error| error.to_string())? {
-        TimePoint::FromStart(duration) => Ok(duration),
-        point => point.resolve(false, None, None),
+        TimePoint::FromStart(duration) => Ok(Offset::Duration(duration)),
+        point => point.resolve(false, None, None).map(Offset::Origin),
     }
+}
+
+/// Parses a time, or a distance from the origin, in nanoseconds: `-3s`, `+3s`, `3s`, or any time.
+pub(crate) fn offset_from(text: &str) -> Result<i128, String> {
+    clock_offset_from(text).map(|(Offset::Duration(offset) | Offset::Origin(offset))| offset)
 }
 
 /// Parses both ends of `BEGIN,END`, which may be in brackets.

@@ -7,6 +7,7 @@ use ichnos::Session;
 use ichnos_view::ViewArguments;
 
 use crate::args::{GivenOption, Reading, Selecting, ViewVerb};
+use crate::time::Offset;
 
 /// Options that select a time range.
 const TIMES: [&str; 3] = ["begin", "end", "timerange"];
@@ -118,7 +119,7 @@ impl ViewTraces {
         let glob = Glob::new(&pattern).map_err(|error| error.to_string())?;
         let value = Some(format!("{pattern}={nanoseconds}ns"));
         self.given.push(GivenOption { name: "offset".to_owned(), value });
-        self.reading.offset.push((glob, nanoseconds.into()));
+        self.reading.offset.push((glob, Offset::Duration(nanoseconds.into())));
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ use crate::packet_times::is_of_64_bits;
 
 /// Checks that event records are in the order of their times, and within the times of their packet. All times
 /// are values of the default clock.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct EventOrder {
     /// Time of the last event record, or of the beginning of its packet; 0 at the beginning.
     pub(crate) last: u64,

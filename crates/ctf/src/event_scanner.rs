@@ -1,25 +1,27 @@
 //! Scanner for the event records of a packet: finds the class, the time and the location of each.
 
 use std::cell::Cell;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use ichnos_io::Bytes;
 use ichnos_model::decode::{PacketBits, Position, Slots, UNKNOWN, decode_all};
 use ichnos_model::{
-    ClockValue, DamageKind, DataStream, Event, EventCounts, ExcludedClasses, Scopes, Skip, Window,
+    ClockValue, DamageKind, DataStream, Event, EventCounts, ExcludedClasses, Field, Scope, Scopes, Skip,
+    Text, Visitor, Window,
 };
 
 use crate::event_class::Body;
 use crate::event_header::DecodedHeader;
 use crate::event_order::EventOrder;
+use crate::overwritten::is_uniform;
 use crate::packet::{Clocks, EventVisitor};
 use crate::packet_reader::{PacketContent, Readable};
 use crate::rule::Rule;
 use crate::stream_input::EncoderConfig;
 
 /// Scans the event records of one packet after the other.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct EventScanner {
     stream: Arc<DataStream>,
     rules: Arc<EncoderConfig>,
@@ -194,20 +196,110 @@ impl EventScanner {
 
     /// Returns the value of the default clock after the header of the next event record.
     pub(crate) fn next_time(&self) -> Option<u64> {
+        self.next_time_after(self.clocks.value()?)
+    }
+
+    /// The same if the default clock has another value before it.
+    fn next_time_after(&self, now: u64) -> Option<u64> {
         let plan = self.stream.plans().event_record_header.as_ref()?;
         let mut at = self.at;
         if at.bit >= self.content_end() {
             return None;
         }
         let mut clocks = self.clocks.clone();
+        clocks.set_default(now);
         let mut header = EventVisitor::new(&mut clocks);
         plan.decode(self.bits(), &mut at, &self.slots, self.rules.limits, &mut header).ok()?;
         clocks.value()
     }
 
+    /// Returns the time of the first event record of a packet if its begin is too late: read from there on, a short
+    /// timestamp is beyond the `end` of the packet, but from an earlier begin on, not before `earliest`, all are within it.
+    pub(crate) fn earlier_begin(&self, begin: u64, end: u64, earliest: u64) -> Option<u64> {
+        let first = self.next_time().filter(|first| *first > end)?;
+        let low = self.next_time_after(0)?;
+        let reach = self.next_time_after(low.checked_add(1)?)?.checked_sub(low).filter(|reach| *reach > 0)?;
+        let rounds = (first - end).div_ceil(reach);
+        let earlier = first.checked_sub(rounds.checked_mul(reach)?).filter(|earlier| *earlier >= earliest)?;
+        let mut scanner = self.clone();
+        scanner.clocks.set_default(earlier);
+        scanner.end = scanner.content_end();
+        let mut last = earlier;
+        while scanner.next_event() {
+            let time = scanner.event_clock.filter(|time| (last..=end).contains(&time.cycles))?;
+            last = time.cycles;
+        }
+        // Otherwise, the end is wrong: events are near the right one of both.
+        (end - last < first.saturating_sub(begin)).then_some(earlier)
+    }
+
     /// Returns `true` if the next event record is broken.
     pub(crate) fn is_broken(&self) -> bool {
         self.broken.is_some()
+    }
+
+    /// Breaks the next event record at its beginning: its bytes are something else.
+    pub(crate) fn break_here(&mut self, kind: DamageKind) {
+        self.begins[2] = self.at;
+        self.clock_before = self.clocks.value().unwrap_or_default();
+        self.end = self.at.bit;
+        self.note_broken(self.at.bit, kind);
+    }
+
+    /// Breaks the event record that was scanned last.
+    pub(crate) fn break_last(&mut self, kind: DamageKind) {
+        self.at = self.begins[2];
+        self.clocks.set_default(self.clock_before);
+        self.break_here(kind);
+    }
+
+    /// Returns `true` if all bytes of the content are equal from the event record on that was scanned last: 0 or 0xff.
+    pub(crate) fn is_uniform_from_last(&self) -> bool {
+        let range = (self.begins[2].bit / 8) as usize..self.content_end().div_ceil(8) as usize;
+        self.data.get(range).is_some_and(is_uniform)
+    }
+
+    /// Returns the beginning of the next event records that are not what was recorded, if the bytes of a suspicious block,
+    /// with these bits of the packet, were overwritten: the times of those whose headers are in it jump, or it covers a part
+    /// of one and nothing after it can be read, or that is a text of 0xff. One that only ends in the block may be changed, so it is one of them.
+    pub(crate) fn overwritten_from(&self, block: Range<u64>) -> Option<u64> {
+        let mut scanner = self.clone();
+        scanner.end = scanner.content_end();
+        let (mut begin, mut time) = (scanner.at.bit, scanner.order.last);
+        while scanner.at.bit < scanner.end {
+            let (at, before) = (scanner.at.bit, time);
+            begin = if at <= block.start { at } else { begin };
+            if at >= block.end && begin < block.start && scanner.has_text_of_ones() {
+                return Some(begin);
+            }
+            if !scanner.next_event() {
+                // Broken before the block, it has nothing to do with it.
+                return scanner.broken.is_some_and(|broken| broken.0 >= block.start).then_some(begin);
+            }
+            time = scanner.event_clock?.cycles;
+            if at >= block.end {
+                let goes_beyond = scanner.order.allows(before) && !scanner.order.allows(time);
+                return (time < before || goes_beyond).then_some(begin);
+            }
+            if scanner.begins[3].bit > block.start {
+                return (time != before).then_some(begin);
+            }
+        }
+        None
+    }
+
+    /// Returns `true` if a text of the event record that was scanned last has many bytes of 0xff, which no encoding uses so.
+    fn has_text_of_ones(&self) -> bool {
+        struct Texts(bool);
+        impl Visitor for Texts {
+            fn text(&mut self, _: Field<'_>, value: Text<'_>) {
+                self.0 |= memchr::memmem::find(value.raw, &[0xff; 64]).is_some();
+            }
+        }
+        let mut texts = Texts(false);
+        let event = self.event();
+        let scopes = [Scope::CommonContext, Scope::SpecificContext, Scope::Payload];
+        scopes.into_iter().all(|scope| event.visit(scope, &mut texts).is_ok()) && texts.0
     }
 
     /// Returns the damage of the next event record and its bit, if it is broken. Goes back to the beginning

@@ -12,6 +12,8 @@ use ichnos_io::Bytes;
 use ichnos_model::decode::UNKNOWN;
 use ichnos_model::{ByteOrder, Damage, DamageKind, FieldKind, Role, TraceClass, Uuid};
 
+use crate::dump::{leading_text, quoted};
+use crate::overwritten::BLOCK;
 use crate::packet::{Clocks, PACKET_MAGIC, PacketDecoder, PacketError, PacketInfo};
 use crate::packet_entry::PacketEntry;
 use crate::rule::Rule;
@@ -135,7 +137,7 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
                 Err(error) => {
                     let next = self.next_packet(offset + 1, self.data.len(), AcceptedOffsets::Any);
                     let end = next.unwrap_or(self.data.len());
-                    let error = self.hole(offset, end).unwrap_or(error);
+                    let error = self.hole(offset, end).or_else(|| self.text(offset, end)).unwrap_or(error);
                     let damage = self.damage(offset, end, error);
                     match next {
                         Some(next) => offset = next,
@@ -167,6 +169,12 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         is_hole.then_some(PacketError { bit: 0, kind: DamageKind::Hole(holes) })
     }
 
+    /// Returns the damage where there is no packet, if that is a text.
+    fn text(&self, offset: usize, next: usize) -> Option<PacketError> {
+        let text = leading_text(self.data.get(offset..next)?)?;
+        Some(PacketError { bit: 0, kind: Rule::Text(quoted(text)).into() })
+    }
+
     fn decode(&mut self, offset: usize) -> Result<PacketInfo, PacketError> {
         let rest = self.data.get(offset..).unwrap_or_default();
         // Bytes that do not begin like a packet are not read any further.
@@ -177,7 +185,21 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
             let found = if is_little { u32::from_le_bytes(*found) } else { u32::from_be_bytes(*found) };
             return Err(PacketError { bit: 0, kind: Rule::Magic(found.into()).into() });
         }
-        self.decoder.decode(rest, &self.slots, &mut self.clocks)
+        let info = self.decoder.decode(rest, &self.slots, &mut self.clocks)?;
+        match self.is_in_copy(offset, &info) {
+            true => Err(PacketError { bit: 0, kind: Rule::Copy((offset - BLOCK) as u64).into() }),
+            false => Ok(info),
+        }
+    }
+
+    /// Returns `true` if a packet begins in a block that is a copy of the one before, and does not consist of that: the rest
+    /// of the packet is something else. Only of packets with times it is sure that they are not recorded twice.
+    fn is_in_copy(&self, offset: usize, info: &PacketInfo) -> bool {
+        let begin = offset - offset % BLOCK;
+        let is_unique = info.begin.is_some() && (info.sequence.is_some() || info.begin != info.end);
+        let before = begin.checked_sub(BLOCK).and_then(|before| self.data.get(before..begin));
+        let is_whole = offset == begin && info.total.is_some_and(|total| total <= 8 * BLOCK as u64);
+        !is_whole && is_unique && before.is_some() && self.data.get(begin..begin + BLOCK) == before
     }
 
     /// Holds a packet until the bytes after it are known. Returns its end.
@@ -333,6 +355,9 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
             let Ok(info) = self.decoder.decode(&self.data[at..end], &self.slots, &mut clocks) else {
                 continue;
             };
+            if self.is_in_copy(at, &info) {
+                continue;
+            }
             let most = if let AcceptedOffsets::Sure(most) = wanted { most } else { self.data.len() };
             let is_in_run = info.foreign.is_some_and(|(found, _)| Some(found) == self.foreign);
             let fits =

@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod allowed;
+mod dump;
 mod event_class;
 mod event_header;
 mod event_order;
@@ -28,6 +29,7 @@ mod lttng_index;
 pub mod metadata;
 mod metadata_directory;
 mod open_options;
+mod overwritten;
 pub mod packet;
 mod packet_check;
 pub mod packet_entry;

@@ -1,7 +1,7 @@
 //! Time order of the packets of a data stream, from files with some of them misplaced or duplicated.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher as _, RandomState};
 
 use ichnos_model::Damage;
@@ -95,8 +95,7 @@ fn find_misplaced(packets: &mut [PacketEntry]) {
     if packets.is_sorted_by_key(PacketEntry::begin) {
         return;
     }
-    let begins: Vec<Option<u64>> = packets.iter().map(PacketEntry::begin).collect();
-    let fits = longest_in_order(&begins);
+    let fits = heaviest_in_order(packets.iter().map(|packet| (packet.begin(), packet.begin(), 1)));
     let mut nexts = vec![None; packets.len()];
     let mut next = None;
     for i in (0..packets.len()).rev() {
@@ -160,21 +159,32 @@ impl NeighbourPackets<'_> {
     }
 }
 
-/// Marks the values of the longest ordered subsequence of a list.
-fn longest_in_order<T: Ord>(values: &[T]) -> Vec<bool> {
-    // For each length, the end of the subsequence of that length that ends with the smallest value.
-    let mut ends: Vec<usize> = Vec::new();
-    let mut before: Vec<Option<usize>> = Vec::with_capacity(values.len());
-    for (i, value) in values.iter().enumerate() {
-        let length = ends.partition_point(|end| values[*end] <= *value);
-        before.push(length.checked_sub(1).and_then(|shorter| ends.get(shorter)).copied());
-        match ends.get_mut(length) {
-            Some(end) => *end = i,
-            None => ends.push(i),
+/// Marks the items of the heaviest part of a list that is in order. Items have a first value, a last value and a
+/// weight; each one begins where the one before ends, or later. Of several heaviest parts, the one that ends first counts.
+pub(crate) fn heaviest_in_order<T: Ord + Copy>(items: impl IntoIterator<Item = (T, T, u64)>) -> Vec<bool> {
+    // Heaviest part for each last value, with the index of its last item. Parts that end later are heavier.
+    let mut parts: BTreeMap<T, (u64, usize)> = BTreeMap::new();
+    let mut before: Vec<Option<usize>> = Vec::new();
+    let (mut heaviest, mut at) = (0, None);
+    for (i, (first, last, weight)) in items.into_iter().enumerate() {
+        let part = parts.range(..=first).next_back().map(|(_, part)| *part);
+        before.push(part.map(|(_, end)| end));
+        let weight = part.map_or(0, |(weight, _)| weight).saturating_add(weight);
+        if weight > heaviest {
+            (heaviest, at) = (weight, Some(i));
         }
+        if parts.range(..=last).next_back().is_some_and(|(_, (other, _))| *other >= weight) {
+            continue;
+        }
+        while let Some((end, (other, _))) = parts.range(last..).next()
+            && *other <= weight
+        {
+            let end = *end;
+            parts.remove(&end);
+        }
+        parts.insert(last, (weight, i));
     }
-    let mut is_in = vec![false; values.len()];
-    let mut at = ends.last().copied();
+    let mut is_in = vec![false; before.len()];
     while let Some(i) = at {
         is_in[i] = true;
         at = before[i];
@@ -331,36 +341,48 @@ mod tests {
 
     use super::*;
 
+    /// Marks the values of the longest part in order.
+    fn longest(values: &[u8]) -> Vec<bool> {
+        heaviest_in_order(values.iter().map(|value| (*value, *value, 1)))
+    }
+
     #[test]
     fn the_longest_part_in_order() {
-        assert!(longest_in_order::<u8>(&[]).is_empty());
+        assert!(longest(&[]).is_empty());
         let of = |values: &[u8]| -> Vec<u8> {
-            longest_in_order(values)
-                .iter()
-                .zip(values)
-                .filter(|(is_in, _)| **is_in)
-                .map(|(_, v)| *v)
-                .collect()
+            longest(values).iter().zip(values).filter(|(is_in, _)| **is_in).map(|(_, v)| *v).collect()
         };
         assert_eq!(of(&[1, 2, 9, 3, 4]), [1, 2, 3, 4]);
         assert_eq!(of(&[1, 2, 0, 3, 4]), [1, 2, 3, 4]);
         assert_eq!(of(&[9, 1, 2]), [1, 2]);
+        assert_eq!(of(&[0, 5, 0]), [0, 5]);
         assert_eq!(of(&[1, 1, 2, 2]), [1, 1, 2, 2]);
     }
 
+    #[test]
+    fn the_heaviest_part_in_order() {
+        // Two light items outvote none of the heavy ones that they overlap.
+        let items = [(0, 9, 5), (3, 4, 1), (5, 6, 2), (9, 12, 1), (11, 13, 1)];
+        assert_eq!(heaviest_in_order(items), [true, false, false, true, false]);
+        let items = [(0, 9, 2), (3, 4, 1), (5, 6, 2)];
+        assert_eq!(heaviest_in_order(items), [false, true, true]);
+    }
+
     proptest! {
-        /// No other subsequence is longer: each is tried.
+        /// No other part is heavier: each is tried.
         #[test]
-        fn no_part_in_order_is_longer(values in proptest::collection::vec(0u8..8, 0..9)) {
-            let is_in_order = |part: &Vec<u8>| part.is_sorted();
-            let parts = (0u32..1 << values.len()).map(|bits| -> Vec<u8> {
-                values.iter().enumerate().filter(|(i, _)| bits >> i & 1 == 1).map(|(_, value)| *value).collect()
+        fn no_part_in_order_is_heavier(items in proptest::collection::vec((0u8..8, 0u8..3, 1u64..4), 0..9)) {
+            let items: Vec<_> = items.iter().map(|(first, length, weight)| (*first, first + length, *weight)).collect();
+            let weight = |part: &[(u8, u8, u64)]| part.iter().map(|(.., weight)| weight).sum::<u64>();
+            let is_in_order = |part: &[(u8, u8, u64)]| part.windows(2).all(|two| two[0].1 <= two[1].0);
+            let parts = (0u32..1 << items.len()).map(|bits| -> Vec<_> {
+                items.iter().enumerate().filter(|(i, _)| bits >> i & 1 == 1).map(|(_, item)| *item).collect()
             });
-            let longest = parts.filter(is_in_order).map(|part| part.len()).max();
-            let found = longest_in_order(&values);
-            let part: Vec<u8> = values.iter().zip(&found).filter(|(_, is_in)| **is_in).map(|(v, _)| *v).collect();
-            prop_assert!(part.is_sorted());
-            prop_assert_eq!(Some(part.len()), longest);
+            let heaviest = parts.filter(|part| is_in_order(part)).map(|part| weight(&part)).max();
+            let found = heaviest_in_order(items.clone());
+            let part: Vec<_> = items.iter().zip(&found).filter(|(_, is_in)| **is_in).map(|(item, _)| *item).collect();
+            prop_assert!(is_in_order(&part));
+            prop_assert_eq!(Some(weight(&part)), heaviest);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Reader for the packets of a data stream, one after the other.
 
 use std::cell::Cell;
+use std::ops::Range;
 use std::sync::Arc;
 
 use ichnos_io::Bytes;
@@ -9,6 +10,7 @@ use ichnos_model::{ClockValue, Damage, DamageKind, DataPosition, Packet, Scopes}
 
 use crate::loss::{TracerLoss, discarded_events, discarded_packets};
 use crate::lost_files::{LostFiles, lost};
+use crate::overwritten::suspicious_block;
 use crate::packet::{Clocks, PacketInfo};
 use crate::packet_check::PacketCheck;
 use crate::packet_entry::PacketEntry;
@@ -39,6 +41,8 @@ pub(crate) struct PacketReader {
 struct OpenPacket {
     info: PacketInfo,
     times: PacketTimes,
+    /// Recorded begin, if the packet begins earlier than that.
+    late_begin: Option<u64>,
     /// Begin and end, as delivered.
     begin: Option<ClockValue>,
     end: Option<ClockValue>,
@@ -172,9 +176,27 @@ impl PacketReader {
             clocks.set_default(begin);
         }
         let (begin, end) = (input.clock_value(times.begin), input.clock_value(times.end));
-        *self.open = OpenPacket { info, times, begin, end };
+        *self.open = OpenPacket { info, times, late_begin: None, begin, end };
         let end = info.content.unwrap_or(data.len() as u64 * 8);
         Ok(PacketContent { data, end, begins: info.begins })
+    }
+
+    /// Returns begin and end of the open packet, and the time before which it cannot begin; `None` if it lacks times of
+    /// its own.
+    pub(crate) fn recorded_times(&self) -> Option<(u64, u64, u64)> {
+        let (begin, end) = self.open.times.begin.zip(self.open.times.end)?;
+        let before = self.index.checked_sub(1).and_then(|before| self.input.packets.get(before));
+        let before = before.and_then(|before| before.end().max(before.begin()));
+        (!self.clocks_go_on).then_some((begin, end, before.unwrap_or(0)))
+    }
+
+    /// Moves the begin of the open packet to this earlier value of the default clock: its event records are earlier than
+    /// the recorded begin.
+    pub(crate) fn correct_begin(&mut self, begin: u64) {
+        let times = &mut self.open.times;
+        self.open.late_begin = times.begin.replace(begin);
+        (times.last, times.are_corrected) = (times.end, true);
+        self.open.begin = self.input.clock_value(Some(begin));
     }
 
     /// Closes the packet after its last event record, whose time is `last_event`: moves the clocks to the end
@@ -280,8 +302,10 @@ impl PacketReader {
             info: Some(&self.open.info).filter(|_| !self.clocks_go_on),
             may_lack_end: self.has_quirk(Quirk::LttngCrashPacketEnd),
         };
+        let late_begin = self.open.late_begin.zip(self.open.times.begin);
+        let late_begin = late_begin.map(|(begin, first)| Rule::BeginAfterEvents { begin, first }.into());
         // Nearly all packets have none: then nothing is allocated.
-        check.flaws().map(|kind| self.damage(0, 0, kind)).collect()
+        check.flaws().chain(late_begin).map(|kind| self.damage(0, 0, kind)).collect()
     }
 
     /// Returns damage of the open packet from one bit to another, relative to its beginning.
@@ -391,6 +415,16 @@ impl PacketReader {
         std::hint::black_box(last.copied());
         let lost_from = self.lost_part().map(|(_, from)| from).filter(|from| *from > at);
         Readable { end, lost_from }
+    }
+
+    /// Returns the first block of the file that begins in some bits of the open packet and looks as if it was never
+    /// written, or overwritten: its bits, and its content.
+    pub(crate) fn suspicious_block(&self, bits: Range<u64>) -> Option<(Range<u64>, &'static str)> {
+        let (bytes, offset) = (&*self.file()?.bytes, usize::try_from(self.entry().offset).ok()?);
+        let byte_of = |bit: u64| usize::try_from(bit.div_ceil(8)).ok()?.checked_add(offset);
+        let (block, found) = suspicious_block(bytes, byte_of(bits.start)?..byte_of(bits.end)?)?;
+        let bit_of = |byte: usize| (byte - offset) as u64 * 8;
+        Some((bit_of(block.start)..bit_of(block.end), found))
     }
 
     /// Returns `true` if bytes of the open packet are lost.

@@ -35,6 +35,12 @@ pub enum Rule {
         /// Id that the event record names.
         id: u128,
     },
+    /// An event record consists of its own bytes, not of those that a medium or a file system leaves in place of them.
+    #[error("expected an event record, found {0}")]
+    Overwritten(&'static str),
+    /// Packets begin with their own bytes, not with a text.
+    #[error("expected a packet, found the text {0}")]
+    Text(String),
     /// An id takes 128 bits at most: a limit of this reader.
     #[error("the id takes {0} bits, more than the limit of 128")]
     WideId(u64),
@@ -88,6 +94,14 @@ pub enum Rule {
         /// Cycles at the beginning of the next packet of the data stream.
         next: u64,
     },
+    /// A packet begins before its event records.
+    #[error("the packet begins at {begin} cycles, after its event records, which begin at {first} cycles")]
+    BeginAfterEvents {
+        /// Cycles at its beginning.
+        begin: u64,
+        /// Cycles of its first event record.
+        first: u64,
+    },
     /// A packet begins before it ends.
     #[error("the packet ends at {end} cycles, before it begins at {begin} cycles")]
     EndBeforeBegin {
@@ -111,6 +125,8 @@ impl Rule {
             Self::DataStreamClass(_) => "data-stream-class",
             Self::OtherDataStream { .. } => "index-data-stream",
             Self::EventRecordClass { .. } => "event-record-class",
+            Self::Overwritten(_) => "event-record-bytes",
+            Self::Text(_) => "packet-text",
             Self::WideId(_) => "id-length",
             Self::ContentBeyondTotal { .. } => "packet-content-length",
             Self::PacketTooShort { .. } => "packet-length",
@@ -119,6 +135,7 @@ impl Rule {
             Self::Misplaced { .. } => "packet-order",
             Self::CounterBackwards { .. } => "counter-order",
             Self::EndAfterNext { .. } => "packet-end-next",
+            Self::BeginAfterEvents { .. } => "packet-begin",
             Self::EndBeforeBegin { .. } => "packet-end",
             Self::FalseIndex => "index-packet",
         }
@@ -127,7 +144,15 @@ impl Rule {
     /// Advice for the owner of the trace.
     fn remedy(&self) -> &'static str {
         match self {
-            Self::EventRecordClass { .. } | Self::DataStreamClass(_) | Self::WideId(_) => remedy::METADATA,
+            Self::DataStreamClass(_) | Self::WideId(_) => remedy::METADATA,
+            Self::EventRecordClass { .. } => {
+                "the file `metadata` does not declare this id: take the metadata of the tracer's version that recorded \
+                 (with Zephyr, a file of its sources); otherwise, bytes before it were changed or are missing"
+            }
+            Self::Overwritten(_) => {
+                "these bytes were never written, or were overwritten: copy the file again from where it was recorded"
+            }
+            Self::Text(_) => "remove the text, which another program wrote into the file",
             Self::Magic(_) => {
                 "this is no data stream of the trace, or bytes are missing: move other files out of the directory, \
                  or copy the file again"
@@ -138,7 +163,9 @@ impl Rule {
             Self::ContentBeyondTotal { .. } | Self::PacketTooShort { .. } | Self::PartialByte(_) => {
                 remedy::PACKET_SIZES
             }
-            Self::EndBeforeBegin { .. } | Self::EndAfterNext { .. } => remedy::CLOCK,
+            Self::BeginAfterEvents { .. } | Self::EndBeforeBegin { .. } | Self::EndAfterNext { .. } => {
+                remedy::CLOCK
+            }
             Self::CounterBackwards { .. } => {
                 "the tracer was restarted, or bytes were changed: numbers of lost events and packets near \
                  it may be wrong"

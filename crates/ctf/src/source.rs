@@ -14,6 +14,7 @@ use crate::event_order::OutOfOrder;
 use crate::event_scanner::EventScanner;
 use crate::packet::Clocks;
 use crate::packet_reader::PacketReader;
+use crate::rule::Rule;
 use crate::stream_input::StreamInput;
 
 impl StreamInput {
@@ -142,6 +143,12 @@ impl CtfSource {
                 return Delivery::Omitted;
             }
             if !self.scanner.order.allows(time.cycles) {
+                if self.scanner.is_uniform_from_last() {
+                    self.scanner.break_last(
+                        Rule::Overwritten("zeros, or bytes of 0xff, up to the end of the packet").into(),
+                    );
+                    return Delivery::Omitted;
+                }
                 self.queue_out_of_order(time, queue);
                 return Delivery::Queued;
             }
@@ -253,9 +260,15 @@ impl CtfSource {
         let (slots, clocks) = self.scanner.decode_state();
         match self.packets.open(slots, clocks) {
             Ok(content) => {
+                self.scanner.enter_packet(content);
+                if let Some((begin, end, earliest)) = self.packets.recorded_times()
+                    && let Some(begin) = self.scanner.earlier_begin(begin, end, earliest)
+                {
+                    self.packets.correct_begin(begin);
+                    self.scanner.clocks.set_default(begin);
+                }
                 let times = self.packets.times();
                 self.scanner.order.in_packet(times.last, times.are_corrected);
-                self.scanner.enter_packet(content);
                 self.look_ahead();
                 self.state = NextAction::InPacket;
                 true
@@ -273,7 +286,17 @@ impl CtfSource {
 
     /// Extends the scannable range of the packet up to the next check that the file still has its bytes.
     pub(crate) fn look_ahead(&mut self) {
-        let readable = self.packets.readable(self.scanner.at().bit, self.scanner.content_end());
+        let at = self.scanner.at().bit;
+        let mut readable = self.packets.readable(at, self.scanner.content_end());
+        if let Some((bits, found)) = self.packets.suspicious_block(at..readable.end) {
+            match self.scanner.overwritten_from(bits.clone()) {
+                Some(begin) if begin <= at => {
+                    return self.scanner.break_here(Rule::Overwritten(found).into());
+                }
+                Some(begin) => readable.end = begin,
+                None => readable.end = bits.end,
+            }
+        }
         self.scanner.scan_up_to(readable);
     }
 

@@ -12,6 +12,7 @@ use ichnos_model::{
 };
 
 use crate::allowed::{Allowed, PacketLimits};
+use crate::dump;
 use crate::event_class::EventRecords;
 use crate::index::{self, ScannedPacket, TooMany};
 use crate::lost_files::lost;
@@ -133,7 +134,14 @@ impl<'a> StreamBuilder<'a> {
         bytes.release();
         // Ignore zeros left by truncation.
         let rest = lost(&name, &bytes).or(rest);
-        if let Some(rest) = rest {
+        let packets = last.and_then(|key| self.streams.get(&key));
+        let unused = rest.as_ref().zip(packets).and_then(|(rest, stream)| {
+            let own = stream.packets.iter().filter(|packet| packet.file as usize + 1 == stream.files.len());
+            let own: Vec<PacketEntry> = own.cloned().collect();
+            dump::unused_packets(&self.trace.class, (&name, &bytes), &own, rest.bit / 8)
+        });
+        self.diagnostics.extend(unused.clone());
+        if let Some(rest) = rest.filter(|_| unused.is_none()) {
             match last.and_then(|key| self.streams.get_mut(&key)) {
                 Some(stream) => stream.rest.push(rest),
                 None => self.damage.push(rest),
@@ -253,7 +261,13 @@ impl<'a> StreamBuilder<'a> {
         }
     }
 
-    pub(crate) fn finish(self, quirks: &[Quirk], clock_arithmetic: ClockArithmetic) -> Vec<Arc<StreamInput>> {
+    /// Returns the data streams, and notes about their files.
+    pub(crate) fn finish(
+        self,
+        quirks: &[Quirk],
+        clock_arithmetic: ClockArithmetic,
+    ) -> (Vec<Arc<StreamInput>>, Vec<FileDiagnostic>) {
+        let mut notes = Vec::new();
         let limits = self.packet_limits.of_events(self.packets);
         let mut streams: Vec<Arc<StreamInput>> = Vec::with_capacity(self.streams.len());
         let mut rules: BTreeMap<usize, Arc<EncoderConfig>> = BTreeMap::new();
@@ -265,6 +279,11 @@ impl<'a> StreamBuilder<'a> {
             let class = self.trace.class.data_streams.get(found.class);
             let begins_are_whole =
                 class.is_some_and(|class| SaidTime::of(class, Role::Timestamp, true).bits == 64);
+            if order.has_times && found.files.len() == 1 && dump::is_ring(&self.trace.class, &found.packets) {
+                found.packets.sort_by_key(PacketEntry::begin);
+                let name = found.files.first().map(|file| &*file.name).unwrap_or_default();
+                notes.extend(dump::ring_note(name, &found.packets));
+            }
             let mut put = order.apply(&mut found.packets, &found.files, begins_are_whole);
             let name = found.files.first().map(|file| file.name.clone()).unwrap_or_default();
             let Some(stream) = DataStream::new(Arc::clone(self.trace), found.class, id, name) else {
@@ -300,12 +319,13 @@ impl<'a> StreamBuilder<'a> {
                 found.rest.append(&mut put.damage);
                 (input.repeated, input.rest) = (put.repeated, found.rest.into());
             }
+            notes.append(&mut input.trim());
             streams.push(input);
         }
         // Streams of a class are sorted by id, or without ids by their files, directory by directory.
         let key = |stream: &StreamInput| (stream.stream.class().id, stream.stream.id);
         streams.sort_by(|a, b| key(a).cmp(&key(b)).then_with(|| a.stream.name.cmp(&b.stream.name)));
-        streams
+        (streams, notes)
     }
 }
 

@@ -237,17 +237,19 @@ impl<'a> Described<'a> {
     /// other (metadata grows while a trace is recorded). Traces can share their metadata stream, with its UUID
     /// (CTF2-PROP-2.0, "Trace"): then their environments or attributes differ.
     fn is_same_trace(&self, other: &Self) -> bool {
+        fn identity(class: &TraceClass) -> [&Option<String>; 3] {
+            [&class.namespace, &class.name, &class.uid]
+        }
         let (a, b) = (&self.class, &other.class);
+        let mut pairs = identity(a).into_iter().zip(identity(b));
         let same = match (a.uuid, b.uuid) {
-            (Some(a), Some(b)) => a == b,
-            (None, None) => a.name.is_some() && a.uid.is_some(),
+            (Some(a), Some(b)) => a == b && pairs.all(|(a, b)| a.is_none() || b.is_none() || a == b),
+            (None, None) => a.name.is_some() && a.uid.is_some() && pairs.all(|(a, b)| a == b),
             _ => false,
         };
         // Only metadata that was given for files without any is read several times.
         let given = self.metadata_name == other.metadata_name;
-        let is_of_one_run = (&a.namespace, &a.name, &a.uid) == (&b.namespace, &b.name, &b.uid)
-            && a.environment == b.environment
-            && a.attributes == b.attributes;
+        let is_of_one_run = a.environment == b.environment && a.attributes == b.attributes;
         (same || given) && is_of_one_run && (extends(a, b) || extends(b, a))
     }
 
@@ -363,7 +365,8 @@ impl<'a> Described<'a> {
         builder.note_flaws(self.dialect);
         diagnostics.append(&mut builder.diagnostics);
         let damage = std::mem::take(&mut builder.damage);
-        let streams = builder.finish(&self.quirks, options.clock_arithmetic);
+        let (streams, mut notes) = builder.finish(&self.quirks, options.clock_arithmetic);
+        diagnostics.append(&mut notes);
         Ok(CtfTrace {
             path,
             trace,

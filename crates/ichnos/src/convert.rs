@@ -20,7 +20,7 @@ use ichnos_model::{Damage, FileDiagnostic, Severity, TraceInput, Window};
 use crate::format::FORMATS;
 use crate::pass::StreamOptions;
 use crate::shard_parts::ShardParts;
-use crate::verify::{OutputRules, verify};
+use crate::verify::{DamageObserver, InputDamage, OutputRules, verify};
 use crate::{OutputKind, Pass, PassEnd, PassObserver, PassOptions, PassSummary, Reader};
 pub use otlp_spans::NoSpans;
 pub use split::SplitTargets;
@@ -252,22 +252,24 @@ impl Reader<'_> {
             return Err(CreateError::Shards.into());
         }
         let target = path.map_or(WriteTarget::Nowhere, WriteTarget::Complete);
+        let input = InputDamage::default();
         let (sources, mut write) = self.write_options(writer, options, false);
         write.leaves_out_packets |= options.packets_in.is_some();
         if options.verify && !matches!(target, WriteTarget::Nowhere) {
-            write.verify = Some(self.verify(writer, options));
+            write.verify = Some(self.verify(writer, options, input.clone()));
         }
         let output = writer.create(target, sources, &write)?;
         check_strict(options, || output.losses())?;
         let streams = StreamOptions {
             // If times of packets change, those of the next packet are needed.
             looks_ahead: write.repair || write.packet_size.is_some() || write.window != Window::default(),
-            is_whole: write.repair,
+            surveys: write.repair,
             packets_in: options.packets_in,
             reads_copied: options.verify,
         };
         let pass_options = PassOptions { threads: options.threads, streams, ..PassOptions::default() };
-        let summary = options.pass.write(self, &*output, &pass_options, options.observer)?;
+        let observer = DamageObserver { observer: options.observer, damage: input };
+        let summary = options.pass.write(self, &*output, &pass_options, &observer)?;
         options.check_end(&summary)?;
         check_strict(options, || output.losses())?;
         let mut report = output.finish()?;
@@ -321,8 +323,9 @@ impl Reader<'_> {
         })
     }
 
-    /// Returns the comparison of the output of a writer with the written data.
-    fn verify(&self, writer: &dyn TraceWriter, options: &ConvertOptions<'_>) -> Verify {
+    /// Returns the comparison of the output of a writer with the written data. `damage` is the damage that the pass has found
+    /// by then.
+    fn verify(&self, writer: &dyn TraceWriter, options: &ConvertOptions<'_>, damage: InputDamage) -> Verify {
         let is_warning = |problem: &FileDiagnostic| problem.diagnostic.severity != Severity::Note;
         let has_problems = |trace: &dyn TraceInput| trace.diagnostics().iter().any(is_warning);
         let has_warnings = self.wanted().any(|(trace, _, _)| has_problems(trace));
@@ -338,11 +341,15 @@ impl Reader<'_> {
         let rules = writer.reader_rules();
         let classes = self.wanted().map(|(trace, _, _)| &trace.trace().class);
         let input = classes.map(|class| (class.dialect.clone(), (rules.classes)(class))).collect();
-        let rules = OutputRules { rules, input };
+        let rules = OutputRules { rules, input, has_warnings, damage };
         Verify::new(move |path, digest| {
             let mut written = digest.clone();
+            // Records are copied with their damage, which their encoders need not count.
+            if written.event_hash.is_some() {
+                written.damages = written.damages.max(rules.damage.count());
+            }
             written.damages += damages;
-            verify(path, &written, threads, limits, has_warnings, window, &rules, stop)
+            verify(path, &written, threads, limits, window, &rules, stop)
         })
     }
 }

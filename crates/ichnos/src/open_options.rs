@@ -1,10 +1,11 @@
 //! Options for opening traces.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use ichnos_io::{Format, IoLimits, OptionError, ReadOptions, TreeOptions};
+use ichnos_io::{Entry, Format, IoLimits, OptionError, ReadOptions, Tree, TreeOptions};
 use ichnos_model::{ClockClass, ClockOffsets};
 
 use crate::format::FORMATS;
@@ -39,18 +40,27 @@ pub struct OpenOptions {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ClockOffset {
-    /// The path, as given.
+    /// The path, as given, or the path of a trace in it.
     pub path: PathBuf,
     /// Name or id of a clock; `None` for all clocks.
     pub clock: Option<String>,
     /// Nanoseconds to add to its times.
     pub nanoseconds: i128,
+    /// `true` if the offset is the time of the clock's origin, since 1970: clocks that count from 1970 do not need it.
+    pub is_origin: bool,
 }
 
 impl ClockOffset {
     /// Makes an offset of all clocks at a path.
     pub fn new(path: impl Into<PathBuf>, nanoseconds: i128) -> Self {
-        Self { path: path.into(), clock: None, nanoseconds }
+        Self { path: path.into(), clock: None, nanoseconds, is_origin: false }
+    }
+
+    /// Makes the offset the time of the clock's origin.
+    #[must_use]
+    pub fn of_origin(mut self) -> Self {
+        self.is_origin = true;
+        self
     }
 
     /// Restricts the offset to the clock with this name.
@@ -74,6 +84,44 @@ impl Placement {
     /// `true` if a clock counts as related to all others.
     pub(crate) fn relates(&self, clock: &ClockClass) -> bool {
         self.is_of_all || self.offsets.by_name.iter().any(|(name, _)| clock.is_called(name))
+    }
+
+    /// Adds the offsets of a trace within the path.
+    fn and(mut self, inner: &Self) -> Self {
+        self.offsets = self.offsets.and(&inner.offsets);
+        self.is_of_all |= inner.is_of_all;
+        self
+    }
+
+    /// Divides a tree, or the part of it that belongs to a format, into the parts with equal offsets. `root` is the path of
+    /// the whole tree. Also returns the paths in it that have offsets, but no files here.
+    pub(crate) fn divide<'t>(
+        tree: &'t Tree,
+        root: &Path,
+        placements: &HashMap<PathBuf, Self>,
+    ) -> (Vec<(Self, Cow<'t, Tree>)>, Vec<PathBuf>) {
+        let outer = placements.get(root).cloned().unwrap_or_default();
+        let is_inner = |path: &Path| path.starts_with(root) && path != root;
+        let mut inner: Vec<_> = placements.iter().filter(|(path, _)| is_inner(path)).collect();
+        if inner.is_empty() {
+            return (vec![(outer, Cow::Borrowed(tree))], Vec::new());
+        }
+        // The longest path decides, if one is in another.
+        inner.sort_by_key(|(path, _)| std::cmp::Reverse(path.components().count()));
+        let mut parts: BTreeMap<Option<usize>, Vec<Entry>> = BTreeMap::new();
+        for entry in &tree.entries {
+            let path = Path::new(&tree.name).join(&entry.path);
+            let part = inner.iter().position(|(inner, _)| path.starts_with(inner));
+            parts.entry(part).or_default().push(entry.clone());
+        }
+        let missing = inner.iter().enumerate().filter(|(index, _)| !parts.contains_key(&Some(*index)));
+        let missing = missing.map(|(_, (path, _))| PathBuf::clone(path)).collect();
+        let parts = parts.into_iter().map(|(part, entries)| {
+            let inner = part.and_then(|part| inner.get(part));
+            let placement = inner.map_or_else(|| outer.clone(), |(_, inner)| outer.clone().and(inner));
+            (placement, Cow::Owned(Tree { name: tree.name.clone(), entries, problems: Vec::new() }))
+        });
+        (parts.collect(), missing)
     }
 
     /// `true` if any clock counts as related to all others.
@@ -105,12 +153,14 @@ impl OpenOptions {
     /// Returns the offsets of clocks, by path.
     pub(crate) fn placements(&self) -> HashMap<PathBuf, Placement> {
         let mut placements: HashMap<PathBuf, Placement> = HashMap::new();
-        for ClockOffset { path, clock, nanoseconds } in &self.clock_offsets {
+        for ClockOffset { path, clock, nanoseconds, is_origin } in &self.clock_offsets {
             let placement = placements.entry(path.clone()).or_default();
             match clock {
                 Some(name) => placement.offsets.by_name.push((name.clone(), *nanoseconds)),
                 None => {
-                    placement.offsets.all = placement.offsets.all.saturating_add(*nanoseconds);
+                    let offsets = &mut placement.offsets;
+                    let offset = if *is_origin { &mut offsets.origin } else { &mut offsets.all };
+                    *offset = offset.saturating_add(*nanoseconds);
                     placement.is_of_all = true;
                 }
             }

@@ -360,14 +360,21 @@ impl Session {
             if parts.is_empty() {
                 self.leave_out(no_trace(tree, options), options)?;
             }
+            if let (_, missing) = Placement::divide(tree, Path::new(&tree.name), placements)
+                && let Some(path) = missing.into_iter().next()
+            {
+                return Err(IoError::NotFound { path: path.display().to_string() }.into());
+            }
             divided.push((tree, parts));
         }
         for (i, format) in wanted.iter().enumerate() {
-            let own = divided.iter().filter_map(|(tree, parts)| Some((*tree, parts.get(&i)?)));
+            let own =
+                divided.iter().filter_map(|(tree, parts)| Some((Path::new(&tree.name), parts.get(&i)?)));
+            let placed: Vec<_> =
+                own.flat_map(|(root, part)| Placement::divide(part, root, placements).0).collect();
             let mut by_placement: BTreeMap<Placement, Vec<&Tree>> = BTreeMap::new();
-            for (tree, part) in own {
-                let placement = placements.get(Path::new(&tree.name)).cloned().unwrap_or_default();
-                by_placement.entry(placement).or_default().push(part);
+            for (placement, part) in &placed {
+                by_placement.entry(placement.clone()).or_default().push(part);
             }
             for (placement, trees) in by_placement {
                 let mut read = read.clone();

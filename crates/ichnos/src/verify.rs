@@ -1,24 +1,84 @@
 //! Reads an output again, and compares it with the written data.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ichnos_io::{CreateError, ReaderRules};
 use ichnos_model::{
-    Event, EventHashFn, Limits, Message, Severity, StreamCursor as _, StreamDigest, TraceClass, TraceDigest,
-    Window,
+    Damage, Event, EventHashFn, Limits, Message, Severity, StreamCursor as _, StreamDigest, TraceClass,
+    TraceDigest, Window,
 };
 
-use crate::{OpenError, OpenOptions, Session, open};
+use crate::{OpenError, OpenOptions, PassNote, PassObserver, Session, open};
 
-/// Rules of other readers for an output.
+/// Damage of the input, which the output may also have: records are copied with the rules that they break.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct InputDamage(Arc<Mutex<DamageCounts>>);
+
+#[derive(Debug, Default)]
+struct DamageCounts {
+    damages: u64,
+    /// Names of broken rules.
+    rules: BTreeSet<&'static str>,
+}
+
+impl InputDamage {
+    fn add(&self, damage: &Damage) {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.damages += 1;
+        counts.rules.extend(damage.kind.rule().map(|rule| rule.name));
+    }
+
+    /// Returns `true` for a broken rule that readers do without, if a record of the input breaks it, too. A record of the
+    /// output can have a text that several records of the input refer to, and the other way around.
+    fn explains(&self, damage: &Damage) -> bool {
+        let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        damage.kind.rule().is_some_and(|rule| !rule.fatal && counts.rules.contains(rule.name))
+    }
+
+    /// Returns the number of damages.
+    pub(crate) fn count(&self) -> u64 {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).damages
+    }
+}
+
+/// Observer of a pass that also notes the damage of the input.
+pub(crate) struct DamageObserver<'o> {
+    pub(crate) observer: &'o dyn PassObserver,
+    pub(crate) damage: InputDamage,
+}
+
+impl PassObserver for DamageObserver<'_> {
+    fn progress(&self, nanoseconds: Option<i128>, events: u64) {
+        self.observer.progress(nanoseconds, events);
+    }
+
+    fn written(&self, bytes: u64) {
+        self.observer.written(bytes);
+    }
+
+    fn note(&self, note: PassNote) {
+        if let PassNote::Damage(damage) = &note {
+            self.damage.add(damage);
+        }
+        self.observer.note(note);
+    }
+}
+
+/// Conditions that an output must meet.
 #[derive(Debug, Default)]
 pub(crate) struct OutputRules {
+    /// Rules of other readers.
     pub(crate) rules: ReaderRules,
     /// Dialects of the input, and the rules that it breaks: an output in the same dialect may break them, too.
     pub(crate) input: Vec<(String, Vec<String>)>,
+    /// `true` if the input has warnings: the output may have warnings, too.
+    pub(crate) has_warnings: bool,
+    /// Damage of the input.
+    pub(crate) damage: InputDamage,
 }
 
 impl OutputRules {
@@ -38,15 +98,14 @@ impl OutputRules {
     }
 }
 
-/// Compares the output at a path with the written data. The output must also be valid, and keep the rules of other readers:
-/// it may have warnings only if its input `has_warnings`. With a window, packets of damaged data streams are copied even if
-/// some of their events are outside of it. Setting `stop` ends the comparison with an error.
+/// Compares the output at a path with the written data. The output must also be valid, and keep the rules of other readers,
+/// unless the input breaks them. With a window, packets of damaged data streams are copied even if some of their events are
+/// outside of it. Setting `stop` ends the comparison with an error.
 pub(crate) fn verify(
     path: &Path,
     written: &TraceDigest,
     threads: usize,
     limits: Limits,
-    has_warnings: bool,
     window: Window,
     rules: &OutputRules,
     stop: Option<&AtomicBool>,
@@ -71,7 +130,7 @@ pub(crate) fn verify(
         return mismatch(describe(&OpenError::Refused(session.refused().to_vec())));
     }
     let diagnostics = session.traces().iter().flat_map(|trace| trace.diagnostics());
-    let worst = if has_warnings { Severity::Error } else { Severity::Warning };
+    let worst = if rules.has_warnings { Severity::Error } else { Severity::Warning };
     let mut bad = diagnostics.filter(|problem| {
         problem.diagnostic.severity == Severity::Error || problem.diagnostic.severity == worst
     });
@@ -110,7 +169,7 @@ fn read(
     let mut read = TraceDigest::default();
     let broken = Mutex::new(None);
     for trace in session.traces() {
-        for damage in trace.damage() {
+        for damage in trace.damage().iter().filter(|damage| !rules.damage.explains(damage)) {
             read.damages += 1;
             read.first_damage.get_or_insert_with(|| damage.to_string());
         }
@@ -124,7 +183,9 @@ fn read(
                 };
                 let mut digest = StreamDigest::new(event_hash);
                 let mut take = |message: &Message<'_>| {
-                    digest.message(message);
+                    if !matches!(message, Message::Damage(damage) if rules.damage.explains(damage)) {
+                        digest.message(message);
+                    }
                     if let Message::Event(event) = message
                         && let Some(rule) = rules.broken_by(event)
                         && let Ok(mut broken) = broken.lock()
@@ -174,12 +235,12 @@ mod tests {
     fn rules_of_other_readers_are_checked() {
         let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/hello-lttng"));
         let problem = |input: &[&str]| {
-            let mut rules = OutputRules::default();
+            let mut rules = OutputRules { has_warnings: true, ..OutputRules::default() };
             rules.rules.classes = |_| vec!["a rule".to_owned()];
             let broken = vec!["a rule".to_owned()];
             rules.input = input.iter().map(|dialect| ((*dialect).to_owned(), broken.clone())).collect();
             let (window, digest) = (Window::default(), TraceDigest::default());
-            verify(path, &digest, 1, Limits::default(), true, window, &rules, None).unwrap_err().to_string()
+            verify(path, &digest, 1, Limits::default(), window, &rules, None).unwrap_err().to_string()
         };
         for (input, is_new) in [(&["CTF 2 (SPEC-2.0)"][..], true), (&[], true), (&["CTF 1.8"], false)] {
             assert_eq!(
@@ -195,10 +256,10 @@ mod tests {
         let path = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/hello-lttng"));
         let stop = AtomicBool::new(false);
         // The trace has events that were not written.
-        let (limits, window, rules) = (Limits::default(), Window::default(), OutputRules::default());
+        let (limits, window) = (Limits::default(), Window::default());
+        let rules = OutputRules { has_warnings: true, ..OutputRules::default() };
         let verify = || {
-            verify(path, &TraceDigest::default(), 2, limits.clone(), true, window, &rules, Some(&stop))
-                .unwrap_err()
+            verify(path, &TraceDigest::default(), 2, limits.clone(), window, &rules, Some(&stop)).unwrap_err()
         };
         assert!(matches!(verify(), CreateError::Mismatch(_)));
         stop.store(true, Ordering::Relaxed);

@@ -191,6 +191,9 @@ pub struct WriteOptions {
     /// Declares that events are selected by nothing but their time, though some are dropped: all of this window, and those
     /// outside of it of classes that are a [rundown](ichnos_model::EventRecordClass::is_rundown).
     pub cut: Option<ichnos_model::Window>,
+    /// Declares that events can come in any order: a format whose files must be sorted by time sorts them. Otherwise, it
+    /// refuses them with [`CreateError::Unsorted`].
+    pub sorts: bool,
     /// Make the output valid for any source: impossible times of events and packets are replaced by possible
     /// ones, counters only grow, and texts are valid.
     pub repair: bool,
@@ -313,6 +316,12 @@ pub enum CreateError {
     /// The output is a pipe or a device, which cannot be read again.
     #[error("{0}: cannot verify the output: a pipe or a device cannot be read again")]
     Unverifiable(String),
+    /// An event is earlier than the format allows after the events before it: see [`WriteOptions::sorts`].
+    #[error("the events are not sorted by time, as the format requires: one is {back} ticks too early")]
+    Unsorted {
+        /// Number of ticks from the time of the event to the earliest allowed one.
+        back: u64,
+    },
     /// The output is text, which a terminal would take as commands.
     #[error("the output is a terminal, and text is written unescaped")]
     Terminal,

@@ -13,6 +13,10 @@ use crate::{
     TraceWriter, Tree,
 };
 
+/// Returns the parts of metadata that programs pass on with their messages, each a name and a value. The error is the
+/// reason why a text is not metadata.
+pub type ExplainContext = fn(&str) -> Result<Vec<(String, String)>, String>;
+
 /// A format of traces that can be read.
 ///
 /// # For implementations
@@ -99,6 +103,11 @@ pub trait Format: Send + Sync {
     /// Returns the function that finds operations named in texts of events of any format, if the format has a
     /// recognizable notation for them.
     fn find_mentions(&self) -> Option<FindMentions> {
+        None
+    }
+
+    /// Returns the function that explains a text in this notation, if the format has one.
+    fn explain_context(&self) -> Option<ExplainContext> {
         None
     }
 

@@ -48,6 +48,7 @@ mod packet_index;
 mod plain_file;
 mod problem;
 mod read_files;
+mod record_sorter;
 mod replacement;
 mod scan;
 mod schema_language;
@@ -77,7 +78,9 @@ pub use error::IoError;
 pub use file_names::FileNames;
 pub use file_output::{FileEncoders, FileOutput};
 pub use file_parts::{FileParts, PartEncoders};
-pub use format::{EnclosingTrace, Format, Listen, OpenedTraces, OptionConflict, ReadOptions, Refused};
+pub use format::{
+    EnclosingTrace, ExplainContext, Format, Listen, OpenedTraces, OptionConflict, ReadOptions, Refused,
+};
 pub use format_option::{FormatOption, FormatOptions, OptionError, OptionKind, OptionValue};
 pub use hint::{Hint, OptionHint};
 pub use holes::DataRanges;
@@ -92,6 +95,7 @@ pub use packet_index::{PacketIndex, PacketIndexes};
 pub use plain_file::{open_linked, open_plain};
 pub use problem::TreeProblem;
 pub use read_files::ReadFiles;
+pub use record_sorter::{RecordSorter, SortedRecords};
 pub use replacement::{
     Existing, ListWritten, foreign_file, interrupted_replacement, plain_files, recover_replacement,
 };

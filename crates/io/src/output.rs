@@ -158,6 +158,13 @@ pub trait Worker {
         Ok(false)
     }
 
+    /// Takes a message of the data stream ahead of the first one to write. Called with
+    /// [`WriteOptions::repair`](crate::WriteOptions::repair) for all messages, to find out which of them contradict
+    /// the others.
+    fn survey(&mut self, message: &Message<'_>) {
+        let _ = message;
+    }
+
     /// Takes the packet after the one that begins with the next message, if there is one, to derive limits
     /// for the latter. Called with [`WriteOptions::repair`](crate::WriteOptions::repair).
     fn look_ahead(&mut self, next: Option<&Packet<'_>>) {

@@ -44,6 +44,8 @@ pub enum ClockArithmetic {
 pub struct ClockOffsets {
     /// Offset of all clocks.
     pub all: i128,
+    /// Nanoseconds from 1970 to the origin of clocks that do not count from 1970, added to `all` for these.
+    pub origin: i128,
     /// Further offsets for clocks with these names or ids, added to `all`.
     pub by_name: Vec<(String, i128)>,
 }
@@ -52,13 +54,14 @@ impl ClockOffsets {
     /// The same offset in nanoseconds for all clocks.
     #[must_use]
     pub fn of_all(nanoseconds: i128) -> Self {
-        Self { all: nanoseconds, by_name: Vec::new() }
+        Self { all: nanoseconds, ..Self::default() }
     }
 
     /// Returns the sum of both sets of offsets.
     #[must_use]
     pub fn and(mut self, others: &Self) -> Self {
         self.all = self.all.saturating_add(others.all);
+        self.origin = self.origin.saturating_add(others.origin);
         self.by_name.extend(others.by_name.iter().cloned());
         self
     }
@@ -71,11 +74,15 @@ impl ClockOffsets {
     /// offsets.by_name.push(("monotonic".to_owned(), -2));
     /// assert_eq!(offsets.of(&ClockClass::new("monotonic", 1_000)), 3);
     /// assert_eq!(offsets.of(&ClockClass::new("wall", 1_000)), 5);
+    /// offsets.origin = 100;
+    /// assert_eq!(offsets.of(&ClockClass::new("wall", 1_000)), 105);
+    /// assert_eq!(offsets.of(&ClockClass::since_unix_epoch("wall")), 5);
     /// ```
     #[must_use]
     pub fn of(&self, clock: &ClockClass) -> i128 {
         let named = self.by_name.iter().filter(|(name, _)| clock.is_called(name));
-        named.fold(self.all, |sum, (_, offset)| sum.saturating_add(*offset))
+        let origin = if clock.origin == ClockOrigin::UnixEpoch { 0 } else { self.origin };
+        named.fold(self.all.saturating_add(origin), |sum, (_, offset)| sum.saturating_add(*offset))
     }
 
     /// Adds to the offset of a clock; see [`ClockClass::add_offset`].

@@ -62,6 +62,9 @@ pub enum Meaning {
     /// The identifier of the task that the operation is part of, in OpenTelemetry a trace: like
     /// [`Meaning::OperationId`], which is then unique only within the task.
     TaskId,
+    /// Metadata that programs pass on with their messages and that name a task and an operation, in the notation of a
+    /// format ([`FindMentions`](crate::FindMentions)): bytes, or a string.
+    TaskContext,
     /// The title of the task: a string. The first one counts.
     TaskTitle,
     /// The identifier of the operation that the event belongs to or begins: a number, a string, a GUID, or
@@ -129,7 +132,7 @@ pub enum CauseKind {
 
 impl Meaning {
     /// All meanings.
-    pub const ALL: [Self; 41] = [
+    pub const ALL: [Self; 42] = [
         Self::Process,
         Self::ProcessName,
         Self::Thread,
@@ -149,6 +152,7 @@ impl Meaning {
         Self::RolledOut,
         Self::Stack,
         Self::TaskId,
+        Self::TaskContext,
         Self::TaskTitle,
         Self::OperationId,
         Self::Cause(CauseKind::Parent),
@@ -199,6 +203,7 @@ impl Meaning {
             Self::RolledOut => "rolled-out",
             Self::Stack => "stack",
             Self::TaskId => "task-id",
+            Self::TaskContext => "task-context",
             Self::TaskTitle => "task-title",
             Self::OperationId => "operation-id",
             Self::Cause(CauseKind::Parent) => "parent",

@@ -17,7 +17,7 @@ use crate::wire::Wire;
 pub enum Version {
     /// `.netperf`: .NET Core 2.1, and newer runtimes on request.
     V3,
-    /// `.nettrace` since .NET Core 3.0. Version 5 is the same with tags in its metadata.
+    /// `.nettrace` since .NET Core 3.0. Version 5 is the same with tags in its metadata; files have 4 or 5 in their header.
     V4,
     /// Written by one-collect since 2025: major version 6, and this minor version.
     V6(u32),
@@ -80,6 +80,12 @@ pub enum Refusal {
     /// The file has another format.
     #[error("not an EventPipe file: expected `Nettrace` or `!FastSerialization.1` at the beginning")]
     NotNettrace,
+    /// The beginning is missing.
+    #[error(
+        "the beginning of the file is missing: expected `Nettrace`, found a block at byte {0}; only the beginning has the \
+         frequency of the clock, the date and the size of addresses"
+    )]
+    NoBeginning(u64),
     /// The version is too old.
     #[error(
         "EventPipe's format of version {0} is not supported: only previews of .NET Core 2 wrote it; record the trace \
@@ -87,7 +93,7 @@ pub enum Refusal {
     )]
     TooOld(i32),
     /// The version is too new.
-    #[error("EventPipe's format of version {0} is too new: this reader knows versions 3 to 6")]
+    #[error("EventPipe's format of version {0} is too new: this reader knows versions up to 6")]
     TooNew(u32),
     /// The file ends within its first object.
     #[error("the file ends after {0} bytes, within its header")]
@@ -134,6 +140,20 @@ fn is_of_other_library(beginning: &[u8]) -> bool {
     let name = name.get(..length).unwrap_or(name);
     // A damaged name is none of theirs.
     !b"Trace".starts_with(name) && name.iter().all(|byte| byte.is_ascii_alphabetic() || *byte == b'.')
+}
+
+/// Number of bytes of a file without its beginning that are searched for a block.
+pub(crate) const SEARCHED: usize = 1 << 18;
+
+/// Returns the offset of the first block in the bytes of a file without its beginning.
+pub(crate) fn find_block(bytes: &[u8]) -> Option<u64> {
+    let bytes = bytes.get(..SEARCHED).unwrap_or(bytes);
+    let view = View { bytes, base: 0, is_end: false, is_last: true };
+    let objects = [Version::V4, Version::V3].map(|version| view.find_object(0, version));
+    objects.into_iter().find_map(|found| match found {
+        SearchResult::At(at) => Some(at as u64),
+        SearchResult::Nothing | SearchResult::Short => None,
+    })
 }
 
 /// Finds the blocks of a file, one after the other.
@@ -224,7 +244,7 @@ impl Container {
         }
         match (self.version, object.version, object.least_reader) {
             (_, ..3, _) => Err(Refusal::TooOld(object.version)),
-            (_, _, 5..) => Err(Refusal::TooNew(object.least_reader as u32)),
+            (_, _, 6..) => Err(Refusal::TooNew(object.least_reader as u32)),
             _ => Ok(Some(self)),
         }
     }
@@ -341,7 +361,7 @@ impl Container {
             read => return self.resync(view, at, matches!(read, Read::Short)),
         };
         let kind = object.kind();
-        let known = if kind == BlockKind::Trace { 4 } else { 2 };
+        let known = if kind == BlockKind::Trace { 5 } else { 2 };
         let (version, least_reader) = (object.version, object.least_reader);
         let behind = wire.position();
         let (content, end) = match kind {
@@ -795,6 +815,8 @@ mod tests {
         let open = |bytes: &[u8]| Container::open(bytes, true).map(|_| ()).unwrap_err();
         assert_eq!(open(b""), Refusal::NotNettrace);
         assert_eq!(open(b"Nettrac"), Refusal::Short(7));
+        let block = b"\x05\x05\x01\x02\0\0\0\x02\0\0\0\x07\0\0\0SPBlock\x06";
+        assert_eq!(find_block(&[b"the end of a block", &block[..]].concat()), Some(18));
         assert_eq!(open(b"Nettrace!!!!!!!!!!!!!!!!!!!!!!!!!!!!"), Refusal::NotNettrace);
         assert_eq!(open(b"Nettrace\0\0\0\0\x07\0\0\0\0\0\0\0"), Refusal::TooNew(7));
         assert_eq!(open(b"Nettrace\0\0\0\0\x05\0\0\0\0\0\0\0"), Refusal::TooOld(5));
@@ -806,6 +828,13 @@ mod tests {
         };
         assert_eq!(old(2).unwrap_err(), Refusal::TooOld(2));
         assert_eq!(old(3).unwrap().unwrap().version(), Version::V3);
+        let new = |version: u8| {
+            let versions = [version, 0, 0, 0, version, 0, 0, 0];
+            let object = [b"\x05\x05\x01", &versions[..], b"\x05\0\0\0Trace\x06"].concat();
+            Container::open(&[MAGIC, FAST_SERIALIZATION, &object].concat(), true)
+        };
+        assert_eq!([4, 5].map(|version| new(version).unwrap().unwrap().version()), [Version::V4; 2]);
+        assert_eq!(new(6).unwrap_err(), Refusal::TooNew(6));
     }
 
     /// TraceEvent and dotnet-gcdump use the same library.

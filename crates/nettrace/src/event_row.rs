@@ -99,6 +99,11 @@ impl EventRows {
         self.at >= self.end
     }
 
+    /// Ends the rows at a position: a row that is not complete there is not read.
+    pub(crate) fn end_at(&mut self, position: usize) {
+        self.end = self.end.min(position);
+    }
+
     /// Number of bytes not read yet.
     #[must_use]
     pub fn rest(&self) -> usize {

@@ -79,6 +79,11 @@ impl EventMetadata {
     /// Reads a payload of metadata of versions 3 to 5; returns `None` if it ends before the level.
     #[must_use]
     pub fn read(payload: &[u8]) -> Option<Self> {
+        Self::read_tagged(payload).map(|(metadata, _)| metadata)
+    }
+
+    /// Reads a payload of metadata of versions 3 to 5. Also returns the rule about its tags that it breaks, if any.
+    pub(crate) fn read_tagged(payload: &[u8]) -> Option<(Self, Option<&'static str>)> {
         let mut wire = Wire::new(payload);
         let mut metadata = Self {
             id: wire.u32()?,
@@ -91,31 +96,39 @@ impl EventMetadata {
             ..Self::default()
         };
         if wire.is_at_end() {
-            return Some(metadata);
+            return Some((metadata, None));
         }
         match fields(&mut wire, Order::TypeFirst, &mut { Left::ALL }) {
             Some(fields) => metadata.fields = fields,
             None => {
                 metadata.has_unknown_fields = true;
-                return Some(metadata);
+                return Some((metadata, None));
             }
         }
+        let mut broken = None;
         while let Some(size) = wire.length()
             && let Some(kind) = wire.u8()
         {
-            let Some(tag) = wire.take(size) else { break };
-            let mut tag = Wire::new(tag);
+            let Some(tag) = wire.take(size) else {
+                broken = Some("expected tags that end with the row of metadata, found a longer one");
+                break;
+            };
             match kind {
-                TAG_OPCODE => metadata.opcode = tag.u8().or(metadata.opcode),
-                TAG_V2_PARAMS => match fields(&mut tag, Order::NameFirst, &mut { Left::ALL }) {
-                    Some(fields) => metadata.fields = fields,
-                    None => metadata.has_unknown_fields = true,
-                },
+                TAG_OPCODE => metadata.opcode = Wire::new(tag).u8().or(metadata.opcode),
+                TAG_V2_PARAMS => {
+                    if !metadata.fields.is_empty() {
+                        broken = Some("expected fields in front of the tags or in a tag, found both");
+                    }
+                    match tagged_fields(tag) {
+                        Some(fields) => metadata.fields = fields,
+                        None => metadata.has_unknown_fields = true,
+                    }
+                }
                 // Newer versions have more tags.
                 _ => {}
             }
         }
-        Some(metadata)
+        Some((metadata, broken))
     }
 
     /// Reads a row of metadata of version 6, without its size; returns `None` if it is incomplete.
@@ -233,6 +246,14 @@ impl EventMetadata {
 enum Order {
     TypeFirst,
     NameFirst,
+    /// The type first, which may be an array: the form of the tag in the document.
+    ArrayTypeFirst,
+}
+
+/// Reads the fields in a tag, in the form that the runtime writes, or else in the one of the document.
+fn tagged_fields(tag: &[u8]) -> Option<Vec<Field>> {
+    let read = |order| fields(&mut Wire::new(tag), order, &mut { Left::ALL });
+    read(Order::NameFirst).or_else(|| read(Order::ArrayTypeFirst))
 }
 
 /// Reads the fields of an event or an object of versions 3 to 5.
@@ -243,7 +264,7 @@ fn fields(wire: &mut Wire<'_>, order: Order, left: &mut Left) -> Option<Vec<Fiel
         for _ in 0..count {
             left.take_field()?;
             fields.push(match order {
-                Order::TypeFirst => {
+                Order::TypeFirst | Order::ArrayTypeFirst => {
                     let kind = field_type(wire, order, left)?;
                     Field::new(wire.utf16_string()?, kind)
                 }
@@ -267,7 +288,7 @@ fn field_type(wire: &mut Wire<'_>, order: Order, left: &mut Left) -> Option<Fiel
     left.within(|left| {
         Some(match wire.u32()? {
             OBJECT => FieldType::Object(fields(wire, order, left)?),
-            ARRAY if order == Order::NameFirst => FieldType::Array(Box::new(field_type(wire, order, left)?)),
+            ARRAY if order != Order::TypeFirst => FieldType::Array(Box::new(field_type(wire, order, left)?)),
             code => scalar(code, false)?,
         })
     })

@@ -44,13 +44,21 @@ pub enum Rule {
     BlockTimes,
     /// A sequence point is complete.
     SequencePoint,
+    /// The times of sequence points increase.
+    SequencePointOrder,
+    /// An event block has events.
+    EmptyBlock,
+    /// The tags of a row of metadata end with it, and the fields are described once.
+    MetadataTag,
+    /// Nothing follows the end mark.
+    AfterEnd,
     /// The trace block is complete, and its times are valid dates.
     TraceBlock,
 }
 
 impl Rule {
     /// All rules.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 24] = [
         Self::StreamEnd,
         Self::ObjectBegin,
         Self::ObjectEnd,
@@ -70,6 +78,10 @@ impl Rule {
         Self::EventOrder,
         Self::BlockTimes,
         Self::SequencePoint,
+        Self::SequencePointOrder,
+        Self::EmptyBlock,
+        Self::MetadataTag,
+        Self::AfterEnd,
         Self::TraceBlock,
     ];
 
@@ -96,6 +108,10 @@ impl Rule {
             Self::EventOrder => "event-order",
             Self::BlockTimes => "block-times",
             Self::SequencePoint => "sequence-point",
+            Self::SequencePointOrder => "sequence-point-order",
+            Self::EmptyBlock => "empty-block",
+            Self::MetadataTag => "metadata-tag",
+            Self::AfterEnd => "after-end",
             Self::TraceBlock => "trace-block",
         }
     }
@@ -107,7 +123,7 @@ impl Rule {
                 "the process ended, or the connection was lost, before the session was stopped; or the \
                 session is still running: everything recorded up to there is read"
             }
-            Self::EventOrder | Self::BlockTimes => {
+            Self::EventOrder | Self::BlockTimes | Self::SequencePointOrder => {
                 "the events are delivered in the best possible order; the program that wrote the file has \
                 a bug"
             }
@@ -121,6 +137,15 @@ impl Rule {
             Self::Payload => {
                 "an event that does not match its fields is shown as bytes, and bytes after them are not \
                 shown; the provider describes its event incorrectly, or has an unknown version"
+            }
+            Self::EmptyBlock | Self::MetadataTag => {
+                "everything that the file has is read; the program that wrote it has a bug"
+            }
+            Self::AfterEnd => {
+                "only the first recording of a file is read; split the file there, and read its parts"
+            }
+            Self::TraceBlock => {
+                "the file is read with another value, as far as one is known; the program that wrote it has a bug"
             }
             Self::ObjectVersion => "the file has a newer version of the format: its known parts are read",
             _ => "bytes of the file were changed or are missing: get it again from where it was recorded",
@@ -138,6 +163,9 @@ impl Rule {
                 | Self::LabelListId
                 | Self::Payload
                 | Self::MetadataIdOnce
+                | Self::SequencePointOrder
+                | Self::EmptyBlock
+                | Self::MetadataTag
         )
     }
 }

@@ -1,5 +1,7 @@
 //! The trace block: properties of the whole trace.
 
+use std::fmt;
+
 use crate::Version;
 use crate::wire::{Wire, push_property};
 
@@ -36,6 +38,13 @@ pub struct SystemTime {
     pub minute: u16,
     pub second: u16,
     pub millisecond: u16,
+}
+
+impl fmt::Display for SystemTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { year, month, day, hour, minute, second, millisecond, .. } = self;
+        write!(f, "{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{millisecond:03}")
+    }
 }
 
 impl SystemTime {
@@ -85,14 +94,36 @@ impl SystemTime {
         })
     }
 
+    /// Returns `true` for a date that exists.
+    #[must_use]
+    pub fn is_valid(self) -> bool {
+        let is_leap_year =
+            self.year.is_multiple_of(4) && (!self.year.is_multiple_of(100) || self.year.is_multiple_of(400));
+        let days = match self.month {
+            2 => 28 + u16::from(is_leap_year),
+            4 | 6 | 9 | 11 => 30,
+            _ => 31,
+        };
+        self.since_unix_epoch().is_some()
+            && self.day <= days
+            && self.hour < 24
+            && self.minute < 60
+            && self.second < 60
+            && self.millisecond < 1_000
+    }
+
     /// Returns units of 100 ns since 1601, or `None` if the date is invalid.
     pub(crate) fn file_time(self) -> Option<i64> {
         const UNIX_EPOCH: i128 = 116_444_736_000_000_000;
+        if !self.is_valid() {
+            return None;
+        }
         i64::try_from(self.since_unix_epoch()? / 100 + UNIX_EPOCH).ok()
     }
 
-    /// Returns nanoseconds since 1970, or `None` if the date is invalid. Components of the time beyond their
-    /// range are added as they are: runtimes have written more than 999 milliseconds.
+    /// Returns nanoseconds since 1970, or `None` without a year, a month or a day. Other parts of a date that does not
+    /// [exist](Self::is_valid) are added as they are, but for more than 1,999 milliseconds: the rest of the date is right
+    /// then, as runtimes have written such milliseconds.
     #[must_use]
     pub fn since_unix_epoch(self) -> Option<i128> {
         let (year, month, day) = (i64::from(self.year), i64::from(self.month), i64::from(self.day));
@@ -103,9 +134,10 @@ impl SystemTime {
         let (years, months) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
         let days =
             365 * years + years / 4 - years / 100 + years / 400 + (153 * months + 2) / 5 + day - 1 - 719_468;
+        let millisecond = if self.millisecond < 2_000 { self.millisecond } else { 0 };
         let [hour, minute, second] = [self.hour, self.minute, self.second].map(i64::from);
         let seconds = ((days * 24 + hour) * 60 + minute) * 60 + second;
-        Some(i128::from(seconds) * 1_000_000_000 + i128::from(self.millisecond) * 1_000_000)
+        Some(i128::from(seconds) * 1_000_000_000 + i128::from(millisecond) * 1_000_000)
     }
 }
 
@@ -157,6 +189,30 @@ mod tests {
         assert_eq!(time(2024, 2, 29, 0, 1000), Some(1_709_164_801_000_000_000));
         assert_eq!(time(1601, 1, 1, 0, 0), Some(-11_644_473_600_000_000_000));
         assert_eq!((time(2024, 13, 1, 0, 0), time(0, 1, 1, 0, 0)), (None, None));
+        assert_eq!(time(2024, 2, 29, 0, 65_535), time(2024, 2, 29, 0, 0));
+    }
+
+    #[test]
+    fn dates_that_do_not_exist() {
+        let is_valid = |year, month, day, second, millisecond| {
+            SystemTime { year, month, day, second, millisecond, ..SystemTime::default() }.is_valid()
+        };
+        assert!(
+            is_valid(2024, 2, 29, 59, 999) && is_valid(2000, 2, 29, 0, 0) && is_valid(2026, 12, 31, 0, 0)
+        );
+        let wrong = [
+            (2023, 2, 29, 0, 0),
+            (1900, 2, 29, 0, 0),
+            (2024, 2, 30, 0, 0),
+            (2024, 4, 31, 0, 0),
+            (2024, 1, 1, 60, 0),
+            (2024, 1, 1, 0, 1_000),
+            (2024, 1, 1, 0, 65_535),
+            (2024, 0, 1, 0, 0),
+        ];
+        for (year, month, day, second, millisecond) in wrong {
+            assert!(!is_valid(year, month, day, second, millisecond), "{year}-{month}-{day}");
+        }
     }
 
     #[test]

@@ -17,17 +17,17 @@ pub(crate) const STEP: Duration = Duration::from_millis(50);
 /// Answers the request of a connection.
 pub(crate) trait Serve: Send + Sync + 'static {
     /// Answers it. Errors of the connection affect no other one.
-    fn serve(&self, stream: TcpStream, connection: &Connection<'_>);
+    fn serve(&self, stream: TcpStream, connection: &OpenConnection<'_>);
 }
 
 /// State of a connection while its request is answered.
-pub(crate) struct Connection<'a> {
+pub(crate) struct OpenConnection<'a> {
     id: u64,
     connections: &'a Mutex<Connections>,
     is_over: &'a AtomicBool,
 }
 
-impl Connection<'_> {
+impl OpenConnection<'_> {
     /// Keeps the connection from being closed for newer ones: its request has the token.
     pub(crate) fn admit(&self) {
         lock(self.connections).strangers.retain(|(id, _)| *id != self.id);
@@ -141,7 +141,7 @@ struct CountedConnection<S> {
 impl<S: Serve> CountedConnection<S> {
     fn serve(&self, stream: TcpStream) {
         let Accepted { service, connections, is_over, .. } = &*self.accepted;
-        service.serve(stream, &Connection { id: self.id, connections, is_over });
+        service.serve(stream, &OpenConnection { id: self.id, connections, is_over });
     }
 }
 

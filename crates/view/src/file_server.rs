@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use crate::acceptor::{Acceptor, Connection, Serve};
+use crate::acceptor::{Acceptor, OpenConnection, Serve};
 use crate::request::{Method, Refusal, Request};
 use crate::response::PATIENCE;
 use crate::token::AddressToken;
@@ -110,7 +110,7 @@ impl FileServer {
 }
 
 impl Serve for ServedFile {
-    fn serve(&self, mut stream: TcpStream, connection: &Connection<'_>) {
+    fn serve(&self, mut stream: TcpStream, connection: &OpenConnection<'_>) {
         let answered = match Request::read(&mut stream) {
             Ok(request) => self.answer(&request, &mut stream, connection),
             Err(Refusal::Gone) => return,
@@ -126,7 +126,7 @@ impl ServedFile {
         &self,
         request: &Request,
         stream: &mut TcpStream,
-        connection: &Connection<'_>,
+        connection: &OpenConnection<'_>,
     ) -> io::Result<()> {
         if !self.is_permitted(request) {
             return self.head(stream, "403 Forbidden", Some(0));

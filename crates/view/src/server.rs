@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use ichnos::Session;
 
-use crate::acceptor::{Acceptor, Connection, Serve};
+use crate::acceptor::{Acceptor, OpenConnection, Serve};
 use crate::api;
 use crate::build::Status;
 use crate::open_pages::OpenPages;
@@ -136,7 +136,7 @@ impl Reading {
 }
 
 impl Serve for ServerState {
-    fn serve(&self, mut stream: TcpStream, connection: &Connection<'_>) {
+    fn serve(&self, mut stream: TcpStream, connection: &OpenConnection<'_>) {
         let refused = |status, text: &str| Response::from(ApiError { status, ..ApiError::bad(text) });
         let response = match Request::read(&mut stream) {
             Ok(request) => match self.answer(&request, &mut stream, connection) {
@@ -164,7 +164,7 @@ impl ServerState {
         &self,
         request: &Request,
         stream: &mut TcpStream,
-        connection: &Connection<'_>,
+        connection: &OpenConnection<'_>,
     ) -> Option<Response> {
         let Some(path) = self.permitted(request) else {
             return Some(ApiError { status: 403, ..ApiError::bad("forbidden") }.into());
@@ -211,7 +211,7 @@ impl ServerState {
     }
 
     /// Sends notes of progress until the page is gone.
-    fn send_changes(&self, stream: &mut TcpStream, connection: &Connection<'_>) -> io::Result<()> {
+    fn send_changes(&self, stream: &mut TcpStream, connection: &OpenConnection<'_>) -> io::Result<()> {
         let _page = self.pages.connect();
         write_head(stream, 200, "text/event-stream", None, "")?;
         let mut status = self.shared().build.status();

@@ -9,7 +9,7 @@ use ichnos::model::TracerQuirk;
 
 use crate::format_flags::FormatFlags;
 use crate::limits::{Limits, Maximum};
-use crate::time;
+use crate::time::{self, Offset};
 
 /// Traces to read, and options for reading them.
 #[derive(Args, Clone, Debug)]
@@ -41,10 +41,11 @@ pub(crate) struct Reading {
     /// Add TIME to the times of traces at PATH: -5.2, +3s, a date
     ///
     /// TIME is in seconds, a duration with its unit, or the date at which the clock was 0. The traces can then be
-    /// merged with others. PATH is one of the given paths, or a glob that matches some of them. Can be repeated.
+    /// merged with others. A date does not move clocks that count from 1970. PATH is one of the given paths, a glob
+    /// that matches some of them, or a trace in one of them. Can be repeated.
     #[arg(long, value_name = "PATH=TIME", allow_hyphen_values = true, value_parser = offset,
           help_heading = "Reading")]
-    pub(crate) offset: Vec<(Glob, i128)>,
+    pub(crate) offset: Vec<(Glob, Offset)>,
     /// Read the traces listed in FILE, with the offsets of their clocks
     ///
     /// FILE is in TOML: tables `[[trace]]` with `path`, `offset` and `clocks`. Paths are relative to it, and can be
@@ -162,10 +163,10 @@ fn format_option(text: &str) -> Result<(String, String), String> {
 }
 
 /// Parses a pattern of paths and the time at which their clocks were 0.
-fn offset(text: &str) -> Result<(Glob, i128), String> {
+fn offset(text: &str) -> Result<(Glob, Offset), String> {
     let (path, time) = text.rsplit_once('=').ok_or("expected PATH=TIME")?;
     let glob = Glob::new(path).map_err(|error| format!("invalid pattern `{path}`: {error}"))?;
-    Ok((glob, time::offset_from(time)?))
+    Ok((glob, time::clock_offset_from(time)?))
 }
 
 /// Returns the known tracer bugs of all formats.

@@ -38,6 +38,8 @@ pub(crate) enum TaskVerb {
     Diff(TaskDiffArgs),
     /// Write the events of a task as a trace
     Export(Box<TaskExportArgs>),
+    /// Explain the metadata that programs pass on with their messages
+    Decode(TaskDecodeArgs),
 }
 
 impl Task {
@@ -66,6 +68,13 @@ pub(crate) struct TaskExportArgs {
     /// Skip events that only mention a task in a text
     #[arg(long, help_heading = "Selection")]
     pub(crate) no_search: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TaskDecodeArgs {
+    /// Metadata, as in a header or an event
+    #[arg(value_name = "TEXT")]
+    pub(crate) text: String,
 }
 
 /// Events to read for tasks.

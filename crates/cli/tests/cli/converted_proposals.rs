@@ -7,7 +7,7 @@ use std::path::Path;
 use ichnos_testing::proposals::{Proposal, random_trace};
 use ichnos_testing::{Random, cases};
 
-use crate::oracles;
+use crate::oracles::{self, Judges};
 use crate::support::{Directory, ichnos};
 
 /// Number of traces of each document.
@@ -69,7 +69,7 @@ fn other_readers_read_conversions_of_the_proposals() {
                 }
                 let mut limit = None;
                 if problem.is_none() {
-                    problem = oracles::difference(&target, dialect);
+                    problem = oracles::difference(&target, dialect, Judges::Best);
                     let is_known = |(of, _, message): &&(&str, &str, &str)| {
                         *of == dialect && problem.as_ref().is_some_and(|problem| problem.contains(message))
                     };

@@ -68,6 +68,8 @@ mod pictures;
 mod queued_reports;
 mod quirks;
 mod recorded;
+mod repaired_records;
+mod reused_ids;
 mod running_threads;
 mod stacks;
 mod stats;
@@ -81,6 +83,7 @@ mod tasks;
 mod terminal;
 #[cfg(target_os = "linux")]
 mod threads;
+mod tolerated;
 mod transcript;
 mod trees;
 #[cfg(unix)]
@@ -88,6 +91,7 @@ mod truncated;
 mod untimed_events;
 #[cfg(unix)]
 mod view;
+mod written_dotnet;
 mod written_limits;
 mod written_lines;
 mod written_proposals;

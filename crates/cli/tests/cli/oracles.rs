@@ -14,8 +14,16 @@ const OPTIONS: [&str; 4] = [
     "--fields=trace:domain,trace:hostname,trace:procname,trace:vpid,loglevel,emf",
 ];
 
+/// Readers that judge a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judges {
+    /// The reader that differs least from the documents, for random traces of all types.
+    Best,
+    All,
+}
+
 /// Returns the installed readers of a dialect. Prints a line for each missing reader.
-fn readers(dialect: &str) -> Vec<PathBuf> {
+fn readers(dialect: &str, judges: Judges) -> Vec<PathBuf> {
     let [debian, latest] =
         [PathBuf::from("babeltrace2"), root().join("../shared/tools/babeltrace-2.1/babeltrace2")];
     let mut programs = match dialect {
@@ -23,6 +31,9 @@ fn readers(dialect: &str) -> Vec<PathBuf> {
         "spec2" => vec![latest],
         _ => Vec::new(),
     };
+    if judges == Judges::Best {
+        programs.truncate(1);
+    }
     programs.retain(|program| {
         let version = Command::new(program).arg("--version").stdin(Stdio::null()).output();
         let is_installed = version.is_ok_and(|output| output.status.success());
@@ -99,8 +110,8 @@ fn labels_before_container(text: &str) -> Option<(Vec<&str>, usize)> {
 
 /// Compares what other readers print of a trace with `ichnos cat`. Returns the first difference, or the reason for which a
 /// reader refuses the trace.
-pub fn difference(trace: &Path, dialect: &str) -> Option<String> {
-    let readers = readers(dialect);
+pub fn difference(trace: &Path, dialect: &str, judges: Judges) -> Option<String> {
+    let readers = readers(dialect, judges);
     if readers.is_empty() {
         return None;
     }

@@ -56,7 +56,7 @@ fn request(method: &str, address: &str, headers: &str) -> (String, Vec<u8>) {
     let at = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n").unwrap();
     let (head, body) = (String::from_utf8(answer[..at].to_vec()).unwrap(), &answer[at + 4..]);
     let is_chunked = head.contains("Transfer-Encoding: chunked");
-    let body = if is_chunked { join_chunks(body).expect("the last chunk") } else { body.to_vec() };
+    let body = if is_chunked { join_chunks(body).unwrap() } else { body.to_vec() };
     (head, body)
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::oracles;
+use crate::oracles::{self, Judges};
 use crate::support::{Directory, ichnos};
 
 const DIALECTS: [&str; 4] = ["spec2", "prop2", "prop1", "ctf1.8"];
@@ -166,7 +166,7 @@ fn check_events(directory: &Directory, source: &str, expected: &[(u64, u64)]) {
         for options in [&[][..], &["--packet-size", "40"]] {
             let (to, _) = convert(directory, source, dialect, options);
             assert_eq!(events(&to), expected, "{dialect} {options:?}");
-            let difference = oracles::difference(Path::new(&to), dialect);
+            let difference = oracles::difference(Path::new(&to), dialect, Judges::Best);
             assert!(difference.is_none(), "{dialect} {options:?}: {difference:?}");
         }
     }

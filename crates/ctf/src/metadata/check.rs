@@ -1,18 +1,20 @@
 //! Checks of a whole trace class that need all of its parts.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use ichnos_model::plan::{DataStreamPlans, Node, Plan, PlanError, TracePlans, align};
+use ichnos_model::plan::{DataStreamPlans, LocationProblem, Node, Plan, PlanError, TracePlans, align};
 use ichnos_model::{
-    DataStreamClass, Diagnostic, FieldClass, FieldKind, Length, Limits, LocationRule, Role, Scope,
-    StringLength, TextPosition, TraceClass,
+    DataStreamClass, Diagnostic, EventRecordClass, FieldClass, FieldKind, Length, Limits, LocationRule, Role,
+    Scope, StringLength, TextPosition, TraceClass,
 };
 
 use super::{Dialect, Problems};
 
 /// Checks that fields can be located, that fields with roles are of the right kind, that the members of
-/// unions can be of one size, and that event records have bits.
-pub(super) fn check(trace: &TraceClass, dialect: Dialect, limits: &Limits, problems: &mut Problems) {
+/// unions can be of one size, and that event records have bits. Refuses event record classes with a field that cannot be
+/// located.
+pub(super) fn check(trace: &mut TraceClass, dialect: Dialect, limits: &Limits, problems: &mut Problems) {
     let rules: &[LocationRule] = match dialect {
         Dialect::Prop2 => &[
             LocationRule::NoNegativeRange,
@@ -22,7 +24,18 @@ pub(super) fn check(trace: &TraceClass, dialect: Dialect, limits: &Limits, probl
         ],
         _ => &[LocationRule::NoNegativeRange],
     };
-    let plans = match TracePlans::compile_by_rules(trace, limits, rules) {
+    let mut compiled = TracePlans::compile_by_rules(trace, limits, rules);
+    for _ in 0..MOST_ROUNDS {
+        let Err(PlanError::Locations(wrong)) = &compiled else { break };
+        if !refuse_event_records(trace, wrong) {
+            break;
+        }
+        problems.begin_part();
+        wrong.iter().for_each(|problem| problems.add(location_diagnostic(problem)));
+        problems.end_part();
+        compiled = TracePlans::compile_by_rules(trace, limits, rules);
+    }
+    let plans = match compiled {
         Ok((plans, broken_rules)) => {
             for (_, problem) in broken_rules {
                 let message = format!("field location {}: {}", problem.location, problem.reason);
@@ -31,15 +44,7 @@ pub(super) fn check(trace: &TraceClass, dialect: Dialect, limits: &Limits, probl
             plans
         }
         Err(PlanError::Locations(wrong)) => {
-            for problem in wrong {
-                let message = format!("field location {}: {}", problem.location, problem.reason);
-                problems.add(
-                    Diagnostic::error(problem.position, message)
-                        .within(problem.within)
-                        .expected(problem.expected, problem.found),
-                );
-            }
-            return;
+            return wrong.iter().for_each(|problem| problems.add(location_diagnostic(problem)));
         }
         Err(error) => return problems.add(plan_diagnostic(&error)),
     };
@@ -51,6 +56,36 @@ pub(super) fn check(trace: &TraceClass, dialect: Dialect, limits: &Limits, probl
     for (class, plans) in trace.data_streams.iter().zip(&plans.data_streams) {
         check_stream(class, plans, dialect, &mut unions, problems);
     }
+}
+
+/// Maximum number of times that event record classes are refused: each time all plans are compiled again.
+const MOST_ROUNDS: u32 = 16;
+
+/// Removes the event record classes that have these problems. Returns `false` if one of the problems is elsewhere.
+fn refuse_event_records(trace: &mut TraceClass, wrong: &[LocationProblem]) -> bool {
+    let label_of_stream = |class: &DataStreamClass| format!("data stream class {}", class.id);
+    let label = |class: &EventRecordClass| format!("event record class {}", class.id);
+    let streams: HashMap<String, usize> =
+        trace.data_streams.iter().enumerate().map(|(index, class)| (label_of_stream(class), index)).collect();
+    let mut refused: HashMap<usize, HashSet<&str>> = HashMap::new();
+    for problem in wrong {
+        let [stream, event, ..] = problem.within.as_slice() else { return false };
+        let Some(index) = streams.get(stream) else { return false };
+        refused.entry(*index).or_default().insert(event);
+    }
+    refused.into_iter().all(|(index, labels)| {
+        let Some(stream) = trace.data_streams.get_mut(index) else { return false };
+        let before = stream.event_records.len();
+        stream.event_records.retain(|class| !labels.contains(&*label(class)));
+        before == stream.event_records.len() + labels.len()
+    })
+}
+
+fn location_diagnostic(problem: &LocationProblem) -> Diagnostic {
+    let message = format!("field location {}: {}", problem.location, problem.reason);
+    Diagnostic::error(problem.position, message)
+        .within(problem.within.clone())
+        .expected(problem.expected, problem.found.clone())
 }
 
 /// Checks a data stream class and its event record classes.

@@ -11,6 +11,8 @@ pub struct Problems {
     most: usize,
     left_out: usize,
     errors: usize,
+    /// Number of errors in the part that is being read, if only that part is refused because of them.
+    part_errors: Option<usize>,
     budget: Budget,
     /// Remaining budget at which to check again that memory is available.
     try_at: u64,
@@ -30,6 +32,7 @@ impl Problems {
             most: limits.diagnostics.max(1),
             left_out: 0,
             errors: 0,
+            part_errors: None,
             budget: Budget::new(limits.description_bytes),
             try_at: limits.description_bytes.saturating_sub(TRY_EVERY),
             is_exhausted: false,
@@ -122,7 +125,9 @@ impl Problems {
     /// Adds a problem; the current context becomes its `within`, unless it has one.
     pub fn add(&mut self, mut diagnostic: Diagnostic) {
         if diagnostic.severity == Severity::Error {
-            self.errors += 1;
+            // Limits apply to the whole.
+            let part = self.part_errors.as_mut().filter(|_| diagnostic.limit.is_none());
+            *part.unwrap_or(&mut self.errors) += 1;
         }
         if self.diagnostics.len() >= self.most {
             self.left_out += 1;
@@ -144,10 +149,30 @@ impl Problems {
         self.add(Diagnostic::warning(position, message));
     }
 
-    /// Returns the number of errors.
+    /// Returns the number of errors, other than those of refused parts.
     #[must_use]
     pub fn errors(&self) -> usize {
-        self.errors
+        self.errors + self.part_errors.unwrap_or(0)
+    }
+
+    /// Begins a part without which the rest can be read.
+    pub fn begin_part(&mut self) {
+        self.part_errors = Some(0);
+    }
+
+    /// Ends the part. Returns `true` if it has errors and must be refused.
+    pub fn end_part(&mut self) -> bool {
+        let errors = self.part_errors.take().unwrap_or(0);
+        if self.is_exhausted {
+            // This is no fault of the part.
+            self.errors += errors;
+        }
+        errors > 0
+    }
+
+    /// Ends the part so that its errors are errors of the whole.
+    pub fn end_needed_part(&mut self) {
+        self.errors += self.part_errors.take().unwrap_or(0);
     }
 
     /// Returns all problems in the order they were found. If some were dropped, a last note counts them.

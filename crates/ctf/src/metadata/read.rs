@@ -18,13 +18,12 @@ pub fn parse(bytes: &[u8], options: &MetadataOptions) -> Result<Metadata, Metada
     let mut problems = Problems::new(&options.limits);
     let mut dialect = options.dialect;
     let trace = read(bytes, options, &mut dialect, &mut problems);
-    let left = problems.bytes_left();
+    let (left, has_errors) = (problems.bytes_left(), problems.errors() > 0);
     let mut diagnostics = problems.into_diagnostics();
-    let refused = |diagnostic: &Diagnostic| {
-        diagnostic.severity == Severity::Error || (options.strict && diagnostic.severity == Severity::Warning)
-    };
+    let is_broken_rule = |diagnostic: &Diagnostic| diagnostic.severity >= Severity::Warning;
+    let is_refused = has_errors || options.strict && diagnostics.iter().any(is_broken_rule);
     match (trace, dialect) {
-        (Some(mut trace), Some(dialect)) if !diagnostics.iter().any(refused) => {
+        (Some(mut trace), Some(dialect)) if !is_refused => {
             if trace.dialect.is_empty() {
                 dialect.title().clone_into(&mut trace.dialect);
             }
@@ -98,7 +97,7 @@ fn read(
         // The unpacked text is not needed any more, and compiled plans are dropped again.
         let mut limits = *limits;
         limits.description_bytes = problems.bytes_left();
-        check::check(&trace, found, &limits, problems);
+        check::check(&mut trace, found, &limits, problems);
         if found == Dialect::Ctf18 && options.strict {
             check::check_names(&trace, problems);
         }

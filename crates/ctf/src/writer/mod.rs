@@ -31,6 +31,7 @@ mod role_values;
 mod scope_shape;
 mod source_frame;
 mod stream_encoder;
+mod time_survey;
 mod timestamps;
 mod trace_output;
 mod untimed;

@@ -4,6 +4,7 @@ use ichnos_model::{DataStream, Packet, Role};
 
 use super::packets::OpenPacket;
 use super::placed::Placed;
+use super::time_survey::TimeSurvey;
 use crate::packet_times::most_cycles;
 
 /// Counters with fewer bits wrap: any value can follow the one before.
@@ -14,6 +15,8 @@ const WIDE: u64 = 32;
 pub(super) struct Repair {
     /// Largest value of the default clock that is a time of 64 bits.
     most: u64,
+    /// Times of all events.
+    pub(super) times: TimeSurvey,
     next: PacketValues,
     sequence: Option<u64>,
     discarded: Option<u64>,
@@ -32,7 +35,9 @@ struct PacketValues {
 impl Repair {
     /// Creates the state before the first packet of a data stream.
     pub(super) fn new(stream: &DataStream) -> Self {
-        Self { most: most_cycles(stream.clock()), ..Self::default() }
+        let mut repair = Self { most: most_cycles(stream.clock()), ..Self::default() };
+        repair.times = TimeSurvey::new(repair.most_cycles());
+        repair
     }
 
     /// Notes the values of the packet after the one that begins next.
@@ -71,23 +76,26 @@ impl Repair {
         has_late_events: bool,
     ) -> Vec<&'static str> {
         let mut changes = Vec::new();
-        if open.begin < before || open.begin > self.most {
-            open.begin = before;
-            // Without the field, there is no contradiction.
-            if open.placed.iter().any(|placed| placed.role == Role::Timestamp) {
-                changes.push("impossible begin time: the end of the packet before");
-            }
+        let times = self.times.begin_packet();
+        let first = times.range.map_or(times.next, |(first, _)| first).max(before);
+        let begin = if open.begin > self.most { before } else { open.begin.clamp(before, first) };
+        // Without the field, there is no contradiction.
+        if begin != open.begin && open.placed.iter().any(|placed| placed.role == Role::Timestamp) {
+            changes.push(match begin == before {
+                true => "impossible begin time: the end of the packet before",
+                false => "begin time after the first event: the time of that",
+            });
         }
-        open.now = open.begin;
-        let next = self.next.begin.filter(|next| (open.begin..=self.most).contains(next));
-        open.has_end = open.source_end.is_some_and(|end| {
-            (open.begin..=self.most).contains(&end) && next.is_none_or(|next| end <= next)
-        });
+        (open.begin, open.now) = (begin, begin);
+        let last = times.range.map_or(begin, |(_, last)| last.max(begin));
+        let most = times.next.max(last).min(self.most_cycles());
+        let next = self.next.begin.filter(|next| (last..=most).contains(next));
+        open.latest = next.unwrap_or(most);
+        let earliest = if has_late_events { begin } else { last };
+        open.has_end = open.source_end.is_some_and(|end| (earliest..=open.latest).contains(&end));
         if open.source_end.is_some() && !open.has_end {
             changes.push("impossible end time: the time of the last event");
         }
-        let latest = next.or(open.source_end.filter(|_| open.has_end && !has_late_events));
-        open.latest = latest.unwrap_or(self.most);
         for placed in &mut open.placed {
             match placed.role {
                 Role::Timestamp => placed.value = open.begin,

@@ -124,7 +124,7 @@ impl StreamEncoder {
         let lane = if self.config.mirrors { 0 } else { self.lane(cycles, event.name()) };
         let cycles = match (self.config.mirrors, cycles) {
             (false, Some(cycles)) => Some(cycles.max(self.lanes[lane].end)),
-            (true, Some(cycles)) if self.config.repairs => Some(self.possible_time(cycles, event.name())),
+            (true, Some(cycles)) if self.config.repairs => Some(self.possible_time(event, cycles)),
             (true, Some(cycles)) if !self.config.is_ctf => Some(self.time_in_order(cycles, event.name())),
             _ => cycles,
         };
@@ -679,6 +679,12 @@ impl Worker for StreamEncoder {
         }
         self.collect(true);
         Ok(())
+    }
+
+    fn survey(&mut self, message: &Message<'_>) {
+        if self.config.mirrors {
+            self.repair.times.add(message);
+        }
     }
 
     fn look_ahead(&mut self, next: Option<&Packet<'_>>) {

@@ -36,7 +36,9 @@ fn metadata_files(directory: &Path, files: &mut Vec<PathBuf>) {
 }
 
 fn read(text: &[u8]) -> Option<(TraceClass, Dialect)> {
-    metadata::parse(text, &MetadataOptions::default()).ok().map(|read| (read.trace, read.dialect))
+    let read = metadata::parse(text, &MetadataOptions::default()).ok()?;
+    // Writing loses what is not in the class.
+    Some((TraceClass { unmodeled: Default::default(), ..read.trace }, read.dialect))
 }
 
 /// Writes a class and reads the text. Writing it once more gives the same text.

@@ -23,6 +23,8 @@ enum Use {
     },
     Place(OriginPart),
     Title,
+    /// Metadata that name an operation.
+    Context,
     /// A text that may name an operation.
     Search,
 }
@@ -111,6 +113,7 @@ fn mark(plan: &Plan, member: usize, meaning: Meaning, uses: &mut [Use]) {
         Meaning::CauseChain => Use::CauseChain,
         Meaning::Message => Use::Message { searched: false },
         Meaning::TaskTitle => Use::Title,
+        Meaning::TaskContext => Use::Context,
         Meaning::Machine => Use::Place(OriginPart::Machine),
         Meaning::Component | Meaning::ProcessName => Use::Place(OriginPart::Component),
         Meaning::Tag => Use::Place(OriginPart::Tag),
@@ -211,6 +214,13 @@ impl EventContent {
                 }
             });
         }
+    }
+
+    /// Finds the operations that metadata name, which can be nothing else.
+    fn context(&mut self, bytes: &[u8], finders: &[FindMentions]) {
+        let before = self.mentions.len();
+        self.search(bytes, finders);
+        self.mentions.iter_mut().skip(before).for_each(|mention| mention.is_certain = true);
     }
 
     /// Notes a field that contains nothing but these digits, if it is named as an identifier.
@@ -380,6 +390,11 @@ impl Visitor for ScopeReader<'_> {
         match self.use_of(field) {
             Use::Nothing => {}
             Use::Search => self.search_bytes(field, bytes),
+            // Finders read texts.
+            Use::Context if bytes.len() <= MOST_LABELED => {
+                let digits: String = bytes.iter().map(|byte| format!("{byte:02X}")).collect();
+                self.said.context(digits.as_bytes(), self.finders);
+            }
             _ => self.value(field, &FieldValue::Blob(bytes)),
         }
     }
@@ -400,6 +415,7 @@ impl Visitor for ScopeReader<'_> {
         };
         match wanted {
             Use::Search => self.search_text(field, bytes),
+            Use::Context => self.said.context(bytes, self.finders),
             Use::Message { searched } => {
                 if searched {
                     self.said.search(bytes, self.finders);

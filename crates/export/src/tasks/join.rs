@@ -92,14 +92,24 @@ fn join_operations_of_traces(all: &mut CollectedTasks, tasks: &KnownTasks) {
             group_of_part.entry(parts.root(*number)).or_insert(group);
         }
     }
+    let mut named = HashMap::new();
     for number in of_traces {
         let Some(operation) = all.operations.get_mut(number as usize) else { continue };
         operation.group = *group_of_part.entry(parts.root(number)).or_insert_with(|| {
             // The identifier of its first operation becomes that of the task.
-            all.groups.push(IdScope::Task(operation.id));
+            let count: &mut u16 = named.entry(operation.id).or_default();
+            *count = count.saturating_add(1);
+            all.groups.push(IdScope::Task(numbered(operation.id, *count)));
             all.groups.len() as u32 - 1
         });
     }
+}
+
+/// Returns the identifier of a task whose first operation has this identifier: with a number at its end, if it has room
+/// for that and other tasks begin with the same identifier.
+fn numbered(id: Identifier, number: u16) -> Identifier {
+    let bytes = [id.as_bytes(), &number.to_be_bytes()].concat();
+    Identifier::new(&bytes).filter(|_| number > 1).unwrap_or(id)
 }
 
 /// Returns the four-byte form of an identifier that was padded to eight bytes.

@@ -18,6 +18,7 @@ use super::names::NumberedNames;
 use super::nested_spans::NestedSpans;
 use super::output_bytes;
 use super::scheduling::{Scheduling, next_thread};
+use super::span_edge::SpanEdge;
 use super::thread_fields::NamedThread;
 use super::tracks::{TraceNumbers, TrackKind, Tracks, name_key, track_id};
 use crate::number;
@@ -108,16 +109,33 @@ impl ChromeSpans {
         }
     }
 
-    /// Begins or ends a span with a key. Returns its identifier and names.
+    /// Begins or ends a span of a track with these names and this category. Calls `lost` for each span within, whose end is
+    /// missing. Returns `None` if nothing ends, and `true` for an end that viewers would not find by its name and category.
+    fn begin_or_end(
+        &mut self,
+        is_begin: bool,
+        (track, edge, category): (u64, SpanEdge, u64),
+        mut lost: impl FnMut(),
+    ) -> Option<bool> {
+        if is_begin {
+            self.nested.begin(track, edge, category);
+            return Some(false);
+        }
+        let begun = self.nested.end(track, edge, |_| lost())?;
+        Some(edge.is_unnamed || begun != category)
+    }
+
+    /// Begins or ends a span with a key, of a process of the trace with this number. Returns its identifier and names.
     fn keyed(
         &mut self,
         class: &ChromeClass,
         event: &Event<'_>,
-        place: &EventPlace<'_>,
+        (place, trace): (&EventPlace<'_>, u32),
         name: Option<&str>,
     ) -> KeyedName {
         let Self { keyed, names, .. } = self;
-        let key = track_id(TrackKind::Slice, [place.process.unwrap_or_default(), class.class.key(event)]);
+        let key = class.class.key(event) ^ u64::from(trace);
+        let key = track_id(TrackKind::Slice, [place.process.unwrap_or_default(), key]);
         let edge = class.class.edge(name);
         let is_end = class.class.form == EventForm::KeyedEnd;
         if let Some(begun) = is_end.then(|| keyed.end(key, edge, |_| None)).flatten() {
@@ -265,10 +283,11 @@ impl Chrome {
         }
     }
 
-    fn event(&mut self, event: &Event<'_>) -> bool {
+    /// Returns the time of an event, and writes what comes before it. Returns `None` for an event that cannot be shown.
+    fn prepare(&mut self, event: &Event<'_>) -> Option<u64> {
         let Some(time) = shown_time(event.nanoseconds()) else {
             lose_event(&mut self.losses, event, NO_TIME);
-            return false;
+            return None;
         };
         // Events without a clock are where the last one with it is.
         let time = time.or(self.now).or(self.first_time).unwrap_or(0);
@@ -281,6 +300,11 @@ impl Chrome {
         if !self.early.notes.is_empty() {
             self.write_early(time);
         }
+        Some(time)
+    }
+
+    fn event(&mut self, event: &Event<'_>) -> bool {
+        let Some(time) = self.prepare(event) else { return false };
         let Self { out, streams, names, tracks, spans, losses, has_events, origin, scheduling, .. } = self;
         let Some(((trace, known), (), classes)) = streams.get_mut(event.stream) else { return false };
         let class = classes.of(event, || ChromeClass::of(event, names, losses));
@@ -296,32 +320,25 @@ impl Chrome {
             writer.switch(next, (*trace, place.processor), before, time);
         }
         if form == EventForm::Frame {
-            writer.end_frame(
-                class,
-                class.class.frame_key(event) ^ place.process.unwrap_or_default(),
-                time,
-                track,
-            );
+            let key = class.class.frame_key(event) ^ place.process.unwrap_or_default();
+            writer.end_frame(class, key, time, track);
         }
         let name = class.class.event_name(event, &mut self.name);
+        let edge = class.class.edge(name);
         let mut is_bare = false;
         if let EventForm::Begin | EventForm::End = form {
-            let (id, edge) = (track_id(TrackKind::Thread, [track.0, track.1]), class.class.edge(name));
-            let category = name_key(&class.class.category);
-            if form == EventForm::Begin {
-                spans.nested.begin(id, edge, category);
-            } else {
-                let ended = spans.nested.end(id, edge, |_| {
-                    writer.end_innermost(time, track);
-                    lose_part(losses, event, LossKind::Lowered, "", LOST_END);
-                });
-                // An end of nothing is an instant. Viewers find others by name and category, if they have both.
-                form = ended.map_or(EventForm::Instant, |_| form);
-                is_bare = edge.is_unnamed || ended.is_some_and(|begun| begun != category);
-            }
+            let span =
+                (track_id(TrackKind::Thread, [track.0, track.1]), edge, name_key(&class.class.category));
+            let ended = spans.begin_or_end(form == EventForm::Begin, span, || {
+                writer.end_innermost(time, track);
+                lose_part(losses, event, LossKind::Lowered, "", LOST_END);
+            });
+            // An end of nothing is an instant.
+            form = if ended.is_none() { EventForm::Instant } else { form };
+            is_bare = ended == Some(true);
         }
         writer.begin();
-        let id = writer.names(event, (class, form), &place, name, spans, is_bare);
+        let id = writer.names(event, (class, form), (&place, *trace), name, spans, is_bare);
         writer.place(phase(form), time, track);
         writer.ids_and_duration(event, (&class.class, form), &place, id);
         writer.out.extend_from_slice(b",\"args\":");
@@ -431,7 +448,7 @@ impl EventWriter<'_> {
         &mut self,
         event: &Event<'_>,
         (class, form): (&ChromeClass, EventForm),
-        place: &EventPlace<'_>,
+        place: (&EventPlace<'_>, u32),
         name: Option<&str>,
         spans: &mut ChromeSpans,
         is_bare: bool,

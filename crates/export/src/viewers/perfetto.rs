@@ -45,8 +45,7 @@ pub struct Perfetto {
     streams: StreamTable<(Sequence, ContextNames), (), PerfettoClass>,
     names: AllNames,
     tracks: Tracks,
-    spans: KeyedSpanIds,
-    nested: NestedSpans<()>,
+    spans: PerfettoSpans,
     sequences: u32,
     traces: TraceNumbers,
     /// Names of machines.
@@ -67,6 +66,13 @@ pub struct Perfetto {
     first_time: Option<u64>,
     early: EarlyLosses,
     losses: LossTable,
+}
+
+/// Open spans.
+#[derive(Debug, Default)]
+struct PerfettoSpans {
+    keyed: KeyedSpanIds,
+    nested: NestedSpans<()>,
 }
 
 impl Perfetto {
@@ -137,7 +143,8 @@ impl Perfetto {
         if !self.streams.has(event.stream) {
             self.add_stream(event.stream, time);
         }
-        let Self { out, streams, names, tracks, spans, nested, losses, scheduling, .. } = self;
+        let Self { out, streams, names, tracks, spans, losses, scheduling, .. } = self;
+        let PerfettoSpans { keyed, nested } = spans;
         let Some(((sequence, known), (), classes)) = streams.get_mut(event.stream) else { return false };
         let class = classes.of(event, || PerfettoClass::of(event, names, losses));
         let trace = sequence.trace;
@@ -146,7 +153,7 @@ impl Perfetto {
         let is_running = next.is_some_and(|thread| scheduling.runs(trace, thread.number));
         let has_processors = scheduling.has_processors(trace, &class.class);
         scheduling.complete(trace, &class.class, &mut place);
-        let mut writer = PacketWriter { out, tracks, spans, sequence, time };
+        let mut writer = PacketWriter { out, tracks, spans: keyed, sequence, time };
         match class.class.form_of(event) {
             EventForm::Counter => writer.counters(event, &class.class, &place),
             EventForm::Sample if writer.sample(event, &class.class, &place) => {}

@@ -103,7 +103,7 @@ const BLOBS: &[(i128, &str)] = &[(1, "data"), (2, "last_branch"), (3, "perfetto"
 const SCOPES: &[(i128, &str)] = &[(0, "thread"), (1, "process"), (2, "global")];
 
 /// Returns the clock class of a provider. `shared` names the origin of several clocks of a file.
-pub(super) fn clock(id: String, clock: Initialization, shared: Option<&str>) -> ClockClass {
+pub(crate) fn clock(id: String, clock: Initialization, shared: Option<&str>) -> ClockClass {
     let mut class = ClockClass::new(id, clock.ticks_per_second.max(1));
     class.name = Some(class.id.clone());
     class.description = Some("ticks since the system was started".to_owned());
@@ -582,10 +582,15 @@ fn add_context(context: &mut MemberList, form: RecordForm) {
                 1 => context.meaning("counter_id", unsigned(64), Meaning::PairKey),
                 4 => context.meaning("duration", FieldClass::signed(64), Meaning::Duration),
                 5..=7 => context.meaning("async_id", unsigned(64), Meaning::PairKey),
-                8 => context.meaning("flow_id", unsigned(64), Meaning::OperationId),
+                8 => context.meaning("flow_id", unsigned(64), Meaning::OperationId).meaning(
+                    "flow_number",
+                    FieldClass::optional(unsigned(64)),
+                    Meaning::ChainId,
+                ),
                 9 | 10 => context
                     .meaning("flow_id", unsigned(64), Meaning::Cause(CauseKind::Predecessor))
-                    .meaning("operation", FieldClass::string(), Meaning::OperationId),
+                    .meaning("operation", FieldClass::string(), Meaning::OperationId)
+                    .meaning("flow_number", FieldClass::optional(unsigned(64)), Meaning::ChainId),
                 _ => context,
             };
             if form.is_any {

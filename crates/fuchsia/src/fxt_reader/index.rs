@@ -1,15 +1,18 @@
 //! Sections of a file: which provider's records are where, and by which clock.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher as _, RandomState};
 use std::ops::Range;
 use std::sync::Arc;
 
 use ichnos_model::Limits;
 
+use super::class;
+use super::flows::{FlowEvent, FlowNumbers, FlowStep, MOST_EVENTS};
 use super::tables::{TableSnapshot, Tables};
 use crate::fxt::{
-    Initialization, KernelObject, Located, MetadataRecord, PROCESS, Profiler, Record, Records, Rule,
-    Scheduling, THREAD,
+    EventRecord, Initialization, KernelObject, Located, MetadataRecord, PROCESS, Profiler, Record, Records,
+    Rule, Scheduling, THREAD,
 };
 
 /// Maximum number of data streams of a file: of providers, and of changes of their clocks.
@@ -62,6 +65,7 @@ pub(super) type ObjectNames = HashMap<u64, Arc<str>>;
 pub(super) struct FileIndex {
     pub(super) streams: Vec<StreamIndex>,
     pub(super) names: Arc<ObjectNames>,
+    pub(super) flows: FlowNumbers,
     /// `true` if the file has modules or their places in memory.
     pub(super) has_modules: bool,
     /// Number of records with reserved bits or with bytes after their known content, which no event has.
@@ -91,10 +95,14 @@ struct FileScan<'a> {
     current: Option<usize>,
     most_sections: u64,
     names: ObjectNames,
+    flow_events: Vec<FlowEvent>,
+    /// For category and name of flows.
+    hasher: RandomState,
     /// Entries of tables that are kept.
     kept: usize,
     /// `true` if data streams beyond the limit were reported: their records are skipped.
     has_too_many: bool,
+    has_too_many_flows: bool,
 }
 
 impl FileIndex {
@@ -109,8 +117,11 @@ impl FileIndex {
             current: None,
             most_sections: limits.packets.min(MOST_SECTIONS),
             names: ObjectNames::new(),
+            flow_events: Vec::new(),
+            hasher: RandomState::new(),
             kept: 0,
             has_too_many: false,
+            has_too_many_flows: false,
         };
         let mut records = Records::new(bytes);
         loop {
@@ -127,6 +138,9 @@ impl FileIndex {
                 break;
             }
         }
+        let streams = scan.index.streams.iter();
+        let clocks: Vec<_> = streams.map(|stream| class::clock(String::new(), stream.clock, None)).collect();
+        scan.index.flows = FlowNumbers::new(scan.flow_events, &clocks);
         scan.index.names = Arc::new(scan.names);
         scan.index
     }
@@ -224,7 +238,11 @@ impl FileScan<'_> {
         let begin = range.start;
         self.index.extended += u64::from(located.is_extended());
         match &located.record {
-            Record::Event(_) => {}
+            Record::Event(event) => {
+                if let Some((step, id)) = FlowStep::of(event.kind) {
+                    self.flow(event, step, id, begin);
+                }
+            }
             Record::String(record) => {
                 if let Some(provider) = self.provider(begin) {
                     provider.tables.add_string(record, begin);
@@ -265,6 +283,29 @@ impl FileScan<'_> {
             }
         }
         self.add(range);
+    }
+
+    /// Notes an event of a flow.
+    #[inline(never)]
+    fn flow(&mut self, event: &EventRecord<'_>, step: FlowStep, id: u64, at: usize) {
+        let offset = at as u64;
+        if self.flow_events.len() >= MOST_EVENTS {
+            if !std::mem::replace(&mut self.has_too_many_flows, true) {
+                let problem = format!(
+                    "more than {MOST_EVENTS} events of flows, the limit: further flows with an id that was used before are \
+                     not told apart"
+                );
+                self.index.problems.push((offset, problem));
+            }
+            return;
+        }
+        let (bytes, hasher) = (self.bytes, self.hasher.clone());
+        let Some(Provider { stream: Some(stream), tables }) = self.provider(at) else { return };
+        let Ok(stream) = u32::try_from(*stream) else { return };
+        let text = |name| tables.string(name, bytes);
+        let names = hasher.hash_one((text(event.category), text(event.name)));
+        let process = tables.thread(event.thread).map_or(0, |(process, _)| process);
+        self.flow_events.push(FlowEvent { stream, step, ticks: event.ticks, offset, id, names, process });
     }
 
     /// Notes a record of another type.

@@ -12,6 +12,7 @@
 //! | names of processes and threads (kernel objects) | members of the [resource](ichnos_model::Scope::Resource) |
 //! | words and texts of a record | specific context |
 //! | arguments | payload |
+//! | flow with a reused id | member `flow_number` of the specific context: a chain |
 //! | strings and threads of the tables | resolved when a record is read |
 //! | backtrace | call stack of the trace, and a sample |
 //! | modules and mappings | symbols of addresses |
@@ -30,6 +31,7 @@
 pub(crate) mod class;
 mod classes;
 mod file;
+mod flows;
 mod format;
 pub(crate) mod index;
 pub(crate) mod key;

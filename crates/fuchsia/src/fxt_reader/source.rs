@@ -295,10 +295,10 @@ impl RecordReader {
             return false;
         }
         let Some((event, size)) = event_at(&file.bytes, at) else { return false };
+        self.position.begin = at as u64;
         if !self.known_event(&event, file, current) {
             return false;
         }
-        self.position.begin = at as u64;
         self.position.at = at + size;
         self.release(file);
         self.records += 1;
@@ -319,7 +319,7 @@ impl RecordReader {
         let names = RecordNames { tables: &self.tables, bytes: &file.bytes };
         let mut writer = ValueWriter { values: &mut current.values, names, is_unknown: false };
         writer.begin(process, thread, &mut self.object_names);
-        writer.event_context(event, thread, false);
+        writer.event_context(event, thread, false, || file.index.flows.get(self.position.begin));
         let shapes = shape.arguments();
         if !shapes.is_empty() {
             writer.values.begin(Scope::Payload);
@@ -362,7 +362,7 @@ impl RecordReader {
         let names = RecordNames { tables: &self.tables, bytes: &file.bytes };
         let mut writer = ValueWriter { values: &mut current.values, names, is_unknown: false };
         writer.begin(process, thread, &mut self.object_names);
-        writer.event_context(event, thread, is_any);
+        writer.event_context(event, thread, is_any, || file.index.flows.get(self.position.begin));
         if event.arguments.count_left() > 0 || is_any {
             writer.values.begin(Scope::Payload);
             writer.arguments(event.arguments, is_any);

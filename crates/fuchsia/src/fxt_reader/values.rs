@@ -104,9 +104,15 @@ impl ValueWriter<'_, '_> {
         self.names.with(reference, |text| values.push(FieldValue::Text(text)));
     }
 
-    /// Writes the specific context of an event.
+    /// Writes the specific context of an event. `flow` returns the number of its flow.
     #[inline(always)]
-    pub(super) fn event_context(&mut self, event: &EventRecord<'_>, thread: Option<u64>, is_any: bool) {
+    pub(super) fn event_context(
+        &mut self,
+        event: &EventRecord<'_>,
+        thread: Option<u64>,
+        is_any: bool,
+        flow: impl FnOnce() -> Option<u64>,
+    ) {
         let has_context = !matches!(
             event.kind,
             EventKind::DurationBegin | EventKind::DurationEnd | EventKind::Instant { scope: None }
@@ -119,6 +125,11 @@ impl ValueWriter<'_, '_> {
             EventKind::FlowStep { id } | EventKind::FlowEnd { id } => {
                 self.values.push(id);
                 self.operation(id, thread);
+                self.optional(flow());
+            }
+            EventKind::FlowBegin { id } => {
+                self.values.push(id);
+                self.optional(flow());
             }
             kind => {
                 if let Some(word) = kind.word() {

@@ -22,10 +22,12 @@ pub(super) enum ClassLoss {
     Frames,
     Fields,
     Indexes,
+    Float,
+    UnknownArgument,
 }
 
 impl ClassLoss {
-    const COUNT: usize = Self::Indexes as usize + 1;
+    const COUNT: usize = Self::UnknownArgument as usize + 1;
 
     /// Losses with their descriptions, in the order of their numbers.
     const ALL: [(Self, LossKind, &str); Self::COUNT] = [
@@ -53,6 +55,8 @@ impl ClassLoss {
             LossKind::Rounded,
             "indexes of strings and threads, if it has any: the tables are others",
         ),
+        (Self::Float, LossKind::Rounded, "number of more than 64 bits"),
+        (Self::UnknownArgument, LossKind::Dropped, "arguments of an unknown type"),
     ];
 }
 

@@ -82,7 +82,13 @@ impl ForeignClass {
     /// Makes the class of an event, and adds the losses of all its events to `table`.
     pub(super) fn of(event: &Event<'_>, table: &mut LossTable) -> Self {
         let class = event.class;
-        let ids = [Meaning::Process, Meaning::Thread, Meaning::PairKey].map(|id| IdField::of(event, id));
+        let mut ids = [Meaning::Process, Meaning::Thread, Meaning::PairKey].map(|id| IdField::of(event, id));
+        let mut keys = class.meanings.members(Meaning::PairKey).skip(1).collect::<Vec<_>>();
+        // Events of other roles have no key: it is an argument like any other field.
+        if !matches!(class.role, EventRole::Begin | EventRole::End | EventRole::Counter) {
+            ids[id::KEY] = None;
+            keys.clear();
+        }
         let kind = match (class.role, &ids[id::KEY]) {
             (EventRole::Begin, None) => event_type::DURATION_BEGIN,
             (EventRole::End, None) => event_type::DURATION_END,
@@ -92,6 +98,7 @@ impl ForeignClass {
             _ => event_type::INSTANT,
         };
         let (category, name) = event.category_and_name();
+        table.add_dates(event);
         let mut lose = |kind, field: &str, what: &str| {
             let (class, field) = (event.name().to_owned(), field.to_owned());
             table.add(LossEntry { kind, class, field, what: what.to_owned() }, 1);
@@ -120,8 +127,7 @@ impl ForeignClass {
             matches!(meaning, Meaning::Stack | Meaning::Hidden).then_some((member.scope, node))
         });
         let skipped = skipped.collect();
-        let keys = class.meanings.members(Meaning::PairKey).skip(1);
-        let more_keys = keys.filter_map(|key| FieldRef::of_member(event, key)).collect();
+        let more_keys = keys.into_iter().filter_map(|key| FieldRef::of_member(event, key)).collect();
         let stack = FieldRef::of_meaning(event, Meaning::Stack);
         let (category, name) = (category.to_owned(), name.to_owned());
         Self { event: kind, category, name, ids, stack, more_keys, skipped, own_process }
@@ -162,6 +168,7 @@ pub(super) fn read(
         let begin = leaves.list.len();
         leaves.begin_scope();
         losses.note(ClassLoss::Fields, event.visit(scope, leaves).is_err());
+        losses.add(ClassLoss::Float, std::mem::take(&mut leaves.rounded));
         for index in begin..leaves.list.len() {
             let Some(leaf) = leaves.list.get(index) else { break };
             if leaf.value == LeafValue::Absent || class.is_skipped(scope, leaf.member, is_used) {

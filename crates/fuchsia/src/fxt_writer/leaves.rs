@@ -65,6 +65,8 @@ pub(super) struct Leaves {
     option: Option<usize>,
     /// `true` to keep names of fields.
     pub(super) has_names: bool,
+    /// Number of floats of more than 64 bits, which are rounded.
+    pub(super) rounded: u64,
 }
 
 impl Leaves {
@@ -72,6 +74,7 @@ impl Leaves {
         self.list.clear();
         self.bytes.clear();
         self.names.clear();
+        self.rounded = 0;
     }
 
     /// Begins another scope.
@@ -185,6 +188,7 @@ impl Visitor for Leaves {
     }
 
     fn real(&mut self, field: Field<'_>, value: Real<'_>) {
+        self.rounded += u64::from(matches!(value, Real::Wide(_)));
         self.push(field, LeafValue::Double(value.to_f64()), kind::DOUBLE);
     }
 

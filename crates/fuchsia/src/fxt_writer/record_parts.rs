@@ -1,9 +1,11 @@
 //! Parts of a record to write.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use ichnos_model::ValueHash;
 
+use super::class_losses::{ClassLoss, ClassLosses};
 use super::leaves::{Leaf, LeafValue, Leaves};
 use crate::fxt::argument_kind as kind;
 use crate::fxt_reader::key::{RecordForm, RecordKind};
@@ -89,6 +91,36 @@ impl RecordParts {
         // Of 32-bit types, only these bits are written.
         let word = if matches!(kind, kind::INT32 | kind::UINT32) { word & 0xffff_ffff } else { word };
         self.arguments.push(PartArgument { kind, name, word, data });
+    }
+
+    /// Makes the record keep the rules that readers do without: texts are UTF-8, and types of arguments are known.
+    pub(super) fn repair(&mut self, losses: &mut ClassLosses) {
+        let Self { bytes, arguments, .. } = self;
+        let before = arguments.len();
+        arguments.retain(|argument| argument.kind <= kind::BLOB);
+        losses.add(ClassLoss::UnknownArgument, (before - arguments.len()) as u64);
+        let mut texts = vec![&mut self.category];
+        if self.form.kind != RecordKind::KernelObject {
+            texts.push(&mut self.name);
+        }
+        if self.form.kind == RecordKind::Log {
+            texts.push(&mut self.data);
+        }
+        for argument in arguments {
+            texts.push(&mut argument.name);
+            if argument.kind == kind::STRING {
+                texts.push(&mut argument.data);
+            }
+        }
+        for range in texts {
+            let text = bytes.get(range.clone()).unwrap_or_default();
+            if let Cow::Owned(valid) = String::from_utf8_lossy(text) {
+                losses.add(ClassLoss::Encoding, 1);
+                let begin = bytes.len();
+                bytes.extend_from_slice(valid.as_bytes());
+                *range = begin..bytes.len();
+            }
+        }
     }
 
     /// Returns a number that is equal for equal records.

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ichnos_io::{WriteOptions, WriteSource};
 use ichnos_model::lower::{LossEntry, LossKind, LossTable};
-use ichnos_model::{ClassDigest, ClockOrigin, Event, TraceDigest};
+use ichnos_model::{ClassDigest, ClockOrigin, Event, TraceDigest, ValueHash};
 
 use super::clock_base::epoch_base;
 use super::leaves::Leaves;
@@ -22,6 +22,7 @@ pub(super) struct TraceRules {
     is_alone: bool,
     block_bytes: usize,
     is_compared: bool,
+    repairs: bool,
     losses: Mutex<LossTable>,
     records: Mutex<ClassDigest>,
     /// Keeps the traces at their addresses.
@@ -43,6 +44,7 @@ impl TraceRules {
                 .unwrap_or(BLOCK)
                 .max(1),
             is_compared: options.verify.is_some(),
+            repairs: options.repair,
             losses: Mutex::new(losses),
             records: Mutex::default(),
             _sources: sources,
@@ -61,6 +63,11 @@ impl TraceRules {
     /// Returns `true` if the output is compared with the input.
     pub(super) fn is_compared(&self) -> bool {
         self.is_compared
+    }
+
+    /// Returns `true` if the output must be valid.
+    pub(super) fn repairs(&self) -> bool {
+        self.repairs
     }
 
     pub(super) fn with_losses<T>(&self, change: impl FnOnce(&mut LossTable) -> T) -> T {
@@ -93,7 +100,14 @@ fn record_hash(event: &Event<'_>) -> u64 {
     let class = OwnClass::of(event.class);
     let ticks = event.clock.map(|clock| clock.cycles);
     let read = class.and_then(|class| own::read(event, &class, ticks, &mut Leaves::default(), &mut parts));
-    read.map_or(0, |()| parts.hash())
+    read.map_or(0, |()| timed_hash(parts.hash(), event.nanoseconds()))
+}
+
+/// Adds the time of a record to its hash, in nanoseconds: equal ticks are other times by another clock.
+pub(super) fn timed_hash(hash: u64, nanoseconds: Option<i128>) -> u64 {
+    let mut timed = ValueHash::new(hash);
+    timed.add(nanoseconds.unwrap_or_default() as u64);
+    timed.finish()
 }
 
 /// Notes losses of a whole trace.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use ichnos_io::{OutputBlock, Worker, WorkerFlow};
 use ichnos_model::lower::{LossEntry, LossKind};
-use ichnos_model::{ClassDigest, DataStream, Event, Message};
+use ichnos_model::{ClassDigest, ClockClass, ClockValue, DataStream, Event, Message};
 
 use super::class_losses::{ClassLoss, ClassLosses};
 use super::clock_base::{epoch_base, offset_of};
@@ -17,7 +17,7 @@ use super::foreign::{self, ForeignBuffers, ForeignClass};
 use super::leaves::Leaves;
 use super::own::{self, OwnClass};
 use super::record_parts::RecordParts;
-use super::rules::TraceRules;
+use super::rules::{TraceRules, timed_hash};
 use super::stack_writer::StackWriter;
 use super::tables::{WrittenTables, append};
 use crate::fxt::{BUFFER_FULL, Initialization};
@@ -97,6 +97,8 @@ pub(super) struct TraceEncoder {
     parts: RecordParts,
     events: u64,
     digest: ClassDigest,
+    /// Time of the current event in nanoseconds by its own clock. `None` if its record has another time.
+    nanoseconds: Option<i128>,
     is_flushed: bool,
 }
 
@@ -121,6 +123,7 @@ impl TraceEncoder {
             parts: RecordParts::new(),
             events: 0,
             digest: ClassDigest::default(),
+            nanoseconds: None,
             is_flushed: false,
         }
     }
@@ -195,7 +198,12 @@ impl TraceEncoder {
         };
         let mut records = Vec::new();
         if let Some(id) = id {
-            let name = name_of_provider(stream);
+            let mut name = name_of_provider(stream);
+            if self.rules.repairs()
+                && let Cow::Owned(valid) = String::from_utf8_lossy(&name)
+            {
+                name = Cow::Owned(valid.into_bytes());
+            }
             let kept = shorten(&name);
             if kept.len() < name.len() {
                 self.lose(LossKind::Dropped, "name of a data stream: bytes beyond 255");
@@ -222,7 +230,7 @@ impl TraceEncoder {
         if stream.is_none_or(|stream| stream.classes.get(index).is_none_or(Option::is_none)) {
             self.begin_class(event, key, index);
         }
-        let Self { streams, providers, rules, events_encoder, .. } = self;
+        let Self { streams, providers, rules, events_encoder, nanoseconds, .. } = self;
         let Some(Some(stream)) = streams.get_mut(key) else { return };
         let WrittenStream { provider, classes, last, offset } = &mut **stream;
         let Some(number) = *provider else {
@@ -231,9 +239,12 @@ impl TraceEncoder {
         let Some(Provider { tables, records, .. }) = providers.get_mut(number) else { return };
         let Some(Some(class)) = classes.get_mut(index) else { return };
         let WrittenClass { treatment, losses, references, .. } = &mut **class;
-        let time = event.clock.map(|clock| ticks(clock.cycles, *offset, losses));
+        let time = event.clock.map(|clock| ticks(clock, event.stream.clock(), *offset, losses));
+        *nanoseconds = time.and_then(|(_, nanoseconds)| nanoseconds);
+        let time = time.map(|(ticks, _)| ticks);
         if let (ClassTreatment::Own(own), Some(time)) = (&*treatment, time)
             && own.is_event()
+            && !rules.repairs()
         {
             let before = records.len();
             let is_compared = rules.is_compared();
@@ -243,7 +254,8 @@ impl TraceEncoder {
                 *last = time;
                 self.events += 1;
                 if is_compared {
-                    self.digest.add(Some(time), hash);
+                    let nanoseconds = self.nanoseconds_of(number, Some(time));
+                    self.digest.add(Some(time), timed_hash(hash, nanoseconds));
                 }
             }
             // Strings stay in the tables, even if the event was not encoded.
@@ -320,6 +332,9 @@ impl TraceEncoder {
                 foreign::read(event, foreign, time, (leaves, buffers), parts, losses);
             }
         }
+        if self.rules.repairs() {
+            parts.repair(losses);
+        }
         *last = parts.ticks.unwrap_or(*last);
         let has_stack = matches!(&*treatment, ClassTreatment::Foreign(foreign) if foreign.stack.is_some());
         self.write_parts(key, index, number);
@@ -341,7 +356,8 @@ impl TraceEncoder {
         if encoder.encode(parts, tables, &mut class.losses, records) {
             self.events += 1;
             if self.rules.is_compared() {
-                self.digest.add(self.parts.ticks, self.parts.hash());
+                let nanoseconds = self.nanoseconds_of(number, self.parts.ticks);
+                self.digest.add(self.parts.ticks, timed_hash(self.parts.hash(), nanoseconds));
             }
         }
         self.add_waiting(number, before);
@@ -377,6 +393,16 @@ impl TraceEncoder {
         begin(&mut self.parts, RecordKind::Backtrace, thread);
         self.parts.data = self.parts.add(&self.stacks.addresses);
         self.write_parts(key, index, number);
+    }
+
+    /// Returns the time of the current record in nanoseconds, by the event's clock if its ticks are exact.
+    fn nanoseconds_of(&self, number: usize, ticks: Option<u64>) -> Option<i128> {
+        let ticks = ticks?;
+        let of_ticks = || {
+            let provider = self.providers.get(number)?;
+            Some(class::clock(String::new(), provider.clock, None).nanoseconds(ticks))
+        };
+        self.nanoseconds.or_else(of_ticks)
     }
 
     /// Counts the records of a provider that were added to `before` bytes.
@@ -453,13 +479,23 @@ fn class_of(
     streams.get_mut(key)?.as_mut()?.classes.get_mut(index)?.as_deref_mut()
 }
 
-/// Returns the ticks of a time in cycles.
-fn ticks(cycles: u64, offset: i128, losses: &mut ClassLosses) -> u64 {
-    let ticks = i128::from(cycles) + offset;
-    u64::try_from(ticks).unwrap_or_else(|_| {
-        losses.add(ClassLoss::Range, 1);
-        if ticks < 0 { 0 } else { u64::MAX }
-    })
+/// Returns the ticks of an event. The second number is the time in nanoseconds if the ticks are exact.
+fn ticks(
+    time: &ClockValue,
+    clock: Option<&ClockClass>,
+    offset: i128,
+    losses: &mut ClassLosses,
+) -> (u64, Option<i128>) {
+    let nanoseconds = clock.map(|clock| clock.nanoseconds(time.cycles));
+    let ticks = i128::from(time.cycles) + offset;
+    let exact = u64::try_from(ticks).ok();
+    // Readers take the first and the last value for times outside of the clock's range.
+    let is_other = matches!(time.cycles, 0 | u64::MAX) && nanoseconds != Some(time.nanoseconds);
+    losses.note(ClassLoss::Range, exact.is_none() || is_other);
+    match exact {
+        Some(ticks) => (ticks, nanoseconds),
+        None => (if ticks < 0 { 0 } else { u64::MAX }, None),
+    }
 }
 
 fn written_class(event: &Event<'_>, rules: &TraceRules) -> WrittenClass {
@@ -499,7 +535,8 @@ impl Worker for TraceEncoder {
             Message::Event(event) => self.event(event),
             Message::DiscardedEvents(discarded) => self.discarded(discarded.stream, discarded.count),
             Message::DiscardedPackets(_) => self.lose(LossKind::Dropped, "loss of packets"),
-            Message::Damage(damage) => {
+            // Records that break other rules are written.
+            Message::Damage(damage) if damage.kind.rule().is_none_or(|rule| rule.fatal) => {
                 self.lose(LossKind::Dropped, &format!("damaged data: {}", damage.kind));
             }
             _ => {}

@@ -34,7 +34,9 @@ impl Framing {
             let holds = |framing: Self| framer(framing).holds(probed, *end, is_whole);
             *end < probed.len() && holds(Self::Datagrams) && !holds(Self::Records)
         });
-        let datagrams = first.map(|(begin, _)| begin).or(next);
+        // A record that breaks a rule can look like the length and the content of a datagram.
+        let is_record = |at: &usize| framer(Self::Records).leads_to_message(probed, *at, is_whole);
+        let datagrams = first.map(|(begin, _)| begin).or(next).filter(|at| !is_record(at));
         match (datagrams, records) {
             (Some(_), _) => Some(Self::Datagrams),
             (None, Some((record, _))) => {

@@ -565,6 +565,17 @@ impl Framer {
         }
     }
 
+    /// Returns `true` if an unreadable item at `at` begins like a message, and a message is where it ends by its own size.
+    pub(super) fn leads_to_message(&self, input: &[u8], at: usize, is_last: bool) -> bool {
+        let budget = &mut ProofBudget::new();
+        match self.unit(budget, input, at, is_last) {
+            Unit::Broken(_, Some(size)) if self.has_header(input, at) => {
+                matches!(self.is_good(budget, input, at + size, is_last), Verdict::Yes(()))
+            }
+            _ => false,
+        }
+    }
+
     /// Returns `true` if a message is at `at`.
     pub(super) fn holds(&self, input: &[u8], at: usize, is_last: bool) -> bool {
         matches!(self.unit(&mut ProofBudget::new(), input, at, is_last), Unit::Message(..))

@@ -486,8 +486,11 @@ impl Worker for LogEncoder {
             Message::DiscardedEvents(discarded) => self.discarded(discarded),
             Message::DiscardedPackets(_) => self.lose(LossKind::Dropped, "loss of packets", 1),
             Message::Damage(damage) => {
-                let what = format!("damaged data: {}", damage.kind);
-                self.lose(LossKind::Dropped, &what, 1);
+                // Copies of records that break other rules are as they were.
+                if damage.skipped > 0 || damage.kind.rule().is_none_or(|rule| rule.fatal) {
+                    let what = format!("damaged data: {}", damage.kind);
+                    self.lose(LossKind::Dropped, &what, 1);
+                }
                 if damage.skipped == 0 {
                     // Copies of records keep their errors.
                     self.rules.add_damage();

@@ -310,6 +310,14 @@ fn containers_are_recognised() {
         let file = datagrams(payloads);
         assert_eq!(Framing::recognise(&file, true), Some(Framing::Datagrams), "{file:?}");
     }
+    // The second record refers to a string of a table, which logs do not have. It can be read as the length and the content
+    // of a datagram: small times and numbers look like fields of a packet.
+    let record = |name: u64, time: u64| {
+        let words = [0x3000_0000_0000_0059, time, 0x34 | name << 16, u64::from(b'k'), 1];
+        words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>()
+    };
+    let all: Vec<_> = (1..20).flat_map(|time| record(if time == 2 { 3 } else { 0x8001 }, time)).collect();
+    assert_eq!(Framing::recognise(&all, true), Some(Framing::Records));
     let extension = b"\x01\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0m\0\0\0\0\0\0\0u\0\0\0\0\0\0\0";
     let extended = [&bytes[..begins[1]], extension, &bytes[begins[1]..begins[2]], extension].concat();
     assert_eq!(Framing::recognise(&extended, true), Some(Framing::ExtendedRecords));

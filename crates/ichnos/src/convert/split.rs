@@ -8,6 +8,7 @@ use ichnos_model::Window;
 
 use super::{ConvertError, ConvertOptions, check_strict};
 use crate::pass::StreamOptions;
+use crate::verify::{DamageObserver, InputDamage};
 use crate::{OutputKind, Parts, PassOptions, Reader, SplitBy};
 
 /// Options for writing parts.
@@ -43,9 +44,11 @@ impl Reader<'_> {
             // Parts are cut at other times.
             write.window.begin.get_or_insert(i128::MIN);
         }
+        let input = InputDamage::default();
         if options.verify {
-            write.verify = Some(self.verify(writer, options));
+            write.verify = Some(self.verify(writer, options, input.clone()));
         }
+        let observer = DamageObserver { observer: options.observer, damage: input };
         let mut output = writer.create_parts(sources, &write)?;
         check_strict(options, || output.losses())?;
         let SplitTargets { path, selected_by, finished } = targets;
@@ -62,7 +65,7 @@ impl Reader<'_> {
         let mut parts = Parts { output: &mut *output, order, by, target: &mut target, written };
         let streams = StreamOptions { reads_copied: options.verify, ..StreamOptions::default() };
         let pass_options = PassOptions { streams, ..PassOptions::default() };
-        let summary = options.pass.write_parts(self, &mut parts, &pass_options, options.observer)?;
+        let summary = options.pass.write_parts(self, &mut parts, &pass_options, &observer)?;
         let written = parts.written;
         options.check_end(&summary)?;
         check_strict(options, || output.losses())?;

@@ -42,8 +42,8 @@ const JOB: u64 = 4 << 20;
 pub(crate) struct StreamOptions {
     /// Workers need the times of the packet after each one.
     pub(crate) looks_ahead: bool,
-    /// Data streams are not divided.
-    pub(crate) is_whole: bool,
+    /// Workers need all messages of a data stream before the first one. Data streams are not divided.
+    pub(crate) surveys: bool,
     /// Pass only the packets that overlap this window.
     pub(crate) packets_in: Option<Window>,
     /// Workers need the messages of packets that were copied.
@@ -56,6 +56,8 @@ struct StreamsPass<'p> {
     reader: &'p Reader<'p>,
     output: &'p dyn Output,
     options: StreamOptions,
+    /// Data streams are not divided.
+    is_whole: bool,
     /// The packets of the only data stream are segments of its file.
     takes_segments: bool,
     observer: &'p dyn PassObserver,
@@ -73,7 +75,9 @@ pub(super) fn run(
     let mut streams = options.streams;
     // They have no times that depend on the next one.
     streams.looks_ahead &= !takes_segments;
-    let streams = StreamsPass { pass, reader, output, options: streams, takes_segments, observer };
+    let is_whole = streams.surveys;
+    streams.surveys &= !takes_segments;
+    let streams = StreamsPass { pass, reader, output, options: streams, is_whole, takes_segments, observer };
     pass.note_damage_of_traces(reader, observer);
     let jobs = streams.jobs();
     let writes = OrderedWrites::new(jobs.iter().map(|job| job.number + 1).max().unwrap_or(0));
@@ -216,7 +220,7 @@ impl StreamsPass<'_> {
                 let job = |part, packets| StreamJob { source, stream, lane, number, part, packets };
                 let own = self.reader.packets(source, stream);
                 let Range { start, end } = own.clone().unwrap_or(0..summary.packets);
-                let can_split = !self.options.is_whole
+                let can_split = !self.is_whole
                     && end - start > count
                     && self.output.is_divisible(Lane::Stream { source, stream: lane })
                     && trace.packet_cursor(stream, window, start..start + count).is_some();
@@ -251,7 +255,10 @@ impl StreamsPass<'_> {
     fn work(&self, job: &StreamJob, part: OrderedPart<'_, OutputBlock>) -> io::Result<PassSummary> {
         let Some(cursor) = self.cursor(job, false) else { return Ok(PassSummary::default()) };
         let cursor = self.reader.excluding(job.source, job.stream, cursor);
-        let worker = self.output.worker(job.lane());
+        let mut worker = self.output.worker(job.lane());
+        if self.options.surveys {
+            self.survey(job, &mut *worker);
+        }
         let mut handler = StreamHandler { streams: self, job, worker, part, ahead: None, is_over: false };
         let summary = self.pass.run_packets(cursor, &mut handler, self.options.reads_copied)?;
         if matches!(summary.end, PassEnd::Over) {
@@ -260,6 +267,23 @@ impl StreamsPass<'_> {
             handler.part.finish(&mut |block| self.join(block))?;
         }
         Ok(summary)
+    }
+
+    /// Passes the messages of a job to a worker ahead of writing them.
+    fn survey(&self, job: &StreamJob, worker: &mut dyn Worker) {
+        let Some(mut cursor) = self.cursor(job, false) else { return };
+        let mut has_message = cursor.next_head().is_some();
+        while has_message && !self.pass.is_stopped() {
+            let mut is_first = true;
+            has_message = cursor.drain_all(&mut |message| {
+                if matches!(message, Message::PacketBegin(_)) && !is_first {
+                    return ControlFlow::Break(());
+                }
+                is_first = false;
+                worker.survey(message);
+                ControlFlow::Continue(())
+            });
+        }
     }
 
     fn join(&self, block: OutputBlock) -> io::Result<()> {

@@ -68,6 +68,8 @@ mod random_spans;
 #[cfg(feature = "ctf")]
 mod render;
 #[cfg(feature = "ctf")]
+mod sweeps;
+#[cfg(feature = "ctf")]
 mod text_output;
 mod values;
 #[cfg(all(feature = "ctf", feature = "fxt", feature = "jsonl", feature = "nettrace", feature = "xtrace"))]

@@ -1,18 +1,21 @@
 //! Knowledge of a reader about classes beyond their own content, as attributes of the classes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::plan::scope_class;
 use crate::{
     ActivityPaths, Attributes, BitField, ByteOrder, DataStreamClass, EventDisplay, EventRecordClass,
     EventRole, FieldClass, FieldKind, IntegerProperties, IntegerRange, Length, LevelScale, LevelStep,
-    LogLevel, LogRole, LogSeverity, LogText, Mappings, MappingsBuilder, Meaning, Member, Ranges, Scope,
-    TraceClass, Value, VariableLengthValue, WallClock,
+    LocationStep, LogLevel, LogRole, LogSeverity, LogText, Mappings, MappingsBuilder, Meaning, Member,
+    Ranges, Scope, TraceClass, Value, VariableLengthValue, WallClock,
 };
 
 /// Namespace of the attributes that ichnos writes.
 pub const NAMESPACE: &str = "ichnos";
+
+/// Name of a member in the source.
+const NAME: &str = "name";
 
 /// Marks event record classes whose name is not from the source.
 const UNNAMED: &str = "unnamed";
@@ -63,11 +66,25 @@ pub fn annotate(class: &mut EventRecordClass, stream: &DataStreamClass) {
 
 /// Marks that lowering named an event record class that had no name.
 pub(super) fn annotate_unnamed(attributes: &mut Attributes) {
+    add_annotation(UNNAMED, Value::Boolean(true), attributes);
+}
+
+/// Notes the name in the source of a member that lowering renamed.
+pub(super) fn annotate_name(name: &str, attributes: &mut Attributes) {
+    add_annotation(NAME, Value::Text(name.to_owned()), attributes);
+}
+
+/// Returns the name in the source of a member of this class, if lowering renamed it.
+pub(super) fn source_name(class: &FieldClass) -> Option<&str> {
+    class.attributes.get(NAMESPACE)?.get(NAME)?.as_text()
+}
+
+fn add_annotation(key: &str, value: Value, attributes: &mut Attributes) {
     let mut entries = match attributes.remove(NAMESPACE) {
         Some(Value::Map(entries)) => entries,
         _ => Vec::new(),
     };
-    entries.push((UNNAMED.to_owned(), Value::Boolean(true)));
+    entries.push((key.to_owned(), value));
     attributes.set(NAMESPACE, Value::Map(entries));
 }
 
@@ -180,6 +197,62 @@ pub fn apply_annotations(class: &mut TraceClass) {
         }
         stream.event_records = records;
     }
+    // Meanings name members by their lowered names.
+    restore_names(class);
+}
+
+/// Gives the members of contexts and payloads that lowering renamed their names back, unless locations refer to them.
+fn restore_names(class: &mut TraceClass) {
+    let mut needed = HashSet::new();
+    for stream in &class.data_streams {
+        let roots = [&stream.packet_context, &stream.event_record_header, &stream.common_context];
+        let records = stream.event_records.iter();
+        let of_records = records.flat_map(|record| [&record.specific_context, &record.payload]);
+        for root in roots.into_iter().chain(of_records).flatten() {
+            root.exists(&mut |field| {
+                let steps = field.needed_location().map_or(&[][..], |location| &location.path);
+                needed.extend(steps.iter().filter_map(|step| match step {
+                    LocationStep::Member(name) => Some(name.clone()),
+                    LocationStep::Parent => None,
+                }));
+                false
+            });
+        }
+    }
+    for stream in &mut class.data_streams {
+        if let Some(root) = &mut stream.common_context {
+            restore_names_in(root, &needed);
+        }
+        for record in &mut stream.event_records {
+            let fields = [&record.specific_context, &record.payload];
+            if fields.into_iter().flatten().any(|field| has_annotations(field)) {
+                let known = Arc::make_mut(record);
+                let roots = [&mut known.specific_context, &mut known.payload];
+                roots.into_iter().flatten().for_each(|root| restore_names_in(root, &needed));
+            }
+        }
+    }
+}
+
+fn restore_names_in(class: &mut Arc<FieldClass>, needed: &HashSet<String>) {
+    if !has_annotations(class) {
+        return;
+    }
+    let known = Arc::make_mut(class);
+    if let FieldKind::Structure { members, .. } = &mut known.kind {
+        for index in 0..members.len() {
+            let Some(member) = members.get(index) else { break };
+            let Some(name) = source_name(&member.class).map(str::to_owned) else { continue };
+            let is_free = members.iter().all(|member| member.name != name);
+            if let Some(member) = members.get_mut(index)
+                && is_free
+                && !needed.contains(&*member.location_name())
+            {
+                (member.name, member.has_underscore) = (name, false);
+            }
+        }
+    }
+    known.children_mut().for_each(|class| restore_names_in(class, needed));
 }
 
 fn has_annotations(class: &FieldClass) -> bool {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::annotations::{NAMESPACE, annotate_field, strip};
+use super::annotations::{NAMESPACE, annotate_field, annotate_name, source_name, strip};
 use super::capabilities::RolePlaces;
 use super::class_lowerer::{ClassLowerer, member_of};
 use super::loss_table::LossKind;
@@ -105,11 +105,17 @@ impl<'a> ClassLowerer<'a> {
         let name = names.take(&wanted);
         if name != source {
             self.note(Fit::SameBits);
-            self.lose(LossKind::Renamed, format!("`{source}` -> `{name}`"));
+            // The member had the other name in the input, too.
+            if !(self.is_same_dialect() && source_name(&node.class) == Some(source)) {
+                self.lose(LossKind::Renamed, format!("`{source}` -> `{name}`"));
+            }
             self.renamed.insert(id, name.clone());
         }
         let location = self.say_before(id, true, &name, out, names);
-        let class = self.aligned(id, location, &name, out, names);
+        let mut class = self.aligned(id, location, &name, out, names);
+        if name != source && role_name.is_none() && self.input.options.annotates && self.can_annotate() {
+            annotate_name(source, &mut class.attributes);
+        }
         if is_top {
             self.members.push(Some(out.len()));
         }

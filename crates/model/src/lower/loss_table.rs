@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::plan::{Node, Plan};
-use crate::{Damage, DataStream, Scope};
+use crate::{Damage, DataStream, Event, Scope};
 
 /// Treatment of an item that the target format cannot represent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -112,6 +112,19 @@ impl LossTable {
         self.add(LossEntry { kind: LossKind::Dropped, class, field, what }, 1);
     }
 
+    /// Adds the fields of the events of a class that are dates, for formats in which they are only numbers.
+    pub fn add_dates(&mut self, event: &Event<'_>) {
+        for scope in [Scope::CommonContext, Scope::SpecificContext, Scope::Payload, Scope::Resource] {
+            let nodes = event.plan(scope).into_iter().flat_map(Plan::nodes);
+            for node in nodes.filter(|node| node.class.integer().is_some_and(|it| it.date_clock().is_some()))
+            {
+                let field = format!("{}.{}", scope.short_name(), node.name.as_deref().unwrap_or_default());
+                let (class, what) = (event.name().to_owned(), "date -> integer".to_owned());
+                self.add(LossEntry { kind: LossKind::Lowered, class, field, what }, 1);
+            }
+        }
+    }
+
     /// Adds the losses of another table.
     pub fn merge(&mut self, other: Self) {
         for (loss, count) in other.lines {
@@ -138,6 +151,18 @@ impl LossTable {
     #[must_use]
     pub fn omitted(&self, kind: LossKind) -> u64 {
         self.omitted.get(&kind).copied().unwrap_or(0)
+    }
+
+    /// Returns `true` if times or values of events are rounded. Those of packets only summarize events.
+    #[must_use]
+    pub fn rounds_events(&self) -> bool {
+        let is_of_packets = |field: &str| {
+            [Scope::PacketHeader, Scope::PacketContext]
+                .iter()
+                .any(|scope| field.starts_with(scope.short_name()))
+        };
+        let rounds = |loss: &LossEntry| loss.kind == LossKind::Rounded && !is_of_packets(&loss.field);
+        self.iter().any(|(loss, _)| rounds(loss)) || self.omitted(LossKind::Rounded) > 0
     }
 
     /// Returns the total count of a kind.

@@ -166,11 +166,21 @@ impl<'a> Search<'a> {
                 LocationRule::SameElement,
                 "a field within an array needs one that is not in the same element",
             )),
-            Op::Optional { .. } if !all_in(around) => Some((
+            Op::Optional { .. } if !all_in(around) && !self.are_selectors(around, scope, targets) => Some((
                 LocationRule::SameOptional,
                 "a field within an optional needs one that is not in the same optional",
             )),
             _ => None,
+        })
+    }
+
+    /// Returns `true` if all of the fields select an optional, too, so that a field within it knows them whenever it
+    /// exists. An example of PROP-2.0 ("Optional field class") has one selector for an optional and its variant.
+    fn are_selectors(&self, optional: NodeId, scope: Scope, targets: &[NodeId]) -> bool {
+        let FieldKind::Optional { selector, .. } = &self.plan.node(optional).class.kind else { return false };
+        let search = Self { dependent: optional, location: selector, ..*self };
+        search.run().is_ok_and(|(other, found)| {
+            other == scope && targets.iter().all(|target| found.binary_search(target).is_ok())
         })
     }
 

@@ -21,6 +21,7 @@ pub(crate) mod context {
     pub(crate) const THREAD: usize = 0;
     /// Thread that made the event, if it is another one.
     pub(crate) const CAPTURE_THREAD: usize = 1;
+    pub(crate) const CAPTURE_THREAD_NAME: &str = "capture_thread";
     pub(crate) const PROCESSOR: usize = 2;
     pub(crate) const STACK: usize = 3;
     pub(crate) const ACTIVITY: usize = 4;
@@ -72,7 +73,7 @@ impl EventKind {
 }
 
 /// Name of the field with payloads that are not described.
-const RAW: &str = "payload";
+pub(crate) const RAW_PAYLOAD: &str = "payload";
 
 /// Name of the field with the bytes of fields of newer versions.
 const NEWER: &str = "unknown_fields";
@@ -386,7 +387,7 @@ fn common_context(is_v6: bool, process: Option<u64>) -> FieldClass {
     let number = || FieldClass::unsigned(64);
     let mut members = vec![
         Member::new("thread", number()),
-        Member::new("capture_thread", FieldClass::optional(number())),
+        Member::new(context::CAPTURE_THREAD_NAME, FieldClass::optional(number())),
         Member::new("processor", FieldClass::optional(FieldClass::unsigned(32))),
         Member::new("stack", FieldClass::optional(FieldClass::unsigned(32))),
         Member::new("activity", activity()),
@@ -421,7 +422,7 @@ fn payload_class(fields: Option<&[Field]>, pointer_bits: u64, is_v6: bool) -> (F
         // Events without fields have no payload.
         None => {
             let bytes = FieldClass::optional(blob(Box::new(FieldLocation::of_values())));
-            (FieldClass::structure([Member::new(RAW, bytes)]), PayloadForm::Raw)
+            (FieldClass::structure([Member::new(RAW_PAYLOAD, bytes)]), PayloadForm::Raw)
         }
         Some(fields) => {
             let class = FieldClass::structure(builder.members(fields));

@@ -3,6 +3,7 @@
 use ichnos_io::{Bytes, Entry, Format, OpenedTraces, ReadFiles, ReadOptions, Refused, TraceWriter, Tree};
 
 use super::{NettraceFile, OpenOptions, clock_zeros};
+use crate::container::{SEARCHED, find_block};
 use crate::{NettraceWriter, recognise};
 
 /// EventPipe files.
@@ -73,7 +74,13 @@ impl Format for Nettrace {
 }
 
 fn is_trace(entry: &Entry) -> bool {
-    entry.beginning(PROBED).is_ok_and(|beginning| recognise(&beginning))
+    entry.beginning(PROBED).is_ok_and(|beginning| recognise(&beginning)) || is_rest_of_trace(entry)
+}
+
+/// Returns `true` for a file that has the name of a trace, and blocks, but not its beginning: opening it explains that.
+fn is_rest_of_trace(entry: &Entry) -> bool {
+    [".nettrace", ".netperf"].iter().any(|extension| entry.name().ends_with(extension))
+        && entry.beginning(SEARCHED).is_ok_and(|beginning| find_block(&beginning).is_some())
 }
 
 impl From<&ReadOptions> for OpenOptions {

@@ -7,12 +7,13 @@ use ichnos_io::Bytes;
 use ichnos_model::Limits;
 use ichnos_model::memory::Budget;
 
+use super::block_audit::find_damage;
 use super::index::{Barrier, EventBlockHeader, FileIndex, MetadataAt, content, release};
 use super::override_reader;
 use super::tables::LabelTable;
 use crate::{
     Block, BlockKind, Container, EventMetadata, EventRows, Fault, FileItem, PointHead, Refusal, RowEncoding,
-    Rule, TraceBlock, Version,
+    Rule, TraceBlock, Version, recognise,
 };
 
 /// Maximum number of metadata rows: the kind of each is kept, and looked up for each event.
@@ -55,6 +56,7 @@ impl FileIndex {
             have_overrides: false,
         };
         let mut has_trace = false;
+        let mut last_point = 0;
         loop {
             match container.next(bytes, 0, true) {
                 FileItem::Block(block) => {
@@ -69,6 +71,7 @@ impl FileIndex {
                         }
                     } else {
                         index.add(bytes, &block, &mut rows);
+                        index.check_block(content(bytes, &block), &block, &mut last_point);
                     }
                 }
                 FileItem::Fault(fault) => {
@@ -85,6 +88,7 @@ impl FileIndex {
             return Err(if index.blocks == 0 { short } else { Refusal::NoTrace { offset: 20, found } });
         }
         index.is_complete = container.is_complete();
+        index.check_end(bytes, &container);
         if rows.have_overrides
             && let Some(container) = Container::open(bytes, true)?
         {
@@ -92,6 +96,50 @@ impl FileIndex {
         }
         index.check_trace();
         Ok(index)
+    }
+
+    /// Checks the order of sequence points, and that event blocks have events.
+    fn check_block(&mut self, content: &[u8], block: &Block, last_point: &mut u64) {
+        match block.kind {
+            BlockKind::SequencePoint => {
+                let Some(PointHead { timestamp, .. }) = PointHead::read(content, self.version) else {
+                    return;
+                };
+                if timestamp < *last_point {
+                    let statement = format!("expected a time of {last_point} or later, found {timestamp}");
+                    self.note(Fault::new(Rule::SequencePointOrder, block.begin, statement));
+                }
+                *last_point = (*last_point).max(timestamp);
+            }
+            BlockKind::Event if block.is_whole => {
+                let rows = match self.version {
+                    Version::V3 => 0,
+                    _ => EventBlockHeader::read(content).map_or(0, |header| header.rows),
+                };
+                if rows == content.len() {
+                    self.note(Fault::new(Rule::EmptyBlock, block.begin, "expected events, found none"));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Checks that nothing follows the end mark.
+    fn check_end(&mut self, bytes: &[u8], container: &Container) {
+        let end = container.position();
+        let rest = usize::try_from(end).ok().and_then(|end| bytes.get(end..)).unwrap_or_default();
+        if !self.is_complete || rest.is_empty() {
+            return;
+        }
+        let is_recording = recognise(rest);
+        let found = match is_recording {
+            true => "another recording, which is not read".to_owned(),
+            false if rest.iter().all(|byte| *byte == 0) => format!("{} zeros", rest.len()),
+            false => format!("{} bytes, which are not read", rest.len()),
+        };
+        let statement = format!("expected the end of the file after the end mark, found {found}");
+        let fault = Fault::new(Rule::AfterEnd, end, statement).skipping(rest.len() as u64);
+        self.metadata_faults.push(fault);
     }
 
     fn check_trace(&mut self) {
@@ -102,8 +150,14 @@ impl FileIndex {
             trace.frequency = 1_000_000_000;
             self.metadata_faults.push(Fault::new(Rule::TraceBlock, 0, statement));
         }
-        if self.trace.sync_time.since_unix_epoch().is_none() {
-            let statement = format!("expected a date, found {:?}", self.trace.sync_time);
+        if !matches!(self.trace.pointer_size, 4 | 8) {
+            let statement =
+                format!("expected a pointer size of 4 or 8 bytes, found {}", self.trace.pointer_size);
+            self.trace.pointer_size = 8;
+            self.metadata_faults.push(Fault::new(Rule::TraceBlock, 0, statement));
+        }
+        if !self.trace.sync_time.is_valid() {
+            let statement = format!("expected a date that exists, found {}", self.trace.sync_time);
             self.metadata_faults.push(Fault::new(Rule::TraceBlock, 0, statement));
         }
     }
@@ -117,7 +171,7 @@ impl FileIndex {
                     if row.metadata_id == 0 {
                         let payload = content.get(row.payload.clone()).unwrap_or_default();
                         let offset = block.content.start + row.payload.start as u64;
-                        self.add_metadata(offset, EventMetadata::read(payload), rows);
+                        self.add_row(offset, payload, rows);
                     } else {
                         self.add_times((row.timestamp, row.timestamp));
                     }
@@ -140,7 +194,7 @@ impl FileIndex {
                     );
                 }
             }
-            (BlockKind::Metadata, _) => self.add_metadata_block(content, block, rows),
+            (BlockKind::Metadata, _) => self.add_metadata_block(bytes, block, rows),
             (BlockKind::SequencePoint, version) => {
                 if let Some(point) = PointHead::read(content, version) {
                     self.add_times((point.timestamp, point.timestamp));
@@ -160,23 +214,28 @@ impl FileIndex {
     }
 
     /// Adds the rows of a metadata block of an earlier version than 6.
-    fn add_metadata_block(&mut self, content: &[u8], block: &Block, rows: &mut MetadataRows<'_>) {
-        let Some(header) = EventBlockHeader::read(content) else {
+    fn add_metadata_block(&mut self, bytes: &[u8], block: &Block, rows: &mut MetadataRows<'_>) {
+        let Some(header) = EventBlockHeader::read(content(bytes, block)) else {
             if block.is_whole {
                 self.metadata_fault(block.content.start, "expected the header of a metadata block");
             }
             return;
         };
         let encoding = RowEncoding::new(self.version, header.flags);
-        let mut events = EventRows::new(encoding, header.rows..content.len(), block.content.start);
-        while let Some(row) = events.next(content) {
-            let payload = content.get(row.payload.clone()).unwrap_or_default();
-            let offset = block.content.start + row.payload.start as u64;
-            self.add_metadata(offset, EventMetadata::read(payload), rows);
+        let range = block.content.start as usize + header.rows..block.content.end as usize;
+        let mut events = EventRows::new(encoding, range.clone(), 0);
+        if let Some(position) =
+            find_damage(bytes, events.clone(), (0, u64::MAX), block.is_whole, |id| id == 0)
+        {
+            events.end_at(position);
         }
-        if !events.is_at_end() && block.is_whole {
-            let offset = block.content.start + events.position() as u64;
-            self.metadata_fault(offset, "expected a row of metadata, found an incomplete one");
+        while let Some(row) = events.next(bytes) {
+            let payload = bytes.get(row.payload.clone()).unwrap_or_default();
+            self.add_row(row.payload.start as u64, payload, rows);
+        }
+        if events.position() < range.end && block.is_whole {
+            let statement = "expected a row of metadata, found an incomplete one";
+            self.metadata_fault(events.position() as u64, statement);
         }
     }
 
@@ -223,6 +282,15 @@ impl FileIndex {
             Some((first, last)) => (first.min(begin), last.max(end)),
             None => (begin, end),
         });
+    }
+
+    /// Adds a row of metadata of an earlier version than 6.
+    fn add_row(&mut self, offset: u64, payload: &[u8], rows: &mut MetadataRows<'_>) {
+        let (metadata, broken) = EventMetadata::read_tagged(payload).unzip();
+        if let Some(statement) = broken.flatten() {
+            self.note(Fault::new(Rule::MetadataTag, offset, statement));
+        }
+        self.add_metadata(offset, metadata, rows);
     }
 
     fn add_metadata(&mut self, offset: u64, metadata: Option<EventMetadata>, rows: &mut MetadataRows<'_>) {

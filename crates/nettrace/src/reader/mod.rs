@@ -2,6 +2,7 @@
 //!
 //! Events are delivered in the order of time, or in file order on request.
 
+mod block_audit;
 mod capture;
 pub(crate) mod class;
 mod clock_zero;
@@ -46,6 +47,7 @@ use self::row_reader::RowReader;
 use self::source::EventSource;
 pub(crate) use self::source::ticks_of;
 use self::trace_file::TraceFile;
+use crate::container::find_block;
 use crate::{Container, EventMetadata, Fault, Refusal, Rule, Version};
 
 /// Reason why a file cannot be opened.
@@ -82,7 +84,10 @@ impl NettraceFile {
     /// # Errors
     /// If it is not an EventPipe file, has an unsupported version, or exceeds the limits.
     pub fn open(name: &str, bytes: Bytes, options: &OpenOptions) -> Result<Self, OpenError> {
-        let mut index = FileIndex::read(&bytes, &options.limits)?;
+        let mut index = FileIndex::read(&bytes, &options.limits).map_err(|refusal| match refusal {
+            Refusal::NotNettrace => find_block(&bytes).map_or(refusal, Refusal::NoBeginning),
+            refusal => refusal,
+        })?;
         let container = Container::open(&bytes, true)?.ok_or(Refusal::Short(bytes.len() as u64))?;
         let pointer_bits = if index.trace.has_short_pointers() { 32 } else { 64 };
         let is_v6 = matches!(index.version, Version::V6(_));

@@ -4,10 +4,11 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::block_audit::{begins_in_repeated_page, find_damage};
 use super::capture::{CaptureThreads, Gap};
 use super::index::{EventBlockHeader, content, release};
 use super::kinds::Kinds;
-use super::pending::{EventSorter, GAP, PendingEvent};
+use super::pending::{EventSorter, GAP, PendingEvent, UNKNOWN_CLASS};
 use super::tables::{LabelTable, StackBlocks, ThreadTable};
 use super::trace_file::TraceFile;
 use crate::{
@@ -21,6 +22,8 @@ struct OpenEventBlock {
     rows: EventRows,
     times: (u64, u64),
     is_whole: bool,
+    /// End of the block, if its last rows are lost.
+    lost_until: Option<usize>,
 }
 
 /// Bit that marks a thread missing from the table (version 6): the other bits are its index.
@@ -59,6 +62,8 @@ pub(super) struct RowReader {
     /// A sequence point that was read, and is passed after all events before it.
     barrier: Option<(PointHead, Block)>,
     is_file_read: bool,
+    /// `true` after a fault between blocks, or after lost rows.
+    is_damaged: bool,
     /// Kind of event by metadata id.
     kinds: Kinds,
     pub(super) threads: ThreadTable,
@@ -134,6 +139,7 @@ impl RowReader {
             open: None,
             barrier: None,
             is_file_read: false,
+            is_damaged: false,
             kinds: Kinds::default(),
             threads: ThreadTable::default(),
             labels: LabelTable::default(),
@@ -304,7 +310,10 @@ impl RowReader {
                         return true;
                     }
                 }
-                FileItem::Fault(fault) => self.faults.waiting.push_back(fault),
+                FileItem::Fault(fault) => {
+                    self.is_damaged = true;
+                    self.faults.waiting.push_back(fault);
+                }
                 FileItem::More | FileItem::End => {
                     self.is_file_read = true;
                     if !self.pending.is_empty() {
@@ -379,6 +388,14 @@ impl RowReader {
         let file = Arc::clone(&self.file);
         release(&file.bytes, block);
         match block.kind {
+            BlockKind::Event
+                if self.is_damaged && begins_in_repeated_page(&file.bytes, block.begin as usize) =>
+            {
+                let statement =
+                    "expected another block, found one in a page like the page before it: it is skipped";
+                let fault = Fault::new(Rule::BlockSize, block.begin, statement);
+                self.faults.waiting.push_back(fault.skipping(block.content.end - block.begin));
+            }
             BlockKind::Event => {
                 let version = file.index.version;
                 let range = block.content.start as usize..block.content.end as usize;
@@ -405,14 +422,26 @@ impl RowReader {
                     if block.begin < self.counted_from {
                         self.capture.forget();
                     } else {
-                        self.count_rows(EventRows::new(encoding, rows, 0));
+                        self.kinds.advance(&file.index, block.content.start);
+                        let mut rows = EventRows::new(encoding, rows, 0);
+                        if let Some(position) = self.find_damage(&rows, times, block.is_whole) {
+                            rows.end_at(position);
+                        }
+                        self.count_rows(rows);
                     }
                     self.kinds.advance(&file.index, block.content.end);
                     return;
                 }
                 self.kinds.advance(&file.index, block.content.start);
-                let rows = EventRows::new(encoding, rows, 0);
-                self.open = Some(OpenEventBlock { rows, times, is_whole: block.is_whole });
+                let end = rows.end;
+                let mut rows = EventRows::new(encoding, rows, 0);
+                let lost_from = self.find_damage(&rows, times, block.is_whole);
+                if let Some(position) = lost_from {
+                    rows.end_at(position);
+                }
+                self.is_damaged |= lost_from.is_some();
+                let lost_until = lost_from.map(|_| end);
+                self.open = Some(OpenEventBlock { rows, times, is_whole: block.is_whole, lost_until });
             }
             BlockKind::SequencePoint => {
                 match PointHead::read(content(&file.bytes, block), file.index.version) {
@@ -437,6 +466,16 @@ impl RowReader {
             }
             _ => self.note_table(block, false),
         }
+    }
+
+    /// Returns the position in a block from which on its rows are lost.
+    fn find_damage(&self, rows: &EventRows, times: (u64, u64), is_whole: bool) -> Option<usize> {
+        let is_v3 = self.file.index.version == Version::V3;
+        // Metadata are among the events.
+        let is_known = |id: u32| is_v3 || self.kinds.get(id) != UNKNOWN_CLASS;
+        // Some writers leave the times out.
+        let times = if times.1 == 0 { (0, u64::MAX) } else { times };
+        find_damage(&self.file.bytes, rows.clone(), times, is_whole, is_known)
     }
 
     /// Counts events that are not selected. Losses before them are not selected either.
@@ -526,7 +565,13 @@ impl RowReader {
                 }
             }
         }
-        if !open.rows.is_at_end() && open.is_whole {
+        if let Some(end) = open.lost_until {
+            let at = open.rows.position();
+            let statement = "expected events, found sectors of one value, or a page like the page before it: the rest of \
+                             the block is skipped";
+            let fault = Fault::new(Rule::RowSize, at as u64, statement);
+            self.faults.waiting.push_back(fault.skipping(end.saturating_sub(at) as u64));
+        } else if !open.rows.is_at_end() && open.is_whole {
             let at = open.rows.position() as u64;
             let rest = open.rows.rest() as u64;
             let statement = format!("expected an event, found {rest} other bytes: they are skipped");

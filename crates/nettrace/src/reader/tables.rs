@@ -145,6 +145,7 @@ impl LabelTable {
     pub(super) fn has_overrides(content: &[u8]) -> bool {
         let is_override = |label: &Label| {
             matches!(label, Label::Opcode(_) | Label::Keywords(_) | Label::Level(_) | Label::Version(_))
+                || version_by_name(label).is_some()
         };
         let mut found = false;
         // Unreadable bytes are reported with the events.
@@ -168,6 +169,14 @@ impl LabelTable {
     }
 }
 
+/// Returns the version of an event in a label with a name, as one-collect wrote it before the kind `Version`.
+fn version_by_name(label: &Label) -> Option<u8> {
+    match label {
+        Label::Number(name, value) if name == "Version" => u8::try_from(*value).ok(),
+        _ => None,
+    }
+}
+
 impl ListLabels {
     /// Approximate memory in bytes.
     fn bytes(&self) -> usize {
@@ -177,6 +186,9 @@ impl ListLabels {
     }
 
     fn add(&mut self, label: Label) {
+        if let Some(version) = version_by_name(&label) {
+            self.overrides.version.get_or_insert(version);
+        }
         match label {
             Label::Activity(id) => self.activity = Some(id),
             Label::RelatedActivity(id) => self.related_activity = Some(id),

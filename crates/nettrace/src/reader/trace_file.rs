@@ -3,11 +3,12 @@
 use std::sync::OnceLock;
 
 use ichnos_io::Bytes;
-use ichnos_model::{ClockOffsets, Event, Trace};
+use ichnos_model::{ClockOffsets, Event, Scope, Trace};
 
 use super::class::{PayloadForm, raw_kind};
 use super::index::{FileIndex, content, release};
 use super::open_options::OpenOptions;
+use super::payload::{PayloadWidths, bytes_behind};
 use super::processes::{ProcessNameReader, ProcessNames};
 use super::stack_numbers::StackNumbers;
 use super::tables::{self, StackBlocks};
@@ -70,6 +71,20 @@ impl TraceFile {
     /// Returns the metadata of a kind of event.
     pub(crate) fn metadata_of_kind(&self, kind: usize) -> Option<&EventMetadata> {
         self.index.classes.get(kind)
+    }
+
+    /// Returns `true` if the payload of an event of a kind does not fit its fields. `event` belongs to the file.
+    pub(crate) fn is_misfit(&self, kind: usize, event: &Event<'_>) -> bool {
+        event.class.is_undescribed && !matches!(self.forms.get(kind), Some(PayloadForm::Raw))
+    }
+
+    /// Returns the number of bytes of the payload of an event after its last field.
+    pub(crate) fn bytes_behind(&self, event: &Event<'_>) -> usize {
+        let payload = event.scopes.bits.bytes();
+        let form = event.class_index().and_then(|index| self.forms.get(index));
+        let slots = &*event.scopes.slots;
+        let layout = event.plan(Scope::Payload).map(|plan| (plan, slots, *event.scopes.limits));
+        form.map_or(0, |form| bytes_behind(payload, form, layout, PayloadWidths::of(&self.index)))
     }
 
     /// Returns `true` if the file has events of a kind that a provider makes.

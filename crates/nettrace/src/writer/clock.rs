@@ -67,15 +67,23 @@ impl FileClock {
     /// Converts a time; `None` if it does not fit.
     #[inline(always)]
     pub(super) fn convert(&self, ticks: Ticks, value: &ClockValue) -> Option<u64> {
-        match ticks {
-            Ticks::Shifted(0) => Some(value.cycles),
-            Ticks::Shifted(shift) => u64::try_from(i128::from(value.cycles) + shift).ok(),
-            Ticks::OfNanoseconds => {
-                let nanoseconds = i128::from(NANOSECONDS);
-                let product = value.nanoseconds.checked_mul(self.frequency.into())?;
-                u64::try_from((product + nanoseconds / 2).div_euclid(nanoseconds) - self.offset).ok()
-            }
+        let ticks = match ticks {
+            Ticks::Shifted(0) => value.cycles,
+            Ticks::Shifted(shift) => u64::try_from(i128::from(value.cycles) + shift).ok()?,
+            Ticks::OfNanoseconds => return self.of_nanoseconds(value.nanoseconds),
+        };
+        // Cycles of times that do not fit in 64 bits are the least or the greatest ones.
+        match value.cycles {
+            0 | u64::MAX => self.of_nanoseconds(value.nanoseconds).filter(|exact| exact.abs_diff(ticks) <= 1),
+            _ => Some(ticks),
         }
+    }
+
+    #[inline(never)]
+    fn of_nanoseconds(&self, time: i128) -> Option<u64> {
+        let nanoseconds = i128::from(NANOSECONDS);
+        let product = time.checked_mul(self.frequency.into())?;
+        u64::try_from((product + nanoseconds / 2).div_euclid(nanoseconds) - self.offset).ok()
     }
 
     /// Returns a date that is exact to the millisecond, and the ticks at it: at a time or, if it is before tick 0,

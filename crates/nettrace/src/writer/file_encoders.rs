@@ -34,8 +34,7 @@ impl PartEncoders for TraceEncoders {
     }
 
     fn finish(&mut self, encoder: &mut TraceEncoder) -> io::Result<()> {
-        encoder.finish_part();
-        Ok(())
+        encoder.finish_part()
     }
 
     fn digest(&self, encoder: &TraceEncoder) -> TraceDigest {

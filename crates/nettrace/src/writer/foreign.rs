@@ -3,14 +3,20 @@
 use std::collections::HashSet;
 
 use ichnos_model::lower::{LossEntry, LossKind, LossTable};
+use ichnos_model::plan::Plan;
 use ichnos_model::{
-    CauseKind, Event, EventRole, FieldClass, FieldKind, FieldRef, FieldValue, LevelScale, LogLevel,
-    LogSeverity, Meaning, Scope, Uuid, Value,
+    CauseKind, DisplayBase, Event, EventRecordClass, EventRole, Field as VisitedField, FieldClass, FieldKind,
+    FieldRef, FieldValue, LevelScale, LogLevel, LogSeverity, Meaning, Scope, Uuid, Value, Visitor,
 };
 
 use super::own::normalized;
-use super::payload::{MOST_FIELDS, PayloadWriter, absent_size, describe, fits};
+use super::payload::{
+    MOST_FIELDS, PayloadWriter, absent_size, describe, fits, has_no_value, is_array, is_file_time,
+    is_own_optional,
+};
+use super::rules::process_of;
 use super::written_event::WrittenEvent;
+use crate::reader::class::{RAW_PAYLOAD, context};
 use crate::{EventMetadata, known};
 
 /// Scopes whose members become fields, in this order.
@@ -37,6 +43,16 @@ pub(super) struct ForeignClass {
     absent: [usize; SCOPES.len()],
     /// Process of the trace, for events that do not name it.
     own_process: Option<u64>,
+    /// `true` if the payload is that of an event of this format, which is not described.
+    is_raw: bool,
+}
+
+/// Properties of the file that classes are written for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WrittenFile {
+    pub(super) is_v6: bool,
+    /// Process of the trace block.
+    pub(super) process: Option<u64>,
 }
 
 /// Level of .NET of a level: 1 is critical, 5 verbose.
@@ -158,16 +174,22 @@ fn is_guid(class: &FieldClass) -> bool {
 
 impl ForeignClass {
     /// Makes the class of an event, and adds the losses of all its events to `table`. `event_id` is free.
-    pub(super) fn of(event: &Event<'_>, event_id: u32, is_v6: bool, table: &mut LossTable) -> Self {
+    pub(super) fn of(event: &Event<'_>, event_id: u32, file: WrittenFile, table: &mut LossTable) -> Self {
+        let is_v6 = file.is_v6;
         let mut lose = |kind, field: &str, what: &str| {
             let (class, field) = (event.name().to_owned(), field.to_owned());
             table.add(LossEntry { kind, class, field, what: what.to_owned() }, 1);
         };
-        lose(LossKind::Lowered, "", "class -> self-describing event");
         let class = event.class;
+        let is_converted = class.attributes.get("nettrace").is_some();
+        if !is_converted {
+            lose(LossKind::Lowered, "", "class -> self-describing event");
+        }
+        note_properties(class, &mut lose);
         let mut metadata = identity(event, event_id, &mut lose);
         let mut severity = None;
-        if let Some(log) = &class.log {
+        // Events of this format have their level in the attributes.
+        if let Some(log) = class.log.as_ref().filter(|_| !is_converted) {
             match log.severity {
                 LogSeverity::Constant(number) => {
                     metadata.level = Some(level_number(log.scale.level(number)));
@@ -182,23 +204,19 @@ impl ForeignClass {
         let mut parts = HeaderParts { event, members: hidden(event) };
         let any = |_: &FieldClass| true;
         let number = |class: &FieldClass| !is_text(class);
-        let is_converted = class.attributes.get("nettrace").is_some();
-        let environment = match event.stream.trace.class.environment("vpid") {
-            Some(Value::Integer(process)) => u64::try_from(*process).ok(),
-            _ => None,
-        };
+        let own_process = process_of(&event.stream.trace.class);
         let mut foreign = Self {
             metadata,
             severity,
-            // Up to version 5, the process of each event is a field, too.
-            process: match is_v6 {
+            // Up to version 5, the process of each event is a field, too, unless it was made of that of the file.
+            process: match is_v6 || is_converted && own_process.is_some() && own_process == file.process {
                 true => parts.take(Meaning::Process, number),
                 false => FieldRef::of_meaning(event, Meaning::Process),
             },
             thread: parts.take(Meaning::Thread, number),
             thread_name: is_v6.then(|| parts.take(Meaning::ThreadName, any)).flatten(),
             capture_thread: is_converted
-                .then(|| FieldRef::within(event, Scope::CommonContext, "capture_thread"))
+                .then(|| FieldRef::within(event, Scope::CommonContext, context::CAPTURE_THREAD_NAME))
                 .flatten(),
             processor: parts.take(Meaning::Processor, number),
             stack: parts.take(Meaning::Stack, any),
@@ -206,9 +224,12 @@ impl ForeignClass {
             related_activity: parts.take(Meaning::Cause(CauseKind::Related), is_guid),
             members: Default::default(),
             absent: [0; SCOPES.len()],
-            own_process: environment,
+            own_process,
+            is_raw: is_converted && is_raw(event, &parts.members),
         };
-        foreign.add_members(event, &parts.members, is_converted, &mut lose);
+        if !foreign.is_raw {
+            foreign.add_members(event, &parts.members, is_converted, &mut lose);
+        }
         foreign.metadata = normalized(&foreign.metadata, is_v6).0;
         foreign
     }
@@ -229,13 +250,7 @@ impl ForeignClass {
                 let Some(member) = plan.get(node) else { continue };
                 let class = &member.class;
                 let name = plan.field_name(node);
-                let is_capture = is_converted && scope == Scope::CommonContext && name == "capture_thread";
-                let is_decoding = scope == Scope::EventRecordHeader
-                    && plan
-                        .within(node)
-                        .filter_map(|node| plan.get(node))
-                        .all(|node| node.only_serves_decoding() || node.is_needed());
-                if class.is_padding() || is_decoding || is_capture || skipped.contains(&(scope, node)) {
+                if skipped.contains(&(scope, node)) || !is_field(plan, scope, node, is_converted) {
                     continue;
                 }
                 let path = format!("{}.{name}", scope.short_name());
@@ -277,8 +292,70 @@ impl ForeignClass {
     }
 }
 
+/// Lists the properties of a class that metadata do not have.
+fn note_properties(class: &EventRecordClass, lose: &mut impl FnMut(LossKind, &str, &str)) {
+    let has_others = class.attributes.iter().any(|(namespace, _)| namespace != "nettrace");
+    let properties = [
+        (class.emf_uri.is_some(), "EMF URI"),
+        (class.namespace.is_some() || class.uid.is_some(), "namespace or unique identifier of the class"),
+        (class.log_level.is_some() && class.log.is_none(), "log level"),
+        (has_others, "attributes"),
+    ];
+    for (_, what) in properties.into_iter().filter(|(is_lost, _)| *is_lost) {
+        lose(LossKind::Dropped, "", what);
+    }
+}
+
+/// Returns `true` for a member of a scope that has a value for people.
+fn is_field(plan: &Plan, scope: Scope, node: usize, is_converted: bool) -> bool {
+    let Some(member) = plan.get(node) else { return false };
+    let is_capture = is_converted
+        && scope == Scope::CommonContext
+        && member.name.as_deref() == Some(context::CAPTURE_THREAD_NAME);
+    let is_decoding = scope == Scope::EventRecordHeader
+        && plan
+            .within(node)
+            .filter_map(|node| plan.get(node))
+            .all(|node| node.only_serves_decoding() || node.is_needed());
+    !(member.class.is_padding() || is_decoding || is_capture)
+}
+
+/// Returns `true` for an event of this format whose payload was not described: it has no other field than that with the
+/// bytes of the payload.
+fn is_raw(event: &Event<'_>, skipped: &HashSet<(Scope, usize)>) -> bool {
+    let is_bytes = |class: &FieldClass| matches!(&class.kind, FieldKind::Optional { field, .. } if matches!(field.kind, FieldKind::Blob { .. }));
+    let mut fields = SCOPES.into_iter().flat_map(|scope| {
+        let plan = event.plan(scope);
+        let nodes = plan.into_iter().flat_map(|plan| plan.fields().map(move |node| (plan, node)));
+        let fields = nodes.filter(move |(plan, node)| {
+            !skipped.contains(&(scope, *node)) && is_field(plan, scope, *node, true)
+        });
+        fields.map(move |(plan, node)| (scope, plan, node))
+    });
+    let (Some((Scope::Payload, plan, node)), None) = (fields.next(), fields.next()) else { return false };
+    plan.get(node)
+        .is_some_and(|member| member.name.as_deref() == Some(RAW_PAYLOAD) && is_bytes(&member.class))
+}
+
+/// Appends BLOBs as they are.
+struct RawPayloadWriter<'p>(&'p mut Vec<u8>);
+
+impl Visitor for RawPayloadWriter<'_> {
+    fn blob(&mut self, _: VisitedField<'_>, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+}
+
 /// Lists conversions of a class.
 fn note_class(class: &FieldClass, path: &str, lose: &mut impl FnMut(LossKind, &str, &str)) {
+    if class.attributes.iter().next().is_some() {
+        lose(LossKind::Dropped, path, "attributes");
+    }
+    if let Some(integer) = class.integer()
+        && integer.preferred_base != DisplayBase::Decimal
+    {
+        lose(LossKind::Dropped, path, &format!("preferred base {}", integer.preferred_base.radix()));
+    }
     let mut note = |what: &str| lose(LossKind::Lowered, path, what);
     match &class.kind {
         FieldKind::BitArray(_) => note("bit array -> unsigned integer"),
@@ -293,7 +370,7 @@ fn note_class(class: &FieldClass, path: &str, lose: &mut impl FnMut(LossKind, &s
             if integer.mappings.is_some() {
                 note("enumeration -> integer");
             }
-            if integer.wall_clock.is_some() {
+            if integer.wall_clock.is_some() && !is_file_time(class) {
                 note("date -> integer");
             }
         }
@@ -302,23 +379,35 @@ fn note_class(class: &FieldClass, path: &str, lose: &mut impl FnMut(LossKind, &s
         }
         FieldKind::Blob { .. } => note("BLOB -> array of bytes"),
         FieldKind::Optional { field, .. } => {
+            if is_own_optional(field) {
+                note("optional array -> array, empty if it is absent");
+                return note_class(field, path, lose);
+            }
             note("optional -> array of at most one element");
-            note_class(field, path, lose);
+            note_element(field, path, lose);
         }
         FieldKind::Variant { options, .. } => {
             note("variant -> structure with an array for each option");
-            options.iter().for_each(|option| note_class(&option.class, path, lose));
+            options.iter().for_each(|option| note_element(&option.class, path, lose));
         }
         FieldKind::Union { .. } => note("union -> structure"),
-        FieldKind::Null { .. } => note("null -> empty structure"),
+        _ if has_no_value(class) => note("no value -> empty array"),
         FieldKind::Structure { members, .. } => {
             for member in members.iter().filter(|member| !member.class.is_padding()) {
                 note_class(&member.class, &format!("{path}.{}", member.name), lose);
             }
         }
-        FieldKind::Array { element, .. } => note_class(element, path, lose),
+        FieldKind::Array { element, .. } => note_element(element, path, lose),
         _ => {}
     }
+}
+
+/// Lists conversions of the class of the elements of an array.
+fn note_element(class: &FieldClass, path: &str, lose: &mut impl FnMut(LossKind, &str, &str)) {
+    if is_array(class) {
+        lose(LossKind::Lowered, path, "array in an array -> structure with an array");
+    }
+    note_class(class, path, lose);
 }
 
 /// Losses of a single event.
@@ -363,6 +452,10 @@ pub(super) fn read(
         parts.set_thread_name(&String::from_utf8_lossy(name));
     }
     payload.clear();
+    if class.is_raw {
+        losses.is_undecodable =
+            event.visit(Scope::Payload, &mut RawPayloadWriter(&mut payload.bytes)).is_err();
+    }
     for ((scope, members), absent) in SCOPES.into_iter().zip(&class.members).zip(class.absent) {
         if members.is_empty() {
             continue;

@@ -16,6 +16,7 @@ mod row_encoder;
 mod rules;
 mod rundown;
 mod segment_rules;
+mod stored_event;
 mod tables;
 mod trace_encoder;
 mod written_event;
@@ -73,7 +74,7 @@ impl TraceWriter for NettraceWriter {
         sources: Vec<WriteSource>,
         options: &WriteOptions,
     ) -> Result<Box<dyn PartsOutput>, CreateError> {
-        let rules = TraceRules::new(sources, options)?.without_segments();
+        let rules = TraceRules::new(sources, options)?.for_parts();
         let encoders = TraceEncoders::new(Arc::new(rules));
         Ok(Box::new(FileParts::new(encoders, options)))
     }

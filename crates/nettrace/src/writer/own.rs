@@ -18,22 +18,37 @@ pub(super) struct OwnClass {
     pub(super) is_lossy: bool,
     /// `true` if the events that name functions are not written as such.
     pub(super) needs_names: bool,
+    /// `true` for events that name the function at an address of their payload.
+    pub(super) names_function: bool,
+    /// `true` for events that name functions in mapped files (version 6).
+    pub(super) names_mappings: bool,
+}
+
+/// Ids of events of the runtime with the name of a function.
+const METHODS: [u32; 2] = [143, 144];
+
+/// Returns the address in the payload of an event with the name of a function: after two other ids.
+pub(super) fn function_address(payload: &[u8]) -> Option<u64> {
+    payload.get(16..)?.first_chunk().map(|address| u64::from_le_bytes(*address))
 }
 
 impl OwnClass {
     /// Returns the class of an event; `None` if it has another format, if its metadata are unknown, or if metadata of
-    /// the version to write cannot describe its payload.
-    pub(super) fn of(event: &Event<'_>, is_v6: bool) -> Option<Self> {
+    /// the version to write cannot describe its payload. `repairs`: the payload must also fit its fields.
+    pub(super) fn of(event: &Event<'_>, is_v6: bool, repairs: bool) -> Option<Self> {
         let file = event.stream.trace.reader_data::<TraceFile>()?;
         let kind = file.kind_of(event)?;
         let metadata = file.metadata_of_kind(kind)?;
-        if !can_describe(&metadata.fields, is_v6) {
+        if !can_describe(&metadata.fields, is_v6) || repairs && file.is_misfit(kind, event) {
             return None;
         }
         let (metadata, is_lossy) = normalized(metadata, is_v6);
         // Names by the runtime's own events stay what they are; those of mapped files are only in version 6.
         let needs_names = !is_v6 && file.has_provider("Universal.System");
-        Some(Self { kind, metadata, is_lossy, needs_names })
+        let is_runtime = metadata.provider.starts_with("Microsoft-Windows-DotNETRuntime");
+        let names_function = is_runtime && METHODS.contains(&metadata.event_id);
+        let names_mappings = metadata.provider == "Universal.System";
+        Some(Self { kind, metadata, is_lossy, needs_names, names_function, names_mappings })
     }
 }
 

@@ -1,15 +1,18 @@
 //! Fields of other formats as fields of self-describing events: their description, and their bytes.
 
 use ichnos_model::{
-    Field as VisitedField, FieldClass, FieldKind, Real, StringEncoding, Text, Uuid, VariableLengthValue,
-    Visitor, Wide,
+    Field as VisitedField, FieldClass, FieldKind, IntegerProperties, Member, Real, StringEncoding, Text,
+    Uuid, VariableLengthValue, Visitor, WallClock, Wide,
 };
 
 use crate::wire_writer::{push_u16, push_u32, push_u64, push_utf16};
 use crate::{Field, FieldType};
 
-/// Maximum nesting of fields; deeper ones are dropped. Readers limit it.
-const DEPTH: usize = 12;
+/// Maximum nesting of the types of a field; deeper fields are dropped. Readers limit it.
+const DEPTH: usize = 26;
+
+/// Levels of types that an object takes: itself and the list of its fields.
+const OBJECT_LEVELS: usize = 2;
 
 /// Maximum number of fields of an event, including nested ones; further ones are dropped. Readers limit it.
 pub(super) const MOST_FIELDS: usize = 5_000;
@@ -17,18 +20,64 @@ pub(super) const MOST_FIELDS: usize = 5_000;
 /// Maximum number of elements of an array.
 const MOST_ELEMENTS: u64 = u16::MAX as u64;
 
-/// Returns the type of a field of a class.
-fn field_type(class: &FieldClass, depth: usize, left: &mut usize) -> FieldType {
-    let inner = |class: &FieldClass, left: &mut usize| match depth + 1 < DEPTH {
-        true => field_type(class, depth + 1, left),
-        false => FieldType::Object(Vec::new()),
+/// Name of the only field of an object that contains an array.
+const WRAPPED: &str = "value";
+
+/// Description of a class without values: an array of bytes, which is always empty. Readers do not evaluate an object
+/// without fields at the end of a payload.
+fn no_value() -> FieldType {
+    FieldType::Array(Box::new(FieldType::U8))
+}
+
+/// Returns `true` if a class is described as an array.
+pub(super) fn is_array(class: &FieldClass) -> bool {
+    match &class.kind {
+        FieldKind::Array { .. } | FieldKind::Blob { .. } | FieldKind::Optional { .. } => true,
+        _ => has_no_value(class),
+    }
+}
+
+/// Returns `true` for a class without values: null, or a structure without members.
+pub(super) fn has_no_value(class: &FieldClass) -> bool {
+    match &class.kind {
+        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
+            members.iter().all(|member| member.class.is_padding())
+        }
+        FieldKind::Variant { options, .. } => options.is_empty(),
+        FieldKind::Null { .. } => true,
+        _ => false,
+    }
+}
+
+/// Returns `true` for a class that is an array whether it is optional or not: the array is empty if it is absent.
+pub(super) fn is_own_optional(class: &FieldClass) -> bool {
+    matches!(class.kind, FieldKind::Array { .. } | FieldKind::Blob { .. })
+}
+
+/// Returns `true` for a date in the encoding of the format.
+pub(super) fn is_file_time(class: &FieldClass) -> bool {
+    let is_file_time = |integer: &IntegerProperties| integer.wall_clock == Some(WallClock::FILETIME);
+    class.integer().is_some_and(is_file_time) && class.bits().is_some_and(|bits| bits.length == 64)
+}
+
+/// Returns the type of an array. Arrays of arrays are valid, but the readers of .NET do not evaluate them, so that the inner
+/// ones are in an object.
+fn array_of(element: FieldType) -> FieldType {
+    let element = match element {
+        FieldType::Array(_) => FieldType::Object(vec![Field::new(WRAPPED, element)]),
+        element => element,
     };
-    let optional = |class: &FieldClass, left: &mut usize| FieldType::Array(Box::new(inner(class, left)));
+    FieldType::Array(Box::new(element))
+}
+
+/// Returns the type of a field of a class that [fits](fits).
+fn field_type(class: &FieldClass) -> FieldType {
     match &class.kind {
         FieldKind::Boolean(_) | FieldKind::VariableLength { value: VariableLengthValue::Boolean, .. } => {
             FieldType::Boolean32
         }
         FieldKind::BitArray(bits) | FieldKind::BitMap { bits, .. } => integer_type(bits.length, false),
+        FieldKind::Integer { .. } if is_file_time(class) => FieldType::FileTime,
         FieldKind::Integer { bits, integer } => integer_type(bits.length, integer.signed),
         FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => {
             integer_type(64, integer.signed)
@@ -39,28 +88,23 @@ fn field_type(class: &FieldClass, depth: usize, left: &mut usize) -> FieldType {
         FieldKind::String { .. } => FieldType::Utf16String,
         FieldKind::Blob { .. } => FieldType::Array(Box::new(FieldType::U8)),
         FieldKind::Guid { .. } => FieldType::Guid,
+        _ if has_no_value(class) => no_value(),
         FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
             let members = members.iter().filter(|member| !member.class.is_padding());
-            let mut fields = Vec::new();
-            for member in members {
-                if *left == 0 {
-                    break;
-                }
-                *left -= 1;
-                fields.push(Field::new(member.name.clone(), inner(&member.class, left)));
-            }
-            FieldType::Object(fields)
+            let field = |member: &Member| Field::new(member.name.clone(), field_type(&member.class));
+            FieldType::Object(members.map(field).collect())
         }
-        FieldKind::Array { element, .. } => FieldType::Array(Box::new(inner(element, left))),
-        FieldKind::Optional { field, .. } => optional(field, left),
+        FieldKind::Array { element, .. } => array_of(field_type(element)),
+        FieldKind::Optional { field, .. } if is_own_optional(field) => field_type(field),
+        FieldKind::Optional { field, .. } => array_of(field_type(field)),
         FieldKind::Variant { options, .. } => {
             let options = options.iter().enumerate().map(|(index, option)| {
                 let name = option.name.clone().unwrap_or_else(|| format!("option_{index}"));
-                Field::new(name, optional(&option.class, left))
+                Field::new(name, array_of(field_type(&option.class)))
             });
             FieldType::Object(options.collect())
         }
-        _ => FieldType::Object(Vec::new()),
+        _ => no_value(),
     }
 }
 
@@ -95,22 +139,28 @@ fn integer_size(class: &FieldClass) -> Option<usize> {
 
 /// Returns `true` if a field can be described, with others of its event that left room for this many fields.
 pub(super) fn fits(class: &FieldClass, left: &mut usize) -> bool {
-    fn depth_and_count(class: &FieldClass, depth: usize, left: &mut usize) -> bool {
+    /// Checks a class that is `depth` levels of types below the event.
+    fn has_room(class: &FieldClass, depth: usize, left: &mut usize) -> bool {
         let Some(rest) = left.checked_sub(1).filter(|_| depth < DEPTH) else { return false };
         *left = rest;
-        let mut inner = |class: &FieldClass| depth_and_count(class, depth + 1, left);
+        // An array in an array is in an object.
+        let element_depth =
+            |element: &FieldClass| depth + 1 + if is_array(element) { OBJECT_LEVELS } else { 0 };
         match &class.kind {
             FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
-                members.iter().all(|member| inner(&member.class))
+                members.iter().all(|member| has_room(&member.class, depth + OBJECT_LEVELS, left))
             }
-            FieldKind::Array { element, .. } => inner(element),
-            FieldKind::Optional { field, .. } => inner(field),
-            FieldKind::Variant { options, .. } => options.iter().all(|option| inner(&option.class)),
+            FieldKind::Array { element, .. } => has_room(element, element_depth(element), left),
+            FieldKind::Optional { field, .. } if is_own_optional(field) => has_room(field, depth, left),
+            FieldKind::Optional { field, .. } => has_room(field, element_depth(field), left),
+            FieldKind::Variant { options, .. } => options
+                .iter()
+                .all(|option| has_room(&option.class, element_depth(&option.class) + OBJECT_LEVELS, left)),
             _ => true,
         }
     }
     let before = *left;
-    let fits = depth_and_count(class, 0, left);
+    let fits = has_room(class, 0, left);
     if !fits {
         *left = before;
     }
@@ -119,7 +169,7 @@ pub(super) fn fits(class: &FieldClass, left: &mut usize) -> bool {
 
 /// Describes a field that [fits](fits).
 pub(super) fn describe(name: String, class: &FieldClass) -> Field {
-    Field::new(name, field_type(class, 0, &mut { MOST_FIELDS }))
+    Field::new(name, field_type(class))
 }
 
 /// Number of zero bytes that are the payload of an absent field: 0, an empty text, an empty array.
@@ -183,7 +233,7 @@ impl PayloadWriter {
         self.losses = ValueLosses::default();
     }
 
-    /// Begins a scope, of which these members are written, in the order of the plan.
+    /// Begins a scope, of which these members are written, in the order of the plan. Index 0 is the root itself.
     pub(super) fn begin_scope(&mut self, members: &[usize]) {
         self.compounds.clear();
         if members == [0] {
@@ -361,11 +411,16 @@ impl Visitor for PayloadWriter {
     }
 
     fn null(&mut self, field: VisitedField<'_>) {
-        self.enter(field);
+        if self.enter(field) {
+            self.begin_count(0);
+        }
     }
 
     fn begin_structure(&mut self, field: VisitedField<'_>) {
-        self.begin(field, Compound::Other);
+        let is_root = self.compounds.is_empty();
+        if self.begin(field, Compound::Other) && !is_root && has_no_value(field.class()) {
+            self.begin_count(0);
+        }
     }
 
     fn end_structure(&mut self, _: VisitedField<'_>) {
@@ -383,7 +438,10 @@ impl Visitor for PayloadWriter {
     }
 
     fn begin_optional(&mut self, field: VisitedField<'_>, present: bool, _: i128) {
-        if self.begin(field, Compound::Other) {
+        let is_in_array =
+            matches!(&field.class().kind, FieldKind::Optional { field, .. } if is_own_optional(field));
+        // The array has a count itself.
+        if self.begin(field, Compound::Other) && !(present && is_in_array) {
             self.begin_count(present.into());
         }
     }
@@ -408,5 +466,85 @@ impl Visitor for PayloadWriter {
 
     fn end_variant(&mut self, _: VisitedField<'_>) {
         self.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use ichnos_model::Length;
+
+    use super::*;
+
+    fn optional(class: FieldClass) -> FieldClass {
+        FieldClass::optional(class)
+    }
+
+    fn list(class: FieldClass) -> FieldClass {
+        FieldClass::new(FieldKind::Array {
+            element: Arc::new(class),
+            length: Length::Static(2),
+            minimum_alignment: 8,
+            element_aligns: true,
+        })
+    }
+
+    /// Returns `true` if no array has elements that are arrays, and no object is without fields.
+    fn can_be_evaluated(kind: &FieldType) -> bool {
+        match kind {
+            FieldType::Object(fields) => {
+                !fields.is_empty() && fields.iter().all(|field| can_be_evaluated(&field.kind))
+            }
+            FieldType::Array(element) => {
+                !matches!(**element, FieldType::Array(_)) && can_be_evaluated(element)
+            }
+            _ => true,
+        }
+    }
+
+    #[test]
+    fn arrays_have_no_arrays_as_elements() {
+        let number = || FieldClass::unsigned(32);
+        let nothing = || FieldClass::structure([]);
+        let classes = [
+            optional(list(number())),
+            list(list(list(number()))),
+            optional(optional(optional(number()))),
+            list(optional(nothing())),
+            FieldClass::structure([Member::new("a", list(nothing())), Member::new("b", nothing())]),
+        ];
+        for class in classes {
+            assert!(fits(&class, &mut { MOST_FIELDS }));
+            let kind = describe(String::new(), &class).kind;
+            assert!(can_be_evaluated(&kind), "{kind:?}");
+        }
+        let bare = FieldType::Array(Box::new(FieldType::U32));
+        assert_eq!(describe(String::new(), &optional(list(number()))).kind, bare);
+    }
+
+    /// What fits can be read again.
+    #[test]
+    fn deep_fields_are_within_the_limits_of_the_reader() {
+        type Deeper = fn(FieldClass) -> FieldClass;
+        let structure: Deeper = |class| FieldClass::structure([Member::new("m", class)]);
+        for deeper in [structure, list, optional] {
+            let mut class = FieldClass::unsigned(8);
+            let mut depth = 0;
+            while fits(&class, &mut { MOST_FIELDS }) {
+                let metadata = crate::EventMetadata {
+                    id: 1,
+                    level: Some(0),
+                    fields: vec![describe("f".to_owned(), &class)],
+                    ..crate::EventMetadata::default()
+                };
+                let mut row = Vec::new();
+                metadata.write(1, &mut row);
+                assert_eq!(crate::EventMetadata::read(&row), Some(metadata), "{depth}");
+                class = deeper(class);
+                depth += 1;
+            }
+            assert!(depth > 7, "{depth}");
+        }
     }
 }

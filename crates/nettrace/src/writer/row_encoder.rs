@@ -28,8 +28,6 @@ const HEADER: usize = 20;
 #[derive(Debug)]
 pub(super) struct RowEncoder {
     is_v6: bool,
-    /// `true` if rows come in order of time.
-    is_sorted: bool,
     rows: Vec<u8>,
     /// Header of the row before, and the size of its payload.
     last: RowHeader,
@@ -38,8 +36,8 @@ pub(super) struct RowEncoder {
 }
 
 impl RowEncoder {
-    pub(super) fn new(is_v6: bool, is_sorted: bool) -> Self {
-        Self { is_v6, is_sorted, rows: Vec::new(), last: RowHeader::default(), last_payload: 0, times: None }
+    pub(super) fn new(is_v6: bool) -> Self {
+        Self { is_v6, rows: Vec::new(), last: RowHeader::default(), last_payload: 0, times: None }
     }
 
     /// Returns the size of the rows in bytes.
@@ -51,12 +49,14 @@ impl RowEncoder {
         self.rows.is_empty()
     }
 
-    /// Appends a row. If rows come in order of time, each that begins a run of a thread is marked as sorted.
+    /// Appends a row. If it begins a run of a thread, it is marked as sorted: no later row may be earlier. Returns `true`
+    /// then.
     #[inline(always)]
-    pub(super) fn push(&mut self, row: &RowHeader, payload: &[u8]) {
-        let Self { is_v6, is_sorted, rows, last, last_payload, .. } = self;
+    pub(super) fn push(&mut self, row: &RowHeader, payload: &[u8]) -> bool {
+        let Self { is_v6, rows, last, last_payload, .. } = self;
         let counts = *is_v6 || row.metadata_id != 0;
         let is_other_thread = row.capture_thread != last.capture_thread;
+        let is_sorted = is_other_thread || rows.is_empty();
         let has_origin = is_other_thread
             || row.sequence != last.sequence.wrapping_add(counts.into())
             || row.processor != last.processor;
@@ -66,7 +66,7 @@ impl RowEncoder {
             | u8::from(row.stack_id != last.stack_id) << 3
             | u8::from(row.activity != last.activity || row.label_list != last.label_list) << 4
             | u8::from(row.related_activity != last.related_activity) << 5
-            | u8::from(*is_sorted && (is_other_thread || rows.is_empty())) << 6
+            | u8::from(is_sorted) << 6
             | u8::from(payload.len() != *last_payload) << 7;
         rows.push(flags);
         if flags & 1 != 0 {
@@ -101,6 +101,7 @@ impl RowEncoder {
         self.last_payload = payload.len();
         let (first, latest) = self.times.unwrap_or((row.timestamp, row.timestamp));
         self.times = Some((first.min(row.timestamp), latest.max(row.timestamp)));
+        is_sorted
     }
 
     /// Appends the content of a block with all rows to `out`, and begins another block.
@@ -138,7 +139,7 @@ mod tests {
     #[test]
     fn rows_are_read_as_they_were() {
         for is_v6 in [false, true] {
-            let mut encoder = RowEncoder::new(is_v6, true);
+            let mut encoder = RowEncoder::new(is_v6);
             let rows: Vec<RowHeader> = (1..200u32)
                 .map(|number| {
                     let mut row = row(number, (number / 7).into(), (u64::from(number) * 977) % 5_000);

@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use ichnos_io::{Bytes, CreateError, WriteOptions, WriteSource};
 use ichnos_model::lower::{LossEntry, LossKind, LossTable};
-use ichnos_model::{ClassDigest, Event, TraceDigest, Value};
+use ichnos_model::{ClassDigest, DataStream, Event, TraceClass, TraceDigest, Value};
 
 use super::clock::{FileClock, loss_of_clock};
 use super::copied_file::copied_file;
@@ -30,8 +30,13 @@ pub(super) struct TraceRules {
     has_date: bool,
     pub(super) block_bytes: usize,
     pub(super) is_compared: bool,
-    /// `true` if events come in order of time.
-    pub(super) is_sorted: bool,
+    /// `true` if every payload must fit its fields.
+    pub(super) repairs: bool,
+    /// `true` if events can come in any order: they are sorted.
+    pub(super) sorts: bool,
+    /// `true` if the functions of stacks are named at the end of the file, also if they were read from a file of this
+    /// format: the events that name them may be missing.
+    pub(super) names_functions: bool,
     /// File to copy instead of encoding its events.
     pub(super) copied: Option<Bytes>,
     /// Rules for segments that are copied instead of encoding their events.
@@ -55,7 +60,8 @@ impl TraceRules {
             note_source(source, &mut losses);
         }
         let trace = trace_block(&sources, dialect, &mut losses)?;
-        let has_date = clock.is_at(trace.sync_time, trace.sync_ticks);
+        let has_date = trace.sync_time.is_valid() && clock.is_at(trace.sync_time, trace.sync_ticks);
+        let sorts = options.sorts || sources.iter().any(is_unsorted);
         let copied = copied_file(&sources, dialect, options);
         let segments = SegmentRules::of(&sources, dialect, options, copied.is_some());
         let block_bytes = options.packet_size.and_then(|size| usize::try_from(size).ok());
@@ -66,7 +72,9 @@ impl TraceRules {
             has_date,
             block_bytes: block_bytes.unwrap_or(BLOCK).max(1),
             is_compared: options.verify.is_some(),
-            is_sorted: !sources.iter().any(is_unsorted),
+            repairs: options.repair,
+            sorts,
+            names_functions: !options.selected_by.is_empty() && options.cut.is_none(),
             copied,
             segments,
             losses: Mutex::new(losses),
@@ -75,14 +83,25 @@ impl TraceRules {
         })
     }
 
-    /// Encodes the events of all segments, as parts of a trace do.
-    pub(super) fn without_segments(self) -> Self {
-        Self { segments: None, ..self }
+    /// Returns the rules for parts of a trace: the events of all segments are encoded, and each part names its functions.
+    pub(super) fn for_parts(self) -> Self {
+        Self { segments: None, names_functions: true, ..self }
     }
 
     /// Returns the first source, if it is a file of this format.
     pub(super) fn file(&self) -> Option<&TraceFile> {
         self.sources.first()?.trace.reader_data::<TraceFile>()
+    }
+
+    /// Returns the indexes of the source of a data stream, and in the data streams of that, by its key.
+    pub(super) fn place(&self, key: u32) -> Option<(usize, usize)> {
+        let in_source = |source: &WriteSource| source.streams.iter().position(|stream| stream.key == key);
+        self.sources.iter().enumerate().find_map(|(index, source)| Some((index, in_source(source)?)))
+    }
+
+    /// Returns the data stream at a [place](Self::place).
+    pub(super) fn stream(&self, (source, stream): (usize, usize)) -> Option<&DataStream> {
+        self.sources.get(source)?.streams.get(stream).map(|stream| &**stream)
     }
 
     pub(super) fn pointer_size(&self) -> u32 {
@@ -194,18 +213,45 @@ fn trace_block(
             }
         }
     }
-    let process = sources.iter().find_map(|source| match source.trace.class.environment("vpid") {
-        Some(Value::Integer(process)) => u64::try_from(*process).ok(),
-        _ => None,
-    });
-    let mut trace =
-        trace.unwrap_or_else(|| TraceBlock { pointer_size: 8, process_id: process, ..TraceBlock::default() });
+    let mut trace = trace.unwrap_or_else(|| foreign_trace_block(sources));
     if dialect == Dialect::V4 {
         for (name, _) in trace.properties.drain(..) {
             lose(LossKind::Dropped, &name, "property of the trace");
         }
     }
     Ok(trace)
+}
+
+/// Entries of the environment that the trace block has, by the names that the reader gives them.
+const OF_BLOCK: [&str; 4] = ["process_id", "processors", "pointer_size", "sampling_interval_ns"];
+
+/// Returns the process of a trace, if its environment has one.
+pub(super) fn process_of(class: &TraceClass) -> Option<u64> {
+    number(class, "vpid").or_else(|| number(class, "process_id"))
+}
+
+/// Returns a number of the environment.
+fn number(class: &TraceClass, name: &str) -> Option<u64> {
+    match class.environment(name) {
+        Some(Value::Integer(number)) => u64::try_from(*number).ok(),
+        _ => None,
+    }
+}
+
+/// Returns the trace block for sources of other formats: their environment has its properties if they were converted from
+/// this format.
+fn foreign_trace_block(sources: &[WriteSource]) -> TraceBlock {
+    let classes = || sources.iter().map(|source| &source.trace.class);
+    let first = |name: &str| classes().find_map(|class| number(class, name));
+    let [_, processors, pointer_size, sampling_interval] = OF_BLOCK.map(first);
+    TraceBlock {
+        // Frames of stacks have 64 bits.
+        pointer_size: if pointer_size == Some(4) { 4 } else { 8 },
+        process_id: classes().find_map(process_of),
+        processors,
+        sampling_interval,
+        ..TraceBlock::default()
+    }
 }
 
 /// Notes losses of a whole trace.
@@ -223,7 +269,8 @@ fn note_source(source: &WriteSource, losses: &mut LossTable) {
     if source.trace.reader_data::<TraceFile>().is_some() {
         return;
     }
-    for (name, _) in class.environment.iter().filter(|(name, _)| name != "vpid") {
+    let is_kept = |name: &str| name == "vpid" || OF_BLOCK.contains(&name) && number(class, name).is_some();
+    for (name, _) in class.environment.iter().filter(|(name, _)| !is_kept(name)) {
         lose(LossKind::Dropped, &format!("environment.{name}"), "entry of the environment");
     }
     if class.name.is_some() || class.uid.is_some() || class.uuid.is_some() {

@@ -22,7 +22,8 @@ pub(super) struct SegmentRules {
 
 impl SegmentRules {
     /// Returns the rules, if the whole file is copied, or if segments of the only source can be part of the output: it has
-    /// the version to write, its descriptions have no fault, and events are selected by nothing but their time.
+    /// the version to write, its descriptions have no fault, events are selected by nothing but their time, and they are
+    /// neither repaired nor sorted.
     pub(super) fn of(
         sources: &[WriteSource],
         dialect: Dialect,
@@ -38,6 +39,8 @@ impl SegmentRules {
             && !file.is_unsorted()
             && file.is_as_recorded()
             && options.selected_by.is_empty()
+            && !options.repair
+            && !options.sorts
             // Their names are written as those of functions, at the end of the file.
             && !file.has_provider("Universal.System");
         let window = match options.cut {

@@ -326,6 +326,9 @@ pub(super) struct WrittenStacks {
     named_frames: HashMap<Frame, u64>,
     /// Functions at the addresses of foreign stacks, by their process (version 6) and first address.
     functions: HashMap<(Option<u64>, u64), NamedFunction>,
+    /// Addresses of functions that copied events name, and `true` if such events name those of mapped files.
+    pub(super) named: HashSet<u64>,
+    pub(super) are_mappings_named: bool,
     /// Size of their names in bytes.
     name_bytes: usize,
     /// Number of functions without room.
@@ -346,6 +349,8 @@ impl WrittenStacks {
             frames: Vec::new(),
             named_frames: HashMap::new(),
             functions: HashMap::new(),
+            named: HashSet::new(),
+            are_mappings_named: false,
             name_bytes: 0,
             unnamed: 0,
             ambiguous: 0,
@@ -433,6 +438,7 @@ impl WrittenStacks {
     /// Takes the functions to name, by their addresses.
     pub(super) fn take_functions(&mut self) -> Vec<NamedFunction> {
         let mut functions: Vec<_> = std::mem::take(&mut self.functions).into_values().collect();
+        functions.retain(|function| !self.are_mappings_named && !self.named.contains(&function.begin));
         functions.sort_by_key(|function| (function.process, function.begin));
         functions
     }

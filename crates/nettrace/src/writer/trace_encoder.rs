@@ -5,23 +5,25 @@ mod segments;
 use std::io;
 use std::sync::Arc;
 
-use ichnos_io::{OutputBlock, Worker, WorkerFlow};
+use ichnos_io::{CreateError, OutputBlock, RecordSorter, SortedRecords, Worker, WorkerFlow};
 use ichnos_model::lower::{LossEntry, LossKind};
-use ichnos_model::{ClassDigest, DataStream, Discarded, Event, Message, Packet};
+use ichnos_model::{ClassDigest, DataStream, Event, Message, Packet};
 
 use super::clock::Ticks;
 use super::copied_file::{FileCopy, check_copied};
 use super::dialect::Dialect;
 use super::file_writer::FileWriter;
-use super::foreign::{self, ForeignClass};
+use super::foreign::{self, ForeignClass, WrittenFile};
 use super::own::{self, OwnClass};
 use super::payload::PayloadWriter;
 use super::row_encoder::{RowEncoder, RowHeader};
 use super::rules::{TraceRules, event_hash};
 use super::rundown;
 use super::segment_rules::SegmentCopier;
+use super::stored_event::{EventStack, StoredMessage, load, store_loss};
 use super::tables::{SequenceNumbers, WrittenLabels, WrittenStacks, WrittenThreads};
 use super::written_event::{WrittenEvent, metadata_hash};
+use crate::reader::trace_file::TraceFile;
 use crate::wire_writer::push_u16;
 use crate::{BlockKind, EventMetadata};
 
@@ -61,7 +63,7 @@ enum ClassTreatment {
 }
 
 /// Kinds of losses that are counted by class.
-const LOSSES: [(LossKind, &str); 11] = [
+const LOSSES: [(LossKind, &str); 12] = [
     (LossKind::Rounded, "no time: that of the event before, or 0"),
     (LossKind::Rounded, "time before the first tick, or of more than 64 bits"),
     (LossKind::Dropped, "fields of a scope that cannot be decoded"),
@@ -73,6 +75,7 @@ const LOSSES: [(LossKind, &str); 11] = [
     (LossKind::Rounded, "number of more bits than its type"),
     (LossKind::Dropped, "text after U+0000"),
     (LossKind::Dropped, "event: its context cannot be decoded"),
+    (LossKind::Dropped, "bytes of the payload after its last field"),
 ];
 
 /// Loss of an unknown number of events of a thread.
@@ -91,6 +94,7 @@ mod lost {
     pub(super) const NUMBERS: usize = 8;
     pub(super) const ENDS: usize = 9;
     pub(super) const EVENT: usize = 10;
+    pub(super) const REST: usize = 11;
 }
 
 /// A class of events, and the losses of its events.
@@ -146,6 +150,8 @@ struct WrittenStream {
     ticks: Ticks,
     /// Index of the classes of its data stream class.
     classes: usize,
+    /// Indexes of its source and in the data streams of that.
+    source: Option<(usize, usize)>,
 }
 
 /// Classes of events of a data stream class.
@@ -169,8 +175,8 @@ struct Blocks {
     sequences: SequenceNumbers,
     /// Size of the rows since the last sequence point in bytes.
     since_point: usize,
-    /// Thread that made the last event of the block.
-    last_thread: Option<u64>,
+    /// Time in ticks of the last mark or sequence point: no later event may be earlier.
+    promised: u64,
 }
 
 /// Encodes messages as a file.
@@ -197,21 +203,25 @@ pub(super) struct TraceEncoder {
     events: u64,
     digest: ClassDigest,
     is_flushed: bool,
+    /// Sorts messages, if they come in any order.
+    sorter: Option<RecordSorter>,
+    /// Sorted messages whose rows are not written yet.
+    sorted: Option<SortedRecords>,
 }
 
 impl TraceEncoder {
     pub(super) fn new(rules: Arc<TraceRules>) -> Self {
         let is_v6 = rules.dialect.is_v6();
         let blocks = Blocks {
-            events: RowEncoder::new(is_v6, rules.is_sorted),
-            metadata: RowEncoder::new(is_v6, true),
+            events: RowEncoder::new(is_v6),
+            metadata: RowEncoder::new(is_v6),
             metadata_v6: Vec::new(),
             threads: WrittenThreads::default(),
             labels: WrittenLabels::default(),
             stacks: WrittenStacks::new(rules.pointer_size()),
             sequences: SequenceNumbers::default(),
             since_point: 0,
-            last_thread: None,
+            promised: 0,
         };
         let copier = rules.segments.and_then(|segments| SegmentCopier::new(rules.file()?, segments));
         let next_metadata = copier.as_ref().map_or(1, |copier| copier.scanner.free_id());
@@ -232,6 +242,8 @@ impl TraceEncoder {
             events: 0,
             digest: ClassDigest::default(),
             is_flushed: false,
+            sorter: rules.sorts.then(RecordSorter::default),
+            sorted: None,
             rules,
         }
     }
@@ -247,7 +259,21 @@ impl TraceEncoder {
     }
 
     /// Finishes a part, whose events are counted by [`Self::written`] and nowhere else.
-    pub(super) fn finish_part(&mut self) {
+    ///
+    /// # Errors
+    /// If the messages cannot be sorted.
+    pub(super) fn finish_part(&mut self) -> io::Result<()> {
+        let Some(sorter) = self.sorter.take() else {
+            self.end_file();
+            return Ok(());
+        };
+        self.sorted = Some(sorter.finish()?);
+        self.last = 0;
+        Ok(())
+    }
+
+    /// Writes what follows the last event.
+    fn end_file(&mut self) {
         self.write_rundown();
         self.close_blocks();
         self.blocks.write_point(&mut self.file, self.last, self.rules.dialect);
@@ -273,7 +299,8 @@ impl TraceEncoder {
             self.classes.push(WrittenClasses { of, classes: Vec::new() });
             self.classes.len() - 1
         });
-        let written = WrittenStream { ticks: self.rules.clock.ticks(stream), classes };
+        let source = self.rules.place(stream.key);
+        let written = WrittenStream { ticks: self.rules.clock.ticks(stream), classes, source };
         let key = stream.key as usize;
         if self.streams.len() <= key {
             self.streams.resize(key + 1, None);
@@ -284,26 +311,33 @@ impl TraceEncoder {
         written
     }
 
-    fn event(&mut self, event: &Event<'_>) {
+    fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
         let stream = self.stream(event.stream);
         let Some(index) = event.class_index() else {
-            return self.rules.lose(LossKind::Dropped, "", "event of an unknown class");
+            self.rules.lose(LossKind::Dropped, "", "event of an unknown class");
+            return Ok(());
         };
         let place = self.classes.get_mut(stream.classes).and_then(|all| all.classes.get_mut(index));
         let class = place.and_then(Option::take);
         let mut class = class.unwrap_or_else(|| Box::new(self.written_class(event)));
-        self.write_event(event, &mut class, stream.ticks);
-        let Some(all) = self.classes.get_mut(stream.classes) else { return };
+        let written = self.write_event(event, &mut class, stream.ticks);
+        let Some(all) = self.classes.get_mut(stream.classes) else { return written };
         if all.classes.len() <= index {
             all.classes.resize_with(index + 1, || None);
         }
         if let Some(place) = all.classes.get_mut(index) {
             *place = Some(class);
         }
+        written
     }
 
     #[inline(always)]
-    fn write_event(&mut self, event: &Event<'_>, class: &mut WrittenClass, conversion: Ticks) {
+    fn write_event(
+        &mut self,
+        event: &Event<'_>,
+        class: &mut WrittenClass,
+        conversion: Ticks,
+    ) -> io::Result<()> {
         let ticks = match event.clock {
             Some(clock) => self.rules.clock.convert(conversion, clock),
             None => {
@@ -315,48 +349,113 @@ impl TraceEncoder {
         let Some(level) = class.read(event, ticks.unwrap_or(self.last), &mut self.parts, &mut self.payload)
         else {
             class.losses[lost::EVENT] += 1;
-            return;
+            return Ok(());
         };
         let is_own = matches!(class.treatment, ClassTreatment::Own(_));
-        let payload = if is_own { own::payload(event) } else { &self.payload.bytes };
-        let (is_v6, length) = (self.is_v6, payload.len());
-        let most = if is_v6 { MOST_BLOCK_V6 } else { MOST_BLOCK } - FREE;
-        if length > most {
-            class.losses[lost::PAYLOAD] += 1;
-            return;
+        let mut length = if is_own { own::payload(event).len() } else { self.payload.bytes.len() };
+        if is_own && self.rules.repairs {
+            let file = event.stream.trace.reader_data::<TraceFile>();
+            let rest = file.map_or(0, |file| file.bytes_behind(event));
+            class.losses[lost::REST] += u64::from(rest > 0);
+            length = length.saturating_sub(rest);
         }
-        if self.blocks.events.len() + length > most || self.is_block_over() {
-            self.close_blocks();
+        let is_v6 = self.is_v6;
+        if length > self.most_payload() {
+            class.losses[lost::PAYLOAD] += 1;
+            return Ok(());
+        }
+        if self.sorter.is_none() {
+            if self.parts.ticks < self.blocks.promised {
+                let back = self.blocks.promised - self.parts.ticks;
+                return Err(io::Error::other(CreateError::Unsorted { back }));
+            }
+            self.make_room(length);
         }
         let (id, hash) = self.metadata_id(class, level);
         let payload = if is_own { own::payload(event) } else { &self.payload.bytes };
+        let payload = payload.get(..length).unwrap_or(payload);
+        if self.rules.names_functions
+            && let ClassTreatment::Own(own) = &class.treatment
+        {
+            let stacks = &mut self.blocks.stacks;
+            stacks.are_mappings_named |= own.names_mappings;
+            stacks.named.extend(own::function_address(payload).filter(|_| own.names_function));
+        }
         let parts = &self.parts;
         if !is_v6 {
             let has_process = is_own && parts.process.is_some() && parts.process != self.rules.process();
             class.losses[lost::VERSION] += u64::from(has_process || parts.has_more());
         }
-        self.last = self.last.max(parts.ticks);
-        let stack = parts.stack.map(|stack| {
+        let stack = parts.stack.map(|number| {
             let process = parts.process.filter(|_| is_v6);
             let needs_names = match &class.treatment {
-                ClassTreatment::Own(own) => own.needs_names,
+                ClassTreatment::Own(own) => own.needs_names || self.rules.names_functions,
                 ClassTreatment::Foreign(_) => true,
             };
-            let names = needs_names.then_some((process, event.nanoseconds()));
-            self.blocks.stacks.id(event.stream, stack, names)
+            EventStack { number, names: needs_names.then_some((process, event.nanoseconds())) }
         });
-        self.blocks.push_event(stack, parts, payload, id, is_v6);
-        self.events += 1;
         if self.rules.is_compared {
             let stacks = &mut self.blocks.stacks;
-            let frames = parts.stack.map(|stack| stacks.frames(event.stream, stack)).unwrap_or_default();
+            let frames = stack.map(|stack| stacks.frames(event.stream, stack.number)).unwrap_or_default();
             let is_described = !is_own || !event.class.is_undescribed;
             let hash = parts.hash(hash, is_described, payload, frames, is_v6);
             self.digest.add(Some(parts.ticks), hash);
         }
+        if let Some(sorter) = &mut self.sorter {
+            self.last = parts.ticks;
+            self.scratch.clear();
+            let stored = StoredMessage::Event { metadata_id: id, stream: event.stream.key, stack, payload };
+            stored.store(parts, &mut self.scratch);
+            return sorter.push(parts.ticks, &self.scratch);
+        }
+        self.last = self.last.max(parts.ticks);
+        let stack = stack.map(|stack| self.blocks.stacks.id(event.stream, stack.number, stack.names));
+        self.blocks.push_event(stack, parts, payload, id, is_v6);
+        self.events += 1;
         if self.blocks.is_full() {
             self.close_blocks();
         }
+        Ok(())
+    }
+
+    /// Returns the maximum size of a payload in bytes.
+    fn most_payload(&self) -> usize {
+        if self.is_v6 { MOST_BLOCK_V6 - FREE } else { MOST_BLOCK - FREE }
+    }
+
+    /// Closes the block of events if the next event must be in another one.
+    #[inline(always)]
+    fn make_room(&mut self, payload: usize) {
+        if self.blocks.events.len() + payload > self.most_payload() || self.blocks.sequences.is_needed() {
+            self.close_blocks();
+        }
+    }
+
+    /// Writes the rows of sorted messages until a block is full. At the end, finishes the file.
+    fn write_sorted(&mut self) {
+        let Some(mut sorted) = self.sorted.take() else { return };
+        while self.file.waiting() < self.rules.block_bytes {
+            let Some((ticks, record)) = sorted.next() else { return self.end_file() };
+            match load(record, &mut self.parts) {
+                Some(StoredMessage::Event { metadata_id, stream, stack, payload }) => {
+                    self.make_room(payload.len());
+                    self.last = ticks;
+                    let place = self.streams.get(stream as usize).and_then(|stream| (*stream)?.source);
+                    let stream = place.and_then(|place| self.rules.stream(place));
+                    let stack = stream
+                        .zip(stack)
+                        .map(|(stream, stack)| self.blocks.stacks.id(stream, stack.number, stack.names));
+                    self.blocks.push_event(stack, &self.parts, payload, metadata_id, self.is_v6);
+                    self.events += 1;
+                    if self.blocks.is_full() {
+                        self.close_blocks();
+                    }
+                }
+                Some(StoredMessage::Loss { thread, count }) => self.discarded(thread, count),
+                None => {}
+            }
+        }
+        self.sorted = Some(sorted);
     }
 
     /// Returns the id and the hash of the metadata of events with a level, and writes them if they are new.
@@ -401,7 +500,7 @@ impl TraceEncoder {
     /// Makes the class of an event.
     #[cold]
     fn written_class(&mut self, event: &Event<'_>) -> WrittenClass {
-        let treatment = match OwnClass::of(event, self.is_v6) {
+        let treatment = match OwnClass::of(event, self.is_v6, self.rules.repairs) {
             Some(own) => {
                 if own.is_lossy {
                     self.lose_of_class(event.name(), "metadata that the version has no place for");
@@ -412,8 +511,8 @@ impl TraceEncoder {
                 let id = self.next_event;
                 // Tools read ids of 16 bits.
                 self.next_event = if id >= u16::MAX.into() { 1 } else { id + 1 };
-                let is_v6 = self.is_v6;
-                let foreign = self.rules.with_losses(|table| ForeignClass::of(event, id, is_v6, table));
+                let file = WrittenFile { is_v6: self.is_v6, process: self.rules.process() };
+                let foreign = self.rules.with_losses(|table| ForeignClass::of(event, id, file, table));
                 ClassTreatment::Foreign(Box::new(foreign))
             }
         };
@@ -428,35 +527,24 @@ impl TraceEncoder {
         }
         blocks.write(file, *is_v6);
         // Everything before a sequence point is earlier than everything after it.
-        if rules.is_sorted && blocks.is_point_due() {
+        if blocks.is_point_due() {
             blocks.write_point(file, *last, rules.dialect);
         }
     }
 
-    /// Returns `true` if the next event must be in another block than the last one.
-    #[inline(always)]
-    fn is_block_over(&self) -> bool {
-        if self.rules.is_sorted {
-            return self.blocks.sequences.is_needed();
-        }
-        // Without marks of order, readers take the thread of a whole block from its first event.
-        let thread = self.parts.capture_thread.unwrap_or(self.parts.thread);
-        self.blocks.last_thread.is_some_and(|last| last != thread)
-    }
-
     /// Adds missing events of a thread.
-    fn discarded(&mut self, discarded: &Discarded<'_>) {
-        let thread = discarded.thread.unwrap_or(0);
+    fn discarded(&mut self, thread: Option<u64>, count: Option<u64>) {
+        let thread = thread.unwrap_or(0);
         let Blocks { threads, sequences, .. } = &mut self.blocks;
         let known = if self.is_v6 { threads.known(thread) } else { Some(thread) };
         // Losses of very many threads, one after the other, would take as many lists of all threads.
         let needed = sequences.needed_bytes();
         let is_large = needed > MOST_POINTS + POINT_SHARE * (self.file.size().saturating_sub(needed))
             && !known.is_some_and(|thread| sequences.has(thread));
-        if is_large && discarded.count.is_some() {
+        if is_large && count.is_some() {
             self.rules.lose(LossKind::Dropped, "", "number of discarded events, of very many threads");
         }
-        let Some(count) = discarded.count.filter(|_| !is_large) else {
+        let Some(count) = count.filter(|_| !is_large) else {
             let is_written = match known {
                 Some(thread) => sequences.add_unknown(thread),
                 None => threads.add_unknown_loss(thread),
@@ -602,8 +690,9 @@ impl Blocks {
             label_list,
         };
         let before = self.events.len();
-        self.last_thread = Some(parts.capture_thread.unwrap_or(parts.thread));
-        self.events.push(&row, payload);
+        if self.events.push(&row, payload) {
+            self.promised = self.promised.max(parts.ticks);
+        }
         self.since_point += self.events.len() - before;
     }
 
@@ -647,7 +736,6 @@ impl Blocks {
         if !self.events.is_empty() {
             content.clear();
             self.events.finish(&mut content);
-            self.last_thread = None;
             file.block(BlockKind::Event, &content);
         }
     }
@@ -658,6 +746,7 @@ impl Blocks {
         if flushes_threads {
             self.threads.clear();
         }
+        self.promised = self.promised.max(time);
         file.block(BlockKind::SequencePoint, &self.sequences.point(time, dialect, flushes_threads));
         self.forget();
     }
@@ -691,8 +780,15 @@ impl Worker for TraceEncoder {
             return Ok(if is_over { WorkerFlow::Continue } else { WorkerFlow::Block });
         }
         match message {
-            Message::Event(event) => self.event(event),
-            Message::DiscardedEvents(discarded) => self.discarded(discarded),
+            Message::Event(event) => self.event(event)?,
+            Message::DiscardedEvents(discarded) => match &mut self.sorter {
+                Some(sorter) => {
+                    self.scratch.clear();
+                    store_loss(discarded, &mut self.scratch);
+                    sorter.push(self.last, &self.scratch)?;
+                }
+                None => self.discarded(discarded.thread, discarded.count),
+            },
             Message::DiscardedPackets(_) => self.rules.lose(LossKind::Dropped, "", "loss of packets"),
             Message::Damage(damage) => {
                 self.rules.lose(LossKind::Dropped, "", &format!("damaged data: {}", damage.kind));
@@ -716,12 +812,12 @@ impl Worker for TraceEncoder {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        if self.copy.is_some() {
+        if self.copy.is_some() || self.sorter.is_some() {
             return Ok(());
         }
         self.close_blocks();
         // Readers keep the last events of a block until nothing earlier can follow, and drop them at an early end.
-        if self.rules.is_sorted && self.blocks.since_point > 0 {
+        if self.blocks.since_point > 0 {
             self.blocks.write_point(&mut self.file, self.last, self.rules.dialect);
         }
         self.is_flushed = true;
@@ -735,6 +831,7 @@ impl Worker for TraceEncoder {
             let is_empty = bytes.is_empty() && events == 0;
             return (!is_empty).then(|| OutputBlock { bytes, events, ..OutputBlock::default() });
         }
+        self.write_sorted();
         let is_flushed = std::mem::take(&mut self.is_flushed);
         let waiting = self.file.waiting();
         if waiting == 0 || !(is_flushed || waiting >= self.rules.block_bytes) {
@@ -756,7 +853,7 @@ impl Worker for TraceEncoder {
                 {
                     check_copied(file.bytes())?;
                 }
-                self.finish_part();
+                self.finish_part()?;
             }
         }
         self.rules.add_events(std::mem::take(&mut self.digest));

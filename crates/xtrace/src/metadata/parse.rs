@@ -13,7 +13,7 @@ pub enum Mode {
     Strict,
     /// Accepts the same input as the original C++ library, with the same result:
     ///
-    /// - bytes after the metadata are ignored;
+    /// - bytes after the metadata are ignored, but not text that is longer than any metadata;
     /// - version 0 with operation identifiers of 8 bytes becomes version 1;
     /// - an empty list of options is removed;
     /// - all bytes of the padding become zeros;
@@ -240,7 +240,8 @@ impl Metadata {
 fn decode_and_check(text: &[u8], mode: Mode, out: &mut [u8]) -> Result<u16, MetadataError> {
     let length = decode_text(text, out)?;
     match check(&out[..length.min(MAX_LENGTH)], mode) {
-        Ok(_) if length > MAX_LENGTH && mode == Mode::Strict => {
+        // No library has room for that.
+        Ok(_) if length > MAX_LENGTH => {
             Err(MetadataError::new(Rule::TrailingBytes, MAX_LENGTH, 0, length - MAX_LENGTH))
         }
         Err(error) if error.rule == Rule::TrailingBytes => {

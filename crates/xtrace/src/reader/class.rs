@@ -102,6 +102,9 @@ fn common_context() -> FieldClass {
         Member::new("returns", texts()),
         Member::new("chain_id", FieldClass::optional(chain)),
         Member::new("cause_chains", chains),
+        Member::new("metadata_version", FieldClass::optional(FieldClass::unsigned(8))),
+        Member::new("metadata_options", texts()),
+        Member::new("metadata_padding", FieldClass::optional(FieldClass::unsigned(8))),
     ])
 }
 

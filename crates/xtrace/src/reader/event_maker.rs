@@ -7,12 +7,13 @@ use std::sync::Arc;
 use ichnos_model::{DynamicClass, EventValues, FieldValue, Scope, Trace};
 
 use super::class::LineRole;
+use super::explain::describe;
 use super::line_ids::{chain_of_line, decimal_id, metadata_of_line};
 use super::reported_operations::{OperationKey, ReportedOperations};
 use super::shape::{KeySequence, ReportShape, Shapes};
 use crate::hex;
 use crate::report::{ReportFault, ReportRule, parse_timestamp};
-use crate::{Edge, EdgeKind, OpId, TaskId};
+use crate::{Edge, EdgeKind, Metadata, OpId, TaskId};
 
 /// A line: the range of its value in some bytes, and its offset in the file.
 #[derive(Debug)]
@@ -27,6 +28,8 @@ struct ReportData {
     task: Option<TaskId>,
     operation: Option<OpId>,
     chain: Option<u16>,
+    /// Metadata of another version than 1, or with options.
+    unusual: Option<Box<Metadata>>,
     /// By number: process, thread, severity.
     numbers: [Option<u64>; 3],
     /// Preceding operations, and the relation of the report to them.
@@ -215,6 +218,7 @@ impl EventMaker {
                     self.fault(rule, offset, || format!("{}: {error}", rule.statement()));
                 }
                 self.said.chain = self.said.chain.or(ids.chain);
+                self.said.unusual = ids.unusual;
                 if ids.task.is_valid() {
                     (self.said.task, self.said.operation) = (Some(ids.task), Some(ids.op));
                 } else {
@@ -271,6 +275,7 @@ impl EventMaker {
             }
             values.end();
         }
+        push_metadata(values, said.unusual.as_deref());
         if !shape.numbers.is_empty() {
             values.begin(Scope::SpecificContext);
             for role in &shape.numbers {
@@ -323,6 +328,24 @@ fn push_id(values: &mut EventValues, id: Option<&[u8]>) {
     }
 }
 
+/// Appends what metadata have beside their identifiers: a version other than 1, options and padding.
+fn push_metadata(values: &mut EventValues, metadata: Option<&Metadata>) {
+    push_number(
+        values,
+        metadata.map(|metadata| u64::from(metadata.version())).filter(|version| *version != 1),
+    );
+    let options = || metadata.into_iter().flat_map(|metadata| metadata.as_ref().options());
+    let has_options = options().next().is_some();
+    values.push_optional(has_options);
+    if has_options {
+        values.begin_array();
+        options().for_each(|option| values.push(FieldValue::Text(describe(&option).as_bytes())));
+        values.end();
+    }
+    let padding = metadata.map(|metadata| metadata.as_ref().padding()).filter(|padding| !padding.is_empty());
+    push_number(values, padding.map(|padding| padding.len() as u64));
+}
+
 /// Appends bytes as uppercase hexadecimal digits.
 fn push_text(values: &mut EventValues, id: &[u8]) {
     let mut text = [0; 40];
@@ -338,7 +361,7 @@ fn push_number(values: &mut EventValues, number: Option<u64>) {
 }
 
 /// Parses a text that is a number.
-fn number(text: &[u8]) -> Option<u64> {
+pub(crate) fn number(text: &[u8]) -> Option<u64> {
     leading_number(text).filter(|_| text.iter().all(u8::is_ascii_digit))
 }
 

@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use ichnos_io::{Collect, Entry, Format, OpenedTraces, ReadFiles, ReadOptions, Refused, TraceWriter, Tree};
+use ichnos_io::{
+    Collect, Entry, ExplainContext, Format, OpenedTraces, ReadFiles, ReadOptions, Refused, TraceWriter, Tree,
+};
 use ichnos_model::plan::PlanError;
 use ichnos_model::{Damage, FindMentions, RecordTrace, Trace};
 
 use super::class;
 use super::collect::COLLECT;
 use super::event_maker::{Checking, EventMaker};
+use super::explain::explain;
 use super::mentions::find_mentions;
 use super::recognition::recognise;
 use super::reported_operations::ReportedOperations;
@@ -71,6 +74,10 @@ impl Format for XTrace {
 
     fn find_mentions(&self) -> Option<FindMentions> {
         Some(find_mentions)
+    }
+
+    fn explain_context(&self) -> Option<ExplainContext> {
+        Some(explain)
     }
 }
 

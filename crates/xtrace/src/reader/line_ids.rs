@@ -9,17 +9,19 @@ use crate::{Metadata, MetadataError, OpId, TaskId};
 
 /// Identifiers in metadata.
 #[derive(Debug)]
-pub(super) struct MetadataIds {
-    pub(super) task: TaskId,
-    pub(super) op: OpId,
-    pub(super) chain: Option<u16>,
+pub(crate) struct MetadataIds {
+    pub(crate) task: TaskId,
+    pub(crate) op: OpId,
+    pub(crate) chain: Option<u16>,
+    /// The metadata, if they have another version than 1, or options.
+    pub(super) unusual: Option<Box<Metadata>>,
     /// First broken rule, if only lenient reading accepts them.
-    pub(super) broken: Option<MetadataError>,
+    pub(crate) broken: Option<MetadataError>,
 }
 
 /// Reads metadata by the document, else as the original library reads them, else of version 2. Returns the error of the
 /// first of these ways if none succeeds.
-pub(super) fn metadata_of_line(value: &[u8]) -> Result<MetadataIds, MetadataError> {
+pub(crate) fn metadata_of_line(value: &[u8]) -> Result<MetadataIds, MetadataError> {
     let (metadata, broken) = match Metadata::parse_with(value, Mode::Strict) {
         Ok(metadata) => (metadata, None),
         Err(error) => match Metadata::parse_with(value, Mode::Lenient) {
@@ -27,24 +29,25 @@ pub(super) fn metadata_of_line(value: &[u8]) -> Result<MetadataIds, MetadataErro
             Err(_) => {
                 let Ok(metadata) = Version2::parse(value) else { return Err(error) };
                 let (task, op) = (metadata.task_id(), metadata.op_id());
-                return Ok(MetadataIds { task, op, chain: None, broken: None });
+                return Ok(MetadataIds { task, op, chain: None, unusual: None, broken: None });
             }
         },
     };
-    let metadata = metadata.as_ref();
-    let chain = ChainId::of(metadata).ok().flatten().map(|chain| chain.0);
-    Ok(MetadataIds { task: metadata.task_id(), op: metadata.op_id(), chain, broken })
+    let chain = ChainId::of(metadata.as_ref()).ok().flatten().map(|chain| chain.0);
+    let (task, op) = (metadata.task_id(), metadata.op_id());
+    let is_unusual = metadata.version() != 1 || !metadata.as_ref().options_bytes().is_empty();
+    Ok(MetadataIds { task, op, chain, unusual: is_unusual.then(|| Box::new(metadata)), broken })
 }
 
 /// Reads the value of a line `ChainId`.
-pub(super) fn chain_of_line(value: &[u8]) -> Option<u16> {
+pub(crate) fn chain_of_line(value: &[u8]) -> Option<u16> {
     let digits = value.strip_prefix(b"0x").or_else(|| value.strip_prefix(b"0X"))?;
     let digits = std::str::from_utf8(digits).ok().filter(|digits| !digits.starts_with('+'))?;
     u16::from_str_radix(digits, 16).ok()
 }
 
 /// Returns the operation whose identifier is a signed 64-bit number, as text.
-pub(super) fn decimal_id(text: &[u8]) -> Option<OpId> {
+pub(crate) fn decimal_id(text: &[u8]) -> Option<OpId> {
     let number: i64 = std::str::from_utf8(text).ok()?.parse().ok()?;
     Some(OpId::from(number.to_be_bytes()))
 }

@@ -22,6 +22,7 @@
 //! | `predecessors` | `Edge` of the kind `next`, or without a kind | causes that it follows |
 //! | `returns` | `Edge` of the kind `up` | causes that it contained |
 //! | `chain_id` | `ChainId`, or the option of the metadata | - |
+//! | `metadata_version`, `metadata_options`, `metadata_padding` | `X-Trace`: a version other than 1, options, the number of bytes after them | - |
 //! | `process_id` | `ProcessID`: the number at its beginning | process |
 //! | `thread_id` | `ThreadID`, if it is a number | thread |
 //! | `severity` | `Severity`: a level of syslog | severity |
@@ -41,7 +42,8 @@
 
 pub(crate) mod class;
 mod collect;
-mod event_maker;
+pub(crate) mod event_maker;
+mod explain;
 mod format;
 pub(crate) mod line_ids;
 mod log_text;

@@ -13,7 +13,7 @@ pub(crate) const WINDOW: usize = 200_000;
 ///
 /// The identifier of an operation is unique within its chain (section 2.3), so that a second report of it is a copy.
 #[derive(Debug)]
-pub(super) struct ReportedOperations {
+pub(crate) struct ReportedOperations {
     hasher: RandomState,
     state: Mutex<RecentOperations>,
 }
@@ -60,8 +60,13 @@ impl ReportedOperations {
     }
 
     /// Returns a digest of lines that does not depend on their order, which JSON of servers does not keep.
-    pub(super) fn digest<'l>(&self, lines: impl Iterator<Item = (&'l [u8], &'l [u8])>) -> u64 {
+    pub(crate) fn digest<'l>(&self, lines: impl Iterator<Item = (&'l [u8], &'l [u8])>) -> u64 {
         lines.map(|line| self.hasher.hash_one(line)).fold(0, u64::wrapping_add)
+    }
+
+    /// Adds the report of an operation; returns `false` if the operation has another one.
+    pub(crate) fn is_report(&self, key: &OperationKey, digest: u64) -> bool {
+        self.add(key, digest, 0, 0).is_none()
     }
 
     /// Adds the report of an operation; returns the file and offset of its first one if that has another
@@ -76,8 +81,8 @@ impl ReportedOperations {
         let key = self.hasher.hash_one(key);
         let state = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(first) = state.reports.get(&key) {
-            let file = state.files.get(first.file as usize)?;
-            return (first.digest != digest).then(|| (Arc::clone(file), first.offset));
+            let file = state.files.get(first.file as usize).cloned().unwrap_or_default();
+            return (first.digest != digest).then_some((file, first.offset));
         }
         state.reports.insert(key, FirstReport { digest, file, offset });
         None

@@ -96,11 +96,13 @@ impl JsonReports {
     }
 
     /// Returns `true` if JSON begins with a report, which may be cut by the end of `beginning`: the first
-    /// object has a key `X-Trace`, or the key `EventID` of another version, or a first line.
+    /// object has a key `X-Trace`, or the key `EventID` of another version, or a first line. A list without reports is one,
+    /// too.
     #[must_use]
     pub fn recognise(beginning: &[u8]) -> bool {
         let (mut reports, mut lines) = (Self::new(), LineBuffer::default());
-        let Some(found) = reports.next_object(beginning, &mut lines) else { return false };
+        // Lists without any report.
+        let Some(found) = reports.next_object(beginning, &mut lines) else { return reports.is_behind_value };
         // A report cut by the end of the beginning has keys, too.
         let Ok(is_report) = found else { return lines.lines().any(|line| is_telling(line.key)) };
         is_report || lines.lines().any(|line| is_telling(line.key))

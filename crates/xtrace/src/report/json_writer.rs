@@ -237,6 +237,10 @@ mod tests {
         assert_eq!(read(&json).iter().map(Vec::len).collect::<Vec<_>>(), [1, 2, 1, 0, 1]);
         assert!(JsonReports::recognise(json.as_bytes()));
         assert_eq!(written(&[]), "[]\n");
+        assert!(JsonReports::recognise(b"[]\n") && JsonReports::recognise(br#"[{"id":"00","reports":[]}]"#));
+        assert!(
+            !JsonReports::recognise(b"") && !JsonReports::recognise(b"[") && !JsonReports::recognise(b"[1]")
+        );
     }
 
     #[test]

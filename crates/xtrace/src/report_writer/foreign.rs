@@ -52,6 +52,10 @@ pub(super) struct ForeignEvent {
     is_undecodable: bool,
     /// Number of causes beyond the maximum.
     further_causes: u64,
+    /// Number of floats of more than 64 bits.
+    rounded: u64,
+    /// `true` if its severity became another number.
+    has_other_severity: bool,
     /// Operations that its texts name, if the event has no task of its own.
     pub(super) mentions: Vec<Mention>,
     text: Vec<u8>,
@@ -67,7 +71,8 @@ impl ForeignEvent {
         self.cause_chains.clear();
         (self.process, self.thread) = (class.own_process, None);
         (self.has_label, self.is_undecodable) = (false, false);
-        (self.too_long, self.long_chains, self.further_causes) = (0, 0, 0);
+        (self.too_long, self.long_chains, self.further_causes, self.rounded) = (0, 0, 0, 0);
+        self.has_other_severity = false;
         self.mentions.clear();
         for (scope, nodes) in &class.scopes {
             self.is_undecodable |=
@@ -90,6 +95,8 @@ impl ForeignEvent {
         losses.add_many(Loss::LongFields, self.lines.is_cut().into());
         losses.add_many(Loss::ChainNumber, self.long_chains);
         losses.add_many(Loss::Causes, self.further_causes);
+        losses.add_many(Loss::Float, self.rounded);
+        losses.add_many(Loss::Severity, self.has_other_severity.into());
     }
 
     /// Looks for operations in a text.
@@ -207,6 +214,7 @@ impl FieldReader<'_> {
                     return;
                 };
                 let severity = self.class.severity(level);
+                event.has_other_severity |= level != i64::from(severity);
                 return event
                     .lines
                     .push_with(b"Severity", |bytes| write::push_unsigned(bytes, severity.into()));
@@ -308,6 +316,8 @@ impl Visitor for FieldReader<'_> {
     }
 
     fn real(&mut self, field: Field<'_>, value: Real<'_>) {
+        let is_line = self.nodes.get(field.index()).is_some_and(|node| node.field != FieldUse::Skip);
+        self.event.rounded += u64::from(is_line && matches!(value, Real::Wide(_)));
         self.value(field, &FieldValue::Real(value));
     }
 

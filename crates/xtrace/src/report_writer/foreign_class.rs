@@ -62,6 +62,7 @@ impl OtherFormatClass {
             own_process: 0,
             scale: log.map(|log| log.scale),
         };
+        table.add_dates(event);
         let mut lose = |kind, field: &str, what: &str| {
             let (class, field) = (made.name.clone(), field.to_owned());
             table.add(LossEntry { kind, class, field, what: what.to_owned() }, 1);

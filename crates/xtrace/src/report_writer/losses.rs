@@ -21,6 +21,11 @@ pub(super) enum Loss {
     Fields,
     LongFields,
     Orphan,
+    Float,
+    Severity,
+    InvalidLine,
+    LenientMetadata,
+    InvalidReport,
 }
 
 /// Counts of losses, by [`Loss`].
@@ -28,7 +33,7 @@ pub(super) enum Loss {
 pub(super) struct LossCounts([u64; LOSSES.len()]);
 
 /// All losses in the order of [`Loss`].
-const LOSSES: [(LossKind, &str); 16] = [
+const LOSSES: [(LossKind, &str); 21] = [
     (LossKind::Rounded, "time before 1970 or of more than 63 bits"),
     (LossKind::Lowered, "time of the clock -> `Timestamp`"),
     (LossKind::Lowered, "event -> line `Event` of the report of its operation"),
@@ -45,6 +50,11 @@ const LOSSES: [(LossKind, &str); 16] = [
     (LossKind::Dropped, "fields that cannot be decoded"),
     (LossKind::Dropped, "fields of an event beyond 16 MiB or 65,536 lines"),
     (LossKind::Dropped, "event without a task or an operation"),
+    (LossKind::Rounded, "number of more than 64 bits"),
+    (LossKind::Rounded, "number of the severity -> level of syslog"),
+    (LossKind::Dropped, "line that breaks a rule"),
+    (LossKind::Lowered, "metadata that break a rule -> metadata of the document, without options"),
+    (LossKind::Dropped, "report without valid metadata, or of an operation that has another one"),
 ];
 
 impl LossCounts {

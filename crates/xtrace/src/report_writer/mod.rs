@@ -10,6 +10,7 @@ mod identifiers;
 mod losses;
 mod open_reports;
 mod own;
+mod repair;
 mod report_block;
 mod report_encoder;
 mod report_encoders;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use ichnos_json::write;
 use ichnos_model::plan::Plan;
-use ichnos_model::{Event, Field, FieldKind, Scope, StringEncoding, Text, Visitor};
+use ichnos_model::{Event, Field, FieldKind, Meaning, Scope, StringEncoding, Text, Visitor};
 
 use crate::reader::class::{ANY_MEMBER, CLASS_NAME, DIALECT};
 use crate::report::{LineBuffer, VERSION, WrittenKey};
@@ -59,7 +59,8 @@ impl ReportClass {
         let nodes = vec![LineNode::Nothing; plan.nodes().count()].into();
         let mut class = Self { keys: Vec::new(), nodes, is_direct: true };
         let mut has_metadata = false;
-        for member in plan.children(0) {
+        let meanings = &event.class.meanings;
+        for (index, member) in plan.children(0).enumerate() {
             let node = plan.get(member)?;
             let name = node.name.as_deref()?;
             match &node.class.kind {
@@ -75,8 +76,10 @@ impl ReportClass {
                         _ => return None,
                     }
                 }
-                // Other formats have the lengths of arrays as members.
+                // Other formats have the lengths of arrays as members, or numbers of the specific context, which are in
+                // lines, too.
                 _ if node.is_needed() => {}
+                FieldKind::Optional { .. } if is_number(meanings.of(Scope::Payload, index)) => {}
                 _ => return None,
             }
             has_metadata |= matches!(name, "X-Trace" | "EventID");
@@ -116,6 +119,11 @@ impl ReportClass {
         let mut reader = LineReader { class: self, lines, key: Vec::new() };
         event.visit(Scope::Payload, &mut reader).is_ok()
     }
+}
+
+/// Returns `true` for the meaning of a number in the specific context.
+fn is_number(meaning: Option<Meaning>) -> bool {
+    matches!(meaning, Some(Meaning::Process | Meaning::Thread | Meaning::Severity))
 }
 
 /// Reads lines.

@@ -115,7 +115,7 @@ impl ReportBlock {
 }
 
 /// Replaces bytes that are not UTF-8 by U+FFFD; returns `true` if there are any.
-fn make_utf8(lines: &mut LineBuffer) -> bool {
+pub(super) fn make_utf8(lines: &mut LineBuffer) -> bool {
     if lines.as_bytes().is_ascii() {
         return false;
     }

@@ -14,6 +14,7 @@ use super::identifiers::{OperationTasks, hash, op_of, op_of_hash, ops_of_mention
 use super::losses::{Loss, LossCounts};
 use super::open_reports::{ClassPlace, OpenReport, OpenReports, push_edge};
 use super::own::ReportClass;
+use super::repair::ReportRepair;
 use super::report_block::{ReportBlock, ReportChanges};
 use super::rules::{ReportRules, digest};
 use super::threads::{ChainThread, ThreadChains};
@@ -60,6 +61,8 @@ pub(super) struct ReportEncoder {
     lines: LineBuffer,
     block: ReportBlock,
     foreign: ForeignReports,
+    /// Repairs reports that break rules, if the output must be valid.
+    repair: Option<ReportRepair>,
     damages: u64,
     is_flushed: bool,
 }
@@ -83,6 +86,7 @@ impl ReportEncoder {
     pub(super) fn new(rules: Arc<ReportRules>) -> Self {
         Self {
             block: ReportBlock::new(rules.is_json, rules.is_compared),
+            repair: rules.repairs.then(ReportRepair::default),
             rules,
             traces: Vec::new(),
             last_trace: 0,
@@ -133,7 +137,7 @@ impl ReportEncoder {
             return self.lose(LossKind::Dropped, "event of an unknown class");
         };
         let place = ClassPlace { trace: self.trace(event), stream: event.stream.class_index, class: index };
-        let Self { traces, rules, lines, block, foreign, .. } = self;
+        let Self { traces, rules, lines, block, foreign, repair, .. } = self;
         let Some(trace) = traces.get_mut(place.trace) else { return };
         let number = trace.number;
         let Some(class) = class_at(&mut trace.classes, place) else { return };
@@ -144,7 +148,8 @@ impl ReportEncoder {
                 let clock = event.stream.clock();
                 let is_moved =
                     clock.is_some_and(|clock| (clock.offset_seconds, clock.offset_cycles) != (0, 0));
-                if !is_moved && !rules.is_mixed && block.push_event(own, event) {
+                let is_direct = !is_moved && !rules.is_mixed && repair.is_none();
+                if is_direct && block.push_event(own, event) {
                     return;
                 }
                 if !own.read(event, lines) {
@@ -152,6 +157,9 @@ impl ReportEncoder {
                 }
                 if is_moved {
                     correct_time(event, lines, losses);
+                }
+                if repair.as_mut().is_some_and(|repair| !repair.repair(lines, losses)) {
+                    return;
                 }
                 let is_taken =
                     rules.is_mixed && foreign.take_report(place, lines, block, losses, &mut self.damages);
@@ -319,12 +327,14 @@ impl ForeignReports {
         let chain = self.event.chain();
         self.event.count_losses(losses);
         let mention = if self.event.task.is_none() { self.mentioned() } else { None };
+        // Operations without a task are unique within their chain.
+        let scope = writing.trace ^ u32::from(chain.unwrap_or(0)) << 16;
         match (self.event.operation, self.event.task, writing.thread) {
             (Some(operation), task, _) => {
                 let task = match (task, mention) {
                     (Some(task), _) => task_of(&task),
-                    (None, Some(mention)) => self.tasks.set(writing.trace, operation, mention.task),
-                    (None, None) => self.task_of_operation(writing.trace, operation, losses),
+                    (None, Some(mention)) => self.tasks.set(scope, operation, mention.task),
+                    (None, None) => self.task_of_operation(scope, operation, losses),
                 };
                 let key = OperationKey { task, op: op_of(&operation), chain };
                 // It follows the operation that it names.

@@ -23,6 +23,8 @@ pub(super) struct ReportRules {
     pub(super) is_mixed: bool,
     /// `true` if the output is compared with the input.
     pub(super) is_compared: bool,
+    /// `true` if the output must be valid.
+    pub(super) repairs: bool,
     /// Number of bytes returned at once, if available.
     pub(super) block_bytes: usize,
     losses: Mutex<LossTable>,
@@ -44,6 +46,7 @@ impl ReportRules {
             chains_orphans: options.formats.choice("xtrace", "orphans") == Some("chain"),
             is_mixed: sources.iter().any(has_other_events),
             is_compared: options.verify.is_some(),
+            repairs: options.repair,
             block_bytes: options
                 .packet_size
                 .and_then(|size| usize::try_from(size).ok())
@@ -119,8 +122,18 @@ fn note_source(source: &WriteSource, losses: &mut LossTable) {
         let loss = LossEntry { kind, class: String::new(), field: field.to_owned(), what: what.to_owned() };
         losses.add(loss, 1);
     };
+    let has = |name| class.environment(name).is_some();
     for (name, _) in &class.environment {
-        lose(LossKind::Dropped, &format!("environment.{name}"), "entry of the environment");
+        let field = format!("environment.{name}");
+        match name.as_str() {
+            "hostname" | "vpid" | "procname" => {
+                lose(LossKind::Moved, &field, "environment -> line of each event")
+            }
+            "tracer_name" if !has("procname") => {
+                lose(LossKind::Moved, &field, "environment -> line of each event")
+            }
+            _ => lose(LossKind::Dropped, &field, "entry of the environment"),
+        }
     }
     if class.name.is_some() || class.uid.is_some() || class.uuid.is_some() {
         lose(LossKind::Dropped, "", "name or unique identifier of the trace");

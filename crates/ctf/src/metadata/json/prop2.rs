@@ -4,16 +4,16 @@ use ichnos_model::{ClockClass, ClockOrigin, Limits, TraceClass};
 
 use super::object::{Object, array, boolean, text, unsigned};
 use super::stream::{StreamReader, canonical_uuid};
-use super::text::{Json, single_value};
+use super::text::{Json, fragments};
 use super::vocabulary::Vocabulary;
 use crate::metadata::Problems;
 
-/// Reads a metadata stream of CTF2-PROP-2.0 ("Metadata stream"): a JSON array of fragments.
+/// Reads a metadata stream of CTF2-PROP-2.0 ("Metadata stream"): a JSON array of fragments, perhaps without its end.
 ///
 /// Adds problems to `problems`; the result is `None` if one of them is an error.
 pub fn parse_prop2(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<TraceClass> {
     let errors = problems.errors();
-    let node = single_value(text, limits, problems)?;
+    let node = fragments(text, limits, problems)?;
     array(&node, problems)?;
     let Json::Array(fragments) = node.json else { return None };
     let mut reader = StreamReader::new(Vocabulary::Prop2, limits, problems);

@@ -10,7 +10,7 @@ use crate::metadata::{Problems, memory};
 
 /// Reads a metadata stream of CTF2-SPEC-2.0 ("Metadata stream"): a JSON text sequence of RFC 7464
 /// whose texts are fragments. Fragments that follow each other without a record separator are
-/// read as well, with a warning.
+/// read as well, with a warning. An incomplete last fragment is ignored with a warning.
 ///
 /// Adds problems to `problems`; the result is `None` if one of them is an error.
 pub fn parse_spec2(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<TraceClass> {
@@ -36,7 +36,7 @@ pub fn parse_spec2(text: &[u8], limits: &Limits, problems: &mut Problems) -> Opt
             }
             separated = false;
             // After text that is not JSON, reading continues at the next record separator.
-            let Some(node) = parser.value(reader.classes.problems) else { break };
+            let Some(node) = parser.value_or_cut_off(reader.classes.problems) else { break };
             reader.fragment(&node);
             drop(node);
             parser.release(reader.classes.problems);

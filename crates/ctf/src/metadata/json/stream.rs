@@ -37,7 +37,7 @@ pub(super) struct StreamReader<'a> {
     pub(super) clock_identities: HashMap<ClockIdentity, u16>,
     pub(super) clock_uuids: HashSet<Uuid>,
     streams: HashMap<u128, usize>,
-    events: HashSet<(u128, u128)>,
+    events: HashMap<(u128, u128), TextPosition>,
     errors_before: usize,
 }
 
@@ -60,7 +60,7 @@ impl<'a> StreamReader<'a> {
             clock_identities: HashMap::new(),
             clock_uuids: HashSet::new(),
             streams: HashMap::new(),
-            events: HashSet::new(),
+            events: HashMap::new(),
             errors_before,
         }
     }
@@ -110,10 +110,24 @@ impl<'a> StreamReader<'a> {
             "trace-class" => self.any_trace_class(&mut object),
             "clock-class" => self.any_clock_class(&mut object),
             "data-stream-class" => self.data_stream_class(&mut object),
-            _ => self.event_record_class(&mut object),
+            _ => return self.refusable_event_record_class(object),
         }
         object.finish(Unknown::Refuse, self.classes.problems);
         self.classes.problems.leave();
+    }
+
+    /// Reads an event record class, and refuses it if it has errors.
+    fn refusable_event_record_class(&mut self, mut object: Object<'_>) {
+        self.classes.problems.begin_part();
+        let class = self.event_record_class(&mut object);
+        object.finish(Unknown::Refuse, self.classes.problems);
+        self.classes.problems.leave();
+        if !self.classes.problems.end_part()
+            && let Some((index, class)) = class
+            && let Some(stream) = self.trace.data_streams.get_mut(index)
+        {
+            stream.event_records.push(Arc::new(class));
+        }
     }
 
     /// Checks the whole after the last fragment. Returns `None` if there was an error.
@@ -407,8 +421,9 @@ impl<'a> StreamReader<'a> {
         only_stream(&self.trace.data_streams, position, self.classes.problems)
     }
 
-    /// CTF2-PROP-2.0 and CTF2-SPEC-2.0, "Event record class fragment".
-    fn event_record_class(&mut self, object: &mut Object<'_>) {
+    /// CTF2-PROP-2.0 and CTF2-SPEC-2.0, "Event record class fragment". Returns the class and the index of its data
+    /// stream class.
+    fn event_record_class(&mut self, object: &mut Object<'_>) -> Option<(usize, EventRecordClass)> {
         let id_node = object.get("id");
         let id = id_node.map_or(Some(0), |node| id(node, self.classes.problems));
         let stream_node = object.get("data-stream-class-id");
@@ -422,7 +437,7 @@ impl<'a> StreamReader<'a> {
         );
         let payload = self.root_class("payload-field-class", Scope::Payload, "payload", object);
         let attributes = self.classes.extras(object);
-        let (Some(id), Some(stream_id)) = (id, stream_id) else { return };
+        let (id, stream_id) = id.zip(stream_id)?;
         let Some((index, stream_id)) = self.stream_of(stream_id, stream_node.is_none(), object.position)
         else {
             if !self.unsure_streams && (stream_node.is_some() || self.trace.data_streams.is_empty()) {
@@ -431,29 +446,25 @@ impl<'a> StreamReader<'a> {
                     format!("unknown data stream class id {stream_id}: no earlier fragment declares it");
                 self.classes.problems.error(position, message);
             }
-            return;
+            return None;
         };
-        if !self.events.insert((stream_id, id)) {
-            let position = id_node.map_or(object.position, |node| node.position);
-            let message = format!("duplicate event record class id {id} in data stream class {stream_id}");
-            self.classes.problems.error(position, message);
-            return;
-        }
+        let position = id_node.map_or(object.position, |node| node.position);
+        let first = *self.events.entry((stream_id, id)).or_insert(position);
+        let is_duplicate = first != position;
         let most = self.classes.limits.event_record_classes;
         if self.events.len() as u64 > most {
             if self.events.len() as u64 == most + 1 {
                 let message = format!("there are more than {most} event record classes, the limit");
                 self.classes.problems.limit(object.position, "event_record_classes", message);
             }
-            return;
+            return None;
         }
         let names = [&namespace, &name, &uid].map(|name| name.as_deref());
         // Its id is in a set, too.
         if !self.classes.problems.charge(memory::of_event_record_class(&names) + 64, object.position) {
-            return;
+            return None;
         }
-        let Some(stream) = self.trace.data_streams.get_mut(index) else { return };
-        stream.event_records.push(Arc::new(EventRecordClass {
+        let class = EventRecordClass {
             id,
             namespace,
             name,
@@ -465,8 +476,34 @@ impl<'a> StreamReader<'a> {
             attributes,
             declared_at: object.position.into(),
             ..EventRecordClass::default()
-        }));
+        };
+        if is_duplicate {
+            let stream = self.trace.data_streams.get_mut(index)?;
+            refuse_duplicate(&class, stream, [first, position], self.classes.problems);
+            return None;
+        }
+        Some((index, class))
     }
+}
+
+/// Refuses an event record class whose id is used twice, at these positions, in its data stream class: which of the two
+/// describes the event records is unknown. If they are equal, the first one counts.
+pub(in crate::metadata) fn refuse_duplicate(
+    class: &EventRecordClass,
+    stream: &mut DataStreamClass,
+    [first, second]: [TextPosition; 2],
+    problems: &mut Problems,
+) {
+    let message = format!(
+        "duplicate event record class id {} in data stream class {}: the first one is at {first}",
+        class.id, stream.id
+    );
+    let other = stream.event_records.iter().position(|other| other.id == class.id);
+    if other.and_then(|other| stream.event_records.get(other)).is_some_and(|other| **other == *class) {
+        return problems.warning(second, format!("{message}; they are equal"));
+    }
+    problems.error(second, format!("{message}; event records with this id are not read"));
+    other.map(|other| stream.event_records.remove(other));
 }
 
 /// Returns the only data stream class and its id, for an event record class without such an id, if no class

@@ -182,6 +182,12 @@ const NAMES: usize = 64;
 /// Reason why a value cannot be read; `None` if it was already reported.
 type Failure = Option<Box<Diagnostic>>;
 
+fn report(failure: Failure, problems: &mut Problems) {
+    if let Some(failure) = failure {
+        problems.add(*failure);
+    }
+}
+
 impl<'t> Parser<'t> {
     /// Creates a parser at the beginning of `text`.
     pub(super) fn new(text: &'t [u8], limits: &Limits) -> Self {
@@ -288,15 +294,7 @@ impl<'t> Parser<'t> {
     /// Reads the next value; trailing commas are reported as warnings. Not recursive: the input determines
     /// the depth of nesting.
     pub(super) fn value(&mut self, problems: &mut Problems) -> Option<Node> {
-        match self.read_value(problems) {
-            Ok(node) => Some(node),
-            Err(failure) => {
-                if let Some(failure) = failure {
-                    problems.add(*failure);
-                }
-                None
-            }
-        }
+        self.read_value(problems).map_err(|failure| report(failure, problems)).ok()
     }
 
     /// Frees the memory of all values that were read up to now, which have been dropped.
@@ -462,19 +460,145 @@ fn fit<T>(list: &mut Vec<T>) {
 
 /// Reads the only value of a text; anything after it is an error.
 pub(super) fn single_value(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<Node> {
-    if text.len() as u64 > limits.metadata_bytes {
-        let message = format!("the text is longer than {} bytes, the limit", limits.metadata_bytes);
-        problems.limit(TextPosition::default(), "metadata_bytes", message);
-        return None;
-    }
-    let mut parser = Parser::new(text, limits);
+    let mut parser = Parser::of_text(text, limits, problems)?;
     let node = parser.value(problems)?;
-    if !parser.at_end()
-        && let Some(unexpected) = parser.unexpected("the end of the text")
-    {
-        problems.add(*unexpected);
-    }
+    parser.expect_end(problems);
     Some(node)
+}
+
+/// Reads the array of fragments that a text consists of. If its end is missing, because the producer is still running
+/// or was interrupted, returns the complete fragments, with a warning: fragments never change once they are written
+/// (CTF2-PROP-2.0, "Metadata stream").
+pub(super) fn fragments(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<Node> {
+    let mut parser = Parser::of_text(text, limits, problems)?;
+    parser.skip_space();
+    let position = parser.position();
+    let mut elements = Vec::new();
+    if !parser.reader.take(b'[') || parser.reader.take(b']') {
+        parser.reader.seek(position.offset as usize);
+        return parser.value(problems).inspect(|_| parser.expect_end(problems));
+    }
+    loop {
+        if parser.at_end() {
+            parser.warn_of_open_array(elements.len(), 0, problems);
+            break;
+        }
+        let begin = parser.reader.offset();
+        match parser.read_value(problems) {
+            Ok(element) => push(&mut elements, element),
+            Err(Some(failure)) if parser.is_cut_off(begin, failure.position) => {
+                let rest = parser.reader.text().len() - begin;
+                parser.reader.seek(begin);
+                parser.warn_of_open_array(elements.len(), rest, problems);
+                break;
+            }
+            Err(failure) => {
+                report(failure, problems);
+                return None;
+            }
+        }
+        if parser.at_end() {
+            continue;
+        }
+        if !parser.separator(b']', problems).map_err(|failure| report(failure, problems)).ok()? {
+            parser.expect_end(problems);
+            break;
+        }
+    }
+    fit(&mut elements);
+    Some(Node { position, property: None, json: Json::Array(elements) })
+}
+
+/// Returns the offset of the last token of a text, or of its end, if its first value is incomplete.
+fn incomplete_token(text: &[u8]) -> Option<usize> {
+    let (mut depth, mut token, mut in_string, mut is_escaped) = (0usize, 0, false, false);
+    for (offset, byte) in text.iter().enumerate() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if in_string => is_escaped = true,
+            b'"' => in_string = !in_string,
+            _ if in_string => {}
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth == 0 && !in_string {
+            return None;
+        }
+        if !in_string
+            && matches!(byte, b'{' | b'}' | b'[' | b']' | b',' | b':' | b'"' | b' ' | b'\n' | b'\t' | b'\r')
+        {
+            token = offset + 1;
+        }
+    }
+    Some(token)
+}
+
+impl<'t> Parser<'t> {
+    /// Creates a parser at the beginning of a text, unless that is too long.
+    fn of_text(text: &'t [u8], limits: &Limits, problems: &mut Problems) -> Option<Self> {
+        if text.len() as u64 > limits.metadata_bytes {
+            let message = format!("the text is longer than {} bytes, the limit", limits.metadata_bytes);
+            problems.limit(TextPosition::default(), "metadata_bytes", message);
+            return None;
+        }
+        Some(Self::new(text, limits))
+    }
+
+    /// Reports text after the last value.
+    fn expect_end(&mut self, problems: &mut Problems) {
+        if !self.at_end()
+            && let Some(unexpected) = self.unexpected("the end of the text")
+        {
+            problems.add(*unexpected);
+        }
+    }
+
+    /// Reads the next value. If that is the last one of the text and incomplete, it is ignored with a warning, because
+    /// its producer is still running or was interrupted.
+    pub(super) fn value_or_cut_off(&mut self, problems: &mut Problems) -> Option<Node> {
+        let begin = self.reader.offset();
+        match self.read_value(problems) {
+            Ok(node) => Some(node),
+            Err(Some(failure))
+                if self.reader.text().len() == self.text.len()
+                    && self.is_cut_off(begin, failure.position) =>
+            {
+                let length = self.text.len() - begin;
+                let message = format!(
+                    "the last {length} bytes are an incomplete fragment, because its producer is still running or \
+                     was interrupted: it is ignored"
+                );
+                let position = self.position_of(begin);
+                problems.warning(position, message);
+                None
+            }
+            Err(failure) => {
+                report(failure, problems);
+                None
+            }
+        }
+    }
+
+    /// Returns `true` if the value from `begin` on, which cannot be read because of a failure, is only incomplete.
+    fn is_cut_off(&self, begin: usize, failure: TextPosition) -> bool {
+        let token = self.text.get(begin..).and_then(incomplete_token);
+        token.is_some_and(|token| failure.offset >= (begin + token) as u64)
+    }
+
+    /// Reports an array of fragments without its end, after `count` elements and `rest` bytes of an incomplete one.
+    fn warn_of_open_array(&mut self, count: usize, rest: usize, problems: &mut Problems) {
+        let rest = match rest {
+            0 => String::new(),
+            rest => format!(", without the last {rest} bytes, an incomplete fragment"),
+        };
+        let message = format!(
+            "the array of fragments has no end, because its producer is still running or was interrupted: its \
+             {count} complete elements are read{rest}"
+        );
+        let position = self.position();
+        problems.warning(position, message);
+    }
 }
 
 #[cfg(test)]

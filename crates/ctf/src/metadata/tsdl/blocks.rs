@@ -37,13 +37,26 @@ impl TsdlParser<'_> {
         match word {
             "trace" => self.block("`trace` block", |parser| parser.trace_block(at)),
             "stream" => self.block("`stream` block", |parser| parser.stream_block(at)),
-            "event" => self.block("`event` block", |parser| parser.event_block(at)),
+            "event" => self.refusable_event_block(at),
             "clock" => self.block("`clock` block", |parser| parser.clock_block(at)),
             "env" => self.block("`env` block", Self::environment_block),
             "callsite" => self.block("`callsite` block", Self::call_site_block),
             _ if self.declares_type() => self.type_declaration(),
             _ => Err(self.unexpected("a block or a declaration of types")),
         }
+    }
+
+    /// Reads an `event` block, and refuses it if it has errors but ends as it should.
+    fn refusable_event_block(&mut self, at: TextPosition) -> Read<()> {
+        let count = self.document.events.len();
+        self.problems.begin_part();
+        let result = self.block("`event` block", |parser| parser.event_block(at));
+        match result {
+            Ok(()) if self.problems.end_part() => self.document.events.truncate(count),
+            Ok(()) => {}
+            Err(_) => self.problems.end_needed_part(),
+        }
+        result
     }
 
     /// Reads a block, whose keyword is next, with its scope of type names and its `;`.
@@ -121,8 +134,17 @@ impl TsdlParser<'_> {
                     return Ok(());
                 }
                 Some((name, Assigned::Value(value))) => match name {
-                    "major" => parser.version(name, &value, 1)?,
-                    "minor" => parser.version(name, &value, 8)?,
+                    "major" if parser.unsigned(name, &value)? == 1 => {}
+                    "major" => {
+                        return Err(parser.wrong(name, "1: only version 1.8 can be read", &value));
+                    }
+                    "minor" if parser.unsigned(name, &value)? == 8 => {}
+                    // Some tracers number their own versions.
+                    "minor" => {
+                        let message = "the minor version is not 8: read as version 1.8";
+                        let warning = Diagnostic::warning(value.at, message);
+                        parser.problems.add(warning.expected("8", value.value.describe()));
+                    }
                     "uuid" => uuid = Some(parser.uuid(&value)?),
                     _ => byte_order = Some(parser.trace_byte_order(&value)?),
                 },
@@ -139,13 +161,6 @@ impl TsdlParser<'_> {
             self.document.trace = Some(TraceBlock { at, uuid, byte_order, packet_header });
         }
         Ok(())
-    }
-
-    fn version(&mut self, name: &str, value: &Expression, expected: u64) -> Read<()> {
-        if self.unsigned(name, value)? == expected {
-            return Ok(());
-        }
-        Err(self.wrong(name, &format!("{expected}: only version 1.8 can be read"), value))
     }
 
     fn uuid(&mut self, value: &Expression) -> Read<Uuid> {

@@ -11,6 +11,7 @@ use ichnos_model::{
     StringEncoding, StringLength, TextPosition, TraceClass, Value, VariantOption,
 };
 
+use super::super::json::refuse_duplicate;
 use super::super::{Problems, choices, memory};
 use super::ast::{
     ArrayLength, ClockBlock, Compound, Document, EventBlock, IntegerType, ParsedType, PathLocation,
@@ -268,14 +269,10 @@ impl<'a> Builder<'a> {
         if let Some(block) = block {
             stream.declared_at = block.at.into();
         }
-        let mut ids = HashSet::new();
+        let mut ids: HashMap<u64, TextPosition> = HashMap::new();
         for event in events {
             let event_id = event.id.unwrap_or(0);
-            if !ids.insert(event_id) {
-                let message = format!("duplicate `event` block id {event_id} in the stream {id}");
-                self.problems.error(event.at, message);
-                continue;
-            }
+            let first = *ids.entry(event_id).or_insert(event.at);
             if self.exhausted {
                 break;
             }
@@ -284,7 +281,14 @@ impl<'a> Builder<'a> {
                 self.exhausted = true;
                 break;
             }
-            stream.event_records.push(Arc::new(self.event(event_id, event)));
+            self.problems.begin_part();
+            let class = self.event(event_id, event);
+            if first != event.at {
+                refuse_duplicate(&class, &mut stream, [first, event.at], self.problems);
+                self.problems.end_part();
+            } else if !self.problems.end_part() {
+                stream.event_records.push(Arc::new(class));
+            }
         }
         stream.default_clock = self.default_clock;
         stream

@@ -12,8 +12,8 @@ use crate::writer::placed::{OverwriteLayout, Placed, ends_in_byte, most_bits};
 use crate::writer::role_values::RoleValues;
 use ichnos_model::lower::{LossEntry, LossKind, PacketLosses};
 use ichnos_model::{
-    BitField, ByteOrder, ClockValue, DataStream, DataStreamClass, Discarded, FieldClass, FieldKind, Packet,
-    Role, Scope, Window,
+    BitField, ByteOrder, ClockValue, DataStream, DataStreamClass, Discarded, Event, FieldClass, FieldKind,
+    Packet, Role, Scope, Window,
 };
 use std::sync::Arc;
 
@@ -356,14 +356,15 @@ impl StreamEncoder {
         }
     }
 
-    /// Returns the time of an event, or that of the event before if it is impossible.
-    pub(super) fn possible_time(&mut self, cycles: u64, name: &str) -> u64 {
+    /// Returns the time of an event, or that of the event before if most other events contradict it.
+    pub(super) fn possible_time(&mut self, event: &Event<'_>, cycles: u64) -> u64 {
+        let latest = self.repair.times.latest(event);
         let Some(open) = &self.lanes[0].open else { return cycles };
-        if cycles >= open.now && cycles <= open.latest {
+        let now = open.now;
+        if cycles == now || (now..=latest.min(open.latest)).contains(&cycles) {
             return cycles;
         }
-        let now = open.now;
-        self.lose(LossKind::Rounded, name, "", "impossible time: that of the event before");
+        self.lose(LossKind::Rounded, event.name(), "", "impossible time: that of the event before");
         now
     }
 

@@ -237,7 +237,9 @@ impl PacketWriter<'_> {
         // Spans can end on another thread than they began.
         let parent = self.process(place);
         let around = self.sequence.id.own(parent.unwrap_or(0));
-        let track = |key| track_id(TrackKind::Slice, [around, key]);
+        // Keys are those of a trace.
+        let trace = u64::from(self.sequence.trace);
+        let track = |key: u64| track_id(TrackKind::Slice, [around, key ^ trace]);
         let class_of = &class.class;
         let id = match class_of.form {
             EventForm::Frame => track(class_of.frame_key(event)),

@@ -43,6 +43,14 @@ pub fn write(trace: &dyn TraceInput) -> (Vec<u8>, LossTable) {
 }
 
 fn write_in_blocks(trace: &dyn TraceInput, block: Option<u64>) -> (Vec<u8>, LossTable) {
+    write_verified(trace, block, Verify::new(compare)).unwrap()
+}
+
+fn write_verified(
+    trace: &dyn TraceInput,
+    block: Option<u64>,
+    verify: Verify,
+) -> Result<(Vec<u8>, LossTable), CreateError> {
     let source = WriteSource {
         trace: trace.trace().clone(),
         format: trace.format(),
@@ -50,7 +58,7 @@ fn write_in_blocks(trace: &dyn TraceInput, block: Option<u64>) -> (Vec<u8>, Loss
         streams: trace.data_streams(),
     };
     let mut options = WriteOptions::default();
-    options.verify = Some(Verify::new(compare));
+    options.verify = Some(verify);
     options.packet_size = block;
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("a.fxt");
@@ -70,8 +78,8 @@ fn write_in_blocks(trace: &dyn TraceInput, block: Option<u64>) -> (Vec<u8>, Loss
         output.join(block).unwrap();
     }
     drop(worker);
-    let report = output.finish().unwrap();
-    (std::fs::read(&path).unwrap(), report.losses)
+    let report = output.finish()?;
+    Ok((std::fs::read(&path).unwrap(), report.losses))
 }
 
 /// Checks that a trace is the same when it is written; returns the written one.
@@ -287,4 +295,21 @@ fn events_of_other_formats_have_arguments() {
         "{losses:#?}"
     );
     let _ = OpenOptions::default();
+}
+
+/// The same ticks by another clock are other times.
+#[test]
+fn a_wrong_clock_is_noticed() {
+    let mut builder = Builder::new();
+    builder.record(1, body().words(&[1_000, 5, 1_700_000_000_000_000_000]));
+    builder.event(0, 7, ["c", "n"], vec![], &[]);
+    let shift = |path: &Path, written: &TraceDigest| {
+        let mut bytes = std::fs::read(path).unwrap();
+        // The time since 1970 in the initialization record after the magic number record.
+        bytes[35] ^= 0x80;
+        std::fs::write(path, bytes).unwrap();
+        compare(path, written)
+    };
+    let error = write_verified(&open(&builder.bytes), None, Verify::new(shift)).unwrap_err();
+    assert!(matches!(error, CreateError::Mismatch(_)), "{error}");
 }

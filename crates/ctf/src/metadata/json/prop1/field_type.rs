@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use ichnos_model::{
     Attributes, BitField, ByteOrder, Diagnostic, DisplayBase, FieldClass, FieldKind, FieldLocation,
-    IntegerProperties, Length, Limits, LocationStep, Member, RangeSet, Scope, StringEncoding, StringLength,
-    TextPosition, Value, VariableLengthValue, VariantOption,
+    IntegerProperties, Length, Limits, LocationStep, Member, RangeSet, Scope, Severity, StringEncoding,
+    StringLength, TextPosition, Value, VariableLengthValue, VariantOption,
 };
 
 use super::super::field_class::DEEPEST;
@@ -31,6 +31,9 @@ struct Alias {
     depth: u32,
 }
 
+/// Unknown field type, if there is one, as the error that it is unless it can be ignored.
+type UnknownType = Option<Box<Diagnostic>>;
+
 /// Reads field types. Paths stay as written, and the choices of variants have no ranges yet: both depend on
 /// the use of the type.
 pub(super) struct TypeReader<'a> {
@@ -38,7 +41,10 @@ pub(super) struct TypeReader<'a> {
     pub(super) limits: &'a Limits,
     /// Byte order meant by `default`.
     pub(super) default_byte_order: Option<ByteOrder>,
-    aliases: HashMap<String, Option<Alias>>,
+    /// Named field types; those that cannot be read with the unknown field type in them, if that is why.
+    aliases: HashMap<String, Result<Alias, UnknownType>>,
+    /// Unknown field type in the one that is being read, which cannot be decoded because of it.
+    pub(super) unknown: UnknownType,
     scope: Option<Scope>,
     depth: u32,
     deepest: u32,
@@ -57,6 +63,7 @@ impl<'a> TypeReader<'a> {
             limits,
             default_byte_order,
             aliases: HashMap::new(),
+            unknown: None,
             scope: None,
             depth: 0,
             deepest: 0,
@@ -86,7 +93,8 @@ impl<'a> TypeReader<'a> {
         self.deepest = 0;
         let class = class.and_then(|node| self.field_type(node));
         let classes = std::mem::replace(&mut self.classes, before);
-        let alias = class.map(|class| Alias { class, classes, depth: self.deepest });
+        let unknown = self.unknown.take();
+        let alias = class.map(|class| Alias { class, classes, depth: self.deepest }).ok_or(unknown);
         if let (Some(name), Some(node)) = (name, name_node) {
             if self.aliases.contains_key(name) {
                 self.problems.error(node.position, format!("duplicate field type alias `{name}`"));
@@ -157,7 +165,13 @@ impl<'a> TypeReader<'a> {
             );
             return None;
         };
-        let alias = alias.as_ref()?;
+        let alias = match alias {
+            Ok(alias) => alias,
+            Err(unknown) => {
+                self.unknown.clone_from(unknown);
+                return None;
+            }
+        };
         let (class, classes, depth) = (alias.class.clone(), alias.classes, alias.depth);
         if self.depth.saturating_add(depth) > self.limits.depth.min(DEEPEST) {
             self.problems.limit(position, "depth", "field types nest too deep through this alias");
@@ -190,7 +204,7 @@ impl<'a> TypeReader<'a> {
             }
             let names: Vec<&str> = TYPES.iter().map(|(name, _)| *name).collect();
             let error = Diagnostic::error(type_node.position, "an unknown field type cannot be decoded");
-            self.problems.add(error.expected(listed(&names), type_node.describe()));
+            self.unknown = Some(Box::new(error.expected(listed(&names), type_node.describe())));
             return None;
         };
         // The document's tables give these types wrongly; their properties identify them.
@@ -290,16 +304,16 @@ impl<'a> TypeReader<'a> {
             Type::Structure => {
                 let members = match object.get("fields") {
                     None => Some(Vec::new()),
-                    Some(node) => self.fields(node, "field"),
+                    Some(node) => self.fields(node, "field", false),
                 };
                 FieldKind::Structure { members: members?, minimum_alignment: alignment? }
             }
             Type::Union => {
                 let fields = object.require("fields", self.problems);
                 let members = fields.and_then(|node| {
-                    let members = self.fields(node, "field")?;
+                    let members = self.fields(node, "field", true)?;
                     if members.is_empty() {
-                        refuse(node, "at least one field", self.problems);
+                        refuse(node, "at least one field of a known type", self.problems);
                         return None;
                     }
                     Some(members)
@@ -363,7 +377,7 @@ impl<'a> TypeReader<'a> {
                 let selector = object.require("tag", self.problems);
                 let selector = selector.and_then(|node| self.path(node));
                 let choices = object.require("choices", self.problems);
-                let members = choices.and_then(|node| self.fields(node, "choice"));
+                let members = choices.and_then(|node| self.fields(node, "choice", true));
                 let options = members?.into_iter().map(|member| VariantOption {
                     name: Some(member.name),
                     class: member.class,
@@ -492,8 +506,10 @@ impl<'a> TypeReader<'a> {
     }
 
     /// CTF2-PROP-1.0, "Structure/union/variant field type field".
-    fn fields(&mut self, node: &Node, what: &str) -> Option<Vec<Member>> {
+    /// Those of unknown types are ignored if `can_ignore`, because none of the others is decoded after them.
+    fn fields(&mut self, node: &Node, what: &str, can_ignore: bool) -> Option<Vec<Member>> {
         let elements = array(node, self.problems)?;
+        let mut ignored = 0;
         let mut names = HashSet::with_capacity(elements.len());
         let mut members = Vec::with_capacity(elements.len());
         for (index, element) in elements.iter().enumerate() {
@@ -511,6 +527,16 @@ impl<'a> TypeReader<'a> {
                 }
                 let class = object.require("field-type", self.problems);
                 let class = class.and_then(|node| self.field_type(node));
+                if let Some(unknown) = self.unknown.take_if(|_| can_ignore) {
+                    let message = format!("this {what} is ignored, because its field type is unknown");
+                    self.problems.add(Diagnostic {
+                        severity: Severity::Warning,
+                        message,
+                        expected: None,
+                        ..*unknown
+                    });
+                    ignored += 1;
+                }
                 let attributes = self.attributes(&mut object);
                 object.finish(Unknown::Ignore, self.problems);
                 // Resolving paths makes a copy, and the name is in a set.
@@ -523,7 +549,7 @@ impl<'a> TypeReader<'a> {
             }
             self.problems.leave();
         }
-        (members.len() == elements.len()).then_some(members)
+        (members.len() + ignored == elements.len()).then_some(members)
     }
 
     fn element(&mut self, second: Option<&Property>, object: &mut Object<'_>) -> Option<Arc<FieldClass>> {

@@ -5,7 +5,7 @@ mod field_path;
 mod field_type;
 mod tag;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use ichnos_model::{
@@ -21,8 +21,8 @@ pub(in crate::metadata) use self::tag::TAGS;
 use self::tag::{ClockUse, Owner};
 use super::attributes::{emf_uri, log_level};
 use super::object::{Object, Unknown, array, boolean, listed, refuse, text};
-use super::stream::{canonical_uuid, label};
-use super::text::{Node, single_value};
+use super::stream::{canonical_uuid, label, refuse_duplicate};
+use super::text::{self, Node};
 use crate::metadata::{Dialect, Problems, memory};
 
 /// Number of classes that following paths may visit, for each field type that the limits allow.
@@ -32,11 +32,12 @@ const VISITS: u64 = 16;
 /// the string "CTF 2".
 ///
 /// Adds problems to `problems`; the result is `None` if one of them is an error. Unknown properties are
-/// ignored with a note, as the document requires; an unknown field type is an error, because nothing after it
-/// could be decoded.
+/// ignored with a note, as the document requires. So are members of unions and choices of variants with an unknown field
+/// type. Elsewhere, nothing after such a field can be decoded: event record classes with one are refused, and so is the
+/// trace if packets or all event records have one.
 pub fn parse_prop1(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<TraceClass> {
     let errors = problems.errors();
-    let node = single_value(text, limits, problems)?;
+    let node = text::fragments(text, limits, problems)?;
     let (version, fragments) = match array(&node, problems)?.split_first() {
         Some((version, fragments)) => (version, fragments),
         None => {
@@ -67,7 +68,7 @@ pub fn parse_prop1(text: &[u8], limits: &Limits, problems: &mut Problems) -> Opt
         header_clocks: Vec::new(),
         unsure_streams: false,
         streams: HashMap::new(),
-        events: HashSet::new(),
+        events: HashMap::new(),
         clocks: HashMap::new(),
         visits: limits.field_classes.saturating_mul(VISITS),
     };
@@ -105,7 +106,7 @@ struct Prop1Reader<'a> {
     header_clocks: Vec<ClockUse>,
     unsure_streams: bool,
     streams: HashMap<u128, usize>,
-    events: HashSet<(u128, u128)>,
+    events: HashMap<(u128, u128), TextPosition>,
     clocks: HashMap<String, u16>,
     /// Number of classes that may still be visited to follow paths.
     visits: u64,
@@ -146,7 +147,16 @@ impl Prop1Reader<'_> {
             "trace-class" => self.trace_class(&mut object, attributes),
             "data-stream-clock-class" => self.clock_class(&mut object, attributes),
             "data-stream-class" => self.data_stream_class(&mut object, attributes),
-            _ => self.event_record_class(&mut object, attributes),
+            _ => {
+                self.types.problems.begin_part();
+                let class = self.event_record_class(&mut object, attributes);
+                if !self.types.problems.end_part()
+                    && let Some((index, class)) = class
+                    && let Some(stream) = self.trace.data_streams.get_mut(index)
+                {
+                    stream.event_records.push(Arc::new(class));
+                }
+            }
         }
         object.finish(Unknown::Ignore, self.types.problems);
         self.types.problems.leave();
@@ -164,6 +174,9 @@ impl Prop1Reader<'_> {
             let Some(node) = object.get(property) else { continue };
             self.types.problems.enter(*what);
             let class = self.types.root(node, *scope);
+            if let Some(unknown) = self.types.unknown.take() {
+                self.types.problems.add(*unknown);
+            }
             if let Some(slot) = roots.get_mut(*scope as usize) {
                 *slot = class;
             }
@@ -335,8 +348,12 @@ impl Prop1Reader<'_> {
         (roots, stream.default_clock)
     }
 
-    /// CTF2-PROP-1.0, "Event record class fragment".
-    fn event_record_class(&mut self, object: &mut Object<'_>, attributes: Attributes) {
+    /// CTF2-PROP-1.0, "Event record class fragment". Returns the class and the index of its data stream class.
+    fn event_record_class(
+        &mut self,
+        object: &mut Object<'_>,
+        attributes: Attributes,
+    ) -> Option<(usize, EventRecordClass)> {
         let id_node = object.get("id");
         let id = id_node.map_or(Some(0), |node| id(node, self.types.problems));
         let stream_node = object.get("parent-data-stream-class-id");
@@ -364,35 +381,35 @@ impl Prop1Reader<'_> {
             declared_at: object.position.into(),
             ..EventRecordClass::default()
         };
-        let (Some(id), Some(stream_id)) = (id, stream_id) else { return };
-        let Some(stream) = index.and_then(|index| self.trace.data_streams.get_mut(index)) else {
+        let (id, stream_id) = id.zip(stream_id)?;
+        let Some(index) = index else {
             if !self.unsure_streams && (stream_node.is_some() || self.trace.data_streams.is_empty()) {
                 let position = stream_node.map_or(object.position, |node| node.position);
                 let message =
                     format!("unknown data stream class id {stream_id}: no earlier fragment declares it");
                 self.types.problems.error(position, message);
             }
-            return;
+            return None;
         };
-        if !self.events.insert((stream_id, id)) {
-            let position = id_node.map_or(object.position, |node| node.position);
-            let message = format!("duplicate event record class id {id} in data stream class {stream_id}");
-            self.types.problems.error(position, message);
-            return;
+        let position = id_node.map_or(object.position, |node| node.position);
+        let first = *self.events.entry((stream_id, id)).or_insert(position);
+        if first != position {
+            let stream = self.trace.data_streams.get_mut(index)?;
+            refuse_duplicate(&event, stream, [first, position], self.types.problems);
+            return None;
         }
         let most = self.types.limits.event_record_classes;
         let count = self.events.len() as u64;
         let names = [event.namespace.as_deref(), event.name.as_deref()];
         // Its id is in a set, too.
         if !self.types.problems.charge(memory::of_event_record_class(&names) + 64, object.position) {
-            return;
+            return None;
         }
-        if count <= most {
-            stream.event_records.push(Arc::new(event));
-        } else if count == most.saturating_add(1) {
+        if count == most.saturating_add(1) {
             let message = format!("there are more than {most} event record classes, the limit");
             self.types.problems.limit(object.position, "event_record_classes", message);
         }
+        (count <= most).then_some((index, event))
     }
 }
 

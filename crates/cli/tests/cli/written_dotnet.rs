@@ -1,0 +1,152 @@
+//! Written files of .NET: in order of time, with the names of functions, and with what the file itself says.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::support::{Directory, Run, ichnos, ichnos_with, recorded, root};
+
+fn example() -> PathBuf {
+    root().join("examples/hello-dotnet/hello.nettrace.zst")
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+fn convert(from: &Path, to: &Path) -> Run {
+    ichnos(["convert", "-q", "--force", "--verify", "--losses", text(from), "-o", text(to)])
+}
+
+/// Lines whose times go back, all of them or each second one.
+#[test]
+fn events_in_any_order_are_sorted() {
+    let directory = Directory::new("sorted-dotnet");
+    let (source, out) = (directory.join("back.jsonl"), directory.join("out.nettrace"));
+    let orders: [fn(u64) -> u64; 3] =
+        [|number| 3_000_000 - number, |number| number ^ 1, |number| (number * 7_919) % 100_003];
+    for order in orders {
+        let event = |number: u64| {
+            let time = 1_000 * order(number);
+            format!("{{\"ts\":{time},\"name\":\"a{}\",\"payload\":{{\"t\":{time}}}}}\n", number % 3)
+        };
+        fs::write(&source, (0..3_000).map(event).collect::<String>()).unwrap();
+        for dialect in ["4", "6"] {
+            let words = [
+                "convert",
+                "-q",
+                "--force",
+                "--verify",
+                "--dialect",
+                dialect,
+                text(&source),
+                "-o",
+                text(&out),
+            ];
+            ichnos(words).expect(0, &[]);
+            ichnos(["check", "--strict", text(&out)]).expect(0, &[]).prints(&["3,000 events"]);
+            let lines = ichnos(["cat", "-q", "-f", "csv", "--fields", "ts,t", "--unsorted", text(&out)]).out;
+            let times: Vec<u64> = lines
+                .lines()
+                .skip(1)
+                .map(|line| {
+                    let (time, field) = line.split_once(',').unwrap();
+                    assert_eq!(time, field);
+                    time.parse().unwrap()
+                })
+                .collect();
+            assert!(times.len() == 3_000 && times.is_sorted(), "{dialect}");
+        }
+    }
+}
+
+/// What is in a pipe cannot be sorted any more, and parts are not.
+#[test]
+fn events_in_any_order_are_refused_without_a_file() {
+    let directory = Directory::new("unsorted-dotnet");
+    let lines = b"{\"ts\":5,\"name\":\"a\"}\n{\"ts\":4,\"name\":\"a\"}\n";
+    ichnos_with(["convert", "--to", "nettrace", "-o", "-", "-"], lines)
+        .expect(2, &["not sorted by time", "write a file instead of a pipe"]);
+    let source = directory.join("back.jsonl");
+    fs::write(&source, lines).unwrap();
+    let out = directory.join("parts");
+    ichnos(["split", "--by", "event", "--to", "nettrace", text(&source), "-o", text(&out)])
+        .expect(2, &["not sorted by time", "`ichnos convert`"]);
+    assert!(!out.exists());
+}
+
+/// Times that are not in 64 bits from the first one on are listed.
+#[test]
+fn times_that_do_not_fit_are_listed() {
+    let directory = Directory::new("far-dotnet");
+    let (source, out) = (directory.join("far.jsonl"), directory.join("far.nettrace"));
+    let event = |time: i128| format!("{{\"ts\":{time},\"name\":\"a\"}}\n");
+    let far = i128::from(u64::MAX);
+    fs::write(&source, [event(i64::MIN.into()), event(1), event(far)].concat()).unwrap();
+    convert(&source, &out).expect(0, &[]).prints(&["rounded         2  a  time before the first tick"]);
+    fs::write(&source, [event(1), event(far)].concat()).unwrap();
+    let run = convert(&source, &out).expect(0, &[]);
+    assert!(!run.out.contains("rounded"), "{}", run.out);
+    let times = ichnos(["cat", "-q", "-f", "csv", "--fields", "ts", text(&out)]).out;
+    assert_eq!(times.lines().skip(1).collect::<Vec<_>>(), ["1", &far.to_string()]);
+}
+
+/// `filter` and `split` write the names of the functions in stacks, though the events that have them are not selected.
+#[test]
+fn parts_name_functions() {
+    let directory = Directory::new("named-dotnet");
+    let source = example();
+    let stacks = |path: &Path, options: &[&str]| {
+        let words = [&["stacks", "--color=never", "--top", "5"], options, &[text(path)]].concat();
+        ichnos(words).expect(0, &[]).out
+    };
+    let thread = "21402";
+    let filtered = directory.join("filtered.nettrace");
+    let words = ["filter", "-q", "--verify", "thread == 21402", text(&source), "-o", text(&filtered)];
+    ichnos(words).expect(0, &[]);
+    assert_eq!(stacks(&filtered, &[]), stacks(&source, &["--thread", thread]));
+    let parts = directory.join("parts");
+    ichnos(["split", "-q", "--verify", "--by", "thread", text(&source), "-o", text(&parts)]).expect(0, &[]);
+    let part = parts.join(format!("thread={thread}.nettrace"));
+    assert_eq!(stacks(&part, &[]), stacks(&source, &["--thread", thread]));
+    ichnos(["check", "--strict", text(&filtered), text(&part)]).expect(0, &[]);
+}
+
+/// What a file says of its process, and payloads that nothing describes, survive other formats.
+#[test]
+fn properties_survive_other_formats() {
+    let Some(source) = recorded("nettrace/runtime/net10.0-custom-only-norundown.nettrace") else { return };
+    let directory = Directory::new("round-dotnet");
+    let back = directory.join("back.nettrace");
+    let facts = |path: &Path| {
+        let info = ichnos(["info", text(path)]).expect(0, &[]).out;
+        let kept = ["process_id", "processors", "pointer_size", "sampling_interval_ns"];
+        let is_kept = |line: &&str| kept.iter().any(|name| line.contains(&format!("─ {name} = ")));
+        info.lines().filter(is_kept).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let events = |path: &Path| {
+        let words = ["cat", "-q", "--gmt", "--event", "Toolkit-*", text(path)];
+        ichnos(words).expect(0, &[]).out
+    };
+    assert_eq!(facts(&source).len(), 4);
+    for name in ["between.jsonl", "between"] {
+        let between = directory.join(name);
+        convert(&source, &between).expect(0, &[]);
+        let losses = convert(&between, &back).expect(0, &[]).out;
+        assert!(!losses.contains("date -> integer") && !losses.contains("process  "), "{losses}");
+        assert_eq!(facts(&back), facts(&source), "{name}");
+        assert_eq!(events(&back), events(&source), "{name}");
+    }
+}
+
+/// A file without its beginning: a message says so, with and without the name of the format.
+#[test]
+fn a_file_without_its_beginning() {
+    let Some(bytes) = recorded("nettrace/runtime/net10.0-nostacks.nettrace") else { return };
+    let directory = Directory::new("beginning-dotnet");
+    let path = directory.join("rest.nettrace");
+    fs::write(&path, &fs::read(bytes).unwrap()[700..]).unwrap();
+    for options in [&["cat"][..], &["cat", "--from", "nettrace"]] {
+        let run = ichnos(options.iter().copied().chain([text(&path)]));
+        run.expect(2, &["the beginning of the file is missing", "found a block at byte "]);
+    }
+}

@@ -1,0 +1,189 @@
+//! Dumps of buffers, as microcontrollers leave them: other text before the data, unused bytes behind them, and packets in
+//! the order of a ring.
+
+use std::sync::Arc;
+
+use ichnos_model::{
+    Cursor as _, Diagnostic, FileDiagnostic, Message, TextPosition, TraceClass, Value, Window,
+};
+
+use crate::packet_entry::PacketEntry;
+use crate::stream_input::StreamInput;
+
+/// Maximum size in bytes of a file that is read to find out where its data end.
+const LARGEST: usize = 64 << 20;
+
+/// Minimum number of bytes of a text, and of unused bytes.
+const SHORTEST: usize = 8;
+
+/// Returns a note about a file that is read as its tracer meant it.
+fn note(file: &str, message: String) -> FileDiagnostic {
+    FileDiagnostic::new(file, Diagnostic::note(TextPosition::default(), message))
+}
+
+/// Returns `true` if a tracer records straight into files, so that none of their bytes are unused.
+fn writes_files(trace: &TraceClass) -> bool {
+    let tracer = trace.environment("tracer_name").and_then(Value::as_text);
+    tracer.is_some_and(|tracer| tracer.starts_with("lttng"))
+}
+
+/// Returns the beginning of a text, quoted for messages.
+pub(crate) fn quoted(text: &str) -> String {
+    const MOST: usize = 60;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{:?}...", text.get(..end).unwrap_or_default()),
+        None => format!("{text:?}"),
+    }
+}
+
+/// Returns the text that bytes begin with, up to the end of its last line.
+pub(crate) fn leading_text(bytes: &[u8]) -> Option<&str> {
+    let is_text = |byte: &u8| matches!(byte, b' '..=b'~' | b'\t' | b'\r' | b'\n' | 0x1b);
+    let length = bytes.iter().take_while(|byte| is_text(byte)).count();
+    let length = bytes.get(..length)?.iter().rposition(|byte| *byte == b'\n')? + 1;
+    let text = bytes.get(..length).filter(|text| text.len() >= SHORTEST)?;
+    std::str::from_utf8(text).ok()
+}
+
+/// Returns the number of zeros at the end of some bytes.
+fn trailing_zeros(bytes: &[u8]) -> usize {
+    bytes.iter().rev().take_while(|byte| **byte == 0).count()
+}
+
+/// Returns the note about zeros after all packets of a file, if these fill a buffer of packets of one size.
+pub(crate) fn unused_packets(
+    trace: &TraceClass,
+    file: (&str, &[u8]),
+    packets: &[PacketEntry],
+    end: u64,
+) -> Option<FileDiagnostic> {
+    let (name, bytes) = file;
+    let size = packets.first()?.total()? / 8;
+    let rest = bytes.get(usize::try_from(end).ok()?..)?;
+    let is_buffer = size > 0
+        && rest.len() as u64 % size == 0
+        && packets.iter().all(|packet| packet.total() == Some(8 * size))
+        && trailing_zeros(rest) == rest.len()
+        && !writes_files(trace);
+    is_buffer.then(|| {
+        let message =
+            format!("the last {} bytes are zeros: the unused end of a buffer of packets", rest.len());
+        note(name, message)
+    })
+}
+
+/// Returns `true` if the packets of a file are those of a ring buffer: of one size, and in order but for the place at
+/// which the oldest one follows the newest one.
+pub(crate) fn is_ring(trace: &TraceClass, packets: &[PacketEntry]) -> bool {
+    let size = packets.first().and_then(PacketEntry::total);
+    let mut descents = packets.windows(2).filter(|two| two[1].begin() < two[0].begin());
+    let is_rotated = descents.next().is_some() && descents.next().is_none();
+    let ends = packets.first().zip(packets.last());
+    is_rotated
+        && packets.len() > 2
+        && ends.is_some_and(|(first, last)| last.end().max(last.begin()) <= first.begin())
+        && size.is_some_and(|_| packets.iter().all(|packet| packet.total() == size))
+        && !writes_files(trace)
+}
+
+/// Returns the note about a ring buffer whose packets are sorted now.
+pub(crate) fn ring_note(name: &str, packets: &[PacketEntry]) -> Option<FileDiagnostic> {
+    let byte = packets.first()?.offset;
+    Some(note(name, format!("the packets are those of a ring buffer: the oldest one is at byte {byte}")))
+}
+
+/// Number of events of a packet up to its first damage, and their end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Extent {
+    events: u64,
+    /// End in bits, from the beginning of the packet.
+    end: u64,
+    is_damaged: bool,
+}
+
+impl StreamInput {
+    fn extent(self: &Arc<Self>, packet: usize) -> Extent {
+        let mut extent = Extent { events: 0, end: 0, is_damaged: false };
+        let mut cursor = self.cursor_of(Window::default(), packet..packet + 1);
+        while cursor.advance() {
+            match cursor.current() {
+                Some(Message::Event(event)) => {
+                    extent.events += 1;
+                    extent.end = event.scopes.end;
+                }
+                Some(Message::Damage(_)) => {
+                    extent.is_damaged = true;
+                    break;
+                }
+                _ => {}
+            }
+        }
+        extent
+    }
+
+    /// Leaves out bytes around the data of files that are one packet without sizes. Returns notes about them.
+    pub(crate) fn trim(self: &mut Arc<Self>) -> Vec<FileDiagnostic> {
+        let mut notes = Vec::new();
+        for packet in 0..self.packets.len() {
+            let entry = &self.packets[packet];
+            let Some(file) = self.files.get(entry.file as usize).cloned() else { continue };
+            let offset = usize::try_from(entry.offset).unwrap_or(usize::MAX);
+            let bytes = file.bytes.get(offset..).unwrap_or_default();
+            let is_dump = entry.total().or(entry.content()).is_none() && bytes.len() <= LARGEST;
+            let text = leading_text(bytes).filter(|_| is_dump);
+            if !is_dump || text.is_none() && trailing_zeros(bytes) < SHORTEST {
+                continue;
+            }
+            let mut extent = self.extent(packet);
+            if let Some(text) = text.filter(|_| extent.events == 0) {
+                self.move_packet(packet, offset + text.len());
+                extent = self.extent(packet);
+                if extent.events == 0 {
+                    self.move_packet(packet, offset);
+                    continue;
+                }
+                let message = format!("the data begin with {} bytes of a text: {}", text.len(), quoted(text));
+                notes.push(note(&file.name, message));
+            }
+            let offset = usize::try_from(self.packets[packet].offset).unwrap_or(usize::MAX);
+            let rest = (extent.end / 8) as usize;
+            let unused = file.bytes.get(offset..).and_then(|bytes| bytes.get(rest..)).unwrap_or_default();
+            if extent.is_damaged && extent.end % 8 == 0 && trailing_zeros(unused) == unused.len() {
+                let message =
+                    format!("the last {} bytes are zeros: the unused end of a buffer", unused.len());
+                notes.push(note(&file.name, message));
+                if let Some(entry) = Arc::get_mut(self).and_then(|input| input.packets.get_mut(packet)) {
+                    entry.flaws_mut().room = Some(rest as u64);
+                }
+            }
+        }
+        notes
+    }
+
+    /// Moves the beginning of a packet in its file.
+    fn move_packet(self: &mut Arc<Self>, packet: usize, offset: usize) {
+        if let Some(entry) = Arc::get_mut(self).and_then(|input| input.packets.get_mut(packet)) {
+            entry.offset = offset as u64;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_end_with_a_line() {
+        assert_eq!(leading_text(b"*** Booting ***\r\nabc\0"), Some("*** Booting ***\r\n"));
+        assert_eq!(leading_text(b"short\n\0\0"), None);
+        assert_eq!(leading_text(b"no end of a line\0"), None);
+        assert_eq!(leading_text(b""), None);
+    }
+
+    #[test]
+    fn zeros_at_the_end_are_counted() {
+        assert_eq!(trailing_zeros(b"a\0b\0\0"), 2);
+        assert_eq!(trailing_zeros(b""), 0);
+        assert_eq!(trailing_zeros(b"\0\0"), 2);
+    }
+}

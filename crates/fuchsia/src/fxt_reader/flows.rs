@@ -1,0 +1,208 @@
+//! Flows with the same id.
+//!
+//! An id identifies a flow among the open flows with its category and name (Fuchsia's "trace/event.h"). Programs reuse ids,
+//! and several processes use the same ids. So the flows with an id are numbered by time.
+
+use std::collections::{HashMap, HashSet};
+
+use ichnos_model::ClockClass;
+
+use crate::fxt::EventKind;
+
+/// Maximum number of flow events whose flows are told apart. They take 48 bytes each while a file is opened.
+pub(super) const MOST_EVENTS: usize = 1 << 21;
+
+/// Maximum number of open flows with one id. Beyond it, the oldest one ends.
+const MOST_OPEN: usize = 64;
+
+/// An event of a flow.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FlowEvent {
+    /// Index of its data stream.
+    pub(super) stream: u32,
+    pub(super) step: FlowStep,
+    /// Time in ticks.
+    pub(super) ticks: u64,
+    /// Byte offset of its record.
+    pub(super) offset: u64,
+    pub(super) id: u64,
+    /// Hash of its category and its name.
+    pub(super) names: u64,
+    /// Process, or 0 if it is unknown.
+    pub(super) process: u64,
+}
+
+/// Place of an event in its flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FlowStep {
+    Begin,
+    Step,
+    End,
+}
+
+impl FlowStep {
+    /// Returns the place and the id of the flow of an event, if it is part of one.
+    #[inline(always)]
+    pub(super) fn of(kind: EventKind) -> Option<(Self, u64)> {
+        match kind {
+            EventKind::FlowBegin { id } => Some((Self::Begin, id)),
+            EventKind::FlowStep { id } => Some((Self::Step, id)),
+            EventKind::FlowEnd { id } => Some((Self::End, id)),
+            _ => None,
+        }
+    }
+}
+
+/// Flow numbers by the byte offset of an event. The first flow with an id is number 1, which is not stored.
+#[derive(Debug, Default)]
+pub(super) struct FlowNumbers(Box<[(u64, u32)]>);
+
+impl FlowNumbers {
+    /// Numbers flows. `clocks` has the clock of each data stream.
+    pub(super) fn new(mut events: Vec<FlowEvent>, clocks: &[ClockClass]) -> Self {
+        // Ticks of the same clock are in order, which is quicker to see.
+        let is_one_clock = clocks.iter().all(|clock| Some(clock) == clocks.first());
+        let time = |event: &FlowEvent| {
+            let clock = clocks.get(event.stream as usize).filter(|_| !is_one_clock);
+            (clock.map_or(event.ticks.into(), |clock| clock.nanoseconds(event.ticks)), event.offset)
+        };
+        if !events.is_sorted_by_key(time) {
+            events.sort_by_key(time);
+        }
+        let is_begin = |event: &&FlowEvent| event.step == FlowStep::Begin;
+        let begun = events.iter().filter(is_begin).map(|event| (event.id, event.names)).collect();
+        let mut flows = OpenFlows { begun, by_id: HashMap::new() };
+        let numbers = events.iter().map(|event| (event.offset, flows.number(event)));
+        let mut numbers: Vec<_> = numbers.filter(|(_, number)| *number > 1).collect();
+        numbers.sort_unstable();
+        Self(numbers.into())
+    }
+
+    /// Returns the flow number of the event at a byte offset, unless it is 1.
+    #[inline]
+    pub(super) fn get(&self, offset: u64) -> Option<u64> {
+        let at = self.0.binary_search_by_key(&offset, |(offset, _)| *offset).ok()?;
+        self.0.get(at).map(|(_, number)| u64::from(*number))
+    }
+}
+
+/// A flow that has not ended.
+#[derive(Clone, Copy, Debug)]
+struct OpenFlow {
+    names: u64,
+    process: u64,
+    number: u32,
+}
+
+/// Flows with the same id.
+#[derive(Debug, Default)]
+struct FlowsOfId {
+    count: u32,
+    /// Flows that have not ended, the oldest first.
+    open: Vec<OpenFlow>,
+}
+
+/// Open flows while events are numbered, sorted by time.
+#[derive(Debug)]
+struct OpenFlows {
+    /// Ids and names with which flows begin.
+    begun: HashSet<(u64, u64)>,
+    by_id: HashMap<u64, FlowsOfId>,
+}
+
+impl OpenFlows {
+    /// Returns the flow number of the next event.
+    fn number(&mut self, event: &FlowEvent) -> u32 {
+        let FlowEvent { id, names, process, .. } = *event;
+        let flows = self.by_id.entry(id).or_default();
+        let is_own = |flow: &OpenFlow| flow.names == names && flow.process == process;
+        let at = match event.step {
+            // A process begins a flow again only if the end of the one before is missing.
+            FlowStep::Begin => {
+                flows.open.retain(|flow| !is_own(flow));
+                None
+            }
+            _ => {
+                let has_name = |flow: &OpenFlow| flow.names == names;
+                let named =
+                    flows.open.iter().position(is_own).or_else(|| flows.open.iter().position(has_name));
+                // Some writers name the events of a flow differently.
+                let is_other = flows.open.len() == 1 && !self.begun.contains(&(id, names));
+                named.or(is_other.then_some(0))
+            }
+        };
+        let known = at.and_then(|at| flows.open.get(at)).map(|flow| flow.number);
+        let number = known.unwrap_or_else(|| {
+            flows.count = flows.count.saturating_add(1);
+            flows.count
+        });
+        match (event.step, at) {
+            (FlowStep::End, Some(at)) => drop(flows.open.remove(at)),
+            (FlowStep::End, None) | (FlowStep::Step, Some(_)) => {}
+            _ => {
+                if flows.open.len() >= MOST_OPEN {
+                    flows.open.remove(0);
+                }
+                flows.open.push(OpenFlow { names, process, number });
+            }
+        }
+        number
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::FlowStep::{Begin, End, Step};
+    use super::*;
+
+    /// Returns the flow numbers of events with id 7: step, name, process.
+    fn numbers(events: &[(FlowStep, u64, u64)]) -> Vec<u64> {
+        let event = |(offset, (step, names, process)): (u64, &(FlowStep, u64, u64))| FlowEvent {
+            stream: 0,
+            step: *step,
+            ticks: offset,
+            offset,
+            id: 7,
+            names: *names,
+            process: *process,
+        };
+        let mut all: Vec<_> = (0..).zip(events).map(event).collect();
+        // The order in the file does not matter.
+        all.reverse();
+        let flows = FlowNumbers::new(all, &[ClockClass::new("c", 1_000_000_000)]);
+        (0..events.len() as u64).map(|offset| flows.get(offset).unwrap_or(1)).collect()
+    }
+
+    #[test]
+    fn an_id_is_used_again() {
+        let flow = [(Begin, 1, 1), (Step, 1, 2), (End, 1, 3)];
+        assert_eq!(numbers(&[flow, flow, flow].concat()), [1, 1, 1, 2, 2, 2, 3, 3, 3]);
+        // An end is missing.
+        assert_eq!(numbers(&[(Begin, 1, 1), (Begin, 1, 1), (End, 1, 2)]), [1, 2, 2]);
+        // A begin is missing.
+        assert_eq!(numbers(&[(Step, 1, 2), (End, 1, 2), (End, 1, 2), (Begin, 1, 1)]), [1, 1, 2, 3]);
+    }
+
+    #[test]
+    fn processes_use_the_same_id() {
+        assert_eq!(numbers(&[(Begin, 1, 1), (Begin, 1, 2), (End, 1, 2), (End, 1, 1)]), [1, 2, 2, 1]);
+        // Received by a third process, in order.
+        assert_eq!(numbers(&[(Begin, 1, 1), (Begin, 1, 2), (End, 1, 3), (End, 1, 3)]), [1, 2, 1, 2]);
+    }
+
+    #[test]
+    fn names_tell_flows_apart() {
+        assert_eq!(numbers(&[(Begin, 1, 1), (Begin, 2, 1), (End, 1, 3), (End, 2, 3)]), [1, 2, 1, 2]);
+        // The begin of its flow comes later.
+        assert_eq!(numbers(&[(Begin, 1, 1), (End, 2, 3), (Begin, 2, 1)]), [1, 2, 3]);
+        // No flow has this name.
+        assert_eq!(numbers(&[(Begin, 1, 1), (Step, 2, 3), (End, 3, 1), (End, 1, 1)]), [1, 1, 1, 2]);
+    }
+
+    #[test]
+    fn open_flows_are_bounded() {
+        let mut events: Vec<_> = (0..2 * MOST_OPEN as u64).map(|process| (Begin, 1, process)).collect();
+        events.push((End, 1, 2 * MOST_OPEN as u64 - 1));
+        assert_eq!(numbers(&events).last(), Some(&(2 * MOST_OPEN as u64)));
+    }
+}

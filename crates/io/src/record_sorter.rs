@@ -1,0 +1,169 @@
+//! Sorts records by time, in runs in a temporary file.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+
+use crate::Bytes;
+
+/// Size of the records in memory in bytes from which on they are written as a run.
+const RUN: usize = 32 << 20;
+
+/// Size in bytes of the time and the length before each record.
+const HEAD: usize = 12;
+
+/// Sorts records by time. Records of the same time stay in their order.
+///
+/// A limited number of records is in memory. If there are more, they are sorted runs in a temporary file without a name,
+/// which disappears with the process.
+#[derive(Debug)]
+pub struct RecordSorter {
+    run_bytes: usize,
+    /// Records of the current run, each after its time and its length.
+    records: Vec<u8>,
+    /// Times and positions of these records.
+    order: Vec<(u64, usize)>,
+    file: Option<BufWriter<File>>,
+    /// Number of bytes in the file.
+    written: usize,
+    /// Runs in the file.
+    runs: Vec<Run>,
+}
+
+/// Range of the bytes of a run.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    begin: usize,
+    end: usize,
+}
+
+impl Default for RecordSorter {
+    /// Creates a sorter without records.
+    fn default() -> Self {
+        Self::with_runs_of(RUN)
+    }
+}
+
+impl RecordSorter {
+    fn with_runs_of(run_bytes: usize) -> Self {
+        let (records, order, runs) = (Vec::new(), Vec::new(), Vec::new());
+        Self { run_bytes, records, order, file: None, written: 0, runs }
+    }
+
+    /// Adds a record of at most 4 GiB.
+    ///
+    /// # Errors
+    /// If the temporary file cannot be written.
+    pub fn push(&mut self, time: u64, record: &[u8]) -> io::Result<()> {
+        let length = u32::try_from(record.len()).map_err(io::Error::other)?;
+        self.order.push((time, self.records.len()));
+        self.records.extend_from_slice(&time.to_le_bytes());
+        self.records.extend_from_slice(&length.to_le_bytes());
+        self.records.extend_from_slice(record);
+        if self.records.len() < self.run_bytes { Ok(()) } else { self.write_run() }
+    }
+
+    /// Writes the records in memory as a run.
+    fn write_run(&mut self) -> io::Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => self.file.insert(BufWriter::new(tempfile::tempfile()?)),
+        };
+        self.order.sort_by_key(|(time, _)| *time);
+        for (_, at) in &self.order {
+            file.write_all(record_with_head(&self.records, *at).unwrap_or_default())?;
+        }
+        self.runs.push(Run { begin: self.written, end: self.written + self.records.len() });
+        self.written += self.records.len();
+        self.records.clear();
+        self.order.clear();
+        Ok(())
+    }
+
+    /// Returns all records, sorted.
+    ///
+    /// # Errors
+    /// If the temporary file cannot be written or mapped.
+    pub fn finish(mut self) -> io::Result<SortedRecords> {
+        let bytes = if self.file.is_some() {
+            self.write_run()?;
+            let file = self.file.take().map(BufWriter::into_inner).transpose().map_err(io::Error::other)?;
+            file.map(|file| Bytes::of_temporary(&file)).transpose()?.unwrap_or_default()
+        } else {
+            // One run in memory.
+            let mut sorted = Vec::with_capacity(self.records.len());
+            self.order.sort_by_key(|(time, _)| *time);
+            for (_, at) in &self.order {
+                sorted.extend_from_slice(record_with_head(&self.records, *at).unwrap_or_default());
+            }
+            self.runs.push(Run { begin: 0, end: sorted.len() });
+            sorted.into()
+        };
+        let runs = self.runs.iter().enumerate();
+        let heads = runs.filter_map(|(number, run)| Some(Reverse((time_at(&bytes, run.begin)?, number))));
+        let heads = heads.collect();
+        Ok(SortedRecords { bytes, runs: self.runs, heads })
+    }
+}
+
+/// Sorted records.
+#[derive(Debug)]
+pub struct SortedRecords {
+    bytes: Bytes,
+    /// Records of each run that were not returned yet.
+    runs: Vec<Run>,
+    /// Time of the first of these records, and its run: of equal times, those of earlier runs come first.
+    heads: BinaryHeap<Reverse<(u64, usize)>>,
+}
+
+impl SortedRecords {
+    /// Returns the next record and its time; `None` at the end.
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> Option<(u64, &[u8])> {
+        let Reverse((time, number)) = self.heads.pop()?;
+        let run = self.runs.get_mut(number)?;
+        let record = record_with_head(&self.bytes, run.begin)?;
+        run.begin += record.len();
+        if run.begin < run.end {
+            self.heads.push(Reverse((time_at(&self.bytes, run.begin)?, number)));
+        }
+        Some((time, record.get(HEAD..)?))
+    }
+}
+
+fn time_at(bytes: &[u8], at: usize) -> Option<u64> {
+    bytes.get(at..)?.first_chunk().map(|time| u64::from_le_bytes(*time))
+}
+
+/// Returns a record with the time and the length before it.
+fn record_with_head(bytes: &[u8], at: usize) -> Option<&[u8]> {
+    let length = bytes.get(at + 8..)?.first_chunk().map(|length| u32::from_le_bytes(*length))?;
+    bytes.get(at..at + HEAD + length as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Records of many runs, of one run and of none are sorted, and stay in their order where times are equal.
+    #[test]
+    fn records_are_sorted_by_time_and_number() {
+        for (count, run_bytes) in [(0u64, 100), (1, 100), (500, 100), (500, 1 << 20), (7, 1)] {
+            let mut sorter = RecordSorter::with_runs_of(run_bytes);
+            let mut expected = Vec::new();
+            for number in 0..count {
+                let time = (number * 7_919) % 97;
+                let record = vec![number as u8; (number % 5) as usize];
+                sorter.push(time, &record).unwrap();
+                expected.push((time, record));
+            }
+            expected.sort_by_key(|(time, _)| *time);
+            let mut sorted = sorter.finish().unwrap();
+            for (time, record) in expected {
+                assert_eq!(sorted.next(), Some((time, &record[..])));
+            }
+            assert_eq!(sorted.next(), None);
+        }
+    }
+}
