@@ -7,7 +7,7 @@ use ichnos::io::{Lane, TraceWriter as _, Worker, WriteOptions, WriteSource, Writ
 use ichnos::model::{Cursor as _, TraceInput, Window};
 use ichnos_nettrace::{Feed, FeedItem, NettraceFile, NettraceWriter, OpenOptions};
 use ichnos_testing::nettrace_file::{
-    Bytes, Event, File, Form, Metadata, Trace, block_header, field, field_v2, field_v6, kind, tag_v5,
+    Bytes, FileEvent as Event, File, FileVersion as Form, FileMetadata as Metadata, Trace, block_header, field, field_v2, field_v6, kind, tag_v5,
 };
 
 /// Version of the container.

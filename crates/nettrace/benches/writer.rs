@@ -16,7 +16,9 @@ use ichnos_io::{
 };
 use ichnos_model::{Message, TraceInput as _, Window};
 use ichnos_nettrace::{NettraceFile, NettraceWriter, OpenOptions};
-use ichnos_testing::nettrace_file::{Event, File, Form, Metadata, field};
+use ichnos_testing::nettrace_file::{
+    File, FileEvent as Event, FileMetadata as Metadata, FileVersion as Form, field,
+};
 
 /// Events of four threads, which take turns of 25 events.
 fn generated() -> Vec<u8> {

@@ -12,7 +12,7 @@ pub fn inline(text: &str) -> u64 {
 
 /// Bytes of a trace.
 #[derive(Clone, Debug, Default)]
-pub struct Builder {
+pub struct FxtBuilder {
     pub bytes: Vec<u8>,
 }
 
@@ -56,7 +56,7 @@ pub fn body() -> Body {
 
 pub const MAGIC: [u8; 8] = [0x10, 0x00, 0x04, 0x46, 0x78, 0x54, 0x16, 0x00];
 
-impl Builder {
+impl FxtBuilder {
     /// A trace with the magic number record.
     pub fn new() -> Self {
         Self { bytes: MAGIC.to_vec() }

@@ -4,7 +4,7 @@
 
 /// Version of the container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum FileVersion {
     /// NetPerf.
     V3,
     /// NetTrace 4, also with the tags of 5.
@@ -121,22 +121,22 @@ impl Default for Trace {
 /// A file that is written.
 #[derive(Clone, Debug)]
 pub struct File {
-    pub form: Form,
+    pub form: FileVersion,
     pub bytes: Vec<u8>,
 }
 
 impl File {
     /// With a header and the usual trace block.
-    pub fn new(form: Form) -> Self {
+    pub fn new(form: FileVersion) -> Self {
         Self::with(form, &Trace::default())
     }
 
     /// With a header and a trace block.
-    pub fn with(form: Form, trace: &Trace) -> Self {
+    pub fn with(form: FileVersion, trace: &Trace) -> Self {
         let mut file = Self::header(form);
         let common = trace.date.into_iter().fold(Bytes::new(), Bytes::u16);
         let common = common.u64(trace.sync_ticks).u64(trace.frequency).u32(trace.pointer_size);
-        if form == Form::V6 {
+        if form == FileVersion::V6 {
             let mut properties = vec![
                 ("ProcessId".to_owned(), trace.process.to_string()),
                 ("HardwareThreadCount".to_owned(), trace.processors.to_string()),
@@ -146,7 +146,7 @@ impl File {
             let pairs = properties.iter().map(|(key, value)| Bytes::new().text(key).text(value));
             file.block(kind::TRACE, &content.all(pairs).0);
         } else {
-            let version = if form == Form::V3 { (3, 0) } else { (4, 4) };
+            let version = if form == FileVersion::V3 { (3, 0) } else { (4, 4) };
             file.begin_object("Trace", version);
             file.bytes.extend(common.u32(trace.process).u32(trace.processors).u32(0).0);
             file.bytes.push(6);
@@ -155,30 +155,30 @@ impl File {
     }
 
     /// With nothing but a header.
-    pub fn header(form: Form) -> Self {
+    pub fn header(form: FileVersion) -> Self {
         let serialization: &[u8] = b"\x14\0\0\0!FastSerialization.1";
         let bytes = match form {
-            Form::V3 => serialization.to_vec(),
-            Form::V4 => [b"Nettrace", serialization].concat(),
-            Form::V6 => Bytes::new().raw(b"Nettrace").u32(0).u32(6).u32(0).0,
+            FileVersion::V3 => serialization.to_vec(),
+            FileVersion::V4 => [b"Nettrace", serialization].concat(),
+            FileVersion::V6 => Bytes::new().raw(b"Nettrace").u32(0).u32(6).u32(0).0,
         };
         Self { form, bytes }
     }
 
     /// The tags and the type of an object, up to version 5.
     pub fn begin_object(&mut self, name: &str, (version, least_reader): (u32, u32)) {
-        let tag = if self.form == Form::V3 { 4 } else { 5 };
+        let tag = if self.form == FileVersion::V3 { 4 } else { 5 };
         let begin = Bytes::new().raw(&[tag, tag, 1]).u32(version).u32(least_reader);
         self.bytes.extend(begin.u32(name.len() as u32).raw(name.as_bytes()).u8(6).0);
     }
 
     /// A block with its frame.
     pub fn block(&mut self, (number, name): (u8, &str), content: &[u8]) -> &mut Self {
-        if self.form == Form::V6 {
+        if self.form == FileVersion::V6 {
             self.bytes.extend((content.len() as u32 | u32::from(number) << 24).to_le_bytes());
             self.bytes.extend_from_slice(content);
         } else {
-            let version = if self.form == Form::V3 { (1, 0) } else { (2, 2) };
+            let version = if self.form == FileVersion::V3 { (1, 0) } else { (2, 2) };
             self.begin_object(name, version);
             self.bytes.extend((content.len() as u32).to_le_bytes());
             self.align();
@@ -198,17 +198,17 @@ impl File {
     /// The mark of the end.
     pub fn end(mut self) -> Vec<u8> {
         match self.form {
-            Form::V6 => self.bytes.extend([0; 4]),
+            FileVersion::V6 => self.bytes.extend([0; 4]),
             _ => self.bytes.push(1),
         }
         self.bytes
     }
 
     /// A block of events, whose header has their times. Version 3: always in its own form.
-    pub fn events(&mut self, compressed: bool, events: &[Event]) -> &mut Self {
+    pub fn events(&mut self, compressed: bool, events: &[FileEvent]) -> &mut Self {
         let rows = rows(self.form, compressed, events);
         let content = match self.form {
-            Form::V3 => rows,
+            FileVersion::V3 => rows,
             _ => {
                 let times = events.iter().map(|event| event.time);
                 let (begin, end) = (times.clone().min().unwrap_or(0), times.max().unwrap_or(0));
@@ -219,14 +219,14 @@ impl File {
     }
 
     /// A block of rows of metadata; in version 3 they are events.
-    pub fn metadata(&mut self, rows_of: &[Metadata]) -> &mut Self {
-        if self.form == Form::V6 {
+    pub fn metadata(&mut self, rows_of: &[FileMetadata]) -> &mut Self {
+        if self.form == FileVersion::V6 {
             let content = Bytes::new().u16(0).all(rows_of.iter().map(|row| Bytes::new().sized(row.v6())));
             return self.block(kind::METADATA, &content.0);
         }
-        let payloads = rows_of.iter().map(|row| Event { payload: row.v5().0, ..Event::default() });
-        let events: Vec<Event> = payloads.collect();
-        if self.form == Form::V3 {
+        let payloads = rows_of.iter().map(|row| FileEvent { payload: row.v5().0, ..FileEvent::default() });
+        let events: Vec<FileEvent> = payloads.collect();
+        if self.form == FileVersion::V3 {
             return self.events(false, &events);
         }
         let content = block_header(true, (0, 0), 0).raw(&rows(self.form, true, &events).0);
@@ -236,7 +236,7 @@ impl File {
     /// A sequence point. `flags`: version 6.
     pub fn sequence_point(&mut self, time: u64, flags: u32, threads: &[(u64, u32)]) -> &mut Self {
         let head = Bytes::new().u64(time);
-        let is_v6 = self.form == Form::V6;
+        let is_v6 = self.form == FileVersion::V6;
         let head = if is_v6 { head.u32(flags) } else { head };
         let threads = threads.iter().fold(head.u32(threads.len() as u32), |bytes, (thread, sequence)| {
             if is_v6 { bytes.var(*thread).var((*sequence).into()) } else { bytes.u64(*thread).u32(*sequence) }
@@ -270,7 +270,7 @@ pub fn block_header(compressed: bool, (begin, end): (u64, u64), more: u16) -> By
 
 /// An event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Event {
+pub struct FileEvent {
     pub metadata: u32,
     pub sequence: u32,
     pub capture_thread: u64,
@@ -288,7 +288,7 @@ pub struct Event {
     pub addresses: Vec<u64>,
 }
 
-impl Event {
+impl FileEvent {
     /// An event of a thread about itself.
     pub fn new(metadata: u32, thread: u64, sequence: u32, time: u64) -> Self {
         Self { metadata, sequence, capture_thread: thread, thread, time, ..Self::default() }
@@ -306,14 +306,14 @@ impl Event {
 }
 
 /// The rows of events, as they stand in a block.
-pub fn rows(form: Form, compressed: bool, events: &[Event]) -> Bytes {
-    let mut before = Event::default();
+pub fn rows(form: FileVersion, compressed: bool, events: &[FileEvent]) -> Bytes {
+    let mut before = FileEvent::default();
     let mut bytes = Bytes::new();
     for event in events {
         bytes = match (form, compressed) {
-            (Form::V3, _) => row_v3(bytes, event),
-            (_, true) => row_compressed(bytes, event, &before, form == Form::V6, false),
-            (_, false) => row_full(bytes, event, form == Form::V6),
+            (FileVersion::V3, _) => row_v3(bytes, event),
+            (_, true) => row_compressed(bytes, event, &before, form == FileVersion::V6, false),
+            (_, false) => row_full(bytes, event, form == FileVersion::V6),
         };
         before = event.clone();
     }
@@ -321,7 +321,7 @@ pub fn rows(form: Form, compressed: bool, events: &[Event]) -> Bytes {
 }
 
 /// A compressed row. `full`: with all parts, even those that are as before.
-pub fn row_compressed(bytes: Bytes, event: &Event, before: &Event, is_v6: bool, full: bool) -> Bytes {
+pub fn row_compressed(bytes: Bytes, event: &FileEvent, before: &FileEvent, is_v6: bool, full: bool) -> Bytes {
     let counts = is_v6 || event.metadata != 0;
     let usual = before.sequence.wrapping_add(counts.into());
     let has_origin = full
@@ -366,7 +366,7 @@ pub fn row_compressed(bytes: Bytes, event: &Event, before: &Event, is_v6: bool, 
     bytes.raw(&event.payload)
 }
 
-fn row_full(bytes: Bytes, event: &Event, is_v6: bool) -> Bytes {
+fn row_full(bytes: Bytes, event: &FileEvent, is_v6: bool) -> Bytes {
     let sorted = if event.is_sorted { 0 } else { 1 << 31 };
     let row = Bytes::new().u32(event.metadata | sorted).u32(event.sequence).u64(event.thread);
     let row = row.u64(event.capture_thread).u32(event.processor).u32(event.stack).u64(event.time);
@@ -382,7 +382,7 @@ fn row_full(bytes: Bytes, event: &Event, is_v6: bool) -> Bytes {
     bytes.u32(row.0.len() as u32).raw(&row.0)
 }
 
-fn row_v3(bytes: Bytes, event: &Event) -> Bytes {
+fn row_v3(bytes: Bytes, event: &FileEvent) -> Bytes {
     let row = Bytes::new().u32(event.metadata).u32(event.thread as u32).u64(event.time);
     let row = row.raw(&event.activity).raw(&event.related_activity);
     let row = row.u32(event.payload.len() as u32).raw(&event.payload).u32(8 * event.addresses.len() as u32);
@@ -395,7 +395,7 @@ fn row_v3(bytes: Bytes, event: &Event) -> Bytes {
 
 /// A description of an event.
 #[derive(Clone, Debug, Default)]
-pub struct Metadata {
+pub struct FileMetadata {
     pub id: u32,
     pub provider: String,
     pub event_id: u32,
@@ -409,7 +409,7 @@ pub struct Metadata {
     pub tags: Bytes,
 }
 
-impl Metadata {
+impl FileMetadata {
     /// Of an event of the provider `Tests`, whose number is the id.
     pub fn new(id: u32, name: &str, fields: impl IntoIterator<Item = Bytes>) -> Self {
         let fields = fields.into_iter().collect();
@@ -449,8 +449,8 @@ pub fn field_v6(name: &str, kind: &[u8]) -> Bytes {
 }
 
 /// A field of the type of a code that has no parts.
-pub fn field(form: Form, code: u8, name: &str) -> Bytes {
-    if form == Form::V6 { field_v6(name, &[code]) } else { field_v5(code.into(), name) }
+pub fn field(form: FileVersion, code: u8, name: &str) -> Bytes {
+    if form == FileVersion::V6 { field_v6(name, &[code]) } else { field_v5(code.into(), name) }
 }
 
 /// A tag of metadata of version 5.

@@ -11,7 +11,9 @@ use ichnos_testing::{Random, cases};
 use serde_json::Value;
 
 use crate::render::text;
-use ichnos_testing::nettrace_file::{Bytes, Event, File, Form, Metadata, field};
+use ichnos_testing::nettrace_file::{
+    Bytes, File, FileEvent as Event, FileMetadata as Metadata, FileVersion as Form, field,
+};
 
 /// Returns a recorded file, unpacked.
 fn recorded() -> Vec<u8> {

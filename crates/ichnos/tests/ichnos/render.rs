@@ -70,7 +70,9 @@ fn any_number_of_threads_writes_the_same() {
 #[cfg(feature = "nettrace")]
 #[test]
 fn any_number_of_threads_writes_the_same_of_eventpipe() {
-    use ichnos_testing::nettrace_file::{Bytes, Event, File, Form, Metadata, field};
+    use ichnos_testing::nettrace_file::{
+        Bytes, File, FileEvent as Event, FileMetadata as Metadata, FileVersion as Form, field,
+    };
     for form in [Form::V4, Form::V6] {
         let mut file = File::new(form);
         file.metadata(&[Metadata::new(1, "Number", [field(form, 9, "number"), field(form, 18, "text")])]);

@@ -3,7 +3,12 @@
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
 
-pub(crate) use ichnos_testing::nettrace_file as builder;
+/// Writes files of the format.
+pub(crate) mod builder {
+    pub(crate) use ichnos_testing::nettrace_file::{
+        FileEvent as Event, FileMetadata as Metadata, FileVersion as Form, *,
+    };
+}
 
 mod baselines;
 mod comparison;

@@ -2,11 +2,11 @@
 
 use crate::encoder::{Encoder, Order, bits, unsigned_bits};
 
-use super::ctf_language::{ClassText, Fixed, Language, Length, Place};
+use super::ctf_language::{ClassText, Fixed, Language, LengthText, RootPlace};
 use super::ctf_trace::CtfTrace;
 use super::{Construct, Datum, Origin};
 
-use Place::Payload;
+use RootPlace::Payload;
 
 const ORDERS: [(Order, &str); 2] = [(Order::Le, "le"), (Order::Be, "be")];
 
@@ -15,7 +15,7 @@ const LENGTHS: [usize; 6] = [1, 5, 8, 64, 65, 128];
 
 /// Returns the constructs of a document that are about fields.
 pub(super) fn constructs(origin: Origin) -> Vec<Construct> {
-    let mut table = Table { language: Language(origin), constructs: Vec::new() };
+    let mut table = FieldTable { language: Language(origin), constructs: Vec::new() };
     table.fixed();
     table.bit_orders();
     table.alignments();
@@ -35,20 +35,20 @@ pub(super) fn constructs(origin: Origin) -> Vec<Construct> {
 }
 
 /// A value and its encoding.
-type Sample = (Datum, Box<dyn Fn(&mut Encoder) -> &mut Encoder>);
+type EncodedValue = (Datum, Box<dyn Fn(&mut Encoder) -> &mut Encoder>);
 
-fn sample(value: Datum, encode: impl Fn(&mut Encoder) -> &mut Encoder + 'static) -> Sample {
+fn sample(value: Datum, encode: impl Fn(&mut Encoder) -> &mut Encoder + 'static) -> EncodedValue {
     (value, Box::new(encode))
 }
 
-struct Table {
+struct FieldTable {
     language: Language,
     constructs: Vec<Construct>,
 }
 
-impl Table {
+impl FieldTable {
     /// Adds a trace whose payload has one member, with an event for each value.
-    fn payload(&mut self, name: impl AsRef<str>, class: Option<ClassText>, samples: Vec<Sample>) {
+    fn payload(&mut self, name: impl AsRef<str>, class: Option<ClassText>, samples: Vec<EncodedValue>) {
         let Some(class) = class else { return };
         let mut trace = CtfTrace::new(self.language, name);
         trace.member(Payload, "x", class);
@@ -64,7 +64,7 @@ impl Table {
         name: &str,
         first: ClassText,
         second: Option<ClassText>,
-        events: Vec<(Sample, Sample)>,
+        events: Vec<(EncodedValue, EncodedValue)>,
     ) {
         let Some(second) = second else { return };
         let mut trace = CtfTrace::new(self.language, name);
@@ -229,17 +229,17 @@ impl Table {
             sample(Datum::text(text), move |encoder| encoder.align(8).raw(text.as_bytes()).raw(&[0]))
         });
         self.payload("null-terminated string", Some(self.language.string()), samples.into());
-        let class = self.language.bytes("string", &Length::Static(4));
+        let class = self.language.bytes("string", &LengthText::Static(4));
         let samples = [(*b"abcd", "abcd"), (*b"ab\0\0", "ab"), (*b"\0\0\0\0", "")];
         let samples =
             samples.map(|(bytes, text)| sample(Datum::text(text), move |encoder| encoder.raw(&bytes)));
         self.payload("static-length string", class, samples.into());
-        let class = self.language.bytes("string", &Length::Static(4));
+        let class = self.language.bytes("string", &LengthText::Static(4));
         let samples = vec![sample(Datum::text("ab"), |encoder| encoder.raw(b"ab\0x"))];
         self.payload("static-length string with bytes after its zero", class, samples);
         self.of_length(
             "dynamic-length string",
-            self.language.bytes("string", &Length::In(Payload, "n")),
+            self.language.bytes("string", &LengthText::In(Payload, "n")),
             |length| {
                 let text = "x\u{fc}yz".get(..length).unwrap_or("x").to_owned();
                 (Datum::text(&text), text.into_bytes())
@@ -269,11 +269,11 @@ impl Table {
                 sample(Datum::text(""), move |encoder| encoder.raw(&[0; 4][..unit])),
             ];
             self.payload(format!("null-terminated string, {name}"), Some(class), samples);
-            let class = self.language.bytes("string", &Length::Static(bytes.len() as u64 + 4));
+            let class = self.language.bytes("string", &LengthText::Static(bytes.len() as u64 + 4));
             let samples = vec![sample(Datum::text(text), move |encoder| encoder.raw(&second).raw(&[0; 4]))];
             let class = class.map(|class| class.with("encoding", &quoted));
             self.payload(format!("static-length string, {name}"), class, samples);
-            let class = self.language.bytes("string", &Length::In(Payload, "n"));
+            let class = self.language.bytes("string", &LengthText::In(Payload, "n"));
             let class = class.map(|class| class.with("encoding", &quoted));
             let number = i128::try_from(bytes.len()).unwrap();
             let length = sample(Datum::integer(number), move |encoder| encoder.int(number, 8, Order::Le));
@@ -296,7 +296,7 @@ impl Table {
 
     fn blobs(&mut self) {
         for length in [0, 1, 3] {
-            let class = self.language.bytes("blob", &Length::Static(length));
+            let class = self.language.bytes("blob", &LengthText::Static(length));
             let bytes = vec![0xab; length as usize];
             let value = Datum::Bytes(bytes.clone());
             if length == 0 {
@@ -309,11 +309,11 @@ impl Table {
             let samples = vec![sample(value, move |encoder| encoder.raw(&bytes))];
             self.payload(format!("static-length BLOB of {length} bytes"), class, samples);
         }
-        let class = self.language.bytes("blob", &Length::In(Payload, "n"));
+        let class = self.language.bytes("blob", &LengthText::In(Payload, "n"));
         self.of_length("dynamic-length BLOB", class, |length| {
             (Datum::Bytes(vec![0xcd; length]), vec![0xcd; length])
         });
-        let class = self.language.bytes("blob", &Length::Static(2));
+        let class = self.language.bytes("blob", &LengthText::Static(2));
         let class = class.map(|class| class.with("media-type", "\"image/png\""));
         let samples = vec![sample(Datum::Bytes(vec![1, 2]), |encoder| encoder.raw(&[1, 2]))];
         self.payload("BLOB with a media type", class, samples);
@@ -324,51 +324,51 @@ impl Table {
         let (byte, numbers) =
             (language.byte(), |bytes: &[u8]| Datum::array(bytes.iter().map(Datum::integer)));
         for length in [1, 3] {
-            let class = language.array(&byte, &Length::Static(length));
+            let class = language.array(&byte, &LengthText::Static(length));
             let bytes: Vec<u8> = (1..=length as u8).collect();
             let samples = vec![sample(numbers(&bytes), move |encoder| encoder.raw(&bytes))];
             self.payload(format!("static-length array of {length}"), Some(class), samples);
         }
-        let empty = language.array(&byte, &Length::Static(0));
+        let empty = language.array(&byte, &LengthText::Static(0));
         let first = sample(Datum::integer(7), |encoder| encoder.int(7, 8, Order::Le));
         let events = vec![(first, sample(Datum::Array(Vec::new()), |encoder| encoder))];
         self.pair("static-length array of 0", byte.clone(), Some(empty), events);
-        let class = language.array(&byte, &Length::In(Payload, "n"));
+        let class = language.array(&byte, &LengthText::In(Payload, "n"));
         self.of_length("dynamic-length array", Some(class), |length| {
             let bytes: Vec<u8> = (1..=length as u8).collect();
             (numbers(&bytes), bytes)
         });
-        let signed = language.array(&language.integer(16, true, Order::Be), &Length::Static(2));
+        let signed = language.array(&language.integer(16, true, Order::Be), &LengthText::Static(2));
         let value = Datum::array([-2, 300].map(Datum::integer));
         let samples = vec![sample(value, |encoder| encoder.int(-2, 16, Order::Be).int(300, 16, Order::Be))];
         self.payload("array of signed integers", Some(signed), samples);
-        let bits = language.array(&language.integer(1, false, Order::Le), &Length::Static(8));
+        let bits = language.array(&language.integer(1, false, Order::Le), &LengthText::Static(8));
         let value = Datum::array([1, 0, 1, 1, 0, 0, 0, 1].map(Datum::integer));
         let samples = vec![sample(value, |encoder| encoder.raw(&[0b1000_1101]))];
         self.payload("array of bits", Some(bits), samples);
-        let texts = language.array(&language.string(), &Length::Static(2));
+        let texts = language.array(&language.string(), &LengthText::Static(2));
         let value = Datum::array(["a", ""].map(Datum::text));
         self.payload("array of texts", Some(texts), vec![sample(value, |encoder| encoder.raw(b"a\0\0"))]);
         let points = language.structure(&[("a", byte.clone()), ("b", language.string())]);
-        let points = language.array(&points, &Length::Static(2));
+        let points = language.array(&points, &LengthText::Static(2));
         let point = |a: u8, b: &str| Datum::structure([("a", Datum::integer(a)), ("b", Datum::text(b))]);
         let value = Datum::array([point(1, "x"), point(2, "")]);
         let samples = vec![sample(value, |encoder| encoder.raw(b"\x01x\0\x02\0"))];
         self.payload("array of structures", Some(points), samples);
-        let nested = language.array(&language.array(&byte, &Length::Static(2)), &Length::Static(2));
+        let nested = language.array(&language.array(&byte, &LengthText::Static(2)), &LengthText::Static(2));
         let value = Datum::array([numbers(&[1, 2]), numbers(&[3, 4])]);
         self.payload(
             "array of arrays",
             Some(nested),
             vec![sample(value, |encoder| encoder.raw(&[1, 2, 3, 4]))],
         );
-        let nested =
-            language.array(&language.array(&byte, &Length::In(Payload, "n")), &Length::In(Payload, "n"));
+        let nested = language
+            .array(&language.array(&byte, &LengthText::In(Payload, "n")), &LengthText::In(Payload, "n"));
         self.of_length("dynamic-length array of dynamic-length arrays", Some(nested), |length| {
             let row: Vec<u8> = (1..=length as u8).collect();
             (Datum::Array(vec![numbers(&row); length]), row.repeat(length))
         });
-        let empty = language.array(&language.structure(&[]), &Length::In(Payload, "n"));
+        let empty = language.array(&language.structure(&[]), &LengthText::In(Payload, "n"));
         self.of_length("array of empty structures", Some(empty), |length| {
             (Datum::Array(vec![Datum::Structure(Vec::new()); length]), Vec::new())
         });
@@ -431,7 +431,7 @@ impl Table {
             optional,
             vec![(selector(1), value), (selector(0), absent())],
         );
-        let array = language.array(&byte, &Length::Static(2));
+        let array = language.array(&byte, &LengthText::Static(2));
         let optional = language.optional(&array, (Payload, "n"), "[[1,1]]");
         let value = sample(Datum::array([1, 2].map(Datum::integer)), |encoder| encoder.raw(&[1, 2]));
         self.pair(
@@ -483,13 +483,13 @@ impl Table {
     /// sees them beside what needs them.
     fn locations(&mut self) {
         let language = self.language;
-        for place in Place::ALL.into_iter().take(5) {
-            let is_of_packet = matches!(place, Place::PacketHeader | Place::PacketContext);
+        for place in RootPlace::ALL.into_iter().take(5) {
+            let is_of_packet = matches!(place, RootPlace::PacketHeader | RootPlace::PacketContext);
             let put = |trace: &mut CtfTrace, value: u8| match place {
-                Place::CommonContext | Place::SpecificContext => _ = trace.byte(place, "n", value),
+                RootPlace::CommonContext | RootPlace::SpecificContext => _ = trace.byte(place, "n", value),
                 _ => _ = trace.bits(value.into(), 8),
             };
-            let array = language.array(&language.byte(), &Length::In(place, "n"));
+            let array = language.array(&language.byte(), &LengthText::In(place, "n"));
             let mut trace = CtfTrace::new(language, format!("length in the {}", place.scope()));
             trace
                 .member(place, "n", language.byte())

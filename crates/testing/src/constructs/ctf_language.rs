@@ -6,7 +6,7 @@ use super::Origin;
 
 /// Root fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum RootPlace {
     PacketHeader,
     PacketContext,
     EventHeader,
@@ -15,7 +15,7 @@ pub(super) enum Place {
     Payload,
 }
 
-impl Place {
+impl RootPlace {
     pub(super) const ALL: [Self; 6] = [
         Self::PacketHeader,
         Self::PacketContext,
@@ -240,8 +240,8 @@ impl Language {
     }
 
     /// A text or a BLOB of a length: `string` or `blob`.
-    pub(super) fn bytes(self, kind: &str, length: &Length) -> Option<ClassText> {
-        let is_static = matches!(length, Length::Static(_));
+    pub(super) fn bytes(self, kind: &str, length: &LengthText) -> Option<ClassText> {
+        let is_static = matches!(length, LengthText::Static(_));
         let length = self.length(length);
         Some(ClassText::new(match (self.0, kind) {
             (Origin::Ctf18, "string") => {
@@ -259,15 +259,15 @@ impl Language {
     }
 
     /// Text of a length, or of the location of the field with it.
-    fn length(self, length: &Length) -> String {
+    fn length(self, length: &LengthText) -> String {
         match length {
-            Length::Static(length) => length.to_string(),
-            Length::In(place, name) => self.location(*place, name),
+            LengthText::Static(length) => length.to_string(),
+            LengthText::In(place, name) => self.location(*place, name),
         }
     }
 
     /// Text of the location of a member of a root field.
-    pub(super) fn location(self, place: Place, name: &str) -> String {
+    pub(super) fn location(self, place: RootPlace, name: &str) -> String {
         let scope = place.name(self);
         match self.0 {
             Origin::Ctf18 => format!("{scope}.{name}"),
@@ -277,8 +277,8 @@ impl Language {
         }
     }
 
-    pub(super) fn array(self, element: &ClassText, length: &Length) -> ClassText {
-        let is_static = matches!(length, Length::Static(_));
+    pub(super) fn array(self, element: &ClassText, length: &LengthText) -> ClassText {
+        let is_static = matches!(length, LengthText::Static(_));
         let length = self.length(length);
         let ClassText { text, suffix } = element;
         ClassText::new(match self.0 {
@@ -315,7 +315,7 @@ impl Language {
     pub(super) fn optional(
         self,
         class: &ClassText,
-        (place, name): (Place, &str),
+        (place, name): (RootPlace, &str),
         ranges: &str,
     ) -> Option<ClassText> {
         let ranges =
@@ -329,7 +329,11 @@ impl Language {
     }
 
     /// A variant whose options have a name, and are selected by the value that is their index.
-    pub(super) fn variant(self, options: &[(&str, ClassText)], (place, name): (Place, &str)) -> ClassText {
+    pub(super) fn variant(
+        self,
+        options: &[(&str, ClassText)],
+        (place, name): (RootPlace, &str),
+    ) -> ClassText {
         let location = self.location(place, name);
         let option = |(index, (name, class)): (usize, &(&str, ClassText))| match self.0 {
             Origin::Ctf18 => format!("{} {name}{};", class.text, class.suffix),
@@ -363,9 +367,9 @@ impl Language {
     }
 }
 
-/// Length of an array, a text or a BLOB.
+/// LengthText of an array, a text or a BLOB.
 #[derive(Clone, Debug)]
-pub(super) enum Length {
+pub(super) enum LengthText {
     Static(u64),
-    In(Place, &'static str),
+    In(RootPlace, &'static str),
 }

@@ -2,18 +2,18 @@
 
 use crate::encoder::{Order, unsigned_bits};
 
-use super::ctf_language::{ClassText, Language, Length, Place};
+use super::ctf_language::{ClassText, Language, LengthText, RootPlace};
 use super::ctf_trace::{CtfTrace, Fragment};
 use super::{Construct, Datum, Lost, Origin};
 
-use Place::{CommonContext, EventHeader, PacketContext, PacketHeader, Payload, SpecificContext};
+use RootPlace::{CommonContext, EventHeader, PacketContext, PacketHeader, Payload, SpecificContext};
 
 const UUID: &str = "00112233-4455-6677-8899-aabbccddeeff";
 const UUID_BYTES: [u8; 16] = *b"\x00\x11\x22\x33\x44\x55\x66\x77\x88\x99\xaa\xbb\xcc\xdd\xee\xff";
 
 /// Returns the constructs of a document that are about all but fields.
 pub(super) fn constructs(origin: Origin) -> Vec<Construct> {
-    let mut table = Table { language: Language(origin), constructs: Vec::new() };
+    let mut table = HeaderTable { language: Language(origin), constructs: Vec::new() };
     table.roots();
     table.class_ids();
     table.stream_ids();
@@ -30,7 +30,7 @@ pub(super) fn constructs(origin: Origin) -> Vec<Construct> {
 
 /// Meanings of fields in headers and contexts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Role {
+enum MemberRole {
     Magic,
     StreamClass,
     Stream,
@@ -44,8 +44,8 @@ enum Role {
     Timestamp,
 }
 
-impl Role {
-    fn place(self) -> Place {
+impl MemberRole {
+    fn place(self) -> RootPlace {
         match self {
             Self::Magic | Self::StreamClass | Self::Stream => PacketHeader,
             Self::EventClass | Self::Timestamp => EventHeader,
@@ -98,14 +98,14 @@ impl Role {
 }
 
 /// Adds an unsigned integer with a role.
-fn role(trace: &mut CtfTrace, role: Role, length: usize) {
+fn role(trace: &mut CtfTrace, role: MemberRole, length: usize) {
     let language = trace.language;
     let class = language.integer(length, false, Order::Le);
     role_class(trace, role, class);
 }
 
 /// Adds a field with a role.
-fn role_class(trace: &mut CtfTrace, role: Role, class: ClassText) {
+fn role_class(trace: &mut CtfTrace, role: MemberRole, class: ClassText) {
     let language = trace.language;
     let (place, member, name) = (role.place(), role.member(), role.name(language.0));
     match language.0 {
@@ -113,7 +113,7 @@ fn role_class(trace: &mut CtfTrace, role: Role, class: ClassText) {
         Origin::Ctf18 => trace.member(place, member, class),
         Origin::Prop1 => {
             let more = match role {
-                Role::Discarded => r#","reason":"legacy""#,
+                MemberRole::Discarded => r#","reason":"legacy""#,
                 _ if role.is_clock() => r#","data-stream-clock-class-name":"c""#,
                 _ => "",
             };
@@ -125,14 +125,14 @@ fn role_class(trace: &mut CtfTrace, role: Role, class: ClassText) {
 
 /// Properties of a clock.
 #[derive(Clone, Copy, Debug)]
-struct Clock {
+struct ClockText {
     frequency: u64,
     seconds: i64,
     cycles: u64,
     counts_from_unix_epoch: bool,
 }
 
-impl Clock {
+impl ClockText {
     const PLAIN: Self =
         Self { frequency: 1_000_000_000, seconds: 0, cycles: 0, counts_from_unix_epoch: false };
 
@@ -174,12 +174,12 @@ impl Clock {
     }
 }
 
-struct Table {
+struct HeaderTable {
     language: Language,
     constructs: Vec<Construct>,
 }
 
-impl Table {
+impl HeaderTable {
     fn trace(&self, name: impl AsRef<str>) -> CtfTrace {
         CtfTrace::new(self.language, name)
     }
@@ -198,7 +198,7 @@ impl Table {
     /// Each root with a field that has no role; in PROP-1.0, also roots that are no structures.
     fn roots(&mut self) {
         let language = self.language;
-        for place in Place::ALL {
+        for place in RootPlace::ALL {
             let is_of_packet = matches!(place, PacketHeader | PacketContext);
             // Headers of CTF 2 have only fields with roles, and those that others need.
             if !(language.is_second() && matches!(place, PacketHeader | EventHeader)) {
@@ -215,7 +215,7 @@ impl Table {
             if !language.is_prop1() {
                 continue;
             }
-            let array = language.array(&language.byte(), &Length::Static(2));
+            let array = language.array(&language.byte(), &LengthText::Static(2));
             let kinds: [(&str, ClassText, Datum, &[u8]); 3] = [
                 ("integer", language.byte(), Datum::integer(65), b"A"),
                 ("text", language.string(), Datum::text("ab"), b"ab\0"),
@@ -259,7 +259,7 @@ impl Table {
             // A second field fills the last byte.
             let rest = 8 + length.next_multiple_of(8) - length;
             let mut trace = self.trace(format!("event id of {length} bits"));
-            role(&mut trace, Role::EventClass, length);
+            role(&mut trace, MemberRole::EventClass, length);
             trace.event_id(0).member(Payload, "x", self.language.integer(rest, false, Order::Le));
             trace.next_event_class(greatest, "f").member(
                 Payload,
@@ -275,14 +275,14 @@ impl Table {
         }
         if let Some(class) = self.language.variable("unsigned-integer") {
             let mut trace = self.trace("event id of variable length");
-            role_class(&mut trace, Role::EventClass, class);
+            role_class(&mut trace, MemberRole::EventClass, class);
             trace.event_id(300).member(Payload, "x", self.language.byte());
             trace.event().encoder.uleb(300);
             trace.byte(Payload, "x", 5);
             self.add(trace);
         }
         let mut trace = self.trace("event without fields");
-        role(&mut trace, Role::EventClass, 8);
+        role(&mut trace, MemberRole::EventClass, 8);
         trace.event_id(0).event().bits(0, 8).event().bits(0, 8);
         self.add(trace);
     }
@@ -295,7 +295,7 @@ impl Table {
             }
             let greatest: u128 = (1 << length) - 1;
             let mut trace = self.with_payload(format!("data stream class id of {length} bits"));
-            role(&mut trace, Role::StreamClass, length);
+            role(&mut trace, MemberRole::StreamClass, length);
             trace.stream_id(0).next_stream_class(greatest).member(Payload, "y", self.language.byte());
             trace.encoder.fixed(&unsigned_bits(0, length), Order::Le);
             trace.event().byte(Payload, "x", 1).next_file("stream2");
@@ -304,7 +304,7 @@ impl Table {
             self.add(trace);
 
             let mut trace = self.with_payload(format!("data stream id of {length} bits"));
-            role(&mut trace, Role::Stream, length);
+            role(&mut trace, MemberRole::Stream, length);
             trace.encoder.fixed(&unsigned_bits(0, length), Order::Le);
             trace.event().byte(Payload, "x", 1).next_file("stream2");
             trace.encoder.fixed(&unsigned_bits(greatest, length), Order::Le);
@@ -316,7 +316,7 @@ impl Table {
     fn identities(&mut self) {
         let language = self.language;
         let mut trace = self.with_payload("magic number");
-        role(&mut trace, Role::Magic, 32);
+        role(&mut trace, MemberRole::Magic, 32);
         trace.bits(0xc1fc_1fc1, 32).event().byte(Payload, "x", 1);
         self.add(trace);
 
@@ -327,7 +327,7 @@ impl Table {
 
         let mut trace = self.with_payload("UUID in the packet header");
         add_uuid(&mut trace);
-        let array = || language.array(&language.byte(), &Length::Static(16));
+        let array = || language.array(&language.byte(), &LengthText::Static(16));
         match language.0 {
             Origin::Ctf18 => _ = trace.member(PacketHeader, "uuid", array()),
             Origin::Prop1 => {
@@ -337,7 +337,7 @@ impl Table {
             }
             _ => {
                 let name = if language.is_spec2() { "metadata-stream-uuid" } else { "trace-class-uuid" };
-                let class = language.bytes("blob", &Length::Static(16)).unwrap();
+                let class = language.bytes("blob", &LengthText::Static(16)).unwrap();
                 trace.member(PacketHeader, "uuid", class.with("roles", &format!("[\"{name}\"]")));
             }
         }
@@ -354,8 +354,8 @@ impl Table {
             }
             let rest = 8 + length.next_multiple_of(8) - length;
             let mut trace = self.trace(format!("timestamp of {length} bits"));
-            Clock::PLAIN.add(&mut trace, "");
-            role(&mut trace, Role::Timestamp, length);
+            ClockText::PLAIN.add(&mut trace, "");
+            role(&mut trace, MemberRole::Timestamp, length);
             trace.member(Payload, "x", self.language.integer(rest, false, Order::Le));
             let values: &[u128] = match length {
                 1 => &[1, 2, 3],
@@ -365,7 +365,7 @@ impl Table {
             };
             for (value, x) in values.iter().zip(1..) {
                 let value = *value;
-                trace.event_at(Clock::PLAIN.nanoseconds(value as u64));
+                trace.event_at(ClockText::PLAIN.nanoseconds(value as u64));
                 let bits = if length < 64 { value & ((1 << length) - 1) } else { value };
                 trace.encoder.fixed(&unsigned_bits(bits, length), Order::Le);
                 trace.int(Payload, "x", x, rest, Order::Le);
@@ -374,8 +374,8 @@ impl Table {
         }
         if let Some(class) = self.language.variable("unsigned-integer") {
             let mut trace = self.with_payload("timestamp of variable length");
-            Clock::PLAIN.add(&mut trace, "");
-            role_class(&mut trace, Role::Timestamp, class);
+            ClockText::PLAIN.add(&mut trace, "");
+            role_class(&mut trace, MemberRole::Timestamp, class);
             // Of 14, 7 and 7 bits: the last one wraps.
             for (value, time) in [(300, 300), (0x60, 300 - 300 % 128 + 0x60), (1, 300 - 300 % 128 + 128 + 1)]
             {
@@ -386,26 +386,26 @@ impl Table {
         }
         // In the order of files, not of times.
         let mut trace = self.with_payload("equal times in two data streams");
-        Clock::PLAIN.add(&mut trace, "");
-        role(&mut trace, Role::Timestamp, 32);
+        ClockText::PLAIN.add(&mut trace, "");
+        role(&mut trace, MemberRole::Timestamp, 32);
         trace.event_at(7).bits(7, 32).byte(Payload, "x", 1).event_at(7).bits(7, 32).byte(Payload, "x", 2);
         trace.next_file("stream2").event_at(7).bits(7, 32).byte(Payload, "x", 3);
         self.add(trace);
     }
 
     fn clocks(&mut self) {
-        let plain = Clock::PLAIN;
-        let unix = Clock { counts_from_unix_epoch: true, ..plain };
+        let plain = ClockText::PLAIN;
+        let unix = ClockText { counts_from_unix_epoch: true, ..plain };
         let clocks = [
-            ("frequency of 1 Hz", Clock { frequency: 1, ..plain }),
-            ("frequency of 1 kHz", Clock { frequency: 1000, ..plain }),
-            ("frequency of 3124099 Hz", Clock { frequency: 3_124_099, ..plain }),
-            ("frequency of 10 GHz", Clock { frequency: 10_000_000_000, ..plain }),
-            ("clock with seconds of offset", Clock { seconds: 1_700_000_000, ..plain }),
-            ("clock with negative seconds", Clock { seconds: -5, ..plain }),
-            ("clock with cycles of offset", Clock { cycles: 999_999_999, ..plain }),
-            ("clock with both offsets", Clock { frequency: 1000, seconds: 3, cycles: 999, ..plain }),
-            ("clock that counts from 1970", Clock { seconds: 1_700_000_000, ..unix }),
+            ("frequency of 1 Hz", ClockText { frequency: 1, ..plain }),
+            ("frequency of 1 kHz", ClockText { frequency: 1000, ..plain }),
+            ("frequency of 3124099 Hz", ClockText { frequency: 3_124_099, ..plain }),
+            ("frequency of 10 GHz", ClockText { frequency: 10_000_000_000, ..plain }),
+            ("clock with seconds of offset", ClockText { seconds: 1_700_000_000, ..plain }),
+            ("clock with negative seconds", ClockText { seconds: -5, ..plain }),
+            ("clock with cycles of offset", ClockText { cycles: 999_999_999, ..plain }),
+            ("clock with both offsets", ClockText { frequency: 1000, seconds: 3, cycles: 999, ..plain }),
+            ("clock that counts from 1970", ClockText { seconds: 1_700_000_000, ..unix }),
         ];
         for (name, clock) in clocks {
             if clock.counts_from_unix_epoch && !self.language.is_second() {
@@ -413,7 +413,7 @@ impl Table {
             }
             let mut trace = self.with_payload(name);
             clock.add(&mut trace, "");
-            role(&mut trace, Role::Timestamp, 64);
+            role(&mut trace, MemberRole::Timestamp, 64);
             for (value, x) in [(0, 1), (1, 2), (1_000_000_007, 3)] {
                 trace.event_at(clock.nanoseconds(value)).bits(value.into(), 64).byte(Payload, "x", x);
             }
@@ -450,7 +450,7 @@ impl Table {
         for (name, text) in properties {
             let mut trace = self.with_payload(format!("clock with {name}"));
             plain.add(&mut trace, text);
-            role(&mut trace, Role::Timestamp, 64);
+            role(&mut trace, MemberRole::Timestamp, 64);
             trace.event_at(5).bits(5, 64).byte(Payload, "x", 1);
             self.add(trace);
         }
@@ -461,8 +461,8 @@ impl Table {
             for (padding, is_padded) in [(0, false), (2, true)] {
                 let name = if is_padded { "with padding" } else { "without padding" };
                 let mut trace = self.with_payload(format!("sizes of {length} bits, {name}"));
-                role(&mut trace, Role::Total, length);
-                role(&mut trace, Role::Content, length);
+                role(&mut trace, MemberRole::Total, length);
+                role(&mut trace, MemberRole::Content, length);
                 for packet in [1, 2] {
                     trace.total_size(length).content_size(length);
                     trace.event().byte(Payload, "x", packet).event().byte(Payload, "x", 10 * packet);
@@ -472,18 +472,18 @@ impl Table {
             }
         }
         let mut trace = self.with_payload("total size only");
-        role(&mut trace, Role::Total, 32);
+        role(&mut trace, MemberRole::Total, 32);
         for packet in [1, 2] {
             trace.total_size(32).event().byte(Payload, "x", packet).end_packet(0);
         }
         self.add(trace);
         let mut trace = self.with_payload("content size only");
-        role(&mut trace, Role::Content, 32);
+        role(&mut trace, MemberRole::Content, 32);
         trace.content_size(32).event().byte(Payload, "x", 1).end_packet(0);
         self.add(trace);
         let mut trace = self.with_payload("packet without events");
-        role(&mut trace, Role::Total, 32);
-        role(&mut trace, Role::Content, 32);
+        role(&mut trace, MemberRole::Total, 32);
+        role(&mut trace, MemberRole::Content, 32);
         trace.total_size(32).content_size(32).end_packet(0);
         trace.total_size(32).content_size(32).event().byte(Payload, "x", 1).end_packet(0);
         self.add(trace);
@@ -492,18 +492,19 @@ impl Table {
     /// Times of packets of each width, with timestamps of events and without.
     fn packet_times(&mut self) {
         for length in [8, 16, 32, 64] {
-            for roles in [&[Role::Begin][..], &[Role::End], &[Role::Begin, Role::End]] {
+            for roles in [&[MemberRole::Begin][..], &[MemberRole::End], &[MemberRole::Begin, MemberRole::End]]
+            {
                 let names: Vec<&str> = roles.iter().map(|role| role.member()).collect();
                 let mut trace = self.with_payload(format!("{} of {length} bits", names.join(" and ")));
-                Clock::PLAIN.add(&mut trace, "");
-                role(&mut trace, Role::Total, 32);
-                role(&mut trace, Role::Content, 32);
+                ClockText::PLAIN.add(&mut trace, "");
+                role(&mut trace, MemberRole::Total, 32);
+                role(&mut trace, MemberRole::Content, 32);
                 roles.iter().for_each(|one| role(&mut trace, *one, length));
-                role(&mut trace, Role::Timestamp, 8);
+                role(&mut trace, MemberRole::Timestamp, 8);
                 for begin in [10, 30] {
                     trace.total_size(32).content_size(32);
                     for role in roles {
-                        trace.bits(if *role == Role::Begin { begin } else { begin + 9 }, length);
+                        trace.bits(if *role == MemberRole::Begin { begin } else { begin + 9 }, length);
                     }
                     for time in [begin + 1, begin + 5] {
                         trace.event_at(time).bits(time, 8).byte(Payload, "x", 1);
@@ -514,15 +515,15 @@ impl Table {
             }
         }
         let mut trace = self.with_payload("time of the packet only");
-        Clock::PLAIN.add(&mut trace, "");
-        role(&mut trace, Role::Begin, 32);
+        ClockText::PLAIN.add(&mut trace, "");
+        role(&mut trace, MemberRole::Begin, 32);
         trace.bits(1000, 32).event_at(1000).byte(Payload, "x", 1).event_at(1000).byte(Payload, "x", 2);
         self.add(trace);
         let mut trace = self.with_payload("times of a packet at the limits");
-        Clock::PLAIN.add(&mut trace, "");
-        role(&mut trace, Role::Begin, 64);
-        role(&mut trace, Role::End, 64);
-        role(&mut trace, Role::Timestamp, 64);
+        ClockText::PLAIN.add(&mut trace, "");
+        role(&mut trace, MemberRole::Begin, 64);
+        role(&mut trace, MemberRole::End, 64);
+        role(&mut trace, MemberRole::Timestamp, 64);
         // Times have 64 bits with their sign.
         let most = i128::from(i64::MAX);
         trace.bits(0, 64).bits(most, 64);
@@ -536,19 +537,24 @@ impl Table {
             let greatest = if length == 64 { -1 } else { (1 << length) - 1 };
             // What was discarded before the first packet is not in the trace.
             let before = Lost::UnknownEvents;
-            let numbers: [(&str, Role, &[i128], &[Lost]); 7] = [
-                ("sequence numbers", Role::Sequence, &[0, 1], &[]),
-                ("sequence numbers from 5", Role::Sequence, &[5, 6], &[]),
-                ("sequence numbers with a gap", Role::Sequence, &[0, 4], &[Lost::Packets(3)]),
-                ("sequence numbers that wrap", Role::Sequence, &[greatest, 0], &[]),
-                ("discarded events", Role::Discarded, &[0, 3], &[Lost::Events(3)]),
-                ("discarded events before the first packet", Role::Discarded, &[2, 2], &[before]),
-                ("discarded events that wrap", Role::Discarded, &[greatest, 1], &[before, Lost::Events(2)]),
+            let numbers: [(&str, MemberRole, &[i128], &[Lost]); 7] = [
+                ("sequence numbers", MemberRole::Sequence, &[0, 1], &[]),
+                ("sequence numbers from 5", MemberRole::Sequence, &[5, 6], &[]),
+                ("sequence numbers with a gap", MemberRole::Sequence, &[0, 4], &[Lost::Packets(3)]),
+                ("sequence numbers that wrap", MemberRole::Sequence, &[greatest, 0], &[]),
+                ("discarded events", MemberRole::Discarded, &[0, 3], &[Lost::Events(3)]),
+                ("discarded events before the first packet", MemberRole::Discarded, &[2, 2], &[before]),
+                (
+                    "discarded events that wrap",
+                    MemberRole::Discarded,
+                    &[greatest, 1],
+                    &[before, Lost::Events(2)],
+                ),
             ];
             for (name, one, values, lost) in numbers {
                 let mut trace = self.with_payload(format!("{name}, {length} bits"));
-                role(&mut trace, Role::Total, 32);
-                role(&mut trace, Role::Content, 32);
+                role(&mut trace, MemberRole::Total, 32);
+                role(&mut trace, MemberRole::Content, 32);
                 role(&mut trace, one, length);
                 for value in values {
                     trace.total_size(32).content_size(32).bits(*value, length);
@@ -660,7 +666,7 @@ impl Table {
         let clock = |name: &str| format!(r#","data-stream-clock-class-name":"{name}""#);
         for place in [PacketHeader, CommonContext, SpecificContext, Payload] {
             let mut trace = self.trace(format!("clock updated in the {}", place.scope()));
-            Clock::PLAIN.add(&mut trace, "");
+            ClockText::PLAIN.add(&mut trace, "");
             trace.member(place, "t", self.language.byte()).tag(place, "t", update, &clock("c"));
             trace.member(Payload, "x", self.language.byte());
             if place == PacketHeader {
@@ -693,7 +699,7 @@ impl Table {
         }
         let second = r#"{"fragment":"data-stream-clock-class","name":"d","freq":1000}"#;
         let mut trace = self.with_payload("two clocks");
-        Clock::PLAIN.add(&mut trace, "");
+        ClockText::PLAIN.add(&mut trace, "");
         trace.fragment(second).member(EventHeader, "t", self.language.byte()).member(
             EventHeader,
             "u",
@@ -710,7 +716,7 @@ impl Table {
         }
         self.add(trace);
         let mut trace = self.with_payload("field that updates two clocks");
-        Clock::PLAIN.add(&mut trace, "");
+        ClockText::PLAIN.add(&mut trace, "");
         trace.fragment(second).member(EventHeader, "t", self.language.byte());
         trace.tag(EventHeader, "t", update, &clock("c")).tag(EventHeader, "t", update, &clock("d"));
         for value in [5, 6] {
@@ -724,7 +730,7 @@ impl Table {
         let mut trace = self.with_payload("discarded events in the packet header");
         trace.member(PacketHeader, "d", self.language.byte());
         trace.tag(PacketHeader, "d", "discarded-event-record-count", r#","reason":"legacy""#);
-        role(&mut trace, Role::Total, 32);
+        role(&mut trace, MemberRole::Total, 32);
         for count in [0, 3] {
             trace.bits(count, 8).total_size(32).event().byte(Payload, "x", 1).end_packet(0);
         }

@@ -2,7 +2,7 @@
 
 use crate::encoder::{Encoder, Order};
 
-use super::ctf_language::{ClassText, Language, Place};
+use super::ctf_language::{ClassText, Language, RootPlace};
 use super::{Construct, Datum, EncodedEvent, Lost, Origin};
 
 /// A root field: the members of a structure, or another class.
@@ -23,7 +23,7 @@ impl Root {
 }
 
 #[derive(Clone, Debug, Default)]
-struct EventClass {
+struct EventText {
     id: Option<String>,
     name: Option<String>,
     roots: [Root; 2],
@@ -31,12 +31,12 @@ struct EventClass {
 }
 
 #[derive(Clone, Debug, Default)]
-struct StreamClass {
+struct StreamText {
     id: Option<String>,
     roots: [Root; 3],
     more: Vec<(String, String)>,
     tags: Vec<String>,
-    events: Vec<EventClass>,
+    events: Vec<EventText>,
 }
 
 /// Fragments that can have further properties.
@@ -58,7 +58,7 @@ pub(super) struct CtfTrace {
     fragments: Vec<String>,
     header: Root,
     tags: Vec<String>,
-    streams: Vec<StreamClass>,
+    streams: Vec<StreamText>,
     files: Vec<(String, Vec<u8>)>,
     pub(super) encoder: Encoder,
     /// Positions of the sizes of the packet, and the numbers of their bits.
@@ -81,7 +81,7 @@ impl CtfTrace {
             _ => "ctf1.8",
         };
         let name = (!language.is_prop1()).then(|| "e".to_owned());
-        let event = EventClass { name, ..EventClass::default() };
+        let event = EventText { name, ..EventText::default() };
         Self {
             language,
             name: format!("{document}: {}", construct.as_ref()),
@@ -90,7 +90,7 @@ impl CtfTrace {
             fragments: Vec::new(),
             header: Root::default(),
             tags: Vec::new(),
-            streams: vec![StreamClass { events: vec![event], ..StreamClass::default() }],
+            streams: vec![StreamText { events: vec![event], ..StreamText::default() }],
             files: vec![("stream".to_owned(), Vec::new())],
             encoder: Encoder::default(),
             total_size: None,
@@ -101,33 +101,33 @@ impl CtfTrace {
         }
     }
 
-    fn stream(&mut self) -> &mut StreamClass {
+    fn stream(&mut self) -> &mut StreamText {
         self.streams.last_mut().unwrap()
     }
 
-    fn event_class(&mut self) -> &mut EventClass {
+    fn event_class(&mut self) -> &mut EventText {
         self.stream().events.last_mut().unwrap()
     }
 
-    fn root(&mut self, place: Place) -> &mut Root {
+    fn root(&mut self, place: RootPlace) -> &mut Root {
         match place {
-            Place::PacketHeader => &mut self.header,
-            Place::PacketContext => &mut self.stream().roots[0],
-            Place::EventHeader => &mut self.stream().roots[1],
-            Place::CommonContext => &mut self.stream().roots[2],
-            Place::SpecificContext => &mut self.event_class().roots[0],
-            Place::Payload => &mut self.event_class().roots[1],
+            RootPlace::PacketHeader => &mut self.header,
+            RootPlace::PacketContext => &mut self.stream().roots[0],
+            RootPlace::EventHeader => &mut self.stream().roots[1],
+            RootPlace::CommonContext => &mut self.stream().roots[2],
+            RootPlace::SpecificContext => &mut self.event_class().roots[0],
+            RootPlace::Payload => &mut self.event_class().roots[1],
         }
     }
 
     /// Adds a member to a root field of the last class.
-    pub(super) fn member(&mut self, place: Place, name: &str, class: ClassText) -> &mut Self {
+    pub(super) fn member(&mut self, place: RootPlace, name: &str, class: ClassText) -> &mut Self {
         self.root(place).members.push((name.to_owned(), class));
         self
     }
 
     /// Sets a root field that is no structure.
-    pub(super) fn whole(&mut self, place: Place, class: ClassText) -> &mut Self {
+    pub(super) fn whole(&mut self, place: RootPlace, class: ClassText) -> &mut Self {
         self.root(place).whole = Some(class);
         self
     }
@@ -145,12 +145,12 @@ impl CtfTrace {
     }
 
     /// Adds a tag of PROP-1.0 to the fragment of a root field: its name, and further members.
-    pub(super) fn tag(&mut self, place: Place, member: &str, tag: &str, more: &str) -> &mut Self {
+    pub(super) fn tag(&mut self, place: RootPlace, member: &str, tag: &str, more: &str) -> &mut Self {
         let location = self.language.location(place, member);
         let text = format!(r#"{{"tag":"{tag}","path":{location}{more}}}"#);
         match place {
-            Place::PacketHeader => self.tags.push(text),
-            Place::SpecificContext | Place::Payload => {
+            RootPlace::PacketHeader => self.tags.push(text),
+            RootPlace::SpecificContext | RootPlace::Payload => {
                 self.event_class().more.push(("tags".to_owned(), format!("[{text}]")))
             }
             _ => self.stream().tags.push(text),
@@ -179,7 +179,7 @@ impl CtfTrace {
     /// Begins a further event record class of the last data stream class.
     pub(super) fn next_event_class(&mut self, id: u128, name: &str) -> &mut Self {
         let (id, name) = (Some(self.language_id(id)), (!self.language.is_prop1()).then(|| name.to_owned()));
-        self.stream().events.push(EventClass { id, name, ..EventClass::default() });
+        self.stream().events.push(EventText { id, name, ..EventText::default() });
         self
     }
 
@@ -192,9 +192,9 @@ impl CtfTrace {
     /// Begins a further data stream class, with an event record class `f`.
     pub(super) fn next_stream_class(&mut self, id: u128) -> &mut Self {
         let name = (!self.language.is_prop1()).then(|| "f".to_owned());
-        let event = EventClass { name, ..EventClass::default() };
+        let event = EventText { name, ..EventText::default() };
         let id = Some(self.language_id(id));
-        self.streams.push(StreamClass { id, events: vec![event], ..StreamClass::default() });
+        self.streams.push(StreamText { id, events: vec![event], ..StreamText::default() });
         self
     }
 
@@ -267,7 +267,7 @@ impl CtfTrace {
     /// Encodes an integer that is seen.
     pub(super) fn int(
         &mut self,
-        place: Place,
+        place: RootPlace,
         name: &str,
         value: i128,
         length: usize,
@@ -284,14 +284,14 @@ impl CtfTrace {
     }
 
     /// Encodes an integer of 8 bits that is seen.
-    pub(super) fn byte(&mut self, place: Place, name: &str, value: u8) -> &mut Self {
+    pub(super) fn byte(&mut self, place: RootPlace, name: &str, value: u8) -> &mut Self {
         self.int(place, name, value.into(), 8, Order::Le)
     }
 
     /// Encodes a member of a root field.
     pub(super) fn put(
         &mut self,
-        place: Place,
+        place: RootPlace,
         name: &str,
         value: Datum,
         encode: impl FnOnce(&mut Encoder) -> &mut Encoder,
@@ -308,7 +308,7 @@ impl CtfTrace {
     /// Encodes a root field that is no structure.
     pub(super) fn put_whole(
         &mut self,
-        place: Place,
+        place: RootPlace,
         value: Datum,
         encode: impl FnOnce(&mut Encoder) -> &mut Encoder,
     ) -> &mut Self {
@@ -317,9 +317,9 @@ impl CtfTrace {
         self
     }
 
-    fn scopes(&mut self, place: Place) -> &mut Vec<(&'static str, Datum)> {
+    fn scopes(&mut self, place: RootPlace) -> &mut Vec<(&'static str, Datum)> {
         match place {
-            Place::PacketHeader | Place::PacketContext => &mut self.packet,
+            RootPlace::PacketHeader | RootPlace::PacketContext => &mut self.packet,
             _ => &mut self.events.last_mut().unwrap().scopes,
         }
     }

@@ -1,6 +1,6 @@
 //! Fuchsia's logs and traces: each type of argument, each kind of record.
 
-use crate::fxt_file::{Body, Builder, body, header, inline};
+use crate::fxt_file::{Body, FxtBuilder as Builder, body, header, inline};
 
 use super::{Construct, Datum, EncodedEvent, Lost, Origin};
 
@@ -109,14 +109,14 @@ pub(super) fn logs() -> Vec<Construct> {
 
 /// Returns the constructs of traces.
 pub(super) fn traces() -> Vec<Construct> {
-    let mut table = TraceTable { constructs: Vec::new() };
+    let mut table = FxtTable { constructs: Vec::new() };
     table.arguments();
     table.kinds();
     table.records();
     table.constructs
 }
 
-struct TraceTable {
+struct FxtTable {
     constructs: Vec<Construct>,
 }
 
@@ -131,7 +131,7 @@ fn nothing() -> Datum {
     Datum::Structure(Vec::new())
 }
 
-impl TraceTable {
+impl FxtTable {
     fn add(&mut self, name: &str, builder: &Builder, events: Vec<EncodedEvent>, lost: Vec<Lost>) {
         let files = vec![("trace.fxt".to_owned(), builder.bytes.clone())];
         self.constructs.push(Construct {

@@ -6,8 +6,8 @@
 //!
 //! ```ignore
 //! let mut trace = CtfTrace::new(language, "unsigned integer, 5 bits");
-//! trace.member(Place::Payload, "x", language.integer(5, false, Order::Le));
-//! trace.event().int(Place::Payload, "x", 31, 5);
+//! trace.member(RootPlace::Payload, "x", language.integer(5, false, Order::Le));
+//! trace.event().int(RootPlace::Payload, "x", 31, 5);
 //! constructs.push(trace.finish());
 //! ```
 

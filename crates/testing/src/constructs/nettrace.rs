@@ -1,7 +1,8 @@
 //! .NET's files: types of fields, tags of metadata, headers of events, blocks, the description of the session.
 
 use crate::nettrace_file::{
-    Bytes, Event, File, Form, Metadata, Trace, field, field_v2, field_v6, kind, tag_v5,
+    Bytes, File, FileEvent as Event, FileMetadata as Metadata, FileVersion as Form, Trace, field, field_v2,
+    field_v6, kind, tag_v5,
 };
 
 use super::{Construct, Datum, EncodedEvent, Lost, Origin};
@@ -16,7 +17,7 @@ pub(super) fn constructs(origin: Origin) -> Vec<Construct> {
         Origin::Nettrace4 => Form::V4,
         _ => Form::V6,
     };
-    let mut table = Table { origin, form, constructs: Vec::new() };
+    let mut table = NettraceTable { origin, form, constructs: Vec::new() };
     table.types();
     table.metadata();
     table.headers();
@@ -30,7 +31,7 @@ pub(super) fn constructs(origin: Origin) -> Vec<Construct> {
     table.constructs
 }
 
-struct Table {
+struct NettraceTable {
     origin: Origin,
     form: Form,
     constructs: Vec<Construct>,
@@ -58,7 +59,7 @@ fn x(value: Datum) -> Datum {
     Datum::structure([("x", value)])
 }
 
-impl Table {
+impl NettraceTable {
     fn add(&mut self, name: &str, file: File, events: Vec<EncodedEvent>, lost: Vec<Lost>) {
         let document = match self.form {
             Form::V3 => "nettrace3",

@@ -1,6 +1,9 @@
 //! Tests of traces (FXT).
 
-pub use ichnos_testing::fxt_file as builder;
+/// Writes traces.
+pub mod builder {
+    pub use ichnos_testing::fxt_file::{FxtBuilder as Builder, *};
+}
 mod capture;
 mod clocks;
 mod damaged;

@@ -68,8 +68,10 @@ pub(super) fn judge(
     }
     problems.dedup();
     // Tables of both directions list what one of them undoes.
-    // Members that are added are left out again by our readers, who know them by annotations.
-    let is_seen = |line: &&&LossEntry| losses.len() == 1 && !line.what.starts_with("added:");
+    // Members that are added are left out again by our readers, who know them by annotations; aliases are resolved.
+    let is_seen = |line: &&&LossEntry| {
+        losses.len() == 1 && !line.what.starts_with("added:") && !line.what.starts_with("alias")
+    };
     for line in lines.iter().filter(is_seen) {
         if !comparison.differences.iter().any(|difference| comparison.is_about(line, difference)) {
             let LossEntry { kind, class, field, what } = line;
@@ -88,7 +90,13 @@ struct Comparison<'o> {
 }
 
 impl Comparison<'_> {
-    fn differ(&mut self, field: &str, topic: &str, needs: LossKind, text: String) {
+    fn differ(&mut self, field: &str, topic: &str, mut needs: LossKind, text: String) {
+        // Formats with a single scope say of all fields that they are simplified.
+        let has_scopes =
+            matches!(self.target, Target::Same | Target::Ctf | Target::Lines | Target::Back(false));
+        if needs == LossKind::Moved && !has_scopes {
+            needs = LossKind::Lowered;
+        }
         let (class, is_unnamed) = (self.class.clone(), self.is_unnamed);
         let (field, topic) = (field.to_owned(), topic.to_owned());
         self.differences.push(Difference { class, field, is_unnamed, topic, needs: Some(needs), text });
@@ -103,6 +111,9 @@ impl Comparison<'_> {
         if !is_of_class && !is_back {
             return false;
         }
+        if difference.field.starts_with("clocks.") && line.what.contains("clock") {
+            return true;
+        }
         let has_topic =
             difference.topic.split('|').any(|topic| !topic.is_empty() && line.what.contains(topic));
         if line.field.is_empty() {
@@ -110,9 +121,10 @@ impl Comparison<'_> {
             let is_of_class = !line.class.is_empty() || difference.is_unnamed;
             let is_of_fields = is_of_class && (difference.field.contains('.') || difference.topic == "root");
             let is_simplified = difference.needs.is_none_or(|needs| needs == LossKind::Lowered);
-            let is_of_values = ["arguments", "fields", "number", "text", "payload", "elements", "lines"]
-                .iter()
-                .any(|word| line.what.contains(word));
+            let is_of_values =
+                ["arguments", "fields", "number", "text", "payload", "elements", "lines", "labels"]
+                    .iter()
+                    .any(|word| line.what.contains(word));
             let is_lossy = line.kind >= LossKind::Rounded && is_of_values;
             return has_topic
                 || (is_of_fields && (is_lossy || line.kind < LossKind::Rounded && is_simplified));
@@ -228,6 +240,23 @@ impl Comparison<'_> {
         matches!(self.target, Target::Other(_) | Target::Back(true)) && MEANT.contains(&name)
     }
 
+    /// Returns `true` for lines of reports that other formats have as times, identifiers and names.
+    fn is_derived(&self, name: &str) -> bool {
+        const DERIVED: [&str; 10] = [
+            "X-Trace",
+            "Timestamp",
+            "Edge",
+            "ProcessID",
+            "Severity",
+            "ChainId",
+            "Label",
+            "Class",
+            "Agent",
+            "ThreadID",
+        ];
+        matches!(self.target, Target::Other(_) | Target::Back(true)) && DERIVED.contains(&name)
+    }
+
     /// Notes what the conversion has beyond its source.
     fn add(&mut self, field: &str, text: String) {
         let (class, field, is_unnamed) = (self.class.clone(), field.to_owned(), self.is_unnamed);
@@ -290,7 +319,7 @@ impl Comparison<'_> {
         let count = members.len();
         for (index, (name, value)) in members.iter().enumerate() {
             let path = format!("{scope}.{name}");
-            if value.is_empty() {
+            if value.is_empty() || self.is_derived(name) {
                 continue;
             }
             let others = own.map_or(&[][..], members_of);
@@ -419,7 +448,7 @@ impl Comparison<'_> {
             // Layouts of packets and headers are CTF's own.
             let is_layout = ["packet.", "header"].iter().any(|scope| field.starts_with(scope));
             let is_like = matches!(self.target, Target::Ctf) || (self.target == Target::Lines && !is_layout);
-            let needs = (is_like && !["bit order", "location"].contains(&property.as_str()))
+            let needs = (is_like && !["bit order", "location", "role"].contains(&property.as_str()))
                 .then_some(LossKind::Lowered);
             let text = format!("{property}: {value}, found {}", other.map_or("nothing", |other| other));
             let (class, field, topic) = (class.clone(), field.clone(), property.clone());

@@ -1,44 +1,69 @@
-//! Conversions that are known to be wrong, with the reasons. The list is exact: one that is right fails the test.
+//! Conversions that are known to be wrong, with the reasons: a file of them for each test, in `known`. The lists are
+//! exact: a conversion that is right is no line of them.
+//!
+//! `ICHNOS_WRITE_TABLES=1` takes off what is right, and adds what is wrong with the reason `new`, which has to be replaced.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
 
-/// Conversions with a reason: names of constructs, of which `*` at the end stands for any rest, and targets.
-struct Known {
-    reason: &'static str,
-    constructs: &'static [&'static str],
-    targets: &'static [&'static str],
+/// Heading of conversions without a reason.
+const NEW: &str = "new";
+
+/// Compares what was wrong, by construct and target, with what is known to be.
+pub(super) fn compare(test: &str, wrong: &BTreeMap<(String, String), String>) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/ichnos/constructs/known")
+        .join(format!("{test}.txt"));
+    let text = fs::read_to_string(&path).unwrap_or_default();
+    let known = parse(&text);
+    if std::env::var_os("ICHNOS_WRITE_TABLES").is_some() {
+        return fs::write(&path, written(&known, wrong)).unwrap();
+    }
+    let new: Vec<String> = wrong
+        .iter()
+        .filter(|(key, _)| known.get(key).is_none_or(|reason| *reason == NEW))
+        .map(|((construct, target), problem)| format!("{construct} -> {target}: {problem}"))
+        .collect();
+    let right: Vec<_> = known.keys().filter(|key| !wrong.contains_key(key)).collect();
+    assert!(new.is_empty(), "{} conversions are wrong: {new:#?}", new.len());
+    assert!(
+        right.is_empty(),
+        "{} conversions are right, take them off {}: {right:#?}",
+        right.len(),
+        path.display()
+    );
 }
 
-const KNOWN: &[Known] = &[];
-
-/// Compares what was wrong with what is known to be.
-pub(super) fn compare(found: &BTreeSet<(String, String)>, constructs: &[&str]) {
-    let is_it = |known: &&&str, name: &str| match known.strip_suffix('*') {
-        Some(begin) => name.starts_with(begin),
-        None => **known == name,
-    };
-    let is_known = |name: &str, target: &str| {
-        KNOWN.iter().any(|known| {
-            known.targets.contains(&target) && known.constructs.iter().any(|one| is_it(&one, name))
-        })
-    };
-    let new: Vec<String> = found
-        .iter()
-        .filter(|(name, target)| !is_known(name, target))
-        .map(|(name, target)| format!("{name} -> {target}"))
-        .collect();
-    let mut right = Vec::new();
-    for known in KNOWN {
-        for one in known.constructs {
-            for name in constructs.iter().filter(|name| is_it(&one, name)) {
-                for target in known.targets {
-                    if !found.contains(&((*name).to_owned(), (*target).to_owned())) {
-                        right.push(format!("{name} -> {target} ({})", known.reason));
-                    }
-                }
+/// Reasons by construct and target: a line `# REASON`, then lines `CONSTRUCT -> TARGET, TARGET`.
+fn parse(text: &str) -> BTreeMap<(String, String), &str> {
+    let (mut known, mut reason) = (BTreeMap::new(), NEW);
+    for line in text.lines() {
+        if let Some(heading) = line.strip_prefix("# ") {
+            reason = heading;
+        } else if let Some((construct, targets)) = line.rsplit_once(" -> ") {
+            for target in targets.split(", ") {
+                known.insert((construct.to_owned(), target.to_owned()), reason);
             }
         }
     }
-    assert!(new.is_empty(), "{} conversions are wrong: {new:#?}", new.len());
-    assert!(right.is_empty(), "{} are right now, take them off the list: {right:#?}", right.len());
+    known
+}
+
+fn written(known: &BTreeMap<(String, String), &str>, wrong: &BTreeMap<(String, String), String>) -> String {
+    let mut reasons: BTreeMap<&str, BTreeMap<&str, BTreeSet<&str>>> = BTreeMap::new();
+    for key in wrong.keys() {
+        let reason = known.get(key).copied().unwrap_or(NEW);
+        reasons.entry(reason).or_default().entry(&key.0).or_default().insert(&key.1);
+    }
+    let mut text = String::new();
+    for (reason, constructs) in reasons {
+        writeln!(text, "# {reason}").unwrap();
+        for (construct, targets) in constructs {
+            let targets: Vec<&str> = targets.into_iter().collect();
+            writeln!(text, "{construct} -> {}", targets.join(", ")).unwrap();
+        }
+    }
+    text
 }

@@ -343,7 +343,7 @@ fn facts_of_event(facts: &mut Facts<'_>, class: &EventRecordClass) {
     facts.some("", "unique identifier of the event record class", class.uid.as_ref());
     facts.some("", "log level", class.log_level.as_ref());
     facts.some("", "EMF URI", class.emf_uri.as_ref());
-    facts.attributes("", "attributes of the event record class", &class.attributes);
+    facts.attributes("", "attributes of the event record class|metadata", &class.attributes);
     for (root, scope) in [(&class.specific_context, Scope::SpecificContext), (&class.payload, Scope::Payload)]
     {
         if let Some(root) = root {
@@ -359,6 +359,7 @@ fn facts_of_field(facts: &mut Facts<'_>, class: &FieldClass, path: &str) {
     }
     // Of fields that serve decoding, only values count.
     if !class.roles.is_empty() {
+        facts.add(path, "role", class.describe());
         return;
     }
     facts.add(path, "class", class.describe());
