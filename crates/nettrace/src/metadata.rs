@@ -98,7 +98,7 @@ impl EventMetadata {
         if wire.is_at_end() {
             return Some((metadata, None));
         }
-        match fields(&mut wire, Order::TypeFirst, &mut { Left::ALL }) {
+        match fields(&mut wire, Order::TypeThenName, &mut { Left::ALL }) {
             Some(fields) => metadata.fields = fields,
             None => {
                 metadata.has_unknown_fields = true;
@@ -244,16 +244,16 @@ impl EventMetadata {
 /// Order of a field's name and type.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Order {
-    TypeFirst,
-    NameFirst,
+    TypeThenName,
+    NameThenType,
     /// The type first, which may be an array: the form of the tag in the document.
-    ArrayTypeFirst,
+    WithArrays,
 }
 
 /// Reads the fields in a tag. The runtime writes names first, the document has types first.
 fn tagged_fields(tag: &[u8]) -> Option<Vec<Field>> {
     let read = |order| fields(&mut Wire::new(tag), order, &mut { Left::ALL });
-    read(Order::NameFirst).or_else(|| read(Order::ArrayTypeFirst))
+    read(Order::NameThenType).or_else(|| read(Order::WithArrays))
 }
 
 /// Reads the fields of an event or an object of versions 3 to 5.
@@ -264,11 +264,11 @@ fn fields(wire: &mut Wire<'_>, order: Order, left: &mut Left) -> Option<Vec<Fiel
         for _ in 0..count {
             left.take_field()?;
             fields.push(match order {
-                Order::TypeFirst | Order::ArrayTypeFirst => {
+                Order::TypeThenName | Order::WithArrays => {
                     let kind = field_type(wire, order, left)?;
                     Field::new(wire.utf16_string()?, kind)
                 }
-                Order::NameFirst => {
+                Order::NameThenType => {
                     let begin = wire.position();
                     let size = wire.length()?;
                     let name = wire.utf16_string()?;
@@ -288,7 +288,9 @@ fn field_type(wire: &mut Wire<'_>, order: Order, left: &mut Left) -> Option<Fiel
     left.within(|left| {
         Some(match wire.u32()? {
             OBJECT => FieldType::Object(fields(wire, order, left)?),
-            ARRAY if order != Order::TypeFirst => FieldType::Array(Box::new(field_type(wire, order, left)?)),
+            ARRAY if order != Order::TypeThenName => {
+                FieldType::Array(Box::new(field_type(wire, order, left)?))
+            }
             code => scalar(code, false)?,
         })
     })

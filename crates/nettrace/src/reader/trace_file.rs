@@ -82,7 +82,7 @@ impl TraceFile {
     pub(crate) fn bytes_behind(&self, event: &Event<'_>) -> usize {
         let payload = event.scopes.bits.bytes();
         let form = event.class_index().and_then(|index| self.forms.get(index));
-        let slots = &*event.scopes.slots;
+        let slots = event.scopes.slots;
         let layout = event.plan(Scope::Payload).map(|plan| (plan, slots, *event.scopes.limits));
         form.map_or(0, |form| bytes_behind(payload, form, layout, PayloadWidths::of(&self.index)))
     }

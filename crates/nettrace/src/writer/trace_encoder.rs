@@ -359,16 +359,8 @@ impl TraceEncoder {
         class: &mut WrittenClass,
         conversion: Ticks,
     ) -> io::Result<()> {
-        let ticks = match event.clock {
-            Some(clock) => self.rules.clock.convert(conversion, clock),
-            None => {
-                class.losses[lost::TIME] += 1;
-                Some(self.last)
-            }
-        };
-        class.losses[lost::RANGE] += u64::from(ticks.is_none());
-        let Some(level) = class.read(event, ticks.unwrap_or(self.last), &mut self.parts, &mut self.payload)
-        else {
+        let ticks = self.ticks(event, class, conversion);
+        let Some(level) = class.read(event, ticks, &mut self.parts, &mut self.payload) else {
             class.losses[lost::EVENT] += 1;
             return Ok(());
         };
@@ -423,6 +415,20 @@ impl TraceEncoder {
             self.close_blocks();
         }
         Ok(())
+    }
+
+    /// Returns the time of an event in ticks, or the one of the event before if the file cannot have it.
+    #[inline(always)]
+    fn ticks(&self, event: &Event<'_>, class: &mut WrittenClass, conversion: Ticks) -> u64 {
+        let ticks = match event.clock {
+            Some(clock) => self.rules.clock.convert(conversion, clock),
+            None => {
+                class.losses[lost::TIME] += 1;
+                Some(self.last)
+            }
+        };
+        class.losses[lost::RANGE] += u64::from(ticks.is_none());
+        ticks.unwrap_or(self.last)
     }
 
     /// Makes the payload of an event that was read from a file of this format valid: without bytes after its last field, and
