@@ -31,7 +31,7 @@ fn generated() -> Vec<u8> {
             let (thread, place) = (u64::from(number / 25 % 4), number % 25);
             let sequence = block * 125 + number / 100 * 25 + place + 1;
             let event = Event::new(1, thread, sequence, u64::from(block * 500 + number));
-            let number = builder::Bytes::new().u64(number.into());
+            let number = ichnos_testing::nettrace_file::Bytes::new().u64(number.into());
             Event { stack: 1 + block, is_sorted: place == 0, ..event.with(number) }
         };
         file.events(true, &(0..500).map(event).collect::<Vec<_>>());

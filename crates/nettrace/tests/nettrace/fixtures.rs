@@ -91,7 +91,7 @@ fn uncompressed_events_are_padded() {
     for form in FORMS {
         let mut file = File::new(form);
         file.metadata(&[Metadata::new(1, "Bytes", [field(form, 6, "first")])]);
-        file.threads_if_v6(7);
+        threads_if_v6(&mut file, 7);
         let events: Vec<Event> = (1..10u32)
             .map(|i| Event::new(1, 5, i, u64::from(i)).with(Bytes::new().raw(&vec![i as u8; i as usize])))
             .collect();
@@ -390,7 +390,8 @@ fn levels_are_those_of_the_file() {
             level: 1 - (id - 1),
             ..Metadata::new(id, "", [])
         });
-        file.metadata(&metadata.collect::<Vec<_>>()).threads_if_v6(7);
+        file.metadata(&metadata.collect::<Vec<_>>());
+        threads_if_v6(&mut file, 7);
         let sample = Event::new(1, 7, 1, 1).with(Bytes::new().u32(2));
         let collection = Event::new(2, 7, 2, 2).with(Bytes::new().u32(3).u32(1));
         file.events(false, &[sample, collection]);
@@ -646,7 +647,7 @@ fn large_numbers_are_kept() {
         let mut file = File::new(form);
         file.metadata(&[Metadata::new(1, "Number", [field(form, 9, "number")])]);
         let thread = 0x1234_5678_9abc_def0;
-        file.threads_if_v6(thread);
+        threads_if_v6(&mut file, thread);
         for compressed in [true, false] {
             let sequence = if compressed { 1 } else { 2 };
             let mut event = number(if form == Form::V6 { 5 } else { thread }, sequence, sequence.into(), 3);
@@ -661,12 +662,10 @@ fn large_numbers_are_kept() {
     }
 }
 
-impl File {
-    /// In version 6, a thread with index 5 of this id.
-    fn threads_if_v6(&mut self, id: u64) {
-        if self.form == Form::V6 {
-            self.threads(&[(5, id, "")]);
-        }
+/// In version 6, a thread with index 5 of this id.
+fn threads_if_v6(file: &mut File, id: u64) {
+    if file.form == Form::V6 {
+        file.threads(&[(5, id, "")]);
     }
 }
 

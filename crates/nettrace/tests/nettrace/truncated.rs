@@ -108,7 +108,7 @@ fn at_every_byte_of_a_small_file() {
                 (first..first + 8).map(|i| event(i).with(Bytes::new().u64(i.into()))).collect()
             };
             if form != Form::V3 {
-                file.threads_of_version_6();
+                threads_of_version_6(&mut file);
                 file.stacks(1, &[&[1, 2], &[3]]);
                 file.events(compressed, &events(0));
                 file.sequence_point(200, 0, &[(1, 4), (2, 4)]);
@@ -121,12 +121,10 @@ fn at_every_byte_of_a_small_file() {
     }
 }
 
-impl File {
-    fn threads_of_version_6(&mut self) {
-        if self.form == Form::V6 {
-            self.threads(&[(1, 11, "a"), (2, 12, "b")]);
-            self.block(kind::LABEL_LIST, &Bytes::new().u32(1).u32(1).u8(0x87).u8(1).0);
-        }
+fn threads_of_version_6(file: &mut File) {
+    if file.form == Form::V6 {
+        file.threads(&[(1, 11, "a"), (2, 12, "b")]);
+        file.block(kind::LABEL_LIST, &Bytes::new().u32(1).u32(1).u8(0x87).u8(1).0);
     }
 }
 
