@@ -111,7 +111,7 @@ fn duplicate(class: &FieldClass) -> Option<String> {
 fn id_bits(class: &FieldClass, role: Role) -> Option<u64> {
     let own = match &class.kind {
         FieldKind::Integer { bits, .. } if class.roles.has(role) => Some(bits.length),
-        FieldKind::VariableLength { .. } if class.roles.has(role) => Some(64),
+        FieldKind::VariableLength { .. } if class.roles.has(role) => Some(128),
         _ => None,
     };
     own.max(children(class).filter_map(|(_, child)| id_bits(child, role)).max())

@@ -463,7 +463,6 @@ const UNLISTED: &[(&str, Meaning)] = &[
     ("fuchsia-log", Meaning::RolledOut),
     ("fxt", Meaning::Process),
     ("fxt", Meaning::Thread),
-    ("nettrace", Meaning::Process),
     ("nettrace", Meaning::Thread),
 ];
 

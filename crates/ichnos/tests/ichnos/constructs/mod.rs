@@ -50,6 +50,7 @@ fn convert(
     let (_, writer) = writer(Some(format), to, dialect).unwrap();
     let mut options = ConvertOptions::default();
     options.write.dialect = dialect.map(str::to_owned);
+    options.write.sorts = true;
     if format == "xtrace" {
         options.write.formats.set("xtrace", writer.options(), "orphans", "chain".as_ref()).unwrap();
     }
