@@ -311,17 +311,19 @@ impl<'t> Parser<'t> {
         Err(None)
     }
 
+    fn too_deep(&mut self) -> Failure {
+        let message = format!("values nest deeper than {} levels, the limit", self.depth);
+        let failure = self.failure(self.reader.offset(), message);
+        failure.map(|failure| Box::new(failure.limit("depth")))
+    }
+
     fn read_value(&mut self, problems: &mut Problems) -> Result<Node, Failure> {
         let mut stack: Vec<Open> = Vec::new();
         loop {
             let first = self.reader.peek();
             let position = self.position();
             let mut node = match first {
-                Some(b'[' | b'{') if stack.len() >= self.depth => {
-                    let message = format!("values nest deeper than {} levels, the limit", self.depth);
-                    let failure = self.failure(self.reader.offset(), message);
-                    return Err(failure.map(|failure| Box::new(failure.limit("depth"))));
-                }
+                Some(b'[' | b'{') if stack.len() >= self.depth => return Err(self.too_deep()),
                 Some(b'[') => {
                     self.reader.take(b'[');
                     if self.reader.take(b']') {
@@ -343,11 +345,7 @@ impl<'t> Parser<'t> {
                 }
                 _ => Node { position, property: None, json: self.scalar(first)? },
             };
-            let text = match &node.json {
-                Json::Text(text) | Json::Number(text) | Json::BigInteger(text) => memory::of_text(text),
-                _ => 0,
-            };
-            self.charge(NODE + text, problems)?;
+            self.charge(NODE + memory_of_scalar(&node.json), problems)?;
             // The value ends its enclosing values as long as closing brackets follow.
             loop {
                 self.skip_space();
@@ -598,6 +596,14 @@ impl<'t> Parser<'t> {
         );
         let position = self.position();
         problems.warning(position, message);
+    }
+}
+
+/// Returns the memory of the text of a scalar, in bytes.
+fn memory_of_scalar(json: &Json) -> u64 {
+    match json {
+        Json::Text(text) | Json::Number(text) | Json::BigInteger(text) => memory::of_text(text),
+        _ => 0,
     }
 }
 
