@@ -12,7 +12,7 @@ use super::foreign::ForeignEvent;
 use super::foreign_class::OtherFormatClass;
 use super::identifiers::{OperationTasks, hash, op_of, op_of_hash, ops_of_mention, task_of, task_of_mention};
 use super::losses::{Loss, LossCounts};
-use super::open_reports::{ClassPlace, OpenReport, OpenReports, push_edge};
+use super::open_reports::{ClassPlace, OpenReport, OpenReports, push_edge, push_metadata};
 use super::own::ReportClass;
 use super::repair::ReportRepair;
 use super::report_block::{ReportBlock, ReportChanges};
@@ -22,8 +22,8 @@ use crate::option::ChainId;
 use crate::reader::line_ids::operation_of;
 use crate::reader::reported_operations::{OperationKey, WINDOW};
 use crate::recent_map::RecentMap;
-use crate::report::{LineBuffer, parse_timestamp, push_hex, push_nanos};
-use crate::{Edge, Metadata, OpId, TaskId};
+use crate::report::{LineBuffer, parse_timestamp, push_nanos};
+use crate::{Edge, OpId, TaskId};
 
 /// Treatment of a class of events.
 #[derive(Debug)]
@@ -553,18 +553,6 @@ fn push_event(event: &ForeignEvent, writing: &ForeignWriting<'_>, lines: &mut Li
 fn push_time(writing: &ForeignWriting<'_>, lines: &mut LineBuffer) {
     if let Some(time) = writing.time {
         lines.push_with(b"Timestamp", |value| push_nanos(value, time));
-    }
-}
-
-/// Adds the lines of the identifiers of an operation.
-fn push_metadata(lines: &mut LineBuffer, key: &OperationKey) {
-    let metadata = Metadata::new(key.task, key.op);
-    lines.push_with(b"X-Trace", |value| push_hex(metadata.as_bytes(), value));
-    if let Some(chain) = key.chain {
-        lines.push_with(b"ChainId", |value| {
-            value.extend_from_slice(b"0x");
-            push_hex(&chain.to_be_bytes(), value);
-        });
     }
 }
 
