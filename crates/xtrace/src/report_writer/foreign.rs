@@ -22,8 +22,8 @@ const MOST_MENTIONS: usize = 64;
 
 /// A cause of an event.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cause {
-    pub(super) id: Identifier,
+struct Cause {
+    id: Identifier,
     kind: CauseKind,
     /// Position among all causes.
     position: u32,
@@ -36,7 +36,7 @@ pub(super) struct ForeignEvent {
     pub(super) lines: LineBuffer,
     pub(super) task: Option<Identifier>,
     pub(super) operation: Option<Identifier>,
-    pub(super) causes: Vec<Cause>,
+    causes: Vec<Cause>,
     cause_count: u32,
     /// Chain of each cause, by position; `None` is the chain of the event.
     cause_chains: Vec<Option<u16>>,
@@ -120,10 +120,7 @@ impl ForeignEvent {
                 CauseKind::Return => EdgeKind::Up,
                 _ => EdgeKind::Next,
             },
-            chain: {
-                let chain = self.cause_chains.get(cause.position as usize).copied().flatten();
-                chain.map(ChainId)
-            },
+            chain: self.chain_of(cause).map(ChainId),
         })
     }
 
@@ -131,6 +128,16 @@ impl ForeignEvent {
     pub(super) fn push_as_value(&self, time: Option<u64>, class: &OtherFormatClass, value: &mut Vec<u8>) {
         if let Some(time) = time {
             push_nanos(value, time);
+    /// Returns the operations before it with their chains, unless these are the event's.
+    pub(super) fn causes(&self) -> impl Iterator<Item = (Identifier, Option<u16>)> + Clone + '_ {
+        self.causes.iter().map(|cause| (cause.id, self.chain_of(cause)))
+    }
+
+    /// Returns the chain of a cause, unless it is the event's.
+    fn chain_of(&self, cause: &Cause) -> Option<u16> {
+        self.cause_chains.get(cause.position as usize).copied().flatten()
+    }
+
             value.push(b' ');
         }
         push_word(value, class.name.as_bytes());

@@ -327,14 +327,13 @@ impl ForeignReports {
         let chain = self.event.chain();
         self.event.count_losses(losses);
         let mention = if self.event.task.is_none() { self.mentioned() } else { None };
-        // Operations without a task are unique within their chain.
-        let scope = writing.trace ^ u32::from(chain.unwrap_or(0)) << 16;
+        let scoped = |operation| (scope_of(writing.trace, chain), operation);
         match (self.event.operation, self.event.task, writing.thread) {
             (Some(operation), task, _) => {
                 let task = match (task, mention) {
                     (Some(task), _) => task_of(&task),
-                    (None, Some(mention)) => self.tasks.set(scope, operation, mention.task),
-                    (None, None) => self.task_of_operation(scope, operation, losses),
+                    (None, Some(mention)) => self.tasks.set(scoped(operation), mention.task),
+                    (None, None) => self.task_of_operation(writing.trace, chain, operation, losses),
                 };
                 let key = OperationKey { task, op: op_of(&operation), chain };
                 // It follows the operation that it names.
@@ -374,11 +373,17 @@ impl ForeignReports {
     }
 
     /// Returns the task of an operation that does not name it.
-    fn task_of_operation(&mut self, trace: u32, operation: Identifier, losses: &mut LossCounts) -> TaskId {
-        let causes = self.event.causes.iter().map(|cause| cause.id);
-        let task = self.tasks.task(trace, operation, causes.clone());
+    fn task_of_operation(
+        &mut self,
+        trace: u32,
+        chain: Option<u16>,
+        operation: Identifier,
+        losses: &mut LossCounts,
+    ) -> TaskId {
+        let causes = self.event.causes().map(|(cause, own)| (scope_of(trace, own.or(chain)), cause));
+        let task = self.tasks.task((scope_of(trace, chain), operation), causes.clone());
         let tasks = &self.tasks;
-        let others = causes.filter(|cause| tasks.known(trace, *cause).is_some_and(|other| other != task));
+        let others = causes.filter(|cause| tasks.known(*cause).is_some_and(|other| other != task));
         losses.add_many(Loss::OtherTask, others.count() as u64);
         task
     }
@@ -490,6 +495,11 @@ impl ForeignReports {
         self.open.count(&key);
         true
     }
+}
+
+/// Returns what operations without a task are unique within: a chain of a trace.
+fn scope_of(trace: u32, chain: Option<u16>) -> u32 {
+    trace ^ u32::from(chain.unwrap_or(0)) << 16
 }
 
 /// Begins the report of an operation with an event.
