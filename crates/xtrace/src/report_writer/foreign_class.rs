@@ -46,6 +46,34 @@ pub(super) struct OtherFormatClass {
 }
 
 /// Scopes in the order of their lines.
+/// Data of a trace that become a line of its events, unless these have a field with the meaning.
+#[derive(Debug)]
+pub(super) struct TraceConstant {
+    pub(super) meaning: Meaning,
+    key: &'static str,
+    /// Name of its entry in the environment.
+    pub(super) entry: &'static str,
+    value: String,
+}
+
+/// Returns the data of a trace that become lines of its events.
+pub(super) fn trace_constants(class: &TraceClass) -> Vec<TraceConstant> {
+    let text = |entry| Some((entry, class.environment(entry)?.as_text()?.to_owned()));
+    let process = match class.environment("vpid") {
+        Some(Value::Integer(process)) => Some(("vpid", process.to_string())),
+        _ => None,
+    };
+    let all = [
+        (Meaning::Machine, "Host", text("hostname")),
+        (Meaning::Component, "Agent", text("procname").or_else(|| text("tracer_name"))),
+        (Meaning::Process, "ProcessID", process),
+    ];
+    let constant = |(meaning, key, found): (_, _, Option<_>)| {
+        found.map(|(entry, value)| TraceConstant { meaning, key, entry, value })
+    };
+    all.into_iter().filter_map(constant).collect()
+}
+
 const SCOPES: [Scope; 5] =
     [Scope::EventRecordHeader, Scope::CommonContext, Scope::SpecificContext, Scope::Resource, Scope::Payload];
 
@@ -122,18 +150,14 @@ impl OtherFormatClass {
 
     /// Adds the lines from data of the trace, for data that events lack.
     fn add_constants(&mut self, event: &Event<'_>, has: impl Fn(Meaning) -> bool) {
-        let environment = |name| event.stream.trace.class.environment(name);
-        let text = |name| environment(name).and_then(Value::as_text).map(str::to_owned);
-        if let (false, Some(host)) = (has(Meaning::Machine), text("hostname")) {
-            self.constant.push(("Host", host));
-        }
-        let component = text("procname").or_else(|| text("tracer_name"));
-        if let (false, Some(agent)) = (has(Meaning::Component), component) {
-            self.constant.push(("Agent", agent));
-        }
-        if let (false, Some(Value::Integer(process))) = (has(Meaning::Process), environment("vpid")) {
-            self.own_process = u64::try_from(*process).unwrap_or(0);
-            self.constant.push(("ProcessID", process.to_string()));
+        for TraceConstant { meaning, key, value, .. } in trace_constants(&event.stream.trace.class) {
+            if has(meaning) {
+                continue;
+            }
+            if meaning == Meaning::Process {
+                self.own_process = value.parse().unwrap_or(0);
+            }
+            self.constant.push((key, value));
         }
     }
 
