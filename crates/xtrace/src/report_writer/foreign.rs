@@ -54,6 +54,8 @@ pub(super) struct ForeignEvent {
     further_causes: u64,
     /// Number of floats of more than 64 bits.
     rounded: u64,
+    /// Number of fields without elements, which have no line.
+    empty: u64,
     /// `true` if its severity became another number.
     has_other_severity: bool,
     /// Operations that its texts name, if the event has no task of its own.
@@ -71,7 +73,8 @@ impl ForeignEvent {
         self.cause_chains.clear();
         (self.process, self.thread) = (class.own_process, None);
         (self.has_label, self.is_undecodable) = (false, false);
-        (self.too_long, self.long_chains, self.further_causes, self.rounded) = (0, 0, 0, 0);
+        (self.too_long, self.long_chains, self.further_causes) = (0, 0, 0);
+        (self.rounded, self.empty) = (0, 0);
         self.has_other_severity = false;
         self.mentions.clear();
         for (scope, nodes) in &class.scopes {
@@ -96,6 +99,7 @@ impl ForeignEvent {
         losses.add_many(Loss::ChainNumber, self.long_chains);
         losses.add_many(Loss::Causes, self.further_causes);
         losses.add_many(Loss::Float, self.rounded);
+        losses.add_many(Loss::Empty, self.empty);
         losses.add_many(Loss::Severity, self.has_other_severity.into());
     }
 
@@ -124,10 +128,6 @@ impl ForeignEvent {
         })
     }
 
-    /// Appends the event as a value: time, name of the class, and its lines.
-    pub(super) fn push_as_value(&self, time: Option<u64>, class: &OtherFormatClass, value: &mut Vec<u8>) {
-        if let Some(time) = time {
-            push_nanos(value, time);
     /// Returns the operations before it with their chains, unless these are the event's.
     pub(super) fn causes(&self) -> impl Iterator<Item = (Identifier, Option<u16>)> + Clone + '_ {
         self.causes.iter().map(|cause| (cause.id, self.chain_of(cause)))
@@ -138,6 +138,10 @@ impl ForeignEvent {
         self.cause_chains.get(cause.position as usize).copied().flatten()
     }
 
+    /// Appends the event as a value: time, name of the class, and its lines.
+    pub(super) fn push_as_value(&self, time: Option<u64>, class: &OtherFormatClass, value: &mut Vec<u8>) {
+        if let Some(time) = time {
+            push_nanos(value, time);
             value.push(b' ');
         }
         push_word(value, class.name.as_bytes());
@@ -229,6 +233,13 @@ impl FieldReader<'_> {
         }
         let key = self.class.key(node.key);
         self.event.lines.push_with(key, |bytes| push_value(bytes, value));
+    }
+
+    /// Begins a structure or an array, and counts one without elements.
+    fn begin(&mut self, field: Field<'_>, is_empty: bool) {
+        let node = self.nodes.get(field.index());
+        let is_line = node.is_some_and(|node| matches!(node.field, FieldUse::Line | FieldUse::Message));
+        self.event.empty += u64::from(is_empty && is_line);
     }
 
     /// Takes an identifier; returns `true` if its value is to be kept, because the identifier in reports is another one.
@@ -349,5 +360,13 @@ impl Visitor for FieldReader<'_> {
 
     fn null(&mut self, field: Field<'_>) {
         self.value(field, &FieldValue::Null);
+    }
+
+    fn begin_structure(&mut self, field: Field<'_>) {
+        self.begin(field, field.class().members().is_some_and(<[_]>::is_empty));
+    }
+
+    fn begin_array(&mut self, field: Field<'_>, length: u64) {
+        self.begin(field, length == 0);
     }
 }

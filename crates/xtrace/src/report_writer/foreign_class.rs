@@ -3,7 +3,8 @@
 use ichnos_model::lower::{LossEntry, LossKind, LossTable};
 use ichnos_model::plan::Plan;
 use ichnos_model::{
-    CauseKind, Event, EventRole, FieldKind, LevelScale, LogLevel, LogSeverity, Meaning, Scope, Value,
+    CauseKind, Event, EventRole, FieldKind, LevelScale, LogLevel, LogSeverity, Meaning, Scope, TraceClass,
+    Value,
 };
 
 use crate::reader::class::{LineRole, SCALE};
@@ -45,7 +46,6 @@ pub(super) struct OtherFormatClass {
     scale: Option<LevelScale>,
 }
 
-/// Scopes in the order of their lines.
 /// Data of a trace that become a line of its events, unless these have a field with the meaning.
 #[derive(Debug)]
 pub(super) struct TraceConstant {
@@ -74,6 +74,7 @@ pub(super) fn trace_constants(class: &TraceClass) -> Vec<TraceConstant> {
     all.into_iter().filter_map(constant).collect()
 }
 
+/// Scopes in the order of their lines.
 const SCOPES: [Scope; 5] =
     [Scope::EventRecordHeader, Scope::CommonContext, Scope::SpecificContext, Scope::Resource, Scope::Payload];
 
@@ -118,6 +119,7 @@ impl OtherFormatClass {
                 let meaning = class.meanings.of(scope, index);
                 // Fields of the header are times and ids, unless they have a meaning.
                 if meaning.is_none() && scope == Scope::EventRecordHeader {
+                    table.add_member(scope, plan, member);
                     continue;
                 }
                 made.add_member(plan, member, meaning, &mut uses, &mut lose_renamed(event, scope, table));
