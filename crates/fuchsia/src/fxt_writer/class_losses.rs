@@ -24,10 +24,11 @@ pub(super) enum ClassLoss {
     Indexes,
     Float,
     UnknownArgument,
+    Empty,
 }
 
 impl ClassLoss {
-    const COUNT: usize = Self::UnknownArgument as usize + 1;
+    const COUNT: usize = Self::Empty as usize + 1;
 
     /// Losses with their descriptions, in the order of their numbers.
     const ALL: [(Self, LossKind, &str); Self::COUNT] = [
@@ -57,6 +58,7 @@ impl ClassLoss {
         ),
         (Self::Float, LossKind::Rounded, "number of more than 64 bits"),
         (Self::UnknownArgument, LossKind::Dropped, "arguments of an unknown type"),
+        (Self::Empty, LossKind::Dropped, "array or structure without elements"),
     ];
 }
 

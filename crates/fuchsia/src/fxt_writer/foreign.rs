@@ -127,6 +127,13 @@ impl ForeignClass {
             matches!(meaning, Meaning::Stack | Meaning::Hidden).then_some((member.scope, node))
         });
         let skipped = skipped.collect();
+        // Fields of the header are times and ids, unless they have a meaning.
+        if let Some(plan) = event.plan(Scope::EventRecordHeader) {
+            let is_id =
+                |member| ids.iter().flatten().any(|id| id.place == (Scope::EventRecordHeader, member));
+            let others = plan.fields().filter(|member| !is_id(*member));
+            others.for_each(|member| table.add_member(Scope::EventRecordHeader, plan, member));
+        }
         let more_keys = keys.into_iter().filter_map(|key| FieldRef::of_member(event, key)).collect();
         let stack = FieldRef::of_meaning(event, Meaning::Stack);
         let (category, name) = (category.to_owned(), name.to_owned());
@@ -169,6 +176,11 @@ pub(super) fn read(
         leaves.begin_scope();
         losses.note(ClassLoss::Fields, event.visit(scope, leaves).is_err());
         losses.add(ClassLoss::Float, std::mem::take(&mut leaves.rounded));
+        for (member, count) in leaves.empty.drain(..) {
+            if !class.is_skipped(scope, member, is_used) {
+                losses.add(ClassLoss::Empty, count);
+            }
+        }
         for index in begin..leaves.list.len() {
             let Some(leaf) = leaves.list.get(index) else { break };
             if leaf.value == LeafValue::Absent || class.is_skipped(scope, leaf.member, is_used) {

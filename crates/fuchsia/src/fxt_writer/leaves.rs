@@ -67,6 +67,8 @@ pub(super) struct Leaves {
     pub(super) has_names: bool,
     /// Number of floats of more than 64 bits, which are rounded.
     pub(super) rounded: u64,
+    /// Numbers of arrays and structures without elements, by the member that they are, or are in.
+    pub(super) empty: Vec<(usize, u64)>,
 }
 
 impl Leaves {
@@ -75,6 +77,7 @@ impl Leaves {
         self.bytes.clear();
         self.names.clear();
         self.rounded = 0;
+        self.empty.clear();
     }
 
     /// Begins another scope.
@@ -122,6 +125,17 @@ impl Leaves {
     fn begin(&mut self, field: Field<'_>, element: Option<usize>) {
         let path = self.enter(field);
         self.around.push(CompoundField { path, element });
+    }
+
+    /// Counts a field that was begun if it has no elements, unless it is the root.
+    fn note_empty(&mut self, is_empty: bool) {
+        if !is_empty || self.around.len() == 1 {
+            return;
+        }
+        match self.empty.last_mut() {
+            Some((member, count)) if *member == self.member => *count += 1,
+            _ => self.empty.push((self.member, 1)),
+        }
     }
 
     fn end(&mut self) {
@@ -223,14 +237,16 @@ impl Visitor for Leaves {
 
     fn begin_structure(&mut self, field: Field<'_>) {
         self.begin(field, None);
+        self.note_empty(field.class().members().is_some_and(<[_]>::is_empty));
     }
 
     fn end_structure(&mut self, _: Field<'_>) {
         self.end();
     }
 
-    fn begin_array(&mut self, field: Field<'_>, _: u64) {
+    fn begin_array(&mut self, field: Field<'_>, length: u64) {
         self.begin(field, Some(0));
+        self.note_empty(length == 0);
     }
 
     fn end_array(&mut self, _: Field<'_>) {

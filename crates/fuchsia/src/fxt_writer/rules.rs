@@ -1,5 +1,6 @@
 //! What all encoders of a trace share.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ichnos_io::{WriteOptions, WriteSource};
@@ -113,6 +114,10 @@ pub(super) fn timed_hash(hash: u64, nanoseconds: Option<i128>) -> u64 {
 /// Notes losses of a whole trace.
 fn note_source(source: &WriteSource, losses: &mut LossTable) {
     let class = &source.trace.class;
+    let mut known = HashSet::new();
+    for stream in source.streams.iter().filter(|stream| known.insert(stream.class_index)) {
+        losses.add_packets(stream);
+    }
     let mut lose = |kind, field: &str, what: &str| {
         let loss = LossEntry { kind, class: String::new(), field: field.to_owned(), what: what.to_owned() };
         losses.add(loss, 1);

@@ -3,7 +3,8 @@
 use ichnos_model::lower::{LossEntry, LossKind, LossTable};
 use ichnos_model::plan::Node;
 use ichnos_model::{
-    Event, FieldKind, LogLevel, LogRole, LogSeverity, Meaning, Meanings, Scope, Value, VariableLengthValue,
+    Event, FieldKind, LogLevel, LogRole, LogSeverity, LogText, Meaning, Meanings, Scope, Value,
+    VariableLengthValue,
 };
 
 use crate::log::Severity;
@@ -165,6 +166,9 @@ impl ClassEncoding {
             });
         if !is_control && !has_text && event.class.name.is_some() {
             noting.lose(LossKind::Dropped, "", "name of the event record class");
+        }
+        if role.text == Some(LogText::NAME) {
+            noting.lose(LossKind::Moved, "", "name of the event record class -> message");
         }
         match role.severity {
             LogSeverity::Unknown => noting.lose(LossKind::Lowered, "severity", "none -> INFO"),

@@ -12,9 +12,9 @@ use ichnos_io::{
 use ichnos_model::lower::{LossKind, LossTable};
 use ichnos_model::{
     ClockClass, DataStreamClass, EventRecordClass, EventValues, FieldClass, FieldKind, IntegerRange, Length,
-    LevelScale, LevelStep, Limits, LogLevel, LogRole, LogSeverity, MappingsBuilder, Meaning, Member, Message,
-    NextRecord, Record as ModelRecord, RecordTrace, Scope, Source, StreamCursor, StreamDigest, Trace,
-    TraceClass, TraceDigest, TraceInput, Window,
+    LevelScale, LevelStep, Limits, LogLevel, LogRole, LogSeverity, LogText, MappingsBuilder, Meaning, Member,
+    Message, NextRecord, Record as ModelRecord, RecordTrace, Scope, Source, StreamCursor, StreamDigest,
+    Trace, TraceClass, TraceDigest, TraceInput, Window,
 };
 use ichnos_testing::{Random, cases};
 
@@ -645,5 +645,30 @@ fn what_does_not_fit_is_cut_and_counted() {
             "dropped said payload.second no room in the record: 1",
             "dropped said payload.third no room in the record: 1",
         ]
+    );
+}
+
+#[test]
+fn the_name_of_a_class_is_moved_to_the_message() {
+    let mut class = EventRecordClass::new("its name", []);
+    let mut role = LogRole::new(LogSeverity::Constant(2), SCALE);
+    role.text = Some(LogText::NAME);
+    class.log = Some(role.into());
+    let stream = DataStreamClass::new(Some(0), [class]);
+    let limits = Limits::default();
+    let class = TraceClass::new("test 1", [ClockClass::since_unix_epoch("wall")], [stream]);
+    let trace = Trace::new(class, "test", &limits).unwrap();
+    let trace = RecordTrace::new("test", trace, &limits).with_stream(0, "s", 0, || {
+        let mut values = EventValues::default();
+        values.begin(Scope::Payload);
+        Made(vec![(7, 0, values)])
+    });
+    let (bytes, losses) = written(&[&trace], None);
+    let (record, _) = Record::read(&bytes, 0).unwrap();
+    assert_eq!(arguments(&record), [("message".to_owned(), "\"its name\"".to_owned())]);
+    let moved = losses.iter().filter(|(loss, _)| loss.kind == LossKind::Moved && loss.class == "its name");
+    assert_eq!(
+        moved.map(|(loss, _)| &*loss.what).collect::<Vec<_>>(),
+        ["name of the event record class -> message"]
     );
 }

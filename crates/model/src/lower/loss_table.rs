@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::plan::{Node, Plan};
+use crate::plan::Plan;
 use crate::{Damage, DataStream, Event, Scope};
 
 /// Treatment of an item that the target format cannot represent.
@@ -92,17 +92,19 @@ impl LossTable {
     /// Adds the members of a scope outside of events, except for those that only serve decoding: they are not written.
     pub fn add_members(&mut self, scope: Scope, plan: Option<&Plan>) {
         let Some(plan) = plan else { return };
-        let nodes: Vec<&Node> = plan.nodes().collect();
-        for member in plan.fields() {
-            let within = nodes.get(plan.within(member)).unwrap_or_default();
-            let has_roles = within.first().is_none_or(|first| !first.roles.is_empty());
-            if has_roles || within.iter().all(|node| node.only_serves_decoding() || node.is_needed()) {
-                continue;
-            }
-            let field = format!("{}.{}", scope.short_name(), plan.field_name(member));
-            let what = "what is outside of events".to_owned();
-            self.add(LossEntry { kind: LossKind::Dropped, class: String::new(), field, what }, 1);
+        plan.fields().for_each(|member| self.add_member(scope, plan, member));
+    }
+
+    /// Adds a member of a scope outside of events, unless it only serves decoding: it is not written.
+    pub fn add_member(&mut self, scope: Scope, plan: &Plan, member: usize) {
+        let mut within = plan.within(member).filter_map(|node| plan.get(node));
+        let has_roles = plan.get(member).is_none_or(|first| !first.roles.is_empty());
+        if has_roles || within.all(|node| node.only_serves_decoding() || node.is_needed()) {
+            return;
         }
+        let field = format!("{}.{}", scope.short_name(), plan.field_name(member));
+        let what = "what is outside of events".to_owned();
+        self.add(LossEntry { kind: LossKind::Dropped, class: String::new(), field, what }, 1);
     }
 
     /// Adds damaged data that the output does not have, though it may say that there was some.

@@ -22,8 +22,8 @@ const MOST_MENTIONS: usize = 64;
 
 /// A cause of an event.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cause {
-    pub(super) id: Identifier,
+struct Cause {
+    id: Identifier,
     kind: CauseKind,
     /// Position among all causes.
     position: u32,
@@ -36,7 +36,7 @@ pub(super) struct ForeignEvent {
     pub(super) lines: LineBuffer,
     pub(super) task: Option<Identifier>,
     pub(super) operation: Option<Identifier>,
-    pub(super) causes: Vec<Cause>,
+    causes: Vec<Cause>,
     cause_count: u32,
     /// Chain of each cause, by position; `None` is the chain of the event.
     cause_chains: Vec<Option<u16>>,
@@ -54,6 +54,8 @@ pub(super) struct ForeignEvent {
     further_causes: u64,
     /// Number of floats of more than 64 bits.
     rounded: u64,
+    /// Number of fields without elements, which have no line.
+    empty: u64,
     /// `true` if its severity became another number.
     has_other_severity: bool,
     /// Operations that its texts name, if the event has no task of its own.
@@ -71,7 +73,8 @@ impl ForeignEvent {
         self.cause_chains.clear();
         (self.process, self.thread) = (class.own_process, None);
         (self.has_label, self.is_undecodable) = (false, false);
-        (self.too_long, self.long_chains, self.further_causes, self.rounded) = (0, 0, 0, 0);
+        (self.too_long, self.long_chains, self.further_causes) = (0, 0, 0);
+        (self.rounded, self.empty) = (0, 0);
         self.has_other_severity = false;
         self.mentions.clear();
         for (scope, nodes) in &class.scopes {
@@ -96,6 +99,7 @@ impl ForeignEvent {
         losses.add_many(Loss::ChainNumber, self.long_chains);
         losses.add_many(Loss::Causes, self.further_causes);
         losses.add_many(Loss::Float, self.rounded);
+        losses.add_many(Loss::Empty, self.empty);
         losses.add_many(Loss::Severity, self.has_other_severity.into());
     }
 
@@ -120,11 +124,18 @@ impl ForeignEvent {
                 CauseKind::Return => EdgeKind::Up,
                 _ => EdgeKind::Next,
             },
-            chain: {
-                let chain = self.cause_chains.get(cause.position as usize).copied().flatten();
-                chain.map(ChainId)
-            },
+            chain: self.chain_of(cause).map(ChainId),
         })
+    }
+
+    /// Returns the operations before it with their chains, unless these are the event's.
+    pub(super) fn causes(&self) -> impl Iterator<Item = (Identifier, Option<u16>)> + Clone + '_ {
+        self.causes.iter().map(|cause| (cause.id, self.chain_of(cause)))
+    }
+
+    /// Returns the chain of a cause, unless it is the event's.
+    fn chain_of(&self, cause: &Cause) -> Option<u16> {
+        self.cause_chains.get(cause.position as usize).copied().flatten()
     }
 
     /// Appends the event as a value: time, name of the class, and its lines.
@@ -222,6 +233,13 @@ impl FieldReader<'_> {
         }
         let key = self.class.key(node.key);
         self.event.lines.push_with(key, |bytes| push_value(bytes, value));
+    }
+
+    /// Begins a structure or an array, and counts one without elements.
+    fn begin(&mut self, field: Field<'_>, is_empty: bool) {
+        let node = self.nodes.get(field.index());
+        let is_line = node.is_some_and(|node| matches!(node.field, FieldUse::Line | FieldUse::Message));
+        self.event.empty += u64::from(is_empty && is_line);
     }
 
     /// Takes an identifier; returns `true` if its value is to be kept, because the identifier in reports is another one.
@@ -342,5 +360,13 @@ impl Visitor for FieldReader<'_> {
 
     fn null(&mut self, field: Field<'_>) {
         self.value(field, &FieldValue::Null);
+    }
+
+    fn begin_structure(&mut self, field: Field<'_>) {
+        self.begin(field, field.class().members().is_some_and(<[_]>::is_empty));
+    }
+
+    fn begin_array(&mut self, field: Field<'_>, length: u64) {
+        self.begin(field, length == 0);
     }
 }

@@ -3,7 +3,8 @@
 use ichnos_model::lower::{LossEntry, LossKind, LossTable};
 use ichnos_model::plan::Plan;
 use ichnos_model::{
-    CauseKind, Event, EventRole, FieldKind, LevelScale, LogLevel, LogSeverity, Meaning, Scope, Value,
+    CauseKind, Event, EventRole, FieldKind, LevelScale, LogLevel, LogSeverity, Meaning, Scope, TraceClass,
+    Value,
 };
 
 use crate::reader::class::{LineRole, SCALE};
@@ -43,6 +44,34 @@ pub(super) struct OtherFormatClass {
     /// Process of the trace.
     pub(super) own_process: u64,
     scale: Option<LevelScale>,
+}
+
+/// Data of a trace that become a line of its events, unless these have a field with the meaning.
+#[derive(Debug)]
+pub(super) struct TraceConstant {
+    pub(super) meaning: Meaning,
+    key: &'static str,
+    /// Name of its entry in the environment.
+    pub(super) entry: &'static str,
+    value: String,
+}
+
+/// Returns the data of a trace that become lines of its events.
+pub(super) fn trace_constants(class: &TraceClass) -> Vec<TraceConstant> {
+    let text = |entry| Some((entry, class.environment(entry)?.as_text()?.to_owned()));
+    let process = match class.environment("vpid") {
+        Some(Value::Integer(process)) => Some(("vpid", process.to_string())),
+        _ => None,
+    };
+    let all = [
+        (Meaning::Machine, "Host", text("hostname")),
+        (Meaning::Component, "Agent", text("procname").or_else(|| text("tracer_name"))),
+        (Meaning::Process, "ProcessID", process),
+    ];
+    let constant = |(meaning, key, found): (_, _, Option<_>)| {
+        found.map(|(entry, value)| TraceConstant { meaning, key, entry, value })
+    };
+    all.into_iter().filter_map(constant).collect()
 }
 
 /// Scopes in the order of their lines.
@@ -90,6 +119,7 @@ impl OtherFormatClass {
                 let meaning = class.meanings.of(scope, index);
                 // Fields of the header are times and ids, unless they have a meaning.
                 if meaning.is_none() && scope == Scope::EventRecordHeader {
+                    table.add_member(scope, plan, member);
                     continue;
                 }
                 made.add_member(plan, member, meaning, &mut uses, &mut lose_renamed(event, scope, table));
@@ -122,18 +152,14 @@ impl OtherFormatClass {
 
     /// Adds the lines from data of the trace, for data that events lack.
     fn add_constants(&mut self, event: &Event<'_>, has: impl Fn(Meaning) -> bool) {
-        let environment = |name| event.stream.trace.class.environment(name);
-        let text = |name| environment(name).and_then(Value::as_text).map(str::to_owned);
-        if let (false, Some(host)) = (has(Meaning::Machine), text("hostname")) {
-            self.constant.push(("Host", host));
-        }
-        let component = text("procname").or_else(|| text("tracer_name"));
-        if let (false, Some(agent)) = (has(Meaning::Component), component) {
-            self.constant.push(("Agent", agent));
-        }
-        if let (false, Some(Value::Integer(process))) = (has(Meaning::Process), environment("vpid")) {
-            self.own_process = u64::try_from(*process).unwrap_or(0);
-            self.constant.push(("ProcessID", process.to_string()));
+        for TraceConstant { meaning, key, value, .. } in trace_constants(&event.stream.trace.class) {
+            if has(meaning) {
+                continue;
+            }
+            if meaning == Meaning::Process {
+                self.own_process = value.parse().unwrap_or(0);
+            }
+            self.constant.push((key, value));
         }
     }
 

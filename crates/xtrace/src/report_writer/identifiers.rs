@@ -97,10 +97,13 @@ pub(super) fn hash(seed: u64, bytes: &[u8]) -> u64 {
     hash.finish()
 }
 
+/// An operation without a task, after what it is unique within: a trace and a chain.
+pub(super) type ScopedOperation = (u32, Identifier);
+
 /// Tasks of operations that do not name theirs: that of the first of their causes, or else their own.
 #[derive(Debug)]
 pub(super) struct OperationTasks {
-    known: RecentMap<(u32, Identifier), TaskId>,
+    known: RecentMap<ScopedOperation, TaskId>,
 }
 
 impl OperationTasks {
@@ -108,39 +111,36 @@ impl OperationTasks {
         Self { known: RecentMap::new(WINDOW) }
     }
 
-    /// Returns the task of an operation of a trace with these causes.
+    /// Returns the task of an operation with these causes.
     pub(super) fn task(
         &mut self,
-        trace: u32,
-        operation: Identifier,
-        causes: impl Iterator<Item = Identifier> + Clone,
+        operation: ScopedOperation,
+        causes: impl Iterator<Item = ScopedOperation> + Clone,
     ) -> TaskId {
-        let known = &self.known;
-        let task = known.get(&(trace, operation)).copied();
-        let task = task.or_else(|| causes.clone().find_map(|cause| known.get(&(trace, cause)).copied()));
-        let task = task.unwrap_or_else(|| {
-            let first = causes.clone().next().unwrap_or(operation);
-            derived_task(trace, &first)
+        let all = std::iter::once(operation).chain(causes.clone());
+        let task = all.clone().find_map(|id| self.known(id)).unwrap_or_else(|| {
+            let (scope, first) = causes.clone().next().unwrap_or(operation);
+            derived_task(scope, &first)
         });
-        for id in std::iter::once(operation).chain(causes) {
-            if self.known.get(&(trace, id)).is_none() {
-                self.known.insert((trace, id), task);
+        for id in all {
+            if self.known(id).is_none() {
+                self.known.insert(id, task);
             }
         }
         task
     }
 
     /// Sets the task of an operation, unless it is known; returns its task.
-    pub(super) fn set(&mut self, trace: u32, operation: Identifier, task: TaskId) -> TaskId {
-        self.known(trace, operation).unwrap_or_else(|| {
-            self.known.insert((trace, operation), task);
+    pub(super) fn set(&mut self, operation: ScopedOperation, task: TaskId) -> TaskId {
+        self.known(operation).unwrap_or_else(|| {
+            self.known.insert(operation, task);
             task
         })
     }
 
     /// Returns the task of an operation that is known.
-    pub(super) fn known(&self, trace: u32, operation: Identifier) -> Option<TaskId> {
-        self.known.get(&(trace, operation)).copied()
+    pub(super) fn known(&self, operation: ScopedOperation) -> Option<TaskId> {
+        self.known.get(&operation).copied()
     }
 }
 
@@ -173,15 +173,17 @@ mod tests {
         let mut tasks = OperationTasks::new();
         let [a, b, c, d] = [1u8, 2, 3, 4].map(|number| id(&[0, 0, 0, 0, 0, 0, 0, number]));
         let none = || std::iter::empty();
-        let of_a = tasks.task(0, a, none());
+        let of_a = tasks.task((0, a), none());
         assert_eq!(of_a.as_bytes(), a.as_bytes());
-        assert_eq!(tasks.task(0, b, [a].into_iter()), of_a);
+        assert_eq!(tasks.task((0, b), [(0, a)].into_iter()), of_a);
         // The cause is not known yet.
-        let of_d = tasks.task(0, c, [d].into_iter());
-        assert_eq!(tasks.task(0, d, none()), of_d);
-        assert_eq!(tasks.known(0, c), Some(of_d));
+        let of_d = tasks.task((0, c), [(0, d)].into_iter());
+        assert_eq!(tasks.task((0, d), none()), of_d);
+        assert_eq!(tasks.known((0, c)), Some(of_d));
         // Operations of another trace are others, also for readers, which compare 16 bytes.
-        let other = tasks.task(1, a, none());
+        let other = tasks.task((1, a), none());
+        // The cause is in another chain.
+        assert_eq!(tasks.task((2, d), [(0, a)].into_iter()), of_a);
         let common = |task: TaskId| id(task.as_bytes()).common_part();
         assert_ne!(common(other), common(of_a));
         for length in [9, 16, 17, 20] {

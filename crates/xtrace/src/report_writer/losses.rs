@@ -26,6 +26,7 @@ pub(super) enum Loss {
     InvalidLine,
     LenientMetadata,
     InvalidReport,
+    Empty,
 }
 
 /// Counts of losses, by [`Loss`].
@@ -33,7 +34,7 @@ pub(super) enum Loss {
 pub(super) struct LossCounts([u64; LOSSES.len()]);
 
 /// All losses in the order of [`Loss`].
-const LOSSES: [(LossKind, &str); 21] = [
+const LOSSES: [(LossKind, &str); 22] = [
     (LossKind::Rounded, "time before 1970 or of more than 63 bits"),
     (LossKind::Lowered, "time of the clock -> `Timestamp`"),
     (LossKind::Lowered, "event -> line `Event` of the report of its operation"),
@@ -55,6 +56,7 @@ const LOSSES: [(LossKind, &str); 21] = [
     (LossKind::Dropped, "line that breaks a rule"),
     (LossKind::Lowered, "metadata that break a rule -> metadata of the document, without options"),
     (LossKind::Dropped, "report without valid metadata, or of an operation that has another one"),
+    (LossKind::Dropped, "array or structure without elements"),
 ];
 
 impl LossCounts {

@@ -3,9 +3,9 @@
 use std::collections::{HashMap, VecDeque};
 use std::io::Write as _;
 
-use crate::Edge;
 use crate::reader::reported_operations::OperationKey;
-use crate::report::LineBuffer;
+use crate::report::{LineBuffer, push_hex};
+use crate::{Edge, Metadata};
 
 /// Maximum number of reports that wait.
 const MOST: usize = 4096;
@@ -85,6 +85,18 @@ impl OpenReport {
         if self.adds_edge(edge) {
             push_edge(&mut self.lines, edge);
         }
+    }
+}
+
+/// Adds the lines of the identifiers of an operation.
+pub(super) fn push_metadata(lines: &mut LineBuffer, key: &OperationKey) {
+    let metadata = Metadata::new(key.task, key.op);
+    lines.push_with(b"X-Trace", |value| push_hex(metadata.as_bytes(), value));
+    if let Some(chain) = key.chain {
+        lines.push_with(b"ChainId", |value| {
+            value.extend_from_slice(b"0x");
+            push_hex(&chain.to_be_bytes(), value);
+        });
     }
 }
 

@@ -1,13 +1,14 @@
 //! Repairs reports that break rules.
 
 use super::losses::{Loss, LossCounts};
+use super::open_reports::push_metadata;
 use super::report_block::make_utf8;
+use crate::Edge;
 use crate::reader::class::LineRole;
 use crate::reader::event_maker::number;
 use crate::reader::line_ids::{MetadataIds, chain_of_line, decimal_id, metadata_of_line, operation_of};
-use crate::reader::reported_operations::ReportedOperations;
-use crate::report::{LineBuffer, parse_timestamp, push_hex};
-use crate::{Edge, Metadata};
+use crate::reader::reported_operations::{OperationKey, ReportedOperations};
+use crate::report::{LineBuffer, parse_timestamp};
 
 /// Repairs the reports of an output.
 #[derive(Debug, Default)]
@@ -30,13 +31,18 @@ impl ReportRepair {
         let Self { operations, repaired } = self;
         repaired.clear();
         let mut lines_of = LineRules::default();
+        // It counts instead of the chain in metadata, wherever it is.
+        let has_chain = lines
+            .lines()
+            .any(|line| LineRole::of(line.key) == LineRole::Chain && chain_of_line(line.value).is_some());
         for line in lines.lines() {
             match lines_of.line(line.key, line.value) {
                 LineRepair::Keep => repaired.push(line.key, line.value),
                 LineRepair::Leave => losses.add(Loss::InvalidLine),
                 LineRepair::Rewrite(ids) => {
                     losses.add(Loss::LenientMetadata);
-                    push_metadata(repaired, line.key, &ids);
+                    let chain = ids.chain.filter(|_| !has_chain);
+                    push_metadata(repaired, &OperationKey { task: ids.task, op: ids.op, chain });
                 }
             }
         }
@@ -119,18 +125,6 @@ impl LineRules {
     }
 }
 
-/// Adds metadata with the same task, operation and chain.
-fn push_metadata(lines: &mut LineBuffer, key: &[u8], ids: &MetadataIds) {
-    let metadata = Metadata::new(ids.task, ids.op);
-    lines.push_with(key, |value| push_hex(metadata.as_bytes(), value));
-    if let Some(chain) = ids.chain {
-        lines.push_with(b"ChainId", |value| {
-            value.extend_from_slice(b"0x");
-            push_hex(&chain.to_be_bytes(), value);
-        });
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -176,5 +170,18 @@ mod tests {
         assert_eq!(repaired(repair, &[("X-Trace", "10CAFE")]), None);
         assert_eq!(repaired(repair, &[("X-Trace", "1000000000CAFEBABE")]), None);
         assert!(repaired(repair, &[("TaskID", "CAFEBABE"), ("EventID", "16")]).is_some());
+    }
+
+    #[test]
+    fn rewritten_metadata_keep_the_chain() {
+        // Bytes follow the option.
+        let metadata = ("X-Trace", "14CAFEBABE0102030404C1020007FF");
+        let line = ("ChainId", "0x0009");
+        let repaired = |lines: &[_]| repaired(&mut ReportRepair::default(), lines).unwrap();
+        assert_eq!(repaired(&[metadata]), ["X-Trace=10CAFEBABE01020304", "ChainId=0x0007"]);
+        assert_eq!(repaired(&[line, metadata]), ["ChainId=0x0009", "X-Trace=10CAFEBABE01020304"]);
+        assert_eq!(repaired(&[metadata, line]), ["X-Trace=10CAFEBABE01020304", "ChainId=0x0009"]);
+        // A line that breaks the rule is left out.
+        assert_eq!(repaired(&[("ChainId", "9"), metadata]), ["X-Trace=10CAFEBABE01020304", "ChainId=0x0007"]);
     }
 }

@@ -12,7 +12,7 @@ use super::foreign::ForeignEvent;
 use super::foreign_class::OtherFormatClass;
 use super::identifiers::{OperationTasks, hash, op_of, op_of_hash, ops_of_mention, task_of, task_of_mention};
 use super::losses::{Loss, LossCounts};
-use super::open_reports::{ClassPlace, OpenReport, OpenReports, push_edge};
+use super::open_reports::{ClassPlace, OpenReport, OpenReports, push_edge, push_metadata};
 use super::own::ReportClass;
 use super::repair::ReportRepair;
 use super::report_block::{ReportBlock, ReportChanges};
@@ -22,8 +22,8 @@ use crate::option::ChainId;
 use crate::reader::line_ids::operation_of;
 use crate::reader::reported_operations::{OperationKey, WINDOW};
 use crate::recent_map::RecentMap;
-use crate::report::{LineBuffer, parse_timestamp, push_hex, push_nanos};
-use crate::{Edge, Metadata, OpId, TaskId};
+use crate::report::{LineBuffer, parse_timestamp, push_nanos};
+use crate::{Edge, OpId, TaskId};
 
 /// Treatment of a class of events.
 #[derive(Debug)]
@@ -327,14 +327,13 @@ impl ForeignReports {
         let chain = self.event.chain();
         self.event.count_losses(losses);
         let mention = if self.event.task.is_none() { self.mentioned() } else { None };
-        // Operations without a task are unique within their chain.
-        let scope = writing.trace ^ u32::from(chain.unwrap_or(0)) << 16;
+        let scoped = |operation| (scope_of(writing.trace, chain), operation);
         match (self.event.operation, self.event.task, writing.thread) {
             (Some(operation), task, _) => {
                 let task = match (task, mention) {
                     (Some(task), _) => task_of(&task),
-                    (None, Some(mention)) => self.tasks.set(scope, operation, mention.task),
-                    (None, None) => self.task_of_operation(scope, operation, losses),
+                    (None, Some(mention)) => self.tasks.set(scoped(operation), mention.task),
+                    (None, None) => self.task_of_operation(writing.trace, chain, operation, losses),
                 };
                 let key = OperationKey { task, op: op_of(&operation), chain };
                 // It follows the operation that it names.
@@ -374,11 +373,17 @@ impl ForeignReports {
     }
 
     /// Returns the task of an operation that does not name it.
-    fn task_of_operation(&mut self, trace: u32, operation: Identifier, losses: &mut LossCounts) -> TaskId {
-        let causes = self.event.causes.iter().map(|cause| cause.id);
-        let task = self.tasks.task(trace, operation, causes.clone());
+    fn task_of_operation(
+        &mut self,
+        trace: u32,
+        chain: Option<u16>,
+        operation: Identifier,
+        losses: &mut LossCounts,
+    ) -> TaskId {
+        let causes = self.event.causes().map(|(cause, own)| (scope_of(trace, own.or(chain)), cause));
+        let task = self.tasks.task((scope_of(trace, chain), operation), causes.clone());
         let tasks = &self.tasks;
-        let others = causes.filter(|cause| tasks.known(trace, *cause).is_some_and(|other| other != task));
+        let others = causes.filter(|cause| tasks.known(*cause).is_some_and(|other| other != task));
         losses.add_many(Loss::OtherTask, others.count() as u64);
         task
     }
@@ -492,6 +497,11 @@ impl ForeignReports {
     }
 }
 
+/// Returns what operations without a task are unique within: a chain of a trace.
+fn scope_of(trace: u32, chain: Option<u16>) -> u32 {
+    trace ^ u32::from(chain.unwrap_or(0)) << 16
+}
+
 /// Begins the report of an operation with an event.
 fn begin(report: &mut OpenReport, event: &ForeignEvent, writing: ForeignWriting<'_>) {
     let key = *report.key();
@@ -553,18 +563,6 @@ fn push_event(event: &ForeignEvent, writing: &ForeignWriting<'_>, lines: &mut Li
 fn push_time(writing: &ForeignWriting<'_>, lines: &mut LineBuffer) {
     if let Some(time) = writing.time {
         lines.push_with(b"Timestamp", |value| push_nanos(value, time));
-    }
-}
-
-/// Adds the lines of the identifiers of an operation.
-fn push_metadata(lines: &mut LineBuffer, key: &OperationKey) {
-    let metadata = Metadata::new(key.task, key.op);
-    lines.push_with(b"X-Trace", |value| push_hex(metadata.as_bytes(), value));
-    if let Some(chain) = key.chain {
-        lines.push_with(b"ChainId", |value| {
-            value.extend_from_slice(b"0x");
-            push_hex(&chain.to_be_bytes(), value);
-        });
     }
 }
 

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ichnos_io::{WriteOptions, WriteSource};
 use ichnos_model::lower::{LossEntry, LossKind, LossTable};
-use ichnos_model::{ClassDigest, ClockOrigin, Trace, TraceDigest};
+use ichnos_model::{ClassDigest, ClockOrigin, EventRecordClass, Trace, TraceDigest};
 
+use super::foreign_class::trace_constants;
 use super::report_block::event_hash;
 use crate::reader::class::{CLASS_NAME, DIALECT};
 
@@ -122,17 +123,20 @@ fn note_source(source: &WriteSource, losses: &mut LossTable) {
         let loss = LossEntry { kind, class: String::new(), field: field.to_owned(), what: what.to_owned() };
         losses.add(loss, 1);
     };
-    let has = |name| class.environment(name).is_some();
+    // Reports have such lines themselves.
+    let lacks = |meaning| {
+        let mut events = class.data_streams.iter().flat_map(|stream| &stream.event_records);
+        let is_other = |event: &EventRecordClass| event.name.as_deref() != Some(CLASS_NAME);
+        source.has_dynamic_classes
+            || events.any(|event| is_other(event) && event.meanings.members(meaning).next().is_none())
+    };
+    let constants = trace_constants(class);
     for (name, _) in &class.environment {
         let field = format!("environment.{name}");
-        match name.as_str() {
-            "hostname" | "vpid" | "procname" => {
-                lose(LossKind::Moved, &field, "environment -> line of each event")
-            }
-            "tracer_name" if !has("procname") => {
-                lose(LossKind::Moved, &field, "environment -> line of each event")
-            }
-            _ => lose(LossKind::Dropped, &field, "entry of the environment"),
+        if constants.iter().any(|constant| constant.entry == name && lacks(constant.meaning)) {
+            lose(LossKind::Moved, &field, "environment -> line of each event");
+        } else {
+            lose(LossKind::Dropped, &field, "entry of the environment");
         }
     }
     if class.name.is_some() || class.uid.is_some() || class.uuid.is_some() {

@@ -12,7 +12,7 @@ use ichnos_model::lower::LossTable;
 use ichnos_model::{
     CauseKind, ClockClass, ClockOffsets, DataStreamClass, EventRecordClass, FieldClass, FieldKind,
     FieldLocation, Length, Limits, Meaning, Member, NextRecord, Record, RecordTrace, Scope, Source,
-    StreamCursor as _, StreamDigest, Trace, TraceClass, TraceDigest, TraceInput, Window,
+    StreamCursor as _, StreamDigest, Trace, TraceClass, TraceDigest, TraceInput, Value, Window,
 };
 use ichnos_testing::{Random, cases};
 use ichnos_xtrace::XTraceWriter;
@@ -711,6 +711,121 @@ fn values_that_reports_cannot_have() {
     {
         assert!(lost.contains(&expected.to_owned()), "{lost:?}");
     }
+}
+
+/// Causes are looked up within their own chain, so that operations of several chains are one task.
+#[test]
+fn causes_in_other_chains() {
+    let names = ["op", "chain", "from", "from_chain"];
+    let mut class =
+        EventRecordClass::new("call", names.map(|name| Member::new(name, FieldClass::unsigned(64))));
+    let meanings =
+        [Meaning::OperationId, Meaning::ChainId, Meaning::Cause(CauseKind::Parent), Meaning::CauseChain];
+    for (member, meaning) in meanings.into_iter().enumerate() {
+        class.meanings.insert(Scope::Payload, member, meaning);
+    }
+    // The last event is another one of its operation, and comes from another task.
+    let trace = of_class(class, 4, |record, number| {
+        record.values.begin(Scope::Payload);
+        let events = [[11u64, 1, 0, 0], [20, 3, 0, 0], [12, 2, 11, 1], [12, 2, 20, 3]];
+        events[number].into_iter().for_each(|value| record.values.push(value));
+    });
+    let (written, report) = write(&trace, "text");
+    let found = reports(&written);
+    assert_eq!(found.len(), 3, "{found:?}");
+    let task = |report: usize| found[report][0].rsplit_once("00000000000000").unwrap().0;
+    assert_eq!(task(0), task(2));
+    assert_ne!(task(0), task(1));
+    assert!(found[2].contains(&"Edge: 000000000000000B, down, 0x0001".to_owned()), "{found:?}");
+    let lost = losses(&report.losses);
+    assert!(lost.contains(&"call : edge from an operation of another task 1".to_owned()), "{lost:?}");
+}
+
+/// Losses of a trace with an environment: a class with an array, a field of the header, and maybe a machine.
+fn losses_with(environment: &[(&str, Value)], has_machine: bool) -> Vec<String> {
+    let array = FieldKind::Array {
+        element: FieldClass::unsigned(64).into(),
+        length: Length::Dynamic(Box::new(FieldLocation::of_values())),
+        minimum_alignment: 8,
+        element_aligns: true,
+    };
+    let members = [
+        Member::new("op", FieldClass::unsigned(64)),
+        Member::new("host", FieldClass::string()),
+        Member::new("samples", FieldClass::new(array)),
+    ];
+    let mut class = EventRecordClass::new("call", members);
+    class.meanings.insert(Scope::Payload, 0, Meaning::OperationId);
+    if has_machine {
+        class.meanings.insert(Scope::Payload, 1, Meaning::Machine);
+    }
+    let header = FieldClass::structure([Member::new("flag", FieldClass::unsigned(8))]);
+    let stream = DataStreamClass {
+        event_record_header: Some(header.into()),
+        ..DataStreamClass::new(Some(0), [class])
+    };
+    let mut class = TraceClass::new("others", [ClockClass::since_unix_epoch("c")], [stream]);
+    class.environment = environment.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+    let trace = Trace::new(class, "t", &Limits::default()).unwrap();
+    let write_event = |record: &mut Record, _| {
+        record.values.begin(Scope::EventRecordHeader);
+        record.values.push(1u64);
+        record.values.begin(Scope::Payload);
+        record.values.push(1u64);
+        record.values.push("box");
+        record.values.begin_array();
+        record.values.end();
+    };
+    let trace =
+        RecordTrace::new("others", trace, &Limits::default())
+            .with_stream(0, "some/stream", 0, move || Numbered { next: 0, count: 2, write: write_event });
+    losses(&write(&trace, "text").1.losses)
+}
+
+/// What has no line is a loss, and entries of the environment are lines only if they have the right type.
+#[test]
+fn what_has_no_line_is_a_loss() {
+    let text = |text: &str| Value::Text(text.to_owned());
+    let number = Value::Integer(7);
+    let entries =
+        |lost: Vec<String>| lost.into_iter().filter(|line| line.contains("environment.")).collect::<Vec<_>>();
+    let all = losses_with(&[], false);
+    for expected in
+        [" header.flag: what is outside of events 1", "call : array or structure without elements 2"]
+    {
+        assert!(all.contains(&expected.to_owned()), "{all:?}");
+    }
+    let odd = [
+        ("hostname", number.clone()),
+        ("procname", number.clone()),
+        ("tracer_name", text("t")),
+        ("vpid", text("x")),
+    ];
+    assert_eq!(
+        entries(losses_with(&odd, false)),
+        [
+            " environment.tracer_name: environment -> line of each event 1",
+            " environment.hostname: entry of the environment 1",
+            " environment.procname: entry of the environment 1",
+            " environment.vpid: entry of the environment 1",
+        ]
+    );
+    let usual = [("hostname", text("b")), ("vpid", number)];
+    assert_eq!(
+        entries(losses_with(&usual, false)),
+        [
+            " environment.hostname: environment -> line of each event 1",
+            " environment.vpid: environment -> line of each event 1",
+        ]
+    );
+    // All events name their machine themselves.
+    assert_eq!(
+        entries(losses_with(&usual, true)),
+        [
+            " environment.vpid: environment -> line of each event 1",
+            " environment.hostname: entry of the environment 1",
+        ]
+    );
 }
 
 /// An event that is too long is the only one that is lost.

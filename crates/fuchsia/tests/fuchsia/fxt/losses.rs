@@ -5,9 +5,9 @@ use std::sync::Arc;
 use ichnos_fuchsia::fxt::{Record, Records};
 use ichnos_model::lower::LossTable;
 use ichnos_model::{
-    ClockClass, DataStreamClass, EventRecordClass, EventRole, FieldClass, FieldValue, Frame, Limits, Meaning,
-    Member, NextRecord, Record as ModelRecord, RecordTrace, Scope, Source, Symbol, Symbols, Trace,
-    TraceClass, TraceInput,
+    ClockClass, DataStreamClass, EventRecordClass, EventRole, FieldClass, FieldKind, FieldLocation,
+    FieldValue, Frame, Length, Limits, Meaning, Member, NextRecord, Record as ModelRecord, RecordTrace,
+    Scope, Source, Symbol, Symbols, Trace, TraceClass, TraceInput,
 };
 
 use super::builder::{Body, Builder, body, header, inline};
@@ -294,6 +294,59 @@ fn long_data_stay_the_same() {
     builder.event(1, 1, ["c", "n"], vec![argument], &[7]);
     assert_eq!(builder.bytes.len(), 8 + 8 * 4_094);
     assert_same(&builder.bytes);
+}
+
+/// What is outside of events, and what has no elements, is in the table, except for what records have.
+#[test]
+fn what_has_no_argument_is_a_loss() {
+    let array = || {
+        FieldClass::new(FieldKind::Array {
+            element: FieldClass::unsigned(64).into(),
+            length: Length::Dynamic(Box::new(FieldLocation::of_values())),
+            minimum_alignment: 8,
+            element_aligns: true,
+        })
+    };
+    let members = [Member::new("samples", array()), Member::new("stack", array())];
+    let mut class = EventRecordClass::new("call", members);
+    class.meanings.insert(Scope::Payload, 1, Meaning::Hidden);
+    class.meanings.insert(Scope::EventRecordHeader, 0, Meaning::Thread);
+    let structure = |names: &[&str]| {
+        let members = names.iter().map(|name| Member::new(*name, FieldClass::unsigned(64)));
+        Some(FieldClass::structure(members.collect::<Vec<_>>()).into())
+    };
+    let stream = DataStreamClass {
+        event_record_header: structure(&["tid", "flag"]),
+        packet_context: structure(&["cpu"]),
+        ..DataStreamClass::new(Some(0), [class])
+    };
+    let class = TraceClass::new("others", [ClockClass::new("c", 1_000)], [stream]);
+    let limits = Limits::default();
+    let trace = Trace::new(class, "t", &limits).unwrap();
+    let trace = RecordTrace::new("others", trace, &limits).with_stream(0, "s", 0, move || {
+        let values = move |_, record: &mut ModelRecord| {
+            record.values.begin(Scope::EventRecordHeader);
+            record.values.push(7u64);
+            record.values.push(1u64);
+            record.values.begin(Scope::Payload);
+            for _ in 0..2 {
+                record.values.begin_array();
+                record.values.end();
+            }
+        };
+        Events(values, vec![(0, 20), (0, 10)])
+    });
+    let (written, losses) = write(&trace);
+    let dropped: Vec<_> = lines(&losses).into_iter().filter(|line| line.starts_with("dropped")).collect();
+    assert_eq!(
+        dropped,
+        [
+            "dropped 1  header.flag what is outside of events",
+            "dropped 1  packet.context.cpu what is outside of events",
+            "dropped 2 call  array or structure without elements",
+        ]
+    );
+    assert!(messages(&open(&written))[0].contains("tid=7"));
 }
 
 /// A trace of a class of this format with a single event of larger data than its records can have.
