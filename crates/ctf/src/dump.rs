@@ -153,7 +153,11 @@ impl StreamInput {
             let offset = usize::try_from(self.packets[packet].offset).unwrap_or(usize::MAX);
             let rest = (extent.end / 8) as usize;
             let unused = file.bytes.get(offset..).and_then(|bytes| bytes.get(rest..)).unwrap_or_default();
-            if extent.is_damaged && extent.end % 8 == 0 && trailing_zeros(unused) == unused.len() {
+            if extent.is_damaged
+                && extent.events > 0
+                && extent.end % 8 == 0
+                && trailing_zeros(unused) == unused.len()
+            {
                 let message =
                     format!("the last {} bytes are zeros: the unused end of a buffer", unused.len());
                 notes.push(note(&file.name, message));
