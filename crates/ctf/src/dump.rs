@@ -1,12 +1,15 @@
 //! Dumps of buffers, as microcontrollers leave them: other text before the data, unused bytes behind them, and packets in
 //! the order of a ring.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
+use ichnos_model::decode::UNKNOWN;
 use ichnos_model::{
     Cursor as _, Diagnostic, FileDiagnostic, Message, TextPosition, TraceClass, Value, Window,
 };
 
+use crate::packet::Clocks;
 use crate::packet_entry::PacketEntry;
 use crate::stream_input::StreamInput;
 
@@ -137,10 +140,11 @@ impl StreamInput {
             }
             let mut extent = self.extent(packet);
             if let Some(text) = text.filter(|_| extent.events == 0) {
-                self.move_packet(packet, offset + text.len());
+                let Some(moved) = self.entry_at(packet, offset + text.len()) else { continue };
+                let Some(unmoved) = self.replace_packet(packet, moved) else { continue };
                 extent = self.extent(packet);
                 if extent.events == 0 {
-                    self.move_packet(packet, offset);
+                    self.replace_packet(packet, unmoved);
                     continue;
                 }
                 let message = format!("the data begin with {} bytes of a text: {}", text.len(), quoted(text));
@@ -165,11 +169,22 @@ impl StreamInput {
         notes
     }
 
-    /// Moves the beginning of a packet in its file.
-    fn move_packet(self: &mut Arc<Self>, packet: usize, offset: usize) {
-        if let Some(entry) = Arc::get_mut(self).and_then(|input| input.packets.get_mut(packet)) {
-            entry.offset = offset as u64;
-        }
+    /// Returns the entry of a packet if it begins at this offset of its file.
+    fn entry_at(&self, packet: usize, offset: usize) -> Option<PacketEntry> {
+        let entry = self.packets.get(packet)?;
+        let data = self.files.get(entry.file as usize)?.bytes.get(offset..)?;
+        let slots = vec![Cell::new(UNKNOWN); self.stream.plans().slots];
+        let mut clocks = Clocks::of(&self.stream.trace.class);
+        let info = self.decoder().decode(data, &slots, &mut clocks).ok()?;
+        let mut moved = PacketEntry::new(offset as u64, &info, entry.damage_before().to_vec());
+        moved.file = entry.file;
+        Some(moved)
+    }
+
+    /// Replaces the entry of a packet, and returns the previous one.
+    fn replace_packet(self: &mut Arc<Self>, packet: usize, entry: PacketEntry) -> Option<PacketEntry> {
+        let packets = &mut Arc::get_mut(self)?.packets;
+        Some(std::mem::replace(packets.get_mut(packet)?, entry))
     }
 }
 

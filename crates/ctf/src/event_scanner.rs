@@ -14,7 +14,7 @@ use ichnos_model::{
 use crate::event_class::Body;
 use crate::event_header::DecodedHeader;
 use crate::event_order::EventOrder;
-use crate::overwritten::is_uniform;
+use crate::overwritten::{BLOCK, SMALLEST, uniform_from};
 use crate::packet::{Clocks, EventVisitor};
 use crate::packet_reader::{PacketContent, Readable};
 use crate::rule::Rule;
@@ -50,6 +50,10 @@ pub(crate) struct EventScanner {
     clock_before: u64,
     /// Time of value 0 of a default clock of 1 GHz, as most are: then no event record needs arithmetic.
     nanoseconds_at_zero: Option<i128>,
+    /// Position from which on the scannable range was determined, and the value of the default clock there.
+    range_begin: Option<(Position, u64)>,
+    /// Byte of the packet from which on all bytes of the content are equal, 0 or 0xff, if it was looked for.
+    uniform_from: Option<usize>,
     pub(crate) order: EventOrder,
 }
 
@@ -82,6 +86,8 @@ impl EventScanner {
             event_clock: None,
             common_cycles: None,
             clock_before: 0,
+            range_begin: None,
+            uniform_from: None,
         }
     }
 
@@ -95,6 +101,7 @@ impl EventScanner {
         let PacketContent { data, end, begins: [header, context, first_event] } = content;
         (self.data, self.content, self.at, self.end) = (data, end, first_event, 0);
         (self.begins[0], self.begins[1]) = (header, context);
+        (self.broken, self.range_begin, self.uniform_from) = (None, None, None);
     }
 
     /// Stops scanning the packet.
@@ -106,7 +113,9 @@ impl EventScanner {
     pub(crate) fn scan_up_to(&mut self, readable: Readable) {
         if let Some(from) = readable.lost_from {
             self.data = self.data.slice(0..usize::try_from(from / 8).unwrap_or(usize::MAX));
+            self.uniform_from = None;
         }
+        self.range_begin = Some((self.at, self.clocks.value().unwrap_or_default()));
         self.end = readable.end.min(self.content_end());
     }
 
@@ -138,6 +147,16 @@ impl EventScanner {
     pub(crate) fn go_to(&mut self, bit: u64, cycles: u64) {
         self.at = Position::at(bit);
         self.clocks.set_default(cycles);
+    }
+
+    /// Returns the bit from which on the scannable range was determined, and the value of the default clock there.
+    pub(crate) fn range_begin(&self) -> Option<(u64, u64)> {
+        self.range_begin.map(|(at, cycles)| (at.bit, cycles))
+    }
+
+    /// Sets this bit and this value, as they were where scanning resumes.
+    pub(crate) fn set_range_begin(&mut self, (bit, cycles): (u64, u64)) {
+        self.range_begin = Some((Position::at(bit), cycles));
     }
 
     /// Returns the position of the event record that was scanned last.
@@ -253,19 +272,32 @@ impl EventScanner {
         self.break_here(kind);
     }
 
-    /// Returns `true` if all bytes of the content are equal from the event record on that was scanned last: 0 or 0xff.
-    pub(crate) fn is_uniform_from_last(&self) -> bool {
-        let range = (self.begins[2].bit / 8) as usize..self.content_end().div_ceil(8) as usize;
-        self.data.get(range).is_some_and(is_uniform)
+    /// Returns `true` if all bytes of the content are equal from the event record on that was scanned last, 0 or 0xff, and
+    /// they are so many that they prove something.
+    #[cold]
+    pub(crate) fn is_uniform_from_last(&mut self) -> bool {
+        let (begin, end) = ((self.begins[2].bit / 8) as usize, self.content_end().div_ceil(8) as usize);
+        let content = self.data.get(..end).unwrap_or_default();
+        let from = *self.uniform_from.get_or_insert_with(|| uniform_from(content));
+        begin >= from && end.saturating_sub(begin) >= SMALLEST
     }
 
     /// Returns the beginning of the next event records that are not what was recorded, if the bytes of a suspicious block,
-    /// with these bits of the packet, were overwritten: the times of those whose headers are in it jump, or it covers a part
+    /// with these bits of the packet, were overwritten: the times of those that begin in it jump, or it covers a part
     /// of one and nothing after it can be read, or that is a text of 0xff. One that only ends in the block may be changed, so it is one of them.
+    ///
+    /// Periodic events can fill equal blocks. So a jump is a step back, or one of more time than passes in the block before.
     pub(crate) fn overwritten_from(&self, block: Range<u64>) -> Option<u64> {
         let mut scanner = self.clone();
         scanner.end = scanner.content_end();
-        let (mut begin, mut time) = (scanner.at.bit, scanner.order.last);
+        let block_before = block.start.saturating_sub(8 * BLOCK as u64);
+        if let Some((at, cycles)) = self.range_begin.filter(|_| self.at.bit > block_before) {
+            // Only from there on, times in the whole block before are known.
+            scanner.at = at;
+            scanner.clocks.set_default(cycles);
+        }
+        let (mut begin, mut time) = (scanner.at.bit, scanner.clocks.value().unwrap_or_default());
+        let (mut first, mut last) = (time, time);
         while scanner.at.bit < scanner.end {
             let (at, before) = (scanner.at.bit, time);
             begin = if at <= block.start { at } else { begin };
@@ -278,11 +310,22 @@ impl EventScanner {
             }
             time = scanner.event_clock?.cycles;
             if at >= block.end {
-                let goes_beyond = scanner.order.allows(before) && !scanner.order.allows(time);
+                let order = &scanner.order;
+                let goes_beyond = order.allows_after(before, before) && !order.allows_after(before, time);
                 return (time < before || goes_beyond).then_some(begin);
             }
+            if at >= block.start {
+                let span = last.saturating_sub(first).max(1);
+                return time.checked_sub(before).is_none_or(|step| step > span).then_some(begin);
+            }
             if scanner.begins[3].bit > block.start {
-                return (time != before).then_some(begin);
+                // Its time may be partly in the block: the next event record shows whether it is right.
+                if time < before {
+                    return Some(begin);
+                }
+            } else {
+                last = time;
+                first = if at < block_before { time } else { first };
             }
         }
         None
@@ -675,6 +718,11 @@ mod tests {
             assert!(matches!(kind, DamageKind::Field(DecodeErrorKind::BeyondContent { .. })), "{kind:?}");
             assert_eq!((scanner.at(), scanner.clocks.value()), (at, clock));
             assert!(!scanner.is_broken() && scanner.take_broken().is_none());
+            // What is broken in a packet says nothing about the next one.
+            scanner.break_here(DamageKind::EmptyEventRecord);
+            let begins = [0, 8, 8 * HEAD as u64].map(Position::at);
+            scanner.enter_packet(PacketContent { data: scanner.data.clone(), end: scanner.content, begins });
+            assert!(!scanner.is_broken());
         }
     }
 

@@ -5,12 +5,18 @@ use std::ops::Range;
 /// Size in bytes of the blocks that file systems write, or lose, as a whole.
 pub(crate) const BLOCK: usize = 4096;
 
-/// Minimum size in bytes of a block at the end of a file.
-const SMALLEST: usize = 32;
+/// Minimum size in bytes of a block at the end of a file, or of a packet: fewer equal bytes prove nothing.
+pub(crate) const SMALLEST: usize = 32;
 
 /// Returns `true` if bytes are all 0 or all 0xff.
-pub(crate) fn is_uniform(bytes: &[u8]) -> bool {
+fn is_uniform(bytes: &[u8]) -> bool {
     bytes.first().is_some_and(|first| [0, 0xff].contains(first) && bytes.iter().all(|byte| byte == first))
+}
+
+/// Returns the index from which on all bytes are 0, or all are 0xff; the number of bytes if the last one is neither.
+pub(crate) fn uniform_from(bytes: &[u8]) -> usize {
+    let Some(last) = bytes.last().filter(|last| [0, 0xff].contains(*last)) else { return bytes.len() };
+    bytes.iter().rposition(|byte| byte != last).map_or(0, |other| other + 1)
 }
 
 /// Returns the first block of a file that begins in a range of it and looks as if it was never written, or overwritten,
@@ -50,5 +56,14 @@ mod tests {
         assert_eq!(suspicious_block(&file, 0..2 * BLOCK), None);
         // Too short to prove anything.
         assert_eq!(suspicious_block(&file[..file.len() - 10], 4 * BLOCK..file.len()), None);
+    }
+
+    #[test]
+    fn equal_bytes_at_the_end_are_found() {
+        assert_eq!(uniform_from(&[]), 0);
+        assert_eq!(uniform_from(&[0, 0]), 0);
+        assert_eq!(uniform_from(&[0, 1]), 2);
+        assert_eq!(uniform_from(&[0, 0xff, 0, 0]), 2);
+        assert_eq!(uniform_from(&[0, 0xff]), 1);
     }
 }

@@ -185,9 +185,12 @@ impl PacketReader {
     /// its own.
     pub(crate) fn recorded_times(&self) -> Option<(u64, u64, u64)> {
         let (begin, end) = self.open.times.begin.zip(self.open.times.end)?;
-        let before = self.index.checked_sub(1).and_then(|before| self.input.packets.get(before));
-        let before = before.and_then(|before| before.end().max(before.begin()));
-        (!self.clocks_go_on).then_some((begin, end, before.unwrap_or(0)))
+        (!self.clocks_go_on).then(|| (begin, end, self.input.end_before(self.index)))
+    }
+
+    /// Returns the begin of the open packet, if it was moved to an earlier one than recorded.
+    pub(crate) fn earlier_begin(&self) -> Option<u64> {
+        self.open.late_begin.and(self.open.times.begin)
     }
 
     /// Moves the begin of the open packet to this earlier value of the default clock: its event records are earlier than
@@ -272,7 +275,13 @@ impl PacketReader {
         // If begins of packets are missing or wrong, the events before decide.
         let begin = self.input.begin_of(self.index).filter(|_| !self.begins_with_event());
         let Some(begin) = begin else { return is_behind && self.ended_after(end) };
-        begin > end && self.entry_is_true()
+        begin > end && self.entry_is_true() && !self.begins_earlier(end)
+    }
+
+    /// Returns `true` if the packet begins later by its context than it can, and really at `time` or before.
+    fn begins_earlier(&self, time: i128) -> bool {
+        let begin = self.input.clock_value(self.input.earlier_begin(self.index));
+        begin.is_some_and(|begin| begin.nanoseconds <= time)
     }
 
     /// Returns `true` if the packet before ended after a time, or has no end: one event alone, whose time may
@@ -302,7 +311,7 @@ impl PacketReader {
             info: Some(&self.open.info).filter(|_| !self.clocks_go_on),
             may_lack_end: self.has_quirk(Quirk::LttngCrashPacketEnd),
         };
-        let late_begin = self.open.late_begin.zip(self.open.times.begin);
+        let late_begin = self.open.late_begin.zip(self.earlier_begin());
         let late_begin = late_begin.map(|(begin, first)| Rule::BeginAfterEvents { begin, first }.into());
         // Nearly all packets have none: then nothing is allocated.
         check.flaws().chain(late_begin).map(|kind| self.damage(0, 0, kind)).collect()

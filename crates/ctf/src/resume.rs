@@ -18,6 +18,10 @@ pub struct ResumePoint {
     /// For [`ResumeKind::Event`], value of the default clock before the event record; otherwise the time of
     /// the last event before the message.
     cycles: u64,
+    /// Begin of the packet, if its recorded begin is too late.
+    earlier_begin: Option<u64>,
+    /// Bit from which on the scannable range of the packet was determined, and the value of the default clock there.
+    range_begin: (u64, u64),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,20 +59,25 @@ fn resume_point(cursor: &CtfCursor) -> Option<ResumePoint> {
         && packets.has_lost_nothing()
         && at == Position::at(at.bit);
     let packet = u32::try_from(packets.index()).ok()?;
-    is_resumable.then_some(ResumePoint { kind, packet, bit: at.bit, cycles })
+    let earlier_begin = packets.earlier_begin();
+    let range_begin = scanner.range_begin().unwrap_or((at.bit, cycles));
+    is_resumable.then_some(ResumePoint { kind, packet, bit: at.bit, cycles, earlier_begin, range_begin })
 }
 
 impl CtfSource {
     /// Moves to the message of a resume point. If its bytes are lost by now, the damage comes next.
     fn resume(&mut self, record: &mut Record, at: &ResumePoint) -> Option<NextRecord> {
         let queue = &mut record.messages;
-        if !self.open_packet(queue) {
+        if !self.open_packet(queue, |_| at.earlier_begin) {
             return None;
         }
         match at.kind {
             ResumeKind::Event => {
                 self.scanner.go_to(at.bit, at.cycles);
+                self.scanner.set_range_begin(at.range_begin);
                 self.look_ahead();
+                // The same for another resume point.
+                self.scanner.set_range_begin(at.range_begin);
                 return (self.scanner.next_event() && self.deliver_event(queue) == Delivery::Now)
                     .then_some(NextRecord::Event);
             }

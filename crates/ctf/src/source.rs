@@ -93,6 +93,8 @@ pub struct CtfSource {
     pub(crate) has_window: bool,
     /// `true` if the last event came after the window.
     pub(crate) is_behind_window: bool,
+    /// Bit of the packet from which on its bytes were overwritten, and what they are.
+    overwritten: Option<(u64, &'static str)>,
     excluded: Option<Box<Excluded>>,
 }
 
@@ -123,6 +125,7 @@ impl CtfSource {
             scanner: EventScanner::new(&input.stream, &input.rules),
             state: NextAction::BeforePacket(0),
             has_window: window.begin.is_some() || window.end.is_some(),
+            overwritten: None,
             excluded: None,
             window,
             is_behind_window: false,
@@ -254,22 +257,25 @@ impl CtfSource {
         self.window.end.is_some_and(|end| self.packets.is_past(end, self.is_behind_window))
     }
 
-    /// Opens the packet. Returns `false` if it cannot be read, after queuing the damage to report.
-    pub(crate) fn open_packet(&mut self, queue: &mut MessageQueue) -> bool {
+    /// Opens the packet, and corrects its begin by what `earlier_begin` returns. Returns `false` if it cannot be read, after
+    /// queuing the damage to report.
+    pub(crate) fn open_packet(
+        &mut self,
+        queue: &mut MessageQueue,
+        earlier_begin: impl FnOnce(&Self) -> Option<u64>,
+    ) -> bool {
         self.scanner.order.before_packet();
+        self.overwritten = None;
         let (slots, clocks) = self.scanner.decode_state();
         match self.packets.open(slots, clocks) {
             Ok(content) => {
                 self.scanner.enter_packet(content);
-                if let Some((begin, end, earliest)) = self.packets.recorded_times()
-                    && let Some(begin) = self.scanner.earlier_begin(begin, end, earliest)
-                {
+                if let Some(begin) = earlier_begin(self) {
                     self.packets.correct_begin(begin);
                     self.scanner.clocks.set_default(begin);
                 }
                 let times = self.packets.times();
                 self.scanner.order.in_packet(times.last, times.are_corrected);
-                self.look_ahead();
                 self.state = NextAction::InPacket;
                 true
             }
@@ -288,12 +294,18 @@ impl CtfSource {
     pub(crate) fn look_ahead(&mut self) {
         let at = self.scanner.at().bit;
         let mut readable = self.packets.readable(at, self.scanner.content_end());
+        if let Some((_, found)) = self.overwritten.filter(|(begin, _)| *begin <= at) {
+            return self.scanner.break_here(Rule::Overwritten(found).into());
+        }
         if let Some((bits, found)) = self.packets.suspicious_block(at..readable.end) {
             match self.scanner.overwritten_from(bits.clone()) {
                 Some(begin) if begin <= at => {
                     return self.scanner.break_here(Rule::Overwritten(found).into());
                 }
-                Some(begin) => readable.end = begin,
+                Some(begin) => {
+                    self.overwritten = Some((begin, found));
+                    readable.end = begin;
+                }
                 None => readable.end = bits.end,
             }
         }
@@ -302,9 +314,14 @@ impl CtfSource {
 
     /// Opens the next packet and queues the messages before its first event record.
     fn enter_packet(&mut self, queue: &mut MessageQueue) {
-        if !self.open_packet(queue) {
+        let earlier_begin = |source: &Self| {
+            let (begin, end, earliest) = source.packets.recorded_times()?;
+            source.scanner.earlier_begin(begin, end, earliest)
+        };
+        if !self.open_packet(queue, earlier_begin) {
             return;
         }
+        self.look_ahead();
         for damage in self.packets.flaws() {
             self.queue_damage(damage, queue);
         }

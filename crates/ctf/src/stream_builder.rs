@@ -132,16 +132,17 @@ impl<'a> StreamBuilder<'a> {
             }),
         };
         bytes.release();
-        // Ignore zeros left by truncation.
-        let rest = lost(&name, &bytes).or(rest);
+        // Zeros left by truncation are ignored: they are no unused end either.
+        let lost = lost(&name, &bytes);
         let packets = last.and_then(|key| self.streams.get(&key));
-        let unused = rest.as_ref().zip(packets).and_then(|(rest, stream)| {
-            let own = stream.packets.iter().filter(|packet| packet.file as usize + 1 == stream.files.len());
-            let own: Vec<PacketEntry> = own.cloned().collect();
-            dump::unused_packets(&self.trace.class, (&name, &bytes), &own, rest.bit / 8)
+        let unused = rest.as_ref().filter(|_| lost.is_none()).zip(packets).and_then(|(rest, stream)| {
+            let is_own = |packet: &&PacketEntry| packet.file as usize + 1 == stream.files.len();
+            let others = stream.packets.len() - stream.packets.iter().rev().take_while(is_own).count();
+            let own = stream.packets.get(others..)?;
+            dump::unused_packets(&self.trace.class, (&name, &bytes), own, rest.bit / 8)
         });
         self.diagnostics.extend(unused.clone());
-        if let Some(rest) = rest.filter(|_| unused.is_none()) {
+        if let Some(rest) = lost.or(rest).filter(|_| unused.is_none()) {
             match last.and_then(|key| self.streams.get_mut(&key)) {
                 Some(stream) => stream.rest.push(rest),
                 None => self.damage.push(rest),

@@ -10,6 +10,7 @@ mod check;
 mod choices;
 mod clocks;
 mod dialect;
+mod event_ids;
 pub mod json;
 mod memory;
 mod name_index;

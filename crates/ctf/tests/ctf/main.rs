@@ -16,6 +16,7 @@ mod large_descriptions;
 mod metadata_suite;
 mod nested_classes;
 mod other_suites;
+mod overwritten;
 mod prop1_tags;
 mod prop1_values;
 mod prop2_roles;

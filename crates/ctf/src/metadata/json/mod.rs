@@ -28,7 +28,6 @@ pub use prop1::parse_prop1;
 pub(super) use prop1::{SCOPES, STANDARD, TAGS, standard_base, standard_name};
 pub use prop2::parse_prop2;
 pub use spec2::parse_spec2;
-pub(super) use stream::refuse_duplicate;
 
 use super::Dialect;
 

@@ -15,6 +15,7 @@ use super::object::{Object, Unknown, id, listed, refuse, text, unsigned};
 use super::root;
 use super::text::Node;
 use super::vocabulary::Vocabulary;
+use crate::metadata::event_ids::EventIds;
 use crate::metadata::{Dialect, Problems, memory};
 
 /// Namespace, name and UID of a clock class.
@@ -37,7 +38,7 @@ pub(super) struct StreamReader<'a> {
     pub(super) clock_identities: HashMap<ClockIdentity, u16>,
     pub(super) clock_uuids: HashSet<Uuid>,
     streams: HashMap<u128, usize>,
-    events: HashMap<(u128, u128), TextPosition>,
+    events: EventIds,
     errors_before: usize,
 }
 
@@ -60,7 +61,7 @@ impl<'a> StreamReader<'a> {
             clock_identities: HashMap::new(),
             clock_uuids: HashSet::new(),
             streams: HashMap::new(),
-            events: HashMap::new(),
+            events: EventIds::default(),
             errors_before,
         }
     }
@@ -130,6 +131,7 @@ impl<'a> StreamReader<'a> {
 
     /// Checks the whole after the last fragment. Returns `None` if there was an error.
     pub(super) fn finish(mut self, text: &[u8]) -> Option<TraceClass> {
+        self.events.remove_refused(&mut self.trace.data_streams);
         let problems = &mut *self.classes.problems;
         if !self.has_preamble && problems.errors() == self.errors_before {
             problems
@@ -436,8 +438,7 @@ impl<'a> StreamReader<'a> {
         let payload = self.root_class("payload-field-class", Scope::Payload, "payload", object);
         let attributes = self.classes.extras(object);
         let (id, stream_id) = id.zip(stream_id)?;
-        let Some((index, stream_id)) = self.stream_of(stream_id, stream_node.is_none(), object.position)
-        else {
+        let Some((index, _)) = self.stream_of(stream_id, stream_node.is_none(), object.position) else {
             if !self.unsure_streams && (stream_node.is_some() || self.trace.data_streams.is_empty()) {
                 let position = stream_node.map_or(object.position, |node| node.position);
                 let message =
@@ -447,11 +448,10 @@ impl<'a> StreamReader<'a> {
             return None;
         };
         let position = id_node.map_or(object.position, |node| node.position);
-        let first = *self.events.entry((stream_id, id)).or_insert(position);
-        let is_duplicate = first != position;
+        let is_new = self.events.add(self.trace.data_streams.get(index)?, id, position);
         let most = self.classes.limits.event_record_classes;
-        if self.events.len() as u64 > most {
-            if self.events.len() as u64 == most + 1 {
+        if self.events.len() > most {
+            if self.events.len() == most + 1 {
                 let message = format!("there are more than {most} event record classes, the limit");
                 self.classes.problems.limit(object.position, "event_record_classes", message);
             }
@@ -459,7 +459,7 @@ impl<'a> StreamReader<'a> {
         }
         let names = [&namespace, &name, &uid].map(|name| name.as_deref());
         // Its id is in a set, too.
-        if !self.classes.problems.charge(memory::of_event_record_class(&names) + 64, object.position) {
+        if !self.classes.problems.charge(memory::of_event_record_class(&names) + 96, object.position) {
             return None;
         }
         let class = EventRecordClass {
@@ -475,35 +475,13 @@ impl<'a> StreamReader<'a> {
             declared_at: object.position.into(),
             ..EventRecordClass::default()
         };
-        if is_duplicate {
-            let stream = self.trace.data_streams.get_mut(index)?;
-            refuse_duplicate(&class, stream, [first, position], self.classes.problems);
+        if !is_new {
+            let stream = self.trace.data_streams.get(index)?;
+            self.events.refuse(&class, stream, position, self.classes.problems);
             return None;
         }
         Some((index, class))
     }
-}
-
-/// Refuses an event record class whose id is used twice, at these positions, in its data stream class: which of the two
-/// describes the event records is unknown. If they are equal, the first one counts.
-pub(in crate::metadata) fn refuse_duplicate(
-    class: &EventRecordClass,
-    stream: &mut DataStreamClass,
-    [first, second]: [TextPosition; 2],
-    problems: &mut Problems,
-) {
-    let message = format!(
-        "duplicate event record class id {} in data stream class {}: the first one is at {first}",
-        class.id, stream.id
-    );
-    let other = stream.event_records.iter().position(|other| other.id == class.id);
-    if other.and_then(|other| stream.event_records.get(other)).is_some_and(|other| **other == *class) {
-        return problems.warning(second, format!("{message}; they are equal"));
-    }
-    problems.begin_part();
-    problems.error(second, format!("{message}; event records with this id are not read"));
-    problems.end_part();
-    other.map(|other| stream.event_records.remove(other));
 }
 
 /// Returns the only data stream class and its id, for an event record class without such an id, if no class

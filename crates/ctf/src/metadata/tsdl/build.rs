@@ -11,7 +11,7 @@ use ichnos_model::{
     StringEncoding, StringLength, TextPosition, TraceClass, Value, VariantOption,
 };
 
-use super::super::json::refuse_duplicate;
+use super::super::event_ids::EventIds;
 use super::super::{Problems, choices, memory};
 use super::ast::{
     ArrayLength, ClockBlock, Compound, Document, EventBlock, IntegerType, ParsedType, PathLocation,
@@ -269,10 +269,10 @@ impl<'a> Builder<'a> {
         if let Some(block) = block {
             stream.declared_at = block.at.into();
         }
-        let mut ids: HashMap<u64, TextPosition> = HashMap::new();
+        let mut ids = EventIds::default();
         for event in events {
             let event_id = event.id.unwrap_or(0);
-            let first = *ids.entry(event_id).or_insert(event.at);
+            let is_new = ids.add(&stream, event_id.into(), event.at);
             if self.exhausted {
                 break;
             }
@@ -282,12 +282,13 @@ impl<'a> Builder<'a> {
                 break;
             }
             let class = self.event(event_id, event);
-            if first != event.at {
-                refuse_duplicate(&class, &mut stream, [first, event.at], self.problems);
-            } else {
+            if is_new {
                 stream.event_records.push(Arc::new(class));
+            } else {
+                ids.refuse(&class, &stream, event.at, self.problems);
             }
         }
+        ids.remove_refused(std::slice::from_mut(&mut stream));
         stream.default_clock = self.default_clock;
         stream
     }

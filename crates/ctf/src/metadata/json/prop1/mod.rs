@@ -21,8 +21,9 @@ pub(in crate::metadata) use self::tag::TAGS;
 use self::tag::{ClockUse, Owner};
 use super::attributes::{emf_uri, log_level};
 use super::object::{Object, Unknown, array, boolean, listed, refuse, text};
-use super::stream::{canonical_uuid, label, refuse_duplicate};
+use super::stream::{canonical_uuid, label};
 use super::text::{self, Node};
+use crate::metadata::event_ids::EventIds;
 use crate::metadata::{Dialect, Problems, memory};
 
 /// Number of classes that following paths may visit, for each field type that the limits allow.
@@ -69,14 +70,15 @@ pub fn parse_prop1(text: &[u8], limits: &Limits, problems: &mut Problems) -> Opt
         unsure_streams: false,
         has_unknown_type: false,
         streams: HashMap::new(),
-        events: HashMap::new(),
+        events: EventIds::default(),
         clocks: HashMap::new(),
         visits: limits.field_classes.saturating_mul(VISITS),
     };
     for fragment in fragments {
         reader.fragment(fragment);
     }
-    let Prop1Reader { trace, has_trace_class, .. } = reader;
+    let Prop1Reader { mut trace, has_trace_class, events, .. } = reader;
+    events.remove_refused(&mut trace.data_streams);
     if !has_trace_class {
         problems.warning(node.position, "a metadata stream must have a trace class fragment");
     }
@@ -109,7 +111,7 @@ struct Prop1Reader<'a> {
     /// `true` if the event record class that is being read has an unknown field type.
     has_unknown_type: bool,
     streams: HashMap<u128, usize>,
-    events: HashMap<(u128, u128), TextPosition>,
+    events: EventIds,
     clocks: HashMap<String, u16>,
     /// Number of classes that may still be visited to follow paths.
     visits: u64,
@@ -400,17 +402,16 @@ impl Prop1Reader<'_> {
             return None;
         };
         let position = id_node.map_or(object.position, |node| node.position);
-        let first = *self.events.entry((stream_id, id)).or_insert(position);
-        if first != position {
-            let stream = self.trace.data_streams.get_mut(index)?;
-            refuse_duplicate(&event, stream, [first, position], self.types.problems);
+        let stream = self.trace.data_streams.get(index)?;
+        if !self.events.add(stream, id, position) {
+            self.events.refuse(&event, stream, position, self.types.problems);
             return None;
         }
         let most = self.types.limits.event_record_classes;
-        let count = self.events.len() as u64;
+        let count = self.events.len();
         let names = [event.namespace.as_deref(), event.name.as_deref()];
         // Its id is in a set, too.
-        if !self.types.problems.charge(memory::of_event_record_class(&names) + 64, object.position) {
+        if !self.types.problems.charge(memory::of_event_record_class(&names) + 96, object.position) {
             return None;
         }
         if count == most.saturating_add(1) {

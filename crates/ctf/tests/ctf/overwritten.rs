@@ -1,0 +1,211 @@
+//! Blocks that look overwritten, and packets that begin later by their contexts than they can: only what is surely wrong
+//! is left out, whatever part of the trace is read.
+
+use ichnos_ctf::trace::CtfTrace;
+use ichnos_model::{Damage, TraceInput as _, Window};
+
+use crate::reading::{Observed, all, observed, trace};
+use crate::support::quick;
+
+const BLOCK: usize = 4096;
+
+/// Bytes of a packet context.
+const HEAD: usize = 32;
+
+/// Metadata of events with timestamps of this size in bits after an id of 16 bits, if there is one.
+fn metadata(bits: u32, id: &str, events: &str) -> String {
+    format!(
+        "/* CTF 1.8 */
+        typealias integer {{ size = 8; }} := u8;
+        typealias integer {{ size = 16; align = 8; }} := u16;
+        typealias integer {{ size = 64; align = 8; }} := u64;
+        typealias integer {{ size = 64; align = 8; map = clock.c.value; }} := time;
+        typealias integer {{ size = {bits}; align = 8; map = clock.c.value; }} := stamp;
+        trace {{ major = 1; minor = 8; byte_order = le; }};
+        clock {{ name = c; freq = 1000000000; }};
+        stream {{
+            packet.context := struct {{
+                time timestamp_begin; time timestamp_end; u64 content_size; u64 packet_size;
+            }};
+            event.header := struct {{ {id} stamp timestamp; }};
+        }};
+        {events}"
+    )
+}
+
+/// A packet of these events.
+fn packet(begin: u64, end: u64, events: &[u8]) -> Vec<u8> {
+    let bits = 8 * (HEAD + events.len()) as u64;
+    let context = [begin, end, bits, bits].map(u64::to_le_bytes).concat();
+    [&context, events].concat()
+}
+
+fn open(metadata: &str, bytes: &[u8]) -> CtfTrace {
+    trace(metadata.as_bytes(), &[("s", bytes)])
+}
+
+/// Times of the events in a list of messages.
+fn times_in(messages: &[Observed]) -> Vec<i128> {
+    let time = |message: &Observed| match message {
+        Observed::Event(event) => event.nanoseconds,
+        _ => None,
+    };
+    messages.iter().filter_map(time).collect()
+}
+
+/// Damage, as it is shown.
+fn damage_in(messages: &[Observed]) -> Vec<String> {
+    let damage = |message: &Observed| match message {
+        Observed::Damage(Damage { kind, .. }) => Some(kind.to_string()),
+        _ => None,
+    };
+    messages.iter().filter_map(damage).collect()
+}
+
+/// Returns the times of all events and the damage; windows have the same events.
+fn read(trace: &CtfTrace) -> (Vec<i128>, Vec<String>) {
+    let messages = observed(trace);
+    let times = times_in(&messages);
+    let points = (0..4).filter_map(|part| times.get(part * times.len() / 4).copied());
+    for point in points {
+        for window in [Window { begin: Some(point), end: None }, Window { begin: None, end: Some(point) }] {
+            let is_in = |time: &i128| {
+                window.begin.is_none_or(|begin| *time >= begin) && window.end.is_none_or(|end| *time <= end)
+            };
+            let found: Vec<Observed> = trace.cursors(window).into_iter().flat_map(all).collect();
+            let expected: Vec<i128> = times.iter().copied().filter(is_in).collect();
+            assert!(times_in(&found) == expected, "{window:?}");
+        }
+    }
+    (times, damage_in(&messages))
+}
+
+const SMALL_EVENT: &str = "event { name = tick; fields := struct { u8 values[15]; }; };";
+
+#[test]
+fn blocks_of_periodic_events_are_read() {
+    let metadata = metadata(8, "", SMALL_EVENT);
+    let count = (4 * BLOCK - HEAD) / 16;
+    let event = |i: usize| [&[(16 * i) as u8][..], &[7; 15]].concat();
+    let events: Vec<u8> = (0..count).flat_map(event).collect();
+    let bytes = packet(0, 16 * count as u64, &events);
+    assert_eq!(bytes[BLOCK..2 * BLOCK], bytes[2 * BLOCK..3 * BLOCK]);
+    let expected: Vec<i128> = (0..count as i128).map(|i| 16 * i).collect();
+    assert_eq!(read(&open(&metadata, &bytes)), (expected, vec![]));
+}
+
+#[test]
+fn blocks_whose_times_jump_are_not_read() {
+    let metadata = metadata(16, "", "event { name = tick; fields := struct { u8 values[14]; }; };");
+    let count = (4 * BLOCK - HEAD) / 16;
+    let event = |i: usize| [&(3 * i as u16).to_le_bytes()[..], &i.to_le_bytes(), &[7; 6]].concat();
+    let events: Vec<u8> = (0..count).flat_map(event).collect();
+    let whole = packet(0, 3 * count as u64, &events);
+    let zeros = [0; BLOCK];
+    let cases = [("a copy of the 4,096 bytes before", &whole[BLOCK..2 * BLOCK]), ("zeros", &zeros[..])];
+    for (found, content) in cases {
+        let mut bytes = whole.clone();
+        bytes[2 * BLOCK..3 * BLOCK].copy_from_slice(content);
+        let expected: Vec<i128> = (0..(2 * BLOCK - HEAD) as i128 / 16).map(|i| 3 * i).collect();
+        let (times, damage) = read(&open(&metadata, &bytes));
+        assert_eq!((times, damage.len()), (expected, 1));
+        assert!(damage[0].contains(found), "{damage:?}");
+    }
+}
+
+/// The two high bytes of a time are zeros, as are the 6,000 bytes after it.
+#[test]
+fn headers_that_end_in_a_block_of_zeros_are_read() {
+    let metadata = metadata(
+        64,
+        "u16 id;",
+        "event { name = text; id = 0; fields := struct { u16 n; u8 values[n]; }; };
+         event { name = buffer; id = 16; fields := struct { u8 values[6000]; }; };",
+    );
+    let n = 2 * BLOCK - 8 - HEAD - 12;
+    let events = [
+        &[0, 0, 2, 0, 0, 0, 0, 0, 0, 0][..],
+        &(n as u16).to_le_bytes(),
+        &vec![5; n],
+        &[16, 0, 5, 1, 0, 0, 0, 0, 0, 0],
+        &[0; 6000],
+        &[16, 0, 9, 1, 0, 0, 0, 0, 0, 0],
+        &[1; 6000],
+    ]
+    .concat();
+    let times = vec![2, 256 + 5, 256 + 9];
+    assert_eq!(read(&open(&metadata, &packet(1, 300, &events))), (times, vec![]));
+}
+
+/// Few zeros at the end of a packet prove nothing.
+#[test]
+fn a_last_event_of_zeros_is_read() {
+    let metadata = metadata(64, "", "event { name = tick; fields := struct { u64 value; }; };");
+    let event = |time: u64| [time.to_le_bytes(), [0; 8]].concat();
+    let bytes = packet(10, 30, &[event(11), event(12), event(0)].concat());
+    let messages = observed(&open(&metadata, &bytes));
+    assert_eq!(times_in(&messages), [11, 12, 0]);
+    assert_eq!(damage_in(&messages).len(), 1);
+    // These are 32.
+    let bytes = packet(10, 30, &[event(11), event(12), event(0), event(0)].concat());
+    let messages = observed(&open(&metadata, &bytes));
+    assert_eq!(times_in(&messages), [11, 12]);
+    assert!(damage_in(&messages)[0].contains("zeros"), "{:?}", damage_in(&messages));
+}
+
+/// Each of very many events is after the end of its packet and followed by equal bytes, but for the last one.
+#[test]
+fn the_end_of_a_packet_is_looked_at_once() {
+    let metadata = metadata(8, "", "event { name = tick; fields := struct {}; };");
+    let bytes = packet(0, 5, &[&[0x80][..], &[0; 400_000], &[1]].concat());
+    let trace = open(&metadata, &bytes);
+    let messages = quick("the end of a packet", || {
+        trace.cursors(Window::default()).into_iter().flat_map(all).collect::<Vec<_>>()
+    });
+    assert_eq!(times_in(&messages).len(), 400_002);
+}
+
+#[test]
+fn a_late_begin_hides_no_events() {
+    let metadata = metadata(16, "", "event { name = tick; fields := struct { u8 value; }; };");
+    let events = |times: &[u16]| -> Vec<u8> {
+        times.iter().flat_map(|time| [&time.to_le_bytes()[..], &[7]].concat()).collect()
+    };
+    let times: Vec<u16> = (10..=20).map(|i| 100 * i).collect();
+    // Such a begin can be after the end of the packet, which is reported, too.
+    for (begin, reports) in [(1_800, 1), (2_500, 2)] {
+        let bytes = [packet(0, 500, &events(&[100, 400])), packet(begin, 2_000, &events(&times))].concat();
+        let trace = open(&metadata, &bytes);
+        let (found, damage) = read(&trace);
+        let expected: Vec<i128> =
+            [100, 400].into_iter().chain(times.iter().map(|t| i128::from(*t))).collect();
+        assert_eq!((found, damage.len()), (expected, reports), "{damage:?}");
+        assert_eq!(trace.streams[0].time_range(), Some((0, 2_000)));
+        // Also where the last event before the end of the window is long before that.
+        let window = Window { begin: None, end: Some(1_050) };
+        let found: Vec<Observed> = trace.cursors(window).into_iter().flat_map(all).collect();
+        assert_eq!(times_in(&found), [100, 400, 1_000]);
+    }
+}
+
+/// The eight letters before the data are not the begin of its packet.
+#[test]
+fn packets_after_a_text_have_their_own_times() {
+    let metadata = "/* CTF 1.8 */
+        typealias integer { size = 8; } := u8;
+        typealias integer { size = 64; align = 8; map = clock.c.value; } := time;
+        typealias integer { size = 16; align = 8; map = clock.c.value; } := stamp;
+        trace { major = 1; minor = 8; byte_order = le; };
+        clock { name = c; freq = 1000000000; };
+        stream {
+            packet.context := struct { time timestamp_begin; };
+            event.header := struct { u8 id; stamp timestamp; };
+        };
+        event { name = tick; id = 0; fields := struct { u8 value; }; };";
+    let events = [0, 0xe9, 3, 7, 0, 0xea, 3, 8];
+    let bytes = [b"*** Booting ***\n", &1_000_u64.to_le_bytes()[..], &events].concat();
+    let trace = open(metadata, &bytes);
+    assert_eq!(trace.streams[0].packets[0].begin(), Some(1_000));
+    assert_eq!(trace.streams[0].time_range(), Some((1_000, 1_000)));
+    assert_eq!(read(&trace), (vec![1_001, 1_002], vec![]));
+}
