@@ -467,9 +467,7 @@ impl RowReader {
         let is_v3 = self.file.index.version == Version::V3;
         // Metadata are among the events.
         let is_known = |id: u32| is_v3 || self.kinds.get(id) != UNKNOWN_CLASS;
-        // Some writers leave the times out.
-        let times = Some(times).filter(|times| !is_v3 && times.1 != 0);
-        find_damage(&self.file.bytes, rows.clone(), times, is_known)
+        find_damage(&self.file.bytes, rows.clone(), Some(times).filter(|_| !is_v3), is_known)
     }
 
     /// Counts events that are not selected. Losses before them are not selected either.
