@@ -378,21 +378,22 @@ impl TraceEncoder {
         }
         let (id, hash) = self.metadata_id(class, level);
         let payload = if is_copied { own::payload(event) } else { &self.payload.bytes };
+        let parts = &self.parts;
+        // Only version 6 tells processes apart.
+        let process_of_names = parts.process.filter(|_| is_v6);
         if self.rules.names_functions
             && let ClassTreatment::Own(own) = &class.treatment
+            && let Some(address) = own.naming.and_then(|naming| naming.address(payload))
         {
-            self.blocks.stacks.note_names(own, payload);
+            self.blocks.stacks.note_named(process_of_names, address);
         }
-        let parts = &self.parts;
         if !is_v6 {
             let has_process = is_own && parts.process.is_some() && parts.process != self.rules.process();
             class.losses[lost::VERSION] += u64::from(has_process || parts.has_more());
         }
         let needs_names = class.treatment.needs_names() || self.rules.names_functions;
-        let stack = parts.stack.map(|number| {
-            let process = parts.process.filter(|_| is_v6);
-            EventStack { number, names: needs_names.then_some((process, event.nanoseconds())) }
-        });
+        let names = needs_names.then_some((process_of_names, event.nanoseconds()));
+        let stack = parts.stack.map(|number| EventStack { number, names });
         if self.rules.is_compared {
             let stacks = &mut self.blocks.stacks;
             let frames = stack.map(|stack| stacks.frames(event.stream, stack.number)).unwrap_or_default();
