@@ -71,6 +71,14 @@ impl ClassTreatment {
         }
     }
 
+    /// Returns `true` if the process of events does not become a field of version 4.
+    fn lacks_process_field(&self) -> bool {
+        match self {
+            Self::Own(_) => true,
+            Self::Foreign(foreign) => foreign.takes_process,
+        }
+    }
+
     /// Returns `true` if the payload of an event is read as its metadata describe it.
     fn is_described(&self, event: &Event<'_>, payload: &[u8]) -> bool {
         match self {
@@ -81,7 +89,7 @@ impl ClassTreatment {
 }
 
 /// Kinds of losses that are counted by class.
-const LOSSES: [(LossKind, &str); 13] = [
+const LOSSES: [(LossKind, &str); 14] = [
     (LossKind::Rounded, "no time: that of the event before, or 0"),
     (LossKind::Rounded, "time before the first tick, or of more than 64 bits"),
     (LossKind::Dropped, "fields of a scope that cannot be decoded"),
@@ -95,6 +103,7 @@ const LOSSES: [(LossKind, &str); 13] = [
     (LossKind::Dropped, "event: its context cannot be decoded"),
     (LossKind::Dropped, "bytes of the payload after its last field"),
     (LossKind::Dropped, "processor, as it is a text, negative or of more than 32 bits"),
+    (LossKind::Dropped, "process, as it is negative"),
 ];
 
 /// Loss of an unknown number of events of a thread.
@@ -115,6 +124,7 @@ mod lost {
     pub(super) const EVENT: usize = 10;
     pub(super) const REST: usize = 11;
     pub(super) const PROCESSOR: usize = 12;
+    pub(super) const PROCESS: usize = 13;
 }
 
 /// A class of events, and the losses of its events.
@@ -145,6 +155,7 @@ impl WrittenClass {
         let lost = foreign::read(event, foreign, ticks, parts, payload);
         self.losses[lost::THREAD] += u64::from(lost.has_other_thread);
         self.losses[lost::PROCESSOR] += u64::from(lost.has_other_processor);
+        self.losses[lost::PROCESS] += u64::from(lost.has_other_process);
         self.losses[lost::FIELDS] += u64::from(lost.is_undecodable);
         self.losses[lost::ELEMENTS] += payload.losses.cut;
         self.losses[lost::TEXTS] += payload.losses.texts;
@@ -388,7 +399,9 @@ impl TraceEncoder {
             self.blocks.stacks.note_named(process_of_names, address);
         }
         if !is_v6 {
-            let has_process = is_own && parts.process.is_some() && parts.process != self.rules.process();
+            let has_process = class.treatment.lacks_process_field()
+                && parts.process.is_some()
+                && parts.process != self.rules.process();
             class.losses[lost::VERSION] += u64::from(has_process || parts.has_more());
         }
         let needs_names = class.treatment.needs_names() || self.rules.names_functions;
