@@ -18,9 +18,14 @@ const LEAST: usize = 16;
 /// Minimum size in bytes of a sequence of rows that consist of zeros.
 const ZERO_ROWS: usize = 64;
 
+/// Maximum share of odd rows, one of this many, in a block whose rows fill it: they come from producers. Behind lost storage,
+/// almost all rows are odd.
+const ODD_SHARE: usize = 16;
+
 /// Finds the end of the trusted rows of a block, which fill it unless the file ends in it: `rows` is at the first one.
 /// `is_known` returns `true` for an id of metadata, and `times` are those in the header of the block. Returns `None` if all
-/// rows can be trusted, or if none can be told from the others.
+/// rows can be trusted, or if none can be told from the others. Rows that fill the block can be trusted even if a few of them
+/// have unknown ids or times out of range.
 pub(super) fn find_damage(
     bytes: &[u8],
     mut rows: EventRows,
@@ -29,12 +34,16 @@ pub(super) fn find_damage(
 ) -> Option<usize> {
     let begin = rows.position();
     let end = begin + rows.rest();
-    let (mut is_sound, mut zeros, mut zeros_at) = (true, 0, None);
+    // Some writers leave the times out.
+    let times = times.filter(|(_, last)| *last != 0);
+    let is_in_range = |time| times.is_none_or(|(first, last)| first <= time && time <= last);
+    let (mut count, mut odd, mut zeros, mut zeros_at) = (0, 0, 0, None);
     let (mut first, mut last) = (u64::MAX, 0);
     loop {
         let at = rows.position();
         let Some(row) = rows.next(bytes) else { break };
-        is_sound &= is_known(row.metadata_id);
+        count += 1;
+        odd += usize::from(!is_known(row.metadata_id) || !is_in_range(row.timestamp));
         (first, last) = (first.min(row.timestamp), last.max(row.timestamp));
         if zeros_at.is_none() {
             let row = bytes.get(at..rows.position()).unwrap_or_default();
@@ -42,13 +51,15 @@ pub(super) fn find_damage(
             zeros_at = (zeros >= ZERO_ROWS).then(|| rows.position() - zeros);
         }
     }
-    is_sound &= rows.is_at_end() || end >= bytes.len();
-    if let Some((begin, end)) = times {
-        is_sound &= begin <= first && last <= end.max(first);
-        // Writers state the exact times, or none. Zeros repeat a time, so the last one is missing.
-        is_sound &= first != begin || last == end || !rows.is_at_end();
-    }
-    if is_sound {
+    let is_filled = rows.is_at_end();
+    // Writers state the exact times, or none. Zeros repeat a time, so the last one is missing.
+    let misses_last =
+        is_filled && count > 0 && times.is_some_and(|(begin, end)| first == begin && last < end);
+    let is_sound = match odd {
+        0 => is_filled || end >= bytes.len(),
+        _ => is_filled && odd <= (count / ODD_SHARE).max(1),
+    };
+    if is_sound && !misses_last {
         return None;
     }
     let zeros_at = zeros_at.map(|at| without_end_of(bytes, begin, at, 0));

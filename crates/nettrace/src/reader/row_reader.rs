@@ -371,11 +371,17 @@ impl RowReader {
                     {
                         let encoding = RowEncoding::new(file.index.version, header.flags);
                         let rows = block.content.start as usize + header.rows..block.content.end as usize;
-                        self.count_rows(EventRows::new(encoding, rows, 0));
+                        self.kinds.advance(&file.index, block.content.start);
+                        let mut rows = EventRows::new(encoding, rows, 0);
+                        if let Some(position) = self.find_damage(&rows, header.times) {
+                            rows.end_at(position);
+                            self.is_damaged = true;
+                        }
+                        self.count_rows(rows);
                     }
                 }
                 FileItem::Block(block) => self.note_table(&block, false),
-                FileItem::Fault(_) => {}
+                FileItem::Fault(_) => self.is_damaged = true,
                 FileItem::More | FileItem::End => break,
             }
         }
@@ -451,13 +457,13 @@ impl RowReader {
         let lost_from = self.find_damage(&rows, times);
         if let Some(position) = lost_from {
             rows.end_at(position);
+            self.is_damaged = true;
         }
         if !is_wanted {
             // The counts of its threads are needed to find later losses.
             self.count_rows(rows);
             return self.kinds.advance(&file.index, block.content.end);
         }
-        self.is_damaged |= lost_from.is_some();
         let lost_until = lost_from.map(|_| end);
         self.open = Some(OpenEventBlock { rows, times, is_whole: block.is_whole, lost_until });
     }
@@ -467,9 +473,7 @@ impl RowReader {
         let is_v3 = self.file.index.version == Version::V3;
         // Metadata are among the events.
         let is_known = |id: u32| is_v3 || self.kinds.get(id) != UNKNOWN_CLASS;
-        // Some writers leave the times out.
-        let times = Some(times).filter(|times| !is_v3 && times.1 != 0);
-        find_damage(&self.file.bytes, rows.clone(), times, is_known)
+        find_damage(&self.file.bytes, rows.clone(), Some(times).filter(|_| !is_v3), is_known)
     }
 
     /// Counts events that are not selected. Losses before them are not selected either.

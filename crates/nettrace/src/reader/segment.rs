@@ -207,9 +207,7 @@ impl SegmentScanner {
         let encoding = RowEncoding::new(file.index.version, header.flags);
         let begin = block.content.start as usize + header.rows;
         let mut rows = EventRows::new(encoding, begin..block.content.end as usize, 0);
-        facts.is_sound &=
-            find_damage(bytes, rows.clone(), Some(header.times).filter(|times| times.1 != 0), |_| true)
-                .is_none();
+        facts.is_sound &= find_damage(bytes, rows.clone(), Some(header.times), |_| true).is_none();
         // A first event without these members is the first one of thread 0.
         let has_origin = bytes.get(begin).is_none_or(|flags| flags & 2 != 0);
         facts.is_renumberable &= has_origin && matches!(encoding, RowEncoding::Compressed { .. });

@@ -74,9 +74,19 @@ impl FileClock {
         };
         // Cycles of times that do not fit in 64 bits are the least or the greatest ones.
         match value.cycles {
-            0 | u64::MAX => self.of_nanoseconds(value.nanoseconds).filter(|exact| exact.abs_diff(ticks) <= 1),
+            0 | u64::MAX if !self.are_at(ticks, value.nanoseconds) => {
+                self.of_nanoseconds(value.nanoseconds).filter(|ticks| self.are_at(*ticks, value.nanoseconds))
+            }
             _ => Some(ticks),
         }
+    }
+
+    /// Returns `true` for ticks at a time in nanoseconds, which is rounded down as that of cycles is.
+    #[inline(never)]
+    fn are_at(&self, ticks: u64, nanoseconds: i128) -> bool {
+        let cycles = i128::from(ticks) + self.offset;
+        let time = cycles.checked_mul(NANOSECONDS.into());
+        time.and_then(|time| time.checked_div_euclid(self.frequency.into())) == Some(nanoseconds)
     }
 
     #[inline(never)]
@@ -118,5 +128,31 @@ pub(super) fn loss_of_clock(clock: &ClockClass) -> Option<String> {
         ClockOrigin::UnixEpoch => None,
         ClockOrigin::Named { name, .. } => Some(format!("origin: {name} -> 1970")),
         _ => Some("unknown origin -> 1970".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nanoseconds of cycle 0 are rounded down. They still are at this cycle, and not at the one before.
+    #[test]
+    fn rounded_times_of_cycle_0_keep_their_ticks() {
+        let mut clock = ClockClass::new("clock", 3_000_000_000);
+        clock.offset_cycles = 1_000_001;
+        let file = FileClock { frequency: clock.frequency, offset: 1 };
+        let ticks = Ticks::Shifted(offset(&clock) - file.offset);
+        let convert = |cycles, nanoseconds| file.convert(ticks, &ClockValue { cycles, nanoseconds });
+        assert_eq!(clock.nanoseconds(0), 333_333);
+        assert_eq!(convert(0, clock.nanoseconds(0)), Some(1_000_000));
+        assert_eq!(convert(3, clock.nanoseconds(3)), Some(1_000_003));
+        // Before cycle 0 of this clock, but not before tick 0 of the file.
+        assert_eq!(convert(0, 1_000), Some(2_999));
+        assert_eq!(convert(0, -1), None);
+        assert_eq!(convert(u64::MAX, i128::MAX), None);
+        // No tick is at this time.
+        let slow = FileClock { frequency: 10_000_000, offset: 0 };
+        let convert = |nanoseconds| slow.convert(Ticks::Shifted(5), &ClockValue { cycles: 0, nanoseconds });
+        assert_eq!((convert(500), convert(300), convert(350)), (Some(5), Some(3), None));
     }
 }

@@ -31,6 +31,8 @@ pub(super) struct ForeignClass {
     metadata: EventMetadata,
     severity: Option<(FieldRef, LevelScale)>,
     process: Option<FieldRef>,
+    /// `true` if the process does not become a field, too.
+    pub(super) takes_process: bool,
     thread: Option<FieldRef>,
     thread_name: Option<FieldRef>,
     capture_thread: Option<FieldRef>,
@@ -206,11 +208,13 @@ impl ForeignClass {
         let any = |_: &FieldClass| true;
         let number = |class: &FieldClass| !is_text(class);
         let own_process = process_of(&event.stream.trace.class);
+        // Up to version 5, the process of each event is a field, too, unless it was made of that of the file.
+        let takes_process = is_v6 || is_converted && own_process.is_some() && own_process == file.process;
         let mut foreign = Self {
             metadata,
             severity,
-            // Up to version 5, the process of each event is a field, too, unless it was made of that of the file.
-            process: match is_v6 || is_converted && own_process.is_some() && own_process == file.process {
+            takes_process,
+            process: match takes_process {
                 true => parts.take(Meaning::Process, number),
                 false => FieldRef::of_meaning(event, Meaning::Process),
             },
@@ -419,6 +423,8 @@ fn note_element(class: &FieldClass, path: &str, lose: &mut impl FnMut(LossKind, 
 pub(super) struct EventLosses {
     /// The thread is a text, or a negative number.
     pub(super) has_other_thread: bool,
+    /// The process is a negative number, and no field.
+    pub(super) has_other_process: bool,
     /// The processor is a text, or has more than 32 bits.
     pub(super) has_other_processor: bool,
     pub(super) is_undecodable: bool,
@@ -443,7 +449,10 @@ pub(super) fn read(
             None => losses.has_other_thread = true,
         },
     }
-    parts.process = number(&class.process).or(class.own_process);
+    let process = value(&class.process).filter(|value| !matches!(value, FieldValue::Null));
+    let number_of_process = process.as_ref().and_then(|value| value.as_u64());
+    losses.has_other_process = class.takes_process && process.is_some() && number_of_process.is_none();
+    parts.process = number_of_process.or(class.own_process);
     parts.capture_thread = number(&class.capture_thread);
     match value(&class.processor) {
         None | Some(FieldValue::Null) => {}

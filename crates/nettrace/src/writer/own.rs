@@ -8,6 +8,7 @@ use super::written_event::{WrittenEvent, metadata_hash};
 use crate::metadata_writer::can_describe;
 use crate::reader::class::context as member;
 use crate::reader::trace_file::TraceFile;
+use crate::wire::Wire;
 use crate::{EventMetadata, Field, FieldType, Version};
 
 /// A class of events that were read from a file of this format, with their payloads.
@@ -20,18 +21,43 @@ pub(super) struct OwnClass {
     pub(super) is_lossy: bool,
     /// `true` if the events that name functions are not written as such.
     pub(super) needs_names: bool,
-    /// `true` for events that name the function at an address of their payload.
-    pub(super) names_function: bool,
-    /// `true` for events that name functions in mapped files (version 6).
-    pub(super) names_mappings: bool,
+    /// Kind of events that name the function at an address of their payload.
+    pub(super) naming: Option<NamingEvent>,
+}
+
+/// Event that names a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NamingEvent {
+    /// Of the runtime.
+    Method,
+    /// Of a mapped file (version 6).
+    Symbol,
 }
 
 /// Ids of events of the runtime with the name of a function.
 const METHODS: [u32; 2] = [143, 144];
 
-/// Returns the address in the payload of an event with the name of a function: after two other ids.
-pub(super) fn function_address(payload: &[u8]) -> Option<u64> {
-    payload.get(16..)?.first_chunk().map(|address| u64::from_le_bytes(*address))
+impl NamingEvent {
+    /// Returns the kind of the events that metadata describe; `None` if they do not name functions.
+    fn of(metadata: &EventMetadata) -> Option<Self> {
+        let provider = &*metadata.provider;
+        let is_method =
+            provider.starts_with("Microsoft-Windows-DotNETRuntime") && METHODS.contains(&metadata.event_id);
+        let is_symbol = provider == "Universal.System" && metadata.name == "ProcessSymbol";
+        is_method.then_some(Self::Method).or_else(|| is_symbol.then_some(Self::Symbol))
+    }
+
+    /// Returns the first address of the function in a payload: after two ids.
+    pub(super) fn address(self, payload: &[u8]) -> Option<u64> {
+        let wire = &mut Wire::new(payload);
+        match self {
+            Self::Method => Some(u64::from_le_bytes(*payload.get(16..)?.first_chunk()?)),
+            Self::Symbol => {
+                let _ids = (wire.varuint64()?, wire.varuint64()?);
+                wire.varuint64()
+            }
+        }
+    }
 }
 
 impl OwnClass {
@@ -47,10 +73,8 @@ impl OwnClass {
         let (metadata, is_lossy) = normalized(metadata, is_v6);
         // Names by the runtime's own events stay what they are; those of mapped files are only in version 6.
         let needs_names = !is_v6 && file.has_provider("Universal.System");
-        let is_runtime = metadata.provider.starts_with("Microsoft-Windows-DotNETRuntime");
-        let names_function = is_runtime && METHODS.contains(&metadata.event_id);
-        let names_mappings = metadata.provider == "Universal.System";
-        Some(Self { kind, metadata, is_lossy, needs_names, names_function, names_mappings })
+        let naming = NamingEvent::of(&metadata);
+        Some(Self { kind, metadata, is_lossy, needs_names, naming })
     }
 }
 

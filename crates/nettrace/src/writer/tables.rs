@@ -6,7 +6,6 @@ use std::sync::Arc;
 use ichnos_model::{DataStream, Frame, ValueHash};
 
 use super::dialect::Dialect;
-use super::own::{OwnClass, function_address};
 use super::written_event::WrittenEvent;
 use crate::wire_writer::{push_sized, push_string, push_u32, push_u64, push_varint, push_varuint};
 
@@ -327,9 +326,8 @@ pub(super) struct WrittenStacks {
     named_frames: HashMap<Frame, u64>,
     /// Functions at the addresses of foreign stacks, by their process (version 6) and first address.
     functions: HashMap<(Option<u64>, u64), NamedFunction>,
-    /// Addresses of functions that copied events name, and `true` if such events name those of mapped files.
-    named: HashSet<u64>,
-    are_mappings_named: bool,
+    /// Processes (version 6) and first addresses of functions that copied events name.
+    named: HashSet<(Option<u64>, u64)>,
     /// Size of their names in bytes.
     name_bytes: usize,
     /// Number of functions without room.
@@ -351,7 +349,6 @@ impl WrittenStacks {
             named_frames: HashMap::new(),
             functions: HashMap::new(),
             named: HashSet::new(),
-            are_mappings_named: false,
             name_bytes: 0,
             unnamed: 0,
             ambiguous: 0,
@@ -436,16 +433,18 @@ impl WrittenStacks {
         }
     }
 
-    /// Notes an event that names functions itself, if it does.
-    pub(super) fn note_names(&mut self, class: &OwnClass, payload: &[u8]) {
-        self.are_mappings_named |= class.names_mappings;
-        self.named.extend(function_address(payload).filter(|_| class.names_function));
+    /// Notes the process (version 6) and the first address of a function that a copied event names.
+    pub(super) fn note_named(&mut self, process: Option<u64>, address: u64) {
+        // Beyond the limit, functions are named twice.
+        if self.named.len() < MOST_NAMES {
+            self.named.insert((process, address));
+        }
     }
 
     /// Takes the functions to name, by their addresses.
     pub(super) fn take_functions(&mut self) -> Vec<NamedFunction> {
         let mut functions: Vec<_> = std::mem::take(&mut self.functions).into_values().collect();
-        functions.retain(|function| !self.are_mappings_named && !self.named.contains(&function.begin));
+        functions.retain(|function| !self.named.contains(&(function.process, function.begin)));
         functions.sort_by_key(|function| (function.process, function.begin));
         functions
     }

@@ -71,6 +71,14 @@ impl ClassTreatment {
         }
     }
 
+    /// Returns `true` if the process of events does not become a field of version 4.
+    fn lacks_process_field(&self) -> bool {
+        match self {
+            Self::Own(_) => true,
+            Self::Foreign(foreign) => foreign.takes_process,
+        }
+    }
+
     /// Returns `true` if the payload of an event is read as its metadata describe it.
     fn is_described(&self, event: &Event<'_>, payload: &[u8]) -> bool {
         match self {
@@ -81,7 +89,7 @@ impl ClassTreatment {
 }
 
 /// Kinds of losses that are counted by class.
-const LOSSES: [(LossKind, &str); 13] = [
+const LOSSES: [(LossKind, &str); 14] = [
     (LossKind::Rounded, "no time: that of the event before, or 0"),
     (LossKind::Rounded, "time before the first tick, or of more than 64 bits"),
     (LossKind::Dropped, "fields of a scope that cannot be decoded"),
@@ -95,6 +103,7 @@ const LOSSES: [(LossKind, &str); 13] = [
     (LossKind::Dropped, "event: its context cannot be decoded"),
     (LossKind::Dropped, "bytes of the payload after its last field"),
     (LossKind::Dropped, "processor, as it is a text, negative or of more than 32 bits"),
+    (LossKind::Dropped, "process, as it is negative"),
 ];
 
 /// Loss of an unknown number of events of a thread.
@@ -115,6 +124,7 @@ mod lost {
     pub(super) const EVENT: usize = 10;
     pub(super) const REST: usize = 11;
     pub(super) const PROCESSOR: usize = 12;
+    pub(super) const PROCESS: usize = 13;
 }
 
 /// A class of events, and the losses of its events.
@@ -145,6 +155,7 @@ impl WrittenClass {
         let lost = foreign::read(event, foreign, ticks, parts, payload);
         self.losses[lost::THREAD] += u64::from(lost.has_other_thread);
         self.losses[lost::PROCESSOR] += u64::from(lost.has_other_processor);
+        self.losses[lost::PROCESS] += u64::from(lost.has_other_process);
         self.losses[lost::FIELDS] += u64::from(lost.is_undecodable);
         self.losses[lost::ELEMENTS] += payload.losses.cut;
         self.losses[lost::TEXTS] += payload.losses.texts;
@@ -263,7 +274,7 @@ impl TraceEncoder {
             events: 0,
             digest: ClassDigest::default(),
             is_flushed: false,
-            sorter: rules.sorts.then(RecordSorter::default),
+            sorter: rules.sorts.then(|| RecordSorter::new(rules.temp_dir.clone())),
             sorted: None,
             rules,
         }
@@ -378,21 +389,24 @@ impl TraceEncoder {
         }
         let (id, hash) = self.metadata_id(class, level);
         let payload = if is_copied { own::payload(event) } else { &self.payload.bytes };
+        let parts = &self.parts;
+        // Only version 6 tells processes apart.
+        let process_of_names = parts.process.filter(|_| is_v6);
         if self.rules.names_functions
             && let ClassTreatment::Own(own) = &class.treatment
+            && let Some(address) = own.naming.and_then(|naming| naming.address(payload))
         {
-            self.blocks.stacks.note_names(own, payload);
+            self.blocks.stacks.note_named(process_of_names, address);
         }
-        let parts = &self.parts;
         if !is_v6 {
-            let has_process = is_own && parts.process.is_some() && parts.process != self.rules.process();
+            let has_process = class.treatment.lacks_process_field()
+                && parts.process.is_some()
+                && parts.process != self.rules.process();
             class.losses[lost::VERSION] += u64::from(has_process || parts.has_more());
         }
         let needs_names = class.treatment.needs_names() || self.rules.names_functions;
-        let stack = parts.stack.map(|number| {
-            let process = parts.process.filter(|_| is_v6);
-            EventStack { number, names: needs_names.then_some((process, event.nanoseconds())) }
-        });
+        let names = needs_names.then_some((process_of_names, event.nanoseconds()));
+        let stack = parts.stack.map(|number| EventStack { number, names });
         if self.rules.is_compared {
             let stacks = &mut self.blocks.stacks;
             let frames = stack.map(|stack| stacks.frames(event.stream, stack.number)).unwrap_or_default();
@@ -405,7 +419,14 @@ impl TraceEncoder {
             self.scratch.clear();
             let stored = StoredMessage::Event { metadata_id: id, stream: event.stream.key, stack, payload };
             stored.store(parts, &mut self.scratch);
-            return sorter.push(parts.ticks, &self.scratch);
+            sorter.push(parts.ticks, &self.scratch)?;
+            if self.blocks.is_full() {
+                // Only metadata wait, and they have no time.
+                let last = std::mem::take(&mut self.last);
+                self.close_blocks();
+                self.last = last;
+            }
+            return Ok(());
         }
         self.last = self.last.max(parts.ticks);
         let stack = stack.map(|stack| self.blocks.stacks.id(event.stream, stack.number, stack.names));
@@ -482,7 +503,7 @@ impl TraceEncoder {
                     }
                 }
                 Some(StoredMessage::Loss { thread, count }) => self.discarded(thread, count),
-                None => {}
+                None => self.rules.lose(LossKind::Dropped, "", "event that was stored in another form"),
             }
         }
         self.sorted = Some(sorted);
@@ -605,6 +626,9 @@ impl TraceEncoder {
                 }
                 *count = 0;
             }
+        }
+        if self.file.take_refused() > 0 {
+            self.rules.lose(LossKind::Dropped, "", "block of 16 MiB or more");
         }
         let Blocks { stacks, labels, threads, sequences, .. } = &mut self.blocks;
         let mut unknown = (threads.take_unknown() + sequences.take_unknown()) as u64;

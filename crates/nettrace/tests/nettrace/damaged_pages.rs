@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use ichnos_model::{Message, Scope, TraceInput as _, Window};
 use ichnos_nettrace::{NettraceFile, OpenOptions};
 
-use crate::builder::{Bytes, Event, File, Form, Metadata, field};
+use crate::builder::{Bytes, Event, File, Form, Metadata, block_header, field, kind, rows};
 use crate::reading::check;
 use crate::support::fields;
 use crate::truncated::recorded;
@@ -117,4 +117,25 @@ fn empty_events_at_the_same_time_are_events() {
     file.events(true, &(0..20).map(|number| Event::new(1, 7, number + 1, 1_000)).collect::<Vec<_>>());
     let read = check(&file.end());
     assert_eq!((read.events.len(), read.damage.len()), (20, 0));
+}
+
+/// An unknown id and a time after the last one of the header are faults of the producer, as all rows have their sizes: a large
+/// payload of zeros is not lost storage.
+#[test]
+fn few_odd_rows_of_a_whole_block_are_events() {
+    for (odd_id, late) in [(None, 1), (Some(7), 0), (None, 0)] {
+        let mut file = File::new(Form::V4);
+        file.metadata(&[Metadata::new(1, "Any", [])]);
+        let event = |number: u32| {
+            let event = Event::new(1, 7, number + 1, 1_000 + u64::from(number));
+            let metadata = if odd_id == Some(number) { 99 } else { 1 };
+            let payload = if number == 5 { vec![0; 1_200] } else { vec![1; 20] };
+            Event { metadata, payload, ..event }
+        };
+        let all: Vec<Event> = (0..20).map(event).collect();
+        let header = block_header(true, (1_000, 1_019 - late), 0);
+        file.block(kind::EVENT, &header.raw(&rows(Form::V4, true, &all).0).0);
+        let found = events(&file.end());
+        assert_eq!(found.values().sum::<usize>(), 20, "{odd_id:?}, {late}: {found:?}");
+    }
 }

@@ -1,13 +1,16 @@
 //! Names of functions that come from elsewhere than the runtime's events, in files that are written of them.
 
 use std::process::Command;
+use std::sync::Arc;
 
-use ichnos_model::{Message, Scope, TraceInput as _};
+use ichnos_io::{Lane, TraceWriter as _, WriteSource, WriteTarget};
+use ichnos_model::{Event as ReadEvent, Message, Scope, TraceInput as _};
+use ichnos_nettrace::NettraceWriter;
 
 use crate::builder::{Bytes, Event, File, Form, Metadata, field};
 use crate::support::{Opened, fields};
 use crate::workload::runtimes;
-use crate::writing::{opened, rewrite};
+use crate::writing::{encoding, opened, rewrite};
 
 /// Name of the provider of samples, but for its last letter: readers have tables for that provider.
 const PROVIDER: &str = "Microsoft-DotNETCore-SampleProfilex";
@@ -85,6 +88,67 @@ fn functions_have_the_same_names_in_the_other_version() {
     // Of files of .NET, the name of the module is that of the file without `.dll`.
     let expected: Vec<String> = expected.iter().map(|frame| frame.replace(".dll!", "!")).collect();
     assert_eq!(frames(&opened("source", rewrite(&[&source], Some("4")))), expected);
+}
+
+/// Writes the selected events of a file; returns its bytes.
+fn filtered(source: &Opened, mut wants: impl FnMut(&ReadEvent<'_>) -> bool) -> Vec<u8> {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("filtered.nettrace");
+    let sources = vec![WriteSource {
+        trace: Arc::clone(source.file.trace()),
+        format: "nettrace",
+        has_dynamic_classes: true,
+        streams: source.file.data_streams(),
+    }];
+    let mut options = encoding(None);
+    options.selected_by = vec!["some".to_owned()];
+    let output = NettraceWriter.create(WriteTarget::Complete(path.clone()), sources, &options).unwrap();
+    let mut worker = output.worker(Lane::All);
+    source.each(|message| {
+        if !matches!(message, Message::Event(event) if !wants(event)) {
+            worker.message(message).unwrap();
+        }
+    });
+    worker.finish().unwrap();
+    while let Some(block) = worker.take() {
+        output.join(block).unwrap();
+    }
+    drop(worker);
+    output.finish().unwrap();
+    std::fs::read(path).unwrap()
+}
+
+/// Number of events that are not samples.
+fn count_others(opened: &Opened) -> usize {
+    let mut count = 0;
+    opened.each(|message| {
+        if let Message::Event(event) = message {
+            count += usize::from(!event.name().starts_with(PROVIDER));
+        }
+    });
+    count
+}
+
+/// Functions are named if, and only if, the events that name them are left out.
+#[test]
+fn functions_keep_their_names_without_some_symbols() {
+    let source = file();
+    let without_dll = |frames: Vec<String>| -> Vec<String> {
+        frames.iter().map(|frame| frame.replace(".dll!", "!")).collect()
+    };
+    let expected = without_dll(frames(&source));
+    let all = count_others(&source);
+    for kept in [0, 3, FUNCTIONS.len()] {
+        let mut symbols = 0;
+        let bytes = filtered(&source, |event| {
+            let is_symbol = event.name().contains("ProcessSymbol");
+            symbols += usize::from(is_symbol);
+            !is_symbol || symbols <= kept
+        });
+        let written = opened("source", bytes);
+        assert_eq!(without_dll(frames(&written)), expected, "{kept} of the symbols");
+        assert!(kept < FUNCTIONS.len() || count_others(&written) == all, "named twice");
+    }
 }
 
 /// The reference reader resolves them, too.

@@ -7,7 +7,7 @@ use ichnos_model::{ClockOffsets, TraceInput as _};
 use ichnos_nettrace::OpenOptions;
 use ichnos_testing::{Random, cases};
 
-use crate::builder::Form;
+use crate::builder::{Event, File, Form, Metadata};
 use crate::generated::random_file;
 use crate::support::{Opened, find, traces};
 use crate::truncated::skim;
@@ -39,6 +39,25 @@ fn random_files_written_again() {
             check("back", &source, &back);
         }
     });
+}
+
+/// Metadata do not wait for the sorted events: version 6 has no blocks of 16 MiB.
+#[test]
+fn much_metadata_of_sorted_events() {
+    let mut file = File::new(Form::V6);
+    let metadata = |id: u32| Metadata::new(id, &format!("{id:0>60000}"), []);
+    for first in [1, 101, 201] {
+        file.metadata(&(first..first + 100).map(metadata).collect::<Vec<_>>());
+    }
+    file.threads(&[(1, 11, "")]);
+    let event = |id: u32| Event::new(id, 1, id, 1_000 + u64::from(id));
+    file.events(true, &(1..=300).map(event).collect::<Vec<_>>());
+    let source = opened("source", file.end());
+    let mut options = encoding(None);
+    options.sorts = true;
+    let written = opened("source", write_to_file(&[&source], &options));
+    assert_eq!(events(&source).0.len(), 300);
+    check("written", &source, &written);
 }
 
 /// The size of the pieces in which the file is written makes no difference.
