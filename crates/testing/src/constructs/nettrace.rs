@@ -111,7 +111,9 @@ impl NettraceTable {
         let date = |ticks: i64| (Datum::integer(ticks), raw(&ticks.to_le_bytes()));
         let float = |value: f32| (Datum::Float(32, value.to_bits().into()), raw(&value.to_le_bytes()));
         let double = |value: f64| (Datum::double(value), raw(&value.to_le_bytes()));
-        let scalars: Vec<(&str, u8, Vec<(Datum, Bytes)>)> = vec![
+        // Names, type codes, and values with their bytes.
+        type Scalar = (&'static str, u8, Vec<(Datum, Bytes)>);
+        let scalars: Vec<Scalar> = vec![
             (
                 "Boolean",
                 3,
