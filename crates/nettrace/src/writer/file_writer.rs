@@ -12,11 +12,16 @@ pub(super) struct FileWriter {
     bytes: Vec<u8>,
     /// Number of bytes taken before.
     taken: u64,
+    /// Number of blocks that were not written, as their size does not fit.
+    refused: u64,
 }
+
+/// Maximum size in bytes of a block of version 6, whose header has 24 bits for it.
+const MOST_SIZE_V6: usize = 0xff_ffff;
 
 impl FileWriter {
     pub(super) fn new(dialect: Dialect) -> Self {
-        Self { dialect, bytes: Vec::new(), taken: 0 }
+        Self { dialect, bytes: Vec::new(), taken: 0, refused: 0 }
     }
 
     /// Number of bytes that were not taken yet.
@@ -32,6 +37,11 @@ impl FileWriter {
     /// Returns `true` before the first byte.
     pub(super) fn is_new(&self) -> bool {
         self.size() == 0
+    }
+
+    /// Takes the number of blocks that were refused.
+    pub(super) fn take_refused(&mut self) -> u64 {
+        std::mem::take(&mut self.refused)
     }
 
     /// Takes all bytes so far.
@@ -75,7 +85,7 @@ impl FileWriter {
         self.bytes.push(6);
     }
 
-    /// Writes a block.
+    /// Writes a block, or refuses one that is too long.
     pub(super) fn block(&mut self, kind: BlockKind, content: &[u8]) {
         let (number, name) = match kind {
             BlockKind::Trace => (1, "Trace"),
@@ -89,6 +99,10 @@ impl FileWriter {
             BlockKind::Unknown => return,
         };
         if self.dialect == Dialect::V6 {
+            if content.len() > MOST_SIZE_V6 {
+                self.refused += 1;
+                return;
+            }
             push_u32(&mut self.bytes, content.len() as u32 | number << 24);
         } else {
             self.begin_object(name, 2);
@@ -127,5 +141,21 @@ fn push_time(out: &mut Vec<u8>, time: SystemTime) {
     let SystemTime { year, month, day_of_week, day, hour, minute, second, millisecond } = time;
     for part in [year, month, day_of_week, day, hour, minute, second, millisecond] {
         push_u16(out, part);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A longer size would change the kind of the block.
+    #[test]
+    fn blocks_whose_size_does_not_fit_are_refused() {
+        let mut writer = FileWriter::new(Dialect::V6);
+        writer.block(BlockKind::Metadata, &vec![0; MOST_SIZE_V6 + 1]);
+        assert_eq!((writer.waiting(), writer.take_refused(), writer.take_refused()), (0, 1, 0));
+        writer.block(BlockKind::Metadata, &vec![0; MOST_SIZE_V6]);
+        assert_eq!((writer.waiting(), writer.take_refused()), (4 + MOST_SIZE_V6, 0));
+        assert_eq!(writer.take().get(..4), Some(&[0xff, 0xff, 0xff, 3][..]));
     }
 }

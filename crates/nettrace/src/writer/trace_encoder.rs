@@ -419,7 +419,14 @@ impl TraceEncoder {
             self.scratch.clear();
             let stored = StoredMessage::Event { metadata_id: id, stream: event.stream.key, stack, payload };
             stored.store(parts, &mut self.scratch);
-            return sorter.push(parts.ticks, &self.scratch);
+            sorter.push(parts.ticks, &self.scratch)?;
+            if self.blocks.is_full() {
+                // Only metadata wait, and they have no time.
+                let last = std::mem::take(&mut self.last);
+                self.close_blocks();
+                self.last = last;
+            }
+            return Ok(());
         }
         self.last = self.last.max(parts.ticks);
         let stack = stack.map(|stack| self.blocks.stacks.id(event.stream, stack.number, stack.names));
@@ -496,7 +503,7 @@ impl TraceEncoder {
                     }
                 }
                 Some(StoredMessage::Loss { thread, count }) => self.discarded(thread, count),
-                None => {}
+                None => self.rules.lose(LossKind::Dropped, "", "event that was stored in another form"),
             }
         }
         self.sorted = Some(sorted);
@@ -619,6 +626,9 @@ impl TraceEncoder {
                 }
                 *count = 0;
             }
+        }
+        if self.file.take_refused() > 0 {
+            self.rules.lose(LossKind::Dropped, "", "block of 16 MiB or more");
         }
         let Blocks { stacks, labels, threads, sequences, .. } = &mut self.blocks;
         let mut unknown = (threads.take_unknown() + sequences.take_unknown()) as u64;

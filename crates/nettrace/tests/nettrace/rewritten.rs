@@ -7,7 +7,7 @@ use ichnos_model::{ClockOffsets, TraceInput as _};
 use ichnos_nettrace::OpenOptions;
 use ichnos_testing::{Random, cases};
 
-use crate::builder::Form;
+use crate::builder::{Event, File, Form, Metadata};
 use crate::generated::random_file;
 use crate::support::{Opened, find, traces};
 use crate::truncated::skim;
@@ -39,6 +39,27 @@ fn random_files_written_again() {
             check("back", &source, &back);
         }
     });
+}
+
+/// Metadata do not wait for the sorted events: version 6 has no blocks of 16 MiB.
+#[test]
+fn much_metadata_of_sorted_events() {
+    const EACH: u32 = 60;
+    let mut file = File::new(Form::V6);
+    let metadata = |id: u32| Metadata::new(id, &format!("{id:0>60000}"), []);
+    file.metadata(&(1..=EACH).map(metadata).collect::<Vec<_>>());
+    file.threads(&[(1, 11, "")]);
+    let event = |id: u32| Event::new(id, 1, id, 1_000 + u64::from(id));
+    file.events(true, &(1..=EACH).map(event).collect::<Vec<_>>());
+    let bytes = file.end();
+    let sources = [(); 5].map(|()| opened("source", bytes.clone()));
+    let mut options = encoding(None);
+    options.sorts = true;
+    let bytes = write_to_file(&sources.each_ref(), &options);
+    assert!(bytes.len() > 16 << 20, "{}", bytes.len());
+    let written = opened("source", bytes);
+    assert_eq!(written.file.damage().len(), 0, "{:?}", written.file.damage());
+    assert_eq!(events(&written).0.len(), 5 * EACH as usize);
 }
 
 /// The size of the pieces in which the file is written makes no difference.
