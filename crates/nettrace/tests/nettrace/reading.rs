@@ -7,7 +7,7 @@ use ichnos_nettrace::{NettraceFile, OpenOptions};
 use serde_json::Value;
 
 use crate::support::Opened;
-use crate::writing::rewrite;
+use crate::writing::rewrite_unsorted;
 
 /// Results of reading.
 #[derive(Debug, Default, PartialEq)]
@@ -53,7 +53,7 @@ pub(crate) fn read(bytes: &[u8]) -> Read {
     let read = read_with(bytes, &OpenOptions::default());
     if read.damage.is_empty() && read.longer.is_empty() {
         let opened = Opened::of_bytes("file", bytes.to_vec().into(), &OpenOptions::default());
-        let written = read_with(&rewrite(&[&opened], None), &OpenOptions::default());
+        let written = read_with(&rewrite_unsorted(&opened), &OpenOptions::default());
         let (mut found, mut expected) = (events(&written), events(&read));
         if !read.times().is_sorted() {
             // A file that breaks its promises is written again in another order.

@@ -50,18 +50,26 @@ pub fn rewrite(opened: &[&Opened], dialect: Option<&str>) -> Vec<u8> {
     write_to_file(opened, &encoding(dialect))
 }
 
-/// Writes files again, as one file; returns its bytes.
+/// Writes files again, as one file; returns its bytes. The files must keep to the order that they promise.
 pub fn write_to_file(opened: &[&Opened], options: &WriteOptions) -> Vec<u8> {
+    try_write_to_file(opened, options).unwrap()
+}
+
+/// Writes a file whose events may break the promise of their order again: they are sorted if, and only if, they do.
+pub fn rewrite_unsorted(opened: &Opened) -> Vec<u8> {
+    let mut options = encoding(None);
+    try_write_to_file(&[opened], &options).unwrap_or_else(|error| {
+        assert!(error.contains("not sorted by time"), "{error}");
+        options.sorts = true;
+        write_to_file(&[opened], &options)
+    })
+}
+
+fn try_write_to_file(opened: &[&Opened], options: &WriteOptions) -> Result<Vec<u8>, String> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("out.nettrace");
-    let target = WriteTarget::Complete(path.clone());
-    if let Err(error) = write(opened, target.clone(), options, |_| false) {
-        assert!(error.contains("not sorted by time"), "{error}");
-        let mut options = options.clone();
-        options.sorts = true;
-        write(opened, target, &options, |_| false).unwrap();
-    }
-    std::fs::read(path).unwrap()
+    write(opened, WriteTarget::Complete(path.clone()), options, |_| false)?;
+    Ok(std::fs::read(path).unwrap())
 }
 
 /// Place of a flush: numbers of bytes and of events before it.
