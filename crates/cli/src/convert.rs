@@ -382,6 +382,7 @@ pub(crate) fn set_options(
     options.write.existing = OutputPath::of_trace(writing).existing();
     options.write.selected_by = args.selecting.event.iter().chain(&args.selecting.filter).cloned().collect();
     options.write.limits = args.reading.limits().model;
+    options.write.temp_dir.clone_from(&args.reading.temp_dir);
     options.verify = writing.verify;
     options.strict = args.reading.strict;
     options.threads = threads(args);

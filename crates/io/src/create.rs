@@ -194,6 +194,8 @@ pub struct WriteOptions {
     /// Declares that events can come in any order: a format whose files must be sorted by time sorts them. Otherwise, it
     /// refuses them with [`CreateError::Unsorted`].
     pub sorts: bool,
+    /// Directory of temporary files; `None` for the default one of the system.
+    pub temp_dir: Option<PathBuf>,
     /// Make the output valid for any source: impossible times of events and packets are replaced by possible
     /// ones, counters only grow, and texts are valid.
     pub repair: bool,

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
 
 use crate::Bytes;
 
@@ -19,6 +20,7 @@ const HEAD: usize = 12;
 /// which disappears with the process.
 #[derive(Debug)]
 pub struct RecordSorter {
+    directory: PathBuf,
     run_bytes: usize,
     /// Records of the current run, each after its time and its length.
     records: Vec<u8>,
@@ -38,17 +40,17 @@ struct Run {
     end: usize,
 }
 
-impl Default for RecordSorter {
-    /// Creates a sorter without records.
-    fn default() -> Self {
-        Self::with_runs_of(RUN)
-    }
-}
-
 impl RecordSorter {
-    fn with_runs_of(run_bytes: usize) -> Self {
+    /// Creates a sorter without records. `directory`: that of the temporary file; `None` for the default one of the system.
+    #[must_use]
+    pub fn new(directory: Option<PathBuf>) -> Self {
+        Self::with_runs_of(RUN, directory)
+    }
+
+    fn with_runs_of(run_bytes: usize, directory: Option<PathBuf>) -> Self {
+        let directory = directory.unwrap_or_else(std::env::temp_dir);
         let (records, order, runs) = (Vec::new(), Vec::new(), Vec::new());
-        Self { run_bytes, records, order, file: None, written: 0, runs }
+        Self { directory, run_bytes, records, order, file: None, written: 0, runs }
     }
 
     /// Adds a record of at most 4 GiB.
@@ -68,7 +70,7 @@ impl RecordSorter {
     fn write_run(&mut self) -> io::Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
-            None => self.file.insert(BufWriter::new(tempfile::tempfile()?)),
+            None => self.file.insert(BufWriter::new(tempfile::tempfile_in(&self.directory)?)),
         };
         self.order.sort_by_key(|(time, _)| *time);
         for (_, at) in &self.order {
@@ -150,7 +152,7 @@ mod tests {
     #[test]
     fn records_are_sorted_by_time_and_number() {
         for (count, run_bytes) in [(0u64, 100), (1, 100), (500, 100), (500, 1 << 20), (7, 1)] {
-            let mut sorter = RecordSorter::with_runs_of(run_bytes);
+            let mut sorter = RecordSorter::with_runs_of(run_bytes, None);
             let mut expected = Vec::new();
             for number in 0..count {
                 let time = (number * 7_919) % 97;
@@ -165,5 +167,14 @@ mod tests {
             }
             assert_eq!(sorted.next(), None);
         }
+    }
+
+    #[test]
+    fn the_temporary_file_is_in_the_directory() {
+        let directory = tempfile::tempdir().unwrap();
+        let missing = directory.path().join("missing");
+        let push = |directory| RecordSorter::with_runs_of(1, Some(directory)).push(1, b"record");
+        push(directory.path().to_owned()).unwrap();
+        assert_eq!(push(missing).unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 }

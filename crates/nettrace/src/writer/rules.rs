@@ -1,5 +1,6 @@
 //! Rules that all encoders of a trace share.
 
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use ichnos_io::{Bytes, CreateError, WriteOptions, WriteSource};
@@ -34,6 +35,8 @@ pub(super) struct TraceRules {
     pub(super) repairs: bool,
     /// `true` if events can come in any order: they are sorted.
     pub(super) sorts: bool,
+    /// Directory of temporary files.
+    pub(super) temp_dir: Option<PathBuf>,
     /// `true` if the functions of stacks are named at the end of the file, also if they were read from a file of this
     /// format: the events that name them may be missing.
     pub(super) names_functions: bool,
@@ -74,6 +77,7 @@ impl TraceRules {
             is_compared: options.verify.is_some(),
             repairs: options.repair,
             sorts,
+            temp_dir: options.temp_dir.clone(),
             names_functions: !options.selected_by.is_empty() && options.cut.is_none(),
             copied,
             segments,

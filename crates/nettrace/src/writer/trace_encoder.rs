@@ -274,7 +274,7 @@ impl TraceEncoder {
             events: 0,
             digest: ClassDigest::default(),
             is_flushed: false,
-            sorter: rules.sorts.then(RecordSorter::default),
+            sorter: rules.sorts.then(|| RecordSorter::new(rules.temp_dir.clone())),
             sorted: None,
             rules,
         }
