@@ -44,20 +44,22 @@ fn random_files_written_again() {
 /// Metadata do not wait for the sorted events: version 6 has no blocks of 16 MiB.
 #[test]
 fn much_metadata_of_sorted_events() {
+    const EACH: u32 = 60;
     let mut file = File::new(Form::V6);
     let metadata = |id: u32| Metadata::new(id, &format!("{id:0>60000}"), []);
-    for first in [1, 101, 201] {
-        file.metadata(&(first..first + 100).map(metadata).collect::<Vec<_>>());
-    }
+    file.metadata(&(1..=EACH).map(metadata).collect::<Vec<_>>());
     file.threads(&[(1, 11, "")]);
     let event = |id: u32| Event::new(id, 1, id, 1_000 + u64::from(id));
-    file.events(true, &(1..=300).map(event).collect::<Vec<_>>());
-    let source = opened("source", file.end());
+    file.events(true, &(1..=EACH).map(event).collect::<Vec<_>>());
+    let bytes = file.end();
+    let sources = [(); 5].map(|()| opened("source", bytes.clone()));
     let mut options = encoding(None);
     options.sorts = true;
-    let written = opened("source", write_to_file(&[&source], &options));
-    assert_eq!(events(&source).0.len(), 300);
-    check("written", &source, &written);
+    let bytes = write_to_file(&sources.each_ref(), &options);
+    assert!(bytes.len() > 16 << 20, "{}", bytes.len());
+    let written = opened("source", bytes);
+    assert_eq!(written.file.damage().len(), 0, "{:?}", written.file.damage());
+    assert_eq!(events(&written).0.len(), 5 * EACH as usize);
 }
 
 /// The size of the pieces in which the file is written makes no difference.
