@@ -259,7 +259,7 @@ mod tests {
         let (limits, window) = (Limits::default(), Window::default());
         let rules = OutputRules { has_warnings: true, ..OutputRules::default() };
         let verify = || {
-            verify(path, &TraceDigest::default(), 2, limits.clone(), window, &rules, Some(&stop)).unwrap_err()
+            verify(path, &TraceDigest::default(), 2, limits, window, &rules, Some(&stop)).unwrap_err()
         };
         assert!(matches!(verify(), CreateError::Mismatch(_)));
         stop.store(true, Ordering::Relaxed);

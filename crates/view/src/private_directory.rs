@@ -116,7 +116,8 @@ fn has_same_owner(a: &fs::Metadata, b: &fs::Metadata) -> bool {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
 
