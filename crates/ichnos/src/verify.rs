@@ -258,9 +258,8 @@ mod tests {
         // The trace has events that were not written.
         let (limits, window) = (Limits::default(), Window::default());
         let rules = OutputRules { has_warnings: true, ..OutputRules::default() };
-        let verify = || {
-            verify(path, &TraceDigest::default(), 2, limits, window, &rules, Some(&stop)).unwrap_err()
-        };
+        let verify =
+            || verify(path, &TraceDigest::default(), 2, limits, window, &rules, Some(&stop)).unwrap_err();
         assert!(matches!(verify(), CreateError::Mismatch(_)));
         stop.store(true, Ordering::Relaxed);
         assert!(matches!(verify(), CreateError::Stopped));
