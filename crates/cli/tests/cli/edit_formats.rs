@@ -198,7 +198,9 @@ fn repaired_logs_are_sound() {
         }
         fs::write(&log, &damaged).unwrap();
         let out = directory.join("repaired");
-        run(&["repair", "-q"], &[&log], &out).expect(0, &[]);
+        // Damage can cost times of events.
+        let repaired = run(&["repair", "-q"], &[&log], &out);
+        assert!([0, 3].contains(&repaired.code), "{}", repaired.err);
         ichnos(["check", "--strict", text(&out)]).expect(0, &[]);
         fs::remove_file(&out).unwrap();
     });

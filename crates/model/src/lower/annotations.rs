@@ -243,9 +243,7 @@ fn restore_names_in(class: &mut Arc<FieldClass>, needed: &HashSet<String>) {
         let mut names: HashSet<String> = members.iter().map(|member| member.name.clone()).collect();
         for member in members.iter_mut() {
             let Some(name) = source_name(&member.class).map(str::to_owned) else { continue };
-            // Locations that are searched outwards must not find it.
-            let is_free = !names.contains(&name) && !needed.contains(&name);
-            if is_free && !needed.contains(&*member.location_name()) {
+            if !names.contains(&name) && !needed.contains(&*member.location_name()) {
                 names.remove(&member.name);
                 names.insert(name.clone());
                 (member.name, member.has_underscore) = (name, false);

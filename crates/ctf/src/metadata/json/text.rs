@@ -564,8 +564,8 @@ impl<'t> Parser<'t> {
             {
                 let length = self.text.len() - begin;
                 let message = format!(
-                    "the last {length} bytes are an incomplete fragment, because its producer is still running or \
-                     was interrupted: it is ignored"
+                    "an incomplete fragment is ignored, because its producer is still running or was interrupted: \
+                     the metadata ends after {length} of its bytes"
                 );
                 let position = self.position_of(begin);
                 problems.warning(position, message);
