@@ -22,6 +22,7 @@ mod event_scanner;
 mod format;
 mod index;
 mod known_events;
+mod late_begin;
 mod log_role;
 mod loss;
 mod lost_files;

@@ -9,13 +9,10 @@ use ichnos_model::{
 };
 
 use crate::event_class::EventRecords;
-use crate::event_scanner::EventScanner;
 use crate::loss::{discarded_events, discarded_packets};
 use crate::packet::PacketDecoder;
 use crate::packet_check::PacketCheck;
 use crate::packet_entry::PacketEntry;
-use crate::packet_reader::PacketContent;
-use crate::packet_times::PacketTimes;
 use crate::quirks::{AppliedQuirks, Quirk};
 
 /// A file of a data stream.
@@ -107,27 +104,6 @@ impl StreamInput {
     pub(crate) fn end_before(&self, packet: usize) -> u64 {
         let before = packet.checked_sub(1).and_then(|before| self.packets.get(before));
         before.and_then(|before| before.end().max(before.begin())).unwrap_or(0)
-    }
-
-    /// Returns the begin of a packet if its recorded begin is too late: see [`EventScanner::earlier_begin`].
-    pub(crate) fn earlier_begin(&self, packet: usize) -> Option<u64> {
-        let entry = self.packets.get(packet)?;
-        let file = &self.files.get(entry.file as usize)?.bytes;
-        let mut scanner = EventScanner::new(&self.stream, &self.rules);
-        let (slots, clocks) = scanner.decode_state();
-        if clocks.go_on {
-            return None;
-        }
-        let offset = usize::try_from(entry.offset).ok()?;
-        let size = usize::try_from(entry.available(file.len() as u64)).ok()?;
-        let data = file.slice(offset..offset.checked_add(size)?);
-        let info = self.decoder().decode(&data, slots, clocks).ok()?;
-        let times = PacketTimes::of(self, packet, &info);
-        let (begin, end) = times.begin.zip(times.end).filter(|_| info.class == self.stream.class_index)?;
-        clocks.set_default(begin);
-        let content = info.content.unwrap_or(data.len() as u64 * 8);
-        scanner.enter_packet(PacketContent { data, end: content, begins: info.begins });
-        scanner.earlier_begin(begin, end, self.end_before(packet))
     }
 
     /// Returns the first packet that can have events at `begin` or later.

@@ -41,6 +41,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("task graph", &["ichnos task graph latest TRACE -o picture.svg"]),
     ("task path", &["ichnos task path latest TRACE TRACE"]),
     ("task diff", &["ichnos task diff 44F3 5A01 TRACE"]),
+    ("task decode", &["ichnos task decode 14CAFEBABE0202020204C1020007"]),
     ("task export", &["ichnos task export 44F3 TRACE TRACE -o OUT"]),
     #[cfg(feature = "view")]
     ("view", &["ichnos view TRACE", "ichnos view --port 7070 --no-open TRACE TRACE"]),
