@@ -159,7 +159,7 @@ pub fn open<P: AsRef<Path>>(
         };
         session.notices.extend(opening.notice());
         if opening.enclosing.is_some()
-            && let Some(placement) = placements.get(&opening.given).cloned()
+            && let Some(placement) = placements.remove(&opening.given)
         {
             placements.insert(opening.path().to_owned(), placement);
         }
