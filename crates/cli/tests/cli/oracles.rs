@@ -160,7 +160,7 @@ fn difference_of(program: &Path, trace: &Path, ours: &str) -> Option<String> {
     let (ours_here, theirs_here) = pair.unwrap_or_default();
     Some(format!(
         "{} and {} lines:\n  ichnos:      {ours_here}\n  babeltrace2: {theirs_here}",
-        count(ours),
+        count(&ours),
         count(&theirs)
     ))
 }
