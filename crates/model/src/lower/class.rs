@@ -113,7 +113,10 @@ impl<'a> ClassLowerer<'a> {
         }
         let location = self.say_before(id, true, &name, out, names);
         let mut class = self.aligned(id, location, &name, out, names);
-        if name != source && role_name.is_none() && self.input.options.annotates && self.can_annotate() {
+        // Classes with other annotations are made anew when they are read, without their names.
+        let is_plain = class.attributes.get(NAMESPACE).is_none();
+        let annotates = self.input.options.annotates && self.can_annotate();
+        if name != source && role_name.is_none() && annotates && is_plain {
             annotate_name(source, &mut class.attributes);
         }
         if is_top {
