@@ -192,8 +192,11 @@ mod tests {
         survey
     }
 
+    /// Times of the events of a packet, its range, and the first time of the next packet.
+    type RepairedPacket = (Vec<u64>, Option<(u64, u64)>, u64);
+
     /// Times of each packet as they are after a repair, and its range.
-    fn repaired(packets: &[&[u64]]) -> Vec<(Vec<u64>, Option<(u64, u64)>, u64)> {
+    fn repaired(packets: &[&[u64]]) -> Vec<RepairedPacket> {
         let (mut survey, mut now) = (survey(packets), 0);
         let mut repair = |times: &[u64]| {
             let SurveyedTimes { range, next } = survey.begin_packet();

@@ -136,13 +136,14 @@ fn strangers_give_way() {
     let server = Server::of(&example("hello-lttng"));
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        for _ in 0..400 {
+        for _ in 0..200 {
             scope.spawn(|| {
                 while !is_over.load(Ordering::Relaxed) {
                     let Ok(mut stream) = TcpStream::connect(("127.0.0.1", server.port)) else { continue };
                     let _ = stream.write_all(b"G");
                     let _ = stream.set_read_timeout(Some(Duration::from_secs(11)));
                     let _ = stream.read(&mut [0]);
+                    std::thread::sleep(Duration::from_millis(5));
                 }
             });
         }
