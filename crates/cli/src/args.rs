@@ -22,6 +22,7 @@ pub(crate) use self::task::{
     Task, TaskDecodeArgs, TaskDiffArgs, TaskExportArgs, TaskGraphArgs, TaskGraphFormat, TaskListArgs,
     TaskOne, TaskPathArgs, TaskReading, TaskVerb,
 };
+pub(crate) use self::threads::Threads;
 #[cfg(feature = "view")]
 pub(crate) use self::view::{ViewIn, ViewVerb};
 use crate::style::When;
@@ -40,6 +41,7 @@ mod selecting;
 mod stacks;
 mod stats;
 mod task;
+mod threads;
 #[cfg(feature = "view")]
 mod view;
 
@@ -123,6 +125,8 @@ pub(crate) enum Verb {
     Stats(Box<Stats>),
     /// Show tasks across traces: operations and their causes
     Task(Box<Task>),
+    /// Show what ran, what waited and why, from events of the scheduler
+    Threads(Box<Threads>),
     /// Show traces in a browser
     #[cfg(feature = "view")]
     View(Box<ViewVerb>),

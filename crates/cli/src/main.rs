@@ -60,6 +60,7 @@ mod suggest;
 mod task;
 mod text_check;
 mod text_target;
+mod threads;
 mod time;
 mod time_range;
 mod toml_text;
@@ -109,6 +110,7 @@ fn main() -> ExitCode {
         Verb::Stacks(verb) => stacks::run(verb, &args.global, report),
         Verb::Stats(verb) => stats::run(verb, &args.global, report),
         Verb::Task(verb) => task::run(verb, &args.global, report),
+        Verb::Threads(verb) => threads::run(verb, &args.global, report),
         #[cfg(feature = "view")]
         Verb::View(verb) => view::run(verb, &args.global, report),
         Verb::Collect(verb) => collect::run(verb, report),

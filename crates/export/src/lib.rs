@@ -1,7 +1,7 @@
 //! Sinks: text for people ([`Pretty`], [`Details`]), log lines ([`Log`]), tables for other programs ([`Csv`]), and one
 //! that decodes everything and writes nothing ([`Null`]). [`parts`] are for text sinks in other crates.
 //!
-//! Answers: statistics ([`StatsReport`]), profiles of call stacks ([`StackProfile`]), tasks ([`TaskGraph`],
+//! Answers: statistics ([`StatsReport`]), states of threads ([`ThreadReport`]), profiles of call stacks ([`StackProfile`]), tasks ([`TaskGraph`],
 //! [`TaskTable`], [`TaskDiff`]) and classes of a trace ([`schema`]), as text and as JSON. JSON is written as members of an
 //! object, so that it can be a part of any document; [`documents`] has other parts of such documents, and [`text`] what
 //! texts for people need.
@@ -44,6 +44,7 @@ mod terminal;
 mod testing;
 pub mod text;
 mod text_buffer;
+pub mod threads;
 mod time;
 pub mod viewers;
 mod xml;
@@ -56,4 +57,5 @@ pub use stacks::*;
 pub use stats::*;
 pub use tasks::*;
 pub use terminal::{TerminalText, TerminalWriter, for_terminal};
+pub use threads::*;
 pub use time::{JsonTime, duration, rfc3339};

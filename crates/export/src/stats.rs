@@ -23,5 +23,6 @@ pub use gaps::LongestGaps;
 pub use key::{GroupBy, GroupValue, find_field};
 pub use pairs::{Pair, PairGroup, PairOptions, PairReader, Pairs, Unpaired};
 pub use report::{StatsHints, StatsOrder, StatsReport, StatsTextOptions};
+pub(crate) use report::{hint, push_line};
 pub use timeline::Timeline;
 pub use totals::{EventTotals, Gap, ReportedLosses};

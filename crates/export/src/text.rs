@@ -8,6 +8,7 @@ mod clock;
 mod line_width;
 mod paint;
 mod quantity;
+pub(crate) mod table;
 
 pub use branch::Branch;
 pub use charset::{CharsetWriter, locale_is_ascii, to_ascii};

@@ -37,6 +37,8 @@ mod protobuf;
 mod scheduling;
 mod span_edge;
 mod thread_fields;
+mod thread_state_reader;
+mod thread_states;
 mod timeline;
 mod tracks;
 
@@ -45,6 +47,8 @@ pub use chrome::Chrome;
 pub use firefox::Firefox;
 pub use otlp::{Otlp, OtlpEncoding, OtlpSignal};
 pub use perfetto::Perfetto;
+pub use thread_state_reader::{ThreadNames, ThreadStateReader};
+pub use thread_states::{StateInterval, ThreadState, ThreadWaker};
 pub use timeline::{
     EventLinks, FlowKind, SpanSide, Timeline, TimelineCounts, TimelineFlow, TimelinePlace, TimelineTrack,
     TimelineTrackKind,

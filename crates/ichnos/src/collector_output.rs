@@ -12,9 +12,9 @@ use ichnos_model::{Message, Sink};
 /// Place of a collector while no worker has it.
 type CollectorPlace<S> = Arc<Mutex<Option<S>>>;
 
-/// Output that passes all events, merged by time, to a collector that evaluates them as a whole: a
-/// [`StackCollector`](ichnos_export::StackCollector), a [`TaskCollector`](ichnos_export::TaskCollector), or a sink of
-/// your own.
+/// Output that passes all events and losses, merged by time, to a collector that evaluates them as a whole: a
+/// [`StackCollector`](ichnos_export::StackCollector), a [`TaskCollector`](ichnos_export::TaskCollector), a
+/// [`ThreadCollector`](ichnos_export::ThreadCollector), or a sink of your own.
 ///
 /// ```
 /// use ichnos::export::{TaskCollector, TaskOptions};
@@ -78,7 +78,9 @@ struct CollectorWorker<S> {
 impl<S: Sink> Worker for CollectorWorker<S> {
     #[inline]
     fn message(&mut self, message: &Message<'_>) -> io::Result<WorkerFlow> {
-        let (Some(collector), Message::Event(_)) = (&mut self.collector, message) else {
+        let (Some(collector), Message::Event(_) | Message::DiscardedEvents(_) | Message::DiscardedPackets(_)) =
+            (&mut self.collector, message)
+        else {
             return Ok(WorkerFlow::Continue);
         };
         Ok(match collector.message(message)? {

@@ -43,6 +43,7 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("task diff", &["ichnos task diff 44F3 5A01 TRACE"]),
     ("task decode", &["ichnos task decode 14CAFEBABE0202020204C1020007"]),
     ("task export", &["ichnos task export 44F3 TRACE TRACE -o OUT"]),
+    ("threads", &["ichnos threads TRACE", "ichnos threads --path 2673 --during +1s,+1.5s TRACE"]),
     #[cfg(feature = "view")]
     ("view", &["ichnos view TRACE", "ichnos view --port 7070 --no-open TRACE TRACE"]),
     ("collect", &["ichnos collect -o DIR --tcp 7831 --udp 0.0.0.0:7831"]),

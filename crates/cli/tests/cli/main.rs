@@ -82,6 +82,7 @@ mod tasks;
 #[cfg(target_os = "linux")]
 mod terminal;
 #[cfg(target_os = "linux")]
+mod thread_states;
 mod threads;
 mod tolerated;
 mod transcript;

@@ -12,6 +12,8 @@ use super::{
     StatsOptions, StatsRow,
 };
 
+pub(crate) use csv::push_line;
+pub(crate) use table::hint;
 pub use table::{StatsHints, StatsTextOptions};
 
 /// Order of rows: greatest first, except for keys and first times. Equal rows are in the order of their numbers of

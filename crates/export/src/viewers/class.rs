@@ -343,6 +343,12 @@ impl ViewerClass {
         self.message.is_some()
     }
 
+    /// Returns `true` if events can change the states of threads, or say what threads wait in.
+    pub(super) fn has_states(&self) -> bool {
+        use EventForm::{Begin, End, Switch, Wakeup};
+        matches!(self.form, Switch | Wakeup | Begin | End)
+    }
+
     /// Returns `true` if the class has a member for the processor.
     pub(super) fn has_processor(&self) -> bool {
         self.processor.is_some()

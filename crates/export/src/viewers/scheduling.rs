@@ -99,6 +99,18 @@ impl Scheduling {
         place.thread_name = place.thread_name.or(self.thread_name(index));
     }
 
+    /// Returns the process of a thread, the name of the process and that of the thread, as far as they are known.
+    pub(super) fn describe(&self, trace: u32, thread: u64) -> (Option<u64>, Option<&str>, Option<&str>) {
+        let name = |thread| self.thread_name(*self.threads.get(&(trace, thread))?);
+        let known = self.threads.get(&(trace, thread)).and_then(|index| self.known.get(*index as usize));
+        let listed = self.listed(trace, thread);
+        let process =
+            known.and_then(|known| known.process).or_else(|| listed.and_then(|listed| listed.process));
+        let listed_name = |thread| self.listed(trace, thread).map(|listed| &*listed.name);
+        let name_of = |thread| name(thread).or_else(|| listed_name(thread).filter(|name| !name.is_empty()));
+        (process, process.and_then(name_of), name_of(thread))
+    }
+
     /// Returns the name of a thread, by its index; `None` if it is not known.
     fn thread_name(&self, index: u32) -> Option<&str> {
         self.known.get(index as usize).map(|known| &*known.name).filter(|name| !name.is_empty())
@@ -204,6 +216,11 @@ impl Scheduling {
     /// not is from a machine with one processor.
     pub(super) fn has_processors(&self, trace: u32, class: &ViewerClass) -> bool {
         class.has_processor() || self.with_processors.contains(&trace)
+    }
+
+    /// Returns `false` if an event does not say on which of several processors threads are switched.
+    pub(super) fn has_place(&self, trace: u32, class: &ViewerClass, place: &EventPlace<'_>) -> bool {
+        class.form != EventForm::Switch || place.processor.is_some() || !self.has_processors(trace, class)
     }
 
     /// Returns `true` if a processor runs a thread.

@@ -117,7 +117,7 @@ fn cell(value: &GroupValue) -> String {
     }
 }
 
-fn push_line(text: &mut String, cells: impl IntoIterator<Item = String>) {
+pub(crate) fn push_line(text: &mut String, cells: impl IntoIterator<Item = String>) {
     for (i, cell) in cells.into_iter().enumerate() {
         if i > 0 {
             text.push(',');

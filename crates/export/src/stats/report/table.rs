@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::bars::{bar, line};
 use super::{NumberQuantiles, ReportRow, StatsReport, name_of, value_text};
 use crate::stats::{Distribution, GroupBy, GroupValue, Number, PowerBin, StatsRow, Timeline};
+use crate::text::table::TextTable;
 use crate::text::{LineWidth, Paint, count, date_time, grouped, seconds, size};
 use crate::{duration, printable};
 
@@ -42,13 +43,13 @@ pub struct StatsHints {
 }
 
 /// Returns a hint in parentheses.
-fn hint(text: &str) -> String {
+pub(crate) fn hint(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!(" ({text})") }
 }
 
 impl StatsTextOptions {
     /// Returns a time as in the format pretty.
-    fn short(&self, nanoseconds: i128) -> String {
+    pub(crate) fn short(&self, nanoseconds: i128) -> String {
         if self.clock_seconds {
             return seconds(nanoseconds);
         }
@@ -61,12 +62,12 @@ impl StatsTextOptions {
         }
     }
 
-    fn long(&self, nanoseconds: i128) -> String {
+    pub(crate) fn long(&self, nanoseconds: i128) -> String {
         if self.clock_seconds { seconds(nanoseconds) } else { date_time(nanoseconds, self.clock_gmt) }
     }
 
     /// Returns the day of a time.
-    fn day(&self, nanoseconds: i128) -> String {
+    pub(crate) fn day(&self, nanoseconds: i128) -> String {
         date_time(nanoseconds, self.clock_gmt).split(' ').next().unwrap_or_default().to_owned()
     }
 }
@@ -128,63 +129,6 @@ fn prefix(found: &StatsReport<'_>) -> String {
         prefix = &prefix[..directory(same)];
     }
     prefix.to_owned()
-}
-
-/// A table: columns of numbers, then the keys of rows.
-struct TextTable {
-    titles: Vec<String>,
-    rows: Vec<Vec<String>>,
-    /// Number of text columns, which come last.
-    texts: usize,
-}
-
-impl TextTable {
-    fn new(titles: &[&str], texts: &[&str]) -> Self {
-        let titles = titles.iter().chain(texts).map(|title| printable(title).into_owned()).collect();
-        Self { titles, rows: Vec::new(), texts: texts.len() }
-    }
-
-    fn push(&self, text: &mut String, options: &StatsTextOptions) {
-        let columns = self.titles.len();
-        let numbers = columns - self.texts;
-        let length = |cell: &String| cell.chars().count();
-        // Empty columns are not shown.
-        let is_shown: Vec<bool> = (0..columns)
-            .map(|column| column >= numbers || self.rows.iter().any(|row| !row[column].is_empty()))
-            .collect();
-        let mut widths: Vec<usize> = (0..columns)
-            .map(|column| {
-                let rows = self.rows.iter().map(|row| length(&row[column]));
-                rows.chain([length(&self.titles[column])]).max().unwrap_or_default()
-            })
-            .collect();
-        let shown = is_shown.iter().filter(|is_shown| **is_shown).count();
-        let all: usize = widths.iter().zip(&is_shown).filter(|(_, is)| **is).map(|(width, _)| width).sum();
-        let between = 2 * shown.saturating_sub(1);
-        options.width.shorten(&mut widths[numbers..], all + between);
-        for (i, row) in std::iter::once(&self.titles).chain(&self.rows).enumerate() {
-            let cell = |column: usize| {
-                let (cell, width) = (&row[column], widths[column]);
-                match column < numbers {
-                    true => format!("{cell:>width$}"),
-                    false => format!("{:<width$}", options.width.cut(cell, width)),
-                }
-            };
-            let part = |columns: std::ops::Range<usize>| -> String {
-                columns.filter(|column| is_shown[*column]).map(cell).collect::<Vec<_>>().join("  ")
-            };
-            let (left, right) = (part(0..numbers), part(numbers..columns));
-            let right = right.trim_end();
-            let gap = if left.is_empty() || right.is_empty() { "" } else { "  " };
-            let line = match i {
-                0 => options.paint.faint(format!("{left}{gap}{right}").trim_end()),
-                _ if right.is_empty() => left.trim_end().to_owned(),
-                _ => format!("{left}{gap}{}", options.paint.name(right)),
-            };
-            text.push_str(&line);
-            text.push('\n');
-        }
-    }
 }
 
 /// Everything to show, and display options.
@@ -254,7 +198,7 @@ impl StatsDisplay<'_, '_> {
             cells.extend(self.key(row));
             table.rows.push(cells);
         }
-        table.push(text, &self.options);
+        table.push(text, self.options.width, self.paint);
     }
 
     /// Appends a table of distributions, one in each row, then all of them as bars.
@@ -272,7 +216,7 @@ impl StatsDisplay<'_, '_> {
             cells.extend(self.key(row));
             table.rows.push(cells);
         }
-        table.push(text, &self.options);
+        table.push(text, self.options.width, self.paint);
     }
 
     fn histogram(&self, text: &mut String) {
@@ -367,7 +311,7 @@ impl StatsDisplay<'_, '_> {
             cells.extend(self.key(row));
             table.rows.push(cells);
         }
-        table.push(text, &self.options);
+        table.push(text, self.options.width, self.paint);
     }
 
     /// Appends a line for each of the longest gaps, of each row or of all events.
@@ -386,7 +330,7 @@ impl StatsDisplay<'_, '_> {
         for row in &self.found.rows {
             row.of.into_iter().for_each(|of| add(of, &self.key(row)));
         }
-        table.push(text, &self.options);
+        table.push(text, self.options.width, self.paint);
     }
 
     /// Appends a line for each bin.
@@ -436,7 +380,7 @@ impl StatsDisplay<'_, '_> {
                 cells.extend(pair.key.iter().map(|value| printable(&value_text(value, "-")).into_owned()));
                 table.rows.push(cells);
             }
-            table.push(text, &self.options);
+            table.push(text, self.options.width, self.paint);
         }
         if self.found.within_traces {
             let (key, hint) = (self.found.key.join(", "), hint(self.options.hints.key));

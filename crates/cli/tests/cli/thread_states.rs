@@ -1,0 +1,314 @@
+//! States of threads and critical paths over wake-ups, against a simulated scheduler that knows them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use ichnos_testing::Random;
+use serde_json::Value as Json;
+
+use crate::support::{Directory, ichnos, recorded};
+
+/// Metadata of LTTng's kernel tracer, with the events of the scheduler.
+const METADATA: &str = r#"/* CTF 1.8 */
+typealias integer { size = 32; align = 8; signed = false; } := u32;
+typealias integer { size = 64; align = 8; signed = false; } := u64;
+typealias integer { size = 64; align = 8; signed = true; } := s64;
+trace { major = 1; minor = 8; byte_order = le; packet.header := struct { u32 magic; u32 stream_id; }; };
+clock { name = mono; freq = 1000000000; };
+typealias integer { size = 64; align = 8; signed = false; map = clock.mono.value; } := time;
+stream {
+    id = 0;
+    packet.context := struct { u64 content_size; u64 packet_size; u32 cpu_id; };
+    event.header := struct { u32 id; time timestamp; };
+};
+event { id = 0; stream_id = 0; name = "sched_switch"; fields := struct {
+    string prev_comm; u32 prev_tid; s64 prev_state; string next_comm; u32 next_tid; }; };
+event { id = 1; stream_id = 0; name = "sched_waking"; fields := struct { string comm; u32 tid; }; };
+event { id = 2; stream_id = 0; name = "syscall_entry_futex"; fields := struct { u32 op; }; };
+event { id = 3; stream_id = 0; name = "syscall_exit_futex"; fields := struct { u32 ret; }; };
+event { id = 4; stream_id = 0; name = "irq_handler_entry"; fields := struct { u32 irq; string name; }; };
+event { id = 5; stream_id = 0; name = "irq_handler_exit"; fields := struct { u32 irq; u32 ret; }; };
+event { id = 6; stream_id = 0; name = "sched_process_fork"; fields := struct {
+    u32 parent_tid; string child_comm; u32 child_tid; u32 child_pid; }; };
+"#;
+
+/// A data stream of a processor.
+#[derive(Default)]
+struct Events(Vec<u8>);
+
+impl Events {
+    fn event(&mut self, id: u32, time: u64) -> &mut Self {
+        self.number(id);
+        self.0.extend(time.to_le_bytes());
+        self
+    }
+
+    fn number(&mut self, number: u32) -> &mut Self {
+        self.0.extend(number.to_le_bytes());
+        self
+    }
+
+    fn text(&mut self, text: &str) -> &mut Self {
+        self.0.extend(text.bytes().chain([0]));
+        self
+    }
+
+    fn switch(&mut self, time: u64, previous: (u32, i64), next: u32) {
+        self.event(0, time).text(&name(previous.0)).number(previous.0);
+        self.0.extend(previous.1.to_le_bytes());
+        self.text(&name(next)).number(next);
+    }
+
+    fn wake(&mut self, time: u64, thread: u32) {
+        self.event(1, time).text(&name(thread)).number(thread);
+    }
+}
+
+fn name(thread: u32) -> String {
+    if thread == 0 { "swapper".to_owned() } else { format!("t{thread}") }
+}
+
+/// Writes a trace with a data stream for each processor.
+fn write(directory: &Path, streams: &[Events]) {
+    fs::write(directory.join("metadata"), METADATA).unwrap();
+    for (processor, events) in (0_u32..).zip(streams) {
+        let mut packet = 0xC1FC_1FC1_u32.to_le_bytes().to_vec();
+        packet.extend(0_u32.to_le_bytes());
+        let size = 8 * (28 + events.0.len() as u64);
+        packet.extend([size, size].into_iter().flat_map(u64::to_le_bytes));
+        packet.extend(processor.to_le_bytes());
+        packet.extend(&events.0);
+        fs::write(directory.join(format!("channel_{processor}")), packet).unwrap();
+    }
+}
+
+/// State that the simulation knows, as it is named in the output.
+type Truth = BTreeMap<(u32, &'static str), u64>;
+
+#[derive(Clone, Copy)]
+struct Simulated {
+    state: &'static str,
+    since: u64,
+}
+
+/// Simulates a scheduler. Returns the streams, and the time of each thread in each state.
+fn simulate(random: &mut Random, processors: usize, threads: u32, steps: u64) -> (Vec<Events>, Truth) {
+    let mut streams: Vec<Events> = (0..processors).map(|_| Events::default()).collect();
+    let mut running = vec![0_u32; processors];
+    let mut states: BTreeMap<u32, Simulated> = BTreeMap::new();
+    let mut truth = Truth::new();
+    let mut time = 1_000;
+    let change = |thread: u32,
+                  state: &'static str,
+                  time: u64,
+                  states: &mut BTreeMap<u32, Simulated>,
+                  truth: &mut Truth| {
+        let new = Simulated { state, since: time };
+        if let Some(old) = states.insert(thread, new).filter(|old| old.state != "dead") {
+            *truth.entry((thread, old.state)).or_default() += time - old.since;
+        }
+    };
+    for _ in 0..steps {
+        time += 1 + random.below(50);
+        let processor = random.below(processors as u64) as usize;
+        let current = running[processor];
+        let events = &mut streams[processor];
+        if random.below(3) == 0 {
+            // Wakes up a thread, which may be new, from an interrupt or the thread that runs.
+            let thread = 1 + random.below(threads.into()) as u32;
+            let state = states.get(&thread).map_or("dead", |known| known.state);
+            let by_interrupt = random.below(4) == 0;
+            if by_interrupt {
+                events.event(4, time).number(7).text("disk");
+            }
+            events.wake(time, thread);
+            if by_interrupt {
+                events.event(5, time).number(7).number(1);
+            }
+            if !matches!(state, "running" | "runnable") {
+                change(thread, "runnable", time, &mut states, &mut truth);
+            }
+            continue;
+        }
+        let ready: Vec<u32> =
+            states.iter().filter(|(_, known)| known.state == "runnable").map(|(thread, _)| *thread).collect();
+        let next = match ready.len() as u64 {
+            0 => 0,
+            number => ready[random.below(number) as usize],
+        };
+        if next == current {
+            continue;
+        }
+        let (state, bits) = [
+            ("runnable", 0),
+            ("runnable", 0x100),
+            ("sleeping", 1),
+            ("waiting", 2),
+            ("stopped", 4),
+            ("dead", 0x10),
+        ][random.below(6) as usize];
+        events.switch(time, (current, if current == 0 { 0 } else { bits }), next);
+        if current != 0 {
+            change(current, state, time, &mut states, &mut truth);
+        }
+        if next != 0 {
+            change(next, "running", time, &mut states, &mut truth);
+        }
+        running[processor] = next;
+    }
+    // The last event of the trace.
+    time += 1;
+    streams[0].wake(time, 1_000_000);
+    let open: Vec<_> = states.keys().copied().collect();
+    open.into_iter().for_each(|thread| change(thread, "dead", time, &mut states, &mut truth));
+    truth.retain(|_, time| *time > 0);
+    (streams, truth)
+}
+
+const STATES: [&str; 6] = ["running", "runnable", "sleeping", "waiting", "stopped", "unknown"];
+
+/// Returns what the command says of the threads of a trace.
+fn times(path: &str) -> Truth {
+    let found = ichnos(["threads", "--json", "--top", "1000000", path]).expect(0, &[]).json();
+    let mut times = Truth::new();
+    for thread in found["threads"].as_array().unwrap() {
+        for state in STATES {
+            let time = thread[format!("{state}_ns")].as_u64().unwrap();
+            if time > 0 {
+                times.insert((thread["thread"].as_u64().unwrap() as u32, state), time);
+            }
+        }
+    }
+    times
+}
+
+#[test]
+fn states_are_those_of_a_simulated_scheduler() {
+    ichnos_testing::cases(8, |random| {
+        let processors = 1 + random.below(4) as usize;
+        let threads = 1 + random.below(12) as u32;
+        let (streams, truth) = simulate(random, processors, threads, 600);
+        let directory = Directory::new("thread-states");
+        write(&directory, &streams);
+        let path = directory.to_str().unwrap();
+        assert_eq!(times(path), truth);
+        for thread in 1..=threads {
+            check_path(path, thread, &truth);
+        }
+    });
+}
+
+/// Checks that the steps of a path follow each other, and that what a thread does in them is what it did.
+fn check_path(path: &str, thread: u32, truth: &Truth) {
+    let run = ichnos(["threads", "--json", "--path", &thread.to_string(), path]);
+    if !truth.keys().any(|(known, _)| *known == thread) {
+        run.expect(1, &["nothing is known of thread"]);
+        return;
+    }
+    let found = run.expect(0, &[]).json();
+    let steps = found["path"].as_array().unwrap();
+    let number = |step: &Json, name: &str| step[name].as_u64().unwrap();
+    for pair in steps.windows(2) {
+        assert_eq!(number(&pair[0], "end_ns"), number(&pair[1], "begin_ns"), "{pair:?}");
+    }
+    let mut sums = Truth::new();
+    for step in steps {
+        let (begin, end) = (number(step, "begin_ns"), number(step, "end_ns"));
+        assert!(begin < end, "{step}");
+        let state = STATES.into_iter().find(|state| step["state"] == *state).unwrap();
+        *sums.entry((number(step, "thread") as u32, state)).or_default() += end - begin;
+    }
+    for (key, time) in sums {
+        // Between two lives of a thread, nothing is known.
+        assert!(key.1 == "unknown" || truth.get(&key).is_some_and(|all| time <= *all), "{key:?}: {time}");
+    }
+}
+
+/// Two threads and an interrupt: 1 waits for 2, which waits for the disk.
+#[test]
+fn a_path_leads_to_what_really_ran() {
+    let mut streams = [Events::default(), Events::default()];
+    streams[0].event(6, 50).number(9).text("t1").number(1).number(1);
+    streams[0].wake(100, 1);
+    streams[0].switch(110, (0, 0), 1);
+    streams[0].event(2, 200).number(0);
+    streams[0].switch(210, (1, 1), 0);
+    streams[1].wake(120, 2);
+    streams[1].switch(130, (0, 0), 2);
+    streams[1].switch(300, (2, 2), 0);
+    streams[1].event(4, 400).number(7).text("disk");
+    streams[1].wake(400, 2);
+    streams[1].event(5, 405).number(7).number(1);
+    streams[1].switch(420, (0, 0), 2);
+    streams[1].wake(500, 1);
+    streams[0].switch(520, (0, 0), 1);
+    streams[0].event(3, 530).number(0);
+    streams[0].switch(600, (1, 1), 0);
+    streams[1].switch(700, (2, 1), 0);
+    let directory = Directory::new("thread-path");
+    write(&directory, &streams);
+    let path = directory.to_str().unwrap();
+    let steps = |options: &[&str]| {
+        let found = ichnos([&["threads", "--csv", "--path", "1", path], options].concat());
+        found.expect(0, &[]).out
+    };
+    let head = "begin_ns,end_ns,state,thread,name,waits_in,ended_by\n";
+    let of_wait = "210,300,running,2,t2,,\n300,400,waiting,2,t2,,disk\n400,420,runnable,2,t2,,\n420,500,running,2,t2,,\n";
+    let ran = "100,110,runnable,1,t1,,\n110,210,running,1,t1,,\n";
+    let last = "500,520,runnable,1,t1,,\n520,600,running,1,t1,,\n";
+    // What thread 1 waits for after its last time is not known: the sleep at the end.
+    assert_eq!(steps(&[]), format!("{head}{ran}{of_wait}{last}600,700,sleeping,1,t1,,\n"));
+    assert_eq!(
+        steps(&["--during", "@150,@550"]),
+        format!("{head}150,210,running,1,t1,,\n{of_wait}500,520,runnable,1,t1,,\n520,550,running,1,t1,,\n")
+    );
+    let found = ichnos(["threads", "--json", path]).expect(0, &[]).json();
+    let wait = &found["longest_waits"][0];
+    assert_eq!((&wait["begin_ns"], &wait["end_ns"]), (&210.into(), &500.into()));
+    assert_eq!((&wait["waits_in"], &wait["ended_by"]["thread"]), (&"futex".into(), &2.into()));
+    assert_eq!(found["longest_waits"][1]["ended_by"]["interrupt"], "disk");
+    let text = ichnos(["threads", "--clock-gmt", path]).expect(0, &[]).out;
+    assert!(text.contains("2 processors"), "{text}");
+}
+
+#[test]
+fn traces_without_switches() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/hello-xtrace");
+    ichnos(["threads", path]).expect(1, &["no selected event says which thread runs"]);
+}
+
+/// The time that each thread runs, from the switches alone.
+#[test]
+fn running_times_of_a_kernel_trace() {
+    let Some(path) = recorded("ctf/real/tracecompass/many-threads") else { return };
+    let path = path.to_str().unwrap();
+    let lines = ichnos(["cat", "--format", "jsonl", "--event", "sched_switch", path]).expect(0, &[]);
+    let all = ichnos(["cat", "--format", "jsonl", path]).expect(0, &[]);
+    let events = |text: &str| -> Vec<Json> {
+        let lines = text.lines().map(|line| serde_json::from_str::<Json>(line).unwrap());
+        lines.filter(|line| line["type"] == "event").collect()
+    };
+    let stream = |event: &Json| event["stream"].as_u64().unwrap_or_default();
+    let all = events(&all.out);
+    let last = all.iter().map(|event| event["ts"].as_u64().unwrap()).max().unwrap();
+    let mut since: BTreeMap<u64, u64> = BTreeMap::new();
+    for event in &all {
+        since.entry(stream(event)).or_insert(event["ts"].as_u64().unwrap());
+    }
+    let mut running: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut expected: BTreeMap<u64, u64> = BTreeMap::new();
+    for event in events(&lines.out) {
+        let (time, payload) = (event["ts"].as_u64().unwrap(), &event["payload"]);
+        let begin = since.insert(stream(&event), time).unwrap();
+        *expected.entry(payload["prev_tid"].as_u64().unwrap()).or_default() += time - begin;
+        running.insert(stream(&event), payload["next_tid"].as_u64().unwrap());
+    }
+    for (stream, thread) in running {
+        *expected.entry(thread).or_default() += last - since[&stream];
+    }
+    expected.retain(|thread, time| *thread != 0 && *time > 0);
+    let found = times(path).into_iter().filter(|((_, state), _)| *state == "running");
+    let found: BTreeMap<u64, u64> = found.map(|((thread, _), time)| (thread.into(), time)).collect();
+    assert_eq!(found, expected);
+}
