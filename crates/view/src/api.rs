@@ -15,6 +15,7 @@ mod scan;
 mod span_search;
 mod statistics;
 mod tasks;
+mod thread_states;
 mod tiles;
 mod trace_file;
 
@@ -50,6 +51,9 @@ pub(crate) fn answer(shared: &Arc<Shared>, name: &str, query: &Query) -> Result<
         "tasks" => tasks::tasks(shared, query)?,
         "task" => tasks::task(shared, query)?,
         "search" => events::search(shared, query)?,
+        "thread" => thread_states::thread(shared, query)?,
+        "path" => thread_states::path(shared, query)?,
+        "waits" => thread_states::waits(shared, query)?,
         "longest" => longest::longest(shared, query)?,
         "stats" => statistics::stats(shared, query)?,
         "stacks" => statistics::stacks(shared, query)?,

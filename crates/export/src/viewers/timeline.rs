@@ -4,13 +4,15 @@ mod board;
 mod counts;
 mod flow_table;
 mod place;
+mod state_tracks;
 mod track_list;
+mod wait_table;
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::ops::ControlFlow;
 
-use ichnos_flow::{CounterItem, SpanItem};
+use ichnos_flow::{CounterItem, MOST_LANES, SpanItem};
 use ichnos_model::lower::LossTable;
 use ichnos_model::{Chain, DataStream, Discarded, Event, Identifier, Message, Sink};
 
@@ -20,13 +22,16 @@ use self::flow_table::FlowTable;
 pub use self::flow_table::{EventLinks, FlowKind, TimelineFlow};
 use self::place::StreamPositions;
 pub use self::place::{SpanSide, TimelinePlace};
+use self::state_tracks::StateTracks;
 use self::track_list::TrackList;
 pub use self::track_list::{TimelineTrack, TimelineTrackKind};
-use super::class::{ContextNames, EventForm, ViewerClass};
+use self::wait_table::KnownWait;
+use super::class::{ContextNames, EventForm, EventPlace, ViewerClass};
 use super::losses::{EarlyLosses, LossNote, shown_time};
 use super::names::NumberedNames;
 use super::scheduling::{Scheduling, next_thread};
 use super::span_edge::SpanEdge;
+use super::thread_states::{StateEvent, StateInterval, ThreadState, ThreadWaker};
 use super::tracks::{TraceNumbers, name_key};
 use crate::stream_table::StreamTable;
 use crate::time::has_dates;
@@ -60,6 +65,7 @@ pub struct Timeline {
     #[cfg_attr(feature = "serde", serde(skip))]
     stream_numbers: HashMap<u32, u32>,
     scheduling: Scheduling,
+    states: StateTracks,
     /// Threads by the numbers of their names on the tracks of processors.
     threads: HashMap<u32, u64>,
     /// Time of the last event, for messages that have none.
@@ -82,6 +88,24 @@ pub struct Timeline {
     text: String,
 }
 
+/// State of a thread at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TimelineState {
+    /// Begin in nanoseconds since the origin of the clock.
+    pub begin: u64,
+    /// End in nanoseconds since the origin of the clock.
+    pub end: u64,
+    /// Number of the name of the state.
+    pub name: u32,
+    /// Number of the name of the span that the thread waits in, if it waits.
+    pub waits_in: Option<u32>,
+    /// What ended the wait.
+    pub waker: Option<ThreadWaker>,
+    /// Track of the thread that ended the wait.
+    pub woken_by: Option<u32>,
+}
+
 /// State of a data stream.
 #[derive(Debug)]
 struct TimelineStream {
@@ -91,6 +115,8 @@ struct TimelineStream {
     /// Names in the last context.
     names: ContextNames,
     positions: StreamPositions,
+    /// Processor of its last switch of threads, or of its first event.
+    processor: Option<Option<u64>>,
 }
 
 /// An event record class with what is the same for all its events.
@@ -135,6 +161,7 @@ impl Timeline {
             traces: TraceNumbers::default(),
             stream_numbers: HashMap::new(),
             scheduling: Scheduling::default(),
+            states: StateTracks::default(),
             threads: HashMap::new(),
             now: None,
             range: None,
@@ -176,13 +203,25 @@ impl Timeline {
         let tracks = &self.tracks.tracks;
         let kind = |track: u32| tracks.get(track as usize).map(|track| track.kind);
         let is_keyed = |track: u32| kind(track) == Some(TimelineTrackKind::Spans);
-        let (threads, scheduling) = (&self.threads, &mut part.scheduling);
+        let state_names = ThreadState::ALL.map(|state| (state, number(&mut self.names, state.name())));
+        let board = &mut self.board;
+        let mut state_at = |track: u32| -> Option<(ThreadState, SpanItem)> {
+            let mut found = None;
+            board.pyramid.latest(track, begin, |_, item| found = Some(item));
+            let item = found.filter(|item: &SpanItem| item.count == 1 && item.end > begin)?;
+            let (state, _) = state_names.iter().find(|(_, name)| *name == item.name)?;
+            Some((*state, item))
+        };
+        part.states.begin_at(&self.states, &mut state_at);
+        part.names = self.names.clone();
+        let (threads, scheduling, states) = (&self.threads, &mut part.scheduling, &mut part.states);
         part.board.take_open(&mut self.board, begin, is_keyed, |track, name| {
             let runs_on = tracks.get(track as usize).and_then(|track| track.runs_on);
             let Some((trace, processor)) = runs_on else { return };
             // A processor without a thread is idle: it runs thread 0.
             if let Some(thread) = name.map_or(Some(0), |name| threads.get(&name).copied()) {
                 scheduling.set_running(trace, processor, thread);
+                states.set_running(trace, processor, thread);
             }
         });
         part
@@ -210,7 +249,8 @@ impl Timeline {
 
     /// Ends a [part](Self::part) after its last message, with what `whole` knows of spans that end later.
     pub fn finish_part(&mut self, whole: &mut Self) {
-        self.finish();
+        self.show_early(self.now.unwrap_or(0));
+        self.finish_states_of_part(whole);
         self.board.find_ends(&mut whole.board);
         if let Some((_, last)) = whole.range {
             self.extend(last);
@@ -338,6 +378,101 @@ impl Timeline {
         found
     }
 
+    /// Returns the time in nanoseconds that the thread of a track of states ran; `None` for other tracks, and threads that did
+    /// not run.
+    #[must_use]
+    pub fn running(&self, track: u32) -> Option<u64> {
+        self.states.running(track)
+    }
+
+    /// Returns the track of the states of the thread whose name has this number on the tracks of processors, with the trace
+    /// of a track.
+    #[must_use]
+    pub fn states_of_name(&self, track: u32, name: u32) -> Option<u32> {
+        let (trace, _) = self.tracks.tracks.get(track as usize)?.runs_on?;
+        self.states.track(trace, *self.threads.get(&name)?)
+    }
+
+    /// Returns the state of a thread at a time, by its track of states, and up to `most` states before it, the last one
+    /// first. It is empty if the state is not known, or shorter than the [resolution](Self::resolution).
+    pub fn states_at(&mut self, track: u32, time: u64, most: usize) -> Vec<TimelineState> {
+        let mut found = Vec::new();
+        let mut at = time;
+        while found.len() < most {
+            let mut item = None;
+            self.board.pyramid.latest(track, at, |_, latest| item = Some(latest));
+            let is_at = |item: &SpanItem| {
+                item.count == 1 && (item.end > at || !found.is_empty() && item.end == at + 1)
+            };
+            let Some(SpanItem { begin, end, name, .. }) = item.filter(is_at) else { break };
+            let wait = self.states.wait(track, end).filter(|wait| wait.begin == begin);
+            let waker = wait.and_then(|wait| wait.waker);
+            let woken_by = self.waker_track(track, waker);
+            found.push(TimelineState {
+                begin,
+                end,
+                name,
+                waits_in: wait.and_then(|wait| wait.reason),
+                waker,
+                woken_by,
+            });
+            let Some(before) = begin.checked_sub(1) else { break };
+            at = before;
+        }
+        found
+    }
+
+    /// Returns the track of the states of the thread of a track.
+    #[must_use]
+    pub fn states_of(&self, track: u32) -> Option<u32> {
+        self.states.of_thread_track(track)
+    }
+
+    /// Returns the number of the trace of a track of states, and that of its thread.
+    #[must_use]
+    pub fn thread_and_trace(&self, track: u32) -> Option<(u32, u64)> {
+        Some((self.states.trace_of(track)?, self.states.thread_of(track)?))
+    }
+
+    /// Returns the longest waits that ended and touch a range, longest first, with their tracks of states.
+    #[must_use]
+    pub fn longest_waits(&self, begin: u64, end: u64, most: usize) -> Vec<(u32, TimelineState)> {
+        let waits = self.states.longest_waits(begin, end, most).into_iter();
+        waits
+            .map(|(track, KnownWait { begin, end, reason, waker })| {
+                let state = TimelineState {
+                    begin,
+                    end,
+                    name: Self::OTHER,
+                    waits_in: reason,
+                    waker,
+                    woken_by: self.waker_track(track, waker),
+                };
+                (track, state)
+            })
+            .collect()
+    }
+
+    /// Returns the track of the thread that ended a wait of a track of states.
+    fn waker_track(&self, track: u32, waker: Option<ThreadWaker>) -> Option<u32> {
+        match waker {
+            Some(ThreadWaker::Thread(thread)) => self.track_of_thread(self.states.trace_of(track)?, thread),
+            _ => None,
+        }
+    }
+
+    /// Returns the track of a thread whose states are known. `trace` is the number of its trace.
+    #[must_use]
+    pub fn track_of_thread(&self, trace: u32, thread: u64) -> Option<u32> {
+        self.tracks.tracks.get(self.states.track(trace, thread)? as usize)?.parent
+    }
+
+    /// Returns the number of the thread of a track of states.
+    #[must_use]
+    pub fn thread_of_states(&self, track: u32) -> Option<u64> {
+        self.states.thread_of(track)
+    }
+
     /// Returns the flows whose events were both found, if it was made [with flows](Self::with_flows).
     #[must_use]
     pub fn flows(&self) -> &[TimelineFlow] {
@@ -385,7 +520,10 @@ impl Timeline {
                         _ => None,
                     };
                     match note.time.or(self.now) {
-                        Some(time) => self.loss(&note, time, end),
+                        Some(time) => {
+                            self.lose_processor(message, time);
+                            self.loss(&note, time, end);
+                        }
                         None => self.early.add(note, &mut self.losses),
                     }
                 }
@@ -397,13 +535,64 @@ impl Timeline {
     /// Takes an event that is not shown, for what it says about threads.
     pub fn pass_over(&mut self, event: &Event<'_>) {
         self.add_stream(event);
-        let Self { names, colors, streams, scheduling, now, .. } = self;
+        let Self { names, colors, streams, scheduling, states, now, text, .. } = self;
         let Some((stream, (), classes)) = streams.get_mut(event.stream) else { return };
-        if let Some(time) = shown_time(event.nanoseconds()).flatten().or(*now) {
-            stream.positions.next(time);
-        }
+        let time = shown_time(event.nanoseconds()).flatten().or(*now);
         let class = classes.of(event, || TimelineClass::of(event, names, colors));
+        if let Some(time) = time {
+            stream.positions.next(time);
+            let mut place = class.class.place(event, &mut stream.names);
+            let is_lost = !scheduling.has_place(stream.trace, &class.class, &place);
+            scheduling.complete(stream.trace, &class.class, &mut place);
+            let own_name = class.class.event_name(event, text);
+            let name = own_name.map_or(class.name, |name| number(names, name));
+            let of = EventOf { event, class, trace: stream.trace, place: &place, time, name, track: 0 };
+            of.take_states(states, &mut stream.processor, is_lost);
+        }
         scheduling.observe(stream.trace, event, &class.class);
+        self.add_states(event);
+    }
+
+    /// Notes that what the processor of a data stream runs is unknown from a loss on.
+    fn lose_processor(&mut self, message: &Message<'_>, time: u64) {
+        let (Message::DiscardedEvents(loss) | Message::DiscardedPackets(loss)) = message else { return };
+        if let Some((stream, ..)) = self.streams.get_mut(loss.stream)
+            && let Some(processor) = stream.processor
+        {
+            self.states.lose_processor(stream.trace, processor, time);
+            for interval in std::mem::take(&mut self.states.ended) {
+                self.add_state(&interval);
+            }
+        }
+    }
+
+    /// Adds the states that an event has ended to the tracks of their threads.
+    #[inline]
+    fn add_states(&mut self, event: &Event<'_>) {
+        if !self.states.ended.is_empty() {
+            self.add_ended_states(event);
+        }
+    }
+
+    fn add_ended_states(&mut self, event: &Event<'_>) {
+        let mut ended = std::mem::take(&mut self.states.ended);
+        for interval in ended.drain(..) {
+            let Self { states, streams, scheduling, tracks, names, .. } = self;
+            if states.track(interval.trace, interval.thread).is_none()
+                && let Some((stream, (), classes)) = streams.get_mut(event.stream)
+            {
+                let class = classes.of(event, || TimelineClass::of(event, names, &mut self.colors));
+                let mut place = EventPlace { thread: Some(interval.thread), ..EventPlace::default() };
+                scheduling.complete(interval.trace, &class.class, &mut place);
+                let parent = tracks.of_event((event.stream, stream.number), &place, interval.trace);
+                if let Some(track) = tracks.of_states(interval.trace, interval.thread, parent) {
+                    states.add_track(interval.trace, interval.thread, track, parent);
+                }
+            }
+            self.add_state(&interval);
+            self.add_run(&interval);
+        }
+        self.states.ended = ended;
     }
 
     fn add_stream(&mut self, event: &Event<'_>) {
@@ -414,14 +603,68 @@ impl Timeline {
             let (names, positions) = (ContextNames::default(), StreamPositions::default());
             let key = event.stream.key;
             let number = self.stream_numbers.get(&key).copied().unwrap_or(key);
-            self.streams.insert(event.stream, TimelineStream { trace, number, names, positions }, || ());
+            let stream = TimelineStream { trace, number, names, positions, processor: None };
+            self.streams.insert(event.stream, stream, || ());
             self.has_dates |= has_dates(event.stream.clock());
         }
     }
 
-    /// Shows losses whose time is not known, at the end of the trace.
+    /// Shows losses whose time is not known, and the last states of threads, at the end of the trace.
     pub fn finish(&mut self) {
         self.show_early(self.now.unwrap_or(0));
+        self.states.finish(self.range.map_or(0, |(_, last)| last));
+        for interval in std::mem::take(&mut self.states.ended) {
+            self.add_state(&interval);
+            self.add_run(&interval);
+        }
+    }
+
+    /// Adds the last states of a part, whose ends another timeline knows.
+    fn finish_states_of_part(&mut self, whole: &mut Self) {
+        let end = whole.range.map_or(0, |(_, last)| last);
+        self.states.finish(end.max(self.range.map_or(0, |(_, last)| last)));
+        for mut interval in std::mem::take(&mut self.states.ended) {
+            if let Some(track) = whole.states.track(interval.trace, interval.thread) {
+                whole.board.pyramid.latest(track, interval.begin, |_, item| {
+                    if item.count == 1 && item.begin == interval.begin {
+                        interval.end = item.end;
+                    }
+                });
+                let known = whole.states.wait(track, interval.end).filter(|_| interval.state.is_wait());
+                if let Some(known) = known {
+                    (interval.reason, interval.waker) = (known.reason, known.waker);
+                    interval.is_open = false;
+                }
+            }
+            self.add_state(&interval);
+            self.add_run(&interval);
+        }
+    }
+
+    /// Shows on which processor the thread of a process ran.
+    fn add_run(&mut self, interval: &StateInterval) {
+        if interval.state != ThreadState::Running {
+            return;
+        }
+        let StateInterval { trace, thread, begin, end, processor, .. } = *interval;
+        let Self { states, tracks, names, board, text, .. } = self;
+        let own = states.track(trace, thread).and_then(|track| tracks.tracks.get(track as usize)?.parent);
+        let process = own.and_then(|own| tracks.tracks.get(own as usize)?.parent);
+        let Some(track) = process.and_then(|process| tracks.of_runs(trace, process)) else { return };
+        let name = own.and_then(|own| tracks.tracks.get(own as usize)).map_or("", |track| &track.name);
+        text.clear();
+        text.push_str(name);
+        let name = number(names, text);
+        let lane = processor.unwrap_or(0).min(u64::from(MOST_LANES) - 1) as u16;
+        board.pyramid.span(track, lane, begin, end, name);
+    }
+
+    /// Adds the state of a thread that has a track.
+    fn add_state(&mut self, interval: &StateInterval) {
+        if let Some(track) = self.states.track(interval.trace, interval.thread) {
+            let name = number(&mut self.names, interval.state.name());
+            self.states.add(interval, track, name, &mut self.board.pyramid);
+        }
     }
 
     /// Keeps an event until a time is known.
@@ -486,17 +729,20 @@ impl Timeline {
         if !self.early.notes.is_empty() || !self.untimed.is_empty() {
             self.show_early(time);
         }
-        let Self { board, tracks, names, colors, streams, scheduling, text, threads, flows, .. } = self;
-        let (TimelineStream { trace, number: stream, names: known, positions }, (), classes) =
+        let Self { board, tracks, names, colors, streams, scheduling, states, text, threads, flows, .. } =
+            self;
+        let (TimelineStream { trace, number: stream, names: known, positions, processor }, (), classes) =
             streams.get_mut(event.stream)?;
         let class = classes.of(event, || TimelineClass::of(event, names, colors));
         let mut place = class.class.place(event, known);
+        let is_lost = !scheduling.has_place(*trace, &class.class, &place);
         scheduling.complete(*trace, &class.class, &mut place);
         let own_track = tracks.of_event((event.stream, *stream), &place, *trace);
         let own_name = class.class.event_name(event, text);
         let name = own_name.map_or(class.name, |name| number(names, name));
         let of = EventOf { event, class, trace: *trace, place: &place, time, name, track: own_track };
         board.counts.events += 1;
+        of.take_states(states, processor, is_lost);
         let (track, side, key) = of.show(board, tracks, own_name);
         if class.class.form == EventForm::Switch {
             of.run(board, tracks, names, threads);
@@ -507,6 +753,7 @@ impl Timeline {
         if let Some(flows) = flows {
             flows.take(event, &class.class, *trace, place);
         }
+        self.add_states(event);
         Some(place)
     }
 }
@@ -580,6 +827,25 @@ impl EventOf<'_, '_> {
                 (track, None, 0)
             }
         }
+    }
+
+    /// Takes what the event says of the states of threads. `processor` is that of its data stream; a switch that names none of
+    /// several processors is ignored.
+    #[inline]
+    fn take_states(&self, states: &mut StateTracks, processor: &mut Option<Option<u64>>, is_lost: bool) {
+        let Self { event, class, trace, place, time, name, .. } = *self;
+        if processor.is_none() && class.class.has_processor() {
+            *processor = Some(place.processor);
+            states.note_first(trace, place.processor, time);
+        }
+        if class.class.form == EventForm::Switch {
+            if is_lost {
+                return;
+            }
+            *processor = Some(place.processor);
+        }
+        let names = (name, class.name);
+        states.take(StateEvent { event, class: &class.class, trace, place, time, names });
     }
 
     /// Returns the key of a span among those of all processes.

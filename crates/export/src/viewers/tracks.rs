@@ -27,6 +27,10 @@ pub(super) enum TrackKind {
     Counter,
     /// Operation whose events can be on any thread.
     Operation,
+    /// States of a thread.
+    States,
+    /// Threads of a process on processors.
+    Runs,
 }
 
 /// Returns the identifier of a track: the kind, and the numbers that tell it from others of its kind.

@@ -28,7 +28,7 @@ export interface Trace {
   error?: string | null;
 }
 
-export type TrackKind = "trace" | "process" | "thread" | "processor" | "stream" | "spans" | "counter" | "losses";
+export type TrackKind = "trace" | "process" | "thread" | "processor" | "stream" | "spans" | "states" | "runs" | "counter" | "losses";
 
 export interface Track {
   id: number;
@@ -39,6 +39,10 @@ export interface Track {
   items: number;
   /** Time of the first item. */
   begin?: TimeText | null;
+  /** True for the threads that a processor runs. */
+  runsThreads?: boolean;
+  /** Nanoseconds that the thread of a track of states ran. */
+  running?: number;
   unit: string | null;
   minimum: number | null;
   maximum: number | null;
@@ -125,6 +129,8 @@ export interface SpanStats {
   name: string;
   count: number;
   total: number;
+  /** Time without that of the spans within. */
+  self?: number;
   minimum: number;
   median: number;
   p90: number;
@@ -146,6 +152,43 @@ export interface Stats {
 export interface LongestSpans {
   /** `count`: the number of spans that are too close to tell apart, of which this is the longest. */
   spans: { name: string; track: number; begin: TimeText; length: number; count: number }[];
+}
+
+/** What ended a wait: a thread with its track, or an interrupt with its name. */
+export interface Waker {
+  interrupt?: string;
+  thread?: number;
+  track?: number;
+  name?: string;
+}
+
+export interface ThreadState {
+  state: string;
+  begin: TimeText;
+  end: TimeText;
+  waitsIn?: string;
+  endedBy?: Waker;
+}
+
+/** State of a thread at a time, and those before it, the last one first. */
+export interface ThreadAnswer {
+  thread?: number;
+  track?: number;
+  name?: string;
+  event?: string;
+  priority?: number;
+  states: ThreadState[];
+}
+
+export interface Waits {
+  waits: (Omit<ThreadState, "state"> & { states: number; track?: number; name?: string })[];
+}
+
+export interface WakeupPath {
+  total: number;
+  complete: boolean;
+  command: string;
+  steps: (ThreadState & { thread: number; track?: number; name?: string; processor?: number })[];
 }
 
 export interface Frame {

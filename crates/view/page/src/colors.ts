@@ -40,6 +40,22 @@ export interface Shade {
   strong: string;
 }
 
+/** Colours of the states of threads, light and dark, and the height of each as a part of the bar: colour alone is not seen by everybody. */
+const STATES: Record<string, readonly [string, string, number]> = {
+  running: ["#1a7f4b", "#3fcf86", 1],
+  runnable: ["#d08700", "#e6b450", 0.7],
+  waiting: ["#c2410c", "#ff8a50", 0.7],
+  sleeping: ["#9aa1ae", "#5b6270", 0.25],
+  stopped: ["#7c3aed", "#b197fc", 0.5],
+  unknown: ["#c9ced8", "#3c424d", 0.12],
+};
+
+/** Colour and height of a state of a thread. */
+export function lookOfState(state: string, dark: boolean): { color: string; height: number } {
+  const [light, onDark, height] = STATES[state] ?? STATES.unknown!;
+  return { color: dark ? onDark : light, height };
+}
+
 const CONTRAST = 4.8;
 /** Hues that people tell apart: greens look alike over a wide range, so few of them are used. Reds are losses. */
 const HUES = [24, 34, 44, 54, 78, 118, 158, 176, 190, 204, 220, 242, 264, 288, 314];

@@ -1,11 +1,11 @@
 // The picture of the timeline: rows of tracks, spans, instants, counters, losses, marks.
 
-import { shadeOf, type Theme } from "./colors";
+import { lookOfState, shadeOf, type Theme } from "./colors";
 import type { Painter } from "./painter";
 import type { Range, State } from "./state";
 import { STRIDE, type Tile } from "./tiles";
 import { count, duration, quantity, shortCount } from "./time";
-import { LANE, laneTop, type TrackRow } from "./tracks";
+import { barOf, LANE, laneTop, runOf, type TrackRow } from "./tracks";
 
 const BAR = LANE - 2;
 /** Width of an item below which it has no text. */
@@ -73,12 +73,20 @@ function drawRow(painter: Painter, scene: Scene, row: TrackRow, drawn: Drawn): v
   const y = row.y - scene.top;
   if (row.track.id === state.track) painter.rect(0, y, width, row.height, theme.row);
   painter.rect(0, y + row.height - 1, width, 1, theme.grid);
-  const tiles = scene.tilesOf(row.track.id);
+  if (row.runs) drawTiles(painter, scene, row, row.runs.id, drawn, (tile) => drawRuns(painter, scene, row, tile));
+  if (row.states) drawTiles(painter, scene, row, row.states.id, drawn, (tile) => drawStates(painter, scene, row, tile));
+  if (row.runs) return;
+  drawTiles(painter, scene, row, row.track.id, drawn, (tile) => {
+    if (row.track.kind === "counter") drawCounter(painter, scene, row, tile);
+    else drawItems(painter, scene, row, tile, drawn);
+  });
+}
+
+function drawTiles(painter: Painter, scene: Scene, row: TrackRow, track: number, drawn: Drawn, draw: (tile: Tile) => void): void {
+  const y = row.y - scene.top;
+  const tiles = scene.tilesOf(track);
   tiles.forEach((tile, i) => {
-    const paint = () => {
-      if (row.track.kind === "counter") drawCounter(painter, scene, row, tile);
-      else drawItems(painter, scene, row, tile, drawn);
-    };
+    const paint = () => draw(tile);
     drawn.exact &&= tile.exact;
     const finer = tiles[i + 1];
     // The coarse picture shows only where the finer one does not reach.
@@ -93,6 +101,42 @@ function beside(painter: Painter, scene: Scene, y: number, row: TrackRow, finer:
   const right = xOf(finer.end + offset, scene.state.view, scene.width);
   if (left > 0) painter.within(0, y, Math.min(left, scene.width), row.height, paint);
   if (right < scene.width) painter.within(Math.max(right, 0), y, scene.width - Math.max(right, 0), row.height, paint);
+}
+
+/** Calls `draw` for each visible item of a tile: its places in pixels, its lane, its name and the number of items in it. */
+function eachItem(scene: Scene, track: number, tile: Tile, draw: (x: number, right: number, lane: number, name: string, number: number) => void): void {
+  const { state, width } = scene;
+  const { items } = tile;
+  const { begin, end } = state.view;
+  const offset = state.offsetOf(track);
+  const perNs = width / (end - begin);
+  for (let i = 0; i + 5 < items.length; i += STRIDE) {
+    const [from, to] = [items[i + 1]! + offset, items[i + 2]! + offset];
+    if (to < begin || from > end) continue;
+    const x = Math.max((from - begin) * perNs, -2);
+    draw(x, Math.max(Math.min((to - begin) * perNs, width + 2), x + 0.5), items[i]!, state.names[items[i + 4]!] ?? "", items[i + 3]!);
+  }
+}
+
+/** States of a thread: a bar whose colour and height say which. */
+function drawStates(painter: Painter, scene: Scene, row: TrackRow, tile: Tile): void {
+  const { top, height } = barOf(row);
+  const bottom = row.y - scene.top + top + height;
+  eachItem(scene, row.track.id, tile, (x, right, _, name, number) => {
+    const look = lookOfState(name, scene.theme.dark);
+    const part = Math.max(Math.round(look.height * height), 1);
+    painter.rect(x, bottom - part, right - x, part, look.color, number > 1 ? 0.75 : 1);
+  });
+}
+
+/** Threads of a closed process on the processors that ran them. */
+function drawRuns(painter: Painter, scene: Scene, row: TrackRow, tile: Tile): void {
+  const top = row.y - scene.top;
+  eachItem(scene, row.track.id, tile, (x, right, lane, name, number) => {
+    const place = runOf(row, lane);
+    const shade = shadeOf(scene.state.programOf(name), scene.theme.dark);
+    painter.rect(x, top + place.top, right - x, place.height, shade.strong, number > 1 ? 0.75 : 1);
+  });
 }
 
 function drawItems(painter: Painter, scene: Scene, row: TrackRow, tile: Tile, drawn: Drawn): void {
@@ -126,7 +170,7 @@ function drawItems(painter: Painter, scene: Scene, row: TrackRow, tile: Tile, dr
       instant: to === from && items[i + 5] === 0,
     };
     if (row.track.kind === "losses") drawLoss(painter, scene, item);
-    else drawItem(painter, scene.theme, item);
+    else drawItem(painter, scene.theme, item, row.track.runsThreads ? state.programOf(item.name) : item.name);
   }
 }
 
@@ -142,9 +186,10 @@ interface Item {
   instant: boolean;
 }
 
-function drawItem(painter: Painter, theme: Theme, item: Item): void {
+/** Draws a span or an instant in the colour of a name. */
+function drawItem(painter: Painter, theme: Theme, item: Item, colorName: string): void {
   const { x, y, count: number, name } = item;
-  const shade = shadeOf(name, theme.dark);
+  const shade = shadeOf(colorName, theme.dark);
   if (number === 1 && (item.instant || item.longest === 0)) return drawInstant(painter, theme, item);
   const width = Math.max(item.right - x, 1);
   if (number > 1 && item.longest === 0) {
@@ -256,18 +301,26 @@ export function laneOf(tiles: Tile[], begin: number, end: number, known: number)
 function drawSelection(painter: Painter, scene: Scene): void {
   const { state, rows, width, theme } = scene;
   const { selection } = state;
-  const row = selection && rows.find((other) => other.track.id === selection.track);
+  const row = selection && rows.find((other) => [other.track.id, other.states?.id, other.runs?.id].includes(selection.track));
   if (!selection || !row) return;
   const offset = state.offsetOf(selection.track);
   const x = xOf(selection.from + offset, state.view, width);
   const right = xOf(selection.to + offset, state.view, width);
   // Of an event that was opened before its part of the picture was there, the lane is not known.
   const lane = laneOf(scene.tilesOf(selection.track), selection.from, selection.to, selection.lane);
-  const y = row.y - scene.top + laneTop(row, Math.min(lane, Math.max(row.lanes - 1, 0)));
+  const place = placeOf(row, selection.track, lane);
+  const y = row.y - scene.top + place.top;
   const left = Math.max(x - 2, -4);
   const length = Math.min(Math.max(right + 2, x + 4), width + 8) - left;
-  painter.outline(left, y, length, LANE, theme.background, 4);
-  painter.outline(left, y, length, LANE, theme.accent, 2);
+  painter.outline(left, y, length, place.height, theme.background, 4);
+  painter.outline(left, y, length, place.height, theme.accent, 2);
+}
+
+/** Place of a lane of a track within its row, which can be that of another track. */
+function placeOf(row: TrackRow, track: number, lane: number): { top: number; height: number } {
+  if (track === row.states?.id) return barOf(row);
+  if (track === row.runs?.id) return runOf(row, lane);
+  return { top: laneTop(row, Math.min(lane, Math.max(row.lanes - 1, 0))), height: LANE };
 }
 
 function drawRange(painter: Painter, { state, width, height, theme }: Scene): void {

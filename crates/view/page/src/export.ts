@@ -98,7 +98,7 @@ export class Exporter {
       paint(inner);
       outer.append(inner.root);
     };
-    at(NAMES, 0, (inner) => drawRuler(inner, { state: this.state, theme, width: scene.width, bins: this.timeline.bins, pointer: null }), scene.width, RULER);
+    at(NAMES, 0, (inner) => drawRuler(inner, { state: this.state, theme, width: scene.width, bins: this.timeline.bins, load: this.timeline.load, pointer: null }), scene.width, RULER);
     at(NAMES, RULER, (inner) => drawScene(inner, scene), scene.width, scene.height);
     painter.text(8, 14, this.state.trace?.title ?? "", theme.text, NAMES - 16, true);
     for (const row of scene.rows) {

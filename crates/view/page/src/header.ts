@@ -75,11 +75,11 @@ export class Header {
 
   showCorner(): void {
     const { view, calendar } = this.state;
-    if (this.state.isEmpty) return byId("corner").replaceChildren();
+    if (this.state.isEmpty) return byId("corner-time").replaceChildren();
     const key = `${view.begin},${view.end},${this.isExact()},${calendar.zone}`;
-    if (byId("corner").dataset.key === key) return;
-    byId("corner").dataset.key = key;
-    byId("corner").replaceChildren(
+    if (byId("corner-time").dataset.key === key) return;
+    byId("corner-time").dataset.key = key;
+    byId("corner-time").replaceChildren(
       el("div", {}, fullTime(this.state.absolute(view.begin), calendar)),
       el("div", { class: "muted" }, `${duration(view.end - view.begin)} visible${this.isExact() ? "" : ", summarized"}`),
     );

@@ -3,8 +3,8 @@
 import type { Track } from "./api";
 import { byId, el, setText } from "./dom";
 import type { State } from "./state";
-import { count } from "./time";
-import { KINDS, type Layout, type TrackRow } from "./tracks";
+import { count, duration } from "./time";
+import { KINDS, nameOf, type Layout, type TrackRow } from "./tracks";
 
 /** Length of the names of traces beyond which only their ends are shown. */
 const LONG = 22;
@@ -84,7 +84,7 @@ export class Labels {
   private shortName({ track }: TrackRow): string {
     if (track.kind === "trace") return endOf(track.name.slice(this.directory().length));
     const parent = this.state.trackOf(track.parent);
-    return parent && track.name.startsWith(`${parent.name}/`) ? track.name.slice(parent.name.length + 1) : track.name;
+    return parent && track.name.startsWith(`${parent.name}/`) ? track.name.slice(parent.name.length + 1) : nameOf(track);
   }
 
   /** Directory that all traces are in, if there are several and their names are paths. */
@@ -117,8 +117,10 @@ export class Labels {
     setText(name, this.shortName(row));
     const kind = KINDS[track.kind] ?? track.kind;
     const hidden = track.lanes > row.lanes ? `, ${track.lanes - row.lanes} lanes hidden` : "";
-    setText(note, track.items ? ` ${count(track.items)}` : ` ${kind}`);
-    element.title = `${track.name}\n${kind}${track.items ? `, ${count(track.items)} items` : ""}${hidden}`;
+    const ran = layout.tree.running.get(track.id);
+    const isThread = track.kind === "process" || track.kind === "thread";
+    setText(note, isThread && ran ? ` ${duration(ran, 3)}` : track.items ? ` ${count(track.items)}` : ` ${kind}`);
+    element.title = `${track.name}\n${kind}${isThread && ran ? `, ran ${duration(ran)}` : ""}${track.items ? `, ${count(track.items)} items` : ""}${hidden}`;
   }
 }
 

@@ -7,6 +7,7 @@ import { byId, debounce } from "./dom";
 import { laneOf, timeAt } from "./draw";
 import { Exporter } from "./export";
 import { FilterField } from "./filter";
+import { FindTrack } from "./find_track";
 import { Header } from "./header";
 import { listenToKeys } from "./keyboard";
 import { Live } from "./live";
@@ -69,6 +70,17 @@ exporter = new Exporter(state, timeline);
 const actions: PanelActions = {
   openEvent: (id) => void openEvent(id),
   zoomTo: (begin, end) => state.fit({ begin, end }),
+  openTrack: (track) => {
+    uncollapse(track);
+    timeline.chooseTrack(track);
+  },
+  openState: (track, begin, end, name) => {
+    state.setFollow(false);
+    reveal(track, begin, end);
+    state.select({ track, lane: 0, from: begin, to: end, count: 1, name, id: null, time: begin, threadName: state.names.indexOf(name) });
+    if (state.tab === "stats") state.setTab("details");
+    describe();
+  },
   announce,
 };
 const panels = new Panels(state, {
@@ -79,6 +91,7 @@ const panels = new Panels(state, {
   tasks: new TasksPanel(state, actions),
   log: new RowsPanel("Log", "log", state, actions),
 });
+new FindTrack(state, timeline);
 const filter = new FilterField(state);
 const search = new Search(state, {
   openEvent: (id) => void openEvent(id),
@@ -119,8 +132,13 @@ function zoomTo(range: Range): void {
 async function choose(item: Chosen): Promise<void> {
   const name = state.names[item.name] ?? "";
   const { track, lane, from, to, count } = item;
-  state.select({ track, lane, from, to, count, name, id: null, time: from });
+  const known = state.trackOf(track);
+  const isOfThread = !isSaved && !!known && (known.kind === "states" || known.kind === "runs" || known.runsThreads);
+  state.select({ track, lane, from, to, count, name, id: null, time: from, ...(isOfThread && { threadName: item.name }) });
+  if (state.tab === "stats") state.setTab("details");
   describe();
+  // A thread on a processor, or its state, is no event.
+  if (isOfThread) return;
   // No zoom separates items at the same time: the first of them is selected.
   if (count > 1 && to > from) return;
   const tolerance = Math.ceil((4 * (state.view.end - state.view.begin)) / Math.max(timeline.width, 1));

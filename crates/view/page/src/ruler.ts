@@ -16,6 +16,8 @@ export interface RulerScene {
   width: number;
   /** Hits of the search by parts of the whole trace. */
   bins: number[];
+  /** Part of the time that processors ran threads, by parts of the whole trace. */
+  load: number[];
   pointer: number | null;
 }
 
@@ -30,9 +32,15 @@ export function drawRuler(painter: Painter, scene: RulerScene): void {
   painter.rect(0, RULER - 1, width, 1, theme.border);
 }
 
-function drawStrip(painter: Painter, { state, theme, width, bins }: RulerScene): void {
+function drawStrip(painter: Painter, { state, theme, width, bins, load }: RulerScene): void {
   const whole = state.extent;
   painter.rect(0, 0, width, STRIP, theme.row);
+  const { begin, end } = state.bounds;
+  load.forEach((part, i) => {
+    const left = xOf(begin + (i * (end - begin)) / load.length, whole, width);
+    const right = xOf(begin + ((i + 1) * (end - begin)) / load.length, whole, width);
+    if (part > 0) painter.rect(left, STRIP - part * STRIP, right - left, part * STRIP, theme.muted, 0.5);
+  });
   const most = Math.max(1, ...bins);
   bins.forEach((hits, i) => {
     if (!hits) return;

@@ -21,6 +21,8 @@ export interface Selection {
   id: string | null;
   /** Time of the event: that of the end of a span is not where its item begins. */
   time: number;
+  /** Number of the name, if the item is the state of a thread, or a thread on a processor. */
+  threadName?: number;
 }
 
 export interface Bookmark {
@@ -30,6 +32,8 @@ export interface Bookmark {
 
 export const TABS = ["details", "events", "stats", "flame", "tasks", "log"] as const;
 export type Tab = (typeof TABS)[number];
+/** Tab of a page that was opened without another one in its address. */
+export const FIRST_TAB: Tab = "stats";
 
 export type Topic =
   | "trace"
@@ -49,6 +53,14 @@ export type Topic =
 /** Clock offsets that the server takes. */
 export const MOST_OFFSETS = 64;
 
+/** Number of tracks up to which processes are open at first. */
+const MOST_OPEN = 40;
+
+/** Name of a process or a thread without its number. */
+function withoutNumber(name: string): string {
+  return name.replace(/ \(\d+\)$/, "");
+}
+
 /** Shortest view: 20 ns, where single nanoseconds are wide. */
 const SHORTEST = 20;
 
@@ -66,12 +78,19 @@ export class State {
   track: number | null = null;
   filter = "";
   search = "";
-  tab: Tab = "details";
+  tab: Tab = FIRST_TAB;
+  /** Text that the names of shown tracks contain. */
+  trackText = "";
   collapsed = new Set<number>();
   bookmarks: Bookmark[] = [];
   follow = false;
   /** Clock offsets in ns by the id of the outermost track. */
   offsets = new Map<number, number>();
+  /** Tracks that are closed unless they were opened, and those that were opened or closed by hand. */
+  private closedFirst = new Set<number>();
+  private touched = new Set<number>();
+  /** Programs by the names of their threads. */
+  private programs = new Map<string, string>();
   private byId = new Map<number, Track>();
   private rootOf = new Map<number, number>();
   private listeners = new Map<Topic, (() => void)[]>();
@@ -170,6 +189,12 @@ export class State {
     this.rootOf.clear();
     for (const track of tracks) {
       this.rootOf.set(track.id, track.parent === null ? track.id : (this.rootOf.get(track.parent) ?? track.parent));
+      const above = this.byId.get(track.parent ?? -1);
+      if (track.kind === "thread") this.programs.set(track.name, withoutNumber(above?.kind === "process" ? above.name : track.name));
+      const closes = (track.kind === "process" && tracks.length > MOST_OPEN) || (track.kind === "processor" && track.runsThreads);
+      if (!closes || this.closedFirst.has(track.id)) continue;
+      this.closedFirst.add(track.id);
+      if (!this.touched.has(track.id)) this.collapsed.add(track.id);
     }
     this.emit("tracks");
   }
@@ -250,6 +275,18 @@ export class State {
     this.emit("selection");
   }
 
+  /** Tracks that are closed or opened other than at first, for the address. */
+  get folds(): { closed: number[]; opened: number[] } {
+    const closed = [...this.collapsed].filter((track) => !this.closedFirst.has(track));
+    return { closed, opened: [...this.closedFirst].filter((track) => !this.collapsed.has(track)) };
+  }
+
+  setFolds(closed: number[], opened: number[]): void {
+    this.touched = new Set([...closed, ...opened]);
+    this.collapsed = new Set([...this.closedFirst, ...closed]);
+    for (const track of opened) this.collapsed.delete(track);
+  }
+
   setTab(tab: Tab): void {
     this.tab = tab;
     this.emit("tab");
@@ -267,7 +304,23 @@ export class State {
     this.emit("follow");
   }
 
+  /** Name of the program of a thread, by the name of the thread: that of its process without its number. */
+  programOf(thread: string): string {
+    return this.programs.get(thread) ?? withoutNumber(thread);
+  }
+
+  /** Opens or closes all tracks that have others below them. */
+  closeAll(isClosed: boolean, parents: Iterable<number>): void {
+    for (const track of parents) {
+      this.touched.add(track);
+      if (isClosed && this.byId.get(track)?.parent !== null) this.collapsed.add(track);
+      else if (!isClosed) this.collapsed.delete(track);
+    }
+    this.emit("layout");
+  }
+
   toggle(track: number): void {
+    this.touched.add(track);
     if (!this.collapsed.delete(track)) this.collapsed.add(track);
     this.emit("layout");
   }
@@ -287,10 +340,12 @@ export function toFragment(state: State): string {
   if (state.range) parts.set("range", `${at(state.range.begin)},${at(state.range.end)}`);
   if (state.selection?.id) parts.set("event", state.selection.id);
   if (state.track !== null) parts.set("track", String(state.track));
-  if (state.tab !== "details") parts.set("tab", state.tab);
+  if (state.tab !== FIRST_TAB || state.selection?.id) parts.set("tab", state.tab);
   if (state.filter) parts.set("filter", state.filter);
   if (state.search) parts.set("search", state.search);
-  if (state.collapsed.size) parts.set("collapsed", [...state.collapsed].join(","));
+  const { closed, opened } = state.folds;
+  if (closed.length) parts.set("collapsed", closed.join(","));
+  if (opened.length) parts.set("opened", opened.join(","));
   for (const [root, offset] of state.offsets) if (offset) parts.append("offset", `${root},${offset}`);
   for (const mark of state.bookmarks) parts.append("mark", `${at(mark.time)},${mark.label}`);
   return `#${parts.toString().replaceAll("%2C", ",").replaceAll("%3A", ":")}`;
@@ -304,12 +359,14 @@ export function fromFragment(state: State, fragment: string): { event: string | 
     return found ? { begin: state.relative(found[1]!), end: state.relative(found[2]!) } : null;
   };
   const numbers = (text: string | null) => (text ?? "").split(",").filter((part) => /^\d{1,15}$/.test(part)).map(Number);
-  state.collapsed = new Set(numbers(parts.get("collapsed")));
+  state.setFolds(numbers(parts.get("collapsed")), numbers(parts.get("opened")));
   state.track = numbers(parts.get("track"))[0] ?? null;
   state.filter = parts.get("filter") ?? "";
   state.search = parts.get("search") ?? "";
   const tab = TABS.find((name) => name === parts.get("tab"));
   if (tab) state.tab = tab;
+  // An address of an event shows it.
+  else if (parts.has("event")) state.tab = "details";
   state.bookmarks = parts.getAll("mark").slice(0, 1000).flatMap((text) => {
     const found = /^(-?\d{1,30}),(.*)$/s.exec(text);
     return found ? [{ time: state.relative(found[1]!), label: found[2]! }] : [];

@@ -4,12 +4,13 @@ import { currentTheme, type Theme } from "./colors";
 import { byId, el } from "./dom";
 import { drawScene, hit, timeAt, type Drawn, type Hit, type Scene } from "./draw";
 import { Labels } from "./labels";
+import { loadOf } from "./load";
 import { CanvasPainter } from "./painter";
 import { drawRuler, listenToRuler, RULER } from "./ruler";
 import type { State } from "./state";
 import { TileStore } from "./tiles";
 import { count, duration, fullTime } from "./time";
-import { laneAt, Layout, type TrackRow } from "./tracks";
+import { barOf, laneAt, Layout, runOf, type TrackRow } from "./tracks";
 
 export interface Chosen extends Hit {
   track: number;
@@ -31,6 +32,9 @@ export class Timeline {
   drawn: Drawn = { tracks: 0, items: 0, count: 0, exact: true };
   frames = 0;
   bins: number[] = [];
+  /** Load of the processors over the whole trace. */
+  load: number[] = [];
+  private loadGeneration = -1;
   flows: number[] = [];
   /** Place of the pointer over the picture, in pixels from its left. */
   pointer: number | null = null;
@@ -51,6 +55,7 @@ export class Timeline {
     state.on(["view", "range", "selection", "bookmarks", "names", "search", "trace"], () => this.redraw());
     state.on(["view"], () => this.tiles.schedule());
     state.on(["tracks", "layout"], () => this.relayout());
+    state.on(["tracks", "trace"], () => void this.showLoad());
     state.on(["filter", "offsets"], () => this.tiles.clear());
     this.scroller.addEventListener("scroll", () => this.scrolled());
     new ResizeObserver(() => this.resized()).observe(this.scroller);
@@ -81,10 +86,23 @@ export class Timeline {
   }
 
   relayout(): void {
-    this.layout = new Layout(this.state.tracks, this.state.collapsed);
+    this.layout = new Layout(this.state.tracks, this.state.collapsed, this.state.trackText);
     byId("spacer").style.height = `${Math.max(this.layout.height, 1)}px`;
     this.tiles.schedule();
     this.redraw();
+  }
+
+  /** Asks for the load of the processors, once the trace has changed. */
+  async showLoad(): Promise<void> {
+    const { state } = this;
+    if (this.loadGeneration === state.generation || state.trace?.state === "loading" || !state.tracks.length) return;
+    this.loadGeneration = state.generation;
+    try {
+      this.load = await loadOf(state);
+      this.redraw(1);
+    } catch {
+      // The strip does without it.
+    }
   }
 
   /** Scrolls so that a track is visible. */
@@ -149,10 +167,10 @@ export class Timeline {
 
   private drawRuler(): void {
     // The bar for scrolling makes the picture narrower than the space above it.
-    const { width, state, theme, bins, pointer } = this;
+    const { width, state, theme, bins, load, pointer } = this;
     this.ruler.style.width = `${width}px`;
     const painter = prepare(this.ruler, width, RULER);
-    if (painter) drawRuler(painter, { state, theme, width, bins, pointer });
+    if (painter) drawRuler(painter, { state, theme, width, bins, load, pointer });
   }
 
   /** Time that the last picture took, in ms. */
@@ -162,7 +180,9 @@ export class Timeline {
 
   private shownTracks(): { tracks: number[]; pixels: number } {
     const rows = this.layout.visible(this.scroller.scrollTop, this.height);
-    const tracks = rows.filter((row) => row.track.items > 0 || row.track.kind === "counter").map((row) => row.track.id);
+    const own = rows.filter((row) => !row.runs && (row.track.items > 0 || row.track.kind === "counter"));
+    const tracks = own.map((row) => row.track.id);
+    for (const row of rows) for (const track of [row.states, row.runs]) if (track) tracks.push(track.id);
     return { tracks, pixels: Math.round(this.width * devicePixelRatio) };
   }
 
@@ -259,11 +279,23 @@ export class Timeline {
     const row = this.rowAt(event);
     if (!row) return null;
     const { top } = this.canvas.getBoundingClientRect();
-    const lane = laneAt(row, event.clientY - top + this.scroller.scrollTop - row.y);
+    const y = event.clientY - top + this.scroller.scrollTop - row.y;
+    const place = this.trackAt(row, y);
+    const lane = place.lane;
     const perPixel = (this.state.view.end - this.state.view.begin) / this.width;
     const time = this.timeOf(event) - this.state.offsetOf(row.track.id);
-    const found = hit(this.tiles.of(row.track.id), row.track.lanes > 1 ? lane : null, time, perPixel);
-    return found && { ...found, track: row.track.id };
+    const found = hit(this.tiles.of(place.track), lane, time, perPixel);
+    return found && { ...found, track: place.track };
+  }
+
+  /** Track and lane at a place within a row; `null` stands for any lane. */
+  private trackAt(row: TrackRow, y: number): { track: number; lane: number | null } {
+    if (row.runs) {
+      const lane = Array.from({ length: row.runs.lanes }, (_, i) => i).findLast((i) => runOf(row, i).top <= y);
+      return { track: row.runs.id, lane: lane ?? 0 };
+    }
+    if (row.states && (!row.track.items || y >= barOf(row).top - 1)) return { track: row.states.id, lane: null };
+    return { track: row.track.id, lane: row.track.lanes > 1 ? laneAt(row, y) : null };
   }
 
   private click(event: MouseEvent): void {

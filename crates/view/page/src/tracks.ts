@@ -6,6 +6,12 @@ export const LANE = 18;
 const LEAST = 24;
 const COUNTER = 44;
 const MARGIN = 3;
+/** Height of the states below the spans of a thread, and of those of a thread without spans. */
+const BAR = 6;
+const WIDE_BAR = 14;
+/** Height of a processor in the row of a closed process, and the greatest height of all of them. */
+const RUN = 3;
+const MOST_RUNS = 60;
 /** Lanes that are drawn; deeper ones are counted in the label. */
 const MOST_LANES = 256;
 
@@ -17,6 +23,12 @@ export interface TrackRow {
   height: number;
   lanes: number;
   children: number;
+  /** Height of the bar of states at the bottom. */
+  bar: number;
+  /** Track of the states of the thread. */
+  states?: Track;
+  /** Track of the threads of a closed process, as processors ran them. */
+  runs?: Track;
 }
 
 /** Words for kinds of tracks. */
@@ -27,6 +39,8 @@ export const KINDS: Record<TrackKind, string> = {
   processor: "processor",
   stream: "data stream",
   spans: "spans",
+  states: "states of a thread",
+  runs: "threads that ran",
   counter: "counter",
   losses: "losses and damage",
 };
@@ -35,43 +49,115 @@ export const KINDS: Record<TrackKind, string> = {
 const ORDER: TrackKind[] = ["trace", "processor", "process", "thread", "spans", "stream", "counter", "losses"];
 const collator = new Intl.Collator("en", { numeric: true });
 
-function compare(a: Track, b: Track): number {
-  return ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind) || collator.compare(a.name, b.name) || a.id - b.id;
+/** Name of the track of the threads that a processor runs, behind the name of the processor. */
+const RUN_NAME = " threads";
+
+/** Name of a track as people see it: a processor is the threads that it runs. */
+export function nameOf(track: Track): string {
+  return track.runsThreads && track.name.endsWith(RUN_NAME) ? track.name.slice(0, -RUN_NAME.length) : track.name;
+}
+
+/** Tracks by what they belong to. */
+export class TrackTree {
+  readonly children = new Map<number | null, Track[]>();
+  readonly states = new Map<number, Track>();
+  readonly runs = new Map<number, Track>();
+  /** Nanoseconds that the threads of a track ran. */
+  readonly running = new Map<number, number>();
+
+  constructor(tracks: Track[]) {
+    const known = new Map(tracks.map((track) => [track.id, track]));
+    const processors = new Map(tracks.filter((track) => track.runsThreads).map((track) => [`${track.parent} ${track.name}`, track.id]));
+    for (const track of tracks) {
+      let parent = track.parent !== null && known.has(track.parent) ? track.parent : null;
+      if (track.kind === "states" && parent !== null) {
+        this.states.set(parent, track);
+        this.addRunning(parent, known, track.running ?? 0);
+        continue;
+      }
+      if (track.kind === "runs" && parent !== null) {
+        this.runs.set(parent, track);
+        continue;
+      }
+      // What else happened on a processor is below the threads that it ran.
+      if (track.kind === "processor" && !track.runsThreads) parent = processors.get(`${track.parent} ${track.name}${RUN_NAME}`) ?? parent;
+      const list = this.children.get(parent);
+      if (list) list.push(track);
+      else this.children.set(parent, [track]);
+    }
+    for (const list of this.children.values()) list.sort((a, b) => this.compare(a, b));
+  }
+
+  private addRunning(from: number, known: Map<number, Track>, time: number): void {
+    let track: number | null = from;
+    for (let depth = 0; track !== null && depth < 8; depth++) {
+      this.running.set(track, (this.running.get(track) ?? 0) + time);
+      track = known.get(track)?.parent ?? null;
+    }
+  }
+
+  /** Those that ran longest come first. */
+  private compare(a: Track, b: Track): number {
+    const ran = (track: Track) => (track.kind === "process" || track.kind === "thread" ? (this.running.get(track.id) ?? 0) : 0);
+    return ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind) || ran(b) - ran(a) || collator.compare(a.name, b.name) || a.id - b.id;
+  }
 }
 
 /** Rows of all tracks that are not within a collapsed one. */
 export class Layout {
   rows: TrackRow[] = [];
   height = 0;
+  readonly tree: TrackTree;
   private byTrack = new Map<number, TrackRow>();
 
-  constructor(tracks: Track[], collapsed: Set<number>) {
-    const children = new Map<number | null, Track[]>();
-    const known = new Set(tracks.map((track) => track.id));
-    for (const track of tracks) {
-      const parent = track.parent !== null && known.has(track.parent) ? track.parent : null;
-      const list = children.get(parent);
-      if (list) list.push(track);
-      else children.set(parent, [track]);
-    }
-    for (const list of children.values()) list.sort(compare);
+  /** With a text, only tracks whose names contain it are shown, with those above and below them. */
+  constructor(tracks: Track[], collapsed: Set<number>, text = "") {
+    this.tree = new TrackTree(tracks);
+    const { children } = this.tree;
+    const wanted = text ? this.named(text.toLowerCase()) : null;
     // A stack instead of recursion: depth comes from the input.
     const stack = (children.get(null) ?? []).map((track) => ({ track, depth: 0 })).reverse();
     while (stack.length) {
       const { track, depth } = stack.pop()!;
+      if (wanted && !wanted.has(track.id)) continue;
       const below = children.get(track.id) ?? [];
-      this.add(track, depth, below.length);
-      if (collapsed.has(track.id)) continue;
+      // What is looked for is shown wherever it is.
+      const isClosed = collapsed.has(track.id) && !(wanted && below.some((one) => wanted.get(one.id) === "named"));
+      this.add(track, depth, below.length, isClosed);
+      if (isClosed) continue;
       for (let i = below.length - 1; i >= 0; i--) stack.push({ track: below[i]!, depth: depth + 1 });
     }
   }
 
-  private add(track: Track, depth: number, children: number): void {
+  /** Tracks whose names contain a text, and those above and below them. */
+  private named(text: string): Map<number, "named" | "beside"> {
+    const found = new Map<number, "named" | "beside">();
+    const { children } = this.tree;
+    const visit = (track: Track, isBelow: boolean, depth: number): boolean => {
+      const isNamed = nameOf(track).toLowerCase().includes(text);
+      let isAbove = false;
+      if (depth < 64) for (const below of children.get(track.id) ?? []) isAbove = visit(below, isBelow || isNamed, depth + 1) || isAbove;
+      if (isNamed || isAbove) found.set(track.id, "named");
+      else if (isBelow) found.set(track.id, "beside");
+      return isNamed || isAbove;
+    };
+    for (const track of children.get(null) ?? []) visit(track, false, 0);
+    return found;
+  }
+
+  private add(track: Track, depth: number, children: number, isClosed: boolean): void {
     const lanes = Math.min(track.lanes, MOST_LANES);
-    const height = track.kind === "counter" ? COUNTER : Math.max(LEAST, lanes * LANE + 2 * MARGIN);
-    const row = { track, index: this.rows.length, depth, y: this.height, height, lanes, children };
+    const states = this.tree.states.get(track.id);
+    const runs = isClosed ? this.tree.runs.get(track.id) : undefined;
+    const bar = states ? (track.items ? BAR : WIDE_BAR) : 0;
+    let height = track.kind === "counter" ? COUNTER : Math.max(LEAST, lanes * LANE + 2 * MARGIN);
+    if (runs) height = Math.max(LEAST, Math.min(runs.lanes * RUN, MOST_RUNS) + 2 * MARGIN);
+    else if (states && track.items) height += bar;
+    const row: TrackRow = { track, index: this.rows.length, depth, y: this.height, height, lanes, children, bar, ...(states && { states }), ...(runs && { runs }) };
     this.rows.push(row);
     this.byTrack.set(track.id, row);
+    if (states) this.byTrack.set(states.id, row);
+    if (runs) this.byTrack.set(runs.id, row);
     this.height += height;
   }
 
@@ -109,10 +195,21 @@ export class Layout {
 
 /** Top of a lane within the row of its track. */
 export function laneTop(row: TrackRow, lane: number): number {
-  return row.lanes <= 1 ? (row.height - LANE) / 2 : MARGIN + lane * LANE;
+  return row.lanes <= 1 ? (row.height - (row.track.items ? row.bar : 0) - LANE) / 2 : MARGIN + lane * LANE;
 }
 
 /** Lane at a place within a row. */
 export function laneAt(row: TrackRow, y: number): number {
   return row.lanes <= 1 ? 0 : Math.min(Math.max(Math.floor((y - MARGIN) / LANE), 0), row.lanes - 1);
+}
+
+/** Top and height of the bar of states within a row. */
+export function barOf(row: TrackRow): { top: number; height: number } {
+  return row.track.items ? { top: row.height - row.bar - 1, height: row.bar - 1 } : { top: (row.height - row.bar) / 2, height: row.bar };
+}
+
+/** Top and height of a processor within the row of a closed process. */
+export function runOf(row: TrackRow, lane: number): { top: number; height: number } {
+  const height = (row.height - 2 * MARGIN) / Math.max(row.runs?.lanes ?? 1, 1);
+  return { top: MARGIN + lane * height, height: Math.max(height - (height > 2.5 ? 1 : 0), 1) };
 }

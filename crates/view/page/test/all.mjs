@@ -12,6 +12,7 @@ import * as panels from "./panels.mjs";
 import * as safety from "./safety.mjs";
 import * as saved from "./saved.mjs";
 import * as states from "./states.mjs";
+import * as threads from "./threads.mjs";
 import * as timeline from "./timeline.mjs";
 
 if (!findBrowser()) {
@@ -19,7 +20,7 @@ if (!findBrowser()) {
   process.exit(0);
 }
 const part = process.argv[2] ?? "";
-const groups = { timeline, keyboard, panels, safety, states, saved, large };
+const groups = { timeline, threads, keyboard, panels, safety, states, saved, large };
 const browser = await launch();
 const mock = process.env.PAGE_URL ? null : await startMock();
 const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");

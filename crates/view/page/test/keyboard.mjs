@@ -26,7 +26,7 @@ export async function everythingIsReached({ browser, url }) {
     reached.add(name);
     assert.ok(isVisible, `the focus on ${name} is invisible`);
   }
-  for (const name of ["search", "filter", "Fit", "Mark", "Bookmarks", "Export", "Keys", "treeitem", "canvas", "splitter", "tab-details"]) {
+  for (const name of ["search", "filter", "Fit", "Mark", "Bookmarks", "Export", "Keys", "treeitem", "canvas", "splitter", "tab-stats"]) {
     assert.ok(reached.has(name), `${name} is not reached: ${[...reached].join(", ")}`);
   }
 }

@@ -284,6 +284,7 @@ export async function exports({ browser, url }) {
 export async function clockOffsets({ browser, url, mock }) {
   if (!mock) return "needs the mock";
   const page = await openPage(browser, url);
+  await page.keyboard.press("1");
   await page.getByRole("button", { name: "Clocks" }).click();
   await page.locator('#dialog input[type="number"]').fill("500000");
   await page.locator('#dialog input[type="number"]').press("Tab");

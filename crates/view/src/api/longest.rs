@@ -23,8 +23,9 @@ pub(super) fn longest(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiErro
     let mut found = BinaryHeap::new();
     for track in 0..timeline.tracks().len() as u32 {
         let kind = timeline.tracks().get(track as usize).map(|track| track.kind);
-        // Processors run threads nearly always, and losses are no work.
-        if matches!(kind, Some(TimelineTrackKind::Processor | TimelineTrackKind::Losses) | None) {
+        // Processors run threads nearly always, threads are nearly always in some state, and losses are no work.
+        use TimelineTrackKind::{Losses, Processor, Runs, States};
+        if matches!(kind, Some(Processor | Losses | Runs | States) | None) {
             continue;
         }
         for (_, item) in timeline.spans(track, begin, end, PIXELS) {

@@ -113,6 +113,10 @@ pub(super) fn tracks(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError
         }
         object.member("kind").string(track.kind.name());
         object.member("name").string(&track.name);
+        if track.is_of_running_threads() {
+            object.member("runsThreads").boolean(true);
+        }
+        object.unsigned("running", timeline.running(id));
         object.member("lanes").unsigned(timeline.lanes(id) as u64);
         object.member("items").unsigned(timeline.items(id));
         write_time(object.member("begin"), timeline.begin(id));

@@ -12,5 +12,6 @@ mod events;
 mod flows;
 mod large;
 mod tasks;
+mod thread_states;
 mod tiles;
 mod trace_file;

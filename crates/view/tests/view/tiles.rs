@@ -52,9 +52,10 @@ fn tiles_of_everything_count_every_event() {
         let sum =
             counts.begun + counts.ended + counts.frames + counts.complete + counts.instants + counts.counters;
         assert_eq!(sum + counts.ended_before, counts.events, "{path}");
-        // The spans that processors run, losses and values are no events, or not one each.
+        // The spans that processors run, states, losses and values are no events, or not one each.
         let tracks = timeline.tracks();
-        let is_shown = |track: u32| tracks[track as usize].kind.name() != "losses";
+        let not_events = ["losses", "states", "runs"];
+        let is_shown = |track: u32| !not_events.contains(&tracks[track as usize].kind.name());
         let items: u64 = (0..tracks.len() as u32)
             .filter(|track| is_shown(*track))
             .map(|track| timeline.items(track))

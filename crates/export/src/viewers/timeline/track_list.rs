@@ -33,6 +33,10 @@ pub enum TimelineTrackKind {
     Stream,
     /// Spans with keys, of one name.
     Spans,
+    /// States of the thread that is its parent: *running*, *runnable* and others of [`ThreadState`](crate::viewers::ThreadState).
+    States,
+    /// Threads of the process that is its parent, as processors ran them: a lane for each processor.
+    Runs,
     /// Values of a counter.
     Counter,
     /// Losses and damage.
@@ -50,6 +54,8 @@ impl TimelineTrackKind {
             Self::Processor => "processor",
             Self::Stream => "stream",
             Self::Spans => "spans",
+            Self::States => "states",
+            Self::Runs => "runs",
             Self::Counter => "counter",
             Self::Losses => "losses",
         }
@@ -73,6 +79,14 @@ pub struct TimelineTrack {
     own_name: Arc<str>,
     /// Trace and processor whose threads are on the track.
     pub(super) runs_on: Option<(u32, Option<u64>)>,
+}
+
+impl TimelineTrack {
+    /// Returns `true` if the threads that a processor runs are on the track.
+    #[must_use]
+    pub fn is_of_running_threads(&self) -> bool {
+        self.runs_on.is_some()
+    }
 }
 
 /// Tracks and their identifiers.
@@ -247,6 +261,27 @@ impl TrackList {
             track.runs_on = Some((trace, processor));
         }
         track
+    }
+
+    /// Returns the track of the states of a thread, whose own track is `parent`; `None` if there are too many tracks.
+    pub(super) fn of_states(&mut self, trace: u32, thread: u64, parent: u32) -> Option<u32> {
+        let id = track_id(TrackKind::States, [u64::from(trace), thread]);
+        let track = self.find(id, TimelineTrackKind::States, trace, |_| (Some(parent), "states".to_owned()));
+        let kind = self.tracks.get(track as usize)?.kind;
+        (kind == TimelineTrackKind::States).then_some(track)
+    }
+
+    /// Returns the track of the threads of a process that processors ran; `None` if a track is not that of a process, and if
+    /// there are too many tracks.
+    pub(super) fn of_runs(&mut self, trace: u32, process: u32) -> Option<u32> {
+        let parent = self.tracks.get(process as usize)?;
+        if parent.kind != TimelineTrackKind::Process {
+            return None;
+        }
+        let id = track_id(TrackKind::Runs, [u64::from(trace), process.into()]);
+        let describe = |_: &mut Self| (Some(process), "processors".to_owned());
+        let track = self.find(id, TimelineTrackKind::Runs, trace, describe);
+        (self.tracks.get(track as usize)?.kind == TimelineTrackKind::Runs).then_some(track)
     }
 
     /// Returns the track of spans of a name with keys.

@@ -6,7 +6,8 @@ import { button, el, type Child } from "../dom";
 import type { State, Topic } from "../state";
 import { count, duration, fullTime } from "../time";
 import { KINDS } from "../tracks";
-import { errorNote, note, type Panel, type PanelActions } from "./panel";
+import { errorNote, factList, note, type Panel, type PanelActions } from "./panel";
+import { ThreadView } from "./thread";
 
 /** Elements of an array or members of an object that are shown. */
 const MOST_MEMBERS = 500;
@@ -38,6 +39,7 @@ export class DetailsPanel implements Panel {
       this.body.replaceChildren(note("Click a span or an instant in the timeline, or press arrow right in a track, to see its fields."));
       return;
     }
+    if (selection.threadName !== undefined) return this.showThread();
     if (!selection.id) return this.showItem();
     try {
       const details = await this.latest.get<EventDetails>("event", { id: selection.id, offsets: this.state.offsetsText });
@@ -46,6 +48,21 @@ export class DetailsPanel implements Panel {
       if (isAborted(error)) return;
       this.command.set("");
       this.body.replaceChildren(errorNote(error));
+    }
+  }
+
+  /** A thread on a processor, or its state. */
+  private async showThread(): Promise<void> {
+    const selection = this.state.selection!;
+    this.command.set("");
+    try {
+      const view = new ThreadView(this.state, this.actions, (command) => this.command.set(command));
+      const found = selection.count === 1 ? await view.load(selection, this.latest) : null;
+      if (!found) return this.showItem();
+      this.heading.replaceChildren(el("bdi", {}, found.title));
+      this.body.replaceChildren(found.element);
+    } catch (error) {
+      if (!isAborted(error)) this.body.replaceChildren(errorNote(error));
     }
   }
 
@@ -117,11 +134,6 @@ export class DetailsPanel implements Panel {
     const kind = this.state.trackOf(id)?.kind;
     return el("span", {}, ...names.flatMap((name, i) => [i ? " › " : null, el("bdi", {}, name)]), kind ? ` (${KINDS[kind] ?? kind})` : "");
   }
-}
-
-function factList(facts: [string, Child][]): HTMLElement {
-  const rows = facts.filter(([, value]) => value !== null && value !== undefined && value !== "");
-  return el("dl", { class: "facts" }, ...rows.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, typeof value === "string" ? el("bdi", {}, value) : value)]));
 }
 
 /** Members of a value as items of a list; structures can be closed. */

@@ -1,7 +1,7 @@
 // The bottom of the page: tabs, of which the active one follows what is visible or marked.
 
 import { messageOf } from "../api";
-import { button, byId, debounce, el } from "../dom";
+import { button, byId, debounce, el, type Child } from "../dom";
 import { isSaved } from "../saved";
 import { TABS, type State, type Tab, type Topic } from "../state";
 import { count, duration, timeOfDay } from "../time";
@@ -21,6 +21,10 @@ export interface PanelActions {
   openEvent(id: string): void;
   /** Shows a range of time. */
   zoomTo(begin: number, end: number): void;
+  /** Shows a track. */
+  openTrack(track: number): void;
+  /** Selects the state of a thread, by its track of states or its own, and shows it. */
+  openState(track: number, begin: number, end: number, name: string): void;
   announce(text: string): void;
 }
 
@@ -144,6 +148,34 @@ export function errorNote(error: unknown): HTMLElement {
   return note(messageOf(error), true);
 }
 
+/** Value to sort a cell by. */
+export type CellKey = string | number | bigint;
+
+/** Table whose columns sort it. `keys` are the values of the cells of each row to sort by; numbers are sorted down first. */
+export function sortedTable(caption: string, head: string[], rows: (string | HTMLElement)[][], keys: CellKey[][], texts = 1): HTMLElement {
+  const made = table(caption, head, rows, texts);
+  const body = made.querySelector("tbody")!;
+  const order = [...body.rows];
+  made.querySelectorAll("th").forEach((cell, column) => {
+    cell.setAttribute("aria-sort", "none");
+    const sort = button(head[column]!, () => {
+      const isNumber = typeof keys[0]?.[column] !== "string";
+      const was = cell.getAttribute("aria-sort");
+      const isDown = was === "none" ? isNumber : was === "ascending";
+      const sign = isDown ? -1 : 1;
+      const numbered = order.map((_, i) => i).sort((a, b) => {
+        const [x, y] = [keys[a]![column]!, keys[b]![column]!];
+        return x < y ? -sign : x > y ? sign : a - b;
+      });
+      body.replaceChildren(...numbered.map((i) => order[i]!));
+      made.querySelectorAll("th").forEach((other) => other.setAttribute("aria-sort", "none"));
+      cell.setAttribute("aria-sort", isDown ? "descending" : "ascending");
+    });
+    cell.replaceChildren(sort);
+  });
+  return made;
+}
+
 /** Table of a few rows. */
 export function table(caption: string, head: string[], rows: (string | HTMLElement)[][], texts = 1): HTMLElement {
   const cells = (row: (string | HTMLElement)[], tag: "td" | "th") =>
@@ -158,6 +190,12 @@ export function table(caption: string, head: string[], rows: (string | HTMLEleme
     el("thead", {}, el("tr", {}, ...cells(head, "th"))),
     el("tbody", {}, ...rows.map((row) => el("tr", {}, ...cells(row, "td")))),
   );
+}
+
+/** List of names and values, without those that are missing. */
+export function factList(facts: [string, Child][]): HTMLElement {
+  const rows = facts.filter(([, value]) => value !== null && value !== undefined && value !== "");
+  return el("dl", { class: "facts" }, ...rows.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, typeof value === "string" ? el("bdi", {}, value) : value)]));
 }
 
 /** Words after counts of an answer that covers only a part of the range. */

@@ -1,11 +1,14 @@
 // Statistics of the range: counts, latencies, gaps.
 
-import { isAborted, Latest, type LongestSpans, type SpanStats, type Stats } from "../api";
+import { isAborted, Latest, type LongestSpans, type SpanStats, type Stats, type Waits } from "../api";
 import { CommandLine } from "../commands";
 import { button, el, svg } from "../dom";
+import { isSaved } from "../saved";
 import type { State, Topic } from "../state";
 import { count, duration, shortCount, timeOfDay } from "../time";
-import { errorNote, note, partly, plural, rangeParameters, rangeText, table, type Panel, type PanelActions } from "./panel";
+import { nameOf, TrackTree } from "../tracks";
+import { errorNote, note, partly, plural, rangeParameters, rangeText, sortedTable, type Panel, type PanelActions } from "./panel";
+import { wakerText } from "./thread";
 
 const MOST_ROWS = 200;
 const MOST_LONGEST = 50;
@@ -21,6 +24,7 @@ export class StatsPanel implements Panel {
   private readonly body = el("div", { class: "body", tabindex: 0, role: "group", "aria-label": "Statistics" });
   private readonly latest = new Latest();
   private readonly latestSpans = new Latest();
+  private readonly latestWaits = new Latest();
 
   constructor(
     private readonly state: State,
@@ -34,11 +38,12 @@ export class StatsPanel implements Panel {
     this.status.textContent = rangeText(this.state);
     if (this.state.isEmpty) return this.body.replaceChildren(note("No events yet."));
     try {
-      const [stats, longest] = await Promise.all([
+      const [stats, longest, waits] = await Promise.all([
         this.latest.get<Stats>("stats", rangeParameters(this.state)),
         this.latestSpans.get<LongestSpans>("longest", rangeParameters(this.state)),
+        this.waits(),
       ]);
-      this.show(stats, longest);
+      this.show(stats, longest, waits);
     } catch (error) {
       if (isAborted(error)) return;
       this.command.set("");
@@ -46,31 +51,73 @@ export class StatsPanel implements Panel {
     }
   }
 
-  private show(stats: Stats, longest: LongestSpans): void {
+  /** Waits of threads, if the trace has states of threads. */
+  private async waits(): Promise<Waits> {
+    const { begin, end } = rangeParameters(this.state);
+    const has = !isSaved && this.state.tracks.some((track) => track.kind === "states");
+    return has ? this.latestWaits.get<Waits>("waits", { begin, end }) : { waits: [] };
+  }
+
+  private show(stats: Stats, longest: LongestSpans, waits: Waits): void {
     this.command.set(stats.command);
     this.status.textContent = `${rangeText(this.state)} · ${plural(stats.events, "event")}${partly(stats.complete)}`;
     if (!stats.events) return this.body.replaceChildren(note("No events in this range. Zoom out, or clear the filter."));
-    const classes = table(
+    const rows = stats.classes.slice(0, MOST_ROWS);
+    const classes = sortedTable(
       "Events",
       ["Name", "Count", "Per second"],
-      stats.classes.slice(0, MOST_ROWS).map((row) => [row.name, count(row.count), row.perSecond === null ? "–" : shortCount(row.perSecond)]),
+      rows.map((row) => [row.name, count(row.count), row.perSecond === null ? "–" : shortCount(row.perSecond)]),
+      rows.map((row) => [row.name, row.count, row.perSecond ?? 0]),
     );
-    const parts: (HTMLElement | null)[] = [classes, stats.spans.length ? this.spans(stats.spans) : null];
-    if (stats.histogram) parts.push(histogram(stats.histogram, stats.spans));
+    const parts: (HTMLElement | null)[] = [this.programs(), waits.waits.length ? this.longestWaits(waits) : null];
     if (longest.spans.length) parts.push(this.longest(longest));
+    parts.push(stats.spans.length ? this.spans(stats.spans) : null);
+    if (stats.histogram) parts.push(histogram(stats.histogram, stats.spans));
+    parts.push(classes);
     if (stats.gaps.length) parts.push(this.gaps(stats.gaps));
     this.body.replaceChildren(el("div", { class: "columns" }, ...parts));
   }
 
+  /** Programs that used the processors, of the whole trace; a row leads to the track. */
+  private programs(): HTMLElement | null {
+    const { state } = this;
+    const { running } = new TrackTree(state.tracks);
+    const isProgram = (kind: string, parent: number | null) => kind === "process" || (kind === "thread" && state.trackOf(parent)?.kind !== "process");
+    const programs = state.tracks.filter((track) => running.get(track.id) && isProgram(track.kind, track.parent));
+    if (!programs.length) return null;
+    const all = state.tracks.filter((track) => track.runsThreads).length * (state.bounds.end - state.bounds.begin);
+    const timeOf = (id: number) => running.get(id) ?? 0;
+    programs.sort((a, b) => timeOf(b.id) - timeOf(a.id));
+    const shown = programs.slice(0, MOST_ROWS);
+    const rows = shown.map((track) => {
+      const show = button(nameOf(track), () => this.actions.openTrack(track.id), { title: "Show this track" });
+      return [show, duration(timeOf(track.id), 3), `${((100 * timeOf(track.id)) / Math.max(all, 1)).toFixed(1)} %`];
+    });
+    return sortedTable("Used the processors (whole trace)", ["Program", "Ran", "Share"], rows, shown.map((track) => [track.name, timeOf(track.id), timeOf(track.id)]));
+  }
+
+  /** Longest waits of threads, with what ended them. */
+  private longestWaits({ waits }: Waits): HTMLElement {
+    const shown = waits.slice(0, MOST_LONGEST);
+    const rows = shown.map((wait) => {
+      const [begin, end] = [this.state.relative(wait.begin), this.state.relative(wait.end)];
+      const show = button(timeOfDay(BigInt(wait.begin), this.state.calendar), () => this.actions.openState(wait.states, begin, end, wait.waitsIn ?? "wait"), {
+        title: "Show this wait",
+      });
+      return [wait.waitsIn ?? "–", wait.name ?? "", wakerText(wait.endedBy), show, duration(end - begin)];
+    });
+    const keys = shown.map((wait) => [wait.waitsIn ?? "", wait.name ?? "", wakerText(wait.endedBy), BigInt(wait.begin), this.state.relative(wait.end) - this.state.relative(wait.begin)]);
+    return sortedTable("Longest waits", ["Waits in", "Thread", "Ended by", "Begin", "Length"], rows, keys, 3);
+  }
+
   private spans(spans: SpanStats[]): HTMLElement {
-    return table(
+    const shown = spans.slice(0, MOST_ROWS);
+    const numbers = (row: SpanStats) => [row.total, row.self ?? row.total, row.total / Math.max(row.count, 1), row.minimum, row.median, row.p90, row.p99, row.maximum];
+    return sortedTable(
       "Latencies",
-      ["Span", "Count", "Total", "Least", "Median", "90 %", "99 %", "Most"],
-      spans.slice(0, MOST_ROWS).map((row) => [
-        row.name,
-        count(row.count),
-        ...[row.total, row.minimum, row.median, row.p90, row.p99, row.maximum].map((ns) => duration(ns, 3)),
-      ]),
+      ["Span", "Count", "Total", "Self", "Mean", "Least", "Median", "90 %", "99 %", "Most"],
+      shown.map((row) => [row.name, count(row.count), ...numbers(row).map((ns) => duration(ns, 3))]),
+      shown.map((row) => [row.name, row.count, ...numbers(row)]),
     );
   }
 
@@ -84,7 +131,8 @@ export class StatsPanel implements Panel {
       const more = span.count > 1 ? ` (of ${count(span.count)})` : "";
       return [span.name + more, this.state.trackOf(span.track)?.name ?? "", show, duration(span.length)];
     });
-    return table("Longest spans", ["Name", "Track", "Begin", "Length"], rows, 2);
+    const keys = spans.slice(0, MOST_LONGEST).map((span) => [span.name, this.state.trackOf(span.track)?.name ?? "", BigInt(span.begin), span.length]);
+    return sortedTable("Longest spans", ["Name", "Track", "Begin", "Length"], rows, keys, 2);
   }
 
   private gaps(gaps: Stats["gaps"]): HTMLElement {
@@ -95,7 +143,8 @@ export class StatsPanel implements Panel {
       });
       return [show, duration(gap.length)];
     });
-    return table("Largest gaps", ["After", "Length"], rows);
+    const keys = gaps.slice(0, 50).map((gap) => [BigInt(gap.begin), gap.length]);
+    return sortedTable("Largest gaps", ["After", "Length"], rows, keys);
   }
 }
 

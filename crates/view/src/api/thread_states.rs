@@ -1,0 +1,235 @@
+//! States of threads around a time, and the critical path over wake-ups.
+
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use ichnos::Pass;
+use ichnos::export::viewers::{ThreadWaker, Timeline, TimelineState, TimelineTrackKind};
+use ichnos::export::{PathOptions, PathStep, ThreadCollector, ThreadOptions, Waker};
+use ichnos::json::write::{ObjectWriter, ValueWriter};
+use ichnos::model::{EventRole, Meaning, Message, Sink as _, Window};
+
+use super::command::command;
+use super::events::MOST_EVENTS;
+use super::overview::write_time;
+use super::range;
+use super::scan::{self, EventId, RangeScan};
+use crate::query::Query;
+use crate::response::ApiError;
+use crate::shared::Shared;
+
+/// Number of states that are described: the one at the time, and those before it.
+const MOST_STATES: usize = 4;
+
+/// Maximum number of waits in an answer.
+const MOST_WAITS: usize = 100;
+
+/// Maximum number of steps of a path in an answer.
+const MOST_STEPS: usize = 2_000;
+
+/// Number of messages between two looks at the time.
+const STRIDE: u64 = 1_024;
+
+/// Describes the state of a thread at a time, and what came before it. The track is that of the thread, of its states, or that
+/// of the threads which a processor runs, with the number of the name that it shows.
+pub(super) fn thread(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+    let time = query.required("time")?;
+    let (track, resolution) = {
+        let timeline = shared.build.timeline();
+        (states_track(&timeline, query)?, timeline.resolution())
+    };
+    let Some(track) = track else { return Ok(b"null".to_vec()) };
+    let mut states = shared.build.timeline().states_at(track, time, MOST_STATES);
+    if states.len() < MOST_STATES && resolution > 0 {
+        let part = shared.parts.find((time, time.saturating_add(1)), || range::read(shared, time, time))?;
+        let finer = part.map(|part| part.timeline().states_at(track, time, MOST_STATES)).unwrap_or_default();
+        if finer.len() > states.len() {
+            states = finer;
+        }
+    }
+    let switch = match states.first() {
+        Some(state) => switch_at(shared, track, state.begin)?,
+        None => None,
+    };
+    let timeline = shared.build.timeline();
+    let mut out = Vec::new();
+    let mut object = ValueWriter::new(&mut out).object();
+    object.unsigned("thread", timeline.thread_of_states(track));
+    write_track(&mut object, &timeline, timeline.tracks().get(track as usize).and_then(|track| track.parent));
+    if let Some((id, priority)) = switch {
+        object.member("event").display(id);
+        object.integer("priority", priority);
+    }
+    let mut list = object.member("states").array();
+    for state in &states {
+        let mut entry = list.element().object();
+        write_state(&mut entry, &timeline, state);
+        entry.end();
+    }
+    list.end();
+    object.end();
+    Ok(out)
+}
+
+/// Returns the track of the states of the thread that a request is about.
+fn states_track(timeline: &Timeline, query: &Query) -> Result<Option<u32>, ApiError> {
+    let track = query.required("track")? as u32;
+    let Some(known) = timeline.tracks().get(track as usize) else { return Ok(None) };
+    Ok(match known.kind {
+        TimelineTrackKind::States => Some(track),
+        TimelineTrackKind::Processor => {
+            let name = query.required("name")? as u32;
+            timeline.states_of_name(track, name)
+        }
+        _ => timeline.states_of(track),
+    })
+}
+
+fn write_track(object: &mut ObjectWriter<'_>, timeline: &Timeline, track: Option<u32>) {
+    let Some(track) = track else { return };
+    object.member("track").unsigned(track.into());
+    object.string("name", timeline.tracks().get(track as usize).map(|track| &*track.name));
+}
+
+fn write_state(object: &mut ObjectWriter<'_>, timeline: &Timeline, state: &TimelineState) {
+    object.member("state").string(timeline.name(state.name));
+    write_times(object, timeline, state);
+}
+
+/// Writes when a state begins and ends, and why.
+fn write_times(object: &mut ObjectWriter<'_>, timeline: &Timeline, state: &TimelineState) {
+    write_time(object.member("begin"), Some(state.begin));
+    write_time(object.member("end"), Some(state.end));
+    object.string("waitsIn", state.waits_in.map(|name| timeline.name(name)));
+    match state.waker {
+        Some(ThreadWaker::Interrupt(name)) => {
+            let mut waker = object.member("endedBy").object();
+            waker.member("interrupt").string(name.map_or("", |name| timeline.name(name)));
+            waker.end();
+        }
+        Some(ThreadWaker::Thread(thread)) => {
+            let mut waker = object.member("endedBy").object();
+            waker.member("thread").unsigned(thread);
+            write_track(&mut waker, timeline, state.woken_by);
+            waker.end();
+        }
+        _ => {}
+    }
+}
+
+/// Lists the longest waits that touch a range.
+pub(super) fn waits(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+    let (begin, end) = query.range()?;
+    let timeline = shared.build.timeline();
+    let mut out = Vec::new();
+    let mut object = ValueWriter::new(&mut out).object();
+    let mut list = object.member("waits").array();
+    for (track, state) in timeline.longest_waits(begin, end, MOST_WAITS) {
+        let mut entry = list.element().object();
+        entry.member("states").unsigned(track.into());
+        write_track(
+            &mut entry,
+            &timeline,
+            timeline.tracks().get(track as usize).and_then(|track| track.parent),
+        );
+        write_times(&mut entry, &timeline, &state);
+        entry.end();
+    }
+    list.end();
+    object.end();
+    Ok(out)
+}
+
+/// Finds the event that switched to or from a thread at a time, and the priority that it names.
+fn switch_at(shared: &Shared, track: u32, time: u64) -> Result<Option<(EventId, Option<i128>)>, ApiError> {
+    let thread = shared.build.timeline().thread_of_states(track);
+    let mut switch = None;
+    let scan = RangeScan { begin: time, end: time, filter: None, most: MOST_EVENTS, time: scan::SHORT };
+    scan.run(shared, |found| {
+        let event = found.event;
+        let is = |meaning| event.meaning(meaning).and_then(|value| value.as_u64()) == thread;
+        let (is_next, is_previous) = (is(Meaning::TargetThread), is(Meaning::PreviousThread));
+        let is_about = matches!(event.class.role, EventRole::Switch | EventRole::Wakeup);
+        if !is_about || !is_next && !is_previous {
+            return ControlFlow::Continue(());
+        }
+        // No meaning says it; these are the names of Linux.
+        let names: &[&str] = if is_next { &["next_prio", "prio"] } else { &["prev_prio"] };
+        let priority = names.iter().find_map(|name| event.field(name)?.as_i128());
+        switch = Some((found.id, priority));
+        ControlFlow::Break(())
+    })?;
+    Ok(switch)
+}
+
+/// Finds the critical path over wake-ups of the thread of a track in a range.
+pub(super) fn path(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+    let (begin, end) = query.range()?;
+    let (track, range) = {
+        let timeline = shared.build.timeline();
+        (states_track(&timeline, query)?, timeline.range())
+    };
+    let found = track.and_then(|track| shared.build.timeline().thread_and_trace(track));
+    let (Some((trace, thread)), Some((first, _))) = (found, range) else { return Ok(b"null".to_vec()) };
+    if shared.session.is_live() {
+        return Err(ApiError::bad("the traces have no end: record them into a file"));
+    }
+    let mut path = PathOptions::new(thread);
+    (path.trace, path.range) = (Some(trace), Some((begin, end)));
+    let mut options = ThreadOptions::default();
+    (options.path, options.waits) = (Some(path), 0);
+    let mut collector = ThreadCollector::new(options);
+    let streams: Vec<_> = shared.session.traces().iter().flat_map(|trace| trace.data_streams()).collect();
+    collector.number_streams(streams.iter().map(|stream| &**stream));
+    let window = Window { begin: Some(i128::from(first)), end: Some(i128::from(end)) };
+    let reader = shared.reader(window)?;
+    let deadline = Instant::now() + scan::LONG;
+    let (mut messages, mut is_late) = (0_u64, false);
+    let mut take = |message: &Message<'_>| -> std::io::Result<ControlFlow<()>> {
+        messages += 1;
+        is_late = messages % STRIDE == 0 && Instant::now() >= deadline;
+        if is_late { Ok(ControlFlow::Break(())) } else { collector.message(message) }
+    };
+    let pass = Pass::new(shared.options.selection.clone()).stop(shared.options.stop);
+    pass.run(&reader, &mut take).map_err(|error| ApiError::failed(error.to_string()))?;
+    let report = collector.finish();
+    let Some(path) = report.path() else { return Ok(b"null".to_vec()) };
+    let timeline = shared.build.timeline();
+    let mut out = Vec::new();
+    let mut object = ValueWriter::new(&mut out).object();
+    object.member("total").unsigned(path.steps.len() as u64);
+    object.member("complete").boolean(path.is_complete && !is_late);
+    let verb = format!("threads --path {thread} --during @{begin},@{end}");
+    object.member("command").string(&command(shared, &verb, &Query::new("")?, None));
+    let mut list = object.member("steps").array();
+    for step in path.steps.iter().take(MOST_STEPS) {
+        let mut entry = list.element().object();
+        write_step(&mut entry, &timeline, step);
+        entry.end();
+    }
+    list.end();
+    object.end();
+    Ok(out)
+}
+
+fn write_step(object: &mut ObjectWriter<'_>, timeline: &Timeline, step: &PathStep) {
+    let track = |thread| timeline.track_of_thread(step.trace, thread);
+    object.member("thread").unsigned(step.thread);
+    write_track(object, timeline, track(step.thread));
+    object.member("state").string(step.state.name());
+    write_time(object.member("begin"), Some(step.begin));
+    write_time(object.member("end"), Some(step.end));
+    object.unsigned("processor", step.processor);
+    object.string("waitsIn", step.reason.as_deref());
+    let Some(waker) = &step.waker else { return };
+    let mut ended = object.member("endedBy").object();
+    match waker {
+        Waker::Thread(thread, _) => {
+            ended.member("thread").unsigned(*thread);
+            write_track(&mut ended, timeline, track(*thread));
+        }
+        Waker::Interrupt(name) => ended.member("interrupt").string(name.as_deref().unwrap_or_default()),
+        _ => {}
+    }
+    ended.end();
+}
