@@ -18,11 +18,15 @@ export class FilterField {
   private from = 0;
   private at = -1;
 
+  /** True after a first Escape in a filter that applies. */
+  private isAsked = false;
+
   constructor(private readonly state: State) {
     state.on(["filter"], () => this.field.classList.toggle("active", state.filter !== ""));
     const later = debounce(PAUSE, () => {
       void this.check();
-      void this.complete();
+      // What was entered meanwhile needs no completions.
+      if (this.input.value.trim() !== this.state.filter) void this.complete();
     });
     this.input.addEventListener("input", later);
     this.input.addEventListener("keydown", (event) => this.key(event));
@@ -40,13 +44,22 @@ export class FilterField {
     this.input.value = this.state.filter;
   }
 
+  /** Says that the next Escape deletes the filter. */
+  private ask(): void {
+    this.isAsked = true;
+    this.error.hidden = false;
+    this.error.replaceChildren(el("div", {}, "Escape again deletes the filter."));
+  }
+
   clear(): void {
+    this.isAsked = false;
     this.input.value = "";
     void this.apply();
   }
 
   private key(event: KeyboardEvent): void {
     const isOpen = !this.list.hidden;
+    if (event.key !== "Escape") this.isAsked = false;
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       if (!isOpen) void this.complete();
       else this.mark((this.at + (event.key === "ArrowDown" ? 1 : -1) + this.items.length) % this.items.length);
@@ -55,6 +68,11 @@ export class FilterField {
       else void this.apply();
     } else if (event.key === "Escape") {
       if (isOpen) this.close();
+      else if (this.input.value.trim() !== this.state.filter) {
+        this.restore();
+        void this.check();
+      }
+      else if (this.input.value && !this.isAsked) this.ask();
       else if (this.input.value) this.clear();
       else this.input.blur();
     } else return;
@@ -63,6 +81,7 @@ export class FilterField {
   }
 
   private async apply(): Promise<void> {
+    this.completions.abort();
     this.close();
     if (await this.check()) this.state.setFilter(this.input.value.trim());
   }

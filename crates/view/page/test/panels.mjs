@@ -244,6 +244,30 @@ export async function filterErrorsHaveAPlace({ browser, url, mock }) {
   assert.ok(!page.addresses.some((address) => address.includes("/api/tiles?") && address.includes("filter=")), "a wrong expression is not applied");
 }
 
+/** Escape gives up what was typed, and asks before it deletes the filter that applies. Enter leaves no completions behind. */
+export async function filterAsksBeforeItIsDeleted({ browser, url }) {
+  const page = await openPage(browser, url);
+  const field = page.locator("#filter");
+  const isFiltered = () => page.evaluate(() => document.getElementById("filter-field").classList.contains("active"));
+  await field.fill('event == "*"');
+  await field.press("Enter");
+  await page.waitForFunction(() => document.getElementById("filter-field").classList.contains("active"));
+  await page.waitForTimeout(600);
+  assert.equal(await page.locator("#filter-list").isVisible(), false);
+  await field.pressSequentially(" &&");
+  await page.waitForTimeout(600);
+  if (await page.locator("#filter-list").isVisible()) await field.press("Escape");
+  await field.press("Escape");
+  assert.equal(await field.inputValue(), 'event == "*"');
+  await field.press("Escape");
+  assert.match(await page.locator("#filter-error").innerText(), /Escape again/);
+  assert.equal(await isFiltered(), true);
+  await field.press("Escape");
+  assert.equal(await field.inputValue(), "");
+  await page.waitForFunction(() => !document.getElementById("filter-field").classList.contains("active"));
+  assert.deepEqual(page.problems.filter((text) => !text.includes("400")), []);
+}
+
 export async function filterCompletes({ browser, url }) {
   const page = await openPage(browser, url);
   await page.keyboard.press("\\");

@@ -101,10 +101,14 @@ export class DetailsPanel implements Panel {
     const causes = this.links("Causes", details.causes);
     const effects = this.links("Effects", details.effects);
     const left = el("div", {}, factList(facts), causes, effects);
-    const fields = el("div", {}, el("h3", {}, "Fields"), el("ul", { class: "tree mono" }, ...members(details.line, 0)));
+    // What the program said comes first, then when and where, then what is around it.
+    const [own, around] = divided(details.line);
+    const tree = (title: string, value: unknown) => el("div", {}, el("h3", {}, title), el("ul", { class: "tree mono" }, ...members(value, 0)));
+    const fields = own === undefined ? null : tree("Fields", own);
+    const rest = own === undefined ? tree("Fields", around) : tree("Header and contexts", around);
     const line = el("div", {}, el("h3", {}, "Line"), el("pre", {}, el("bdi", {}, details.text)));
     line.querySelector("pre")!.style.whiteSpace = "pre-wrap";
-    this.body.replaceChildren(el("div", { class: "columns" }, left, fields), line);
+    this.body.replaceChildren(el("div", { class: "columns" }, fields, left, rest), line);
     this.body.scrollTop = 0;
   }
 
@@ -134,6 +138,13 @@ export class DetailsPanel implements Panel {
     const kind = this.state.trackOf(id)?.kind;
     return el("span", {}, ...names.flatMap((name, i) => [i ? " › " : null, el("bdi", {}, name)]), kind ? ` (${KINDS[kind] ?? kind})` : "");
   }
+}
+
+/** Payload of an event, if it has one, and its other members. */
+function divided(line: unknown): [unknown, unknown] {
+  if (line === null || typeof line !== "object" || !("payload" in line)) return [undefined, line];
+  const { payload, ...rest } = line as Record<string, unknown>;
+  return [payload, rest];
 }
 
 /** Members of a value as items of a list; structures can be closed. */
