@@ -105,10 +105,14 @@ fn pass_options(args: &Stats) -> PassOptions {
 /// Checks combinations of options.
 fn check(args: &Stats) -> Result<(), Failure> {
     let needs = match args.sort {
-        SortBy::P50 | SortBy::P99 | SortBy::Max if !args.has_numbers() => "--histogram or --pair",
+        SortBy::P50 | SortBy::P99 | SortBy::Max | SortBy::Mean if !args.has_numbers() => {
+            "--histogram or --pair"
+        }
+        SortBy::Total if !args.has_pairs() => "--pair or --spans",
+        SortBy::Own if !args.spans => "--spans",
         SortBy::Bytes | SortBy::First | SortBy::Last | SortBy::Gap | SortBy::Loss if args.has_pairs() => {
             return Err(Failure::new("--sort: pairs have no such column")
-                .help("sort them by events, name, p50, p99 or max"));
+                .help("sort them by events, name, total, mean, p50, p99 or max"));
         }
         _ => "",
     };
@@ -170,7 +174,7 @@ fn text_options(args: &Stats, session: &Session, global: &Global) -> StatsTextOp
 fn pair_options(args: &Stats) -> Result<Option<PairOptions>, Failure> {
     if args.spans {
         let mut options = PairOptions::spans();
-        options.by = if args.by.is_empty() { vec![GroupBy::Event] } else { args.groups() };
+        options.by = if args.by.is_empty() { vec![GroupBy::Span] } else { args.groups() };
         return Ok(Some(limited(options, args)));
     }
     let Some(names) = args.pair.as_deref() else { return Ok(None) };
@@ -189,6 +193,7 @@ fn pair_options(args: &Stats) -> Result<Option<PairOptions>, Failure> {
 fn limited(mut options: PairOptions, args: &Stats) -> PairOptions {
     let limits = args.reading.limits().report;
     options.slowest = args.slowest;
+    options.longer_than = args.longer_than;
     options.open = usize::try_from(limits.open_pairs).unwrap_or(usize::MAX);
     options
 }

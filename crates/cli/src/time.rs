@@ -218,6 +218,11 @@ fn seconds_from(text: &str) -> Option<i128> {
     Some(if negative { -value } else { value })
 }
 
+/// Parses a duration, in nanoseconds.
+pub(crate) fn length_from(text: &str) -> Result<i128, String> {
+    duration_from(text).ok_or_else(|| "expected a duration, for instance 16ms".to_owned())
+}
+
 /// Parses `1.5s`, `2min30s` or `3` (seconds) as nanoseconds.
 fn duration_from(text: &str) -> Option<i128> {
     if let Some(nanoseconds) = seconds_from(text) {

@@ -6,7 +6,7 @@ use ichnos::export::{GroupBy, StatsOrder};
 use super::json::JsonReport;
 use super::reading::Reading;
 use super::selecting::Selecting;
-use crate::size;
+use crate::{size, time};
 
 #[derive(Args, Debug)]
 #[command(after_long_help = "FIELD is the path of a field (`next_tid`, `payload.args.0`, `ctx.procname`, \
@@ -15,7 +15,7 @@ use crate::size;
 pub(crate) struct Stats {
     #[command(flatten)]
     pub(crate) reading: Reading,
-    /// Row for each event, stream, host or FIELD [default: event]
+    /// Row for each event, stream, host, span or FIELD [default: event]
     ///
     /// Several are separated by commas.
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = group_by)]
@@ -39,7 +39,7 @@ pub(crate) struct Stats {
     /// Measure all spans: function calls, system calls, requests
     ///
     /// `ichnos help map` explains roles, which formats know or a file of --map says. Rows are those of the events that
-    /// begin spans, unless --by names others.
+    /// begin spans by the names of the spans, unless --by names others.
     #[arg(long, group = "measured", conflicts_with_all = ["histogram", "timeline", "pair"])]
     pub(crate) spans: bool,
     /// Fields that are equal in both events of a pair, comma-separated
@@ -50,6 +50,9 @@ pub(crate) struct Stats {
     /// Number of the longest pairs to list
     #[arg(long, value_name = "N", default_value_t = 10, requires = "measured", hide_short_help = true)]
     pub(crate) slowest: usize,
+    /// Only pairs that are longer: 16ms, 1.5s
+    #[arg(long, value_name = "DURATION", value_parser = time::length_from, requires = "measured", hide_short_help = true)]
+    pub(crate) longer_than: Option<i128>,
     /// Show the first N rows only
     #[arg(long, value_name = "N")]
     pub(crate) top: Option<usize>,
@@ -105,6 +108,13 @@ pub(crate) enum SortBy {
     P99,
     /// The greatest value (--histogram, --pair).
     Max,
+    /// The mean (--histogram, --pair).
+    Mean,
+    /// The sum of the latencies (--pair, --spans).
+    Total,
+    /// The time without that of the spans within (--spans).
+    #[value(name = "self")]
+    Own,
 }
 
 impl From<SortBy> for StatsOrder {
@@ -120,14 +130,18 @@ impl From<SortBy> for StatsOrder {
             SortBy::P50 => Self::P50,
             SortBy::P99 => Self::P99,
             SortBy::Max => Self::Max,
+            SortBy::Mean => Self::Mean,
+            SortBy::Total => Self::Total,
+            SortBy::Own => Self::Own,
         }
     }
 }
 
 fn group_by(text: &str) -> Result<GroupBy, String> {
     Ok(match text.trim() {
-        "" => return Err("expected event, stream, host or a field".to_owned()),
+        "" => return Err("expected event, stream, host, span or a field".to_owned()),
         "event" => GroupBy::Event,
+        "span" => GroupBy::Span,
         "stream" => GroupBy::Stream,
         "host" => GroupBy::Host,
         field => GroupBy::Field(field.to_owned()),

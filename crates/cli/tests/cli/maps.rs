@@ -120,16 +120,23 @@ fn spans_of_a_kernel_trace() {
             open.remove(&thread);
         }
     }
-    let found = ichnos(["stats", "--spans", "--json", path.to_str().unwrap()]).expect(0, &[]).json();
-    let rows = found["rows"].as_array().unwrap().iter();
-    let found: BTreeMap<String, (u64, u64)> = rows
-        .map(|row| {
+    let measured = |options: &[&str]| -> BTreeMap<String, (u64, u64)> {
+        let found = ichnos([&["stats", "--spans", "--json", path.to_str().unwrap()], options].concat());
+        let rows = found.expect(0, &[]).json()["rows"].as_array().unwrap().clone();
+        let row = |row: &Json| {
             let latency = &row["latency_ns"];
             let key = row["key"][0].as_str().unwrap().to_owned();
             (key, (latency["count"].as_u64().unwrap(), latency["max"].as_u64().unwrap()))
-        })
-        .filter(|(name, _)| name.starts_with("syscall_entry_"))
-        .collect();
+        };
+        rows.iter().map(row).collect()
+    };
+    let mut found = measured(&["--by", "event"]);
+    found.retain(|name, _| name.starts_with("syscall_entry_"));
     assert!(calls.len() > 20, "{calls:?}");
     assert_eq!(found, calls);
+    // By default, rows are called as the spans.
+    let by_name = measured(&[]);
+    for (name, call) in &calls {
+        assert_eq!(by_name.get(name.trim_start_matches("syscall_entry_")), Some(call), "{name}");
+    }
 }

@@ -94,7 +94,7 @@ fn mistakes() {
     stats(&["--sort", "p99"], "--histogram or --pair");
     stats(&["--sort", "gap", "--pair", "a", "b"], "pairs have no such column");
     stats(&["--csv", "--timeline", "--histogram", "value"], "two tables");
-    stats(&["--by", "event,,stream"], "expected event, stream, host or a field");
+    stats(&["--by", "event,,stream"], "expected event, stream, host, span or a field");
     ichnos(["stats", path, "--pair", "demo:tik", "demo:tock"])
         .expect(1, &["did you mean `demo:tick` or `demo:tock`?"]);
 }

@@ -31,6 +31,8 @@ event { id = 4; stream_id = 0; name = "irq_handler_entry"; fields := struct { u3
 event { id = 5; stream_id = 0; name = "irq_handler_exit"; fields := struct { u32 irq; u32 ret; }; };
 event { id = 6; stream_id = 0; name = "sched_process_fork"; fields := struct {
     u32 parent_tid; string child_comm; u32 child_tid; u32 child_pid; }; };
+event { id = 7; stream_id = 0; name = "mm_page_fault_entry"; fields := struct { u32 code; }; };
+event { id = 8; stream_id = 0; name = "mm_page_fault_exit"; fields := struct { u32 code; }; };
 "#;
 
 /// A data stream of a processor.
@@ -270,6 +272,39 @@ fn a_path_leads_to_what_really_ran() {
     assert_eq!(found["longest_waits"][1]["ended_by"]["interrupt"], "disk");
     let text = ichnos(["threads", "--clock-gmt", path]).expect(0, &[]).out;
     assert!(text.contains("2 processors"), "{text}");
+}
+
+/// Page faults within a system call, and another call: 300 ns, of which 70 are faults, and 10 ns.
+#[test]
+fn spans_of_threads_have_totals_and_own_times() {
+    let mut streams = [Events::default()];
+    streams[0].wake(100, 1);
+    streams[0].switch(110, (0, 0), 1);
+    for (id, time) in [(2, 200), (7, 250), (8, 300), (7, 310), (8, 330), (3, 500), (2, 600), (3, 610)] {
+        streams[0].event(id, time).number(0);
+    }
+    let directory = Directory::new("thread-spans");
+    write(&directory, &streams);
+    let run = |options: &[&str]| {
+        let path = directory.to_str().unwrap();
+        ichnos([&["stats", "--spans", path, "--clock-seconds"], options].concat()).expect(0, &[]).out
+    };
+    let head = "span,pairs,min_ns,mean_ns,p50_ns,p90_ns,p99_ns,max_ns,total_ns,self_ns\n";
+    let futex = "futex,2,10,155,10,300,300,300,310,240\n";
+    let faults = "page fault,2,20,35,20,50,50,50,70,70\n";
+    for order in ["total", "self", "mean"] {
+        assert_eq!(run(&["--csv", "--sort", order]), format!("{head}{futex}{faults}"), "{order}");
+    }
+    let longer = "futex,1,300,300,300,300,300,300,300,230\npage fault,1,50,50,50,50,50,50,50,50\n";
+    assert_eq!(run(&["--csv", "--sort", "total", "--longer-than", "20ns"]), format!("{head}{longer}"));
+    let text = run(&["--sort", "total"]);
+    let first = text.lines().find(|line| line.starts_with(" 300 ns")).unwrap_or_default();
+    let end: Vec<&str> = first.split_whitespace().rev().take(2).collect();
+    assert_eq!(end, ["1", "futex"], "{text}");
+    let found: Json = serde_json::from_str(&run(&["--json"])).unwrap();
+    let slowest = &found["pairs"]["slowest"][0];
+    assert_eq!((&slowest["thread"], &slowest["latency_ns"]), (&"1".into(), &300.into()), "{found}");
+    assert_eq!(found["pairs"]["self_ns"], 310);
 }
 
 #[test]

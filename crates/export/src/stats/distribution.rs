@@ -320,6 +320,19 @@ impl Distribution {
         (self.count > 0).then(|| (self.integers as f64 + self.reals) / self.count as f64)
     }
 
+    /// Returns the sum; `None` if it is empty.
+    #[must_use]
+    pub fn total(&self) -> Option<Number> {
+        if self.count == 0 {
+            return None;
+        }
+        if self.reals == 0.0 {
+            Some(Number::Integer(self.integers))
+        } else {
+            Number::of_real(self.integers as f64 + self.reals)
+        }
+    }
+
     /// `true` if quantiles are exact.
     #[must_use]
     pub fn is_exact(&self) -> bool {

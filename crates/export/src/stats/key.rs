@@ -7,12 +7,16 @@ use ichnos_model::{
     StringEncoding, Text, Uuid, Value,
 };
 
+use crate::span_name::span_name;
+
 /// Property to group events by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GroupBy {
     /// Name of the class.
     Event,
+    /// Name of the span that an event begins or ends.
+    Span,
     /// Data stream.
     Stream,
     /// Host: the field that means the machine, or else `hostname` of the environment.
@@ -242,6 +246,7 @@ impl StreamKey {
 #[derive(Debug)]
 pub(super) struct ClassKey {
     name: String,
+    span: String,
     fields: Box<[Option<KeyField>]>,
 }
 
@@ -256,7 +261,7 @@ impl ClassKey {
             Some(name) => name.clone(),
             None => format!("id {}", event.class.id),
         };
-        Self { name, fields: by.iter().map(field).collect() }
+        Self { name, span: span_name(event).to_owned(), fields: by.iter().map(field).collect() }
     }
 
     /// Appends the key of an event.
@@ -264,6 +269,7 @@ impl ClassKey {
         for (by, field) in by.iter().zip(&self.fields) {
             match by {
                 GroupBy::Event => push_text(key, &self.name),
+                GroupBy::Span => push_text(key, &self.span),
                 GroupBy::Stream => stream.push(key, by),
                 GroupBy::Host if field.as_ref().is_none_or(|field| !field.is_in(event)) => {
                     stream.push(key, by)

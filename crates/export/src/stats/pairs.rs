@@ -42,6 +42,8 @@ pub struct PairOptions {
     pub groups: usize,
     /// Number of longest pairs to keep.
     pub slowest: usize,
+    /// Only longer pairs count, in nanoseconds.
+    pub longer_than: Option<i128>,
 }
 
 impl fmt::Debug for PairOptions {
@@ -67,6 +69,7 @@ impl PairOptions {
             open: 1 << 20,
             groups: 1_024,
             slowest: 10,
+            longer_than: None,
         }
     }
 
@@ -332,6 +335,8 @@ pub struct Pair {
     pub names: [String; 2],
     /// Values of the key.
     pub key: Vec<GroupValue>,
+    /// Thread of a span; `None` for other pairs, and where it is not known.
+    pub thread: Option<GroupValue>,
 }
 
 /// Pairs events.
@@ -350,6 +355,7 @@ pub struct Pairs {
     next: u64,
     slowest: BinaryHeap<Reverse<Slow>>,
     most_slow: usize,
+    longer_than: Option<i128>,
     has_groups: bool,
     nested: NestedSpans,
     /// Names of spans with keys; `None` if events are no spans.
@@ -365,6 +371,8 @@ struct OpenPair {
     time: i128,
     by: Box<[u8]>,
     name: Box<[u8]>,
+    /// Time of the spans within this one, in nanoseconds.
+    inside: i128,
 }
 
 /// A pair, ordered by its duration; of equal durations, the first one is greater.
@@ -377,9 +385,9 @@ struct Slow {
     key: Arc<[u8]>,
 }
 
-/// Latencies of a group, in nanoseconds.
+/// Latencies of a group, and the time without that of spans within them, in nanoseconds.
 #[derive(Clone, Debug)]
-struct PairRow(Distribution);
+struct PairRow(Distribution, i128);
 
 impl GroupRow for PairRow {
     fn events(&self) -> u64 {
@@ -388,6 +396,7 @@ impl GroupRow for PairRow {
 
     fn merge(&mut self, later: Self) {
         self.0.merge(later.0);
+        self.1 = self.1.saturating_add(later.1);
     }
 }
 
@@ -401,6 +410,8 @@ pub struct PairGroup<'p> {
     pub missed: u64,
     /// Durations of its pairs, in nanoseconds.
     pub latencies: &'p Distribution,
+    /// Sum of the durations without those of spans within them, in nanoseconds; for pairs that are no spans, the sum.
+    pub own_time: i128,
 }
 
 impl Pairs {
@@ -408,7 +419,7 @@ impl Pairs {
     #[must_use]
     pub fn new(options: &PairOptions) -> Self {
         Self {
-            all: PairRow(Distribution::new(MOST_NUMBERS)),
+            all: PairRow(Distribution::new(MOST_NUMBERS), 0),
             groups: Groups::new(options.groups),
             unpaired: Unpaired::default(),
             open: HashMap::new(),
@@ -417,6 +428,7 @@ impl Pairs {
             next: 0,
             slowest: BinaryHeap::new(),
             most_slow: options.slowest,
+            longer_than: options.longer_than,
             has_groups: !options.by.is_empty(),
             nested: NestedSpans::default(),
             span_names: options.spans.then(SpanNames::default),
@@ -503,7 +515,8 @@ impl Pairs {
     fn begin(&mut self, record: &PairRecord<'_>) {
         let number = self.next;
         self.next += 1;
-        let open = OpenPair { number, time: record.time, by: record.by.into(), name: record.name.into() };
+        let open =
+            OpenPair { number, time: record.time, by: record.by.into(), name: record.name.into(), inside: 0 };
         if let Some(known) = self.open.get_mut(record.key) {
             *known = open;
             self.unpaired.begun_again += 1;
@@ -545,12 +558,24 @@ impl Pairs {
             return;
         };
         let length = record.time.saturating_sub(open.time);
+        if record.does & does::NESTED != 0
+            && let Some(around) = NestedSpans::around(record.key)
+            && let Some(around) = self.open.get_mut(&*around)
+        {
+            around.inside = around.inside.saturating_add(length);
+        }
+        if self.longer_than.is_some_and(|least| length <= least) {
+            return;
+        }
+        let own = length.saturating_sub(open.inside);
         self.all.0.add(Number::Integer(length));
+        self.all.1 = self.all.1.saturating_add(own);
         if self.has_groups {
-            let make = || PairRow(Distribution::new(MOST_NUMBERS_OF_GROUP));
+            let make = || PairRow(Distribution::new(MOST_NUMBERS_OF_GROUP), 0);
             let index = self.groups.index(&open.by, make);
             if let Some(row) = self.groups.get_mut(index) {
                 row.0.add(Number::Integer(length));
+                row.1 = row.1.saturating_add(own);
             }
         }
         let is_slow = self.slowest.peek().is_none_or(|Reverse(least)| length > least.length);
@@ -570,12 +595,19 @@ impl Pairs {
         &self.all.0
     }
 
+    /// Returns the sum of the durations of all spans without those of spans within them, in nanoseconds.
+    #[must_use]
+    pub fn own_time(&self) -> i128 {
+        self.all.1
+    }
+
     /// Returns the rows, in unspecified order.
     pub fn groups(&self) -> impl Iterator<Item = PairGroup<'_>> {
         self.groups.iter().map(|TableGroup { key, missed, row }| PairGroup {
             key: key::decode(key),
             missed: *missed,
             latencies: &row.0,
+            own_time: row.1,
         })
     }
 
@@ -597,11 +629,14 @@ impl Pairs {
         let mut slowest: Vec<&Slow> = self.slowest.iter().map(|Reverse(slow)| slow).collect();
         slowest.sort_unstable_by(|a, b| b.cmp(a));
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let is_of_thread = |slow: &Slow| self.span_names.is_some() && spans::is_of_thread(&slow.key);
+        let values = |slow: &Slow| key::decode(slow.key.get(self.key_begin..).unwrap_or_default());
         let pair = |slow: &Slow| Pair {
+            thread: values(slow).pop().filter(|_| is_of_thread(slow)),
             begin: slow.begin,
             end: slow.begin.saturating_add(slow.length),
             names: [text(&slow.names[0]), text(&slow.names[1])],
-            key: key::decode(slow.key.get(self.key_begin..).unwrap_or_default()),
+            key: values(slow),
         };
         slowest.into_iter().map(pair).collect()
     }

@@ -42,6 +42,12 @@ pub enum StatsOrder {
     P99,
     /// By the greatest value or latency.
     Max,
+    /// By the mean of values or latencies.
+    Mean,
+    /// By the sum of values or latencies.
+    Total,
+    /// By the time of spans without that of the spans within them.
+    Own,
 }
 
 /// Statistics in the order of display, to be written as text, CSV or JSON.
@@ -89,6 +95,8 @@ struct ReportRow<'s> {
     /// `None` for rows of pairs.
     of: Option<&'s StatsRow>,
     numbers: Option<NumberQuantiles<'s>>,
+    /// Time of spans without that of the spans within them, in nanoseconds.
+    own_time: Option<i128>,
 }
 
 /// Quantiles to show, in thousandths.
@@ -159,12 +167,13 @@ impl<'s> ReportRow<'s> {
             missed: group.missed,
             of: Some(group.row),
             numbers: group.row.numbers.as_deref().map(NumberQuantiles::new),
+            own_time: None,
         }
     }
 
     fn of_pairs(group: PairGroup<'s>) -> Self {
         let numbers = Some(NumberQuantiles::new(group.latencies));
-        Self { key: group.key, missed: group.missed, of: None, numbers }
+        Self { key: group.key, missed: group.missed, of: None, numbers, own_time: Some(group.own_time) }
     }
 
     /// Number of events, numbers or pairs.
@@ -208,6 +217,15 @@ fn compare(a: &ReportRow<'_>, b: &ReportRow<'_>, order: StatsOrder) -> Ordering 
         }
         StatsOrder::P50 => quantile(0),
         StatsOrder::P99 => quantile(2),
+        StatsOrder::Mean => {
+            let mean = |row: &ReportRow<'_>| Number::of_real(row.numbers.as_ref()?.distribution.mean()?);
+            mean(b).cmp(&mean(a))
+        }
+        StatsOrder::Total => {
+            let total = |row: &ReportRow<'_>| row.numbers.as_ref()?.distribution.total();
+            total(b).cmp(&total(a))
+        }
+        StatsOrder::Own => b.own_time.cmp(&a.own_time),
         StatsOrder::Max => {
             let greatest =
                 |row: &ReportRow<'_>| row.numbers.as_ref()?.distribution.range().map(|range| range.1);
@@ -246,6 +264,7 @@ fn compare_values(a: &GroupValue, b: &GroupValue) -> Ordering {
 fn name_of(by: &GroupBy) -> &str {
     match by {
         GroupBy::Event => "event",
+        GroupBy::Span => "span",
         GroupBy::Stream => "stream",
         GroupBy::Host => "host",
         GroupBy::Field(name) => name,

@@ -105,6 +105,11 @@ mod kind {
     pub(super) const RUNNING: u8 = 6;
 }
 
+/// Returns `true` if a key is that of a track of a thread: values behind the place end with the thread.
+pub(super) fn is_of_thread(key: &[u8]) -> bool {
+    key.get(KIND).is_some_and(|kind| matches!(*kind, kind::THREAD | kind::RUNNING))
+}
+
 /// Size of what [`SpanPart::push_place`] appends, in bytes: trace, data stream, kind of the place, and how deep the span is
 /// nested, or the number of the name of a span with a key.
 pub(super) const PLACE: usize = DEPTH + 4;
@@ -261,6 +266,15 @@ impl NestedSpans {
             }
         }
         None
+    }
+
+    /// Makes the key of the span around one with a key; `None` for the outermost one.
+    pub(super) fn around(key: &[u8]) -> Option<Vec<u8>> {
+        let depth = u32::from_le_bytes(key.get(DEPTH..PLACE)?.try_into().ok()?);
+        let outer = depth.checked_sub(1).filter(|outer| *outer > 0)?;
+        let mut around = Vec::new();
+        set_number(&mut around, key, outer);
+        Some(around)
     }
 
     fn span(&mut self, track: &[u8], depth: u32) -> &[u8] {

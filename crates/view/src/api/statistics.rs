@@ -63,7 +63,7 @@ impl RangeStats {
         options.gaps = MOST_GAPS;
         let gaps = StatsCollector::new(Arc::new(options));
         let mut options = PairOptions::spans();
-        options.by = vec![GroupBy::Event];
+        options.by = vec![GroupBy::Span];
         let pairs = Pairs::new(&options);
         Self { classes, gaps, reader: PairReader::new(Arc::new(options)), pairs }
     }
@@ -94,10 +94,14 @@ impl RangeStats {
         }
         list.end();
         let mut list = object.member("spans").array();
-        for group in self.pairs.groups().take(MOST_ROWS) {
+        let mut groups: Vec<_> = self.pairs.groups().collect();
+        // What took most comes first.
+        groups.sort_by_key(|group| std::cmp::Reverse(group.latencies.total()));
+        for group in groups.iter().take(MOST_ROWS) {
             let mut row = list.element().object();
             row.member("name").string(name_of(&group.key));
             write_lengths(&mut row, group.latencies);
+            row.member("self").integer(group.own_time);
             row.end();
         }
         list.end();

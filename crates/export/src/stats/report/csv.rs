@@ -1,7 +1,7 @@
 //! Statistics as comma-separated values (RFC 4180, but lines end in a line feed alone).
 
 use super::{NumberQuantiles, ReportRow, StatsReport, name_of, value_text};
-use crate::stats::{GroupValue, Number, StatsRow, Timeline};
+use crate::stats::{GroupValue, Number, Pairs, StatsRow, Timeline};
 
 impl StatsReport<'_> {
     /// Returns the rows as CSV with a line of titles; times are in nanoseconds.
@@ -10,7 +10,7 @@ impl StatsReport<'_> {
         let mut text = String::new();
         let keys: Vec<String> = self.by.iter().map(|by| name_of(by).to_owned()).collect();
         let columns: &[&str] = if self.pairs.is_some() {
-            &["pairs", "min_ns", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns"]
+            &["pairs", "min_ns", "mean_ns", "p50_ns", "p90_ns", "p99_ns", "max_ns", "total_ns", "self_ns"]
         } else if self.has_timeline {
             &["begin_ns", "bin_ns", "events"]
         } else if self.has_gaps {
@@ -37,7 +37,16 @@ impl StatsReport<'_> {
                 None => self.all.numbers.as_deref().map(NumberQuantiles::new),
             };
             let of = self.pairs.is_none().then_some(self.all);
-            self.push_row(&mut text, &ReportRow { key: Vec::new(), missed: 0, of, numbers });
+            self.push_row(
+                &mut text,
+                &ReportRow {
+                    key: Vec::new(),
+                    missed: 0,
+                    of,
+                    numbers,
+                    own_time: self.pairs.map(Pairs::own_time),
+                },
+            );
         }
         self.rows.iter().for_each(|row| self.push_row(&mut text, row));
         text
@@ -62,6 +71,10 @@ impl StatsReport<'_> {
                 cells.extend(of.map(|row| row.totals.events.to_string()));
                 cells.push(numbers.distribution.count().to_string());
                 push_numbers(&mut cells, numbers);
+                if let Some(own) = row.own_time {
+                    cells.push(number_text(numbers.distribution.total()));
+                    cells.push(own.to_string());
+                }
             }
             (None, Some(of)) => push_totals(&mut cells, of, row.missed),
             (None, None) => {}
@@ -88,15 +101,19 @@ fn push_totals(cells: &mut Vec<String>, row: &StatsRow, missed: u64) {
 
 fn push_numbers(cells: &mut Vec<String>, numbers: &NumberQuantiles<'_>) {
     let range = numbers.distribution.range();
-    let text = |number: Option<Number>| match number {
-        Some(Number::Integer(value)) => value.to_string(),
-        Some(number) => number.to_f64().to_string(),
-        None => String::new(),
-    };
+    let text = number_text;
     cells.push(text(range.map(|range| range.0)));
     cells.push(numbers.distribution.mean().map(|mean| mean.to_string()).unwrap_or_default());
     (0..3).for_each(|index| cells.push(text(numbers.quantiles.get(index).copied())));
     cells.push(text(range.map(|range| range.1)));
+}
+
+fn number_text(number: Option<Number>) -> String {
+    match number {
+        Some(Number::Integer(value)) => value.to_string(),
+        Some(number) => number.to_f64().to_string(),
+        None => String::new(),
+    }
 }
 
 /// Appends a line for each bin.

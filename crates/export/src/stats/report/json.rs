@@ -39,6 +39,7 @@ impl StatsReport<'_> {
         let mut object = place.object();
         object.member("key").strings(&self.key);
         write_numbers(object.member("latency_ns"), &NumberQuantiles::new(pairs.latencies()));
+        object.member("self_ns").integer(pairs.own_time());
         let unpaired = pairs.unpaired();
         let mut counts = object.member("unpaired").object();
         for (name, count) in [
@@ -73,7 +74,10 @@ fn write_row(place: ValueWriter<'_>, row: &ReportRow<'_>) {
             }
             write_parts(&mut object, of, numbers.as_ref());
         }
-        (None, Some(numbers)) => write_numbers(object.member("latency_ns"), numbers),
+        (None, Some(numbers)) => {
+            write_numbers(object.member("latency_ns"), numbers);
+            object.integer("self_ns", row.own_time);
+        }
         (None, None) => {}
     }
     object.end();
@@ -117,6 +121,9 @@ fn write_numbers(place: ValueWriter<'_>, numbers: &NumberQuantiles<'_>) {
     let range = distribution.range();
     if let Some((least, _)) = range {
         write_number(object.member("min"), least);
+    }
+    if let Some(total) = distribution.total() {
+        write_number(object.member("total"), total);
     }
     if let Some(mean) = distribution.mean().filter(|mean| mean.is_finite()) {
         write_real(object.member("mean"), mean);
@@ -169,6 +176,9 @@ fn write_pair(place: ValueWriter<'_>, pair: &Pair) {
     object.member("begin_ns").integer(pair.begin);
     object.member("end_ns").integer(pair.end);
     object.member("events").strings(&pair.names);
+    if let Some(thread) = &pair.thread {
+        object.member("thread").string(&value_text(thread, ""));
+    }
     write_key(&mut object, &pair.key);
     object.end();
 }

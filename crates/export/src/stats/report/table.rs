@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::bars::{bar, line};
 use super::{NumberQuantiles, ReportRow, StatsReport, name_of, value_text};
-use crate::stats::{Distribution, GroupBy, GroupValue, Number, PowerBin, StatsRow, Timeline};
+use crate::stats::{Distribution, GroupBy, GroupValue, Number, Pair, PowerBin, StatsRow, Timeline};
 use crate::text::table::TextTable;
 use crate::text::{LineWidth, Paint, count, date_time, grouped, seconds, size};
 use crate::{duration, printable};
@@ -203,7 +203,16 @@ impl StatsDisplay<'_, '_> {
 
     /// Appends a table of distributions, one in each row, then all of them as bars.
     fn distributions(&self, text: &mut String, noun: &str, show: &dyn Fn(Number) -> String) {
-        let mut table = TextTable::new(&[noun, "min", "mean", "p50", "p90", "p99", "max"], &self.names());
+        // Sums of values of any field say nothing.
+        let has_own = self
+            .found
+            .pairs
+            .is_some_and(|pairs| pairs.latencies().total() != Some(Number::Integer(pairs.own_time())));
+        let mut titles = vec![noun, "min", "mean", "p50", "p90", "p99", "max"];
+        if self.found.pairs.is_some() {
+            titles.splice(1..1, ["total"].into_iter().chain(has_own.then_some("self")));
+        }
+        let mut table = TextTable::new(&titles, &self.names());
         for row in &self.found.rows {
             // With a timeline, some rows have no number.
             let Some(numbers) = row.numbers.as_ref().filter(|numbers| numbers.distribution.count() > 0)
@@ -212,6 +221,10 @@ impl StatsDisplay<'_, '_> {
             };
             let more = if row.missed > 0 { "+" } else { "" };
             let mut cells = vec![format!("{}{more}", grouped(numbers.distribution.count()))];
+            if let Some(own) = row.own_time {
+                cells.extend(numbers.distribution.total().map(show));
+                cells.extend(has_own.then(|| duration(own)));
+            }
             cells.extend(quantiles(numbers, show).into_iter().map(|(_, value)| value));
             cells.extend(self.key(row));
             table.rows.push(cells);
@@ -364,24 +377,7 @@ impl StatsDisplay<'_, '_> {
             text.push('\n');
         }
         self.one_distribution(text, "latency", "pair", &NumberQuantiles::new(pairs.latencies()), &show);
-        let slowest = pairs.slowest();
-        if !slowest.is_empty() {
-            text.push('\n');
-            let key: Vec<&str> = self.found.key.iter().map(String::as_str).collect();
-            let mut table =
-                TextTable::new(&["slowest", "begin", "end"], &[&["from", "to"][..], &key].concat());
-            for pair in &slowest {
-                let mut cells = vec![
-                    duration(pair.end.saturating_sub(pair.begin)),
-                    self.options.short(pair.begin),
-                    self.options.short(pair.end),
-                ];
-                cells.extend(pair.names.iter().map(|name| printable(name).into_owned()));
-                cells.extend(pair.key.iter().map(|value| printable(&value_text(value, "-")).into_owned()));
-                table.rows.push(cells);
-            }
-            table.push(text, self.options.width, self.paint);
-        }
+        self.slowest(text, &pairs.slowest());
         if self.found.within_traces {
             let (key, hint) = (self.found.key.join(", "), hint(self.options.hints.key));
             let line = format!("paired by {key} within each trace{hint}");
@@ -406,6 +402,39 @@ impl StatsDisplay<'_, '_> {
             let _ = writeln!(text, "{}", self.paint.faint(&format!("not in pairs: {}", parts.join(", "))));
         }
         self.loss(text);
+    }
+
+    /// Appends a line for each of the longest pairs.
+    fn slowest(&self, text: &mut String, slowest: &[Pair]) {
+        if slowest.is_empty() {
+            return;
+        }
+        text.push('\n');
+        let key: Vec<&str> = self.found.key.iter().map(String::as_str).collect();
+        let has_threads = slowest.iter().any(|pair| pair.thread.is_some());
+        let of_thread: &[&str] = if has_threads { &["thread"] } else { &[] };
+        // Begin and end of a span mostly have the same name.
+        let is_named_once = slowest.iter().all(|pair| pair.names[0] == pair.names[1]);
+        let names: &[&str] = if is_named_once { &["name"] } else { &["from", "to"] };
+        let mut table = TextTable::new(&["slowest", "begin", "end"], &[names, of_thread, &key].concat());
+        for pair in slowest {
+            let mut cells = vec![
+                duration(pair.end.saturating_sub(pair.begin)),
+                self.options.short(pair.begin),
+                self.options.short(pair.end),
+            ];
+            cells.extend(pair.names.iter().take(names.len()).map(|name| printable(name).into_owned()));
+            if has_threads {
+                cells.push(
+                    pair.thread
+                        .as_ref()
+                        .map_or(String::new(), |thread| printable(&value_text(thread, "-")).into_owned()),
+                );
+            }
+            cells.extend(pair.key.iter().map(|value| printable(&value_text(value, "-")).into_owned()));
+            table.rows.push(cells);
+        }
+        table.push(text, self.options.width, self.paint);
     }
 
     fn loss(&self, text: &mut String) {
