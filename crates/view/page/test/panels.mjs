@@ -61,7 +61,7 @@ export async function events({ browser, url, mock }) {
 }
 
 export async function statistics({ browser, url, mock }) {
-  const page = await openPage(browser, url);
+  const page = await openPage(browser, url, { fragment: "#tab=events" });
   const body = await openTab(page, 3, "stats");
   const text = await page.locator("#panel-stats").innerText();
   for (const row of body.classes.slice(0, 5)) assert.ok(text.includes(row.name) && text.includes(row.count.toLocaleString("en")), row.name);

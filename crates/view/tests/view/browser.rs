@@ -75,6 +75,17 @@ fn run_with(name: &str, groups: &[&str]) {
     }
 }
 
+/// A recorded trace of a kernel, whose events say which threads ran.
+#[test]
+fn the_page_shows_what_ran() {
+    let Some(path) = crate::client::recorded(RECORDED[0]) else { return };
+    if has_packages("the_page_shows_what_ran") {
+        let server = Server::of(&path);
+        let address = format!("http://127.0.0.1:{}/{}/", server.port, server.token);
+        run("node", &["test/all.mjs", "threads:"], Some(&address));
+    }
+}
+
 /// Recorded traces of each family; on request, as they take minutes.
 #[test]
 fn the_page_shows_recorded_traces() {
