@@ -16,7 +16,7 @@ use crate::packet_check::PacketCheck;
 use crate::packet_entry::PacketEntry;
 use crate::packet_times::PacketTimes;
 use crate::quirks::Quirk;
-use crate::rule::Rule;
+use crate::rule::{Overwritten, Rule};
 use crate::stream_input::{StreamFile, StreamInput};
 
 /// Bits of event records between checks that the file still has its bytes.
@@ -428,7 +428,7 @@ impl PacketReader {
 
     /// Returns the first block of the file that begins in some bits of the open packet and looks as if it was never
     /// written, or overwritten: its bits, and its content.
-    pub(crate) fn suspicious_block(&self, bits: Range<u64>) -> Option<(Range<u64>, &'static str)> {
+    pub(crate) fn suspicious_block(&self, bits: Range<u64>) -> Option<(Range<u64>, Overwritten)> {
         let (bytes, offset) = (&*self.file()?.bytes, usize::try_from(self.entry().offset).ok()?);
         let byte_of = |bit: u64| usize::try_from(bit.div_ceil(8)).ok()?.checked_add(offset);
         let (block, found) = suspicious_block(bytes, byte_of(bits.start)?..byte_of(bits.end)?)?;

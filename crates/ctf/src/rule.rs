@@ -1,6 +1,33 @@
 //! Rules of CTF that data can break, in addition to those of any format.
 
+use std::fmt;
+
 use ichnos_model::{BrokenRule, DamageKind, Uuid, remedy};
+
+/// What a block consists of that looks as if it was never written, or overwritten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Overwritten {
+    /// Bytes of 0.
+    Zeros,
+    /// Bytes of 0xff.
+    Ones,
+    /// The bytes of the block before.
+    Copy,
+    /// Bytes of 0, or of 0xff, up to the end of the packet.
+    Rest,
+}
+
+impl fmt::Display for Overwritten {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Zeros => "zeros",
+            Self::Ones => "bytes of 0xff",
+            Self::Copy => "a copy of the 4,096 bytes before",
+            Self::Rest => "zeros, or bytes of 0xff, up to the end of the packet",
+        })
+    }
+}
 
 /// Rule that a packet, an event record or a packet index breaks, with details. As [`DamageKind`] it is a
 /// [`BrokenRule`] with the name that [`Rule::name`] returns.
@@ -37,7 +64,7 @@ pub enum Rule {
     },
     /// An event record consists of its own bytes, not of those that a medium or a file system leaves in place of them.
     #[error("expected an event record, found {0}")]
-    Overwritten(&'static str),
+    Overwritten(Overwritten),
     /// Packets begin with their own bytes, not with a text.
     #[error("expected a packet, found the text {0}")]
     Text(String),

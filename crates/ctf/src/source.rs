@@ -14,7 +14,7 @@ use crate::event_order::OutOfOrder;
 use crate::event_scanner::EventScanner;
 use crate::packet::Clocks;
 use crate::packet_reader::PacketReader;
-use crate::rule::Rule;
+use crate::rule::{Overwritten, Rule};
 use crate::stream_input::StreamInput;
 
 impl StreamInput {
@@ -94,7 +94,7 @@ pub struct CtfSource {
     /// `true` if the last event came after the window.
     pub(crate) is_behind_window: bool,
     /// Bit of the packet from which on its bytes were overwritten, and what they are.
-    overwritten: Option<(u64, &'static str)>,
+    overwritten: Option<(u64, Overwritten)>,
     excluded: Option<Box<Excluded>>,
 }
 
@@ -147,9 +147,7 @@ impl CtfSource {
             }
             if !self.scanner.order.allows(time.cycles) {
                 if self.scanner.is_uniform_from_last() {
-                    self.scanner.break_last(
-                        Rule::Overwritten("zeros, or bytes of 0xff, up to the end of the packet").into(),
-                    );
+                    self.scanner.break_last(Rule::Overwritten(Overwritten::Rest).into());
                     return Delivery::Omitted;
                 }
                 self.queue_out_of_order(time, queue);
@@ -298,7 +296,7 @@ impl CtfSource {
             return self.scanner.break_here(Rule::Overwritten(found).into());
         }
         if let Some((bits, found)) = self.packets.suspicious_block(at..readable.end) {
-            match self.scanner.overwritten_from(bits.clone()) {
+            match self.scanner.overwritten_from(bits.clone(), found) {
                 Some(begin) if begin <= at => {
                     return self.scanner.break_here(Rule::Overwritten(found).into());
                 }

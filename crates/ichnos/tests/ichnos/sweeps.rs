@@ -236,20 +236,11 @@ fn fault_of_repair(whole: &[ReadEvent], has_whole_times: bool, path: &Path) -> O
         .then(|| "times of events differ from the recorded ones".to_owned())
 }
 
-/// Reason of a known fault. A stricter rule would drop periodic events.
-const SMALL_STEP: &str =
-    "the step of the times, of 27 bits, is less than the time that the block before takes";
-
 /// Known faults: what they are called, and why they are there.
 const KNOWN: &[(&str, &str)] = &[
     ("no-lost-not-starting-at-0: Timestamp 0 -> 1000000000", "its only packet has few events, in few bits"),
     ("bandwidth_issue/2:8192: copy", "the copy is as likely as what it replaces"),
     ("mpi_allreduce/global_def:8192: copy", "time stands still there"),
-    ("testTrace-17889-20140324-160652/channel_2:61440: ", SMALL_STEP),
-    ("testTrace-17985-20140324-160652/channel_3:57344: copy", SMALL_STEP),
-    ("testTrace-18153-20140324-160653/channel_0:53248: ", SMALL_STEP),
-    ("flipping-endianness/channel-context-switches_0:135168: ", SMALL_STEP),
-    ("scp_src/channel0_0:368640: zeros", SMALL_STEP),
 ];
 
 /// Fails with the faults that are not known.
