@@ -681,10 +681,12 @@ impl Worker for StreamEncoder {
         Ok(())
     }
 
+    fn wants_survey(&self) -> bool {
+        self.config.repairs && self.config.mirrors && self.config.default_clock.is_some()
+    }
+
     fn survey(&mut self, message: &Message<'_>) {
-        if self.config.mirrors {
-            self.repair.times.add(message);
-        }
+        self.repair.times.add(message);
     }
 
     fn look_ahead(&mut self, next: Option<&Packet<'_>>) {
