@@ -158,7 +158,14 @@ impl PacketReader {
         // The size in the packet may be wrong: another one begins at the end by the entry.
         let mut data = file.slice(begin..begin + entry.available(file.len() as u64) as usize);
         let all = data.len() as u64 * 8;
-        let info = match input.decoder().decode(&data, slots, clocks) {
+        let decoder = input.decoder();
+        let decoded = decoder.decode(&data, slots, clocks).or_else(|error| {
+            // The index knows its sizes.
+            let info = decoder.decode_doubtful(&data, slots, clocks).ok();
+            let info = info.map(|info| PacketInfo { total: entry.total(), content: entry.content(), ..info });
+            info.ok_or(error)
+        });
+        let info = match decoded {
             // Only a false index differs from the packet itself.
             Ok(info) if info.class != input.stream.class_index => {
                 let classes = &input.stream.trace.class.data_streams;
@@ -313,8 +320,9 @@ impl PacketReader {
         };
         let late_begin = self.open.late_begin.zip(self.earlier_begin());
         let late_begin = late_begin.map(|(begin, first)| Rule::BeginAfterEvents { begin, first }.into());
+        let wrong_head = self.open.info.wrong.map(|wrong| wrong.rule().into());
         // Nearly all packets have none: then nothing is allocated.
-        check.flaws().chain(late_begin).map(|kind| self.damage(0, 0, kind)).collect()
+        check.flaws().chain(late_begin).chain(wrong_head).map(|kind| self.damage(0, 0, kind)).collect()
     }
 
     /// Returns damage of the open packet from one bit to another, relative to its beginning.
@@ -338,7 +346,13 @@ impl PacketReader {
             && !times.are_corrected
             && !self.entry().is_foreign()
             && self.entry().flaws().is_none()
+            && !self.has_wrong_head()
             && self.cut_off().is_none()
+    }
+
+    /// Returns `true` if a size or an id in the open packet is wrong.
+    fn has_wrong_head(&self) -> bool {
+        self.open.info.wrong.is_some() || self.open.info.stream_id != self.input.stream.id
     }
 
     /// Returns the damage of the open packet if the end of its file truncates it.
@@ -396,6 +410,7 @@ impl PacketReader {
         let begin = self.open.begin.map(|begin| begin.cycles);
         let has_other_begin = self.begins_with_event() && begin != self.open.times.begin;
         packet.has_corrected_times = packet.has_late_events || has_other_begin || self.lacks_end();
+        packet.has_corrected_head = self.has_wrong_head();
         packet
     }
 }

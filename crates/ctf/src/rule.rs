@@ -48,6 +48,14 @@ pub enum Rule {
     /// A packet names a data stream class of the metadata.
     #[error("unknown data stream class {0}: it is not in the metadata")]
     DataStreamClass(u128),
+    /// A packet names the data stream to which its number belongs.
+    #[error("the packet names data stream {found}, but its number continues data stream {expected}")]
+    DataStream {
+        /// Id that the packet names.
+        found: u128,
+        /// Id of its data stream.
+        expected: u128,
+    },
     /// A packet belongs to the data stream in the index of its file.
     #[error("the index of the file is wrong: the packet belongs to data stream class {class}")]
     OtherDataStream {
@@ -150,6 +158,7 @@ impl Rule {
             Self::Magic(_) => "packet-magic",
             Self::Uuid { .. } => "packet-uuid",
             Self::DataStreamClass(_) => "data-stream-class",
+            Self::DataStream { .. } => "data-stream",
             Self::OtherDataStream { .. } => "index-data-stream",
             Self::EventRecordClass { .. } => "event-record-class",
             Self::Overwritten(_) => "event-record-bytes",
@@ -183,6 +192,9 @@ impl Rule {
             Self::Magic(_) => {
                 "this is no data stream of the trace, or bytes are missing: move other files out of the directory, \
                  or copy the file again"
+            }
+            Self::DataStream { .. } => {
+                "bytes were changed: the packet is read as one of the data stream of the packets around it"
             }
             Self::Uuid { .. } => {
                 "the file belongs to another recording: put it beside the metadata of that one"

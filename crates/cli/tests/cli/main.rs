@@ -68,6 +68,7 @@ mod pictures;
 mod queued_reports;
 mod quirks;
 mod recorded;
+mod repaired_mutants;
 mod repaired_records;
 mod reused_ids;
 mod running_threads;

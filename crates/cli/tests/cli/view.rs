@@ -181,6 +181,60 @@ fn a_trace_that_grows() {
     assert_eq!(viewing.interrupt(), (Some(0), String::new()));
 }
 
+/// Metadata whose array is still open grows as well: events of a class that is declared later are shown.
+#[test]
+fn a_class_that_is_declared_later() {
+    let class = |id: u8, name: &str| {
+        format!(
+            "{{\"type\":\"event-record-class\",\"id\":{id},\"name\":\"{name}\",\"payload-field-class\":\
+             {{\"type\":\"structure\",\"members\":[{{\"name\":\"x\",\"field-class\":\
+             {{\"type\":\"fixed-length-unsigned-integer\",\"length\":8,\"byte-order\":\"little-endian\"}}}}]}}}}"
+        )
+    };
+    let field = |name: &str, role: &str| {
+        format!(
+            "{{\"name\":\"{name}\",\"field-class\":{{\"type\":\"fixed-length-unsigned-integer\",\"length\":8,\
+             \"byte-order\":\"little-endian\",\"roles\":[\"{role}\"]}}}}"
+        )
+    };
+    let header = [field("id", "event-record-class-id"), field("ts", "default-clock-timestamp")].join(",");
+    let metadata = format!(
+        "[{{\"type\":\"preamble\",\"version\":2}},{{\"type\":\"clock-class\",\"name\":\"c\",\"frequency\":1000}},\
+         {{\"type\":\"data-stream-class\",\"default-clock-class-name\":\"c\",\"event-record-header-field-class\":\
+         {{\"type\":\"structure\",\"members\":[{header}]}}}},{}",
+        class(0, "early")
+    );
+    let directory = Directory::new("view-follow");
+    let write = |name: &str, bytes: &[u8]| {
+        let mut options = std::fs::OpenOptions::new();
+        let mut file = options.create(true).append(true).open(directory.join(name)).unwrap();
+        file.write_all(bytes).unwrap();
+    };
+    write("metadata", metadata.as_bytes());
+    write("stream", &[0, 10, 7]);
+    let mut viewing = Viewing::start(&["--follow", directory.to_str().unwrap()]);
+    let link = viewing.link();
+    let get = |what: &str| {
+        let (head, body) = request("GET", &format!("{link}api/{what}"), "");
+        assert!(head.starts_with("HTTP/1.1 200 "), "{what}: {head}");
+        String::from_utf8(body).unwrap()
+    };
+    let wait_for = |count: &str, name: &str| {
+        for _ in 0..600 {
+            if get("trace").contains(count) && get("names?from=0").contains(name) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        panic!("{}{}", get("trace"), get("names?from=0"));
+    };
+    wait_for("\"events\":1,", "early");
+    write("metadata", format!(",{}", class(1, "late")).as_bytes());
+    write("stream", &[1, 20, 8]);
+    wait_for("\"events\":2,", "late");
+    viewing.interrupt();
+}
+
 /// The timeline has each datagram at once, while the next one is waited for.
 #[cfg(unix)]
 #[test]

@@ -52,7 +52,8 @@ pub(super) fn lower(
         dialect.title().clone_into(&mut class.dialect);
         class.default_byte_order.get_or_insert(ByteOrder::LittleEndian);
         let gets_no_stream = original.data_streams.is_empty() && !source.format.is_empty();
-        if gets_no_stream && dialect != Dialect::Ctf18 && original.dialect != dialect.title() {
+        let is_kept = original.dialect == dialect.title() && !options.repair;
+        if gets_no_stream && dialect != Dialect::Ctf18 && !is_kept {
             // CTF 2 needs one. A source that is not a trace gets its classes later.
             class.data_streams.push(ichnos_model::DataStreamClass::default());
         }

@@ -472,12 +472,24 @@ impl StreamEncoder {
                 });
             let begin = if is_changed { cycles } else { first };
             let now = open.now;
+            let lacks_end = config.repairs
+                && config.mirrors
+                && cycles.is_some_and(|cycles| config.clock.lacks_room_for_end(open.begin, cycles));
+            let wraps = wraps || lacks_end;
             // After a packet that begins at a wrong time, later packets would get wrong times, too.
             let is_wrong = wraps
                 && !config.repairs
                 && !cycles.is_some_and(|cycles| (now..=open.latest).contains(&cycles));
             if (is_full || wraps) && config.mirrors && (is_wrong || !config.can_split(now, begin)) {
-                if wraps {
+                if lacks_end {
+                    cycles = Some(now);
+                    self.lose(
+                        LossKind::Rounded,
+                        "",
+                        "",
+                        "time after the last possible end of its packet: the time before",
+                    );
+                } else if wraps {
                     cycles = cycles.map(|cycles| self.read_after(now, cycles, is_changed));
                     let what = "time: bits that the event record header has no room for";
                     self.lose(LossKind::Rounded, "", "", what);
@@ -681,10 +693,12 @@ impl Worker for StreamEncoder {
         Ok(())
     }
 
+    fn wants_survey(&self) -> bool {
+        self.config.repairs && self.config.mirrors && self.config.default_clock.is_some()
+    }
+
     fn survey(&mut self, message: &Message<'_>) {
-        if self.config.mirrors {
-            self.repair.times.add(message);
-        }
+        self.repair.times.add(message);
     }
 
     fn look_ahead(&mut self, next: Option<&Packet<'_>>) {

@@ -46,7 +46,7 @@ use ichnos_model::{
 pub use self::format::FuchsiaLog;
 pub use self::open_options::{Clock, OpenOptions};
 use self::source::LogSource;
-use crate::log::{Framing, Message, Messages};
+use crate::log::{Framing, Message, Messages, Record};
 
 /// Returns `true` if a tree has files of log messages.
 #[must_use]
@@ -112,6 +112,8 @@ fn recognise(bytes: &[u8], options: &OpenOptions) -> Option<Framing> {
     };
     // The last record of a file may be extended or not; earlier ones are unaffected.
     let framings = match recognised? {
+        // Without another record, nothing shows that the end of an extended record is missing.
+        Framing::ExtendedRecords if is_one_record(beginning) => vec![Framing::Records],
         Framing::ExtendedRecords => vec![Framing::ExtendedRecords, Framing::Records],
         framing => vec![framing],
     };
@@ -119,6 +121,11 @@ fn recognise(bytes: &[u8], options: &OpenOptions) -> Option<Framing> {
     let ((damaged, begins_damaged), framing) = found.min_by_key(|(damaged, _)| *damaged)?;
     // A few bytes of any file may look like a message, but hardly the first ones.
     (!begins_damaged || damaged <= beginning.len() as u64 / 2).then_some(framing)
+}
+
+/// Returns `true` if bytes are one record without anything behind it.
+fn is_one_record(bytes: &[u8]) -> bool {
+    Record::read(bytes, 0).is_ok_and(|(_, behind)| behind.is_empty())
 }
 
 /// A file of messages.

@@ -89,7 +89,7 @@ impl ClassLowerer<'_> {
             return bits;
         }
         self.note(Fit::Moved);
-        self.lose(LossKind::Lowered, format!("time of {} bits -> all of the time, 64 bits", bits.length));
+        self.change(LossKind::Lowered, format!("time of {} bits -> all of the time, 64 bits", bits.length));
         BitField { length: 64, ..bits }
     }
 

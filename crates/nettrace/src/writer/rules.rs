@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use ichnos_io::{Bytes, CreateError, WriteOptions, WriteSource};
+use ichnos_io::{Bytes, CreateError, SorterMemory, WriteOptions, WriteSource};
 use ichnos_model::lower::{LossEntry, LossKind, LossTable};
 use ichnos_model::{ClassDigest, DataStream, Event, TraceClass, TraceDigest, Value};
 
@@ -35,6 +35,8 @@ pub(super) struct TraceRules {
     pub(super) repairs: bool,
     /// `true` if events can come in any order: they are sorted.
     pub(super) sorts: bool,
+    /// Memory of the sorters of all parts.
+    pub(super) sorter_memory: SorterMemory,
     /// Directory of temporary files.
     pub(super) temp_dir: Option<PathBuf>,
     /// `true` if the functions of stacks are named at the end of the file, also if they were read from a file of this
@@ -77,6 +79,7 @@ impl TraceRules {
             is_compared: options.verify.is_some(),
             repairs: options.repair,
             sorts,
+            sorter_memory: SorterMemory::default(),
             temp_dir: options.temp_dir.clone(),
             names_functions: !options.selected_by.is_empty() && options.cut.is_none(),
             copied,

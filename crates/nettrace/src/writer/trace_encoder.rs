@@ -274,7 +274,9 @@ impl TraceEncoder {
             events: 0,
             digest: ClassDigest::default(),
             is_flushed: false,
-            sorter: rules.sorts.then(|| RecordSorter::new(rules.temp_dir.clone())),
+            sorter: rules
+                .sorts
+                .then(|| RecordSorter::new(rules.temp_dir.clone(), rules.sorter_memory.clone())),
             sorted: None,
             rules,
         }
