@@ -99,6 +99,7 @@ impl ForeignClass {
         };
         let (category, name) = event.category_and_name();
         table.add_dates(event);
+        table.add_other_clocks(event);
         let mut lose = |kind, field: &str, what: &str| {
             let (class, field) = (event.name().to_owned(), field.to_owned());
             table.add(LossEntry { kind, class, field, what: what.to_owned() }, 1);

@@ -9,6 +9,7 @@ mod dialect;
 mod file_encoders;
 mod file_writer;
 mod foreign;
+mod labels;
 mod own;
 mod payload;
 mod reader_rules;
