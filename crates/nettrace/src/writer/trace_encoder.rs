@@ -827,7 +827,8 @@ impl TraceEncoder {
     #[inline(never)]
     fn compare_copied(&mut self, event: &Event<'_>) {
         if self.rules.is_compared {
-            self.digest.add(event.clock.map(|clock| clock.cycles), event_hash(event));
+            let (ticks, hash) = event_hash(event);
+            self.digest.add(ticks, hash);
         }
     }
 }
