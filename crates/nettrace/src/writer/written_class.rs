@@ -69,6 +69,7 @@ impl WrittenClass {
         };
         let lost = foreign::read(event, foreign, ticks, parts, payload);
         self.losses[losses::THREAD] += u64::from(lost.has_other_thread);
+        self.losses[losses::NO_THREAD] += u64::from(lost.has_no_thread);
         self.losses[losses::PROCESSOR] += u64::from(lost.has_other_processor);
         self.losses[losses::PROCESS] += u64::from(lost.has_other_process);
         self.losses[losses::FIELDS] += u64::from(lost.is_undecodable);
