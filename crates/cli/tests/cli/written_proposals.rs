@@ -364,6 +364,39 @@ fn roots_that_are_not_structures() {
     }
 }
 
+/// A name without values is only in PROP-1.0. The field keeps its value, and a variant its option.
+#[test]
+fn names_without_values() {
+    let enumeration =
+        |members: Value| json!({"field-type": "enum", "size": 8, "alignment": 8, "members": members});
+    let tag = json!({"scope": "event-record-payload", "path": ["z"]});
+    let choice = |name: &str| json!({"name": name, "field-type": int(8)});
+    let variant = json!({"field-type": "variant", "tag": tag, "choices": [choice("A"), choice("B")]});
+    let cases = [
+        structure(&[("z", enumeration(json!({"A": []})))]),
+        structure(&[("z", enumeration(json!({"A": [], "B": [1], "C": []})))]),
+        structure(&[("z", enumeration(json!({"A": [], "B": [1]}))), ("v", variant)]),
+    ];
+    for (number, payload) in cases.into_iter().enumerate() {
+        let directory = Directory::new("unused-names");
+        let bytes: &[u8] = if number == 2 { &[1, 7] } else { &[1] };
+        let trace = Trace { event: json!({"payload-field-type": payload}), ..Trace::default() };
+        let source = trace.write(&directory.join("source"), &[(&[], &[], &event(10, bytes))]);
+        let value = |path: &str| {
+            let line = lines(path).into_iter().find(|line| line["type"] == "event").unwrap();
+            let z = &line["payload"]["z"];
+            let v = &line["payload"]["v"];
+            (z.get("value").unwrap_or(z).clone(), v.clone())
+        };
+        for dialect in DIALECTS {
+            let (to, losses) = convert(&directory, &source, dialect, &[]);
+            assert_eq!(value(&to), value(&source), "{dialect} {number}: {losses}");
+            let is_kept = dialect == "prop1";
+            assert_eq!(losses.contains("name `A`, which has no value"), !is_kept, "{dialect}: {losses}");
+        }
+    }
+}
+
 /// A trace of PROP-2.0 of an event `e` at 10 cycles, with a trace class and further files.
 fn second_proposal(path: &Path, trace_class: &Value, files: &[(&str, &str)]) -> String {
     let uint = |bits: u32, roles: &[&str]| {

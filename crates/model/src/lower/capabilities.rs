@@ -82,6 +82,8 @@ pub struct Capabilities {
     pub mappings_beyond_bits: bool,
     /// Empty mappings of integers.
     pub empty_mappings: bool,
+    /// Names of mappings and options of variants without values.
+    pub unused_names: bool,
     /// Integers that count from a known date.
     pub wall_clocks: bool,
     /// `true` if names have to be identifiers of C.
@@ -225,6 +227,7 @@ impl Capabilities {
             display_bases: true,
             mappings_beyond_bits: true,
             empty_mappings: true,
+            unused_names: true,
             wall_clocks: true,
             identifiers_only: false,
             is_reserved: never,
