@@ -522,9 +522,23 @@ fn losses_of_what_a_trace_class_does_not_contain() {
     let losses = run.out + &run.err;
     let metadata: Value =
         serde_json::from_str(&fs::read_to_string(written.join("metadata")).unwrap()).unwrap();
-    let attributes = json!({"ns": {"a": 1, "b": 2, "c": 4}, "other": 3, "tracer": 42});
+    let attributes = json!({"ns": {"a": 1, "b": 2}, "other": 3});
     assert_eq!(metadata[1]["user-attributes"], attributes);
-    assert!(losses.contains("auxiliary stream `tracer` -> attributes of the trace"), "{losses}");
+    assert!(!losses.contains("-> attributes of the trace"), "{losses}");
+    let stream = |name: &str| -> Value {
+        serde_json::from_str(&fs::read_to_string(written.join(name)).unwrap()).unwrap()
+    };
+    assert_eq!(stream("ns.json"), json!({"ns": {"b": 3, "c": 4}}));
+    assert_eq!(stream("tracer.json"), json!({"tracer": 42}));
+    // They are written again, beside the environment, and replaced by `--force`.
+    let words = ["convert", "-q", "--dialect", "prop2", "--force", "--verify", &source, "-o"];
+    ichnos(words.into_iter().chain([written.to_str().unwrap()])).expect(0, &[]);
+    for dialect in ["prop1", "spec2"] {
+        let (to, losses) = convert(&directory, written.to_str().unwrap(), dialect, &[]);
+        assert!(losses.contains("auxiliary stream `tracer` -> attributes of the trace"), "{losses}");
+        let shown = ichnos(["info", &to]).expect(0, &[]).out;
+        assert!(shown.contains("tracer: 42") && shown.contains("\"c\":4"), "{shown}");
+    }
 }
 
 /// Log level, EMF URI and base are properties of CTF 1.8: nothing is lost without the attributes that contain them.

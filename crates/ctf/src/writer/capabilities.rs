@@ -15,6 +15,7 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
         prefixed_strings: false,
         wall_clocks: false,
         packets: true,
+        aux_streams: matches!(dialect, Dialect::Prop2),
         ..Capabilities::all(dialect.title())
     };
     match dialect {

@@ -14,9 +14,6 @@ use crate::metadata::Dialect;
 use crate::stack_file::is_stack_file;
 use crate::trace::{CtfTrace, OpenOptions, open};
 
-/// File with the environment of a PROP-2.0 trace.
-pub(super) const ENVIRONMENT: &str = "environment.json";
-
 /// Returns the files of a directory if all of them belong to CTF traces, at any depth.
 ///
 /// # Errors
@@ -65,7 +62,9 @@ fn check_trace(root: &Path, directory: &Path, files: &[&Path]) -> io::Result<()>
         let shown = format!("{}/{name}", tree.name.trim_end_matches('/'));
         let is_written = match &*name {
             "metadata" => true,
-            ENVIRONMENT => trace.dialect == Dialect::Prop2 && !has_problem(trace, &shown),
+            name if name.ends_with(".json") && trace.auxiliary_files().contains(&shown) => {
+                trace.dialect == Dialect::Prop2 && !has_problem(trace, &shown)
+            }
             name if is_stack_file(name) => !has_problem(trace, &shown),
             _ => data_files.contains(&shown),
         };

@@ -71,6 +71,8 @@ pub struct Capabilities {
     pub array_alignment: bool,
     /// Attributes of fields without members and elements.
     pub attributes: bool,
+    /// Auxiliary streams, which contain attributes of the trace apart from its metadata.
+    pub aux_streams: bool,
     /// Returns `true` for an attribute of an event record class, with its namespace, that only repeats what the format
     /// writes as properties of the class.
     pub repeats_event: fn(&EventRecordClass, &(String, Value)) -> bool,
@@ -222,6 +224,7 @@ impl Capabilities {
             loose_array_alignment: true,
             array_alignment: true,
             attributes: true,
+            aux_streams: true,
             repeats_event: |_, _| false,
             repeats_field: |_, _| false,
             display_bases: true,
