@@ -356,12 +356,29 @@ fn roots_that_are_not_structures() {
                 let fields = event.split_once("\"name\"").unwrap_or(("", event)).1;
                 assert!(fields.contains(expected), "{class} {scope} -> {format}: {event}");
             }
-            for format in ["pretty", "log", "log-json", "jsonl"] {
+            for format in ["pretty", "log", "log-json", "jsonl", "csv", "tsv"] {
                 let out = ichnos(["cat", "-q", "-f", format, &source]).expect(0, &[]).out;
                 assert!(out.contains(expected), "{class} {scope} as {format}: {out}");
             }
         }
     }
+}
+
+/// Columns of such roots have the names of their scopes.
+#[test]
+fn columns_of_roots_that_are_not_structures() {
+    let directory = Directory::new("root-columns");
+    let state = json!({"field-type": "enum", "size": 8, "alignment": 8, "members": {"on": [1]}});
+    let class = json!({"payload-field-type": state, "context-field-type": {"field-type": "string"}});
+    let trace = Trace { event: class, ..Trace::default() };
+    let source = trace.write(&directory.join("source"), &[(&[], &[], &event(10, b"hi\0\x01"))]);
+    let cat = |options: &[&str]| {
+        ichnos(["cat", "-f", "csv", &source].iter().chain(options).copied()).expect(0, &[]).out
+    };
+    let stream = format!("{source}/s");
+    let expected = format!("time,event,host,stream,ctx,payload,payload.labels\n10,ev,,{stream},hi,1,on\n");
+    assert_eq!(cat(&[]), expected);
+    assert_eq!(cat(&["--fields", "payload.labels,ctx"]), "payload.labels,ctx\non,hi\n");
 }
 
 /// A name without values is only in PROP-1.0. The field keeps its value, and a variant its option.
