@@ -364,6 +364,27 @@ fn roots_that_are_not_structures() {
     }
 }
 
+/// Babeltrace knows the end time of a packet only as a member of the packet context: another one is added.
+#[test]
+fn end_times_within_other_fields() {
+    let directory = Directory::new("nested-end");
+    let end = json!({
+        "tag": AFTER, "path": {"scope": CONTEXT, "path": ["s", "end"]}, "data-stream-clock-class-name": "c",
+    });
+    let context = vec![("s", structure(&[("end", int(64))]))];
+    let trace = Trace { context, tags: vec![end], ..Trace::default() };
+    let packets = [(20_u64, [10, 15]), (40, [30, 35])]
+        .map(|(end, times)| (end.to_le_bytes(), times.map(|time| event(time, &[1])).concat()));
+    let packets: Vec<(&[u8], &[u8], &[u8])> =
+        packets.iter().map(|(end, events)| (&[][..], &end[..], &events[..])).collect();
+    let source = trace.write(&directory.join("source"), &packets);
+    let (to, losses) = convert(&directory, &source, "ctf1.8", &[]);
+    assert!(losses.contains("-> a field that is added"), "{losses}");
+    assert_eq!(events(&to), events(&source));
+    let difference = oracles::difference(Path::new(&to), "ctf1.8", Judges::All);
+    assert!(difference.is_none(), "{}", difference.unwrap_or_default());
+}
+
 /// Columns of such roots have the names of their scopes.
 #[test]
 fn columns_of_roots_that_are_not_structures() {
