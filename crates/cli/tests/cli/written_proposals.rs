@@ -572,7 +572,7 @@ fn losses_of_what_a_trace_class_does_not_contain() {
     let words = ["convert", "-q", "--dialect", "prop2", "--force", "--verify", &source, "-o"];
     ichnos(words.into_iter().chain([written.to_str().unwrap()])).expect(0, &[]);
     for dialect in ["prop1", "spec2"] {
-        let (to, losses) = convert(&directory, written.to_str().unwrap(), dialect, &[]);
+        let (to, losses) = convert(&directory, written.to_str().unwrap(), dialect, &["--force"]);
         assert!(losses.contains("auxiliary stream `tracer` -> attributes of the trace"), "{losses}");
         let shown = ichnos(["info", &to]).expect(0, &[]).out;
         assert!(shown.contains("tracer: 42") && shown.contains("\"c\":4"), "{shown}");
