@@ -41,7 +41,7 @@ struct Run {
 }
 
 impl RecordSorter {
-    /// Creates a sorter without records. `directory`: that of the temporary file; `None` for the default one of the system.
+    /// Creates a sorter without records. `directory` is the directory of the temporary file. Default: the system's directory.
     #[must_use]
     pub fn new(directory: Option<PathBuf>) -> Self {
         Self::with_runs_of(RUN, directory)

@@ -275,7 +275,7 @@ impl TraceEncoder {
         Ok(())
     }
 
-    /// Returns the time of an event in ticks, or the one of the event before if the file cannot have it.
+    /// Returns the time of an event in ticks, or the time of the previous event if the file cannot have it.
     #[inline(always)]
     fn ticks(&self, event: &Event<'_>, class: &mut WrittenClass, conversion: Ticks) -> u64 {
         let ticks = match event.clock {
