@@ -292,7 +292,7 @@ impl Container {
             (_, ..3, _) => Err(Refusal::TooOld(object.version)),
             (_, _, 6..) => Err(Refusal::TooNew(object.least_reader as u32)),
             // Of a file of version 4, only the first word is missing.
-            (_, 4.., _) if self.version == Version::V3 => {
+            (Version::V3, version, _) if version > 3 => {
                 Ok(Some(Self { version: Version::V4, ..self }.without_beginning()))
             }
             _ => Ok(Some(self)),
