@@ -195,13 +195,13 @@ impl PacketReader {
         (!self.clocks_go_on).then(|| (begin, end, self.input.end_before(self.index)))
     }
 
-    /// Returns the begin of the open packet, if it was moved to an earlier one than recorded.
+    /// Returns the begin time of the open packet, if it is earlier than the recorded time.
     pub(crate) fn earlier_begin(&self) -> Option<u64> {
         self.open.late_begin.and(self.open.times.begin)
     }
 
-    /// Moves the begin of the open packet to this earlier value of the default clock: its event records are earlier than
-    /// the recorded begin.
+    /// Sets the begin time of the open packet to an earlier value of the default clock: its event records are earlier than
+    /// the recorded time.
     pub(crate) fn correct_begin(&mut self, begin: u64) {
         let times = &mut self.open.times;
         self.open.late_begin = times.begin.replace(begin);

@@ -255,7 +255,7 @@ impl CtfSource {
         self.window.end.is_some_and(|end| self.packets.is_past(end, self.is_behind_window))
     }
 
-    /// Opens the packet, and corrects its begin by what `earlier_begin` returns. Returns `false` if it cannot be read, after
+    /// Opens the packet, and sets its begin time to the result of `earlier_begin`. Returns `false` if it cannot be read, after
     /// queuing the damage to report.
     pub(crate) fn open_packet(
         &mut self,

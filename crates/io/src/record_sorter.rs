@@ -76,8 +76,8 @@ struct Run {
 }
 
 impl RecordSorter {
-    /// Creates a sorter without records. `directory`: that of the temporary file; `None` for the default one of the system.
-    /// `memory`: that it shares with other sorters.
+    /// Creates a sorter without records. `directory` is the directory of the temporary file. Default: the system's directory.
+    /// `memory` is shared with other sorters.
     #[must_use]
     pub fn new(directory: Option<PathBuf>, memory: SorterMemory) -> Self {
         Self { memory: TakenMemory { all: memory, bytes: 0 }, ..Self::with_runs_of(RUN, directory) }
@@ -188,7 +188,6 @@ fn record_with_head(bytes: &[u8], at: usize) -> Option<&[u8]> {
 mod tests {
     use super::*;
 
-    /// Records of many runs, of one run and of none are sorted, and stay in their order where times are equal.
     #[test]
     fn sorters_share_memory() {
         let memory = SorterMemory::default();
@@ -208,6 +207,7 @@ mod tests {
         assert_eq!(memory.0.load(Ordering::Relaxed), 0);
     }
 
+    /// Records of many runs, of one run and of none are sorted, and stay in their order where times are equal.
     #[test]
     fn records_are_sorted_by_time_and_number() {
         for (count, run_bytes) in [(0u64, 100), (1, 100), (500, 100), (500, 1 << 20), (7, 1)] {

@@ -57,6 +57,7 @@ mod mutated;
 mod no_match_help;
 mod options;
 mod oracles;
+mod other_readers;
 #[cfg(unix)]
 mod output_paths;
 mod outputs;

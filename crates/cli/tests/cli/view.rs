@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
+use ichnos_testing::join_chunks;
 use serde_json::Value;
 
 use crate::intersection;
@@ -58,21 +59,6 @@ fn request(method: &str, address: &str, headers: &str) -> (String, Vec<u8>) {
     let is_chunked = head.contains("Transfer-Encoding: chunked");
     let body = if is_chunked { join_chunks(body).unwrap() } else { body.to_vec() };
     (head, body)
-}
-
-/// Returns the content of a body in chunks; `None` if the last chunk is missing.
-fn join_chunks(mut body: &[u8]) -> Option<Vec<u8>> {
-    let mut content = Vec::new();
-    loop {
-        let end = body.windows(2).position(|bytes| bytes == b"\r\n")?;
-        let length = usize::from_str_radix(std::str::from_utf8(&body[..end]).unwrap(), 16).unwrap();
-        body = &body[end + 2..];
-        if length == 0 {
-            return (body == b"\r\n").then_some(content);
-        }
-        content.extend_from_slice(body.get(..length)?);
-        body = body.get(length..)?.strip_prefix(b"\r\n")?;
-    }
 }
 
 /// Asks the API of a running `ichnos view`, whose answers are to be without errors.

@@ -289,7 +289,10 @@ impl StreamEncoder {
         let cycles = time.cycles.min(self.repair.most_cycles());
         let Some(clock) = self.config.stream.clock() else { return (cycles, true) };
         let is = |arithmetic| clock.nanoseconds_in(arithmetic, cycles) == time.nanoseconds;
-        (cycles, is(ClockArithmetic::Exact) || is(ClockArithmetic::Double))
+        let is_exact = is(ClockArithmetic::Exact) || is(ClockArithmetic::Double);
+        // Cycles have no sign.
+        let is_early = !is_exact && time.nanoseconds < clock.nanoseconds(0);
+        (if is_early { 0 } else { cycles }, is_exact)
     }
 
     /// Returns the packet with times that the clock can have. Times of other formats need not be values of it.

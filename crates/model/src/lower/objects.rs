@@ -105,9 +105,14 @@ fn lower_unmodeled(class: &mut TraceClass, capabilities: &Capabilities, losses: 
         std::mem::take(&mut class.unmodeled);
     lose(LossKind::Renamed, "alias of a field class -> another name, or none", alias_names);
     lose(LossKind::Dropped, "attributes of an alias of a field class", alias_attributes);
-    // Without attributes, they were dropped with these.
-    for namespace in aux_streams.into_iter().filter(|_| capabilities.attributes) {
-        lose(LossKind::Moved, &format!("auxiliary stream `{namespace}` -> attributes of the trace"), 1);
+    for (namespace, value) in aux_streams {
+        if capabilities.aux_streams {
+            class.attributes.separate(&namespace, &value);
+            class.unmodeled.aux_streams.push((namespace, value));
+        } else if capabilities.attributes {
+            lose(LossKind::Moved, &format!("auxiliary stream `{namespace}` -> attributes of the trace"), 1);
+        }
+        // Without attributes, they were dropped with these.
     }
 }
 

@@ -81,8 +81,8 @@ fn identity(event: &Event<'_>, event_id: u32, lose: &mut impl FnMut(LossKind, &s
         EventRole::End => Some(2),
         _ => None,
     };
-    let mut metadata =
-        EventMetadata { provider, event_id, name, level: Some(4), opcode, ..EventMetadata::default() };
+    // Without a level, an event is always logged.
+    let mut metadata = EventMetadata { provider, event_id, name, opcode, ..EventMetadata::default() };
     // What was converted from this format before.
     if let Some(Value::Map(properties)) = class.attributes.get("nettrace") {
         for (name, value) in properties {
@@ -467,6 +467,8 @@ fn note_element(class: &FieldClass, path: &str, lose: &mut impl FnMut(LossKind, 
 pub(super) struct EventLosses {
     /// The thread is a text, or a negative number.
     pub(super) has_other_thread: bool,
+    /// There is no thread.
+    pub(super) has_no_thread: bool,
     /// The process is a negative number, and no field.
     pub(super) has_other_process: bool,
     /// The processor is a text, or has more than 32 bits.
@@ -487,7 +489,7 @@ pub(super) fn read(
     let value = |field: &Option<FieldRef>| field.as_ref().and_then(|field| event.get(field));
     let number = |field: &Option<FieldRef>| value(field).and_then(|value| value.as_u64());
     match value(&class.thread) {
-        None | Some(FieldValue::Null) => {}
+        None | Some(FieldValue::Null) => losses.has_no_thread = true,
         Some(thread) => match thread.as_u64() {
             Some(thread) => parts.thread = thread,
             None => losses.has_other_thread = true,

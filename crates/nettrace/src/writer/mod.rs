@@ -3,6 +3,7 @@
 //! Events that were read from such a file keep their metadata, and their payloads are copied. Other events become
 //! self-describing events: `docs/nettrace.md` describes how.
 
+mod blocks;
 mod clock;
 mod copied_file;
 mod dialect;
@@ -10,6 +11,8 @@ mod file_encoders;
 mod file_writer;
 mod foreign;
 mod labels;
+mod losses;
+mod message_sorter;
 mod own;
 mod payload;
 mod reader_rules;
@@ -20,6 +23,7 @@ mod segment_rules;
 mod stored_event;
 mod tables;
 mod trace_encoder;
+mod written_class;
 mod written_event;
 
 use std::io;

@@ -170,8 +170,12 @@ pub(super) fn digest(events: ClassDigest) -> TraceDigest {
     digest
 }
 
-/// Returns the hash of an event that was read.
-pub(super) fn event_hash(event: &Event<'_>) -> u64 {
+/// Returns the time in ticks and the hash of an event that was read.
+pub(super) fn event_hash(event: &Event<'_>) -> (Option<u64>, u64) {
+    (event.clock.map(|clock| clock.cycles), hash_of(event))
+}
+
+fn hash_of(event: &Event<'_>) -> u64 {
     let Some(file) = event.stream.trace.reader_data::<TraceFile>() else { return 0 };
     let is_v6 = matches!(file.version(), Version::V6(_));
     let hash = file.kind_of(event).and_then(|kind| own::hashes(file).get(kind));
