@@ -20,7 +20,7 @@ pub(crate) use self::stacks::{FramesKept, RootsShown, Stacks, StacksFormat};
 pub(crate) use self::stats::{SortBy, Stats};
 pub(crate) use self::task::{
     Task, TaskDecodeArgs, TaskDiffArgs, TaskExportArgs, TaskGraphArgs, TaskGraphFormat, TaskListArgs,
-    TaskOne, TaskPathArgs, TaskReading, TaskVerb,
+    TaskOne, TaskPathArgs, TaskReading, TaskSortBy, TaskVerb,
 };
 pub(crate) use self::threads::Threads;
 #[cfg(feature = "view")]

@@ -1,12 +1,14 @@
-//! Events around which `cut --around` keeps the time.
+//! Events around which `cut --around` keeps the time, and `cat --around` prints it.
 
 use std::io;
 use std::ops::ControlFlow;
 
+use ichnos::export::text::count;
 use ichnos::model::Message;
 use ichnos::{Pass, PassEnd, PassHandler, Session};
 
 use crate::exit::Failure;
+use crate::filtering;
 use crate::interrupt;
 use crate::report::Report;
 use crate::selection::Selection;
@@ -37,8 +39,20 @@ impl<'e> AroundOption<'e> {
         }
     }
 
-    /// Returns the windows around events for which the expression is true, among all events of the selected
-    /// data streams and time; `None` if interrupted.
+    /// Returns the selection of the events for which the expression is true: among all events of the data streams and the
+    /// time of this one.
+    ///
+    /// # Errors
+    /// If the expression is invalid.
+    pub(crate) fn anchors(self, selection: &Selection) -> Result<Selection, Failure> {
+        let mut anchors = selection.clone();
+        anchors.select_events(None);
+        anchors.filter_option = "--around";
+        anchors.filter = Some(filtering::parse(self.expression, anchors.filter_option)?);
+        Ok(anchors)
+    }
+
+    /// Returns the windows around the events of a selection; `None` if interrupted.
     ///
     /// # Errors
     /// If the expression is invalid, or there are too many windows.
@@ -60,6 +74,7 @@ impl<'e> AroundOption<'e> {
         }
         selection.review(report);
         windows.merge();
+        report.note(&format!("--around: {}", count(windows.count() as u64, "window")));
         Ok(Some(windows))
     }
 }

@@ -6,9 +6,11 @@ use ichnos::io::OutputFile;
 use ichnos::{Pass, PassEnd, Session};
 
 use crate::args::{Cat, CatFormat, Global};
+use crate::around::AroundOption;
 use crate::columns;
 use crate::damage;
 use crate::exit::{Exit, Failure};
+use crate::filtering;
 use crate::input;
 use crate::interrupt;
 use crate::job::{self, Job};
@@ -28,6 +30,8 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
     // Before reading anything: errors in patterns should not take an hour to be reported.
     let mut selection = Selection::new(&args.selecting, args.limit)?;
     selection.reads_all &= args.tail.is_none();
+    let around = AroundOption::new(args.around.as_deref())?;
+    let anchors = around.map(|around| around.anchors(&selection)).transpose()?;
     let arithmetic = args.arithmetic();
     let output_path = match args.format() {
         CatFormat::Jsonl => OutputPath::of_trace_file(&args.output),
@@ -39,6 +43,7 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
     let needs_all = selection.times.needs_end()
         || selection.filter.is_some()
         || args.tail.is_some()
+        || anchors.is_some()
         || (columns::are_wanted(args) && args.fields.is_empty());
     let beginning = match needs_all {
         true => None,
@@ -50,7 +55,20 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
     };
     output_path.check_apart(&session)?;
     let mut damaged = input::report_problems(&session, report);
-    let window = selection.prepare(&session, report)?;
+    let mut window = selection.prepare(&session, report)?;
+    if let Some((around, anchors)) = around.zip(anchors) {
+        interrupt::watch();
+        let Some(windows) = around.windows(&session, anchors, report)? else {
+            return Ok(interrupt::exit());
+        };
+        let Some(hull) = windows.hull() else {
+            report.notice("--around: no event matches: nothing is printed");
+            return Ok(if damaged { Exit::Damaged } else { Exit::Nothing });
+        };
+        window = filtering::both(window, hull);
+        selection.within(windows);
+        selection.selected = std::mem::take(&mut selection.selected).losses_in(window);
+    }
     let mut reader = selection.reader(&session, window)?;
     input::report_empty_traces(&session, report);
     report_clockless_streams(&session, &selection, report);

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use ichnos::convert::{ConvertError, ConvertOptions, NoSpans, Target};
 use ichnos::export::TaskEvents;
-use ichnos::export::text::count as count_of;
 use ichnos::io::{CreateError, ExistingPart, MessageOrder, TraceWriter, WriteReport};
 use ichnos::model::{DataStream, StreamSummary, Window};
 use ichnos::{Pass, Reader, Session};
@@ -148,14 +147,7 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     if let Some(expression) = edit.expression {
         selection.filter = Some(filtering::parse(expression, "--filter")?);
     }
-    let mut anchors = None;
-    if let Some(around) = edit.around {
-        let mut anchor = selection.clone();
-        anchor.select_events(None);
-        anchor.filter_option = "--around";
-        anchor.filter = Some(filtering::parse(around.expression, anchor.filter_option)?);
-        anchors = Some((around, anchor));
-    }
+    let anchors = edit.around.map(|around| around.anchors(&selection)).transpose()?;
     let progress = scan::progress(global.progress, report);
     let arithmetic = text.as_ref().map_or(Arithmetic::Exact, TextTarget::arithmetic);
     let session = input::open_checked(&args.reading, arithmetic, writing.verify, progress, report)?;
@@ -177,16 +169,15 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
             Err(exit) => return Ok(exit),
         }
     }
-    if let Some((around, anchor)) = anchors {
+    if let Some((around, anchors)) = edit.around.zip(anchors) {
         interrupt::watch_writing(report);
-        let Some(found) = around.windows(&session, anchor, report)? else {
+        let Some(found) = around.windows(&session, anchors, report)? else {
             return Ok(interrupt::exit());
         };
         let Some(hull) = found.hull() else {
             report.notice("--around: no event matches: nothing is written");
             return Ok(if damaged { Exit::Damaged } else { Exit::Nothing });
         };
-        report.note(&format!("--around: {}", count_of(found.count() as u64, "window")));
         window = filtering::both(window, hull);
         windows = Some(found);
     }

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use ichnos::Session;
 use ichnos::model::plan::scope_class;
-use ichnos::model::{DataStreamClass, EventRecordClass, FieldClass, FieldKind, Meaning, Scope, TraceClass};
+use ichnos::model::{
+    DataStreamClass, EventRecordClass, FieldClass, FieldKind, Meaning, Scope, TraceClass, running_thread,
+};
 
 use crate::exit::Failure;
 use crate::selection::Selection;
@@ -134,7 +136,9 @@ fn failure<'c>(
     // Keep a valid scope before the name, or the name of a field.
     let scoped = name.split_once('.').filter(|(prefix, _)| !Scope::of_prefix(prefix).is_empty());
     let rest = scoped.map_or(name, |(_, rest)| rest);
-    let near = nearest(rest, names.iter().map(String::as_str));
+    // Rows are also made of these.
+    let rows = if option == "--by" { &["event", "stream", "host"][..] } else { &[] };
+    let near = nearest(rest, names.iter().map(String::as_str).chain(rows.iter().copied()));
     let near: Vec<String> = near.into_iter().map(|name| safe(name).into_owned()).collect();
     let all: Vec<String> = names.iter().take(LISTED + 1).map(|name| safe(name).into_owned()).collect();
     let help = match (near.len(), all.len()) {
@@ -168,6 +172,10 @@ fn fields<'c>(stream: &'c DataStreamClass, event: &'c EventRecordClass, name: &s
     add(&Scope::SEARCHED, name);
     if let Some((prefix, rest)) = name.split_once('.') {
         add(Scope::of_prefix(prefix), rest);
+    }
+    // Only where no field has this name.
+    if let Some(member) = running_thread::member_of(stream, name) {
+        add(&[Scope::Resource], member);
     }
     found
 }

@@ -1,7 +1,7 @@
 //! Options of single formats that are written without the format's name: `--dialect` instead of
 //! `-O FORMAT.dialect=`; also those for writing.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 use clap::builder::{OsStringValueParser, PossibleValue, PossibleValuesParser, ValueParser};
 use clap::{Arg, ArgMatches, Command, ValueHint};
@@ -41,9 +41,14 @@ impl WriterFlags {
         Ok(options)
     }
 
+    /// Returns the value of an option, if it was given.
+    pub(crate) fn value(&self, option: &str) -> Option<&OsStr> {
+        self.given.iter().find(|(name, _)| *name == option).map(|(_, value)| &**value)
+    }
+
     /// Returns `true` if the output is added to a directory.
     pub(crate) fn append(&self) -> bool {
-        self.given.iter().any(|(name, _)| *name == "append")
+        self.value("append").is_some()
     }
 }
 

@@ -185,6 +185,11 @@ fn log_options(args: &Cat, style: Style) -> LogOptions {
     options.printable_only = style.to_terminal;
     options.time = args.time.into();
     options.integers = args.integers.into();
+    options.clock_date = args.clock_date;
+    options.clock_gmt = args.selecting.clock_gmt;
+    if options.clock_date && options.form == LogForm::Text && !options.clock_gmt {
+        crate::time::warn_of_zone();
+    }
     options
 }
 

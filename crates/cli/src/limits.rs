@@ -150,8 +150,8 @@ pub(crate) const LIMITS: &[Limit] = limits! {
         "events of `stats` waiting for the end of their pair" "";
     Io io "unpacked" true [decompressed_bytes] []
         "unpacked bytes of an archive or a compressed file" "";
-    Io io "ratio" false [ratio, small_ratio] []
-        "unpacked bytes for each packed one" ", for small files 128 and one for each 64 bytes";
+    Io io "ratio" false [ratio] []
+        "unpacked bytes for each packed one" " of what unpacks to more than 64 MiB";
     Io io "files" false [entries] []
         "files of a directory or an archive" "";
     Io io "directories" false [depth] []

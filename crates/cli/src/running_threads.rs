@@ -1,12 +1,14 @@
 //! The thread that a processor runs, for events that do not name theirs: added if an option names it.
 
+use std::ffi::OsStr;
+
 use ichnos::Expression;
 use ichnos::export::GroupBy;
 
 use crate::args::{Convert, Reading, Selecting, Stats, Verb};
 
 /// Names that ask for it: properties of events, and the scope that it is in.
-const NAMES: [&str; 4] = ["thread", "thread_name", "tid", "resource"];
+const NAMES: [&str; 6] = ["thread", "thread_name", "tid", "comm", "procname", "resource"];
 
 /// Adds the running thread to the events that a verb reads, if one of its options names it.
 pub(crate) fn add_if_named(verb: &mut Verb) {
@@ -33,7 +35,12 @@ pub(crate) fn add_if_named(verb: &mut Verb) {
 }
 
 fn add_to_written(convert: &mut Convert, expression: Option<&str>) {
-    add(&mut convert.reading, &convert.selecting, [], expression);
+    let Convert { writing, reading, selecting } = convert;
+    let fields = writing.writer_flags.value("fields").and_then(OsStr::to_str);
+    let fields = fields.into_iter().flat_map(|fields| fields.split(',')).map(str::trim);
+    // Tables have all columns, unless fields are named.
+    let has_all = writing.is_table() && writing.writer_flags.value("fields").is_none();
+    add(reading, selecting, fields.chain(has_all.then_some(NAMES[0])), expression);
 }
 
 fn add<'n>(

@@ -76,8 +76,8 @@ pub(crate) fn unused_packets(
     })
 }
 
-/// Returns `true` if the packets of a file are those of a ring buffer: of one size, and in order but for the place at
-/// which the oldest one follows the newest one.
+/// Returns `true` if a file is a ring buffer: its packets have one size, and are sorted by time except where the oldest
+/// packet follows the newest packet.
 pub(crate) fn is_ring(trace: &TraceClass, packets: &[PacketEntry]) -> bool {
     let size = packets.first().and_then(PacketEntry::total);
     let mut descents = packets.windows(2).filter(|two| two[1].begin() < two[0].begin());

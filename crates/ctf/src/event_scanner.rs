@@ -14,10 +14,10 @@ use ichnos_model::{
 use crate::event_class::Body;
 use crate::event_header::DecodedHeader;
 use crate::event_order::EventOrder;
-use crate::overwritten::{BLOCK, SMALLEST, uniform_from};
+use crate::overwritten::{BLOCK, SMALLEST, TimeSteps, uniform_from};
 use crate::packet::{Clocks, EventVisitor};
 use crate::packet_reader::{PacketContent, Readable};
-use crate::rule::Rule;
+use crate::rule::{Overwritten, Rule};
 use crate::stream_input::EncoderConfig;
 
 /// Scans the event records of one packet after the other.
@@ -282,12 +282,11 @@ impl EventScanner {
         begin >= from && end.saturating_sub(begin) >= SMALLEST
     }
 
-    /// Returns the beginning of the next event records that are not what was recorded, if the bytes of a suspicious block,
-    /// with these bits of the packet, were overwritten: the times of those that begin in it jump, or it covers a part
-    /// of one and nothing after it can be read, or that is a text of 0xff. One that only ends in the block may be changed, so it is one of them.
-    ///
-    /// Periodic events can fill equal blocks. So a jump is a step back, or one of more time than passes in the block before.
-    pub(crate) fn overwritten_from(&self, block: Range<u64>) -> Option<u64> {
+    /// Returns the bit of the next event records that are not what was recorded, if the bytes of a suspicious block, with
+    /// these bits of the packet, were overwritten: the times of those that begin in it are wrong (see [`TimeSteps`]), or it
+    /// covers a part of one and nothing after it can be read, or that is a text of 0xff. An event record that only ends in
+    /// the block may be changed, so it is one of them.
+    pub(crate) fn overwritten_from(&self, block: Range<u64>, found: Overwritten) -> Option<u64> {
         let mut scanner = self.clone();
         scanner.end = scanner.content_end();
         let block_before = block.start.saturating_sub(8 * BLOCK as u64);
@@ -296,10 +295,10 @@ impl EventScanner {
             scanner.at = at;
             scanner.clocks.set_default(cycles);
         }
-        let (mut begin, mut time) = (scanner.at.bit, scanner.clocks.value().unwrap_or_default());
-        let (mut first, mut last) = (time, time);
+        let (mut begin, mut last) = (scanner.at.bit, scanner.clocks.value().unwrap_or_default());
+        let (mut steps, mut is_split) = (TimeSteps::default(), false);
         while scanner.at.bit < scanner.end {
-            let (at, before) = (scanner.at.bit, time);
+            let at = scanner.at.bit;
             begin = if at <= block.start { at } else { begin };
             if at >= block.end && begin < block.start && scanner.has_text_of_ones() {
                 return Some(begin);
@@ -308,27 +307,52 @@ impl EventScanner {
                 // Broken before the block, it has nothing to do with it.
                 return scanner.broken.is_some_and(|broken| broken.0 >= block.start).then_some(begin);
             }
-            time = scanner.event_clock?.cycles;
+            let time = scanner.event_clock?.cycles;
             if at >= block.end {
                 let order = &scanner.order;
-                let goes_beyond = order.allows_after(before, before) && !order.allows_after(before, time);
-                return (time < before || goes_beyond).then_some(begin);
+                let goes_beyond = order.allows_after(last, last) && !order.allows_after(last, time);
+                return (time < last || goes_beyond).then_some(begin);
             }
+            let step = time.checked_sub(last);
             if at >= block.start {
-                let span = last.saturating_sub(first).max(1);
-                return time.checked_sub(before).is_none_or(|step| step > span).then_some(begin);
+                let is_wrong = step.is_none_or(|step| {
+                    steps.is_wrong(step, is_split, found)
+                        || step > 0 && scanner.stands_in(&block, found, &steps)
+                });
+                return is_wrong.then_some(begin);
             }
-            if scanner.begins[3].bit > block.start {
-                // Its time may be partly in the block: the next event record shows whether it is right.
-                if time < before {
-                    return Some(begin);
+            // The time of an event record whose header is in two blocks may be partly wrong: the next one shows that.
+            let header_end = scanner.begins[3].bit;
+            is_split = [block_before, block.start].iter().any(|seam| (at + 1..header_end).contains(seam));
+            match step {
+                None if header_end > block.start => return Some(begin),
+                _ if is_split => {}
+                step => {
+                    if let Some(step) = step.filter(|_| at >= block_before) {
+                        steps.add(step);
+                    }
+                    last = time;
                 }
-            } else {
-                last = time;
-                first = if at < block_before { time } else { first };
             }
         }
         None
+    }
+
+    /// Returns `true` if a block of equal bytes has a broken event record, or more of them at the time of the last one than
+    /// any time has in the block before.
+    fn stands_in(mut self, block: &Range<u64>, found: Overwritten, steps: &TimeSteps) -> bool {
+        let time = self.event_clock;
+        let mut standing = 0;
+        while found != Overwritten::Copy && self.at.bit < block.end && !steps.stands_too_long(standing) {
+            if !self.next_event() {
+                return self.broken.is_some();
+            }
+            if self.event_clock != time {
+                return false;
+            }
+            standing += 1;
+        }
+        steps.stands_too_long(standing)
     }
 
     /// Returns `true` if a text of the event record that was scanned last has many bytes of 0xff, which no encoding uses so.

@@ -10,6 +10,7 @@ use ichnos_io::{
 };
 use ichnos_model::{Limits, TraceClass, TracerQuirk};
 
+use crate::metadata::write::ENVIRONMENT;
 use crate::metadata::{Dialect, write_metadata};
 use crate::quirks::{Quirk, TRACER_QUIRKS};
 use crate::trace::{self, OpenOptions};
@@ -59,9 +60,12 @@ fn schema(class: &TraceClass, dialect: Dialect, limits: &Limits) -> Result<Writt
     let written = write_metadata(class, dialect, limits)
         .map_err(|unsupported| unsupported.iter().map(ToString::to_string).collect::<Vec<_>>())?;
     let mut schema = WrittenSchema::new(written.text);
-    if written.environment.is_some() {
-        let message = format!("the environment is not part of {dialect} metadata: it is a separate file");
-        schema.notices.push(message);
+    for stream in &written.aux_streams {
+        let what = match stream.file == ENVIRONMENT {
+            true => "the environment is".to_owned(),
+            false => format!("the auxiliary stream {} is", stream.file),
+        };
+        schema.notices.push(format!("{what} not part of {dialect} metadata: it is a separate file"));
     }
     Ok(schema)
 }

@@ -14,7 +14,7 @@ use ichnos_model::{ByteOrder, Damage, DamageKind, FieldKind, Role, TraceClass, U
 
 use crate::dump::{leading_text, quoted};
 use crate::overwritten::BLOCK;
-use crate::packet::{Clocks, PACKET_MAGIC, PacketDecoder, PacketError, PacketInfo};
+use crate::packet::{Clocks, PACKET_MAGIC, PacketDecoder, PacketError, PacketInfo, WrongHead};
 use crate::packet_entry::PacketEntry;
 use crate::rule::Rule;
 
@@ -126,7 +126,7 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
                     None => break,
                 }
             }
-            let found = self.decode(offset);
+            let found = self.decode(offset).or_else(|error| self.corrected(offset).ok_or(error));
             if let Some(at) = self.packet_within_held(offset, found.as_ref().ok()) {
                 offset = self.cut_held(at);
                 continue;
@@ -190,6 +190,43 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
             true => Err(PacketError { bit: 0, kind: Rule::Copy((offset - BLOCK) as u64).into() }),
             false => Ok(info),
         }
+    }
+
+    /// Returns the packet at an offset where one has to begin, if one value of its header or context is wrong, and the
+    /// bytes around it show the right one.
+    fn corrected(&mut self, offset: usize) -> Option<PacketInfo> {
+        /// Packets that fill their buffer end at a page.
+        const PAGE: usize = 4096;
+        let (magic, data) = (self.magic?, self.data);
+        let mut info =
+            self.decoder.decode_doubtful(data.get(offset..)?, &self.slots, &mut self.clocks).ok()?;
+        if info.foreign.is_some() || self.is_in_copy(offset, &info) {
+            return None;
+        }
+        let taken = info.begins[2].bit.max(1);
+        let total = info.total.filter(|total| *total >= taken);
+        let end = total.and_then(|total| offset.checked_add(usize::try_from(total / 8).ok()?));
+        let rest = end.and_then(|end| data.get(end..));
+        let ends_right = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(&magic));
+        match info.wrong? {
+            WrongHead::Class(_) if ends_right => {}
+            // How much of it is padding, is not known: that could be read as events.
+            WrongHead::Sizes { .. } if ends_right => return None,
+            WrongHead::Sizes { .. } | WrongHead::Total { .. } | WrongHead::PartialByte(_) => {
+                let next = self.next_packet(offset + 1, data.len(), AcceptedOffsets::Sure(data.len()));
+                let size = next.unwrap_or(data.len()) - offset;
+                let content = info.content.unwrap_or(8 * size as u64);
+                // Where bytes are missing, the sizes of packets differ.
+                let before = self.held.as_ref().map(|held| held.end - held.found.entry.offset as usize);
+                let is_usual = before == Some(size) || size % PAGE == 0;
+                if !is_usual || !(taken..=8 * size as u64).contains(&content) {
+                    return None;
+                }
+                (info.total, info.content) = (Some(8 * size as u64), Some(content));
+            }
+            _ => return None,
+        }
+        Some(info)
     }
 
     /// Returns `true` if a packet begins in a block that is a copy of the one before, and does not consist of that: the rest

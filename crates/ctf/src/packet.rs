@@ -185,8 +185,52 @@ pub(crate) struct PacketInfo {
     pub(crate) is_own: bool,
     /// UUID and its bit, if it is not that of the metadata.
     pub(crate) foreign: Option<(Uuid, u64)>,
+    /// Value that contradicts the rest of the packet.
+    pub(crate) wrong: Option<WrongHead>,
     /// Positions of the header, the context and the first event record.
     pub(crate) begins: [Position; 3],
+}
+
+/// Value of a packet header or context that contradicts the rest of its packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WrongHead {
+    /// Id of the data stream class.
+    Class(u128),
+    /// Content length and total length, of which one is wrong.
+    Sizes { content: u64, total: u64 },
+    /// Content length that is less than the header and the context take.
+    Content { length: u64, taken: u64 },
+    /// Total length that is less than the header and the context take.
+    Total { length: u64, taken: u64 },
+    /// Total length that is no whole number of bytes.
+    PartialByte(u64),
+}
+
+impl WrongHead {
+    /// Returns the rule that it breaks.
+    pub(crate) fn rule(self) -> Rule {
+        match self {
+            Self::Class(id) => Rule::DataStreamClass(id),
+            Self::Sizes { content, total } => Rule::ContentBeyondTotal { content, total },
+            Self::Content { length, taken } => {
+                Rule::PacketTooShort { what: "a content length", length, taken }
+            }
+            Self::Total { length, taken } => Rule::PacketTooShort { what: "a total length", length, taken },
+            Self::PartialByte(total) => Rule::PartialByte(total),
+        }
+    }
+}
+
+impl PacketInfo {
+    /// Returns the error of its wrong value, if there is one.
+    fn error(&self) -> Option<PacketError> {
+        let wrong = self.wrong?;
+        let bit = match wrong {
+            WrongHead::Class(_) => self.begins[1].bit,
+            _ => self.begins[2].bit,
+        };
+        Some(PacketError { bit, kind: wrong.rule().into() })
+    }
 }
 
 /// Reason why a packet cannot be read, and the bit of the error.
@@ -212,6 +256,17 @@ pub(crate) struct PacketDecoder<'a> {
 impl PacketDecoder<'_> {
     /// Decodes the header and the context of the packet at the beginning of `data`.
     pub(crate) fn decode(
+        &self,
+        data: &[u8],
+        slots: &Slots,
+        clocks: &mut Clocks,
+    ) -> Result<PacketInfo, PacketError> {
+        let info = self.decode_doubtful(data, slots, clocks)?;
+        info.error().map_or(Ok(info), Err)
+    }
+
+    /// Does the same, but one value may be wrong: it is noted, and sizes are returned as they are recorded.
+    pub(crate) fn decode_doubtful(
         &self,
         data: &[u8],
         slots: &Slots,
@@ -251,8 +306,15 @@ impl PacketDecoder<'_> {
         } else if let [only] = self.class.data_streams.as_slice() {
             class_id = only.id;
         }
-        let Some(index) = self.class.data_streams.iter().position(|class| class.id == class_id) else {
-            return Err(PacketError { bit: position.bit, kind: Rule::DataStreamClass(class_id).into() });
+        let index = match self.class.data_streams.iter().position(|class| class.id == class_id) {
+            Some(index) => index,
+            None if self.class.data_streams.len() == 1 => {
+                info.wrong = Some(WrongHead::Class(class_id));
+                0
+            }
+            None => {
+                return Err(PacketError { bit: position.bit, kind: Rule::DataStreamClass(class_id).into() });
+            }
         };
         info.class = index;
         let default_clock = self.class.data_streams[index].default_clock;
@@ -261,19 +323,38 @@ impl PacketDecoder<'_> {
             info.begin = clocks.value();
         }
         info.begins[1] = position;
-        if let Some(plan) = self.plans.data_streams.get(index).and_then(|plans| plans.packet_context.as_ref())
-        {
-            let mut context = ContextVisitor { clocks, found: &mut info, end_length: 64 };
-            plan.decode(bits, &mut position, slots, self.limits, &mut context)?;
+        self.decode_context(bits, position, slots, clocks, &mut info)?;
+        if let Err(wrong) = self.check_lengths(&mut info) {
+            if let Some(error) = info.error() {
+                return Err(error);
+            }
+            info.wrong = Some(wrong);
+        }
+        Ok(info)
+    }
+
+    /// Decodes the context of a packet, which begins at a position.
+    fn decode_context(
+        &self,
+        bits: PacketBits<'_>,
+        mut position: Position,
+        slots: &Slots,
+        clocks: &mut Clocks,
+        info: &mut PacketInfo,
+    ) -> Result<(), PacketError> {
+        let plans = self.plans.data_streams.get(info.class);
+        if let Some(plan) = plans.and_then(|plans| plans.packet_context.as_ref()) {
+            let mut context = ContextVisitor { clocks, found: info, end_length: 64 };
+            let result = plan.decode(bits, &mut position, slots, self.limits, &mut context);
             let length = context.end_length;
+            result.map_err(|error| info.error().unwrap_or(error.into()))?;
             if let (true, Some(now), Some(end)) = (clocks.go_on, clocks.value(), info.end) {
                 // In PROP-1.0 the end is an ordinary update, whose field may have the lower bits only.
                 info.end = Some(update_clock(now, end, length));
             }
         }
         info.begins[2] = position;
-        self.check_lengths(&mut info)?;
-        Ok(info)
+        Ok(())
     }
 
     /// Returns `true` if packets with at most a content length reach to the end of their data stream.
@@ -281,31 +362,29 @@ impl PacketDecoder<'_> {
         self.class.dialect == Dialect::Prop1.title()
     }
 
-    fn check_lengths(&self, info: &mut PacketInfo) -> Result<(), PacketError> {
+    fn check_lengths(&self, info: &mut PacketInfo) -> Result<(), WrongHead> {
         let taken = info.begins[2].bit;
-        let error = |kind| Err(PacketError { bit: taken, kind });
         if let Some(total) = info.total.filter(|total| total % 8 != 0) {
-            return error(Rule::PartialByte(total).into());
+            return Err(WrongHead::PartialByte(total));
         }
         if let (Some(total), Some(content)) = (info.total, info.content)
             && content > total
         {
-            return error(Rule::ContentBeyondTotal { content, total }.into());
+            return Err(WrongHead::Sizes { content, total });
         }
-        for (what, length) in [("a total length", info.total), ("a content length", info.content)] {
-            if let Some(length) = length.filter(|length| *length < taken || *length == 0) {
-                return error(Rule::PacketTooShort { what, length, taken }.into());
-            }
+        let is_short = |length: &u64| *length < taken || *length == 0;
+        if let Some(length) = info.total.filter(is_short) {
+            return Err(WrongHead::Total { length, taken });
+        }
+        if let Some(length) = info.content.filter(is_short) {
+            return Err(WrongHead::Content { length, taken });
         }
         // In PROP-1.0, a packet without a total size is the whole data stream.
         if !self.reaches_to_end() {
             info.total = info.total.or(info.content);
         }
         info.content = info.content.or(info.total);
-        match info.total.filter(|total| total % 8 != 0) {
-            Some(total) => error(Rule::PartialByte(total).into()),
-            None => Ok(()),
-        }
+        info.total.filter(|total| total % 8 != 0).map_or(Ok(()), |total| Err(WrongHead::PartialByte(total)))
     }
 }
 

@@ -46,7 +46,12 @@ impl PacketCheck<'_> {
                 (Some((found, _)), Some(expected)) if !self.entry.is_foreign() => {
                     Some(Rule::Uuid { expected, found }.into())
                 }
-                _ => Some(Rule::FalseIndex.into()),
+                _ => match (self.info?.stream_id, self.stream.id) {
+                    (Some(found), Some(expected)) if found != expected => {
+                        Some(Rule::DataStream { found, expected }.into())
+                    }
+                    _ => Some(Rule::FalseIndex.into()),
+                },
             },
             1 => self.entry.flaws()?.misplaced.map(|begin| Rule::Misplaced { begin }.into()),
             2 => self.end_before_begin().map(|(begin, end)| Rule::EndBeforeBegin { begin, end }.into()),

@@ -16,7 +16,7 @@ use crate::packet_check::PacketCheck;
 use crate::packet_entry::PacketEntry;
 use crate::packet_times::PacketTimes;
 use crate::quirks::Quirk;
-use crate::rule::Rule;
+use crate::rule::{Overwritten, Rule};
 use crate::stream_input::{StreamFile, StreamInput};
 
 /// Bits of event records between checks that the file still has its bytes.
@@ -158,7 +158,14 @@ impl PacketReader {
         // The size in the packet may be wrong: another one begins at the end by the entry.
         let mut data = file.slice(begin..begin + entry.available(file.len() as u64) as usize);
         let all = data.len() as u64 * 8;
-        let info = match input.decoder().decode(&data, slots, clocks) {
+        let decoder = input.decoder();
+        let decoded = decoder.decode(&data, slots, clocks).or_else(|error| {
+            // The index knows its sizes.
+            let info = decoder.decode_doubtful(&data, slots, clocks).ok();
+            let info = info.map(|info| PacketInfo { total: entry.total(), content: entry.content(), ..info });
+            info.ok_or(error)
+        });
+        let info = match decoded {
             // Only a false index differs from the packet itself.
             Ok(info) if info.class != input.stream.class_index => {
                 let classes = &input.stream.trace.class.data_streams;
@@ -188,13 +195,13 @@ impl PacketReader {
         (!self.clocks_go_on).then(|| (begin, end, self.input.end_before(self.index)))
     }
 
-    /// Returns the begin of the open packet, if it was moved to an earlier one than recorded.
+    /// Returns the begin time of the open packet, if it is earlier than the recorded time.
     pub(crate) fn earlier_begin(&self) -> Option<u64> {
         self.open.late_begin.and(self.open.times.begin)
     }
 
-    /// Moves the begin of the open packet to this earlier value of the default clock: its event records are earlier than
-    /// the recorded begin.
+    /// Sets the begin time of the open packet to an earlier value of the default clock: its event records are earlier than
+    /// the recorded time.
     pub(crate) fn correct_begin(&mut self, begin: u64) {
         let times = &mut self.open.times;
         self.open.late_begin = times.begin.replace(begin);
@@ -313,8 +320,9 @@ impl PacketReader {
         };
         let late_begin = self.open.late_begin.zip(self.earlier_begin());
         let late_begin = late_begin.map(|(begin, first)| Rule::BeginAfterEvents { begin, first }.into());
+        let wrong_head = self.open.info.wrong.map(|wrong| wrong.rule().into());
         // Nearly all packets have none: then nothing is allocated.
-        check.flaws().chain(late_begin).map(|kind| self.damage(0, 0, kind)).collect()
+        check.flaws().chain(late_begin).chain(wrong_head).map(|kind| self.damage(0, 0, kind)).collect()
     }
 
     /// Returns damage of the open packet from one bit to another, relative to its beginning.
@@ -338,7 +346,13 @@ impl PacketReader {
             && !times.are_corrected
             && !self.entry().is_foreign()
             && self.entry().flaws().is_none()
+            && !self.has_wrong_head()
             && self.cut_off().is_none()
+    }
+
+    /// Returns `true` if a size or an id in the open packet is wrong.
+    fn has_wrong_head(&self) -> bool {
+        self.open.info.wrong.is_some() || self.open.info.stream_id != self.input.stream.id
     }
 
     /// Returns the damage of the open packet if the end of its file truncates it.
@@ -396,6 +410,7 @@ impl PacketReader {
         let begin = self.open.begin.map(|begin| begin.cycles);
         let has_other_begin = self.begins_with_event() && begin != self.open.times.begin;
         packet.has_corrected_times = packet.has_late_events || has_other_begin || self.lacks_end();
+        packet.has_corrected_head = self.has_wrong_head();
         packet
     }
 }
@@ -428,7 +443,7 @@ impl PacketReader {
 
     /// Returns the first block of the file that begins in some bits of the open packet and looks as if it was never
     /// written, or overwritten: its bits, and its content.
-    pub(crate) fn suspicious_block(&self, bits: Range<u64>) -> Option<(Range<u64>, &'static str)> {
+    pub(crate) fn suspicious_block(&self, bits: Range<u64>) -> Option<(Range<u64>, Overwritten)> {
         let (bytes, offset) = (&*self.file()?.bytes, usize::try_from(self.entry().offset).ok()?);
         let byte_of = |bit: u64| usize::try_from(bit.div_ceil(8)).ok()?.checked_add(offset);
         let (block, found) = suspicious_block(bytes, byte_of(bits.start)?..byte_of(bits.end)?)?;

@@ -1,6 +1,33 @@
 //! Rules of CTF that data can break, in addition to those of any format.
 
+use std::fmt;
+
 use ichnos_model::{BrokenRule, DamageKind, Uuid, remedy};
+
+/// What a block consists of that looks as if it was never written, or overwritten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Overwritten {
+    /// Bytes of 0.
+    Zeros,
+    /// Bytes of 0xff.
+    Ones,
+    /// The bytes of the block before.
+    Copy,
+    /// Bytes of 0, or of 0xff, up to the end of the packet.
+    Rest,
+}
+
+impl fmt::Display for Overwritten {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Zeros => "zeros",
+            Self::Ones => "bytes of 0xff",
+            Self::Copy => "a copy of the 4,096 bytes before",
+            Self::Rest => "zeros, or bytes of 0xff, up to the end of the packet",
+        })
+    }
+}
 
 /// Rule that a packet, an event record or a packet index breaks, with details. As [`DamageKind`] it is a
 /// [`BrokenRule`] with the name that [`Rule::name`] returns.
@@ -21,6 +48,14 @@ pub enum Rule {
     /// A packet names a data stream class of the metadata.
     #[error("unknown data stream class {0}: it is not in the metadata")]
     DataStreamClass(u128),
+    /// A packet names the data stream to which its number belongs.
+    #[error("the packet names data stream {found}, but its number continues data stream {expected}")]
+    DataStream {
+        /// Id that the packet names.
+        found: u128,
+        /// Id of its data stream.
+        expected: u128,
+    },
     /// A packet belongs to the data stream in the index of its file.
     #[error("the index of the file is wrong: the packet belongs to data stream class {class}")]
     OtherDataStream {
@@ -37,7 +72,7 @@ pub enum Rule {
     },
     /// An event record consists of its own bytes, not of those that a medium or a file system leaves in place of them.
     #[error("expected an event record, found {0}")]
-    Overwritten(&'static str),
+    Overwritten(Overwritten),
     /// Packets begin with their own bytes, not with a text.
     #[error("expected a packet, found the text {0}")]
     Text(String),
@@ -123,6 +158,7 @@ impl Rule {
             Self::Magic(_) => "packet-magic",
             Self::Uuid { .. } => "packet-uuid",
             Self::DataStreamClass(_) => "data-stream-class",
+            Self::DataStream { .. } => "data-stream",
             Self::OtherDataStream { .. } => "index-data-stream",
             Self::EventRecordClass { .. } => "event-record-class",
             Self::Overwritten(_) => "event-record-bytes",
@@ -156,6 +192,9 @@ impl Rule {
             Self::Magic(_) => {
                 "this is no data stream of the trace, or bytes are missing: move other files out of the directory, \
                  or copy the file again"
+            }
+            Self::DataStream { .. } => {
+                "bytes were changed: the packet is read as one of the data stream of the packets around it"
             }
             Self::Uuid { .. } => {
                 "the file belongs to another recording: put it beside the metadata of that one"

@@ -14,7 +14,7 @@ use crate::event_order::OutOfOrder;
 use crate::event_scanner::EventScanner;
 use crate::packet::Clocks;
 use crate::packet_reader::PacketReader;
-use crate::rule::Rule;
+use crate::rule::{Overwritten, Rule};
 use crate::stream_input::StreamInput;
 
 impl StreamInput {
@@ -94,7 +94,7 @@ pub struct CtfSource {
     /// `true` if the last event came after the window.
     pub(crate) is_behind_window: bool,
     /// Bit of the packet from which on its bytes were overwritten, and what they are.
-    overwritten: Option<(u64, &'static str)>,
+    overwritten: Option<(u64, Overwritten)>,
     excluded: Option<Box<Excluded>>,
 }
 
@@ -147,9 +147,7 @@ impl CtfSource {
             }
             if !self.scanner.order.allows(time.cycles) {
                 if self.scanner.is_uniform_from_last() {
-                    self.scanner.break_last(
-                        Rule::Overwritten("zeros, or bytes of 0xff, up to the end of the packet").into(),
-                    );
+                    self.scanner.break_last(Rule::Overwritten(Overwritten::Rest).into());
                     return Delivery::Omitted;
                 }
                 self.queue_out_of_order(time, queue);
@@ -257,7 +255,7 @@ impl CtfSource {
         self.window.end.is_some_and(|end| self.packets.is_past(end, self.is_behind_window))
     }
 
-    /// Opens the packet, and corrects its begin by what `earlier_begin` returns. Returns `false` if it cannot be read, after
+    /// Opens the packet, and sets its begin time to the result of `earlier_begin`. Returns `false` if it cannot be read, after
     /// queuing the damage to report.
     pub(crate) fn open_packet(
         &mut self,
@@ -298,7 +296,7 @@ impl CtfSource {
             return self.scanner.break_here(Rule::Overwritten(found).into());
         }
         if let Some((bits, found)) = self.packets.suspicious_block(at..readable.end) {
-            match self.scanner.overwritten_from(bits.clone()) {
+            match self.scanner.overwritten_from(bits.clone(), found) {
                 Some(begin) if begin <= at => {
                     return self.scanner.break_here(Rule::Overwritten(found).into());
                 }

@@ -30,6 +30,9 @@ use crate::stream_input::{EncoderConfig, StreamFile, StreamInput};
 /// Number of packets between reports of the search's progress.
 const STRIDE: u64 = 1 << 12;
 
+/// Maximum number of packets of a file whose id of their data stream is examined, and corrected.
+const MOST_WRONG_IDS: usize = 64;
+
 /// Data stream of a packet: its class id, and its id or else the number of its file.
 type StreamKey = (u128, Option<u128>, u64);
 
@@ -46,6 +49,8 @@ pub(crate) struct StreamBuilder<'a> {
     most_packets: u64,
     /// `true` to report violations of the documents even if nothing is lost by them.
     strict: bool,
+    /// Names of files with packets of several data streams that have ids.
+    mixed: Vec<String>,
     /// First empty data stream file, and the number of empty ones.
     empty: Option<(String, u64)>,
     /// File of the first packet of 8 bits at most, and the packet's location.
@@ -81,6 +86,7 @@ impl<'a> StreamBuilder<'a> {
             packets: 0,
             most_packets: options.limits.packets,
             strict: options.strict,
+            mixed: Vec::new(),
             empty: None,
             small: None,
             files: 0,
@@ -214,7 +220,11 @@ impl<'a> StreamBuilder<'a> {
         // Mostly all packets of a file are of one stream.
         let key = match last.take() {
             Some(last) if (last.0, last.1) == (class_id, found.stream_id) => last,
-            _ => {
+            other => {
+                let is_mixed = other.is_some_and(|other| other.1.is_some()) && found.stream_id.is_some();
+                if is_mixed && self.mixed.last().is_none_or(|mixed| *mixed != *name) {
+                    self.mixed.push(name.to_owned());
+                }
                 let file = if found.stream_id.is_some() { 0 } else { self.files };
                 let key = (class_id, found.stream_id, file);
                 let stream = self.streams.entry(key).or_default();
@@ -238,6 +248,26 @@ impl<'a> StreamBuilder<'a> {
             self.packets += 1;
         }
         *last = Some(key);
+    }
+
+    /// Assigns packets with a wrong id of their data stream to the right one.
+    pub(crate) fn settle_ids(&mut self) {
+        for name in std::mem::take(&mut self.mixed) {
+            for _ in 0..MOST_WRONG_IDS {
+                let Some((from, packet, to)) = misassigned(&self.streams, &name) else { break };
+                let Some(stream) = self.streams.get_mut(&from) else { break };
+                let mut entry = stream.packets.remove(packet);
+                if stream.packets.is_empty() {
+                    self.streams.remove(&from);
+                }
+                let Some(stream) = self.streams.get_mut(&to) else { break };
+                let Some(file) = stream.files.iter().position(|file| *file.name == *name) else { break };
+                entry.file = file as u32;
+                let is_before = |other: &PacketEntry| (other.file, other.offset) < (entry.file, entry.offset);
+                let at = stream.packets.partition_point(is_before);
+                stream.packets.insert(at, entry);
+            }
+        }
     }
 
     /// Reports violations of the documents that do not prevent reading.
@@ -328,6 +358,44 @@ impl<'a> StreamBuilder<'a> {
         streams.sort_by(|a, b| key(a).cmp(&key(b)).then_with(|| a.stream.name.cmp(&b.stream.name)));
         (streams, notes)
     }
+}
+
+/// Returns a packet of a file that has the id of another data stream: its data stream, its index there, and the right data
+/// stream. Its sequence number continues that of a packet beside it in the file, and its data stream has another packet
+/// with that number in another file.
+fn misassigned(
+    streams: &BTreeMap<StreamKey, BuiltStream>,
+    name: &str,
+) -> Option<(StreamKey, usize, StreamKey)> {
+    let mut packets: Vec<(u64, StreamKey, usize)> = Vec::new();
+    for (key, stream) in streams {
+        let Some(file) = stream.files.iter().position(|file| *file.name == *name) else { continue };
+        let own = stream.packets.iter().enumerate().filter(|(_, packet)| packet.file as usize == file);
+        packets.extend(own.map(|(index, packet)| (packet.offset, *key, index)));
+    }
+    packets.sort_unstable();
+    let entry = |place: &(u64, StreamKey, usize)| streams.get(&place.1)?.packets.get(place.2);
+    let continues = |one: &(u64, StreamKey, usize), next: &(u64, StreamKey, usize)| {
+        let (one, next) = (entry(one)?.sequence()?, entry(next)?.sequence()?);
+        (next.since(one) == Some(1)).then_some(())
+    };
+    let candidates = packets.iter().enumerate().filter_map(|(at, place)| {
+        let before = at.checked_sub(1).and_then(|before| packets.get(before));
+        let before = before.filter(|before| before.1 != place.1 && continues(before, place).is_some());
+        let next = packets.get(at + 1).filter(|next| next.1 != place.1 && continues(place, next).is_some());
+        let right = before.or(next).filter(|right| right.1.0 == place.1.0)?;
+        let is_sure = before.zip(next).is_none_or(|(before, next)| before.1 == next.1);
+        (is_sure && streams.get(&place.1)?.files.len() > 1).then_some((place, right.1))
+    });
+    let is_double = |place: &(u64, StreamKey, usize)| {
+        let (own, sequence) = (entry(place)?, entry(place)?.sequence()?);
+        let mut others = streams.get(&place.1)?.packets.iter().filter(|other| other.file != own.file);
+        others
+            .any(|other| other.sequence().is_some_and(|number| number.value == sequence.value))
+            .then_some(())
+    };
+    let mut candidates = candidates.take(MOST_WRONG_IDS);
+    candidates.find(|(place, _)| is_double(place).is_some()).map(|(place, right)| (place.1, place.2, right))
 }
 
 /// Makes room for a single item in an empty list: most lists have only one where there are very many.

@@ -362,6 +362,7 @@ impl<'a> Described<'a> {
         };
         let auxiliary = auxiliary.flat_map(names).collect();
         let mut diagnostics = self.diagnostics;
+        builder.settle_ids();
         builder.note_flaws(self.dialect);
         diagnostics.append(&mut builder.diagnostics);
         let damage = std::mem::take(&mut builder.damage);

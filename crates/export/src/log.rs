@@ -60,12 +60,20 @@ pub struct LogOptions {
     pub integers: Integers,
     /// Write the frames of events' call stacks.
     pub stacks: bool,
+    /// Write times since the Unix epoch as date and time of day, in text.
+    pub clock_date: bool,
+    /// Dates are in GMT instead of local time.
+    pub clock_gmt: bool,
 }
 
 impl LogOptions {
-    /// `true` if times of a data stream are also written as dates.
+    /// `true` if times of a data stream are written as dates.
     fn has_dates(&self, stream: &DataStream) -> bool {
-        self.time != JsonTime::Nanoseconds && time::has_dates(stream.clock())
+        let is_wanted = match self.form {
+            LogForm::Text => self.clock_date,
+            LogForm::Json => self.time != JsonTime::Nanoseconds,
+        };
+        is_wanted && time::has_dates(stream.clock())
     }
 }
 
@@ -223,7 +231,7 @@ struct PendingLoss {
 struct LineContent<'l> {
     /// Nanoseconds.
     time: Option<i128>,
-    /// `true` if the time is also written as a date.
+    /// `true` if the time is written as a date: instead of seconds in text, and in addition to nanoseconds in JSON.
     has_date: bool,
     level: Option<LogLevel>,
     /// Number of the severity, if it is more precise than the level.
@@ -271,7 +279,7 @@ impl<W: TextWriter> Log<W> {
             }),
             palette: Palette::new(options.color, !options.color_bright_codes)
                 .printable_only(options.printable_only),
-            beginning: Beginning::new(options.time),
+            beginning: Beginning::new(options.time, options.clock_gmt),
             options,
             streams: StreamTable::default(),
             sorter: Sorter { parts: LineParts::new(keeps_bytes), ..Sorter::default() },

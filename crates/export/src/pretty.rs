@@ -559,7 +559,7 @@ impl<W: TextWriter> Sink for Pretty<W> {
     }
 }
 
-/// Appends the time between two events with its sign: an event may be earlier than the one before.
+/// Appends the time between two events with its sign: an event may be earlier than the previous event.
 #[inline]
 fn push_delta(out: &mut Vec<u8>, delta: Option<i128>, cycles: bool) {
     out.push(if delta.is_some_and(|delta| delta < 0) { b'-' } else { b'+' });

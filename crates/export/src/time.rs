@@ -80,8 +80,9 @@ impl ClockDisplay {
         number::push_nanoseconds(out, nanoseconds);
     }
 
+    /// Returns date and time of day of a second since the Unix epoch, with the decimal point.
     #[cold]
-    fn make_text(&self, second: i64) -> Vec<u8> {
+    pub(crate) fn make_text(&self, second: i64) -> Vec<u8> {
         let mut made = Vec::new();
         let text = &mut made;
         let Ok(timestamp) = Timestamp::from_second(second) else {

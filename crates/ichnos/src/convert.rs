@@ -131,8 +131,7 @@ pub const FEATURED: [&str; 2] = ["parquet", "arrow"];
 /// Returns all writers with the names of their formats: those of formats that are also read, of viewers and of tables.
 pub fn writers() -> impl Iterator<Item = (&'static str, &'static dyn TraceWriter)> + Clone {
     #[cfg(feature = "table")]
-    let tables: [&'static dyn TraceWriter; 2] =
-        [&ichnos_table::ParquetWriter, &ichnos_table::ArrowStreamWriter];
+    let tables: [&'static dyn TraceWriter; 2] = [&ichnos_table::ParquetWriter, &ichnos_table::ArrowIpcWriter];
     #[cfg(not(feature = "table"))]
     let tables: [&'static dyn TraceWriter; 0] = [];
     let formats = FORMATS.iter().filter_map(|format| Some((format.name(), format.writer()?)));

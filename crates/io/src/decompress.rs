@@ -46,7 +46,7 @@ impl Packing {
 
     /// Returns `true` for compressed data of one file, which can be unpacked.
     pub(crate) fn is_of_one_file(self) -> bool {
-        matches!(self, Self::Gzip | Self::Zstd | Self::Xz)
+        matches!(self, Self::Gzip | Self::Zstd | Self::Xz | Self::Bzip2)
     }
 
     /// Returns its name for display.
@@ -155,7 +155,8 @@ pub(crate) fn decoder<'r>(
                 .map_err(|error| budget.damaged(packing.name(), error))?;
             Box::new(liblzma::bufread::XzDecoder::new_stream(reader, stream))
         }
-        Packing::Bzip2 | Packing::Zip | Packing::Tar => {
+        Packing::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(reader)),
+        Packing::Zip | Packing::Tar => {
             return Err(IoError::Unsupported { path: budget.path.to_owned(), what: packing.name() });
         }
     })

@@ -158,9 +158,14 @@ pub trait Worker {
         Ok(false)
     }
 
+    /// Returns `true` if it needs all messages of the data stream [ahead](Self::survey) of the first one to write.
+    fn wants_survey(&self) -> bool {
+        false
+    }
+
     /// Takes a message of the data stream ahead of the first one to write. Called with
     /// [`WriteOptions::repair`](crate::WriteOptions::repair) for all messages, to find out which of them contradict
-    /// the others.
+    /// the others, if they are [wanted](Self::wants_survey).
     fn survey(&mut self, message: &Message<'_>) {
         let _ = message;
     }

@@ -5,6 +5,8 @@ use std::collections::BinaryHeap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::Bytes;
 
@@ -13,6 +15,38 @@ const RUN: usize = 32 << 20;
 
 /// Size in bytes of the time and the length before each record.
 const HEAD: usize = 12;
+
+/// Least size in bytes of a run, if other sorters take the memory.
+const LEAST_RUN: usize = 32 << 10;
+
+/// Memory that several sorters share: the records of all of them that are not in files take about as much as those of one.
+#[derive(Clone, Debug, Default)]
+pub struct SorterMemory(Arc<AtomicUsize>);
+
+/// Memory that a sorter takes.
+#[derive(Debug, Default)]
+struct TakenMemory {
+    all: SorterMemory,
+    bytes: usize,
+}
+
+impl TakenMemory {
+    /// Takes some more bytes, and returns the number of bytes of all sorters.
+    fn take(&mut self, bytes: usize) -> usize {
+        self.bytes += bytes;
+        self.all.0.fetch_add(bytes, Ordering::Relaxed) + bytes
+    }
+
+    fn give_back(&mut self) {
+        self.all.0.fetch_sub(std::mem::take(&mut self.bytes), Ordering::Relaxed);
+    }
+}
+
+impl Drop for TakenMemory {
+    fn drop(&mut self) {
+        self.give_back();
+    }
+}
 
 /// Sorts records by time. Records of the same time stay in their order.
 ///
@@ -26,6 +60,7 @@ pub struct RecordSorter {
     records: Vec<u8>,
     /// Times and positions of these records.
     order: Vec<(u64, usize)>,
+    memory: TakenMemory,
     file: Option<BufWriter<File>>,
     /// Number of bytes in the file.
     written: usize,
@@ -41,16 +76,18 @@ struct Run {
 }
 
 impl RecordSorter {
-    /// Creates a sorter without records. `directory`: that of the temporary file; `None` for the default one of the system.
+    /// Creates a sorter without records. `directory` is the directory of the temporary file. Default: the system's directory.
+    /// `memory` is shared with other sorters.
     #[must_use]
-    pub fn new(directory: Option<PathBuf>) -> Self {
-        Self::with_runs_of(RUN, directory)
+    pub fn new(directory: Option<PathBuf>, memory: SorterMemory) -> Self {
+        Self { memory: TakenMemory { all: memory, bytes: 0 }, ..Self::with_runs_of(RUN, directory) }
     }
 
     fn with_runs_of(run_bytes: usize, directory: Option<PathBuf>) -> Self {
         let directory = directory.unwrap_or_else(std::env::temp_dir);
         let (records, order, runs) = (Vec::new(), Vec::new(), Vec::new());
-        Self { directory, run_bytes, records, order, file: None, written: 0, runs }
+        let memory = TakenMemory::default();
+        Self { directory, run_bytes, records, order, memory, file: None, written: 0, runs }
     }
 
     /// Adds a record of at most 4 GiB.
@@ -63,7 +100,9 @@ impl RecordSorter {
         self.records.extend_from_slice(&time.to_le_bytes());
         self.records.extend_from_slice(&length.to_le_bytes());
         self.records.extend_from_slice(record);
-        if self.records.len() < self.run_bytes { Ok(()) } else { self.write_run() }
+        let all = self.memory.take(HEAD + record.len());
+        let least = if all > self.run_bytes { LEAST_RUN } else { self.run_bytes };
+        if self.records.len() < least.min(self.run_bytes) { Ok(()) } else { self.write_run() }
     }
 
     /// Writes the records in memory as a run.
@@ -78,8 +117,9 @@ impl RecordSorter {
         }
         self.runs.push(Run { begin: self.written, end: self.written + self.records.len() });
         self.written += self.records.len();
-        self.records.clear();
-        self.order.clear();
+        self.memory.give_back();
+        // Others need the memory more.
+        (self.records, self.order) = (Vec::new(), Vec::new());
         Ok(())
     }
 
@@ -147,6 +187,25 @@ fn record_with_head(bytes: &[u8], at: usize) -> Option<&[u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sorters_share_memory() {
+        let memory = SorterMemory::default();
+        let mut sorters: Vec<RecordSorter> =
+            (0..8).map(|_| RecordSorter::new(None, memory.clone())).collect();
+        let record = vec![7; 1 << 16];
+        for number in 0..2 * RUN / record.len() {
+            sorters[number % 8].push(number as u64, &record).unwrap();
+            assert!(memory.0.load(Ordering::Relaxed) <= RUN + 8 * (HEAD + record.len()));
+        }
+        for (first, sorter) in sorters.into_iter().enumerate() {
+            let mut sorted = sorter.finish().unwrap();
+            let times = std::iter::from_fn(|| sorted.next().map(|(time, _)| time));
+            let expected = (first as u64..).step_by(8).take(2 * RUN / record.len() / 8);
+            assert!(times.eq(expected));
+        }
+        assert_eq!(memory.0.load(Ordering::Relaxed), 0);
+    }
 
     /// Records of many runs, of one run and of none are sorted, and stay in their order where times are equal.
     #[test]

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use ichnos_export::parts::log_level_number;
+use ichnos_json::read::Reader;
 use ichnos_json::write::{ObjectWriter, ValueWriter};
 use ichnos_model::{
     ClockClass, ClockOrigin, EventDisplay, EventRecordClass, FieldClass, FieldKind, LevelScale, LevelStep,
@@ -12,11 +13,121 @@ use ichnos_model::{
 };
 use uuid::Uuid;
 
+use crate::fault::Parsed;
 use crate::field_class::{Classes, scope_name};
+use crate::line::Kind;
 use crate::members::{Made, Members, attributes, integer_of, text};
 
 /// Message of an event, as a member of its resource.
 pub(crate) const MESSAGE: &str = "message";
+
+/// Members of descriptions by what has them.
+const STREAM_BEGIN: (&str, &[&str]) =
+    ("a line `stream-begin`", &["type", "stream", "name", "id", "class", "trace", "clock", "other_clocks"]);
+const EVENT_CLASS: (&str, &[&str]) = (
+    "a line `event-class`",
+    &[
+        "type",
+        "stream",
+        "id",
+        "namespace",
+        "name",
+        "uid",
+        "log_level",
+        "emf_uri",
+        "role",
+        "display",
+        "meanings",
+        "attributes",
+        "log",
+        "undescribed",
+        "fields",
+    ],
+);
+const STACK: (&str, &[&str]) = ("a line `stack`", &["type", "stream", "stack", "frames", "callers"]);
+const TRACE: (&str, &[&str]) = (
+    "`trace`",
+    &[
+        "path",
+        "format",
+        "namespace",
+        "implied_namespace",
+        "name",
+        "uid",
+        "uuid",
+        "uuid_of",
+        "environment",
+        "attributes",
+        "call_sites",
+        "label",
+    ],
+);
+const CLOCK: (&str, &[&str]) = (
+    "`clock`",
+    &[
+        "id",
+        "namespace",
+        "name",
+        "uid",
+        "uuid",
+        "description",
+        "frequency",
+        "precision",
+        "accuracy",
+        "offset_seconds",
+        "offset_cycles",
+        "origin",
+        "attributes",
+    ],
+);
+
+/// Member that a description does not have: what has it, its offset, and its name.
+pub(crate) type UnknownMember = (&'static str, (usize, String));
+
+/// Returns the members of a line at an offset that lines of this kind, their traces and their clocks do not have.
+pub(crate) fn unknown_members(kind: Kind, line: &str, at: usize) -> Parsed<Vec<UnknownMember>> {
+    let known = match kind {
+        Kind::StreamBegin => STREAM_BEGIN,
+        Kind::EventClass => EVENT_CLASS,
+        Kind::Stack => STACK,
+        _ => return Ok(Vec::new()),
+    };
+    let mut unknown = Vec::new();
+    let mut json = Reader::new(line);
+    find_unknown(&mut json, known, at, &mut unknown)?;
+    Ok(unknown)
+}
+
+fn find_unknown(
+    json: &mut Reader<'_>,
+    (of, known): (&'static str, &[&str]),
+    offset: usize,
+    unknown: &mut Vec<UnknownMember>,
+) -> Parsed<()> {
+    /// Maximum number of members that are named, and maximum length of their names in bytes.
+    const MOST: usize = 64;
+    const MOST_NAME: usize = 100;
+    json.expect(b'{', "an object")?;
+    let mut is_first = true;
+    while let Some(key) = json.key(&mut is_first)? {
+        let inner = match of {
+            "a line `stream-begin`" if key.is("trace") => Some(TRACE),
+            "a line `stream-begin`" if key.is("clock") => Some(CLOCK),
+            _ => None,
+        };
+        if let Some(inner) = inner.filter(|_| json.peek() == Some(b'{')) {
+            find_unknown(json, inner, offset, unknown)?;
+            continue;
+        }
+        if !known.iter().any(|name| key.is(name)) && unknown.len() < MOST {
+            let name = key.text();
+            let shown = name.get(..name.floor_char_boundary(MOST_NAME)).unwrap_or_default();
+            unknown.push((of, (offset + json.offset(), shown.to_owned())));
+        }
+        json.skip()?;
+    }
+    Ok(())
+}
 
 /// Returns a trace without clocks and data stream classes, and its label.
 pub(crate) fn trace_class(value: &Value) -> Made<(TraceClass, String)> {

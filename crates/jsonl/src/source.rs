@@ -9,6 +9,7 @@ use ichnos_model::{
     MessageKind, NextRecord, Packet, QueuedMessage, Record, Scope, Scopes, Source, StreamLoss, Value, Window,
 };
 
+use crate::description::{UnknownMember, unknown_members};
 use crate::event::{Class, EventReader};
 use crate::fault::{Fault, Parsed, fault, value};
 use crate::index::{RunCursor, byte_order_mark, line_at};
@@ -32,6 +33,8 @@ pub(crate) struct LineSource {
     /// Next line that is no event.
     mark: MarkCursor,
     reader: EventReader,
+    /// Unknown members of the current line, which describes something.
+    unknown: Vec<UnknownMember>,
     /// Line of the current packet.
     packet: Option<PacketLine>,
     /// `true` if the end of the current packet was queued.
@@ -58,6 +61,7 @@ impl LineSource {
         Self {
             runs: part.runs.cursor(),
             reader: EventReader::new(&part),
+            unknown: Vec::new(),
             window,
             begin: 0,
             at: 0,
@@ -112,7 +116,10 @@ impl LineSource {
                 let is_event = self.reader.read(text, begin, self.window, &self.part)?;
                 Ok(is_event.then_some(QueuedMessage::Event))
             }
-            Kind::StreamBegin | Kind::EventClass | Kind::Stack => Ok(None),
+            Kind::StreamBegin | Kind::EventClass | Kind::Stack => {
+                self.unknown = unknown_members(kind, text, at)?;
+                Ok(None)
+            }
             Kind::StreamEnd => {
                 // It is the last message anyway.
                 let mut runs = self.runs.clone();
@@ -193,9 +200,18 @@ impl LineSource {
         damage.in_stream(&*self.part.stream.name).skipping(line.len() as u64 * 8)
     }
 
-    /// Returns the damage of a member that events do not have, at its offset.
-    fn unknown_member(&self, at: usize, member: String) -> Damage {
-        let kind = DamageKind::UnknownMember { member };
+    /// Pushes the damage of the unknown members of the current line. Returns `true` if there are some.
+    fn push_unknown(&mut self, record: &mut Record) -> bool {
+        let unknown = std::mem::take(&mut self.unknown);
+        for (of, member) in &unknown {
+            record.push_damage(self.unknown_member(member.clone(), of));
+        }
+        !unknown.is_empty()
+    }
+
+    /// Returns the damage of a member that events, or other lines, do not have, at its offset.
+    fn unknown_member(&self, (at, member): (usize, String), of: &'static str) -> Damage {
+        let kind = DamageKind::UnknownMember { member, of };
         Damage::new(&*self.part.file.name, at as u64 * 8, kind).in_stream(&*self.part.stream.name)
     }
 
@@ -288,6 +304,7 @@ impl Source for LineSource {
             };
             let offset = part.clock_offset;
             match read {
+                Ok(None) if self.push_unknown(record) => return NextRecord::Messages,
                 Ok(None) => {}
                 Ok(Some(QueuedMessage::Event)) => {
                     record.time = self.reader.clock.map(|clock| clock.nanoseconds);
@@ -297,8 +314,8 @@ impl Source for LineSource {
                     if self.reader.unknown.is_empty() {
                         return NextRecord::Event;
                     }
-                    for (at, member) in std::mem::take(&mut self.reader.unknown) {
-                        record.push_damage(self.unknown_member(at, member));
+                    for member in std::mem::take(&mut self.reader.unknown) {
+                        record.push_damage(self.unknown_member(member, "an event"));
                     }
                     record.push_event();
                     return NextRecord::Messages;

@@ -165,6 +165,22 @@ impl Attributes {
         dropped
     }
 
+    /// Removes attributes that [`Self::join`] added. Attributes that have another value here stay.
+    pub fn separate(&mut self, namespace: &str, value: &Value) {
+        let entries = self.0.iter_mut().flat_map(|entries| &mut entries.0);
+        let Some((_, own)) = entries.into_iter().find(|(key, _)| key == namespace) else { return };
+        let is_empty = match (&mut *own, value) {
+            (Value::Map(own), Value::Map(others)) if *own != *others => {
+                own.retain(|entry| !others.contains(entry));
+                own.is_empty()
+            }
+            (own, other) => own == other,
+        };
+        if is_empty {
+            self.remove(namespace);
+        }
+    }
+
     /// Removes a namespace and returns its value.
     pub fn remove(&mut self, namespace: &str) -> Option<Value> {
         let entries = &mut self.0.as_mut()?.0;

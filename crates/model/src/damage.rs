@@ -118,11 +118,13 @@ pub enum DamageKind {
     /// There are more packets than [`Limits::packets`](crate::Limits::packets) allows.
     #[error("the trace has more than {0} packets, the limit")]
     TooManyPackets(u64),
-    /// A member of an event that the format does not have. The rest of the event is read.
-    #[error("unknown member `{member}` of an event: it is not read")]
+    /// A member of an event, or of a description, that the format does not have. The rest of it is read.
+    #[error("unknown member `{member}` of {of}: it is not read")]
     UnknownMember {
         /// Name of the member.
         member: String,
+        /// "an event", or what has the member otherwise.
+        of: &'static str,
     },
     /// A rule of the format is broken.
     #[error("{0}")]
@@ -202,6 +204,9 @@ impl DamageKind {
             }
             Self::Lost { .. } => {
                 "another program is changing the file: read the trace again when that is done, or read a copy"
+            }
+            Self::UnknownMember { of, .. } if *of != "an event" => {
+                "correct the name of the member; if a newer version of the format has it, use a newer ichnos"
             }
             Self::UnknownMember { .. } => {
                 "write the fields of events as members of `payload`, or `jq` does: '{ts, name, payload: .}'"

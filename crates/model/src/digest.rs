@@ -8,8 +8,8 @@ use crate::{
     Event, Field, Message, Packet, Real, Scope, StringEncoding, Text, Uuid, ValueHash, Visitor, Wide,
 };
 
-/// Computes the hash of the values of an event.
-pub type EventHashFn = fn(&Event<'_>) -> u64;
+/// Returns the time of an event, as it is in the file, and the hash of its values.
+pub type EventHashFn = fn(&Event<'_>) -> (Option<u64>, u64);
 
 /// Counts and checksums of the events of one or several traces, by class name. They do not depend on the
 /// order of the events, so digests of several data streams can be added.
@@ -22,7 +22,7 @@ pub struct TraceDigest {
     pub discarded_events: Option<u64>,
     /// Number of places that cannot be decoded.
     pub damages: u64,
-    /// Hash of an event specific to the format, if it is not computed from the values of the scopes. Then only totals
+    /// Time and hash of an event specific to the format, if they are not computed from the clock and the values of the scopes. Then only totals
     /// are compared, as classes of the format may differ from those written.
     pub event_hash: Option<EventHashFn>,
     /// First of these places, for messages.
@@ -191,7 +191,7 @@ impl StreamDigest {
     }
 
     fn event(&mut self, event: &Event<'_>) {
-        let values = match self.digest.event_hash {
+        let (cycles, values) = match self.digest.event_hash {
             Some(hash) => hash(event),
             None => {
                 let mut hash = EventHash::new(self.packet);
@@ -199,10 +199,9 @@ impl StreamDigest {
                 let _ = EventHash::SCOPES
                     .iter()
                     .try_for_each(|scope| hash.scope(*scope, |visitor| event.visit(*scope, visitor)));
-                hash.finish()
+                (event.clock.map(|clock| clock.cycles), hash.finish())
             }
         };
-        let cycles = event.clock.map(|clock| clock.cycles);
         let Some(index) = event.class_index() else {
             let mut class = ClassDigest::default();
             class.add(cycles, values);
@@ -251,10 +250,10 @@ impl EventHash {
         Self(ValueHash::new(packet))
     }
 
-    /// Returns the hash of the name of an event, and of its values as a text keeps them: all numbers that are not a
+    /// Returns the clock value of an event, and the hash of its name and of its values as a text keeps them: all numbers that are not a
     /// number are equal, and options of variants are known only by their values.
     #[must_use]
-    pub fn of_text(event: &Event<'_>) -> u64 {
+    pub fn of_text(event: &Event<'_>) -> (Option<u64>, u64) {
         let mut hash = Self::new(0);
         hash.0.bytes(event.name().as_bytes());
         for scope in Self::SCOPES {
@@ -264,7 +263,7 @@ impl EventHash {
                 event.visit(scope, visitor)
             });
         }
-        hash.finish()
+        (event.clock.map(|clock| clock.cycles), hash.finish())
     }
 
     /// Adds a scope, which `visit` visits. Of event record headers, only values without roles count.

@@ -297,6 +297,8 @@ pub struct Packet<'a> {
     /// `true` if a bug of the tracer may put wrong times in its context: the times here are right, the end
     /// only once the packet has ended.
     pub has_corrected_times: bool,
+    /// `true` if a size or an id in its header or its context is wrong: those here are right.
+    pub has_corrected_head: bool,
     /// Recorded index of the packet in its stream.
     pub sequence_number: Option<u64>,
     /// Index of the packet among those of its data stream, in reading order, if the reader knows it.
@@ -322,6 +324,7 @@ impl<'a> Packet<'a> {
             end: None,
             has_late_events: false,
             has_corrected_times: false,
+            has_corrected_head: false,
             sequence_number: None,
             index: None,
             discarded_counter: None,

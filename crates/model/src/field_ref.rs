@@ -4,7 +4,7 @@ use crate::decode::{DecodeError, FixedField, Plans};
 use crate::plan::steps::{NodeId, Op, Plan};
 use crate::{
     Event, EventValues, Field, FieldClass, FieldValue, Meaning, MemberIndex, Real, Scope, Text, Uuid,
-    Visitor, Wide,
+    Visitor, Wide, running_thread,
 };
 
 /// A field of an event record class, found once by its path to read it from many events of the class.
@@ -14,7 +14,8 @@ use crate::{
 /// `args.0.name`. Optional fields and variants have no step of their own. A path may begin with a scope:
 /// `payload.`, `ctx.` (the specific, then the common context), `header.` (of the event record), `packet.`
 /// (the packet context), `resource.` (the origin of the event). Without a scope, the payload is searched
-/// first, then the contexts, the header, the packet context and the resource.
+/// first, then the contexts, the header, the packet context and the resource. Where the events have a [running
+/// thread](crate::running_thread), `tid`, `comm` and `procname` mean it if there is no such field.
 ///
 /// ```
 /// # use ichnos_model::{Event, FieldRef};
@@ -79,10 +80,12 @@ impl FieldRef {
         let find =
             |scopes: &[Scope], path: &str| scopes.iter().find_map(|scope| Self::within(event, *scope, path));
         // The whole path may also consist of names.
-        find(&Scope::SEARCHED, path).or_else(|| {
-            let (prefix, path) = path.split_once('.')?;
-            find(Scope::of_prefix(prefix), path)
-        })
+        find(&Scope::SEARCHED, path)
+            .or_else(|| {
+                let (prefix, path) = path.split_once('.')?;
+                find(Scope::of_prefix(prefix), path)
+            })
+            .or_else(|| find(&[Scope::Resource], running_thread::member_of(event.stream.class(), path)?))
     }
 
     /// Finds the first member with this meaning; `None` if the class has none.

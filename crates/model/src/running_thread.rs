@@ -45,6 +45,18 @@ pub fn is_in(stream: &DataStreamClass) -> bool {
     stream.resource.as_ref().is_some_and(|resource| Arc::ptr_eq(resource, &CLASS))
 }
 
+/// Returns the member of the running thread that a name means in kernel traces, as tracers call these fields of a context:
+/// `tid`, `comm` or `procname`. `None` for other names, and for a data stream class without a running thread.
+#[must_use]
+pub fn member_of(stream: &DataStreamClass, name: &str) -> Option<&'static str> {
+    let member = match name {
+        "tid" => THREAD,
+        "comm" | "procname" => THREAD_NAME,
+        _ => return None,
+    };
+    is_in(stream).then_some(member)
+}
+
 /// Returns `true` for classes of events that say which thread runs from then on.
 #[must_use]
 pub fn is_switch(class: &EventRecordClass) -> bool {

@@ -50,15 +50,15 @@ pub struct TraceClass {
     pub declared_at: DeclaredAt,
 }
 
-/// Parts of the metadata that a [`TraceClass`] does not contain: they are lost when it is written.
+/// Parts of the metadata that a [`TraceClass`] does not contain, and places of parts that it does contain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnmodeledMetadata {
     /// Number of aliases of field classes with a name that writers would not choose.
     pub alias_names: u64,
     /// Number of aliases of field classes with attributes.
     pub alias_attributes: u64,
-    /// Namespaces of auxiliary streams (PROP-2.0) that became attributes.
-    pub aux_streams: Vec<String>,
+    /// Auxiliary streams (PROP-2.0) that became attributes of the trace class, by namespace.
+    pub aux_streams: Vec<(String, Value)>,
 }
 
 impl UnmodeledMetadata {

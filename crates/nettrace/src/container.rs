@@ -80,12 +80,6 @@ pub enum Refusal {
     /// The file has another format.
     #[error("not an EventPipe file: expected `Nettrace` or `!FastSerialization.1` at the beginning")]
     NotNettrace,
-    /// The beginning is missing.
-    #[error(
-        "the beginning of the file is missing: expected `Nettrace`, found a block at byte {0}; only the beginning has the \
-         frequency of the clock, the date and the size of addresses"
-    )]
-    NoBeginning(u64),
     /// The version is too old.
     #[error(
         "EventPipe's format of version {0} is not supported: only previews of .NET Core 2 wrote it; record the trace \
@@ -143,17 +137,22 @@ fn is_of_other_library(beginning: &[u8]) -> bool {
 }
 
 /// Number of bytes of a file without its beginning that are searched for a block.
-pub(crate) const SEARCHED: usize = 1 << 18;
+pub(crate) const SEARCHED: usize = 4 << 20;
 
-/// Returns the offset of the first block in the bytes of a file without its beginning.
-pub(crate) fn find_block(bytes: &[u8]) -> Option<u64> {
-    let bytes = bytes.get(..SEARCHED).unwrap_or(bytes);
-    let view = View { bytes, base: 0, is_end: false, is_last: true };
-    let objects = [Version::V4, Version::V3].map(|version| view.find_object(0, version));
-    objects.into_iter().find_map(|found| match found {
-        SearchResult::At(at) => Some(at as u64),
-        SearchResult::Nothing | SearchResult::Short => None,
-    })
+/// Returns the offset of the first block in the bytes of a file without its beginning, and the version of its format.
+pub(crate) fn find_block(bytes: &[u8]) -> Option<(usize, Version)> {
+    let searched = bytes.get(..SEARCHED).unwrap_or(bytes);
+    let objects = [(Version::V4, BEGIN_PRIVATE_OBJECT), (Version::V3, BEGIN_OBJECT)].map(|(version, tag)| {
+        let at = memmem::find_iter(searched, &[tag, tag, NULL_REFERENCE]).find(|at| {
+            let object = ObjectType::read(&mut Wire::at(searched, *at));
+            matches!(object, Read::Object(object) if object.kind() != BlockKind::Unknown)
+        });
+        at.map(|at| (at, version))
+    });
+    let is_end = searched.len() == bytes.len();
+    let view = View { bytes: searched, base: 0, missing: 0, is_end, is_last: true };
+    let chain = || (0..searched.len()).find(|at| view.is_first_block(*at));
+    objects.into_iter().flatten().min_by_key(|(at, _)| *at).or_else(|| Some((chain()?, Version::V6(0))))
 }
 
 /// Finds the blocks of a file, one after the other.
@@ -162,6 +161,10 @@ pub struct Container {
     version: Version,
     /// Byte offset of the next block in the file.
     at: u64,
+    /// Number of bytes before the file that are missing, modulo 4: blocks are aligned to the beginning.
+    missing: u64,
+    /// `true` if the beginning is missing.
+    is_rest: bool,
     is_complete: bool,
     /// Fault after the block returned last.
     fault: Option<Fault>,
@@ -193,15 +196,7 @@ impl Container {
         if !(is_prefix(MAGIC) || is_prefix(FAST_SERIALIZATION)) || beginning.is_empty() && is_all {
             return Err(Refusal::NotNettrace);
         }
-        let opened = |version, at| Self {
-            version,
-            at,
-            is_complete: false,
-            fault: None,
-            is_done: false,
-            chainless_until: 0,
-            needed: 0,
-        };
+        let opened = Self::at;
         if !beginning.starts_with(MAGIC) {
             return match beginning.len() < FAST_SERIALIZATION.len() {
                 true => short(),
@@ -227,6 +222,57 @@ impl Container {
         }
     }
 
+    /// Returns the container at a block.
+    const fn at(version: Version, at: u64) -> Self {
+        Self {
+            version,
+            at,
+            missing: 0,
+            is_rest: false,
+            is_complete: false,
+            fault: None,
+            is_done: false,
+            chainless_until: 0,
+            needed: 0,
+        }
+    }
+
+    /// Opens a whole file, or at its first block if its beginning is missing.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub(crate) fn open_file(bytes: &[u8]) -> Result<Self, Refusal> {
+        match Self::open(bytes, true) {
+            Err(refusal @ Refusal::NotNettrace) => Self::open_rest(bytes).ok_or(refusal),
+            opened => opened?.ok_or(Refusal::Short(bytes.len() as u64)),
+        }
+    }
+
+    /// Opens a file without its beginning at its first block. The first step returns a fault.
+    fn open_rest(bytes: &[u8]) -> Option<Self> {
+        let (begin, version) = find_block(bytes)?;
+        let begin = begin as u64;
+        // Where the missing bytes are no multiple of 4, the alignment of the first blocks shows it.
+        let with_missing = |missing| Self { missing, ..Self::at(version, begin) };
+        let ends_well = |container: &Self| {
+            let mut container = container.clone();
+            let blocks = [(); 2].map(|()| container.next(bytes, 0, true));
+            blocks.into_iter().all(|item| matches!(item, FileItem::Block(Block { is_whole: true, .. })))
+        };
+        let found = (0..4).map(with_missing).find(ends_well).unwrap_or_else(|| with_missing(0));
+        Some(found.without_beginning())
+    }
+
+    /// Returns `true` if the beginning of the file is missing.
+    pub(crate) fn is_rest(&self) -> bool {
+        self.is_rest
+    }
+
+    /// Number of bytes before the file that are missing, modulo 4.
+    pub(crate) fn missing(&self) -> u64 {
+        self.missing
+    }
+
     /// Checks the type of the first object, which contains the version of the format.
     fn check_trace(self, beginning: &[u8], is_all: bool) -> Result<Option<Self>, Refusal> {
         let mut wire = Wire::at(beginning, self.at as usize);
@@ -245,8 +291,21 @@ impl Container {
         match (self.version, object.version, object.least_reader) {
             (_, ..3, _) => Err(Refusal::TooOld(object.version)),
             (_, _, 6..) => Err(Refusal::TooNew(object.least_reader as u32)),
+            // Of a file of version 4, only the first word is missing.
+            (Version::V3, version, _) if version > 3 => {
+                Ok(Some(Self { version: Version::V4, ..self }.without_beginning()))
+            }
             _ => Ok(Some(self)),
         }
+    }
+
+    /// Returns the container of a file without its beginning: the first step returns a fault.
+    fn without_beginning(self) -> Self {
+        let begin = self.at;
+        let statement =
+            format!("expected `Nettrace`, found a block at byte {begin}: the beginning is missing");
+        let fault = Fault::new(Rule::FileHeader, 0, statement).skipping(begin);
+        Self { is_rest: true, fault: Some(fault), ..self }
     }
 
     /// Returns the version of the file.
@@ -263,15 +322,8 @@ impl Container {
 
     /// Continues at a file offset, at which a block begins.
     pub fn seek(&mut self, offset: u64) {
-        *self = Self {
-            version: self.version,
-            at: offset,
-            is_complete: false,
-            fault: None,
-            is_done: false,
-            chainless_until: 0,
-            needed: 0,
-        };
+        let Self { version, missing, is_rest, .. } = *self;
+        *self = Self { missing, is_rest, ..Self::at(version, offset) };
     }
 
     /// Returns `true` if the end of the stream is marked, as the session was stopped properly.
@@ -297,6 +349,7 @@ impl Container {
         let view = View {
             bytes: bytes.get(..most).unwrap_or(bytes),
             base,
+            missing: self.missing,
             is_end,
             is_last: is_end || bytes.len() >= most,
         };
@@ -564,7 +617,7 @@ fn sized_content(view: View<'_>, behind: usize) -> Option<Option<Range<usize>>> 
     let mut wire = Wire::at(view.bytes, behind);
     let Some(size) = wire.u32() else { return if view.is_end { None } else { view.is_last.then_some(None) } };
     // Padding to 4 bytes, relative to the beginning of the file.
-    let padding = (view.base + wire.position() as u64).wrapping_neg() % 4;
+    let padding = (view.base + view.missing + wire.position() as u64).wrapping_neg() % 4;
     let begin = wire.position() + padding as usize;
     let size = usize::try_from(size as i32).ok().filter(|size| *size <= MOST_BLOCK_BYTES);
     Some(size.map(|size| begin..begin + size))
@@ -683,6 +736,8 @@ fn skip_tagged(bytes: &[u8], at: usize) -> Tagged {
 struct View<'a> {
     bytes: &'a [u8],
     base: u64,
+    /// Number of bytes before the file that are missing, modulo 4.
+    missing: u64,
     /// `true` if the file ends after them.
     is_end: bool,
     /// `true` if no more bytes exist, or will be examined.
@@ -780,6 +835,31 @@ impl View<'_> {
         }
     }
 
+    /// Returns `true` if the first block of a file without its beginning is here: so many blocks follow each other that
+    /// this is no chance, or all blocks up to the end of the file. The first block may be a trace block.
+    fn is_first_block(self, mut at: usize) -> bool {
+        const LINKS: u32 = 8;
+        /// Size of the parts that every trace block has in bytes.
+        const TRACE: usize = 36;
+        let mut links = 0;
+        while links < LINKS {
+            let Some(header) = Wire::at(self.bytes, at).u32() else { break };
+            let (size, kind) = ((header & 0xff_ffff) as usize, header >> 24);
+            let is_block = match kind {
+                0 => return size == 0 && self.is_end && links > 0 && at + 4 == self.bytes.len(),
+                1 => links == 0 && size >= TRACE,
+                2..=8 => self.looks_like(kind, at + 4, size) == Some(true),
+                _ => false,
+            };
+            if !is_block {
+                return false;
+            }
+            links += 1;
+            at += 4 + size;
+        }
+        links == LINKS
+    }
+
     /// Returns `true` if a chain of blocks begins here; `None` if more bytes are needed.
     fn is_chain(self, mut at: usize) -> Option<bool> {
         for link in 0..3 {
@@ -816,7 +896,7 @@ mod tests {
         assert_eq!(open(b""), Refusal::NotNettrace);
         assert_eq!(open(b"Nettrac"), Refusal::Short(7));
         let block = b"\x05\x05\x01\x02\0\0\0\x02\0\0\0\x07\0\0\0SPBlock\x06";
-        assert_eq!(find_block(&[b"the end of a block", &block[..]].concat()), Some(18));
+        assert_eq!(find_block(&[b"the end of a block", &block[..]].concat()), Some((18, Version::V4)));
         assert_eq!(open(b"Nettrace!!!!!!!!!!!!!!!!!!!!!!!!!!!!"), Refusal::NotNettrace);
         assert_eq!(open(b"Nettrace\0\0\0\0\x07\0\0\0\0\0\0\0"), Refusal::TooNew(7));
         assert_eq!(open(b"Nettrace\0\0\0\0\x05\0\0\0\0\0\0\0"), Refusal::TooOld(5));

@@ -54,11 +54,13 @@ pub enum Rule {
     AfterEnd,
     /// The trace block is complete, and its times are valid dates.
     TraceBlock,
+    /// A file begins with `Nettrace`, or with the name of FastSerialization.
+    FileHeader,
 }
 
 impl Rule {
     /// All rules.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::StreamEnd,
         Self::ObjectBegin,
         Self::ObjectEnd,
@@ -83,6 +85,7 @@ impl Rule {
         Self::MetadataTag,
         Self::AfterEnd,
         Self::TraceBlock,
+        Self::FileHeader,
     ];
 
     /// Returns the name: words joined by `-`.
@@ -113,6 +116,7 @@ impl Rule {
             Self::MetadataTag => "metadata-tag",
             Self::AfterEnd => "after-end",
             Self::TraceBlock => "trace-block",
+            Self::FileHeader => "file-header",
         }
     }
 
@@ -146,6 +150,10 @@ impl Rule {
             }
             Self::TraceBlock => {
                 "the file is read with another value, as far as one is known; the program that wrote it has a bug"
+            }
+            Self::FileHeader => {
+                "all blocks that are there are read; events whose descriptions are missing are shown as bytes: get the \
+                beginning of the file, too"
             }
             Self::ObjectVersion => "the file has a newer version of the format: its known parts are read",
             _ => "bytes of the file were changed or are missing: get it again from where it was recorded",

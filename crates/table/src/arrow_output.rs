@@ -1,11 +1,13 @@
-//! Streams of Arrow as an output of a pass.
+//! Arrow IPC streams and files as an output of a pass.
 
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow_ipc::writer::StreamWriter;
-use arrow_schema::Schema;
+use arrow_array::RecordBatch;
+use arrow_ipc::writer::{FileWriter, StreamWriter};
+use arrow_schema::{ArrowError, Schema};
 use ichnos_io::{
     CreateError, FormatOption, Joined, Lane, MessageOrder, Output, OutputBlock, PartsOutput, TraceFile,
     TraceWriter, Worker, WriteOptions, WriteReport, WriteSource, WriteTarget, foreign_file,
@@ -19,17 +21,17 @@ use crate::table_plan::TablePlan;
 use crate::table_rows::TableBatch;
 use crate::table_worker::{SharedRecord, TableBlock, TableRecord, TableWorker, lock};
 
-/// Writes events with the same columns, as those of one event record class, as a stream of Arrow (IPC streaming
-/// format).
+/// Writes events with the same columns, as those of one event record class, in a format of Arrow IPC: the file format
+/// (`.arrow`, `.feather`), which Polars, pandas and others open by name, or else the streaming format (`.arrows`, pipes).
 ///
-/// A stream has one schema: that of the first event. An event with other columns is an error. Losses and damage are not
-/// in the stream.
+/// There is one schema: that of the first event. An event with other columns is an error. Losses and damage are not
+/// written.
 #[derive(Clone, Copy, Debug)]
-pub struct ArrowStreamWriter;
+pub struct ArrowIpcWriter;
 
-impl TraceWriter for ArrowStreamWriter {
+impl TraceWriter for ArrowIpcWriter {
     fn extensions(&self) -> &'static [&'static str] {
-        &["arrows", "arrow"]
+        &["arrows", "arrow", "feather"]
     }
 
     fn options(&self) -> &'static [FormatOption] {
@@ -41,7 +43,7 @@ impl TraceWriter for ArrowStreamWriter {
     }
 
     fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
-        Err(foreign_file(directory, "a stream of Arrow is a file"))
+        Err(foreign_file(directory, "Arrow IPC is one file"))
     }
 
     fn create(
@@ -53,7 +55,8 @@ impl TraceWriter for ArrowStreamWriter {
         check_options(&sources, "Arrow", options)?;
         let file = TraceFile::create(&target, options)?;
         let columns = TableOptions::set_for("arrow", &options.formats);
-        Ok(Box::new(ArrowOutput { file, stream: Mutex::default(), columns, record: record(&sources) }))
+        let encoder = Mutex::new(BatchEncoder { format: IpcFormat::of(&target), begun: None });
+        Ok(Box::new(ArrowOutput { file, encoder, columns, record: record(&sources) }))
     }
 
     fn create_parts(
@@ -65,27 +68,85 @@ impl TraceWriter for ArrowStreamWriter {
     }
 }
 
-/// Encodes batches.
-#[derive(Default)]
-struct BatchStream {
-    /// Plan of all rows, and the encoder.
-    begun: Option<(Arc<TablePlan>, StreamWriter<Vec<u8>>)>,
+/// Formats of Arrow IPC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum IpcFormat {
+    /// Can be read while it is written.
+    Stream,
+    /// Has an index of its batches at the end.
+    File,
 }
 
-impl std::fmt::Debug for BatchStream {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("BatchStream").finish_non_exhaustive()
+impl IpcFormat {
+    fn of(target: &WriteTarget) -> Self {
+        let extension = match target {
+            WriteTarget::Complete(path) => path.extension().map(OsStr::to_ascii_lowercase),
+            _ => None,
+        };
+        match extension.as_deref().and_then(OsStr::to_str) {
+            Some("arrow" | "feather") => Self::File,
+            _ => Self::Stream,
+        }
     }
 }
 
-impl BatchStream {
+/// Writes batches in a format of Arrow IPC, to memory.
+enum IpcWriter {
+    Stream(StreamWriter<Vec<u8>>),
+    File(FileWriter<Vec<u8>>),
+}
+
+impl IpcWriter {
+    fn new(format: IpcFormat, schema: &Schema) -> Result<Self, ArrowError> {
+        Ok(match format {
+            IpcFormat::Stream => Self::Stream(StreamWriter::try_new(Vec::new(), schema)?),
+            IpcFormat::File => Self::File(FileWriter::try_new(Vec::new(), schema)?),
+        })
+    }
+
+    fn write(&mut self, batch: &RecordBatch) -> Result<(), ArrowError> {
+        match self {
+            Self::Stream(writer) => writer.write(batch),
+            Self::File(writer) => writer.write(batch),
+        }
+    }
+
+    fn finish(&mut self) -> Result<(), ArrowError> {
+        match self {
+            Self::Stream(writer) => writer.finish(),
+            Self::File(writer) => writer.finish(),
+        }
+    }
+
+    /// Returns the bytes that were written since the last call.
+    fn take(&mut self) -> Vec<u8> {
+        std::mem::take(match self {
+            Self::Stream(writer) => writer.get_mut(),
+            Self::File(writer) => writer.get_mut(),
+        })
+    }
+}
+
+/// Encodes batches.
+struct BatchEncoder {
+    format: IpcFormat,
+    /// Plan of all rows, and the writer.
+    begun: Option<(Arc<TablePlan>, IpcWriter)>,
+}
+
+impl std::fmt::Debug for BatchEncoder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BatchEncoder").field("format", &self.format).finish_non_exhaustive()
+    }
+}
+
+impl BatchEncoder {
     /// Encodes a batch, and returns the bytes.
     fn write(&mut self, batch: &TableBatch) -> io::Result<Vec<u8>> {
         let (plan, writer) = match &mut self.begun {
             Some(begun) => begun,
             None => {
-                let writer =
-                    StreamWriter::try_new(Vec::new(), batch.plan.schema()).map_err(io::Error::other)?;
+                let writer = IpcWriter::new(self.format, batch.plan.schema()).map_err(io::Error::other)?;
                 self.begun.insert((Arc::clone(&batch.plan), writer))
             }
         };
@@ -95,30 +156,30 @@ impl BatchStream {
                 true => format!("events `{first}` have different columns"),
                 false => format!("events `{second}` have other columns than events `{first}`"),
             };
-            let message = format!("{message}: a stream of Arrow has one schema; select events of one class");
+            let message = format!("{message}: Arrow IPC has one schema; select events of one class");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
         writer.write(&batch.batch).map_err(io::Error::other)?;
-        Ok(std::mem::take(writer.get_mut()))
+        Ok(writer.take())
     }
 
-    /// Ends the stream, and returns the remaining bytes.
+    /// Ends the output, and returns the remaining bytes.
     fn finish(self) -> io::Result<Vec<u8>> {
         let mut writer = match self.begun {
             Some((_, writer)) => writer,
             // Without an event, there are no columns.
-            None => StreamWriter::try_new(Vec::new(), &Schema::empty()).map_err(io::Error::other)?,
+            None => IpcWriter::new(self.format, &Schema::empty()).map_err(io::Error::other)?,
         };
         writer.finish().map_err(io::Error::other)?;
-        Ok(std::mem::take(writer.get_mut()))
+        Ok(writer.take())
     }
 }
 
-/// A stream of Arrow that is being written.
+/// Arrow IPC that is being written.
 #[derive(Debug)]
 struct ArrowOutput {
     file: TraceFile,
-    stream: Mutex<BatchStream>,
+    encoder: Mutex<BatchEncoder>,
     columns: TableOptions,
     record: SharedRecord,
 }
@@ -137,12 +198,12 @@ impl Output for ArrowOutput {
     }
 
     fn join(&self, block: OutputBlock) -> io::Result<Joined> {
-        let mut stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut encoder = self.encoder.lock().unwrap_or_else(PoisonError::into_inner);
         let block = block.data.and_then(|data| data.downcast::<TableBlock>().ok());
         let batches = block.iter().flat_map(|block| &block.batches);
         // Without a wanted column, events have no row.
         for batch in batches.filter(|batch| !batch.plan.schema().fields().is_empty()) {
-            self.file.write_bytes(&stream.write(batch)?)?;
+            self.file.write_bytes(&encoder.write(batch)?)?;
         }
         Ok(Joined::Done)
     }
@@ -153,9 +214,9 @@ impl Output for ArrowOutput {
 
     fn finish(self: Box<Self>) -> Result<WriteReport, CreateError> {
         check_columns(&lock(&self.record), &self.columns, "Arrow")?;
-        let stream = self.stream.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let rest = stream.finish().and_then(|bytes| self.file.write_bytes(&bytes));
-        rest.map_err(|error| CreateError::Io { path: "the stream of Arrow".to_owned(), error })?;
+        let encoder = self.encoder.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let rest = encoder.finish().and_then(|bytes| self.file.write_bytes(&bytes));
+        rest.map_err(|error| CreateError::Io { path: "Arrow IPC".to_owned(), error })?;
         let TableRecord { losses, undecoded, .. } = std::mem::take(&mut *lock(&self.record));
         let mut report = self.file.finish(losses, &TraceDigest::default())?;
         report.undecoded = undecoded;

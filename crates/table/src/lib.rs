@@ -23,7 +23,7 @@
 //!    while bytes are written. When all encoders take 64 MiB without their rows, the files that were not used for the
 //!    longest time are completed: further rows of these tables are in other files. So is a file with very many row
 //!    groups. Everything is written into a directory that gets its name when it is complete.
-//! 5. **Stream.** [`ArrowStreamWriter`] passes the same batches on as a stream of Arrow, which has one schema;
+//! 5. **Arrow IPC.** [`ArrowIpcWriter`] passes the same batches on as Arrow IPC, which has one schema;
 //!    [`BatchOutput`] passes them to a function.
 //!
 //! # Columns
@@ -75,7 +75,7 @@ mod table_rows;
 mod table_worker;
 mod validity;
 
-pub use arrow_output::ArrowStreamWriter;
+pub use arrow_output::ArrowIpcWriter;
 pub use batch_output::BatchOutput;
 pub use parquet_dataset::EVENT_KEY;
 pub use parquet_output::ParquetWriter;

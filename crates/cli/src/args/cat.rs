@@ -56,10 +56,17 @@ pub(crate) struct Cat {
           conflicts_with_all = ["limit", "listen"], help_heading = "Selection")]
     pub(crate) tail: Option<u64>,
 
+    /// Only events at most MARGIN before or after one for which EXPR is true
+    ///
+    /// Reads the traces twice. --event and the other options select among the events that are printed; --begin and
+    /// --end also among those for which EXPR is true.
+    #[arg(long, num_args = 2, value_names = ["EXPR", "MARGIN"], conflicts_with = "listen", help_heading = "Selection")]
+    pub(crate) around: Option<Vec<String>>,
+
     /// Print times in clock cycles (pretty)
     #[arg(long, hide_short_help = true)]
     pub(crate) clock_cycles: bool,
-    /// Print the date before the time (pretty)
+    /// Print the date before the time (pretty), date and time instead of seconds (log)
     #[arg(long)]
     pub(crate) clock_date: bool,
     /// Print times in seconds since the origin of the clock (pretty)

@@ -1,5 +1,6 @@
 //! Arguments of `convert` and of the verbs that edit traces.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
@@ -81,6 +82,14 @@ pub(crate) struct Writing {
 }
 
 impl Writing {
+    /// Returns `true` if tables are written, by the name of the format or the extension of the output.
+    pub(crate) fn is_table(&self) -> bool {
+        let path = self.output.as_deref().unwrap_or(Path::new(""));
+        let extension = path.extension().and_then(OsStr::to_str).map(str::to_ascii_lowercase);
+        let format = self.to.as_deref().or(extension.as_deref());
+        format.is_some_and(|format| ["parquet", "arrow", "arrows", "feather"].contains(&format))
+    }
+
     /// Returns `true` if the trace is written to standard output.
     pub(crate) fn prints_trace(&self) -> bool {
         !self.dry_run && self.output.as_deref() == Some(Path::new("-"))

@@ -119,7 +119,7 @@ pub(crate) struct Reading {
     pub(crate) no_quirks: bool,
     /// Directory for temporary files [default: $TMPDIR, or the system's]
     ///
-    /// Unpacked data of more than 64 MiB are stored there in an unnamed file.
+    /// Unpacked data of more than 64 MiB, and events that are sorted, are stored there in unnamed files.
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath, hide_short_help = true,
           help_heading = "Reading")]
     pub(crate) temp_dir: Option<PathBuf>,

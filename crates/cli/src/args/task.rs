@@ -105,8 +105,23 @@ pub(crate) struct TaskListArgs {
     /// Also list tasks known only from numbers that look like an identifier
     #[arg(long)]
     pub(crate) all: bool,
+    /// Column to sort by
+    #[arg(long, value_enum, value_name = "COLUMN", default_value_t = TaskSortBy::Begin)]
+    pub(crate) sort: TaskSortBy,
     #[command(flatten)]
     pub(crate) report: JsonReport,
+}
+
+/// Sort order of tasks. Those with equal values are in the order of their first events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TaskSortBy {
+    /// Time of the first event, the earliest first.
+    Begin,
+    /// Time from the first event to the last one, the longest first.
+    Duration,
+    /// Number of operations, the most first.
+    #[value(alias = "nodes")]
+    Operations,
 }
 
 /// Task to read.

@@ -1,10 +1,12 @@
 //! `ichnos task list`.
 
-use ichnos::export::TaskTable;
+use std::cmp::Reverse;
+
 use ichnos::export::text::count;
+use ichnos::export::{TaskTable, Tasks};
 
 use super::{read, text_options, warn_of_uncorrected_clocks, warn_of_unknown_machines};
-use crate::args::{Global, TaskListArgs};
+use crate::args::{Global, TaskListArgs, TaskSortBy};
 use crate::exit::{Exit, Failure};
 use crate::interrupt;
 use crate::json;
@@ -25,7 +27,10 @@ pub(super) fn run(args: &TaskListArgs, global: &Global, report: Report) -> Resul
         ));
     }
     // There can be millions: rows are created while printing.
-    let order = tasks.in_order(args.all, interrupt::is_requested);
+    let mut order = tasks.in_order(args.all, interrupt::is_requested);
+    if args.sort != TaskSortBy::Begin {
+        sort(&mut order, tasks, args.sort);
+    }
     let summaries = || {
         let order = order.iter().take_while(|_| !interrupt::is_requested());
         order.filter_map(|task| tasks.summary(*task)).filter(|task| task.nodes >= args.min_nodes)
@@ -68,4 +73,16 @@ pub(super) fn run(args: &TaskListArgs, global: &Global, report: Report) -> Resul
         output::print_lines([table.head()].into_iter().chain(rows).chain([last]), paint)?;
     }
     Ok(if interrupt::is_requested() { interrupt::exit() } else { found.exit() })
+}
+
+/// Sorts tasks by a property, the greatest first.
+fn sort(order: &mut [usize], tasks: &Tasks, by: TaskSortBy) {
+    order.sort_by_cached_key(|task| {
+        let summary = if interrupt::is_requested() { None } else { tasks.summary(*task) };
+        Reverse(summary.and_then(|summary| match by {
+            TaskSortBy::Begin => None,
+            TaskSortBy::Duration => Some(summary.end? - summary.begin?),
+            TaskSortBy::Operations => Some(i128::from(summary.nodes)),
+        }))
+    });
 }

@@ -42,6 +42,57 @@ fn a_log_stays_the_same_and_comes_back_from_ctf() {
     assert!(same > bytes.len() * 3 / 4, "{same} of {}", bytes.len());
 }
 
+/// Clocks of other formats count from the earliest time: no time changes, and no order.
+#[test]
+fn negative_times_of_logs() {
+    let directory = Directory::new("negative-logs");
+    let lines = [-5_000_000_001_i64, -1, 7]
+        .map(|time| format!("{{\"ts\":{time},\"name\":\"e\",\"payload\":{{\"msg\":\"m\"}}}}\n"));
+    let source = directory.join("source.jsonl");
+    fs::write(&source, lines.concat()).unwrap();
+    let log = directory.join("source.log");
+    ichnos(["convert", "-q", "--verify", text(&source), "--to", "fuchsia-log", "-o", text(&log)])
+        .expect(0, &[]);
+    let times = |path: &Path| {
+        let run = ichnos(["cat", "-q", "-f", "jsonl", text(path)]).expect(0, &[]);
+        let lines = run.out.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        lines
+            .filter(|line| line["type"] == "event")
+            .map(|line| line["ts"].as_i64().unwrap())
+            .collect::<Vec<_>>()
+    };
+    let expected = [-5_000_000_001, -1, 7];
+    assert_eq!(times(&log), expected);
+    let targets = ["fuchsia-log", "jsonl"].map(|format| ("--to", format));
+    let dialects = ["spec2", "prop2", "prop1", "ctf1.8"].map(|dialect| ("--dialect", dialect));
+    for (option, value) in targets.into_iter().chain(dialects) {
+        let out = directory.join(value);
+        let words = ["convert", "-q", "--verify", "--losses", option, value, text(&log), "-o", text(&out)];
+        let losses = ichnos(words).expect(0, &[]).out;
+        assert!(!losses.contains("rounded"), "{value}: {losses}");
+        assert_eq!(times(&out), expected, "{value}");
+        // A window is one of these times.
+        let window =
+            ichnos(["cat", "-q", "--clock-seconds", "--no-delta", "--begin", "-0.000000001", text(&out)]);
+        assert_eq!(window.expect(0, &[]).out.lines().count(), 2, "{value}");
+    }
+    // Only the first records of a file are looked at: a later time before the begin of the clock becomes its begin.
+    let mut bytes = vec![0; 1 << 20];
+    let mut encoder = Encoder::new(&mut bytes);
+    for time in (0..8_000).chain([-5]) {
+        let mut record = encoder.begin(time, 0x30).unwrap();
+        record.argument("message", "a text that makes the record long enough").unwrap();
+        record.finish();
+    }
+    let late = directory.join("late.log");
+    fs::write(&late, encoder.written()).unwrap();
+    let out = directory.join("late");
+    let losses = ichnos(["convert", "-q", "--losses", text(&late), "-o", text(&out)]).expect(0, &[]).out;
+    assert!(losses.contains("rounded"), "{losses}");
+    let found = times(&out);
+    assert_eq!((found.len(), found.iter().max()), (8_001, Some(&7_999)));
+}
+
 /// On the standard output is the trace alone.
 #[test]
 fn what_is_said_of_a_trace_on_standard_output_is_not_in_it() {
@@ -77,7 +128,7 @@ fn events_with_a_log_level_become_records() {
     let (log, ctf) = (directory.join("hello.log"), directory.join("ctf"));
     let run = ichnos(["convert", text(&trace), "--force", "-o", text(&log), "--losses"]).expect(0, &[]);
     run.prints(&[
-        "lowered         1  hello:greeting: payload.mood  enumeration -> its name as text",
+        "lowered         1  hello:greeting: payload.mood  enumeration -> integer",
         "dropped         1  clock.monotonic  origin: the Unix epoch",
         "dropped         9  hello:greeting: payload.samples  array or structure without elements",
     ]);
@@ -157,7 +208,7 @@ fn messages_of_logging_libraries_keep_what_they_say() {
         ichnos(["convert", text(&trace), "--force", "-o", text(&log), "--losses"]).expect(0, &[]).prints(&[
             "lowered         1  clock.c  cycles of 1000 Hz -> nanoseconds",
             "lowered         1  clock.c  offset from the origin -> part of all times",
-            "lowered         1  lttng_jul:event: severity  number on another scale -> named severity",
+            "rounded         1  lttng_jul:event: severity  number on another scale -> named severity",
             "dropped         1  environment.secret",
             "lowered         1  other: severity  none -> INFO",
             "moved           1  other  name of the event record class -> message",
@@ -187,9 +238,20 @@ fn events_without_a_severity_become_records() {
         ichnos(["check", "--strict", text(&log)]).expect(0, &[]);
         let [before, after] = [text(&example), text(&log)].map(lines);
         assert_eq!(before.len(), after.len(), "{}", example.display());
-        // Structures and arrays become several pairs.
+        // Structures and arrays become several pairs, and values with names become numbers.
+        let without_names = |line: &str| {
+            let pairs =
+                line.split(' ').filter(|pair| !pair.starts_with("state=") && !pair.starts_with("flags="));
+            pairs.collect::<Vec<_>>().join(" ")
+        };
         let expected = before.iter().map(|line| line.replacen("] ", "] INFO: ", 1));
-        let found = expected.zip(&after).filter(|(expected, found)| expected == *found).count();
+        let is_same = |(expected, found): &(String, &String)| without_names(expected) == without_names(found);
+        let found = expected.zip(&after).filter(is_same).count();
+        let are_numbers = |name: &str| {
+            let pairs = after.iter().filter_map(|line| line.split_once(name));
+            pairs.clone().all(|(_, value)| value.starts_with(|c: char| c.is_ascii_digit()))
+        };
+        assert!(are_numbers(" state=") && are_numbers(" flags=0x"), "{}", after.join("\n"));
         assert!(found >= same, "{}: {found}\n{}\n{}", example.display(), before.join("\n"), after.join("\n"));
     }
 }

@@ -192,6 +192,37 @@ fn unknown_members() {
     assert!(error.contains("some data would be lost") && code == 2, "{error}");
 }
 
+/// Members that descriptions do not have are a warning and a loss, too.
+#[test]
+fn unknown_members_of_descriptions() {
+    let directory = Directory::new("unknown-members");
+    let path = directory.join("a.jsonl");
+    let text = "{\"type\":\"stream-begin\",\"stream\":0,\"name\":\"s\",\"trace\":{\"path\":\"t\",\"hostname\":\"b\"},\
+        \"clock\":{\"freq\":1000}}\n\
+        {\"type\":\"event-class\",\"stream\":0,\"id\":1,\"name\":\"a\",\"severity\":3,\"fields\":{}}\n\
+        {\"type\":\"event\",\"stream\":0,\"ts\":3,\"id\":1}\n";
+    fs::write(&path, text).unwrap();
+    let input = path.to_str().unwrap();
+    let out = directory.join("out");
+    let members = [
+        "unknown member `hostname` of `trace`: it is not read",
+        "unknown member `freq` of `clock`: it is not read",
+        "unknown member `severity` of a line `event-class`: it is not read",
+    ];
+    let Run { out: text, err: error, code } = ichnos(["cat", input]);
+    assert_eq!((text.lines().count(), code), (1, 3), "{error}");
+    members.iter().for_each(|member| assert!(error.contains(member), "{error}"));
+    for to in [&[][..], &["--to", "jsonl"], &["--to", "fxt"]] {
+        let words = [&["convert", "-o", out.to_str().unwrap(), "--losses", input], to].concat();
+        let Run { out: text, .. } = ichnos(words);
+        members.iter().for_each(|member| assert!(text.contains(member), "{to:?}: {text}"));
+        let _ = fs::remove_dir_all(&out);
+        let _ = fs::remove_file(&out);
+    }
+    let Run { out: text, code, .. } = ichnos(["check", input]);
+    assert!(text.contains("warning: unknown member `freq`") && code == 0, "{text}");
+}
+
 /// Lines that have their fields beside `name` are refused, but read with `--from`, and nothing is lost silently.
 #[test]
 fn fields_at_the_wrong_place() {

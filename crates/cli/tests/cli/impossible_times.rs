@@ -215,3 +215,60 @@ fn times_of_damaged_packets_that_become_others_are_listed() {
     ichnos(words).expect(3, &[]).prints(&["rounded         1  packet.context  time of a damaged packet"]);
     ichnos(["check", "--strict", text(&out)]).expect(0, &[]);
 }
+
+/// Times of more than 64 bits are written as they are, and are no changes.
+#[test]
+fn wide_times_are_no_changes() {
+    let directory = Directory::new("wide-times");
+    let field = |name: &str, bits: u32, roles: &str| {
+        format!(
+            "{{\"name\":\"{name}\",\"field-class\":{{\"type\":\"fixed-length-unsigned-integer\",\"length\":{bits},\
+             \"byte-order\":\"little-endian\",\"roles\":[{roles}]}}}}"
+        )
+    };
+    let structure =
+        |members: &[String]| format!("{{\"type\":\"structure\",\"member-classes\":[{}]}}", members.join(","));
+    let context = structure(&[
+        field("begin", 128, "\"default-clock-timestamp\""),
+        field("end", 128, "\"packet-end-default-clock-timestamp\""),
+        field("total", 32, "\"packet-total-length\""),
+    ]);
+    let fragments = [
+        "{\"type\":\"preamble\",\"version\":2}".to_owned(),
+        "{\"type\":\"trace-class\"}".to_owned(),
+        "{\"type\":\"clock-class\",\"id\":\"c\",\"name\":\"c\",\"frequency\":1000}".to_owned(),
+        format!(
+            "{{\"type\":\"data-stream-class\",\"default-clock-class-id\":\"c\",\"packet-context-field-class\":{context},\
+             \"event-record-header-field-class\":{}}}",
+            structure(&[field("ts", 64, "\"default-clock-timestamp\"")])
+        ),
+        format!(
+            "{{\"type\":\"event-record-class\",\"name\":\"e\",\"payload-field-class\":{}}}",
+            structure(&[field("x", 8, "")])
+        ),
+    ];
+    let source = directory.join("source");
+    std::fs::create_dir(&source).unwrap();
+    let metadata: String = fragments.iter().map(|fragment| format!("\u{1e}{fragment}\n")).collect();
+    std::fs::write(source.join("metadata"), metadata).unwrap();
+    let mut stream = Vec::new();
+    for begin in [100u128, 200] {
+        stream.extend(begin.to_le_bytes());
+        stream.extend((begin + 50).to_le_bytes());
+        stream.extend((8 * (36 + 2 * 9u32)).to_le_bytes());
+        for time in [begin as u64 + 10, begin as u64 + 20] {
+            stream.extend(time.to_le_bytes());
+            stream.push(7);
+        }
+    }
+    std::fs::write(source.join("stream"), stream).unwrap();
+    ichnos(["check", "--strict", text(&source)]).expect(0, &[]);
+    let out = directory.join("out");
+    for words in
+        [&["cut", "--begin", "0"][..], &["repair"], &["convert", "--dialect", "spec2", "--packet-size", "20"]]
+    {
+        let words = [words, &["--losses", "--force", text(&source), "-o", text(&out)]].concat();
+        let run = ichnos(&words).expect(0, &[]);
+        assert!(!run.out.contains("rounded"), "{words:?}: {}", run.out);
+    }
+}

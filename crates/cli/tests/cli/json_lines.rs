@@ -174,7 +174,7 @@ fn times_before_the_origin() {
     }
 }
 
-/// An event that is earlier than the one before has a negative difference.
+/// An event that is earlier than the previous event has a negative difference.
 #[test]
 fn a_step_back() {
     let directory = Directory::new("json-lines-step-back");

@@ -57,6 +57,7 @@ mod mutated;
 mod no_match_help;
 mod options;
 mod oracles;
+mod other_readers;
 #[cfg(unix)]
 mod output_paths;
 mod outputs;
@@ -68,6 +69,7 @@ mod pictures;
 mod queued_reports;
 mod quirks;
 mod recorded;
+mod repaired_mutants;
 mod repaired_records;
 mod reused_ids;
 mod running_threads;

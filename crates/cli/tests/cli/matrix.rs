@@ -10,6 +10,7 @@ use ichnos_testing::cases;
 
 use crate::generated::generate;
 use crate::oracles::{self, Judges};
+use crate::other_readers;
 use crate::support::{Directory, ichnos, recorded, root};
 
 const DIALECTS: [&str; 5] = ["spec2", "prop2", "prop1", "ctf1.8", "ctf1.8-packetized"];
@@ -91,6 +92,13 @@ enum Through {
 }
 
 impl Through {
+    fn number(self) -> Option<usize> {
+        match self {
+            Self::All => None,
+            Self::One(number) => Some(number),
+        }
+    }
+
     fn dialects(self, from: usize) -> Vec<&'static str> {
         match self {
             Self::All => DIALECTS[..4].to_vec(),
@@ -107,6 +115,7 @@ fn losses_of_fields(losses: &str) -> bool {
 
 fn each_dialect_and_back(name: &str, source: &Path, through: Through) {
     let directory = Directory::new("matrix");
+    other_readers::check(name, source, through.number());
     let [first, again, other, back] = ["first", "again", "other", "back"].map(|name| directory.join(name));
     for (number, dialect) in DIALECTS.into_iter().enumerate() {
         convert(source, dialect, &first);

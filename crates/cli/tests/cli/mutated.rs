@@ -13,7 +13,7 @@ use crate::support::{Directory, Run, ichnos, recorded, root};
 const MUTATIONS: u64 = 12;
 
 /// Numbers that follow from a seed.
-struct Numbers(u64);
+pub struct Numbers(pub u64);
 
 impl Numbers {
     /// The next number of SplitMix64.
@@ -24,19 +24,19 @@ impl Numbers {
         mixed ^ mixed >> 31
     }
 
-    fn below(&mut self, end: usize) -> usize {
+    pub fn below(&mut self, end: usize) -> usize {
         (self.next() % end.max(1) as u64) as usize
     }
 
-    fn one<T: Copy>(&mut self, of: &[T]) -> T {
+    pub fn one<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.below(of.len())]
     }
 }
 
 /// A file of a trace by its path in it.
-type File = (PathBuf, Vec<u8>);
+pub type File = (PathBuf, Vec<u8>);
 
-fn files(path: &Path, inner: &Path, found: &mut Vec<File>) {
+pub fn files(path: &Path, inner: &Path, found: &mut Vec<File>) {
     if !path.is_dir() {
         return found.push((inner.to_owned(), fs::read(path).unwrap()));
     }
@@ -47,7 +47,7 @@ fn files(path: &Path, inner: &Path, found: &mut Vec<File>) {
     }
 }
 
-fn write(files: &[File], directory: &Path) {
+pub fn write(files: &[File], directory: &Path) {
     for (path, bytes) in files {
         let path = directory.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -56,7 +56,7 @@ fn write(files: &[File], directory: &Path) {
 }
 
 /// Changes some bytes of one of the files: of their bits, their number, their order, or numbers in a text.
-fn mutate(files: &mut [File], numbers: &mut Numbers) {
+pub fn mutate(files: &mut [File], numbers: &mut Numbers) {
     let chosen = numbers.below(files.len());
     let bytes = &mut files[chosen].1;
     for _ in 0..=numbers.below(3) {

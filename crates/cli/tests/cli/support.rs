@@ -240,10 +240,10 @@ pub fn gzip(bytes: &[u8]) -> Vec<u8> {
 
 /// A local file header of a zip archive whose members are all this file.
 pub fn overlapping_zip() -> Vec<u8> {
-    let content = gzip(&vec![0; 300_000]);
+    let content = gzip(&vec![0; 30_000_000]);
     // Without the header and the trailer of gzip.
     let (content, crc) = (&content[10..content.len() - 8], &content[content.len() - 8..][..4]);
-    let sizes = [&(content.len() as u32).to_le_bytes()[..], &300_000u32.to_le_bytes()].concat();
+    let sizes = [&(content.len() as u32).to_le_bytes()[..], &30_000_000u32.to_le_bytes()].concat();
     let common = [&[20, 0, 0, 0, 8, 0, 0, 0, 0, 0][..], crc, &sizes, &[1, 0, 0, 0]].concat();
     let mut zip = [b"PK\x03\x04", &common[..], b"a", content].concat();
     let (begin, count) = (zip.len() as u32, 10u8);

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
+use ichnos_testing::join_chunks;
 use serde_json::Value;
 
 use crate::intersection;
@@ -58,21 +59,6 @@ fn request(method: &str, address: &str, headers: &str) -> (String, Vec<u8>) {
     let is_chunked = head.contains("Transfer-Encoding: chunked");
     let body = if is_chunked { join_chunks(body).unwrap() } else { body.to_vec() };
     (head, body)
-}
-
-/// Returns the content of a body in chunks; `None` if the last chunk is missing.
-fn join_chunks(mut body: &[u8]) -> Option<Vec<u8>> {
-    let mut content = Vec::new();
-    loop {
-        let end = body.windows(2).position(|bytes| bytes == b"\r\n")?;
-        let length = usize::from_str_radix(std::str::from_utf8(&body[..end]).unwrap(), 16).unwrap();
-        body = &body[end + 2..];
-        if length == 0 {
-            return (body == b"\r\n").then_some(content);
-        }
-        content.extend_from_slice(body.get(..length)?);
-        body = body.get(length..)?.strip_prefix(b"\r\n")?;
-    }
 }
 
 /// Asks the API of a running `ichnos view`, whose answers are to be without errors.
@@ -179,6 +165,60 @@ fn a_trace_that_grows() {
     let rows = get("events?begin=1795205987000000000&end=1795205987001000000");
     assert_eq!(rows["rows"].as_array().unwrap().len(), 5);
     assert_eq!(viewing.interrupt(), (Some(0), String::new()));
+}
+
+/// Metadata whose array is still open grows as well: events of a class that is declared later are shown.
+#[test]
+fn a_class_that_is_declared_later() {
+    let class = |id: u8, name: &str| {
+        format!(
+            "{{\"type\":\"event-record-class\",\"id\":{id},\"name\":\"{name}\",\"payload-field-class\":\
+             {{\"type\":\"structure\",\"members\":[{{\"name\":\"x\",\"field-class\":\
+             {{\"type\":\"fixed-length-unsigned-integer\",\"length\":8,\"byte-order\":\"little-endian\"}}}}]}}}}"
+        )
+    };
+    let field = |name: &str, role: &str| {
+        format!(
+            "{{\"name\":\"{name}\",\"field-class\":{{\"type\":\"fixed-length-unsigned-integer\",\"length\":8,\
+             \"byte-order\":\"little-endian\",\"roles\":[\"{role}\"]}}}}"
+        )
+    };
+    let header = [field("id", "event-record-class-id"), field("ts", "default-clock-timestamp")].join(",");
+    let metadata = format!(
+        "[{{\"type\":\"preamble\",\"version\":2}},{{\"type\":\"clock-class\",\"name\":\"c\",\"frequency\":1000}},\
+         {{\"type\":\"data-stream-class\",\"default-clock-class-name\":\"c\",\"event-record-header-field-class\":\
+         {{\"type\":\"structure\",\"members\":[{header}]}}}},{}",
+        class(0, "early")
+    );
+    let directory = Directory::new("view-follow");
+    let write = |name: &str, bytes: &[u8]| {
+        let mut options = std::fs::OpenOptions::new();
+        let mut file = options.create(true).append(true).open(directory.join(name)).unwrap();
+        file.write_all(bytes).unwrap();
+    };
+    write("metadata", metadata.as_bytes());
+    write("stream", &[0, 10, 7]);
+    let mut viewing = Viewing::start(&["--follow", directory.to_str().unwrap()]);
+    let link = viewing.link();
+    let get = |what: &str| {
+        let (head, body) = request("GET", &format!("{link}api/{what}"), "");
+        assert!(head.starts_with("HTTP/1.1 200 "), "{what}: {head}");
+        String::from_utf8(body).unwrap()
+    };
+    let wait_for = |count: &str, name: &str| {
+        for _ in 0..600 {
+            if get("trace").contains(count) && get("names?from=0").contains(name) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        panic!("{}{}", get("trace"), get("names?from=0"));
+    };
+    wait_for("\"events\":1,", "early");
+    write("metadata", format!(",{}", class(1, "late")).as_bytes());
+    write("stream", &[1, 20, 8]);
+    wait_for("\"events\":2,", "late");
+    viewing.interrupt();
 }
 
 /// The timeline has each datagram at once, while the next one is waited for.

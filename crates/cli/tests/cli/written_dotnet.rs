@@ -145,15 +145,38 @@ fn properties_survive_other_formats() {
     }
 }
 
-/// A file without its beginning: a message says so, with and without the name of the format.
+/// A file without its beginning: all of its events are read, a message says what is missing, and it can be repaired.
 #[test]
 fn a_file_without_its_beginning() {
     let Some(bytes) = recorded("nettrace/runtime/net10.0-nostacks.nettrace") else { return };
     let directory = Directory::new("beginning-dotnet");
-    let path = directory.join("rest.nettrace");
-    fs::write(&path, &fs::read(bytes).unwrap()[700..]).unwrap();
-    for options in [&["cat"][..], &["cat", "--from", "nettrace"]] {
-        let run = ichnos(options.iter().copied().chain([text(&path)]));
-        run.expect(2, &["the beginning of the file is missing", "found a block at byte "]);
+    let bytes = fs::read(bytes).unwrap();
+    let rest = directory.join("rest.nettrace");
+    // Within the trace block, at no multiple of 4 bytes.
+    fs::write(&rest, &bytes[83..]).unwrap();
+    let whole = directory.join("whole.nettrace");
+    fs::write(&whole, &bytes).unwrap();
+    let fields = |path: &Path, options: &[&str]| {
+        let words = ["cat", "-f", "csv", "--fields", "cycles,event,ctx.thread", text(path)];
+        ichnos(words.iter().chain(options).copied())
+    };
+    let expected = fields(&whole, &[]).expect(0, &[]).out;
+    let unnamed = directory.join("rest");
+    fs::copy(&rest, &unnamed).unwrap();
+    for (path, options) in [(&rest, &[][..]), (&unnamed, &["--from=nettrace"])] {
+        let run = fields(path, options);
+        assert_eq!(run.out, expected);
+        run.expect(3, &["expected `Nettrace`, found a block at byte ", "expected a trace block, found none"]);
     }
+    // Ticks of another frequency, and an address size.
+    let options = ["-O", "nettrace.frequency=10000000", "-O", "nettrace.pointer-size=4"];
+    let shown = ichnos(["info"].into_iter().chain(options).chain([text(&rest)])).out;
+    assert!(shown.contains("10,000,000 Hz") && shown.contains("pointer_size = 4"), "{shown}");
+    let run = ichnos(["info", "-O", "nettrace.frequency=fast", text(&rest)]);
+    run.expect(2, &["invalid value `fast` for the option `nettrace.frequency`"]);
+    let repaired = directory.join("repaired.nettrace");
+    let losses = ichnos(["repair", "--losses", text(&rest), "-o", text(&repaired)]).expect(0, &[]).out;
+    assert!(losses.contains("unknown origin -> 1970"), "{losses}");
+    ichnos(["check", "--strict", text(&repaired)]).expect(0, &[]);
+    assert_eq!(fields(&repaired, &[]).expect(0, &[]).out, expected);
 }

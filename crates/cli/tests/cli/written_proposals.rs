@@ -356,10 +356,81 @@ fn roots_that_are_not_structures() {
                 let fields = event.split_once("\"name\"").unwrap_or(("", event)).1;
                 assert!(fields.contains(expected), "{class} {scope} -> {format}: {event}");
             }
-            for format in ["pretty", "log", "log-json", "jsonl"] {
+            for format in ["pretty", "log", "log-json", "jsonl", "csv", "tsv"] {
                 let out = ichnos(["cat", "-q", "-f", format, &source]).expect(0, &[]).out;
                 assert!(out.contains(expected), "{class} {scope} as {format}: {out}");
             }
+        }
+    }
+}
+
+/// Babeltrace knows the end time of a packet only as a member of the packet context: another one is added.
+#[test]
+fn end_times_within_other_fields() {
+    let directory = Directory::new("nested-end");
+    let end = json!({
+        "tag": AFTER, "path": {"scope": CONTEXT, "path": ["s", "end"]}, "data-stream-clock-class-name": "c",
+    });
+    let context = vec![("s", structure(&[("end", int(64))]))];
+    let trace = Trace { context, tags: vec![end], ..Trace::default() };
+    let packets = [(20_u64, [10, 15]), (40, [30, 35])]
+        .map(|(end, times)| (end.to_le_bytes(), times.map(|time| event(time, &[1])).concat()));
+    let packets: Vec<(&[u8], &[u8], &[u8])> =
+        packets.iter().map(|(end, events)| (&[][..], &end[..], &events[..])).collect();
+    let source = trace.write(&directory.join("source"), &packets);
+    let (to, losses) = convert(&directory, &source, "ctf1.8", &[]);
+    assert!(losses.contains("-> a field that is added"), "{losses}");
+    assert_eq!(events(&to), events(&source));
+    let difference = oracles::difference(Path::new(&to), "ctf1.8", Judges::All);
+    assert!(difference.is_none(), "{}", difference.unwrap_or_default());
+}
+
+/// Columns of such roots have the names of their scopes.
+#[test]
+fn columns_of_roots_that_are_not_structures() {
+    let directory = Directory::new("root-columns");
+    let state = json!({"field-type": "enum", "size": 8, "alignment": 8, "members": {"on": [1]}});
+    let class = json!({"payload-field-type": state, "context-field-type": {"field-type": "string"}});
+    let trace = Trace { event: class, ..Trace::default() };
+    let source = trace.write(&directory.join("source"), &[(&[], &[], &event(10, b"hi\0\x01"))]);
+    let cat = |options: &[&str]| {
+        ichnos(["cat", "-f", "csv", &source].iter().chain(options).copied()).expect(0, &[]).out
+    };
+    let stream = format!("{source}/s");
+    let expected = format!("time,event,host,stream,ctx,payload,payload.labels\n10,ev,,{stream},hi,1,on\n");
+    assert_eq!(cat(&[]), expected);
+    assert_eq!(cat(&["--fields", "payload.labels,ctx"]), "payload.labels,ctx\non,hi\n");
+}
+
+/// A name without values is only in PROP-1.0. The field keeps its value, and a variant its option.
+#[test]
+fn names_without_values() {
+    let enumeration =
+        |members: Value| json!({"field-type": "enum", "size": 8, "alignment": 8, "members": members});
+    let tag = json!({"scope": "event-record-payload", "path": ["z"]});
+    let choice = |name: &str| json!({"name": name, "field-type": int(8)});
+    let variant = json!({"field-type": "variant", "tag": tag, "choices": [choice("A"), choice("B")]});
+    let cases = [
+        structure(&[("z", enumeration(json!({"A": []})))]),
+        structure(&[("z", enumeration(json!({"A": [], "B": [1], "C": []})))]),
+        structure(&[("z", enumeration(json!({"A": [], "B": [1]}))), ("v", variant)]),
+    ];
+    for (number, payload) in cases.into_iter().enumerate() {
+        let directory = Directory::new("unused-names");
+        let bytes: &[u8] = if number == 2 { &[1, 7] } else { &[1] };
+        let trace = Trace { event: json!({"payload-field-type": payload}), ..Trace::default() };
+        let source = trace.write(&directory.join("source"), &[(&[], &[], &event(10, bytes))]);
+        let value = |path: &str| {
+            let line = lines(path).into_iter().find(|line| line["type"] == "event").unwrap();
+            let z = &line["payload"]["z"];
+            let v = &line["payload"]["v"];
+            (z.get("value").unwrap_or(z).clone(), v.clone())
+        };
+        for dialect in DIALECTS {
+            let (to, losses) = convert(&directory, &source, dialect, &[]);
+            assert_eq!(value(&to), value(&source), "{dialect} {number}: {losses}");
+            let is_kept = dialect == "prop1";
+            assert_eq!(losses.contains("name `A`, which has no value"), !is_kept, "{dialect}: {losses}");
         }
     }
 }
@@ -489,9 +560,23 @@ fn losses_of_what_a_trace_class_does_not_contain() {
     let losses = run.out + &run.err;
     let metadata: Value =
         serde_json::from_str(&fs::read_to_string(written.join("metadata")).unwrap()).unwrap();
-    let attributes = json!({"ns": {"a": 1, "b": 2, "c": 4}, "other": 3, "tracer": 42});
+    let attributes = json!({"ns": {"a": 1, "b": 2}, "other": 3});
     assert_eq!(metadata[1]["user-attributes"], attributes);
-    assert!(losses.contains("auxiliary stream `tracer` -> attributes of the trace"), "{losses}");
+    assert!(!losses.contains("-> attributes of the trace"), "{losses}");
+    let stream = |name: &str| -> Value {
+        serde_json::from_str(&fs::read_to_string(written.join(name)).unwrap()).unwrap()
+    };
+    assert_eq!(stream("ns.json"), json!({"ns": {"b": 3, "c": 4}}));
+    assert_eq!(stream("tracer.json"), json!({"tracer": 42}));
+    // They are written again, beside the environment, and replaced by `--force`.
+    let words = ["convert", "-q", "--dialect", "prop2", "--force", "--verify", &source, "-o"];
+    ichnos(words.into_iter().chain([written.to_str().unwrap()])).expect(0, &[]);
+    for dialect in ["prop1", "spec2"] {
+        let (to, losses) = convert(&directory, written.to_str().unwrap(), dialect, &["--force"]);
+        assert!(losses.contains("auxiliary stream `tracer` -> attributes of the trace"), "{losses}");
+        let shown = ichnos(["info", &to]).expect(0, &[]).out;
+        assert!(shown.contains("tracer: 42") && shown.contains("\"c\":4"), "{shown}");
+    }
 }
 
 /// Log level, EMF URI and base are properties of CTF 1.8: nothing is lost without the attributes that contain them.

@@ -26,7 +26,7 @@ pub(crate) use check::plan_diagnostic;
 pub use dialect::Dialect;
 pub use problems::Problems;
 pub use read::{add_auxiliary_streams, parse};
-pub use write::{Unsupported, WrittenMetadata, write_metadata};
+pub use write::{Unsupported, WrittenAuxStream, WrittenMetadata, write_metadata};
 
 use ichnos_model::{Diagnostic, Limits, TraceClass};
 

@@ -149,7 +149,7 @@ impl Problems {
         self.add(Diagnostic::warning(position, message));
     }
 
-    /// Returns the number of errors, other than those of refused parts.
+    /// Returns the number of errors outside of refused parts.
     #[must_use]
     pub fn errors(&self) -> usize {
         self.errors + self.part_errors.unwrap_or(0)

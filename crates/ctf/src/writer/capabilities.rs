@@ -15,6 +15,7 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
         prefixed_strings: false,
         wall_clocks: false,
         packets: true,
+        aux_streams: matches!(dialect, Dialect::Prop2),
         ..Capabilities::all(dialect.title())
     };
     match dialect {
@@ -24,6 +25,7 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
             sub_byte_strings: false,
             wide_string_alignment: false,
             nulls: false,
+            unused_names: false,
             unions: false,
             variant_alignment: false,
             any_roots: false,
@@ -49,6 +51,7 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
             sub_byte_strings: false,
             wide_string_alignment: false,
             nulls: false,
+            unused_names: false,
             unions: false,
             lengths_before_optionals: false,
             outer_locations: false,
@@ -106,6 +109,7 @@ pub(super) const fn capabilities(dialect: Dialect) -> Capabilities {
             wide_string_alignment: false,
             blobs: false,
             nulls: false,
+            unused_names: false,
             unions: false,
             optionals: false,
             variants: VariantSelection::Labels,

@@ -483,7 +483,7 @@ impl Visitor for FieldEncoder<'_> {
         let fits = || value.as_u128().is_some_and(|value| u64::try_from(value).is_ok());
         if is_size && self.placed.is_some() || is_time && (self.placed.is_none() || fits()) {
             // It gets a value of 64 bits.
-            return self.bits(field, 0, 0);
+            return self.bits(field, value.words.first().copied().unwrap_or(0), 0);
         }
         if self.is_left_out() {
             return;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ichnos_io::{CreateError, WriteOptions, WriteSource};
-use ichnos_model::lower::{LossEntry, LossKind, LowerOptions, LoweredTrace};
+use ichnos_model::lower::{ExtendedScopes, LossEntry, LossKind, LowerOptions, LoweredTrace};
 use ichnos_model::{ByteOrder, DataStreamClass, FieldClass, Role, Roles, TraceClass, Window};
 
 use super::capabilities::capabilities;
@@ -47,12 +47,23 @@ pub(super) fn lower(
         false => Vec::new(),
     };
     let widened_roles: Vec<Roles> = clocks.iter().map(|clock| clock.widened).collect();
-    let lower_options = LowerOptions { annotates, separates_scopes, numbers_classes, limits: options.limits };
+    let added: Vec<_> = placed.iter().map(|(lost, class)| frame.added_fields(class, lost)).collect();
+    let numbers_streams = !frame.is_ctf || !frame.mirrors || added.iter().any(|added| added.stream_class_id);
+    let extended = ExtendedScopes {
+        packet_header: added.iter().any(|added| added.are_in_packet_headers()),
+        packet_context: added.iter().any(|added| added.are_in_packet_contexts())
+            || clocks.iter().any(|clock| clock.adds_begin),
+        event_record_header: added.iter().any(|added| added.are_in_events()),
+    };
+    let limits = options.limits;
+    let lower_options =
+        LowerOptions { annotates, separates_scopes, numbers_classes, numbers_streams, extended, limits };
     let lowered = LoweredTrace::new(&source.trace, &capabilities, lower_options, &widened_roles, |class| {
         dialect.title().clone_into(&mut class.dialect);
         class.default_byte_order.get_or_insert(ByteOrder::LittleEndian);
         let gets_no_stream = original.data_streams.is_empty() && !source.format.is_empty();
-        if gets_no_stream && dialect != Dialect::Ctf18 && original.dialect != dialect.title() {
+        let is_kept = original.dialect == dialect.title() && !options.repair;
+        if gets_no_stream && dialect != Dialect::Ctf18 && !is_kept {
             // CTF 2 needs one. A source that is not a trace gets its classes later.
             class.data_streams.push(ichnos_model::DataStreamClass::default());
         }

@@ -118,6 +118,11 @@ impl Merger {
                 differing as u64,
             );
         }
+        let streams = |other: &TraceClass| other.unmodeled.aux_streams != class.unmodeled.aux_streams;
+        if classes().any(streams) {
+            let what = "auxiliary streams of further traces: they differ".to_owned();
+            self.change(LossKind::Dropped, "attributes", what);
+        }
         for other in classes().skip(1) {
             let new = other.call_sites.iter().filter(|site| !class.call_sites.contains(site));
             let new: Vec<Value> = new.cloned().collect();

@@ -132,6 +132,12 @@ impl PacketClock {
         self.depends_on_ends() && begin < before
     }
 
+    /// Returns `true` if a packet that begins at `begin` cannot end at `end`: its end timestamp has too few bits.
+    pub(super) fn lacks_room_for_end(&self, begin: u64, end: u64) -> bool {
+        let is_short = (1..64).contains(&self.end_bits) && !self.widened.has(Role::PacketEndTimestamp);
+        is_short && self.goes_on.output && end.wrapping_sub(begin) >> self.end_bits != 0
+    }
+
     /// Returns `true` if a packet can begin at `begin` after one that ends at `before`.
     pub(super) fn can_begin(&self, begin: u64, before: u64, header: Timestamps) -> bool {
         let has_room = |value: u64| value.checked_shr(self.bits as u32).is_none_or(|rest| rest == 0);
@@ -148,6 +154,15 @@ impl PacketClock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ends_have_few_bits() {
+        let goes_on = GoesOn { source: true, output: true };
+        let short = PacketClock { has_clock: true, end_bits: 8, goes_on, ..PacketClock::default() };
+        assert!(!short.lacks_room_for_end(7, 262) && short.lacks_room_for_end(7, 263));
+        assert!(!PacketClock { end_bits: 64, ..short }.lacks_room_for_end(0, u64::MAX));
+        assert!(!PacketClock { end_bits: 0, ..short }.lacks_room_for_end(0, u64::MAX));
+    }
 
     #[test]
     fn packets_begin_where_they_can_say_it() {

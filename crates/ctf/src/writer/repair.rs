@@ -2,19 +2,24 @@
 
 use ichnos_model::{DataStream, Packet, Role};
 
+use super::packet_clock::PacketClock;
 use super::packets::OpenPacket;
-use super::placed::Placed;
 use super::time_survey::TimeSurvey;
 use crate::packet_times::most_cycles;
 
 /// Counters with fewer bits wrap: any value can follow the one before.
 const WIDE: u64 = 32;
 
+/// Counters with fewer bits say nothing about each other.
+const NARROW: u64 = 8;
+
 /// Values of the packets around the one that is written.
 #[derive(Debug, Default)]
 pub(super) struct Repair {
     /// Largest value of the default clock that is a time of 64 bits.
     most: u64,
+    /// Duration of a cycle of the default clock, rounded up.
+    nanoseconds_per_cycle: Option<u64>,
     /// Times of all events.
     pub(super) times: TimeSurvey,
     next: PacketValues,
@@ -36,6 +41,8 @@ impl Repair {
     /// Creates the state before the first packet of a data stream.
     pub(super) fn new(stream: &DataStream) -> Self {
         let mut repair = Self { most: most_cycles(stream.clock()), ..Self::default() };
+        let nanoseconds = |frequency: u64| 1_000_000_000_u64.div_ceil(frequency.max(1));
+        repair.nanoseconds_per_cycle = stream.clock().map(|clock| nanoseconds(clock.frequency));
         repair.times = TimeSurvey::new(repair.most_cycles());
         repair
     }
@@ -59,6 +66,12 @@ impl Repair {
         self.next.begin
     }
 
+    /// Returns how many events or packets can be lost while the default clock counts some cycles.
+    fn most_losses(&self, cycles: u64) -> Option<u64> {
+        // No tracer records an event in less than a nanosecond.
+        Some(cycles.saturating_add(1).saturating_mul(self.nanoseconds_per_cycle?))
+    }
+
     /// Notes that unreadable data was skipped; `in_packet`: within a packet that was written up to there.
     pub(super) fn skipped(&mut self, in_packet: bool) {
         // Sequence numbers show missing packets, if there are any.
@@ -73,6 +86,7 @@ impl Repair {
         &mut self,
         before: u64,
         open: &mut OpenPacket,
+        clock: &PacketClock,
         has_late_events: bool,
     ) -> Vec<&'static str> {
         let mut changes = Vec::new();
@@ -92,64 +106,112 @@ impl Repair {
         let next = self.next.begin.filter(|next| (last..=most).contains(next));
         open.latest = next.unwrap_or(most);
         let earliest = if has_late_events { begin } else { last };
-        open.has_end = open.source_end.is_some_and(|end| (earliest..=open.latest).contains(&end));
+        open.has_end = open.source_end.is_some_and(|end| {
+            (earliest..=open.latest).contains(&end) && !clock.lacks_room_for_end(open.begin, end)
+        });
         if open.source_end.is_some() && !open.has_end {
             changes.push("impossible end time: the time of the last event");
         }
-        for placed in &mut open.placed {
-            match placed.role {
-                Role::Timestamp => placed.value = open.begin,
-                Role::PacketSequenceNumber if is_wide(placed) => {
-                    let value = between(self.sequence, placed.value, self.next.sequence, 1, placed.bits());
-                    if value != placed.value {
-                        changes.push("impossible sequence number: the next one");
-                    }
-                    placed.value = value;
-                    self.sequence = Some(value);
-                }
-                Role::PacketSequenceNumber => self.sequence = Some(placed.value),
-                Role::DiscardedEventCounter if is_wide(placed) => {
-                    let value = between(self.discarded, placed.value, self.next.discarded, 0, placed.bits());
-                    if value != placed.value {
-                        changes.push("impossible counter of discarded events: that of the packet before");
-                    }
-                    placed.value = value;
-                    self.discarded = Some(value);
-                }
-                _ => {}
-            }
-        }
+        let end = open.source_end.filter(|_| open.has_end).unwrap_or(last);
+        // Where times are wrong, they say nothing about counters.
+        let cycles = changes.is_empty().then(|| end.saturating_sub(before));
+        let room = cycles.and_then(|cycles| self.most_losses(cycles));
+        self.count(open, room, &mut changes);
         changes
     }
-}
 
-fn is_wide(placed: &Placed) -> bool {
-    placed.bits() >= WIDE
-}
-
-/// Returns a valid value of a counter between those of the packets before and after it, which grow by at
-/// least `step`: its own value, if that is valid. `bits` is the width of the counter.
-fn between(before: Option<u64>, value: u64, next: Option<u64>, step: u64, bits: u64) -> u64 {
-    // If a counter grows by more than half of its range, readers assume that it was reset.
-    let half = u64::MAX >> (65 - bits.clamp(2, 64));
-    let can_follow = |from: u64, to: u64| to >= from && to - from <= half;
-    let least = before.map_or(0, |before| before.saturating_add(step));
-    // Ignore the next value if it is invalid itself.
-    let most = next.and_then(|next| next.checked_sub(step));
-    let most = most.filter(|most| before.is_none() || can_follow(least, *most));
-    let follows = before.is_none() || can_follow(least, value);
-    if follows && most.is_none_or(|most| can_follow(value, most)) {
-        return value;
+    /// Corrects the counters of a packet, which can grow by `room` since the packet before.
+    fn count(&mut self, open: &mut OpenPacket, room: Option<u64>, changes: &mut Vec<&'static str>) {
+        for placed in &mut open.placed {
+            let (known, next, step, what) = match placed.role {
+                Role::Timestamp => {
+                    placed.value = open.begin;
+                    continue;
+                }
+                Role::PacketSequenceNumber => {
+                    let what = "impossible sequence number: the next one";
+                    (&mut self.sequence, self.next.sequence, 1, what)
+                }
+                Role::DiscardedEventCounter => {
+                    let what = "impossible counter of discarded events: that of the packet before";
+                    (&mut self.discarded, self.next.discarded, 0, what)
+                }
+                _ => continue,
+            };
+            let bounds = CounterBounds { before: *known, next, step, room };
+            let value = bounds.possible(placed.value, placed.bits());
+            if value != placed.value {
+                changes.push(what);
+            }
+            placed.value = value;
+            *known = Some(value);
+        }
     }
-    match (before, most) {
-        (None, Some(most)) => most,
-        _ => least,
+}
+
+/// Values of a counter in the packets around one, and how far it can grow.
+struct CounterBounds {
+    before: Option<u64>,
+    next: Option<u64>,
+    /// Least that it grows by from packet to packet.
+    step: u64,
+    /// Most that it can grow by beyond that since the packet before; `None`: it is unknown.
+    room: Option<u64>,
+}
+
+impl CounterBounds {
+    /// Returns a valid value of the counter, of this number of bits: its own one, if that is valid.
+    fn possible(&self, value: u64, bits: u64) -> u64 {
+        match bits {
+            ..NARROW => value,
+            NARROW..WIDE => self.possible_narrow(value, bits),
+            _ => self.possible_wide(value, bits),
+        }
+    }
+
+    /// Any value can follow another one. But if those around it are near each other, it is hardly a whole turn away.
+    fn possible_narrow(&self, value: u64, bits: u64) -> u64 {
+        /// Part of the range in which the values around it are near each other.
+        const NEAR: u64 = 16;
+        let most = (1 << bits) - 1;
+        let since = |from: u64, to: u64| to.wrapping_sub(from) & most;
+        let Some(before) = self.before else { return value };
+        let is_far = self.next.is_some_and(|next| {
+            let all = since(before, next);
+            (2 * self.step..=most / NEAR).contains(&all) && since(before, value) > all - self.step
+        });
+        let is_fast = self.room.is_some_and(|room| since(before, value).saturating_sub(self.step) > room);
+        if is_far || is_fast { before.wrapping_add(self.step) & most } else { value }
+    }
+
+    fn possible_wide(&self, value: u64, bits: u64) -> u64 {
+        let Self { before, step, .. } = *self;
+        // If a counter grows by more than half of its range, readers assume that it was reset.
+        let half = u64::MAX >> (65 - bits.clamp(2, 64));
+        let can_follow = |from: u64, to: u64| to >= from && to - from <= half;
+        let least = before.map_or(0, |before| before.saturating_add(step));
+        // Ignore the next value if it is invalid itself.
+        let most = self.next.and_then(|next| next.checked_sub(step));
+        let most = most.filter(|most| before.is_none() || can_follow(least, *most));
+        let has_room = |value: u64| self.room.is_none_or(|room| value - least <= room);
+        let follows = before.is_none() || can_follow(least, value) && has_room(value);
+        if follows && most.is_none_or(|most| can_follow(value, most)) {
+            return value;
+        }
+        match (before, most) {
+            (None, Some(most)) => most,
+            _ => least,
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn between(before: Option<u64>, value: u64, next: Option<u64>, step: u64, bits: u64) -> u64 {
+        CounterBounds { before, next, step, room: None }.possible(value, bits)
+    }
 
     #[test]
     fn counters_fit_between_others() {
@@ -166,5 +228,25 @@ mod tests {
         assert_eq!(between(Some(1), u64::MAX - 5, None, 1, 64), 2);
         assert_eq!(between(Some(1), 0xf000_0000, None, 1, 32), 2);
         assert_eq!(between(Some(u64::MAX), 4, None, 1, 64), u64::MAX);
+    }
+
+    #[test]
+    fn narrow_counters_are_near_those_around_them() {
+        assert_eq!(between(Some(4), 5, Some(6), 1, 8), 5);
+        assert_eq!(between(Some(4), 200, Some(6), 1, 8), 5);
+        assert_eq!(between(Some(254), 7, Some(0), 1, 8), 255);
+        assert_eq!(between(Some(9), 0x8009, Some(9), 0, 16), 9);
+        // Those around it are not near each other.
+        assert_eq!(between(Some(0), 200, Some(144), 0, 8), 200);
+        assert_eq!(between(Some(4), 200, None, 1, 8), 200);
+    }
+
+    #[test]
+    fn counters_grow_no_faster_than_time() {
+        let possible = |value, bits| {
+            CounterBounds { before: Some(7), next: None, step: 1, room: Some(100) }.possible(value, bits)
+        };
+        assert_eq!((possible(108, 64), possible(109, 64)), (108, 8));
+        assert_eq!((possible(108, 8), possible(109, 8)), (108, 8));
     }
 }

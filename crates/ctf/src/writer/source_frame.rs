@@ -186,6 +186,16 @@ impl AddedFields {
         self.class_id || self.timestamp
     }
 
+    /// Returns `true` if packet headers get any.
+    pub(super) fn are_in_packet_headers(self) -> bool {
+        self.stream_class_id || self.stream_id
+    }
+
+    /// Returns `true` if packet contexts get any.
+    pub(super) fn are_in_packet_contexts(self) -> bool {
+        self.total_size || self.content_size || self.discarded || self.number
+    }
+
     /// Returns the changes of a data stream class of the source: the scope, and the addition.
     pub(super) fn changes(self, class: &DataStreamClass) -> Vec<(&'static str, &'static str)> {
         let (header, context) = (class.event_record_header.is_some(), class.packet_context.is_some());

@@ -289,7 +289,10 @@ impl StreamEncoder {
         let cycles = time.cycles.min(self.repair.most_cycles());
         let Some(clock) = self.config.stream.clock() else { return (cycles, true) };
         let is = |arithmetic| clock.nanoseconds_in(arithmetic, cycles) == time.nanoseconds;
-        (cycles, is(ClockArithmetic::Exact) || is(ClockArithmetic::Double))
+        let is_exact = is(ClockArithmetic::Exact) || is(ClockArithmetic::Double);
+        // Cycles have no sign.
+        let is_early = !is_exact && time.nanoseconds < clock.nanoseconds(0);
+        (if is_early { 0 } else { cycles }, is_exact)
     }
 
     /// Returns the packet with times that the clock can have. Times of other formats need not be values of it.
@@ -472,12 +475,24 @@ impl StreamEncoder {
                 });
             let begin = if is_changed { cycles } else { first };
             let now = open.now;
+            let lacks_end = config.repairs
+                && config.mirrors
+                && cycles.is_some_and(|cycles| config.clock.lacks_room_for_end(open.begin, cycles));
+            let wraps = wraps || lacks_end;
             // After a packet that begins at a wrong time, later packets would get wrong times, too.
             let is_wrong = wraps
                 && !config.repairs
                 && !cycles.is_some_and(|cycles| (now..=open.latest).contains(&cycles));
             if (is_full || wraps) && config.mirrors && (is_wrong || !config.can_split(now, begin)) {
-                if wraps {
+                if lacks_end {
+                    cycles = Some(now);
+                    self.lose(
+                        LossKind::Rounded,
+                        "",
+                        "",
+                        "time after the last possible end of its packet: the time before",
+                    );
+                } else if wraps {
                     cycles = cycles.map(|cycles| self.read_after(now, cycles, is_changed));
                     let what = "time: bits that the event record header has no room for";
                     self.lose(LossKind::Rounded, "", "", what);
@@ -681,10 +696,12 @@ impl Worker for StreamEncoder {
         Ok(())
     }
 
+    fn wants_survey(&self) -> bool {
+        self.config.repairs && self.config.mirrors && self.config.default_clock.is_some()
+    }
+
     fn survey(&mut self, message: &Message<'_>) {
-        if self.config.mirrors {
-            self.repair.times.add(message);
-        }
+        self.repair.times.add(message);
     }
 
     fn look_ahead(&mut self, next: Option<&Packet<'_>>) {

@@ -1,6 +1,6 @@
 //! Survey of the event times of a data stream that is repaired: which of them agree with each other.
 //!
-//! Times in packet headers summarize those of events, so they never outvote them. An event that contradicts most of
+//! Times in packet headers summarize event times, so they never outvote them. An event that contradicts most of
 //! the others does not count.
 
 use ichnos_model::{Event, Message, Scope};

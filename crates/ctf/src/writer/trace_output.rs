@@ -29,7 +29,7 @@ use super::stream_encoder::StreamEncoder;
 use super::timestamps::Timestamps;
 use super::usage::Usage;
 use super::versions::{SourceStacks, Versions};
-use super::written_files::{ENVIRONMENT, written_files};
+use super::written_files::written_files;
 use crate::metadata::packetized::{PacketLayout, pack};
 use crate::metadata::{ANNOTATIONS, Dialect, write_metadata};
 use crate::packet_times::is_out_of_range;
@@ -371,8 +371,8 @@ impl CtfOutput {
             }
         }
         let mut files = vec![(trace.directory.join("metadata"), text)];
-        if let Some(environment) = written.environment {
-            files.push((trace.directory.join(ENVIRONMENT), environment.into_bytes()));
+        for stream in written.aux_streams {
+            files.push((trace.directory.join(stream.file), stream.text.into_bytes()));
         }
         Ok(files)
     }

@@ -7,15 +7,14 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use ichnos_io::{Tree, TreeOptions, foreign_file, plain_files};
-use ichnos_model::{FieldKind, FileDiagnostic, Message, Role, StreamCursor as _, TraceInput as _, Window};
+use ichnos_model::{
+    FieldKind, FileDiagnostic, Message, Role, Severity, StreamCursor as _, TraceInput as _, Window,
+};
 
 use super::index_file;
 use crate::metadata::Dialect;
 use crate::stack_file::is_stack_file;
 use crate::trace::{CtfTrace, OpenOptions, open};
-
-/// File with the environment of a PROP-2.0 trace.
-pub(super) const ENVIRONMENT: &str = "environment.json";
 
 /// Returns the files of a directory if all of them belong to CTF traces, at any depth.
 ///
@@ -65,7 +64,9 @@ fn check_trace(root: &Path, directory: &Path, files: &[&Path]) -> io::Result<()>
         let shown = format!("{}/{name}", tree.name.trim_end_matches('/'));
         let is_written = match &*name {
             "metadata" => true,
-            ENVIRONMENT => trace.dialect == Dialect::Prop2 && !has_problem(trace, &shown),
+            name if name.ends_with(".json") && trace.auxiliary_files().contains(&shown) => {
+                trace.dialect == Dialect::Prop2 && !has_error(trace, &shown)
+            }
             name if is_stack_file(name) => !has_problem(trace, &shown),
             _ => data_files.contains(&shown),
         };
@@ -114,6 +115,12 @@ fn damaged_files(trace: &CtfTrace) -> HashSet<String> {
     }
     damaged.extend(trace.damage().iter().map(|damage| damage.file.to_string()));
     damaged
+}
+
+/// Returns `true` if a file cannot be read. An auxiliary stream with a warning was copied with it.
+fn has_error(trace: &CtfTrace, file: &str) -> bool {
+    let is_error = |problem: &FileDiagnostic| problem.diagnostic.severity == Severity::Error;
+    trace.diagnostics().iter().any(|problem| *problem.file == *file && is_error(problem))
 }
 
 fn has_problem(trace: &CtfTrace, file: &str) -> bool {

@@ -113,6 +113,37 @@ fn blocks_whose_times_jump_are_not_read() {
     }
 }
 
+/// The times of a block take more than half of what a timestamp can count, so that a step to a wrong one is no larger.
+#[test]
+fn blocks_whose_times_jump_less_than_a_block_takes_are_not_read() {
+    let metadata = metadata(16, "", "event { name = tick; fields := struct { u8 values[14]; }; };");
+    let count = (4 * BLOCK - HEAD) / 16;
+    let event = |i: usize| [&((200 * i) as u16).to_le_bytes()[..], &i.to_le_bytes(), &[7; 6]].concat();
+    let events: Vec<u8> = (0..count).flat_map(event).collect();
+    let whole = packet(0, 200 * count as u64, &events);
+    let zeros = [0; BLOCK];
+    for content in [&whole[BLOCK..2 * BLOCK], &zeros[..]] {
+        let mut bytes = whole.clone();
+        bytes[2 * BLOCK..3 * BLOCK].copy_from_slice(content);
+        let expected: Vec<i128> = (0..(2 * BLOCK - HEAD) as i128 / 16).map(|i| 200 * i).collect();
+        let (times, damage) = read(&open(&metadata, &bytes));
+        assert_eq!((times, damage.len()), (expected, 1), "{damage:?}");
+    }
+}
+
+/// A clock that ticks rarely: many events have one time, and the bytes of those at its first times after a wrap are zeros.
+#[test]
+fn blocks_of_events_at_one_time_are_read() {
+    let metadata = metadata(8, "", SMALL_EVENT);
+    let count = (8 * BLOCK - HEAD) / 16;
+    let time = |i: usize| 64 * (i / 512);
+    let event = |i: usize| [&[time(i) as u8][..], &[0; 15]].concat();
+    let events: Vec<u8> = (0..count).flat_map(event).collect();
+    let bytes = packet(0, 300, &events);
+    let expected: Vec<i128> = (0..count).map(|i| time(i) as i128).collect();
+    assert_eq!(read(&open(&metadata, &bytes)), (expected, vec![]));
+}
+
 /// The two high bytes of a time are zeros, as are the 6,000 bytes after it.
 #[test]
 fn headers_that_end_in_a_block_of_zeros_are_read() {

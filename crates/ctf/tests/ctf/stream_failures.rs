@@ -218,6 +218,57 @@ fn packets_of_the_same_bytes() {
     assert_eq!(read(&[&[&moving[..], &end].concat(), &[&moving[..], &end].concat()]), (4, 0, 1));
 }
 
+/// A packet with an impossible size has that of the packet before, if the next one begins there.
+#[test]
+fn packets_with_an_impossible_size() {
+    let taken = 8 * (5 + 32);
+    let short = |length| Rule::PacketTooShort { what: "a total length", length, taken };
+    for (total, rule) in [(0, short(0)), (8, short(8)), (u64::MAX, Rule::PartialByte(u64::MAX))] {
+        let mut wrong = good(0, 1);
+        wrong[5..13].copy_from_slice(&total.to_le_bytes());
+        let (times, kinds) = beside(0, &[good(0, 0), wrong.clone(), good(0, 2)].concat());
+        assert_eq!(times, [1001, 1002, 1003, 2001, 2002, 2003, 3001, 3002, 3003], "{total}");
+        assert_eq!(kinds, [rule.into()]);
+        // Bytes of it are missing.
+        wrong.remove(40);
+        let (times, kinds) = beside(0, &[good(0, 0), wrong, good(0, 2)].concat());
+        assert_eq!((times, kinds.len()), (vec![1001, 1002, 1003, 3001, 3002, 3003], 1), "{total}");
+    }
+}
+
+/// A packet with the id of another data stream, which has its number already, belongs to the packets beside it.
+#[test]
+fn packets_with_the_id_of_another_data_stream() {
+    let metadata = METADATA.replace("u8 stream_id;", "u8 stream_id; u8 stream_instance_id;");
+    let packet = |instance: u8, sequence: u64, first: u64| {
+        let mut bytes = packet(0, sequence, first, first + 900, &[(1, first + 1), (1, first + 2)]);
+        bytes.insert(5, instance);
+        let size = bytes.len() as u64 * 8;
+        bytes[6..14].copy_from_slice(&size.to_le_bytes());
+        bytes
+    };
+    let one = [packet(1, 0, 1000), packet(2, 1, 2000), packet(1, 2, 3000)].concat();
+    let two = [packet(2, 0, 1500), packet(2, 1, 2500)].concat();
+    let trace = trace(metadata.as_bytes(), &[("one", &one), ("two", &two)]);
+    let read = trace.cursors(Window::default()).into_iter().map(|cursor| {
+        let (mut times, mut damages) = (Vec::new(), Vec::new());
+        for observed in all(cursor) {
+            match observed {
+                Observed::Event(event) => times.extend(event.cycles),
+                Observed::Damage(damage) => damages.push(damage.kind),
+                _ => {}
+            }
+        }
+        (times, damages)
+    });
+    let wrong = Rule::DataStream { found: 2, expected: 1 };
+    let expected = [
+        (vec![1001, 1002, 2001, 2002, 3001, 3002], vec![wrong.into()]),
+        (vec![1501, 1502, 2501, 2502], vec![]),
+    ];
+    assert_eq!(read.collect::<Vec<_>>(), expected);
+}
+
 /// Without a magic number there is nothing to search for: the data after an impossible size is lost, which is
 /// reported.
 #[test]

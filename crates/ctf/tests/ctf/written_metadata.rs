@@ -47,13 +47,12 @@ pub fn through(trace: &TraceClass, dialect: Dialect) -> Result<TraceClass, Vec<U
     let mut options = MetadataOptions::default();
     let (mut again, found) = read(written.text.as_bytes()).unwrap();
     assert_eq!(found, dialect);
-    if let Some(environment) = &written.environment {
-        let problems = add_auxiliary_streams(&mut again, &[environment.as_bytes()], &mut options);
-        assert!(problems.is_empty(), "{problems:?}");
-    }
+    let streams: Vec<_> = written.aux_streams.iter().map(|stream| stream.text.as_bytes()).collect();
+    let problems = add_auxiliary_streams(&mut again, &streams, &mut options);
+    assert!(problems.is_empty(), "{problems:?}");
     let twice = write_metadata(&again, dialect, &Limits::default()).unwrap();
     assert_eq!(twice.text, written.text);
-    assert_eq!(twice.environment, written.environment);
+    assert_eq!(twice.aux_streams, written.aux_streams);
     Ok(again)
 }
 

@@ -159,6 +159,8 @@ impl CsvColumns {
         let is_scope = !Scope::of_prefix(first).is_empty();
         let is_property = PROPERTIES.iter().any(|(known, _)| *known == path);
         let name = match scope {
+            // A root field that is no structure has the name of its scope.
+            _ if path.is_empty() => lead.to_owned(),
             Scope::Payload if !is_scope && !is_property => path.to_owned(),
             _ => format!("{lead}.{path}"),
         };
@@ -225,8 +227,8 @@ impl Path {
         // The whole path may be names, too.
         let found = within(self.scope.as_ref().map_or(&Scope::SEARCHED, std::slice::from_ref), path);
         let scoped = || {
-            let (first, rest) = path.split_once('.').filter(|_| self.scope.is_none())?;
-            within(Scope::of_prefix(first), rest)
+            let (first, rest) = path.split_once('.').unwrap_or((path, ""));
+            self.scope.is_none().then(|| within(Scope::of_prefix(first), rest)).flatten()
         };
         found.or_else(scoped).unwrap_or_default()
     }
@@ -254,7 +256,8 @@ impl<'c> Trees<'c> {
 
     fn find(&self, scope: Scope, path: &str, names: bool) -> Vec<ColumnField> {
         let mut found = Vec::new();
-        if let Some(tree) = self.of(scope) {
+        // Members of a structure have columns of their own.
+        if let Some(tree) = self.of(scope).filter(|tree| !(path.is_empty() && tree.is_structure())) {
             let target = ColumnField { scope, node: 0, end: 0, elements: Vec::new(), names, is_date: false };
             tree.follow(target, path, &mut found);
         }
@@ -283,6 +286,13 @@ impl<'c> Tree<'c> {
         let mut branches = Vec::new();
         grow(&mut branches, root, "");
         Self { branches, index: OnceCell::new() }
+    }
+
+    /// Returns `true` if the root is a structure or an optional structure.
+    fn is_structure(&self) -> bool {
+        let roots = self.branches.iter().map(|branch| &branch.class.kind);
+        let mut kinds = roots.skip_while(|kind| matches!(kind, FieldKind::Optional { .. }));
+        matches!(kinds.next(), Some(FieldKind::Structure { .. }))
     }
 
     /// Returns the fields directly in a field.
@@ -415,7 +425,7 @@ impl<'c> Tree<'c> {
                 self.children(node).for_each(|child| self.leaves(child, path, take))
             }
             FieldKind::Padding(_) => {}
-            _ if path.is_empty() || !self.has_value(node) => {}
+            _ if !self.has_value(node) => {}
             _ => take(path, branch.class),
         }
     }

@@ -73,6 +73,19 @@ fn lines(fixture: &Fixture, time: i64, payload: &[u8]) -> [String; 2] {
     })
 }
 
+#[test]
+fn times_are_dates_if_wanted() {
+    let fixture = fixture_of(vec![("message", text_class(), Some(Meaning::Message))], |_| {});
+    let mut options = LogOptions::default();
+    (options.clock_date, options.clock_gmt) = (true, true);
+    let out = SharedBytes::default();
+    let mut sink = Log::new(out.clone(), options);
+    fixture.begin(&mut sink);
+    fixture.event(&mut sink, 1_780_000_000_123_456_789, b"hello\0");
+    fixture.end(&mut sink);
+    assert_eq!(out.text(), "[2026-05-28 20:26:40.123456][][][] INFO: hello\n");
+}
+
 /// Returns the lines without the text before the message.
 fn said(fixture: &Fixture, payload: &[u8]) -> [String; 2] {
     let [text, json] = lines(fixture, 0, payload);

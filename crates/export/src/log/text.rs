@@ -8,7 +8,7 @@ use super::parts::{LineParts, SignedNumber};
 use crate::block::Block;
 use crate::color::Palette;
 use crate::number;
-use crate::time::{JsonTime, TimeWriter};
+use crate::time::{ClockDisplay, JsonTime, TimeWriter};
 
 /// Minimum number of digits of seconds.
 const SECOND_DIGITS: usize = 5;
@@ -16,37 +16,43 @@ const SECOND_DIGITS: usize = 5;
 /// Beginning of the last line, which the next line often repeats.
 #[derive(Debug)]
 pub(super) struct Beginning {
-    /// The seconds and their text: `[00012.`.
-    seconds: Option<(u64, Block)>,
+    /// The seconds, `true` if their text is a date, and this text: `[00012.`.
+    seconds: Option<(u64, bool, Block)>,
     /// Process and thread, and their text: `][1][2][`.
     thread: (Option<SignedNumber>, Option<SignedNumber>),
     thread_text: Block,
     /// Times of JSON lines with dates.
     pub(super) dates: TimeWriter,
+    /// Dates of lines of text.
+    clock: ClockDisplay,
 }
 
 impl Beginning {
-    pub(super) fn new(time: JsonTime) -> Self {
+    pub(super) fn new(time: JsonTime, gmt: bool) -> Self {
         Self {
             seconds: None,
             thread: (None, None),
             thread_text: Block::new(b"][][]["),
             dates: TimeWriter::of_dates(time),
+            clock: ClockDisplay::new(false, true, gmt),
         }
     }
 
     #[inline]
-    fn push(&mut self, out: &mut Vec<u8>, time: Option<i128>, parts: &LineParts, palette: &Palette) {
-        match time.map(u64::try_from) {
+    fn push(&mut self, out: &mut Vec<u8>, line: &LineContent<'_>, palette: &Palette) {
+        let parts = line.parts;
+        match line.time.map(u64::try_from) {
             Some(Ok(time)) => {
                 let second = time / 1_000_000_000;
                 match &self.seconds {
-                    Some((known, text)) if *known == second => text.push(out, false),
-                    _ => self.push_second(out, second),
+                    Some((known, is_date, text)) if *known == second && *is_date == line.has_date => {
+                        text.push(out, false);
+                    }
+                    _ => self.push_second(out, second, line.has_date),
                 }
                 number::push_microseconds(out, (time % 1_000_000_000 / 1_000) as u32);
             }
-            Some(Err(_)) => push_any_time(out, time.unwrap_or_default()),
+            Some(Err(_)) => push_any_time(out, line.time.unwrap_or_default()),
             None => out.push(b'['),
         }
         if parts.thread.is_none()
@@ -67,12 +73,17 @@ impl Beginning {
     }
 
     #[cold]
-    fn push_second(&mut self, out: &mut Vec<u8>, second: u64) {
+    fn push_second(&mut self, out: &mut Vec<u8>, second: u64, is_date: bool) {
         let begin = out.len();
         out.push(b'[');
-        number::push_padded(out, second, SECOND_DIGITS);
-        out.push(b'.');
-        self.seconds = Some((second, Block::new(out.get(begin..).unwrap_or_default())));
+        match i64::try_from(second) {
+            Ok(second) if is_date => out.extend(self.clock.make_text(second)),
+            _ => {
+                number::push_padded(out, second, SECOND_DIGITS);
+                out.push(b'.');
+            }
+        }
+        self.seconds = Some((second, is_date, Block::new(out.get(begin..).unwrap_or_default())));
     }
 
     #[inline(never)]
@@ -95,7 +106,7 @@ impl LineContent<'_> {
         let parts = self.parts;
         let color = self.level.map_or("", |level| color(level, palette));
         out.extend_from_slice(color.as_bytes());
-        beginning.push(out, self.time, parts, palette);
+        beginning.push(out, self, palette);
         let component = parts.component();
         if let Some(component) = component {
             push_text(out, component, palette.log_escaping());

@@ -29,7 +29,6 @@ pub(super) struct TableGroup<R> {
 /// form that drops half of the groups at once. A missing group has at most [`Groups::missed`] events, and a
 /// group in the table has at most that many more than it counts. That is at most the number of all events
 /// divided by a quarter of `most`, usually much less. Up to `most` groups, all counts are exact.
-/// `most`, mostly much less. Up to `most` groups, all is exact.
 #[derive(Clone, Debug)]
 pub(super) struct Groups<R> {
     groups: Vec<TableGroup<R>>,

@@ -12,7 +12,7 @@ use super::flows::{FlowEnd, Flows};
 use super::json_arguments::JsonArguments;
 use super::keyed_spans::{KeyedSpans, Kinds, span_id};
 use super::losses::{
-    EarlyLosses, LOST_END, LossNote, NO_TIME, lose_event, lose_part, lose_parts, shown_time,
+    EarlyLosses, LOST_END, LossNote, NO_TIME, lose_event, lose_part, lose_parts, lose_spans, shown_time,
 };
 use super::names::NumberedNames;
 use super::nested_spans::NestedSpans;
@@ -110,18 +110,18 @@ impl ChromeSpans {
     }
 
     /// Begins or ends a span of a track with these names and this category. Calls `lost` for each span within, whose end is
-    /// missing. Returns `None` if nothing ends, and `true` for an end that viewers would not find by its name and category.
+    /// missing, and for those that are forgotten. Returns `None` if nothing ends, and `true` for an end that viewers would not find by its name and category.
     fn begin_or_end(
         &mut self,
         is_begin: bool,
         (track, edge, category): (u64, SpanEdge, u64),
-        mut lost: impl FnMut(),
+        mut lost: impl FnMut(SpanLoss),
     ) -> Option<bool> {
         if is_begin {
-            self.nested.begin(track, edge, category);
+            lost(SpanLoss::Forgotten(self.nested.begin(track, edge, category)));
             return Some(false);
         }
-        let begun = self.nested.end(track, edge, |_| lost())?;
+        let begun = self.nested.end(track, edge, |_| lost(SpanLoss::Within))?;
         Some(edge.is_unnamed || begun != category)
     }
 
@@ -148,6 +148,15 @@ impl ChromeSpans {
         }
         begun
     }
+}
+
+/// Spans whose ends are lost.
+#[derive(Clone, Copy, Debug)]
+enum SpanLoss {
+    /// One within a span that ends.
+    Within,
+    /// A number of open ones, which are forgotten.
+    Forgotten(usize),
 }
 
 /// An event record class with what is the same for all its events.
@@ -329,9 +338,12 @@ impl Chrome {
         if let EventForm::Begin | EventForm::End = form {
             let span =
                 (track_id(TrackKind::Thread, [track.0, track.1]), edge, name_key(&class.class.category));
-            let ended = spans.begin_or_end(form == EventForm::Begin, span, || {
-                writer.end_innermost(time, track);
-                lose_part(losses, event, LossKind::Lowered, "", LOST_END);
+            let ended = spans.begin_or_end(form == EventForm::Begin, span, |lost| match lost {
+                SpanLoss::Within => {
+                    writer.end_innermost(time, track);
+                    lose_part(losses, event, LossKind::Lowered, "", LOST_END);
+                }
+                SpanLoss::Forgotten(count) => lose_spans(losses, event, count),
             });
             // An end of nothing is an instant.
             form = if ended.is_none() { EventForm::Instant } else { form };

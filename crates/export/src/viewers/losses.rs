@@ -17,6 +17,18 @@ pub(super) const NO_TIME: &str =
 /// Loss of the end of a span, which the trace lacks.
 pub(super) const LOST_END: &str = "span within without an end -> ends with this span";
 
+/// Loss of the end of a span, which is not known any more when it comes.
+pub(super) const FORGOTTEN: &str = "end of a span that began when too many were open";
+
+/// Adds the losses of spans that are forgotten when an event begins another one.
+pub(super) fn lose_spans(losses: &mut LossTable, event: &Event<'_>, forgotten: usize) {
+    if forgotten > 0 {
+        let (kind, class) = (LossKind::Dropped, event.name().to_owned());
+        let loss = LossEntry { kind, class, field: String::new(), what: FORGOTTEN.to_owned() };
+        losses.add(loss, forgotten as u64);
+    }
+}
+
 /// Returns a time that a viewer can show, `Some(None)` for an event without one.
 pub(super) fn shown_time(nanoseconds: Option<i128>) -> Option<Option<u64>> {
     match nanoseconds {

@@ -45,16 +45,16 @@ impl<T> NestedSpans<T> {
         Self { is_bounded: false, ..Self::default() }
     }
 
-    /// Begins a span of a track.
-    pub(super) fn begin(&mut self, track: u64, edge: SpanEdge, value: T) {
-        if self.is_bounded {
-            self.make_room(track);
-        }
+    /// Begins a span of a track. Returns the number of spans that are forgotten for it.
+    pub(super) fn begin(&mut self, track: u64, edge: SpanEdge, value: T) -> usize {
+        let forgotten = if self.is_bounded { self.make_room(track) } else { 0 };
         self.tracks.entry(track).or_default().push_back((edge, value));
         self.count += 1;
+        forgotten
     }
 
-    fn make_room(&mut self, track: u64) {
+    fn make_room(&mut self, track: u64) -> usize {
+        let before = self.count;
         if self.count >= MOST || self.tracks.len() >= MOST {
             *self = Self::default();
         }
@@ -62,6 +62,7 @@ impl<T> NestedSpans<T> {
             open.pop_front();
             self.count -= 1;
         }
+        before - self.count
     }
 
     /// Ends the span that an end belongs to, and returns its value. `lost` takes the spans within, the innermost first.
@@ -118,10 +119,11 @@ mod tests {
 
     #[test]
     fn memory_is_bounded() {
-        let mut spans = NestedSpans::default();
+        let (mut spans, mut forgotten) = (NestedSpans::default(), 0);
         for number in 0..2 * MOST as u64 {
-            spans.begin(number / (2 * MOST_DEEP as u64), edge(1), number);
+            forgotten += spans.begin(number / (2 * MOST_DEEP as u64), edge(1), number);
         }
+        assert_eq!(forgotten + spans.count, 2 * MOST);
         let sum = |spans: &NestedSpans<u64>| spans.tracks.values().map(VecDeque::len).sum::<usize>();
         assert_eq!((spans.count, spans.count <= MOST), (sum(&spans), true));
         for track in 0..2 * MOST as u64 {

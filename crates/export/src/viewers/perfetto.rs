@@ -21,7 +21,9 @@ use super::arguments::ArgumentVisitor;
 use super::class::{ContextNames, EventForm};
 use super::flows::{FlowEnd, Flows};
 use super::keyed_spans::KeyedSpanIds;
-use super::losses::{EarlyLosses, LOST_END, LossNote, NO_TIME, UNDECODED, lose_event, lose_part, shown_time};
+use super::losses::{
+    EarlyLosses, LOST_END, LossNote, NO_TIME, UNDECODED, lose_event, lose_part, lose_spans, shown_time,
+};
 use super::names::{NumberBits, NumberedNames};
 use super::nested_spans::NestedSpans;
 use super::output_bytes;
@@ -198,7 +200,7 @@ impl Perfetto {
                     return false;
                 }
                 if form == EventForm::Begin {
-                    nested.begin(track, class.class.edge(name), ());
+                    lose_spans(losses, event, nested.begin(track, class.class.edge(name), ()));
                 } else if form == EventForm::Complete {
                     writer.end_complete(track, class.class.duration(event).unwrap_or(0));
                 }

@@ -271,6 +271,10 @@ impl Scheduling {
         let index = self.index(trace, thread.number);
         let Some(known) = self.known.get_mut(index as usize) else { return };
         let before = known.process;
+        if before.is_some() && process.is_some_and(|process| before != Some(process)) {
+            // The one before has ended, and another process has a thread with its number.
+            *known = KnownThread::default();
+        }
         known.process = process.or(before);
         let name = thread.name.get(..thread.name.floor_char_boundary(MOST_NAME)).unwrap_or_default();
         let is_renamed = !name.is_empty() && known.name != name;
@@ -282,5 +286,30 @@ impl Scheduling {
         {
             changes.push((trace, thread.number));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_threads_are_used_again() {
+        let mut scheduling = Scheduling::default();
+        let named = |number, name| NamedThread { number, name };
+        scheduling.name(0, named(7, "first"), Some(5));
+        let index = scheduling.index(0, 7);
+        let known = |scheduling: &mut Scheduling| {
+            let known = &mut scheduling.known[index as usize];
+            (*known.shown.get_or_insert(known.process), known.name.clone())
+        };
+        assert_eq!(known(&mut scheduling), (Some(5), "first".to_owned()));
+        // Of the same thread, what is not said stays.
+        scheduling.name(0, named(7, ""), Some(5));
+        scheduling.name(0, named(7, "renamed"), None);
+        assert_eq!(known(&mut scheduling), (Some(5), "renamed".to_owned()));
+        // It has ended, and another process has a thread with its number.
+        scheduling.name(0, named(7, ""), Some(9));
+        assert_eq!(known(&mut scheduling), (Some(9), String::new()));
     }
 }

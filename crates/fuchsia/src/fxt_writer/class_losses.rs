@@ -17,6 +17,8 @@ pub(super) enum ClassLoss {
     Message,
     Process,
     Thread,
+    NoProcess,
+    NoThread,
     Key,
     Encoding,
     Frames,
@@ -43,6 +45,8 @@ impl ClassLoss {
         (Self::Message, LossKind::Dropped, "rest of a message: no room in the record"),
         (Self::Process, LossKind::Lowered, "process that is no number from 0 on -> argument"),
         (Self::Thread, LossKind::Lowered, "thread that is no number from 0 on -> argument"),
+        (Self::NoProcess, LossKind::Lowered, "none -> 0"),
+        (Self::NoThread, LossKind::Lowered, "none -> 0"),
         (
             Self::Key,
             LossKind::Lowered,
@@ -91,6 +95,8 @@ impl ClassLosses {
                 ClassLoss::Process => process,
                 ClassLoss::Thread => thread,
                 ClassLoss::Key => key,
+                ClassLoss::NoProcess => "pid",
+                ClassLoss::NoThread => "tid",
                 _ => "",
             };
             let (class, field, what) = (class.to_owned(), field.to_owned(), what.to_owned());

@@ -64,7 +64,7 @@ pub(super) struct ForeignClass {
     /// Members that become no arguments: scope and index in the plan.
     skipped: Vec<(Scope, usize)>,
     /// Process of the trace, for events that do not name it.
-    own_process: u64,
+    own_process: Option<u64>,
 }
 
 /// Memory that is used again for each event.
@@ -99,6 +99,7 @@ impl ForeignClass {
         };
         let (category, name) = event.category_and_name();
         table.add_dates(event);
+        table.add_other_clocks(event);
         let mut lose = |kind, field: &str, what: &str| {
             let (class, field) = (event.name().to_owned(), field.to_owned());
             table.add(LossEntry { kind, class, field, what: what.to_owned() }, 1);
@@ -119,8 +120,8 @@ impl ForeignClass {
         }
         let environment = event.stream.trace.class.environment("vpid");
         let own_process = match environment {
-            Some(ichnos_model::Value::Integer(process)) => u64::try_from(*process).unwrap_or(0),
-            _ => 0,
+            Some(ichnos_model::Value::Integer(process)) => u64::try_from(*process).ok(),
+            _ => None,
         };
         let skipped = class.meanings.iter().filter_map(|(member, meaning)| {
             let node = event.plan(member.scope)?.member(member.index as usize)?;
@@ -217,21 +218,22 @@ fn read_ids(
 ) -> [bool; 3] {
     let kinds = [ClassLoss::Process, ClassLoss::Thread, ClassLoss::Key];
     let mut is_used = [true; 3];
-    let mut ids = [class.own_process, 0, 0];
+    let mut ids = [class.own_process, None, None];
     for (((id, field), is_used), loss) in ids.iter_mut().zip(&class.ids).zip(&mut is_used).zip(kinds) {
         let Some(value) = field.as_ref().and_then(|id| event.get(&id.field)) else { continue };
         match value.as_u64() {
-            Some(number) => *id = number,
+            Some(number) => *id = Some(number),
             None if matches!(value, FieldValue::Null) => {}
             None => {
                 *is_used = false;
                 losses.add(loss, 1);
-                if loss == ClassLoss::Key {
-                    *id = value.key();
-                }
+                *id = Some(if loss == ClassLoss::Key { value.key() } else { id.unwrap_or(0) });
             }
         }
     }
+    losses.note(ClassLoss::NoProcess, ids[id::PROCESS].is_none());
+    losses.note(ClassLoss::NoThread, ids[id::THREAD].is_none());
+    let mut ids = ids.map(|id| id.unwrap_or(0));
     if !class.more_keys.is_empty() {
         is_used[id::KEY] = false;
         losses.add(ClassLoss::Key, 1);

@@ -7,6 +7,9 @@ use ichnos_model::{Field, Real, Text, Uuid, Visitor, Wide};
 
 use crate::fxt::argument_kind as kind;
 
+/// Name of a root field that is no structure.
+const ROOT: &str = "value";
+
 /// A value without its name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum LeafValue {
@@ -117,6 +120,10 @@ impl Leaves {
             (Some(name), _) => self.path.extend([dot, name]),
             // Writing into memory cannot fail.
             (None, Some(element)) => drop(write!(self.path, "{dot}{element}")),
+            // A root that is no structure.
+            (None, None) if self.around.is_empty() && field.class().members().is_none() => {
+                self.path.push_str(ROOT);
+            }
             (None, None) => {}
         }
         before

@@ -95,13 +95,13 @@ pub(super) fn digest(records: ClassDigest) -> TraceDigest {
     digest
 }
 
-/// Returns the hash of a record that was read.
-fn record_hash(event: &Event<'_>) -> u64 {
+/// Returns the time in ticks and the hash of a record that was read.
+fn record_hash(event: &Event<'_>) -> (Option<u64>, u64) {
     let mut parts = RecordParts::new();
     let class = OwnClass::of(event.class);
     let ticks = event.clock.map(|clock| clock.cycles);
     let read = class.and_then(|class| own::read(event, &class, ticks, &mut Leaves::default(), &mut parts));
-    read.map_or(0, |()| timed_hash(parts.hash(), event.nanoseconds()))
+    (ticks, read.map_or(0, |()| timed_hash(parts.hash(), event.nanoseconds())))
 }
 
 /// Adds the time of a record to its hash, in nanoseconds: equal ticks are other times by another clock.

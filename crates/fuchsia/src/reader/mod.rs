@@ -46,7 +46,7 @@ use ichnos_model::{
 pub use self::format::FuchsiaLog;
 pub use self::open_options::{Clock, OpenOptions};
 use self::source::LogSource;
-use crate::log::{Framing, Message, Messages};
+use crate::log::{Framing, Message, Messages, Record};
 
 /// Returns `true` if a tree has files of log messages.
 #[must_use]
@@ -112,6 +112,8 @@ fn recognise(bytes: &[u8], options: &OpenOptions) -> Option<Framing> {
     };
     // The last record of a file may be extended or not; earlier ones are unaffected.
     let framings = match recognised? {
+        // Without another record, nothing shows that the end of an extended record is missing.
+        Framing::ExtendedRecords if is_one_record(beginning) => vec![Framing::Records],
         Framing::ExtendedRecords => vec![Framing::ExtendedRecords, Framing::Records],
         framing => vec![framing],
     };
@@ -119,6 +121,11 @@ fn recognise(bytes: &[u8], options: &OpenOptions) -> Option<Framing> {
     let ((damaged, begins_damaged), framing) = found.min_by_key(|(damaged, _)| *damaged)?;
     // A few bytes of any file may look like a message, but hardly the first ones.
     (!begins_damaged || damaged <= beginning.len() as u64 / 2).then_some(framing)
+}
+
+/// Returns `true` if bytes are one record without anything behind it.
+fn is_one_record(bytes: &[u8]) -> bool {
+    Record::read(bytes, 0).is_ok_and(|(_, behind)| behind.is_empty())
 }
 
 /// A file of messages.
@@ -134,6 +141,8 @@ struct LogFile {
 pub struct LogTrace {
     path: String,
     trace: Arc<Trace>,
+    /// Time of the records at which the clock begins: not after 0.
+    clock_begin: i64,
     files: Vec<LogFile>,
     damage: Vec<Damage>,
     notices: Vec<String>,
@@ -149,7 +158,7 @@ impl LogTrace {
     /// If the class of the trace exceeds the limits.
     pub fn listen(datagrams: Datagrams, options: &OpenOptions) -> Result<Self, PlanError> {
         let name = datagrams.name().to_owned();
-        let trace = new_trace(&name, options, [Framing::Datagrams].into_iter())?;
+        let trace = new_trace(&name, options, [Framing::Datagrams].into_iter(), 0)?;
         let files = DataStream::new(Arc::clone(&trace), 0, None, name.clone()).map(|stream| LogFile {
             stream: Arc::new(stream),
             bytes: Bytes::default(),
@@ -158,7 +167,8 @@ impl LogTrace {
         let files = files.into_iter().collect();
         let live = Mutex::new(Some(datagrams));
         let options = Arc::new(options.clone());
-        Ok(Self { path: name, trace, files, damage: Vec::new(), notices: Vec::new(), options, live })
+        let (damage, notices) = (Vec::new(), Vec::new());
+        Ok(Self { path: name, trace, clock_begin: 0, files, damage, notices, options, live })
     }
 
     /// Opens all logs of a tree.
@@ -195,7 +205,10 @@ impl LogTrace {
                 found.push((name, bytes, framing));
             }
         }
-        let trace = new_trace(&tree.name, options, found.iter().map(|(.., framing)| *framing))?;
+        let least = found.iter().map(|(_, bytes, framing)| least_time(bytes, *framing)).min();
+        let clock_begin = clock_begin(least.unwrap_or(0));
+        let framings = found.iter().map(|(.., framing)| *framing);
+        let trace = new_trace(&tree.name, options, framings, clock_begin)?;
         let file = |(name, bytes, framing)| {
             let stream = DataStream::new(Arc::clone(&trace), 0, None, name)?;
             Some(LogFile { stream: Arc::new(stream), bytes, framing })
@@ -203,7 +216,7 @@ impl LogTrace {
         let files = found.into_iter().filter_map(file).collect();
         let live = Mutex::new(None);
         let options = Arc::new(options.clone());
-        Ok(Self { path: tree.name.clone(), trace, files, damage, notices, options, live })
+        Ok(Self { path: tree.name.clone(), trace, clock_begin, files, damage, notices, options, live })
     }
 }
 
@@ -221,17 +234,41 @@ impl LogTrace {
     }
 }
 
-/// Returns a trace of files with these framings.
+/// Returns the least time of the messages of a file, or 0 if none is negative. Only a file whose first messages have a
+/// negative time is read as a whole.
+fn least_time(bytes: &[u8], framing: Framing) -> i64 {
+    let least = |bytes| {
+        let times = Messages::new(bytes, framing).flatten().map(|message| match message {
+            Message::Record { record, .. } => record.timestamp(),
+            Message::Legacy(packet) => packet.timestamp(),
+        });
+        times.fold(0, i64::min)
+    };
+    match bytes.get(..PROBED) {
+        Some(beginning) if least(beginning) >= 0 => 0,
+        _ => least(bytes),
+    }
+}
+
+/// Returns the time at which a clock begins that has a time: whole seconds, as far as 64 bits of nanoseconds reach.
+fn clock_begin(least: i64) -> i64 {
+    const SECOND: i64 = 1_000_000_000;
+    least.div_euclid(SECOND).max(i64::MIN / SECOND) * SECOND
+}
+
+/// Returns a trace of files with these framings, whose clock begins at a time of the records.
 fn new_trace(
     path: &str,
     options: &OpenOptions,
     framings: impl Iterator<Item = Framing>,
+    clock_begin: i64,
 ) -> Result<Arc<Trace>, PlanError> {
     let mut class = class::trace_class(options, class::dialect(framings));
     if let Some(clock) = class.clocks.first_mut() {
         // Times are 64-bit numbers in every output.
         let offset = options.clock_offsets.of(clock);
-        if i64::try_from(offset).is_err() || !clock.add_offset(offset) {
+        let begin = offset.saturating_add(clock_begin.into());
+        if i64::try_from(offset).is_err() || !clock.add_offset(begin) {
             return Err(PlanError::ClockOffset(clock.id.clone()));
         }
     }
@@ -280,7 +317,8 @@ impl TraceInput for LogTrace {
     fn cursor(&self, stream: usize, window: Window) -> Option<BoxedCursor> {
         let file = self.files.get(stream)?;
         let most = self.options.compiled_classes / self.files.len().max(1);
-        let source = LogSource::new(&file.stream, &file.bytes, file.framing, &self.options, window, most);
+        let known = (most, self.clock_begin);
+        let source = LogSource::new(&file.stream, &file.bytes, file.framing, &self.options, window, known);
         let live = self.live.lock().unwrap_or_else(PoisonError::into_inner).take();
         let source = match live {
             Some(live) => source.listen(live),

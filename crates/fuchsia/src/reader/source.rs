@@ -83,8 +83,11 @@ pub(super) struct LogSource {
     key: Vec<u8>,
     /// Nanoseconds at time 0 of the records.
     offset: i128,
+    /// Time of the records at which the clock begins.
+    clock_begin: i64,
     clock: ClockValue,
-    /// Time of the previous record, in time units of the records.
+    /// Time of the current record, and of the previous record.
+    time: i64,
     before: i64,
 }
 
@@ -102,9 +105,9 @@ impl LogSource {
         framing: Framing,
         options: &OpenOptions,
         window: Window,
-        most_known: usize,
+        (most_known, clock_begin): (usize, i64),
     ) -> Self {
-        let offset = stream.clock().map_or(0, |clock| clock.nanoseconds(0));
+        let offset = stream.clock().map_or(0, |clock| clock.nanoseconds(0) - i128::from(clock_begin));
         Self {
             name: stream.name.to_string(),
             input: LogInput {
@@ -138,7 +141,9 @@ impl LogSource {
             beside: Beside::Nothing,
             key: Vec::new(),
             offset,
+            clock_begin,
             clock: ClockValue { nanoseconds: 0, cycles: 0 },
+            time: 0,
             before: 0,
         }
     }
@@ -246,13 +251,14 @@ impl LogSource {
 
     #[inline]
     fn value(&self, timestamp: i64) -> ClockValue {
-        ClockValue { nanoseconds: self.offset + i128::from(timestamp), cycles: timestamp as u64 }
+        let cycles = timestamp.wrapping_sub(self.clock_begin) as u64;
+        ClockValue { nanoseconds: self.offset + i128::from(timestamp), cycles }
     }
 
     /// Sets the time of the current event; returns `true` if it is outside the window.
     #[inline]
     fn note_time(&mut self, timestamp: i64) -> bool {
-        self.before = self.clock.cycles as i64;
+        self.before = std::mem::replace(&mut self.time, timestamp);
         self.clock = self.value(timestamp);
         timestamp < self.wanted.0 || timestamp > self.wanted.1
     }

@@ -334,18 +334,6 @@ impl ArgumentWriter<'_, '_> {
         self.parts.text = text;
     }
 
-    /// Appends the names of an integer, separated by `|`; returns `false` if it has no names.
-    fn label(&mut self, field: Field<'_>, value: i128) -> bool {
-        let mappings = field.class().integer().and_then(|integer| integer.mappings.as_ref());
-        let Some(mappings) = mappings else { return false };
-        let mut any = false;
-        if mappings.names_of(value).next().is_some() {
-            any = true;
-            self.made_pair(field, |text| join(text, mappings.names_of(value)));
-        }
-        any
-    }
-
     fn enter(&mut self, field: Field<'_>, around: impl FnOnce(usize) -> EnclosingValue) {
         if self.is_pair(field) {
             self.lead(field);
@@ -380,15 +368,6 @@ impl Encoded for Text<'_> {
     }
 }
 
-fn join<'n>(text: &mut Vec<u8>, names: impl Iterator<Item = &'n str>) {
-    for (index, name) in names.enumerate() {
-        if index > 0 {
-            text.push(b'|');
-        }
-        text.extend_from_slice(name.as_bytes());
-    }
-}
-
 fn push_hex(text: &mut Vec<u8>, bits: u64) {
     let _ = std::io::Write::write_fmt(text, format_args!("{bits:#x}"));
 }
@@ -401,7 +380,7 @@ impl Visitor for ArgumentWriter<'_, '_> {
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
         match self.treatment(field) {
             Treatment::Number(part) => self.number(field, part, value.into()),
-            Treatment::Pair if !self.label(field, value.into()) => self.pair(field, Value::Unsigned(value)),
+            Treatment::Pair => self.pair(field, Value::Unsigned(value)),
             _ => {}
         }
     }
@@ -410,7 +389,7 @@ impl Visitor for ArgumentWriter<'_, '_> {
     fn signed(&mut self, field: Field<'_>, value: i64) {
         match self.treatment(field) {
             Treatment::Number(part) => self.number(field, part, value.into()),
-            Treatment::Pair if !self.label(field, value.into()) => self.pair(field, Value::Signed(value)),
+            Treatment::Pair => self.pair(field, Value::Signed(value)),
             _ => {}
         }
     }
@@ -419,22 +398,12 @@ impl Visitor for ArgumentWriter<'_, '_> {
         if !self.is_pair(field) {
             return;
         }
-        self.made_pair(field, |text| {
-            match &field.class().kind {
-                FieldKind::BitMap { flags, .. } => join(text, flags.flags_of_wide(value)),
-                _ => {
-                    let names = field.class().integer().map(|integer| integer.names_of_wide(value));
-                    join(text, names.unwrap_or_default().into_iter());
-                }
+        self.made_pair(field, |text| match &field.class().kind {
+            FieldKind::BitMap { .. } | FieldKind::BitArray(_) => {
+                text.extend_from_slice(b"0x");
+                value.write_radix(4, text);
             }
-            match &field.class().kind {
-                _ if !text.is_empty() => {}
-                FieldKind::BitMap { .. } | FieldKind::BitArray(_) => {
-                    text.extend_from_slice(b"0x");
-                    value.write_radix(4, text);
-                }
-                _ => value.write_decimal(text),
-            }
+            _ => value.write_decimal(text),
         });
     }
 
@@ -451,16 +420,7 @@ impl Visitor for ArgumentWriter<'_, '_> {
     }
 
     fn bit_map(&mut self, field: Field<'_>, bits: u64) {
-        if self.is_pair(field) {
-            self.made_pair(field, |text| {
-                if let FieldKind::BitMap { flags, .. } = &field.class().kind {
-                    join(text, flags.flags_of(bits));
-                }
-                if text.is_empty() {
-                    push_hex(text, bits);
-                }
-            });
-        }
+        self.bit_array(field, bits);
     }
 
     fn real(&mut self, field: Field<'_>, value: Real<'_>) {

@@ -83,10 +83,65 @@ const TEXT_NAMES: [&str; 5] = ["message", "tag", "file", MONIKER, URL];
 impl ClassEncoding {
     /// Returns the encoding of an event's class; adds the losses of all its events to `table`.
     pub(super) fn of(event: &Event<'_>, table: &mut LossTable) -> Self {
+        table.add_clock_updates(event);
+        table.add_other_clocks(event);
         match event.class.log.as_deref() {
             Some(role) => Self::of_line(event, role, table),
             None => Self::of_other(event, table),
         }
+    }
+}
+
+/// Form of the message of a class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum MessageForm {
+    /// A member, or the name of the class.
+    Own,
+    /// Rendered from other members.
+    Rendered,
+    /// A format string of printf and its arguments, converted from this format before; a member has the message, too.
+    Printf,
+}
+
+impl MessageForm {
+    /// `has_text`: the class renders its message.
+    fn of(event: &Event<'_>, has_text: bool) -> Self {
+        if has_text {
+            return Self::Rendered;
+        }
+        let Some(plan) = event.plan(Scope::Payload) else { return Self::Own };
+        let meanings = &event.class.meanings;
+        let has_message = meanings.members(Meaning::Message).next().is_some();
+        // Readers look for the marker in the first argument.
+        let is_marker = |node: &&Node| {
+            node.name.as_deref() == Some(MARKER)
+                && node.class.integer().is_some_and(|integer| !integer.signed)
+                && node.class.bits().is_some_and(|bits| bits.length == 64)
+        };
+        let first = plan.fields().enumerate().find(|(_, node)| {
+            plan.within(*node).filter_map(|node| plan.get(node)).any(|node| !node.only_serves_decoding())
+        });
+        let is_printf = first.is_some_and(|(member, node)| {
+            meanings.of(Scope::Payload, member) == Some(Meaning::Rendered)
+                && plan.get(node).as_ref().is_some_and(is_marker)
+        });
+        if has_message && is_printf && event.stream.trace.class.environment("vpid").is_none() {
+            return Self::Printf;
+        }
+        Self::Own
+    }
+}
+
+/// Name of the argument that marks a record of printf.
+const MARKER: &str = "printf";
+
+/// Returns the name of an argument of a printf record: arguments of the format string have none.
+fn printf_name<'n>(own: &'n str, within: &[&Node]) -> &'n str {
+    let is_text = matches!(within, [node] if matches!(node.class.kind, FieldKind::String { .. }));
+    match own {
+        MARKER => own,
+        "message" if is_text => own,
+        _ => "",
     }
 }
 
@@ -108,7 +163,7 @@ impl ClassEncoding {
     /// in the lines of other log writers.
     fn of_other(event: &Event<'_>, table: &mut LossTable) -> Self {
         let mut noting = Noting { table, class: event.name() };
-        let mut scope = |scope| ScopeEncoding::of(event, scope, None, false, &mut noting);
+        let mut scope = |scope| ScopeEncoding::of(event, scope, None, MessageForm::Own, &mut noting);
         let contexts = [Scope::Resource, Scope::CommonContext, Scope::SpecificContext];
         let contexts = contexts.into_iter().filter_map(&mut scope).collect();
         let payload = scope(Scope::Payload);
@@ -129,7 +184,8 @@ impl ClassEncoding {
         let mut noting = Noting { table, class: event.name() };
         let meanings = &event.class.meanings;
         let has_text = role.text.is_some();
-        let mut scope = |scope| ScopeEncoding::of(event, scope, Some(meanings), has_text, &mut noting);
+        let form = MessageForm::of(event, has_text);
+        let mut scope = |scope| ScopeEncoding::of(event, scope, Some(meanings), form, &mut noting);
         let contexts = [
             Scope::Resource,
             Scope::PacketContext,
@@ -170,11 +226,7 @@ impl ClassEncoding {
         if role.text == Some(LogText::NAME) {
             noting.lose(LossKind::Moved, "", "name of the event record class -> message");
         }
-        match role.severity {
-            LogSeverity::Unknown => noting.lose(LossKind::Lowered, "severity", "none -> INFO"),
-            _ if role.scale == SCALE => {}
-            _ => noting.lose(LossKind::Lowered, "severity", "number on another scale -> named severity"),
-        }
+        note_severity(role, &mut noting);
         Self {
             name: event.name().to_owned(),
             message: None,
@@ -184,6 +236,18 @@ impl ClassEncoding {
             process_name: process_name.map(str::to_owned),
             is_control,
         }
+    }
+}
+
+/// Notes a severity that records do not have as it is.
+fn note_severity(role: &LogRole, noting: &mut Noting<'_>) {
+    match role.severity {
+        LogSeverity::Unknown => noting.lose(LossKind::Lowered, "severity", "none -> INFO"),
+        _ if role.scale == SCALE => {}
+        LogSeverity::Member => {
+            noting.lose(LossKind::Rounded, "severity", "number on another scale -> named severity");
+        }
+        _ => noting.lose(LossKind::Lowered, "severity", "number on another scale -> named severity"),
     }
 }
 
@@ -216,7 +280,7 @@ impl ScopeEncoding {
         event: &Event<'_>,
         scope: Scope,
         meanings: Option<&Meanings>,
-        has_text: bool,
+        form: MessageForm,
         noting: &mut Noting<'_>,
     ) -> Option<Self> {
         let plan = event.plan(scope)?;
@@ -232,8 +296,15 @@ impl ScopeEncoding {
             let field = format!("{}.{own}", scope.short_name());
             let is_hidden = within.iter().all(|node| node.only_serves_decoding());
             let meaning = meanings.and_then(|meanings| meanings.of(scope, member));
+            // Arguments of the format string have no names, and no meaning in lines of JSON.
+            let is_printf = form == MessageForm::Printf && scope == Scope::Payload;
+            let is_of_format =
+                is_printf && (meaning == Some(Meaning::Rendered) || meaning.is_none() && own.is_empty());
             let treatment = match meaning {
                 _ if is_hidden => Treatment::Skip,
+                _ if is_of_format => Treatment::Pair,
+                // Made of the format string and its arguments.
+                Some(Meaning::Message) if form == MessageForm::Printf => Treatment::Skip,
                 None if meanings.is_none() => Treatment::Pair,
                 // Data outside of events was noted for all of them.
                 None if matches!(scope, Scope::PacketContext | Scope::EventRecordHeader) => Treatment::Skip,
@@ -242,9 +313,11 @@ impl ScopeEncoding {
                     Treatment::Skip
                 }
                 None => Treatment::Pair,
-                Some(meaning) => treatment_of(meaning, within, has_text, &field, noting),
+                Some(meaning) => treatment_of(meaning, within, form, &field, noting),
             };
-            if treatment == Treatment::Pair {
+            if is_of_format {
+                *names.get_mut(begin)? = printf_name(own, within).into();
+            } else if treatment == Treatment::Pair {
                 note_pair(within, &field, noting);
                 let name = argument_name(own, within);
                 if *name != *own {
@@ -295,7 +368,7 @@ impl ScopeEncoding {
 fn treatment_of(
     meaning: Meaning,
     nodes: &[&Node],
-    has_text: bool,
+    form: MessageForm,
     field: &str,
     noting: &mut Noting<'_>,
 ) -> Treatment {
@@ -317,7 +390,7 @@ fn treatment_of(
         Meaning::Line => number(NumberPart::Line),
         Meaning::Dropped => number(NumberPart::Dropped),
         Meaning::RolledOut => number(NumberPart::RolledOut),
-        Meaning::Message if has_text => Treatment::Skip,
+        Meaning::Message if form == MessageForm::Rendered => Treatment::Skip,
         Meaning::Message => text(TextPart::Message),
         Meaning::Tag | Meaning::ProcessName => text(TextPart::Tag),
         Meaning::File => text(TextPart::File),
@@ -345,14 +418,15 @@ fn note_pair(nodes: &[&Node], field: &str, noting: &mut Noting<'_>) {
         let what = match &node.class.kind {
             FieldKind::Optional { .. } | FieldKind::Variant { .. } => "optional or variant -> what is in it",
             _ if node.class.is_compound() => "structure or array -> arguments of its parts",
-            FieldKind::BitArray(_) | FieldKind::BitMap { .. } => "bits -> text",
+            FieldKind::BitMap { .. } => "bit map -> its bits as text",
+            FieldKind::BitArray(_) => "bits -> text",
             FieldKind::VariableLength { value: VariableLengthValue::BitArray, .. } => "bits -> text",
             FieldKind::Blob { .. } => "BLOB -> text",
             FieldKind::Guid { .. } => "GUID -> text",
             FieldKind::Integer { bits, .. } if bits.length > 64 => "integer of more than 64 bits -> text",
             FieldKind::Float(bits) if bits.length < 64 => "floating-point number -> one of 64 bits",
             _ => match node.class.integer() {
-                Some(integer) if integer.mappings.is_some() => "enumeration -> its name as text",
+                Some(integer) if integer.mappings.is_some() => "enumeration -> integer",
                 Some(integer) if integer.date_clock().is_some() => "date -> integer",
                 _ => continue,
             },
@@ -404,7 +478,7 @@ fn leaf_kinds(nodes: &[&Node]) -> LeafKinds {
                 Some(integer) => {
                     kinds.unsigned |= !integer.signed;
                     let is_wide = node.class.bits().is_none_or(|bits| bits.length > 64);
-                    kinds.text |= is_wide || integer.mappings.is_some();
+                    kinds.text |= is_wide;
                 }
                 None => kinds.text = true,
             },

@@ -23,6 +23,7 @@ pub(super) enum Change {
     Undecodable,
     Trailing,
     AddedComponent,
+    NoExtension,
 }
 
 impl Change {
@@ -43,10 +44,14 @@ impl Change {
             Self::Tag => (Dropped, "number of the component: too many components"),
             Self::Undecodable => (Dropped, "fields that cannot be decoded"),
             Self::Trailing => (Dropped, "bytes after the record"),
+            Self::NoExtension => (Lowered, NO_EXTENSION),
             Self::AddedComponent => (Moved, "component -> control record before the event"),
         }
     }
 }
+
+/// Description of parts of an extension that are made up.
+pub(super) const NO_EXTENSION: &str = "no moniker, URL or count -> extension with empty texts or 0";
 
 /// Class of an event, for losses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -12,7 +12,7 @@ use super::class_encoding::{ClassEncoding, severity};
 use super::components::{Component, ComponentTags};
 use super::copy::{Copy, breaks_rule, message_bytes};
 use super::log_rules::LogRules;
-use super::losses::{Change, ClassNumber, LossPlace, Losses};
+use super::losses::{Change, ClassNumber, LossPlace, Losses, NO_EXTENSION};
 use super::record_hash::{ExpectedRecord, RecordHash, copied_hash};
 use crate::log::{Encoder, Framing, MAX_RECORD_WORDS, Message as LogMessage, Severity, Value};
 use crate::reader::any::{MONIKER, ROLLED_OUT, URL};
@@ -43,6 +43,8 @@ struct Framed {
     bytes: Vec<u8>,
     /// `true` if the extension of the last record still has to be written, before the next one.
     lacks_extension: bool,
+    /// Number of extensions that were added to copied records.
+    added_extensions: u64,
     /// Number of records, and checksums of their times and values.
     digest: ClassDigest,
 }
@@ -56,6 +58,7 @@ impl Framed {
             Framing::ExtendedRecords => {
                 if self.lacks_extension {
                     self.bytes.extend_from_slice(&[0; 16]);
+                    self.added_extensions += 1;
                 }
                 self.lacks_extension = behind.is_empty();
             }
@@ -118,6 +121,7 @@ impl LogEncoder {
                 framing,
                 bytes: Vec::new(),
                 lacks_extension: false,
+                added_extensions: 0,
                 digest: ClassDigest::default(),
             },
             events: 0,
@@ -277,6 +281,9 @@ impl LogEncoder {
             self.component.clear();
         } else if is_extended {
             let said = if parts.own.is_empty() { &parts.known } else { &parts.own };
+            if said.moniker().is_empty() || said.url().is_empty() || parts.rolled_out.is_none() {
+                losses.add(place, Change::NoExtension);
+            }
             push_extension(
                 &mut self.extension,
                 parts.rolled_out.unwrap_or(0),
@@ -522,6 +529,10 @@ impl Worker for LogEncoder {
                 "number of events that were discarded after the last one",
                 discarded,
             );
+        }
+        match std::mem::take(&mut self.framed.added_extensions) {
+            0 => {}
+            count => self.lose(LossKind::Lowered, NO_EXTENSION, count),
         }
         self.name_losses();
         self.rules.add_records(std::mem::take(&mut self.framed.digest));

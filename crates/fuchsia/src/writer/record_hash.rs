@@ -127,9 +127,10 @@ impl<'e> ExpectedRecord<'e> {
     }
 }
 
-/// Returns the hash of a record that was read.
-pub(super) fn record_hash(event: &Event<'_>) -> u64 {
-    RecordReader::read(event, 0).hash.finish()
+/// Returns the time of a record that was read, in nanoseconds, and its hash. Clock values differ from it if some times are
+/// negative.
+pub(super) fn record_hash(event: &Event<'_>) -> (Option<u64>, u64) {
+    (event.nanoseconds().map(|time| time as u64), RecordReader::read(event, 0).hash.finish())
 }
 
 /// Returns the hash of a copied message with another tag and an increased number of dropped records.

@@ -425,12 +425,8 @@ fn push_random(
         5 => {
             let number = random.below(4);
             values.push(number);
-            let text = match number {
-                1 => "\"ONE\"".to_owned(),
-                2 => "\"TWO|EVEN\"".to_owned(),
-                other => format!("u{other}"),
-            };
-            say(name.to_owned(), text);
+            // The number, not its names.
+            say(name.to_owned(), format!("u{number}"));
         }
         6 => {
             values.begin_structure();

@@ -34,10 +34,6 @@ const fn tracy(bytes: &'static [u8]) -> Magic {
     trace(bytes, "a Tracy capture").advising("`tracy-csvexport` prints its zones")
 }
 
-const fn utf16(bytes: &'static [u8]) -> Magic {
-    Magic { bytes, file: UTF_16 }
-}
-
 const UTF_16: ForeignFormat =
     ForeignFormat::other("UTF-16 text").advising("`iconv -f UTF-16 -t UTF-8 FILE` makes UTF-8 of it");
 
@@ -89,9 +85,6 @@ const MAGICS: &[Magic] = &[
     other(b"\x04\x22\x4d\x18", "an LZ4 file: unpack it first"),
     other(b"7z\xbc\xaf\x27\x1c", "a 7z archive: unpack it first"),
     other(b"Rar!\x1a\x07", "a RAR archive: unpack it first"),
-    other(b"BZh", "a bzip2 file: unpack it first"),
-    utf16(b"\xff\xfe"),
-    utf16(b"\xfe\xff"),
 ];
 
 const ROS: &str = "`ros2 trace` records the same nodes with LTTng, as CTF";
@@ -108,6 +101,8 @@ pub(super) fn recognise(head: &[u8]) -> Option<ForeignFormat> {
         .or_else(|| fast_serialization(head))
         .or_else(|| go(head))
         .or_else(|| system_view(head))
+        .or_else(|| bzip2(head))
+        .or_else(|| utf_16_with_mark(head))
         .or_else(|| utf_16_without_mark(head))
 }
 
@@ -192,6 +187,36 @@ fn system_view(head: &[u8]) -> Option<ForeignFormat> {
     )
 }
 
+/// Recognizes what bzip2 makes of nothing; other files of it are unpacked.
+fn bzip2(head: &[u8]) -> Option<ForeignFormat> {
+    let rest = head.strip_prefix(b"BZh")?;
+    let is_empty = matches!(rest, [b'1'..=b'9', 0x17, 0x72, 0x45, 0x38, 0x50, 0x90, ..]);
+    is_empty.then_some(ForeignFormat::other("an empty bzip2 file"))
+}
+
+/// Recognizes UTF-16 text by its byte order mark, and by what follows: characters of texts.
+fn utf_16_with_mark(head: &[u8]) -> Option<ForeignFormat> {
+    /// Number of examined bytes.
+    const MOST: usize = 256;
+    let head = head.get(..MOST).unwrap_or(head);
+    let (units, _) = head.as_chunks::<2>();
+    let units: Vec<u16> = match units.split_first()? {
+        ([0xff, 0xfe], rest) => rest.iter().map(|unit| u16::from_le_bytes(*unit)).collect(),
+        ([0xfe, 0xff], rest) => rest.iter().map(|unit| u16::from_be_bytes(*unit)).collect(),
+        _ => return None,
+    };
+    let is_text =
+        |c: char| (!c.is_control() || c.is_ascii_whitespace()) && !matches!(c, '\u{fffe}' | '\u{ffff}');
+    let mut characters = char::decode_utf16(units).peekable();
+    while let Some(found) = characters.next() {
+        // The end may be within a character.
+        if !found.map_or(characters.peek().is_none(), is_text) {
+            return None;
+        }
+    }
+    Some(UTF_16)
+}
+
 /// Recognizes UTF-16 text by its zeros: ASCII, each second byte of which is missing.
 fn utf_16_without_mark(head: &[u8]) -> Option<ForeignFormat> {
     /// Number of examined bytes, and the least number.
@@ -219,6 +244,17 @@ mod tests {
             bytes.truncate(magic.bytes.len() - 1);
             assert_ne!(what(&bytes), magic.file.what);
         }
+    }
+
+    #[test]
+    fn short_magic_numbers_are_not_enough() {
+        let what = |bytes: &[u8]| recognise(bytes).map_or("", |known| known.what);
+        assert_eq!(what(b"BZh9\x17\x72\x45\x38\x50\x90\0\0\0\0"), "an empty bzip2 file");
+        assert_eq!(what(b"BZhash of something"), "");
+        assert_eq!(what(b"\xff\xfea\0\n\0\x34\xd8\x1e\xdd"), "UTF-16 text");
+        assert_eq!(what(b"\xfe\xff\0a\xd8\x34"), "UTF-16 text");
+        assert_eq!((what(b"\xff\xfe\0\0a\0\0\0"), what(b"\xff\xfe\x01\0\x02\0")), ("", ""));
+        assert_eq!(what(b"\xfe\xff\xff\xff\xff\xff"), "");
     }
 
     #[test]

@@ -42,7 +42,6 @@ const BABELTRACE: ForeignFormat = ForeignFormat::trace("text of babeltrace2 or `
 /// Beginnings of texts.
 const BEGINNINGS: &[(&str, ForeignFormat)] = &[
     ("# tracer: ", FTRACE),
-    ("cpus=", FTRACE),
     ("#Paraver", ForeignFormat::trace("a Paraver trace")),
     ("__CURSOR=", JOURNAL),
     ("__REALTIME_TIMESTAMP=", JOURNAL),
@@ -86,6 +85,10 @@ fn by_first_line(begin: &str, first: &str) -> Option<ForeignFormat> {
     }
     if let Some((_, known)) = FORMS.iter().find(|(form, _)| has_form(first, form)) {
         return Some(*known);
+    }
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if first.strip_prefix("cpus=").is_some_and(is_number) {
+        return Some(FTRACE);
     }
     Some(if is_of_strace(first) {
         ForeignFormat::trace("strace output")

@@ -256,7 +256,7 @@ impl StreamsPass<'_> {
         let Some(cursor) = self.cursor(job, false) else { return Ok(PassSummary::default()) };
         let cursor = self.reader.excluding(job.source, job.stream, cursor);
         let mut worker = self.output.worker(job.lane());
-        if self.options.surveys {
+        if self.options.surveys && worker.wants_survey() {
             self.survey(job, &mut *worker);
         }
         let mut handler = StreamHandler { streams: self, job, worker, part, ahead: None, is_over: false };

@@ -76,3 +76,5 @@ mod values;
 mod viewers;
 #[cfg(feature = "ctf")]
 mod written;
+#[cfg(feature = "ctf")]
+mod wrong_heads;

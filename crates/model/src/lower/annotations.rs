@@ -17,6 +17,9 @@ pub const NAMESPACE: &str = "ichnos";
 /// Name of a member in the source.
 const NAME: &str = "name";
 
+/// Attributes of other namespaces, in a format without attributes.
+const ATTRIBUTES: &str = "attributes";
+
 /// Marks event record classes whose name is not from the source.
 const UNNAMED: &str = "unnamed";
 
@@ -79,11 +82,46 @@ pub(super) fn source_name(class: &FieldClass) -> Option<&str> {
     class.attributes.get(NAMESPACE)?.get(NAME)?.as_text()
 }
 
+/// Returns the attributes that an annotation keeps in a format without attributes: those that it has already, or all that
+/// `is_wanted` if lowering `annotates`.
+pub(super) fn kept_attributes(
+    attributes: &Attributes,
+    annotates: bool,
+    is_wanted: impl Fn(&(String, Value)) -> bool,
+) -> Vec<(String, Value)> {
+    let noted = attributes.get(NAMESPACE).and_then(|own| own.get(ATTRIBUTES));
+    let is_noted = |(namespace, value): &(String, Value)| {
+        noted.and_then(|noted| noted.get(namespace)).is_some_and(|noted| noted == value)
+    };
+    let is_kept =
+        |entry: &&(String, Value)| entry.0 != NAMESPACE && (is_noted(entry) || annotates && is_wanted(entry));
+    attributes.iter().filter(is_kept).cloned().collect()
+}
+
+/// Notes attributes of other namespaces, for a format without attributes.
+pub(super) fn annotate_attributes(kept: Vec<(String, Value)>, attributes: &mut Attributes) {
+    if !kept.is_empty() {
+        add_annotation(ATTRIBUTES, Value::Map(kept), attributes);
+    }
+}
+
+/// Restores attributes that lowering noted, unless there are others of the namespace.
+fn restore_attributes(attributes: &mut Attributes) {
+    let noted = attributes.get(NAMESPACE).and_then(|own| own.get(ATTRIBUTES));
+    let Some(Value::Map(noted)) = noted.cloned() else { return };
+    for (namespace, value) in noted {
+        if attributes.get(&namespace).is_none() {
+            attributes.set(&namespace, value);
+        }
+    }
+}
+
 fn add_annotation(key: &str, value: Value, attributes: &mut Attributes) {
     let mut entries = match attributes.remove(NAMESPACE) {
         Some(Value::Map(entries)) => entries,
         _ => Vec::new(),
     };
+    entries.retain(|(other, _)| other != key);
     entries.push((key.to_owned(), value));
     attributes.set(NAMESPACE, Value::Map(entries));
 }
@@ -273,6 +311,7 @@ fn apply_to_fields(class: &mut Arc<FieldClass>, classes: &mut AlignedClasses) {
         let is_optional = matches!(known.kind, FieldKind::Optional { .. });
         let absence = own.get("absence").and_then(Value::as_text);
         known.hides_absence = is_optional && absence == Some("hidden");
+        restore_attributes(&mut known.attributes);
     }
     if let FieldKind::Structure { members, .. } = &mut known.kind {
         join_alignments(members, classes);
@@ -568,6 +607,7 @@ fn put(class: &mut TraceClass, path: &[Value], value: Value) -> Option<()> {
 fn apply(class: &mut EventRecordClass, stream: &DataStreamClass) {
     let attributes: Attributes = class.attributes.clone();
     let Some(own) = attributes.get(NAMESPACE) else { return };
+    restore_attributes(&mut class.attributes);
     if let Some(name) = own.get("role").and_then(Value::as_text)
         && let Ok(role) = name.parse()
     {

@@ -71,6 +71,8 @@ pub struct Capabilities {
     pub array_alignment: bool,
     /// Attributes of fields without members and elements.
     pub attributes: bool,
+    /// Auxiliary streams, which contain attributes of the trace apart from its metadata.
+    pub aux_streams: bool,
     /// Returns `true` for an attribute of an event record class, with its namespace, that only repeats what the format
     /// writes as properties of the class.
     pub repeats_event: fn(&EventRecordClass, &(String, Value)) -> bool,
@@ -82,6 +84,8 @@ pub struct Capabilities {
     pub mappings_beyond_bits: bool,
     /// Empty mappings of integers.
     pub empty_mappings: bool,
+    /// Names of mappings and options of variants without values.
+    pub unused_names: bool,
     /// Integers that count from a known date.
     pub wall_clocks: bool,
     /// `true` if names have to be identifiers of C.
@@ -220,11 +224,13 @@ impl Capabilities {
             loose_array_alignment: true,
             array_alignment: true,
             attributes: true,
+            aux_streams: true,
             repeats_event: |_, _| false,
             repeats_field: |_, _| false,
             display_bases: true,
             mappings_beyond_bits: true,
             empty_mappings: true,
+            unused_names: true,
             wall_clocks: true,
             identifiers_only: false,
             is_reserved: never,

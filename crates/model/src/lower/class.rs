@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::annotations::{NAMESPACE, annotate_field, annotate_name, source_name, strip};
+use super::annotations::{
+    NAMESPACE, annotate_attributes, annotate_field, annotate_name, kept_attributes, source_name, strip,
+};
 use super::capabilities::RolePlaces;
 use super::class_lowerer::{ClassLowerer, member_of};
 use super::loss_table::LossKind;
@@ -21,7 +23,8 @@ impl<'a> ClassLowerer<'a> {
     /// Lowers the class; nodes are numbered from `first` on in the lowered plan.
     pub(super) fn lower(mut self) -> (Arc<FieldClass>, ScopeMoves) {
         let is_structure = matches!(self.plan.root().op, Op::Structure { .. });
-        let class = if is_structure || self.capabilities.any_roots {
+        let is_extended = self.input.options.extended.has(self.scope);
+        let class = if is_structure || self.capabilities.any_roots && !is_extended {
             self.class(0, None)
         } else {
             self.lose(LossKind::Lowered, "root field -> its member `value`".to_owned());
@@ -385,26 +388,33 @@ impl<'a> ClassLowerer<'a> {
             self.lose(LossKind::Dropped, "update of the clock".to_owned());
             roles.remove(Role::Timestamp);
         }
-        let mut attributes = self.attributes(source);
+        let (mut attributes, kept) = self.attributes(source);
         let is_other = std::mem::discriminant(&source.kind) != std::mem::discriminant(&kind);
         let is_date = source.integer().is_some_and(|integer| integer.wall_clock.is_some());
         let is_more = self.input.options.annotates && (is_date || source.is_shown_if_present());
         if (is_other || is_more) && self.can_annotate() && annotate_field(source, is_other, &mut attributes) {
             self.note(Fit::SameBits);
         }
+        annotate_attributes(kept, &mut attributes);
         let (hides_absence, declared_at) = (source.hides_absence, source.declared_at);
         // For a field that is no GUID any more, an annotation contains it.
         let activity_paths = source.activity_paths.filter(|_| matches!(kind, FieldKind::Guid { .. }));
         FieldClass { kind, roles, clock_updates, attributes, hides_absence, activity_paths, declared_at }
     }
 
-    /// Returns the attributes of a class that the format can store.
-    fn attributes(&mut self, source: &FieldClass) -> Attributes {
+    /// Returns the attributes of a class that the format can store, and those that an annotation has to keep.
+    fn attributes(&mut self, source: &FieldClass) -> (Attributes, Vec<(String, Value)>) {
         let mut attributes = source.attributes.clone();
-        let is_kept = |entry: &(String, Value)| {
-            entry.0 == NAMESPACE || (self.capabilities.repeats_field)(source, entry)
+        let is_other = |entry: &(String, Value)| {
+            entry.0 != NAMESPACE && !(self.capabilities.repeats_field)(source, entry)
         };
-        let has_others = !self.capabilities.attributes && !attributes.iter().all(is_kept);
+        let annotates = self.input.options.annotates;
+        let kept = match !self.capabilities.attributes && self.can_annotate() {
+            true => kept_attributes(&attributes, annotates, is_other),
+            false => Vec::new(),
+        };
+        let is_lost = |entry: &(String, Value)| is_other(entry) && !kept.contains(entry);
+        let has_others = !self.capabilities.attributes && attributes.iter().any(is_lost);
         if !self.capabilities.attributes && strip(&mut attributes) {
             self.note(Fit::SameBits);
         }
@@ -414,7 +424,7 @@ impl<'a> ClassLowerer<'a> {
             self.note(Fit::SameBits);
             self.lose(LossKind::Dropped, "attributes".to_owned());
         }
-        attributes
+        (attributes, kept)
     }
 
     /// Lowers the byte array of a UUID to a BLOB.

@@ -126,6 +126,14 @@ impl<'a> ClassLowerer<'a> {
     }
 
     pub(super) fn lose(&mut self, kind: LossKind, what: String) {
+        // A class that the format lacks is known from an annotation: it was lowered before, and nothing changes.
+        if kind != LossKind::Lowered || !self.is_same_dialect() {
+            self.change(kind, what);
+        }
+    }
+
+    /// Notes a change that does not depend on the dialect of the source.
+    pub(super) fn change(&mut self, kind: LossKind, what: String) {
         let mut field = self.scope.short_name().to_owned();
         for name in &self.path {
             field.push('.');

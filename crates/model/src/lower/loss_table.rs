@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::plan::Plan;
-use crate::{Damage, DataStream, Event, Scope};
+use crate::{Damage, DataStream, Event, Role, Scope};
 
 /// Treatment of an item that the target format cannot represent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -123,6 +123,28 @@ impl LossTable {
                 let field = format!("{}.{}", scope.short_name(), node.name.as_deref().unwrap_or_default());
                 let (class, what) = (event.name().to_owned(), "date -> integer".to_owned());
                 self.add(LossEntry { kind: LossKind::Lowered, class, field, what }, 1);
+            }
+        }
+    }
+
+    /// Adds the times of further clocks of the events of a class, for formats in which events have a single time.
+    pub fn add_other_clocks(&mut self, event: &Event<'_>) {
+        if event.stream.class().other_clocks.is_empty() {
+            return;
+        }
+        let (class, field) = (event.name().to_owned(), "clock".to_owned());
+        let what = "times of other clocks than the default one".to_owned();
+        self.add(LossEntry { kind: LossKind::Dropped, class, field, what }, 1);
+    }
+
+    /// Adds the fields of the events of a class that update a clock, for formats in which events have only their time.
+    pub fn add_clock_updates(&mut self, event: &Event<'_>) {
+        for scope in [Scope::CommonContext, Scope::SpecificContext, Scope::Payload] {
+            let nodes = event.plan(scope).into_iter().flat_map(Plan::nodes);
+            for node in nodes.filter(|node| node.roles.has(Role::Timestamp) && node.only_serves_decoding()) {
+                let field = format!("{}.{}", scope.short_name(), node.name.as_deref().unwrap_or_default());
+                let (class, what) = (event.name().to_owned(), "field that updates the clock".to_owned());
+                self.add(LossEntry { kind: LossKind::Dropped, class, field, what }, 1);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::annotations::{NAMESPACE, annotate, annotate_unnamed};
+use super::annotations::{NAMESPACE, annotate, annotate_attributes, annotate_unnamed};
 use super::class_ids::ClassIds;
 use super::class_lowerer::{ClassLowerer, LowerInput};
 use super::context::joins_payload;
@@ -10,7 +10,7 @@ use super::header::{Header, needed_names};
 use super::locations::LoweredRoots;
 use super::loss_table::{LossEntry, LossKind, LossTable};
 use super::moves::{Fit, ScopeMoves, StreamMoves};
-use super::objects::{lower_event, lower_objects};
+use super::objects::{lower_event, lower_objects, number_streams};
 use super::trace_lowerer::{LoweredScope, MOST_ATTEMPTS, TraceLowerer};
 use crate::plan::steps::NodeId;
 use crate::plan::{EventRecordPlans, Plan, scope_class};
@@ -87,6 +87,9 @@ impl TraceLowerer<'_> {
             }
             let lowered = stream.events.iter().map(|parts| Arc::new(parts.class.clone()));
             class.data_streams[index].event_records = lowered.collect();
+        }
+        if self.options.numbers_streams {
+            number_streams(&mut class.data_streams, self.losses);
         }
         lower_objects(&mut class, self.capabilities, self.losses);
         (class, header.moves, parts)
@@ -243,12 +246,13 @@ impl TraceLowerer<'_> {
         {
             text = Some((self.add_message(&mut class, &mut payload_moves), log_text));
         }
-        lower_event(&mut class, self.capabilities, self.losses);
+        let annotates = self.options.annotates;
+        let kept = lower_event(&mut class, self.capabilities, annotates, self.losses);
         // Existing annotations name members by their source names.
         let has_moved =
             of_stream.common_context.fit.max(specific_context.fit).max(payload_moves.fit) > Fit::Same;
         let is_annotated = has_moved && class.attributes.get(NAMESPACE).is_some();
-        if (self.options.annotates || is_annotated)
+        if (annotates || is_annotated)
             && let Some(stream) = trace.data_streams.get(stream)
         {
             annotate(&mut class, stream);
@@ -256,6 +260,7 @@ impl TraceLowerer<'_> {
                 annotate_unnamed(&mut class.attributes);
             }
         }
+        annotate_attributes(kept, &mut class.attributes);
         EventParts { class, specific_context, payload: payload_moves, joins_payload, text }
     }
 }

@@ -1,35 +1,26 @@
 //! Lowering of the trace, its clocks and its data stream classes, beside field classes.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::annotations::{NAMESPACE, strip};
+use super::annotations::{NAMESPACE, kept_attributes, strip};
 use super::capabilities::{Capabilities, Environment};
 use super::loss_table::{LossEntry, LossKind, LossTable};
 use super::names::{UniqueNames, identifier};
-use crate::{ClockOrigin, EventRecordClass, FieldClass, FieldKind, TraceClass, UnmodeledMetadata, Value};
+use crate::{
+    ClockOrigin, DataStreamClass, EventRecordClass, FieldClass, FieldKind, TraceClass, UnmodeledMetadata,
+    Value,
+};
 
 /// Lowers everything but field classes and event record classes.
 pub(super) fn lower_objects(class: &mut TraceClass, capabilities: &Capabilities, losses: &mut LossTable) {
-    let mut lose = |kind, what: String| {
-        losses.add(LossEntry { kind, class: String::new(), field: String::new(), what }, 1);
-    };
+    lower_identity(class, capabilities, losses);
     let mut drop = |was_there: bool, what: &str| {
         if was_there {
-            lose(LossKind::Dropped, what.to_owned());
+            let (class, field, what) = (String::new(), String::new(), what.to_owned());
+            losses.add(LossEntry { kind: LossKind::Dropped, class, field, what }, 1);
         }
     };
-    if !capabilities.trace_names {
-        // A name that the format cannot store is worth a line of the environment.
-        if let Some(name) = class.name.take().filter(|name| !name.is_empty()) {
-            let name = Value::Text(name);
-            match class.environment("trace_name").map(|known| *known == name) {
-                Some(is_same) => drop(!is_same, "name of the trace"),
-                None => class.environment.push(("trace_name".to_owned(), name)),
-            }
-        }
-        drop(class.namespace.take().is_some(), "namespace of the trace");
-        drop(class.uid.take().is_some(), "unique identifier of the trace");
-    }
     if !capabilities.attributes {
         drop(strip(&mut class.attributes), "attributes of the trace");
     }
@@ -73,6 +64,35 @@ pub(super) fn lower_objects(class: &mut TraceClass, capabilities: &Capabilities,
     }
 }
 
+/// Lowers the name of a trace with its namespace and its unique identifier.
+fn lower_identity(class: &mut TraceClass, capabilities: &Capabilities, losses: &mut LossTable) {
+    if capabilities.trace_names {
+        return;
+    }
+    let mut lose = |kind, what: &str| {
+        let (class, field, what) = (String::new(), String::new(), what.to_owned());
+        losses.add(LossEntry { kind, class, field, what }, 1);
+    };
+    // A name that the format cannot store is worth a line of the environment.
+    if let Some(name) = class.name.take().filter(|name| !name.is_empty()) {
+        let name = Value::Text(name);
+        match class.environment("trace_name").map(|known| *known == name) {
+            Some(true) => {}
+            Some(false) => lose(LossKind::Dropped, "name of the trace"),
+            None => {
+                class.environment.push(("trace_name".to_owned(), name));
+                lose(LossKind::Moved, "name of the trace -> environment entry `trace_name`");
+            }
+        }
+    }
+    if class.namespace.take().is_some() {
+        lose(LossKind::Dropped, "namespace of the trace");
+    }
+    if class.uid.take().is_some() {
+        lose(LossKind::Dropped, "unique identifier of the trace");
+    }
+}
+
 /// Lists parts of the metadata that the trace class does not contain.
 fn lower_unmodeled(class: &mut TraceClass, capabilities: &Capabilities, losses: &mut LossTable) {
     let mut lose = |kind, what: &str, count| {
@@ -85,9 +105,27 @@ fn lower_unmodeled(class: &mut TraceClass, capabilities: &Capabilities, losses: 
         std::mem::take(&mut class.unmodeled);
     lose(LossKind::Renamed, "alias of a field class -> another name, or none", alias_names);
     lose(LossKind::Dropped, "attributes of an alias of a field class", alias_attributes);
-    // Without attributes, they were dropped with these.
-    for namespace in aux_streams.into_iter().filter(|_| capabilities.attributes) {
-        lose(LossKind::Moved, &format!("auxiliary stream `{namespace}` -> attributes of the trace"), 1);
+    for (namespace, value) in aux_streams {
+        if capabilities.aux_streams {
+            class.attributes.separate(&namespace, &value);
+            class.unmodeled.aux_streams.push((namespace, value));
+        } else if capabilities.attributes {
+            lose(LossKind::Moved, &format!("auxiliary stream `{namespace}` -> attributes of the trace"), 1);
+        }
+        // Without attributes, they were dropped with these.
+    }
+}
+
+/// Gives data stream classes with an id of more than 64 bits another one that is free.
+pub(super) fn number_streams(streams: &mut [DataStreamClass], losses: &mut LossTable) {
+    let taken: HashSet<u128> = streams.iter().map(|stream| stream.id).collect();
+    let mut free = (0..).filter(|id| !taken.contains(id));
+    for stream in streams.iter_mut().filter(|stream| u64::try_from(stream.id).is_err()) {
+        let Some(id) = free.next() else { return };
+        let what = format!("id of a data stream class {} -> {id}", stream.id);
+        losses
+            .add(LossEntry { kind: LossKind::Renamed, class: String::new(), field: String::new(), what }, 1);
+        stream.id = id;
     }
 }
 
@@ -128,7 +166,15 @@ fn lower_stream(class: &mut TraceClass, index: usize, capabilities: &Capabilitie
 }
 
 /// Lowers properties of an event record class beside its field classes.
-pub(super) fn lower_event(class: &mut EventRecordClass, capabilities: &Capabilities, losses: &mut LossTable) {
+///
+/// Returns the attributes that an annotation has to keep; lowering `annotates`, if it notes all of them.
+pub(super) fn lower_event(
+    class: &mut EventRecordClass,
+    capabilities: &Capabilities,
+    annotates: bool,
+    losses: &mut LossTable,
+) -> Vec<(String, Value)> {
+    let mut kept = Vec::new();
     let name = class.name.clone().unwrap_or_default();
     let mut drop = |was_there: bool, what: &str| {
         if was_there {
@@ -143,8 +189,12 @@ pub(super) fn lower_event(class: &mut EventRecordClass, capabilities: &Capabilit
         drop(class.uid.take().is_some(), "unique identifier of the event record class");
     }
     if !capabilities.attributes {
-        let is_kept = |entry: &&(String, Value)| (capabilities.repeats_event)(class, entry);
-        let has_others = class.attributes.iter().any(|entry| entry.0 != NAMESPACE && !is_kept(&entry));
+        let is_other = |entry: &(String, Value)| !(capabilities.repeats_event)(class, entry);
+        kept = kept_attributes(&class.attributes, annotates, is_other);
+        let has_others = class
+            .attributes
+            .iter()
+            .any(|entry| entry.0 != NAMESPACE && is_other(entry) && !kept.contains(entry));
         strip(&mut class.attributes);
         drop(has_others, "attributes of the event record class");
         for root in [&mut class.specific_context, &mut class.payload] {
@@ -158,6 +208,7 @@ pub(super) fn lower_event(class: &mut EventRecordClass, capabilities: &Capabilit
             .add(LossEntry { kind: LossKind::Renamed, class: String::new(), field: String::new(), what }, 1);
         class.name = Some(name);
     }
+    kept
 }
 
 /// Removes the attributes of members and options. Returns `true` if there were any.

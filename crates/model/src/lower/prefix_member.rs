@@ -148,7 +148,10 @@ impl<'a> ClassLowerer<'a> {
                     || self.is_left_out(variant.selector)
                     || self.is_outside(id, Some(variant.selector))
                     || self.is_elsewhere(selector);
-                is(several || !stays || is_lost, PrefixMember::Tag)
+                // No value selects them.
+                let has_unused =
+                    !self.capabilities.unused_names && options.iter().any(|one| one.ranges.0.is_empty());
+                is(several || !stays || is_lost || has_unused, PrefixMember::Tag)
             }
             _ => None,
         }

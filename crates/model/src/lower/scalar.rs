@@ -89,7 +89,7 @@ impl ClassLowerer<'_> {
             return bits;
         }
         self.note(Fit::Moved);
-        self.lose(LossKind::Lowered, format!("time of {} bits -> all of the time, 64 bits", bits.length));
+        self.change(LossKind::Lowered, format!("time of {} bits -> all of the time, 64 bits", bits.length));
         BitField { length: 64, ..bits }
     }
 
@@ -177,10 +177,43 @@ impl ClassLowerer<'_> {
                 self.lose(LossKind::Dropped, format!("names of values beyond {length} bits"));
             }
         }
+        self.drop_unused_names(integer);
         if !self.capabilities.empty_mappings && integer.mappings.as_ref().is_some_and(|all| all.is_empty()) {
             integer.mappings = None;
             self.note(Fit::SameBits);
             self.lose(LossKind::Dropped, "empty table of mappings".to_owned());
+        }
+    }
+
+    /// Drops names without values, if the format does not have them.
+    fn drop_unused_names(&mut self, integer: &mut IntegerProperties) {
+        let Some(mappings) = integer.mappings.as_ref().filter(|_| !self.capabilities.unused_names) else {
+            return;
+        };
+        let mut wide = integer.wide_ranges().to_vec();
+        let mut used = MappingsBuilder::default();
+        let (mut count, mut unused) = (0, Vec::new());
+        for (index, mapping) in mappings.iter().enumerate() {
+            let mut is_used = !mapping.ranges.is_empty();
+            for range in wide.iter_mut().filter(|range| range.mapping == index) {
+                (is_used, range.mapping) = (true, count);
+            }
+            if !is_used {
+                unused.push(mapping.name.to_owned());
+                continue;
+            }
+            count += 1;
+            used.add_name(mapping.name);
+            mapping.ranges.iter().for_each(|range| used.add_range(range));
+        }
+        if unused.is_empty() {
+            return;
+        }
+        integer.mappings = Some(used.finish());
+        integer.wide_ranges = integer.wide_ranges.take().map(|_| Arc::new(wide));
+        self.note(Fit::SameBits);
+        for name in unused {
+            self.lose(LossKind::Dropped, format!("name `{name}`, which has no value"));
         }
     }
 

@@ -536,3 +536,55 @@ fn layouts_decide_about_copies() {
     };
     assert_eq!(copies(&other_length), (false, true, false));
 }
+
+/// Attributes that a reader sets are in the annotations of a format without attributes, also if that is converted again.
+#[test]
+fn attributes_are_kept_in_annotations() {
+    let own = Value::Map(vec![("kind".to_owned(), Value::Integer(4))]);
+    let mut field = FieldClass::unsigned(8);
+    field.attributes.set("reader", own.clone());
+    let mut record = EventRecordClass::new("e", [Member::new("m", field)]);
+    record.attributes.set("reader", own.clone());
+    let stream = DataStreamClass { event_records: vec![Arc::new(record)], ..DataStreamClass::default() };
+    let mut class = TraceClass { data_streams: vec![stream], ..TraceClass::default() };
+    let without = Capabilities { attributes: false, ..ALL };
+    let lower = |class: &TraceClass, annotates| {
+        let trace = Arc::new(Trace::new(class.clone(), "trace", &Limits::default()).unwrap());
+        let options = LowerOptions { annotates, ..LowerOptions::default() };
+        let lowered = LoweredTrace::new(&trace, &without, options, &[], |_| {}).unwrap();
+        (lowered.trace().class.clone(), lowered.losses().count(LossKind::Dropped))
+    };
+    assert_eq!(lower(&class, false).1, 2);
+    let mut texts = Vec::new();
+    for annotates in [true, false] {
+        let (mut written, lost) = lower(&class, annotates);
+        assert_eq!(lost, 0);
+        let annotations = take_annotations(&mut written).unwrap();
+        let record = &written.data_streams[0].event_records[0];
+        assert!(record.attributes.is_empty(), "{record:?}");
+        texts.push(annotations.to_string());
+        put_annotations(&mut written, &annotations);
+        apply_annotations(&mut written);
+        let record = &written.data_streams[0].event_records[0];
+        let members = record.payload.as_deref().and_then(FieldClass::members).unwrap();
+        let found = [&record.attributes, &members[0].class.attributes].map(|all| all.get("reader"));
+        assert_eq!(found, [Some(&own); 2]);
+        class = written;
+    }
+    assert_eq!(texts[0], texts[1]);
+}
+
+#[test]
+fn large_ids_of_data_stream_classes_become_free_ones() {
+    let stream = |id| DataStreamClass { id, ..DataStreamClass::default() };
+    let data_streams = [0, 1 << 70, 2, u128::MAX].map(stream).to_vec();
+    let class = TraceClass { data_streams, ..TraceClass::default() };
+    let trace = Arc::new(Trace::new(class, "trace", &Limits::default()).unwrap());
+    for (numbers_streams, expected) in [(false, [0, 1 << 70, 2, u128::MAX]), (true, [0, 1, 2, 3])] {
+        let options = LowerOptions { numbers_streams, ..LowerOptions::default() };
+        let lowered = LoweredTrace::new(&trace, &ALL, options, &[], |_| {}).unwrap();
+        let ids: Vec<u128> = lowered.trace().class.data_streams.iter().map(|stream| stream.id).collect();
+        assert_eq!(ids, expected);
+        assert_eq!(lowered.losses().count(LossKind::Renamed), if numbers_streams { 2 } else { 0 });
+    }
+}

@@ -66,7 +66,7 @@ pub(super) fn find_damage(
     [zeros_at, find_lost(bytes, begin, end)].into_iter().flatten().min()
 }
 
-/// Returns the begin of the bytes of a value in front of a position.
+/// Returns the start of a run of equal bytes before a position.
 fn without_end_of(bytes: &[u8], begin: usize, at: usize, value: u8) -> usize {
     let before = bytes.get(begin..at).unwrap_or_default();
     begin + before.iter().rposition(|byte| *byte != value).map_or(0, |last| last + 1)

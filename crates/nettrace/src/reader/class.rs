@@ -6,8 +6,8 @@ use ichnos_model::{
     ActivityPaths, BitField, ByteOrder, CauseKind, ClockClass, ClockOrigin, DataStreamClass, DisplayBase,
     EventDisplay, EventRecordClass, FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange,
     Length, LevelScale, LevelStep, LocationStep, LogLevel, LogRole, LogSeverity, Mappings, MappingsBuilder,
-    Meaning, Meanings, Member, Scope, StringEncoding, StringLength, TraceClass, Value, VariableLengthValue,
-    WallClock,
+    Meaning, Meanings, Member, Scope, StringEncoding, StringLength, TraceClass, Uuid, Value,
+    VariableLengthValue, WallClock,
 };
 
 use super::index::FileIndex;
@@ -22,6 +22,13 @@ pub(crate) mod context {
     /// Thread that made the event, if it is another one.
     pub(crate) const CAPTURE_THREAD: usize = 1;
     pub(crate) const CAPTURE_THREAD_NAME: &str = "capture_thread";
+
+    /// Names of the members that only version 6 has, besides process and thread.
+    pub(crate) const TRACE_ID_NAME: &str = "trace_id";
+    pub(crate) const SPAN_ID_NAME: &str = "span_id";
+    pub(crate) const LABELS_NAME: &str = "labels";
+    pub(crate) const NUMERIC_LABELS_NAME: &str = "numeric_labels";
+    pub(crate) const CAPTURE_PROCESS_NAME: &str = "capture_process";
     pub(crate) const PROCESSOR: usize = 2;
     pub(crate) const STACK: usize = 3;
     pub(crate) const ACTIVITY: usize = 4;
@@ -196,6 +203,8 @@ fn properties_of(
     for (name, text) in texts {
         properties.extend(text.iter().map(|text| (name.to_owned(), Value::Text(text.clone()))));
     }
+    let guid = metadata.provider_guid.map(|guid| Value::Text(Uuid::from_bytes_le(guid).to_string()));
+    properties.extend(guid.map(|guid| ("provider-guid".to_owned(), guid)));
     let others = metadata.properties.iter();
     properties.extend(others.map(|(name, value)| (name.clone(), Value::Text(value.clone()))));
     properties
@@ -402,11 +411,11 @@ fn common_context(is_v6: bool, process: Option<u64>) -> FieldClass {
             Member::new("process", FieldClass::optional(number())),
             Member::new("process_name", FieldClass::optional(FieldClass::string())),
             Member::new("thread_name", FieldClass::optional(FieldClass::string())),
-            Member::new("trace_id", FieldClass::optional(FieldClass::string())),
-            Member::new("span_id", FieldClass::optional(hexadecimal(64))),
-            Member::new("labels", label(FieldClass::string())),
-            Member::new("numeric_labels", label(FieldClass::signed(64))),
-            Member::new("capture_process", FieldClass::optional(number())),
+            Member::new(context::TRACE_ID_NAME, FieldClass::optional(FieldClass::string())),
+            Member::new(context::SPAN_ID_NAME, FieldClass::optional(hexadecimal(64))),
+            Member::new(context::LABELS_NAME, label(FieldClass::string())),
+            Member::new(context::NUMERIC_LABELS_NAME, label(FieldClass::signed(64))),
+            Member::new(context::CAPTURE_PROCESS_NAME, FieldClass::optional(number())),
         ]);
     }
     FieldClass::structure(members)

@@ -31,7 +31,11 @@ pub fn clock_zeros(files: &[&[u8]]) -> Vec<Option<i128>> {
 
 /// Returns the origin of a file's clock if it counts nanoseconds, as monotonic clocks do.
 fn clock_zero(file: &[u8]) -> Option<i128> {
-    let mut container = Container::open(file, true).ok()??;
+    let mut container = Container::open_file(file).ok()?;
+    if container.is_rest() {
+        // The first step returns that.
+        container.next(file, 0, true);
+    }
     let FileItem::Block(block) = container.next(file, 0, true) else { return None };
     let content = file.get(block.content.start as usize..block.content.end as usize)?;
     let trace = TraceBlock::read(content, container.version()).filter(|_| block.kind == BlockKind::Trace)?;

@@ -14,6 +14,8 @@ use crate::{Block, EventMetadata, Fault, TraceBlock, Version};
 pub(crate) struct FileIndex {
     pub(crate) version: Version,
     pub(crate) trace: TraceBlock,
+    /// Number of bytes before the file that are missing, modulo 4: rows of version 3 are aligned to the beginning.
+    pub(crate) missing: u64,
     /// Distinct kinds of events.
     pub(crate) classes: Vec<EventMetadata>,
     /// Meaning of each metadata id, from a file offset on.

@@ -9,6 +9,7 @@ use ichnos_model::memory::Budget;
 
 use super::block_audit::find_damage;
 use super::index::{Barrier, EventBlockHeader, FileIndex, MetadataAt, content, release};
+use super::open_options::OpenOptions;
 use super::override_reader;
 use super::tables::LabelTable;
 use crate::{
@@ -22,12 +23,16 @@ const MOST_ROWS: usize = 1 << 18;
 /// Minimum distance between barriers in bytes, to limit their number.
 const BETWEEN_BARRIERS: u64 = 64 << 10;
 
+/// Ticks per second of a clock of nanoseconds.
+const NANOSECONDS: u64 = 1_000_000_000;
+
 impl FileIndex {
     /// An index of no blocks.
     fn new(version: Version) -> Self {
         Self {
             version,
             trace: TraceBlock::default(),
+            missing: 0,
             classes: Vec::new(),
             metadata: Vec::new(),
             overridden: HashMap::default(),
@@ -41,12 +46,12 @@ impl FileIndex {
         }
     }
 
-    /// Reads the blocks of a file.
-    pub(crate) fn read(bytes: &Bytes, limits: &Limits) -> Result<Self, Refusal> {
-        let short = Refusal::Short(bytes.len() as u64);
-        let mut container = Container::open(bytes, true)?.ok_or_else(|| short.clone())?;
+    /// Reads the blocks of a file. `first` is at the first block.
+    pub(crate) fn read(bytes: &Bytes, first: &Container, options: &OpenOptions) -> Result<Self, Refusal> {
+        let (short, limits) = (Refusal::Short(bytes.len() as u64), &options.limits);
+        let mut container = first.clone();
         let version = container.version();
-        let mut index = Self::new(version);
+        let mut index = Self { missing: container.missing(), ..Self::new(version) };
         let mut rows = MetadataRows {
             limits,
             memory: Budget::new(limits.few_description_bytes.min(limits.description_bytes)),
@@ -83,18 +88,20 @@ impl FileIndex {
                 FileItem::End | FileItem::More => break,
             }
         }
-        if !has_trace {
+        if !has_trace && container.is_rest() {
+            index.assume_trace(options);
+        } else if !has_trace {
             let found = "another block".to_owned();
             return Err(if index.blocks == 0 { short } else { Refusal::NoTrace { offset: 20, found } });
         }
         index.is_complete = container.is_complete();
         index.check_end(bytes, &container);
-        if rows.have_overrides
-            && let Some(container) = Container::open(bytes, true)?
-        {
-            index.add_overridden(bytes, &container, &mut rows);
+        if rows.have_overrides {
+            index.add_overridden(bytes, first, &mut rows);
         }
-        index.check_trace();
+        if has_trace {
+            index.check_trace();
+        }
         Ok(index)
     }
 
@@ -142,12 +149,29 @@ impl FileIndex {
         self.metadata_faults.push(fault);
     }
 
+    /// Sets the properties of a trace whose trace block is missing.
+    fn assume_trace(&mut self, options: &OpenOptions) {
+        let OpenOptions { frequency, pointer_size, .. } = *options;
+        self.trace.frequency = frequency.unwrap_or(NANOSECONDS);
+        self.trace.pointer_size = pointer_size.unwrap_or(8);
+        let said = |is_said: bool| if is_said { "given" } else { "assumed" };
+        let statement = format!(
+            "expected a trace block, found none: the date is unknown, the clock has {} ticks a second ({}), addresses \
+             have {} bytes ({})",
+            self.trace.frequency,
+            said(frequency.is_some()),
+            self.trace.pointer_size,
+            said(pointer_size.is_some()),
+        );
+        self.metadata_faults.push(Fault::new(Rule::TraceBlock, 0, statement));
+    }
+
     fn check_trace(&mut self) {
         let trace = &mut self.trace;
         if trace.frequency == 0 || trace.frequency > i64::MAX as u64 {
             let statement =
                 format!("expected the number of ticks a second, found {}", trace.frequency as i64);
-            trace.frequency = 1_000_000_000;
+            trace.frequency = NANOSECONDS;
             self.metadata_faults.push(Fault::new(Rule::TraceBlock, 0, statement));
         }
         if !matches!(self.trace.pointer_size, 4 | 8) {
@@ -166,7 +190,8 @@ impl FileIndex {
         let content = content(bytes, block);
         match (block.kind, self.version) {
             (BlockKind::Event, Version::V3) => {
-                let mut events = EventRows::new(RowEncoding::V3, 0..content.len(), block.content.start);
+                let mut events =
+                    EventRows::new(RowEncoding::V3, 0..content.len(), block.content.start + self.missing);
                 while let Some(row) = events.next(content) {
                     if row.metadata_id == 0 {
                         let payload = content.get(row.payload.clone()).unwrap_or_default();

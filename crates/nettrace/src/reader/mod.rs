@@ -47,7 +47,6 @@ use self::row_reader::RowReader;
 use self::source::EventSource;
 pub(crate) use self::source::ticks_of;
 use self::trace_file::TraceFile;
-use crate::container::find_block;
 use crate::{Container, EventMetadata, Fault, Refusal, Rule, Version};
 
 /// Reason why a file cannot be opened.
@@ -79,16 +78,13 @@ pub struct NettraceFile {
 }
 
 impl NettraceFile {
-    /// Opens a file with these bytes. `name` is its path.
+    /// Opens a file with these bytes, also one without its beginning. `name` is its path.
     ///
     /// # Errors
     /// If it is not an EventPipe file, has an unsupported version, or exceeds the limits.
     pub fn open(name: &str, bytes: Bytes, options: &OpenOptions) -> Result<Self, OpenError> {
-        let mut index = FileIndex::read(&bytes, &options.limits).map_err(|refusal| match refusal {
-            Refusal::NotNettrace => find_block(&bytes).map_or(refusal, Refusal::NoBeginning),
-            refusal => refusal,
-        })?;
-        let container = Container::open(&bytes, true)?.ok_or(Refusal::Short(bytes.len() as u64))?;
+        let container = Container::open_file(&bytes)?;
+        let mut index = FileIndex::read(&bytes, &container, options)?;
         let pointer_bits = if index.trace.has_short_pointers() { 32 } else { 64 };
         let is_v6 = matches!(index.version, Version::V6(_));
         let kinds: Vec<EventKind> = (0..)

@@ -10,6 +10,10 @@ pub struct OpenOptions {
     pub clock_offsets: ClockOffsets,
     /// Origin of a clock of 1 GHz, in nanoseconds since 1970, instead of the file's own; see [`clock_zeros`](super::clock_zeros).
     pub clock_zero: Option<i128>,
+    /// Ticks per second of the clock of a file without its trace block. Default: 1,000,000,000.
+    pub frequency: Option<u64>,
+    /// Size of addresses in bytes, 4 or 8, in a file without its trace block. Default: 8.
+    pub pointer_size: Option<u32>,
     /// Change of event record classes.
     pub class_map: Option<ClassMap>,
     /// `true` to report all broken rules, not only those that make something unreadable.

@@ -453,7 +453,7 @@ impl RowReader {
             return self.kinds.advance(&file.index, block.content.end);
         }
         self.kinds.advance(&file.index, block.content.start);
-        let mut rows = EventRows::new(encoding, rows, 0);
+        let mut rows = EventRows::new(encoding, rows, file.index.missing);
         let lost_from = self.find_damage(&rows, times);
         if let Some(position) = lost_from {
             rows.end_at(position);

@@ -97,7 +97,7 @@ pub(super) fn process(bytes: &Bytes, start: &Container, index: &FileIndex) -> Ve
     let mut found: BTreeMap<&'static str, String> = BTreeMap::new();
     for block in blocks_to_look_through(bytes, start).into_iter().rev() {
         let mut facts = BTreeMap::new();
-        for_each_event(bytes, &block, index.version, &ids, |about, payload| {
+        for_each_event(bytes, &block, index, &ids, |about, payload| {
             for (name, value) in about.read(payload).unwrap_or_default() {
                 if !value.is_empty() {
                     missing.retain(|missing| *missing != about);
@@ -141,21 +141,21 @@ fn blocks_to_look_through(bytes: &Bytes, start: &Container) -> Vec<Block> {
 fn for_each_event(
     bytes: &Bytes,
     block: &Block,
-    version: Version,
+    index: &FileIndex,
     ids: &[(u32, About)],
     mut take: impl FnMut(About, &[u8]),
 ) {
     release(bytes, block);
     let content = content(bytes, block);
-    let (encoding, begin) = match (version, EventBlockHeader::read(content)) {
+    let (encoding, begin) = match (index.version, EventBlockHeader::read(content)) {
         (Version::V3, _) => (RowEncoding::V3, 0),
         (version, Some(header)) => (RowEncoding::new(version, header.flags), header.rows),
         _ => return,
     };
-    let mut rows = EventRows::new(encoding, begin..content.len(), block.content.start);
+    let mut rows = EventRows::new(encoding, begin..content.len(), block.content.start + index.missing);
     while let Some(row) = rows.next(content) {
-        let index = ids.binary_search_by_key(&row.metadata_id, |(id, _)| *id);
-        if let Some((_, about)) = index.ok().and_then(|index| ids.get(index)) {
+        let known = ids.binary_search_by_key(&row.metadata_id, |(id, _)| *id);
+        if let Some((_, about)) = known.ok().and_then(|at| ids.get(at)) {
             take(*about, content.get(row.payload.clone()).unwrap_or_default());
         }
     }

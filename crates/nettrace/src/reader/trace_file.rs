@@ -54,6 +54,7 @@ impl TraceFile {
     pub(crate) fn is_as_recorded(&self) -> bool {
         let OpenOptions { clock_zero, clock_offsets, .. } = &self.options;
         self.index.metadata_faults.is_empty()
+            && !self.container.is_rest()
             && clock_zero.is_none()
             && *clock_offsets == ClockOffsets::default()
     }
@@ -164,7 +165,11 @@ impl TraceFile {
                 match block.kind {
                     BlockKind::Stack => drop(tables::intern(content, pointer_size, trace)),
                     BlockKind::Event if self.index.version == Version::V3 => {
-                        let mut rows = EventRows::new(RowEncoding::V3, 0..content.len(), block.content.start);
+                        let mut rows = EventRows::new(
+                            RowEncoding::V3,
+                            0..content.len(),
+                            block.content.start + self.index.missing,
+                        );
                         while let Some(row) = rows.next(content) {
                             let stack = content.get(row.stack.clone()).unwrap_or_default();
                             tables::intern_stack(stack, pointer_size, trace, &mut frames);

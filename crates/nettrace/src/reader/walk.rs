@@ -62,7 +62,7 @@ pub(super) fn walk(bytes: &Bytes, container: &Container, index: &FileIndex, walk
                     },
                 };
                 kinds.advance(index, block.content.start);
-                let mut rows = EventRows::new(encoding, rows, 0);
+                let mut rows = EventRows::new(encoding, rows, index.missing);
                 while let Some(row) = rows.next(bytes) {
                     if version == Version::V3 && row.metadata_id == 0 {
                         kinds.advance(index, row.payload.end as u64);

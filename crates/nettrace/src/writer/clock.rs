@@ -81,7 +81,7 @@ impl FileClock {
         }
     }
 
-    /// Returns `true` for ticks at a time in nanoseconds, which is rounded down as that of cycles is.
+    /// Returns `true` for ticks at a time in nanoseconds, which is rounded down like the time of cycles.
     #[inline(never)]
     fn are_at(&self, ticks: u64, nanoseconds: i128) -> bool {
         let cycles = i128::from(ticks) + self.offset;

@@ -6,10 +6,11 @@ use ichnos_model::lower::{LossEntry, LossKind, LossTable, NAMESPACE};
 use ichnos_model::plan::Plan;
 use ichnos_model::{
     Attributes, CauseKind, DisplayBase, Event, EventRecordClass, EventRole, Field as VisitedField,
-    FieldClass, FieldKind, FieldRef, FieldValue, LevelScale, LogLevel, LogSeverity, Meaning, Scope, Uuid,
-    Value, Visitor,
+    FieldClass, FieldKind, FieldRef, FieldValue, LevelScale, LogLevel, LogSeverity, Meaning, Scope,
+    TRACER_NAMESPACES, Uuid, Value, Visitor,
 };
 
+use super::labels::{self, LabelFields};
 use super::own::normalized;
 use super::payload::{
     MOST_FIELDS, PayloadWriter, absent_size, describe, fits, has_no_value, is_array, is_file_time,
@@ -36,6 +37,8 @@ pub(super) struct ForeignClass {
     thread: Option<FieldRef>,
     thread_name: Option<FieldRef>,
     capture_thread: Option<FieldRef>,
+    /// Labels of version 6 that were converted from this format.
+    labels: Option<LabelFields>,
     processor: Option<FieldRef>,
     stack: Option<FieldRef>,
     activity: Option<FieldRef>,
@@ -78,8 +81,8 @@ fn identity(event: &Event<'_>, event_id: u32, lose: &mut impl FnMut(LossKind, &s
         EventRole::End => Some(2),
         _ => None,
     };
-    let mut metadata =
-        EventMetadata { provider, event_id, name, level: Some(4), opcode, ..EventMetadata::default() };
+    // Without a level, an event is always logged.
+    let mut metadata = EventMetadata { provider, event_id, name, opcode, ..EventMetadata::default() };
     // What was converted from this format before.
     if let Some(Value::Map(properties)) = class.attributes.get("nettrace") {
         for (name, value) in properties {
@@ -93,6 +96,11 @@ fn identity(event: &Event<'_>, event_id: u32, lose: &mut impl FnMut(LossKind, &s
                 }
                 ("level", Value::Integer(level)) => metadata.level = u8::try_from(*level).ok(),
                 ("opcode", Value::Integer(opcode)) => metadata.opcode = u8::try_from(*opcode).ok(),
+                ("provider-guid", Value::Text(guid)) => {
+                    metadata.provider_guid = guid.parse().ok().map(|guid: Uuid| guid.to_bytes_le());
+                }
+                ("message-template", Value::Text(text)) => metadata.message_template = Some(text.clone()),
+                ("description", Value::Text(text)) => metadata.description = Some(text.clone()),
                 ("keywords", Value::Text(keywords)) => {
                     let digits = keywords.trim_start_matches("0x");
                     metadata.keywords = u64::from_str_radix(digits, 16).unwrap_or(0);
@@ -179,16 +187,14 @@ impl ForeignClass {
     /// Makes the class of an event, and adds the losses of all its events to `table`. `event_id` is free.
     pub(super) fn of(event: &Event<'_>, event_id: u32, file: WrittenFile, table: &mut LossTable) -> Self {
         let is_v6 = file.is_v6;
+        table.add_other_clocks(event);
         let mut lose = |kind, field: &str, what: &str| {
             let (class, field) = (event.name().to_owned(), field.to_owned());
             table.add(LossEntry { kind, class, field, what: what.to_owned() }, 1);
         };
         let class = event.class;
         let is_converted = class.attributes.get("nettrace").is_some();
-        if !is_converted {
-            lose(LossKind::Lowered, "", "class -> self-describing event");
-        }
-        note_properties(class, &mut lose);
+        note_properties(event, is_converted, &mut lose);
         let mut metadata = identity(event, event_id, &mut lose);
         let mut severity = None;
         // Events of this format have their level in the attributes.
@@ -223,6 +229,7 @@ impl ForeignClass {
             capture_thread: is_converted
                 .then(|| FieldRef::within(event, Scope::CommonContext, context::CAPTURE_THREAD_NAME))
                 .flatten(),
+            labels: (is_converted && is_v6).then(|| LabelFields::of(event)),
             processor: parts.take(Meaning::Processor, number),
             stack: parts.take(Meaning::Stack, any),
             activity: parts.take(Meaning::OperationId, is_guid),
@@ -230,10 +237,12 @@ impl ForeignClass {
             members: Default::default(),
             absent: [0; SCOPES.len()],
             own_process,
-            is_raw: is_converted && is_raw(event, &parts.members),
+            is_raw: false,
         };
+        let names = taken_names(is_converted, is_v6);
+        foreign.is_raw = is_converted && is_raw(event, &parts.members, &names);
         if !foreign.is_raw {
-            foreign.add_members(event, &parts.members, is_converted, &mut lose);
+            foreign.add_members(event, &parts.members, &names, &mut lose);
         }
         foreign.metadata = normalized(&foreign.metadata, is_v6).0;
         foreign
@@ -244,7 +253,7 @@ impl ForeignClass {
         &mut self,
         event: &Event<'_>,
         skipped: &HashSet<(Scope, usize)>,
-        is_converted: bool,
+        taken_names: &[&str],
         lose: &mut impl FnMut(LossKind, &str, &str),
     ) {
         let mut taken = HashSet::new();
@@ -255,7 +264,7 @@ impl ForeignClass {
                 let Some(member) = plan.get(node) else { continue };
                 let class = &member.class;
                 let name = plan.field_name(node);
-                if skipped.contains(&(scope, node)) || !is_field(plan, scope, node, is_converted) {
+                if skipped.contains(&(scope, node)) || !is_field(plan, scope, node, taken_names) {
                     continue;
                 }
                 let path = format!("{}.{name}", scope.short_name());
@@ -264,12 +273,14 @@ impl ForeignClass {
                     continue;
                 }
                 note_class(class, &path, lose);
-                let mut free = name.to_owned();
+                // Readers call a field without a name so.
+                let mut free = if name.is_empty() { "value".to_owned() } else { name.to_owned() };
                 while !taken.insert(free.clone()) {
                     free = format!("{}_{free}", scope.short_name());
                 }
                 if free != name {
-                    lose(LossKind::Renamed, &path, &format!("to {free}: there is another one"));
+                    let reason = if name.is_empty() { "it has no name" } else { "there is another one" };
+                    lose(LossKind::Renamed, &path, &format!("to {free}: {reason}"));
                 }
                 members.push(node);
                 let field = describe(free, class);
@@ -297,46 +308,79 @@ impl ForeignClass {
     }
 }
 
-/// Returns `true` for attributes other than those of ichnos, which readers have applied already.
-fn has_attributes(attributes: &Attributes) -> bool {
-    attributes.iter().any(|(namespace, _)| namespace != "nettrace" && namespace != NAMESPACE)
+/// Returns `true` for attributes other than those of ichnos, which readers have applied already, and those that are
+/// listed as properties.
+fn has_attributes(attributes: &Attributes, is_property: impl Fn(&(String, Value)) -> bool) -> bool {
+    attributes.iter().any(|entry| !["nettrace", NAMESPACE].contains(&entry.0.as_str()) && !is_property(entry))
+}
+
+/// Returns `true` for attributes in which CTF 2 has the log level and the EMF URI of a class, and nothing else.
+fn repeats_properties(class: &EventRecordClass, (namespace, value): &(String, Value)) -> bool {
+    let Value::Map(entries) = value else { return false };
+    let is_property = |(name, _): &(String, Value)| match name.as_str() {
+        "log-level" => class.log_level.is_some(),
+        "emf-uri" => class.emf_uri.is_some(),
+        _ => false,
+    };
+    TRACER_NAMESPACES.contains(&namespace.as_str()) && entries.iter().all(is_property)
+}
+
+/// Lists the name of a class that gets a provider before it.
+fn note_name(event: &Event<'_>, lose: &mut impl FnMut(LossKind, &str, &str)) {
+    let (provider, name) = split_name(event);
+    let is_same = |separator: &str| event.name() == format!("{provider}{separator}{name}");
+    if !is_same(":") && !is_same("/") && !event.name().is_empty() {
+        lose(LossKind::Renamed, "", &format!("name -> `{provider}/{name}`"));
+    }
 }
 
 /// Lists the properties of a class that metadata do not have.
-fn note_properties(class: &EventRecordClass, lose: &mut impl FnMut(LossKind, &str, &str)) {
+fn note_properties(event: &Event<'_>, is_converted: bool, lose: &mut impl FnMut(LossKind, &str, &str)) {
+    if !is_converted {
+        lose(LossKind::Lowered, "", "class -> self-describing event");
+    }
+    note_name(event, lose);
+    let class = event.class;
     let properties = [
         (class.emf_uri.is_some(), "EMF URI"),
         (class.namespace.is_some() || class.uid.is_some(), "namespace or unique identifier of the class"),
         (class.log_level.is_some() && class.log.is_none(), "log level"),
-        (has_attributes(&class.attributes), "attributes"),
+        (has_attributes(&class.attributes, |entry| repeats_properties(class, entry)), "attributes"),
     ];
     for (_, what) in properties.into_iter().filter(|(is_lost, _)| *is_lost) {
         lose(LossKind::Dropped, "", what);
     }
 }
 
-/// Returns `true` for a member of a scope that has a value for people.
-fn is_field(plan: &Plan, scope: Scope, node: usize, is_converted: bool) -> bool {
+/// Names of the members of common contexts that are parts of events again, if they were converted from this format.
+fn taken_names(is_converted: bool, is_v6: bool) -> Vec<&'static str> {
+    let thread = is_converted.then_some(context::CAPTURE_THREAD_NAME);
+    let labels = labels::NAMES.into_iter().filter(|_| is_converted && is_v6);
+    thread.into_iter().chain(labels).collect()
+}
+
+/// Returns `true` for a member of a scope that has a value for people. The members of the common context with the
+/// `taken_names` are parts of events.
+fn is_field(plan: &Plan, scope: Scope, node: usize, taken_names: &[&str]) -> bool {
     let Some(member) = plan.get(node) else { return false };
-    let is_capture = is_converted
-        && scope == Scope::CommonContext
-        && member.name.as_deref() == Some(context::CAPTURE_THREAD_NAME);
+    let is_taken = scope == Scope::CommonContext
+        && member.name.as_deref().is_some_and(|name| taken_names.contains(&name));
     let is_decoding = scope == Scope::EventRecordHeader
         && plan
             .within(node)
             .filter_map(|node| plan.get(node))
             .all(|node| node.only_serves_decoding() || node.is_needed());
-    !(member.class.is_padding() || is_decoding || is_capture)
+    !(member.class.is_padding() || is_decoding || is_taken)
 }
 
 /// Returns `true` for an event of this format whose payload was not described. Its only field has the bytes of the payload.
-fn is_raw(event: &Event<'_>, skipped: &HashSet<(Scope, usize)>) -> bool {
+fn is_raw(event: &Event<'_>, skipped: &HashSet<(Scope, usize)>, taken_names: &[&str]) -> bool {
     let is_bytes = |class: &FieldClass| matches!(&class.kind, FieldKind::Optional { field, .. } if matches!(field.kind, FieldKind::Blob { .. }));
     let mut fields = SCOPES.into_iter().flat_map(|scope| {
         let plan = event.plan(scope);
         let nodes = plan.into_iter().flat_map(|plan| plan.fields().map(move |node| (plan, node)));
         let fields = nodes.filter(move |(plan, node)| {
-            !skipped.contains(&(scope, *node)) && is_field(plan, scope, *node, true)
+            !skipped.contains(&(scope, *node)) && is_field(plan, scope, *node, taken_names)
         });
         fields.map(move |(plan, node)| (scope, plan, node))
     });
@@ -356,7 +400,7 @@ impl Visitor for RawPayloadWriter<'_> {
 
 /// Lists conversions of a class.
 fn note_class(class: &FieldClass, path: &str, lose: &mut impl FnMut(LossKind, &str, &str)) {
-    if has_attributes(&class.attributes) {
+    if has_attributes(&class.attributes, |_| false) {
         lose(LossKind::Dropped, path, "attributes");
     }
     if let Some(integer) = class.integer()
@@ -423,6 +467,8 @@ fn note_element(class: &FieldClass, path: &str, lose: &mut impl FnMut(LossKind, 
 pub(super) struct EventLosses {
     /// The thread is a text, or a negative number.
     pub(super) has_other_thread: bool,
+    /// There is no thread.
+    pub(super) has_no_thread: bool,
     /// The process is a negative number, and no field.
     pub(super) has_other_process: bool,
     /// The processor is a text, or has more than 32 bits.
@@ -443,7 +489,7 @@ pub(super) fn read(
     let value = |field: &Option<FieldRef>| field.as_ref().and_then(|field| event.get(field));
     let number = |field: &Option<FieldRef>| value(field).and_then(|value| value.as_u64());
     match value(&class.thread) {
-        None | Some(FieldValue::Null) => {}
+        None | Some(FieldValue::Null) => losses.has_no_thread = true,
         Some(thread) => match thread.as_u64() {
             Some(thread) => parts.thread = thread,
             None => losses.has_other_thread = true,
@@ -454,6 +500,7 @@ pub(super) fn read(
     losses.has_other_process = class.takes_process && process.is_some() && number_of_process.is_none();
     parts.process = number_of_process.or(class.own_process);
     parts.capture_thread = number(&class.capture_thread);
+    losses.is_undecodable = class.labels.as_ref().is_some_and(|labels| !labels.read(event, parts));
     match value(&class.processor) {
         None | Some(FieldValue::Null) => {}
         Some(processor) => match processor.as_u64().and_then(|value| u32::try_from(value).ok()) {
@@ -473,7 +520,7 @@ pub(super) fn read(
     }
     payload.clear();
     if class.is_raw {
-        losses.is_undecodable =
+        losses.is_undecodable |=
             event.visit(Scope::Payload, &mut RawPayloadWriter(&mut payload.bytes)).is_err();
     }
     for ((scope, members), absent) in SCOPES.into_iter().zip(&class.members).zip(class.absent) {

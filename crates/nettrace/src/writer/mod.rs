@@ -3,12 +3,16 @@
 //! Events that were read from such a file keep their metadata, and their payloads are copied. Other events become
 //! self-describing events: `docs/nettrace.md` describes how.
 
+mod blocks;
 mod clock;
 mod copied_file;
 mod dialect;
 mod file_encoders;
 mod file_writer;
 mod foreign;
+mod labels;
+mod losses;
+mod message_sorter;
 mod own;
 mod payload;
 mod reader_rules;
@@ -19,6 +23,7 @@ mod segment_rules;
 mod stored_event;
 mod tables;
 mod trace_encoder;
+mod written_class;
 mod written_event;
 
 use std::io;

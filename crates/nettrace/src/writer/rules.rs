@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use ichnos_io::{Bytes, CreateError, WriteOptions, WriteSource};
+use ichnos_io::{Bytes, CreateError, SorterMemory, WriteOptions, WriteSource};
 use ichnos_model::lower::{LossEntry, LossKind, LossTable};
 use ichnos_model::{ClassDigest, DataStream, Event, TraceClass, TraceDigest, Value};
 
@@ -35,6 +35,8 @@ pub(super) struct TraceRules {
     pub(super) repairs: bool,
     /// `true` if events can come in any order: they are sorted.
     pub(super) sorts: bool,
+    /// Memory of the sorters of all parts.
+    pub(super) sorter_memory: SorterMemory,
     /// Directory of temporary files.
     pub(super) temp_dir: Option<PathBuf>,
     /// `true` if the functions of stacks are named at the end of the file, also if they were read from a file of this
@@ -77,6 +79,7 @@ impl TraceRules {
             is_compared: options.verify.is_some(),
             repairs: options.repair,
             sorts,
+            sorter_memory: SorterMemory::default(),
             temp_dir: options.temp_dir.clone(),
             names_functions: !options.selected_by.is_empty() && options.cut.is_none(),
             copied,
@@ -167,8 +170,12 @@ pub(super) fn digest(events: ClassDigest) -> TraceDigest {
     digest
 }
 
-/// Returns the hash of an event that was read.
-pub(super) fn event_hash(event: &Event<'_>) -> u64 {
+/// Returns the time in ticks and the hash of an event that was read.
+pub(super) fn event_hash(event: &Event<'_>) -> (Option<u64>, u64) {
+    (event.clock.map(|clock| clock.cycles), hash_of(event))
+}
+
+fn hash_of(event: &Event<'_>) -> u64 {
     let Some(file) = event.stream.trace.reader_data::<TraceFile>() else { return 0 };
     let is_v6 = matches!(file.version(), Version::V6(_));
     let hash = file.kind_of(event).and_then(|kind| own::hashes(file).get(kind));

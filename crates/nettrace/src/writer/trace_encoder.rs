@@ -5,45 +5,32 @@ mod segments;
 use std::io;
 use std::sync::Arc;
 
-use ichnos_io::{CreateError, OutputBlock, RecordSorter, SortedRecords, Worker, WorkerFlow};
+use ichnos_io::{OutputBlock, Worker, WorkerFlow};
 use ichnos_model::lower::{LossEntry, LossKind};
 use ichnos_model::{ClassDigest, DataStream, Event, Message, Packet};
 
+use super::blocks::Blocks;
 use super::clock::Ticks;
 use super::copied_file::{FileCopy, check_copied};
-use super::dialect::Dialect;
 use super::file_writer::FileWriter;
-use super::foreign::{self, ForeignClass, WrittenFile};
+use super::foreign::{ForeignClass, WrittenFile};
+use super::losses::{self, LOSSES};
+use super::message_sorter::{MessageSorter, SortedMessages};
 use super::own::{self, OwnClass};
 use super::payload::PayloadWriter;
-use super::row_encoder::{RowEncoder, RowHeader};
 use super::rules::{TraceRules, event_hash};
 use super::rundown;
 use super::segment_rules::SegmentCopier;
-use super::stored_event::{EventStack, StoredMessage, load, store_loss};
-use super::tables::{SequenceNumbers, WrittenLabels, WrittenStacks, WrittenThreads};
+use super::stored_event::{EventStack, StoredMessage};
+use super::written_class::{ClassTreatment, WrittenClass};
 use super::written_event::{WrittenEvent, metadata_hash};
 use crate::reader::trace_file::TraceFile;
-use crate::wire_writer::push_u16;
-use crate::{BlockKind, EventMetadata};
-
-/// Size of the rows of a block in bytes: that of the runtime's blocks.
-const ROWS: usize = 100 << 10;
-
-/// Maximum size in bytes of the names of a provider and of an event whose description is too long.
-const LONGEST_NAME: usize = 1_000;
-
-/// Distance of sequence points in bytes of rows.
-const BETWEEN_POINTS: usize = 1 << 20;
 
 /// Maximum size of a block in bytes, and the room that is kept free in it: readers refuse longer blocks of versions 4 and
 /// 5, and those of version 6 have less than 16 MiB.
 const MOST_BLOCK: usize = 64 << 20;
 const MOST_BLOCK_V6: usize = 16 << 20;
 const FREE: usize = 1 << 16;
-
-/// Size of metadata, threads, labels or stacks in bytes after which their block is written.
-const MOST_ROWS: usize = 4 << 20;
 
 /// Maximum size of the pieces in bytes in which a file is copied.
 const MOST_PIECE: usize = 1 << 20;
@@ -52,129 +39,8 @@ const MOST_PIECE: usize = 1 << 20;
 const MOST_POINTS: u64 = 16 << 20;
 const POINT_SHARE: u64 = 4;
 
-/// Maximum size of sequence points, as a part of the rows between them.
-const POINTS: usize = 16;
-
-/// Treatment of a class of events.
-#[derive(Debug)]
-enum ClassTreatment {
-    Own(OwnClass),
-    Foreign(Box<ForeignClass>),
-}
-
-impl ClassTreatment {
-    /// Returns `true` if the names of the functions in stacks are written at the end of the file.
-    fn needs_names(&self) -> bool {
-        match self {
-            Self::Own(own) => own.needs_names,
-            Self::Foreign(_) => true,
-        }
-    }
-
-    /// Returns `true` if the process of events does not become a field of version 4.
-    fn lacks_process_field(&self) -> bool {
-        match self {
-            Self::Own(_) => true,
-            Self::Foreign(foreign) => foreign.takes_process,
-        }
-    }
-
-    /// Returns `true` if the payload of an event is read as its metadata describe it.
-    fn is_described(&self, event: &Event<'_>, payload: &[u8]) -> bool {
-        match self {
-            Self::Own(_) => !event.class.is_undescribed,
-            Self::Foreign(foreign) => !foreign.is_raw || payload.is_empty(),
-        }
-    }
-}
-
-/// Kinds of losses that are counted by class.
-const LOSSES: [(LossKind, &str); 14] = [
-    (LossKind::Rounded, "no time: that of the event before, or 0"),
-    (LossKind::Rounded, "time before the first tick, or of more than 64 bits"),
-    (LossKind::Dropped, "fields of a scope that cannot be decoded"),
-    (LossKind::Dropped, "event: its payload is too long for a block"),
-    (LossKind::Dropped, "thread, as it is a text or negative"),
-    (LossKind::Dropped, "process, thread name or labels: version 6 has them"),
-    (LossKind::Dropped, "elements of an array or a BLOB after the first 65,535"),
-    (LossKind::Rounded, "text that is not valid: U+FFFD"),
-    (LossKind::Rounded, "number of more bits than its type"),
-    (LossKind::Dropped, "text after U+0000"),
-    (LossKind::Dropped, "event: its context cannot be decoded"),
-    (LossKind::Dropped, "bytes of the payload after its last field"),
-    (LossKind::Dropped, "processor, as it is a text, negative or of more than 32 bits"),
-    (LossKind::Dropped, "process, as it is negative"),
-];
-
 /// Loss of an unknown number of events of a thread.
 const UNKNOWN_LOSS: &str = "loss of an unknown number of events";
-
-/// Indexes of [`LOSSES`].
-mod lost {
-    pub(super) const TIME: usize = 0;
-    pub(super) const RANGE: usize = 1;
-    pub(super) const FIELDS: usize = 2;
-    pub(super) const PAYLOAD: usize = 3;
-    pub(super) const THREAD: usize = 4;
-    pub(super) const VERSION: usize = 5;
-    pub(super) const ELEMENTS: usize = 6;
-    pub(super) const TEXTS: usize = 7;
-    pub(super) const NUMBERS: usize = 8;
-    pub(super) const ENDS: usize = 9;
-    pub(super) const EVENT: usize = 10;
-    pub(super) const REST: usize = 11;
-    pub(super) const PROCESSOR: usize = 12;
-    pub(super) const PROCESS: usize = 13;
-}
-
-/// A class of events, and the losses of its events.
-#[derive(Debug)]
-struct WrittenClass {
-    name: String,
-    treatment: ClassTreatment,
-    /// Ids and hashes of its metadata, by the level of those that replace it.
-    ids: Vec<(Option<u8>, u32, u64)>,
-    losses: [u64; LOSSES.len()],
-}
-
-impl WrittenClass {
-    /// Reads the parts of an event, and the payload of one of another format. Returns its level if that is a field; or
-    /// `None` if the event cannot be decoded.
-    #[inline(always)]
-    fn read(
-        &mut self,
-        event: &Event<'_>,
-        ticks: u64,
-        parts: &mut WrittenEvent,
-        payload: &mut PayloadWriter,
-    ) -> Option<Option<u8>> {
-        let foreign = match &self.treatment {
-            ClassTreatment::Own(_) => return own::read(event, ticks, parts).then_some(None),
-            ClassTreatment::Foreign(foreign) => foreign,
-        };
-        let lost = foreign::read(event, foreign, ticks, parts, payload);
-        self.losses[lost::THREAD] += u64::from(lost.has_other_thread);
-        self.losses[lost::PROCESSOR] += u64::from(lost.has_other_processor);
-        self.losses[lost::PROCESS] += u64::from(lost.has_other_process);
-        self.losses[lost::FIELDS] += u64::from(lost.is_undecodable);
-        self.losses[lost::ELEMENTS] += payload.losses.cut;
-        self.losses[lost::TEXTS] += payload.losses.texts;
-        self.losses[lost::NUMBERS] += payload.losses.rounded;
-        self.losses[lost::ENDS] += payload.losses.ends;
-        Some(foreign.level(event))
-    }
-
-    /// Returns the metadata of events with a level.
-    fn metadata(&self, level: Option<u8>) -> EventMetadata {
-        match &self.treatment {
-            ClassTreatment::Own(own) => own.metadata.clone(),
-            ClassTreatment::Foreign(foreign) => {
-                let own = foreign.metadata();
-                EventMetadata { level: level.or(own.level), ..own.clone() }
-            }
-        }
-    }
-}
 
 /// A data stream.
 #[derive(Clone, Copy, Debug)]
@@ -192,23 +58,6 @@ struct WrittenClasses {
     /// Address of the trace, and index of the data stream class.
     of: (usize, usize),
     classes: Vec<Option<Box<WrittenClass>>>,
-}
-
-/// Blocks that are being filled.
-#[derive(Debug)]
-struct Blocks {
-    events: RowEncoder,
-    /// Rows of metadata that were not written yet: up to version 5 with headers, else as they are.
-    metadata: RowEncoder,
-    metadata_v6: Vec<u8>,
-    threads: WrittenThreads,
-    labels: WrittenLabels,
-    stacks: WrittenStacks,
-    sequences: SequenceNumbers,
-    /// Size of the rows since the last sequence point in bytes.
-    since_point: usize,
-    /// Time in ticks of the last mark or sequence point: no later event may be earlier.
-    promised: u64,
 }
 
 /// Encodes messages as a file.
@@ -236,25 +85,15 @@ pub(super) struct TraceEncoder {
     digest: ClassDigest,
     is_flushed: bool,
     /// Sorts messages, if they come in any order.
-    sorter: Option<RecordSorter>,
+    sorter: Option<MessageSorter>,
     /// Sorted messages whose rows are not written yet.
-    sorted: Option<SortedRecords>,
+    sorted: Option<SortedMessages>,
 }
 
 impl TraceEncoder {
     pub(super) fn new(rules: Arc<TraceRules>) -> Self {
         let is_v6 = rules.dialect.is_v6();
-        let blocks = Blocks {
-            events: RowEncoder::new(is_v6),
-            metadata: RowEncoder::new(is_v6),
-            metadata_v6: Vec::new(),
-            threads: WrittenThreads::default(),
-            labels: WrittenLabels::default(),
-            stacks: WrittenStacks::new(rules.pointer_size()),
-            sequences: SequenceNumbers::default(),
-            since_point: 0,
-            promised: 0,
-        };
+        let blocks = Blocks::new(is_v6, rules.pointer_size());
         let copier = rules.segments.and_then(|segments| SegmentCopier::new(rules.file()?, segments));
         let next_metadata = copier.as_ref().map_or(1, |copier| copier.scanner.free_id());
         Self {
@@ -274,7 +113,9 @@ impl TraceEncoder {
             events: 0,
             digest: ClassDigest::default(),
             is_flushed: false,
-            sorter: rules.sorts.then(|| RecordSorter::new(rules.temp_dir.clone())),
+            sorter: rules
+                .sorts
+                .then(|| MessageSorter::new(rules.temp_dir.clone(), rules.sorter_memory.clone())),
             sorted: None,
             rules,
         }
@@ -372,7 +213,7 @@ impl TraceEncoder {
     ) -> io::Result<()> {
         let ticks = self.ticks(event, class, conversion);
         let Some(level) = class.read(event, ticks, &mut self.parts, &mut self.payload) else {
-            class.losses[lost::EVENT] += 1;
+            class.losses[losses::EVENT] += 1;
             return Ok(());
         };
         let is_own = matches!(class.treatment, ClassTreatment::Own(_));
@@ -380,7 +221,7 @@ impl TraceEncoder {
         let length = if is_copied { own::payload(event).len() } else { self.payload.bytes.len() };
         let is_v6 = self.is_v6;
         if length > self.most_payload() {
-            class.losses[lost::PAYLOAD] += 1;
+            class.losses[losses::PAYLOAD] += 1;
             return Ok(());
         }
         if self.sorter.is_none() {
@@ -402,7 +243,7 @@ impl TraceEncoder {
             let has_process = class.treatment.lacks_process_field()
                 && parts.process.is_some()
                 && parts.process != self.rules.process();
-            class.losses[lost::VERSION] += u64::from(has_process || parts.has_more());
+            class.losses[losses::VERSION] += u64::from(has_process || parts.has_more());
         }
         let needs_names = class.treatment.needs_names() || self.rules.names_functions;
         let names = needs_names.then_some((process_of_names, event.nanoseconds()));
@@ -416,10 +257,8 @@ impl TraceEncoder {
         }
         if let Some(sorter) = &mut self.sorter {
             self.last = parts.ticks;
-            self.scratch.clear();
             let stored = StoredMessage::Event { metadata_id: id, stream: event.stream.key, stack, payload };
-            stored.store(parts, &mut self.scratch);
-            sorter.push(parts.ticks, &self.scratch)?;
+            sorter.push(&stored, parts)?;
             if self.blocks.is_full() {
                 // Only metadata wait, and they have no time.
                 let last = std::mem::take(&mut self.last);
@@ -438,17 +277,17 @@ impl TraceEncoder {
         Ok(())
     }
 
-    /// Returns the time of an event in ticks, or the one of the event before if the file cannot have it.
+    /// Returns the time of an event in ticks, or the time of the previous event if the file cannot have it.
     #[inline(always)]
     fn ticks(&self, event: &Event<'_>, class: &mut WrittenClass, conversion: Ticks) -> u64 {
         let ticks = match event.clock {
             Some(clock) => self.rules.clock.convert(conversion, clock),
             None => {
-                class.losses[lost::TIME] += 1;
+                class.losses[losses::TIME] += 1;
                 Some(self.last)
             }
         };
-        class.losses[lost::RANGE] += u64::from(ticks.is_none());
+        class.losses[losses::RANGE] += u64::from(ticks.is_none());
         ticks.unwrap_or(self.last)
     }
 
@@ -460,8 +299,8 @@ impl TraceEncoder {
         let rest = file.map_or(0, |file| file.bytes_behind(event)).min(payload.len());
         let payload = payload.get(..payload.len() - rest).unwrap_or(payload);
         let has_texts = own::repair_texts(event, payload, &mut self.payload.bytes);
-        class.losses[lost::REST] += u64::from(rest > 0);
-        class.losses[lost::TEXTS] += u64::from(has_texts);
+        class.losses[losses::REST] += u64::from(rest > 0);
+        class.losses[losses::TEXTS] += u64::from(has_texts);
         if rest > 0 && !has_texts {
             self.payload.bytes.clear();
             self.payload.bytes.extend_from_slice(payload);
@@ -486,8 +325,8 @@ impl TraceEncoder {
     fn write_sorted(&mut self) {
         let Some(mut sorted) = self.sorted.take() else { return };
         while self.file.waiting() < self.rules.block_bytes {
-            let Some((ticks, record)) = sorted.next() else { return self.end_file() };
-            match load(record, &mut self.parts) {
+            let Some((ticks, message)) = sorted.next(&mut self.parts) else { return self.end_file() };
+            match message {
                 Some(StoredMessage::Event { metadata_id, stream, stack, payload }) => {
                     self.make_room(payload.len());
                     self.last = ticks;
@@ -618,10 +457,10 @@ impl TraceEncoder {
     fn name_losses(&mut self) {
         let classes = self.classes.iter_mut().flat_map(|all| &mut all.classes);
         for class in classes.flatten() {
-            for ((kind, what), count) in LOSSES.into_iter().zip(&mut class.losses) {
+            for ((kind, field, what), count) in LOSSES.into_iter().zip(&mut class.losses) {
                 if *count > 0 {
-                    let (class, what) = (class.name.clone(), what.to_owned());
-                    let loss = LossEntry { kind, class, field: String::new(), what };
+                    let (class, field, what) = (class.name.clone(), field.to_owned(), what.to_owned());
+                    let loss = LossEntry { kind, class, field, what };
                     self.rules.with_losses(|table| table.add(loss, *count));
                 }
                 *count = 0;
@@ -674,160 +513,13 @@ impl TraceEncoder {
     }
 }
 
-impl Blocks {
-    /// Checks that an event is not earlier than promised.
-    #[inline(always)]
-    fn check_order(&self, ticks: u64) -> io::Result<()> {
-        match self.promised.checked_sub(ticks) {
-            None | Some(0) => Ok(()),
-            Some(back) => Err(io::Error::other(CreateError::Unsorted { back })),
-        }
-    }
-
-    /// Adds a row of metadata. Returns the hash of the metadata as they are read, and `false` if parts that take too much
-    /// room were dropped.
-    fn push_metadata(
-        &mut self,
-        mut metadata: EventMetadata,
-        id: u32,
-        is_v6: bool,
-        scratch: &mut Vec<u8>,
-    ) -> (u64, bool) {
-        if !is_v6 {
-            scratch.clear();
-            metadata.write(id, scratch);
-            self.metadata.push(&RowHeader::default(), scratch);
-            return (metadata_hash(&metadata), true);
-        }
-        if metadata.write_v6(id, &mut self.metadata_v6) {
-            return (metadata_hash(&metadata), true);
-        }
-        metadata.fields.clear();
-        if !metadata.write_v6(id, &mut self.metadata_v6) {
-            (metadata.message_template, metadata.description) = (None, None);
-            metadata.properties.clear();
-            for text in [&mut metadata.provider, &mut metadata.name] {
-                text.truncate(text.floor_char_boundary(LONGEST_NAME));
-            }
-            metadata.write_v6(id, &mut self.metadata_v6);
-        }
-        (metadata_hash(&metadata), false)
-    }
-
-    /// Returns `true` if a sequence point is due.
-    fn is_point_due(&self) -> bool {
-        self.since_point >= BETWEEN_POINTS.max(POINTS * self.sequences.point_size())
-            || self.sequences.is_needed()
-            || self.labels.is_full()
-            || self.threads.is_full()
-    }
-
-    /// Adds the row of an event.
-    #[inline(always)]
-    fn push_event(&mut self, stack: Option<u32>, parts: &WrittenEvent, payload: &[u8], id: u32, is_v6: bool) {
-        let (mut thread, mut capture_thread) = (parts.thread, parts.capture_thread.unwrap_or(parts.thread));
-        let mut label_list = 0;
-        if is_v6 {
-            let name = parts.thread_name.as_deref();
-            let index = self.threads.index(parts.process, thread, name);
-            capture_thread = match parts.capture_thread {
-                Some(capture) => self.threads.capture_index(parts.capture_process, capture),
-                None => index,
-            };
-            if self.threads.take_unknown_loss(parts.capture_thread.unwrap_or(parts.thread)) {
-                self.sequences.add_unknown(capture_thread);
-            }
-            thread = index;
-            label_list = self.labels.index(parts);
-        }
-        let row = RowHeader {
-            metadata_id: id,
-            sequence: self.sequences.next(capture_thread),
-            thread,
-            capture_thread,
-            processor: parts.processor,
-            stack_id: stack.unwrap_or(0),
-            timestamp: parts.ticks,
-            activity: if is_v6 { [0; 16] } else { parts.activity },
-            related_activity: if is_v6 { [0; 16] } else { parts.related_activity },
-            label_list,
-        };
-        let before = self.events.len();
-        if self.events.push(&row, payload) {
-            self.promised = self.promised.max(parts.ticks);
-        }
-        self.since_point += self.events.len() - before;
-    }
-
-    fn is_full(&self) -> bool {
-        let others = [
-            self.metadata.len(),
-            self.metadata_v6.len(),
-            self.threads.rows.len(),
-            self.labels.waiting(),
-            self.stacks.waiting(),
-        ];
-        self.events.len() >= ROWS
-            || self.labels.is_full()
-            || self.threads.is_full()
-            || others.into_iter().any(|size| size >= MOST_ROWS)
-    }
-
-    /// Writes the blocks: those that events need come first.
-    fn write(&mut self, file: &mut FileWriter, is_v6: bool) {
-        let mut content = Vec::new();
-        if !self.metadata.is_empty() {
-            self.metadata.finish(&mut content);
-            file.block(BlockKind::Metadata, &content);
-        }
-        if !self.metadata_v6.is_empty() {
-            content.clear();
-            // The header is empty.
-            push_u16(&mut content, 0);
-            content.append(&mut self.metadata_v6);
-            file.block(BlockKind::Metadata, &content);
-        }
-        if is_v6 && !self.threads.rows.is_empty() {
-            file.block(BlockKind::Thread, &std::mem::take(&mut self.threads.rows));
-        }
-        if let Some(lists) = self.labels.take() {
-            file.block(BlockKind::LabelList, &lists);
-        }
-        if let Some(stacks) = self.stacks.take() {
-            file.block(BlockKind::Stack, &stacks);
-        }
-        if !self.events.is_empty() {
-            content.clear();
-            self.events.finish(&mut content);
-            file.block(BlockKind::Event, &content);
-        }
-    }
-
-    /// Writes a sequence point, after which stacks and label lists are written again.
-    fn write_point(&mut self, file: &mut FileWriter, time: u64, dialect: Dialect) {
-        let flushes_threads = dialect.is_v6() && self.threads.is_full();
-        if flushes_threads {
-            self.threads.clear();
-        }
-        self.promised = self.promised.max(time);
-        file.block(BlockKind::SequencePoint, &self.sequences.point(time, dialect, flushes_threads));
-        self.forget();
-    }
-
-    /// Forgets everything that events behind a sequence point cannot refer to.
-    fn forget(&mut self) {
-        self.since_point = 0;
-        self.stacks.clear();
-        self.labels.clear();
-    }
-}
-
 impl TraceEncoder {
     /// Counts an event that is copied.
     #[inline(never)]
     fn compare_copied(&mut self, event: &Event<'_>) {
         if self.rules.is_compared {
-            self.digest.add(event.clock.map(|clock| clock.cycles), event_hash(event));
+            let (ticks, hash) = event_hash(event);
+            self.digest.add(ticks, hash);
         }
     }
 }
@@ -845,11 +537,7 @@ impl Worker for TraceEncoder {
         match message {
             Message::Event(event) => self.event(event)?,
             Message::DiscardedEvents(discarded) => match &mut self.sorter {
-                Some(sorter) => {
-                    self.scratch.clear();
-                    store_loss(discarded, &mut self.scratch);
-                    sorter.push(self.last, &self.scratch)?;
-                }
+                Some(sorter) => sorter.push_loss(self.last, discarded)?,
                 None => self.discarded(discarded.thread, discarded.count),
             },
             Message::DiscardedPackets(_) => self.rules.lose(LossKind::Dropped, "", "loss of packets"),

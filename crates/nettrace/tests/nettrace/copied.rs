@@ -452,8 +452,8 @@ fn copied_events_are_verified() {
                 let mut read = ClassDigest::default();
                 opened.each(|message| {
                     if let Message::Event(event) = message {
-                        let hash = written.event_hash.unwrap()(event);
-                        read.add(event.clock.map(|clock| clock.cycles), hash);
+                        let (ticks, hash) = written.event_hash.unwrap()(event);
+                        read.add(ticks, hash);
                     }
                 });
                 assert_eq!(written.total(), read);

@@ -1,7 +1,7 @@
 //! Rules of the documents that readers do not need, and that `check` reports.
 
 use crate::builder::{Bytes, Event, File, Form, Metadata, Trace, field, field_v2, kind, tag_v5};
-use crate::reading::check;
+use crate::reading::{check, read_with};
 use ichnos_model::{Damage, DamageKind, TraceInput as _};
 use ichnos_nettrace::{NettraceFile, OpenOptions};
 
@@ -72,6 +72,48 @@ fn bytes_after_the_end() {
     let mut v6 = File::new(Form::V6).end();
     v6.push(1);
     assert_eq!(rules(&v6, false), ["after-end"]);
+}
+
+/// Wherever a file is cut in its header or its trace block, all of its events are read. Blocks are aligned to the missing
+/// beginning.
+#[test]
+fn files_without_their_beginning() {
+    for form in [Form::V3, Form::V4, Form::V6] {
+        let header = File::header(form).bytes.len();
+        let mut file = File::new(form);
+        let trace_end = file.bytes.len();
+        if form == Form::V6 {
+            file.threads(&[(7, 70, "main")]);
+        }
+        file.metadata(&[Metadata::new(1, "Number", [field(form, 9, "number")])]);
+        let is_compressed = form != Form::V3;
+        file.events(is_compressed, &[number(1, 2_000)]).events(is_compressed, &[number(2, 3_000)]);
+        let whole = file.end();
+        let expected = check(&whole);
+        assert_eq!(expected.names(), ["Tests/Number"; 2]);
+        for cut in 1..=trace_end {
+            let bytes = &whole[cut..];
+            let read = check(bytes);
+            assert_eq!(read.names(), expected.names(), "{form:?} {cut}");
+            assert_eq!(read.payload("number"), expected.payload("number"), "{form:?} {cut}");
+            assert_eq!(read.times(), expected.times(), "{form:?} {cut}");
+            let is_first =
+                |text: &str| read.damage.iter().any(|one| one["message"].as_str().unwrap().contains(text));
+            assert!(is_first("expected `Nettrace`, found a block at byte "), "{form:?} {cut}");
+            // The date is in the trace block.
+            let has_trace = cut <= header;
+            assert_eq!(is_first("expected a trace block"), !has_trace, "{form:?} {cut}");
+            let times = |read: &crate::reading::Read| {
+                read.events.iter().map(|event| event["ts"].clone()).collect::<Vec<_>>()
+            };
+            assert_eq!(times(&read) == times(&expected), has_trace, "{form:?} {cut}");
+        }
+        let mut options = OpenOptions::default();
+        (options.frequency, options.pointer_size) = (Some(10_000_000), Some(4));
+        let read = read_with(&whole[trace_end..], &options);
+        assert_eq!(read.events[0]["ts"], 200_000);
+        assert_eq!(read.trace["environment"]["pointer_size"], 4);
+    }
 }
 
 #[test]

@@ -3,7 +3,6 @@
 //! It runs where the runtimes are; elsewhere, the texts that it wrote once are compared (`dumps.rs`, `baselines.rs`).
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::Command;
 
@@ -13,6 +12,7 @@ use ichnos_export::{
 };
 use ichnos_flow::{Merge, pump};
 use ichnos_model::{Message, TraceInput as _, Window};
+use ichnos_testing::TraceEventLibrary;
 use serde_json::Value;
 
 use crate::baselines::OF_WINDOWS;
@@ -247,16 +247,8 @@ pub fn dump(tools: &Path, runtimes: &Path, path: &Path) -> Vec<Value> {
 
 /// Events that the reference reads of a file, and the number of lost ones.
 pub fn dump_with_lost(tools: &Path, runtimes: &Path, path: &Path) -> (Vec<Value>, u64) {
-    let output = path.with_extension("jsonl");
-    let mut command = Command::new("bash");
-    command.arg(tools.join("traceevent/dump.sh")).args([runtimes, path, &*output]);
-    let result = command.output().unwrap();
-    assert!(result.status.success(), "{}", String::from_utf8_lossy(&result.stderr));
-    let lines = BufReader::new(std::fs::File::open(&output).unwrap()).lines();
-    let said = String::from_utf8_lossy(&result.stderr);
-    let lost = said.split_once(" lost ").and_then(|(_, rest)| rest.split(' ').next()?.parse().ok());
-    let events = lines.map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
-    (events, lost.unwrap_or_else(|| panic!("no number of lost events in {said}")))
+    let dump = TraceEventLibrary::new(tools, runtimes).dump(path, &path.with_extension("jsonl")).unwrap();
+    (dump.rows.lines().map(|line| serde_json::from_str(line).unwrap()).collect(), dump.lost)
 }
 
 /// Compares files; gives which of the known differences were met: those beside the fields, those of fields.

@@ -1,28 +1,33 @@
-//! Streams of Arrow have the rows of datasets.
+//! Arrow IPC has the rows of datasets.
 
 use std::fs::File;
 
-use arrow_ipc::reader::StreamReader;
+use arrow_ipc::reader::{FileReader, StreamReader};
 use ichnos::convert::ConvertOptions;
 use ichnos::prelude::*;
 use ichnos::{Pass, PassOptions, Selection};
-use ichnos_table::{ArrowStreamWriter, BatchOutput, ParquetWriter, Projection, TableOptions};
+use ichnos_table::{ArrowIpcWriter, BatchOutput, ParquetWriter, Projection, TableOptions};
 
 use crate::dataset::{Row, read, rows};
 use crate::examples::example;
 
 #[test]
-fn a_stream_has_the_rows_of_a_dataset() {
+fn streams_and_files_have_the_rows_of_a_dataset() {
     let directory = tempfile::tempdir().unwrap();
-    let (stream, dataset) = (directory.path().join("stream.arrows"), directory.path().join("dataset"));
+    let [stream, file, dataset] =
+        ["stream.arrows", "file.arrow", "dataset"].map(|name| directory.path().join(name));
     let session = ichnos::open([example("hello-ctf2/trace")], &OpenOptions::default()).unwrap();
     let reader = session.reader(Window::default(), |_| true).unwrap();
     let mut options = ConvertOptions::default();
     options.pass = Pass::new(Selection::default().events(|name| name == "sample"));
-    reader.convert(&ArrowStreamWriter, Some(stream.clone()), &options).unwrap();
+    reader.convert(&ArrowIpcWriter, Some(stream.clone()), &options).unwrap();
+    reader.convert(&ArrowIpcWriter, Some(file.clone()), &options).unwrap();
     reader.convert(&ParquetWriter, Some(dataset.clone()), &options).unwrap();
     let batches = StreamReader::try_new(File::open(&stream).unwrap(), None).unwrap();
     let found: Vec<Row> = batches.flat_map(|batch| rows(&batch.unwrap())).collect();
+    let batches = FileReader::try_new(File::open(&file).unwrap(), None).unwrap();
+    let in_file: Vec<Row> = batches.flat_map(|batch| rows(&batch.unwrap())).collect();
+    assert_eq!(in_file, found);
     let expected: Vec<Row> =
         read(&dataset).iter().filter(|file| file.is_event()).flat_map(|file| file.rows()).collect();
     assert_eq!(found, expected);
@@ -35,7 +40,7 @@ fn a_stream_has_one_schema() {
     let path = directory.path().join("stream.arrows");
     let session = ichnos::open([example("hello-lttng/trace")], &OpenOptions::default()).unwrap();
     let reader = session.reader(Window::default(), |_| true).unwrap();
-    let written = reader.convert(&ArrowStreamWriter, Some(path.clone()), &ConvertOptions::default());
+    let written = reader.convert(&ArrowIpcWriter, Some(path.clone()), &ConvertOptions::default());
     let error = written.unwrap_err().to_string();
     assert!(error.starts_with("events `hello:") && error.contains("one schema"), "{error}");
     assert!(!path.exists());

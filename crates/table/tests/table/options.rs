@@ -7,7 +7,7 @@ use ichnos::io::{Existing, TraceWriter, WriteReport};
 use ichnos::model::lower::LossKind;
 use ichnos::model::{ClockClass, ClockOrigin, EventRecordClass, FieldClass, FieldValue, Member, Scope};
 use ichnos::prelude::*;
-use ichnos_table::{ArrowStreamWriter, ParquetWriter};
+use ichnos_table::{ArrowIpcWriter, ParquetWriter};
 use serde_json::{Value, json};
 
 use crate::dataset::{Row, read};
@@ -16,7 +16,7 @@ use crate::hostile::{events, losses, made, nanoseconds, try_write};
 
 /// Sets options of a format.
 fn with(options: &mut ConvertOptions<'_>, format: &'static str, set: &[(&str, &str)]) {
-    let writers = [("parquet", &ParquetWriter as &dyn TraceWriter), ("arrow", &ArrowStreamWriter)];
+    let writers = [("parquet", &ParquetWriter as &dyn TraceWriter), ("arrow", &ArrowIpcWriter)];
     let (_, writer) = writers.into_iter().find(|(name, _)| *name == format).unwrap();
     for (name, value) in set {
         options.write.formats.set(format, writer.options(), name, value.as_ref()).unwrap();
@@ -117,12 +117,12 @@ fn wanted_columns_of_a_stream() {
     let mut options = ConvertOptions::default();
     with(&mut options, "arrow", &[("fields", "ts,event")]);
     // Events of several classes have these columns.
-    reader.convert(&ArrowStreamWriter, Some(path.clone()), &options).unwrap();
+    reader.convert(&ArrowIpcWriter, Some(path.clone()), &options).unwrap();
     let batches =
         arrow_ipc::reader::StreamReader::try_new(std::fs::File::open(&path).unwrap(), None).unwrap();
     let names: Vec<String> = batches.schema().fields().iter().map(|field| field.name().clone()).collect();
     assert_eq!(names, ["ts", "event"]);
-    assert!(ArrowStreamWriter.options().iter().all(|option| option.name != "append"));
+    assert!(ArrowIpcWriter.options().iter().all(|option| option.name != "append"));
 }
 
 fn names(directory: &Path) -> Vec<String> {

@@ -6,7 +6,9 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::client::{Server, example, join_chunks};
+use ichnos_testing::join_chunks;
+
+use crate::client::{Server, example};
 
 #[test]
 fn requests_without_the_token_or_from_elsewhere_are_refused() {

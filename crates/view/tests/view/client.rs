@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use ichnos::{OpenOptions, Session};
+use ichnos_testing::join_chunks;
 use ichnos_view::{ViewOptions, ViewServer};
 use serde_json::Value;
 
@@ -43,22 +44,6 @@ pub(crate) fn recorded(name: &str) -> Option<String> {
         return None;
     }
     Some(path)
-}
-
-/// Returns the content of a body in chunks; `None` if the last chunk is missing.
-pub(crate) fn join_chunks(mut body: &[u8]) -> Option<Vec<u8>> {
-    let mut content = Vec::new();
-    loop {
-        let end = body.windows(2).position(|bytes| bytes == b"\r\n")?;
-        let length = usize::from_str_radix(std::str::from_utf8(&body[..end]).unwrap(), 16).unwrap();
-        body = &body[end + 2..];
-        if length == 0 {
-            assert_eq!(body, b"\r\n");
-            return Some(content);
-        }
-        content.extend_from_slice(body.get(..length)?);
-        body = body.get(length..)?.strip_prefix(b"\r\n")?;
-    }
 }
 
 impl Server {

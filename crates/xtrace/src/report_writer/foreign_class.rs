@@ -92,6 +92,8 @@ impl OtherFormatClass {
             scale: log.map(|log| log.scale),
         };
         table.add_dates(event);
+        table.add_clock_updates(event);
+        table.add_other_clocks(event);
         let mut lose = |kind, field: &str, what: &str| {
             let (class, field) = (made.name.clone(), field.to_owned());
             table.add(LossEntry { kind, class, field, what: what.to_owned() }, 1);

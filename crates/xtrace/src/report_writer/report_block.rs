@@ -161,9 +161,9 @@ fn hash_of(lines: &LineBuffer) -> u64 {
     lines.lines().map(hash).fold(0, u64::wrapping_add)
 }
 
-/// Returns the hash of a report that was read.
-pub(super) fn event_hash(event: &Event<'_>) -> u64 {
+/// Returns the time and the hash of a report that was read.
+pub(super) fn event_hash(event: &Event<'_>) -> (Option<u64>, u64) {
     let mut lines = LineBuffer::default();
     let is_read = ReportClass::of(event).is_some_and(|class| class.read(event, &mut lines));
-    if is_read { hash_of(&lines) } else { 0 }
+    (event.clock.map(|clock| clock.cycles), if is_read { hash_of(&lines) } else { 0 })
 }

@@ -58,7 +58,7 @@ pub fn apply_aux_streams(
             }
             value => value,
         };
-        trace.unmodeled.aux_streams.push(namespace.clone());
+        trace.unmodeled.aux_streams.push((namespace.clone(), value.clone()));
         for namespace in trace.attributes.join([(namespace, value)].into_iter().collect()) {
             let message = format!(
                 "the auxiliary stream of the namespace `{namespace}` has the names of attributes of the metadata: the \

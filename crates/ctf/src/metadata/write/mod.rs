@@ -79,6 +79,7 @@
 //! | base of an integer | property | property | attribute | property |
 //! | location | relative or absolute | absolute | absolute | a name alone, or absolute |
 //! | environment | trace class | auxiliary stream | attributes of the trace class | block |
+//! | auxiliary stream | attributes of the trace class | a file of its own | attributes of the trace class | - |
 //! | class that is used several times | alias | at each use | alias | at each use |
 //!
 //! CTF 1.8 omits ids to which no field of the data refers: Babeltrace 2 refuses them. The offset of a clock
@@ -87,6 +88,7 @@
 
 mod aliases;
 pub(crate) mod attributes;
+mod aux_streams;
 mod clocks;
 mod field_class;
 mod fragments;
@@ -98,10 +100,12 @@ mod sizes;
 mod tsdl;
 mod unsupported;
 
+pub(crate) use aux_streams::ENVIRONMENT;
+pub use aux_streams::WrittenAuxStream;
 pub use tsdl::tsdl_name_of_role;
 pub use unsupported::Unsupported;
 
-use ichnos_model::{ByteOrder, EventRecordClass, Limits, RangeSet, Severity, TraceClass, Value};
+use ichnos_model::{ByteOrder, EventRecordClass, Limits, RangeSet, Severity, TraceClass};
 
 use self::sizes::Sizes;
 use self::unsupported::Refusals;
@@ -120,8 +124,8 @@ const DEEPEST: u32 = 256;
 pub struct WrittenMetadata {
     /// Metadata stream.
     pub text: String,
-    /// Auxiliary stream with the environment, in the dialect that has such streams (PROP-2.0).
-    pub environment: Option<String>,
+    /// Auxiliary streams, in the dialect that has them (PROP-2.0).
+    pub aux_streams: Vec<WrittenAuxStream>,
 }
 
 /// Writes a trace class in a dialect. The same class gives the same text.
@@ -156,18 +160,18 @@ pub fn write_metadata(
     if !refusals.is_empty() {
         return Err(refusals.into_unsupported());
     }
-    let mut environment = None;
+    let mut aux_streams = Vec::new();
     let text = match dialect {
         Dialect::Ctf18 => tsdl::write(trace, refusals, limits)?,
         Dialect::Prop1 => prop1::write(trace, sizes, refusals, limits)?,
         Dialect::Prop2 => {
-            environment = auxiliary_stream(trace, &mut refusals);
+            aux_streams = aux_streams::write(trace, &mut refusals);
             fragments::write(trace, Vocabulary::Prop2, sizes, refusals, limits)?
         }
         Dialect::Spec2 => fragments::write(trace, Vocabulary::Spec2, sizes, refusals, limits)?,
     };
     read_back(&text, dialect, limits)?;
-    Ok(WrittenMetadata { text, environment })
+    Ok(WrittenMetadata { text, aux_streams })
 }
 
 /// Checks that a text can be read.
@@ -179,28 +183,6 @@ fn read_back(text: &str, dialect: Dialect, limits: &Limits) -> Result<(), Vec<Un
         refusals.refuse_problem(problem);
     }
     Err(refusals.into_unsupported())
-}
-
-/// CTF2-PROP-2.0, "Trace environment".
-fn auxiliary_stream(trace: &TraceClass, refusals: &mut Refusals) -> Option<String> {
-    if trace.environment.is_empty() {
-        return None;
-    }
-    let mut names = std::collections::HashSet::new();
-    for (name, value) in &trace.environment {
-        refusals.within(format!("environment entry `{name}`"), |refusals| {
-            refusals.refuse_if(!names.insert(name), "a duplicate name");
-            json::check(value, 0, refusals);
-        });
-    }
-    let mut variables = json::Object::default();
-    variables.set("environment", Value::Map(trace.environment.clone()));
-    let mut stream = json::Object::default();
-    stream.set("std", variables.finish());
-    let mut text = String::new();
-    json::write(&mut text, &stream.finish(), 0);
-    text.push('\n');
-    Some(text)
 }
 
 /// Returns the label of an event record class for messages.

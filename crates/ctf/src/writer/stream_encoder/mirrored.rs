@@ -21,6 +21,9 @@ use std::sync::Arc;
 const CORRECTED_BEGIN: &str = "begin of a packet after its first event: the time of that";
 const CORRECTED_END: &str = "end of a packet before its last event: the time of that";
 
+/// Loss of a size or an id that the reader has corrected.
+const WRONG_HEAD: &str = "impossible size or id: the one that fits the packets around it";
+
 /// Loss of a time that the reader has corrected.
 const DAMAGED_TIME: &str = "time of a damaged packet: one that fits between the packets around it";
 
@@ -45,6 +48,7 @@ impl StreamEncoder {
             && is_within(packet.begin)
             && is_within(packet.end)
             && !packet.has_corrected_times
+            && !packet.has_corrected_head
             && (!has_no_end || window.end.is_none())
     }
 
@@ -118,13 +122,20 @@ impl StreamEncoder {
         if header.is_common {
             frame::put_packet_header(&mut packets.out, header.uuid, header.class_id, header.stream_id);
         }
+        let stream_id = config.stream.id.and_then(|id| u64::try_from(id).ok());
+        let mut ids = header.replaced;
+        if packet.has_corrected_head {
+            let class_id = u64::try_from(config.stream.class().id).ok();
+            ids.data_stream_class_id = ids.data_stream_class_id.or(class_id);
+            ids.data_stream_id = ids.data_stream_id.or(stream_id);
+        }
         for scope in [Scope::PacketHeader, Scope::PacketContext] {
             let is_header = scope == Scope::PacketHeader;
             if is_header && header.is_common {
                 continue;
             }
             packets.out.align(begins_with(scope));
-            let roles = if is_header { header.replaced } else { times };
+            let roles = if is_header { ids } else { times };
             let mut encoder =
                 FieldEncoder::new(&mut packets.out, &config, roles, Some(&mut placed), &mut self.lengths);
             let mut counting = CountingEncoder::new(&mut encoder, &mut elements);
@@ -137,12 +148,11 @@ impl StreamEncoder {
                 self.lose_packet(&problem);
                 return;
             }
-            let stream_id = config.stream.id.and_then(|id| u64::try_from(id).ok());
-            let ids = [
+            let added = [
                 (config.added.stream_class_id, header.class_id),
                 (config.added.stream_id, stream_id.unwrap_or(header.stream_id)),
             ];
-            for (_, id) in ids.into_iter().filter(|(is_added, _)| is_header && *is_added) {
+            for (_, id) in added.into_iter().filter(|(is_added, _)| is_header && *is_added) {
                 packets.out.align(8);
                 packets.out.put(id, 64, ByteOrder::LittleEndian);
             }
@@ -273,11 +283,12 @@ impl StreamEncoder {
             ..OpenPacket::default()
         };
         if config.repairs {
-            let changes = self.repair.begin(packets.end, &mut open, packet.has_late_events);
+            let changes = self.repair.begin(packets.end, &mut open, &config.clock, packet.has_late_events);
             for placed in &open.placed {
                 placed.patch(&mut packets.out, placed.value);
             }
-            for what in changes {
+            let wrong_head = packet.has_corrected_head.then_some(WRONG_HEAD);
+            for what in changes.into_iter().chain(wrong_head) {
                 let field = "packet.context".to_owned();
                 let loss =
                     LossEntry { kind: LossKind::Rounded, class: String::new(), field, what: what.to_owned() };

@@ -43,7 +43,7 @@ impl Intervals {
     ) {
         let interval = OpenInterval { thread, begin, marker, stack, number: self.begun };
         self.begun += 1;
-        self.open.begin(track, edge, interval);
+        let _ = self.open.begin(track, edge, interval);
     }
 
     /// Returns the interval of a track that ends. `lost` takes those within, whose ends are missing.

@@ -70,7 +70,10 @@ pub(super) fn judge(
     // Tables of both directions list what one of them undoes.
     // Members that are added are left out again by our readers, who know them by annotations; aliases are resolved.
     let is_seen = |line: &&&LossEntry| {
-        losses.len() == 1 && !line.what.starts_with("added:") && !line.what.starts_with("alias")
+        losses.len() == 1
+            && !line.what.starts_with("added:")
+            && !line.what.starts_with("alias")
+            && !is_restored_name(line, &found.metadata)
     };
     for line in lines.iter().filter(is_seen) {
         if !comparison.differences.iter().any(|difference| comparison.is_about(line, difference)) {
@@ -114,8 +117,11 @@ impl Comparison<'_> {
         if difference.field.starts_with("clocks.") && line.what.contains("clock") {
             return true;
         }
-        let has_topic =
-            difference.topic.split('|').any(|topic| !topic.is_empty() && line.what.contains(topic));
+        let is_topic = |topic: &str| match topic.strip_prefix('=') {
+            Some(exact) => line.field.is_empty() && line.what == exact,
+            None => !topic.is_empty() && line.what.contains(topic),
+        };
+        let has_topic = difference.topic.split('|').any(is_topic);
         if line.field.is_empty() {
             // What a line says of all fields of a class.
             let is_of_class = !line.class.is_empty() || difference.is_unnamed;
@@ -152,12 +158,16 @@ impl Comparison<'_> {
 
     fn events(&mut self, expected: &[EncodedEvent], found: &[EncodedEvent]) {
         // FXT has records of their own for call stacks.
-        let is_stack = |event: &&EncodedEvent| {
-            ["backtrace", "module", "mapping"].map(Some).contains(&event.name.as_deref())
+        let is_stack = |event: &EncodedEvent| {
+            let name = event.name.as_deref().unwrap_or_default();
+            ["backtrace", "module", "mapping"].contains(&name.strip_prefix("Trace/").unwrap_or(name))
         };
-        let has_stacks = expected.iter().any(|event| is_stack(&event));
+        let has_stacks = expected.iter().any(is_stack);
         let (mut expected, mut found) = (expected.to_vec(), found.to_vec());
-        found.retain(|event| has_stacks || !is_stack(&event));
+        if !has_stacks && found.iter().any(is_stack) {
+            self.differ("stack", "call stack", LossKind::Lowered, "call stacks are events".to_owned());
+            found.retain(|event| !is_stack(event));
+        }
         if !expected.is_sorted_by_key(|event| event.nanoseconds)
             && found.is_sorted_by_key(|event| event.nanoseconds)
         {
@@ -284,7 +294,8 @@ impl Comparison<'_> {
         expected == name
             || is_converted
                 && (bare(name) == bare(expected)
-                    || bare(name) == format!("Trace/{}", bare(expected))
+                    || matches!(self.target, Target::Back(_))
+                        && bare(name) == format!("Trace/{}", bare(expected))
                     || ends(name, "/begin")
                     || ends(name, "/end")
                     || is_line("Label")
@@ -308,10 +319,14 @@ impl Comparison<'_> {
                 Some(_) => {
                     self.differ(scope, "root", LossKind::Lowered, format!("{expected} became a member"))
                 }
-                None if found.iter().any(|(_, value)| any_member(value, expected)) => {
+                _ if found.iter().any(|(_, root)| has_parts(root, "value")) => {
+                    self.differ(scope, "root", LossKind::Lowered, format!("{expected} became its parts"));
+                    self.parts(scope, "value", expected, found);
+                }
+                _ if found.iter().any(|(_, value)| any_member(value, expected)) => {
                     self.differ(scope, "root", LossKind::Moved, format!("{expected} is elsewhere"));
                 }
-                None => {
+                _ => {
                     self.differ(scope, "root", LossKind::Dropped, format!("{expected}, found {}", all(found)))
                 }
             };
@@ -325,7 +340,13 @@ impl Comparison<'_> {
             let others = own.map_or(&[][..], members_of);
             let at_place = others.get(others.len().wrapping_sub(count).wrapping_add(index));
             let dotted = if self.target == Target::Back(true) { with_dots(found) } else { Vec::new() };
-            if let Some(own) = own.and_then(|own| member_like(own, name, value)) {
+            let twins: Vec<_> = members.iter().filter(|(twin, _)| twin == name).collect();
+            if twins.len() > 1 && found.iter().any(|(_, root)| has_parts(root, name)) {
+                // Members of one name are elements.
+                self.differ(&path, "", LossKind::Lowered, format!("{path} became elements"));
+                let elements = Datum::array(twins.into_iter().map(|(_, value)| value.clone()));
+                self.parts(&path, name, &elements, found);
+            } else if let Some(own) = own.and_then(|own| member_like(own, name, value)) {
                 self.value(&path, value, own);
             } else if self.is_meant(name) && found.iter().any(|(_, root)| any_member(root, value)) {
                 self.add(&path, format!("{value} is elsewhere"));
@@ -448,8 +469,8 @@ impl Comparison<'_> {
             // Layouts of packets and headers are CTF's own.
             let is_layout = ["packet.", "header"].iter().any(|scope| field.starts_with(scope));
             let is_like = matches!(self.target, Target::Ctf) || (self.target == Target::Lines && !is_layout);
-            let needs = (is_like && !["bit order", "location", "role"].contains(&property.as_str()))
-                .then_some(LossKind::Lowered);
+            let is_free = ["bit order", "location", "role", "meaning"].contains(&property.as_str());
+            let needs = (is_like && !is_free).then_some(LossKind::Lowered);
             let text = format!("{property}: {value}, found {}", other.map_or("nothing", |other| other));
             let (class, field, topic) = (class.clone(), field.clone(), property.clone());
             let is_unnamed = key.is_of_event && class.is_empty();
@@ -471,6 +492,12 @@ impl Comparison<'_> {
             }
         }
     }
+}
+
+/// Returns `true` for a line about a name that other readers see in the metadata, but that ours take back.
+fn is_restored_name(line: &LossEntry, metadata: &str) -> bool {
+    let renamed = line.what.split_once("` -> `").filter(|_| line.kind == LossKind::Renamed);
+    renamed.is_some_and(|(_, name)| metadata.contains(&format!("{};", name.trim_end_matches('`'))))
 }
 
 /// The member of a structure.

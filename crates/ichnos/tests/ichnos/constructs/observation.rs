@@ -1,6 +1,7 @@
 //! What is read of a trace: events, losses, damage, and facts of its classes.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::Path;
 
 use ichnos::model::{
@@ -30,6 +31,8 @@ pub(crate) struct Observation {
     pub(crate) classes: Vec<String>,
     /// Names of the options of variants, which paths in loss tables contain.
     pub(crate) options: Vec<String>,
+    /// Text of the metadata, as other readers see them; empty for formats without such a file.
+    pub(crate) metadata: String,
 }
 
 /// Names of scopes in loss tables; both contexts of events have the same there.
@@ -48,7 +51,8 @@ pub(crate) fn observe(path: &Path, format: Option<&str>) -> Result<Observation, 
     options.assume_correlated = true;
     options.format = format.map(str::to_owned);
     let session = ichnos::open([path], &options).map_err(|error| format!("cannot be read: {error}"))?;
-    let mut observation = Observation::default();
+    let metadata = fs::read_to_string(path.join("metadata")).unwrap_or_default();
+    let mut observation = Observation { metadata, ..Observation::default() };
     let reader = session.stream_reader(Window::default(), |_| true);
     let mut cursor = reader.cursor();
     let mut packets: BTreeMap<u32, Vec<(&'static str, Datum)>> = BTreeMap::new();
@@ -343,10 +347,14 @@ fn facts_of_event(facts: &mut Facts<'_>, class: &EventRecordClass) {
     facts.some("", "unique identifier of the event record class", class.uid.as_ref());
     facts.some("", "log level", class.log_level.as_ref());
     facts.some("", "EMF URI", class.emf_uri.as_ref());
-    facts.attributes("", "attributes of the event record class|metadata", &class.attributes);
+    facts.attributes("", "attributes of the event record class|=attributes|metadata", &class.attributes);
     for (root, scope) in [(&class.specific_context, Scope::SpecificContext), (&class.payload, Scope::Payload)]
     {
         if let Some(root) = root {
+            for (index, member) in root.members().unwrap_or_default().iter().enumerate() {
+                let field = format!("{}.{}", scope.short_name(), member.name);
+                facts.some(&field, "meaning", class.meanings.of(scope, index).as_ref());
+            }
             facts_of_field(facts, root, scope.short_name());
         }
     }

@@ -85,7 +85,7 @@ fn is_uuid(class: &FieldClass) -> bool {
 ///
 /// let (header, context) = (Scope::PacketHeader, Scope::PacketContext);
 /// assert_eq!(tsdl_name_of_role(Role::PacketMagicNumber, header), Some(("magic", true)));
-/// assert_eq!(tsdl_name_of_role(Role::PacketEndTimestamp, context), Some(("timestamp_end", false)));
+/// assert_eq!(tsdl_name_of_role(Role::PacketEndTimestamp, context), Some(("timestamp_end", true)));
 /// assert_eq!(tsdl_name_of_role(Role::PacketMagicNumber, context), None);
 /// ```
 #[must_use]
@@ -100,7 +100,8 @@ pub fn tsdl_name_of_role(role: Role, scope: Scope) -> Option<(&'static str, bool
         (Scope::PacketContext, Role::DiscardedEventCounter) => ("events_discarded", true),
         (Scope::PacketContext, Role::PacketSequenceNumber) => ("packet_seq_num", true),
         (Scope::PacketContext, Role::Timestamp) => ("timestamp_begin", false),
-        (Scope::PacketContext, Role::PacketEndTimestamp) => ("timestamp_end", false),
+        // Babeltrace takes a field in another field for a time before the first event.
+        (Scope::PacketContext, Role::PacketEndTimestamp) => ("timestamp_end", true),
         (Scope::EventRecordHeader, Role::EventRecordClassId) => ("id", false),
         (scope, Role::Timestamp) if scope != Scope::Resource => ("timestamp", false),
         _ => return None,

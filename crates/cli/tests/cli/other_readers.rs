@@ -1,0 +1,150 @@
+//! Readers of other formats than CTF as judges: TraceEvent reads .NET files, the trace processor reads FXT and Perfetto
+//! files, and `opentelemetry-proto` reads OTLP.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use ichnos_testing::{TraceEventLibrary, TraceProcessor};
+use serde_json::Value;
+
+use crate::support::{Directory, ichnos};
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// Checks that other programs read what a trace is converted to. `number` selects one of the formats for larger numbers
+/// of traces.
+pub fn check(name: &str, source: &Path, number: Option<usize>) {
+    let directory = Directory::new("other-readers");
+    let checks: [fn(&str, &Path, &Directory); 5] = [
+        |name, source, directory| dotnet(name, source, "4", directory),
+        |name, source, directory| dotnet(name, source, "6", directory),
+        |name, source, directory| viewer(name, source, "fxt", directory),
+        |name, source, directory| viewer(name, source, "perfetto", directory),
+        otlp,
+    ];
+    match number {
+        Some(number) => checks[number % checks.len()](name, source, &directory),
+        None => checks.iter().for_each(|check| check(name, source, &directory)),
+    }
+}
+
+fn convert(source: &Path, format: &str, dialect: &[&str], to: &Path) {
+    let words = ["convert", "-q", "--to", format, "--force", text(source), "-o", text(to)];
+    ichnos(words.iter().chain(dialect).copied()).expect(0, &[]);
+}
+
+/// An event as a reader shows it: its time in ticks, its thread, its name, and its fields.
+struct SeenEvent {
+    ticks: u64,
+    thread: u32,
+    name: String,
+    fields: BTreeMap<String, Value>,
+}
+
+impl SeenEvent {
+    fn key(&self) -> (u64, u32, &str) {
+        (self.ticks, self.thread, &self.name)
+    }
+}
+
+/// TraceEvent has the ticks, threads, names and fields that were written. It does not fail to evaluate a field.
+fn dotnet(name: &str, source: &Path, dialect: &str, directory: &Directory) {
+    let Some(library) = TraceEventLibrary::find(name) else { return };
+    let file = directory.join("out.nettrace");
+    convert(source, "nettrace", &["--dialect", dialect], &file);
+    let dump = library.dump(&file, &directory.join("rows")).unwrap_or_else(|said| panic!("{name}: {said}"));
+    assert_eq!(dump.error, "", "{name} {dialect}");
+    let mut theirs: Vec<SeenEvent> = dump.rows.lines().map(of_trace_event).collect();
+    let lines = ichnos(["cat", "-q", "-f", "jsonl", text(&file)]).expect(0, &[]).out;
+    let lines = lines.lines().filter(|line| line.contains("\"type\":\"event\""));
+    let mut ours: Vec<SeenEvent> = lines.map(of_ichnos).collect();
+    assert_eq!(theirs.len(), ours.len(), "{name} {dialect}: numbers of events");
+    // TraceEvent has its own names and fields for events of the runtime.
+    let is_ours = |event: &SeenEvent| !event.name.starts_with("Microsoft-");
+    for events in [&mut ours, &mut theirs] {
+        events.sort_by_key(|event| (event.ticks, event.thread));
+    }
+    let times =
+        |events: &[SeenEvent]| events.iter().map(|event| (event.ticks, event.thread)).collect::<Vec<_>>();
+    assert_eq!(times(&theirs), times(&ours), "{name} {dialect}: ticks and threads");
+    for events in [&mut ours, &mut theirs] {
+        events.retain(is_ours);
+        events.sort_by(|a, b| a.key().cmp(&b.key()));
+    }
+    for (ours, theirs) in ours.iter().zip(&theirs) {
+        // TraceEvent adds the name of an opcode, as in `frame:begin/Start`.
+        let is_named = theirs.name.starts_with(&ours.name);
+        assert!(is_named, "{name} {dialect}: {:?} {:?}", theirs.key(), ours.key());
+        for (field, value) in &theirs.fields {
+            let failed = value.as_str().is_some_and(|text| text.starts_with("EXC "));
+            assert!(!failed, "{name} {dialect}: {}: {field}: {value}", ours.name);
+        }
+        for (field, value) in ours.fields.iter().filter(|(_, value)| value.is_i64() || value.is_u64()) {
+            assert_eq!(theirs.fields.get(field), Some(value), "{name} {dialect}: {}: {field}", ours.name);
+        }
+    }
+}
+
+fn fields(of: &Value) -> BTreeMap<String, Value> {
+    let fields = of.as_object().into_iter().flatten();
+    // A field without a name is shown as `value`.
+    let name = |name: &str| if name.is_empty() { "value".to_owned() } else { name.to_owned() };
+    fields.map(|(field, value)| (name(field), value.clone())).collect()
+}
+
+/// Returns a name without slashes: TraceEvent puts one before an opcode, as in `Work/Start`.
+fn plain_name(name: &str) -> String {
+    name.replace('/', "")
+}
+
+fn of_trace_event(row: &str) -> SeenEvent {
+    let row: Value = serde_json::from_str(row).unwrap();
+    let member = |name: &str| row[name].as_str().unwrap().to_owned();
+    SeenEvent {
+        ticks: row["q"].as_u64().unwrap(),
+        // Threads have 32 bits with a sign.
+        thread: row["tid"].as_i64().unwrap() as u32,
+        name: plain_name(&format!("{}/{}", member("p"), member("n"))),
+        fields: fields(&row["f"]),
+    }
+}
+
+fn of_ichnos(line: &str) -> SeenEvent {
+    let event: Value = serde_json::from_str(line).unwrap();
+    SeenEvent {
+        ticks: event["cycles"].as_u64().unwrap(),
+        thread: event["common_context"]["thread"].as_u64().unwrap() as u32,
+        name: plain_name(event["name"].as_str().unwrap()),
+        fields: fields(&event["payload"]),
+    }
+}
+
+/// The trace processor imports everything without an error.
+fn viewer(name: &str, source: &Path, format: &str, directory: &Directory) {
+    const ERRORS: &str = "select name, value from stats where value > 0 and severity = 'error'";
+    let Some(processor) = TraceProcessor::find(name, Path::new(env!("CARGO_TARGET_TMPDIR"))) else { return };
+    let file = directory.join("viewed");
+    convert(source, format, &[], &file);
+    let errors = processor.query(&file, &[ERRORS]);
+    assert_eq!(errors, "", "{name}: {format}");
+}
+
+/// OpenTelemetry's own messages hold everything that is written.
+fn otlp(name: &str, source: &Path, directory: &Directory) {
+    let python = std::env::var_os("ICHNOS_PYTHON").unwrap_or_else(|| "python3".into());
+    let check = Command::new(&python).args(["-c", "import opentelemetry.proto.trace.v1.trace_pb2"]).output();
+    if !check.is_ok_and(|output| output.status.success()) {
+        return println!("skipped: {name}: Python has no package opentelemetry-proto");
+    }
+    let (script, file) = (directory.join("otlp.py"), directory.join("all.jsonl"));
+    fs::write(&script, include_str!("../../../ichnos/tests/ichnos/otlp.py")).unwrap();
+    convert(source, "otlp", &[], &file);
+    let run = Command::new(&python).arg(&script).arg(&file).output().unwrap();
+    assert!(run.status.success(), "{name}: {}", String::from_utf8_lossy(&run.stderr));
+    let has_events = ichnos(["cat", "-q", "--limit", "1", text(source)]).out.lines().next().is_some();
+    assert_eq!(run.stdout.is_empty(), !has_events, "{name}: otlp");
+}

@@ -1,0 +1,190 @@
+//! Damaged files of every format: what `repair` writes is valid, as `check --strict` says, and is what was read, as
+//! `--verify` says, which all of these tests use.
+//!
+//! With `ICHNOS_SWEEPS=all`, there are 100 times more of them; with `ICHNOS_SWEEPS=FIRST..LAST`, those of these numbers.
+
+use std::fs;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use ichnos_testing::nettrace_file::{
+    Bytes, File as NettraceFile, FileEvent, FileMetadata, FileVersion, field,
+};
+
+use crate::mutated::{File, Numbers, files, mutate, write};
+use crate::support::{Directory, Run, ichnos, root};
+
+/// Number of damaged files of each seed, without `ICHNOS_SWEEPS`.
+const COUNT: u64 = 16;
+
+/// Damages some bytes: as any mutation, or in ways of media and of tracers with wrong clocks.
+fn damage(files: &mut [File], numbers: &mut Numbers) {
+    /// Bytes in which most files have their headers.
+    const HEAD: usize = 120;
+    let chosen = numbers.below(files.len());
+    let (path, bytes) = &mut files[chosen];
+    let is_metadata = path.file_name().is_some_and(|name| name == "metadata");
+    let kind = numbers.below(8);
+    if kind < 4 || bytes.is_empty() || is_metadata {
+        return mutate(files, numbers);
+    }
+    let at = numbers.below(bytes.len());
+    let most = numbers.one(&[4, 40, 400]).min(bytes.len() - at);
+    let length = 1 + numbers.below(most);
+    match kind {
+        4 => bytes[at..at + length].fill(0),
+        5 => bytes[at..at + length].fill(0xff),
+        6 => {
+            let width = numbers.one(&[1, 2, 4, 8]);
+            let at = numbers.below(bytes.len().min(HEAD)) / width * width;
+            let value = numbers.one(&[0u64, 1, 1 << 30, u64::MAX, 1 << 63]);
+            for (byte, value) in bytes[at..].iter_mut().zip(&value.to_le_bytes()[..width]) {
+                *byte = *value;
+            }
+        }
+        _ => {
+            let at = at / 8 * 8;
+            if let Some(bytes) = bytes.get_mut(at..).and_then(|bytes| bytes.first_chunk_mut::<8>()) {
+                let step = numbers.one(&[1, -1, 1_000_000_000, -1_000_000_000, 1 << 32, -(1 << 32)]);
+                *bytes = u64::from_le_bytes(*bytes).wrapping_add_signed(step).to_le_bytes();
+            }
+        }
+    }
+}
+
+/// Returns the findings of a strict check, without those about metadata, which a repair keeps.
+fn findings(path: &str) -> Option<String> {
+    let Run { code, out, err } = ichnos(["check", "--strict", path]);
+    let is_finding = |line: &&str| line.contains("error: ") || line.contains("warning: ");
+    let mut found = out.lines().filter(is_finding).filter(|line| !line.contains("/metadata:"));
+    let first = found.next().map(str::to_owned);
+    let has_findings = out.lines().any(|line| is_finding(&line));
+    first.or_else(|| (code != 0 && !has_findings).then(|| format!("{out}{err}")))
+}
+
+/// Repairs a damaged file.
+fn one(source: &[File], seed: u64) {
+    let mut numbers = Numbers(seed);
+    let directory = Directory::new("repaired-mutant");
+    let (input, output) = (directory.join("in"), directory.join("out"));
+    let mut damaged = source.to_vec();
+    (0..=numbers.below(2)).for_each(|_| damage(&mut damaged, &mut numbers));
+    write(&damaged, &input);
+    let [from, to] = [&input, &output].map(|path| path.to_str().unwrap());
+    let Run { code, out, err } = ichnos(["repair", from, "-o", to, "--losses"]);
+    let fail = |what: &str| -> ! {
+        let kept = std::env::temp_dir().join(format!("ichnos-repaired-mutant-{seed}"));
+        let _ = fs::remove_dir_all(&kept);
+        write(&damaged, &kept.join("in"));
+        panic!("{seed}: {what}; the input is kept in {}\n{out}{err}", kept.display());
+    };
+    if err.contains("panicked") || !(0..=3).contains(&code) {
+        fail("it does not end as it should");
+    }
+    if err.contains("differs from the written data") {
+        fail("the output differs");
+    }
+    if !output.exists() {
+        if code == 0 {
+            fail("nothing is written");
+        }
+        return;
+    }
+    if let Some(finding) = findings(to) {
+        fail(&format!("the output is not valid: {finding}"));
+    }
+    // What is changed counts.
+    let rounds = |line: &&str| line.starts_with("rounded ") && !line.contains("  packet.");
+    if code == 0 && out.lines().any(|line| rounds(&line)) {
+        fail("values of events are changed, but the exit code is 0");
+    }
+}
+
+fn seeds(first: u64) -> Range<u64> {
+    match std::env::var("ICHNOS_SWEEPS").as_deref() {
+        Ok("all") => first..first + 100 * COUNT,
+        Ok(range) => {
+            let (begin, end) = range.split_once("..").unwrap();
+            begin.parse().unwrap()..end.parse().unwrap()
+        }
+        Err(_) => first..first + COUNT,
+    }
+}
+
+fn repairs(path: &Path, first: u64) {
+    let mut source = Vec::new();
+    files(path, Path::new(path.file_name().unwrap()), &mut source);
+    let failed: Vec<_> =
+        seeds(first).filter(|seed| std::panic::catch_unwind(|| one(&source, *seed)).is_err()).collect();
+    assert!(failed.is_empty(), "of {}: {failed:?}", path.display());
+}
+
+/// An example converted to a format and a dialect.
+fn converted(directory: &Directory, example: &str, words: &[&str]) -> PathBuf {
+    let path = directory.join("seed");
+    let example = root().join("examples").join(example);
+    let ends = [example.to_str().unwrap(), "-o", path.to_str().unwrap()];
+    ichnos([&["convert", "-q"], words, &ends].concat()).expect(0, &[]);
+    path
+}
+
+macro_rules! examples {
+    ($($name:ident: $path:literal, $first:literal;)*) => {
+        $(
+            #[test]
+            fn $name() {
+                repairs(&root().join("examples").join($path), $first);
+            }
+        )*
+    };
+}
+
+examples! {
+    spec2: "hello-ctf2/trace", 0;
+    lttng: "hello-lttng/trace", 10_000;
+    prop1: "hello-proposals/prop1", 20_000;
+    prop2: "hello-proposals/prop2", 30_000;
+    fuchsia_log: "hello-fuchsia/boot.log", 40_000;
+    fxt: "hello-fxt/frames.fxt", 50_000;
+    xtrace: "hello-xtrace/proxy.reports", 60_000;
+    jsonl: "hello-jsonl/requests.jsonl", 70_000;
+}
+
+macro_rules! conversions {
+    ($($name:ident: $path:literal, $words:expr, $first:literal;)*) => {
+        $(
+            #[test]
+            fn $name() {
+                let directory = Directory::new("repaired-seed");
+                repairs(&converted(&directory, $path, &$words), $first);
+            }
+        )*
+    };
+}
+
+conversions! {
+    ctf18: "hello-ctf2", ["--dialect", "ctf1.8"], 100_000;
+    ctf18_packetized: "hello-ctf2", ["--dialect", "ctf1.8-packetized"], 110_000;
+    lttng_in_prop1: "hello-lttng", ["--dialect", "prop1"], 120_000;
+    nettrace4: "hello-jsonl", ["--to", "nettrace", "--dialect", "4"], 130_000;
+    nettrace6: "hello-jsonl", ["--to", "nettrace", "--dialect", "6"], 140_000;
+    datagrams: "hello-fuchsia", ["--to", "fuchsia-log", "--dialect", "datagrams"], 150_000;
+    xtrace_json: "hello-xtrace", ["--to", "xtrace", "--dialect", "json"], 160_000;
+}
+
+/// A file of version 3, which nothing writes any more.
+#[test]
+fn nettrace3() {
+    let directory = Directory::new("repaired-seed");
+    let form = FileVersion::V3;
+    let mut file = NettraceFile::new(form);
+    file.metadata(&[FileMetadata::new(1, "request", [field(form, 9, "count")])]);
+    let event = |number: u32| {
+        FileEvent::new(1, 5, number, 2_000 + 1_000 * u64::from(number)).with(Bytes::new().u32(number))
+    };
+    file.events(false, &(1..20).map(event).collect::<Vec<_>>());
+    let path = directory.join("a.netperf");
+    fs::write(&path, file.end()).unwrap();
+    ichnos(["check", "--strict", path.to_str().unwrap()]).expect(0, &[]);
+    repairs(&path, 170_000);
+}

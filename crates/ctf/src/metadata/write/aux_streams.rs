@@ -1,0 +1,105 @@
+//! Auxiliary streams of PROP-2.0.
+
+use std::collections::HashSet;
+
+use ichnos_model::{TraceClass, Value};
+
+use super::json;
+use super::unsupported::Refusals;
+
+/// Namespace of the stream with the environment.
+const STANDARD: &str = "std";
+
+/// File with the environment.
+pub(crate) const ENVIRONMENT: &str = "environment.json";
+
+/// Maximum number of bytes of a file name that is made of a namespace.
+const LONGEST_NAME: usize = 100;
+
+/// An auxiliary stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WrittenAuxStream {
+    /// Name of its file, beside the metadata.
+    pub file: String,
+    /// Content of the file.
+    pub text: String,
+}
+
+/// Writes the environment (CTF2-PROP-2.0, "Trace environment") and the other auxiliary streams of a trace class
+/// ("Auxiliary stream"), a file for each namespace.
+pub(super) fn write(trace: &TraceClass, refusals: &mut Refusals) -> Vec<WrittenAuxStream> {
+    let streams = &trace.unmodeled.aux_streams;
+    let mut written = Vec::new();
+    let standard = streams.iter().find(|(namespace, _)| namespace == STANDARD).map(|(_, value)| value);
+    if let Some(value) = standard_stream(trace, standard, refusals) {
+        written.push(stream(ENVIRONMENT.to_owned(), STANDARD, value));
+    }
+    let mut files: HashSet<String> = [ENVIRONMENT.to_owned()].into();
+    for (namespace, value) in streams.iter().filter(|(namespace, _)| namespace != STANDARD) {
+        refusals
+            .within(format!("auxiliary stream `{namespace}`"), |refusals| json::check(value, 0, refusals));
+        let mut file = file_name(namespace);
+        let mut number = 1_u64;
+        // Some file systems do not tell capital letters from others.
+        while !files.insert(file.to_lowercase()) {
+            file = format!("auxiliary-{number}.json");
+            number += 1;
+        }
+        written.push(stream(file, namespace, value.clone()));
+    }
+    written
+}
+
+/// Returns the content of the stream of the standard namespace: the environment, and what else the source had in it.
+fn standard_stream(trace: &TraceClass, others: Option<&Value>, refusals: &mut Refusals) -> Option<Value> {
+    let mut names = HashSet::new();
+    for (name, value) in &trace.environment {
+        refusals.within(format!("environment entry `{name}`"), |refusals| {
+            refusals.refuse_if(!names.insert(name), "a duplicate name");
+            json::check(value, 0, refusals);
+        });
+    }
+    let mut content = json::Object::default();
+    if !trace.environment.is_empty() {
+        content.set("environment", Value::Map(trace.environment.clone()));
+    }
+    match others {
+        None if trace.environment.is_empty() => return None,
+        None => {}
+        Some(Value::Map(others)) => {
+            for (name, value) in others {
+                refusals.within(format!("auxiliary stream `{STANDARD}`"), |refusals| {
+                    refusals.refuse_if(name == "environment", "another environment");
+                    json::check(value, 0, refusals);
+                });
+                content.set(name, value.clone());
+            }
+        }
+        Some(_) if !trace.environment.is_empty() => {
+            refusals.refuse(format!(
+                "an environment beside the auxiliary stream `{STANDARD}`, which is no object"
+            ));
+        }
+        Some(value) => return Some(value.clone()),
+    }
+    Some(content.finish())
+}
+
+fn stream(file: String, namespace: &str, value: Value) -> WrittenAuxStream {
+    let mut object = json::Object::default();
+    object.set(namespace, value);
+    let mut text = String::new();
+    json::write(&mut text, &object.finish(), 0);
+    text.push('\n');
+    WrittenAuxStream { file, text }
+}
+
+/// Returns the name of the file of a namespace: the namespace itself if every file system accepts it.
+fn file_name(namespace: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let is_name = namespace.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && namespace.chars().all(is_plain)
+        && namespace.len() <= LONGEST_NAME;
+    format!("{}.json", if is_name { namespace } else { "auxiliary" })
+}

@@ -1,0 +1,210 @@
+//! A sweep over recorded traces of CTF: each size, counter and id in the header of a packet is made wrong. A repair keeps
+//! the events of all other packets, makes none up, and shows no losses that there were not.
+//!
+//! By default, a sample of the values is tried; with `ICHNOS_SWEEPS=all`, all of them.
+
+use std::collections::HashMap;
+use std::fs;
+
+use ichnos_ctf::trace::CtfTrace;
+use ichnos_model::{ByteOrder, Cursor as _, Field, FieldKind, Message, Role, Scope, Visitor, Window};
+
+use crate::sweeps::{Files, ReadEvent, check, damage, events, is_tried, read, repair};
+
+/// Roles of the values that are made wrong.
+const ROLES: [Role; 6] = [
+    Role::PacketTotalLength,
+    Role::PacketContentLength,
+    Role::PacketSequenceNumber,
+    Role::DiscardedEventCounter,
+    Role::DataStreamClassId,
+    Role::DataStreamId,
+];
+
+/// A value in the header or context of a packet.
+struct HeadValue {
+    role: Role,
+    /// Offset in the packet, and size, in bytes.
+    offset: usize,
+    size: usize,
+    order: ByteOrder,
+    value: u64,
+}
+
+/// Values in whole bytes.
+struct HeadValues(Vec<HeadValue>);
+
+impl Visitor for HeadValues {
+    fn unsigned(&mut self, field: Field<'_>, value: u64) {
+        let FieldKind::Integer { bits, .. } = &field.class().kind else { return };
+        let role = ROLES.into_iter().find(|role| field.class().roles.has(*role));
+        if let Some(role) = role.filter(|_| field.length % 8 == 0 && field.offset % 8 == 0) {
+            let (offset, size) = ((field.offset / 8) as usize, (field.length / 8) as usize);
+            self.0.push(HeadValue { role, offset, size, order: bits.byte_order, value });
+        }
+    }
+}
+
+/// A wrong value: the file, the range of the packet in it, the offset in it, and the bytes.
+struct WrongValue {
+    role: Role,
+    file: String,
+    offset: usize,
+    bytes: Vec<u8>,
+    /// `true` if the data stream has a packet before and one after it.
+    is_inner: bool,
+    /// Events of its packet, without their times.
+    own: Vec<ReadEvent>,
+    what: String,
+}
+
+fn wrong_values(trace: &CtfTrace) -> Vec<WrongValue> {
+    let mut all = Vec::new();
+    for stream in &trace.streams {
+        let first = all.len();
+        let (mut cursor, mut number) = (stream.cursor(Window::default()), 0);
+        let mut begun = first;
+        while cursor.advance() {
+            match cursor.current() {
+                Some(Message::PacketBegin(packet)) => {
+                    begun = all.len();
+                    let mut values = HeadValues(Vec::new());
+                    packet.visit(Scope::PacketHeader, &mut values).unwrap();
+                    packet.visit(Scope::PacketContext, &mut values).unwrap();
+                    let entry = &stream.packets[packet.index.unwrap() as usize];
+                    let path = &stream.files[entry.file as usize].name;
+                    let file = path.rsplit('/').next().unwrap().to_owned();
+                    number += 1;
+                    for HeadValue { role, offset, size, order, value } in values.0 {
+                        let most = u64::MAX >> (64 - 8 * size.min(8));
+                        let is_counter =
+                            matches!(role, Role::PacketSequenceNumber | Role::DiscardedEventCounter);
+                        let wrong = [0, value.wrapping_add(1 << 20), value.wrapping_mul(2), most];
+                        for wrong in wrong.into_iter().filter(|wrong| *wrong != value && *wrong <= most) {
+                            // Content that is too long is padding, of which nothing is known.
+                            let is_padding = role == Role::PacketContentLength
+                                && wrong > value
+                                && wrong <= entry.total().unwrap_or(0);
+                            // A counter can be right from 0 on.
+                            if is_padding || is_counter && wrong < value {
+                                continue;
+                            }
+                            let mut bytes = wrong.to_le_bytes()[..size].to_vec();
+                            if order == ByteOrder::BigEndian {
+                                bytes.reverse();
+                            }
+                            let offset = entry.offset as usize + offset;
+                            let what = format!("{role:?} {value} -> {wrong} at {file}:{offset}");
+                            let is_inner = number > 1;
+                            let own = Vec::new();
+                            let file = file.clone();
+                            all.push(WrongValue { role, file, offset, bytes, is_inner, own, what });
+                        }
+                    }
+                }
+                Some(Message::Event(event)) => {
+                    let event = ReadEvent { cycles: None, ..ReadEvent::of(&event) };
+                    all[begun..].iter_mut().for_each(|wrong| wrong.own.push(event.clone()));
+                }
+                _ => {}
+            }
+        }
+        // The last packet has none after it.
+        all[begun..].iter_mut().for_each(|wrong| wrong.is_inner = false);
+    }
+    all
+}
+
+/// Returns the number of discarded events and packets.
+fn losses(trace: &CtfTrace) -> (u64, u64) {
+    let (mut events, mut packets) = (0, 0);
+    for stream in &trace.streams {
+        let mut cursor = stream.cursor(Window::default());
+        while cursor.advance() {
+            match cursor.current() {
+                Some(Message::DiscardedEvents(discarded)) => events += discarded.count.unwrap_or(0),
+                Some(Message::DiscardedPackets(discarded)) => packets += discarded.count.unwrap_or(0),
+                _ => {}
+            }
+        }
+    }
+    (events, packets)
+}
+
+/// Counts events without their times.
+fn counted(all: impl IntoIterator<Item = ReadEvent>) -> HashMap<ReadEvent, usize> {
+    let mut counts = HashMap::new();
+    for event in all {
+        *counts.entry(ReadEvent { cycles: None, ..event }).or_default() += 1;
+    }
+    counts
+}
+
+/// Returns the number of events that `some` has in excess of `others`.
+fn excess(some: &HashMap<ReadEvent, usize>, others: &HashMap<ReadEvent, usize>) -> usize {
+    let missing =
+        |(event, count): (&ReadEvent, &usize)| count.saturating_sub(others.get(event).copied().unwrap_or(0));
+    some.iter().map(missing).sum()
+}
+
+#[test]
+fn wrong_heads_cost_no_other_events() {
+    let traces = Files::recorded();
+    let traces: Vec<(&Files, CtfTrace, Vec<WrongValue>)> = traces
+        .iter()
+        .filter_map(|files| {
+            let trace = read(files.write().path())?;
+            let wrong = if damage(&trace).is_empty() { wrong_values(&trace) } else { Vec::new() };
+            Some((files, trace, wrong))
+        })
+        .collect();
+    let count: usize = traces.iter().map(|(.., wrong)| wrong.len()).sum();
+    let (mut number, mut tried, mut faults) = (0, 0, Vec::new());
+    for (files, trace, wrong) in &traces {
+        let whole = counted(events(trace).into_iter().flatten());
+        let lost = losses(trace);
+        let directory = files.write();
+        for wrong in wrong {
+            number += 1;
+            if !is_tried(number - 1, count) {
+                continue;
+            }
+            tried += 1;
+            let (_, bytes) = files.files.iter().find(|(name, _)| *name == wrong.file).unwrap();
+            let mut damaged = bytes.clone();
+            damaged[wrong.offset..wrong.offset + wrong.bytes.len()].copy_from_slice(&wrong.bytes);
+            let path = directory.path().join(&wrong.file);
+            fs::write(&path, damaged).unwrap();
+            let output = tempfile::tempdir().unwrap();
+            let output = output.path().join("out");
+            let mut fault =
+                |what: String| faults.push(format!("{}: {}: {what}", files.path.display(), wrong.what));
+            if read(directory.path()).is_some_and(|read| !read.streams.is_empty()) {
+                repair(directory.path(), &output);
+            }
+            if let Some(repaired) = output.exists().then(|| read(&output)).flatten() {
+                let found = counted(events(&repaired).into_iter().flatten());
+                let found_damage = damage(&repaired);
+                if !found_damage.is_empty() {
+                    fault(format!("the output is damaged: {found_damage:?}"));
+                }
+                let (missing, made_up) = (excess(&whole, &found), excess(&found, &whole));
+                if made_up > 0 {
+                    fault(format!("{made_up} events are made up"));
+                }
+                if missing > wrong.own.len() {
+                    fault(format!("{missing} events are missing, of {} in the packet", wrong.own.len()));
+                }
+                let found = losses(&repaired);
+                let is_counter =
+                    matches!(wrong.role, Role::PacketSequenceNumber | Role::DiscardedEventCounter);
+                if is_counter && wrong.is_inner && found != lost {
+                    fault(format!("losses of {found:?} instead of {lost:?}"));
+                }
+            }
+            fs::write(&path, bytes).unwrap();
+        }
+    }
+    println!("{tried} of {count} wrong values");
+    check(tried, faults);
+}

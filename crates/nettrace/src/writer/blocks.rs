@@ -1,0 +1,214 @@
+//! Blocks that are being filled.
+
+use std::io;
+
+use ichnos_io::CreateError;
+
+use super::dialect::Dialect;
+use super::file_writer::FileWriter;
+use super::row_encoder::{RowEncoder, RowHeader};
+use super::tables::{SequenceNumbers, WrittenLabels, WrittenStacks, WrittenThreads};
+use super::written_event::{WrittenEvent, metadata_hash};
+use crate::wire_writer::push_u16;
+use crate::{BlockKind, EventMetadata};
+
+/// Size of the rows of a block in bytes: that of the runtime's blocks.
+const ROWS: usize = 100 << 10;
+
+/// Maximum size in bytes of the names of a provider and of an event whose description is too long.
+const LONGEST_NAME: usize = 1_000;
+
+/// Distance of sequence points in bytes of rows.
+const BETWEEN_POINTS: usize = 1 << 20;
+
+/// Size of metadata, threads, labels or stacks in bytes after which their block is written.
+const MOST_ROWS: usize = 4 << 20;
+
+/// Maximum size of sequence points, as a part of the rows between them.
+const POINTS: usize = 16;
+
+/// Blocks that are being filled.
+#[derive(Debug)]
+pub(super) struct Blocks {
+    pub(super) events: RowEncoder,
+    /// Rows of metadata that were not written yet: up to version 5 with headers, else as they are.
+    pub(super) metadata: RowEncoder,
+    pub(super) metadata_v6: Vec<u8>,
+    pub(super) threads: WrittenThreads,
+    pub(super) labels: WrittenLabels,
+    pub(super) stacks: WrittenStacks,
+    pub(super) sequences: SequenceNumbers,
+    /// Size of the rows since the last sequence point in bytes.
+    pub(super) since_point: usize,
+    /// Time in ticks of the last mark or sequence point: no later event may be earlier.
+    pub(super) promised: u64,
+}
+
+impl Blocks {
+    pub(super) fn new(is_v6: bool, pointer_size: u32) -> Self {
+        Self {
+            events: RowEncoder::new(is_v6),
+            metadata: RowEncoder::new(is_v6),
+            metadata_v6: Vec::new(),
+            threads: WrittenThreads::default(),
+            labels: WrittenLabels::default(),
+            stacks: WrittenStacks::new(pointer_size),
+            sequences: SequenceNumbers::default(),
+            since_point: 0,
+            promised: 0,
+        }
+    }
+
+    /// Checks that an event is not earlier than promised.
+    #[inline(always)]
+    pub(super) fn check_order(&self, ticks: u64) -> io::Result<()> {
+        match self.promised.checked_sub(ticks) {
+            None | Some(0) => Ok(()),
+            Some(back) => Err(io::Error::other(CreateError::Unsorted { back })),
+        }
+    }
+
+    /// Adds a row of metadata. Returns the hash of the metadata as they are read, and `false` if parts that take too much
+    /// room were dropped.
+    pub(super) fn push_metadata(
+        &mut self,
+        mut metadata: EventMetadata,
+        id: u32,
+        is_v6: bool,
+        scratch: &mut Vec<u8>,
+    ) -> (u64, bool) {
+        if !is_v6 {
+            scratch.clear();
+            metadata.write(id, scratch);
+            self.metadata.push(&RowHeader::default(), scratch);
+            return (metadata_hash(&metadata), true);
+        }
+        if metadata.write_v6(id, &mut self.metadata_v6) {
+            return (metadata_hash(&metadata), true);
+        }
+        metadata.fields.clear();
+        if !metadata.write_v6(id, &mut self.metadata_v6) {
+            (metadata.message_template, metadata.description) = (None, None);
+            metadata.properties.clear();
+            for text in [&mut metadata.provider, &mut metadata.name] {
+                text.truncate(text.floor_char_boundary(LONGEST_NAME));
+            }
+            metadata.write_v6(id, &mut self.metadata_v6);
+        }
+        (metadata_hash(&metadata), false)
+    }
+
+    /// Returns `true` if a sequence point is due.
+    pub(super) fn is_point_due(&self) -> bool {
+        self.since_point >= BETWEEN_POINTS.max(POINTS * self.sequences.point_size())
+            || self.sequences.is_needed()
+            || self.labels.is_full()
+            || self.threads.is_full()
+    }
+
+    /// Adds the row of an event.
+    #[inline(always)]
+    pub(super) fn push_event(
+        &mut self,
+        stack: Option<u32>,
+        parts: &WrittenEvent,
+        payload: &[u8],
+        id: u32,
+        is_v6: bool,
+    ) {
+        let (mut thread, mut capture_thread) = (parts.thread, parts.capture_thread.unwrap_or(parts.thread));
+        let mut label_list = 0;
+        if is_v6 {
+            let name = parts.thread_name.as_deref();
+            let index = self.threads.index(parts.process, thread, name);
+            capture_thread = match parts.capture_thread {
+                Some(capture) => self.threads.capture_index(parts.capture_process, capture),
+                None => index,
+            };
+            if self.threads.take_unknown_loss(parts.capture_thread.unwrap_or(parts.thread)) {
+                self.sequences.add_unknown(capture_thread);
+            }
+            thread = index;
+            label_list = self.labels.index(parts);
+        }
+        let row = RowHeader {
+            metadata_id: id,
+            sequence: self.sequences.next(capture_thread),
+            thread,
+            capture_thread,
+            processor: parts.processor,
+            stack_id: stack.unwrap_or(0),
+            timestamp: parts.ticks,
+            activity: if is_v6 { [0; 16] } else { parts.activity },
+            related_activity: if is_v6 { [0; 16] } else { parts.related_activity },
+            label_list,
+        };
+        let before = self.events.len();
+        if self.events.push(&row, payload) {
+            self.promised = self.promised.max(parts.ticks);
+        }
+        self.since_point += self.events.len() - before;
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        let others = [
+            self.metadata.len(),
+            self.metadata_v6.len(),
+            self.threads.rows.len(),
+            self.labels.waiting(),
+            self.stacks.waiting(),
+        ];
+        self.events.len() >= ROWS
+            || self.labels.is_full()
+            || self.threads.is_full()
+            || others.into_iter().any(|size| size >= MOST_ROWS)
+    }
+
+    /// Writes the blocks: those that events need come first.
+    pub(super) fn write(&mut self, file: &mut FileWriter, is_v6: bool) {
+        let mut content = Vec::new();
+        if !self.metadata.is_empty() {
+            self.metadata.finish(&mut content);
+            file.block(BlockKind::Metadata, &content);
+        }
+        if !self.metadata_v6.is_empty() {
+            content.clear();
+            // The header is empty.
+            push_u16(&mut content, 0);
+            content.append(&mut self.metadata_v6);
+            file.block(BlockKind::Metadata, &content);
+        }
+        if is_v6 && !self.threads.rows.is_empty() {
+            file.block(BlockKind::Thread, &std::mem::take(&mut self.threads.rows));
+        }
+        if let Some(lists) = self.labels.take() {
+            file.block(BlockKind::LabelList, &lists);
+        }
+        if let Some(stacks) = self.stacks.take() {
+            file.block(BlockKind::Stack, &stacks);
+        }
+        if !self.events.is_empty() {
+            content.clear();
+            self.events.finish(&mut content);
+            file.block(BlockKind::Event, &content);
+        }
+    }
+
+    /// Writes a sequence point, after which stacks and label lists are written again.
+    pub(super) fn write_point(&mut self, file: &mut FileWriter, time: u64, dialect: Dialect) {
+        let flushes_threads = dialect.is_v6() && self.threads.is_full();
+        if flushes_threads {
+            self.threads.clear();
+        }
+        self.promised = self.promised.max(time);
+        file.block(BlockKind::SequencePoint, &self.sequences.point(time, dialect, flushes_threads));
+        self.forget();
+    }
+
+    /// Forgets everything that events behind a sequence point cannot refer to.
+    pub(super) fn forget(&mut self) {
+        self.since_point = 0;
+        self.stacks.clear();
+        self.labels.clear();
+    }
+}

@@ -1,0 +1,69 @@
+//! Sorts events and losses that come in any order.
+
+use std::io;
+use std::path::PathBuf;
+
+use ichnos_io::{RecordSorter, SortedRecords, SorterMemory};
+use ichnos_model::Discarded;
+
+use super::stored_event::{StoredMessage, load, store_loss};
+use super::written_event::WrittenEvent;
+
+/// Sorts messages by time, in temporary files if they are many.
+#[derive(Debug)]
+pub(super) struct MessageSorter {
+    records: RecordSorter,
+    scratch: Vec<u8>,
+}
+
+impl MessageSorter {
+    /// Creates a sorter without messages. `directory` is the directory of its temporary files, `memory` is shared with other
+    /// sorters.
+    pub(super) fn new(directory: Option<PathBuf>, memory: SorterMemory) -> Self {
+        Self { records: RecordSorter::new(directory, memory), scratch: Vec::new() }
+    }
+
+    /// Adds an event with these parts.
+    ///
+    /// # Errors
+    /// If a temporary file cannot be written.
+    pub(super) fn push(&mut self, event: &StoredMessage<'_>, parts: &WrittenEvent) -> io::Result<()> {
+        self.scratch.clear();
+        event.store(parts, &mut self.scratch);
+        self.records.push(parts.ticks, &self.scratch)
+    }
+
+    /// Adds missing events at a time in ticks.
+    ///
+    /// # Errors
+    /// If a temporary file cannot be written.
+    pub(super) fn push_loss(&mut self, ticks: u64, discarded: &Discarded<'_>) -> io::Result<()> {
+        self.scratch.clear();
+        store_loss(discarded, &mut self.scratch);
+        self.records.push(ticks, &self.scratch)
+    }
+
+    /// Returns the sorted messages.
+    ///
+    /// # Errors
+    /// If a temporary file cannot be read.
+    pub(super) fn finish(self) -> io::Result<SortedMessages> {
+        Ok(SortedMessages(self.records.finish()?))
+    }
+}
+
+/// Messages sorted by time.
+#[derive(Debug)]
+pub(super) struct SortedMessages(SortedRecords);
+
+impl SortedMessages {
+    /// Returns the time of the next message in ticks, and the message, or `None` in its place if it cannot be read. The
+    /// parts of an event are in `parts`.
+    pub(super) fn next<'r>(
+        &'r mut self,
+        parts: &mut WrittenEvent,
+    ) -> Option<(u64, Option<StoredMessage<'r>>)> {
+        let (ticks, record) = self.0.next()?;
+        Some((ticks, load(record, parts)))
+    }
+}
