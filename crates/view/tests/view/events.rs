@@ -156,16 +156,16 @@ fn spans_are_a_tree_of_nanoseconds() {
     let stacks = server.json(&format!("api/stacks?begin={begin}&end={end}"));
     assert_eq!((&stacks["samples"], &stacks["unit"]), (&0.into(), &"ns".into()));
     assert!(stacks["spans"].as_u64().unwrap() > 10, "{stacks}");
-    let mut inner = 0;
+    let mut found = 0;
     let mut nodes = vec![&stacks["root"]];
     while let Some(node) = nodes.pop() {
         let children = node["children"].as_array().unwrap();
         let sum = children.iter().map(|child| child["value"].as_u64().unwrap()).sum::<u64>();
         assert!(sum <= node["value"].as_u64().unwrap(), "{node}");
-        inner += usize::from(node["name"] != "all") * children.len();
+        found += children.len();
         nodes.extend(children);
     }
-    assert!(inner > 0, "{stacks}");
+    assert!(found > 10, "{found}");
 }
 
 /// A table has the columns that `cat` gives it, in any format.
