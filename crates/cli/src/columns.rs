@@ -4,7 +4,6 @@ use std::collections::HashSet;
 
 use ichnos::Session;
 use ichnos::export::{CsvColumn, CsvColumns};
-use ichnos::model::{DataStreamClass, EventRecordClass};
 
 use crate::args::{Cat, CatFormat, Global};
 use crate::classes;
@@ -34,16 +33,7 @@ pub(crate) fn find(
                 .help("name the columns by `--fields time,event,FIELD,...`"));
         }
         classes::meet(session, global, report);
-        let mut columns = CsvColumns::new(args.time.into());
-        let mut last: Option<*const DataStreamClass> = None;
-        for_each_class(session, Some(selection), |stream, record| {
-            // Classes keep their addresses while the session is open.
-            if last.replace(stream) != Some(std::ptr::from_ref(stream)) {
-                columns.add_stream(stream);
-            }
-            columns.add(record);
-        });
-        return columns.columns().ok_or_else(|| {
+        return selection.selected.csv_columns(session, args.time.into()).ok_or_else(|| {
             Failure::new(format!(
                 "the selected events have more than {} fields, one column each",
                 CsvColumns::MOST
@@ -52,19 +42,18 @@ pub(crate) fn find(
         });
     }
     let columns: Vec<CsvColumn> = args.fields.iter().map(|name| CsvColumn::new(name.trim())).collect();
-    let mut unknown = unknown(&columns, session, Some(selection));
+    let (own, all) = (&selection.selected, &ichnos::Selection::default());
+    let mut unknown = unknown(&columns, session, own);
     // Classes of live traces are known when their events arrive.
     if !unknown.is_empty() && is_dynamic && !session.is_live() {
         classes::meet(session, global, report);
-        unknown = self::unknown(&columns, session, Some(selection));
+        unknown = self::unknown(&columns, session, own);
     }
     if unknown.is_empty() || session.is_live() {
         return Ok(columns);
     }
     let mut known = HashSet::new();
-    for_each_class(session, Some(selection), |stream, record| {
-        known.extend(CsvColumn::names_in(stream, record))
-    });
+    own.for_each_class(session, |stream, record| known.extend(CsvColumn::names_in(stream, record)));
     // Also without their scopes.
     let bare = known.iter().filter_map(|name| name.split_once('.')).map(|(_, rest)| rest.to_owned());
     let bare: Vec<String> = bare.collect();
@@ -72,7 +61,7 @@ pub(crate) fn find(
     // Sorted, so that the order does not depend on the set.
     let mut known: Vec<&str> = known.iter().map(String::as_str).collect();
     known.sort_unstable();
-    let nowhere = self::unknown(&columns, session, None);
+    let nowhere = self::unknown(&columns, session, all);
     let failures = unknown.into_iter().map(|name| {
         let near = nearest(name, known.iter().copied());
         let help = if !nowhere.contains(&name) {
@@ -88,35 +77,10 @@ pub(crate) fn find(
 }
 
 /// Returns the columns missing from all classes.
-fn unknown<'c>(columns: &'c [CsvColumn], session: &Session, selection: Option<&Selection>) -> Vec<&'c str> {
+fn unknown<'c>(columns: &'c [CsvColumn], session: &Session, selection: &ichnos::Selection) -> Vec<&'c str> {
     let mut unknown: Vec<&CsvColumn> = columns.iter().collect();
-    for_each_class(session, selection, |stream, record| {
+    selection.for_each_class(session, |stream, record| {
         CsvColumn::remove_known(&mut unknown, stream, record);
     });
     unknown.into_iter().map(CsvColumn::name).collect()
-}
-
-/// Calls `take` for each known class of selected events in selected data streams; without a selection, for
-/// every class.
-fn for_each_class(
-    session: &Session,
-    selection: Option<&Selection>,
-    mut take: impl FnMut(&DataStreamClass, &EventRecordClass),
-) {
-    for trace in session.traces() {
-        let streams = trace.data_streams();
-        let streams = streams
-            .iter()
-            .filter(|stream| selection.is_none_or(|selection| selection.wants_file(&stream.name)));
-        let classes: HashSet<usize> = streams.map(|stream| stream.class_index).collect();
-        let trace = trace.trace();
-        for (index, stream) in trace.class.data_streams.iter().enumerate() {
-            if classes.contains(&index) {
-                let records = trace.event_records(index);
-                records
-                    .filter(|record| selection.is_none_or(|selection| selection.wants_class(record)))
-                    .for_each(|record| take(stream, &record));
-            }
-        }
-    }
 }

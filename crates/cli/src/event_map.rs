@@ -186,6 +186,7 @@ fn rule(text: &TomlText, event: &TomlValue<'_>) -> Result<MapRule, Failure> {
         category: string("category")?,
         color: string("color")?,
         unit: string("unit")?,
+        ..EventDisplay::default()
     };
     let mut rule = EventRule::default();
     (rule.role, rule.track) = (role, track);

@@ -185,6 +185,7 @@ fn options(reading: &Reading, manifest: &Manifest, arithmetic: Arithmetic) -> Re
         options.read.class_map = Some(options.read.class_map.unwrap_or_default().with_running_threads());
     }
     options.other_inputs.extend(reading.map.iter().cloned());
+    options.follow_links = reading.follow_links;
     options.temp_dir.clone_from(&reading.temp_dir);
     let failure = |error: OptionError| Failure::new(error.to_string());
     for (name, value) in &reading.option {
@@ -285,6 +286,7 @@ pub(crate) fn report_problems(session: &Session, report: Report) -> bool {
     for problem in session.problems() {
         match limits::of_problem(problem) {
             Some(remedy) => report.warning(&format!("{problem}; {remedy}")),
+            None if problem.leads_out => report.warning(&format!("{problem}; `--follow-links` follows them")),
             None => report.warning(&problem.message),
         }
     }
@@ -305,7 +307,8 @@ pub(crate) fn report_problems(session: &Session, report: Report) -> bool {
             report.note(&format!("{}: {quirk}", trace.path()));
         }
     }
-    !session.problems().is_empty() || !session.refused().is_empty() || !session.left_out().is_empty()
+    let is_problem = session.problems().iter().any(|problem| !problem.leads_out);
+    is_problem || !session.refused().is_empty() || !session.left_out().is_empty()
 }
 
 /// Returns the problems of paths, directories and archives, a sentence each.

@@ -189,6 +189,19 @@ static KERNEL: LazyLock<Vec<KnownEvents>> = LazyLock::new(|| {
     all
 });
 
+/// Events of ROS 2 that name objects, which other events identify by their addresses: the object, and its name or the object
+/// that it belongs to.
+const OBJECTS: [(&str, &str, &str); 8] = [
+    ("ros2:rclcpp_callback_register", "callback", "symbol"),
+    ("ros2:rcl_subscription_init", "subscription_handle", "topic_name"),
+    ("ros2:rclcpp_subscription_init", "subscription", "subscription_handle"),
+    ("ros2:rclcpp_subscription_callback_added", "callback", "subscription"),
+    ("ros2:rcl_publisher_init", "publisher_handle", "topic_name"),
+    ("ros2:rcl_service_init", "service_handle", "service_name"),
+    ("ros2:rclcpp_service_callback_added", "callback", "service_handle"),
+    ("ros2:rcl_node_init", "node_handle", "node_name"),
+];
+
 /// Events of user-space programs, by provider.
 static USER: LazyLock<Vec<KnownEvents>> = LazyLock::new(|| {
     use EventRole::{Receive, Send};
@@ -215,6 +228,13 @@ static USER: LazyLock<Vec<KnownEvents>> = LazyLock::new(|| {
     for (names, shown, members) in spans {
         all.extend(KnownEvents::spans(*names, *shown, members));
     }
+    for (name, object, by) in OBJECTS {
+        all.push(known(name, EventRole::Instant, ("", ""), &[]).shown(|display| {
+            display.object = Some(format!("payload.{object}"));
+            display.object_name = Some(format!("payload.{by}"));
+        }));
+    }
+    all.push(known("dds:write", Send, ("", ""), &[("timestamp", PairKey)]));
     all.push(known("ros2:rmw_publish", Send, ("", ""), &[("timestamp", PairKey)]));
     all.push(known("ros2:rmw_take", Receive, ("", ""), &[("source_timestamp", PairKey)]));
     all

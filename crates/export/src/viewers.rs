@@ -19,6 +19,7 @@
 mod arguments;
 mod chrome;
 mod class;
+mod counter;
 mod css_color;
 mod event_track;
 #[cfg(feature = "firefox")]
@@ -28,6 +29,7 @@ mod json_arguments;
 mod keyed_spans;
 mod log_line;
 mod losses;
+mod named_objects;
 mod names;
 mod nested_spans;
 mod otlp;

@@ -118,12 +118,12 @@ impl Pyramid {
 
     /// Adds a span to a lane of a track, once its end is known.
     pub fn span(&mut self, track: u32, lane: u16, begin: u64, end: u64, name: u32) {
-        self.add(track, lane, SpanItem::new(begin, end.max(begin), name));
+        self.item(track, lane, SpanItem::new(begin, end.max(begin), name));
     }
 
     /// Adds an instant.
     pub fn instant(&mut self, track: u32, lane: u16, time: u64, name: u32) {
-        self.add(track, lane, SpanItem::new(time, time, name));
+        self.item(track, lane, SpanItem::new(time, time, name));
     }
 
     /// Adds a value of a counter.
@@ -144,7 +144,8 @@ impl Pyramid {
         }
     }
 
-    fn add(&mut self, track: u32, lane: u16, item: SpanItem) {
+    /// Adds a span or an instant.
+    pub fn item(&mut self, track: u32, lane: u16, item: SpanItem) {
         let resolution = self.resolution;
         let Some(track) = self.track(track) else { return };
         track.added += 1;

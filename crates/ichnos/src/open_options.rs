@@ -29,6 +29,8 @@ pub struct OpenOptions {
     pub require_all: bool,
     /// Further files that belong to the input, such as a list of the paths. No output overwrites them.
     pub other_inputs: Vec<PathBuf>,
+    /// Follow links out of given directories; see [`TreeOptions::follow_links`].
+    pub follow_links: bool,
     /// Directory of temporary files; see [`TreeOptions::temp_dir`].
     pub temp_dir: Option<PathBuf>,
     /// Read only the beginnings of packed files; see [`TreeOptions::beginning`] and
@@ -174,6 +176,7 @@ impl OpenOptions {
         options.progress = self.read.progress.clone();
         options.temp_dir.clone_from(&self.temp_dir);
         options.beginning = self.beginning;
+        options.follow_links = self.follow_links;
         options
     }
 

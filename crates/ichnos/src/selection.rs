@@ -1,13 +1,14 @@
 //! Selection of data streams and events.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use ichnos_export::{CsvColumn, CsvColumns, JsonTime};
 use ichnos_flow::{Filter, Selector};
 use ichnos_model::plan::EventRecordPlans;
 use ichnos_model::{
-    DataStream, Discarded, Event, EventCounts, EventRecordClass, ExcludedClasses, Head, Message, MessageKind,
-    StreamCursor, Window,
+    DataStream, DataStreamClass, Discarded, Event, EventCounts, EventRecordClass, ExcludedClasses, Head,
+    Message, MessageKind, StreamCursor, Window,
 };
 
 use crate::{OpenError, Reader, Session};
@@ -148,6 +149,44 @@ impl Selection {
     #[must_use]
     pub fn wants_class(&self, class: &EventRecordClass) -> bool {
         self.events.as_ref().is_none_or(|wants| class.name.as_deref().is_some_and(|name| wants(name)))
+    }
+
+    /// Calls `take` for each known class of selected events, with the class of its data streams, of which at least one is
+    /// selected. Traces [with dynamic classes](ichnos_model::TraceInput::has_dynamic_classes) know those of the events that
+    /// were read.
+    pub fn for_each_class(
+        &self,
+        session: &Session,
+        mut take: impl FnMut(&DataStreamClass, &EventRecordClass),
+    ) {
+        for trace in session.traces() {
+            let streams = trace.data_streams();
+            let streams = streams.iter().filter(|stream| self.wants_stream(&stream.name));
+            let classes: HashSet<usize> = streams.map(|stream| stream.class_index).collect();
+            let trace = trace.trace();
+            for (index, stream) in trace.class.data_streams.iter().enumerate() {
+                if classes.contains(&index) {
+                    let records = trace.event_records(index).filter(|record| self.wants_class(record));
+                    records.for_each(|record| take(stream, &record));
+                }
+            }
+        }
+    }
+
+    /// Returns the columns of a table of the selected events: properties, and all fields of known classes. Returns `None` if
+    /// they are more than [`CsvColumns::MOST`].
+    #[must_use]
+    pub fn csv_columns(&self, session: &Session, time: JsonTime) -> Option<Vec<CsvColumn>> {
+        let mut columns = CsvColumns::new(time);
+        let mut last: Option<*const DataStreamClass> = None;
+        self.for_each_class(session, |stream, record| {
+            // Classes keep their addresses while the session is open.
+            if last.replace(stream) != Some(std::ptr::from_ref(stream)) {
+                columns.add_stream(stream);
+            }
+            columns.add(record);
+        });
+        columns.columns()
     }
 
     /// Returns `true` if a message is selected; its data stream must be.

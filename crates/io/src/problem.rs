@@ -10,12 +10,20 @@ pub struct TreeProblem {
     pub message: String,
     /// Name of the limit that was reached, a member of [`IoLimits`](crate::IoLimits), if that is the problem.
     pub limit: Option<&'static str>,
+    /// `true` if links were [not followed](crate::TreeOptions::follow_links): nothing is wrong.
+    pub leads_out: bool,
 }
 
 impl TreeProblem {
     /// Makes a problem without a limit.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), limit: None }
+        Self { message: message.into(), limit: None, leads_out: false }
+    }
+
+    /// Marks links to directories elsewhere, which were not followed.
+    #[must_use]
+    pub fn leading_out(self) -> Self {
+        Self { leads_out: true, ..self }
     }
 
     /// Sets the limit that was reached, by the name of the member of [`IoLimits`](crate::IoLimits).

@@ -15,6 +15,9 @@ pub struct TreeOptions {
     /// Maximum depth of directories, without a message on deeper ones: 0 for files directly in the opened
     /// directory. `None` for all, up to the limit.
     pub depth: Option<u32>,
+    /// Follow symbolic links to directories out of the opened directory. Otherwise, they are problems of the tree. Default:
+    /// no.
+    pub follow_links: bool,
     /// Maximum total of unpacked bytes of a tree that are kept in memory; further ones go to a temporary
     /// file. Default: 64 MiB.
     pub memory_bytes: u64,
@@ -34,6 +37,7 @@ impl Default for TreeOptions {
             limits: IoLimits::default(),
             progress: ScanProgress::default(),
             depth: None,
+            follow_links: false,
             memory_bytes: 64 << 20,
             temp_dir: None,
             beginning: None,

@@ -3,7 +3,7 @@
 //! Each directory is listed once, however many paths lead to it: symbolic links to directories are followed
 //! after all real directories, and one to a directory that is already listed becomes an entry that refers to
 //! it ([`Entry::repeats`]). So links to each other are examined once each, however many paths they form. A
-//! link to a file is a file at the path of the link.
+//! link to a file is a file at the path of the link. Links to directories out of the root are followed on request.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
@@ -26,6 +26,12 @@ pub(crate) struct Walk<'a> {
     limits: &'a IoLimits,
     /// Maximum depth, without a message on deeper directories.
     depth: Option<u32>,
+    /// Follow links to directories out of the root.
+    follow_links: bool,
+    /// The root without links, if links out of it are not followed.
+    root: Option<PathBuf>,
+    /// Links out of the root that were not followed: their number, and the first one.
+    left_out: Option<(u64, String)>,
     progress: &'a ScanProgress,
     entries: Vec<Entry>,
     problems: Vec<TreeProblem>,
@@ -68,6 +74,9 @@ impl<'a> Walk<'a> {
             name,
             limits: &options.limits,
             depth: options.depth,
+            follow_links: options.follow_links,
+            root: None,
+            left_out: None,
             progress: &options.progress,
             entries: Vec::new(),
             problems: Vec::new(),
@@ -82,9 +91,18 @@ impl<'a> Walk<'a> {
     /// If the root cannot be read, or the limits are exceeded.
     pub(crate) fn directory(mut self, root: &Path) -> Result<(Vec<Entry>, Vec<TreeProblem>), IoError> {
         fs::read_dir(root).map_err(|error| IoError::system(self.name, "directory", error))?;
+        // Without links, no target is out of it.
+        self.root = if self.follow_links { None } else { fs::canonicalize(root).ok() };
         self.descend(root.into(), String::new(), 0)?;
         while let Some(((depth, path), place)) = self.links.pop_first() {
             self.follow(path, place, depth)?;
+        }
+        if let Some((count, first)) = &self.left_out {
+            let text = match count {
+                1 => format!("{first}: a link to a directory elsewhere, not followed"),
+                _ => format!("{count} links to directories elsewhere, not followed: {first} and others"),
+            };
+            self.problems.push(TreeProblem::new(text).leading_out());
         }
         // Sorted already, except for targets of links.
         self.entries.sort_by(|a, b| a.path.cmp(&b.path));
@@ -103,6 +121,11 @@ impl<'a> Walk<'a> {
         if metadata.is_dir() {
             // Otherwise, a chain of links would become a path of too many links.
             let place = fs::canonicalize(&place).unwrap_or(place);
+            if self.root.as_ref().is_some_and(|root| !place.starts_with(root)) {
+                let (count, _) = self.left_out.get_or_insert_with(|| (0, path));
+                *count += 1;
+                return Ok(());
+            }
             return self.descend(place.into(), path, depth);
         }
         if !metadata.is_file() {
@@ -237,8 +260,10 @@ mod tests {
         }
     }
 
+    /// Opens a directory, and follows all links.
     fn open(directory: &TestDirectory) -> Tree {
-        Tree::open(directory.path(), &IoLimits::default()).unwrap()
+        let options = TreeOptions { follow_links: true, ..TreeOptions::default() };
+        Tree::open_with(directory.path(), &options).unwrap()
     }
 
     #[test]
@@ -315,6 +340,32 @@ mod tests {
         fs::hard_link(directory.join("real/file"), directory.join("hard")).unwrap();
         assert!(status(3).has_other_names);
         assert!(tree.entries[4].read().unwrap().ends_with(b"real/file"));
+    }
+
+    /// Links to directories elsewhere are followed on request only: a link to `/` would be all files of the machine.
+    #[cfg(unix)]
+    #[test]
+    fn links_out_of_the_directory_are_problems() {
+        use std::os::unix::fs::symlink;
+        let directory = TestDirectory::new("links-out");
+        write(&directory, &["real/file"]);
+        symlink(directory.join("real/file"), directory.join("copy")).unwrap();
+        symlink("real", directory.join("again")).unwrap();
+        symlink("/", directory.join("machine")).unwrap();
+        let options = TreeOptions::default();
+        let tree = Tree::open_with(directory.path(), &options).unwrap();
+        assert_eq!(paths(&tree), ["again", "copy", "real/file"]);
+        let [problem] = &tree.problems[..] else { panic!("{:?}", tree.problems) };
+        assert!(problem.leads_out);
+        assert!(
+            problem.message.ends_with("machine: a link to a directory elsewhere, not followed"),
+            "{problem}"
+        );
+        // A path that is a link itself is no link of the directory.
+        let named = TestDirectory::new("links-named");
+        symlink(directory.path(), named.join("name")).unwrap();
+        let tree = Tree::open_with(&named.join("name"), &options).unwrap();
+        assert_eq!((paths(&tree).len(), tree.problems.len()), (3, 1));
     }
 
     #[cfg(unix)]

@@ -19,13 +19,44 @@ pub struct EventDisplay {
     pub color: Option<String>,
     /// Unit of the values of counters, for instance `bytes`.
     pub unit: Option<String>,
+    /// Path of the field with the value of a counter, as [`FieldRef`](crate::FieldRef) takes it, where that is no
+    /// member with the meaning [`CounterValue`](crate::Meaning::CounterValue). The value is a number, or a text of one.
+    pub counter_value: Option<String>,
+    /// Path of the field with the name of the counter.
+    pub counter_name: Option<String>,
+    /// Path of the field with the unit of the value.
+    pub counter_unit: Option<String>,
+    /// Path of the field with tags, which distinguish counters of a name.
+    pub counter_tags: Option<String>,
+    /// Path of the field with the name of an event, where that is no member with the meaning
+    /// [`EventName`](crate::Meaning::EventName).
+    pub name_field: Option<String>,
+    /// Path of the field with the number of an object of the process, which the events name. Other events whose name is
+    /// this number are called by the name of the object.
+    pub object: Option<String>,
+    /// Path of the field with the name of the object: a text, or the number of the object that it belongs to.
+    pub object_name: Option<String>,
 }
 
 impl EventDisplay {
     /// Returns its texts by their names.
-    fn texts(&mut self) -> [(&'static str, &mut Option<String>); 4] {
+    fn texts(&mut self) -> [(&'static str, &mut Option<String>); 11] {
         let Self { name, category, color, unit, .. } = self;
-        [("name", name), ("category", category), ("color", color), ("unit", unit)]
+        let Self { counter_value, counter_name, counter_unit, counter_tags, .. } = self;
+        let Self { name_field, object, object_name, .. } = self;
+        [
+            ("name", name),
+            ("category", category),
+            ("color", color),
+            ("unit", unit),
+            ("counter-value", counter_value),
+            ("counter-name", counter_name),
+            ("counter-unit", counter_unit),
+            ("counter-tags", counter_tags),
+            ("name-field", name_field),
+            ("object", object),
+            ("object-name", object_name),
+        ]
     }
 
     /// Sets the details that `other` has: its texts, and its track unless that is the usual one.

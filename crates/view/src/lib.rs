@@ -32,6 +32,7 @@ mod api;
 mod build;
 mod cache;
 mod clock_offsets;
+mod directories;
 mod exports;
 mod file_server;
 mod open_pages;

@@ -8,6 +8,7 @@ use ichnos::Session;
 
 use crate::api;
 use crate::build::BuildState;
+use crate::directories::TraceDirectories;
 use crate::options::ViewOptions;
 use crate::page::{HTML, SCRIPT, STYLE};
 use crate::shared::Shared;
@@ -30,14 +31,17 @@ pub struct PageFile {
 }
 
 /// Returns a page as one file, with a summary of the selected events: the timeline at one zoom, statistics, longest spans,
-/// call stacks, the first thousand events and log lines, losses and warnings. A browser shows it without a server, and the
-/// page loads nothing.
+/// call stacks, flows, the first thousand events and log lines, losses and warnings. It does not name the directories of the
+/// traces. A browser shows it without a server, and the page loads nothing.
 ///
 /// # Errors
 /// If the traces cannot be read. [`ErrorKind::Interrupted`](io::ErrorKind::Interrupted) if the flag of the options is set.
 pub fn page_file(session: Arc<Session>, options: ViewOptions) -> io::Result<PageFile> {
     let mut shared = Shared::new(session, options);
     shared.has_limits = false;
+    let directories = TraceDirectories::of(shared.session.traces().iter().map(|trace| trace.path()));
+    let arguments = &mut shared.options.arguments;
+    arguments.traces = directories.without(&arguments.traces);
     let shared = Arc::new(shared);
     shared.build.run(&shared.session, &shared.options, None);
     let status = shared.build.status();
@@ -47,7 +51,7 @@ pub fn page_file(session: Arc<Session>, options: ViewOptions) -> io::Result<Page
     if status.state == BuildState::Failed {
         return Err(io::Error::other(status.failure.unwrap_or_default()));
     }
-    let answers = api::saved(&shared).map_err(|error| io::Error::other(error.text))?;
+    let answers = api::saved(&shared, &directories).map_err(|error| io::Error::other(error.text))?;
     let (before, rest) = HTML.split_once(STYLE_ELEMENT).unwrap_or((HTML, ""));
     let (between, after) = rest.split_once(SCRIPT_ELEMENT).unwrap_or((rest, ""));
     let mut hashes = HASHES.lines();

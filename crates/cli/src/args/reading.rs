@@ -117,6 +117,11 @@ pub(crate) struct Reading {
     /// Do not work around any known tracer bug
     #[arg(long, conflicts_with = "no_quirk", hide_short_help = true, help_heading = "Reading")]
     pub(crate) no_quirks: bool,
+    /// Follow symbolic links to directories elsewhere
+    ///
+    /// Links to files, and to directories within a path of the command line, are always followed. Such a path can be a link.
+    #[arg(long, hide_short_help = true, help_heading = "Reading")]
+    pub(crate) follow_links: bool,
     /// Directory for temporary files [default: $TMPDIR, or the system's]
     ///
     /// Unpacked data of more than 64 MiB, and events that are sorted, are stored there in unnamed files.

@@ -74,11 +74,26 @@ pub fn trace_tree(class: &TraceClass, title: &str, paint: Paint) -> Branch {
 }
 
 fn display_text(text: &mut String, display: &EventDisplay) {
-    let EventDisplay { track, name, category, color, unit } = display;
+    let EventDisplay { track, name, category, color, unit, .. } = display;
+    let EventDisplay { counter_value, counter_name, counter_unit, counter_tags, .. } = display;
+    let EventDisplay { name_field, object, object_name, .. } = display;
     if *track != EventTrack::default() {
         let _ = write!(text, " of the {track}");
     }
-    for (what, value) in [("name", name), ("category", category), ("color", color), ("unit", unit)] {
+    let texts = [
+        ("name", name),
+        ("category", category),
+        ("color", color),
+        ("unit", unit),
+        ("counter value in", counter_value),
+        ("counter name in", counter_name),
+        ("counter unit in", counter_unit),
+        ("counter tags in", counter_tags),
+        ("name in", name_field),
+        ("names the object in", object),
+        ("by", object_name),
+    ];
+    for (what, value) in texts {
         if let Some(value) = value {
             let _ = write!(text, ", {what} `{}`", printable(value));
         }

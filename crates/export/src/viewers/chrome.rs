@@ -8,11 +8,13 @@ use ichnos_model::{DataStream, Event, Message};
 
 use super::arguments::{ArgumentVisitor, ScopeNames};
 use super::class::{ContextNames, EventForm, EventPlace, ViewerClass};
+use super::counter::CounterNumber;
 use super::flows::{FlowEnd, Flows};
 use super::json_arguments::JsonArguments;
 use super::keyed_spans::{KeyedSpans, Kinds, span_id};
 use super::losses::{
-    EarlyLosses, LOST_END, LossNote, NO_TIME, lose_event, lose_part, lose_parts, lose_spans, shown_time,
+    BACKWARDS, BEGIN_MISSING, BEGUN_AGAIN, END_MISSING, EXITED, EarlyLosses, LOST_BEGIN, LOST_END, LossNote,
+    NO_TIME, lose_event, lose_part, lose_parts, lose_spans, shown_time,
 };
 use super::names::NumberedNames;
 use super::nested_spans::NestedSpans;
@@ -68,8 +70,8 @@ const MOST_NAMES: usize = 1 << 16;
 #[derive(Debug, Default)]
 struct ChromeSpans {
     keyed: KeyedSpans<KeyedName>,
-    /// Open spans without keys, by their category.
-    nested: NestedSpans<u64>,
+    /// Open spans without keys, with their categories and begins.
+    nested: NestedSpans<(u64, u64)>,
     /// Names of events that began spans with keys.
     names: NumberedNames,
     /// Classes whose events have names of their own and began spans without keys.
@@ -110,43 +112,57 @@ impl ChromeSpans {
     }
 
     /// Begins or ends a span of a track with these names and this category. Calls `lost` for each span within, whose end is
-    /// missing, and for those that are forgotten. Returns `None` if nothing ends, and `true` for an end that viewers would not find by its name and category.
+    /// missing, and for those that are forgotten. Returns `None` if nothing ends, and `true` for an end that viewers would
+    /// not find by its name and category, with the time of the begin.
     fn begin_or_end(
         &mut self,
         is_begin: bool,
         (track, edge, category): (u64, SpanEdge, u64),
+        time: u64,
         mut lost: impl FnMut(SpanLoss),
-    ) -> Option<bool> {
+    ) -> Option<(bool, u64)> {
         if is_begin {
-            lost(SpanLoss::Forgotten(self.nested.begin(track, edge, category)));
-            return Some(false);
+            lost(SpanLoss::Forgotten(self.nested.begin(track, edge, (category, time))));
+            return Some((false, time));
         }
-        let begun = self.nested.end(track, edge, |_| lost(SpanLoss::Within))?;
-        Some(edge.is_unnamed || begun != category)
+        let (begun, begin) = self.nested.end(track, edge, |_| lost(SpanLoss::Within))?;
+        Some((edge.is_unnamed || begun != category, begin))
     }
 
-    /// Begins or ends a span with a key, of a process of the trace with this number. Returns its identifier and names.
+    /// Begins or ends a span with a key, of a process of the trace with this number. Returns its identifier and names, and
+    /// those of the open span that an equal one follows. Returns `None` for the end of a span that has no begin.
     fn keyed(
         &mut self,
         class: &ChromeClass,
         event: &Event<'_>,
         (place, trace): (&EventPlace<'_>, u32),
         name: Option<&str>,
-    ) -> KeyedName {
+    ) -> Option<(KeyedName, Option<KeyedName>)> {
         let Self { keyed, names, .. } = self;
         let key = class.class.span_key(event, trace);
         let key = track_id(TrackKind::Slice, [place.process.unwrap_or_default(), key]);
         let edge = class.class.edge(name);
         let is_end = class.class.form == EventForm::KeyedEnd;
-        if let Some(begun) = is_end.then(|| keyed.end(key, edge, |_| None)).flatten() {
-            return begun;
+        if is_end {
+            let begun = keyed.end(key, edge, |_| None);
+            if begun.is_some() || !keyed.has_refused() {
+                return begun.map(|begun| (begun, None));
+            }
         }
         let own = name.map(|name| if names.len() < MOST_NAMES { names.number(name) } else { 0 });
         let begun = KeyedName { id: span_id(key, edge), lead: Arc::clone(&class.lead), own };
-        if !is_end {
-            keyed.begin(key, edge, begun.clone());
+        let again = if is_end { None } else { keyed.begin(key, edge, begun.clone()) };
+        Some((begun, again))
+    }
+
+    /// Returns the name of a span with a key. `name` is that of the event.
+    fn name<'n>(&'n self, span: &KeyedName, name: Option<&'n str>) -> ChromeName<'n> {
+        match (span.own, name) {
+            (None, _) => ChromeName::OfClass,
+            (Some(0), Some(name)) => ChromeName::Own(name),
+            (Some(0), None) => ChromeName::Nothing,
+            (Some(number), _) => ChromeName::Own(self.names.name(number)),
         }
-        begun
     }
 }
 
@@ -212,6 +228,80 @@ const STREAMS: u64 = 0x6000_0000;
 /// Returns a number that fits in 31 bits: viewers have no larger ones for threads and processes.
 fn short(number: u64) -> u64 {
     if i32::try_from(number).is_ok() { number } else { number & SHORT | 0x2000_0000 }
+}
+
+/// Returns the number of a track for spans without keys.
+fn span_track((process, thread): ChromeTrack) -> u64 {
+    track_id(TrackKind::Thread, [process, thread])
+}
+
+/// What an event is to a span.
+#[derive(Debug, Default)]
+struct SpanPart<'n> {
+    /// Own name of the event.
+    name: Option<&'n str>,
+    /// Time at which it is shown.
+    time: u64,
+    /// Span with a key.
+    span: Option<KeyedName>,
+    /// `true` for an end without a begin.
+    is_unbegun: bool,
+    /// `true` for an end that is written without names.
+    is_bare: bool,
+}
+
+impl SpanPart<'_> {
+    /// Begins or ends a span with a key.
+    fn keyed(
+        &mut self,
+        writer: &mut EventWriter<'_>,
+        spans: &mut ChromeSpans,
+        (class, event): (&ChromeClass, &Event<'_>),
+        (place, trace, track): (&EventPlace<'_>, u32, ChromeTrack),
+        losses: &mut LossTable,
+    ) {
+        let keyed = spans.keyed(class, event, (place, trace), self.name);
+        self.is_unbegun = keyed.is_none();
+        let (found, again) = keyed.unzip();
+        if let Some(again) = again.flatten() {
+            writer.end_keyed(&again, spans.name(&again, None), self.time, track);
+            lose_part(losses, event, LossKind::Lowered, "", BEGUN_AGAIN);
+        }
+        self.span = found;
+    }
+
+    /// Begins or ends a span of a track.
+    fn nested(
+        &mut self,
+        writer: &mut EventWriter<'_>,
+        spans: &mut ChromeSpans,
+        (class, event, form): (&ChromeClass, &Event<'_>, EventForm),
+        track: ChromeTrack,
+        losses: &mut LossTable,
+    ) {
+        let edge = class.class.edge(self.name);
+        let span = (span_track(track), edge, name_key(&class.class.category));
+        let time = self.time;
+        let ended = spans.begin_or_end(form == EventForm::Begin, span, time, |lost| match lost {
+            SpanLoss::Within => {
+                writer.end_lost(time, track);
+                lose_part(losses, event, LossKind::Lowered, "", LOST_END);
+            }
+            SpanLoss::Forgotten(count) => lose_spans(losses, event, count),
+        });
+        self.is_unbegun = ended.is_none();
+        let (is_bare, begin) = ended.unwrap_or((false, time));
+        self.is_bare = is_bare;
+        if begin > time {
+            lose_part(losses, event, LossKind::Rounded, "", BACKWARDS);
+            self.time = begin;
+        }
+    }
+}
+
+/// Returns the track of a thread.
+fn thread_track(place: &EventPlace<'_>) -> ChromeTrack {
+    (place.process.map_or(NO_PROCESS, short), place.thread.map_or(0, short))
 }
 
 impl Chrome {
@@ -319,6 +409,7 @@ impl Chrome {
         let class = classes.of(event, || ChromeClass::of(event, names, losses));
         let mut place = class.class.place(event, known);
         let before = scheduling.running(*trace, place.processor);
+        let name = scheduling.event_name(*trace, &class.class, place.process, event, &mut self.name);
         let has_processors = scheduling.has_processors(*trace, &class.class);
         scheduling.complete(*trace, &class.class, &mut place);
         let mut writer = EventWriter { out, has_events, tracks, origin: origin.unwrap_or(0) };
@@ -332,32 +423,32 @@ impl Chrome {
             let key = class.class.frame_key(event) ^ place.process.unwrap_or_default();
             writer.end_frame(class, key, time, track);
         }
-        let name = class.class.event_name(event, &mut self.name);
-        let edge = class.class.edge(name);
-        let mut is_bare = false;
-        if let EventForm::Begin | EventForm::End = form {
-            let span =
-                (track_id(TrackKind::Thread, [track.0, track.1]), edge, name_key(&class.class.category));
-            let ended = spans.begin_or_end(form == EventForm::Begin, span, |lost| match lost {
-                SpanLoss::Within => {
-                    writer.end_innermost(time, track);
-                    lose_part(losses, event, LossKind::Lowered, "", LOST_END);
-                }
-                SpanLoss::Forgotten(count) => lose_spans(losses, event, count),
-            });
-            // An end of nothing is an instant.
-            form = if ended.is_none() { EventForm::Instant } else { form };
-            is_bare = ended == Some(true);
+        let mut part = SpanPart { name, time, ..SpanPart::default() };
+        match form {
+            EventForm::KeyedBegin | EventForm::KeyedEnd => {
+                part.keyed(&mut writer, spans, (class, event), (&place, *trace, track), losses);
+            }
+            EventForm::Begin | EventForm::End => {
+                part.nested(&mut writer, spans, (class, event, form), track, losses);
+            }
+            _ => {}
+        }
+        if part.is_unbegun {
+            form = EventForm::Instant;
+            lose_part(losses, event, LossKind::Lowered, "", LOST_BEGIN);
         }
         writer.begin();
-        let id = writer.names(event, (class, form), (&place, *trace), name, spans, is_bare);
-        writer.place(phase(form), time, track);
-        writer.ids_and_duration(event, (&class.class, form), &place, id);
+        writer.names(event, (class, form), &part, spans);
+        writer.place(phase(form), part.time, track);
+        writer.ids_and_duration(event, (&class.class, form), &place, part.span.map(|span| span.id));
         writer.out.extend_from_slice(b",\"args\":");
         if form == EventForm::Counter {
             writer.values(event, &class.class);
         } else if !push_arguments(event, class, names, writer.out, (&mut self.text, &mut self.open)) {
             lose_part(losses, event, LossKind::Dropped, "", "fields that cannot be decoded");
+        }
+        if part.is_unbegun {
+            writer.add_mark(BEGIN_MISSING);
         }
         writer.out.push(b'}');
         if let Some(tasks) = &class.class.tasks {
@@ -366,6 +457,13 @@ impl Chrome {
         }
         if let Some((end, key)) = class.class.message(event) {
             writer.flow(end, self.flows.message(key), time, track);
+        }
+        if let Some(ended) = scheduling.ended_thread(*trace, event, &class.class) {
+            let track = thread_track(&ended);
+            spans.nested.end_all(span_track(track), |_| {
+                writer.end_lost(time, track);
+                lose_part(losses, event, LossKind::Lowered, "", EXITED);
+            });
         }
         scheduling.observe(*trace, event, &class.class);
         true
@@ -454,37 +552,26 @@ impl EventWriter<'_> {
         self.out.extend_from_slice(if is_first { BEGIN } else { b",\n" });
     }
 
-    /// Writes name and category of an event of this form. `name` is its own name, if it has one; an end that `is_bare` is
-    /// written without names. Returns the identifier of a span with a key.
+    /// Writes name and category of an event of this form, and of a span that it begins or ends.
     fn names(
         &mut self,
         event: &Event<'_>,
         (class, form): (&ChromeClass, EventForm),
-        place: (&EventPlace<'_>, u32),
-        name: Option<&str>,
+        part: &SpanPart<'_>,
         spans: &mut ChromeSpans,
-        is_bare: bool,
-    ) -> Option<u64> {
+    ) {
+        let name = part.name;
+        if let Some(span) = &part.span {
+            return self.lead(&span.lead, spans.name(span, name));
+        }
         match form {
             EventForm::Counter => self.counter(event, class),
-            EventForm::KeyedBegin | EventForm::KeyedEnd => {
-                let span = spans.keyed(class, event, place, name);
-                let name = match (span.own, name) {
-                    (None, _) => ChromeName::OfClass,
-                    (Some(0), Some(name)) => ChromeName::Own(name),
-                    (Some(0), None) => ChromeName::Nothing,
-                    (Some(number), _) => ChromeName::Own(spans.names.name(number)),
-                };
-                self.lead(&span.lead, name);
-                return Some(span.id);
-            }
-            EventForm::End if is_bare => self.out.push(b'{'),
+            EventForm::End if part.is_bare => self.out.push(b'{'),
             EventForm::Begin | EventForm::End => {
                 self.lead(&class.lead, spans.nested(&class.class, form, name));
             }
             _ => self.lead(&class.lead, name.map_or(ChromeName::OfClass, ChromeName::Own)),
         }
-        None
     }
 
     /// Writes name and category of an event: the name of its class, or its own.
@@ -578,6 +665,37 @@ impl EventWriter<'_> {
         self.out.extend_from_slice(b",\"args\":{\"thread\":");
         number::push_unsigned(self.out, next.number);
         self.out.extend_from_slice(b"}}");
+    }
+
+    /// Adds an argument that is `true` to the event at the end.
+    fn add_mark(&mut self, name: &str) {
+        if self.out.pop_if(|last| *last == b'}').is_some() {
+            let is_empty = self.out.last() == Some(&b'{');
+            let mut object = ObjectWriter::resume(self.out, !is_empty);
+            object.named(name).boolean(true);
+            object.end();
+        }
+    }
+
+    /// Ends a span with a key that has no end in the trace.
+    fn end_keyed(&mut self, span: &KeyedName, name: ChromeName<'_>, time: u64, track: ChromeTrack) {
+        self.begin();
+        self.lead(&span.lead, name);
+        self.place(phase(EventForm::KeyedEnd), time, track);
+        self.id(span.id);
+        self.out.extend_from_slice(b",\"args\":{}");
+        self.add_mark(END_MISSING);
+        self.out.push(b'}');
+    }
+
+    /// Ends the innermost slice of a track, which has no end in the trace.
+    fn end_lost(&mut self, time: u64, track: ChromeTrack) {
+        self.begin();
+        self.out.push(b'{');
+        self.place(phase(EventForm::End), time, track);
+        self.out.extend_from_slice(b",\"args\":{}");
+        self.add_mark(END_MISSING);
+        self.out.push(b'}');
     }
 
     /// Ends the innermost slice of a track, whatever its name.
@@ -700,28 +818,21 @@ impl EventWriter<'_> {
 
     /// Writes name and category of a counter.
     fn counter(&mut self, event: &Event<'_>, class: &ChromeClass) {
-        match class.class.counter_name(event) {
-            None => self.out.extend_from_slice(&class.lead.text),
-            Some(name) => {
-                self.out.extend_from_slice(b"{\"name\":");
-                push_string(self.out, name);
-            }
-        }
+        self.lead(&class.lead, ChromeName::Own(&class.class.counter_name(event)));
     }
 
     /// Writes the values of a counter.
     fn values(&mut self, event: &Event<'_>, class: &ViewerClass) {
         self.out.push(b'{');
         let mut object = ObjectWriter::resume(self.out, false);
-        for (name, field) in &class.counters {
-            let Some(value) = event.get(field) else { continue };
-            match (value.as_i128(), value.as_f64().filter(|value| value.is_finite())) {
-                (Some(value), _) => object.named(name).integer(value),
-                (None, Some(value)) => number::push_shortest(object.named(name).raw(), value),
-                // JSON has no such number.
-                (None, None) => {}
+        class.counter_values(event, |value| match value.number {
+            CounterNumber::Integer(number) => object.named(value.member).integer(number),
+            // JSON has no other numbers.
+            CounterNumber::Real(number) if number.is_finite() => {
+                number::push_shortest(object.named(value.member).raw(), number);
             }
-        }
+            CounterNumber::Real(_) => {}
+        });
         object.end();
     }
 }

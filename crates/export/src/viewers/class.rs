@@ -1,13 +1,15 @@
 //! Classes of events for a viewer.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use ichnos_model::{
-    DisplayBase, Event, EventDisplay, EventRole, EventTrack, FieldRef, FieldValue, Meaning, MemberIndex,
-    Scope, Value, ValueHash,
+    DisplayBase, Event, EventDisplay, EventRole, EventTrack, FieldKind, FieldRef, FieldValue, Meaning,
+    MemberIndex, Scope, Value, ValueHash,
 };
 
+use super::counter::{CounterFields, CounterValue};
 use super::css_color::{Rgb, css_color};
 use super::flows::FlowEnd;
 use super::span_edge::SpanEdge;
@@ -58,6 +60,14 @@ impl EventForm {
     }
 }
 
+/// Bit of the numbers of processes that are known by their names only.
+const NAMED_PROCESS: u64 = 1 << 63;
+
+/// Returns `true` if this is no number that the trace gives a process.
+pub(super) fn is_named_process(process: u64) -> bool {
+    process & NAMED_PROCESS != 0
+}
+
 /// Scopes whose fields are shown.
 pub(super) const SCOPES: [Scope; 4] =
     [Scope::Payload, Scope::SpecificContext, Scope::CommonContext, Scope::Resource];
@@ -71,18 +81,18 @@ pub(super) struct ViewerClass {
     pub(super) name: String,
     /// Hash of the name; `true` if it says which span an end belongs to.
     edge: (u64, bool),
-    process: Option<FieldRef>,
+    process: ProcessFields,
     thread: Option<FieldRef>,
     processor: Option<FieldRef>,
     /// Names of process and thread.
     place_names: [Option<FieldRef>; 2],
     keys: Vec<FieldRef>,
-    /// Values of counters, with their names.
-    pub(super) counters: Vec<(String, FieldRef)>,
-    counter_name: Option<FieldRef>,
+    counter: CounterFields,
     stack: Option<FieldRef>,
     duration: Option<FieldRef>,
     event_name: Option<FieldRef>,
+    /// Object that events name, and its name.
+    pub(super) object: Option<(FieldRef, FieldRef)>,
     /// Fields about other threads.
     pub(super) threads: Option<ThreadFields>,
     /// End of the message that its keys identify.
@@ -90,10 +100,58 @@ pub(super) struct ViewerClass {
     display: Arc<EventDisplay>,
     /// `None` without operations.
     pub(super) tasks: Option<TaskFields>,
-    /// Process of the trace, for events that do not name theirs.
-    own_process: Option<u64>,
     /// Members that are not shown as fields.
     hidden: Vec<MemberIndex>,
+}
+
+/// Returns the name of a thread that has a number, too: further members with its meaning that are texts.
+fn named_thread(event: &Event<'_>) -> Option<FieldRef> {
+    let mut threads = event.class.meanings.members(Meaning::Thread).skip(1);
+    threads.find_map(|member| {
+        let field = FieldRef::of_member(event, member)?;
+        matches!(field.class(event)?.kind, FieldKind::String { .. }).then_some(field)
+    })
+}
+
+/// What events say about their process.
+#[derive(Debug)]
+struct ProcessFields {
+    number: Option<FieldRef>,
+    /// Process of the trace, for events that do not name theirs.
+    of_trace: Option<u64>,
+    /// Names of machine and component, where no number is known.
+    names: [Option<FieldRef>; 2],
+}
+
+impl ProcessFields {
+    /// Finds the fields of the class of an event.
+    fn of(event: &Event<'_>) -> Self {
+        let number = FieldRef::of_meaning(event, Meaning::Process);
+        let of_trace = match event.stream.trace.class.environment("vpid") {
+            Some(Value::Integer(process)) => u64::try_from(*process).ok(),
+            _ => None,
+        };
+        let is_numbered = number.is_some() || of_trace.is_some();
+        let name = |meaning| if is_numbered { None } else { FieldRef::of_meaning(event, meaning) };
+        Self { number, of_trace, names: [name(Meaning::Machine), name(Meaning::Component)] }
+    }
+
+    /// Returns the number of the process of an event; one that no process has if only its names are known.
+    #[inline]
+    fn of_event(&self, event: &Event<'_>) -> Option<u64> {
+        let number = self.number.as_ref().and_then(|number| event.get(number));
+        let number = number.filter(|number| !matches!(number, FieldValue::Null));
+        number.map(|number| number.key()).or(self.of_trace).or_else(|| self.of_names(event))
+    }
+
+    fn of_names(&self, event: &Event<'_>) -> Option<u64> {
+        let [machine, component] = &self.names;
+        let component = event.get(component.as_ref()?)?.as_str().filter(|name| !name.is_empty())?;
+        let machine = machine.as_ref().and_then(|machine| event.get(machine)?.as_str()).unwrap_or_default();
+        let mut hash = ValueHash::new(name_key(machine));
+        hash.bytes(component.as_bytes());
+        Some(hash.finish() | NAMED_PROCESS)
+    }
 }
 
 /// Place of an event.
@@ -147,14 +205,10 @@ impl ViewerClass {
         let all = |meaning| class.meanings.members(meaning);
         let keys =
             all(Meaning::PairKey).filter_map(|key| FieldRef::of_member(event, key)).collect::<Vec<_>>();
-        let counter = |member: MemberIndex| {
-            let name = event.plan(member.scope)?.member_name(member.index as usize).unwrap_or_default();
-            Some((name.to_owned(), FieldRef::of_member(event, member)?))
-        };
-        let counters: Vec<_> = all(Meaning::CounterValue).filter_map(counter).collect();
+        let counter = CounterFields::of(event);
         let has = |meaning| class.meanings.members(meaning).next().is_some();
         let form = match class.role {
-            EventRole::Counter if counters.is_empty() => EventForm::Instant,
+            EventRole::Counter if counter.is_empty() => EventForm::Instant,
             role => EventForm::of(role, has),
         };
         let message = match class.role {
@@ -173,10 +227,8 @@ impl ViewerClass {
             _ => display.name.as_deref().unwrap_or(name),
         };
         let tasks = has(Meaning::OperationId).then(|| TaskFields::of(event, false));
-        let own_process = match event.stream.trace.class.environment("vpid") {
-            Some(Value::Integer(process)) => u64::try_from(*process).ok(),
-            _ => None,
-        };
+        let path = |path: &Option<String>| FieldRef::new(event, path.as_deref()?);
+        let process_name = first(Meaning::ProcessName).or_else(|| first(Meaning::Component));
         let is_hidden = |meaning| matches!(meaning, Meaning::Stack | Meaning::Hidden);
         let hidden = class.meanings.iter().filter(|(_, meaning)| is_hidden(*meaning));
         Self {
@@ -184,21 +236,20 @@ impl ViewerClass {
             category: display.category.as_deref().unwrap_or(category).to_owned(),
             name: name.to_owned(),
             edge: (name_key(name), has_span_name(event)),
-            process: first(Meaning::Process),
+            process: ProcessFields::of(event),
             thread: first(Meaning::Thread),
             processor: FieldRef::of_processor(event),
-            place_names: [first(Meaning::ProcessName), first(Meaning::ThreadName)],
+            place_names: [process_name, first(Meaning::ThreadName).or_else(|| named_thread(event))],
             keys,
-            counters,
-            counter_name: first(Meaning::CounterName),
+            counter,
             stack: first(Meaning::Stack),
             duration: first(Meaning::Duration),
-            event_name: first(Meaning::EventName),
+            event_name: path(&display.name_field).or_else(|| first(Meaning::EventName)),
+            object: path(&display.object).zip(path(&display.object_name)),
             threads: ThreadFields::of(event),
             message,
             display,
             tasks,
-            own_process,
             hidden: hidden.map(|(member, _)| member).collect(),
         }
     }
@@ -237,9 +288,9 @@ impl ViewerClass {
         self.display.color.as_deref().and_then(css_color)
     }
 
-    /// Returns the unit of the values of counters.
-    pub(super) fn unit(&self) -> Option<&str> {
-        self.display.unit.as_deref()
+    /// Returns the unit of the values of the counter of an event.
+    pub(super) fn unit<'u>(&'u self, event: &Event<'u>) -> Option<Cow<'u, str>> {
+        self.counter.unit(event).or(self.display.unit.as_deref().map(Cow::Borrowed))
     }
 
     /// Returns the name that an event has instead of that of its class: a text, or a number after the name of the class.
@@ -273,13 +324,18 @@ impl ViewerClass {
         let number = |field| Some(value(field)?.key());
         let thread = value(&self.thread);
         EventPlace {
-            process: number(&self.process).or(self.own_process),
+            process: self.process.of_event(event),
             process_name: None,
             thread: thread.map(|thread| thread.key()),
             // A thread can be its name.
             thread_name: thread.and_then(|thread| thread.as_str()),
             processor: number(&self.processor),
         }
+    }
+
+    /// Returns the object that is the name of an event: its number.
+    pub(super) fn named_by(&self, event: &Event<'_>) -> Option<u64> {
+        event.get(self.event_name.as_ref()?)?.as_u64()
     }
 
     /// Adds the names of the process and the thread of an event.
@@ -318,10 +374,7 @@ impl ViewerClass {
         let is_complete = match self.form {
             EventForm::KeyedBegin | EventForm::KeyedEnd => self.has_key(event),
             EventForm::Complete => self.duration(event).is_some(),
-            EventForm::Counter => self.counters.iter().any(|(_, field)| {
-                let value = event.get(field);
-                value.is_some_and(|value| value.as_i128().is_some() || value.as_f64().is_some())
-            }),
+            EventForm::Counter => self.counter.has_value(event),
             _ => true,
         };
         if is_complete { self.form } else { EventForm::Instant }
@@ -379,9 +432,14 @@ impl ViewerClass {
         key.filter(|key| !matches!(key, FieldValue::Null)).map_or(0, |key| key.key())
     }
 
-    /// Returns the name that an event gives its counter.
-    pub(super) fn counter_name<'e>(&self, event: &Event<'e>) -> Option<&'e str> {
-        event.get(self.counter_name.as_ref()?)?.as_str()
+    /// Returns the name of the counter of an event: its own, or that of the class.
+    pub(super) fn counter_name<'n>(&'n self, event: &Event<'n>) -> Cow<'n, str> {
+        self.counter.name(event).unwrap_or(Cow::Borrowed(&self.name))
+    }
+
+    /// Passes the values of the counter of an event.
+    pub(super) fn counter_values(&self, event: &Event<'_>, take: impl FnMut(CounterValue<'_>)) {
+        self.counter.for_each(event, take);
     }
 
     /// Returns the number of the call stack of an event.

@@ -131,9 +131,12 @@ impl Firefox {
             writer.lose_flow(event, content);
         }
         let mut place = class.class.place(event, known);
+        let name = scheduling.event_name(*trace, &class.class, place.process, event, name);
         scheduling.complete(*trace, &class.class, &mut place);
-        let name = class.class.event_name(event, name);
         let is_written = writer.event(EventAtPlace { event, class, place, trace: *trace, name }, time);
+        if let Some(ended) = scheduling.ended_thread(*trace, event, &class.class) {
+            writer.end_thread(event, &ended, *trace);
+        }
         scheduling.observe(*trace, event, &class.class);
         is_written
     }

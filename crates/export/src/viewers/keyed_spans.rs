@@ -26,7 +26,7 @@ struct KeyedSpan<N, T> {
     before: Option<u32>,
 }
 
-/// Open spans by their keys. Several can have the same key: those of other classes, and those that begin again.
+/// Open spans by their keys. Several can have the same key: those of other names.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug)]
 #[cfg_attr(
@@ -41,6 +41,8 @@ pub(super) struct KeyedSpans<T, N = u64> {
     free: Vec<u32>,
     begins: Kinds<N>,
     ends: Kinds<N>,
+    /// `true` if a span was not kept, as too many were open.
+    has_refused: bool,
 }
 
 /// Names of classes, in bounded memory.
@@ -81,6 +83,7 @@ impl<T, N> Default for KeyedSpans<T, N> {
             free: Vec::new(),
             begins: Kinds::default(),
             ends: Kinds::default(),
+            has_refused: false,
         }
     }
 }
@@ -96,11 +99,20 @@ impl<T, N: Copy + Eq + Hash> KeyedSpans<T, N> {
         self.spans.len() >= MOST && self.free.is_empty()
     }
 
-    /// Begins a span. If there is no room, it is not known to be open.
-    pub(super) fn begin(&mut self, key: u64, edge: SpanEdge<N>, value: T) {
+    /// Returns `true` if an end without a begin may belong to a span that was not kept.
+    pub(super) fn has_refused(&self) -> bool {
+        self.has_refused
+    }
+
+    /// Begins a span. Returns the value of the open span with the same key and names, which has no end then. If there is no
+    /// room, the span is not known to be open.
+    pub(super) fn begin(&mut self, key: u64, edge: SpanEdge<N>, value: T) -> Option<T> {
         self.begins.add(edge.kind);
+        let again = self.find(key, |span| (span.edge.name, span.edge.kind) == (edge.name, edge.kind));
+        let again = again.and_then(|(index, after)| self.remove(key, index, after));
         if self.is_full() {
-            return;
+            self.has_refused = true;
+            return again;
         }
         let index = self.free.pop().unwrap_or_else(|| {
             self.spans.push(None);
@@ -110,6 +122,7 @@ impl<T, N: Copy + Eq + Hash> KeyedSpans<T, N> {
         if let Some(place) = self.spans.get_mut(index as usize) {
             *place = Some(KeyedSpan { edge, value, before });
         }
+        again
     }
 
     /// Ends the last span with a key whose names are those of the end, and returns its value. For an end without a name, and
@@ -195,16 +208,18 @@ impl<T, N: Copy + Eq + Hash> KeyedSpans<T, N> {
 pub(super) type KeyedSpanIds = KeyedSpans<u64>;
 
 impl KeyedSpanIds {
-    /// Returns the identifier of the span that an event begins.
-    pub(super) fn begin_id(&mut self, key: u64, edge: SpanEdge) -> u64 {
+    /// Returns the identifier of the span that an event begins, and `true` if a span with this identifier is open, which
+    /// has no end then.
+    pub(super) fn begin_id(&mut self, key: u64, edge: SpanEdge) -> (u64, bool) {
         let id = span_id(key, edge);
-        self.begin(key, edge, id);
-        id
+        let again = self.begin(key, edge, id);
+        (id, again.is_some())
     }
 
-    /// Returns the identifier of the span that an event ends.
-    pub(super) fn end_id(&mut self, key: u64, edge: SpanEdge) -> u64 {
-        self.end(key, edge, |_| None).unwrap_or_else(|| span_id(key, edge))
+    /// Returns the identifier of the span that an event ends; `None` if no such span is open.
+    pub(super) fn end_id(&mut self, key: u64, edge: SpanEdge) -> Option<u64> {
+        let refused = self.has_refused.then(|| span_id(key, edge));
+        self.end(key, edge, |_| None).or(refused)
     }
 }
 
@@ -233,9 +248,9 @@ mod tests {
     #[test]
     fn spans_of_two_classes_have_the_same_key() {
         let mut spans = KeyedSpans::default();
-        spans.begin(5, edge(1), 'a');
-        spans.begin(5, edge(2), 'b');
-        spans.begin(6, edge(1), 'c');
+        for (key, name, value) in [(5, 1, 'a'), (5, 2, 'b'), (6, 1, 'c')] {
+            assert_eq!(spans.begin(key, edge(name), value), None);
+        }
         assert_eq!(end(&mut spans, 5, edge(1)), Some('a'));
         assert_eq!(end(&mut spans, 5, edge(1)), None);
         assert_eq!(end(&mut spans, 5, edge(2)), Some('b'));
@@ -243,13 +258,15 @@ mod tests {
         assert_eq!((spans.last.len(), spans.values().count()), (0, 0));
     }
 
+    /// As statistics say: the end of a span is missing if an equal one begins.
     #[test]
-    fn the_last_of_equal_ones_ends_first() {
+    fn equal_ones_are_not_open_at_once() {
         let mut spans = KeyedSpans::default();
-        "abc".chars().for_each(|value| spans.begin(5, edge(1), value));
-        spans.begin(5, edge(2), 'x');
-        assert_eq!(spans.iter().map(|(_, _, value)| value).collect::<String>(), "abcx");
-        assert_eq!([0; 4].map(|_| end(&mut spans, 5, edge(1))), [Some('c'), Some('b'), Some('a'), None]);
+        let again = "abc".chars().map(|value| spans.begin(5, edge(1), value));
+        assert_eq!(again.collect::<Vec<_>>(), [None, Some('a'), Some('b')]);
+        assert_eq!(spans.begin(5, edge(2), 'x'), None);
+        assert_eq!(spans.iter().map(|(_, _, value)| value).collect::<String>(), "cx");
+        assert_eq!([0; 2].map(|_| end(&mut spans, 5, edge(1))), [Some('c'), None]);
         assert_eq!(spans.values().collect::<String>(), "x");
     }
 
@@ -257,8 +274,7 @@ mod tests {
     fn names_of_events_count_if_both_have_them() {
         let own = |name| SpanEdge { name, kind: 1, is_unnamed: false };
         let mut spans = KeyedSpans::default();
-        spans.begin(5, own(10), 'a');
-        spans.begin(5, own(11), 'b');
+        assert_eq!([(10, 'a'), (11, 'b')].map(|(name, value)| spans.begin(5, own(name), value)), [None; 2]);
         assert_eq!(end(&mut spans, 5, own(12)), None);
         assert_eq!(end(&mut spans, 5, own(10)), Some('a'));
         assert_eq!(end(&mut spans, 5, edge(1)), Some('b'));
@@ -269,17 +285,21 @@ mod tests {
     fn other_ends_take_what_no_end_is_named_after() {
         for other in [UNNAMED, edge(98)] {
             let mut spans = KeyedSpans::default();
-            spans.begin(5, edge(1), 'i');
+            assert_eq!(spans.begin(5, edge(1), 'i'), None);
             assert_eq!(end(&mut spans, 5, edge(1)), Some('i'));
-            spans.begin(5, edge(2), 'a');
-            spans.begin(5, edge(1), 'b');
+            assert_eq!(
+                [(2, 'a'), (1, 'b')].map(|(name, value)| spans.begin(5, edge(name), value)),
+                [None; 2]
+            );
             assert_eq!(end(&mut spans, 5, other), Some('a'));
             assert_eq!(end(&mut spans, 5, other), other.is_unnamed.then_some('b'));
         }
         // The begin of this one is before the trace: `a` is not ended by it.
         let mut spans = KeyedSpans::default();
-        spans.begin(4, edge(2), 'x');
-        spans.begin(5, edge(1), 'a');
+        assert_eq!(
+            [(4, 2, 'x'), (5, 1, 'a')].map(|(key, name, value)| spans.begin(key, edge(name), value)),
+            [None; 2]
+        );
         assert_eq!(end(&mut spans, 5, edge(2)), None);
         assert_eq!(end(&mut spans, 5, edge(1)), Some('a'));
     }
@@ -288,15 +308,14 @@ mod tests {
     fn memory_is_bounded() {
         let mut spans = KeyedSpanIds::default();
         for key in 0..2 * MOST as u64 {
-            let id = spans.begin_id(key, edge(key));
-            assert_eq!(id, span_id(key, edge(key)));
+            assert_eq!(spans.begin_id(key, edge(key)), (span_id(key, edge(key)), false));
         }
         assert!(spans.is_full());
         assert_eq!((spans.spans.len(), spans.begins.names.len()), (MOST, MOST_KINDS));
         // The end of a span that is not known to be open has its identifier all the same.
         let last = 2 * MOST as u64 - 1;
-        assert_eq!(spans.end_id(last, edge(last)), span_id(last, edge(last)));
-        assert_eq!(spans.end_id(0, edge(0)), span_id(0, edge(0)));
+        assert_eq!(spans.end_id(last, edge(last)), Some(span_id(last, edge(last))));
+        assert_eq!(spans.end_id(0, edge(0)), Some(span_id(0, edge(0))));
         assert!(!spans.is_full());
     }
 }

@@ -14,8 +14,20 @@ pub(super) const UNDECODED: &str = "event of more than 256 MiB, or with fields t
 pub(super) const NO_TIME: &str =
     "time before the origin of the clock, or more than 63 bits of nanoseconds after it";
 
-/// Loss of the end of a span, which the trace lacks.
+/// Losses of the ends of spans, which the trace lacks.
 pub(super) const LOST_END: &str = "span within without an end -> ends with this span";
+pub(super) const BEGUN_AGAIN: &str = "span before with the same key, without an end -> ends here";
+pub(super) const EXITED: &str = "span without an end -> ends with its thread";
+
+/// Loss of an end that is earlier than its begin.
+pub(super) const BACKWARDS: &str = "end of a span before its begin -> begin";
+
+/// Loss of the begin of a span, which the trace lacks.
+pub(super) const LOST_BEGIN: &str = "end of a span that has no begin -> instant event";
+
+/// Names of the arguments of spans without an end, and of ends without a begin.
+pub(super) const END_MISSING: &str = "ichnos.end_missing";
+pub(super) const BEGIN_MISSING: &str = "ichnos.begin_missing";
 
 /// Loss of the end of a span, which is not known any more when it comes.
 pub(super) const FORGOTTEN: &str = "end of a span that began when too many were open";

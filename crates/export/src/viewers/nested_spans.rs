@@ -80,6 +80,13 @@ impl<T> NestedSpans<T> {
         ended
     }
 
+    /// Ends all spans of a track, which have no ends of their own. `lost` takes them, the innermost first.
+    pub(super) fn end_all(&mut self, track: u64, lost: impl FnMut(T)) {
+        let Some(open) = self.tracks.remove(&track) else { return };
+        self.count -= open.len();
+        open.into_iter().rev().map(|(_, value)| value).for_each(lost);
+    }
+
     /// Takes all open spans.
     pub(super) fn take_all(&mut self) -> impl Iterator<Item = T> + use<T> {
         self.count = 0;
@@ -114,7 +121,12 @@ mod tests {
         assert_eq!(end(&mut spans, 7, edge(1)), (Some('a'), "cb".to_owned()));
         assert_eq!(end(&mut spans, 7, edge(2)), (None, String::new()));
         assert_eq!(end(&mut spans, 8, UNNAMED), (Some('x'), String::new()));
-        assert_eq!(spans.count, 0);
+        spans.begin(7, edge(1), 'd');
+        spans.begin(7, edge(2), 'e');
+        let mut lost = String::new();
+        spans.end_all(7, |span| lost.push(span));
+        spans.end_all(7, |span| lost.push(span));
+        assert_eq!((&*lost, spans.count), ("ed", 0));
     }
 
     #[test]

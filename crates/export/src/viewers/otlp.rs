@@ -3,7 +3,8 @@
 //! | event | becomes |
 //! |---|---|
 //! | begin, end, event with a duration | a span |
-//! | first event of an operation | a span up to the last event of the operation, with its causes as parent and links |
+//! | first event of an operation | a span up to the last event of the operation, and of the operations that name it |
+//! | causes of an operation | the parent if it is one, or contains the span in time; otherwise links |
 //! | message, or event outside of spans | a log record |
 //! | other events | an event of the span around them |
 //! | counter | a value of a gauge for each of its values |
@@ -30,6 +31,7 @@ pub use self::encoding::OtlpEncoding;
 use self::event_context::EventContext;
 use self::telemetry::Telemetry;
 use super::class::ContextNames;
+use super::event_track::event_track;
 use super::losses::{EarlyLosses, LossNote, NO_TIME, lose_event, lose_part, shown_time};
 use super::output_bytes;
 use super::scheduling::Scheduling;
@@ -168,14 +170,20 @@ impl Otlp {
         let class = classes.of(event, || telemetry.class(event, !find_mentions.is_empty()));
         if let Some(tasks) = &class.class.tasks {
             tasks.read(event, &[], content);
+            if let Some(mentions) = class.mentions.as_ref().filter(|_| telemetry.is_new(content, *trace)) {
+                mentions.read(event, find_mentions, content);
+            }
         } else if let Some(mentions) = &class.mentions {
             mentions.read(event, find_mentions, content);
         }
         let mut place = class.class.place(event, known);
+        let name = scheduling.event_name(*trace, &class.class, place.process, event, name);
         scheduling.complete(*trace, &class.class, &mut place);
-        let name = class.class.event_name(event, name);
         let context = EventContext::new(event, class, content, place, time, *trace).named(name);
         let is_written = telemetry.event(&context);
+        if let Some(ended) = scheduling.ended_thread(*trace, event, &class.class) {
+            telemetry.end_thread(event_track(event.stream.key, &ended, *trace).1, time);
+        }
         scheduling.observe(*trace, event, &class.class);
         is_written
     }

@@ -22,7 +22,7 @@ use super::class::{ContextNames, EventForm};
 use super::flows::{FlowEnd, Flows};
 use super::keyed_spans::KeyedSpanIds;
 use super::losses::{
-    EarlyLosses, LOST_END, LossNote, NO_TIME, UNDECODED, lose_event, lose_part, lose_spans, shown_time,
+    BACKWARDS, BEGIN_MISSING, BEGUN_AGAIN, EXITED, EarlyLosses, LOST_BEGIN, LOST_END, LossNote, NO_TIME, UNDECODED, lose_event, lose_part, lose_spans, shown_time,
 };
 use super::names::{NumberBits, NumberedNames};
 use super::nested_spans::NestedSpans;
@@ -74,7 +74,8 @@ pub struct Perfetto {
 #[derive(Debug, Default)]
 struct PerfettoSpans {
     keyed: KeyedSpanIds,
-    nested: NestedSpans<()>,
+    /// With the times at which they begin.
+    nested: NestedSpans<u64>,
 }
 
 impl Perfetto {
@@ -154,6 +155,7 @@ impl Perfetto {
         let next = next_thread(event, &class.class, &place).filter(|_| class.class.form == EventForm::Wakeup);
         let is_running = next.is_some_and(|thread| scheduling.runs(trace, thread.number));
         let has_processors = scheduling.has_processors(trace, &class.class);
+        let name = scheduling.event_name(trace, &class.class, place.process, event, &mut self.name);
         scheduling.complete(trace, &class.class, &mut place);
         let mut writer = PacketWriter { out, tracks, spans: keyed, sequence, time };
         match class.class.form_of(event) {
@@ -162,15 +164,25 @@ impl Perfetto {
             EventForm::Switch | EventForm::Wakeup
                 if writer.scheduling(event, &class.class, &place, has_processors, is_running) => {}
             mut form => {
-                let name = class.class.event_name(event, &mut self.name);
-                let track = writer.event_track(class, form, event, &place, name);
+                let shown = writer.event_track(class, form, event, &place, name);
+                let (track, mut is_unbegun) = (shown.id, shown.is_unbegun);
+                if shown.is_again {
+                    lose_part(losses, event, LossKind::Lowered, "", BEGUN_AGAIN);
+                }
                 if form == EventForm::End {
-                    let ended = nested.end(track, class.class.edge(name), |()| {
-                        writer.end_slice(track);
+                    let ended = nested.end(track, class.class.edge(name), |_| {
+                        writer.end_slice(track, true);
                         lose_part(losses, event, LossKind::Lowered, "", LOST_END);
                     });
-                    // An end of nothing.
-                    form = ended.map_or(EventForm::Instant, |()| form);
+                    is_unbegun = ended.is_none();
+                    if let Some(begin) = ended.filter(|begin| *begin > time) {
+                        writer.time = begin;
+                        lose_part(losses, event, LossKind::Rounded, "", BACKWARDS);
+                    }
+                }
+                if is_unbegun {
+                    form = EventForm::Instant;
+                    lose_part(losses, event, LossKind::Lowered, "", LOST_BEGIN);
                 }
                 let begin = writer.out.len();
                 let at = writer.begin_event((class, form), names, event, track, name);
@@ -180,6 +192,9 @@ impl Perfetto {
                     let mut visitor = ArgumentVisitor::new(annotations, scope, &mut self.text);
                     let visited = event.visit(scope.scope, &mut visitor);
                     is_whole &= visited.is_ok() && !visitor.arguments.is_too_large;
+                }
+                if is_unbegun {
+                    writer.mark(BEGIN_MISSING);
                 }
                 if let Some(tasks) = &class.class.tasks {
                     tasks.read(event, &[], &mut self.content);
@@ -200,7 +215,7 @@ impl Perfetto {
                     return false;
                 }
                 if form == EventForm::Begin {
-                    lose_spans(losses, event, nested.begin(track, class.class.edge(name), ()));
+                    lose_spans(losses, event, nested.begin(track, class.class.edge(name), time));
                 } else if form == EventForm::Complete {
                     writer.end_complete(track, class.class.duration(event).unwrap_or(0));
                 }
@@ -214,6 +229,14 @@ impl Perfetto {
                     writer.log_line(event, class, &place, &self.message);
                 }
             }
+        }
+        if let Some(ended) = scheduling.ended_thread(trace, event, &class.class)
+            && let Some(track) = writer.thread_track(&ended)
+        {
+            nested.end_all(track, |_| {
+                writer.end_slice(track, true);
+                lose_part(losses, event, LossKind::Lowered, "", EXITED);
+            });
         }
         scheduling.observe(trace, event, &class.class);
         process_tree::push_changes(out, sequence.id, time, scheduling);

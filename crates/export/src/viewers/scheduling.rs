@@ -7,6 +7,7 @@ use std::sync::Arc;
 use ichnos_model::{Event, ListedThread, Trace};
 
 use super::class::{EventForm, EventPlace, ViewerClass};
+use super::named_objects::NamedObjects;
 use super::thread_fields::NamedThread;
 
 /// Maximum number of threads, and of processors, that are kept; beyond it, all are forgotten.
@@ -54,6 +55,8 @@ pub(super) struct Scheduling {
     /// Threads that the traces list, by their numbers.
     #[cfg_attr(feature = "serde", serde(skip))]
     listed: HashMap<u32, Arc<[ListedThread]>>,
+    /// Objects that are the names of events.
+    objects: NamedObjects,
     /// Threads with a new process or name, if they are noted: the number of the trace and that of the thread.
     #[cfg_attr(feature = "serde", serde(skip))]
     changes: Option<Vec<(u32, u64)>>,
@@ -109,6 +112,22 @@ impl Scheduling {
         let listed_name = |thread| self.listed(trace, thread).map(|listed| &*listed.name);
         let name_of = |thread| name(thread).or_else(|| listed_name(thread).filter(|name| !name.is_empty()));
         (process, process.and_then(name_of), name_of(thread))
+    }
+
+    /// Returns the place of the thread that an event says has ended: it ran before, and will not run again.
+    pub(super) fn ended_thread<'p>(
+        &'p mut self,
+        trace: u32,
+        event: &Event<'_>,
+        class: &ViewerClass,
+    ) -> Option<EventPlace<'p>> {
+        let threads = class.threads.as_ref().filter(|_| class.form == EventForm::Switch)?;
+        threads.previous_state(event).filter(|state| state.is_end())?;
+        let thread = Some(threads.previous(event)?.number).filter(|thread| *thread != 0);
+        let mut place = EventPlace { thread, ..EventPlace::default() };
+        thread?;
+        self.complete_known(trace, class, &mut place);
+        Some(place)
     }
 
     /// Returns the name of a thread, by its index; `None` if it is not known.
@@ -180,7 +199,24 @@ impl Scheduling {
             threads: self.threads.clone(),
             known: self.known.clone(),
             listed: self.listed.clone(),
+            objects: self.objects.clone(),
             changes: None,
+        }
+    }
+
+    /// Returns the name that an event of a process has instead of that of its class: that of an object, if its number is the
+    /// name. `text` is memory for it.
+    pub(super) fn event_name<'t>(
+        &self,
+        trace: u32,
+        class: &ViewerClass,
+        process: Option<u64>,
+        event: &Event<'t>,
+        text: &'t mut String,
+    ) -> Option<&'t str> {
+        match class.named_by(event) {
+            Some(number) if self.objects.name(trace, process, number, text) => Some(text),
+            _ => class.event_name(event, text),
         }
     }
 
@@ -233,6 +269,10 @@ impl Scheduling {
     pub(super) fn observe(&mut self, trace: u32, event: &Event<'_>, class: &ViewerClass) {
         if class.threads.is_some() || class.form == EventForm::Switch {
             self.observe_threads(trace, event, class);
+        }
+        if class.object.is_some() {
+            let process = class.unnamed_place(event).process;
+            self.objects.observe(trace, process, event, class);
         }
     }
 

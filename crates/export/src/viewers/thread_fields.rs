@@ -27,6 +27,23 @@ pub(super) enum PreviousState {
     Dead,
 }
 
+/// Bits of `prev_state` of Linux for a thread that has ended: `EXIT_DEAD` and `EXIT_ZOMBIE`, and `TASK_DEAD` before 4.14.
+const ENDED: i64 = 0x10 | 0x20 | 0x40;
+
+/// `TASK_DEAD` of Linux since 4.14, alone; before, this bit is another one that comes with those of a thread that waits.
+const TASK_DEAD: i64 = 0x80;
+
+impl PreviousState {
+    /// Returns `true` if the thread has ended.
+    pub(super) fn is_end(self) -> bool {
+        match self {
+            Self::Linux(bits) => bits & ENDED != 0 || bits == TASK_DEAD,
+            Self::Dying | Self::Dead => true,
+            Self::Runnable | Self::Blocked | Self::Suspended => false,
+        }
+    }
+}
+
 /// Names of states in Fuchsia traces ("Context Switch Record" of the document).
 const NAMED: [(&str, PreviousState); 6] = [
     ("new", PreviousState::Runnable),

@@ -47,8 +47,8 @@ const MOST_NAME: usize = 256;
 
 /// Tracks of a trace and what is on them, in bounded memory: see [`Pyramid`](ichnos_flow::Pyramid).
 ///
-/// Messages are to be in order of time. What can be asked meanwhile is what was taken so far; spans without an end go to
-/// the last time.
+/// Messages are to be in order of time. What can be asked meanwhile is what was taken so far. Spans without an end
+/// [are open](SpanItem::is_open) up to the last time, or to the end of the span around them, or of their thread.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug)]
 pub struct Timeline {
@@ -736,9 +736,9 @@ impl Timeline {
         let class = classes.of(event, || TimelineClass::of(event, names, colors));
         let mut place = class.class.place(event, known);
         let is_lost = !scheduling.has_place(*trace, &class.class, &place);
+        let own_name = scheduling.event_name(*trace, &class.class, place.process, event, text);
         scheduling.complete(*trace, &class.class, &mut place);
         let own_track = tracks.of_event((event.stream, *stream), &place, *trace);
-        let own_name = class.class.event_name(event, text);
         let name = own_name.map_or(class.name, |name| number(names, name));
         let of = EventOf { event, class, trace: *trace, place: &place, time, name, track: own_track };
         board.counts.events += 1;
@@ -746,6 +746,11 @@ impl Timeline {
         let (track, side, key) = of.show(board, tracks, own_name);
         if class.class.form == EventForm::Switch {
             of.run(board, tracks, names, threads);
+        }
+        if let Some(ended) = scheduling.ended_thread(*trace, event, &class.class)
+            && let Some(track) = tracks.thread(*trace, &ended)
+        {
+            board.end_thread(track, time);
         }
         scheduling.observe(*trace, event, &class.class);
         let (stream, position) = (*stream, positions.next(time));
@@ -868,22 +873,20 @@ impl EventOf<'_, '_> {
     fn values(&self, board: &mut Board, tracks: &mut TrackList) -> u32 {
         let Self { event, time, .. } = *self;
         let class = &self.class.class;
-        let name = class.counter_name(event).unwrap_or(&class.name);
+        let name = &*class.counter_name(event);
         let number = class.counter_number(event);
-        let is_single = class.counters.len() == 1;
         board.counts.counters += 1;
         let mut track = self.track;
-        for (index, (member, field)) in (1_u64..).zip(&class.counters) {
-            let Some(value) = event.get(field) else { continue };
-            let Some(value) = value.as_f64().or_else(|| Some(value.as_i128()? as f64)) else { continue };
-            let key = name_key(name) ^ number.rotate_left(17) ^ index;
-            track = tracks.of_counter(self.trace, self.place, key, class.unit(), || {
-                let member = if is_single { String::new() } else { format!(" {member}") };
+        class.counter_values(event, |value| {
+            let key = name_key(name) ^ number.rotate_left(17) ^ name_key(value.member).rotate_left(1);
+            let unit = class.unit(event);
+            track = tracks.of_counter(self.trace, self.place, key, unit.as_deref(), || {
+                let member = if value.is_single { String::new() } else { format!(" {}", value.member) };
                 let number = if number == 0 { String::new() } else { format!(" {number}") };
                 format!("{name}{member}{number}")
             });
-            board.pyramid.counter(track, time, value);
-        }
+            board.pyramid.counter(track, time, value.number.to_f64());
+        });
         track
     }
 

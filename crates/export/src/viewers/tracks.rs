@@ -51,7 +51,7 @@ pub(super) fn name_key(name: &str) -> u64 {
 
 /// Numbers of traces in the order in which they are first met: unlike addresses, they are the same in each run.
 #[derive(Clone, Debug, Default)]
-pub(super) struct TraceNumbers(Vec<usize>);
+pub(super) struct TraceNumbers(HashMap<usize, u32>);
 
 impl TraceNumbers {
     /// Returns the number of traces.
@@ -61,13 +61,8 @@ impl TraceNumbers {
 
     /// Returns the number of the trace of a data stream, which is kept alive as long as its number is used.
     pub(super) fn number(&mut self, stream: &DataStream) -> u32 {
-        let address = Arc::as_ptr(&stream.trace).addr();
-        let known = self.0.iter().position(|known| *known == address);
-        let number = known.unwrap_or_else(|| {
-            self.0.push(address);
-            self.0.len() - 1
-        });
-        number as u32
+        let next = self.len();
+        *self.0.entry(Arc::as_ptr(&stream.trace).addr()).or_insert(next)
     }
 }
 

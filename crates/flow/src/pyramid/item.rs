@@ -21,7 +21,7 @@ pub struct SpanItem {
     pub begin: u64,
     /// End of the last one, in nanoseconds; that of an instant is its begin.
     pub end: u64,
-    /// Length of the longest one, in nanoseconds.
+    /// Length of the longest one, in nanoseconds; 0 of instants and of spans without an end.
     pub longest: u64,
     /// Time in spans of the dominant name in nanoseconds, plus the number of these spans and instants. It is approximate where
     /// names alternate.
@@ -39,6 +39,18 @@ impl SpanItem {
         let longest = end.saturating_sub(begin);
         Self { begin, end, longest, weight: longest.saturating_add(1), count: 1, name }
     }
+
+    /// Makes a span without an end, which is shown up to a time.
+    #[must_use]
+    pub fn open(begin: u64, until: u64, name: u32) -> Self {
+        Self { longest: 0, ..Self::new(begin, until, name) }
+    }
+
+    /// Returns `true` for a single span that has no end: no length of it is known.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.count == 1 && self.longest == 0 && self.end > self.begin
+    }
 }
 
 impl LaneItem for SpanItem {
@@ -54,7 +66,7 @@ impl LaneItem for SpanItem {
 
     #[inline]
     fn is_narrow(&self, width: u64) -> bool {
-        self.count > 1 || self.longest < width
+        self.count > 1 || self.end.saturating_sub(self.begin) < width
     }
 
     #[inline]

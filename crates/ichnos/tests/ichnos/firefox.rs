@@ -11,6 +11,8 @@ use ichnos_model::{ClassMap, EventDisplay, EventRole, EventRule, Meaning, Messag
 use ichnos_testing::TraceProcessor;
 use serde_json::Value as Json;
 
+use crate::viewers::own_name;
+
 fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
 }
@@ -61,7 +63,8 @@ struct Counts {
 impl Sink for Counts {
     fn message(&mut self, message: &Message<'_>) -> std::io::Result<std::ops::ControlFlow<()>> {
         if let Message::Event(event) = message {
-            let name = event.category_and_name().1;
+            let own = own_name(event);
+            let name = own.as_deref().unwrap_or_else(|| event.category_and_name().1);
             match event.class.role {
                 EventRole::End | EventRole::Counter => {}
                 EventRole::Sample => self.samples += 1,

@@ -49,6 +49,15 @@ mod killed;
     feature = "nettrace",
     feature = "xtrace"
 ))]
+mod lost_spans;
+#[cfg(all(
+    feature = "ctf",
+    feature = "fuchsia-log",
+    feature = "fxt",
+    feature = "jsonl",
+    feature = "nettrace",
+    feature = "xtrace"
+))]
 mod missing;
 #[cfg(all(
     feature = "ctf",
@@ -67,6 +76,15 @@ mod proposals;
 mod random_spans;
 #[cfg(feature = "ctf")]
 mod render;
+#[cfg(all(
+    feature = "ctf",
+    feature = "fuchsia-log",
+    feature = "fxt",
+    feature = "jsonl",
+    feature = "nettrace",
+    feature = "xtrace"
+))]
+mod shown_names;
 #[cfg(feature = "ctf")]
 mod sweeps;
 #[cfg(feature = "ctf")]

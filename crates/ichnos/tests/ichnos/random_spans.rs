@@ -353,9 +353,9 @@ fn random_spans_counters_and_edges_arrive_in_opentelemetry() {
 }
 
 /// Reads and pairs the events of spans.
-struct SpanPairs {
-    reader: PairReader,
-    pairs: Pairs,
+pub(crate) struct SpanPairs {
+    pub(crate) reader: PairReader,
+    pub(crate) pairs: Pairs,
 }
 
 impl Sink for SpanPairs {

@@ -394,11 +394,18 @@ impl Counts {
         let display = event.class.display.as_deref().and_then(|display| display.name.as_deref());
         let without = name.strip_suffix("Begin").or_else(|| name.strip_suffix("Start"));
         let without = without.filter(|_| event.class.role == EventRole::Begin);
-        let name = display.or(without).unwrap_or(name);
+        let own = own_name(event);
+        let name = own.as_deref().or(display).or(without).unwrap_or(name);
         *self.events.entry(name.to_owned()).or_default() += 1;
         let mut visitor = Integers { event: name, counts: self };
         event.visit(Scope::Payload, &mut visitor).unwrap();
     }
+}
+
+/// Returns the name that a field gives an event.
+pub(crate) fn own_name(event: &Event<'_>) -> Option<String> {
+    let path = event.class.display.as_deref()?.name_field.as_ref()?;
+    Some(event.field(path)?.as_str()?.to_owned())
 }
 
 struct Integers<'c> {

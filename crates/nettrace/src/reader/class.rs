@@ -150,7 +150,7 @@ pub(super) fn event_kind(metadata: &EventMetadata, id: u128, pointer_bits: u64, 
         payload: Some(Arc::new(payload)),
         meanings,
         role: meaning.role,
-        display: meaning.span.map(display_of_span),
+        display: display(&meaning, fields.unwrap_or_default()),
         log: log.map(Arc::new),
         ..EventRecordClass::default()
     };
@@ -158,9 +158,39 @@ pub(super) fn event_kind(metadata: &EventMetadata, id: u128, pointer_bits: u64, 
     EventKind { class, form }
 }
 
-/// Returns how spans are shown: both of their ends by the same name.
-fn display_of_span(name: String) -> Arc<EventDisplay> {
-    Arc::new(EventDisplay { name: Some(name), ..EventDisplay::default() })
+/// Returns how viewers show spans, both of whose ends have the same name, and counters, whose fields can be within an object.
+fn display(meaning: &EventMeaning, fields: &[Field]) -> Option<Arc<EventDisplay>> {
+    let mut display = EventDisplay { name: meaning.span.clone(), ..EventDisplay::default() };
+    if let Some(counter) = &meaning.counter {
+        let path = |path: Option<&FieldPath>| dotted_path(fields, path?);
+        display.counter_value = path(Some(&counter.value));
+        display.counter_name = path(Some(&counter.name));
+        display.counter_unit = path(counter.unit.as_ref());
+        display.counter_tags = path(counter.tags.as_ref());
+    }
+    (display != EventDisplay::default()).then(|| Arc::new(display))
+}
+
+/// Returns the path of a payload field by names; `None` if it is not the first field with its names.
+fn dotted_path(fields: &[Field], path: &[usize]) -> Option<String> {
+    let mut inside = fields;
+    let mut dotted = "payload".to_owned();
+    for index in path {
+        let field = inside.get(*index)?;
+        if !field.name.is_empty() {
+            let is_first = inside.iter().position(|other| other.name == field.name) == Some(*index);
+            if !is_first || field.name.contains('.') {
+                return None;
+            }
+            dotted.push('.');
+            dotted.push_str(&field.name);
+        }
+        inside = match &field.kind {
+            FieldType::Object(fields) => fields,
+            _ => &[],
+        };
+    }
+    Some(dotted)
 }
 
 /// Returns the properties of an event that the model does not have.

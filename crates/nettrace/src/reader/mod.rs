@@ -11,6 +11,7 @@ mod format;
 mod index;
 mod index_builder;
 mod kinds;
+mod listed_threads;
 mod open_options;
 mod override_reader;
 mod overrides;
@@ -132,6 +133,13 @@ impl NettraceFile {
             // The trace owns this closure, which must not own the trace.
             let file = Arc::clone(&file);
             trace.set_symbols(move || symbols::read(&file, &clock));
+        }
+        if !matches!(file.version(), Version::V6(_)) {
+            // Since version 6, events have the names of their threads and processes.
+            let command_line = trace.class.environment("command_line").and_then(Value::as_text);
+            let command_line = command_line.map(str::to_owned);
+            let file = Arc::clone(&file);
+            trace.set_threads(move || listed_threads::list(&file, command_line.as_deref()));
         }
         Ok(Self { trace, stream: Arc::new(stream), file, damage })
     }

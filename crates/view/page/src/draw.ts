@@ -190,7 +190,8 @@ interface Item {
 function drawItem(painter: Painter, theme: Theme, item: Item, colorName: string): void {
   const { x, y, count: number, name } = item;
   const shade = shadeOf(colorName, theme.dark);
-  if (number === 1 && (item.instant || item.longest === 0)) return drawInstant(painter, theme, item);
+  if (number === 1 && item.instant) return drawInstant(painter, theme, item);
+  if (number === 1 && item.longest === 0) return drawOpen(painter, theme, item);
   const width = Math.max(item.right - x, 1);
   if (number > 1 && item.longest === 0) {
     // Instants of a summary: the more there are, the higher.
@@ -211,6 +212,17 @@ function drawItem(painter: Painter, theme: Theme, item: Item, colorName: string)
   painter.rect(x, y, width, BAR, shade.fill, opacity);
   painter.rect(x, y + BAR - 3, width, 3, shade.strong);
   if (width > LEAST_TEXT) painter.text(x + 4, y + BAR / 2 - 1, `${shortCount(number)} × ${name}`, theme.text, width - 6);
+}
+
+/** A span without an end: pale, with dashes to where it ends at the latest. */
+function drawOpen(painter: Painter, theme: Theme, item: Item): void {
+  const { x, y, right, name } = item;
+  const shade = shadeOf(name, theme.dark);
+  const width = Math.max(right - x, 1);
+  painter.rect(x, y, width, BAR, shade.fill, 0.3);
+  painter.rect(x, y, 2, BAR, shade.strong);
+  for (let from = x; from < right; from += 8) painter.rect(from, y + BAR - 2, Math.min(4, right - from), 2, shade.strong);
+  if (width > LEAST_TEXT) painter.text(x + 5, y + BAR / 2, name, theme.text, width - 8);
 }
 
 function drawInstant(painter: Painter, theme: Theme, item: Item): void {

@@ -1,12 +1,13 @@
 // Answers of a page that was saved with its data (`ichnos view --export`), for which there is no server.
 
-import type { EventDetails, LongestSpans, NamesAnswer, Row, Rows, Stacks, Stats, Tiles, TileTrack, Trace, Track } from "./api";
+import type { EventDetails, Flows, LongestSpans, NamesAnswer, Row, Rows, Stacks, Stats, Tiles, TileTrack, Trace, Track } from "./api";
 
 interface SavedAnswers {
   trace: Trace;
   tracks: { generation: number; tracks: Track[] };
   names: NamesAnswer;
   tiles: Omit<Tiles, "generation">;
+  flows: Flows;
   stats: Stats;
   longest: LongestSpans;
   stacks: Stacks;
@@ -43,7 +44,7 @@ export function savedAnswer(path: string, parameters: Record<string, unknown>): 
     case "near":
       return null;
     case "flows":
-      return { generation: saved.trace.generation, complete: true, flows: [] };
+      return flows(saved, parameters);
     case "event":
       return details(saved, String(parameters.id));
     default:
@@ -65,6 +66,12 @@ function tiles(saved: SavedAnswers, parameters: Record<string, unknown>): Tiles 
       return { id: track.id, ...(items && { items }), ...(counter && { counter }) };
     });
   return { generation: saved.trace.generation, begin, end: String(parameters.end), exact: saved.tiles.exact, tracks };
+}
+
+/** Flows, with times relative to the begin that is asked for. */
+function flows(saved: SavedAnswers, parameters: Record<string, unknown>): Flows {
+  const shift = Number(BigInt(saved.tiles.begin) - BigInt(String(parameters.begin)));
+  return { ...saved.flows, flows: saved.flows.flows.map((value, i) => (i % 2 ? value + shift : value)) };
 }
 
 /** Items that touch a range; `first` is the place of their begins. */

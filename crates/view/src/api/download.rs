@@ -2,9 +2,10 @@
 
 use std::net::TcpStream;
 use std::ops::ControlFlow;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ichnos::export::{Csv, CsvOptions};
+use ichnos::export::{Csv, CsvColumns, CsvOptions};
 use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::model::{Message, Sink, Window};
 use ichnos::{Pass, PassEnd};
@@ -13,6 +14,27 @@ use super::trace_file;
 use crate::query::Query;
 use crate::response::{ApiError, ChunkedBody};
 use crate::shared::Shared;
+
+/// Returns the options of a table with the columns of all selected events, as `cat` has them.
+fn csv_options(shared: &Shared) -> Result<CsvOptions, ApiError> {
+    let session = &shared.session;
+    let is_dynamic = session.traces().iter().any(|trace| trace.has_dynamic_classes());
+    if is_dynamic && !session.is_live() && !shared.build.status().is_complete {
+        // Classes are known when their events were read.
+        let stop = shared.options.stop;
+        session.stream_reader(Window::default(), |_| true).for_each_head(|_, _| {
+            if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+    }
+    let mut options = CsvOptions::default();
+    let columns = shared.options.selection.csv_columns(session, options.time);
+    let too_many = || {
+        let most = CsvColumns::MOST;
+        ApiError::bad(format!("the events have more than {most} fields, one column each: choose JSON Lines"))
+    };
+    options.columns = columns.ok_or_else(too_many)?.into();
+    Ok(options)
+}
 
 /// Sends the events of a range as a file of text. Errors of the connection affect no other one.
 pub(crate) fn export(shared: &Arc<Shared>, query: &Query, stream: &mut TcpStream) -> Result<(), ApiError> {
@@ -31,11 +53,12 @@ pub(crate) fn export(shared: &Arc<Shared>, query: &Query, stream: &mut TcpStream
             .condition(move |event| selector.lock().unwrap_or_else(PoisonError::into_inner).selects(event));
     }
     let window = Window { begin: Some(i128::from(begin)), end: Some(i128::from(end)) };
+    let csv = if ending == "csv" { csv_options(shared)? } else { CsvOptions::default() };
     let reader = shared.reader(window)?;
     let disposition = format!("Content-Disposition: attachment; filename=\"events.{ending}\"\r\n");
     let Ok(mut body) = ChunkedBody::begin(stream, kind, &disposition) else { return Ok(()) };
     let mut sink: Box<dyn Sink + '_> = match ending {
-        "csv" => Box::new(Csv::new(&mut body, CsvOptions::default())),
+        "csv" => Box::new(Csv::new(&mut body, csv)),
         _ => Box::new(JsonLines::new(&mut body, JsonLinesOptions::default())),
     };
     let mut take = |message: &Message<'_>| -> std::io::Result<ControlFlow<()>> { sink.message(message) };

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{events, longest, overview, statistics, tiles};
+use super::{events, flows, longest, overview, statistics, tiles};
+use crate::directories::TraceDirectories;
 use crate::query::Query;
 use crate::response::ApiError;
 use crate::shared::Shared;
@@ -10,22 +11,28 @@ use crate::shared::Shared;
 /// Number of events and of log lines.
 const ROWS: u32 = 1_000;
 
+/// Maximum number of flows, and of pixels between which they are distinguished.
+const FLOWS: u32 = 10_000;
+const FLOW_PIXELS: u32 = 8_192;
+
 /// Maximum and minimum number of pixels of a track, and maximum size of the picture in bytes: pixels are halved until it fits.
 const MOST_PIXELS: u32 = 4_096;
 const FEWEST_PIXELS: u32 = 64;
 const MOST_TILES: usize = 8 << 20;
 
-/// Answers questions about the whole trace: an object with each answer under the name of its question. `<` is escaped, so
-/// that it can be in a script of a page.
-pub(crate) fn saved(shared: &Arc<Shared>) -> Result<Vec<u8>, ApiError> {
+/// Answers questions about the whole trace: an object with each answer under the name of its question, without the names of
+/// directories of traces. `<` is escaped, so that it can be in a script of a page.
+pub(crate) fn saved(shared: &Arc<Shared>, directories: &TraceDirectories) -> Result<Vec<u8>, ApiError> {
     let (begin, end) = shared.build.status().range.unwrap_or((0, 0));
     let all = Query::new("")?;
     let range = Query::new(&format!("begin={begin}&end={end}&limit={ROWS}"))?;
+    let arrows = Query::new(&format!("begin={begin}&end={end}&pixels={FLOW_PIXELS}&limit={FLOWS}"))?;
     let answers = [
         ("trace", overview::trace(shared)?),
         ("tracks", overview::tracks(shared, &all)?),
         ("names", overview::names_in(shared, 0, u32::MAX)),
         ("tiles", picture(shared, (begin, end))),
+        ("flows", flows::flows(shared, &arrows)?),
         ("stats", statistics::stats(shared, &range)?),
         ("longest", longest::longest(shared, &range)?),
         ("stacks", statistics::stacks(shared, &range)?),
@@ -38,6 +45,7 @@ pub(crate) fn saved(shared: &Arc<Shared>) -> Result<Vec<u8>, ApiError> {
             out.push(b',');
         }
         out.extend_from_slice(format!("\"{name}\":").as_bytes());
+        let answer = directories.without_in_json(&answer);
         for (index, part) in answer.split(|byte| *byte == b'<').enumerate() {
             if index > 0 {
                 out.extend_from_slice(b"\\u003c");

@@ -17,6 +17,9 @@ use crate::query::Query;
 use crate::response::{ApiError, ChunkedBody, write_head};
 use crate::shared::Shared;
 
+/// Endings of the names of compressed files.
+const COMPRESSED: [&str; 4] = [".gz", ".zst", ".xz", ".bz2"];
+
 /// Maximum length of the name of a file, in bytes.
 const MOST_NAME: usize = 60;
 
@@ -36,10 +39,8 @@ pub(super) fn export(shared: &Shared, query: &Query, stream: &mut TcpStream) -> 
     let target = target(shared)?;
     let directory = PrivateDirectory::create_in(&shared.options.temporary).map_err(failed)?;
     let name = file_name(&shared.options.title);
-    let name = match target.writer.extensions().first().filter(|_| !target.writer.is_directory()) {
-        Some(extension) => format!("{name}.{extension}"),
-        None => name,
-    };
+    let name =
+        if target.writer.is_directory() { name } else { with_extension(name, target.writer.extensions()) };
     let path = directory.path().join(&name);
     let window = Window { begin: Some(i128::from(begin)), end: Some(i128::from(end)) };
     let window = shared.options.within(window);
@@ -68,6 +69,25 @@ fn file_name(title: &str) -> String {
     let name = name.get(..name.len().min(MOST_NAME)).unwrap_or_default();
     let name = name.trim_start_matches(['.', '-']);
     if name.is_empty() { "trace".to_owned() } else { name.to_owned() }
+}
+
+/// Appends the extension of a format to a name that has none of the format's extensions. `trace.fxt.gz` becomes
+/// `trace.fxt`: the file is not compressed.
+fn with_extension(name: String, extensions: &[&str]) -> String {
+    let has_extension = |name: &str| {
+        let ends = |extension: &&str| name.strip_suffix(*extension).is_some_and(|rest| rest.ends_with('.'));
+        extensions.iter().any(ends)
+    };
+    if has_extension(&name) {
+        return name;
+    }
+    let plain =
+        COMPRESSED.iter().find_map(|ending| name.strip_suffix(ending)).filter(|name| has_extension(name));
+    match (plain, extensions.first()) {
+        (Some(plain), _) => plain.to_owned(),
+        (None, Some(extension)) => format!("{name}.{extension}"),
+        (None, None) => name,
+    }
 }
 
 /// Writes the events of a window, and those that name processes, modules and functions.
@@ -160,5 +180,20 @@ mod tests {
         assert_eq!(file_name("a/b c\"\r\n.tar, שלום"), "a-b-c---.tar------");
         assert_eq!((file_name("../x"), file_name("")), ("x".to_owned(), "trace".to_owned()));
         assert!(file_name(&"é".repeat(100)).len() <= MOST_NAME);
+    }
+
+    #[test]
+    fn files_have_one_extension() {
+        let named = |name: &str| with_extension(name.to_owned(), &["fxt", "ftf"]);
+        for (name, wanted) in [
+            ("trace", "trace.fxt"),
+            ("trace.fxt", "trace.fxt"),
+            ("trace.ftf", "trace.ftf"),
+            ("trace.fxt.gz", "trace.fxt"),
+            ("trace.tar.gz", "trace.tar.gz.fxt"),
+            ("fxt", "fxt.fxt"),
+        ] {
+            assert_eq!(named(name), wanted);
+        }
     }
 }

@@ -125,6 +125,24 @@ fn the_page_shows_ten_million_events() {
     }
 }
 
+/// A page that is passed on has the arrows, and no name of a directory.
+#[test]
+fn the_page_that_is_saved_names_no_directories() {
+    static STOP: AtomicBool = AtomicBool::new(false);
+    let path = std::fs::canonicalize(example("hello-xtrace")).unwrap();
+    let session = ichnos::open([&path], &OpenOptions::default()).unwrap();
+    let mut options = ViewOptions::new("proxy", &STOP);
+    options.arguments = ichnos_view::ViewArguments::new(path.to_str().unwrap());
+    let page = ichnos_view::page_file(Arc::new(session), options).unwrap();
+    let html = String::from_utf8(page.html).unwrap();
+    let directory = path.parent().unwrap().to_str().unwrap();
+    assert!(!html.contains(directory), "{directory}");
+    let saved = html.split("id=\"saved\">").nth(1).unwrap().split("</script>").next().unwrap();
+    let saved: serde_json::Value = serde_json::from_str(saved).unwrap();
+    assert!(!saved["flows"]["flows"].as_array().unwrap().is_empty());
+    assert!(saved["trace"]["command"].as_str().unwrap().contains("hello-xtrace"));
+}
+
 #[test]
 fn the_page_that_is_saved() {
     if has_packages("the_page_that_is_saved") {

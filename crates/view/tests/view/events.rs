@@ -2,12 +2,14 @@
 
 use std::ops::ControlFlow;
 
+use ichnos::export::{Csv, CsvOptions};
+use ichnos::flow::pump;
 use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::model::{Message, Sink as _, Window};
-use ichnos::{Pass, Selection};
+use ichnos::{OpenOptions, Pass, Selection};
 use serde_json::Value;
 
-use crate::client::{Server, example};
+use crate::client::{Server, example, recorded};
 
 /// Returns the lines of events as `cat --format jsonl` writes them.
 pub(crate) fn lines(server: &Server) -> Vec<Value> {
@@ -143,4 +145,65 @@ fn call_stacks_are_a_tree() {
         node["children"].as_array().unwrap().iter().map(|child| child["value"].as_u64().unwrap()).sum::<u64>()
     };
     assert!(stacks["root"]["value"].as_u64().unwrap() >= sum(&stacks["root"]));
+}
+
+/// Spans without samples are a tree, too: of nanoseconds, each of which is in one span.
+#[test]
+fn spans_are_a_tree_of_nanoseconds() {
+    let Some(path) = recorded("ctf/real/tracecompass/many-threads") else { return };
+    let server = Server::of(&path);
+    let (begin, end) = server.range();
+    let stacks = server.json(&format!("api/stacks?begin={begin}&end={end}"));
+    assert_eq!((&stacks["samples"], &stacks["unit"]), (&0.into(), &"ns".into()));
+    assert!(stacks["spans"].as_u64().unwrap() > 10, "{stacks}");
+    let mut found = 0;
+    let mut nodes = vec![&stacks["root"]];
+    while let Some(node) = nodes.pop() {
+        let children = node["children"].as_array().unwrap();
+        let sum = children.iter().map(|child| child["value"].as_u64().unwrap()).sum::<u64>();
+        assert!(sum <= node["value"].as_u64().unwrap(), "{node}");
+        found += children.len();
+        nodes.extend(children);
+    }
+    assert!(found > 10, "{found}");
+}
+
+/// A table has the columns that `cat` gives it, in any format.
+#[test]
+fn tables_have_the_columns_of_cat() {
+    const COLUMNS: &str = "time,event,host,stream,packet.cpu_id,ctx.vpid,ctx.vtid,ctx.procname,number,balance,hash,\
+port,text,load,half_load,mood,mood.labels,first_two,_samples_length,samples,_initials_length,initials";
+    for (name, columns) in [
+        ("hello-lttng", Some(COLUMNS)),
+        ("hello-ctf2", None),
+        ("hello-fuchsia", None),
+        ("hello-xtrace", None),
+        ("hello-jsonl", None),
+        ("hello-dotnet", None),
+        ("hello-fxt", None),
+    ] {
+        let server = Server::of(&example(name));
+        let (begin, end) = server.range();
+        let (status, _, body) = server.get(&format!("api/export?kind=csv&begin={begin}&end={end}"));
+        assert_eq!(status, 200);
+        let table = String::from_utf8(body).unwrap();
+        let header = table.lines().next().unwrap();
+        assert!(header.split(',').count() > 4, "{name}: {header}");
+        assert_eq!(header, columns.unwrap_or(header), "{name}");
+        let options = {
+            let mut options = CsvOptions::default();
+            let session = ichnos::open([example(name)], &OpenOptions::default()).unwrap();
+            // All classes are known once the events were read.
+            session
+                .stream_reader(Window::default(), |_| true)
+                .for_each_head(|_, _| ControlFlow::Continue(()));
+            options.columns = Selection::default().csv_columns(&session, options.time).unwrap().into();
+            options
+        };
+        let mut wanted = Csv::new(Vec::new(), options);
+        pump(&mut server.session.cursor(Window::default()).unwrap(), &mut wanted).unwrap();
+        wanted.finish().unwrap();
+        let wanted = String::from_utf8(wanted.writer().clone()).unwrap();
+        assert_eq!(table, wanted, "{name}");
+    }
 }

@@ -3,9 +3,9 @@
 use std::sync::{Arc, LazyLock};
 
 use ichnos_model::{
-    BitField, ByteOrder, CauseKind, ClockClass, ClockOffsets, DataStreamClass, DisplayBase, EventRecordClass,
-    FieldClass, FieldKind, FieldLocation, IntegerProperties, Length, LevelScale, LevelStep, LogLevel,
-    LogRole, LogSeverity, LogText, Meaning, Meanings, Member, Scope, TraceClass,
+    BitField, ByteOrder, CauseKind, ClockClass, ClockOffsets, DataStreamClass, DisplayBase, EventDisplay,
+    EventRecordClass, FieldClass, FieldKind, FieldLocation, IntegerProperties, Length, LevelScale, LevelStep,
+    LogLevel, LogRole, LogSeverity, LogText, Meaning, Meanings, Member, Scope, TraceClass,
 };
 
 use super::log_text;
@@ -195,6 +195,7 @@ pub(super) fn class_of(key: &[u8]) -> EventRecordClass {
         }
     }
     let mut members = Vec::new();
+    let mut display = None;
     if is_any {
         let text = || FieldClass::string();
         let line = FieldClass::structure([Member::new("key", text()), Member::new("value", text())]);
@@ -209,6 +210,10 @@ pub(super) fn class_of(key: &[u8]) -> EventRecordClass {
         let message = [&b"Label"[..], b"Operation", b"Title"]
             .into_iter()
             .find(|name| keys(key).any(|key| key.name == *name && !key.is_array));
+        // Viewers call reports by it.
+        let name = message.and_then(|message| std::str::from_utf8(message).ok());
+        let name = name.map(|name| Some(format!("payload.{name}")));
+        display = name.map(|name_field| Arc::new(EventDisplay { name_field, ..EventDisplay::default() }));
         for key in keys(key) {
             if let Some(meaning) = meaning_of(key, message) {
                 meanings.insert(Scope::Payload, members.len(), meaning);
@@ -225,6 +230,7 @@ pub(super) fn class_of(key: &[u8]) -> EventRecordClass {
         payload: Some(structure(members)),
         meanings,
         log: Some(Arc::new(role)),
+        display,
         ..EventRecordClass::default()
     }
 }

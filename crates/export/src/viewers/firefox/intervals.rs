@@ -56,6 +56,11 @@ impl Intervals {
         self.open.end(track, edge, lost)
     }
 
+    /// Ends all intervals of a track. `lost` takes them, whose ends are missing.
+    pub(super) fn end_all(&mut self, track: u64, lost: impl FnMut(OpenInterval)) {
+        self.open.end_all(track, lost);
+    }
+
     /// Takes those that have not ended, in the order in which they began.
     pub(super) fn take_all(&mut self) -> Vec<OpenInterval> {
         let mut all: Vec<OpenInterval> = self.open.take_all().collect();

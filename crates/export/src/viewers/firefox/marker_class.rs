@@ -1,6 +1,6 @@
 //! Classes of events as types of markers.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use fxprof_processed_profile as fx;
 use ichnos_model::lower::{LossKind, LossTable};
@@ -61,9 +61,38 @@ pub(super) struct MarkerClass {
 pub(super) struct MarkerNames {
     pub(super) fields: NumberedNames,
     /// Names of types of markers.
-    types: HashSet<String>,
+    types: UniqueNames,
     /// Names and colors of categories.
     categories: Vec<(String, Option<Rgb>, fx::CategoryHandle)>,
+}
+
+/// Names of which no two are equal.
+#[derive(Debug, Default)]
+struct UniqueNames {
+    names: HashSet<String>,
+    /// Number behind the next name that is one of these.
+    next: HashMap<String, u32>,
+}
+
+impl UniqueNames {
+    fn of<const N: usize>(names: [&str; N]) -> Self {
+        Self { names: names.map(str::to_owned).into(), next: HashMap::new() }
+    }
+
+    /// Returns the name, with a number behind it if it is taken.
+    fn add(&mut self, name: String) -> String {
+        if self.names.insert(name.clone()) {
+            return name;
+        }
+        let next = self.next.entry(name.clone()).or_insert(2);
+        loop {
+            let numbered = format!("{name}_{next}");
+            *next = next.saturating_add(1);
+            if self.names.insert(numbered.clone()) {
+                return numbered;
+            }
+        }
+    }
 }
 
 /// Returns the form of the values of a field.
@@ -81,20 +110,9 @@ fn form_of(node: Option<&Node>) -> ValueForm {
 }
 
 /// Returns a name that no other of the list has, of letters, digits and underscores.
-fn key(name: &str, known: &mut HashSet<String>) -> String {
+fn key(name: &str, known: &mut UniqueNames) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let plain: String = name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
-    unique(plain, known)
-}
-
-fn unique(name: String, known: &mut HashSet<String>) -> String {
-    let mut unique = name.clone();
-    let mut number = 1;
-    while !known.insert(unique.clone()) {
-        number += 1;
-        unique = format!("{name}_{number}");
-    }
-    unique
+    known.add(name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect())
 }
 
 impl MarkerClass {
@@ -141,7 +159,7 @@ impl MarkerClass {
 /// Describes a type of markers.
 fn schema(name: &str, fields: &[MarkerField], names: &mut MarkerNames) -> fx::RuntimeSchemaMarkerSchema {
     // Viewers use these keys themselves.
-    let mut keys = HashSet::from(["type".to_owned(), "cause".to_owned(), String::new()]);
+    let mut keys = UniqueNames::of(["type", "cause", ""]);
     let mut label = "{marker.name}".to_owned();
     let mut unnamed = 0..;
     let mut described = Vec::new();
@@ -165,7 +183,7 @@ fn schema(name: &str, fields: &[MarkerField], names: &mut MarkerNames) -> fx::Ru
         described.push(fx::RuntimeSchemaMarkerField { key, label: name, format, flags });
     }
     fx::RuntimeSchemaMarkerSchema {
-        type_name: unique(name.to_owned(), &mut names.types),
+        type_name: names.types.add(name.to_owned()),
         description: None,
         locations: fx::MarkerLocations::MARKER_CHART
             | fx::MarkerLocations::MARKER_TABLE
@@ -240,6 +258,17 @@ fn nearest([red, green, blue]: Rgb) -> fx::CategoryColor {
 mod tests {
     use super::*;
     use crate::viewers::css_color::css_color;
+
+    /// In linear time: traces can have any number of classes with the same name.
+    #[test]
+    fn equal_names_get_numbers() {
+        let mut names = UniqueNames::of(["type", "a_3"]);
+        let added = ["a", "a", "a", "type", "a_2"].map(|name| names.add(name.to_owned()));
+        assert_eq!(added, ["a", "a_2", "a_4", "type_2", "a_2_2"]);
+        let most = 200_000;
+        (0..most).for_each(|_| drop(names.add("x".to_owned())));
+        assert!(names.names.contains(&format!("x_{most}")));
+    }
 
     #[test]
     fn colors_of_css_are_those_of_the_viewer() {

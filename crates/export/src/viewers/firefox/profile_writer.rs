@@ -18,7 +18,7 @@ use crate::time::has_dates;
 use crate::viewers::class::{EventForm, EventPlace};
 use crate::viewers::event_track::event_track;
 use crate::viewers::keyed_spans::KeyedSpanIds;
-use crate::viewers::losses::{LOST_END, LossNote, lose_event, lose_part};
+use crate::viewers::losses::{BACKWARDS, LOST_BEGIN, LossNote, lose_event, lose_part};
 use crate::viewers::span_edge::SpanEdge;
 use crate::viewers::tracks::{TrackKind, name_key, track_id};
 
@@ -35,6 +35,7 @@ const OWN_VALUES: usize = 8;
 const FULL: &str = "event beyond 16,777,216 values or 256 MiB of texts, which a profile has at most";
 const THREADS: &str = "event of a thread beyond 10,000";
 const ROUNDED: &str = "integers beyond 2^53 -> rounded";
+const NO_END: &str = "span without an end -> begin of an interval";
 const FLOW: &str = "flow from the cause of an operation";
 
 /// A profile that is being made.
@@ -123,8 +124,8 @@ impl ProfileWriter {
 
     /// Writes the profile.
     pub(super) fn finish(&mut self, out: &mut Vec<u8>) -> io::Result<()> {
-        for OpenInterval { thread, begin, marker, stack, .. } in self.intervals.take_all() {
-            add(&mut self.profile, thread, fx::MarkerTiming::IntervalStart(begin), marker, stack);
+        for interval in self.intervals.take_all() {
+            add_unended(&mut self.profile, interval);
         }
         if let (Some(thread), Some(range)) = (self.sampled, self.range) {
             // Viewers show the range of the samples, if there are any: samples without a stack and weight make it whole.
@@ -206,26 +207,25 @@ impl ProfileWriter {
     fn counter(&mut self, placed: &PlacedEvent<'_, '_>) {
         let EventAtPlace { event, class, place, .. } = placed.at;
         let class = &class.class;
-        let named = class.counter_name(event).unwrap_or(&class.name);
+        let named = &*class.counter_name(event);
         let number = class.counter_number(event);
         let processor = place.processor.filter(|_| place.process.is_none());
         let around = match place.process {
             Some(process) => track_id(TrackKind::Process, [process, 0]),
             None => track_id(TrackKind::Processor, [processor.map_or(0, |cpu| cpu + 1), 0]),
         };
-        for (member, field) in &class.counters {
-            let value = event.get(field).and_then(|value| match value.as_i128() {
-                Some(value) => Some(value as f64),
-                None => value.as_f64().filter(|value| value.is_finite()),
-            });
-            let Some(value) = value else { continue };
-            let name = name_key(named) ^ name_key(member).rotate_left(1);
+        class.counter_values(event, |found| {
+            let value = found.number.to_f64();
+            if !value.is_finite() {
+                return;
+            }
+            let name = name_key(named) ^ name_key(found.member).rotate_left(1);
             let id = track_id(TrackKind::Counter, [around, name ^ number.rotate_left(32)]);
             let Self { counters, profile, .. } = self;
             let (counter, last) = counters.entry(id).or_insert_with(|| {
                 let mut name = named.to_owned();
-                if class.counters.len() > 1 {
-                    name = format!("{name}: {member}");
+                if !found.is_single {
+                    name = format!("{name}: {}", found.member);
                 }
                 if number != 0 {
                     name = format!("{name} ({number})");
@@ -237,44 +237,74 @@ impl ProfileWriter {
             });
             profile.add_counter_sample(*counter, timestamp(placed.since), value - *last, 1);
             *last = value;
+        });
+    }
+
+    /// Ends the intervals of a thread that an event ends.
+    pub(super) fn end_thread(&mut self, event: &Event<'_>, ended: &EventPlace<'_>, trace: u32) {
+        let Self { intervals, profile, losses, .. } = self;
+        let (_, track) = event_track(event.stream.key, ended, trace);
+        intervals.end_all(track, |interval| {
+            add_unended(profile, interval);
+            lose_part(losses, event, LossKind::Lowered, "", NO_END);
+        });
+    }
+
+    /// Returns the track of an event of this form; `None` for the end of a span with a key that has no begin.
+    fn track(&mut self, at: &EventAtPlace<'_, '_>, form: EventForm) -> Option<u64> {
+        let EventAtPlace { event, class, place, trace, name } = *at;
+        let class = &class.class;
+        let key = || {
+            let key = class.span_key(event, trace);
+            track_id(TrackKind::Slice, [place.process.unwrap_or(0), key])
+        };
+        let of_event = event_track(event.stream.key, &place, trace).1;
+        match form {
+            EventForm::KeyedEnd => self.spans.end_id(key(), class.edge(name)),
+            EventForm::KeyedBegin => {
+                let (track, is_again) = self.spans.begin_id(key(), class.edge(name));
+                if is_again {
+                    let Self { intervals, profile, losses, .. } = self;
+                    intervals.end_all(track, |interval| {
+                        add_unended(profile, interval);
+                        lose_part(losses, event, LossKind::Lowered, "", NO_END);
+                    });
+                }
+                Some(track)
+            }
+            EventForm::Frame => Some(track_id(TrackKind::Slice, [of_event, class.frame_key(event)])),
+            _ => Some(of_event),
         }
     }
 
     /// Adds a marker, or begins or ends its interval.
     fn marker(&mut self, placed: &PlacedEvent<'_, '_>, form: EventForm) {
         let PlacedEvent { at, since, thread, stack, .. } = *placed;
-        let EventAtPlace { event, class, place, trace, name } = at;
+        let EventAtPlace { event, class, name, .. } = at;
         let time = timestamp(since);
         let edge = class.class.edge(name);
-        let track = match form {
-            EventForm::KeyedBegin | EventForm::KeyedEnd => {
-                let key = class.class.span_key(event, trace);
-                let key = track_id(TrackKind::Slice, [place.process.unwrap_or(0), key]);
-                match form {
-                    EventForm::KeyedEnd => self.spans.end_id(key, edge),
-                    _ => self.spans.begin_id(key, edge),
-                }
-            }
-            EventForm::Frame => {
-                let (_, thread) = event_track(event.stream.key, &place, trace);
-                track_id(TrackKind::Slice, [thread, class.class.frame_key(event)])
-            }
-            _ => event_track(event.stream.key, &place, trace).1,
-        };
+        // No interval is open on a track without a number.
+        let track = self.track(&at, form).unwrap_or(0);
         // Spans with keys and frames have tracks of their own: there, no names tell them apart.
         let edge = SpanEdge { is_unnamed: edge.is_unnamed || form != EventForm::End, ..edge };
         if let EventForm::End | EventForm::KeyedEnd | EventForm::Frame = form {
             let Self { intervals, profile, losses, .. } = self;
-            let mut end = |OpenInterval { thread, begin, marker, stack, .. }| {
-                add(profile, thread, fx::MarkerTiming::Interval(begin, time), marker, stack);
-            };
             let ended = intervals.end(track, edge, |within| {
-                end(within);
-                lose_part(losses, event, LossKind::Lowered, "", LOST_END);
+                add_unended(profile, within);
+                lose_part(losses, event, LossKind::Lowered, "", NO_END);
             });
-            let is_ended = ended.map(end).is_some();
-            if is_ended && form != EventForm::Frame {
-                return;
+            let is_ended = ended.is_some();
+            if let Some(OpenInterval { thread, begin, marker, stack, .. }) = ended {
+                if begin > time {
+                    lose_part(losses, event, LossKind::Rounded, "", BACKWARDS);
+                }
+                add(profile, thread, fx::MarkerTiming::Interval(begin, time.max(begin)), marker, stack);
+            }
+            if form != EventForm::Frame {
+                if is_ended {
+                    return;
+                }
+                lose_part(losses, event, LossKind::Lowered, "", LOST_BEGIN);
             }
         }
         let Self { reader, names, profile, losses, intervals, .. } = self;
@@ -292,7 +322,6 @@ impl ProfileWriter {
                 let edge = SpanEdge { is_unnamed: false, ..edge };
                 return intervals.begin((track, edge), thread, time, marker.into_owned(), stack);
             }
-            EventForm::End | EventForm::KeyedEnd => fx::MarkerTiming::IntervalEnd(time),
             EventForm::Complete => {
                 let end = since.saturating_add(class.class.duration(event).unwrap_or(0));
                 fx::MarkerTiming::Interval(time, timestamp(end))
@@ -301,6 +330,13 @@ impl ProfileWriter {
         };
         add(profile, thread, timing, marker, stack);
     }
+}
+
+/// Adds the marker of an interval without an end. Viewers show it up to the end of the thread, without a duration; ends
+/// without a begin are instants, as they would be taken for the ends of these.
+fn add_unended(profile: &mut fx::Profile, interval: OpenInterval) {
+    let OpenInterval { thread, begin, marker, stack, .. } = interval;
+    add(profile, thread, fx::MarkerTiming::IntervalStart(begin), marker, stack);
 }
 
 /// Adds a marker with its call stack.

@@ -18,7 +18,7 @@ const END: &str = "end.";
 pub(super) struct OtlpClass {
     pub(super) class: ViewerClass,
     pub(super) scopes: Vec<ScopeNames>,
-    /// Fields that can mention operations, of a class that has none of its own.
+    /// Fields that can mention operations.
     pub(super) mentions: Option<TaskFields>,
     /// Number of the category as the name of a scope, 0 without one.
     pub(super) scope: u32,
@@ -60,7 +60,7 @@ impl OtlpClass {
             Some(Value::Text(text)) if !text.is_empty() => Some(text.as_str().into()),
             _ => None,
         };
-        let mentions = (searches && class.tasks.is_none()).then(|| TaskFields::of(event, true));
+        let mentions = searches.then(|| TaskFields::of(event, true));
         Self {
             mentions: mentions.filter(|fields| !fields.is_empty()),
             scopes: ScopeNames::all_with_lead(event, &class, lead, names),

@@ -67,26 +67,30 @@ impl<'c, 'e> EventContext<'c, 'e> {
 
     /// Returns the operations that the event mentions, if it has none of its own.
     pub(super) fn mentions(&self) -> &'c [Mention] {
-        if self.class.mentions.is_some() { &self.content.mentions } else { &[] }
+        let searches = self.class.class.tasks.is_none() && self.class.mentions.is_some();
+        if searches { &self.content.mentions } else { &[] }
     }
 
-    /// Returns the track of the span that the event begins or ends, with those that have keys noted in `keyed`.
-    pub(super) fn span_track(&self, keyed: &mut KeyedSpanIds) -> u64 {
+    /// Returns the track of the span that the event begins or ends, with those that have keys noted in `keyed`, and `true` if
+    /// a span with the same key is open that has no end then. Returns `None` for the end of a span with a key that has no
+    /// begin.
+    pub(super) fn span_track(&self, keyed: &mut KeyedSpanIds) -> Option<(u64, bool)> {
         let class = &self.class.class;
         let key = || {
             let key = class.span_key(self.event, self.trace);
             track_id(TrackKind::Slice, [self.place.process.unwrap_or(0), key])
         };
-        match self.form {
-            EventForm::KeyedBegin => keyed.begin_id(key(), class.edge(Some(self.name))),
-            EventForm::KeyedEnd => keyed.end_id(key(), class.edge(Some(self.name))),
+        let track = match self.form {
+            EventForm::KeyedBegin => return Some(keyed.begin_id(key(), class.edge(Some(self.name)))),
+            EventForm::KeyedEnd => keyed.end_id(key(), class.edge(Some(self.name)))?,
             EventForm::Frame => {
                 track_id(TrackKind::Slice, [self.thread_track, self.class.class.frame_key(self.event)])
             }
             // Operations can end on another thread than they began.
             EventForm::Begin | EventForm::End => self.operation_track().unwrap_or(self.thread_track),
             _ => self.thread_track,
-        }
+        };
+        Some((track, false))
     }
 
     /// Returns the names of the span that the event begins or ends. Spans with keys and frames have tracks of their own:

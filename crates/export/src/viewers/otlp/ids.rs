@@ -26,15 +26,28 @@ pub(super) struct SpanIds {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SpanRelations {
     pub(super) ids: SpanIds,
+    /// Parent that the trace names.
     pub(super) parent: Option<SpanId>,
     /// Position among the causes of the one that is the parent.
     pub(super) parent_cause: Option<usize>,
+    /// Operation of another trace that the span is part of.
+    pub(super) joined: Option<SpanCause>,
+}
+
+/// An operation that caused a span: its parent if it contains the span in time, otherwise a link.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SpanCause {
+    pub(super) ids: SpanIds,
+    /// Number by which the operation is known.
+    pub(super) key: u64,
 }
 
 /// Identifiers of the operations of all traces.
 #[derive(Debug, Default)]
 pub(super) struct OperationIds {
     known: HashMap<u64, SpanIds>,
+    /// Operations of tasks by what others know of them: identifiers with zeros in front, and no chain.
+    named: HashMap<u64, SpanCause>,
 }
 
 /// Returns a hash that is not zero.
@@ -130,23 +143,34 @@ impl OperationIds {
         Some((self.get(key).or_else(|| mention.is_certain.then(written))?, key))
     }
 
-    /// Passes the identifiers of the causes of an event of the trace with this number, but for the parent.
-    pub(super) fn links(
+    /// Returns the operation that an event of another one names as its own.
+    fn joined(&self, mention: &Mention, trace: u32) -> Option<SpanCause> {
+        let known = self.named.get(&name_of(mention.task, mention.operation?)).copied();
+        known.or_else(|| self.mentioned(mention, trace).map(|(ids, key)| SpanCause { ids, key }))
+    }
+
+    /// Passes the causes of an event of the trace with this number, but for the parent.
+    pub(super) fn causes(
         &self,
         content: &EventContent,
         trace: u32,
         parent: Option<usize>,
-        mut link: impl FnMut(SpanIds),
+        mut take: impl FnMut(SpanCause),
     ) {
         for (position, (cause, chain, _)) in content.causes().enumerate() {
             if parent != Some(position) && Some((cause, chain)) != own(content) {
-                link(self.ids_of(content, trace, cause, chain));
+                let key = operation_key(content.task, trace, cause, chain);
+                // A cause before the chain began has none.
+                let named = content.task.and_then(|task| self.named.get(&name_of(task, cause)));
+                let named = named.filter(|_| self.get(key).is_none()).copied();
+                let own = || SpanCause { ids: self.ids_of(content, trace, cause, chain), key };
+                take(named.unwrap_or_else(own));
             }
         }
     }
 
-    /// Returns identifiers and parent of the span of an event that names an operation, and notes the operation.
-    /// `around` is the span around the event.
+    /// Returns identifiers and parent of the span of an event that names an operation, and notes the operation. An operation
+    /// without a task belongs to the one that the event mentions. `around` is the span around the event.
     pub(super) fn begin(
         &mut self,
         content: &EventContent,
@@ -166,7 +190,9 @@ impl OperationIds {
                 content.causes().map(|(cause, chain, _)| operation_key(content.task, trace, cause, chain));
             keys.filter(|cause| *cause != key).find_map(|cause| self.get(cause))
         };
-        let of_trace = content.task.map(trace_of_task);
+        let joined = content.mentions.iter().filter(|_| content.task.is_none());
+        let joined = joined.filter_map(|mention| self.joined(mention, trace)).next();
+        let of_trace = content.task.map(trace_of_task).or(joined.map(|joined| joined.ids.trace));
         let of_parent = parent.map(|(_, parent)| parent.trace);
         let of_trace = of_trace.or(of_parent).or(around.map(|around| around.trace));
         let of_trace = of_trace.or_else(|| Some(known_cause()?.trace));
@@ -174,15 +200,24 @@ impl OperationIds {
         let ids = SpanIds { trace: of_trace, span: span_of_operation(operation, content.chain) };
         if self.known.len() >= MOST_OPERATIONS {
             self.known.clear();
+            self.named.clear();
         }
         self.known.insert(key, ids);
-        let around = around.filter(|around| around.trace == ids.trace && around.span != ids.span);
+        if let Some(task) = content.task {
+            self.named.insert(name_of(task, operation), SpanCause { ids, key });
+        }
         SpanRelations {
             ids,
-            parent: parent.map(|(_, parent)| parent.span).or(around.map(|around| around.span)),
+            parent: parent.map(|(_, parent)| parent.span),
             parent_cause: parent.map(|(position, _)| position),
+            joined,
         }
     }
+}
+
+/// Returns the number of an operation of a task by what others know of it.
+fn name_of(task: Identifier, operation: Identifier) -> u64 {
+    hash(9, &[hash(10, &[], &trace_of_task(task))], &span_of_operation(operation, Chain::NONE))
 }
 
 /// Returns the operation of an event.

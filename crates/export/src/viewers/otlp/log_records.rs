@@ -163,7 +163,7 @@ impl ElementEncoder {
     pub(super) fn push_point(
         &self,
         context: &EventContext<'_, '_>,
-        value: CounterValue,
+        value: PointValue,
         element: OtlpField,
         out: &mut Vec<u8>,
     ) -> bool {
@@ -171,8 +171,8 @@ impl ElementEncoder {
         let at = encoding.begin_element(out, element);
         encoding.known_time(out, metric::TIME, context.time);
         match value {
-            CounterValue::Integer(value) => encoding.fixed_integer(out, metric::INTEGER, value),
-            CounterValue::Double(value) => encoding.double(out, metric::DOUBLE, value),
+            PointValue::Integer(value) => encoding.fixed_integer(out, metric::INTEGER, value),
+            PointValue::Double(value) => encoding.double(out, metric::DOUBLE, value),
         }
         encoding.begin_list(out, metric::ATTRIBUTES);
         let number = context.class.class.counter_number(context.event);
@@ -189,7 +189,7 @@ impl ElementEncoder {
 
 /// Value of a counter.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum CounterValue {
+pub(super) enum PointValue {
     Integer(i64),
     Double(f64),
 }

@@ -8,6 +8,7 @@ use super::attributes::{push_number, push_text};
 use super::encoding::OtlpEncoding;
 use super::event_context::EventContext;
 use super::schema::resource::ATTRIBUTES;
+use crate::viewers::class::is_named_process;
 use crate::viewers::tracks::name_key;
 
 /// Maximum number of resources; events of further ones have a common resource.
@@ -58,7 +59,7 @@ impl Resources {
         if let Some(host) = host {
             push_text(self.encoding, &mut attributes, ATTRIBUTES, "host.name", host);
         }
-        if let Some(process) = place.process {
+        if let Some(process) = place.process.filter(|process| !is_named_process(*process)) {
             push_number(self.encoding, &mut attributes, ATTRIBUTES, "process.pid", process);
         }
         if let Some(name) = place.process_name {

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::batch::GroupKey;
-use super::ids::SpanIds;
+use super::ids::{SpanCause, SpanId, SpanIds};
 use crate::viewers::nested_spans::spans_within;
 use crate::viewers::span_edge::SpanEdge;
 
@@ -21,6 +21,9 @@ const MOST_EVENTS: u32 = 128;
 
 /// Maximum number of tracks without an open span that are kept.
 const MOST_TRACKS: usize = 1 << 16;
+
+/// Maximum number of operations of which each is part of the next one.
+const MOST_JOINED: usize = 8;
 
 /// Size of memory of a span that is used again.
 const MOST_KEPT: usize = 4 << 10;
@@ -46,6 +49,14 @@ pub(super) struct OpenSpan {
     pub(super) edge: SpanEdge,
     pub(super) end: SpanEnd,
     pub(super) group: GroupKey,
+    /// Parent that the trace names.
+    pub(super) parent: Option<SpanId>,
+    /// Span around the event that opened it, with its track.
+    pub(super) around: Option<(SpanIds, u64)>,
+    /// Causes, of which one can be the parent.
+    pub(super) causes: Vec<SpanCause>,
+    /// Track of the operation that the span is part of.
+    pub(super) joined: Option<u64>,
     /// Fields of the message besides those below.
     pub(super) head: Vec<u8>,
     pub(super) attributes: Vec<u8>,
@@ -106,11 +117,27 @@ impl OpenSpans {
         end: SpanEnd,
         group: GroupKey,
     ) -> OpenSpan {
-        let (head, attributes, events) = match self.spare.pop() {
-            Some(OpenSpan { head, attributes, events, .. }) => (head, attributes, events),
+        let (head, attributes, events, causes) = match self.spare.pop() {
+            Some(OpenSpan { head, attributes, events, causes, .. }) => (head, attributes, events, causes),
             None => Default::default(),
         };
-        OpenSpan { ids, begin, edge, end, group, head, attributes, events, event_count: 0, number: 0 }
+        let (parent, around, joined, event_count, number) = (None, None, None, 0, 0);
+        OpenSpan {
+            ids,
+            begin,
+            edge,
+            end,
+            group,
+            parent,
+            around,
+            causes,
+            joined,
+            head,
+            attributes,
+            events,
+            event_count,
+            number,
+        }
     }
 
     /// Takes back a span that was written.
@@ -119,6 +146,7 @@ impl OpenSpans {
             span.head.clear();
             span.attributes.clear();
             span.events.clear();
+            span.causes.clear();
             self.spare.push(span);
         }
     }
@@ -202,10 +230,28 @@ impl OpenSpans {
         innermost().map_or(EndedSpan::Unknown, EndedSpan::Open)
     }
 
-    /// Notes an event of the operation of a track.
+    /// Returns the innermost span of a track if an event would end it.
+    pub(super) fn end_top(&mut self, track: u64) -> Option<OpenSpan> {
+        let is_ended = |span: &mut OpenSpan| span.end == SpanEnd::Event;
+        let span = self.tracks.get_mut(&track)?.spans.pop_back_if(is_ended)?;
+        self.closed(&span);
+        Some(span)
+    }
+
+    /// Returns the open span of a track with these identifiers.
+    pub(super) fn find(&self, track: u64, ids: SpanIds) -> Option<&OpenSpan> {
+        self.tracks.get(&track)?.spans.iter().rev().find(|span| span.ids == ids)
+    }
+
+    /// Notes an event of the operation of a track, and of those that the operation is part of.
     pub(super) fn touch(&mut self, track: u64, time: u64) {
-        if let Some(OpenSpan { end: SpanEnd::Last(last), .. }) = self.top(track) {
-            *last = time.max(*last);
+        let mut next = Some(track);
+        for _ in 0..MOST_JOINED {
+            let Some(span) = next.and_then(|track| self.top(track)) else { return };
+            if let SpanEnd::Last(last) = &mut span.end {
+                *last = time.max(*last);
+            }
+            next = span.joined;
         }
     }
 

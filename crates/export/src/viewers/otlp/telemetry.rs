@@ -1,5 +1,7 @@
 //! Makes spans, log records and values of events.
 
+use std::collections::HashMap;
+
 use ichnos_model::Event;
 use ichnos_model::lower::{LossEntry, LossKind, LossTable};
 
@@ -8,14 +10,17 @@ use super::batch::{GroupKey, OtlpSignal, RequestBatch};
 use super::class::OtlpClass;
 use super::encoding::OtlpEncoding;
 use super::event_context::{EventContext, operation_track};
-use super::ids::{OperationIds, SpanIds, SpanRelations, derived_span, derived_trace};
-use super::log_records::{CounterValue, ElementEncoder};
+use super::ids::{OperationIds, SpanId, SpanIds, SpanRelations, derived_span, derived_trace, operation_key};
+use super::log_records::{ElementEncoder, PointValue};
 use super::resources::{COMMON, Resources};
 use super::schema::{span, value};
 use super::spans::{EndedSpan, OpenSpan, OpenSpans, SpanEnd};
+use crate::tasks::EventContent;
 use crate::viewers::class::EventForm;
 use crate::viewers::keyed_spans::KeyedSpanIds;
-use crate::viewers::losses::{LOST_END, LossNote, lose_event, lose_part};
+use crate::viewers::losses::{
+    BACKWARDS, BEGUN_AGAIN, END_MISSING, EXITED, LOST_END, LossNote, lose_event, lose_part,
+};
 use crate::viewers::names::NumberedNames;
 use crate::viewers::tracks::name_key;
 
@@ -24,11 +29,10 @@ const TOO_LARGE: &str = "event of more than 256 MiB";
 const UNENDED: &str = "end of a span: none is in the trace -> end of the trace";
 const EARLY: &str =
     "end of a span: more than 16,384 spans, or 64 MiB, were open -> time at which it was written";
-const BACKWARDS: &str = "end of a span before its begin -> begin";
 const UNTIMED: &str = "begin of a span: none is known -> 1 ns after the origin of the clock";
+/// Maximum number of spans whose begins and ends are known after they were written; beyond it, all are forgotten.
+const MOST_ENDED: usize = 1 << 16;
 
-/// Attribute that marks a span without an end event.
-const END_MISSING: &str = "ichnos.end_missing";
 const UNBEGUN: &str = "end of a span that is not open -> log record";
 const UNWANTED: [&str; 3] = [
     "span: another signal was selected",
@@ -57,7 +61,9 @@ pub(super) struct Telemetry {
     /// Identifiers of the tracks of spans with keys.
     keyed: KeyedSpanIds,
     operations: OperationIds,
-    /// Links of the span that begins; a reused buffer.
+    /// Begins and ends of spans that were written.
+    ended: HashMap<SpanId, [u64; 2]>,
+    /// Links of the span that is written; a reused buffer.
     links: Vec<u8>,
     pub(super) losses: LossTable,
 }
@@ -76,6 +82,7 @@ impl Telemetry {
             spans: OpenSpans::default(),
             keyed: KeyedSpanIds::default(),
             operations: OperationIds::default(),
+            ended: HashMap::new(),
             links: Vec::new(),
             losses: LossTable::default(),
         }
@@ -84,6 +91,15 @@ impl Telemetry {
     /// Makes the class of an event; with `searches`, of one that can mention operations.
     pub(super) fn class(&mut self, event: &Event<'_>, searches: bool) -> OtlpClass {
         OtlpClass::of(event, searches, &mut self.encoder.names, &mut self.scopes, &mut self.losses)
+    }
+
+    /// Returns `true` for the first event of an operation without a task.
+    pub(super) fn is_new(&self, content: &EventContent, trace: u32) -> bool {
+        let operation = content.operation.filter(|_| content.task.is_none());
+        operation.is_some_and(|operation| {
+            let key = operation_key(None, trace, operation, content.chain);
+            self.operations.get(key).is_none()
+        })
     }
 
     /// Takes an event; returns `false` if it is lost.
@@ -180,33 +196,32 @@ impl Telemetry {
     fn values(&mut self, context: &EventContext<'_, '_>) -> bool {
         let class = &context.class.class;
         let group = self.group(context);
-        let named = class.counter_name(context.event).unwrap_or(&class.name);
-        let unit = || class.unit().unwrap_or_default().to_owned();
-        for (member, field) in &class.counters {
-            let Some(value) = context.event.get(field) else { continue };
-            let value = match (value.as_i64(), value.as_f64()) {
-                (Some(value), _) => CounterValue::Integer(value),
-                (None, Some(value)) => CounterValue::Double(value),
-                (None, None) => continue,
-            };
+        let named = &*class.counter_name(context.event);
+        let unit = || class.unit(context.event).unwrap_or_default().into_owned();
+        class.counter_values(context.event, |found| {
             if self.batch(OtlpSignal::Metrics).is_none() {
-                continue;
+                return;
             }
+            let value = match found.number.as_i64() {
+                Some(value) => PointValue::Integer(value),
+                None => PointValue::Double(found.number.to_f64()),
+            };
             let Self { batches, encoder, .. } = self;
             let [_, _, metrics] = batches;
             let push =
                 |out: &mut Vec<u8>| encoder.push_point(context, value, OtlpSignal::Metrics.element(), out);
-            if class.counters.len() > 1 {
-                let metric = name_key(named) ^ name_key(member).rotate_left(1);
-                metrics.add(GroupKey { metric, ..group }, || [format!("{named}.{member}"), unit()], push);
-            } else {
+            if found.is_single {
                 metrics.add(
                     GroupKey { metric: name_key(named), ..group },
                     || [named.to_owned(), unit()],
                     push,
                 );
+            } else {
+                let member = found.member;
+                let metric = name_key(named) ^ name_key(member).rotate_left(1);
+                metrics.add(GroupKey { metric, ..group }, || [format!("{named}.{member}"), unit()], push);
             }
-        }
+        });
         true
     }
 
@@ -215,29 +230,42 @@ impl Telemetry {
         self.spans.top(track).map(|span| span.ids)
     }
 
-    /// Returns the relations of the span that an event begins.
-    fn relations(&mut self, context: &EventContext<'_, '_>, track: u64) -> SpanRelations {
-        let around = match context.form {
-            EventForm::KeyedBegin | EventForm::Frame => self.ids_on(track),
-            _ => self.ids_on(context.thread_track),
+    /// Returns the relations of the span that an event begins, and the span around it with its track.
+    fn relations(
+        &mut self,
+        context: &EventContext<'_, '_>,
+        track: u64,
+    ) -> (SpanRelations, Option<(SpanIds, u64)>) {
+        let around_track = match context.form {
+            EventForm::KeyedBegin | EventForm::Frame => track,
+            _ => context.thread_track,
         };
-        let mut parent = around;
+        let mut around = self.ids_on(around_track).map(|ids| (ids, around_track));
         if let Some((operation, key)) = context.operation {
             match self.operations.get(key) {
                 // The span is a part of an operation that has begun.
-                Some(known) => parent = Some(self.ids_on(track).unwrap_or(known)),
-                None => return self.operations.begin(context.content, context.trace, operation, around),
+                Some(known) => around = Some((self.ids_on(track).unwrap_or(known), track)),
+                None => {
+                    let ids = around.map(|(ids, _)| ids);
+                    let new = self.operations.begin(context.content, context.trace, operation, ids);
+                    let is_in =
+                        |(ids, _): &(SpanIds, u64)| ids.trace == new.ids.trace && ids.span != new.ids.span;
+                    return (new, around.filter(is_in));
+                }
             }
         }
         let span = derived_span(track, context.time, self.spans.next_number());
-        let trace = parent.map_or_else(|| derived_trace(u64::from_be_bytes(span)), |parent| parent.trace);
-        let parent = parent.map(|parent| parent.span);
-        SpanRelations { ids: SpanIds { trace, span }, parent, parent_cause: None }
+        let trace = around.map_or_else(|| derived_trace(u64::from_be_bytes(span)), |(ids, _)| ids.trace);
+        let ids = SpanIds { trace, span };
+        (SpanRelations { ids, parent: None, parent_cause: None, joined: None }, around)
     }
 
     /// Begins the span of an event.
     fn begin(&mut self, context: &EventContext<'_, '_>) -> bool {
-        let track = context.span_track(&mut self.keyed);
+        let Some((track, is_again)) = context.span_track(&mut self.keyed) else { return false };
+        if is_again && let Some(again) = self.spans.end_top(track) {
+            self.write_unended(again, context.time, BEGUN_AGAIN);
+        }
         let relations = self.relations(context, track);
         let duration = context.class.class.duration(context.event);
         let end = match duration.filter(|_| context.form == EventForm::Complete) {
@@ -252,7 +280,7 @@ impl Telemetry {
         &mut self,
         context: &EventContext<'_, '_>,
         track: u64,
-        relations: SpanRelations,
+        (relations, around): (SpanRelations, Option<(SpanIds, u64)>),
         end: SpanEnd,
     ) -> bool {
         let group = self.group(context);
@@ -263,12 +291,11 @@ impl Telemetry {
         }
         let mut open = self.spans.new_span(relations.ids, (begin, context.edge()), end, group);
         let encoding = self.encoder.encoding;
-        let OpenSpan { head, attributes, .. } = &mut open;
+        (open.parent, open.around) = (relations.parent, around);
+        open.joined = relations.joined.map(|joined| operation_track(joined.key));
+        let OpenSpan { head, attributes, causes, .. } = &mut open;
         encoding.id(head, span::TRACE_ID, &relations.ids.trace);
         encoding.id(head, span::SPAN_ID, &relations.ids.span);
-        if let Some(parent) = relations.parent {
-            encoding.id(head, span::PARENT, &parent);
-        }
         context.class.message(context.event, &mut self.encoder.message);
         let name = match &*self.encoder.message {
             "" => context.name,
@@ -280,15 +307,9 @@ impl Telemetry {
         encoding.enumeration(head, span::KIND, span::INTERNAL);
         encoding.time(head, span::START, begin);
         if context.operation.is_some() {
-            self.links.clear();
-            let (links, cause) = (&mut self.links, relations.parent_cause);
-            self.operations.links(context.content, context.trace, cause, |ids| {
-                let at = encoding.begin_element(links, span::LINKS);
-                encoding.id(links, span::TRACE_ID, &ids.trace);
-                encoding.id(links, span::SPAN_ID, &ids.span);
-                encoding.end(links, at);
-            });
-            encoding.elements(head, span::LINKS, links);
+            let cause = relations.parent_cause;
+            self.operations.causes(context.content, context.trace, cause, |cause| causes.push(cause));
+            causes.extend(relations.joined);
         }
         self.encoder.push_thread(context, span::ATTRIBUTES, attributes);
         if !self.encoder.push_fields(context, span::ATTRIBUTES, attributes, &mut self.losses) {
@@ -303,16 +324,24 @@ impl Telemetry {
 
     /// Ends the frame before, and begins another one.
     fn frame(&mut self, context: &EventContext<'_, '_>) -> bool {
-        let track = context.span_track(&mut self.keyed);
+        let Some((track, _)) = context.span_track(&mut self.keyed) else { return false };
         if let EndedSpan::Open(before) = self.spans.end(track, context.edge(), |_| ()) {
             self.write_span(before, Some(context.time));
         }
         self.begin(context)
     }
 
+    /// Ends the spans of a thread that ends.
+    pub(super) fn end_thread(&mut self, track: u64, time: u64) {
+        while let Some(span) = self.spans.end_top(track) {
+            self.write_unended(span, time, EXITED);
+        }
+    }
+
     /// Ends the span of an event.
     fn end(&mut self, context: &EventContext<'_, '_>) -> bool {
-        let track = context.span_track(&mut self.keyed);
+        // No span is open on a track without a number.
+        let track = context.span_track(&mut self.keyed).map_or(0, |(track, _)| track);
         let mut inner = Vec::new();
         let mut ended = self.spans.end(track, context.edge(), |span| inner.push(span));
         if let (EndedSpan::Unknown, true) = (&ended, track != context.thread_track)
@@ -350,8 +379,10 @@ impl Telemetry {
         if let (Some((operation, key)), Some(of_operation)) = (context.operation, context.operation_track()) {
             let known = self.operations.get(key);
             if known.is_none() && !context.class.is_log() {
-                let relations = self.operations.begin(context.content, context.trace, operation, around);
-                return self.open(context, of_operation, relations, SpanEnd::Last(context.time));
+                let new = self.operations.begin(context.content, context.trace, operation, around);
+                let around = around.filter(|ids| ids.trace == new.ids.trace && ids.span != new.ids.span);
+                let around = around.map(|ids| (ids, context.thread_track));
+                return self.open(context, of_operation, (new, around), SpanEnd::Last(context.time));
             }
             let of_content = || self.operations.own(context.content, context.trace);
             ids = known.or_else(of_content);
@@ -411,10 +442,23 @@ impl Telemetry {
             self.losses.add(LossEntry { kind, class, field, what: BACKWARDS.to_owned() }, 1);
         }
         let end = end.max(open.begin);
+        if let Some(joined) = open.joined {
+            self.spans.touch(joined, end);
+        }
+        let parent = self.find_parent(&open, end);
+        if self.ended.len() >= MOST_ENDED {
+            self.ended.clear();
+        }
+        self.ended.insert(open.ids.span, [open.begin, end]);
+        let links = std::mem::take(&mut self.links);
         if let Some(batch) = self.batch(OtlpSignal::Traces) {
             let is_written = batch.add(open.group, Default::default, |out| {
                 let at = encoding.begin_element(out, OtlpSignal::Traces.element());
                 out.extend_from_slice(&open.head);
+                if let Some(parent) = parent {
+                    encoding.id(out, span::PARENT, &parent);
+                }
+                encoding.elements(out, span::LINKS, &links);
                 encoding.time(out, span::END, end);
                 encoding.elements(out, span::ATTRIBUTES, &open.attributes);
                 encoding.elements(out, span::EVENTS, &open.events);
@@ -424,6 +468,41 @@ impl Telemetry {
                 self.lose(TOO_LARGE, 1);
             }
         }
+        self.links = links;
         self.spans.reuse(open);
+    }
+
+    /// Returns the parent of a span that ends at a time: the one that the trace names, or else the one around it, or a cause
+    /// that contains it. The other causes become links.
+    fn find_parent(&mut self, open: &OpenSpan, end: u64) -> Option<SpanId> {
+        self.links.clear();
+        let mut parent = open.parent;
+        let around = open.around.map(|(ids, track)| (ids, track, true));
+        let causes = open.causes.iter().map(|cause| (cause.ids, operation_track(cause.key), false));
+        for (ids, track, is_around) in around.into_iter().chain(causes) {
+            let contains = self.contains((ids, track), [open.begin, end]).unwrap_or(is_around);
+            if contains && ids.trace == open.ids.trace && parent.is_none() {
+                parent = Some(ids.span);
+            } else if !(is_around && contains) && parent != Some(ids.span) {
+                let (encoding, links) = (self.encoder.encoding, &mut self.links);
+                let at = encoding.begin_element(links, span::LINKS);
+                encoding.id(links, span::TRACE_ID, &ids.trace);
+                encoding.id(links, span::SPAN_ID, &ids.span);
+                encoding.end(links, at);
+            }
+        }
+        parent
+    }
+
+    /// Returns `true` if a span, of the track where it is if it is open, contains a time range; `None` if it is not known.
+    fn contains(&self, (ids, track): (SpanIds, u64), [begin, end]: [u64; 2]) -> Option<bool> {
+        if let Some(open) = self.spans.find(track, ids) {
+            let lasts = match open.end {
+                SpanEnd::Event => true,
+                SpanEnd::At(last) | SpanEnd::Last(last) => end <= last,
+            };
+            return Some(open.begin <= begin && lasts);
+        }
+        self.ended.get(&ids.span).map(|[first, last]| *first <= begin && end <= *last)
     }
 }

@@ -2,11 +2,12 @@
 
 use ichnos_model::{DataStream, Event};
 
-use super::schema::{event as track_event, interned, packet, trace, track};
+use super::schema::{annotation, event as track_event, interned, packet, trace, track};
 use super::sequence::{AllNames, PerfettoClass, Sequence, SequenceId};
 use crate::viewers::arguments::ScopeNames;
 use crate::viewers::class::{EventForm, EventPlace, ViewerClass};
 use crate::viewers::keyed_spans::KeyedSpanIds;
+use crate::viewers::losses::END_MISSING;
 use crate::viewers::protobuf::{begin, end, push_bytes, push_double, push_signed, push_unsigned};
 use crate::viewers::tracks::{TrackKind, Tracks, name_key, track_id};
 
@@ -45,6 +46,16 @@ pub(super) fn process_and_thread(place: &EventPlace<'_>) -> Option<(u64, u64)> {
     Some((process, place.thread.filter(|thread| i64::try_from(*thread).is_ok())?))
 }
 
+/// Track on which an event is shown.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ShownTrack {
+    pub(super) id: u64,
+    /// `true` for the end of a span with a key that has no begin.
+    pub(super) is_unbegun: bool,
+    /// `true` for the begin of a span with a key that is open: that has no end.
+    pub(super) is_again: bool,
+}
+
 impl PacketWriter<'_> {
     /// Returns the track on which an event of this form is shown, described. `name` is the own name of the event.
     pub(super) fn event_track(
@@ -54,32 +65,53 @@ impl PacketWriter<'_> {
         event: &Event<'_>,
         place: &EventPlace<'_>,
         name: Option<&str>,
-    ) -> u64 {
+    ) -> ShownTrack {
+        let mut shown = ShownTrack { id: 0, is_unbegun: false, is_again: false };
         match form {
-            EventForm::KeyedBegin | EventForm::KeyedEnd => self.slice(class, event, place, name).0,
-            EventForm::Frame => {
-                let (track, is_new) = self.slice(class, event, place, name);
-                if !is_new {
-                    self.end_slice(track);
+            EventForm::KeyedBegin | EventForm::KeyedEnd | EventForm::Frame => {
+                match self.slice(class, event, place, name) {
+                    None => (shown.id, shown.is_unbegun) = (self.track(event.stream, place), true),
+                    Some((track, is_open)) => {
+                        shown.id = track;
+                        shown.is_again = is_open && form == EventForm::KeyedBegin;
+                        if is_open && form != EventForm::KeyedEnd {
+                            self.end_slice(track, shown.is_again);
+                        }
+                    }
                 }
-                track
             }
-            _ => self.track(event.stream, place),
+            _ => shown.id = self.track(event.stream, place),
         }
+        shown
+    }
+
+    /// Returns the number of the track of a thread; `None` without a thread.
+    pub(super) fn thread_track(&self, place: &EventPlace<'_>) -> Option<u64> {
+        let number = self.sequence.id;
+        Some(match process_and_thread(place) {
+            Some((process, thread)) => track_id(TrackKind::Thread, [number.own(process), thread]),
+            None => {
+                let process = place.process.map_or(0, |process| self.process_track(process));
+                track_id(TrackKind::LoneThread, [number.own(process), place.thread?])
+            }
+        })
+    }
+
+    fn process_track(&self, process: u64) -> u64 {
+        track_id(TrackKind::Process, [self.sequence.id.own(process), 0])
     }
 
     /// Returns the track of the thread of an event, or of what it has instead, described.
     pub(super) fn track(&mut self, stream: &DataStream, place: &EventPlace<'_>) -> u64 {
-        if place.thread.is_none() {
+        let Some(id) = self.thread_track(place) else {
             return self.track_without_thread(stream, place);
-        }
+        };
         let thread = place.thread.unwrap_or_default();
         let name = place.thread_name.unwrap_or_default();
         let number = self.sequence.id;
         let process = self.process(place);
         match process_and_thread(place) {
             Some((process_number, thread)) => {
-                let id = track_id(TrackKind::Thread, [number.own(process_number), thread]);
                 if self.tracks.is_changed(id, name) {
                     describe(self.out, number, id, process, |out| {
                         let at = begin(out, track::THREAD);
@@ -91,10 +123,8 @@ impl PacketWriter<'_> {
                         end(out, at);
                     });
                 }
-                id
             }
             None => {
-                let id = track_id(TrackKind::LoneThread, [number.own(process.unwrap_or(0)), thread]);
                 if self.tracks.is_changed(id, name) {
                     let name = match name {
                         "" => format!("thread {thread}"),
@@ -104,15 +134,15 @@ impl PacketWriter<'_> {
                         push_bytes(out, track::NAME, name.as_bytes());
                     });
                 }
-                id
             }
         }
+        id
     }
 
     /// Returns the track of the process of an event, described.
     fn process(&mut self, place: &EventPlace<'_>) -> Option<u64> {
         let process = place.process?;
-        let id = track_id(TrackKind::Process, [self.sequence.id.own(process), 0]);
+        let id = self.process_track(process);
         let name = place.process_name.unwrap_or_default();
         if self.tracks.is_changed(id, name) {
             let is_small = i32::try_from(process).is_ok();
@@ -214,26 +244,38 @@ impl PacketWriter<'_> {
     /// Writes the end of a slice that begins at the time of the event.
     pub(super) fn end_complete(&mut self, track: u64, duration: u64) {
         self.time = self.time.saturating_add(duration).min(i64::MAX as u64);
-        self.end_slice(track);
+        self.end_slice(track, false);
     }
 
-    /// Writes the end of a slice.
-    pub(super) fn end_slice(&mut self, track: u64) {
+    /// Writes the end of a slice, which has none in the trace if it `is_lost`.
+    pub(super) fn end_slice(&mut self, track: u64, is_lost: bool) {
         let packet_at = self.begin_packet();
         let at = begin(self.out, packet::TRACK_EVENT);
         push_unsigned(self.out, track_event::TYPE, track_event::SLICE_END);
         push_unsigned(self.out, track_event::TRACK, track);
+        if is_lost {
+            self.mark(END_MISSING);
+        }
         self.end_packet([packet_at, at]);
     }
 
-    /// Returns the track of a slice with a key, described, and `true` if it is new.
+    /// Writes an argument of an event that is `true`.
+    pub(super) fn mark(&mut self, name: &str) {
+        let at = begin(self.out, track_event::ANNOTATIONS);
+        push_bytes(self.out, annotation::NAME, name.as_bytes());
+        push_unsigned(self.out, annotation::BOOLEAN, 1);
+        end(self.out, at);
+    }
+
+    /// Returns the track of a slice with a key, described, and `true` if a slice is open there. Returns `None` for the end of
+    /// a slice that has no begin.
     fn slice(
         &mut self,
         class: &PerfettoClass,
         event: &Event<'_>,
         place: &EventPlace<'_>,
         name: Option<&str>,
-    ) -> (u64, bool) {
+    ) -> Option<(u64, bool)> {
         // Spans can end on another thread than they began.
         let parent = self.process(place);
         let around = self.sequence.id.own(parent.unwrap_or(0));
@@ -241,9 +283,11 @@ impl PacketWriter<'_> {
         let trace = u64::from(self.sequence.trace);
         let track = |key: u64| track_id(TrackKind::Slice, [around, key ^ trace]);
         let class_of = &class.class;
-        let id = match class_of.form {
-            EventForm::Frame => track(class_of.frame_key(event)),
-            EventForm::KeyedEnd => self.spans.end_id(track(class_of.key(event)), class_of.edge(name)),
+        let (id, is_open) = match class_of.form {
+            EventForm::Frame => (track(class_of.frame_key(event)), false),
+            EventForm::KeyedEnd => {
+                (self.spans.end_id(track(class_of.key(event)), class_of.edge(name))?, true)
+            }
             _ => self.spans.begin_id(track(class_of.key(event)), class_of.edge(name)),
         };
         let is_new = self.tracks.is_changed(id, "");
@@ -252,7 +296,7 @@ impl PacketWriter<'_> {
                 push_bytes(out, track::NAME, class.class.name.as_bytes());
             });
         }
-        (id, is_new)
+        Some((id, is_open || class_of.form == EventForm::Frame && !is_new))
     }
 
     /// Writes the names of a class that the sequence did not announce.
@@ -283,17 +327,15 @@ impl PacketWriter<'_> {
             Some(process) => process,
             None => self.track_without_thread(event.stream, place),
         };
-        let named = class.counter_name(event).unwrap_or(&class.name);
+        let named = &*class.counter_name(event);
         let number = class.counter_number(event);
-        for (member, field) in &class.counters {
-            let value = event.get(field).filter(|value| value.as_i64().is_some() || value.as_f64().is_some());
-            let Some(value) = value else { continue };
-            let name = name_key(named) ^ name_key(member).rotate_left(1);
+        class.counter_values(event, |value| {
+            let name = name_key(named) ^ name_key(value.member).rotate_left(1);
             let id = track_id(TrackKind::Counter, [around, name ^ number.rotate_left(32)]);
             if self.tracks.is_changed(id, "") {
                 let mut name = named.to_owned();
-                if class.counters.len() > 1 {
-                    name = format!("{name}: {member}");
+                if !value.is_single {
+                    name = format!("{name}: {}", value.member);
                 }
                 if number != 0 {
                     name = format!("{name} ({number})");
@@ -301,7 +343,7 @@ impl PacketWriter<'_> {
                 describe(self.out, self.sequence.id, id, Some(around), |out| {
                     push_bytes(out, track::NAME, name.as_bytes());
                     let at = begin(out, track::COUNTER);
-                    if let Some(unit) = class.unit() {
+                    if let Some(unit) = class.unit(event) {
                         push_bytes(out, track::UNIT_NAME, unit.as_bytes());
                     }
                     end(out, at);
@@ -311,15 +353,12 @@ impl PacketWriter<'_> {
             let at = begin(self.out, packet::TRACK_EVENT);
             push_unsigned(self.out, track_event::TYPE, track_event::COUNTER);
             push_unsigned(self.out, track_event::TRACK, id);
-            match (value.as_i64(), value.as_f64()) {
-                (Some(value), _) => push_signed(self.out, track_event::COUNTER_VALUE, value),
-                (None, value) => {
-                    let value = value.unwrap_or(f64::NAN);
-                    push_double(self.out, track_event::DOUBLE_COUNTER_VALUE, value);
-                }
+            match value.number.as_i64() {
+                Some(value) => push_signed(self.out, track_event::COUNTER_VALUE, value),
+                None => push_double(self.out, track_event::DOUBLE_COUNTER_VALUE, value.number.to_f64()),
             }
             self.end_packet([packet_at, at]);
-        }
+        });
     }
 }
 

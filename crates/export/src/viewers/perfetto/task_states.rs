@@ -6,12 +6,11 @@ use super::schema::{packet, task_state, trace};
 use crate::viewers::protobuf::{begin, end, push_unsigned};
 use crate::viewers::thread_fields::{NamedThread, PreviousState};
 
-/// Bits of `prev_state` of Linux: the states of a thread that waits, was stopped or has ended.
+/// Bits of `prev_state` of Linux: the states of a thread that waits or was stopped.
 mod linux {
     pub(super) const INTERRUPTIBLE: i64 = 1;
     pub(super) const UNINTERRUPTIBLE: i64 = 2;
     pub(super) const STOPPED: i64 = 4 | 8;
-    pub(super) const DEAD: i64 = 0x10 | 0x20 | 0x40;
 }
 
 /// Returns the number of a state, unless Perfetto lacks it.
@@ -22,7 +21,7 @@ fn number(state: PreviousState) -> Option<u64> {
         PreviousState::Suspended => task_state::STOPPED,
         PreviousState::Dying => task_state::DEAD,
         PreviousState::Dead => task_state::DESTROYED,
-        PreviousState::Linux(bits) if bits & linux::DEAD != 0 => task_state::DEAD,
+        PreviousState::Linux(_) if state.is_end() => task_state::DEAD,
         PreviousState::Linux(bits) if bits & linux::STOPPED != 0 => task_state::STOPPED,
         PreviousState::Linux(bits) if bits & linux::UNINTERRUPTIBLE != 0 => task_state::UNINTERRUPTIBLE_SLEEP,
         PreviousState::Linux(bits) if bits & linux::INTERRUPTIBLE != 0 => task_state::INTERRUPTIBLE_SLEEP,

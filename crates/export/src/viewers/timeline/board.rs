@@ -22,6 +22,8 @@ struct OpenSpan {
     lane: u16,
     /// End, if it is known from elsewhere.
     known_end: Option<u64>,
+    /// `true` if no event ends it at its known end.
+    is_lost: bool,
     /// `true` if it began before the part: then its end is known, or it has none.
     is_earlier: bool,
 }
@@ -62,10 +64,22 @@ impl TrackState {
 }
 
 impl OpenSpan {
+    fn new(begin: u64, name: u32, kind: u32, lane: u16) -> Self {
+        Self { begin, name, kind: Some(kind), lane, known_end: None, is_lost: false, is_earlier: false }
+    }
+
+    /// Returns the span up to a time, at which it ends, or is known to have no end.
+    fn item(&self, time: u64, is_lost: bool) -> SpanItem {
+        match is_lost {
+            true => SpanItem::open(self.begin, time.max(self.begin), self.name),
+            false => SpanItem::new(self.begin, time.max(self.begin), self.name),
+        }
+    }
+
     /// Returns `true` if an event ends this span at a time; `None` if names decide.
     fn is_ended_at(&self, time: u64) -> Option<bool> {
         // Other ends are of short spans before the part, which are not known.
-        self.is_earlier.then_some(self.known_end == Some(time))
+        self.is_earlier.then_some(self.known_end == Some(time) && !self.is_lost)
     }
 
     /// Returns `true` if an event ends this span at a time.
@@ -110,13 +124,13 @@ impl Board {
         let Self { states, pyramid, is_part, .. } = self;
         let state = &mut states[index];
         if *is_part {
-            while let Some(OpenSpan { begin, name, lane, known_end: Some(end), .. }) =
-                state.open.last().copied()
+            while let Some(span) = state.open.last().copied()
+                && let Some(end) = span.known_end
                 && end < time
             {
                 state.open.pop();
-                state.use_lane(lane, end);
-                pyramid.span(track, lane, begin, end, name);
+                state.use_lane(span.lane, end);
+                pyramid.item(track, span.lane, span.item(end, span.is_lost));
             }
         }
         (state, pyramid)
@@ -137,28 +151,30 @@ impl Board {
         }
         let lane = state.free_lane(state.depth(), time);
         state.use_lane(lane, u64::MAX);
-        state.open.push(OpenSpan {
-            begin: time,
-            name,
-            kind: Some(kind),
-            lane,
-            known_end: None,
-            is_earlier: false,
-        });
+        state.open.push(OpenSpan::new(time, name, kind, lane));
         self.counts.begun += 1;
     }
 
-    /// Ends the innermost span of a name, and those in it.
+    /// Ends the innermost span of a name, and those in it, which have no end.
     pub(super) fn end(&mut self, track: u32, time: u64, end: SpanEdge<u32>) {
         let (state, pyramid) = self.state(track, time);
         let searched = spans_within(state.open.iter().rev(), |open| open.is_ended_by(end, time));
         let Some(within) = searched else { return self.instant(track, time, end.name) };
         let first = state.open.len() - 1 - within;
-        for OpenSpan { begin, name, lane, .. } in state.open.split_off(first) {
-            state.use_lane(lane, time);
-            pyramid.span(track, lane, begin, time, name);
+        for (inner, span) in state.open.split_off(first).into_iter().enumerate() {
+            state.use_lane(span.lane, time);
+            pyramid.item(track, span.lane, span.item(time, inner > 0));
         }
         self.counts.ended += 1;
+    }
+
+    /// Ends all spans of a thread that ends: they have no end.
+    pub(super) fn end_thread(&mut self, track: u32, time: u64) {
+        let (state, pyramid) = self.state(track, time);
+        for span in std::mem::take(&mut state.open) {
+            state.use_lane(span.lane, time);
+            pyramid.item(track, span.lane, span.item(time, true));
+        }
     }
 
     pub(super) fn complete(&mut self, track: u32, time: u64, length: u64, name: u32) {
@@ -183,8 +199,13 @@ impl Board {
         let lane = state.free_lane(0, time);
         state.use_lane(lane, u64::MAX);
         state.keyed += 1;
-        let open = OpenSpan { begin: time, name, kind: Some(kind), lane, known_end: None, is_earlier: false };
-        self.keyed.begin(key, edge, (track, open));
+        let again = self.keyed.begin(key, edge, (track, OpenSpan::new(time, name, kind, lane)));
+        if let Some((track, span)) = again {
+            let (state, pyramid) = self.state(track, time);
+            state.use_lane(span.lane, time);
+            state.keyed = state.keyed.saturating_sub(1);
+            pyramid.item(track, span.lane, span.item(time, true));
+        }
         self.counts.begun += 1;
     }
 
@@ -216,14 +237,7 @@ impl Board {
             pyramid.span(track, lane, begin, time, name);
         }
         if let Some(name) = next {
-            state.open.push(OpenSpan {
-                begin: time,
-                name,
-                kind: Some(name),
-                lane: 0,
-                known_end: None,
-                is_earlier: false,
-            });
+            state.open.push(OpenSpan::new(time, name, name, 0));
         }
     }
 
@@ -238,15 +252,16 @@ impl Board {
         state.map_or(0, |state| state.busy.len()).max(self.pyramid.lanes(track))
     }
 
-    /// Passes the open spans of a track to `take`, as if they ended now.
+    /// Passes the open spans of a track to `take`, up to now.
     pub(super) fn open(&self, track: u32, now: u64, mut take: impl FnMut(u16, SpanItem)) {
         let state = self.states.get(track as usize);
         let open = state.into_iter().flat_map(|state| &state.open);
         let is_keyed = state.is_some_and(|state| state.keyed > 0);
         let keyed = is_keyed.then_some(&self.keyed).into_iter().flat_map(KeyedSpans::values);
         let keyed = keyed.filter(|(of, _)| *of == track).map(|(_, open)| open);
-        for OpenSpan { begin, name, lane, known_end, .. } in open.chain(keyed) {
-            take(*lane, SpanItem::new(*begin, known_end.unwrap_or(now).max(*begin), *name));
+        for span in open.chain(keyed) {
+            let is_lost = span.is_lost || span.known_end.is_none();
+            take(span.lane, span.item(span.known_end.unwrap_or(now), is_lost));
         }
     }
 
@@ -272,7 +287,7 @@ impl Board {
                 for (lane, item) in around {
                     let (state, pyramid) = self.state(track, time);
                     state.use_lane(lane, item.end);
-                    pyramid.span(track, lane, item.begin, item.end, item.name);
+                    pyramid.item(track, lane, item);
                 }
                 continue;
             }
@@ -282,6 +297,7 @@ impl Board {
                 kind: None,
                 lane,
                 known_end: Some(item.end),
+                is_lost: item.is_open(),
                 is_earlier: true,
             });
             let still = from.states.get(track as usize).into_iter().flat_map(|state| &state.open);
@@ -305,7 +321,8 @@ impl Board {
             let (state, _) = self.state(*track, 0);
             state.use_lane(open.lane, u64::MAX);
             state.keyed += 1;
-            self.keyed.begin(key, edge, (*track, OpenSpan { is_earlier: true, ..*open }));
+            // No other one has its key and its names.
+            let _ = self.keyed.begin(key, edge, (*track, OpenSpan { is_earlier: true, ..*open }));
         }
     }
 
@@ -318,7 +335,7 @@ impl Board {
         for (track, open) in nested.chain(keyed).filter(|(_, open)| open.known_end.is_none()) {
             from.pyramid.latest(track, open.begin, |_, item| {
                 if item.count == 1 && item.begin == open.begin && item.name == open.name {
-                    open.known_end = Some(item.end);
+                    (open.known_end, open.is_lost) = (Some(item.end), item.is_open());
                 }
             });
         }

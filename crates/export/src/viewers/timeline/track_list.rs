@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ichnos_model::DataStream;
 
-use crate::viewers::class::EventPlace;
+use crate::viewers::class::{EventPlace, is_named_process};
 use crate::viewers::event_track::event_track;
 use crate::viewers::tracks::{TrackKind, track_id};
 
@@ -200,7 +200,10 @@ impl TrackList {
         let track = self.find(id, TimelineTrackKind::Process, trace, |tracks| {
             (Some(tracks.of_trace(trace)), format!("process {process}"))
         });
-        self.rename(track, name.unwrap_or_default(), |name| format!("{name} ({process})"));
+        self.rename(track, name.unwrap_or_default(), |name| match is_named_process(process) {
+            true => name.to_owned(),
+            false => format!("{name} ({process})"),
+        });
         track
     }
 
@@ -242,6 +245,12 @@ impl TrackList {
             self.process(trace, process, place.process_name);
         }
         track
+    }
+
+    /// Returns the track of a thread, if it has one.
+    pub(super) fn thread(&self, trace: u32, place: &EventPlace<'_>) -> Option<u32> {
+        let (kind, id) = event_track(0, place, trace);
+        self.numbers.get(&track_id(kind, [u64::from(trace), id])).copied()
     }
 
     /// Returns the track of the threads that a processor runs.

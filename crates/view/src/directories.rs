@@ -1,0 +1,67 @@
+//! Directories of traces, which a page that is passed on does not name.
+
+use ichnos::json::write::push_string;
+
+/// Directories of traces that are named by absolute paths, with a slash behind each: the one that all have in common, or else
+/// those of all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TraceDirectories(Vec<String>);
+
+impl TraceDirectories {
+    pub(crate) fn of<'p>(paths: impl IntoIterator<Item = &'p str>) -> Self {
+        let directory = |path: &'p str| path.rfind('/').map(|slash| path.split_at(slash + 1).0);
+        let absolute = paths.into_iter().filter(|path| path.starts_with('/'));
+        let mut all: Vec<&str> = absolute.filter_map(directory).filter(|path| *path != "/").collect();
+        let mut common = all.first().copied().unwrap_or_default();
+        while let Some(outside) = all.iter().find(|path| !path.starts_with(common)) {
+            let same = common.bytes().zip(outside.bytes()).take_while(|(a, b)| a == b).count();
+            let same = common.as_bytes().iter().take(same).rposition(|byte| *byte == b'/');
+            common = common.get(..same.map_or(0, |slash| slash + 1)).unwrap_or_default();
+        }
+        if common.len() > 1 {
+            all = vec![common];
+        }
+        // Longer ones first: they can be within others.
+        all.sort_by_key(|path| std::cmp::Reverse(path.len()));
+        all.dedup();
+        Self(all.into_iter().map(str::to_owned).collect())
+    }
+
+    /// Returns a text without the directories.
+    pub(crate) fn without(&self, text: &str) -> String {
+        self.0.iter().fold(text.to_owned(), |text, directory| text.replace(directory, ""))
+    }
+
+    /// Returns JSON without the directories in its texts.
+    pub(crate) fn without_in_json(&self, json: &[u8]) -> Vec<u8> {
+        let Ok(text) = std::str::from_utf8(json) else { return json.to_owned() };
+        let escaped = self.0.iter().map(|directory| {
+            let mut quoted = Vec::new();
+            push_string(&mut quoted, directory);
+            String::from_utf8_lossy(quoted.get(1..quoted.len() - 1).unwrap_or_default()).into_owned()
+        });
+        Self(escaped.collect()).without(text).into_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_are_left_out() {
+        for (paths, wanted) in [
+            (&["/home/ann/shop"][..], &["/home/ann/"][..]),
+            (&["/home/ann/a/x", "/home/ann/b/x"], &["/home/ann/"]),
+            (&["/home/ann/a", "/tmp/bob/long/b"], &["/tmp/bob/long/", "/home/ann/"]),
+            (&["shop", "dir/stock"], &[]),
+            (&["/shop", "x"], &[]),
+        ] {
+            let directories = TraceDirectories::of(paths.iter().copied());
+            assert_eq!(directories.0, wanted, "{paths:?}");
+        }
+        let directories = TraceDirectories::of(["/a \"b\"/x", "/a \"b\"/c/y"]);
+        assert_eq!(directories.without("ichnos cat '/a \"b\"/x' /c"), "ichnos cat 'x' /c");
+        assert_eq!(directories.without_in_json(br#"["/a \"b\"/c/y"]"#), br#"["c/y"]"#);
+    }
+}
