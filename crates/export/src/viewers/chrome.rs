@@ -459,11 +459,7 @@ impl Chrome {
             writer.flow(end, self.flows.message(key), time, track);
         }
         if let Some(ended) = scheduling.ended_thread(*trace, event, &class.class) {
-            let track = thread_track(&ended);
-            spans.nested.end_all(span_track(track), |_| {
-                writer.end_lost(time, track);
-                lose_part(losses, event, LossKind::Lowered, "", EXITED);
-            });
+            writer.end_thread(spans, thread_track(&ended), (event, time), losses);
         }
         scheduling.observe(*trace, event, &class.class);
         true
@@ -686,6 +682,20 @@ impl EventWriter<'_> {
         self.out.extend_from_slice(b",\"args\":{}");
         self.add_mark(END_MISSING);
         self.out.push(b'}');
+    }
+
+    /// Ends the slices of a thread that an event ends.
+    fn end_thread(
+        &mut self,
+        spans: &mut ChromeSpans,
+        track: ChromeTrack,
+        (event, time): (&Event<'_>, u64),
+        losses: &mut LossTable,
+    ) {
+        spans.nested.end_all(span_track(track), |_| {
+            self.end_lost(time, track);
+            lose_part(losses, event, LossKind::Lowered, "", EXITED);
+        });
     }
 
     /// Ends the innermost slice of a track, which has no end in the trace.
