@@ -5,7 +5,7 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use ichnos_io::Bytes;
-use ichnos_model::decode::{PacketBits, Position, Slots, UNKNOWN, decode_all};
+use ichnos_model::decode::{DecodeErrorKind, PacketBits, Position, Slots, UNKNOWN, decode_all};
 use ichnos_model::{
     ClockValue, DamageKind, DataStream, Event, EventCounts, ExcludedClasses, Field, Scope, Scopes, Skip,
     Text, Visitor, Window,
@@ -14,7 +14,7 @@ use ichnos_model::{
 use crate::event_class::Body;
 use crate::event_header::DecodedHeader;
 use crate::event_order::EventOrder;
-use crate::overwritten::{BLOCK, SMALLEST, TimeSteps, uniform_from};
+use crate::overwritten::{BLOCK, FirstInBlock, SMALLEST, TimeSteps, uniform_from};
 use crate::packet::{Clocks, EventVisitor};
 use crate::packet_reader::{PacketContent, Readable};
 use crate::rule::{Overwritten, Rule};
@@ -232,12 +232,18 @@ impl EventScanner {
         clocks.value()
     }
 
+    /// Returns the number of times that the timestamp of the next event record can tell apart; `None` for one that says the
+    /// whole time.
+    fn reach(&self) -> Option<u64> {
+        let low = self.next_time_after(0)?;
+        self.next_time_after(low.checked_add(1)?)?.checked_sub(low).filter(|reach| *reach > 0)
+    }
+
     /// Returns the time of the first event record of a packet if its begin is too late: read from there on, a short
     /// timestamp is beyond the `end` of the packet, but from an earlier begin on, not before `earliest`, all are within it.
     pub(crate) fn earlier_begin(&self, begin: u64, end: u64, earliest: u64) -> Option<u64> {
         let first = self.next_time().filter(|first| *first > end)?;
-        let low = self.next_time_after(0)?;
-        let reach = self.next_time_after(low.checked_add(1)?)?.checked_sub(low).filter(|reach| *reach > 0)?;
+        let reach = self.reach()?;
         let rounds = (first - end).div_ceil(reach);
         let earlier = first.checked_sub(rounds.checked_mul(reach)?).filter(|earlier| *earlier >= earliest)?;
         let mut scanner = self.clone();
@@ -283,9 +289,9 @@ impl EventScanner {
     }
 
     /// Returns the bit of the next event records that are not what was recorded, if the bytes of a suspicious block, with
-    /// these bits of the packet, were overwritten: the times of those that begin in it are wrong (see [`TimeSteps`]), or it
-    /// covers a part of one and nothing after it can be read, or that is a text of 0xff. An event record that only ends in
-    /// the block may be changed, so it is one of them.
+    /// these bits of the packet, were overwritten: the time of the first one that begins in it is wrong (see [`TimeSteps`]),
+    /// or it covers a part of one and nothing after it can be read, or that is a text of 0xff. An event record that only ends
+    /// in the block may be changed, so it is one of them.
     pub(crate) fn overwritten_from(&self, block: Range<u64>, found: Overwritten) -> Option<u64> {
         let mut scanner = self.clone();
         scanner.end = scanner.content_end();
@@ -303,32 +309,32 @@ impl EventScanner {
             if at >= block.end && begin < block.start && scanner.has_text_of_ones() {
                 return Some(begin);
             }
+            let times = if at >= block.start { scanner.reach() } else { None };
             if !scanner.next_event() {
-                // Broken before the block, it has nothing to do with it.
-                return scanner.broken.is_some_and(|broken| broken.0 >= block.start).then_some(begin);
+                let (bit, damage) = scanner.broken.as_deref()?;
+                // Broken before the block, or because the packet ends after it, it has nothing to do with it.
+                let is_cut_off = at >= block.end && is_cut_off(damage);
+                return (*bit >= block.start && !is_cut_off).then_some(begin);
             }
-            let time = scanner.event_clock?.cycles;
-            if at >= block.end {
+            let (time, header_end) = (scanner.event_clock?.cycles, scanner.begins[3].bit);
+            if header_end > block.end {
                 let order = &scanner.order;
                 let goes_beyond = order.allows_after(last, last) && !order.allows_after(last, time);
                 return (time < last || goes_beyond).then_some(begin);
             }
             let step = time.checked_sub(last);
             if at >= block.start {
-                let is_wrong = step.is_none_or(|step| {
-                    steps.is_wrong(step, is_split, found)
-                        || step > 0 && scanner.stands_in(&block, found, &steps)
-                });
-                return is_wrong.then_some(begin);
+                let is_short = block.end - block.start < 8 * BLOCK as u64;
+                let first = |step| FirstInBlock { step, is_split, times, is_short };
+                return step.is_none_or(|step| steps.show_overwritten(found, first(step))).then_some(begin);
             }
             // The time of an event record whose header is in two blocks may be partly wrong: the next one shows that.
-            let header_end = scanner.begins[3].bit;
             is_split = [block_before, block.start].iter().any(|seam| (at + 1..header_end).contains(seam));
             match step {
                 None if header_end > block.start => return Some(begin),
                 _ if is_split => {}
                 step => {
-                    if let Some(step) = step.filter(|_| at >= block_before) {
+                    if let Some(step) = step {
                         steps.add(step);
                     }
                     last = time;
@@ -336,23 +342,6 @@ impl EventScanner {
             }
         }
         None
-    }
-
-    /// Returns `true` if a block of equal bytes has a broken event record, or more of them at the time of the last one than
-    /// any time has in the block before.
-    fn stands_in(mut self, block: &Range<u64>, found: Overwritten, steps: &TimeSteps) -> bool {
-        let time = self.event_clock;
-        let mut standing = 0;
-        while found != Overwritten::Copy && self.at.bit < block.end && !steps.stands_too_long(standing) {
-            if !self.next_event() {
-                return self.broken.is_some();
-            }
-            if self.event_clock != time {
-                return false;
-            }
-            standing += 1;
-        }
-        steps.stands_too_long(standing)
     }
 
     /// Returns `true` if a text of the event record that was scanned last has many bytes of 0xff, which no encoding uses so.
@@ -676,10 +665,16 @@ impl EventScanner {
     }
 }
 
+/// Returns `true` for the damage of an event record that goes on after the end of its packet.
+fn is_cut_off(damage: &DamageKind) -> bool {
+    matches!(
+        damage,
+        DamageKind::Field(DecodeErrorKind::BeyondContent { .. } | DecodeErrorKind::BeyondData { .. })
+    )
+}
+
 #[cfg(test)]
 mod tests {
-    use ichnos_model::decode::DecodeErrorKind;
-
     use super::*;
     use crate::test_stream::{HEAD, PacketFields, packet, stream};
 

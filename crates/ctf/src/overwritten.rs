@@ -10,43 +10,50 @@ pub(crate) const BLOCK: usize = 4096;
 /// Minimum size in bytes of a block at the end of a file, or of a packet: fewer equal bytes prove nothing.
 pub(crate) const SMALLEST: usize = 32;
 
-/// Steps between the times of event records before a block, by which it is judged.
+/// Smallest number of values of a timestamp by which equal bytes are evidence: that times of events which were recorded
+/// agree with those of a block in so many of them is no accident.
+const MANY_TIMES: u64 = 1 << 24;
+
+/// Times of event records before a block, by which it is judged.
 ///
-/// Periodic events can fill equal blocks, and events at one time can have equal bytes. So times are only wrong if they go
-/// back, or if they do what none does in the block before.
+/// Periodic events can fill equal blocks, and many events can have one time. So a block is only wrong if its first time is
+/// after the one before, and says more than short timestamps do by accident.
 #[derive(Debug, Default)]
-pub(crate) struct TimeSteps {
-    steps: Vec<u64>,
-    /// Number of steps of 0 in a row up to now, and the maximum.
-    standing: usize,
-    most_standing: usize,
+pub(crate) struct TimeSteps(Vec<u64>);
+
+/// The first event record that begins in a block.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FirstInBlock {
+    /// Step to its time.
+    pub(crate) step: u64,
+    /// `true` if the header of the event record before is partly in the block: the step leads over it.
+    pub(crate) is_split: bool,
+    /// Number of values of its timestamp; `None` for one that says the whole time.
+    pub(crate) times: Option<u64>,
+    /// `true` if the file ends before the end of the block.
+    pub(crate) is_short: bool,
 }
 
 impl TimeSteps {
     /// Adds the step to the time of an event record before the block.
     pub(crate) fn add(&mut self, step: u64) {
-        self.steps.push(step);
-        self.standing = if step == 0 { self.standing + 1 } else { 0 };
-        self.most_standing = self.most_standing.max(self.standing);
+        self.0.push(step);
     }
 
-    /// Returns `true` if the step to the first event record in the block shows that it was overwritten. If the event record
-    /// before is partly in the block, `is_split` is true, and the step leads over it.
-    pub(crate) fn is_wrong(&self, step: u64, is_split: bool, found: Overwritten) -> bool {
-        match found {
-            // If events are periodic, each step occurs in each period, and a step over a split one does so before the
-            // first event record of the block before.
-            Overwritten::Copy if !self.steps.is_empty() => !self.steps.contains(&step),
-            _ => {
-                let largest = self.steps.iter().max().copied().unwrap_or_default().max(1);
-                step > largest.saturating_mul(1 + u64::from(is_split))
-            }
+    /// Returns `true` if the first event record in the block shows that it was overwritten.
+    pub(crate) fn show_overwritten(&self, found: Overwritten, first: FirstInBlock) -> bool {
+        let FirstInBlock { step, is_split, times, is_short } = first;
+        let is_copy = found == Overwritten::Copy;
+        if step == 0 {
+            return false;
         }
-    }
-
-    /// Returns `true` if so many steps of 0 in a row are more than those before.
-    pub(crate) fn stands_too_long(&self, standing: usize) -> bool {
-        standing > self.most_standing
+        if times.is_none_or(|times| times >= MANY_TIMES) {
+            // If events are periodic, each step occurs in each period.
+            return !(is_copy && self.0.contains(&step));
+        }
+        // A slow clock has not ticked before, or a short copy is one by accident.
+        let largest = self.0.iter().max().copied().unwrap_or_default();
+        largest > 0 && !(is_copy && is_short) && step > largest.saturating_mul(1 + u64::from(is_split))
     }
 }
 

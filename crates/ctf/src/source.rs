@@ -12,6 +12,7 @@ use ichnos_model::{
 
 use crate::event_order::OutOfOrder;
 use crate::event_scanner::EventScanner;
+use crate::overwritten::BLOCK;
 use crate::packet::Clocks;
 use crate::packet_reader::PacketReader;
 use crate::rule::{Overwritten, Rule};
@@ -95,6 +96,8 @@ pub struct CtfSource {
     pub(crate) is_behind_window: bool,
     /// Bit of the packet from which on its bytes were overwritten, and what they are.
     overwritten: Option<(u64, Overwritten)>,
+    /// Bit of the packet up to which its blocks were looked at.
+    judged: u64,
     excluded: Option<Box<Excluded>>,
 }
 
@@ -126,6 +129,7 @@ impl CtfSource {
             state: NextAction::BeforePacket(0),
             has_window: window.begin.is_some() || window.end.is_some(),
             overwritten: None,
+            judged: 0,
             excluded: None,
             window,
             is_behind_window: false,
@@ -268,6 +272,7 @@ impl CtfSource {
         match self.packets.open(slots, clocks) {
             Ok(content) => {
                 self.scanner.enter_packet(content);
+                self.judged = self.scanner.at().bit;
                 if let Some(begin) = earlier_begin(self) {
                     self.packets.correct_begin(begin);
                     self.scanner.clocks.set_default(begin);
@@ -295,18 +300,28 @@ impl CtfSource {
         if let Some((_, found)) = self.overwritten.filter(|(begin, _)| *begin <= at) {
             return self.scanner.break_here(Rule::Overwritten(found).into());
         }
-        if let Some((bits, found)) = self.packets.suspicious_block(at..readable.end) {
+        // An event record can end in a block that was not looked at.
+        let from = at.saturating_sub(8 * (BLOCK as u64 - 1)).max(self.judged).min(at);
+        let mut blocks = from..readable.end;
+        // The last event record of a block that is right can end in the next one.
+        for _ in 0..2 {
+            let Some((bits, found)) = self.packets.suspicious_block(blocks.clone()) else { break };
             match self.scanner.overwritten_from(bits.clone(), found) {
                 Some(begin) if begin <= at => {
                     return self.scanner.break_here(Rule::Overwritten(found).into());
                 }
                 Some(begin) => {
                     self.overwritten = Some((begin, found));
-                    readable.end = begin;
+                    readable.end = readable.end.min(begin);
+                    break;
                 }
-                None => readable.end = bits.end,
+                None => {
+                    readable.end = readable.end.min(bits.end);
+                    blocks = bits.end..bits.end + 8;
+                }
             }
         }
+        self.judged = readable.end;
         self.scanner.scan_up_to(readable);
     }
 

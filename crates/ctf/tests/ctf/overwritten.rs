@@ -132,16 +132,79 @@ fn blocks_whose_times_jump_less_than_a_block_takes_are_not_read() {
 }
 
 /// A clock that ticks rarely: many events have one time, and the bytes of those at its first times after a wrap are zeros.
+/// Ticks are anywhere in a block.
 #[test]
 fn blocks_of_events_at_one_time_are_read() {
     let metadata = metadata(8, "", SMALL_EVENT);
     let count = (8 * BLOCK - HEAD) / 16;
-    let time = |i: usize| 64 * (i / 512);
-    let event = |i: usize| [&[time(i) as u8][..], &[0; 15]].concat();
+    for phase in (0..512).step_by(37).chain([258]) {
+        let time = |i: usize| 64 * ((i + phase) / 512);
+        let event = |i: usize| [&[time(i) as u8][..], &[0; 15]].concat();
+        let events: Vec<u8> = (0..count).flat_map(event).collect();
+        let bytes = packet(0, 400, &events);
+        let expected: Vec<i128> = (0..count).map(|i| time(i) as i128).collect();
+        assert_eq!(read(&open(&metadata, &bytes)), (expected, vec![]), "{phase}");
+    }
+}
+
+/// Events that fill a block each, and have the time of the one before.
+#[test]
+fn large_events_at_one_time_are_read() {
+    let metadata = metadata(64, "", "event { name = page; fields := struct { u8 values[4088]; }; };");
+    let times = [100, 200, 200, 300, 300, 400];
+    let events: Vec<u8> =
+        times.iter().flat_map(|time: &u64| [&time.to_le_bytes()[..], &[7; BLOCK - 8]].concat()).collect();
+    let expected = times.iter().map(|time| i128::from(*time)).collect();
+    assert_eq!(read(&open(&metadata, &packet(1, 900, &events))), (expected, vec![]));
+}
+
+const TEXT_EVENT: &str = "event { name = text; id = 0; fields := struct { u16 n; u8 values[n]; }; };";
+
+/// A text that ends with zeros, up to `before` bytes before the end of the third block.
+fn text_with_zeros(head: &[u8], before: usize) -> Vec<u8> {
+    let n = 3 * BLOCK - before - HEAD - head.len() - 2;
+    let letters = 2 * BLOCK - HEAD - head.len() - 2;
+    [head, &(n as u16).to_le_bytes(), &vec![5; letters], &vec![0; n - letters]].concat()
+}
+
+/// The id of an event record is zero and the last two bytes of a block of zeros.
+#[test]
+fn headers_that_begin_in_a_block_of_zeros_are_read() {
+    let metadata = metadata(64, "u16 id;", TEXT_EVENT);
+    let head = |time: u64| [&[0, 0][..], &time.to_le_bytes()].concat();
+    let small = |time: u64| [&head(time)[..], &[3, 0, b'a', b'b', b'c']].concat();
+    let events = [text_with_zeros(&head(2), 2), small(261), small(270)].concat();
+    assert_eq!(read(&open(&metadata, &packet(1, 300, &events))), (vec![2, 261, 270], vec![]));
+}
+
+/// An event that ends with zeros is whole, but the file ends within the next one.
+#[test]
+fn an_event_before_the_end_of_a_file_is_read() {
+    let metadata = metadata(64, "u16 id;", TEXT_EVENT);
+    let head = |time: u64| [&[0, 0][..], &time.to_le_bytes()].concat();
+    let events = [text_with_zeros(&head(2), 0), vec![0; 100], head(9), vec![100, 0], vec![5; 100]].concat();
+    let n = (3 * BLOCK - HEAD - 12 + 100) as u16;
+    let mut events = events;
+    events[10..12].copy_from_slice(&n.to_le_bytes());
+    let bytes = packet(1, 300, &events);
+    let messages = observed(&open(&metadata, &bytes[..bytes.len() - 50]));
+    assert_eq!(times_in(&messages), [2]);
+}
+
+/// A copy that is legal is followed by zeros that are none, and an event record is in both.
+#[test]
+fn a_block_after_a_copy_is_looked_at() {
+    let metadata = metadata(8, "", "event { name = tick; fields := struct { u8 values[63]; }; };");
+    // With the head of the packet, no event record begins with a block.
+    let count = (6 * BLOCK - HEAD) / 64;
+    let event = |i: usize| [&[(100 + 4 * i) as u8][..], &[7; 63]].concat();
     let events: Vec<u8> = (0..count).flat_map(event).collect();
-    let bytes = packet(0, 300, &events);
-    let expected: Vec<i128> = (0..count).map(|i| time(i) as i128).collect();
-    assert_eq!(read(&open(&metadata, &bytes)), (expected, vec![]));
+    let mut bytes = packet(0, 100 + 4 * count as u64, &events);
+    assert_eq!(bytes[BLOCK..2 * BLOCK], bytes[2 * BLOCK..3 * BLOCK]);
+    bytes[3 * BLOCK..4 * BLOCK].fill(0);
+    let (times, damage) = read(&open(&metadata, &bytes));
+    let whole: Vec<i128> = (0..(3 * BLOCK - HEAD) as i128 / 64).map(|i| 100 + 4 * i).collect();
+    assert_eq!((times, damage.len()), (whole, 1), "{damage:?}");
 }
 
 /// The two high bytes of a time are zeros, as are the 6,000 bytes after it.
