@@ -27,7 +27,7 @@ impl<'a> ClassLowerer<'a> {
         let class = if is_structure || self.capabilities.any_roots && !is_extended {
             self.class(0, None)
         } else {
-            self.lose(LossKind::Lowered, "root field -> its member `value`".to_owned());
+            self.change(LossKind::Lowered, "root field -> its member `value`".to_owned());
             self.wrapped(0)
         };
         let class = if self.fit == Fit::Same { Arc::clone(&self.plan.root().class) } else { Arc::new(class) };
