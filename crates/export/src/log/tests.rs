@@ -81,9 +81,12 @@ fn times_are_dates_if_wanted() {
     let out = SharedBytes::default();
     let mut sink = Log::new(out.clone(), options);
     fixture.begin(&mut sink);
+    fixture.event(&mut sink, -1, b"before\0");
     fixture.event(&mut sink, 1_780_000_000_123_456_789, b"hello\0");
     fixture.end(&mut sink);
-    assert_eq!(out.text(), "[2026-05-28 20:26:40.123456][][][] INFO: hello\n");
+    let expected = "[1969-12-31 23:59:59.999999][][][] INFO: before
+[2026-05-28 20:26:40.123456][][][] INFO: hello\n";
+    assert_eq!(out.text(), expected);
 }
 
 /// Returns the lines without the text before the message.

@@ -52,7 +52,7 @@ impl Beginning {
                 }
                 number::push_microseconds(out, (time % 1_000_000_000 / 1_000) as u32);
             }
-            Some(Err(_)) => push_any_time(out, line.time.unwrap_or_default()),
+            Some(Err(_)) => self.push_any_time(out, line.time.unwrap_or_default(), line.has_date),
             None => out.push(b'['),
         }
         if parts.thread.is_none()
@@ -84,6 +84,19 @@ impl Beginning {
             }
         }
         self.seconds = Some((second, is_date, Block::new(out.get(begin..).unwrap_or_default())));
+    }
+
+    /// Appends the opening bracket and a time before the origin of the clock, or one that is beyond 64 bits.
+    #[cold]
+    fn push_any_time(&self, out: &mut Vec<u8>, nanoseconds: i128, is_date: bool) {
+        match i64::try_from(nanoseconds.div_euclid(1_000_000_000)) {
+            Ok(second) if is_date => {
+                out.push(b'[');
+                out.extend(self.clock.make_text(second));
+                number::push_microseconds(out, (nanoseconds.rem_euclid(1_000_000_000) / 1_000) as u32);
+            }
+            _ => push_seconds(out, nanoseconds),
+        }
     }
 
     #[inline(never)]
@@ -181,7 +194,7 @@ fn push_number(out: &mut Vec<u8>, number: SignedNumber) {
 
 /// Appends the opening bracket, seconds and microseconds; smaller digits are cut off.
 #[cold]
-fn push_any_time(out: &mut Vec<u8>, nanoseconds: i128) {
+fn push_seconds(out: &mut Vec<u8>, nanoseconds: i128) {
     out.push(b'[');
     if nanoseconds < 0 {
         out.push(b'-');

@@ -22,7 +22,8 @@ use super::class::{ContextNames, EventForm};
 use super::flows::{FlowEnd, Flows};
 use super::keyed_spans::KeyedSpanIds;
 use super::losses::{
-    BACKWARDS, BEGIN_MISSING, BEGUN_AGAIN, EXITED, EarlyLosses, LOST_BEGIN, LOST_END, LossNote, NO_TIME, UNDECODED, lose_event, lose_part, lose_spans, shown_time,
+    BACKWARDS, BEGIN_MISSING, BEGUN_AGAIN, EXITED, EarlyLosses, LOST_BEGIN, LOST_END, LossNote, NO_TIME,
+    UNDECODED, lose_event, lose_part, lose_spans, shown_time,
 };
 use super::names::{NumberBits, NumberedNames};
 use super::nested_spans::NestedSpans;
