@@ -13,7 +13,11 @@ const NAMES: [&str; 6] = ["thread", "thread_name", "tid", "comm", "procname", "r
 /// Adds the running thread to the events that a verb reads, if one of its options names it.
 pub(crate) fn add_if_named(verb: &mut Verb) {
     match verb {
-        Verb::Cat(cat) => add(&mut cat.reading, &cat.selecting, cat.fields.iter().map(String::as_str), None),
+        Verb::Cat(cat) => {
+            let around = cat.around.as_ref().and_then(|around| around.first());
+            let fields = cat.fields.iter().map(String::as_str);
+            add(&mut cat.reading, &cat.selecting, fields, around.map(String::as_str));
+        }
         Verb::Stats(stats) => {
             let Stats { reading, selecting, by, key, histogram, pair, .. } = &mut **stats;
             let groups = by.iter().filter_map(|by| match by {
@@ -27,7 +31,10 @@ pub(crate) fn add_if_named(verb: &mut Verb) {
         }
         Verb::Stacks(stacks) => add(&mut stacks.reading, &stacks.selecting, [], None),
         Verb::Convert(convert) => add_to_written(convert, None),
-        Verb::Cut(cut) => add_to_written(&mut cut.convert, None),
+        Verb::Cut(cut) => {
+            let around = cut.around.as_ref().and_then(|around| around.first());
+            add_to_written(&mut cut.convert, around.map(String::as_str));
+        }
         Verb::Split(split) => add_to_written(&mut split.convert, None),
         Verb::Filter(filter) => add_to_written(&mut filter.convert, Some(&filter.expression)),
         _ => {}

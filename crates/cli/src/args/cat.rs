@@ -60,7 +60,7 @@ pub(crate) struct Cat {
     ///
     /// Reads the traces twice. --event and the other options select among the events that are printed; --begin and
     /// --end also among those for which EXPR is true.
-    #[arg(long, num_args = 2, value_names = ["EXPR", "MARGIN"], conflicts_with = "listen", help_heading = "Selection")]
+    #[arg(long, num_args = 2, value_names = ["EXPR", "MARGIN"], conflicts_with = "listen", help_heading = "Selection", hide_short_help = true)]
     pub(crate) around: Option<Vec<String>>,
 
     /// Print times in clock cycles (pretty)
