@@ -75,7 +75,8 @@ export async function statistics({ browser, url, mock }) {
 }
 
 export async function panelsFollowTheRange({ browser, url }) {
-  const page = await openPage(browser, url);
+  // Without it, the statistics are open at first.
+  const page = await openPage(browser, url, { fragment: "#tab=events" });
   const all = await openTab(page, 3, "stats");
   const answer = page.waitForResponse((response) => response.url().includes("/api/stats?"));
   for (let i = 0; i < 5; i++) await page.keyboard.press("w");
