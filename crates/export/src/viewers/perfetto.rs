@@ -22,7 +22,8 @@ use super::class::{ContextNames, EventForm};
 use super::flows::{FlowEnd, Flows};
 use super::keyed_spans::KeyedSpanIds;
 use super::losses::{
-    BACKWARDS, BEGIN_MISSING, BEGUN_AGAIN, EXITED, EarlyLosses, LOST_BEGIN, LOST_END, LossNote, NO_TIME, UNDECODED, lose_event, lose_part, lose_spans, shown_time,
+    BACKWARDS, BEGIN_MISSING, BEGUN_AGAIN, EXITED, EarlyLosses, LOST_BEGIN, LOST_END, LossNote, NO_TIME,
+    UNDECODED, lose_event, lose_part, lose_spans, shown_time,
 };
 use super::names::{NumberBits, NumberedNames};
 use super::nested_spans::NestedSpans;
@@ -215,7 +216,7 @@ impl Perfetto {
                     return false;
                 }
                 if form == EventForm::Begin {
-                    lose_spans(losses, event, nested.begin(track, class.class.edge(name), time));
+                    lose_spans(losses, nested.begin(track, class.class.edge(name), time));
                 } else if form == EventForm::Complete {
                     writer.end_complete(track, class.class.duration(event).unwrap_or(0));
                 }
