@@ -149,8 +149,8 @@ pub(crate) fn find_block(bytes: &[u8]) -> Option<(usize, Version)> {
         });
         at.map(|at| (at, version))
     });
-    let is_end = searched.len() == bytes.len();
-    let view = View { bytes: searched, base: 0, missing: 0, is_end, is_last: true };
+    // A chain that begins there goes on behind these bytes.
+    let view = View { bytes, base: 0, missing: 0, is_end: true, is_last: true };
     let chain = || (0..searched.len()).find(|at| view.is_first_block(*at));
     objects.into_iter().flatten().min_by_key(|(at, _)| *at).or_else(|| Some((chain()?, Version::V6(0))))
 }
@@ -254,12 +254,13 @@ impl Container {
         let begin = begin as u64;
         // Where the missing bytes are no multiple of 4, the alignment of the first blocks shows it.
         let with_missing = |missing| Self { missing, ..Self::at(version, begin) };
-        let ends_well = |container: &Self| {
+        let whole_blocks = |container: &Self| {
             let mut container = container.clone();
-            let blocks = [(); 2].map(|()| container.next(bytes, 0, true));
-            blocks.into_iter().all(|item| matches!(item, FileItem::Block(Block { is_whole: true, .. })))
+            let is_whole = |item: &FileItem| matches!(item, FileItem::Block(Block { is_whole: true, .. }));
+            std::iter::repeat_with(|| container.next(bytes, 0, true)).take(3).take_while(is_whole).count()
         };
-        let found = (0..4).map(with_missing).find(ends_well).unwrap_or_else(|| with_missing(0));
+        // The last one of several maxima would be found.
+        let found = (0..4).rev().map(with_missing).max_by_key(whole_blocks)?;
         Some(found.without_beginning())
     }
 
@@ -836,15 +837,19 @@ impl View<'_> {
     }
 
     /// Returns `true` if the first block of a file without its beginning is here: so many blocks follow each other that
-    /// this is no chance, or all blocks up to the end of the file. The first block may be a trace block.
+    /// this is no chance, or at least two up to the end of the file or its mark. If the last of them is cut, one of them
+    /// must have events, whose header is not there by chance. The first block may be a trace block.
     fn is_first_block(self, mut at: usize) -> bool {
         const LINKS: u32 = 8;
         /// Size of the parts that every trace block has in bytes.
         const TRACE: usize = 36;
-        let mut links = 0;
+        let (mut links, mut has_events) = (0, false);
         while links < LINKS {
-            let Some(header) = Wire::at(self.bytes, at).u32() else { break };
+            let Some(header) = Wire::at(self.bytes, at).u32() else {
+                return self.is_end && links > 1 && (has_events || at == self.bytes.len());
+            };
             let (size, kind) = ((header & 0xff_ffff) as usize, header >> 24);
+            has_events |= kind == 2 && self.has_times(at + 4);
             let is_block = match kind {
                 0 => return size == 0 && self.is_end && links > 0 && at + 4 == self.bytes.len(),
                 1 => links == 0 && size >= TRACE,
@@ -858,6 +863,13 @@ impl View<'_> {
             at += 4 + size;
         }
         links == LINKS
+    }
+
+    /// Returns `true` if the header of a block of events is here, with the times of its first and last event.
+    fn has_times(self, at: usize) -> bool {
+        // After the size of the header and the flags.
+        let mut wire = Wire::at(self.bytes, at + 4);
+        matches!((wire.u64(), wire.u64()), (Some(first), Some(last)) if first <= last)
     }
 
     /// Returns `true` if a chain of blocks begins here; `None` if more bytes are needed.

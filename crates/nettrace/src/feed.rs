@@ -17,6 +17,8 @@ use crate::{
 /// most 64 MiB; after damage, up to 80 MiB are scanned for the next block, or twice the scanned number of bytes
 /// is awaited. In version 6, so are the first 8 bytes of the next block, to check the size of the current one.
 ///
+/// A file without its beginning is [refused](FeedItem::Refusal); [`NettraceFile`](crate::NettraceFile) reads it.
+///
 /// ```
 /// use ichnos_nettrace::{Feed, FeedItem};
 ///

@@ -122,10 +122,12 @@ impl<'a> Wire<'a> {
     }
 }
 
+/// Maximum number of properties of an event or a trace.
+pub(crate) const MOST_PROPERTIES: usize = 1_000;
+
 /// Adds a name and its value, up to a limit: each takes much more memory than its bytes in the file.
 pub(crate) fn push_property(properties: &mut Vec<(String, String)>, property: (String, String)) {
-    const MOST: usize = 1_000;
-    if properties.len() < MOST {
+    if properties.len() < MOST_PROPERTIES {
         properties.push(property);
     }
 }

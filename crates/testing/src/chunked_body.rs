@@ -1,9 +1,9 @@
 //! Bodies of HTTP in chunks.
 
-/// Returns the content of a body in chunks (RFC 9112, section 7.1), or `None` if the last chunk is missing.
+/// Returns the content of a body in chunks (RFC 9112, section 7.1), or `None` if it is incomplete.
 ///
 /// # Panics
-/// If the length of a chunk is not hexadecimal, or bytes follow the last chunk.
+/// If the length of a chunk is not hexadecimal, or other bytes follow the last chunk.
 #[must_use]
 pub fn join_chunks(mut body: &[u8]) -> Option<Vec<u8>> {
     let mut content = Vec::new();
@@ -12,10 +12,24 @@ pub fn join_chunks(mut body: &[u8]) -> Option<Vec<u8>> {
         let length = usize::from_str_radix(std::str::from_utf8(&body[..end]).unwrap(), 16).unwrap();
         body = &body[end + 2..];
         if length == 0 {
-            assert_eq!(body, b"\r\n");
-            return Some(content);
+            assert!(b"\r\n".starts_with(body), "{}", body.escape_ascii());
+            return (body.len() == 2).then_some(content);
         }
         content.extend_from_slice(body.get(..length)?);
         body = body.get(length..)?.strip_prefix(b"\r\n")?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn incomplete_bodies_are_none() {
+        let body = b"3\r\nabc\r\n1\r\nd\r\n0\r\n\r\n";
+        for end in 0..body.len() {
+            assert_eq!(join_chunks(&body[..end]), None, "{end}");
+        }
+        assert_eq!(join_chunks(body).unwrap(), b"abcd");
     }
 }

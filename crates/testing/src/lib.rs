@@ -1,8 +1,8 @@
 //! Helpers for tests of several crates: [random numbers](Random) from a seed, [a limit of CPU time](in_cpu_time) that
 //! does not depend on the load of the machine, [the memory](PrivateMemory) of other processes, [an encoder](encoder) of
-//! single bits, [traces of one construct](constructs), [random traces](proposals) of the two proposals for CTF 2, [tables](compare_table) of documents, [bodies of HTTP](join_chunks), and
-//! programs that read what ichnos writes, [Google's trace processor](TraceProcessor) and
-//! [Microsoft's TraceEvent](TraceEventLibrary).
+//! single bits, [traces of one construct](constructs), [random traces](proposals) of the two proposals for CTF 2,
+//! [tables](compare_table) of documents, [bodies of HTTP](join_chunks), and programs that read what ichnos writes,
+//! [Google's trace processor](TraceProcessor) and [Microsoft's TraceEvent](TraceEventLibrary).
 #![forbid(unsafe_code)]
 // Helpers of tests may panic like tests.
 #![allow(clippy::panic, clippy::unwrap_used)]

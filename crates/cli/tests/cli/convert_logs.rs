@@ -128,7 +128,7 @@ fn events_with_a_log_level_become_records() {
     let (log, ctf) = (directory.join("hello.log"), directory.join("ctf"));
     let run = ichnos(["convert", text(&trace), "--force", "-o", text(&log), "--losses"]).expect(0, &[]);
     run.prints(&[
-        "lowered         1  hello:greeting: payload.mood  enumeration -> integer",
+        "lowered         1  hello:greeting: payload.mood  enumeration -> integer, without its names",
         "dropped         1  clock.monotonic  origin: the Unix epoch",
         "dropped         9  hello:greeting: payload.samples  array or structure without elements",
     ]);

@@ -111,9 +111,9 @@ impl ChromeSpans {
         }
     }
 
-    /// Begins or ends a span of a track with these names and this category. Calls `lost` for each span within, whose end is
-    /// missing, and for those that are forgotten. Returns `None` if nothing ends, and `true` for an end that viewers would
-    /// not find by its name and category, with the time of the begin.
+    /// Begins or ends a span of a track with these names and this category. Calls `lost` for each span within, whose
+    /// end is missing, and for those that are forgotten. Returns `None` if nothing ends, and `true` for an end that
+    /// viewers would not find by its name and category, with the time of the begin.
     fn begin_or_end(
         &mut self,
         is_begin: bool,
@@ -287,7 +287,7 @@ impl SpanPart<'_> {
                 writer.end_lost(time, track);
                 lose_part(losses, event, LossKind::Lowered, "", LOST_END);
             }
-            SpanLoss::Forgotten(count) => lose_spans(losses, event, count),
+            SpanLoss::Forgotten(count) => lose_spans(losses, count),
         });
         self.is_unbegun = ended.is_none();
         let (is_bare, begin) = ended.unwrap_or((false, time));

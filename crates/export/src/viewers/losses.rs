@@ -32,11 +32,11 @@ pub(super) const BEGIN_MISSING: &str = "ichnos.begin_missing";
 /// Loss of the end of a span, which is not known any more when it comes.
 pub(super) const FORGOTTEN: &str = "end of a span that began when too many were open";
 
-/// Adds the losses of spans that are forgotten when an event begins another one.
-pub(super) fn lose_spans(losses: &mut LossTable, event: &Event<'_>, forgotten: usize) {
+/// Adds the losses of spans that are forgotten when another one begins. They can be of any class.
+pub(super) fn lose_spans(losses: &mut LossTable, forgotten: usize) {
     if forgotten > 0 {
-        let (kind, class) = (LossKind::Dropped, event.name().to_owned());
-        let loss = LossEntry { kind, class, field: String::new(), what: FORGOTTEN.to_owned() };
+        let (class, field) = (String::new(), String::new());
+        let loss = LossEntry { kind: LossKind::Dropped, class, field, what: FORGOTTEN.to_owned() };
         losses.add(loss, forgotten as u64);
     }
 }

@@ -216,7 +216,7 @@ impl Perfetto {
                     return false;
                 }
                 if form == EventForm::Begin {
-                    lose_spans(losses, event, nested.begin(track, class.class.edge(name), time));
+                    lose_spans(losses, nested.begin(track, class.class.edge(name), time));
                 } else if form == EventForm::Complete {
                     writer.end_complete(track, class.class.duration(event).unwrap_or(0));
                 }

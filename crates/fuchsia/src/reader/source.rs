@@ -249,9 +249,10 @@ impl LogSource {
         self.note_completeness();
     }
 
+    /// Returns the value of the clock at a time of a record; a time before the clock begins has 0 cycles.
     #[inline]
     fn value(&self, timestamp: i64) -> ClockValue {
-        let cycles = timestamp.wrapping_sub(self.clock_begin) as u64;
+        let cycles = u64::try_from(i128::from(timestamp) - i128::from(self.clock_begin)).unwrap_or(0);
         ClockValue { nanoseconds: self.offset + i128::from(timestamp), cycles }
     }
 

@@ -47,12 +47,25 @@ pub(super) struct EventParts {
 pub(super) struct ComponentParts {
     moniker: String,
     url: String,
+    has_moniker: bool,
+    has_url: bool,
 }
 
 impl ComponentParts {
     fn clear(&mut self) {
         self.moniker.clear();
         self.url.clear();
+        (self.has_moniker, self.has_url) = (false, false);
+    }
+
+    /// Returns `true` if the event has neither of the fields.
+    pub(super) fn is_absent(&self) -> bool {
+        !(self.has_moniker || self.has_url)
+    }
+
+    /// Returns `true` if the event has both of the fields, which may be empty.
+    pub(super) fn is_complete(&self) -> bool {
+        self.has_moniker && self.has_url
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -261,7 +274,11 @@ impl ArgumentWriter<'_, '_> {
         if matches!(part, TextPart::Component | TextPart::ComponentUrl) {
             let is_own = self.scope.scope == Scope::Payload;
             let parts = if is_own { &mut self.parts.own } else { &mut self.parts.known };
-            let to = if part == TextPart::Component { &mut parts.moniker } else { &mut parts.url };
+            let (to, is_there) = match part {
+                TextPart::Component => (&mut parts.moniker, &mut parts.has_moniker),
+                _ => (&mut parts.url, &mut parts.has_url),
+            };
+            *is_there = true;
             to.clear();
             to.push_str(utf8());
         }

@@ -426,7 +426,7 @@ fn note_pair(nodes: &[&Node], field: &str, noting: &mut Noting<'_>) {
             FieldKind::Integer { bits, .. } if bits.length > 64 => "integer of more than 64 bits -> text",
             FieldKind::Float(bits) if bits.length < 64 => "floating-point number -> one of 64 bits",
             _ => match node.class.integer() {
-                Some(integer) if integer.mappings.is_some() => "enumeration -> integer",
+                Some(integer) if integer.mappings.is_some() => "enumeration -> integer, without its names",
                 Some(integer) if integer.date_clock().is_some() => "date -> integer",
                 _ => continue,
             },

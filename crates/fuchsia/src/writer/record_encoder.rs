@@ -280,15 +280,15 @@ impl LogEncoder {
             }
             self.component.clear();
         } else if is_extended {
-            let said = if parts.own.is_empty() { &parts.known } else { &parts.own };
-            if said.moniker().is_empty() || said.url().is_empty() || parts.rolled_out.is_none() {
+            let origin = if parts.own.is_absent() { &parts.known } else { &parts.own };
+            if !origin.is_complete() || parts.rolled_out.is_none() {
                 losses.add(place, Change::NoExtension);
             }
             push_extension(
                 &mut self.extension,
                 parts.rolled_out.unwrap_or(0),
-                said.moniker(),
-                said.url(),
+                origin.moniker(),
+                origin.url(),
                 losses,
                 place,
                 record.hash(),

@@ -429,6 +429,33 @@ fn a_window_is_a_matter_of_each_record() {
     assert_eq!(found, [0, 5, 0, 3, 0, 7]);
 }
 
+/// The clock begins at the earliest time of the first 256 KiB, at whole seconds.
+#[test]
+fn times_before_the_clock_begins_have_no_cycles() {
+    let bytes_of = |times: &[i64]| -> Vec<u8> {
+        times.iter().flat_map(|time| record(*time, "a", 1u64.into())).collect()
+    };
+    let values = |bytes: &[u8]| {
+        let mut cursor = open(bytes, &OpenOptions::default()).cursors(Window::default()).pop().unwrap();
+        let mut values = Vec::new();
+        while cursor.advance() {
+            if let Message::Event(event) = cursor.current().unwrap() {
+                values.push(event.clock.map(|clock| (clock.nanoseconds, clock.cycles)).unwrap());
+            }
+        }
+        values
+    };
+    let second = 1_000_000_000;
+    assert_eq!(values(&bytes_of(&[-1, 1])), [(-1, second - 1), (1, second + 1)]);
+    let extremes = values(&bytes_of(&[i64::MIN + 1_000_000_000, i64::MAX]));
+    assert!(extremes[0].1 < second && extremes[1].1 > u64::MAX - 2 * second, "{extremes:?}");
+    let mut many = bytes_of(&[5]);
+    many = many.repeat((256 << 10) / many.len() + 1);
+    many.extend(bytes_of(&[-7, 6]));
+    let late = values(&many);
+    assert_eq!(late[late.len() - 3..], [(5, 5), (-7, 0), (6, 6)]);
+}
+
 #[test]
 fn a_check_tells_all_rules_and_reading_goes_on() {
     let mut reserved = record(1, "a", 1u64.into());

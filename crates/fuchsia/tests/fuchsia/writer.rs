@@ -668,3 +668,44 @@ fn the_name_of_a_class_is_moved_to_the_message() {
         ["name of the event record class -> message"]
     );
 }
+
+/// An empty moniker or URL of an event is not a missing one.
+#[test]
+fn empty_origins_are_not_listed() {
+    let meanings = [Meaning::Component, Meaning::ComponentUrl, Meaning::RolledOut, Meaning::Message];
+    let listed = |missing: Option<Meaning>| {
+        let is_there = |meaning: &&Meaning| Some(**meaning) != missing;
+        let members = meanings.iter().filter(is_there).map(|meaning| match meaning {
+            Meaning::RolledOut => Member::new("count", FieldClass::unsigned(64)),
+            meaning => Member::new(format!("{meaning}"), FieldClass::string()),
+        });
+        let mut class = EventRecordClass::new("said", members);
+        class.log = Some(LogRole::new(LogSeverity::Constant(2), SCALE).into());
+        for (index, meaning) in meanings.iter().filter(is_there).enumerate() {
+            class.meanings.insert(Scope::Payload, index, *meaning);
+        }
+        let stream = DataStreamClass::new(Some(0), [class]);
+        let limits = Limits::default();
+        let class = TraceClass::new("test 1", [ClockClass::since_unix_epoch("wall")], [stream]);
+        let trace = Trace::new(class, "test", &limits).unwrap();
+        let trace = RecordTrace::new("test", trace, &limits).with_stream(0, "s", 0, move || {
+            let mut values = EventValues::default();
+            values.begin(Scope::Payload);
+            for meaning in meanings.iter().filter(|meaning| Some(**meaning) != missing) {
+                match meaning {
+                    Meaning::RolledOut => values.push(0u64),
+                    _ => values.push(""),
+                };
+            }
+            Made(vec![(7, 0, values)])
+        });
+        let (_, losses) = written(&[&trace], Some("extended-records"));
+        let is_listed = losses.iter().any(|(loss, _)| loss.what.contains("extension with empty texts"));
+        (is_listed, losses)
+    };
+    let (is_listed, losses) = listed(None);
+    assert!(!is_listed, "{losses:?}");
+    for missing in &meanings[..3] {
+        assert!(listed(Some(*missing)).0, "{missing}");
+    }
+}

@@ -236,8 +236,46 @@ fn properties_of(
     let guid = metadata.provider_guid.map(|guid| Value::Text(Uuid::from_bytes_le(guid).to_string()));
     properties.extend(guid.map(|guid| ("provider-guid".to_owned(), guid)));
     let others = metadata.properties.iter();
-    properties.extend(others.map(|(name, value)| (name.clone(), Value::Text(value.clone()))));
+    properties.extend(others.map(|(name, value)| (property_name(name), Value::Text(value.clone()))));
     properties
+}
+
+/// Names of the properties of events that are not keys of the file.
+const PROPERTIES: [&str; 13] = [
+    "provider",
+    "event-id",
+    "version",
+    "level",
+    "keywords",
+    "keyword-names",
+    "task",
+    "opcode",
+    "opcode-name",
+    "span",
+    "message-template",
+    "description",
+    "provider-guid",
+];
+
+/// Text before a key of the file that would be another property.
+const OWN: &str = "property-";
+
+/// Returns `true` for the name of another property, also after [`OWN`].
+fn is_other_property(key: &str) -> bool {
+    PROPERTIES.contains(&key.trim_start_matches(OWN))
+}
+
+/// Returns the name of the property for a key of the file.
+fn property_name(key: &str) -> String {
+    if is_other_property(key) { format!("{OWN}{key}") } else { key.to_owned() }
+}
+
+/// Returns the key of the file that has become a property of this name.
+pub(crate) fn own_property(name: &str) -> &str {
+    match name.strip_prefix(OWN) {
+        Some(key) if is_other_property(key) => key,
+        _ => name,
+    }
 }
 
 /// Returns the level of an event: from the file, or else from the manifest.

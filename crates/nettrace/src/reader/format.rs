@@ -41,7 +41,7 @@ impl Format for Nettrace {
     }
 
     fn recognised_by(&self) -> &'static str {
-        "files that begin with `Nettrace` or `!FastSerialization.1`"
+        "files that begin with `Nettrace` or `!FastSerialization.1`, and their rests, named `.nettrace` or `.netperf`"
     }
 
     fn writer(&self) -> Option<&'static dyn TraceWriter> {
@@ -94,7 +94,10 @@ impl Format for Nettrace {
             };
             let options = OpenOptions { clock_zero, frequency, ..options.clone() };
             match NettraceFile::open(&name, bytes, &options) {
-                Ok(trace) => opened.traces.push(Box::new(trace)),
+                Ok(trace) => {
+                    opened.notices.extend(unused_options(&name, &trace, &options));
+                    opened.traces.push(Box::new(trace));
+                }
                 Err(error) => opened.refused.push(Refused::because(&name, error)),
             }
         }
@@ -111,6 +114,19 @@ fn is_trace(entry: &Entry, force: bool) -> bool {
 fn is_rest_of_trace(entry: &Entry, force: bool) -> bool {
     (force || [".nettrace", ".netperf"].iter().any(|extension| entry.name().ends_with(extension)))
         && entry.beginning(SEARCHED).is_ok_and(|beginning| find_block(&beginning).is_some())
+}
+
+/// Returns a notice of options for a file without its trace block, if the file has one.
+fn unused_options(name: &str, trace: &NettraceFile, options: &OpenOptions) -> Option<String> {
+    let given =
+        [("frequency", options.frequency.is_some()), ("pointer-size", options.pointer_size.is_some())];
+    let names: Vec<&str> =
+        given.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name).collect();
+    let is_unused = !names.is_empty() && !trace.is_trace_assumed();
+    is_unused.then(|| {
+        let names = names.iter().map(|name| format!("`{}.{name}`", Nettrace.name())).collect::<Vec<_>>();
+        format!("{name}: {} not used: the file has its trace block", names.join(" and "))
+    })
 }
 
 /// Returns the frequency that the user gives.
@@ -137,5 +153,41 @@ impl From<&ReadOptions> for OpenOptions {
             limits: options.limits,
             ..Self::default()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+
+    use super::*;
+
+    /// A file of version 6 with nothing but a trace block, and the rest of one with two empty blocks of events.
+    #[test]
+    fn options_that_are_not_used_are_told() {
+        let header = b"Nettrace\0\0\0\0\x06\0\0\0\0\0\0\0";
+        let date = [2024u16, 5, 1, 6, 7, 8, 9, 10].map(u16::to_le_bytes).concat();
+        let clock = [1_000u64, 1_000_000_000].map(u64::to_le_bytes).concat();
+        let trace = [b"\x28\0\0\x01", &date[..], &clock, b"\x08\0\0\0\0\0\0\0"].concat();
+        let events = [&b"\x14\0\0\x02\x14\0\x01\0"[..], &[0; 16]].concat();
+        let whole = [&header[..], &trace, &events, &[0; 4]].concat();
+        let rest = [&events[..], &events, &[0; 4]].concat();
+        let notices = |bytes: &[u8], given: &[(&str, &str)]| {
+            let entries = vec![Entry::of_bytes("a.nettrace", bytes.to_vec())];
+            let tree = Tree { name: "a.nettrace".to_owned(), entries, problems: Vec::new() };
+            let mut options = ReadOptions::default();
+            for (name, value) in given {
+                options.formats.set(Nettrace.name(), OPTIONS, name, OsStr::new(value)).unwrap();
+            }
+            let opened = Nettrace.open(&[&tree], &options);
+            assert_eq!((opened.traces.len(), opened.refused.len()), (1, 0), "{:?}", opened.refused);
+            opened.notices
+        };
+        let both = [("frequency", "1000"), ("pointer-size", "4")];
+        assert!(notices(&whole, &[]).is_empty() && notices(&rest, &both).is_empty());
+        let [notice] = &notices(&whole, &both)[..] else { panic!() };
+        let names = "`nettrace.frequency` and `nettrace.pointer-size` not used";
+        assert!(notice.contains(names), "{notice}");
+        assert!(notices(&whole, &both[1..])[0].contains(": `nettrace.pointer-size` not used"));
     }
 }

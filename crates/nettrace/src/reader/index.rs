@@ -28,6 +28,8 @@ pub(crate) struct FileIndex {
     pub(crate) times: Option<(u64, u64)>,
     pub(crate) blocks: u64,
     pub(crate) is_complete: bool,
+    /// `true` if there is no trace block, so that its properties are those of the options, or assumed.
+    pub(crate) is_trace_assumed: bool,
     /// Faults in blocks that are not read again with the events.
     pub(crate) metadata_faults: Vec<Fault>,
     /// Faults in the container, which are found again when the events are read.

@@ -40,6 +40,7 @@ impl FileIndex {
             times: None,
             blocks: 0,
             is_complete: false,
+            is_trace_assumed: false,
             metadata_faults: Vec::new(),
             faults: Vec::new(),
             fault_count: 0,
@@ -152,16 +153,17 @@ impl FileIndex {
     /// Sets the properties of a trace whose trace block is missing.
     fn assume_trace(&mut self, options: &OpenOptions) {
         let OpenOptions { frequency, pointer_size, .. } = *options;
+        self.is_trace_assumed = true;
         self.trace.frequency = frequency.unwrap_or(NANOSECONDS);
         self.trace.pointer_size = pointer_size.unwrap_or(8);
-        let said = |is_said: bool| if is_said { "given" } else { "assumed" };
+        let origin = |option: bool| if option { "given" } else { "assumed" };
         let statement = format!(
             "expected a trace block, found none: the date is unknown, the clock has {} ticks a second ({}), addresses \
              have {} bytes ({})",
             self.trace.frequency,
-            said(frequency.is_some()),
+            origin(frequency.is_some()),
             self.trace.pointer_size,
-            said(pointer_size.is_some()),
+            origin(pointer_size.is_some()),
         );
         self.metadata_faults.push(Fault::new(Rule::TraceBlock, 0, statement));
     }

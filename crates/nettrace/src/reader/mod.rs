@@ -79,6 +79,11 @@ pub struct NettraceFile {
 }
 
 impl NettraceFile {
+    /// Returns `true` if the file has no trace block.
+    pub(crate) fn is_trace_assumed(&self) -> bool {
+        self.file.index.is_trace_assumed
+    }
+
     /// Opens a file with these bytes, also one without its beginning. `name` is its path.
     ///
     /// # Errors

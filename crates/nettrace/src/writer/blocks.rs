@@ -68,34 +68,38 @@ impl Blocks {
         }
     }
 
-    /// Adds a row of metadata. Returns the hash of the metadata as they are read, and `false` if parts that take too much
-    /// room were dropped.
+    /// Adds a row of metadata. Returns the hash of the metadata as they are read, and the name of the parts that were dropped,
+    /// if they take too much room.
     pub(super) fn push_metadata(
         &mut self,
         mut metadata: EventMetadata,
         id: u32,
         is_v6: bool,
         scratch: &mut Vec<u8>,
-    ) -> (u64, bool) {
+    ) -> (u64, Option<&'static str>) {
         if !is_v6 {
             scratch.clear();
             metadata.write(id, scratch);
             self.metadata.push(&RowHeader::default(), scratch);
-            return (metadata_hash(&metadata), true);
+            return (metadata_hash(&metadata), None);
         }
         if metadata.write_v6(id, &mut self.metadata_v6) {
-            return (metadata_hash(&metadata), true);
+            return (metadata_hash(&metadata), None);
+        }
+        // Payloads cannot be read without their fields, so texts and properties are dropped first.
+        (metadata.message_template, metadata.description) = (None, None);
+        metadata.properties.clear();
+        if metadata.write_v6(id, &mut self.metadata_v6) {
+            return (metadata_hash(&metadata), Some("message template, description and properties"));
         }
         metadata.fields.clear();
         if !metadata.write_v6(id, &mut self.metadata_v6) {
-            (metadata.message_template, metadata.description) = (None, None);
-            metadata.properties.clear();
             for text in [&mut metadata.provider, &mut metadata.name] {
                 text.truncate(text.floor_char_boundary(LONGEST_NAME));
             }
             metadata.write_v6(id, &mut self.metadata_v6);
         }
-        (metadata_hash(&metadata), false)
+        (metadata_hash(&metadata), Some("descriptions of fields"))
     }
 
     /// Returns `true` if a sequence point is due.
@@ -210,5 +214,38 @@ impl Blocks {
         self.since_point = 0;
         self.stacks.clear();
         self.labels.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Field, FieldType};
+
+    /// A row has at most 65,535 bytes.
+    #[test]
+    fn texts_are_dropped_before_fields() {
+        let pushed = |texts: usize, fields: usize, name: usize| {
+            let mut blocks = Blocks::new(true, 8);
+            let metadata = EventMetadata {
+                name: "n".repeat(name),
+                message_template: Some("m".repeat(texts)),
+                properties: vec![("key".to_owned(), "v".repeat(texts))],
+                fields: (0..fields).map(|i| Field::new(&format!("field {i:04}"), FieldType::U8)).collect(),
+                ..EventMetadata::default()
+            };
+            let (_, dropped) = blocks.push_metadata(metadata, 1, true, &mut Vec::new());
+            let mut rows = vec![0, 0];
+            rows.extend_from_slice(&blocks.metadata_v6);
+            let mut read = Vec::new();
+            assert_eq!(EventMetadata::read_block_v6(&rows, |_, row| read.push(row)), None);
+            let [Some(row)] = &read[..] else { panic!("{read:?}") };
+            let texts = row.properties.len() + usize::from(row.message_template.is_some());
+            (dropped.is_some(), texts, row.fields.len(), row.name.len())
+        };
+        assert_eq!(pushed(9, 2, 1), (false, 2, 2, 1));
+        assert_eq!(pushed(40_000, 2, 1), (true, 0, 2, 1));
+        assert_eq!(pushed(9, 6_000, 1), (true, 0, 0, 1));
+        assert_eq!(pushed(9, 2, 70_000), (true, 0, 0, LONGEST_NAME));
     }
 }

@@ -10,7 +10,7 @@ use ichnos_model::{
     TRACER_NAMESPACES, Uuid, Value, Visitor,
 };
 
-use super::labels::{self, LabelFields};
+use super::labels::{self, LabelFields, is_label};
 use super::own::normalized;
 use super::payload::{
     MOST_FIELDS, PayloadWriter, absent_size, describe, fits, has_no_value, is_array, is_file_time,
@@ -18,7 +18,8 @@ use super::payload::{
 };
 use super::rules::process_of;
 use super::written_event::WrittenEvent;
-use crate::reader::class::{RAW_PAYLOAD, context};
+use crate::reader::class::{RAW_PAYLOAD, context, own_property};
+use crate::wire::MOST_PROPERTIES;
 use crate::{EventMetadata, known};
 
 /// Scopes whose members become fields, in this order.
@@ -73,7 +74,12 @@ fn level_number(level: LogLevel) -> u8 {
 }
 
 /// Identity of a class: provider, name and what else metadata say besides fields.
-fn identity(event: &Event<'_>, event_id: u32, lose: &mut impl FnMut(LossKind, &str, &str)) -> EventMetadata {
+fn identity(
+    event: &Event<'_>,
+    event_id: u32,
+    is_v6: bool,
+    lose: &mut impl FnMut(LossKind, &str, &str),
+) -> EventMetadata {
     let class = event.class;
     let (provider, name) = split_name(event);
     let opcode = match class.role {
@@ -105,7 +111,12 @@ fn identity(event: &Event<'_>, event_id: u32, lose: &mut impl FnMut(LossKind, &s
                     let digits = keywords.trim_start_matches("0x");
                     metadata.keywords = u64::from_str_radix(digits, 16).unwrap_or(0);
                 }
-                _ => {}
+                // What follows from the rest.
+                ("keyword-names" | "task" | "opcode-name" | "span", _) => {}
+                (name, Value::Text(text)) if is_v6 && metadata.properties.len() < MOST_PROPERTIES => {
+                    metadata.properties.push((own_property(name).to_owned(), text.clone()));
+                }
+                (name, _) => lose(LossKind::Dropped, "", &format!("property `{}`", own_property(name))),
             }
         }
         let prefix = format!("{}/", metadata.provider);
@@ -195,7 +206,7 @@ impl ForeignClass {
         let class = event.class;
         let is_converted = class.attributes.get("nettrace").is_some();
         note_properties(event, is_converted, &mut lose);
-        let mut metadata = identity(event, event_id, &mut lose);
+        let mut metadata = identity(event, event_id, is_v6, &mut lose);
         let mut severity = None;
         // Events of this format have their level in the attributes.
         if let Some(log) = class.log.as_ref().filter(|_| !is_converted) {
@@ -213,6 +224,7 @@ impl ForeignClass {
         let mut parts = HeaderParts { event, members: hidden(event) };
         let any = |_: &FieldClass| true;
         let number = |class: &FieldClass| !is_text(class);
+        let names = taken_names(event, is_converted, is_v6);
         let own_process = process_of(&event.stream.trace.class);
         // Up to version 5, the process of each event is a field, too, unless it was made of that of the file.
         let takes_process = is_v6 || is_converted && own_process.is_some() && own_process == file.process;
@@ -226,10 +238,11 @@ impl ForeignClass {
             },
             thread: parts.take(Meaning::Thread, number),
             thread_name: is_v6.then(|| parts.take(Meaning::ThreadName, any)).flatten(),
-            capture_thread: is_converted
+            capture_thread: names
+                .contains(&context::CAPTURE_THREAD_NAME)
                 .then(|| FieldRef::within(event, Scope::CommonContext, context::CAPTURE_THREAD_NAME))
                 .flatten(),
-            labels: (is_converted && is_v6).then(|| LabelFields::of(event)),
+            labels: (is_converted && is_v6).then(|| LabelFields::of(event, &names)),
             processor: parts.take(Meaning::Processor, number),
             stack: parts.take(Meaning::Stack, any),
             activity: parts.take(Meaning::OperationId, is_guid),
@@ -239,13 +252,35 @@ impl ForeignClass {
             own_process,
             is_raw: false,
         };
-        let names = taken_names(is_converted, is_v6);
         foreign.is_raw = is_converted && is_raw(event, &parts.members, &names);
         if !foreign.is_raw {
             foreign.add_members(event, &parts.members, &names, &mut lose);
         }
-        foreign.metadata = normalized(&foreign.metadata, is_v6).0;
+        foreign.normalize(is_v6, &mut lose);
         foreign
+    }
+
+    /// Makes the description what it is when it is read again, and lists what the version has no place for.
+    fn normalize(&mut self, is_v6: bool, lose: &mut impl FnMut(LossKind, &str, &str)) {
+        if !is_v6 {
+            // 0 is "always", too.
+            self.metadata.level = Some(self.metadata.level.unwrap_or(0));
+        }
+        let (after, _) = normalized(&self.metadata, is_v6);
+        let mut before = std::mem::replace(&mut self.metadata, after);
+        let after = &self.metadata;
+        let names = |metadata: &EventMetadata| [&metadata.provider, &metadata.name].map(String::clone);
+        if names(&before) != names(after) {
+            lose(LossKind::Renamed, "", "provider or name: it ends at its first U+0000");
+        }
+        if before.fields != after.fields {
+            lose(LossKind::Renamed, "", "fields: their names end at the first U+0000");
+        }
+        [before.provider, before.name] = names(after);
+        before.fields.clone_from(&after.fields);
+        if before != *after {
+            lose(LossKind::Dropped, "", "metadata that the version has no place for");
+        }
     }
 
     /// Adds the members that become fields.
@@ -352,11 +387,18 @@ fn note_properties(event: &Event<'_>, is_converted: bool, lose: &mut impl FnMut(
     }
 }
 
-/// Names of the members of common contexts that are parts of events again, if they were converted from this format.
-fn taken_names(is_converted: bool, is_v6: bool) -> Vec<&'static str> {
+/// Returns the names of the members of the common context that are parts of events again, if the events were converted
+/// from this format.
+fn taken_names(event: &Event<'_>, is_converted: bool, is_v6: bool) -> Vec<&'static str> {
     let thread = is_converted.then_some(context::CAPTURE_THREAD_NAME);
     let labels = labels::NAMES.into_iter().filter(|_| is_converted && is_v6);
-    thread.into_iter().chain(labels).collect()
+    let is_taken = |name: &&str| {
+        let plan = event.plan(Scope::CommonContext);
+        let mut members = plan.into_iter().flat_map(|plan| plan.fields().filter_map(|node| plan.get(node)));
+        let member = members.find(|member| member.name.as_deref() == Some(*name));
+        member.is_some_and(|member| is_label(name, &member.class))
+    };
+    thread.into_iter().chain(labels).filter(is_taken).collect()
 }
 
 /// Returns `true` for a member of a scope that has a value for people. The members of the common context with the
@@ -473,6 +515,8 @@ pub(super) struct EventLosses {
     pub(super) has_other_process: bool,
     /// The processor is a text, or has more than 32 bits.
     pub(super) has_other_processor: bool,
+    /// The trace id is a text other than 32 hexadecimal digits.
+    pub(super) has_other_trace_id: bool,
     pub(super) is_undecodable: bool,
 }
 
@@ -500,7 +544,8 @@ pub(super) fn read(
     losses.has_other_process = class.takes_process && process.is_some() && number_of_process.is_none();
     parts.process = number_of_process.or(class.own_process);
     parts.capture_thread = number(&class.capture_thread);
-    losses.is_undecodable = class.labels.as_ref().is_some_and(|labels| !labels.read(event, parts));
+    let labels = class.labels.as_ref().map(|labels| labels.read(event, parts)).unwrap_or_default();
+    (losses.is_undecodable, losses.has_other_trace_id) = (labels.is_undecodable, labels.has_other_trace_id);
     match value(&class.processor) {
         None | Some(FieldValue::Null) => {}
         Some(processor) => match processor.as_u64().and_then(|value| u32::try_from(value).ok()) {

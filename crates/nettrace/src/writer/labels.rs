@@ -1,6 +1,8 @@
 //! Labels of events that were converted from this format (version 6).
 
-use ichnos_model::{Event, Field as VisitedField, FieldRef, Scope, Text, Uuid, Visitor};
+use ichnos_model::{
+    Event, Field as VisitedField, FieldClass, FieldKind, FieldRef, Scope, Text, Uuid, Visitor,
+};
 
 use super::written_event::WrittenEvent;
 use crate::reader::class::context;
@@ -14,46 +16,115 @@ pub(super) const NAMES: [&str; 5] = [
     context::CAPTURE_PROCESS_NAME,
 ];
 
+/// Returns `true` if the member of a common context with this name can become a part of the event again, as its class has
+/// the kind that the reader gives it. Events that were converted can have other members of the same name.
+pub(super) fn is_label(name: &str, class: &FieldClass) -> bool {
+    match name {
+        context::TRACE_ID_NAME => is_value(class, &is_text),
+        context::LABELS_NAME => has_pairs(class, &is_text),
+        context::NUMERIC_LABELS_NAME => has_pairs(class, &|value| is_integer(value, true)),
+        _ => is_value(class, &|value| is_integer(value, false)),
+    }
+}
+
+fn is_text(class: &FieldClass) -> bool {
+    matches!(class.kind, FieldKind::String { .. })
+}
+
+fn is_integer(class: &FieldClass, signed: bool) -> bool {
+    class.integer().is_some_and(|integer| integer.signed == signed)
+}
+
+/// Returns `true` for a value of a kind that may be absent.
+fn is_value(class: &FieldClass, is_kind: &dyn Fn(&FieldClass) -> bool) -> bool {
+    match &class.kind {
+        FieldKind::Optional { field, .. } => is_value(field, is_kind),
+        FieldKind::Variant { options, .. } => options.iter().any(|option| is_value(&option.class, is_kind)),
+        _ => is_kind(class),
+    }
+}
+
+/// Returns `true` for a list of pairs of a name and a value of a kind.
+fn has_pairs(class: &FieldClass, is_kind: &dyn Fn(&FieldClass) -> bool) -> bool {
+    match &class.kind {
+        FieldKind::Optional { field, .. } => has_pairs(field, is_kind),
+        FieldKind::Variant { options, .. } => options.iter().any(|option| has_pairs(&option.class, is_kind)),
+        FieldKind::Array { element, .. } => match &element.kind {
+            FieldKind::Structure { members, .. } => {
+                let mut members = members.iter().filter(|member| !member.class.is_padding());
+                let pair = [members.next(), members.next(), members.next()];
+                matches!(pair, [Some(name), Some(value), None] if is_text(&name.class) && is_kind(&value.class))
+            }
+            _ => false,
+        },
+        // A length and its elements.
+        FieldKind::Structure { members, .. } => {
+            members.iter().any(|member| has_pairs(&member.class, is_kind))
+        }
+        _ => false,
+    }
+}
+
 /// Fields of a class of events that become labels.
 #[derive(Debug)]
 pub(super) struct LabelFields {
     trace_id: Option<FieldRef>,
     span_id: Option<FieldRef>,
     capture_process: Option<FieldRef>,
-    /// `true` if there are fields with names and values of further labels.
-    has_lists: bool,
+    /// Names of the fields with names and values of further labels.
+    lists: Vec<&'static str>,
 }
 
 impl LabelFields {
-    /// Finds the fields of a class.
-    pub(super) fn of(event: &Event<'_>) -> Self {
-        let field = |name| FieldRef::within(event, Scope::CommonContext, name);
+    /// Finds the fields of a class that have one of these names.
+    pub(super) fn of(event: &Event<'_>, names: &[&'static str]) -> Self {
+        let field = |name| {
+            let is_taken = names.contains(&name);
+            is_taken.then(|| FieldRef::within(event, Scope::CommonContext, name)).flatten()
+        };
+        let is_list = |name: &&str| [context::LABELS_NAME, context::NUMERIC_LABELS_NAME].contains(name);
         Self {
             trace_id: field(context::TRACE_ID_NAME),
             span_id: field(context::SPAN_ID_NAME),
             capture_process: field(context::CAPTURE_PROCESS_NAME),
-            has_lists: field(context::LABELS_NAME).is_some() || field(context::NUMERIC_LABELS_NAME).is_some(),
+            lists: names.iter().copied().filter(is_list).collect(),
         }
     }
 
-    /// Reads the labels of an event. Returns `false` if they cannot be decoded.
-    pub(super) fn read(&self, event: &Event<'_>, parts: &mut WrittenEvent) -> bool {
+    /// Reads the labels of an event.
+    pub(super) fn read(&self, event: &Event<'_>, parts: &mut WrittenEvent) -> LabelLosses {
         let value = |field: &Option<FieldRef>| field.as_ref().and_then(|field| event.get(field));
         let number = |field: &Option<FieldRef>| value(field).and_then(|value| value.as_u64());
         let trace_id = value(&self.trace_id);
-        let trace_id = trace_id.as_ref().and_then(|id| std::str::from_utf8(id.as_bytes()?).ok());
-        parts.trace_id = trace_id.and_then(|id| Uuid::try_parse(id).ok()).map(Uuid::into_bytes);
+        let trace_id = trace_id.as_ref().and_then(|id| id.as_bytes());
+        let digits = trace_id.and_then(|id| std::str::from_utf8(id).ok());
+        parts.trace_id = digits.and_then(|id| Uuid::try_parse(id).ok()).map(Uuid::into_bytes);
         (parts.span_id, parts.capture_process) = (number(&self.span_id), number(&self.capture_process));
-        !self.has_lists
-            || event
-                .visit(Scope::CommonContext, &mut ListReader { parts, is_list: false, depth: 0, name: None })
-                .is_ok()
+        let mut losses = LabelLosses {
+            has_other_trace_id: trace_id.is_some() && parts.trace_id.is_none(),
+            is_undecodable: false,
+        };
+        if !self.lists.is_empty() {
+            let mut reader = ListReader { parts, lists: &self.lists, is_list: false, depth: 0, name: None };
+            losses.is_undecodable = event.visit(Scope::CommonContext, &mut reader).is_err();
+        }
+        losses
     }
+}
+
+/// Losses of the labels of an event.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LabelLosses {
+    /// The trace id is a text other than 32 hexadecimal digits.
+    pub(super) has_other_trace_id: bool,
+    pub(super) is_undecodable: bool,
 }
 
 /// Reads the lists of names and values in a common context.
 struct ListReader<'p> {
     parts: &'p mut WrittenEvent,
+    /// Names of the members that are lists.
+    lists: &'p [&'static str],
     /// `true` within a member that is a list.
     is_list: bool,
     /// Number of compound fields around.
@@ -65,8 +136,7 @@ struct ListReader<'p> {
 impl ListReader<'_> {
     fn begin(&mut self, field: VisitedField<'_>) {
         if self.depth == 1 {
-            let name = field.name();
-            self.is_list = [context::LABELS_NAME, context::NUMERIC_LABELS_NAME].map(Some).contains(&name);
+            self.is_list = field.name().is_some_and(|name| self.lists.contains(&name));
         }
         self.depth += 1;
     }

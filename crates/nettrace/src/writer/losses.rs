@@ -3,7 +3,7 @@
 use ichnos_model::lower::LossKind;
 
 /// Losses that are counted by class: kind, field and description.
-pub(super) const LOSSES: [(LossKind, &str, &str); 15] = [
+pub(super) const LOSSES: [(LossKind, &str, &str); 16] = [
     (LossKind::Rounded, "", "no time: that of the event before, or 0"),
     (LossKind::Rounded, "", "time before the first tick, or of more than 64 bits"),
     (LossKind::Dropped, "", "fields of a scope that cannot be decoded"),
@@ -19,6 +19,7 @@ pub(super) const LOSSES: [(LossKind, &str, &str); 15] = [
     (LossKind::Dropped, "", "processor, as it is a text, negative or of more than 32 bits"),
     (LossKind::Dropped, "", "process, as it is negative"),
     (LossKind::Lowered, "thread", "none -> 0"),
+    (LossKind::Dropped, "", "trace id, as it is no 32 hexadecimal digits"),
 ];
 
 // Indexes of [`LOSSES`].
@@ -37,3 +38,4 @@ pub(super) const REST: usize = 11;
 pub(super) const PROCESSOR: usize = 12;
 pub(super) const PROCESS: usize = 13;
 pub(super) const NO_THREAD: usize = 14;
+pub(super) const TRACE_ID: usize = 15;

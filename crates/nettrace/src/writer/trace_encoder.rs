@@ -372,9 +372,9 @@ impl TraceEncoder {
         }
         let (id, _) = of_source.unwrap_or((self.next_metadata, true));
         self.next_metadata += u32::from(of_source.is_none());
-        let (hash, is_whole) = self.blocks.push_metadata(metadata, id, self.is_v6, &mut self.scratch);
-        if !is_whole {
-            self.lose_of_class(&class.name, "descriptions of fields: too long for version 6");
+        let (hash, dropped) = self.blocks.push_metadata(metadata, id, self.is_v6, &mut self.scratch);
+        if let Some(parts) = dropped {
+            self.lose_of_class(&class.name, &format!("{parts}: too long for version 6"));
         }
         class.ids.push((level, id, hash));
         (id, hash)

@@ -72,6 +72,7 @@ impl WrittenClass {
         self.losses[losses::NO_THREAD] += u64::from(lost.has_no_thread);
         self.losses[losses::PROCESSOR] += u64::from(lost.has_other_processor);
         self.losses[losses::PROCESS] += u64::from(lost.has_other_process);
+        self.losses[losses::TRACE_ID] += u64::from(lost.has_other_trace_id);
         self.losses[losses::FIELDS] += u64::from(lost.is_undecodable);
         self.losses[losses::ELEMENTS] += payload.losses.cut;
         self.losses[losses::TEXTS] += payload.losses.texts;

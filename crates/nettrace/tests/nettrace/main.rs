@@ -12,6 +12,7 @@ pub(crate) mod builder {
 
 mod baselines;
 mod comparison;
+mod converted;
 mod copied;
 mod counts;
 mod damaged_pages;

@@ -1,17 +1,13 @@
 //! Names of processes, which events of version 6 say.
 
-use std::sync::Arc;
-
-use ichnos_io::{Format as _, IoLimits, Lane, ReadOptions, TraceWriter as _, Tree, WriteSource, WriteTarget};
-use ichnos_jsonl::JsonLinesFormat;
 use ichnos_model::{TraceInput, Window};
-use ichnos_nettrace::{NettraceFile, NettraceWriter, OpenOptions};
+use ichnos_nettrace::{NettraceFile, OpenOptions};
 use serde_json::{Value, json};
 
 use crate::builder::{Bytes, Event, File, Form, Metadata, kind};
+use crate::converted::Converted;
 use crate::reading::{read, read_window};
 use crate::support::{bytes_of, find, traces};
-use crate::writing::encoding;
 
 const EXISTING: u32 = 1;
 const CREATE: u32 = 2;
@@ -145,8 +141,6 @@ fn a_recorded_process_has_its_name() {
 /// Events of version 4 have the process of the file. That of an event is a field, or listed as lost.
 #[test]
 fn other_processes_of_converted_events_are_listed() {
-    let directory = tempfile::tempdir().unwrap();
-    let lines = directory.path().join("lines.jsonl");
     let class = |attributes: &str| {
         format!(
             r#"{{"type":"stream-begin","stream":0,"trace":{{"environment":{{"process_id":100}}}}}}
@@ -159,31 +153,9 @@ fn other_processes_of_converted_events_are_listed() {
     };
     let of_format = r#""attributes":{"nettrace":{"provider":"Tests","event-id":1}},"#;
     for (attributes, listed) in [("", (0, 0)), (of_format, (1, 1))] {
-        std::fs::write(&lines, class(attributes)).unwrap();
-        let tree = Tree::open(&lines, &IoLimits::default()).unwrap();
-        let read = JsonLinesFormat.open(&[&tree], &ReadOptions::default());
-        let [source] = &read.traces[..] else { panic!("{:?}", read.refused) };
-        let sources = vec![WriteSource {
-            trace: Arc::clone(source.trace()),
-            format: "jsonl",
-            has_dynamic_classes: true,
-            streams: source.data_streams(),
-        }];
-        let target = WriteTarget::Complete(directory.path().join("out.nettrace"));
-        let output = NettraceWriter.create(target, sources, &encoding(Some("4"))).unwrap();
-        let mut worker = output.worker(Lane::All);
-        for mut cursor in source.cursors(Window::default()) {
-            while cursor.advance() {
-                worker.message(&cursor.current().unwrap()).unwrap();
-            }
-        }
-        worker.finish().unwrap();
-        while worker.take().is_some() {}
-        let losses = output.losses();
-        let count = |what: &str| -> u64 {
-            losses.iter().filter(|(loss, _)| loss.what.starts_with(what)).map(|(_, count)| count).sum()
-        };
+        let converted = Converted::of(&class(attributes), "4");
+        let count = |what: &str| converted.count(what);
         let found = (count("process, thread name or labels"), count("process, as it is negative"));
-        assert_eq!(found, listed, "{losses:?}");
+        assert_eq!(found, listed, "{:?}", converted.losses);
     }
 }

@@ -98,15 +98,25 @@ pub(crate) fn read_with(bytes: &[u8], options: &OpenOptions) -> Read {
     read_window(&file, Window::default())
 }
 
-pub(crate) fn read_window(file: &NettraceFile, window: Window) -> Read {
+/// JSON Lines of a file.
+pub(crate) fn lines(bytes: &[u8]) -> String {
+    let file = NettraceFile::open("file", bytes.to_vec().into(), &OpenOptions::default()).unwrap();
+    lines_of(&file, Window::default())
+}
+
+fn lines_of(file: &NettraceFile, window: Window) -> String {
     let mut cursors: Vec<BoxedCursor> = vec![DamageCursor::new(file.damage().to_vec()).boxed()];
     cursors.extend(file.cursors(window));
     let mut text = Vec::new();
     let mut sink = JsonLines::new(&mut text, JsonLinesOptions::default());
     pump(&mut Merge::new(cursors), &mut sink).unwrap();
     drop(sink);
+    String::from_utf8(text).unwrap()
+}
+
+pub(crate) fn read_window(file: &NettraceFile, window: Window) -> Read {
     let mut read = Read::default();
-    for line in String::from_utf8(text).unwrap().lines() {
+    for line in lines_of(file, window).lines() {
         let value: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
         match value["type"].as_str().unwrap() {
             "event-class" => read.classes.push(value),

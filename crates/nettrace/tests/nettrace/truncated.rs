@@ -128,6 +128,72 @@ fn threads_of_version_6(file: &mut File) {
     }
 }
 
+/// Begins of all blocks after the trace block, and the end of the last one.
+fn block_begins(bytes: &[u8]) -> Vec<usize> {
+    let mut container = Container::open(bytes, true).unwrap().unwrap();
+    let mut begins = Vec::new();
+    loop {
+        match container.next(bytes, 0, true) {
+            FileItem::Block(block) if block.kind != BlockKind::Trace => begins.push(block.begin as usize),
+            FileItem::Block(_) => {}
+            _ => {
+                begins.push(bytes.len() - if container.version() < Version::V6(0) { 1 } else { 4 });
+                return begins;
+            }
+        }
+    }
+}
+
+/// A file without its beginning and its end: a whole block is enough (version 6: and the size of the next one).
+#[test]
+fn at_both_ends_of_a_small_file() {
+    for form in [Form::V3, Form::V4, Form::V6] {
+        for more in 0..4 {
+            let mut file = File::new(form);
+            // An unknown block that moves what follows.
+            file.block((20, "NewBlock"), &[7; 30][more..]);
+            file.metadata(&[Metadata::new(1, "Number", [field(form, 12, "number")])]);
+            for first in (0..12).step_by(3) {
+                let event = |i: u32| Event::new(1, 1, i, (100 + i).into()).with(Bytes::new().u64(i.into()));
+                file.events(false, &(first..first + 3).map(event).collect::<Vec<_>>());
+            }
+            let bytes = file.end();
+            let (begins, ends) = (block_begins(&bytes), ends(&bytes));
+            let (whole, _) = skim(bytes.clone().into(), true).unwrap();
+            // The begin of a block with rows, and of the two after it.
+            for range in begins[1..].windows(3) {
+                let cuts = match form {
+                    // The second block has its size, and the header of its events.
+                    Form::V6 => range[1] + 24..=bytes.len(),
+                    _ => range[1]..=bytes.len(),
+                };
+                for (end, before) in cuts.flat_map(|end| (0..4).map(move |before| (end, before))) {
+                    let rest = &bytes[range[0] - before..end];
+                    let place = format!("{form:?}: {before} bytes before {} to {end}", range[0]);
+                    let Some((times, _)) = skim(rest.to_vec().into(), true) else {
+                        panic!("refused: {place}")
+                    };
+                    let within = |places: std::ops::RangeInclusive<usize>| -> Vec<i128> {
+                        let events = std::iter::zip(&whole, &ends).filter(|(_, end)| places.contains(end));
+                        events.map(|(time, _)| *time).collect()
+                    };
+                    let (most, block) =
+                        (within(range[0] + 1..=end), begins.partition_point(|begin| *begin <= end));
+                    // Rows without metadata in a block that is cut are no evidence of events.
+                    let least = match range[0] == begins[1] {
+                        true => most.len(),
+                        false => within(range[0] + 1..=begins[block - 1]).len(),
+                    };
+                    assert!((least..=most.len()).contains(&times.len()), "{place}: {} events", times.len());
+                    let since_first =
+                        |times: &[i128]| -> Vec<i128> { times.iter().map(|time| time - times[0]).collect() };
+                    assert_eq!(since_first(&times), since_first(&most[..times.len()]), "{place}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn at_every_byte_of_a_recorded_file() {
     let Some(bytes) = recorded("runtime/net10.0-custom-only-norundown.nettrace") else { return };
