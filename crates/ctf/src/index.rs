@@ -11,6 +11,7 @@ use std::ops::Range;
 use ichnos_io::Bytes;
 use ichnos_model::decode::UNKNOWN;
 use ichnos_model::{ByteOrder, Damage, DamageKind, FieldKind, Role, TraceClass, Uuid};
+use memchr::memmem::Finder;
 
 use crate::dump::{leading_text, quoted};
 use crate::overwritten::BLOCK;
@@ -161,11 +162,11 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
     /// no written bytes in it.
     fn hole(&self, offset: usize, next: usize) -> Option<PacketError> {
         // Holes begin at blocks of the file system.
-        const BLOCK: usize = 64 << 10;
+        const LARGEST_BLOCK: usize = 64 << 10;
         let holes = Some(self.data.bytes_in_holes(offset..next)).filter(|holes| *holes > 0)?;
         let begin = self.data.data_ranges(offset).next().filter(|data| data.start == offset);
         let before = self.data.get(offset..begin.map_or(offset, |data| data.end))?;
-        let is_hole = before.len() <= BLOCK && before.iter().all(|byte| *byte == 0);
+        let is_hole = before.len() <= LARGEST_BLOCK && before.iter().all(|byte| *byte == 0);
         is_hole.then_some(PacketError { bit: 0, kind: DamageKind::Hole(holes) })
     }
 
@@ -195,38 +196,91 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
     /// Returns the packet at an offset where one has to begin, if one value of its header or context is wrong, and the
     /// bytes around it show the right one.
     fn corrected(&mut self, offset: usize) -> Option<PacketInfo> {
-        /// Packets that fill their buffer end at a page.
-        const PAGE: usize = 4096;
-        let (magic, data) = (self.magic?, self.data);
-        let mut info =
-            self.decoder.decode_doubtful(data.get(offset..)?, &self.slots, &mut self.clocks).ok()?;
-        if info.foreign.is_some() || self.is_in_copy(offset, &info) {
+        let info = self.doubtful(offset, self.data.len())?;
+        if info.foreign.is_some() {
             return None;
         }
-        let taken = info.begins[2].bit.max(1);
-        let total = info.total.filter(|total| *total >= taken);
-        let end = total.and_then(|total| offset.checked_add(usize::try_from(total / 8).ok()?));
-        let rest = end.and_then(|end| data.get(end..));
-        let ends_right = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(&magic));
         match info.wrong? {
-            WrongHead::Class(_) if ends_right => {}
-            // How much of it is padding, is not known: that could be read as events.
-            WrongHead::Sizes { .. } if ends_right => return None,
+            WrongHead::Class(_) => self.is_only_class(offset, &info).then_some(info),
             WrongHead::Sizes { .. } | WrongHead::Total { .. } | WrongHead::PartialByte(_) => {
-                let next = self.next_packet(offset + 1, data.len(), AcceptedOffsets::Sure(data.len()));
-                let size = next.unwrap_or(data.len()) - offset;
-                let content = info.content.unwrap_or(8 * size as u64);
-                // Where bytes are missing, the sizes of packets differ.
-                let before = self.held.as_ref().map(|held| held.end - held.found.entry.offset as usize);
-                let is_usual = before == Some(size) || size % PAGE == 0;
-                if !is_usual || !(taken..=8 * size as u64).contains(&content) {
-                    return None;
-                }
-                (info.total, info.content) = (Some(8 * size as u64), Some(content));
+                self.with_usual_size(offset, info)
             }
-            _ => return None,
+            WrongHead::Content { .. } => None,
         }
-        Some(info)
+    }
+
+    /// Returns the packet at an offset that ends before `end`, of which one value may be wrong.
+    fn doubtful(&mut self, offset: usize, end: usize) -> Option<PacketInfo> {
+        let data = self.data.get(offset..end)?;
+        let info = self.decoder.decode_doubtful(data, &self.slots, &mut self.clocks).ok()?;
+        (!self.is_in_copy(offset, &info)).then_some(info)
+    }
+
+    /// Returns `true` if a packet of an unknown class is one of the only known class: the packets beside it in the file
+    /// are, and their sequence numbers continue over it. Files can contain packets of a class that the metadata lacks.
+    fn is_only_class(&mut self, offset: usize, info: &PacketInfo) -> bool {
+        let (Some(end), Some(sequence)) = (self.end_by_total(offset, info), info.sequence) else {
+            return false;
+        };
+        let next = if end < self.data.len() { Some(self.decode(end).ok()) } else { None };
+        let next_is_right = next.is_none_or(|next| {
+            next.filter(|next| next.foreign.is_none() && next.stream_id == info.stream_id)
+                .and_then(|next| next.sequence?.since(sequence))
+                .is_some_and(|step| step == 1)
+        });
+        let before = self.held.as_ref().map(|held| &held.found);
+        let before_is_right = before.is_none_or(|before| {
+            let is_right = !before.entry.is_corrected() && !before.entry.is_foreign();
+            let step = before.entry.sequence().and_then(|before| sequence.since(before));
+            is_right && before.stream_id == info.stream_id && step == Some(1)
+        });
+        next_is_right && before_is_right && (before.is_some() || next.is_some())
+    }
+
+    /// Returns the end of a packet by its total size, if another packet or the end of the file is there.
+    fn end_by_total(&self, offset: usize, info: &PacketInfo) -> Option<usize> {
+        let total = info.total.filter(|total| *total >= info.begins[2].bit.max(1))?;
+        let end = offset.checked_add(usize::try_from(total / 8).ok()?)?;
+        let rest = self.data.get(end..)?;
+        (rest.is_empty() || rest.starts_with(&self.magic?)).then_some(end)
+    }
+
+    /// Returns a packet whose total size is wrong with a total size up to the next packet, if that is usual, and no
+    /// packet seems to be missing between them. The next packet can be wrong, too: otherwise this one would contain it.
+    fn with_usual_size(&mut self, offset: usize, info: PacketInfo) -> Option<PacketInfo> {
+        if matches!(info.wrong, Some(WrongHead::Sizes { .. })) && self.end_by_total(offset, &info).is_some() {
+            // How much of it is padding, is not known: that could be read as events.
+            return None;
+        }
+        let next = self.next_doubtful(offset + 1);
+        let size = next.as_ref().map_or(self.data.len(), |(next, _)| *next) - offset;
+        let content = info.content.unwrap_or(8 * size as u64);
+        let has_room = (info.begins[2].bit.max(1)..=8 * size as u64).contains(&content);
+        let before = self.held.as_ref().map(|held| held.end - held.found.entry.offset as usize);
+        let next = next.map(|(_, next)| next);
+        let of_stream = next.filter(|next| (next.class, next.stream_id) == (info.class, info.stream_id));
+        let sequences = of_stream.and_then(|next| info.sequence.zip(next.sequence));
+        // Where bytes are missing, the sizes of packets differ. Packets that fill their buffer end at a page.
+        let is_usual = before == Some(size)
+            || size % BLOCK == 0 && if next.is_some() { sequences.is_some() } else { before.is_none() };
+        let is_next = sequences.is_none_or(|(own, next)| next.since(own) == Some(1));
+        let total = Some(8 * size as u64);
+        (is_usual && is_next && has_room).then_some(PacketInfo { total, content: Some(content), ..info })
+    }
+
+    /// Returns the first packet from an offset on, and its offset. One value of it may be wrong. The scan continues there or
+    /// later: so no byte is searched twice.
+    fn next_doubtful(&mut self, from: usize) -> Option<(usize, PacketInfo)> {
+        let (magic, data) = (self.magic?, self.data);
+        let finder = Finder::new(&magic);
+        let mut places = places_of(&finder, data, self.progress, from).peekable();
+        while let Some(at) = places.next() {
+            let end = places.peek().copied().unwrap_or(data.len());
+            if let Some(info) = self.doubtful(at, end) {
+                return Some((at, info));
+            }
+        }
+        None
     }
 
     /// Returns `true` if a packet begins in a block that is a copy of the one before, and does not consist of that: the rest
@@ -246,8 +300,9 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
             let stream = (info.class, info.stream_id);
             clocks_before = self.clocks_after.remove(&stream);
             self.clocks = clocks_before.clone().unwrap_or_else(|| Clocks::of(self.decoder.class));
-            if let Ok(again) = self.decode(offset) {
-                info = again;
+            let rest = self.data.get(offset..).unwrap_or_default();
+            if let Ok(again) = self.decoder.decode_doubtful(rest, &self.slots, &mut self.clocks) {
+                info = PacketInfo { total: info.total, content: info.content, ..again };
             }
             self.clocks.end_packet();
             if let Some(end) = info.end {
@@ -372,19 +427,8 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         let magic = self.magic?;
         let mut clocks = Clocks::of(self.decoder.class);
         let mut any = None;
-        let (data, progress) = (self.data, self.progress);
-        let finder = memchr::memmem::Finder::new(&magic);
-        let search = |part: Range<usize>| {
-            progress(part.start);
-            // Releases the part that was searched before.
-            data.release_part(part.len());
-            // A magic number that begins in this part may end after it.
-            let end = part.end.saturating_add(magic.len() - 1).min(data.len());
-            let bytes = data.get(part.start..end).unwrap_or_default();
-            finder.find_iter(bytes).map(move |at| part.start + at)
-        };
-        let parts = data.data_ranges(from).flat_map(parts_of);
-        let mut places = parts.flat_map(search).peekable();
+        let finder = Finder::new(&magic);
+        let mut places = places_of(&finder, self.data, self.progress, from).peekable();
         while let Some(at) = places.next().filter(|at| *at < to) {
             // The header and the context of a packet end before the next one begins. Without this limit, data
             // full of magic numbers would be read to its end from each of them.
@@ -415,6 +459,25 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         }
         any
     }
+}
+
+/// Returns the offsets of magic numbers from an offset on, except in holes of a sparse file.
+fn places_of<'a>(
+    finder: &'a Finder<'a>,
+    data: &'a Bytes,
+    progress: &'a dyn Fn(usize),
+    from: usize,
+) -> impl Iterator<Item = usize> + 'a {
+    let search = move |part: Range<usize>| {
+        progress(part.start);
+        // Releases the part that was searched before.
+        data.release_part(part.len());
+        // A magic number that begins in this part may end after it.
+        let end = part.end.saturating_add(finder.needle().len() - 1).min(data.len());
+        let bytes = data.get(part.start..end).unwrap_or_default();
+        finder.find_iter(bytes).map(move |at| part.start + at)
+    };
+    data.data_ranges(from).flat_map(parts_of).flat_map(search)
 }
 
 /// Splits a range into parts that are searched one after the other.

@@ -223,7 +223,7 @@ impl WrongHead {
 
 impl PacketInfo {
     /// Returns the error of its wrong value, if there is one.
-    fn error(&self) -> Option<PacketError> {
+    pub(crate) fn error(&self) -> Option<PacketError> {
         let wrong = self.wrong?;
         let bit = match wrong {
             WrongHead::Class(_) => self.begins[1].bit,
@@ -265,7 +265,9 @@ impl PacketDecoder<'_> {
         info.error().map_or(Ok(info), Err)
     }
 
-    /// Does the same, but one value may be wrong: it is noted, and sizes are returned as they are recorded.
+    /// Does the same, but one value may be wrong: it is noted in [`PacketInfo::wrong`]. Sizes of packets without a wrong
+    /// value are completed (a missing content length is the total length, and the reverse); others are returned as they are
+    /// recorded.
     pub(crate) fn decode_doubtful(
         &self,
         data: &[u8],

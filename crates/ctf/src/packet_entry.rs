@@ -9,7 +9,7 @@ use crate::packet::{Counter, PacketInfo};
 pub struct PacketEntry {
     /// Index of the stream's file that contains it.
     pub file: u32,
-    /// Known numbers, a bit each; one more bit for a foreign UUID.
+    /// Known numbers, a bit each; one more bit each for a foreign UUID and a corrected header or context.
     known: u8,
     discarded_width: u8,
     sequence_width: u8,
@@ -45,11 +45,13 @@ const END: u8 = 1 << 3;
 const DISCARDED: u8 = 1 << 4;
 const SEQUENCE: u8 = 1 << 5;
 const FOREIGN: u8 = 1 << 6;
+const CORRECTED: u8 = 1 << 7;
 
 impl PacketEntry {
     /// Creates the entry of the packet at an offset of its file from its header and its context.
     pub(crate) fn new(offset: u64, info: &PacketInfo, before: Vec<Damage>) -> Self {
         let mut known = if info.foreign.is_some() { FOREIGN } else { 0 };
+        known |= if info.wrong.is_some() { CORRECTED } else { 0 };
         let mut number = |number: Option<u64>, bit: u8| {
             known |= if number.is_some() { bit } else { 0 };
             number.unwrap_or(0)
@@ -84,6 +86,11 @@ impl PacketEntry {
     /// Returns `true` if it is known to have the UUID of another recording.
     pub(crate) fn is_foreign(&self) -> bool {
         self.known & FOREIGN != 0
+    }
+
+    /// Returns `true` if a size or an id in its header or context is wrong, and the scan of the file has corrected it.
+    pub(crate) fn is_corrected(&self) -> bool {
+        self.known & CORRECTED != 0
     }
 
     /// Returns the damage before the packet.

@@ -159,11 +159,13 @@ impl PacketReader {
         let mut data = file.slice(begin..begin + entry.available(file.len() as u64) as usize);
         let all = data.len() as u64 * 8;
         let decoder = input.decoder();
-        let decoded = decoder.decode(&data, slots, clocks).or_else(|error| {
+        let decoded = decoder.decode_doubtful(&data, slots, clocks).and_then(|info| match info.error() {
+            None => Ok(info),
             // The index knows its sizes.
-            let info = decoder.decode_doubtful(&data, slots, clocks).ok();
-            let info = info.map(|info| PacketInfo { total: entry.total(), content: entry.content(), ..info });
-            info.ok_or(error)
+            Some(_) if entry.is_corrected() => {
+                Ok(PacketInfo { total: entry.total(), content: entry.content(), ..info })
+            }
+            Some(error) => Err(error),
         });
         let info = match decoded {
             // Only a false index differs from the packet itself.
@@ -321,6 +323,10 @@ impl PacketReader {
         let late_begin = self.open.late_begin.zip(self.earlier_begin());
         let late_begin = late_begin.map(|(begin, first)| Rule::BeginAfterEvents { begin, first }.into());
         let wrong_head = self.open.info.wrong.map(|wrong| wrong.rule().into());
+        let ids = self.open.info.stream_id.zip(self.input.stream.id);
+        let wrong_id = ids.filter(|(found, expected)| self.clocks_go_on && found != expected);
+        let wrong_id = wrong_id.map(|(found, expected)| Rule::DataStream { found, expected }.into());
+        let wrong_head = wrong_head.into_iter().chain(wrong_id);
         // Nearly all packets have none: then nothing is allocated.
         check.flaws().chain(late_begin).chain(wrong_head).map(|kind| self.damage(0, 0, kind)).collect()
     }

@@ -1,7 +1,7 @@
 //! Builds data streams from data stream files: finds the packets of the files, and their data streams.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as MapEntry;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use ichnos_io::{Bytes, Entry, ScanProgress, ScanStep};
@@ -19,7 +19,7 @@ use crate::lost_files::lost;
 use crate::lttng_index;
 use crate::metadata::Dialect;
 use crate::open_options::OpenOptions;
-use crate::packet::{Clocks, PacketDecoder};
+use crate::packet::{Clocks, Counter, PacketDecoder};
 use crate::packet_entry::PacketEntry;
 use crate::packet_order::PacketOrder;
 use crate::packet_times::{SaidTime, most_cycles};
@@ -30,8 +30,14 @@ use crate::stream_input::{EncoderConfig, StreamFile, StreamInput};
 /// Number of packets between reports of the search's progress.
 const STRIDE: u64 = 1 << 12;
 
-/// Maximum number of packets of a file whose id of their data stream is examined, and corrected.
+/// Maximum number of packets of a trace whose id of their data stream is examined, and corrected.
 const MOST_WRONG_IDS: usize = 64;
+
+/// Maximum number of packets of a data stream with the same sequence number that are examined.
+const MOST_DOUBLES: usize = 8;
+
+/// Least size in bits of a sequence number that is never the same in a data stream.
+const LEAST_SEQUENCE_BITS: u64 = 32;
 
 /// Data stream of a packet: its class id, and its id or else the number of its file.
 type StreamKey = (u128, Option<u128>, u64);
@@ -252,21 +258,27 @@ impl<'a> StreamBuilder<'a> {
 
     /// Assigns packets with a wrong id of their data stream to the right one.
     pub(crate) fn settle_ids(&mut self) {
-        for name in std::mem::take(&mut self.mixed) {
-            for _ in 0..MOST_WRONG_IDS {
-                let Some((from, packet, to)) = misassigned(&self.streams, &name) else { break };
-                let Some(stream) = self.streams.get_mut(&from) else { break };
-                let mut entry = stream.packets.remove(packet);
-                if stream.packets.is_empty() {
-                    self.streams.remove(&from);
-                }
-                let Some(stream) = self.streams.get_mut(&to) else { break };
-                let Some(file) = stream.files.iter().position(|file| *file.name == *name) else { break };
-                entry.file = file as u32;
-                let is_before = |other: &PacketEntry| (other.file, other.offset) < (entry.file, entry.offset);
-                let at = stream.packets.partition_point(is_before);
-                stream.packets.insert(at, entry);
-            }
+        let mixed = std::mem::take(&mut self.mixed);
+        if mixed.is_empty() {
+            return;
+        }
+        let files = mixed_packets(&self.streams, &mixed);
+        let wrong = files.iter().flat_map(|packets| misassigned(packets)).take(MOST_WRONG_IDS);
+        let is_double = |packet: &MixedPacket| {
+            self.streams.get(&packet.stream).is_some_and(|stream| packet.is_double_in(stream))
+        };
+        let sure: Vec<_> = wrong.filter(|(packet, _)| is_double(packet)).collect();
+        for (packet, right) in sure {
+            let Some(stream) = self.streams.get_mut(&packet.stream) else { continue };
+            let place = |other: &PacketEntry| (other.file, other.offset);
+            let Ok(at) = stream.packets.binary_search_by_key(&(packet.file, packet.offset), place) else {
+                continue;
+            };
+            let mut entry = stream.packets.remove(at);
+            let Some(stream) = self.streams.get_mut(&right.stream) else { continue };
+            entry.file = right.file;
+            let at = stream.packets.partition_point(|other| place(other) < place(&entry));
+            stream.packets.insert(at, entry);
         }
     }
 
@@ -360,42 +372,86 @@ impl<'a> StreamBuilder<'a> {
     }
 }
 
-/// Returns a packet of a file that has the id of another data stream: its data stream, its index there, and the right data
-/// stream. Its sequence number continues that of a packet beside it in the file, and its data stream has another packet
-/// with that number in another file.
-fn misassigned(
-    streams: &BTreeMap<StreamKey, BuiltStream>,
-    name: &str,
-) -> Option<(StreamKey, usize, StreamKey)> {
-    let mut packets: Vec<(u64, StreamKey, usize)> = Vec::new();
-    for (key, stream) in streams {
-        let Some(file) = stream.files.iter().position(|file| *file.name == *name) else { continue };
-        let own = stream.packets.iter().enumerate().filter(|(_, packet)| packet.file as usize == file);
-        packets.extend(own.map(|(index, packet)| (packet.offset, *key, index)));
+/// Packet of a file with packets of several data streams.
+#[derive(Clone, Copy)]
+struct MixedPacket {
+    offset: u64,
+    stream: StreamKey,
+    /// Index of the file in its data stream.
+    file: u32,
+    begin: Option<u64>,
+    sequence: Option<Counter>,
+}
+
+impl MixedPacket {
+    /// Returns `true` if its sequence number is the next one after that of `before`.
+    fn continues(&self, before: &Self) -> bool {
+        before.sequence.zip(self.sequence).is_some_and(|(before, own)| own.since(before) == Some(1))
     }
-    packets.sort_unstable();
-    let entry = |place: &(u64, StreamKey, usize)| streams.get(&place.1)?.packets.get(place.2);
-    let continues = |one: &(u64, StreamKey, usize), next: &(u64, StreamKey, usize)| {
-        let (one, next) = (entry(one)?.sequence()?, entry(next)?.sequence()?);
-        (next.since(one) == Some(1)).then_some(())
-    };
-    let candidates = packets.iter().enumerate().filter_map(|(at, place)| {
+
+    /// Returns `true` if its data stream has another packet with its sequence number, in another file whose packets were
+    /// recorded at the same time. Counters that wrap or begin anew have the same numbers at other times.
+    fn is_double_in(&self, stream: &BuiltStream) -> bool {
+        let Some((sequence, begin)) = self.sequence.zip(self.begin) else { return false };
+        let is_equal = |other: &&PacketEntry| other.file != self.file && other.sequence() == Some(sequence);
+        sequence.width >= LEAST_SEQUENCE_BITS
+            && stream.packets.iter().filter(is_equal).take(MOST_DOUBLES).any(|other| {
+                let of_file = || stream.packets.iter().filter(|packet| packet.file == other.file);
+                let first = of_file().filter_map(PacketEntry::begin).min();
+                let last = of_file().filter_map(PacketEntry::end).max();
+                first.zip(last).is_some_and(|(first, last)| (first..=last).contains(&begin))
+            })
+    }
+}
+
+/// Returns the packets of each of some files, by offset.
+fn mixed_packets(streams: &BTreeMap<StreamKey, BuiltStream>, names: &[String]) -> Vec<Vec<MixedPacket>> {
+    let numbers: HashMap<&str, usize> =
+        names.iter().enumerate().map(|(number, name)| (name.as_str(), number)).collect();
+    let mut files: Vec<Vec<MixedPacket>> = vec![Vec::new(); names.len()];
+    for (key, stream) in streams {
+        let of_file: Vec<_> = stream.files.iter().map(|file| numbers.get(&*file.name)).collect();
+        for packet in &stream.packets {
+            let file = of_file.get(packet.file as usize).copied().flatten();
+            if let Some(packets) = file.and_then(|number| files.get_mut(*number)) {
+                packets.push(MixedPacket {
+                    offset: packet.offset,
+                    stream: *key,
+                    file: packet.file,
+                    begin: packet.begin(),
+                    sequence: packet.sequence(),
+                });
+            }
+        }
+    }
+    files.iter_mut().for_each(|packets| packets.sort_unstable_by_key(|packet| packet.offset));
+    files
+}
+
+/// Returns packets of a file that seem to have the id of another data stream, each with a packet of the right one. Both
+/// packets beside it are of that data stream, and their sequence numbers continue over it. Those of its own data stream in
+/// the file do not.
+fn misassigned(packets: &[MixedPacket]) -> Vec<(MixedPacket, MixedPacket)> {
+    let mut last: HashMap<StreamKey, usize> = HashMap::new();
+    let mut continues_own = vec![false; packets.len()];
+    for (at, packet) in packets.iter().enumerate() {
+        let own_before = last.insert(packet.stream, at);
+        if let Some(before) = own_before.filter(|before| packet.continues(&packets[*before])) {
+            (continues_own[before], continues_own[at]) = (true, true);
+        }
+    }
+    let wrong = packets.iter().enumerate().filter_map(|(at, packet)| {
         let before = at.checked_sub(1).and_then(|before| packets.get(before));
-        let before = before.filter(|before| before.1 != place.1 && continues(before, place).is_some());
-        let next = packets.get(at + 1).filter(|next| next.1 != place.1 && continues(place, next).is_some());
-        let right = before.or(next).filter(|right| right.1.0 == place.1.0)?;
-        let is_sure = before.zip(next).is_none_or(|(before, next)| before.1 == next.1);
-        (is_sure && streams.get(&place.1)?.files.len() > 1).then_some((place, right.1))
+        let next = packets.get(at + 1);
+        let is_other =
+            |other: &MixedPacket| other.stream != packet.stream && other.stream.0 == packet.stream.0;
+        let is_between = before.is_none_or(|before| is_other(before) && packet.continues(before))
+            && next.is_none_or(|next| is_other(next) && next.continues(packet))
+            && before.zip(next).is_none_or(|(before, next)| before.stream == next.stream);
+        let right = before.or(next).filter(|_| is_between && !continues_own[at])?;
+        Some((*packet, *right))
     });
-    let is_double = |place: &(u64, StreamKey, usize)| {
-        let (own, sequence) = (entry(place)?, entry(place)?.sequence()?);
-        let mut others = streams.get(&place.1)?.packets.iter().filter(|other| other.file != own.file);
-        others
-            .any(|other| other.sequence().is_some_and(|number| number.value == sequence.value))
-            .then_some(())
-    };
-    let mut candidates = candidates.take(MOST_WRONG_IDS);
-    candidates.find(|(place, _)| is_double(place).is_some()).map(|(place, right)| (place.1, place.2, right))
+    wrong.take(MOST_WRONG_IDS).collect()
 }
 
 /// Makes room for a single item in an empty list: most lists have only one where there are very many.

@@ -1,12 +1,12 @@
-//! Sorts records by time, in runs in a temporary file.
+//! Sorts records by time, in runs in a temporary file that sorters share.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::Bytes;
 
@@ -19,9 +19,26 @@ const HEAD: usize = 12;
 /// Least size in bytes of a run, if other sorters take the memory.
 const LEAST_RUN: usize = 32 << 10;
 
-/// Memory that several sorters share: the records of all of them that are not in files take about as much as those of one.
+/// Memory and temporary file that several sorters share.
+///
+/// Records of all of them that are not in the file take at most 32 MiB, and 32 KiB and one record more for each sorter. The
+/// file exists until the last sorter and the last [`SortedRecords`] are dropped.
 #[derive(Clone, Debug, Default)]
-pub struct SorterMemory(Arc<AtomicUsize>);
+pub struct SorterMemory(Arc<SharedMemory>);
+
+#[derive(Debug, Default)]
+struct SharedMemory {
+    bytes: AtomicUsize,
+    file: Mutex<Option<RunFile>>,
+}
+
+/// Temporary file with the runs of all sorters.
+#[derive(Debug)]
+struct RunFile {
+    file: BufWriter<File>,
+    /// Number of bytes in it.
+    written: usize,
+}
 
 /// Memory that a sorter takes.
 #[derive(Debug, Default)]
@@ -34,11 +51,11 @@ impl TakenMemory {
     /// Takes some more bytes, and returns the number of bytes of all sorters.
     fn take(&mut self, bytes: usize) -> usize {
         self.bytes += bytes;
-        self.all.0.fetch_add(bytes, Ordering::Relaxed) + bytes
+        self.all.0.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes
     }
 
     fn give_back(&mut self) {
-        self.all.0.fetch_sub(std::mem::take(&mut self.bytes), Ordering::Relaxed);
+        self.all.0.bytes.fetch_sub(std::mem::take(&mut self.bytes), Ordering::Relaxed);
     }
 }
 
@@ -51,7 +68,7 @@ impl Drop for TakenMemory {
 /// Sorts records by time. Records of the same time stay in their order.
 ///
 /// A limited number of records is in memory. If there are more, they are sorted runs in a temporary file without a name,
-/// which disappears with the process.
+/// which disappears with the process. Sorters with the same [`SorterMemory`] share the file.
 #[derive(Debug)]
 pub struct RecordSorter {
     directory: PathBuf,
@@ -61,9 +78,6 @@ pub struct RecordSorter {
     /// Times and positions of these records.
     order: Vec<(u64, usize)>,
     memory: TakenMemory,
-    file: Option<BufWriter<File>>,
-    /// Number of bytes in the file.
-    written: usize,
     /// Runs in the file.
     runs: Vec<Run>,
 }
@@ -87,7 +101,7 @@ impl RecordSorter {
         let directory = directory.unwrap_or_else(std::env::temp_dir);
         let (records, order, runs) = (Vec::new(), Vec::new(), Vec::new());
         let memory = TakenMemory::default();
-        Self { directory, run_bytes, records, order, memory, file: None, written: 0, runs }
+        Self { directory, run_bytes, records, order, memory, runs }
     }
 
     /// Adds a record of at most 4 GiB.
@@ -107,16 +121,22 @@ impl RecordSorter {
 
     /// Writes the records in memory as a run.
     fn write_run(&mut self) -> io::Result<()> {
-        let file = match &mut self.file {
-            Some(file) => file,
-            None => self.file.insert(BufWriter::new(tempfile::tempfile_in(&self.directory)?)),
+        let all = self.memory.all.clone();
+        let mut shared = all.0.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let shared = match &mut *shared {
+            Some(shared) => shared,
+            none => {
+                let file = BufWriter::new(tempfile::tempfile_in(&self.directory)?);
+                none.insert(RunFile { file, written: 0 })
+            }
         };
         self.order.sort_by_key(|(time, _)| *time);
         for (_, at) in &self.order {
-            file.write_all(record_with_head(&self.records, *at).unwrap_or_default())?;
+            shared.file.write_all(record_with_head(&self.records, *at).unwrap_or_default())?;
         }
-        self.runs.push(Run { begin: self.written, end: self.written + self.records.len() });
-        self.written += self.records.len();
+        let begin = shared.written;
+        shared.written += self.records.len();
+        self.runs.push(Run { begin, end: shared.written });
         self.memory.give_back();
         // Others need the memory more.
         (self.records, self.order) = (Vec::new(), Vec::new());
@@ -128,10 +148,18 @@ impl RecordSorter {
     /// # Errors
     /// If the temporary file cannot be written or mapped.
     pub fn finish(mut self) -> io::Result<SortedRecords> {
-        let bytes = if self.file.is_some() {
-            self.write_run()?;
-            let file = self.file.take().map(BufWriter::into_inner).transpose().map_err(io::Error::other)?;
-            file.map(|file| Bytes::of_temporary(&file)).transpose()?.unwrap_or_default()
+        let bytes = if !self.runs.is_empty() {
+            if !self.records.is_empty() {
+                self.write_run()?;
+            }
+            let mut shared = self.memory.all.0.file.lock().unwrap_or_else(PoisonError::into_inner);
+            match &mut *shared {
+                Some(shared) => {
+                    shared.file.flush()?;
+                    Bytes::of_temporary(shared.file.get_ref())?
+                }
+                None => Bytes::default(),
+            }
         } else {
             // One run in memory.
             let mut sorted = Vec::with_capacity(self.records.len());
@@ -196,7 +224,7 @@ mod tests {
         let record = vec![7; 1 << 16];
         for number in 0..2 * RUN / record.len() {
             sorters[number % 8].push(number as u64, &record).unwrap();
-            assert!(memory.0.load(Ordering::Relaxed) <= RUN + 8 * (HEAD + record.len()));
+            assert!(memory.0.bytes.load(Ordering::Relaxed) <= RUN + 8 * (HEAD + record.len()));
         }
         for (first, sorter) in sorters.into_iter().enumerate() {
             let mut sorted = sorter.finish().unwrap();
@@ -204,7 +232,32 @@ mod tests {
             let expected = (first as u64..).step_by(8).take(2 * RUN / record.len() / 8);
             assert!(times.eq(expected));
         }
-        assert_eq!(memory.0.load(Ordering::Relaxed), 0);
+        assert_eq!(memory.0.bytes.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn sorters_share_a_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let memory = SorterMemory::default();
+        let first = [vec![1; 1 << 16], vec![2; 1 << 16]];
+        let new = || RecordSorter::new(Some(directory.path().to_owned()), memory.clone());
+        let mut idle = new();
+        idle.push(1, &vec![0; RUN - 1 - HEAD]).unwrap();
+        let mut sorters = [new(), new()];
+        for time in [2, 1] {
+            for (sorter, record) in sorters.iter_mut().zip(&first) {
+                sorter.push(time, record).unwrap();
+            }
+        }
+        // Only the first run needs the directory.
+        drop(directory);
+        let [one, two] = sorters.map(RecordSorter::finish).map(Result::unwrap);
+        for (mut sorted, record) in [one, two].into_iter().zip(&first) {
+            assert_eq!(sorted.next(), Some((1, &record[..])));
+            assert_eq!(sorted.next(), Some((2, &record[..])));
+            assert_eq!(sorted.next(), None);
+        }
+        assert_eq!(idle.finish().unwrap().next().map(|(time, _)| time), Some(1));
     }
 
     /// Records of many runs, of one run and of none are sorted, and stay in their order where times are equal.

@@ -171,7 +171,8 @@ impl Attributes {
         let Some((_, own)) = entries.into_iter().find(|(key, _)| key == namespace) else { return };
         let is_empty = match (&mut *own, value) {
             (Value::Map(own), Value::Map(others)) if *own != *others => {
-                own.retain(|entry| !others.contains(entry));
+                let known = positions(others);
+                own.retain(|entry| known.get(&entry.0).and_then(|at| others.get(*at)) != Some(entry));
                 own.is_empty()
             }
             (own, other) => own == other,
@@ -245,5 +246,29 @@ impl FromIterator<(String, Value)> for Attributes {
         let mut attributes = Self::default();
         attributes.extend(entries);
         attributes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map(entries: impl IntoIterator<Item = (usize, i128)>) -> Value {
+        let entries = entries.into_iter().map(|(name, value)| (name.to_string(), Value::Integer(value)));
+        Value::Map(entries.collect())
+    }
+
+    /// Entries that were added are removed again, however many there are.
+    #[test]
+    fn joined_attributes_are_separated() {
+        const COUNT: usize = 50_000;
+        let own = map((0..COUNT).map(|name| (name, 1)));
+        let others = map((COUNT / 2..2 * COUNT).map(|name| (name, 2)));
+        let mut attributes: Attributes = [("a".to_owned(), own.clone())].into_iter().collect();
+        attributes.join([("a".to_owned(), others.clone())].into_iter().collect());
+        attributes.separate("a", &others);
+        assert_eq!(attributes.get("a"), Some(&own));
+        attributes.separate("a", &own);
+        assert!(attributes.is_empty());
     }
 }

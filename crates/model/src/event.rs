@@ -297,7 +297,8 @@ pub struct Packet<'a> {
     /// `true` if a bug of the tracer may put wrong times in its context: the times here are right, the end
     /// only once the packet has ended.
     pub has_corrected_times: bool,
-    /// `true` if a size or an id in its header or its context is wrong: those here are right.
+    /// `true` if a size or an id that is recorded in its header or its context is wrong. The lengths and the data stream of
+    /// this packet are corrected ones; its scopes contain the recorded values.
     pub has_corrected_head: bool,
     /// Recorded index of the packet in its stream.
     pub sequence_number: Option<u64>,

@@ -13,6 +13,9 @@ const WIDE: u64 = 32;
 /// Counters with fewer bits say nothing about each other.
 const NARROW: u64 = 8;
 
+/// Sequence numbers with fewer bits turn often: any of them can follow the one before.
+const SELDOM_TURNS: u64 = 16;
+
 /// Values of the packets around the one that is written.
 #[derive(Debug, Default)]
 pub(super) struct Repair {
@@ -169,14 +172,16 @@ impl CounterBounds {
         }
     }
 
-    /// Any value can follow another one. But if those around it are near each other, it is hardly a whole turn away.
+    /// Any value can follow another one. But if sequence numbers around one are near each other, it is hardly a whole turn
+    /// away. A counter of discarded events can turn within a packet.
     fn possible_narrow(&self, value: u64, bits: u64) -> u64 {
         /// Part of the range in which the values around it are near each other.
         const NEAR: u64 = 16;
         let most = (1 << bits) - 1;
         let since = |from: u64, to: u64| to.wrapping_sub(from) & most;
         let Some(before) = self.before else { return value };
-        let is_far = self.next.is_some_and(|next| {
+        let next = self.next.filter(|_| self.step > 0 && bits >= SELDOM_TURNS);
+        let is_far = next.is_some_and(|next| {
             let all = since(before, next);
             (2 * self.step..=most / NEAR).contains(&all) && since(before, value) > all - self.step
         });
@@ -231,14 +236,17 @@ mod tests {
     }
 
     #[test]
-    fn narrow_counters_are_near_those_around_them() {
-        assert_eq!(between(Some(4), 5, Some(6), 1, 8), 5);
-        assert_eq!(between(Some(4), 200, Some(6), 1, 8), 5);
-        assert_eq!(between(Some(254), 7, Some(0), 1, 8), 255);
-        assert_eq!(between(Some(9), 0x8009, Some(9), 0, 16), 9);
+    fn narrow_sequence_numbers_are_near_those_around_them() {
+        assert_eq!(between(Some(4), 5, Some(6), 1, 16), 5);
+        assert_eq!(between(Some(4), 200, Some(6), 1, 16), 5);
+        assert_eq!(between(Some(0xfffe), 7, Some(0), 1, 16), 0xffff);
+        // A counter of 8 bits turns often, and one of discarded events can turn within a packet.
+        assert_eq!(between(Some(4), 200, Some(6), 1, 8), 200);
+        assert_eq!(between(Some(100), 5, Some(105), 0, 8), 5);
+        assert_eq!(between(Some(9), 0x8009, Some(9), 0, 16), 0x8009);
         // Those around it are not near each other.
-        assert_eq!(between(Some(0), 200, Some(144), 0, 8), 200);
-        assert_eq!(between(Some(4), 200, None, 1, 8), 200);
+        assert_eq!(between(Some(0), 200, Some(0x8000), 1, 16), 200);
+        assert_eq!(between(Some(4), 200, None, 1, 16), 200);
     }
 
     #[test]

@@ -236,6 +236,181 @@ fn packets_with_an_impossible_size() {
     }
 }
 
+/// Packets with wrong sizes that follow each other do not contain each other, and show no missing packets.
+#[test]
+fn packets_with_impossible_sizes_in_a_row() {
+    let padded = |sequence: u64, total: u64| {
+        let mut bytes = good(0, sequence);
+        let content = bytes.len() as u64 * 8;
+        bytes[5..13].copy_from_slice(&total.to_le_bytes());
+        bytes.splice(13..13, content.wrapping_add(64).to_le_bytes());
+        bytes.resize(4096, 0);
+        bytes
+    };
+    let metadata = METADATA.replace("u64 packet_size;", "u64 packet_size; u64 content_size;");
+    for totals in [[8 * 4096, 0, 0, 8 * 4096], [0; 4]] {
+        let stream: Vec<u8> = (0..4).flat_map(|number| padded(number, totals[number as usize])).collect();
+        let trace = trace(metadata.as_bytes(), &[("stream", &stream)]);
+        let (mut events, mut damages) = (0, Vec::new());
+        for observed in trace.cursors(Window::default()).into_iter().flat_map(all) {
+            match observed {
+                Observed::Event(_) => events += 1,
+                Observed::Damage(damage) => damages.push(damage.kind),
+                other => assert!(!format!("{other:?}").contains("Discarded"), "{other:?}"),
+            }
+        }
+        assert_eq!(events, 12, "{totals:?}");
+        let too_long = Rule::ContentBeyondTotal { content: 8 * (37 + 8 + 30), total: 0 };
+        let wrong = totals.iter().filter(|total| **total == 0).count();
+        assert_eq!(damages, vec![too_long.into(); wrong], "{totals:?}");
+    }
+}
+
+/// The search for the end of a packet with an impossible size ends at the next packet, whatever that is.
+#[test]
+fn very_many_packets_with_an_impossible_size() {
+    let count = 10_000;
+    let uuid = "uuid = \"00010203-0405-0607-0809-0a0b0c0d0e0f\";";
+    let metadata = METADATA.replace("minor = 8;", &format!("minor = 8; {uuid}"));
+    let metadata = metadata.replace("u32 magic;", "u32 magic; u8 uuid[16];");
+    let with_uuid = |sequence: u64, uuid: [u8; 16], total: u64| {
+        let mut bytes = packet(0, sequence, 1000 * sequence, 1000 * sequence + 900, &[]);
+        bytes[5..13].copy_from_slice(&total.to_le_bytes());
+        bytes.splice(4..4, uuid);
+        bytes
+    };
+    let own = std::array::from_fn(|at| at as u8);
+    let mut stream = Vec::new();
+    for number in 0..count {
+        stream.extend(with_uuid(2 * number, (u128::from(number) + (1 << 64)).to_le_bytes(), 8 * 53));
+        stream.extend(with_uuid(2 * number + 1, own, 0));
+    }
+    let trace = trace(metadata.as_bytes(), &[("stream", &stream)]);
+    assert_eq!(trace.streams[0].packets.len() as u64, 2 * count);
+}
+
+/// Packets of a class that the metadata lacks are not read as those of another one, even if that is the only one.
+#[test]
+fn packets_of_a_class_that_the_metadata_lacks() {
+    let class_begin = METADATA.find("stream { id = 1;").unwrap();
+    let class_end = METADATA.find("event { name = a;").unwrap();
+    let mut metadata = format!("{}{}", &METADATA[..class_begin], &METADATA[class_end..]);
+    metadata.truncate(metadata.find("event { name = b;").unwrap());
+    let times = |packets: &[Vec<u8>]| {
+        let trace = trace(metadata.as_bytes(), &[("good", &good(0, 9)), ("stream", &packets.concat())]);
+        let observed = trace.cursors(Window::default()).into_iter().flat_map(all);
+        let times = observed.filter_map(|observed| match observed {
+            Observed::Event(event) => event.cycles.filter(|time| *time < 9000),
+            _ => None,
+        });
+        times.collect::<Vec<_>>()
+    };
+    assert!(times(&[good(7, 0), good(7, 1), good(7, 2)]).is_empty());
+    assert_eq!(
+        times(&[good(0, 0), good(7, 0), good(0, 1), good(7, 1)]),
+        [1001, 1002, 1003, 2001, 2002, 2003]
+    );
+    assert_eq!(times(&[good(0, 0), good(7, 1), good(7, 2)]), [1001, 1002, 1003]);
+    // One wrong id.
+    assert_eq!(times(&[good(0, 0), good(7, 1), good(0, 2)]).len(), 9);
+    assert_eq!(times(&[good(7, 0), good(0, 1)]).len(), 6);
+    assert_eq!(times(&[good(0, 0), good(7, 1)]).len(), 6);
+}
+
+/// Packets of two data streams in each of two files stay as they are, even if their numbers begin anew or wrap.
+#[test]
+fn files_of_several_data_streams() {
+    let metadata = METADATA.replace("u8 stream_id;", "u8 stream_id; u8 stream_instance_id;");
+    let packet = |instance: u8, sequence: u64, first: u64| {
+        let mut bytes = packet(0, sequence, first, first + 900, &[(1, first + 1), (1, first + 2)]);
+        bytes.insert(5, instance);
+        let size = bytes.len() as u64 * 8;
+        bytes[6..14].copy_from_slice(&size.to_le_bytes());
+        bytes
+    };
+    // Of the file, each packet has the number after the one before it, of the other data stream.
+    let file = |first: u64| -> Vec<u8> {
+        (0..20u64).flat_map(|n| packet(1 + (n % 2) as u8, n, first + 1000 * n)).collect()
+    };
+    for second in [1_000_500, 9_000_000] {
+        let trace = trace(metadata.as_bytes(), &[("a", &file(1_000_000)), ("b", &file(second))]);
+        let packets: Vec<_> = trace.streams.iter().map(|stream| stream.packets.len()).collect();
+        assert_eq!(packets, [20, 20], "{second}");
+    }
+    // A single packet of another data stream with its number in a file of another time is no double.
+    let one = [packet(1, 0, 1000), packet(2, 1, 2000), packet(1, 2, 3000)].concat();
+    let two = [packet(2, 0, 1_001_500), packet(2, 1, 1_002_500)].concat();
+    let trace = trace(metadata.as_bytes(), &[("a", &one), ("b", &two)]);
+    let packets: Vec<_> = trace.streams.iter().map(|stream| stream.packets.len()).collect();
+    assert_eq!(packets, [2, 3]);
+}
+
+/// Clocks of PROP-1.0 continue from packet to packet: corrected packets and their data streams keep their times.
+#[test]
+fn corrected_packets_of_clocks_that_go_on() {
+    let int = |name: &str, size: u32| {
+        format!(r#"{{"name":"{name}","field-type":{{"field-type":"int","size":{size}}}}}"#)
+    };
+    let tag = |name: &str, scope: &str, path: &str, more: &str| {
+        format!(r#"{{"tag":"{name}","path":{{"scope":"{scope}","path":[{path}]}}{more}}}"#)
+    };
+    let clock = r#","data-stream-clock-class-name":"c""#;
+    let (header, context) = ("trace-packet-header", "data-stream-packet-context");
+    let now = "update-data-stream-clock-now";
+    let metadata = format!(
+        r#"["CTF 2",{{"fragment":"data-stream-clock-class","name":"c","freq":1000000000}},
+        {{"fragment":"trace-class","default-byte-order":"le",
+            "packet-header-field-type":{{"field-type":"struct","fields":[{},{}]}},"tags":[{},{}]}},
+        {{"fragment":"data-stream-class","packet-context-field-type":{{"field-type":"struct","fields":[{}]}},
+            "event-record-context-field-type":{{"field-type":"int","size":16}},"tags":[{}]}},
+        {{"fragment":"event-record-class"}}]"#,
+        int("magic", 32),
+        int("stream", 8),
+        tag("magic", header, r#""magic""#, ""),
+        tag("data-stream-id", header, r#""stream""#, ""),
+        [int("total", 32), int("number", 32), int("begin", 16), int("end", 16)].join(","),
+        [
+            tag("packet-total-size", context, r#""total""#, ""),
+            tag("packet-sequence-number", context, r#""number""#, ""),
+            tag(now, context, r#""begin""#, clock),
+            tag("update-data-stream-clock-after-packet", context, r#""end""#, clock),
+            tag(now, "data-stream-event-record-context", "", clock),
+        ]
+        .join(","),
+    );
+    let packet = |stream: u8, number: i128, begin: i128, total: i128| {
+        let mut e = Encoder::default();
+        e.int(0xc1fc_1fc1, 32, Order::Le).raw(&[stream]).int(total, 32, Order::Le).int(number, 32, Order::Le);
+        for time in [begin, begin + 900, begin + 1] {
+            e.int(time, 16, Order::Le);
+        }
+        e.bytes
+    };
+    let whole = 8 * 19;
+    let read = |files: &[(&str, &[u8])]| {
+        let trace = trace(metadata.as_bytes(), files);
+        let (mut times, mut damages) = (Vec::new(), Vec::new());
+        for observed in trace.cursors(Window::default()).into_iter().flat_map(all) {
+            match observed {
+                Observed::Event(event) => times.extend(event.cycles),
+                Observed::Damage(damage) => damages.push(damage.kind),
+                _ => {}
+            }
+        }
+        (times, damages)
+    };
+    let two = [packet(2, 0, 1500, whole), packet(2, 1, 2500, whole)].concat();
+    let wrong_id = [packet(1, 0, 1000, whole), packet(2, 1, 2000, whole), packet(1, 2, 3000, whole)].concat();
+    let (times, kinds) = read(&[("one", &wrong_id), ("two", &two)]);
+    assert_eq!(kinds, [Rule::DataStream { found: 2, expected: 1 }.into()]);
+    assert_eq!(times, [1001, 2001, 3001, 1501, 2501]);
+    let wrong_size = [packet(1, 0, 1000, whole), packet(1, 1, 2000, 0), packet(1, 2, 3000, whole)].concat();
+    let (times, kinds) = read(&[("one", &wrong_size), ("two", &two)]);
+    let short = Rule::PacketTooShort { what: "a total length", length: 0, taken: 8 * 17 };
+    assert_eq!(kinds, [short.into()]);
+    assert_eq!(times, [1001, 2001, 3001, 1501, 2501]);
+}
+
 /// A packet with the id of another data stream, which has its number already, belongs to the packets beside it.
 #[test]
 fn packets_with_the_id_of_another_data_stream() {
