@@ -135,7 +135,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
-    use crate::IoLimits;
+    use crate::TreeOptions;
     use crate::testing::TestDirectory;
 
     #[test]
@@ -153,7 +153,8 @@ mod tests {
         fs::hard_link(root.join("t/sub/chan"), root.join("hard")).unwrap();
         let mut places = InputPlaces::default();
         let path = root.join("name-of-t");
-        places.add_tree(&path, &Tree::open(&path, &IoLimits::default()).unwrap());
+        let options = TreeOptions { follow_links: true, ..TreeOptions::default() };
+        places.add_tree(&path, &Tree::open_with(&path, &options).unwrap());
         let check = |path: &str| places.check(&root.join(path), |_| true);
         let kind = |path: &str| match check(path) {
             Ok(()) => "",

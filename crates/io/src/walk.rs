@@ -122,7 +122,7 @@ impl<'a> Walk<'a> {
             // Otherwise, a chain of links would become a path of too many links.
             let place = fs::canonicalize(&place).unwrap_or(place);
             if self.root.as_ref().is_some_and(|root| !place.starts_with(root)) {
-                let (count, _) = self.left_out.get_or_insert_with(|| (0, path));
+                let (count, _) = self.left_out.get_or_insert((0, path));
                 *count += 1;
                 return Ok(());
             }

@@ -81,6 +81,8 @@ struct SpanTrack {
 
 /// Result of the search for the span that an event ends.
 #[derive(Debug)]
+// It is taken apart at once.
+#[allow(clippy::large_enum_variant)]
 pub(super) enum EndedSpan {
     Open(OpenSpan),
     /// The span was written without its end.
