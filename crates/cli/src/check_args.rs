@@ -15,8 +15,8 @@ use crate::suggest::{alternatives, list, nearest};
 /// Options of `cat` that only apply to some formats. All others apply to every format.
 const FORMATS: &[(&str, &[CatFormat])] = &[
     ("clock_cycles", PRETTY),
-    ("clock_date", PRETTY),
-    ("clock_gmt", PRETTY),
+    ("clock_date", DATED),
+    ("clock_gmt", DATED),
     ("clock_seconds", PRETTY),
     ("no_delta", PRETTY),
     ("fields", FIELDS),
@@ -45,6 +45,8 @@ const WRITING: &[CatFormat] = &[
 const FIELDS: &[CatFormat] = &[CatFormat::Pretty, CatFormat::Csv, CatFormat::Tsv];
 
 const PRETTY: &[CatFormat] = &[CatFormat::Pretty];
+
+const DATED: &[CatFormat] = &[CatFormat::Pretty, CatFormat::Log];
 
 const JSON: &[CatFormat] = &[CatFormat::Jsonl, CatFormat::LogJson];
 

@@ -208,15 +208,15 @@ fn cases() -> Vec<Case> {
         case("320 MB of zeros in 10 kB of Zstandard", |directory| {
             let block = [2, 0, 16, 0].repeat(2_500);
             write(directory, &[("t.zst", [&[0x28, 0xb5, 0x2f, 0xfd, 0, 0x50][..], &block].concat())]);
-        }, (Pipes, "ichnos cat t.zst"), (2, "packed bytes unpack to more than the limit of"), (100, 16)),
+        }, (Pipes, "ichnos cat t.zst"), (2, "packed bytes unpack to more than the limit of"), (200, 140)),
         case("300 MB of zeros in 60 kB of xz", |directory| {
             let mut encoder = liblzma::write::XzEncoder::new(Vec::new(), 0);
             encoder.write_all(&vec![0; 5 << 20]).unwrap();
             write(directory, &[("t.tar.xz", encoder.finish().unwrap().repeat(60))]);
         }, (Pipes, "ichnos cat t.tar.xz"), (2, "packed bytes unpack to more than the limit of"), (500, 120)),
         case("a zip archive whose members are the same bytes", |directory| {
-            write(directory, &[("t.zip", overlapping_zip())]);
-        }, (Pipes, "ichnos cat t.zip"), (2, "packed bytes unpack to more than the limit of"), (100, 16)),
+            write(directory, &[("t.zip", overlapping_zip(30_000_000))]);
+        }, (Pipes, "ichnos cat t.zip"), (2, "packed bytes unpack to more than the limit of"), (500, 140)),
         case("an archive in an archive in an archive", |directory| {
             let inner = gzip(&tar(&ten_events()));
             let middle = gzip(&tar(&[("inner.tar.gz", inner)]));

@@ -119,7 +119,7 @@ fn can_be_verified(arguments: &[OsString]) -> bool {
     let is_text = |output: &str| {
         let extension = Path::new(output).extension().and_then(OsStr::to_str).unwrap_or_default();
         ["csv", "tsv", "txt", "parquet"].contains(&&*extension.to_lowercase())
-            || has_options(&["csv", "tsv", "pretty", "log", "log-json", "parquet"])
+            || has_options(&["csv", "tsv", "pretty", "log", "log-json", "parquet", "perfetto", "otlp"])
     };
     words.first().is_some_and(|verb| writes.contains(verb))
         && output.is_some_and(|output| *output != "-" && !output.starts_with("/dev/") && !is_text(output))
@@ -239,11 +239,11 @@ pub fn gzip(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// A local file header of a zip archive whose members are all this file.
-pub fn overlapping_zip() -> Vec<u8> {
-    let content = gzip(&vec![0; 30_000_000]);
+pub fn overlapping_zip(size: u32) -> Vec<u8> {
+    let content = gzip(&vec![0; size as usize]);
     // Without the header and the trailer of gzip.
     let (content, crc) = (&content[10..content.len() - 8], &content[content.len() - 8..][..4]);
-    let sizes = [&(content.len() as u32).to_le_bytes()[..], &30_000_000u32.to_le_bytes()].concat();
+    let sizes = [&(content.len() as u32).to_le_bytes()[..], &size.to_le_bytes()].concat();
     let common = [&[20, 0, 0, 0, 8, 0, 0, 0, 0, 0][..], crc, &sizes, &[1, 0, 0, 0]].concat();
     let mut zip = [b"PK\x03\x04", &common[..], b"a", content].concat();
     let (begin, count) = (zip.len() as u32, 10u8);
