@@ -260,6 +260,7 @@ mod tests {
             "timerange",
             "stream",
             "event",
+            "around",
             "limit",
             "tail",
             "stream_intersection",

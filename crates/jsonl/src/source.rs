@@ -278,6 +278,21 @@ pub(crate) fn damage_of(value: &Value) -> Damage {
     damage.skipping(u64_of(value, "skipped_bits").unwrap_or_default())
 }
 
+impl LineSource {
+    /// Returns the event of the line, with its unknown members.
+    #[inline]
+    fn event(&mut self, record: &mut Record) -> NextRecord {
+        if self.reader.unknown.is_empty() {
+            return NextRecord::Event;
+        }
+        for member in std::mem::take(&mut self.reader.unknown) {
+            record.push_damage(self.unknown_member(member, "an event"));
+        }
+        record.push_event();
+        NextRecord::Messages
+    }
+}
+
 impl Source for LineSource {
     fn next(&mut self, record: &mut Record) -> NextRecord {
         if std::mem::take(&mut self.is_packet_over) {
@@ -311,14 +326,7 @@ impl Source for LineSource {
                     if self.is_outside(record.time) {
                         continue;
                     }
-                    if self.reader.unknown.is_empty() {
-                        return NextRecord::Event;
-                    }
-                    for member in std::mem::take(&mut self.reader.unknown) {
-                        record.push_damage(self.unknown_member(member, "an event"));
-                    }
-                    record.push_event();
-                    return NextRecord::Messages;
+                    return self.event(record);
                 }
                 Ok(Some(message)) => {
                     let time = mark.and_then(|mark| mark.time).map(|time| time + offset);

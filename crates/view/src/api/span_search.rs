@@ -60,7 +60,7 @@ impl<'s> SpanSearch<'s> {
             let begins = begins.iter().filter(|other| is_begin(other, event.track, event.name));
             items = nth(items, begins, event);
         }
-        for item in items.iter().take(MOST_SPANS) {
+        for item in items.iter().filter(|item| !item.is_open()).take(MOST_SPANS) {
             if let Some(end) = self.end_of(event, item)? {
                 let length = Some(end.time.saturating_sub(event.time));
                 return Ok(Some(SpanEnds { begin: Some(event), end: Some(end), length }));
@@ -72,7 +72,7 @@ impl<'s> SpanSearch<'s> {
     fn span_of_end(&self, event: TimelinePlace) -> Result<Option<SpanEnds>, ApiError> {
         for track in self.tracks(event) {
             let mut items = self.items(track, event.time)?;
-            items.retain(|item| item.end == event.time);
+            items.retain(|item| item.end == event.time && !item.is_open());
             if event.key == 0 {
                 // The innermost span ends first.
                 items.reverse();
@@ -102,7 +102,7 @@ impl<'s> SpanSearch<'s> {
         }
         ends.retain(|other| is_end(other, begin.track));
         let mut items = self.items(begin.track, item.end)?;
-        items.retain(|other| other.end == item.end);
+        items.retain(|other| other.end == item.end && !other.is_open());
         items.reverse();
         Ok(ends.get(rank(&items, item)).copied())
     }
