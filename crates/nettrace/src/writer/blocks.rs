@@ -231,7 +231,7 @@ mod tests {
                 name: "n".repeat(name),
                 message_template: Some("m".repeat(texts)),
                 properties: vec![("key".to_owned(), "v".repeat(texts))],
-                fields: (0..fields).map(|i| Field::new(&format!("field {i:04}"), FieldType::U8)).collect(),
+                fields: (0..fields).map(|i| Field::new(format!("field {i:04}"), FieldType::U8)).collect(),
                 ..EventMetadata::default()
             };
             let (_, dropped) = blocks.push_metadata(metadata, 1, true, &mut Vec::new());
