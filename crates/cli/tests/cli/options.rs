@@ -21,8 +21,8 @@ fn each_with_each_format() {
     let all = &FORMATS[..];
     for (option, formats) in [
         ("--clock-cycles", &["pretty"][..]),
-        ("--clock-date", &["pretty"]),
-        ("--clock-gmt", &["pretty"]),
+        ("--clock-date", &["pretty", "log"]),
+        ("--clock-gmt", &["pretty", "log"]),
         ("--clock-seconds", &["pretty"]),
         ("--no-delta", &["pretty"]),
         ("--time=iso", &["jsonl", "log-json", "csv", "tsv"]),
