@@ -4,7 +4,7 @@ use std::fmt;
 
 use ichnos_model::{BrokenRule, DamageKind, Uuid, remedy};
 
-/// What a block consists of that looks as if it was never written, or overwritten.
+/// Content of a block that was apparently never written, or overwritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Overwritten {

@@ -47,7 +47,7 @@ const MOST_NAME: usize = 256;
 
 /// Tracks of a trace and what is on them, in bounded memory: see [`Pyramid`](ichnos_flow::Pyramid).
 ///
-/// Messages are to be in order of time. What can be asked meanwhile is what was taken so far. Spans without an end
+/// Messages must be in order of time. Queries see the messages that were taken so far. Spans without an end
 /// [are open](SpanItem::is_open) up to the last time, or to the end of the span around them, or of their thread.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Debug)]
