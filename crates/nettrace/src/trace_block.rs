@@ -159,7 +159,7 @@ impl TraceBlock {
         }
         for _ in 0..wire.u32()? {
             let (key, value) = (wire.string()?, wire.string()?);
-            let number = value.parse().ok();
+            let number = value.parse().ok().filter(|number| *number != 0);
             match &*key {
                 "ProcessId" if number.is_some() => trace.process_id = number,
                 "HardwareThreadCount" if number.is_some() => trace.processors = number,

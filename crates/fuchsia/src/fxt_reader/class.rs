@@ -17,7 +17,15 @@ use crate::fxt::{BaseTime, Initialization, argument_kind as kind};
 pub(super) const DIALECT: &str = "FXT";
 
 /// Namespace of the attributes that keep types of arguments.
-const NAMESPACE: &str = "fuchsia.dev";
+pub(crate) const NAMESPACE: &str = "fuchsia.dev";
+
+/// Description of the clock.
+pub(crate) const CLOCK: &str = "ticks since the system was started";
+
+/// Member of the context of a flow event with its id.
+pub(crate) const FLOW_ID: &str = "flow_id";
+/// Member of the context of a flow event with the number of the flows that had its id before.
+pub(crate) const FLOW_NUMBER: &str = "flow_number";
 
 /// Attributes of event record classes: type, category and name of events, or the kind of other records.
 const EVENT: &str = "event";
@@ -106,7 +114,7 @@ const SCOPES: &[(i128, &str)] = &[(0, "thread"), (1, "process"), (2, "global")];
 pub(crate) fn clock(id: String, clock: Initialization, shared: Option<&str>) -> ClockClass {
     let mut class = ClockClass::new(id, clock.ticks_per_second.max(1));
     class.name = Some(class.id.clone());
-    class.description = Some("ticks since the system was started".to_owned());
+    class.description = Some(CLOCK.to_owned());
     if let Some(base) = clock.base {
         if set_base(&mut class, base) {
             class.origin = ClockOrigin::UnixEpoch;
@@ -582,15 +590,15 @@ fn add_context(context: &mut MemberList, form: RecordForm) {
                 1 => context.meaning("counter_id", unsigned(64), Meaning::PairKey),
                 4 => context.meaning("duration", FieldClass::signed(64), Meaning::Duration),
                 5..=7 => context.meaning("async_id", unsigned(64), Meaning::PairKey),
-                8 => context.meaning("flow_id", unsigned(64), Meaning::OperationId).meaning(
-                    "flow_number",
+                8 => context.meaning(FLOW_ID, unsigned(64), Meaning::OperationId).meaning(
+                    FLOW_NUMBER,
                     FieldClass::optional(unsigned(64)),
                     Meaning::ChainId,
                 ),
                 9 | 10 => context
-                    .meaning("flow_id", unsigned(64), Meaning::Cause(CauseKind::Predecessor))
+                    .meaning(FLOW_ID, unsigned(64), Meaning::Cause(CauseKind::Predecessor))
                     .meaning("operation", FieldClass::string(), Meaning::OperationId)
-                    .meaning("flow_number", FieldClass::optional(unsigned(64)), Meaning::ChainId),
+                    .meaning(FLOW_NUMBER, FieldClass::optional(unsigned(64)), Meaning::ChainId),
                 _ => context,
             };
             if form.is_any {

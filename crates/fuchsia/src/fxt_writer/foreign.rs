@@ -6,6 +6,7 @@ use ichnos_model::{Event, EventRole, FieldRef, FieldValue, Meaning, Scope, Value
 use super::class_losses::{ClassLoss, ClassLosses};
 use super::leaves::{Leaf, LeafValue, Leaves};
 use super::record_parts::{PartArgument, RecordParts};
+use super::rules::KEPT_METADATA;
 use crate::fxt::{MAX_ARGUMENTS, argument_kind as kind};
 use crate::fxt_reader::key::{RecordForm, RecordKind};
 
@@ -98,6 +99,7 @@ impl ForeignClass {
             _ => event_type::INSTANT,
         };
         let (category, name) = event.category_and_name();
+        table.add_class_metadata(event, KEPT_METADATA);
         table.add_dates(event);
         table.add_other_clocks(event);
         let mut lose = |kind, field: &str, what: &str| {

@@ -1,12 +1,12 @@
 //! Events of traces that were read from this format, or converted from it.
 
-use ichnos_model::{Event, EventRecordClass, Scope};
+use ichnos_model::{Event, EventRecordClass, FieldClass, Member, Scope};
 
 use super::class_losses::{ClassLoss, ClassLosses};
 use super::leaves::{Leaf, LeafValue, Leaves};
 use super::record_parts::RecordParts;
 use crate::fxt::{argument_kind as kind, bits, record_kind};
-use crate::fxt_reader::class::{argument_kind_of, argument_name_of, form_of};
+use crate::fxt_reader::class::{FLOW_ID, FLOW_NUMBER, argument_kind_of, argument_name_of, form_of};
 use crate::fxt_reader::key::{RecordForm, RecordKind};
 
 /// A class of events that are records of this format.
@@ -17,6 +17,8 @@ pub(super) struct OwnClass {
     pub(super) name: Vec<u8>,
     /// Names and types of the arguments that are members.
     pub(super) arguments: Vec<(Vec<u8>, u8)>,
+    /// Number of the first members of the payload that were members of the specific context.
+    moved: usize,
 }
 
 impl OwnClass {
@@ -24,16 +26,17 @@ impl OwnClass {
     pub(super) fn of(class: &EventRecordClass) -> Option<Self> {
         let (form, category, name) = form_of(class)?;
         let scope = match form.kind {
-            RecordKind::LargeBlob => class.specific_context.as_deref()?.members()?.last()?.class.members(),
-            _ => class.payload.as_deref().and_then(|payload| payload.members()),
+            RecordKind::LargeBlob => Some(&*class.specific_context.as_deref()?.members()?.last()?.class),
+            _ => class.payload.as_deref(),
         };
         let mut arguments = Vec::new();
+        let moved = moved_context(class, &form);
         if form.kind.has_arguments() && !form.is_any {
-            for member in scope.unwrap_or_default() {
+            for member in members_of(scope).skip(moved) {
                 arguments.push((argument_name_of(member).into_owned(), argument_kind_of(&member.class)?));
             }
         }
-        Some(Self { form, category: category.into_owned(), name: name.into_owned(), arguments })
+        Some(Self { form, category: category.into_owned(), name: name.into_owned(), arguments, moved })
     }
 
     /// Returns `true` for events whose names are those of the class.
@@ -64,6 +67,26 @@ impl OwnClass {
     pub(super) fn is_unknown_and_large(&self) -> bool {
         self.form.kind == RecordKind::LargeUnknown
     }
+}
+
+/// Returns the members of a root that have values.
+fn members_of(root: Option<&FieldClass>) -> impl Iterator<Item = &Member> {
+    let members = root.and_then(FieldClass::members).unwrap_or_default().iter();
+    members.filter(|member| !member.class.is_padding())
+}
+
+/// Returns the number of members of the payload that were members of the specific context: CTF 1.8 cannot keep the optional
+/// number of a flow there.
+fn moved_context(class: &EventRecordClass, form: &RecordForm) -> usize {
+    let is_flow = form.kind == RecordKind::Event && !form.is_any && (8..=10).contains(&form.event);
+    let mut payload = members_of(class.payload.as_deref());
+    if !is_flow
+        || members_of(class.specific_context.as_deref()).next().is_some()
+        || payload.next().is_none_or(|member| member.name != FLOW_ID)
+    {
+        return 0;
+    }
+    payload.take(2).position(|member| member.name == FLOW_NUMBER).map_or(0, |position| position + 2)
 }
 
 /// Reads the fields of an event in the order of its class.
@@ -117,8 +140,10 @@ pub(super) fn read(
         leaves,
         list: leaves.list.get(from..to).unwrap_or_default().iter(),
     };
-    let (mut common, mut context) = (scope(0, ends[0]), scope(ends[0], ends[1]));
-    let mut payload = scope(ends[1], ends[2]);
+    // Members that were moved to the payload are its first ones.
+    let end = ends[1] + class.moved;
+    let (mut common, mut context) = (scope(0, ends[0]), scope(ends[0], end));
+    let mut payload = scope(end, ends[2]);
     // What was converted has other members first.
     let mut ids = common.list.by_ref().rev().take(2);
     let (thread, process) = (ids.next(), ids.next());

@@ -4,14 +4,14 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ichnos_io::{WriteOptions, WriteSource};
-use ichnos_model::lower::{LossEntry, LossKind, LossTable};
+use ichnos_model::lower::{KeptMetadata, LossEntry, LossKind, LossTable};
 use ichnos_model::{ClassDigest, ClockOrigin, Event, TraceDigest, ValueHash};
 
 use super::clock_base::epoch_base;
 use super::leaves::Leaves;
 use super::own::{self, OwnClass};
 use super::record_parts::RecordParts;
-use crate::fxt_reader::class::extended_records;
+use crate::fxt_reader::class::{CLOCK, NAMESPACE, extended_records};
 
 /// Default block size in bytes.
 const BLOCK: usize = 256 << 10;
@@ -111,6 +111,10 @@ pub(super) fn timed_hash(hash: u64, nanoseconds: Option<i128>) -> u64 {
     timed.finish()
 }
 
+/// Metadata that records keep.
+pub(super) const KEPT_METADATA: KeptMetadata =
+    KeptMetadata { namespace: Some(NAMESPACE), clocks: &[CLOCK], stream_names: true, severities: false };
+
 /// Notes losses of a whole trace.
 fn note_source(source: &WriteSource, losses: &mut LossTable) {
     let class = &source.trace.class;
@@ -125,9 +129,7 @@ fn note_source(source: &WriteSource, losses: &mut LossTable) {
     for (name, _) in class.environment.iter().filter(|(name, _)| name != "vpid") {
         lose(LossKind::Dropped, &format!("environment.{name}"), "entry of the environment");
     }
-    if class.name.is_some() || class.uid.is_some() || class.uuid.is_some() {
-        lose(LossKind::Dropped, "", "name or unique identifier of the trace");
-    }
+    losses.add_trace_metadata(class, KEPT_METADATA);
     let extended = extended_records(class);
     if extended > 0 {
         let what = "records with reserved bits, or bytes after their known content: without these".to_owned();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use ichnos_io::{OutputBlock, Worker, WorkerFlow};
 use ichnos_model::lower::{LossEntry, LossKind};
-use ichnos_model::{ClassDigest, ClockClass, ClockValue, DataStream, Event, Message};
+use ichnos_model::{ClassDigest, ClockClass, ClockValue, DataStream, Discarded, Event, Message};
 
 use super::class_losses::{ClassLoss, ClassLosses};
 use super::clock_base::{epoch_base, offset_of};
@@ -417,8 +417,8 @@ impl TraceEncoder {
     }
 
     /// Writes that the buffer of a provider was full.
-    fn discarded(&mut self, stream: &DataStream, count: Option<u64>) {
-        let key = self.stream(stream);
+    fn discarded(&mut self, discarded: &Discarded<'_>) {
+        let key = self.stream(discarded.stream);
         let number = self.streams.get(key).and_then(|stream| stream.as_ref()?.provider);
         let provider = number.and_then(|number| self.providers.get_mut(number));
         let (Some(number), Some(Provider { id: Some(id), records, .. })) = (number, provider) else {
@@ -427,8 +427,11 @@ impl TraceEncoder {
         let before = records.len();
         append(records, 8, |writer| writer.provider_event(*id, BUFFER_FULL));
         self.add_waiting(number, before);
-        if count.is_some() {
+        if discarded.count.is_some() {
             self.lose(LossKind::Dropped, "number of discarded events");
+        }
+        if discarded.thread.is_some() {
+            self.lose(LossKind::Dropped, "thread of discarded events");
         }
     }
 
@@ -533,7 +536,7 @@ impl Worker for TraceEncoder {
                 self.stream(stream);
             }
             Message::Event(event) => self.event(event),
-            Message::DiscardedEvents(discarded) => self.discarded(discarded.stream, discarded.count),
+            Message::DiscardedEvents(discarded) => self.discarded(discarded),
             Message::DiscardedPackets(_) => self.lose(LossKind::Dropped, "loss of packets"),
             // Records that break other rules are written.
             Message::Damage(damage) if damage.kind.rule().is_none_or(|rule| rule.fatal) => {

@@ -66,11 +66,16 @@ pub(crate) fn framing_of(dialect: &str) -> Option<Framing> {
     DIALECTS.iter().find(|(_, name)| *name == dialect).map(|(framing, _)| *framing)
 }
 
+/// Description of the monotonic clock.
+pub(crate) const MONOTONIC_CLOCK: &str = "nanoseconds since the system was started, without sleep";
+/// Description of the boot clock.
+pub(crate) const BOOT_CLOCK: &str = "nanoseconds since the system was started";
+
 /// Returns the class of a trace before anything is read, without event record classes.
 pub(super) fn trace_class(options: &OpenOptions, dialect: &str) -> TraceClass {
     let (name, description) = match options.clock {
-        Clock::Monotonic => ("monotonic", "nanoseconds since the system was started, without sleep"),
-        Clock::Boot => ("boot", "nanoseconds since the system was started"),
+        Clock::Monotonic => ("monotonic", MONOTONIC_CLOCK),
+        Clock::Boot => ("boot", BOOT_CLOCK),
     };
     let mut clock = ClockClass::new(name, 1_000_000_000);
     clock.name = Some(name.to_owned());

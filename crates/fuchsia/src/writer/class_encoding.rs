@@ -7,6 +7,7 @@ use ichnos_model::{
     VariableLengthValue,
 };
 
+use super::log_rules::KEPT_METADATA;
 use crate::log::Severity;
 use crate::reader::any::{MONIKER, ROLLED_OUT, URL};
 use crate::reader::class::SCALE;
@@ -83,6 +84,7 @@ const TEXT_NAMES: [&str; 5] = ["message", "tag", "file", MONIKER, URL];
 impl ClassEncoding {
     /// Returns the encoding of an event's class; adds the losses of all its events to `table`.
     pub(super) fn of(event: &Event<'_>, table: &mut LossTable) -> Self {
+        table.add_class_metadata(event, KEPT_METADATA);
         table.add_clock_updates(event);
         table.add_other_clocks(event);
         match event.class.log.as_deref() {

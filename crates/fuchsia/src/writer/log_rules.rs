@@ -3,12 +3,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ichnos_io::{WriteOptions, WriteSource};
-use ichnos_model::lower::{LossEntry, LossKind, LossTable};
+use ichnos_model::lower::{KeptMetadata, LossEntry, LossKind, LossTable};
 use ichnos_model::{ClassDigest, ClockClass, ClockOrigin, Trace, TraceDigest};
 
 use super::is_log;
 use crate::log::Framing;
-use crate::reader::class::framing_of;
+use crate::reader::class::{BOOT_CLOCK, MONOTONIC_CLOCK, framing_of};
 
 /// Rules shared by all encoders of a log.
 #[derive(Debug)]
@@ -113,6 +113,14 @@ pub(super) fn loss(kind: LossKind, field: &str, what: &str) -> LossEntry {
     LossEntry { kind, class: String::new(), field: field.to_owned(), what: what.to_owned() }
 }
 
+/// Metadata that records keep.
+pub(super) const KEPT_METADATA: KeptMetadata = KeptMetadata {
+    namespace: None,
+    clocks: &[MONOTONIC_CLOCK, BOOT_CLOCK],
+    stream_names: false,
+    severities: true,
+};
+
 /// Notes losses of a whole trace.
 fn note_trace(source: &WriteSource, losses: &mut LossTable) {
     let class = &source.trace.class;
@@ -123,15 +131,13 @@ fn note_trace(source: &WriteSource, losses: &mut LossTable) {
             lose(LossKind::Dropped, &format!("environment.{name}"), "entry of the environment");
         }
     }
-    if class.name.is_some() || class.uid.is_some() || class.uuid.is_some() {
-        lose(LossKind::Dropped, "", "name or unique identifier of the trace");
-    }
     if class.clocks.len() > 1 {
         lose(LossKind::Dropped, "", "clocks other than that of the data stream");
     }
     for clock in &class.clocks {
         note_clock(clock, &mut lose);
     }
+    losses.add_trace_metadata(class, KEPT_METADATA);
 }
 
 /// Notes losses of a clock, which is not stored in records.
@@ -150,10 +156,6 @@ pub(super) fn note_clock(clock: &ClockClass, lose: &mut impl FnMut(LossKind, &st
         let is_exact = frequency > 0 && 1_000_000_000 % frequency == 0;
         let kind = if is_exact { LossKind::Lowered } else { LossKind::Rounded };
         lose(kind, &field, &format!("cycles of {frequency} Hz -> nanoseconds"));
-    }
-    let describes = clock.description.is_some() || clock.uuid.is_some() || clock.uid.is_some();
-    if describes || clock.precision.is_some() || clock.accuracy.is_some() {
-        lose(LossKind::Dropped, &field, "identity, description, precision and accuracy");
     }
 }
 

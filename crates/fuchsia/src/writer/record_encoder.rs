@@ -348,6 +348,9 @@ impl LogEncoder {
             }
             None => self.lose(LossKind::Dropped, "loss of an unknown number of events", 1),
         }
+        if discarded.thread.is_some() {
+            self.lose(LossKind::Dropped, "thread of discarded events", 1);
+        }
     }
 
     /// Adds names to the counted losses.

@@ -35,6 +35,7 @@
 pub use self::annotations::{NAMESPACE, annotate, apply_annotations, put_annotations, take_annotations};
 pub use self::capabilities::{Capabilities, Environment, RolePlaces, VariantSelection};
 pub use self::loss_table::{LossEntry, LossKind, LossTable};
+pub use self::metadata_losses::{KeptMetadata, has_attributes};
 pub use self::moves::{Fit, ScopeMoves};
 pub use self::options::{ExtendedScopes, LowerOptions};
 pub use self::roles::{unplaced_roles, without_roles};
@@ -52,6 +53,7 @@ mod layout_match;
 mod locations;
 mod loss_table;
 mod lowered_classes;
+mod metadata_losses;
 mod mover;
 mod moves;
 mod names;

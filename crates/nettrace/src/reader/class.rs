@@ -82,6 +82,9 @@ impl EventKind {
 /// Name of the field with payloads that are not described.
 pub(crate) const RAW_PAYLOAD: &str = "payload";
 
+/// Description of the clock.
+pub(crate) const CLOCK: &str = "the performance counter of the machine";
+
 /// Name of the field with the bytes of fields of newer versions.
 const NEWER: &str = "unknown_fields";
 
@@ -417,7 +420,7 @@ pub(super) fn trace_class(
         clock.offset_cycles = u64::try_from(cycles.rem_euclid(frequency)).ok()?;
         clock.origin = ClockOrigin::UnixEpoch;
     }
-    clock.description = Some("the performance counter of the machine".to_owned());
+    clock.description = Some(CLOCK.to_owned());
     if !options.clock_offsets.add_to(&mut clock) {
         return None;
     }

@@ -2,12 +2,12 @@
 
 use std::collections::HashSet;
 
-use ichnos_model::lower::{LossEntry, LossKind, LossTable, NAMESPACE};
+use ichnos_model::lower::{LossEntry, LossKind, LossTable, has_attributes};
 use ichnos_model::plan::Plan;
 use ichnos_model::{
-    Attributes, CauseKind, DisplayBase, Event, EventRecordClass, EventRole, Field as VisitedField,
-    FieldClass, FieldKind, FieldRef, FieldValue, LevelScale, LogLevel, LogSeverity, Meaning, Scope,
-    TRACER_NAMESPACES, Uuid, Value, Visitor,
+    CauseKind, DisplayBase, Event, EventRole, Field as VisitedField, FieldClass, FieldKind, FieldRef,
+    FieldValue, Length, LevelScale, LogLevel, LogRole, LogSeverity, Meaning, Scope, StringEncoding,
+    StringLength, Uuid, Value, Visitor,
 };
 
 use super::labels::{self, LabelFields, is_label};
@@ -16,6 +16,7 @@ use super::payload::{
     MOST_FIELDS, PayloadWriter, absent_size, describe, fits, has_no_value, is_array, is_file_time,
     is_own_optional,
 };
+use super::rules::KEPT_METADATA;
 use super::rules::process_of;
 use super::written_event::WrittenEvent;
 use crate::reader::class::{RAW_PAYLOAD, context, own_property};
@@ -198,6 +199,7 @@ impl ForeignClass {
     /// Makes the class of an event, and adds the losses of all its events to `table`. `event_id` is free.
     pub(super) fn of(event: &Event<'_>, event_id: u32, file: WrittenFile, table: &mut LossTable) -> Self {
         let is_v6 = file.is_v6;
+        table.add_class_metadata(event, KEPT_METADATA);
         table.add_other_clocks(event);
         let mut lose = |kind, field: &str, what: &str| {
             let (class, field) = (event.name().to_owned(), field.to_owned());
@@ -205,22 +207,17 @@ impl ForeignClass {
         };
         let class = event.class;
         let is_converted = class.attributes.get("nettrace").is_some();
-        note_properties(event, is_converted, &mut lose);
-        let mut metadata = identity(event, event_id, is_v6, &mut lose);
-        let mut severity = None;
-        // Events of this format have their level in the attributes.
-        if let Some(log) = class.log.as_ref().filter(|_| !is_converted) {
-            match log.severity {
-                LogSeverity::Constant(number) => {
-                    metadata.level = Some(level_number(log.scale.level(number)));
-                }
-                LogSeverity::Member => {
-                    severity = FieldRef::of_meaning(event, Meaning::Severity).map(|field| (field, log.scale));
-                }
-                _ => {}
-            }
-            lose(LossKind::Lowered, "", "severity -> one of five levels");
+        if !is_converted {
+            lose(LossKind::Lowered, "", "class -> self-describing event");
         }
+        note_name(event, &mut lose);
+        let mut metadata = identity(event, event_id, is_v6, &mut lose);
+        // Events of this format have their level in the attributes.
+        let log = class.log.as_ref().filter(|_| !is_converted);
+        let severity = log.and_then(|log| {
+            lose(LossKind::Lowered, "", "severity -> one of five levels");
+            severity_of(event, log, &mut metadata)
+        });
         let mut parts = HeaderParts { event, members: hidden(event) };
         let any = |_: &FieldClass| true;
         let number = |class: &FieldClass| !is_text(class);
@@ -254,7 +251,7 @@ impl ForeignClass {
         };
         foreign.is_raw = is_converted && is_raw(event, &parts.members, &names);
         if !foreign.is_raw {
-            foreign.add_members(event, &parts.members, &names, &mut lose);
+            foreign.add_members(event, is_converted, &parts.members, &names, &mut lose);
         }
         foreign.normalize(is_v6, &mut lose);
         foreign
@@ -287,6 +284,7 @@ impl ForeignClass {
     fn add_members(
         &mut self,
         event: &Event<'_>,
+        is_converted: bool,
         skipped: &HashSet<(Scope, usize)>,
         taken_names: &[&str],
         lose: &mut impl FnMut(LossKind, &str, &str),
@@ -308,6 +306,9 @@ impl ForeignClass {
                     continue;
                 }
                 note_class(class, &path, lose);
+                if is_converted {
+                    note_other_type(class, &path, lose);
+                }
                 // Readers call a field without a name so.
                 let mut free = if name.is_empty() { "value".to_owned() } else { name.to_owned() };
                 while !taken.insert(free.clone()) {
@@ -343,21 +344,20 @@ impl ForeignClass {
     }
 }
 
-/// Returns `true` for attributes other than those of ichnos, which readers have applied already, and those that are
-/// listed as properties.
-fn has_attributes(attributes: &Attributes, is_property: impl Fn(&(String, Value)) -> bool) -> bool {
-    attributes.iter().any(|entry| !["nettrace", NAMESPACE].contains(&entry.0.as_str()) && !is_property(entry))
-}
-
-/// Returns `true` for attributes in which CTF 2 has the log level and the EMF URI of a class, and nothing else.
-fn repeats_properties(class: &EventRecordClass, (namespace, value): &(String, Value)) -> bool {
-    let Value::Map(entries) = value else { return false };
-    let is_property = |(name, _): &(String, Value)| match name.as_str() {
-        "log-level" => class.log_level.is_some(),
-        "emf-uri" => class.emf_uri.is_some(),
-        _ => false,
-    };
-    TRACER_NAMESPACES.contains(&namespace.as_str()) && entries.iter().all(is_property)
+/// Returns the field with the severity of each event, or adds the severity of all events to the metadata.
+fn severity_of(
+    event: &Event<'_>,
+    log: &LogRole,
+    metadata: &mut EventMetadata,
+) -> Option<(FieldRef, LevelScale)> {
+    match log.severity {
+        LogSeverity::Constant(number) => {
+            metadata.level = Some(level_number(log.scale.level(number)));
+            None
+        }
+        LogSeverity::Member => Some((FieldRef::of_meaning(event, Meaning::Severity)?, log.scale)),
+        _ => None,
+    }
 }
 
 /// Lists the name of a class that gets a provider before it.
@@ -366,24 +366,6 @@ fn note_name(event: &Event<'_>, lose: &mut impl FnMut(LossKind, &str, &str)) {
     let is_same = |separator: &str| event.name() == format!("{provider}{separator}{name}");
     if !is_same(":") && !is_same("/") && !event.name().is_empty() {
         lose(LossKind::Renamed, "", &format!("name -> `{provider}/{name}`"));
-    }
-}
-
-/// Lists the properties of a class that metadata do not have.
-fn note_properties(event: &Event<'_>, is_converted: bool, lose: &mut impl FnMut(LossKind, &str, &str)) {
-    if !is_converted {
-        lose(LossKind::Lowered, "", "class -> self-describing event");
-    }
-    note_name(event, lose);
-    let class = event.class;
-    let properties = [
-        (class.emf_uri.is_some(), "EMF URI"),
-        (class.namespace.is_some() || class.uid.is_some(), "namespace or unique identifier of the class"),
-        (class.log_level.is_some() && class.log.is_none(), "log level"),
-        (has_attributes(&class.attributes, |entry| repeats_properties(class, entry)), "attributes"),
-    ];
-    for (_, what) in properties.into_iter().filter(|(is_lost, _)| *is_lost) {
-        lose(LossKind::Dropped, "", what);
     }
 }
 
@@ -442,7 +424,7 @@ impl Visitor for RawPayloadWriter<'_> {
 
 /// Lists conversions of a class.
 fn note_class(class: &FieldClass, path: &str, lose: &mut impl FnMut(LossKind, &str, &str)) {
-    if has_attributes(&class.attributes, |_| false) {
+    if has_attributes(&class.attributes, Some("nettrace")) {
         lose(LossKind::Dropped, path, "attributes");
     }
     if let Some(integer) = class.integer()
@@ -494,6 +476,24 @@ fn note_class(class: &FieldClass, path: &str, lose: &mut impl FnMut(LossKind, &s
         FieldKind::Array { element, .. } => note_element(element, path, lose),
         _ => {}
     }
+}
+
+/// Lists the types of a field converted from this format that other types stand for.
+fn note_other_type(class: &FieldClass, path: &str, lose: &mut impl FnMut(LossKind, &str, &str)) {
+    let what = match &class.kind {
+        FieldKind::Boolean(bits) if bits.length != 32 => Some("Boolean8 -> Boolean32"),
+        FieldKind::String { encoding, length, .. }
+            if (*encoding, length) != (StringEncoding::Utf16Le, &StringLength::NullTerminated) =>
+        {
+            Some("text of another type -> UTF-16 text that ends with U+0000")
+        }
+        FieldKind::Array { length: Length::Static(_), .. } => Some("FixedLengthArray -> Array"),
+        _ => None,
+    };
+    if let Some(what) = what {
+        lose(LossKind::Lowered, path, what);
+    }
+    class.children().for_each(|child| note_other_type(child.class(), path, lose));
 }
 
 /// Lists conversions of the class of the elements of an array.

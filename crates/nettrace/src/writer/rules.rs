@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use ichnos_io::{Bytes, CreateError, SorterMemory, WriteOptions, WriteSource};
-use ichnos_model::lower::{LossEntry, LossKind, LossTable};
+use ichnos_model::lower::{KeptMetadata, LossEntry, LossKind, LossTable};
 use ichnos_model::{ClassDigest, DataStream, Event, TraceClass, TraceDigest, Value};
 
 use super::clock::{FileClock, loss_of_clock};
@@ -14,6 +14,7 @@ use super::own;
 use super::segment_rules::SegmentRules;
 use super::tables::WrittenStacks;
 use super::written_event::WrittenEvent;
+use crate::reader::class::CLOCK;
 use crate::reader::trace_file::TraceFile;
 use crate::{TraceBlock, Version};
 
@@ -265,6 +266,10 @@ fn foreign_trace_block(sources: &[WriteSource]) -> TraceBlock {
     }
 }
 
+/// Metadata that files of this format keep.
+pub(super) const KEPT_METADATA: KeptMetadata =
+    KeptMetadata { namespace: Some("nettrace"), clocks: &[CLOCK], stream_names: false, severities: true };
+
 /// Notes losses of a whole trace.
 fn note_source(source: &WriteSource, losses: &mut LossTable) {
     let class = &source.trace.class;
@@ -284,9 +289,7 @@ fn note_source(source: &WriteSource, losses: &mut LossTable) {
     for (name, _) in class.environment.iter().filter(|(name, _)| !is_kept(name)) {
         lose(LossKind::Dropped, &format!("environment.{name}"), "entry of the environment");
     }
-    if class.name.is_some() || class.uid.is_some() || class.uuid.is_some() {
-        lose(LossKind::Dropped, "", "name or unique identifier of the trace");
-    }
+    losses.add_trace_metadata(class, KEPT_METADATA);
     for stream in &source.streams {
         losses.add_packets(stream);
     }

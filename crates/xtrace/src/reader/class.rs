@@ -68,11 +68,14 @@ pub(crate) const SCALE: LevelScale = LevelScale(&[
     LevelStep { up_to: i64::MAX, level: LogLevel::Trace, exact: None },
 ]);
 
+/// Description of the clock.
+pub(crate) const CLOCK: &str = "key Timestamp: nanoseconds since 1970";
+
 /// Returns the class of a trace before anything is read, or `None` if the clock offset does not fit.
 pub(super) fn trace_class(clock_offsets: &ClockOffsets) -> Option<TraceClass> {
     let mut clock = ClockClass::since_unix_epoch("timestamp");
     clock.name = Some("timestamp".to_owned());
-    clock.description = Some("key Timestamp: nanoseconds since 1970".to_owned());
+    clock.description = Some(CLOCK.to_owned());
     let offset = clock_offsets.of(&clock);
     if i64::try_from(offset).is_err() || !clock.add_offset(offset) {
         return None;

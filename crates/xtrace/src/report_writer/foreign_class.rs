@@ -1,13 +1,17 @@
 //! Classes of events of other formats.
 
-use ichnos_model::lower::{LossEntry, LossKind, LossTable};
+use ichnos_model::lower::{KeptMetadata, LossEntry, LossKind, LossTable};
 use ichnos_model::plan::Plan;
 use ichnos_model::{
     CauseKind, Event, EventRole, FieldKind, LevelScale, LogLevel, LogSeverity, Meaning, Scope, TraceClass,
     Value,
 };
 
-use crate::reader::class::{LineRole, SCALE};
+use crate::reader::class::{CLOCK, LineRole, SCALE};
+
+/// Metadata that reports keep.
+pub(super) const KEPT_METADATA: KeptMetadata =
+    KeptMetadata { namespace: None, clocks: &[CLOCK], stream_names: false, severities: true };
 
 /// Use of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +95,7 @@ impl OtherFormatClass {
             own_process: 0,
             scale: log.map(|log| log.scale),
         };
+        table.add_class_metadata(event, KEPT_METADATA);
         table.add_dates(event);
         table.add_clock_updates(event);
         table.add_other_clocks(event);
@@ -109,8 +114,12 @@ impl OtherFormatClass {
         if has(Meaning::Cause(CauseKind::Related)) {
             lose(LossKind::Lowered, "", "related operation -> edge");
         }
+        let severity = log.map(|log| log.severity);
+        if class.log_level.is_some() && matches!(severity, Some(LogSeverity::Constant(_))) {
+            lose(LossKind::Lowered, "", "log level -> line `Severity`");
+        }
         made.add_constants(event, has);
-        if let Some(LogSeverity::Constant(level)) = log.map(|log| log.severity) {
+        if let Some(LogSeverity::Constant(level)) = severity {
             made.constant.push(("Severity", made.severity(level).to_string()));
         }
         for scope in SCOPES {

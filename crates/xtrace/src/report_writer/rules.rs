@@ -7,7 +7,7 @@ use ichnos_io::{WriteOptions, WriteSource};
 use ichnos_model::lower::{LossEntry, LossKind, LossTable};
 use ichnos_model::{ClassDigest, ClockOrigin, EventRecordClass, Trace, TraceDigest};
 
-use super::foreign_class::trace_constants;
+use super::foreign_class::{KEPT_METADATA, trace_constants};
 use super::report_block::event_hash;
 use crate::reader::class::{CLASS_NAME, DIALECT};
 
@@ -139,9 +139,6 @@ fn note_source(source: &WriteSource, losses: &mut LossTable) {
             lose(LossKind::Dropped, &field, "entry of the environment");
         }
     }
-    if class.name.is_some() || class.uid.is_some() || class.uuid.is_some() {
-        lose(LossKind::Dropped, "", "name or unique identifier of the trace");
-    }
     for clock in class.clocks.iter().filter(|_| source.format != "xtrace") {
         let field = format!("clock.{}", clock.id);
         if 1_000_000_000 % clock.frequency.max(1) != 0 {
@@ -151,6 +148,7 @@ fn note_source(source: &WriteSource, losses: &mut LossTable) {
             lose(LossKind::Dropped, &field, "origin: times of reports count from 1970");
         }
     }
+    losses.add_trace_metadata(class, KEPT_METADATA);
 }
 
 #[cfg(test)]

@@ -1,0 +1,129 @@
+//! Losses of metadata in formats that describe only events and their fields.
+
+use super::annotations::NAMESPACE;
+use super::loss_table::{LossEntry, LossKind, LossTable};
+use crate::{Attributes, ClockClass, Event, EventRecordClass, TRACER_NAMESPACES, TraceClass, Value};
+
+/// Metadata that a format without names and attributes has in a way of its own.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct KeptMetadata {
+    /// Namespace of the attributes that the reader of the format makes.
+    pub namespace: Option<&'static str>,
+    /// Descriptions of the clocks that the reader of the format makes.
+    pub clocks: &'static [&'static str],
+    /// `true` if the format has the names of data stream classes.
+    pub stream_names: bool,
+    /// `true` if the format has the severities of lines of logs, which are made of their log levels.
+    pub severities: bool,
+}
+
+impl LossTable {
+    /// Adds the metadata outside of event record classes that formats without names and attributes drop.
+    pub fn add_trace_metadata(&mut self, class: &TraceClass, kept: KeptMetadata) {
+        let own = kept.namespace;
+        self.drop_all(
+            "",
+            "",
+            "the trace",
+            [
+                (
+                    class.name.is_some() || class.uid.is_some() || class.uuid.is_some(),
+                    "name or unique identifier",
+                ),
+                (class.namespace.is_some(), "namespace"),
+                (has_attributes(&class.attributes, own), "attributes"),
+            ],
+        );
+        for (namespace, _) in &class.unmodeled.aux_streams {
+            self.drop_all("", "", "the trace", [(true, format!("auxiliary stream `{namespace}`").as_str())]);
+        }
+        for stream in &class.data_streams {
+            self.drop_all(
+                "",
+                "",
+                "a data stream class",
+                [
+                    (stream.name.is_some() && !kept.stream_names, "name"),
+                    (stream.namespace.is_some(), "namespace"),
+                    (stream.uid.is_some(), "unique identifier"),
+                    (has_attributes(&stream.attributes, own), "attributes"),
+                ],
+            );
+        }
+        let is_own = |clock: &&ClockClass| {
+            clock.description.as_deref().is_some_and(|description| kept.clocks.contains(&description))
+        };
+        for clock in class.clocks.iter().filter(|clock| !is_own(clock)) {
+            self.drop_all(
+                "",
+                &format!("clock.{}", clock.id),
+                "a clock",
+                [
+                    (clock.name.is_some(), "name"),
+                    (clock.namespace.is_some(), "namespace"),
+                    (clock.uid.is_some(), "unique identifier"),
+                    (clock.uuid.is_some(), "UUID"),
+                    (clock.description.is_some(), "description"),
+                    (clock.precision.is_some_and(|cycles| cycles > 0), "precision"),
+                    (clock.accuracy.is_some(), "accuracy"),
+                    (has_attributes(&clock.attributes, own), "attributes"),
+                ],
+            );
+        }
+    }
+
+    /// Adds the metadata of an event record class that formats drop which have only its name and its fields.
+    pub fn add_class_metadata(&mut self, event: &Event<'_>, kept: KeptMetadata) {
+        let (class, own) = (event.class, kept.namespace);
+        let keeps_level = kept.severities && class.log.is_some();
+        self.drop_all(
+            event.name(),
+            "",
+            "the event record class",
+            [
+                (class.namespace.is_some(), "namespace"),
+                (class.uid.is_some(), "unique identifier"),
+                (class.emf_uri.is_some(), "EMF URI"),
+                (class.log_level.is_some() && !keeps_level, "log level"),
+                (others(&class.attributes, own).any(|entry| !repeats_properties(class, entry)), "attributes"),
+            ],
+        );
+    }
+
+    /// Adds properties of an item that has them.
+    fn drop_all<const N: usize>(
+        &mut self,
+        class: &str,
+        field: &str,
+        item: &str,
+        properties: [(bool, &str); N],
+    ) {
+        for (_, property) in properties.into_iter().filter(|(is_lost, _)| *is_lost) {
+            let (class, field, what) = (class.to_owned(), field.to_owned(), format!("{property} of {item}"));
+            self.add(LossEntry { kind: LossKind::Dropped, class, field, what }, 1);
+        }
+    }
+}
+
+/// Returns `true` for attributes other than those of a format itself, in the namespace `own`, and those of ichnos, which
+/// readers have applied already.
+#[must_use]
+pub fn has_attributes(attributes: &Attributes, own: Option<&str>) -> bool {
+    others(attributes, own).next().is_some()
+}
+
+fn others<'a>(attributes: &'a Attributes, own: Option<&'a str>) -> impl Iterator<Item = &'a (String, Value)> {
+    let is_known = move |namespace: &str| namespace == NAMESPACE || Some(namespace) == own;
+    attributes.iter().filter(move |(namespace, _)| !is_known(namespace))
+}
+
+/// Returns `true` for attributes in which CTF 2 has the log level and the EMF URI of a class, and nothing else.
+fn repeats_properties(class: &EventRecordClass, (namespace, value): &(String, Value)) -> bool {
+    let Value::Map(entries) = value else { return false };
+    let is_property = |(name, _): &(String, Value)| match name.as_str() {
+        "log-level" => class.log_level.is_some(),
+        "emf-uri" => class.emf_uri.is_some(),
+        _ => false,
+    };
+    TRACER_NAMESPACES.contains(&namespace.as_str()) && entries.iter().all(is_property)
+}
