@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use ichnos_fuchsia::log::Encoder;
+use serde_json::Value;
 
 use crate::support::{Directory, command, ichnos, recorded, root};
 
@@ -239,21 +240,32 @@ fn events_without_a_severity_become_records() {
         let [before, after] = [text(&example), text(&log)].map(lines);
         assert_eq!(before.len(), after.len(), "{}", example.display());
         // Structures and arrays become several pairs, and values with names become numbers.
-        let without_names = |line: &str| {
-            let pairs =
-                line.split(' ').filter(|pair| !pair.starts_with("state=") && !pair.starts_with("flags="));
-            pairs.collect::<Vec<_>>().join(" ")
-        };
+        let is_number = |pair: &&str| pair.starts_with("state=") || pair.starts_with("flags=");
+        let without_names =
+            |line: &str| line.split(' ').filter(|pair| !is_number(pair)).collect::<Vec<_>>().join(" ");
         let expected = before.iter().map(|line| line.replacen("] ", "] INFO: ", 1));
         let is_same = |(expected, found): &(String, &String)| without_names(expected) == without_names(found);
         let found = expected.zip(&after).filter(is_same).count();
-        let are_numbers = |name: &str| {
-            let pairs = after.iter().filter_map(|line| line.split_once(name));
-            pairs.clone().all(|(_, value)| value.starts_with(|c: char| c.is_ascii_digit()))
-        };
-        assert!(are_numbers(" state=") && are_numbers(" flags=0x"), "{}", after.join("\n"));
+        let numbers: Vec<String> =
+            after.iter().map(|line| line.split(' ').filter(is_number).collect()).collect();
+        assert_eq!(numbers, numbers_with_names(&example));
         assert!(found >= same, "{}: {found}\n{}\n{}", example.display(), before.join("\n"), after.join("\n"));
     }
+}
+
+/// Returns the pairs of the numbers with names of each event.
+fn numbers_with_names(trace: &Path) -> Vec<String> {
+    let lines = ichnos(["cat", "-q", "-f", "jsonl", text(trace)]).expect(0, &[]).out;
+    let events = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let pairs = |event: Value| {
+        let pair = |name: &str| {
+            let value = &event["payload"][name];
+            let bits = value["bits"].as_u64().map(|bits| format!("{name}=0x{bits:x}"));
+            bits.or_else(|| Some(format!("{name}={}", value["value"].as_u64()?)))
+        };
+        ["state", "flags"].into_iter().filter_map(pair).collect()
+    };
+    events.filter(|event| event["type"] == "event").map(pairs).collect()
 }
 
 #[test]

@@ -9,6 +9,7 @@ use ichnos::convert::{ConvertOptions, ViewerWriter};
 use ichnos::{OpenOptions, Session};
 use ichnos_export::stats::Unpaired;
 use ichnos_flow::pump;
+use ichnos_model::lower::LossEntry;
 use ichnos_model::{
     ClassMap, EventRole, EventRule, FieldValue, LevelScale, LevelStep, LogLevel, LogRole, LogSeverity,
     Meaning, Message, Sink, Window,
@@ -454,16 +455,17 @@ fn opentelemetry_keeps_the_origin_of_a_clock_apart_from_no_time() {
 /// The extension of a Fuchsia record always has these parts.
 const NO_EXTENSION: &str = "no moniker, URL or count -> extension with empty texts or 0";
 
-/// Meanings of values that a format needs, which its writer makes up, and the loss that says so.
-const NEEDED: &[(&str, Meaning, &str)] = &[
-    ("fuchsia-log", Meaning::Severity, "none -> INFO"),
-    ("fuchsia-log", Meaning::Message, "name of the event record class -> message"),
-    ("fuchsia-log", Meaning::Component, NO_EXTENSION),
-    ("fuchsia-log", Meaning::ComponentUrl, NO_EXTENSION),
-    ("fuchsia-log", Meaning::RolledOut, NO_EXTENSION),
-    ("fxt", Meaning::Process, "none -> 0"),
-    ("fxt", Meaning::Thread, "none -> 0"),
-    ("nettrace", Meaning::Thread, "none -> 0"),
+/// Meanings of values that a format needs, which its writer makes up, and the field and the description of the loss that
+/// says so.
+const NEEDED: &[(&str, Meaning, &str, &str)] = &[
+    ("fuchsia-log", Meaning::Severity, "severity", "none -> INFO"),
+    ("fuchsia-log", Meaning::Message, "", "name of the event record class -> message"),
+    ("fuchsia-log", Meaning::Component, "", NO_EXTENSION),
+    ("fuchsia-log", Meaning::ComponentUrl, "", NO_EXTENSION),
+    ("fuchsia-log", Meaning::RolledOut, "", NO_EXTENSION),
+    ("fxt", Meaning::Process, "pid", "none -> 0"),
+    ("fxt", Meaning::Thread, "tid", "none -> 0"),
+    ("nettrace", Meaning::Thread, "thread", "none -> 0"),
 ];
 
 /// Collects the meanings of the values that events have.
@@ -511,9 +513,11 @@ fn formats_have_no_values_for_missing_ones() {
             }
             assert_eq!(written.events as u64, report.events, "{what}");
             for meaning in written.found {
-                let needed = NEEDED.iter().find(|(of, needed, _)| *of == format.name() && *needed == meaning);
-                let (.., loss) = needed.unwrap_or_else(|| panic!("{what}: {meaning:?} is made up"));
-                let is_listed = report.losses.iter().any(|(entry, _)| entry.what == *loss);
+                let needed =
+                    NEEDED.iter().find(|(of, needed, ..)| *of == format.name() && *needed == meaning);
+                let (.., field, loss) = needed.unwrap_or_else(|| panic!("{what}: {meaning:?} is made up"));
+                let is_it = |entry: &LossEntry| entry.field == *field && entry.what == *loss;
+                let is_listed = report.losses.iter().any(|(entry, _)| is_it(entry));
                 assert!(is_listed, "{what}: {meaning:?}: {:?}", report.losses);
             }
         }

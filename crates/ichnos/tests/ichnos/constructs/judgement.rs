@@ -84,6 +84,9 @@ pub(super) fn judge(
     problems
 }
 
+/// Names of scopes in the paths of fields.
+const SCOPES: [&str; 7] = ["packet", "header", "ctx", "specific ctx", "payload", "resource", "clocks"];
+
 struct Comparison<'o> {
     options: &'o [String],
     class: String,
@@ -306,7 +309,10 @@ impl Comparison<'_> {
 
     fn scope(&mut self, scope: &str, expected: &Datum, found: &[(&'static str, Datum)]) {
         let own = found.iter().find(|(name, _)| *name == scope).map(|(_, value)| value);
-        if own == Some(expected) || expected.is_empty() {
+        if own == Some(expected)
+            || matches!(expected, Datum::Absent)
+            || *expected == Datum::Structure(Vec::new())
+        {
             return;
         }
         let Datum::Structure(members) = expected else {
@@ -334,7 +340,22 @@ impl Comparison<'_> {
         let count = members.len();
         for (index, (name, value)) in members.iter().enumerate() {
             let path = format!("{scope}.{name}");
-            if value.is_empty() || self.is_derived(name) {
+            if value.is_empty() {
+                // What has no value does not get one.
+                let made_up = own
+                    .and_then(|own| member(own, name))
+                    .filter(|found| !found.is_empty() && !is_equivalent(value, found));
+                if let Some(found) = made_up {
+                    self.differ(
+                        &path,
+                        name,
+                        LossKind::Lowered,
+                        format!("{path} has no value, found {found}"),
+                    );
+                }
+                continue;
+            }
+            if self.is_derived(name) {
                 continue;
             }
             let others = own.map_or(&[][..], members_of);
@@ -427,8 +448,23 @@ impl Comparison<'_> {
             });
             let own = members.flatten().find(|(own, _)| is_it(own)).map(|(_, value)| value.clone());
             match own {
-                Some(Datum::Array(elements))
-                    if elements.iter().any(|element| is_equivalent(&value, element)) => {}
+                Some(Datum::Array(elements)) => {
+                    // Members of one name: the last index of the path counts, or each has one element.
+                    let index = part.rsplit('.').find_map(|name| name.parse::<usize>().ok());
+                    let element = index.and_then(|index| elements.get(index)).or(match &elements[..] {
+                        [element] => Some(element),
+                        _ => None,
+                    });
+                    match element {
+                        Some(element) => self.value(path, &value, element),
+                        None => self.differ(
+                            path,
+                            "",
+                            LossKind::Dropped,
+                            format!("{part}: {value}, found {elements:?}"),
+                        ),
+                    }
+                }
                 Some(own) => self.value(path, &value, &own),
                 None => {
                     self.differ(path, "", LossKind::Dropped, format!("{part}: {value}, found {}", all(found)))
@@ -445,7 +481,7 @@ impl Comparison<'_> {
     }
 
     fn facts(&mut self, source: &Observation, found: &Observation) {
-        if matches!(self.target, Target::Same | Target::Back(_)) {
+        if self.target == Target::Same {
             return;
         }
         // Classes without a name may have got one.
@@ -455,8 +491,12 @@ impl Comparison<'_> {
             .zip(&found.classes)
             .map(|(source, found)| if source.is_empty() { found.clone() } else { source.clone() })
             .collect();
+        // Other formats have names of their own.
+        let has_own_names = matches!(self.target, Target::Other(_) | Target::Back(true));
         let found_class = |class: &str| {
             let index = source.classes.iter().position(|name| name == class);
+            let renamed = index.filter(|_| source.classes.len() == found.classes.len() && has_own_names);
+            let names = if renamed.is_some() { &found.classes } else { &names };
             index.and_then(|index| names.get(index).cloned()).unwrap_or_else(|| class.to_owned())
         };
         for (key, value) in &source.facts {
@@ -468,8 +508,17 @@ impl Comparison<'_> {
             }
             // Layouts of packets and headers are CTF's own.
             let is_layout = ["packet.", "header"].iter().any(|scope| field.starts_with(scope));
-            let is_like = matches!(self.target, Target::Ctf) || (self.target == Target::Lines && !is_layout);
-            let is_free = ["bit order", "location", "role", "meaning"].contains(&property.as_str());
+            let is_of_field = SCOPES.contains(&field.split('.').next().unwrap_or_default());
+            let is_like = match self.target {
+                Target::Ctf => true,
+                Target::Lines | Target::Back(false) => !is_layout,
+                // They have classes, ids and streams of their own.
+                Target::Other(_) | Target::Back(true) => {
+                    !is_of_field && !property.starts_with("id ") && !property.starts_with("data streams")
+                }
+                Target::Same => false,
+            };
+            let is_free = ["bit order", "location", "role"].contains(&property.as_str());
             let needs = (is_like && !is_free).then_some(LossKind::Lowered);
             let text = format!("{property}: {value}, found {}", other.map_or("nothing", |other| other));
             let (class, field, topic) = (class.clone(), field.clone(), property.clone());
@@ -497,7 +546,16 @@ impl Comparison<'_> {
 /// Returns `true` for a line about a name that other readers see in the metadata, but that ours take back.
 fn is_restored_name(line: &LossEntry, metadata: &str) -> bool {
     let renamed = line.what.split_once("` -> `").filter(|_| line.kind == LossKind::Renamed);
-    renamed.is_some_and(|(_, name)| metadata.contains(&format!("{};", name.trim_end_matches('`'))))
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    renamed.is_some_and(|(_, name)| {
+        let name = name.trim_end_matches('`');
+        let is_declared = |at: usize| {
+            // Names have an underscore before them, which readers take off.
+            let before = metadata[..at].strip_suffix('_').unwrap_or(&metadata[..at]);
+            !before.ends_with(is_part) && metadata[at + name.len()..].starts_with([';', '['])
+        };
+        metadata.match_indices(name).any(|(at, _)| is_declared(at))
+    })
 }
 
 /// The member of a structure.

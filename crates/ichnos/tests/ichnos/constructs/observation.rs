@@ -31,6 +31,8 @@ pub(crate) struct Observation {
     pub(crate) classes: Vec<String>,
     /// Names of the options of variants, which paths in loss tables contain.
     pub(crate) options: Vec<String>,
+    /// `true` if event record classes have ids in the format.
+    has_class_ids: bool,
     /// Text of the metadata, as other readers see them; empty for formats without such a file.
     pub(crate) metadata: String,
 }
@@ -52,7 +54,8 @@ pub(crate) fn observe(path: &Path, format: Option<&str>) -> Result<Observation, 
     options.format = format.map(str::to_owned);
     let session = ichnos::open([path], &options).map_err(|error| format!("cannot be read: {error}"))?;
     let metadata = fs::read_to_string(path.join("metadata")).unwrap_or_default();
-    let mut observation = Observation { metadata, ..Observation::default() };
+    let has_class_ids = !matches!(format, Some("fxt" | "fuchsia-log" | "xtrace"));
+    let mut observation = Observation { metadata, has_class_ids, ..Observation::default() };
     let reader = session.stream_reader(Window::default(), |_| true);
     let mut cursor = reader.cursor();
     let mut packets: BTreeMap<u32, Vec<(&'static str, Datum)>> = BTreeMap::new();
@@ -93,7 +96,7 @@ pub(crate) fn observe(path: &Path, format: Option<&str>) -> Result<Observation, 
             Message::DiscardedEvents(lost) => {
                 observation.lost.push(lost.count.map_or(Lost::UnknownEvents, Lost::Events));
                 if let Some(thread) = lost.thread {
-                    let property = "thread of discarded events".to_owned();
+                    let property = "thread of discarded events|loss of events".to_owned();
                     let key = FactKey { property, ..FactKey::default() };
                     observation.facts.insert(key, thread.to_string());
                 }
@@ -342,10 +345,13 @@ fn facts_of_stream(facts: &mut Facts<'_>, class: &DataStreamClass) {
 }
 
 fn facts_of_event(facts: &mut Facts<'_>, class: &EventRecordClass) {
-    facts.add("", "id |id of the event record class", class.id);
+    // Records of some formats have no ids: readers number their classes.
+    if facts.observation.has_class_ids {
+        facts.add("", "id |id of the event record class", class.id);
+    }
     facts.some("", "namespace of the event record class", class.namespace.as_ref());
     facts.some("", "unique identifier of the event record class", class.uid.as_ref());
-    facts.some("", "log level", class.log_level.as_ref());
+    facts.some("", "log level|severity", class.log_level.as_ref());
     facts.some("", "EMF URI", class.emf_uri.as_ref());
     facts.attributes("", "attributes of the event record class|=attributes|metadata", &class.attributes);
     for (root, scope) in [(&class.specific_context, Scope::SpecificContext), (&class.payload, Scope::Payload)]
@@ -378,6 +384,9 @@ fn facts_of_field(facts: &mut Facts<'_>, class: &FieldClass, path: &str) {
         facts.add(path, "bit order", format!("{:?}", bits.bit_order));
     }
     facts.attributes(path, "attributes", &class.attributes);
+    if let Some(clock) = class.integer().and_then(|integer| integer.date_clock()) {
+        facts.add(path, "date", format!("{clock:?}"));
+    }
     if let Some(integer) = class.integer()
         && integer.preferred_base.radix() != 10
     {
