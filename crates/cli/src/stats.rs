@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit,
     }
     let follower = Follower::new(progress, report, false);
     let summary = pass.write(&reader, &output, &pass_options(args), &follower)?;
-    let StatsResult { stats, pairs: paired, known_fields, .. } = output.into_result();
+    let StatsResult { stats, pairs: paired, .. } = output.into_result();
     follower.into_progress().finish();
     match summary.end {
         PassEnd::Interrupted => return Ok(interrupt::exit()),
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Stats, global: &Global, report: Report) -> Result<Exit,
         let more = count(more, "more damaged place");
         report.warning(&format!("{more}; `--max damage=N` lists more"));
     }
-    let is_unknown = |name: &str| !stats.knows_field(name) && !known_fields.iter().any(|known| known == name);
+    let is_unknown = |name: &str| !stats.knows_field(name);
     if events > 0 {
         let unknown = field_names_of(args).filter(|(_, name)| is_unknown(name));
         field_names::check(&session, &selection, unknown, true)?;

@@ -20,7 +20,7 @@ mod totals;
 pub use collect::{Stats, StatsCollector, StatsGroup, StatsOptions, StatsRow};
 pub use distribution::{Distribution, Number, PowerBin};
 pub use gaps::LongestGaps;
-pub use key::{GroupBy, GroupValue, find_field};
+pub use key::{GroupBy, GroupValue, KnownFields, find_field};
 pub use pairs::{Pair, PairGroup, PairOptions, PairReader, Pairs, Unpaired};
 pub use report::{StatsHints, StatsOrder, StatsReport, StatsTextOptions};
 pub(crate) use report::{hint, push_line};

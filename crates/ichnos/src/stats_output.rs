@@ -25,27 +25,21 @@ pub struct StatsResult {
     pub stats: Stats,
     /// Pairs of events.
     pub pairs: Option<Pairs>,
-    /// Names of fields in the options for pairs that the class of some selected event has.
-    pub known_fields: Vec<String>,
 }
 
 /// Data of a block.
 enum CountedBlock {
     /// Records of events that belong to pairs.
     Records(Vec<u8>),
-    /// End of a chunk: its statistics and the names of known fields.
-    End(Box<Stats>, Vec<String>),
+    /// End of a chunk: its statistics.
+    End(Box<Stats>),
 }
 
 impl StatsOutput {
     /// Counts events, and pairs with these options.
     #[must_use]
     pub fn new(options: &StatsOptions, pairs: Option<&PairOptions>) -> Self {
-        let joined = StatsResult {
-            stats: Stats::new(options),
-            pairs: pairs.map(Pairs::new),
-            known_fields: Vec::new(),
-        };
+        let joined = StatsResult { stats: Stats::new(options), pairs: pairs.map(Pairs::new) };
         Self {
             options: Arc::new(options.clone()),
             pairs: pairs.map(|pairs| Arc::new(pairs.clone())),
@@ -82,14 +76,7 @@ impl Output for StatsOutput {
             Some(CountedBlock::Records(records)) => {
                 joined.pairs.iter_mut().for_each(|pairs| pairs.take(&records));
             }
-            Some(CountedBlock::End(stats, known_fields)) => {
-                joined.stats.merge(*stats);
-                for name in known_fields {
-                    if !joined.known_fields.contains(&name) {
-                        joined.known_fields.push(name);
-                    }
-                }
-            }
+            Some(CountedBlock::End(stats)) => joined.stats.merge(*stats),
             None => {}
         }
         Ok(Joined::Done)
@@ -124,9 +111,11 @@ impl Worker for StatsWorker {
         let counted = match records {
             Some(records) => CountedBlock::Records(records),
             None if self.is_finished => {
-                let known_fields = self.pairs.iter().flat_map(PairReader::known_fields);
-                let known_fields = known_fields.map(str::to_owned).collect();
-                CountedBlock::End(Box::new(self.stats.take()?.finish()), known_fields)
+                let mut stats = self.stats.take()?.finish();
+                if let Some(pairs) = &mut self.pairs {
+                    stats.add_known_fields(pairs.take_known_fields());
+                }
+                CountedBlock::End(Box::new(stats))
             }
             None => return None,
         };

@@ -1,15 +1,14 @@
 //! Counts events by group.
 
 use std::cell::Cell;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ichnos_model::{Discarded, Event, FieldRef, Message};
+use ichnos_model::{Discarded, DisplayBase, Event, FieldRef, Message};
 
 use super::distribution::{Distribution, Number};
 use super::gaps::LongestGaps;
 use super::group::{GroupRow, Groups, TableGroup};
-use super::key::{self, ClassKey, GroupBy, GroupValue, StreamKey, find_field};
+use super::key::{self, ClassKey, GroupBy, GroupValue, KnownFields, StreamKey, find_field};
 use super::timeline::Timeline;
 use super::totals::{EventTotals, ReportedLosses};
 use crate::stream_table::StreamTable;
@@ -118,8 +117,7 @@ impl StatsRow {
 pub struct Stats {
     all: StatsRow,
     groups: Groups<StatsRow>,
-    /// Names of fields that some class has.
-    known_fields: BTreeSet<String>,
+    known_fields: KnownFields,
 }
 
 /// A row of [`Stats`].
@@ -141,7 +139,7 @@ impl Stats {
         Self {
             all: options.row(MOST_NUMBERS),
             groups: Groups::new(options.most_groups()),
-            known_fields: BTreeSet::new(),
+            known_fields: KnownFields::new(),
         }
     }
 
@@ -149,7 +147,14 @@ impl Stats {
     pub fn merge(&mut self, later: Self) {
         self.all.merge(later.all);
         self.groups.merge(later.groups);
-        self.known_fields.extend(later.known_fields);
+        self.add_known_fields(later.known_fields);
+    }
+
+    /// Adds fields that classes of later events have.
+    pub fn add_known_fields(&mut self, fields: KnownFields) {
+        for (name, base) in fields {
+            self.known_fields.entry(name).or_insert(base);
+        }
     }
 
     /// Returns the statistics of all events.
@@ -177,7 +182,13 @@ impl Stats {
     /// `true` if the class of an event had a field with this name.
     #[must_use]
     pub fn knows_field(&self, name: &str) -> bool {
-        self.known_fields.contains(name)
+        self.known_fields.contains_key(name)
+    }
+
+    /// Returns the base in which the numbers of a field are shown: of the first class that has it, or decimal.
+    #[must_use]
+    pub fn base_of(&self, name: &str) -> DisplayBase {
+        self.known_fields.get(name).copied().unwrap_or(DisplayBase::Decimal)
     }
 }
 
@@ -340,12 +351,12 @@ impl StatsCollector {
 
 impl ClassPart {
     #[cold]
-    fn new(event: &Event<'_>, options: &StatsOptions, known_fields: &mut BTreeSet<String>) -> Self {
+    fn new(event: &Event<'_>, options: &StatsOptions, known_fields: &mut KnownFields) -> Self {
         let key = ClassKey::new(event, &options.by);
-        known_fields.extend(key.known(&options.by).map(str::to_owned));
+        key.add_known(&options.by, known_fields);
         let number = options.histogram.as_ref().and_then(|name| {
             let field = find_field(event, name)?;
-            known_fields.insert(name.clone());
+            known_fields.entry(name.clone()).or_insert(DisplayBase::Decimal);
             Some(field)
         });
         Self { key, number, row: KnownRow::default() }

@@ -1,10 +1,11 @@
 //! Group keys: properties of an event's class and data stream, and values of its fields.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ichnos_model::{
-    DataStream, Event, FieldClass, FieldKind, FieldRef, FieldValue, Mappings, Meaning, MemberIndex, Real,
-    StringEncoding, Text, Uuid, Value,
+    DataStream, DisplayBase, Event, FieldClass, FieldKind, FieldRef, FieldValue, Mappings, Meaning,
+    MemberIndex, Real, StringEncoding, Text, Uuid, Value,
 };
 
 use crate::span_name::span_name;
@@ -37,6 +38,9 @@ pub fn find_field(event: &Event<'_>, name: &str) -> Option<FieldRef> {
     }
     by_path(name).or_else(|| by_meaning(name.parse().ok()?))
 }
+
+/// Fields that some class has, by name, with the base in which the first class shows its numbers.
+pub type KnownFields = BTreeMap<String, DisplayBase>;
 
 /// A component of a group's key.
 #[derive(Clone, Debug, PartialEq)]
@@ -131,6 +135,7 @@ pub(super) struct KeyField {
     encoding: StringEncoding,
     /// Names of its values, if it is an enumeration.
     names: Option<Mappings>,
+    base: DisplayBase,
 }
 
 impl KeyField {
@@ -159,8 +164,15 @@ impl KeyField {
             Some(FieldKind::String { encoding, .. }) => *encoding,
             _ => StringEncoding::Utf8,
         };
-        let names = class.and_then(FieldClass::integer).and_then(|integer| integer.mappings.clone());
-        Self { field, encoding, names }
+        let integer = class.and_then(FieldClass::integer);
+        let names = integer.and_then(|integer| integer.mappings.clone());
+        let base = integer.map_or(DisplayBase::Decimal, |integer| integer.preferred_base);
+        Self { field, encoding, names, base }
+    }
+
+    /// Returns the base in which its numbers are shown.
+    pub(super) fn base(&self) -> DisplayBase {
+        self.base
     }
 
     /// `true` if an event has the field.
@@ -288,12 +300,13 @@ impl ClassKey {
         self.fields.iter().all(Option::is_none)
     }
 
-    /// Returns the names of fields that the class has.
-    pub(super) fn known<'b>(&self, by: &'b [GroupBy]) -> impl Iterator<Item = &'b str> {
-        by.iter().zip(&self.fields).filter_map(|(by, field)| match (by, field) {
-            (GroupBy::Field(name), Some(_)) => Some(name.as_str()),
-            _ => None,
-        })
+    /// Adds the fields that the class has.
+    pub(super) fn add_known(&self, by: &[GroupBy], known: &mut KnownFields) {
+        for (by, field) in by.iter().zip(&self.fields) {
+            if let (GroupBy::Field(name), Some(field)) = (by, field) {
+                known.entry(name.clone()).or_insert(field.base());
+            }
+        }
     }
 }
 

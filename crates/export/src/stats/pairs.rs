@@ -14,7 +14,7 @@ use super::collect::{MOST_NUMBERS, MOST_NUMBERS_OF_GROUP};
 use super::distribution::{Distribution, Number};
 use super::does;
 use super::group::{GroupRow, Groups, TableGroup};
-use super::key::{self, ClassKey, GroupBy, GroupValue, KeyField, StreamKey};
+use super::key::{self, ClassKey, GroupBy, GroupValue, KeyField, KnownFields, StreamKey};
 use super::spans::{self, NestedSpans, SpanNames, SpanPart};
 use crate::span_name::span_name;
 use crate::stream_table::StreamTable;
@@ -139,7 +139,7 @@ pub struct PairReader {
     records: Vec<u8>,
     key: Vec<u8>,
     by: Vec<u8>,
-    known_fields: Vec<bool>,
+    known_fields: KnownFields,
 }
 
 #[derive(Debug)]
@@ -159,14 +159,13 @@ impl PairReader {
     /// Makes a reader without records.
     #[must_use]
     pub fn new(options: Arc<PairOptions>) -> Self {
-        let known_fields = vec![false; options.keys.len() + options.by.len()];
         Self {
             options,
             streams: StreamTable::default(),
             records: Vec::new(),
             key: Vec::new(),
             by: Vec::new(),
-            known_fields,
+            known_fields: KnownFields::new(),
         }
     }
 
@@ -187,14 +186,10 @@ impl PairReader {
         std::mem::take(&mut self.records)
     }
 
-    /// Returns the names of fields of the key and of rows that exist in the class of some selected event.
-    pub fn known_fields(&self) -> impl Iterator<Item = &str> {
-        let by = self.options.by.iter().map(|by| match by {
-            GroupBy::Field(name) => name.as_str(),
-            _ => "",
-        });
-        let names = self.options.keys.iter().map(String::as_str).chain(by);
-        names.zip(&self.known_fields).filter(|(_, is_known)| **is_known).map(|(name, _)| name)
+    /// Takes the fields of the key and of rows that exist in the class of some selected event.
+    #[must_use]
+    pub fn take_known_fields(&mut self) -> KnownFields {
+        std::mem::take(&mut self.known_fields)
     }
 
     fn event(&mut self, event: &Event<'_>) {
@@ -243,7 +238,7 @@ impl PairReader {
 
 impl ClassPart {
     #[cold]
-    fn new(event: &Event<'_>, options: &PairOptions, known_fields: &mut [bool]) -> Self {
+    fn new(event: &Event<'_>, options: &PairOptions, known_fields: &mut KnownFields) -> Self {
         if options.spans {
             return Self::of_span(event, options, known_fields);
         }
@@ -259,22 +254,23 @@ impl ClassPart {
         let keys: Box<[_]> = options.keys.iter().map(|name| KeyField::find(event, name)).collect();
         let by = ClassKey::new(event, &options.by);
         if does != 0 {
-            let of_key = keys.iter().map(Option::is_some);
-            let of_by = options.by.iter().map(|one| by.known(std::slice::from_ref(one)).next().is_some());
-            let found = of_key.chain(of_by);
-            known_fields.iter_mut().zip(found).for_each(|(known, found)| *known |= found);
+            for (name, field) in options.keys.iter().zip(&keys) {
+                if let Some(field) = field {
+                    known_fields.entry(name.clone()).or_insert(field.base());
+                }
+            }
+            by.add_known(&options.by, known_fields);
         }
         Self { does, keys, by, name, span: None }
     }
 
-    fn of_span(event: &Event<'_>, options: &PairOptions, known_fields: &mut [bool]) -> Self {
+    fn of_span(event: &Event<'_>, options: &PairOptions, known_fields: &mut KnownFields) -> Self {
         let span = SpanPart::new(event);
         let name = span_name(event);
         let name = name[..name.floor_char_boundary(key::MOST_BYTES)].to_owned();
         let by = ClassKey::new(event, &options.by);
-        let found = options.by.iter().map(|one| by.known(std::slice::from_ref(one)).next().is_some());
         if span.does & does::BEGIN != 0 {
-            known_fields.iter_mut().zip(found).for_each(|(known, found)| *known |= found);
+            by.add_known(&options.by, known_fields);
         }
         Self { does: span.does, keys: Box::default(), by, name, span: Some(span) }
     }

@@ -7,6 +7,8 @@ mod table;
 
 use std::cmp::{Ordering, Reverse};
 
+use ichnos_model::DisplayBase;
+
 use super::{
     Distribution, GroupBy, GroupValue, Number, PairGroup, PairOptions, Pairs, Stats, StatsGroup,
     StatsOptions, StatsRow,
@@ -67,6 +69,8 @@ pub enum StatsOrder {
 #[derive(Debug)]
 pub struct StatsReport<'s> {
     by: Vec<GroupBy>,
+    /// Statistics, which know the bases of numbers.
+    stats: &'s Stats,
     /// Statistics of all events.
     all: &'s StatsRow,
     /// Field of the histogram.
@@ -137,6 +141,7 @@ impl<'s> StatsReport<'s> {
         let (pairs, pair_options) = pairs.unzip();
         Self {
             by: pair_options.map_or(&options.by, |pairs| &pairs.by).clone(),
+            stats,
             all: stats.all(),
             field: options.histogram.clone(),
             has_timeline: options.timeline,
@@ -268,6 +273,22 @@ fn name_of(by: &GroupBy) -> &str {
         GroupBy::Stream => "stream",
         GroupBy::Host => "host",
         GroupBy::Field(name) => name,
+    }
+}
+
+/// Returns a component of a key as it is shown: as in [`value_text`], but numbers from 0 on are in their base.
+fn shown_text(value: &GroupValue, base: DisplayBase) -> String {
+    let number = |value: &i128| match base {
+        _ if *value < 0 => value.to_string(),
+        DisplayBase::Decimal => value.to_string(),
+        DisplayBase::Hexadecimal => format!("0x{value:X}"),
+        DisplayBase::Octal => format!("0{value:o}"),
+        DisplayBase::Binary => format!("0b{value:b}"),
+    };
+    match value {
+        GroupValue::Integer(value, Some(name)) => format!("{name} ({})", number(value)),
+        GroupValue::Integer(value, None) => number(value),
+        value => value_text(value, "-"),
     }
 }
 

@@ -2,8 +2,10 @@
 
 use std::fmt::Write as _;
 
+use ichnos_model::DisplayBase;
+
 use super::bars::{bar, line};
-use super::{NumberQuantiles, ReportRow, StatsReport, name_of, value_text};
+use super::{NumberQuantiles, ReportRow, StatsReport, name_of, shown_text};
 use crate::stats::{Distribution, GroupBy, GroupValue, Number, Pair, PowerBin, StatsRow, Timeline};
 use crate::text::table::TextTable;
 use crate::text::{LineWidth, Paint, count, date_time, grouped, seconds, size};
@@ -144,7 +146,11 @@ impl StatsDisplay<'_, '_> {
     fn key(&self, row: &ReportRow<'_>) -> Vec<String> {
         let parts = row.key.iter().zip(&self.found.by);
         let text = |(value, by): (&GroupValue, &GroupBy)| {
-            let text = value_text(value, "-");
+            let base = match by {
+                GroupBy::Field(name) => self.found.stats.base_of(name),
+                _ => DisplayBase::Decimal,
+            };
+            let text = shown_text(value, base);
             let text = match by {
                 GroupBy::Stream => text.strip_prefix(&self.prefix).unwrap_or(&text).to_owned(),
                 _ => text,
@@ -425,13 +431,14 @@ impl StatsDisplay<'_, '_> {
             ];
             cells.extend(pair.names.iter().take(names.len()).map(|name| printable(name).into_owned()));
             if has_threads {
-                cells.push(
-                    pair.thread
-                        .as_ref()
-                        .map_or(String::new(), |thread| printable(&value_text(thread, "-")).into_owned()),
-                );
+                cells.push(pair.thread.as_ref().map_or(String::new(), |thread| {
+                    printable(&shown_text(thread, DisplayBase::Decimal)).into_owned()
+                }));
             }
-            cells.extend(pair.key.iter().map(|value| printable(&value_text(value, "-")).into_owned()));
+            let key = pair.key.iter().zip(&self.found.key);
+            cells.extend(key.map(|(value, name)| {
+                printable(&shown_text(value, self.found.stats.base_of(name))).into_owned()
+            }));
             table.rows.push(cells);
         }
         table.push(text, self.options.width, self.paint);
