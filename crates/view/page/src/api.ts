@@ -28,7 +28,7 @@ export interface Trace {
   error?: string | null;
 }
 
-export type TrackKind = "trace" | "process" | "thread" | "processor" | "stream" | "spans" | "states" | "runs" | "counter" | "losses";
+export type TrackKind = "trace" | "process" | "thread" | "processor" | "stream" | "spans" | "states" | "runs" | "path" | "counter" | "losses";
 
 export interface Track {
   id: number;
@@ -62,6 +62,13 @@ export interface Tiles {
   end: TimeText;
   exact: boolean;
   tracks: TileTrack[];
+}
+
+/** Tracks with something that a filter selects. */
+export interface FilledTracks {
+  /** False until all events were read. */
+  complete: boolean;
+  tracks: number[];
 }
 
 export interface NamesAnswer {
@@ -116,6 +123,11 @@ export interface EventDetails {
 export interface Completion {
   text: string;
   kind: "field" | "event" | "operator" | string;
+}
+
+/** An expression without an error, with the names in it that no class has. */
+export interface Check {
+  warnings?: { text: string; help?: string }[];
 }
 
 export interface SearchAnswer {
@@ -177,6 +189,10 @@ export interface ThreadAnswer {
   name?: string;
   event?: string;
   priority?: number;
+  /** Track of the processor that ran it. */
+  processor?: number;
+  /** Threads that it woke up in the state, with the tracks of their states. */
+  woke?: { name?: string; states: number; time: TimeText }[];
   states: ThreadState[];
 }
 
@@ -201,6 +217,7 @@ export interface Stacks {
   command: string;
   root: Frame;
   samples: number;
+  spans?: number;
   complete?: boolean;
   dropped?: number;
   unit?: string;
@@ -273,6 +290,8 @@ export class ApiError extends Error {
     message: string,
     readonly at: number | null = null,
     readonly length: number | null = null,
+    /** What to write instead. */
+    readonly help: string | null = null,
   ) {
     super(message);
   }
@@ -315,8 +334,8 @@ export function parseExact(text: string): unknown {
 /** Error that an answer with another status than success describes. */
 export async function errorOf(answer: Response): Promise<ApiError> {
   try {
-    const body = (await answer.json()) as { error?: string; at?: number; length?: number };
-    return new ApiError(answer.status, body.error ?? `status ${answer.status}`, body.at ?? null, body.length ?? null);
+    const body = (await answer.json()) as { error?: string; at?: number; length?: number; help?: string };
+    return new ApiError(answer.status, body.error ?? `status ${answer.status}`, body.at ?? null, body.length ?? null, body.help ?? null);
   } catch {
     return new ApiError(answer.status, `the server answered with status ${answer.status}`);
   }

@@ -1,5 +1,5 @@
 // A server with the API of `ichnos view`, for tests of the page alone: node test/mock.mjs [PORT]
-// Answers come from a generated trace. Options: tracks (further ones), empty, errors, live, loading.
+// Answers come from a generated trace. Options: tracks (further ones), scheduling, empty, errors, live, loading.
 
 import { createServer } from "node:http";
 import { readFile } from "node:fs/promises";
@@ -178,6 +178,10 @@ const ANSWERS = {
       error: options.failed ? "traces/demo trace: unrecognized format" : null,
     };
   },
+  filled(mock, parameters) {
+    const filter = filterOf(parameters);
+    return { complete: true, tracks: [...mock.trace.items].filter(([, items]) => items.some(filter)).map(([id]) => id) };
+  },
   tracks: (mock) => ({ generation: mock.generation, tracks: mock.trace.tracks }),
   names(mock, parameters) {
     const from = Number(parameters.get("from") ?? 0);
@@ -193,7 +197,7 @@ const ANSWERS = {
     const tracks = ids.map((id) => {
       const points = mock.trace.counters.get(id);
       if (points) return { id, counter: counterTile(points, begin, Math.min(end, last), pixels) };
-      return { id, items: tile(mock.trace.items.get(id) ?? [], begin, end, pixels, (item) => item.from <= last && filter(item)) };
+      return { id, items: tile(mock.trace.items.get(id) ?? mock.trace.states.get(id) ?? [], begin, end, pixels, (item) => item.from <= last && filter(item)) };
     });
     return { generation: mock.generation, begin: absolute(mock, begin), end: absolute(mock, end), exact: true, tracks };
   },
@@ -275,6 +279,39 @@ const ANSWERS = {
   longest() {
     return { spans: [] };
   },
+  waits: () => ({ waits: [] }),
+  thread(mock, parameters) {
+    const thread = threadOf(mock, parameters);
+    if (!thread) return null;
+    const time = relative(mock, parameters, "time");
+    const known = statesOf(mock, thread.id).filter((item) => item.from <= time).slice(-4).reverse();
+    const other = mock.trace.tracks.find((track) => track.kind === "thread" && track.id !== thread.id);
+    const states = known.map((item) => ({
+      state: NAMES[item.name],
+      begin: absolute(mock, item.from),
+      end: absolute(mock, item.to),
+      ...(NAMES[item.name] === "sleeping" && { waitsIn: "read", endedBy: { thread: other.id, track: other.id, name: other.name } }),
+    }));
+    const processor = mock.trace.tracks.find((track) => mock.trace.states.get(track.id)?.some((item) => item.from === known[0]?.from && NAMES[item.name] === thread.name));
+    const woke = [{ name: other.name, time: absolute(mock, time), states: statesTrack(mock, other.id).id }];
+    return { thread: thread.id, track: thread.id, name: thread.name, priority: 20, processor: processor?.id, woke, states };
+  },
+  path(mock, parameters) {
+    const thread = threadOf(mock, parameters);
+    const [begin, end] = range(mock, parameters);
+    const others = mock.trace.tracks.filter((track) => track.kind === "thread");
+    const own = Math.max(others.indexOf(thread), 0);
+    const steps = Array.from({ length: 6 }, (_, i) => ({
+      thread: i,
+      track: others[(own + i * 3) % others.length].id,
+      name: others[(own + i * 3) % others.length].name,
+      state: i % 3 === 1 ? "sleeping" : "running",
+      begin: absolute(mock, begin + ((end - begin) * i) / 6),
+      end: absolute(mock, begin + ((end - begin) * (i + 1)) / 6),
+      ...(i % 3 === 1 && { waitsIn: "read", endedBy: { interrupt: "timer" } }),
+    }));
+    return { total: steps.length, complete: true, command: "ichnos threads --path 1201 'traces/demo trace'", steps };
+  },
   stats(mock, parameters) {
     const [begin, end] = range(mock, parameters);
     const filter = filterOf(parameters);
@@ -354,6 +391,22 @@ const ANSWERS = {
     return { generation: mock.generation, flows: flows.filter(([, from, , to]) => to >= 0 && from <= end - begin).flat(), complete: true };
   },
 };
+
+function statesTrack(mock, thread) {
+  return mock.trace.tracks.find((track) => track.kind === "states" && track.parent === thread);
+}
+
+function statesOf(mock, thread) {
+  return mock.trace.states.get(statesTrack(mock, thread)?.id) ?? [];
+}
+
+/** Thread that a request names by its track, by that of its states, or by a processor and its name. */
+function threadOf(mock, parameters) {
+  const track = mock.trace.tracks.find((one) => one.id === Number(parameters.get("track")));
+  const byName = (name) => mock.trace.tracks.find((one) => one.kind === "thread" && one.name === name);
+  if (track?.kind === "states") return mock.trace.tracks.find((one) => one.id === track.parent);
+  return track?.runsThreads ? byName(NAMES[Number(parameters.get("name"))]) : track;
+}
 
 /** Events by the number of their name. */
 function grouped(rows) {

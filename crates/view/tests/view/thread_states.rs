@@ -20,7 +20,7 @@ fn processors_lead_to_threads_and_what_they_waited_for() {
         tiles["tracks"][0]["items"].as_array().unwrap().iter().map(|n| n.as_i64().unwrap()).collect();
     let single: Vec<&[i64]> = items.chunks(6).filter(|item| item[3] == 1).collect();
     assert!(single.len() > 50, "{}", single.len());
-    let mut woken = 0;
+    let (mut woken, mut wakes) = (0, 0);
     for item in single.iter().step_by(single.len() / 40 + 1) {
         let (from, to) = (begin.wrapping_add_signed(item[1]), begin.wrapping_add_signed(item[2]));
         let found = server.json(&format!("api/thread?track={id}&name={}&time={from}", item[4]));
@@ -36,9 +36,79 @@ fn processors_lead_to_threads_and_what_they_waited_for() {
         // The thread itself, and its states, are the same place.
         let again = server.json(&format!("api/thread?track={}&time={from}", found["track"]));
         assert_eq!(again["states"], found["states"]);
+        assert_eq!(&found["processor"], id, "{found}");
         check_path(&server, &found, (from, to));
+        wakes += check_woken(&server, &found);
     }
-    assert!(woken > 0);
+    assert!(woken > 0 && wakes > 0, "{woken}, {wakes}");
+}
+
+/// The waits of the threads that a thread woke up were ended by it. Returns their number.
+fn check_woken(server: &Server, waker: &Value) -> usize {
+    let woke = waker["woke"].as_array().unwrap();
+    for thread in woke {
+        let time = thread["time"].as_str().unwrap().parse::<u64>().unwrap();
+        let wait = server.json(&format!("api/thread?track={}&time={}", thread["states"], time - 1));
+        assert_eq!(wait["track"], thread["track"], "{thread}");
+        assert_eq!(wait["states"][0]["endedBy"]["track"], waker["track"], "{wait}");
+    }
+    woke.len()
+}
+
+/// A processor is in no color where several programs share a pixel, and counts what it ran all the same.
+#[test]
+fn pixels_of_several_programs_have_no_name() {
+    let Some(path) = recorded("ctf/real/tracecompass/bug446190") else { return };
+    let server = Server::of(&path);
+    let (begin, end) = server.range();
+    let tracks = server.tracks();
+    let mut unnamed = 0;
+    for processor in tracks.iter().filter(|track| track["runsThreads"] == true) {
+        let items = |pixels: u32| -> Vec<Vec<i64>> {
+            let id = &processor["id"];
+            let query = format!("api/tiles?tracks={id}&begin={begin}&end={end}&pixels={pixels}");
+            let tiles = server.json(&query);
+            let items = tiles["tracks"][0]["items"].as_array().unwrap();
+            let numbers: Vec<i64> = items.iter().map(|n| n.as_i64().unwrap()).collect();
+            numbers.chunks(6).map(<[i64]>::to_vec).collect()
+        };
+        let (coarse, fine) = (items(40), items(8_000));
+        let count = |items: &[Vec<i64>]| items.iter().map(|item| item[3]).sum::<i64>();
+        assert_eq!(count(&coarse), count(&fine), "{processor}");
+        // Alone, no slice is without a name.
+        assert!(fine.iter().all(|item| item[3] > 1 || item[4] != 0), "{processor}");
+        unnamed += coarse.iter().filter(|item| item[4] == 0).count();
+    }
+    assert!(unnamed > 0);
+}
+
+/// Flame graphs of spans by thread, of the time that threads ran, and of callers.
+#[test]
+fn flame_graphs_are_by_thread_inverted_and_of_running_threads() {
+    let Some(path) = recorded("ctf/real/tracecompass/many-threads") else { return };
+    let server = Server::of(&path);
+    let (begin, end) = server.range();
+    let graph =
+        |more: &str| server.json(&format!("api/stacks?begin={begin}&end={end}{more}"))["root"].clone();
+    let value = |node: &Value| node["value"].as_u64().unwrap();
+    let children = |node: &Value| node["children"].as_array().unwrap().clone();
+    let (all, running, by_thread) = (graph(""), graph("&running=1"), graph("&threads=1"));
+    let processors = server.tracks().iter().filter(|track| track["runsThreads"] == true).count() as u64;
+    assert!(value(&running) > 0 && value(&running) <= processors * (end - begin), "{}", value(&running));
+    assert!(value(&running) < value(&all), "{} of {}", value(&running), value(&all));
+    assert_eq!(value(&by_thread), value(&all));
+    let names: Vec<Value> = server.tracks().iter().map(|track| track["name"].clone()).collect();
+    assert!(children(&by_thread).iter().all(|thread| names.contains(&thread["name"])), "{by_thread}");
+    // States of threads are no spans.
+    assert!(
+        children(&all).iter().all(|span| span["name"] != "sleeping" && span["name"] != "running"),
+        "{all}"
+    );
+    let inverted = graph("&inverted=1&running=1");
+    assert_eq!(value(&inverted), value(&running));
+    let total: u64 = children(&inverted).iter().map(value).sum();
+    assert!(total <= value(&inverted), "{total}");
+    assert_eq!(server.ask(&format!("api/stacks?begin={begin}&end={end}&inverted=2")).0, 400);
 }
 
 /// The path of what a thread ran is that it ran.

@@ -4,10 +4,10 @@ import { isAborted, Latest, type EventDetails, type Link } from "../api";
 import { CommandLine } from "../commands";
 import { button, el, type Child } from "../dom";
 import type { State, Topic } from "../state";
-import { count, duration, fullTime } from "../time";
+import { count, difference, duration, fullTime } from "../time";
 import { KINDS } from "../tracks";
 import { errorNote, factList, note, type Panel, type PanelActions } from "./panel";
-import { ThreadView } from "./thread";
+import { PathView, ThreadView } from "./thread";
 
 /** Elements of an array or members of an object that are shown. */
 const MOST_MEMBERS = 500;
@@ -21,11 +21,13 @@ export class DetailsPanel implements Panel {
   private readonly command = new CommandLine();
   private readonly latest = new Latest();
   private readonly heading = el("h2");
+  private readonly path: PathView;
 
   constructor(
     private readonly state: State,
     private readonly actions: PanelActions,
   ) {
+    this.path = new PathView(state, actions, (command) => this.command.set(command));
     const bar = el("div", { class: "bar" }, this.heading, el("span", { class: "grow" }), this.command.element);
     this.element.append(bar, this.body);
   }
@@ -56,11 +58,11 @@ export class DetailsPanel implements Panel {
     const selection = this.state.selection!;
     this.command.set("");
     try {
-      const view = new ThreadView(this.state, this.actions, (command) => this.command.set(command));
+      const view = new ThreadView(this.state, this.actions, this.path);
       const found = selection.count === 1 ? await view.load(selection, this.latest) : null;
       if (!found) return this.showItem();
       this.heading.replaceChildren(el("bdi", {}, found.title));
-      this.body.replaceChildren(found.element);
+      this.body.replaceChildren(found.element, this.path.element);
     } catch (error) {
       if (!isAborted(error)) this.body.replaceChildren(errorNote(error));
     }
@@ -98,9 +100,9 @@ export class DetailsPanel implements Panel {
       ["Begin of span", spans?.begin && spans.begin !== details.id ? this.link({ id: spans.begin, kind: "begin" }) : null],
       ["End of span", spans?.end && spans.end !== details.id ? this.link({ id: spans.end, kind: "end" }) : null],
     ];
-    const causes = this.links("Causes", details.causes);
-    const effects = this.links("Effects", details.effects);
-    const left = el("div", {}, factList(facts), causes, effects);
+    const causes = this.links("Causes", details.causes, details.time);
+    const effects = this.links("Effects", details.effects, details.time);
+    const left = el("div", {}, factList(facts), this.pathButton(details), causes, effects);
     // What the program said comes first, then when and where, then what is around it.
     const [own, around] = divided(details.line);
     const tree = (title: string, value: unknown) => el("div", {}, el("h3", {}, title), el("ul", { class: "tree mono" }, ...members(value, 0)));
@@ -108,20 +110,32 @@ export class DetailsPanel implements Panel {
     const rest = own === undefined ? tree("Fields", around) : tree("Header and contexts", around);
     const line = el("div", {}, el("h3", {}, "Line"), el("pre", {}, el("bdi", {}, details.text)));
     line.querySelector("pre")!.style.whiteSpace = "pre-wrap";
-    this.body.replaceChildren(el("div", { class: "columns" }, fields, left, rest), line);
+    this.body.replaceChildren(el("div", { class: "columns" }, fields, left, rest), line, this.path.element);
     this.body.scrollTop = 0;
   }
 
-  private links(name: string, links: Link[]): HTMLElement | null {
+  /** Button for the critical path of a span of a thread whose states are known. */
+  private pathButton({ spans, track, id, time, name }: EventDetails): HTMLElement | null {
+    const length = spans?.length;
+    if (!length || !this.state.statesOf(track ?? undefined)) return null;
+    const begin = BigInt(time) - (spans.begin && spans.begin !== id ? BigInt(length) : 0n);
+    const range = (): [string, string] => [begin.toString(), (begin + BigInt(length)).toString()];
+    return this.path.button("Critical path", track ?? undefined, name, range, "What the thread waited for in this span, and what really ran");
+  }
+
+  private links(name: string, links: Link[], time: string): HTMLElement | null {
     if (!links.length) return null;
-    const items = links.slice(0, 100).map((link) => el("li", {}, this.link(link)));
+    const items = links.slice(0, 100).map((link) => el("li", {}, this.link(link, time)));
     const more = links.length > 100 ? el("p", { class: "muted" }, `${links.length - 100} more`) : null;
     return el("div", {}, el("h3", {}, name), el("ul", { class: "links" }, ...items), more);
   }
 
-  private link(link: Link): HTMLElement {
+  /** Button that leads to an event, with the time from another one to it. */
+  private link(link: Link, from?: string): HTMLElement {
     const time = link.time ? `, ${fullTime(BigInt(link.time), this.state.calendar)}` : "";
-    return button(link.name ? `${link.kind}: ${link.name}` : link.kind, () => this.actions.openEvent(link.id), { title: `Event ${link.id}${time}` });
+    const name = link.name ? `${link.kind}: ${link.name}` : link.kind;
+    const away = link.time && from !== undefined ? `, ${difference(Number(BigInt(link.time) - BigInt(from)))}` : "";
+    return button(name + away, () => this.actions.openEvent(link.id), { title: `Event ${link.id}${time}` });
   }
 
   private time(relative: number): string {

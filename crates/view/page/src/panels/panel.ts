@@ -2,6 +2,7 @@
 
 import { messageOf } from "../api";
 import { button, byId, debounce, el, type Child } from "../dom";
+import type { PathStep } from "../path";
 import { isSaved } from "../saved";
 import { TABS, type State, type Tab, type Topic } from "../state";
 import { count, duration, timeOfDay } from "../time";
@@ -25,6 +26,8 @@ export interface PanelActions {
   openTrack(track: number): void;
   /** Selects the state of a thread, by its track of states or its own, and shows it. */
   openState(track: number, begin: number, end: number, name: string): void;
+  /** Selects what a thread did in a step of a critical path, and shows it. */
+  openStep(step: PathStep): void;
   announce(text: string): void;
 }
 
