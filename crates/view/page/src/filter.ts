@@ -154,7 +154,7 @@ export class FilterField {
     this.at = -1;
     this.input.setAttribute("aria-expanded", "false");
     this.input.removeAttribute("aria-activedescendant");
-    this.error.hidden = !this.field.classList.contains("bad") || document.activeElement !== this.input;
+    this.error.hidden = !this.error.childElementCount || document.activeElement !== this.input;
   }
 
   private mark(index: number): void {

@@ -15,9 +15,9 @@ const POLICY = [
 ].join("; ");
 
 class Problem extends Error {
-  constructor(status, message, at, length) {
+  constructor(status, message, at, length, help) {
     super(message);
-    Object.assign(this, { status, at, length });
+    Object.assign(this, { status, at, length, help });
   }
 }
 
@@ -62,8 +62,8 @@ async function serve(mock, request, response) {
     const body = JSON.stringify(answer(mock, url.searchParams)).replaceAll(/"@integer:(-?\d+)"/g, "$1");
     response.writeHead(200, { "Content-Type": "application/json" }).end(body);
   } catch (error) {
-    const { status = 500, message, at, length } = error;
-    response.writeHead(status, { "Content-Type": "application/json" }).end(JSON.stringify({ error: message, at, length }));
+    const { status = 500, message, at, length, help } = error;
+    response.writeHead(status, { "Content-Type": "application/json" }).end(JSON.stringify({ error: message, at, length, help }));
   }
 }
 
@@ -110,7 +110,7 @@ function filterOf(parameters) {
   found = /^length > (\d+)$/.exec(text);
   if (found) return (item) => item.to - item.from > Number(found[1]);
   const word = /[\w.]+/.exec(text);
-  throw new Problem(400, `unknown name \`${word?.[0] ?? text}\``, word?.index ?? 0, word?.[0].length ?? 1);
+  throw new Problem(400, `unknown name \`${word?.[0] ?? text}\``, word?.index ?? 0, word?.[0].length ?? 1, "did you mean `length`?");
 }
 
 function rowOf(mock, row) {
@@ -197,7 +197,10 @@ const ANSWERS = {
     const tracks = ids.map((id) => {
       const points = mock.trace.counters.get(id);
       if (points) return { id, counter: counterTile(points, begin, Math.min(end, last), pixels) };
-      return { id, items: tile(mock.trace.items.get(id) ?? mock.trace.states.get(id) ?? [], begin, end, pixels, (item) => item.from <= last && filter(item)) };
+      const items = tile(mock.trace.items.get(id) ?? mock.trace.states.get(id) ?? [], begin, end, pixels, (item) => item.from <= last && filter(item));
+      // Threads of several programs in a pixel.
+      if (mock.trace.tracks.find((track) => track.id === id)?.runsThreads) for (let i = 0; i < items.length; i += 6) if (items[i + 3] > 1) items[i + 4] = 0;
+      return { id, items };
     });
     return { generation: mock.generation, begin: absolute(mock, begin), end: absolute(mock, end), exact: true, tracks };
   },
@@ -254,7 +257,9 @@ const ANSWERS = {
   },
   check(mock, parameters) {
     filterOf(parameters);
-    return { ok: true };
+    const name = /^event == "(.*)"$/.exec(parameters.get("filter"))?.[1];
+    const warnings = name === undefined || NAMES.includes(name) ? [] : [{ text: `no event record class is called \`${name}\``, help: "did you mean `read`?" }];
+    return { ok: true, warnings };
   },
   completions(mock, parameters) {
     const text = parameters.get("filter") ?? "";

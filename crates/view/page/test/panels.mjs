@@ -105,6 +105,26 @@ export async function flameGraph({ browser, url }) {
   return undefined;
 }
 
+/** Callers, threads and running time are asked for; names are cut in the middle. */
+export async function flameGraphsHaveChoices({ browser, url }) {
+  const page = await openPage(browser, url);
+  await openTab(page, 4, "stacks");
+  for (const [label, parameter] of [["Inverted", "inverted=1"], ["By thread", "threads=1"], ["Only running", "running=1"]]) {
+    const answer = page.waitForResponse((response) => response.url().includes("/api/stacks?") && response.url().includes(parameter));
+    await page.getByLabel(label).check();
+    assert.equal((await answer).status(), 200);
+    await page.getByLabel(label).uncheck();
+  }
+  await settled(page);
+  const cut = await page.locator(".flame button").evaluateAll((all) => all.map((one) => [one.title, one.dataset.text]).filter(([, text]) => text.includes("…")));
+  for (const [title, text] of cut) {
+    const [left, right] = text.split("…");
+    const name = title.replace(/: [^:]*$/, "");
+    assert.ok(name.startsWith(left) && name.endsWith(right), `${title}: ${text}`);
+  }
+  return undefined;
+}
+
 export async function tasks({ browser, url }) {
   const page = await openPage(browser, url);
   const body = await openTab(page, 5, "tasks");
@@ -246,6 +266,18 @@ export async function filterErrorsHaveAPlace({ browser, url, mock }) {
 }
 
 /** Escape gives up what was typed, and asks before it deletes the filter that applies. Enter leaves no completions behind. */
+/** Errors, and names that no class has, have the suggestion of the command. */
+export async function filterErrorsHaveSuggestions({ browser, url, mock }) {
+  if (!mock) return "needs the mock";
+  const page = await openPage(browser, url);
+  await page.locator("#filter").fill("lenght > 2");
+  await page.locator("#filter-error").getByText("help: did you mean `length`?").waitFor();
+  await page.locator("#filter").fill('event == "rea"');
+  await page.locator("#filter-error").getByText("help: did you mean `read`?").waitFor();
+  assert.equal(await page.locator("#filter").getAttribute("aria-invalid"), "false");
+  return undefined;
+}
+
 export async function filterAsksBeforeItIsDeleted({ browser, url }) {
   const page = await openPage(browser, url);
   const field = page.locator("#filter");
