@@ -103,6 +103,14 @@ export interface Link {
   time?: TimeText;
 }
 
+/** Frame of a call stack in the line of an event. */
+export interface StackFrame {
+  module?: string;
+  symbol?: string;
+  offset?: number | bigint;
+  address?: number | bigint;
+}
+
 export interface EventDetails {
   id: string;
   time: TimeText;
@@ -260,6 +268,10 @@ export interface TaskGraph {
   nodes: TaskNode[];
   /** Numbers of the cause and the effect among the nodes, and the kind. */
   edges: [number, number, string][];
+  /** Events that joined operations, with the numbers of the nodes that they follow. */
+  joined?: { node: number; label: string; place: string; time: TimeText | null }[];
+  /** Machines whose clocks were moved so that no effect comes before its cause, in ns. */
+  clocks?: { machine: string; offset: number }[];
   /** Causes that are not in the traces. */
   dangling: number;
   /** Numbers of the operations on the critical path. */

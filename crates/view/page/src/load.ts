@@ -9,8 +9,8 @@ const BINS = 400;
 const MOST_TRACKS = 64;
 
 /**
- * Part of the time that processors ran threads, by parts of the whole trace. Without processors, the number of spans, instants
- * and values that begin in each part, as a part of the most.
+ * Part of the time that processors ran threads, by parts of the whole trace. Without processors, the root of the number of
+ * spans, instants and values that begin in each part, as a part of the most.
  */
 export async function loadOf(state: State): Promise<number[]> {
   const processors = state.tracks.filter((track) => track.runsThreads).slice(0, MOST_TRACKS);
@@ -19,7 +19,8 @@ export async function loadOf(state: State): Promise<number[]> {
   const fullest = state.tracks.filter((track) => track.items && track.kind !== "losses").sort((a, b) => b.items - a.items);
   const counts = await sums(state, fullest.slice(0, MOST_TRACKS), addCounts);
   const most = Math.max(...counts, 1);
-  return counts.map((number) => number / most);
+  // A few events are seen beside thousands.
+  return counts.map((number) => Math.sqrt(number / most));
 }
 
 type Add = (bins: number[], from: number, to: number, count: number) => void;

@@ -78,6 +78,7 @@ const actions: PanelActions = {
   },
   openState,
   openStep,
+  find: (name) => void search.find(name),
   announce,
 };
 const panels = new Panels(state, {

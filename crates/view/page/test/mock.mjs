@@ -247,6 +247,7 @@ const ANSWERS = {
         time: plain.time,
         event: plain.name,
         payload: { number: row.n, large: "@integer:-9223372036854775807", ratio: 0.25, what: row.what, names: ["a", "<script>window.__hacked=1</script>"], nested: { flag: true, none: null, text: "مرحبا" } },
+        stacks: { callstack: [{ address: 4096, symbol: "inner<int>", offset: 16, module: "libdemo.so" }, { address: 8192 }] },
         context: { vpid: 1200, vtid: 1200 + row.track, procname: "server" },
       },
       text: `[22:13:20.000000000] ${plain.name}: { ${plain.text} }`,
@@ -386,7 +387,9 @@ const ANSWERS = {
     const path = [0, 1, 3, 7];
     const steps = path.map((n) => ({ id: `n${n}`, label: NAMES[n], place: "host-0", begin_ns: 0, time_ns: 2e6 * n }));
     const command = `ichnos task show ${parameters.get("id")} 'traces/demo trace'`;
-    return { id: parameters.get("id"), command, total: 14, nodes, edges, dangling: 1, path, criticalPath: { time_ns: 1.4e7, steps } };
+    const joined = [{ node: 0, label: NAMES[events[3].item.name], place: "host-1", time: absolute(mock, events[3].time) }];
+    const clocks = [{ machine: "host-2", offset: -1_250_000 }];
+    return { id: parameters.get("id"), command, total: 14, joined, clocks, nodes, edges, dangling: 1, path, criticalPath: { time_ns: 1.4e7, steps } };
   },
   flows(mock, parameters) {
     const [begin, end] = range(mock, parameters);

@@ -28,11 +28,13 @@ export async function details({ browser, url, mock }) {
   assert.ok(text.includes(event.position ? event.position.file : event.stream));
   const leaves = [];
   const walk = (value) => (value !== null && typeof value === "object" ? Object.values(value).forEach(walk) : leaves.push(value));
-  walk(event.line);
+  const { stacks, ...line } = event.line;
+  walk(line);
   for (const leaf of leaves.filter((leaf) => typeof leaf !== "number" || Number.isSafeInteger(leaf)).slice(0, 40)) assert.ok(text.includes(typeof leaf === "string" ? JSON.stringify(leaf) : String(leaf)), `field ${leaf}`);
   for (const [, large] of raw.matchAll(/:\s*(-?\d{16,})[,}\]]/g)) assert.ok(text.includes(large), `integer ${large}`);
   assert.ok((await page.locator("#panel-details .command code").textContent()).startsWith("ichnos cat "));
   if (!mock) return undefined;
+  assert.deepEqual(await page.locator("#panel-details ol.stack li").allInnerTexts(), ["libdemo.so!inner<int>+0x10", "0x2000"]);
   await page.getByRole("button", { name: "parent" }).click();
   await page.waitForFunction((id) => window.__ichnos.selected?.id !== id, selected.id);
   return undefined;
@@ -138,7 +140,14 @@ export async function tasks({ browser, url }) {
   const graph = await (await answer).json();
   await page.locator(".gantt .bar-row").first().waitFor();
   assert.equal(await page.locator("#panel-tasks code").textContent(), graph.command);
-  assert.equal(await page.locator(".gantt .bar-row").count(), Math.min(graph.nodes.length, 500));
+  assert.equal(await page.locator(".gantt .bar-row:not(.joined)").count(), Math.min(graph.nodes.length, 500));
+  const joined = page.locator(".gantt .bar-row.joined");
+  if (graph.nodes.length <= 500) assert.equal(await joined.count(), graph.joined.length);
+  for (const { machine } of graph.clocks) assert.ok((await page.locator("#panel-tasks").innerText()).includes(machine));
+  if (await joined.count()) {
+    await joined.getByRole("button").first().click();
+    await page.waitForFunction(() => window.__ichnos.selected?.id);
+  }
   assert.equal(await page.locator(".gantt .bar-row.critical").count(), graph.path.length);
   const flat = (text) => text.replaceAll(/\s+/g, " ").trim();
   const text = flat(await page.locator("#panel-tasks").innerText());

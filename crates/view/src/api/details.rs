@@ -46,7 +46,7 @@ pub(super) fn event(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError>
     )?;
     let (place, links) = known.ok_or_else(|| ApiError::missing("the time of the event cannot be shown"))?;
     write_position(&mut object, position(shared, id)?);
-    let command = command(shared, "cat -f jsonl", &Query::new("")?, Some((id.time, id.time)));
+    let command = command(shared, "cat -f jsonl --stacks", &Query::new("")?, Some((id.time, id.time)));
     object.member("command").string(&command);
     object.member("line").raw().extend_from_slice(&line);
     write_span(&mut object, SpanSearch::new(shared).find(place)?);
@@ -135,11 +135,18 @@ impl EventCounter {
     }
 }
 
-/// Returns the line of an event as `cat --format jsonl` writes it.
+/// Returns the options of `cat --format jsonl --stacks`.
+fn line_options() -> JsonLinesOptions {
+    let mut options = JsonLinesOptions::default();
+    options.stacks = true;
+    options
+}
+
+/// Returns the line of an event as `cat --format jsonl --stacks` writes it.
 fn json_line(shared: &Shared, id: EventId) -> Result<Option<Vec<u8>>, ApiError> {
     let mut counter = EventCounter::new(shared, id);
     let reader = shared.reader(counter.window())?;
-    let mut lines = JsonLines::new(Vec::new(), JsonLinesOptions::default());
+    let mut lines = JsonLines::new(Vec::new(), line_options());
     let mut line = None;
     let mut take = |message: &Message<'_>| -> std::io::Result<ControlFlow<()>> {
         let Message::Event(event) = message else {

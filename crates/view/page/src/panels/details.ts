@@ -1,6 +1,6 @@
 // Details of the selected event or item.
 
-import { isAborted, Latest, type EventDetails, type Link } from "../api";
+import { isAborted, Latest, type EventDetails, type Link, type StackFrame } from "../api";
 import { CommandLine } from "../commands";
 import { button, el, type Child } from "../dom";
 import type { State, Topic } from "../state";
@@ -108,9 +108,10 @@ export class DetailsPanel implements Panel {
     const tree = (title: string, value: unknown) => el("div", {}, el("h3", {}, title), el("ul", { class: "tree mono" }, ...members(value, 0)));
     const fields = own === undefined ? null : tree("Fields", own);
     const rest = own === undefined ? tree("Fields", around) : tree("Header and contexts", around);
+    const stacks = stacksOf(details.line).map(([name, frames]) => el("div", {}, el("h3", {}, `Call stack${name === "stack" ? "" : ` ${name}`}`), el("ol", { class: "stack mono" }, ...frames)));
     const line = el("div", {}, el("h3", {}, "Line"), el("pre", {}, el("bdi", {}, details.text)));
     line.querySelector("pre")!.style.whiteSpace = "pre-wrap";
-    this.body.replaceChildren(el("div", { class: "columns" }, fields, left, rest), line, this.path.element);
+    this.body.replaceChildren(el("div", { class: "columns" }, fields, left, ...stacks, rest), line, this.path.element);
     this.body.scrollTop = 0;
   }
 
@@ -154,10 +155,26 @@ export class DetailsPanel implements Panel {
   }
 }
 
+/** Frames of the call stacks of an event, the innermost first, by the names of the stacks. */
+function stacksOf(line: unknown): [string, HTMLElement[]][] {
+  const { stacks } = (line ?? {}) as { stacks?: Record<string, StackFrame[]> };
+  return Object.entries(stacks ?? {}).map(([name, frames]) => {
+    const items = frames.slice(0, MOST_MEMBERS).map((frame) => el("li", {}, el("bdi", {}, frameText(frame))));
+    return [name, items];
+  });
+}
+
+function frameText({ module, symbol, offset, address }: StackFrame): string {
+  const hex = (value: number | bigint) => `0x${value.toString(16)}`;
+  const place = symbol !== undefined ? `${symbol}${offset ? `+${hex(offset)}` : ""}` : address !== undefined ? hex(address) : "?";
+  return module === undefined ? place : `${module}!${place}`;
+}
+
 /** Payload of an event, if it has one, and its other members. */
 function divided(line: unknown): [unknown, unknown] {
   if (line === null || typeof line !== "object" || !("payload" in line)) return [undefined, line];
-  const { payload, ...rest } = line as Record<string, unknown>;
+  // Stacks are shown as such.
+  const { payload, stacks: _, ...rest } = line as Record<string, unknown>;
   return [payload, rest];
 }
 

@@ -28,6 +28,8 @@ export interface PanelActions {
   openState(track: number, begin: number, end: number, name: string): void;
   /** Selects what a thread did in a step of a critical path, and shows it. */
   openStep(step: PathStep): void;
+  /** Searches for a name, and shows the first event with it. */
+  find(name: string): void;
   announce(text: string): void;
 }
 
@@ -149,6 +151,13 @@ export function note(text: string, isError = false): HTMLElement {
 
 export function errorNote(error: unknown): HTMLElement {
   return note(messageOf(error), true);
+}
+
+/** Cell with a text that leads somewhere. */
+export function leadingCell(text: string, action: () => void, title: string): HTMLElement {
+  const made = button("", action, { class: "cell", title });
+  made.append(el("bdi", {}, text));
+  return made;
 }
 
 /** Value to sort a cell by. */

@@ -6,7 +6,7 @@ import { pathOf, stateText } from "../path";
 import type { Selection, State } from "../state";
 import { count, duration, fullTime, timeOfDay } from "../time";
 import { nameOf } from "../tracks";
-import { factList, note, plural, sortedTable, type PanelActions } from "./panel";
+import { factList, leadingCell, note, plural, sortedTable, type PanelActions } from "./panel";
 
 /** Rows of the sums of a path, and of its steps. */
 const MOST_SUMS = 50;
@@ -153,7 +153,7 @@ export class PathView {
     // The track above has them all.
     const rows = found.slice(0, MOST_ROWS).map((step, i) => {
       const text = timeOfDay(this.state.absolute(step.begin), this.state.calendar);
-      return [button(text, () => this.actions.openStep(step), { title: "Show this step" }), step.name, stateText(step), wakerText(step.endedBy), duration(lengths[i]!)];
+      return [leadingCell(text, () => this.actions.openStep(step), "Show this step"), step.name, stateText(step), wakerText(step.endedBy), duration(lengths[i]!)];
     });
     const keys = found.slice(0, MOST_ROWS).map((step, i) => [BigInt(Math.round(step.begin)), step.name, stateText(step), wakerText(step.endedBy), lengths[i]!]);
     const more = total > rows.length ? `, the first ${count(rows.length)}` : "";
