@@ -115,7 +115,7 @@ export class Labels {
     const isCollapsed = this.state.collapsed.has(track.id);
     element.style.transform = `translateY(${row.y - top}px)`;
     element.style.height = `${row.height}px`;
-    element.style.paddingLeft = `${6 + Math.min(row.depth, 6) * 14}px`;
+    element.style.setProperty("--depth", String(Math.min(row.depth, 6)));
     element.dataset.kind = track.kind;
     element.tabIndex = focusable ? 0 : -1;
     element.setAttribute("aria-level", String(row.depth + 1));

@@ -221,14 +221,21 @@ export class Timeline {
     const { canvas } = this;
     canvas.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     let drag: { x: number; y: number; moved: boolean; range: number | null } | null = null;
+    const pinch = new Pinch();
     canvas.addEventListener("pointerdown", (event) => {
       if (event.button !== 0) return;
       canvas.setPointerCapture(event.pointerId);
+      pinch.set(event);
+      if (pinch.isActive) {
+        drag = null;
+        return;
+      }
       const range = event.shiftKey ? this.timeOf(event) : null;
       drag = { x: event.clientX, y: event.clientY, moved: false, range };
     });
     canvas.addEventListener("pointermove", (event) => {
-      this.hover(event, drag?.moved ?? false);
+      this.hover(event, pinch.isActive || (drag?.moved ?? false));
+      if (pinch.isActive) return this.pinched(pinch.move(event));
       if (!drag) return;
       const [dx, dy] = [event.clientX - drag.x, event.clientY - drag.y];
       if (!drag.moved && Math.hypot(dx, dy) < 4) return;
@@ -243,6 +250,7 @@ export class Timeline {
       this.scroller.scrollTop -= dy;
     });
     const stop = (event: PointerEvent) => {
+      pinch.remove(event);
       if (drag && !drag.moved && event.type === "pointerup") this.click(event);
       drag = null;
     };
@@ -255,6 +263,19 @@ export class Timeline {
       const found = this.itemAt(event);
       if (found) this.actions.zoomTo(found);
     });
+  }
+
+  /** Zooms as two fingers move apart, and pans as they move together. */
+  private pinched({ from, to }: { from: [number, number]; to: [number, number] }): void {
+    if (this.state.isEmpty) return;
+    const { left } = this.canvas.getBoundingClientRect();
+    const { view } = this.state;
+    const middle = ([a, b]: [number, number]) => (a + b) / 2 - left;
+    const distance = ([a, b]: [number, number]) => Math.max(Math.abs(a - b), 8);
+    this.state.setFollow(false);
+    const at = timeAt(middle(from), view, this.width);
+    this.state.zoom(distance(from) / distance(to), at);
+    this.state.pan(at - timeAt(middle(to), this.state.view, this.width));
   }
 
   private wheel(event: WheelEvent): void {
@@ -354,6 +375,30 @@ export class Timeline {
     this.pointer = null;
     this.tip.hidden = true;
     this.redraw(1);
+  }
+}
+
+/** Two fingers on the picture. */
+class Pinch {
+  private readonly places = new Map<number, number>();
+
+  get isActive(): boolean {
+    return this.places.size === 2;
+  }
+
+  set(event: PointerEvent): void {
+    if (event.pointerType === "touch") this.places.set(event.pointerId, event.clientX);
+  }
+
+  remove(event: PointerEvent): void {
+    this.places.delete(event.pointerId);
+  }
+
+  /** Places of the fingers before and after one has moved. */
+  move(event: PointerEvent): { from: [number, number]; to: [number, number] } {
+    const from = [...this.places.values()] as [number, number];
+    if (this.places.has(event.pointerId)) this.places.set(event.pointerId, event.clientX);
+    return { from, to: [...this.places.values()] as [number, number] };
   }
 }
 
