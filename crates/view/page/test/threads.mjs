@@ -37,6 +37,7 @@ export async function statisticsSayWhatRan({ browser, url }) {
   const table = page.locator("#panel-stats table").first();
   await table.waitFor();
   assert.match(await table.innerText(), /^Used the processors/);
+  await page.locator("#panel-stats").getByRole("button", { name: /^All .* rows$/ }).first().click();
   const programs = () => table.locator("tbody td:first-child").allInnerTexts();
   const byTime = await programs();
   await table.getByRole("button", { name: "Program" }).click();

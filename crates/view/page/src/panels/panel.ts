@@ -163,11 +163,18 @@ export function leadingCell(text: string, action: () => void, title: string): HT
 /** Value to sort a cell by. */
 export type CellKey = string | number | bigint;
 
-/** Table whose columns sort it. `keys` are the values of the cells of each row to sort by; numbers are sorted down first. */
-export function sortedTable(caption: string, head: string[], rows: (string | HTMLElement)[][], keys: CellKey[][], texts = 1): HTMLElement {
+/**
+ * Table whose columns sort it. `keys` are the values of the cells of each row to sort by; numbers are sorted down first. Of more
+ * than `most` rows, the first ones are shown, and all on request.
+ */
+export function sortedTable(caption: string, head: string[], rows: (string | HTMLElement)[][], keys: CellKey[][], texts = 1, most = Infinity): HTMLElement {
   const made = table(caption, head, rows, texts);
   const body = made.querySelector("tbody")!;
-  const order = [...body.rows];
+  const all = [...body.rows];
+  let order = all;
+  let shown = most;
+  const show = () => body.replaceChildren(...order.slice(0, shown));
+  show();
   made.querySelectorAll("th").forEach((cell, column) => {
     cell.setAttribute("aria-sort", "none");
     const sort = button(head[column]!, () => {
@@ -175,17 +182,24 @@ export function sortedTable(caption: string, head: string[], rows: (string | HTM
       const was = cell.getAttribute("aria-sort");
       const isDown = was === "none" ? isNumber : was === "ascending";
       const sign = isDown ? -1 : 1;
-      const numbered = order.map((_, i) => i).sort((a, b) => {
+      const numbered = all.map((_, i) => i).sort((a, b) => {
         const [x, y] = [keys[a]![column]!, keys[b]![column]!];
         return x < y ? -sign : x > y ? sign : a - b;
       });
-      body.replaceChildren(...numbered.map((i) => order[i]!));
+      order = numbered.map((i) => all[i]!);
+      show();
       made.querySelectorAll("th").forEach((other) => other.setAttribute("aria-sort", "none"));
       cell.setAttribute("aria-sort", isDown ? "descending" : "ascending");
     });
     cell.replaceChildren(sort);
   });
-  return made;
+  if (all.length <= most) return made;
+  const more = button(`All ${count(all.length)} rows`, () => {
+    shown = Infinity;
+    more.remove();
+    show();
+  });
+  return el("div", {}, made, more);
 }
 
 /** Table of a few rows. */
