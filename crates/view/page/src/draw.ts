@@ -365,8 +365,9 @@ function drawCounter(painter: Painter, scene: Scene, row: TrackRow, tile: Tile):
   }
 }
 
-/** Distance within which arrows are drawn as one, in pixels. */
-const BUNDLE = 8;
+/** Distances within which arrows are drawn as one, in pixels: the first with which there are few enough. */
+const BUNDLES = [8, 24, 72];
+const MOST_BUNDLES = 60;
 
 interface Bundle {
   places: [number, number, number, number];
@@ -376,17 +377,26 @@ interface Bundle {
 /** Arrows between causes and effects. Those that nearly cover each other are one, which is thicker. */
 function drawFlows(painter: Painter, scene: Scene): void {
   const { theme } = scene;
-  for (const { places, number } of bundles(scene)) {
+  for (const { places, number } of fewBundles(scene)) {
     const [x1, y1, x2, y2] = places;
     const bend = Math.max(20, Math.abs(x2 - x1) / 2);
     // Names below them can still be read.
-    painter.curve([x1, y1, x1 + bend, y1, x2 - bend, y2, x2, y2], theme.accent, number > 1 ? 0.8 : 0.6, Math.min(1.5 + Math.log2(number), 6));
-    const size = number > 1 ? 5 : 3;
+    painter.curve([x1, y1, x1 + bend, y1, x2 - bend, y2, x2, y2], theme.accent, number > 1 ? 0.7 : 0.6, Math.min(1.5 + Math.log2(number) / 2, 4));
+    const size = number > 1 ? 4 : 3;
     painter.polygon([x2, y2, x2 - 2 * size, y2 - size, x2 - 2 * size, y2 + size], theme.accent);
   }
 }
 
-function bundles({ state, flows, rows, top, width }: Scene): Iterable<Bundle> {
+function fewBundles(scene: Scene): Bundle[] {
+  let found: Bundle[] = [];
+  for (const distance of BUNDLES) {
+    found = bundles(scene, distance);
+    if (found.length <= MOST_BUNDLES) break;
+  }
+  return found;
+}
+
+function bundles({ state, flows, rows, top, width }: Scene, distance: number): Bundle[] {
   const lines = new Map(rows.map((row) => [row.track.id, row.y - top + row.height / 2]));
   const found = new Map<string, Bundle>();
   for (let i = 0; i + 3 < flows.length; i += 4) {
@@ -395,12 +405,12 @@ function bundles({ state, flows, rows, top, width }: Scene): Iterable<Bundle> {
     const x1 = xOf(flows[i + 1]! + state.offsetOf(flows[i]!), state.view, width);
     const x2 = xOf(flows[i + 3]! + state.offsetOf(flows[i + 2]!), state.view, width);
     if (Math.max(x1, x2) < 0 || Math.min(x1, x2) > width) continue;
-    const key = [flows[i], flows[i + 2], Math.floor(x1 / BUNDLE), Math.floor(x2 / BUNDLE)].join();
+    const key = [flows[i], flows[i + 2], Math.floor(x1 / distance), Math.floor(x2 / distance)].join();
     const known = found.get(key);
     if (known) known.number += 1;
     else found.set(key, { places: [x1, y1, x2, y2], number: 1 });
   }
-  return found.values();
+  return [...found.values()];
 }
 
 /** Lane of a span as it was drawn, which events do not name: `known` if one is there, or if none of the tiles has it. */
