@@ -123,7 +123,8 @@ export interface EventDetails {
   command: string;
   line: unknown;
   text: string;
-  spans: { begin: string | null; end: string | null; length: number | null } | null;
+  /** `ran`: time in which the thread of the span ran. */
+  spans: { begin: string | null; end: string | null; length: number | null; ran?: number } | null;
   causes: Link[];
   effects: Link[];
 }

@@ -236,7 +236,7 @@ const ANSWERS = {
     const id = (other) => (other ? `${other.track}:${other.index}:0` : null);
     const isSpan = item.to > item.from;
     const plain = rowOf(mock, row);
-    const spans = isSpan ? { begin: id(row.what === "begin" ? row : partner), end: id(row.what === "end" ? row : partner), length: item.to - item.from } : null;
+    const spans = isSpan ? { begin: id(row.what === "begin" ? row : partner), end: id(row.what === "end" ? row : partner), length: item.to - item.from, ran: (item.to - item.from) / 4 } : null;
     const other = mock.trace.rows[(row.index + 7) % mock.trace.rows.length];
     return {
       ...plain,

@@ -34,6 +34,7 @@ export async function details({ browser, url, mock }) {
   for (const [, large] of raw.matchAll(/:\s*(-?\d{16,})[,}\]]/g)) assert.ok(text.includes(large), `integer ${large}`);
   assert.ok((await page.locator("#panel-details .command code").textContent()).startsWith("ichnos cat "));
   if (!mock) return undefined;
+  if (event.spans) assert.ok(text.includes("25.0 % of it"), text);
   assert.deepEqual(await page.locator("#panel-details ol.stack li").allInnerTexts(), ["libdemo.so!inner<int>+0x10", "0x2000"]);
   await page.getByRole("button", { name: "parent" }).click();
   await page.waitForFunction((id) => window.__ichnos.selected?.id !== id, selected.id);

@@ -18,7 +18,11 @@ pub(super) struct SpanTreeOptions {
 
 /// When a thread ran: begins, and the time that it ran before each and up to its end.
 #[derive(Debug, Default)]
-struct RunningTimes(Vec<RunningTime>);
+pub(super) struct RunningTimes {
+    times: Vec<RunningTime>,
+    /// `false` if states are too close to tell apart.
+    pub(super) is_exact: bool,
+}
 
 #[derive(Clone, Copy, Debug)]
 struct RunningTime {
@@ -30,27 +34,29 @@ struct RunningTime {
 
 impl RunningTimes {
     /// Reads the states of the thread of a track; `None` if they are not known.
-    fn of_thread(timeline: &mut Timeline, track: u32, (begin, end): (u64, u64)) -> Option<Self> {
+    pub(super) fn of_thread(timeline: &mut Timeline, track: u32, (begin, end): (u64, u64)) -> Option<Self> {
         let states = timeline.states_of(track)?;
         let mut before = 0;
-        let mut times = Vec::new();
+        let mut found = Self { times: Vec::new(), is_exact: true };
         for (_, item) in timeline.spans(states, begin, end, PIXELS) {
+            found.is_exact &= item.count == 1;
             if timeline.name(item.name) == ThreadState::Running.name() {
-                times.push(RunningTime { begin: item.begin, end: item.end, before });
+                found.times.push(RunningTime { begin: item.begin, end: item.end, before });
                 before += item.end - item.begin;
             }
         }
-        Some(Self(times))
+        Some(found)
     }
 
     /// Returns the time that it ran before a time.
     fn until(&self, time: u64) -> u64 {
-        let next = self.0.partition_point(|running| running.begin < time);
-        let Some(last) = next.checked_sub(1).and_then(|last| self.0.get(last)) else { return 0 };
+        let next = self.times.partition_point(|running| running.begin < time);
+        let Some(last) = next.checked_sub(1).and_then(|last| self.times.get(last)) else { return 0 };
         last.before + last.end.min(time) - last.begin
     }
 
-    fn within(&self, begin: u64, end: u64) -> u64 {
+    /// Returns the time that it ran in a range.
+    pub(super) fn within(&self, begin: u64, end: u64) -> u64 {
         self.until(end).saturating_sub(self.until(begin))
     }
 }

@@ -204,7 +204,13 @@ pub(super) fn stacks(shared: &Arc<Shared>, query: &Query) -> Result<Vec<u8>, Api
     dropped += tree.prune();
     let mut out = Vec::new();
     let mut object = ValueWriter::new(&mut out).object();
-    object.member("command").string(&command(shared, "stacks", query, Some((begin, end))));
+    // The command writes no flame graph of spans, but knows how long they took.
+    let verb = match (spans > 0, by_thread) {
+        (true, _) => "stats --spans",
+        (false, true) => "stacks --roots thread",
+        (false, false) => "stacks",
+    };
+    object.member("command").string(&command(shared, verb, query, Some((begin, end))));
     object.member("complete").boolean(scanned.is_complete);
     object.member("samples").unsigned(profile.samples());
     object.member("spans").unsigned(spans);

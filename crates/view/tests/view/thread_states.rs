@@ -85,6 +85,45 @@ fn pixels_of_several_programs_have_no_name() {
     assert!(unnamed > 0);
 }
 
+/// A span says for how long its thread ran meanwhile, which is what the states say.
+#[test]
+fn spans_say_how_long_their_threads_ran() {
+    let Some(path) = recorded("ctf/real/tracecompass/bug446190") else { return };
+    let server = Server::of(&path);
+    let (begin, end) = server.range();
+    let states = server.tracks().into_iter().filter(|track| track["kind"] == "states");
+    let states: std::collections::HashMap<String, String> =
+        states.map(|track| (track["parent"].to_string(), track["id"].to_string())).collect();
+    let names = server.json("api/names?from=0")["names"].clone();
+    let rows = server.json(&format!("api/events?begin={begin}&end={end}&limit=10000"));
+    let mut checked = 0;
+    for row in rows["rows"].as_array().unwrap().iter().step_by(97) {
+        let event = server.json(&format!("api/event?id={}", row["id"].as_str().unwrap()));
+        let (Some(ran), Some(length)) = (event["spans"]["ran"].as_u64(), event["spans"]["length"].as_u64())
+        else {
+            continue;
+        };
+        // Ends begin at another event.
+        if event["spans"]["begin"] != event["id"] {
+            continue;
+        }
+        let from: u64 = event["time"].as_str().unwrap().parse().unwrap();
+        let track = &states[&event["track"].to_string()];
+        let tiles = format!("api/tiles?tracks={track}&begin={from}&end={}&pixels=8192", from + length);
+        let tiles = server.json(&tiles);
+        let items: Vec<i64> =
+            tiles["tracks"][0]["items"].as_array().unwrap().iter().map(|n| n.as_i64().unwrap()).collect();
+        if items.chunks(6).any(|item| item[3] > 1) {
+            continue;
+        }
+        let running = items.chunks(6).filter(|item| names[item[4] as usize] == "running");
+        let expected: i64 = running.map(|item| item[2].min(length as i64) - item[1].max(0)).sum();
+        assert_eq!(ran as i64, expected, "{event}");
+        checked += 1;
+    }
+    assert!(checked > 5, "{checked}");
+}
+
 /// Flame graphs of spans by thread, of the time that threads ran, and of callers.
 #[test]
 fn flame_graphs_are_by_thread_inverted_and_of_running_threads() {

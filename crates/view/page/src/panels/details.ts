@@ -93,6 +93,7 @@ export class DetailsPanel implements Panel {
       ["Time", fullTime(BigInt(details.time), state.calendar)],
       ["Since begin", duration(state.relative(details.time) - state.bounds.begin, 9)],
       ["Length", spans?.length != null ? duration(spans.length) : null],
+      ["Ran", spans?.ran !== undefined && spans.length ? `${duration(spans.ran)}, ${((100 * spans.ran) / spans.length).toFixed(1)} % of it` : null],
       ["Track", details.track === null ? null : this.trackText(details.track)],
       ["Data stream", details.stream],
       ["Format", details.format],
