@@ -70,13 +70,16 @@ pub(crate) fn review(filter: &Filter, option: &str, report: Report) -> bool {
 
 fn warn(warnings: &[FilterWarning], option: &str, report: Report) {
     for warning in warnings {
-        let near = warning.unknown.as_ref().and_then(|(name, names)| {
-            let plain: String = name.chars().filter(|c| *c != '*').collect();
-            did_you_mean(&plain, names)
-        });
         let failure = Failure::new(format!("{option}: {}", warning.message));
-        report.doubt(&Failure { help: near, ..failure });
+        report.doubt(&Failure { help: warning_help(warning), ..failure });
     }
+}
+
+/// Suggests what to write instead of a name that no class has.
+pub(crate) fn warning_help(warning: &FilterWarning) -> Option<String> {
+    let (name, names) = warning.unknown.as_ref()?;
+    let plain: String = name.chars().filter(|c| *c != '*').collect();
+    did_you_mean(&plain, names)
 }
 
 /// Parses the expression of an option.
@@ -97,6 +100,14 @@ pub(crate) fn both(a: Window, b: Window) -> Window {
 
 fn failure(error: &FilterError, option: &str) -> Failure {
     let failure = Failure::new(format!("{option}: {error}")).details(error.excerpt().into());
+    match error_help(error) {
+        Some(help) => failure.help(help),
+        None => failure,
+    }
+}
+
+/// Suggests what to write instead of an expression with an error.
+pub(crate) fn error_help(error: &FilterError) -> Option<String> {
     let near = match &error.kind {
         FilterErrorKind::UnknownName { name, candidates } => near_names(name, candidates),
         FilterErrorKind::UnknownLabel { name, candidates } => {
@@ -104,10 +115,7 @@ fn failure(error: &FilterError, option: &str) -> Failure {
         }
         _ => None,
     };
-    match error.help.as_deref().map(str::to_owned).or(near) {
-        Some(help) => failure.help(help),
-        None => failure,
-    }
+    error.help.as_deref().map(str::to_owned).or(near)
 }
 
 fn did_you_mean(name: &str, names: &[String]) -> Option<String> {

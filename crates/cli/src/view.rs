@@ -89,6 +89,7 @@ fn view_options(
         options.zone = "local".to_owned();
     }
     options.resolve_time = resolve_time(&session, args.selecting.clock_gmt);
+    (options.error_help, options.warning_help) = (filtering::error_help, filtering::warning_help);
     options.open_with_offsets = Some(Arc::new(move |offsets| {
         let moved = traces.with_offsets(&session, offsets)?;
         let opened = open_again(&moved.reading, &moved.selecting, report);

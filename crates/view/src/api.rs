@@ -10,6 +10,7 @@ mod flows;
 mod longest;
 mod near;
 mod overview;
+mod program_spans;
 mod range;
 mod saved;
 mod scan;
@@ -44,6 +45,7 @@ pub(crate) fn answer(shared: &Arc<Shared>, name: &str, query: &Query) -> Result<
     let body = match name {
         "trace" => overview::trace(shared)?,
         "tracks" => overview::tracks(shared, query)?,
+        "filled" => overview::filled(shared, query)?,
         "names" => overview::names(shared, query)?,
         "tiles" => tiles::tiles(shared, query)?,
         "events" => events::events(shared, query)?,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use ichnos::model::{DataStream, Window};
-use ichnos::{Reader, Selection, Session};
+use ichnos::{FilterError, FilterWarning, Reader, Selection, Session};
 
 use crate::cache::TimelineCache;
 
@@ -69,6 +69,10 @@ pub struct ViewOptions {
     pub follow: bool,
     /// Converts a time in an expression to nanoseconds from the origin of the clock.
     pub resolve_time: ResolveTime,
+    /// Suggests what to write instead of an expression with an error.
+    pub error_help: fn(&FilterError) -> Option<String>,
+    /// Suggests what to write instead of a name that no class has.
+    pub warning_help: fn(&FilterWarning) -> Option<String>,
     /// Opens the traces once more for requests with clock offsets; `None` if that is not possible.
     pub open_with_offsets: Option<OpenWithOffsets>,
     /// Flag that ends the server when it is set.
@@ -103,6 +107,8 @@ impl ViewOptions {
             cache: None,
             follow: false,
             resolve_time: Arc::new(|time| Err(format!("{time}: times are not known here"))),
+            error_help: |error| error.help.as_deref().map(str::to_owned),
+            warning_help: |_| None,
             open_with_offsets: None,
             stop,
         }

@@ -27,18 +27,19 @@ pub(crate) struct Response {
     pub(crate) body: Vec<u8>,
 }
 
-/// Reason why a request cannot be answered: a text for people, and the bytes of an expression at fault.
+/// Reason why a request cannot be answered: a text for people, the bytes of an expression at fault, and what to write instead.
 #[derive(Debug)]
 pub(crate) struct ApiError {
     pub(crate) status: u16,
     pub(crate) text: String,
     pub(crate) place: Option<std::ops::Range<usize>>,
+    pub(crate) help: Option<String>,
 }
 
 impl ApiError {
     /// The request cannot be understood, or asks for too much.
     pub(crate) fn bad(text: impl Into<String>) -> Self {
-        Self { status: 400, text: text.into(), place: None }
+        Self { status: 400, text: text.into(), place: None, help: None }
     }
 
     pub(crate) fn missing(text: impl Into<String>) -> Self {
@@ -56,6 +57,7 @@ impl From<ApiError> for Response {
         let mut body = Vec::new();
         let mut object = ValueWriter::new(&mut body).object();
         object.member("error").string(&error.text);
+        object.string("help", error.help.as_deref());
         if let Some(place) = error.place {
             object.member("at").unsigned(place.start as u64);
             object.member("length").unsigned(place.len() as u64);

@@ -169,13 +169,22 @@ impl Shared {
             status: 400,
             text: error.to_string(),
             place: Some(error.span.clone()),
+            help: (self.options.error_help)(&error),
         };
         let expression = Expression::parse(text).map_err(failure)?;
         self.session.filter(&expression, &|time| (self.options.resolve_time)(time)).map_err(failure)
     }
 
+    /// Returns the timeline of all events, or of those that the filter of a request selects.
+    pub(crate) fn build_of(self: &Arc<Self>, query: &Query) -> Result<Arc<Build>, ApiError> {
+        match query.text("filter") {
+            Some(text) => self.filtered(text),
+            None => Ok(Arc::clone(&self.build)),
+        }
+    }
+
     /// Returns the timeline of the events that a filter selects, which begins to be built.
-    pub(crate) fn filtered(self: &Arc<Self>, text: &str) -> Result<Arc<Build>, ApiError> {
+    fn filtered(self: &Arc<Self>, text: &str) -> Result<Arc<Build>, ApiError> {
         let mut known = self.filtered.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(index) = known.iter().position(|(known, _)| known == text) {
             let found = known.remove(index);

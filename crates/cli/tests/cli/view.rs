@@ -111,6 +111,30 @@ fn a_page_until_ctrl_c() {
     assert_eq!(viewing.interrupt(), (Some(0), String::new()));
 }
 
+/// Expressions on the page have the suggestions that the command prints.
+#[test]
+fn expressions_have_suggestions() {
+    let path = root().join("examples/hello-lttng");
+    let mut viewing = Viewing::start(&[path.to_str().unwrap()]);
+    let link = viewing.link();
+    wait_until_read(&link);
+    let check = |filter: &str| {
+        let (_, body) = request("GET", &format!("{link}api/check?filter={filter}"), "");
+        serde_json::from_slice::<Value>(&body).unwrap()
+    };
+    for (filter, words) in
+        [("nubmer == 3", "nubmer%20%3D%3D%203"), ("event = \"x\"", "event%20%3D%20%22x%22")]
+    {
+        let run = ichnos(["cat", "--filter", filter, path.to_str().unwrap()]);
+        let help = check(words)["help"].as_str().unwrap().to_owned();
+        assert!(run.err.contains(&format!("help: {help}")), "{help}: {}", run.err);
+    }
+    let warning = &check("event%20%3D%3D%20%22hello:tik%22")["warnings"][0];
+    assert!(warning["text"].as_str().unwrap().contains("`hello:tik`"), "{warning}");
+    assert_eq!(warning["help"], "did you mean `hello:tick`?");
+    viewing.interrupt();
+}
+
 /// What is added to a trace is shown, and numbers of tracks and names stay those that pages know.
 #[test]
 fn a_trace_that_grows() {

@@ -26,8 +26,8 @@ pub struct TaskOptions {
     pub with_events: bool,
     /// Correct the clocks of machines if an effect seems to come before its cause.
     pub correct_clocks: bool,
-    /// Maximum numbers of operations and edges; `None` for the largest that are supported. Further events are
-    /// [left out](Tasks::left_out).
+    /// Maximum numbers of operations, edges and kept events; `None` for the largest that are supported. Events with further
+    /// operations and edges are [left out](Tasks::left_out); further events of operations are only counted.
     pub most: Option<usize>,
 }
 
@@ -162,7 +162,7 @@ impl TaskCollector {
                 }
                 let before = *known;
                 known.merge(&found);
-                if self.options.with_events {
+                if self.options.with_events && self.options.most.is_none_or(|most| all.events.len() < most) {
                     // The earliest event becomes the operation; others are shown next to it.
                     let (time, label, place) = match known.begin == before.begin {
                         true => (time, label, place),

@@ -5,6 +5,7 @@ mod counts;
 mod flow_table;
 mod place;
 mod state_tracks;
+mod thread_queries;
 mod track_list;
 mod wait_table;
 
@@ -23,15 +24,15 @@ pub use self::flow_table::{EventLinks, FlowKind, TimelineFlow};
 use self::place::StreamPositions;
 pub use self::place::{SpanSide, TimelinePlace};
 use self::state_tracks::StateTracks;
+pub use self::thread_queries::TimelineState;
 use self::track_list::TrackList;
 pub use self::track_list::{TimelineTrack, TimelineTrackKind};
-use self::wait_table::KnownWait;
 use super::class::{ContextNames, EventForm, EventPlace, ViewerClass};
 use super::losses::{EarlyLosses, LossNote, shown_time};
 use super::names::NumberedNames;
 use super::scheduling::{Scheduling, next_thread};
 use super::span_edge::SpanEdge;
-use super::thread_states::{StateEvent, StateInterval, ThreadState, ThreadWaker};
+use super::thread_states::{StateEvent, StateInterval, ThreadState};
 use super::tracks::{TraceNumbers, name_key};
 use crate::stream_table::StreamTable;
 use crate::time::has_dates;
@@ -86,24 +87,6 @@ pub struct Timeline {
     /// Memory that is used again for each event.
     #[cfg_attr(feature = "serde", serde(skip))]
     text: String,
-}
-
-/// State of a thread at a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct TimelineState {
-    /// Begin in nanoseconds since the origin of the clock.
-    pub begin: u64,
-    /// End in nanoseconds since the origin of the clock.
-    pub end: u64,
-    /// Number of the name of the state.
-    pub name: u32,
-    /// Number of the name of the span that the thread waits in, if it waits.
-    pub waits_in: Option<u32>,
-    /// What ended the wait.
-    pub waker: Option<ThreadWaker>,
-    /// Track of the thread that ended the wait.
-    pub woken_by: Option<u32>,
 }
 
 /// State of a data stream.
@@ -376,101 +359,6 @@ impl Timeline {
         let mut found = Vec::new();
         self.board.pyramid.values(track, begin, end, pixels, |item| found.push(item));
         found
-    }
-
-    /// Returns the time in nanoseconds that the thread of a track of states ran; `None` for other tracks, and threads that did
-    /// not run.
-    #[must_use]
-    pub fn running(&self, track: u32) -> Option<u64> {
-        self.states.running(track)
-    }
-
-    /// Returns the track of the states of the thread whose name has this number on the tracks of processors, with the trace
-    /// of a track.
-    #[must_use]
-    pub fn states_of_name(&self, track: u32, name: u32) -> Option<u32> {
-        let (trace, _) = self.tracks.tracks.get(track as usize)?.runs_on?;
-        self.states.track(trace, *self.threads.get(&name)?)
-    }
-
-    /// Returns the state of a thread at a time, by its track of states, and up to `most` states before it, the last one
-    /// first. It is empty if the state is not known, or shorter than the [resolution](Self::resolution).
-    pub fn states_at(&mut self, track: u32, time: u64, most: usize) -> Vec<TimelineState> {
-        let mut found = Vec::new();
-        let mut at = time;
-        while found.len() < most {
-            let mut item = None;
-            self.board.pyramid.latest(track, at, |_, latest| item = Some(latest));
-            let is_at = |item: &SpanItem| {
-                item.count == 1 && (item.end > at || !found.is_empty() && item.end == at + 1)
-            };
-            let Some(SpanItem { begin, end, name, .. }) = item.filter(is_at) else { break };
-            let wait = self.states.wait(track, end).filter(|wait| wait.begin == begin);
-            let waker = wait.and_then(|wait| wait.waker);
-            let woken_by = self.waker_track(track, waker);
-            found.push(TimelineState {
-                begin,
-                end,
-                name,
-                waits_in: wait.and_then(|wait| wait.reason),
-                waker,
-                woken_by,
-            });
-            let Some(before) = begin.checked_sub(1) else { break };
-            at = before;
-        }
-        found
-    }
-
-    /// Returns the track of the states of the thread of a track.
-    #[must_use]
-    pub fn states_of(&self, track: u32) -> Option<u32> {
-        self.states.of_thread_track(track)
-    }
-
-    /// Returns the number of the trace of a track of states, and that of its thread.
-    #[must_use]
-    pub fn thread_and_trace(&self, track: u32) -> Option<(u32, u64)> {
-        Some((self.states.trace_of(track)?, self.states.thread_of(track)?))
-    }
-
-    /// Returns the longest waits that ended and touch a range, longest first, with their tracks of states.
-    #[must_use]
-    pub fn longest_waits(&self, begin: u64, end: u64, most: usize) -> Vec<(u32, TimelineState)> {
-        let waits = self.states.longest_waits(begin, end, most).into_iter();
-        waits
-            .map(|(track, KnownWait { begin, end, reason, waker })| {
-                let state = TimelineState {
-                    begin,
-                    end,
-                    name: Self::OTHER,
-                    waits_in: reason,
-                    waker,
-                    woken_by: self.waker_track(track, waker),
-                };
-                (track, state)
-            })
-            .collect()
-    }
-
-    /// Returns the track of the thread that ended a wait of a track of states.
-    fn waker_track(&self, track: u32, waker: Option<ThreadWaker>) -> Option<u32> {
-        match waker {
-            Some(ThreadWaker::Thread(thread)) => self.track_of_thread(self.states.trace_of(track)?, thread),
-            _ => None,
-        }
-    }
-
-    /// Returns the track of a thread whose states are known. `trace` is the number of its trace.
-    #[must_use]
-    pub fn track_of_thread(&self, trace: u32, thread: u64) -> Option<u32> {
-        self.tracks.tracks.get(self.states.track(trace, thread)? as usize)?.parent
-    }
-
-    /// Returns the number of the thread of a track of states.
-    #[must_use]
-    pub fn thread_of_states(&self, track: u32) -> Option<u64> {
-        self.states.thread_of(track)
     }
 
     /// Returns the flows whose events were both found, if it was made [with flows](Self::with_flows).

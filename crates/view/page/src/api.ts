@@ -28,7 +28,7 @@ export interface Trace {
   error?: string | null;
 }
 
-export type TrackKind = "trace" | "process" | "thread" | "processor" | "stream" | "spans" | "states" | "runs" | "counter" | "losses";
+export type TrackKind = "trace" | "process" | "thread" | "processor" | "stream" | "spans" | "states" | "runs" | "path" | "counter" | "losses";
 
 export interface Track {
   id: number;
@@ -64,6 +64,13 @@ export interface Tiles {
   tracks: TileTrack[];
 }
 
+/** Tracks with something that a filter selects. */
+export interface FilledTracks {
+  /** False until all events were read. */
+  complete: boolean;
+  tracks: number[];
+}
+
 export interface NamesAnswer {
   names: string[];
   /** Colors that a map gives some of the names, by their numbers. */
@@ -96,6 +103,14 @@ export interface Link {
   time?: TimeText;
 }
 
+/** Frame of a call stack in the line of an event. */
+export interface StackFrame {
+  module?: string;
+  symbol?: string;
+  offset?: number | bigint;
+  address?: number | bigint;
+}
+
 export interface EventDetails {
   id: string;
   time: TimeText;
@@ -108,7 +123,8 @@ export interface EventDetails {
   command: string;
   line: unknown;
   text: string;
-  spans: { begin: string | null; end: string | null; length: number | null } | null;
+  /** `ran`: time in which the thread of the span ran. */
+  spans: { begin: string | null; end: string | null; length: number | null; ran?: number } | null;
   causes: Link[];
   effects: Link[];
 }
@@ -116,6 +132,11 @@ export interface EventDetails {
 export interface Completion {
   text: string;
   kind: "field" | "event" | "operator" | string;
+}
+
+/** An expression without an error, with the names in it that no class has. */
+export interface Check {
+  warnings?: { text: string; help?: string }[];
 }
 
 export interface SearchAnswer {
@@ -177,6 +198,10 @@ export interface ThreadAnswer {
   name?: string;
   event?: string;
   priority?: number;
+  /** Track of the processor that ran it. */
+  processor?: number;
+  /** Threads that it woke up in the state, with the tracks of their states. */
+  woke?: { name?: string; states: number; time: TimeText }[];
   states: ThreadState[];
 }
 
@@ -201,6 +226,7 @@ export interface Stacks {
   command: string;
   root: Frame;
   samples: number;
+  spans?: number;
   complete?: boolean;
   dropped?: number;
   unit?: string;
@@ -243,6 +269,10 @@ export interface TaskGraph {
   nodes: TaskNode[];
   /** Numbers of the cause and the effect among the nodes, and the kind. */
   edges: [number, number, string][];
+  /** Events that joined operations, with the numbers of the nodes that they follow. */
+  joined?: { node: number; label: string; place: string; time: TimeText | null }[];
+  /** Machines whose clocks were moved so that no effect comes before its cause, in ns. */
+  clocks?: { machine: string; offset: number }[];
   /** Causes that are not in the traces. */
   dangling: number;
   /** Numbers of the operations on the critical path. */
@@ -273,6 +303,8 @@ export class ApiError extends Error {
     message: string,
     readonly at: number | null = null,
     readonly length: number | null = null,
+    /** What to write instead. */
+    readonly help: string | null = null,
   ) {
     super(message);
   }
@@ -315,8 +347,8 @@ export function parseExact(text: string): unknown {
 /** Error that an answer with another status than success describes. */
 export async function errorOf(answer: Response): Promise<ApiError> {
   try {
-    const body = (await answer.json()) as { error?: string; at?: number; length?: number };
-    return new ApiError(answer.status, body.error ?? `status ${answer.status}`, body.at ?? null, body.length ?? null);
+    const body = (await answer.json()) as { error?: string; at?: number; length?: number; help?: string };
+    return new ApiError(answer.status, body.error ?? `status ${answer.status}`, body.at ?? null, body.length ?? null, body.help ?? null);
   } catch {
     return new ApiError(answer.status, `the server answered with status ${answer.status}`);
   }

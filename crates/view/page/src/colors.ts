@@ -12,6 +12,7 @@ export interface Theme {
   loss: string;
   lossText: string;
   border: string;
+  critical: string;
 }
 
 /** Colours of the style sheet, by the system's choice of dark or light. */
@@ -30,6 +31,7 @@ export function currentTheme(): Theme {
     loss: of("loss"),
     lossText: of("loss-text"),
     border: of("border"),
+    critical: of("critical"),
   };
 }
 
@@ -54,6 +56,11 @@ const STATES: Record<string, readonly [string, string, number]> = {
 export function lookOfState(state: string, dark: boolean): { color: string; height: number } {
   const [light, onDark, height] = STATES[state] ?? STATES.unknown!;
   return { color: dark ? onDark : light, height };
+}
+
+/** Colour of a pixel in which several programs ran. */
+export function severalShade(dark: boolean): Shade {
+  return dark ? { fill: "#4b515c", text: "#ffffff", strong: "#7d8592" } : { fill: "#c3c8d1", text: "#141418", strong: "#8a919e" };
 }
 
 const CONTRAST = 4.8;

@@ -29,6 +29,8 @@ const KEYS: [string[], string][] = [
   [["F"], "Fit: the selection or marked range, again for the whole trace"],
   [["M"], "Mark the selected span or what is visible as a range"],
   [["B"], "Set a bookmark; Shift+B lists bookmarks"],
+  [["P"], "Keep the selected track at the top, or put it back"],
+  [["H"], "Hide the selected track; Shift+H shows hidden ones"],
   [["/"], "Search; N and Shift+N for the next and previous hit"],
   [["\\"], "Filter"],
   [["L"], "Follow the end of a growing trace"],

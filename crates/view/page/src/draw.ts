@@ -1,15 +1,17 @@
 // The picture of the timeline: rows of tracks, spans, instants, counters, losses, marks.
 
-import { lookOfState, shadeOf, type Theme } from "./colors";
-import type { Painter } from "./painter";
+import { lookOfState, severalShade, shadeOf, type Shade, type Theme } from "./colors";
+import { TextsLast, type Columns, type Painter } from "./painter";
+import { drawPath, drawPathOnTracks } from "./path";
 import type { Range, State } from "./state";
 import { STRIDE, type Tile } from "./tiles";
 import { count, duration, quantity, shortCount } from "./time";
-import { barOf, LANE, laneTop, runOf, type TrackRow } from "./tracks";
+import { BAR, barOf, LANE, laneTop, runOf, type TrackRow } from "./tracks";
 
-const BAR = LANE - 2;
 /** Width of an item below which it has no text. */
 const LEAST_TEXT = 20;
+/** Number of the name of items that several programs share. */
+export const SEVERAL = 0;
 
 /** Visible part of the timeline, in pixels of the page. */
 export interface Scene {
@@ -47,7 +49,9 @@ export function drawScene(painter: Painter, scene: Scene): Drawn {
   const drawn: Drawn = { tracks: scene.rows.length, items: 0, count: 0, exact: true };
   painter.rect(0, 0, width, height, theme.background);
   drawOutside(painter, scene);
-  for (const row of scene.rows) drawRow(painter, scene, row, drawn);
+  drawRows(painter, scene, scene.rows.filter((row) => !row.isStuck), drawn);
+  drawRows(painter, scene, scene.rows.filter((row) => row.isStuck), drawn);
+  drawPathOnTracks(painter, scene);
   drawFlows(painter, scene);
   drawSelection(painter, scene);
   drawRange(painter, scene);
@@ -68,17 +72,46 @@ function drawOutside(painter: Painter, { state, theme, width, height }: Scene): 
   if (right < width) painter.rect(Math.max(right, 0), 0, width - Math.max(right, 0), height, theme.grid, 0.45);
 }
 
+/** Draws rows: first what is on them, then what dims it, then texts, which nothing covers. */
+function drawRows(painter: Painter, scene: Scene, rows: TrackRow[], drawn: Drawn): void {
+  const late = new TextsLast(painter);
+  for (const row of rows) drawRow(late, scene, row, drawn);
+  painter.flush();
+  for (const row of rows) {
+    if (row.states && row.track.items && !row.runs) drawTiles(painter, scene, row, row.states.id, drawn, (tile) => drawPauses(painter, scene, row, tile));
+  }
+  late.finish();
+}
+
 function drawRow(painter: Painter, scene: Scene, row: TrackRow, drawn: Drawn): void {
   const { theme, width, state } = scene;
   const y = row.y - scene.top;
+  // Others are below a row that does not scroll.
+  if (row.isStuck) painter.rect(0, y, width, row.height, theme.background);
   if (row.track.id === state.track) painter.rect(0, y, width, row.height, theme.row);
-  painter.rect(0, y + row.height - 1, width, 1, theme.grid);
+  painter.rect(0, y + row.height - 1, width, 1, row.isStuck ? theme.border : theme.grid);
+  if (row.track.kind === "path") return drawPath(painter, scene, row);
   if (row.runs) drawTiles(painter, scene, row, row.runs.id, drawn, (tile) => drawRuns(painter, scene, row, tile));
   if (row.states) drawTiles(painter, scene, row, row.states.id, drawn, (tile) => drawStates(painter, scene, row, tile));
   if (row.runs) return;
   drawTiles(painter, scene, row, row.track.id, drawn, (tile) => {
     if (row.track.kind === "counter") drawCounter(painter, scene, row, tile);
     else drawItems(painter, scene, row, tile, drawn);
+  });
+}
+
+/** How much of the colour of spans is taken while their thread does not run. */
+const PALE: Record<string, number> = { runnable: 0.35, sleeping: 0.6, waiting: 0.6, stopped: 0.6 };
+
+/** Dims spans while their thread does not run. */
+function drawPauses(painter: Painter, scene: Scene, row: TrackRow, tile: Tile): void {
+  const { theme, state } = scene;
+  const color = row.track.id === state.track ? theme.row : theme.background;
+  const top = row.y - scene.top + 1;
+  const height = barOf(row).top - 2;
+  eachItem(scene, row.track.id, tile, (x, right, _, name, number) => {
+    const pale = PALE[state.names[name] ?? ""];
+    if (pale && right - x >= 1) painter.rect(x, top, right - x, height, color, number > 1 ? pale / 2 : pale);
   });
 }
 
@@ -103,39 +136,53 @@ function beside(painter: Painter, scene: Scene, y: number, row: TrackRow, finer:
   if (right < scene.width) painter.within(Math.max(right, 0), y, scene.width - Math.max(right, 0), row.height, paint);
 }
 
-/** Calls `draw` for each visible item of a tile: its places in pixels, its lane, its name and the number of items in it. */
-function eachItem(scene: Scene, track: number, tile: Tile, draw: (x: number, right: number, lane: number, name: string, number: number) => void): void {
+/** Calls `draw` for each visible item of a tile: its places in pixels, its lane, its name and the number of items in it. Of those within a pixel, it is called for one. */
+function eachItem(scene: Scene, track: number, tile: Tile, draw: (x: number, right: number, lane: number, name: number, number: number) => void): void {
   const { state, width } = scene;
   const { items } = tile;
   const { begin, end } = state.view;
   const offset = state.offsetOf(track);
   const perNs = width / (end - begin);
+  const painted: number[] = [];
+  const least = 1 / devicePixelRatio;
   for (let i = 0; i + 5 < items.length; i += STRIDE) {
     const [from, to] = [items[i + 1]! + offset, items[i + 2]! + offset];
     if (to < begin || from > end) continue;
-    const x = Math.max((from - begin) * perNs, -2);
-    draw(x, Math.max(Math.min((to - begin) * perNs, width + 2), x + 0.5), items[i]!, state.names[items[i + 4]!] ?? "", items[i + 3]!);
+    const lane = items[i]!;
+    const x = (from - begin) * perNs;
+    const right = (to - begin) * perNs;
+    if (right <= (painted[lane] ?? -Infinity)) continue;
+    painted[lane] = Math.max(right, x + least);
+    draw(Math.max(x, -2), Math.max(Math.min(right, width + 2), x + 0.5), lane, items[i + 4]!, items[i + 3]!);
   }
 }
 
 /** States of a thread: a bar whose colour and height say which. */
 function drawStates(painter: Painter, scene: Scene, row: TrackRow, tile: Tile): void {
   const { top, height } = barOf(row);
-  const bottom = row.y - scene.top + top + height;
+  const columns = painter.columns(row.y - scene.top + top, height, height);
+  const looks = new Map<number, { color: string; level: number }>();
   eachItem(scene, row.track.id, tile, (x, right, _, name, number) => {
-    const look = lookOfState(name, scene.theme.dark);
-    const part = Math.max(Math.round(look.height * height), 1);
-    painter.rect(x, bottom - part, right - x, part, look.color, number > 1 ? 0.75 : 1);
+    let look = looks.get(name);
+    if (!look) {
+      const { color, height: part } = lookOfState(scene.state.names[name] ?? "", scene.theme.dark);
+      looks.set(name, (look = { color, level: Math.max(Math.round(part * height), 1) }));
+    }
+    columns.add(x, right, look.level, look.color, number > 1 ? 0.75 : 1);
   });
 }
 
 /** Threads of a closed process on the processors that ran them. */
 function drawRuns(painter: Painter, scene: Scene, row: TrackRow, tile: Tile): void {
   const top = row.y - scene.top;
+  const lanes: Columns[] = [];
+  const shades = new Map<number, string>();
   eachItem(scene, row.track.id, tile, (x, right, lane, name, number) => {
+    let shade = shades.get(name);
+    if (shade === undefined) shades.set(name, (shade = shadeOf(scene.state.programOf(scene.state.names[name] ?? ""), scene.theme.dark).strong));
     const place = runOf(row, lane);
-    const shade = shadeOf(scene.state.programOf(name), scene.theme.dark);
-    painter.rect(x, top + place.top, right - x, place.height, shade.strong, number > 1 ? 0.75 : 1);
+    const columns = (lanes[lane] ??= painter.columns(top + place.top, place.height, 1));
+    columns.add(x, right, 1, shade, number > 1 ? 0.75 : 1);
   });
 }
 
@@ -148,10 +195,14 @@ function drawItems(painter: Painter, scene: Scene, row: TrackRow, tile: Tile, dr
   const top = row.y - scene.top;
   // By lane: an item that lies in what was painted is not seen. While zooming out, there are many in each pixel.
   const painted: number[] = [];
+  const lanes: Columns[] = [];
+  const shades: Shade[] = [];
+  const isLoss = row.track.kind === "losses";
+  const mostLanes = Math.max(row.lanes, 1);
   for (let i = 0; i + 5 < items.length; i += STRIDE) {
     const lane = items[i]!;
     const [from, to] = [items[i + 1]! + offset, items[i + 2]! + offset];
-    if (to < begin || from > end || lane >= Math.max(row.lanes, 1)) continue;
+    if (to < begin || from > end || lane >= mostLanes) continue;
     drawn.items += 1;
     drawn.count += items[i + 3]!;
     const x = (from - begin) * perNs;
@@ -159,19 +210,63 @@ function drawItems(painter: Painter, scene: Scene, row: TrackRow, tile: Tile, dr
     if (right <= (painted[lane] ?? -Infinity)) continue;
     painted[lane] = Math.max(right, x + 1);
     const next = items[i + STRIDE] === lane ? (items[i + STRIDE + 1]! + offset - begin) * perNs : width;
+    const name = items[i + 4]!;
+    const shade = (shades[name] ??= shadeOfName(scene, row, name));
+    const y = top + laneTop(row, lane) + 1;
+    const [number, longest] = [items[i + 3]!, items[i + 5]!];
+    if (!isLoss && isColumn(right - x, next - x, number, longest, to === from)) {
+      drawColumn((lanes[lane] ??= painter.columns(y, BAR, LEVELS)), x, Math.max(right, x + 1), shade, number, longest);
+      continue;
+    }
+    const isSeveral = number > 1 && name === SEVERAL && row.track.runsThreads;
     const item = {
       x: Math.max(x, -2),
       right: Math.min(right, width + 2),
-      y: top + laneTop(row, lane) + 1,
+      y,
       next,
-      count: items[i + 3]!,
-      name: state.names[items[i + 4]!] ?? "",
-      longest: items[i + 5]!,
-      instant: to === from && items[i + 5] === 0,
+      count: number,
+      name: isSeveral ? "several programs" : (state.names[name] ?? ""),
+      longest,
+      instant: to === from && longest === 0,
     };
-    if (row.track.kind === "losses") drawLoss(painter, scene, item);
-    else drawItem(painter, scene.theme, item, row.track.runsThreads ? state.programOf(item.name) : item.name);
+    if (isLoss) drawLoss(painter, scene, item);
+    else drawItem(painter, scene.theme, item, shade);
   }
+}
+
+/** Heights of columns in a lane. */
+const LEVELS = 4;
+
+/** True for items that have no text and no shape of their own: narrow ones, and instants of a summary. */
+function isColumn(width: number, room: number, number: number, longest: number, isInstant: boolean): boolean {
+  if (longest === 0) return number > 1 || (isInstant && room < 2);
+  return width <= LEAST_TEXT;
+}
+
+function drawColumn(columns: Columns, x: number, right: number, shade: Shade, number: number, longest: number): void {
+  const width = right - x;
+  // Instants of a summary: the more there are, the higher.
+  if (longest === 0) return columns.add(x, right, Math.min(LEVELS, Math.round(1 + Math.log2(number) / 2)), shade.strong, 1);
+  // Of full lanes, each pixel is an item.
+  if (number > 1 && width <= 2) return columns.add(x, right, LEVELS, shade.strong, opacityOf(number));
+  if (number > 1) {
+    columns.add(x, right, LEVELS, shade.fill, opacityOf(number));
+    return columns.add(x, right, 1, shade.strong, 1);
+  }
+  columns.add(x, right, LEVELS, width > 3 ? shade.fill : shade.strong, 1);
+  // An edge keeps neighbours of the same name apart.
+  if (width > 3) columns.add(x, x + 1, LEVELS, shade.strong, 1);
+}
+
+function opacityOf(number: number): number {
+  return 0.45 + 0.55 * Math.min(1, Math.log10(number) / 4);
+}
+
+/** Colour of a name on a track: its own, or that of the program that a processor ran; grey if these were several. */
+function shadeOfName({ state, theme }: Scene, row: TrackRow, name: number): Shade {
+  const text = state.names[name] ?? "";
+  if (!row.track.runsThreads) return shadeOf(text, theme.dark);
+  return name === SEVERAL ? severalShade(theme.dark) : shadeOf(state.programOf(text), theme.dark);
 }
 
 interface Item {
@@ -186,32 +281,20 @@ interface Item {
   instant: boolean;
 }
 
-/** Draws a span or an instant in the colour of a name. */
-function drawItem(painter: Painter, theme: Theme, item: Item, colorName: string): void {
+/** Draws a span that has room for a text, or an instant. */
+function drawItem(painter: Painter, theme: Theme, item: Item, shade: Shade): void {
   const { x, y, count: number, name } = item;
-  const shade = shadeOf(colorName, theme.dark);
   if (number === 1 && item.instant) return drawInstant(painter, theme, item);
   if (number === 1 && item.longest === 0) return drawOpen(painter, theme, item);
-  const width = Math.max(item.right - x, 1);
-  if (number > 1 && item.longest === 0) {
-    // Instants of a summary: the more there are, the higher.
-    const height = Math.min(BAR, 4 + Math.log2(number) * 2);
-    painter.rect(x, y + BAR - height, width, height, shade.strong);
-    return;
-  }
+  const width = item.right - x;
   if (number === 1) {
-    painter.rect(x, y, width, BAR, width > 3 ? shade.fill : shade.strong);
-    // An edge keeps neighbours of the same name apart.
-    if (width > 3) painter.rect(x, y, 1, BAR, shade.strong);
-    if (width > LEAST_TEXT) painter.text(x + 5, y + BAR / 2, name, shade.text, width - 8);
-    return;
+    painter.rect(x, y, width, BAR, shade.fill);
+    painter.rect(x, y, 1, BAR, shade.strong);
+    return painter.text(x + 5, y + BAR / 2, name, shade.text, width - 8);
   }
-  const opacity = 0.45 + 0.55 * Math.min(1, Math.log10(number) / 4);
-  // Of full lanes, each pixel is an item.
-  if (width <= 2) return painter.rect(x, y, width, BAR, shade.strong, opacity);
-  painter.rect(x, y, width, BAR, shade.fill, opacity);
-  painter.rect(x, y + BAR - 3, width, 3, shade.strong);
-  if (width > LEAST_TEXT) painter.text(x + 4, y + BAR / 2 - 1, `${shortCount(number)} × ${name}`, theme.text, width - 6);
+  painter.rect(x, y, width, BAR, shade.fill, opacityOf(number));
+  painter.rect(x, y + BAR - 4, width, 4, shade.strong);
+  painter.text(x + 4, y + BAR / 2 - 1, `${shortCount(number)} × ${name}`, theme.text, width - 6);
 }
 
 /** A span without an end: pale, with dashes to where it ends at the latest. */
@@ -282,19 +365,52 @@ function drawCounter(painter: Painter, scene: Scene, row: TrackRow, tile: Tile):
   }
 }
 
-function drawFlows(painter: Painter, { state, flows, rows, top, width, theme }: Scene): void {
-  const places = new Map(rows.map((row) => [row.track.id, row.y - top + row.height / 2]));
+/** Distances within which arrows are drawn as one, in pixels: the first with which there are few enough. */
+const BUNDLES = [8, 24, 72];
+const MOST_BUNDLES = 60;
+
+interface Bundle {
+  places: [number, number, number, number];
+  number: number;
+}
+
+/** Arrows between causes and effects. Those that nearly cover each other are one, which is thicker. */
+function drawFlows(painter: Painter, scene: Scene): void {
+  const { theme } = scene;
+  for (const { places, number } of fewBundles(scene)) {
+    const [x1, y1, x2, y2] = places;
+    const bend = Math.max(20, Math.abs(x2 - x1) / 2);
+    // Names below them can still be read.
+    painter.curve([x1, y1, x1 + bend, y1, x2 - bend, y2, x2, y2], theme.accent, number > 1 ? 0.7 : 0.6, Math.min(1.5 + Math.log2(number) / 2, 4));
+    const size = number > 1 ? 4 : 3;
+    painter.polygon([x2, y2, x2 - 2 * size, y2 - size, x2 - 2 * size, y2 + size], theme.accent);
+  }
+}
+
+function fewBundles(scene: Scene): Bundle[] {
+  let found: Bundle[] = [];
+  for (const distance of BUNDLES) {
+    found = bundles(scene, distance);
+    if (found.length <= MOST_BUNDLES) break;
+  }
+  return found;
+}
+
+function bundles({ state, flows, rows, top, width }: Scene, distance: number): Bundle[] {
+  const lines = new Map(rows.map((row) => [row.track.id, row.y - top + row.height / 2]));
+  const found = new Map<string, Bundle>();
   for (let i = 0; i + 3 < flows.length; i += 4) {
-    const [y1, y2] = [places.get(flows[i]!), places.get(flows[i + 2]!)];
+    const [y1, y2] = [lines.get(flows[i]!), lines.get(flows[i + 2]!)];
     if (y1 === undefined || y2 === undefined) continue;
     const x1 = xOf(flows[i + 1]! + state.offsetOf(flows[i]!), state.view, width);
     const x2 = xOf(flows[i + 3]! + state.offsetOf(flows[i + 2]!), state.view, width);
     if (Math.max(x1, x2) < 0 || Math.min(x1, x2) > width) continue;
-    const bend = Math.max(20, Math.abs(x2 - x1) / 2);
-    // Names below them can still be read.
-    painter.curve([x1, y1, x1 + bend, y1, x2 - bend, y2, x2, y2], theme.accent, 0.6);
-    painter.polygon([x2, y2, x2 - 6, y2 - 3, x2 - 6, y2 + 3], theme.accent);
+    const key = [flows[i], flows[i + 2], Math.floor(x1 / distance), Math.floor(x2 / distance)].join();
+    const known = found.get(key);
+    if (known) known.number += 1;
+    else found.set(key, { places: [x1, y1, x2, y2], number: 1 });
   }
+  return [...found.values()];
 }
 
 /** Lane of a span as it was drawn, which events do not name: `known` if one is there, or if none of the tiles has it. */

@@ -103,6 +103,7 @@ export class Exporter {
     painter.text(8, 14, this.state.trace?.title ?? "", theme.text, NAMES - 16, true);
     for (const row of scene.rows) {
       const y = RULER + row.y - scene.top;
+      if (row.isStuck) painter.rect(0, y, NAMES, row.height, theme.background);
       painter.rect(0, y + row.height - 1, NAMES, 1, theme.grid);
       const indent = 8 + Math.min(row.depth, 6) * 10;
       painter.text(indent, y + 13, row.track.name, theme.text, NAMES - indent - 6);

@@ -1,6 +1,6 @@
 // Field for the filter expression: checked while it is typed, with completions, and errors at their place.
 
-import { ApiError, isAborted, Latest, messageOf, type Completion } from "./api";
+import { ApiError, isAborted, Latest, messageOf, type Check, type Completion } from "./api";
 import { byId, debounce, el } from "./dom";
 import type { State } from "./state";
 
@@ -92,8 +92,13 @@ export class FilterField {
     this.checks.abort();
     if (!text) return this.showError(null, text);
     try {
-      await this.checks.get("check", { filter: text });
-      return this.showError(null, text);
+      const { warnings = [] } = await this.checks.get<Check>("check", { filter: text });
+      const isRight = this.showError(null, text);
+      if (warnings.length && document.activeElement === this.input) {
+        this.error.hidden = !this.list.hidden;
+        this.error.replaceChildren(...warnings.slice(0, 5).flatMap(({ text: warning, help }) => [el("div", {}, warning), helpLine(help)].flatMap((line) => line ?? [])));
+      }
+      return isRight;
     } catch (error) {
       return isAborted(error) ? false : this.showError(error, text);
     }
@@ -110,6 +115,8 @@ export class FilterField {
     }
     const parts: HTMLElement[] = [el("div", { class: "error" }, messageOf(error))];
     if (error instanceof ApiError && error.at !== null) parts.push(placeOf(text, error.at, error.length ?? 1));
+    const help = error instanceof ApiError ? helpLine(error.help) : null;
+    if (help) parts.push(help);
     this.error.replaceChildren(...parts);
     return false;
   }
@@ -147,7 +154,7 @@ export class FilterField {
     this.at = -1;
     this.input.setAttribute("aria-expanded", "false");
     this.input.removeAttribute("aria-activedescendant");
-    this.error.hidden = !this.field.classList.contains("bad") || document.activeElement !== this.input;
+    this.error.hidden = !this.error.childElementCount || document.activeElement !== this.input;
   }
 
   private mark(index: number): void {
@@ -170,6 +177,11 @@ export class FilterField {
     void this.check();
     this.input.focus();
   }
+}
+
+/** What to write instead, as the command says it. */
+function helpLine(text: string | null | undefined): HTMLElement | null {
+  return text ? el("div", { class: "help" }, `help: ${text}`) : null;
 }
 
 /** Expression with the place of an error marked. Offsets of the server count bytes of UTF-8. */

@@ -1,6 +1,6 @@
 // Field above the names of the tracks: tracks by their names, and all of them closed or opened.
 
-import { button, byId, debounce, el } from "./dom";
+import { button, byId, debounce, el, setText } from "./dom";
 import type { State } from "./state";
 import type { Timeline } from "./timeline";
 
@@ -15,7 +15,12 @@ export class FindTrack {
   ) {
     const close = button("\u229f", () => this.closeAll(true), { title: "Close all tracks", "aria-label": "Close all tracks" });
     const open = button("\u229e", () => this.closeAll(false), { title: "Open all tracks", "aria-label": "Open all tracks" });
-    byId("find").append(this.input, close, open);
+    const hidden = button("", () => state.showHidden(), { title: "Show hidden tracks (Shift+H)", hidden: true });
+    byId("find").append(this.input, close, open, hidden);
+    state.on(["layout"], () => {
+      hidden.hidden = !state.hidden.size;
+      setText(hidden, `${state.hidden.size} hidden`);
+    });
     this.input.addEventListener("input", debounce(PAUSE, () => this.show()));
     this.input.addEventListener("keydown", (event) => {
       if (event.key === "Escape") {

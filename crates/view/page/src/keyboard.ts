@@ -89,7 +89,7 @@ function arrow(event: KeyboardEvent, state: State, actions: KeyActions): boolean
 function letter(event: KeyboardEvent, state: State, actions: KeyActions): boolean {
   const { view } = state;
   const width = view.end - view.begin;
-  const commands: Record<string, () => void> = {
+  const commands: Record<string, () => unknown> = {
     w: () => state.zoom(ZOOM, actions.pointerTime()),
     s: () => state.zoom(1 / ZOOM, actions.pointerTime()),
     a: () => state.pan(-width * PAN),
@@ -98,6 +98,8 @@ function letter(event: KeyboardEvent, state: State, actions: KeyActions): boolea
     m: () => actions.mark(),
     b: () => (event.shiftKey ? actions.bookmarks() : actions.bookmark()),
     n: () => actions.hit(event.shiftKey ? -1 : 1),
+    p: () => state.track !== null && state.pin(state.track),
+    h: () => (event.shiftKey ? state.showHidden() : state.track !== null && state.hide(state.track)),
     l: () => actions.follow(),
     e: () => actions.exportRange(),
     "/": () => actions.search(),

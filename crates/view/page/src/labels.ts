@@ -12,6 +12,7 @@ const LONG = 22;
 interface Label {
   element: HTMLElement;
   toggle: HTMLElement;
+  pin: HTMLElement;
   name: HTMLElement;
   note: HTMLElement;
 }
@@ -30,6 +31,8 @@ export class Labels {
       const target = event.target as HTMLElement;
       const id = Number(target.closest<HTMLElement>("[data-track]")?.dataset.track ?? NaN);
       if (Number.isNaN(id)) return;
+      if (target.classList.contains("hide")) return this.state.hide(id);
+      if (target.classList.contains("pin")) return this.state.pin(id);
       this.choose(id);
       if (target.classList.contains("toggle")) this.state.toggle(id);
     });
@@ -73,8 +76,11 @@ export class Labels {
     const toggle = el("span", { class: "toggle", "aria-hidden": "true" });
     const name = el("bdi", { class: "name" });
     const note = el("span", { class: "note" });
-    const element = el("div", { class: "label", role: "treeitem", "data-track": row.track.id }, toggle, name, note);
-    const label = { element, toggle, name, note };
+    // Keys do the same, so that these are not in the order of the keyboard.
+    const pin = el("span", { class: "pin", "aria-hidden": "true" });
+    const hide = el("span", { class: "hide", "aria-hidden": "true", title: "Hide this track (H)" }, "✕");
+    const element = el("div", { class: "label", role: "treeitem", "data-track": row.track.id }, toggle, name, pin, hide, note);
+    const label = { element, toggle, name, note, pin };
     this.shown.set(row.track.id, label);
     this.list.append(element);
     return label;
@@ -99,12 +105,17 @@ export class Labels {
   }
 
   private place(label: Label, row: TrackRow, top: number, layout: Layout, focusable: boolean): void {
-    const { element, toggle, name, note } = label;
+    const { element, toggle, name, note, pin } = label;
     const { track } = row;
+    const isPinned = this.state.pinned.has(track.id);
+    element.classList.toggle("stuck", !!row.isStuck);
+    element.classList.toggle("pinned", isPinned);
+    setText(pin, isPinned ? "★" : track.kind === "path" ? "" : "☆");
+    pin.title = isPinned ? "Put this track back (P)" : "Keep this track at the top (P)";
     const isCollapsed = this.state.collapsed.has(track.id);
     element.style.transform = `translateY(${row.y - top}px)`;
     element.style.height = `${row.height}px`;
-    element.style.paddingLeft = `${6 + Math.min(row.depth, 6) * 14}px`;
+    element.style.setProperty("--depth", String(Math.min(row.depth, 6)));
     element.dataset.kind = track.kind;
     element.tabIndex = focusable ? 0 : -1;
     element.setAttribute("aria-level", String(row.depth + 1));

@@ -1,27 +1,50 @@
-// Load of the processors over the whole trace, for the strip above the timeline.
+// Load of the processors over the whole trace, or the rate of what happened, for the strip above the timeline.
 
-import { get, type Tiles } from "./api";
+import { get, type Tiles, type Track } from "./api";
 import type { State } from "./state";
 import { STRIDE } from "./tiles";
 
-/** Parts of the whole trace, and processors that are asked for. */
+/** Parts of the whole trace, and tracks that are asked for. */
 const BINS = 400;
-const MOST_PROCESSORS = 64;
+const MOST_TRACKS = 64;
 
-/** Part of the time that processors ran threads, by parts of the whole trace; empty without processors. */
+/**
+ * Part of the time that processors ran threads, by parts of the whole trace. Without processors, the root of the number of
+ * spans, instants and values that begin in each part, as a part of the most.
+ */
 export async function loadOf(state: State): Promise<number[]> {
-  const processors = state.tracks.filter((track) => track.runsThreads).slice(0, MOST_PROCESSORS);
-  if (!processors.length || state.isEmpty) return [];
+  const processors = state.tracks.filter((track) => track.runsThreads).slice(0, MOST_TRACKS);
+  if (state.isEmpty) return [];
+  if (processors.length) return (await sums(state, processors, addTimes)).map((busy) => Math.min(busy / processors.length, 1));
+  const fullest = state.tracks.filter((track) => track.items && track.kind !== "losses").sort((a, b) => b.items - a.items);
+  const counts = await sums(state, fullest.slice(0, MOST_TRACKS), addCounts);
+  const most = Math.max(...counts, 1);
+  // A few events are seen beside thousands.
+  return counts.map((number) => Math.sqrt(number / most));
+}
+
+type Add = (bins: number[], from: number, to: number, count: number) => void;
+
+const addTimes: Add = (bins, from, to) => {
+  const [first, last] = [Math.max(from, 0), Math.min(to, BINS)];
+  for (let bin = Math.floor(first); bin < last; bin++) bins[bin]! += Math.min(last, bin + 1) - Math.max(first, bin);
+};
+
+const addCounts: Add = (bins, from, _, count) => {
+  if (from >= 0) bins[Math.min(Math.floor(from), BINS - 1)]! += count;
+};
+
+/** Sums of the items of tracks, by parts of the whole trace. */
+async function sums(state: State, tracks: Track[], add: Add): Promise<number[]> {
+  const bins = new Array<number>(BINS).fill(0);
+  if (!tracks.length) return bins;
   const { begin, end } = state.bounds;
-  const parameters = { tracks: processors.map((track) => track.id).join(","), begin: state.timeText(begin), end: state.timeText(end), pixels: BINS };
-  const { tracks } = await get<Tiles>("tiles", parameters);
-  const load = new Array<number>(BINS).fill(0);
+  const parameters = { tracks: tracks.map((track) => track.id).join(","), begin: state.timeText(begin), end: state.timeText(end), pixels: BINS };
+  const answer = await get<Tiles>("tiles", parameters);
   const width = (end - begin) / BINS;
-  for (const { items = [] } of tracks) {
-    for (let i = 0; i + 5 < items.length; i += STRIDE) {
-      const [from, to] = [Math.max(items[i + 1]! / width, 0), Math.min(items[i + 2]! / width, BINS)];
-      for (let bin = Math.floor(from); bin < to; bin++) load[bin]! += Math.min(to, bin + 1) - Math.max(from, bin);
-    }
+  for (const { items = [], counter = [] } of answer.tracks) {
+    for (let i = 0; i + 5 < items.length; i += STRIDE) add(bins, items[i + 1]! / width, items[i + 2]! / width, items[i + 3]!);
+    for (let i = 0; i + 5 < counter.length; i += STRIDE) add(bins, counter[i]! / width, counter[i + 1]! / width, counter[i + 5]!);
   }
-  return load.map((busy) => Math.min(busy / processors.length, 1));
+  return bins;
 }

@@ -1,6 +1,6 @@
 // Start of the page: joins state, timeline, panels, keys and the server.
 
-import { get, isAborted, Latest, messageOf, type EventDetails, type Flows, type Row, type Trace, type Track } from "./api";
+import { get, isAborted, Latest, messageOf, type EventDetails, type FilledTracks, type Flows, type Row, type Trace, type Track } from "./api";
 import { showBookmarks, showClocks, toggleBookmark } from "./bookmarks";
 import { showHelp } from "./dialog";
 import { byId, debounce } from "./dom";
@@ -17,6 +17,7 @@ import { Panels, type PanelActions } from "./panels/panel";
 import { RowsPanel } from "./panels/rows";
 import { StatsPanel } from "./panels/stats";
 import { TasksPanel } from "./panels/tasks";
+import { PATH_TRACK, type PathStep } from "./path";
 import { isSaved } from "./saved";
 import { Search } from "./search";
 import { fromFragment, State, toFragment, type Range } from "./state";
@@ -40,6 +41,7 @@ function announce(text: string): void {
 
 const timeline = new Timeline(state, {
   chosen: (item) => void choose(item),
+  chosenStep: (step) => openStep(step),
   background: (track) => {
     if (track !== null) timeline.chooseTrack(track);
     if (state.selection) state.select(null);
@@ -74,13 +76,9 @@ const actions: PanelActions = {
     uncollapse(track);
     timeline.chooseTrack(track);
   },
-  openState: (track, begin, end, name) => {
-    state.setFollow(false);
-    reveal(track, begin, end);
-    state.select({ track, lane: 0, from: begin, to: end, count: 1, name, id: null, time: begin, threadName: state.names.indexOf(name) });
-    if (state.tab === "stats") state.setTab("details");
-    describe();
-  },
+  openState,
+  openStep,
+  find: (name) => void search.find(name),
   announce,
 };
 const panels = new Panels(state, {
@@ -102,6 +100,22 @@ const search = new Search(state, {
   },
   announce,
 });
+
+/** Selects the state of a thread, and shows it. */
+function openState(track: number, begin: number, end: number, name: string): void {
+  state.setFollow(false);
+  reveal(track, begin, end);
+  state.select({ track, lane: 0, from: begin, to: end, count: 1, name, id: null, time: begin, threadName: state.names.indexOf(name) });
+  if (state.tab === "stats") state.setTab("details");
+  describe();
+}
+
+/** Selects what a thread did in a step of the critical path. */
+function openStep(step: PathStep): void {
+  const states = state.statesOf(step.track);
+  if (states) openState(states.id, step.begin, step.end, step.state);
+  else zoomTo(step);
+}
 
 /** State for tests of the page. */
 function expose(): void {
@@ -196,6 +210,7 @@ async function neighbour(direction: "next" | "previous"): Promise<void> {
   const track = state.track ?? timeline.layout.rows.find((row) => row.track.items > 0)?.track.id;
   if (track === undefined || state.isEmpty) return;
   state.track = track;
+  if (track === PATH_TRACK) return neighbourStep(direction);
   const { selection, view } = state;
   const offset = state.offsetOf(track);
   const edge = direction === "next" ? view.begin - 1 : view.end + 1;
@@ -209,6 +224,17 @@ async function neighbour(direction: "next" | "previous"): Promise<void> {
   } catch (error) {
     if (!isAborted(error)) announce(messageOf(error));
   }
+}
+
+/** Selects the step of the critical path before or after the selected one. */
+function neighbourStep(direction: "next" | "previous"): void {
+  const steps = state.path?.steps ?? [];
+  const time = state.selection?.from ?? (direction === "next" ? -Infinity : Infinity);
+  const step = direction === "next" ? steps.find((one) => one.begin > time) : steps.findLast((one) => one.begin < time);
+  if (!step) return announce(`No ${direction} step`);
+  openStep(step);
+  state.track = PATH_TRACK;
+  timeline.redraw();
 }
 
 /** Fits the selection or the marked range, and the whole trace if that is already visible. */
@@ -264,6 +290,30 @@ listenToKeys(state, {
 });
 listenToSplitter(byId("splitter"), byId("panel"));
 
+const filledTracks = new Latest();
+let filledTimer = 0;
+
+/** Asks which tracks have something that the filter selects, until all events were read. */
+async function askFilled(): Promise<void> {
+  clearTimeout(filledTimer);
+  filledTracks.abort();
+  const { filter } = state;
+  if (!filter) return showFilled(null);
+  try {
+    const answer = await filledTracks.get<FilledTracks>("filled", { filter });
+    if (answer.complete) return showFilled(new Set(answer.tracks));
+    filledTimer = window.setTimeout(() => void askFilled(), 500);
+  } catch (error) {
+    if (!isAborted(error)) showFilled(null);
+  }
+}
+
+function showFilled(tracks: Set<number> | null): void {
+  if (state.filled === tracks) return;
+  state.filled = tracks;
+  state.emit("layout");
+}
+
 const writeFragment = debounce(250, () => {
   if (!ready) return;
   writtenFragment = toFragment(state);
@@ -275,7 +325,7 @@ const loadFlows = debounce(200, () => void askFlows());
 
 async function askFlows(): Promise<void> {
   const { begin, end } = state.view;
-  const tracks = timeline.layout.visible(timeline.scene().top, timeline.height).map((row) => row.track.id);
+  const tracks = timeline.layout.visible(timeline.scene().top, timeline.height).map((row) => row.track.id).filter((track) => track !== PATH_TRACK);
   partOfFlows = null;
   if (!tracks.length || state.isEmpty) return;
   // Moved tracks have flows of other times there.
@@ -334,6 +384,8 @@ async function start(): Promise<void> {
   ready = true;
   state.on(["view", "range", "selection", "filter", "tab", "layout", "bookmarks", "search", "offsets"], writeFragment);
   state.on(["view", "tracks", "layout", "filter"], loadFlows);
+  state.on(["filter", "tracks"], () => void askFilled());
+  if (state.filter) void askFilled();
   state.on(["trace"], () => {
     if (partOfFlows !== null && partOfFlows !== state.trace?.generation) loadFlows();
   });

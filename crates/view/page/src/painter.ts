@@ -6,11 +6,19 @@ export interface Painter {
   rect(x: number, y: number, width: number, height: number, fill: string, opacity?: number): void;
   outline(x: number, y: number, width: number, height: number, color: string, thickness: number): void;
   polygon(points: number[], fill: string, opacity?: number): void;
-  curve(points: number[], color: string, opacity?: number): void;
+  curve(points: number[], color: string, opacity?: number, thickness?: number): void;
   /** Text with its middle at `y`, cut to `most` pixels. */
   text(x: number, y: number, text: string, fill: string, most: number, bold?: boolean): void;
+  /** Columns within a band, for items that are too narrow for anything else. They are seen after `flush`. */
+  columns(y: number, height: number, levels: number): Columns;
+  flush(): void;
   /** Confines what `paint` draws to a rectangle. */
   within(x: number, y: number, width: number, height: number, paint: () => void): void;
+}
+
+/** Band of columns, each a part of its height: `level` of the levels of the band, from its bottom. */
+export interface Columns {
+  add(x: number, right: number, level: number, color: string, opacity: number): void;
 }
 
 const FAMILY = 'system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
@@ -57,6 +65,20 @@ function cutText(text: string, most: number, bold: boolean): string {
   return cut;
 }
 
+/** Text of at most `most` pixels with its begin and its end, as names of functions differ in both; empty if that is too little. */
+export function cutMiddle(text: string, most: number): string {
+  const letters = [...text.slice(0, 1000)];
+  if (widthOf(text, false) <= most) return text;
+  let [low, high] = [0, letters.length];
+  const cut = (left: number) => `${letters.slice(0, Math.ceil(left / 2)).join("")}…${letters.slice(letters.length - Math.floor(left / 2)).join("")}`;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (widthOf(cut(middle), false) <= most) low = middle;
+    else high = middle - 1;
+  }
+  return low >= 2 ? cut(low) : "";
+}
+
 /** Widths of letters of ASCII, plain and bold. */
 const letters: [number[], number[]] = [[], []];
 
@@ -77,8 +99,91 @@ function font(bold: boolean): string {
   return `${bold ? "600 " : ""}${SIZE}px ${FAMILY}`;
 }
 
+/** Colours as pixels, red first. */
+const pixels = new Map<string, number>();
+
+function pixelOf(color: string): number {
+  let pixel = pixels.get(color);
+  if (pixel === undefined) {
+    const [red, green, blue] = [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16));
+    pixel = ((blue! << 16) | (green! << 8) | red!) >>> 0;
+    if (pixels.size > 10_000) pixels.clear();
+    pixels.set(color, pixel);
+  }
+  return pixel;
+}
+
+/**
+ * Rows of pixels, a few for each band, which are drawn as a whole and stretched to the height of the band: a rectangle for each
+ * of a hundred thousand items takes ten times as long.
+ */
+class PixelRows {
+  private readonly canvas = document.createElement("canvas");
+  private data = new ImageData(1, 1);
+  private colors = new Uint32Array(this.data.data.buffer);
+  private bands: { row: number; levels: number; y: number; height: number }[] = [];
+  private rows = 0;
+
+  /** Begins a picture with a number of pixels a row. */
+  begin(width: number): void {
+    if (this.data.width !== width) this.grow(width, 64);
+    else this.colors.fill(0, 0, this.rows * width);
+    this.rows = 0;
+    this.bands = [];
+  }
+
+  private grow(width: number, height: number): void {
+    const before = this.data.width === width ? this.colors : null;
+    this.data = new ImageData(width, height);
+    this.colors = new Uint32Array(this.data.data.buffer);
+    if (before) this.colors.set(before);
+  }
+
+  /** Returns the first row of a new band. */
+  add(y: number, height: number, levels: number): number {
+    const { width } = this.data;
+    const row = this.rows;
+    this.rows += levels;
+    if (this.rows > this.data.height) this.grow(width, this.data.height * 2);
+    this.bands.push({ row, levels, y, height });
+    return row;
+  }
+
+  set(first: number, last: number, from: number, to: number, pixel: number): void {
+    const { width } = this.data;
+    const begin = from > 0 ? from : 0;
+    const end = to < width ? to : width;
+    for (let row = first; row < last; row++) {
+      const base = row * width;
+      if (end - begin < 12) for (let at = base + begin; at < base + end; at++) this.colors[at] = pixel;
+      else this.colors.fill(pixel, base + begin, base + end);
+    }
+  }
+
+  draw(context: CanvasRenderingContext2D, width: number): void {
+    if (!this.bands.length) return;
+    const { canvas, data, rows } = this;
+    if (canvas.width !== data.width || canvas.height < rows) Object.assign(canvas, { width: data.width, height: data.height });
+    canvas.getContext("2d")?.putImageData(data, 0, 0, 0, 0, data.width, rows);
+    context.imageSmoothingEnabled = false;
+    for (const { row, levels, y, height } of this.bands) context.drawImage(canvas, 0, row, data.width, levels, 0, y, width, height);
+    this.begin(data.width);
+  }
+}
+
+const pixelRows = new PixelRows();
+
 export class CanvasPainter implements Painter {
-  constructor(private readonly context: CanvasRenderingContext2D) {
+  /** Pixels of the screen for a pixel of the page. */
+  private readonly ratio: number;
+  /** Where columns are confined to, in pixels of the screen. */
+  private clip: [number, number] = [-Infinity, Infinity];
+
+  constructor(
+    private readonly context: CanvasRenderingContext2D,
+    private readonly width: number,
+  ) {
+    this.ratio = context.canvas.width / width;
     context.textBaseline = "middle";
     context.textAlign = "left";
     context.direction = "ltr";
@@ -107,11 +212,11 @@ export class CanvasPainter implements Painter {
     context.globalAlpha = 1;
   }
 
-  curve(points: number[], color: string, opacity = 1): void {
+  curve(points: number[], color: string, opacity = 1, thickness = 1.5): void {
     const { context } = this;
     context.globalAlpha = opacity;
     context.strokeStyle = color;
-    context.lineWidth = 1.5;
+    context.lineWidth = thickness;
     context.beginPath();
     context.moveTo(points[0]!, points[1]!);
     context.bezierCurveTo(points[2]!, points[3]!, points[4]!, points[5]!, points[6]!, points[7]!);
@@ -127,13 +232,88 @@ export class CanvasPainter implements Painter {
     this.context.fillText(cut, x, y + 0.5);
   }
 
+  columns(y: number, height: number, levels: number): Columns {
+    const { ratio } = this;
+    let first = -1;
+    return {
+      add: (x, right, level, color, opacity) => {
+        // A band without columns is not drawn.
+        if (first < 0) first = pixelRows.add(y, height, levels);
+        const from = Math.max(Math.floor(x * ratio), this.clip[0]);
+        const to = Math.min(Math.max(Math.round(right * ratio), Math.floor(x * ratio) + 1), this.clip[1]);
+        const pixel = (pixelOf(color) | (Math.round(opacity * 255) << 24)) >>> 0;
+        pixelRows.set(first + levels - level, first + levels, from, to, pixel);
+      },
+    };
+  }
+
+  /** Begins without columns. */
+  begin(): void {
+    pixelRows.begin(this.context.canvas.width);
+  }
+
+  flush(): void {
+    pixelRows.draw(this.context, this.width);
+  }
+
   within(x: number, y: number, width: number, height: number, paint: () => void): void {
+    const outer = this.clip;
+    this.clip = [Math.max(outer[0], Math.round(x * this.ratio)), Math.min(outer[1], Math.round((x + width) * this.ratio))];
     this.context.save();
     this.context.beginPath();
     this.context.rect(x, y, width, height);
     this.context.clip();
     paint();
     this.context.restore();
+    this.clip = outer;
+  }
+}
+
+/** Draws texts after everything else, so that nothing dims them. */
+export class TextsLast implements Painter {
+  private texts: (() => void)[] = [];
+  private clips: [number, number, number, number][] = [];
+
+  constructor(private readonly painter: Painter) {}
+
+  rect(...place: Parameters<Painter["rect"]>): void {
+    this.painter.rect(...place);
+  }
+
+  outline(...place: Parameters<Painter["outline"]>): void {
+    this.painter.outline(...place);
+  }
+
+  polygon(...place: Parameters<Painter["polygon"]>): void {
+    this.painter.polygon(...place);
+  }
+
+  curve(...place: Parameters<Painter["curve"]>): void {
+    this.painter.curve(...place);
+  }
+
+  columns(...place: Parameters<Painter["columns"]>): Columns {
+    return this.painter.columns(...place);
+  }
+
+  flush(): void {
+    this.painter.flush();
+  }
+
+  text(...place: Parameters<Painter["text"]>): void {
+    const [clip] = this.clips;
+    const draw = () => this.painter.text(...place);
+    this.texts.push(clip ? () => this.painter.within(...clip, draw) : draw);
+  }
+
+  within(x: number, y: number, width: number, height: number, paint: () => void): void {
+    this.clips.push([x, y, width, height]);
+    this.painter.within(x, y, width, height, paint);
+    this.clips.pop();
+  }
+
+  finish(): void {
+    for (const draw of this.texts) draw();
   }
 }
 
@@ -167,9 +347,9 @@ export class SvgPainter implements Painter {
     this.add("polygon", { points: points.map(round).join(" "), fill, opacity: opacity === 1 ? null : round(opacity) });
   }
 
-  curve(points: number[], color: string, opacity = 1): void {
+  curve(points: number[], color: string, opacity = 1, thickness = 1.5): void {
     const [x, y, ...rest] = points.map(round);
-    this.add("path", { d: `M${x} ${y}C${rest.join(" ")}`, fill: "none", stroke: color, "stroke-width": 1.5, "stroke-opacity": opacity < 1 ? opacity : null });
+    this.add("path", { d: `M${x} ${y}C${rest.join(" ")}`, fill: "none", stroke: color, "stroke-width": round(thickness), "stroke-opacity": opacity < 1 ? opacity : null });
   }
 
   text(x: number, y: number, text: string, fill: string, most: number, bold = false): void {
@@ -177,6 +357,19 @@ export class SvgPainter implements Painter {
     if (!cut) return;
     const attributes = { x: round(x), y: round(y + 4.5), fill, "font-weight": bold ? 600 : null, "xml:space": "preserve" };
     this.target.append(svg("text", attributes, withoutControls(cut)));
+  }
+
+  columns(y: number, height: number, levels: number): Columns {
+    return {
+      add: (x, right, level, color, opacity) => {
+        const part = (height * level) / levels;
+        this.rect(x, y + height - part, Math.max(right - x, 0.5), part, color, opacity);
+      },
+    };
+  }
+
+  flush(): void {
+    // Columns are there at once.
   }
 
   within(x: number, y: number, width: number, height: number, paint: () => void): void {

@@ -4,7 +4,7 @@ import type { Theme } from "./colors";
 import { timeAt, xOf } from "./draw";
 import type { Painter } from "./painter";
 import type { Range, State } from "./state";
-import { dateOf, decimalsOf, duration, roundUp, step, timeOfDay } from "./time";
+import { dateOf, decimalsOf, difference, roundUp, step, timeOfDay } from "./time";
 
 export const STRIP = 14;
 export const RULER = 46;
@@ -59,6 +59,7 @@ function drawTicks(painter: Painter, { state, theme, width }: RulerScene): void 
   const distance = step(((view.end - view.begin) / width) * LEAST_DISTANCE);
   const decimals = decimalsOf(distance);
   const last = state.absolute(view.end);
+  const from = origin(state);
   let date = "";
   let second = "";
   for (let time = roundUp(state.absolute(view.begin), distance), i = 0; time <= last && i < 1000; time += distance, i++) {
@@ -72,14 +73,17 @@ function drawTicks(painter: Painter, { state, theme, width }: RulerScene): void 
     const isNew = whole !== second;
     painter.text(x + 4, STRIP + 9, decimals > 3 && !isNew ? fraction(text) : grouped(text), theme.text, LEAST_DISTANCE + 30);
     if (day !== date) painter.text(x + 4, STRIP + 22, day, theme.muted, LEAST_DISTANCE);
-    else painter.text(x + 4, STRIP + 22, sinceBegin(state.relative(time) - state.bounds.begin), theme.muted, LEAST_DISTANCE - 8);
+    else painter.text(x + 4, STRIP + 22, difference(state.relative(time) - from.time, Number(distance)), from.isSelected ? theme.accent : theme.muted, LEAST_DISTANCE - 8);
     date = day;
     second = whole;
   }
 }
 
-function sinceBegin(ns: number): string {
-  return `${ns < 0 ? "\u2212" : "+"}${duration(Math.abs(ns))}`;
+/** Time that differences are from: the begin of the selection, or else the left edge, if that is in the trace. */
+export function origin(state: State): { time: number; isSelected: boolean } {
+  const { selection, view, extent } = state;
+  if (selection) return { time: selection.from + state.offsetOf(selection.track), isSelected: true };
+  return { time: Math.max(view.begin, extent.begin), isSelected: false };
 }
 
 /** Digits after the point, in groups of three. */
@@ -103,6 +107,11 @@ function drawMarks(painter: Painter, { state, theme, width, pointer }: RulerScen
     const x = xOf(mark.time, state.view, width);
     painter.polygon([x - 5, RULER - 9, x + 5, RULER - 9, x, RULER - 1], theme.accent);
     painter.rect(xOf(mark.time, state.extent, width) - 1, 0, 2, STRIP, theme.accent);
+  }
+  const from = origin(state);
+  if (from.isSelected) {
+    const x = xOf(from.time, state.view, width);
+    painter.polygon([x - 4, RULER - 1, x + 4, RULER - 1, x, RULER - 7], theme.accent);
   }
   if (pointer !== null) painter.rect(pointer, STRIP, 1, RULER - STRIP, theme.muted);
 }

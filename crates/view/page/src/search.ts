@@ -55,6 +55,12 @@ export class Search {
     await this.run();
   }
 
+  /** Searches for a name, and shows the first hit. */
+  async find(text: string): Promise<void> {
+    this.input.value = text;
+    await this.enter(1);
+  }
+
   focus(): void {
     this.input.focus();
     this.input.select();

@@ -2,6 +2,7 @@
 // Times are numbers of ns relative to `origin`, the first event that the page saw: exact up to 104 days.
 
 import type { Trace, Track } from "./api";
+import { PATH_TRACK, type ThreadPath } from "./path";
 import { isSaved } from "./saved";
 import type { Calendar } from "./time";
 
@@ -82,6 +83,13 @@ export class State {
   /** Text that the names of shown tracks contain. */
   trackText = "";
   collapsed = new Set<number>();
+  /** Tracks that stay at the top, and those that are not shown. */
+  pinned = new Set<number>();
+  hidden = new Set<number>();
+  /** Tracks with something that the filter selects, once that is known. */
+  filled: Set<number> | null = null;
+  /** Critical path that has a track of its own. */
+  path: ThreadPath | null = null;
   bookmarks: Bookmark[] = [];
   follow = false;
   /** Clock offsets in ns by the id of the outermost track. */
@@ -92,6 +100,7 @@ export class State {
   /** Programs by the names of their threads. */
   private programs = new Map<string, string>();
   private byId = new Map<number, Track>();
+  private statesByThread = new Map<number, Track>();
   private rootOf = new Map<number, number>();
   private listeners = new Map<Topic, (() => void)[]>();
 
@@ -187,6 +196,7 @@ export class State {
     this.tracks = tracks;
     this.byId = new Map(tracks.map((track) => [track.id, track]));
     this.rootOf.clear();
+    this.statesByThread = new Map(tracks.flatMap((track) => (track.kind === "states" && track.parent !== null ? [[track.parent, track] as const] : [])));
     for (const track of tracks) {
       this.rootOf.set(track.id, track.parent === null ? track.id : (this.rootOf.get(track.parent) ?? track.parent));
       const above = this.byId.get(track.parent ?? -1);
@@ -216,6 +226,11 @@ export class State {
 
   trackOf(id: number | null): Track | undefined {
     return id === null ? undefined : this.byId.get(id);
+  }
+
+  /** Track of the states of the thread of a track. */
+  statesOf(thread: number | undefined): Track | undefined {
+    return thread === undefined ? undefined : this.statesByThread.get(thread);
   }
 
   /** Sets the visible time, at least `SHORTEST` and not far beyond the trace. */
@@ -319,6 +334,32 @@ export class State {
     this.emit("layout");
   }
 
+  /** Shows the critical path of a thread as the first track. */
+  setPath(path: ThreadPath | null): void {
+    this.path = path;
+    this.emit("layout");
+  }
+
+  /** Keeps a track at the top, or puts it back. */
+  pin(track: number): void {
+    if (track === PATH_TRACK) return;
+    if (!this.pinned.delete(track)) this.pinned.add(track);
+    this.emit("layout");
+  }
+
+  /** Hides a track and those below it. */
+  hide(track: number): void {
+    if (track === PATH_TRACK) return this.setPath(null);
+    this.hidden.add(track);
+    this.pinned.delete(track);
+    this.emit("layout");
+  }
+
+  showHidden(): void {
+    this.hidden.clear();
+    this.emit("layout");
+  }
+
   toggle(track: number): void {
     this.touched.add(track);
     if (!this.collapsed.delete(track)) this.collapsed.add(track);
@@ -339,13 +380,15 @@ export function toFragment(state: State): string {
   parts.set("view", `${at(state.view.begin)},${at(state.view.end)}`);
   if (state.range) parts.set("range", `${at(state.range.begin)},${at(state.range.end)}`);
   if (state.selection?.id) parts.set("event", state.selection.id);
-  if (state.track !== null) parts.set("track", String(state.track));
+  if (state.track !== null && state.track >= 0) parts.set("track", String(state.track));
   if (state.tab !== FIRST_TAB || state.selection?.id) parts.set("tab", state.tab);
   if (state.filter) parts.set("filter", state.filter);
   if (state.search) parts.set("search", state.search);
   const { closed, opened } = state.folds;
   if (closed.length) parts.set("collapsed", closed.join(","));
   if (opened.length) parts.set("opened", opened.join(","));
+  if (state.pinned.size) parts.set("pinned", [...state.pinned].join(","));
+  if (state.hidden.size) parts.set("hidden", [...state.hidden].join(","));
   for (const [root, offset] of state.offsets) if (offset) parts.append("offset", `${root},${offset}`);
   for (const mark of state.bookmarks) parts.append("mark", `${at(mark.time)},${mark.label}`);
   return `#${parts.toString().replaceAll("%2C", ",").replaceAll("%3A", ":")}`;
@@ -360,6 +403,8 @@ export function fromFragment(state: State, fragment: string): { event: string | 
   };
   const numbers = (text: string | null) => (text ?? "").split(",").filter((part) => /^\d{1,15}$/.test(part)).map(Number);
   state.setFolds(numbers(parts.get("collapsed")), numbers(parts.get("opened")));
+  state.pinned = new Set(numbers(parts.get("pinned")));
+  state.hidden = new Set(numbers(parts.get("hidden")));
   state.track = numbers(parts.get("track"))[0] ?? null;
   state.filter = parts.get("filter") ?? "";
   state.search = parts.get("search") ?? "";

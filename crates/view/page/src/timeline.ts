@@ -7,6 +7,7 @@ import { Labels } from "./labels";
 import { loadOf } from "./load";
 import { CanvasPainter } from "./painter";
 import { drawRuler, listenToRuler, RULER } from "./ruler";
+import { PATH_TRACK, stateText, stepAt, type PathStep } from "./path";
 import type { State } from "./state";
 import { TileStore } from "./tiles";
 import { count, duration, fullTime } from "./time";
@@ -19,6 +20,8 @@ export interface Chosen extends Hit {
 /** Calls of the timeline to the rest of the page. */
 export interface TimelineActions {
   chosen(item: Chosen): void;
+  /** A step of the critical path was chosen. */
+  chosenStep(step: PathStep): void;
   background(track: number | null): void;
   zoomTo(item: Chosen): void;
   painted(): void;
@@ -27,7 +30,7 @@ export interface TimelineActions {
 export class Timeline {
   readonly tiles: TileStore;
   readonly labels: Labels;
-  layout = new Layout([], new Set());
+  layout = new Layout([], { collapsed: new Set() });
   theme: Theme = currentTheme();
   drawn: Drawn = { tracks: 0, items: 0, count: 0, exact: true };
   frames = 0;
@@ -86,7 +89,8 @@ export class Timeline {
   }
 
   relayout(): void {
-    this.layout = new Layout(this.state.tracks, this.state.collapsed, this.state.trackText);
+    const { tracks, collapsed, pinned, hidden, filled, path, trackText } = this.state;
+    this.layout = new Layout(tracks, { collapsed, pinned, hidden, filled, path, text: trackText });
     byId("spacer").style.height = `${Math.max(this.layout.height, 1)}px`;
     this.tiles.schedule();
     this.redraw();
@@ -110,9 +114,11 @@ export class Timeline {
     const row = this.layout.of(track);
     if (!row) return;
     const { scrollTop } = this.scroller;
-    if (row.y < scrollTop) this.scroller.scrollTop = row.y;
+    const stuck = this.layout.stuckHeight(this.height);
+    if (row.y + row.height <= stuck) return;
+    if (row.y < scrollTop + stuck) this.scroller.scrollTop = row.y - stuck;
     else if (row.y + row.height > scrollTop + this.height) {
-      this.scroller.scrollTop = Math.min(row.y, row.y + row.height - this.height);
+      this.scroller.scrollTop = Math.min(row.y - stuck, row.y + row.height - this.height);
     }
   }
 
@@ -157,6 +163,7 @@ export class Timeline {
     const started = performance.now();
     const scene = this.scene();
     const painter = prepare(this.canvas, scene.width, scene.height);
+    painter?.begin();
     if (painter) this.drawn = drawScene(painter, scene);
     this.drawRuler();
     this.labels.update(this.layout, scene.rows, scene.top);
@@ -180,7 +187,7 @@ export class Timeline {
 
   private shownTracks(): { tracks: number[]; pixels: number } {
     const rows = this.layout.visible(this.scroller.scrollTop, this.height);
-    const own = rows.filter((row) => !row.runs && (row.track.items > 0 || row.track.kind === "counter"));
+    const own = rows.filter((row) => !row.runs && row.track.kind !== "path" && (row.track.items > 0 || row.track.kind === "counter"));
     const tracks = own.map((row) => row.track.id);
     for (const row of rows) for (const track of [row.states, row.runs]) if (track) tracks.push(track.id);
     return { tracks, pixels: Math.round(this.width * devicePixelRatio) };
@@ -214,14 +221,21 @@ export class Timeline {
     const { canvas } = this;
     canvas.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     let drag: { x: number; y: number; moved: boolean; range: number | null } | null = null;
+    const pinch = new Pinch();
     canvas.addEventListener("pointerdown", (event) => {
       if (event.button !== 0) return;
       canvas.setPointerCapture(event.pointerId);
+      pinch.set(event);
+      if (pinch.isActive) {
+        drag = null;
+        return;
+      }
       const range = event.shiftKey ? this.timeOf(event) : null;
       drag = { x: event.clientX, y: event.clientY, moved: false, range };
     });
     canvas.addEventListener("pointermove", (event) => {
-      this.hover(event, drag?.moved ?? false);
+      this.hover(event, pinch.isActive || (drag?.moved ?? false));
+      if (pinch.isActive) return this.pinched(pinch.move(event));
       if (!drag) return;
       const [dx, dy] = [event.clientX - drag.x, event.clientY - drag.y];
       if (!drag.moved && Math.hypot(dx, dy) < 4) return;
@@ -236,6 +250,7 @@ export class Timeline {
       this.scroller.scrollTop -= dy;
     });
     const stop = (event: PointerEvent) => {
+      pinch.remove(event);
       if (drag && !drag.moved && event.type === "pointerup") this.click(event);
       drag = null;
     };
@@ -248,6 +263,19 @@ export class Timeline {
       const found = this.itemAt(event);
       if (found) this.actions.zoomTo(found);
     });
+  }
+
+  /** Zooms as two fingers move apart, and pans as they move together. */
+  private pinched({ from, to }: { from: [number, number]; to: [number, number] }): void {
+    if (this.state.isEmpty) return;
+    const { left } = this.canvas.getBoundingClientRect();
+    const { view } = this.state;
+    const middle = ([a, b]: [number, number]) => (a + b) / 2 - left;
+    const distance = ([a, b]: [number, number]) => Math.max(Math.abs(a - b), 8);
+    this.state.setFollow(false);
+    const at = timeAt(middle(from), view, this.width);
+    this.state.zoom(distance(from) / distance(to), at);
+    this.state.pan(at - timeAt(middle(to), this.state.view, this.width));
   }
 
   private wheel(event: WheelEvent): void {
@@ -272,7 +300,15 @@ export class Timeline {
   }
 
   private rowAt(event: MouseEvent): TrackRow | undefined {
-    return this.layout.at(event.clientY - this.canvas.getBoundingClientRect().top + this.scroller.scrollTop);
+    const { scrollTop } = this.scroller;
+    return this.layout.at(event.clientY - this.canvas.getBoundingClientRect().top + scrollTop, scrollTop, this.height);
+  }
+
+  /** Step of the critical path at the pointer. */
+  private stepAt(event: MouseEvent): PathStep | null {
+    const { path, view } = this.state;
+    if (!path || this.rowAt(event)?.track.id !== PATH_TRACK) return null;
+    return stepAt(path, this.timeOf(event), (4 * (view.end - view.begin)) / this.width);
   }
 
   private itemAt(event: MouseEvent): Chosen | null {
@@ -300,31 +336,35 @@ export class Timeline {
 
   private click(event: MouseEvent): void {
     this.canvas.focus({ preventScroll: true });
+    const step = this.stepAt(event);
     const found = this.itemAt(event);
-    if (found) this.actions.chosen(found);
+    if (step) this.actions.chosenStep(step);
+    else if (found) this.actions.chosen(found);
     else this.actions.background(this.rowAt(event)?.track.id ?? null);
   }
 
   private hover(event: PointerEvent, dragging: boolean): void {
     this.pointer = event.clientX - this.ruler.getBoundingClientRect().left;
     this.redraw(1);
-    const found = dragging || this.state.isEmpty ? null : this.itemAt(event);
-    this.canvas.classList.toggle("over", !!found);
-    this.tip.hidden = !found;
+    const isOff = dragging || this.state.isEmpty;
+    const step = isOff ? null : this.stepAt(event);
+    const found = isOff || step ? null : this.itemAt(event);
+    this.canvas.classList.toggle("over", !!found || !!step);
+    this.tip.hidden = !found && !step;
+    if (step) this.showTip(event, "", step.name, [stateText(step), duration(step.end - step.begin), fullTime(this.state.absolute(step.begin), this.state.calendar)]);
     if (!found) return;
     const { state } = this;
-    const name = state.names[found.name] ?? "";
     const length = found.to - found.from;
-    const lines = [
-      found.count > 1 ? `${count(found.count)} items, mostly` : null,
-      found.longest && found.count > 1 ? `longest ${duration(found.longest)}` : length ? duration(length) : null,
+    this.showTip(event, found.count > 1 ? `${count(found.count)} items, mostly` : "", state.names[found.name] ?? "", [
+      found.longest && found.count > 1 ? `longest ${duration(found.longest)}` : length ? duration(length) : "",
       fullTime(state.absolute(found.from + state.offsetOf(found.track)), state.calendar),
-    ];
-    this.tip.replaceChildren(
-      ...(lines[0] ? [el("div", {}, lines[0])] : []),
-      el("bdi", { class: "name" }, name),
-      ...lines.slice(1).flatMap((line) => (line ? [el("div", {}, line)] : [])),
-    );
+    ]);
+  }
+
+  /** Shows a note at the pointer: a line before the name, and others below it. */
+  private showTip(event: PointerEvent, before: string, name: string, lines: string[]): void {
+    const texts = (list: string[]) => list.filter((line) => line).map((line) => el("div", {}, line));
+    this.tip.replaceChildren(...texts([before]), el("bdi", { class: "name" }, name), ...texts(lines));
     const { innerWidth, innerHeight } = window;
     const { offsetWidth, offsetHeight } = this.tip;
     this.tip.style.left = `${Math.max(4, Math.min(event.clientX + 14, innerWidth - offsetWidth - 8))}px`;
@@ -338,6 +378,30 @@ export class Timeline {
   }
 }
 
+/** Two fingers on the picture. */
+class Pinch {
+  private readonly places = new Map<number, number>();
+
+  get isActive(): boolean {
+    return this.places.size === 2;
+  }
+
+  set(event: PointerEvent): void {
+    if (event.pointerType === "touch") this.places.set(event.pointerId, event.clientX);
+  }
+
+  remove(event: PointerEvent): void {
+    this.places.delete(event.pointerId);
+  }
+
+  /** Places of the fingers before and after one has moved. */
+  move(event: PointerEvent): { from: [number, number]; to: [number, number] } {
+    const from = [...this.places.values()] as [number, number];
+    if (this.places.has(event.pointerId)) this.places.set(event.pointerId, event.clientX);
+    return { from, to: [...this.places.values()] as [number, number] };
+  }
+}
+
 /** Canvas of the right size for the pixels of the screen, and a painter for it. */
 function prepare(canvas: HTMLCanvasElement, width: number, height: number): CanvasPainter | null {
   const ratio = devicePixelRatio;
@@ -348,5 +412,5 @@ function prepare(canvas: HTMLCanvasElement, width: number, height: number): Canv
   const context = canvas.getContext("2d", { alpha: false });
   if (!context || !w || !h) return null;
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
-  return new CanvasPainter(context);
+  return new CanvasPainter(context, width);
 }

@@ -1,14 +1,17 @@
 // Rows of the timeline: which tracks are shown, and where.
 
 import type { Track, TrackKind } from "./api";
+import { PATH_TRACK, type ThreadPath } from "./path";
 
 export const LANE = 18;
+/** Height of a span. */
+export const BAR = LANE - 2;
 const LEAST = 24;
 const COUNTER = 44;
 const MARGIN = 3;
 /** Height of the states below the spans of a thread, and of those of a thread without spans. */
-const BAR = 6;
-const WIDE_BAR = 14;
+const STATES = 6;
+const WIDE_STATES = 14;
 /** Height of a processor in the row of a closed process, and the greatest height of all of them. */
 const RUN = 3;
 const MOST_RUNS = 60;
@@ -29,7 +32,25 @@ export interface TrackRow {
   states?: Track;
   /** Track of the threads of a closed process, as processors ran them. */
   runs?: Track;
+  /** True for a row that stays where it is while others scroll. */
+  isStuck?: boolean;
 }
+
+/** What decides which tracks are shown, and where. */
+export interface LayoutOptions {
+  collapsed: Set<number>;
+  /** Text that names of shown tracks contain; empty for all. */
+  text?: string;
+  /** Tracks that stay at the top, with those below them. */
+  pinned?: Set<number>;
+  hidden?: Set<number>;
+  /** Tracks with something that the filter selects; without it, all. */
+  filled?: Set<number> | null;
+  path?: ThreadPath | null;
+}
+
+/** Part of the height of the picture that pinned tracks take at most: of more, all scroll. */
+const MOST_PINNED = 0.6;
 
 /** Words for kinds of tracks. */
 export const KINDS: Record<TrackKind, string> = {
@@ -41,6 +62,7 @@ export const KINDS: Record<TrackKind, string> = {
   spans: "spans",
   states: "states of a thread",
   runs: "threads that ran",
+  path: "critical path",
   counter: "counter",
   losses: "losses and damage",
 };
@@ -62,6 +84,8 @@ export class TrackTree {
   readonly children = new Map<number | null, Track[]>();
   readonly states = new Map<number, Track>();
   readonly runs = new Map<number, Track>();
+  /** Tracks that tracks are below. */
+  readonly parents = new Map<number, number>();
   /** Nanoseconds that the threads of a track ran. */
   readonly running = new Map<number, number>();
 
@@ -81,6 +105,7 @@ export class TrackTree {
       }
       // What else happened on a processor is below the threads that it ran.
       if (track.kind === "processor" && !track.runsThreads) parent = processors.get(`${track.parent} ${track.name}${RUN_NAME}`) ?? parent;
+      if (parent !== null) this.parents.set(track.id, parent);
       const list = this.children.get(parent);
       if (list) list.push(track);
       else this.children.set(parent, [track]);
@@ -107,19 +132,36 @@ export class TrackTree {
 export class Layout {
   rows: TrackRow[] = [];
   height = 0;
+  /** Height of the rows at the top that do not scroll, if there is room for them. */
+  pinnedHeight = 0;
   readonly tree: TrackTree;
   private byTrack = new Map<number, TrackRow>();
+  private pinnedRows = 0;
 
-  /** With a text, only tracks whose names contain it are shown, with those above and below them. */
-  constructor(tracks: Track[], collapsed: Set<number>, text = "") {
+  constructor(tracks: Track[], private readonly options: LayoutOptions) {
     this.tree = new TrackTree(tracks);
+    const { path, pinned } = options;
+    if (path) this.add(trackOfPath(path), 0, 0, false);
+    const known = new Map(tracks.map((track) => [track.id, track]));
+    const roots = [...(pinned ?? [])].flatMap((track) => known.get(track) ?? []);
+    this.addAll(roots, true);
+    this.pinnedRows = this.rows.length;
+    this.pinnedHeight = this.height;
+    this.addAll(this.tree.children.get(null) ?? [], false);
+  }
+
+  /** Adds tracks and those below them. With a text, only those whose names contain it, and those above and below them. */
+  private addAll(roots: Track[], isPinned: boolean): void {
     const { children } = this.tree;
+    const { collapsed, text, hidden, pinned, filled } = this.options;
     const wanted = text ? this.named(text.toLowerCase()) : null;
+    const left = filled ? this.around(filled) : null;
     // A stack instead of recursion: depth comes from the input.
-    const stack = (children.get(null) ?? []).map((track) => ({ track, depth: 0 })).reverse();
+    const stack = roots.map((track) => ({ track, depth: 0 })).reverse();
     while (stack.length) {
       const { track, depth } = stack.pop()!;
-      if (wanted && !wanted.has(track.id)) continue;
+      const isMoved = pinned?.has(track.id) && !(isPinned && depth === 0);
+      if (isMoved || hidden?.has(track.id) || (wanted && !wanted.has(track.id)) || (left && !left.has(track.id))) continue;
       const below = children.get(track.id) ?? [];
       // What is looked for is shown wherever it is.
       const isClosed = collapsed.has(track.id) && !(wanted && below.some((one) => wanted.get(one.id) === "named"));
@@ -127,6 +169,16 @@ export class Layout {
       if (isClosed) continue;
       for (let i = below.length - 1; i >= 0; i--) stack.push({ track: below[i]!, depth: depth + 1 });
     }
+  }
+
+  /** Tracks of a set, and those above them. */
+  private around(tracks: Set<number>): Set<number> {
+    const found = new Set<number>();
+    const { parents } = this.tree;
+    for (const track of tracks) {
+      for (let at: number | null = track; at !== null && !found.has(at); at = parents.get(at) ?? null) found.add(at);
+    }
+    return found;
   }
 
   /** Tracks whose names contain a text, and those above and below them. */
@@ -149,7 +201,7 @@ export class Layout {
     const lanes = Math.min(track.lanes, MOST_LANES);
     const states = this.tree.states.get(track.id);
     const runs = isClosed ? this.tree.runs.get(track.id) : undefined;
-    const bar = states ? (track.items ? BAR : WIDE_BAR) : 0;
+    const bar = states ? (track.items ? STATES : WIDE_STATES) : 0;
     let height = track.kind === "counter" ? COUNTER : Math.max(LEAST, lanes * LANE + 2 * MARGIN);
     if (runs) height = Math.max(LEAST, Math.min(runs.lanes * RUN, MOST_RUNS) + 2 * MARGIN);
     else if (states && track.items) height += bar;
@@ -161,20 +213,27 @@ export class Layout {
     this.height += height;
   }
 
-  /** Rows that a window of the list shows. */
+  /** Height of the rows that stay at the top of a window. */
+  stuckHeight(height: number): number {
+    return this.pinnedHeight <= height * MOST_PINNED ? this.pinnedHeight : 0;
+  }
+
+  /** Rows that a window of the list shows; those that stay at its top come last. */
   visible(top: number, height: number): TrackRow[] {
+    const stuck = this.stuckHeight(height);
     const found: TrackRow[] = [];
-    for (let i = this.indexAt(top); i < this.rows.length; i++) {
+    for (let i = Math.max(this.indexAt(top + stuck), stuck ? this.pinnedRows : 0); i < this.rows.length; i++) {
       const row = this.rows[i]!;
       if (row.y >= top + height) break;
       found.push(row);
     }
+    if (stuck) for (const row of this.rows.slice(0, this.pinnedRows)) found.push({ ...row, y: row.y + top, isStuck: true });
     return found;
   }
 
-  at(y: number): TrackRow | undefined {
-    const row = this.rows[this.indexAt(y)];
-    return row && y >= row.y && y < row.y + row.height ? row : undefined;
+  /** Row at a place of the list, of which a window is visible. */
+  at(y: number, top: number, height: number): TrackRow | undefined {
+    return this.visible(top, height).findLast((row) => y >= row.y && y < row.y + row.height);
   }
 
   of(track: number | null): TrackRow | undefined {
@@ -191,6 +250,10 @@ export class Layout {
     }
     return low;
   }
+}
+
+function trackOfPath(path: ThreadPath): Track {
+  return { id: PATH_TRACK, parent: null, kind: "path", name: `Critical path of ${path.name}`, lanes: 1, items: path.steps.length, unit: null, minimum: null, maximum: null };
 }
 
 /** Top of a lane within the row of its track. */

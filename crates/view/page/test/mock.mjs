@@ -1,5 +1,5 @@
 // A server with the API of `ichnos view`, for tests of the page alone: node test/mock.mjs [PORT]
-// Answers come from a generated trace. Options: tracks (further ones), empty, errors, live, loading.
+// Answers come from a generated trace. Options: tracks (further ones), scheduling, empty, errors, live, loading.
 
 import { createServer } from "node:http";
 import { readFile } from "node:fs/promises";
@@ -15,9 +15,9 @@ const POLICY = [
 ].join("; ");
 
 class Problem extends Error {
-  constructor(status, message, at, length) {
+  constructor(status, message, at, length, help) {
     super(message);
-    Object.assign(this, { status, at, length });
+    Object.assign(this, { status, at, length, help });
   }
 }
 
@@ -62,8 +62,8 @@ async function serve(mock, request, response) {
     const body = JSON.stringify(answer(mock, url.searchParams)).replaceAll(/"@integer:(-?\d+)"/g, "$1");
     response.writeHead(200, { "Content-Type": "application/json" }).end(body);
   } catch (error) {
-    const { status = 500, message, at, length } = error;
-    response.writeHead(status, { "Content-Type": "application/json" }).end(JSON.stringify({ error: message, at, length }));
+    const { status = 500, message, at, length, help } = error;
+    response.writeHead(status, { "Content-Type": "application/json" }).end(JSON.stringify({ error: message, at, length, help }));
   }
 }
 
@@ -110,7 +110,7 @@ function filterOf(parameters) {
   found = /^length > (\d+)$/.exec(text);
   if (found) return (item) => item.to - item.from > Number(found[1]);
   const word = /[\w.]+/.exec(text);
-  throw new Problem(400, `unknown name \`${word?.[0] ?? text}\``, word?.index ?? 0, word?.[0].length ?? 1);
+  throw new Problem(400, `unknown name \`${word?.[0] ?? text}\``, word?.index ?? 0, word?.[0].length ?? 1, "did you mean `length`?");
 }
 
 function rowOf(mock, row) {
@@ -178,6 +178,10 @@ const ANSWERS = {
       error: options.failed ? "traces/demo trace: unrecognized format" : null,
     };
   },
+  filled(mock, parameters) {
+    const filter = filterOf(parameters);
+    return { complete: true, tracks: [...mock.trace.items].filter(([, items]) => items.some(filter)).map(([id]) => id) };
+  },
   tracks: (mock) => ({ generation: mock.generation, tracks: mock.trace.tracks }),
   names(mock, parameters) {
     const from = Number(parameters.get("from") ?? 0);
@@ -193,7 +197,10 @@ const ANSWERS = {
     const tracks = ids.map((id) => {
       const points = mock.trace.counters.get(id);
       if (points) return { id, counter: counterTile(points, begin, Math.min(end, last), pixels) };
-      return { id, items: tile(mock.trace.items.get(id) ?? [], begin, end, pixels, (item) => item.from <= last && filter(item)) };
+      const items = tile(mock.trace.items.get(id) ?? mock.trace.states.get(id) ?? [], begin, end, pixels, (item) => item.from <= last && filter(item));
+      // Threads of several programs in a pixel.
+      if (mock.trace.tracks.find((track) => track.id === id)?.runsThreads) for (let i = 0; i < items.length; i += 6) if (items[i + 3] > 1) items[i + 4] = 0;
+      return { id, items };
     });
     return { generation: mock.generation, begin: absolute(mock, begin), end: absolute(mock, end), exact: true, tracks };
   },
@@ -229,7 +236,7 @@ const ANSWERS = {
     const id = (other) => (other ? `${other.track}:${other.index}:0` : null);
     const isSpan = item.to > item.from;
     const plain = rowOf(mock, row);
-    const spans = isSpan ? { begin: id(row.what === "begin" ? row : partner), end: id(row.what === "end" ? row : partner), length: item.to - item.from } : null;
+    const spans = isSpan ? { begin: id(row.what === "begin" ? row : partner), end: id(row.what === "end" ? row : partner), length: item.to - item.from, ran: (item.to - item.from) / 4 } : null;
     const other = mock.trace.rows[(row.index + 7) % mock.trace.rows.length];
     return {
       ...plain,
@@ -240,6 +247,7 @@ const ANSWERS = {
         time: plain.time,
         event: plain.name,
         payload: { number: row.n, large: "@integer:-9223372036854775807", ratio: 0.25, what: row.what, names: ["a", "<script>window.__hacked=1</script>"], nested: { flag: true, none: null, text: "مرحبا" } },
+        stacks: { callstack: [{ address: 4096, symbol: "inner<int>", offset: 16, module: "libdemo.so" }, { address: 8192 }] },
         context: { vpid: 1200, vtid: 1200 + row.track, procname: "server" },
       },
       text: `[22:13:20.000000000] ${plain.name}: { ${plain.text} }`,
@@ -250,7 +258,9 @@ const ANSWERS = {
   },
   check(mock, parameters) {
     filterOf(parameters);
-    return { ok: true };
+    const name = /^event == "(.*)"$/.exec(parameters.get("filter"))?.[1];
+    const warnings = name === undefined || NAMES.includes(name) ? [] : [{ text: `no event record class is called \`${name}\``, help: "did you mean `read`?" }];
+    return { ok: true, warnings };
   },
   completions(mock, parameters) {
     const text = parameters.get("filter") ?? "";
@@ -274,6 +284,39 @@ const ANSWERS = {
   },
   longest() {
     return { spans: [] };
+  },
+  waits: () => ({ waits: [] }),
+  thread(mock, parameters) {
+    const thread = threadOf(mock, parameters);
+    if (!thread) return null;
+    const time = relative(mock, parameters, "time");
+    const known = statesOf(mock, thread.id).filter((item) => item.from <= time).slice(-4).reverse();
+    const other = mock.trace.tracks.find((track) => track.kind === "thread" && track.id !== thread.id);
+    const states = known.map((item) => ({
+      state: NAMES[item.name],
+      begin: absolute(mock, item.from),
+      end: absolute(mock, item.to),
+      ...(NAMES[item.name] === "sleeping" && { waitsIn: "read", endedBy: { thread: other.id, track: other.id, name: other.name } }),
+    }));
+    const processor = mock.trace.tracks.find((track) => mock.trace.states.get(track.id)?.some((item) => item.from === known[0]?.from && NAMES[item.name] === thread.name));
+    const woke = [{ name: other.name, time: absolute(mock, time), states: statesTrack(mock, other.id).id }];
+    return { thread: thread.id, track: thread.id, name: thread.name, priority: 20, processor: processor?.id, woke, states };
+  },
+  path(mock, parameters) {
+    const thread = threadOf(mock, parameters);
+    const [begin, end] = range(mock, parameters);
+    const others = mock.trace.tracks.filter((track) => track.kind === "thread");
+    const own = Math.max(others.indexOf(thread), 0);
+    const steps = Array.from({ length: 6 }, (_, i) => ({
+      thread: i,
+      track: others[(own + i * 3) % others.length].id,
+      name: others[(own + i * 3) % others.length].name,
+      state: i % 3 === 1 ? "sleeping" : "running",
+      begin: absolute(mock, begin + ((end - begin) * i) / 6),
+      end: absolute(mock, begin + ((end - begin) * (i + 1)) / 6),
+      ...(i % 3 === 1 && { waitsIn: "read", endedBy: { interrupt: "timer" } }),
+    }));
+    return { total: steps.length, complete: true, command: "ichnos threads --path 1201 'traces/demo trace'", steps };
   },
   stats(mock, parameters) {
     const [begin, end] = range(mock, parameters);
@@ -344,7 +387,9 @@ const ANSWERS = {
     const path = [0, 1, 3, 7];
     const steps = path.map((n) => ({ id: `n${n}`, label: NAMES[n], place: "host-0", begin_ns: 0, time_ns: 2e6 * n }));
     const command = `ichnos task show ${parameters.get("id")} 'traces/demo trace'`;
-    return { id: parameters.get("id"), command, total: 14, nodes, edges, dangling: 1, path, criticalPath: { time_ns: 1.4e7, steps } };
+    const joined = [{ node: 0, label: NAMES[events[3].item.name], place: "host-1", time: absolute(mock, events[3].time) }];
+    const clocks = [{ machine: "host-2", offset: -1_250_000 }];
+    return { id: parameters.get("id"), command, total: 14, joined, clocks, nodes, edges, dangling: 1, path, criticalPath: { time_ns: 1.4e7, steps } };
   },
   flows(mock, parameters) {
     const [begin, end] = range(mock, parameters);
@@ -354,6 +399,22 @@ const ANSWERS = {
     return { generation: mock.generation, flows: flows.filter(([, from, , to]) => to >= 0 && from <= end - begin).flat(), complete: true };
   },
 };
+
+function statesTrack(mock, thread) {
+  return mock.trace.tracks.find((track) => track.kind === "states" && track.parent === thread);
+}
+
+function statesOf(mock, thread) {
+  return mock.trace.states.get(statesTrack(mock, thread)?.id) ?? [];
+}
+
+/** Thread that a request names by its track, by that of its states, or by a processor and its name. */
+function threadOf(mock, parameters) {
+  const track = mock.trace.tracks.find((one) => one.id === Number(parameters.get("track")));
+  const byName = (name) => mock.trace.tracks.find((one) => one.kind === "thread" && one.name === name);
+  if (track?.kind === "states") return mock.trace.tracks.find((one) => one.id === track.parent);
+  return track?.runsThreads ? byName(NAMES[Number(parameters.get("name"))]) : track;
+}
 
 /** Events by the number of their name. */
 function grouped(rows) {

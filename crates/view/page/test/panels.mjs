@@ -28,11 +28,14 @@ export async function details({ browser, url, mock }) {
   assert.ok(text.includes(event.position ? event.position.file : event.stream));
   const leaves = [];
   const walk = (value) => (value !== null && typeof value === "object" ? Object.values(value).forEach(walk) : leaves.push(value));
-  walk(event.line);
+  const { stacks, ...line } = event.line;
+  walk(line);
   for (const leaf of leaves.filter((leaf) => typeof leaf !== "number" || Number.isSafeInteger(leaf)).slice(0, 40)) assert.ok(text.includes(typeof leaf === "string" ? JSON.stringify(leaf) : String(leaf)), `field ${leaf}`);
   for (const [, large] of raw.matchAll(/:\s*(-?\d{16,})[,}\]]/g)) assert.ok(text.includes(large), `integer ${large}`);
   assert.ok((await page.locator("#panel-details .command code").textContent()).startsWith("ichnos cat "));
   if (!mock) return undefined;
+  if (event.spans) assert.ok(text.includes("25.0 % of it"), text);
+  assert.deepEqual(await page.locator("#panel-details ol.stack li").allInnerTexts(), ["libdemo.so!inner<int>+0x10", "0x2000"]);
   await page.getByRole("button", { name: "parent" }).click();
   await page.waitForFunction((id) => window.__ichnos.selected?.id !== id, selected.id);
   return undefined;
@@ -105,6 +108,26 @@ export async function flameGraph({ browser, url }) {
   return undefined;
 }
 
+/** Callers, threads and running time are asked for; names are cut in the middle. */
+export async function flameGraphsHaveChoices({ browser, url }) {
+  const page = await openPage(browser, url);
+  await openTab(page, 4, "stacks");
+  for (const [label, parameter] of [["Inverted", "inverted=1"], ["By thread", "threads=1"], ["Only running", "running=1"]]) {
+    const answer = page.waitForResponse((response) => response.url().includes("/api/stacks?") && response.url().includes(parameter));
+    await page.getByLabel(label).check();
+    assert.equal((await answer).status(), 200);
+    await page.getByLabel(label).uncheck();
+  }
+  await settled(page);
+  const cut = await page.locator(".flame button").evaluateAll((all) => all.map((one) => [one.title, one.dataset.text]).filter(([, text]) => text.includes("…")));
+  for (const [title, text] of cut) {
+    const [left, right] = text.split("…");
+    const name = title.replace(/: [^:]*$/, "");
+    assert.ok(name.startsWith(left) && name.endsWith(right), `${title}: ${text}`);
+  }
+  return undefined;
+}
+
 export async function tasks({ browser, url }) {
   const page = await openPage(browser, url);
   const body = await openTab(page, 5, "tasks");
@@ -118,7 +141,14 @@ export async function tasks({ browser, url }) {
   const graph = await (await answer).json();
   await page.locator(".gantt .bar-row").first().waitFor();
   assert.equal(await page.locator("#panel-tasks code").textContent(), graph.command);
-  assert.equal(await page.locator(".gantt .bar-row").count(), Math.min(graph.nodes.length, 500));
+  assert.equal(await page.locator(".gantt .bar-row:not(.joined)").count(), Math.min(graph.nodes.length, 500));
+  const joined = page.locator(".gantt .bar-row.joined");
+  if (graph.nodes.length <= 500) assert.equal(await joined.count(), graph.joined.length);
+  for (const { machine } of graph.clocks) assert.ok((await page.locator("#panel-tasks").innerText()).includes(machine));
+  if (await joined.count()) {
+    await joined.getByRole("button").first().click();
+    await page.waitForFunction(() => window.__ichnos.selected?.id);
+  }
   assert.equal(await page.locator(".gantt .bar-row.critical").count(), graph.path.length);
   const flat = (text) => text.replaceAll(/\s+/g, " ").trim();
   const text = flat(await page.locator("#panel-tasks").innerText());
@@ -246,6 +276,18 @@ export async function filterErrorsHaveAPlace({ browser, url, mock }) {
 }
 
 /** Escape gives up what was typed, and asks before it deletes the filter that applies. Enter leaves no completions behind. */
+/** Errors, and names that no class has, have the suggestion of the command. */
+export async function filterErrorsHaveSuggestions({ browser, url, mock }) {
+  if (!mock) return "needs the mock";
+  const page = await openPage(browser, url);
+  await page.locator("#filter").fill("lenght > 2");
+  await page.locator("#filter-error").getByText("help: did you mean `length`?").waitFor();
+  await page.locator("#filter").fill('event == "rea"');
+  await page.locator("#filter-error").getByText("help: did you mean `read`?").waitFor();
+  assert.equal(await page.locator("#filter").getAttribute("aria-invalid"), "false");
+  return undefined;
+}
+
 export async function filterAsksBeforeItIsDeleted({ browser, url }) {
   const page = await openPage(browser, url);
   const field = page.locator("#filter");

@@ -65,6 +65,31 @@ export async function axeFindsNothing({ browser, url, axe }) {
   }
 }
 
+/** On a phone, the picture has most of the width, nothing is wider than the screen, and two fingers zoom. */
+export async function aPhoneShowsThePicture({ browser, url, axe }) {
+  const page = await openPage(browser, url, { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
+  await page.evaluate(axe);
+  const { begin, end } = (await settled(page)).view;
+  const canvas = await page.locator("#canvas").boundingBox();
+  assert.ok(canvas.width > 240 && canvas.height > 200, `${canvas.width}x${canvas.height}`);
+  for (const key of ["1", "2", "3", "4", "5", "6"]) {
+    await page.keyboard.press(key);
+    await settled(page);
+    const width = await page.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(width <= 390, `panel ${key}: ${width}`);
+    const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+    assert.deepEqual(violations.map((one) => `${one.id}: ${one.nodes[0].html.slice(0, 140)}`), [], `panel ${key}`);
+  }
+  const session = await page.context().newCDPSession(page);
+  const y = canvas.y + 60;
+  const touch = (type, ...xs) => session.send("Input.dispatchTouchEvent", { type, touchPoints: xs.map((x, id) => ({ x, y, id })) });
+  await touch("touchStart", canvas.x + 100, canvas.x + 140);
+  for (let i = 1; i <= 6; i++) await touch("touchMove", canvas.x + 100 - 12 * i, canvas.x + 140 + 12 * i);
+  await touch("touchEnd");
+  const after = (await settled(page)).view;
+  assert.ok(BigInt(after.end) - BigInt(after.begin) < (BigInt(end) - BigInt(begin)) / 2n, JSON.stringify(after));
+}
+
 /** Contrast of text on each fill of the picture, from the exported SVG. */
 export async function textOnSpansCanBeRead({ browser, url }) {
   for (const colorScheme of ["light", "dark"]) {

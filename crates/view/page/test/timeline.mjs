@@ -155,7 +155,8 @@ export async function onlyVisibleTracksAreAskedFor({ browser, startMock }) {
   try {
     const page = await openPage(browser, mock.url);
     await settled(page);
-    const asked = () => new Set(mock.requests.flatMap((path) => (new URL(path, mock.url).searchParams.get("tracks") ?? "").split(",")).filter(Boolean));
+    // The strip of the whole trace asks for the tracks with most on them, once and coarsely.
+    const asked = () => new Set(mock.requests.filter((path) => !path.endsWith("pixels=400")).flatMap((path) => (new URL(path, mock.url).searchParams.get("tracks") ?? "").split(",")).filter(Boolean));
     assert.ok(asked().size < 60, `${asked().size} tracks`);
     assert.ok((await page.locator(".label").count()) < 60);
     await page.locator("#scroll").evaluate((scroller) => (scroller.scrollTop = 150_000));

@@ -18,6 +18,8 @@ export const NAMES = [
   "log:message",
   "lost events",
 ];
+/** Numbers of the names of states, which come after those of events. */
+const STATES = ["running", "runnable", "sleeping"].map((state) => NAMES.push(state) - 1);
 const ORIGIN = 1_700_000_000_000_000_000n;
 const LENGTH = 2_000_000_000;
 
@@ -45,9 +47,9 @@ function nested(rand, items, begin, end, lane, depth) {
   }
 }
 
-/** Trace with `tracks` threads beside the usual ones, and a second trace from `second` ns on. */
-export function makeTrace({ tracks: many = 0, empty = false, second = 0 } = {}) {
-  const trace = { origin: ORIGIN, length: LENGTH, tracks: [], items: new Map(), counters: new Map(), rows: [] };
+/** Trace with `tracks` threads beside the usual ones, a second trace from `second` ns on, and what two processors ran. */
+export function makeTrace({ tracks: many = 0, empty = false, second = 0, scheduling = false } = {}) {
+  const trace = { origin: ORIGIN, length: LENGTH, tracks: [], items: new Map(), states: new Map(), counters: new Map(), rows: [] };
   if (empty) return trace;
   const rand = random(37);
   let id = 0;
@@ -87,9 +89,43 @@ export function makeTrace({ tracks: many = 0, empty = false, second = 0 } = {}) 
     nested(rand, items, Math.round(rand() * 1e8), LENGTH, 0, 1);
     fill(add(root, "thread", `task ${i}`), items);
   }
+  if (scheduling) schedule(trace, rand, root, add);
   if (second) fill(add(add(null, "trace", "second"), "thread", "thread-0 (1)"), [{ lane: 0, from: second, to: second + 1e6, name: 0 }]);
   makeRows(trace);
   return trace;
+}
+
+/** Two processors that run the threads in turns, and the states of these threads. They have no events. */
+function schedule(trace, rand, root, add) {
+  const threads = trace.tracks.filter((track) => track.kind === "thread");
+  const names = new Map(threads.map((thread) => [thread.id, NAMES.includes(thread.name) ? NAMES.indexOf(thread.name) : NAMES.push(thread.name) - 1]));
+  const ran = new Map(threads.map((thread) => [thread.id, []]));
+  for (const processor of [0, 1]) {
+    const own = threads.filter((_, i) => i % 2 === processor);
+    const slices = [];
+    for (let at = 0; at < LENGTH; ) {
+      const thread = own[Math.floor(rand() * own.length)].id;
+      const to = Math.min(at + Math.round(2e5 + rand() * 8e6), LENGTH);
+      slices.push({ lane: 0, from: at, to, name: names.get(thread) });
+      ran.get(thread).push({ from: at, to, processor });
+      at = to + (rand() < 0.2 ? Math.round(rand() * 1e7) : 0);
+    }
+    const id = add(root, "processor", `cpu ${processor} threads`, { runsThreads: true, lanes: 1, items: slices.length });
+    trace.states.set(id, slices);
+  }
+  for (const [thread, slices] of ran) {
+    const states = [];
+    let before = 0;
+    for (const { from, to } of slices) {
+      const woken = from - Math.min(1e6, Math.round((from - before) / 4));
+      if (woken > before) states.push({ lane: 0, from: before, to: woken, name: STATES[2] });
+      if (from > woken) states.push({ lane: 0, from: woken, to: from, name: STATES[1] });
+      states.push({ lane: 0, from, to, name: STATES[0] });
+      before = to;
+    }
+    const running = slices.reduce((sum, { from, to }) => sum + to - from, 0);
+    trace.states.set(add(thread, "states", "states", { lanes: 1, items: states.length, running }), states);
+  }
 }
 
 function counter(trace, track, rand, p) {

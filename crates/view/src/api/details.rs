@@ -15,6 +15,7 @@ use super::events::{LineSink, MOST_EVENTS, Texts, write_row};
 use super::overview::write_time;
 use super::scan::{self, EventId, RangeScan};
 use super::span_search::{SpanEnds, SpanSearch};
+use super::span_tree::RunningTimes;
 use crate::query::Query;
 use crate::response::ApiError;
 use crate::shared::Shared;
@@ -46,10 +47,12 @@ pub(super) fn event(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError>
     )?;
     let (place, links) = known.ok_or_else(|| ApiError::missing("the time of the event cannot be shown"))?;
     write_position(&mut object, position(shared, id)?);
-    let command = command(shared, "cat -f jsonl", &Query::new("")?, Some((id.time, id.time)));
+    let command = command(shared, "cat -f jsonl --stacks", &Query::new("")?, Some((id.time, id.time)));
     object.member("command").string(&command);
     object.member("line").raw().extend_from_slice(&line);
-    write_span(&mut object, SpanSearch::new(shared).find(place)?);
+    let span = SpanSearch::new(shared).find(place)?;
+    let ran = span.as_ref().and_then(|span| time_that_ran(shared, place.track, span));
+    write_span(&mut object, span, ran);
     write_links(shared, &mut object, "causes", &links.causes);
     write_links(shared, &mut object, "effects", &links.effects);
     object.end();
@@ -65,7 +68,17 @@ fn write_position(object: &mut ObjectWriter<'_>, position: Option<DataPosition>)
     member.end();
 }
 
-fn write_span(object: &mut ObjectWriter<'_>, span: Option<SpanEnds>) {
+/// Returns the part of the time of a span in which its thread ran, in nanoseconds, if its states are known.
+fn time_that_ran(shared: &Shared, track: u32, span: &SpanEnds) -> Option<u64> {
+    let begin = span.begin.as_ref()?.time;
+    let end = begin.checked_add(span.length?)?;
+    let mut timeline = shared.build.timeline();
+    let running = RunningTimes::of_thread(&mut timeline, track, (begin, end))?;
+    running.is_exact.then(|| running.within(begin, end))
+}
+
+/// Writes the ends of a span. `ran` is the time in which its thread ran.
+fn write_span(object: &mut ObjectWriter<'_>, span: Option<SpanEnds>, ran: Option<u64>) {
     let Some(SpanEnds { begin, end, length }) = span else { return object.member("spans").null() };
     let mut member = object.member("spans").object();
     for (name, place) in [("begin", begin), ("end", end)] {
@@ -78,6 +91,7 @@ fn write_span(object: &mut ObjectWriter<'_>, span: Option<SpanEnds>) {
         Some(length) => member.member("length").unsigned(length),
         None => member.member("length").null(),
     }
+    member.unsigned("ran", ran);
     member.end();
 }
 
@@ -135,11 +149,18 @@ impl EventCounter {
     }
 }
 
-/// Returns the line of an event as `cat --format jsonl` writes it.
+/// Returns the options of `cat --format jsonl --stacks`.
+fn line_options() -> JsonLinesOptions {
+    let mut options = JsonLinesOptions::default();
+    options.stacks = true;
+    options
+}
+
+/// Returns the line of an event as `cat --format jsonl --stacks` writes it.
 fn json_line(shared: &Shared, id: EventId) -> Result<Option<Vec<u8>>, ApiError> {
     let mut counter = EventCounter::new(shared, id);
     let reader = shared.reader(counter.window())?;
-    let mut lines = JsonLines::new(Vec::new(), JsonLinesOptions::default());
+    let mut lines = JsonLines::new(Vec::new(), line_options());
     let mut line = None;
     let mut take = |message: &Message<'_>| -> std::io::Result<ControlFlow<()>> {
         let Message::Event(event) = message else {

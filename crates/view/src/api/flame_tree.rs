@@ -4,8 +4,9 @@ use std::collections::{BinaryHeap, HashMap};
 
 use ichnos::json::write::ValueWriter;
 
-/// Maximum number of functions of an answer.
+/// Maximum number of functions of an answer, and of those that are inverted.
 const MOST_NODES: usize = 5_000;
+const MOST_INVERTED: usize = 20_000;
 
 /// Maximum depth of stacks in an answer.
 const MOST_DEPTH: usize = 256;
@@ -26,11 +27,16 @@ pub(super) struct FlameTree {
 }
 
 impl FlameTree {
-    /// Reads lines of functions from the outermost one on, each with a weight.
-    pub(super) fn of_folded(text: &str) -> Self {
+    /// Makes a tree of the root alone.
+    pub(super) fn new() -> Self {
         let root = StackNode { name: "all".to_owned(), ..StackNode::default() };
-        let mut tree = Self { nodes: vec![root], numbers: HashMap::new() };
-        for line in text.lines() {
+        Self { nodes: vec![root], numbers: HashMap::new() }
+    }
+
+    /// Reads lines of functions from the outermost one on, each with a weight.
+    pub(super) fn of_folded<'t>(lines: impl IntoIterator<Item = &'t str>) -> Self {
+        let mut tree = Self::new();
+        for line in lines {
             let Some((stack, weight)) = line.rsplit_once(' ') else { continue };
             let weight = weight.parse().unwrap_or(0);
             let mut node = 0;
@@ -62,11 +68,50 @@ impl FlameTree {
         child
     }
 
+    /// Returns the tree of callers: below each function that something was spent in, those that called it. The outermost
+    /// `kept` levels stay where they are. Second, the number of functions that are left out of very large trees.
+    pub(super) fn inverted(mut self, kept: usize) -> (Self, usize) {
+        let dropped = self.prune_to(MOST_INVERTED);
+        let mut inverted = Self::new();
+        let mut path = vec![0];
+        self.invert(&mut path, kept, &mut inverted);
+        (inverted, dropped)
+    }
+
+    /// Adds what was spent in the last function of a path, and in those below it, to an inverted tree.
+    fn invert(&self, path: &mut Vec<usize>, kept: usize, inverted: &mut Self) {
+        let Some(StackNode { value, children, .. }) = path.last().and_then(|node| self.nodes.get(*node))
+        else {
+            return;
+        };
+        let below: u64 =
+            children.iter().filter_map(|child| self.nodes.get(*child)).map(|child| child.value).sum();
+        let own = value.saturating_sub(below);
+        if own > 0 {
+            let (outer, inner) = path.split_at(path.len().min(kept + 1));
+            let mut node = 0;
+            inverted.add(node, own);
+            for original in outer.iter().skip(1).chain(inner.iter().rev()) {
+                node = inverted.child(node, self.nodes.get(*original).map_or("", |node| &node.name));
+                inverted.add(node, own);
+            }
+        }
+        for child in children {
+            path.push(*child);
+            self.invert(path, kept, inverted);
+            path.pop();
+        }
+    }
+
     /// Leaves the largest functions. Returns the number of those that are left out.
     pub(super) fn prune(&mut self) -> usize {
+        self.prune_to(MOST_NODES)
+    }
+
+    fn prune_to(&mut self, most: usize) -> usize {
         let mut left = vec![false; self.nodes.len()];
         let mut largest = BinaryHeap::from([(u64::MAX, 0)]);
-        for _ in 0..MOST_NODES {
+        for _ in 0..most {
             let Some((_, node)) = largest.pop() else { break };
             left[node] = true;
             largest.extend(self.nodes[node].children.iter().map(|child| (self.nodes[*child].value, *child)));
@@ -95,17 +140,43 @@ mod tests {
 
     #[test]
     fn trees_add_what_is_below_and_keep_the_largest() {
-        let mut tree = FlameTree::of_folded("a;b 3\na;c 4\nd 1\n");
+        let mut tree = FlameTree::of_folded(["a;b 3", "a;c 4", "d 1"]);
         assert_eq!(tree.prune(), 0);
         let mut out = Vec::new();
         tree.write(ValueWriter::new(&mut out), 0);
         let text = String::from_utf8(out).unwrap();
         assert!(text.starts_with(r#"{"name":"all","value":8,"children":[{"name":"a","value":7,"#), "{text}");
         let many: String = (0..6_000).map(|i| format!("x;f{i} {i}\n")).collect();
-        let mut tree = FlameTree::of_folded(&many);
+        let mut tree = FlameTree::of_folded(many.lines());
         assert_eq!(tree.prune(), 6_002 - MOST_NODES);
         let mut out = Vec::new();
         tree.write(ValueWriter::new(&mut out), 0);
         assert!(String::from_utf8(out).unwrap().contains("f5999"));
+    }
+
+    #[test]
+    fn inverted_trees_have_callers_below_what_they_call() {
+        let lines = ["t;main;read 3", "t;main;walk;read 4", "t;main 2", "u;read 1"];
+        let folded = |tree: &FlameTree| {
+            let mut out = Vec::new();
+            tree.write(ValueWriter::new(&mut out), 0);
+            String::from_utf8(out)
+                .unwrap()
+                .replace(['"', '{', '}'], "")
+                .replace("name:", "")
+                .replace(",children:[]", "")
+        };
+        let (tree, dropped) = FlameTree::of_folded(lines).inverted(0);
+        assert_eq!(dropped, 0);
+        let text = folded(&tree);
+        assert!(text.starts_with("all,value:10,children:["), "{text}");
+        assert!(
+            text.contains("read,value:8,children:[main,value:3,children:[t,value:3],walk,value:4"),
+            "{text}"
+        );
+        // By thread: the threads stay outermost.
+        let text = folded(&FlameTree::of_folded(lines).inverted(1).0);
+        assert!(text.contains("t,value:9,children:[main,value:2,read,value:7,children:["), "{text}");
+        assert!(text.contains("u,value:1,children:[read,value:1]"), "{text}");
     }
 }

@@ -66,10 +66,7 @@ pub(super) fn flows(shared: &Arc<Shared>, query: &Query) -> Result<Vec<u8>, ApiE
         pixel: ((end - begin) / pixels).max(1),
         limit: query.bounded("limit", MOST_FLOWS, FLOWS)? as usize,
     };
-    let build = match query.text("filter") {
-        Some(text) => &shared.filtered(text)?,
-        None => &shared.build,
-    };
+    let build = &shared.build_of(query)?;
     let is_over = build.status().is_complete;
     let (found, is_all) = {
         let timeline = build.timeline();

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::Arc;
 
 use ichnos::export::viewers::TimelineTrackKind;
 use ichnos::json::write::ValueWriter;
@@ -16,9 +17,10 @@ const MOST_SPANS: usize = 100;
 const PIXELS: u32 = 8_192;
 
 /// Lists the longest spans that touch a range, the longest first.
-pub(super) fn longest(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
+pub(super) fn longest(shared: &Arc<Shared>, query: &Query) -> Result<Vec<u8>, ApiError> {
     let (begin, end) = query.range()?;
-    let mut timeline = shared.build.timeline();
+    let build = shared.build_of(query)?;
+    let mut timeline = build.timeline();
     // The shortest of them is the first to be replaced.
     let mut found = BinaryHeap::new();
     for track in 0..timeline.tracks().len() as u32 {

@@ -1,5 +1,8 @@
 //! The trace, its tracks and names.
 
+use std::sync::Arc;
+
+use ichnos::export::viewers::TimelineTrackKind;
 use ichnos::json::write::{ObjectWriter, ValueWriter};
 
 use super::command::command;
@@ -134,6 +137,26 @@ pub(super) fn tracks(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError
     Ok(out)
 }
 
+/// Lists the tracks with something that a filter selects. The states of threads are no events.
+pub(super) fn filled(shared: &Arc<Shared>, query: &Query) -> Result<Vec<u8>, ApiError> {
+    let build = shared.build_of(query)?;
+    let is_complete = build.status().is_complete;
+    let timeline = build.timeline();
+    let mut out = Vec::new();
+    let mut object = ValueWriter::new(&mut out).object();
+    object.member("complete").boolean(is_complete);
+    let mut list = object.member("tracks").array();
+    for (id, track) in (0_u32..).zip(timeline.tracks()) {
+        let is_state = matches!(track.kind, TimelineTrackKind::States | TimelineTrackKind::Runs);
+        if !is_state && timeline.items(id) > 0 {
+            list.element().unsigned(id.into());
+        }
+    }
+    list.end();
+    object.end();
+    Ok(out)
+}
+
 /// Lists names from a number on, with the colors that maps give them.
 pub(super) fn names(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
     let from = query.bounded("from", u32::MAX.into(), 0)? as u32;
@@ -159,10 +182,21 @@ pub(super) fn names_in(shared: &Shared, from: u32, to: u32) -> Vec<u8> {
     out
 }
 
-/// Checks an expression.
+/// Checks an expression, and lists names in it that no class has.
 pub(super) fn check(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
-    if let Some(text) = query.text("filter") {
-        shared.filter(text)?;
+    let filter = query.text("filter").map(|text| shared.filter(text)).transpose()?;
+    let warnings = filter.iter().flat_map(|filter| filter.warnings());
+    let mut out = Vec::new();
+    let mut object = ValueWriter::new(&mut out).object();
+    object.member("ok").boolean(true);
+    let mut list = object.member("warnings").array();
+    for warning in warnings {
+        let mut entry = list.element().object();
+        entry.member("text").string(&warning.message);
+        entry.string("help", (shared.options.warning_help)(warning).as_deref());
+        entry.end();
     }
-    Ok(b"{\"ok\":true}".to_vec())
+    list.end();
+    object.end();
+    Ok(out)
 }

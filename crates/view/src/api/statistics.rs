@@ -1,11 +1,12 @@
 //! Statistics and call stacks of a range.
 
+use std::borrow::Cow;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use ichnos::export::{
-    Distribution, GroupBy, GroupValue, PairOptions, PairReader, Pairs, StackCollector, StackFormat,
-    StackOptions, StackRoots, StatsCollector, StatsOptions,
+    CPU_TIME, Distribution, GroupBy, GroupValue, PairOptions, PairReader, Pairs, StackCollector, StackFormat,
+    StackOptions, StackRoots, StatsCollector, StatsOptions, UNMANAGED_CODE_TIME,
 };
 use ichnos::json::write::{ObjectWriter, ValueWriter};
 use ichnos::model::{Event, Message, Sink as _};
@@ -14,7 +15,7 @@ use super::command::command;
 use super::flame_tree::FlameTree;
 use super::overview::write_float;
 use super::scan::{self, RangeScan, is_within};
-use super::span_tree::add_spans;
+use super::span_tree::{SpanTreeOptions, add_spans};
 use crate::query::Query;
 use crate::response::ApiError;
 use crate::shared::Shared;
@@ -152,10 +153,29 @@ fn write_histogram(place: ValueWriter<'_>, lengths: &Distribution) {
     object.end();
 }
 
+/// Returns the lines of folded text that count: with `only_running`, without samples of threads that did not run.
+fn counted_lines(text: &str, only_running: bool) -> impl Iterator<Item = Cow<'_, str>> {
+    text.lines().filter_map(move |line| {
+        let Some((stack, weight)) = line.rsplit_once(' ').filter(|_| only_running) else {
+            return Some(Cow::Borrowed(line));
+        };
+        let (outer, innermost) = stack.rsplit_once(';').unwrap_or(("", stack));
+        match innermost {
+            CPU_TIME => Some(Cow::Owned(format!("{outer} {weight}"))),
+            UNMANAGED_CODE_TIME => None,
+            _ => Some(Cow::Borrowed(line)),
+        }
+    })
+}
+
 /// Collects the call stacks of samples; spans if there are none.
 pub(super) fn stacks(shared: &Arc<Shared>, query: &Query) -> Result<Vec<u8>, ApiError> {
     let (begin, end) = query.range()?;
-    let mut collector = StackCollector::new(StackOptions::default());
+    let is_on = |name: &str| Ok(query.bounded(name, 1, 0)? == 1);
+    let (inverted, by_thread, only_running) = (is_on("inverted")?, is_on("threads")?, is_on("running")?);
+    let mut options = StackOptions::default();
+    options.with_states = only_running;
+    let mut collector = StackCollector::new(options);
     let scan = RangeScan { begin, end, filter: query.text("filter"), most: MOST_EVENTS, time: scan::LONG };
     let scanned = scan.run(shared, |found| match collector.message(&Message::Event(*found.event)) {
         Ok(flow) => flow,
@@ -163,21 +183,34 @@ pub(super) fn stacks(shared: &Arc<Shared>, query: &Query) -> Result<Vec<u8>, Api
     })?;
     let profile = collector.finish();
     let mut text = Vec::new();
-    let written = profile.write(StackFormat::Folded, StackRoots::None, &mut text);
+    let roots = if by_thread { StackRoots::Thread } else { StackRoots::None };
+    let written = profile.write(StackFormat::Folded, roots, &mut text);
     written.map_err(|error| ApiError::failed(error.to_string()))?;
-    let mut tree = FlameTree::of_folded(&String::from_utf8_lossy(&text));
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<_> = counted_lines(&text, only_running).collect();
+    let mut tree = FlameTree::of_folded(lines.iter().map(|line| &**line));
     let mut spans = 0;
     if profile.samples() == 0 {
-        let build = match query.text("filter") {
-            Some(text) => &shared.filtered(text)?,
-            None => &shared.build,
-        };
-        spans = add_spans(&mut tree, &mut build.timeline(), (begin, end));
+        let build = shared.build_of(query)?;
+        let options = SpanTreeOptions { by_thread, only_running };
+        spans = add_spans(&mut tree, &mut build.timeline(), (begin, end), options);
     }
-    let dropped = tree.prune();
+    let mut dropped = 0;
+    if inverted {
+        // Samples are by process and thread.
+        let kept = usize::from(by_thread) * if spans > 0 { 1 } else { 2 };
+        (tree, dropped) = tree.inverted(kept);
+    }
+    dropped += tree.prune();
     let mut out = Vec::new();
     let mut object = ValueWriter::new(&mut out).object();
-    object.member("command").string(&command(shared, "stacks", query, Some((begin, end))));
+    // The command writes no flame graph of spans, but knows how long they took.
+    let verb = match (spans > 0, by_thread) {
+        (true, _) => "stats --spans",
+        (false, true) => "stacks --roots thread",
+        (false, false) => "stacks",
+    };
+    object.member("command").string(&command(shared, verb, query, Some((begin, end))));
     object.member("complete").boolean(scanned.is_complete);
     object.member("samples").unsigned(profile.samples());
     object.member("spans").unsigned(spans);

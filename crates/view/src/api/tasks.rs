@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use ichnos::export::viewers::{Timeline, TimelinePlace};
-use ichnos::export::{TaskCollector, TaskGraph, TaskMember, TaskOptions};
+use ichnos::export::{JoinedEvent, TaskCollector, TaskGraph, TaskMember, TaskOptions};
 use ichnos::json::write::{ObjectWriter, ValueWriter};
 use ichnos::model::{Chain, Identifier, Meaning, Message, Sink as _};
 
@@ -19,7 +19,7 @@ use crate::task_list::{TaskList, TaskRow};
 /// Maximum number of events that are read for tasks.
 const MOST_EVENTS: u64 = 50_000_000;
 
-/// Maximum number of operations of all tasks.
+/// Maximum number of operations of all tasks, and of their further events.
 const MOST_OPERATIONS: usize = 2_000_000;
 
 /// Maximum number of tasks of an answer, and by default.
@@ -29,6 +29,9 @@ const TASKS: u64 = 1_000;
 /// Maximum numbers of operations and edges of a graph.
 const MOST_NODES: u32 = 10_000;
 const MOST_EDGES: usize = 50_000;
+
+/// Maximum number of events of an answer that joined operations.
+const MOST_JOINED: usize = 10_000;
 
 /// Returns the tasks that a request is about.
 fn list(shared: &Shared, query: &Query) -> Result<Arc<TaskList>, ApiError> {
@@ -42,6 +45,7 @@ fn collect(shared: &Shared, filter: Option<&str>) -> Result<TaskList, ApiError> 
     let mut options = TaskOptions::default();
     options.find_mentions = ichnos::FORMATS.iter().filter_map(|format| format.find_mentions()).collect();
     options.correct_clocks = true;
+    options.with_events = true;
     options.most = Some(MOST_OPERATIONS);
     let mut collector = TaskCollector::new(options);
     let range = shared.build.timeline().range();
@@ -122,6 +126,7 @@ pub(super) fn task(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> 
     object.member("total").unsigned(graph.len().into());
     write_nodes(&mut object, &graph, &shared.build.timeline(), row.id);
     write_edges(&mut object, &graph);
+    write_joined(&mut object, &graph);
     let mut nodes = object.member("path").array();
     path.iter().filter(|node| **node < MOST_NODES).for_each(|node| nodes.element().unsigned((*node).into()));
     nodes.end();
@@ -153,6 +158,29 @@ fn write_nodes(object: &mut ObjectWriter<'_>, graph: &TaskGraph<'_>, timeline: &
         entry.end();
     }
     nodes.end();
+}
+
+/// Writes the events that joined operations, each with the number of the operation that it follows, and moved clocks.
+fn write_joined(object: &mut ObjectWriter<'_>, graph: &TaskGraph<'_>) {
+    let mut joined = object.member("joined").array();
+    let is_shown = |(node, _): &(u32, JoinedEvent<'_>)| *node < MOST_NODES;
+    for (node, event) in graph.joined_events().into_iter().filter(is_shown).take(MOST_JOINED) {
+        let mut entry = joined.element().object();
+        entry.member("node").unsigned(node.into());
+        entry.member("label").string(&String::from_utf8_lossy(event.label));
+        entry.member("place").string(&String::from_utf8_lossy(event.place));
+        write_text_time(&mut entry, "time", event.time);
+        entry.end();
+    }
+    joined.end();
+    let mut clocks = object.member("clocks").array();
+    for (machine, offset) in graph.clock_corrections() {
+        let mut entry = clocks.element().object();
+        entry.member("machine").string(&String::from_utf8_lossy(machine));
+        entry.integer("offset", Some(offset));
+        entry.end();
+    }
+    clocks.end();
 }
 
 /// Returns the first event of an operation, which is at a time if that is known.

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use ichnos::Pass;
-use ichnos::export::viewers::{ThreadWaker, Timeline, TimelineState, TimelineTrackKind};
+use ichnos::export::viewers::{ThreadState, ThreadWaker, Timeline, TimelineState, TimelineTrackKind};
 use ichnos::export::{PathOptions, PathStep, ThreadCollector, ThreadOptions, Waker};
 use ichnos::json::write::{ObjectWriter, ValueWriter};
 use ichnos::model::{EventRole, Meaning, Message, Sink as _, Window};
@@ -25,7 +25,10 @@ const MOST_STATES: usize = 4;
 const MOST_WAITS: usize = 100;
 
 /// Maximum number of steps of a path in an answer.
-const MOST_STEPS: usize = 2_000;
+const MOST_STEPS: usize = 20_000;
+
+/// Maximum number of threads that a thread woke up in an answer.
+const MOST_WOKEN: usize = 50;
 
 /// Number of messages between two looks at the time.
 const STRIDE: u64 = 1_024;
@@ -51,7 +54,7 @@ pub(super) fn thread(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError
         Some(state) => switch_at(shared, track, state.begin)?,
         None => None,
     };
-    let timeline = shared.build.timeline();
+    let mut timeline = shared.build.timeline();
     let mut out = Vec::new();
     let mut object = ValueWriter::new(&mut out).object();
     object.unsigned("thread", timeline.thread_of_states(track));
@@ -59,6 +62,9 @@ pub(super) fn thread(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError
     if let Some((id, priority)) = switch {
         object.member("event").display(id);
         object.integer("priority", priority);
+    }
+    if let Some(state) = states.first() {
+        write_ran(&mut object, &mut timeline, track, state);
     }
     let mut list = object.member("states").array();
     for state in &states {
@@ -69,6 +75,24 @@ pub(super) fn thread(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError
     list.end();
     object.end();
     Ok(out)
+}
+
+/// Writes the processor that ran a thread in a state, and whom the thread woke up then.
+fn write_ran(object: &mut ObjectWriter<'_>, timeline: &mut Timeline, track: u32, state: &TimelineState) {
+    if timeline.name(state.name) != ThreadState::Running.name() {
+        return;
+    }
+    object.unsigned("processor", timeline.processor_at(track, state.begin).map(u64::from));
+    let mut list = object.member("woke").array();
+    for (states, time) in timeline.woken(track, (state.begin, state.end), MOST_WOKEN) {
+        let parent = timeline.tracks().get(states as usize).and_then(|track| track.parent);
+        let mut entry = list.element().object();
+        entry.member("states").unsigned(states.into());
+        write_track(&mut entry, timeline, parent);
+        write_time(entry.member("time"), Some(time));
+        entry.end();
+    }
+    list.end();
 }
 
 /// Returns the track of the states of the thread that a request is about.

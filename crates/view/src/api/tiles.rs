@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use ichnos::export::viewers::{Timeline, TimelineTrackKind};
+use ichnos::export::viewers::{Timeline, TimelineTrack, TimelineTrackKind};
 use ichnos::json::write::{ArrayWriter, ValueWriter};
 
 use super::overview::{write_float, write_time};
+use super::program_spans::program_spans;
 use super::range;
 use crate::query::Query;
 use crate::response::ApiError;
@@ -15,12 +16,12 @@ use crate::shared::Shared;
 pub(super) const MOST_PIXELS: u64 = 8_192;
 const MOST_TRACKS: usize = 256;
 
-/// RangePart of the timeline that is asked for.
-struct Asked {
+/// Part of the timeline that is asked for.
+pub(super) struct Asked {
     tracks: Vec<u32>,
-    begin: u64,
-    end: u64,
-    pixels: u32,
+    pub(super) begin: u64,
+    pub(super) end: u64,
+    pub(super) pixels: u32,
 }
 
 impl Asked {
@@ -45,10 +46,7 @@ pub(super) fn track_numbers(query: &Query) -> Result<Vec<u32>, ApiError> {
 /// Answers with the items of tracks.
 pub(super) fn tiles(shared: &Arc<Shared>, query: &Query) -> Result<Vec<u8>, ApiError> {
     let asked = Asked::of(query)?;
-    let build = match query.text("filter") {
-        Some(text) => &shared.filtered(text)?,
-        None => &shared.build,
-    };
+    let build = &shared.build_of(query)?;
     let status = build.status();
     let width = (asked.end - asked.begin) / u64::from(asked.pixels);
     let is_main = Arc::ptr_eq(build, &shared.build);
@@ -134,7 +132,13 @@ fn write_track(list: &mut ArrayWriter<'_>, timeline: &mut Timeline, asked: &Aske
         values.end();
     } else {
         let mut items = object.member("items").array();
-        for (lane, item) in timeline.spans(track, begin, end, pixels) {
+        let is_processor =
+            timeline.tracks().get(track as usize).is_some_and(TimelineTrack::is_of_running_threads);
+        let spans = match is_processor {
+            true => program_spans(timeline, asked, track),
+            false => timeline.spans(track, begin, end, pixels),
+        };
+        for (lane, item) in spans {
             items.element().unsigned(lane.into());
             items.element().signed(relative(item.begin));
             items.element().signed(relative(item.end));

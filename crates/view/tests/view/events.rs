@@ -11,9 +11,11 @@ use serde_json::Value;
 
 use crate::client::{Server, example, recorded};
 
-/// Returns the lines of events as `cat --format jsonl` writes them.
+/// Returns the lines of events as `cat --format jsonl --stacks` writes them.
 pub(crate) fn lines(server: &Server) -> Vec<Value> {
-    let mut lines = JsonLines::new(Vec::new(), JsonLinesOptions::default());
+    let mut options = JsonLinesOptions::default();
+    options.stacks = true;
+    let mut lines = JsonLines::new(Vec::new(), options);
     let reader = Selection::default().reader(&server.session, Window::default()).unwrap();
     let mut take = |message: &Message<'_>| -> std::io::Result<ControlFlow<()>> { lines.message(message) };
     Pass::default().run(&reader, &mut take).unwrap();
@@ -45,6 +47,7 @@ fn rows_and_details_are_those_of_cat() {
         let lines = lines(&server);
         let rows = rows(&server, 7, "");
         assert_eq!(rows.len(), lines.len(), "{name}");
+        assert_eq!(lines.iter().any(|line| line["stacks"].is_object()), name == "hello-dotnet", "{name}");
         for (row, line) in rows.iter().zip(&lines).step_by(1 + lines.len() / 30) {
             assert_eq!(row["name"], line["name"], "{name}");
             let event = server.json(&format!("api/event?id={}", row["id"].as_str().unwrap()));

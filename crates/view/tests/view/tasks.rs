@@ -15,6 +15,7 @@ fn tasks(server: &Server) -> Tasks {
     let mut options = TaskOptions::default();
     options.find_mentions = ichnos::FORMATS.iter().filter_map(|format| format.find_mentions()).collect();
     options.correct_clocks = true;
+    options.with_events = true;
     let mut collector = TaskCollector::new(options);
     let reader = Selection::default().reader(&server.session, Window::default()).unwrap();
     let mut take = |message: &Message<'_>| -> std::io::Result<ControlFlow<()>> { collector.message(message) };
@@ -81,6 +82,14 @@ fn graph_is_that_of_the_command(server: &Server, tasks: &Tasks, task: usize, row
     assert_eq!(known, expected.count(), "{id}");
     let edges: usize = (0..graph.len()).map(|node| graph.causes(node).len()).sum();
     assert_eq!(answer["edges"].as_array().unwrap().len(), edges + graph.cycles().len());
+    let joined = graph.joined_events().into_iter().map(|(node, event)| {
+        let [label, place] =
+            [event.label, event.place].map(|text| String::from_utf8_lossy(text).into_owned());
+        let time = event.time.map(|time| time.to_string());
+        serde_json::json!({ "node": node, "label": label, "place": place, "time": time })
+    });
+    assert_eq!(answer["joined"].as_array().unwrap(), &joined.collect::<Vec<_>>());
+    assert_eq!(answer["clocks"].as_array().unwrap().len(), graph.clock_corrections().len());
     let path = graph.critical_path();
     assert_eq!(answer["path"], Value::from(path.clone()));
     let mut text = Vec::new();

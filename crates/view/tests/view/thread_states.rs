@@ -20,7 +20,7 @@ fn processors_lead_to_threads_and_what_they_waited_for() {
         tiles["tracks"][0]["items"].as_array().unwrap().iter().map(|n| n.as_i64().unwrap()).collect();
     let single: Vec<&[i64]> = items.chunks(6).filter(|item| item[3] == 1).collect();
     assert!(single.len() > 50, "{}", single.len());
-    let mut woken = 0;
+    let (mut woken, mut wakes) = (0, 0);
     for item in single.iter().step_by(single.len() / 40 + 1) {
         let (from, to) = (begin.wrapping_add_signed(item[1]), begin.wrapping_add_signed(item[2]));
         let found = server.json(&format!("api/thread?track={id}&name={}&time={from}", item[4]));
@@ -36,9 +36,121 @@ fn processors_lead_to_threads_and_what_they_waited_for() {
         // The thread itself, and its states, are the same place.
         let again = server.json(&format!("api/thread?track={}&time={from}", found["track"]));
         assert_eq!(again["states"], found["states"]);
+        assert_eq!(&found["processor"], id, "{found}");
         check_path(&server, &found, (from, to));
+        wakes += check_woken(&server, &found);
     }
-    assert!(woken > 0);
+    assert!(woken > 0 && wakes > 0, "{woken}, {wakes}");
+}
+
+/// The waits of the threads that a thread woke up were ended by it. Returns their number.
+fn check_woken(server: &Server, waker: &Value) -> usize {
+    let woke = waker["woke"].as_array().unwrap();
+    for thread in woke {
+        let time = thread["time"].as_str().unwrap().parse::<u64>().unwrap();
+        let wait = server.json(&format!("api/thread?track={}&time={}", thread["states"], time - 1));
+        assert_eq!(wait["track"], thread["track"], "{thread}");
+        assert_eq!(wait["states"][0]["endedBy"]["track"], waker["track"], "{wait}");
+    }
+    woke.len()
+}
+
+/// A processor is in no color where several programs share a pixel, and counts what it ran all the same.
+#[test]
+fn pixels_of_several_programs_have_no_name() {
+    let Some(path) = recorded("ctf/real/tracecompass/bug446190") else { return };
+    let server = Server::of(&path);
+    let (begin, end) = server.range();
+    let tracks = server.tracks();
+    let mut unnamed = 0;
+    for processor in tracks.iter().filter(|track| track["runsThreads"] == true) {
+        let items = |pixels: u32| -> Vec<Vec<i64>> {
+            let id = &processor["id"];
+            let query = format!("api/tiles?tracks={id}&begin={begin}&end={end}&pixels={pixels}");
+            let tiles = server.json(&query);
+            let items = tiles["tracks"][0]["items"].as_array().unwrap();
+            let numbers: Vec<i64> = items.iter().map(|n| n.as_i64().unwrap()).collect();
+            numbers.chunks(6).map(<[i64]>::to_vec).collect()
+        };
+        let fine = items(8_000);
+        let count = |items: &[Vec<i64>]| items.iter().map(|item| item[3]).sum::<i64>();
+        // Alone, no slice is without a name.
+        assert!(fine.iter().all(|item| item[3] > 1 || item[4] != 0), "{processor}");
+        for pixels in [3, 10, 40, 200] {
+            let coarse = items(pixels);
+            assert_eq!(count(&coarse), count(&fine), "{processor}");
+            unnamed += coarse.iter().filter(|item| item[4] == 0).count();
+        }
+    }
+    assert!(unnamed > 0);
+}
+
+/// A span says for how long its thread ran meanwhile, which is what the states say.
+#[test]
+fn spans_say_how_long_their_threads_ran() {
+    let Some(path) = recorded("ctf/real/tracecompass/bug446190") else { return };
+    let server = Server::of(&path);
+    let (begin, end) = server.range();
+    let states = server.tracks().into_iter().filter(|track| track["kind"] == "states");
+    let states: std::collections::HashMap<String, String> =
+        states.map(|track| (track["parent"].to_string(), track["id"].to_string())).collect();
+    let names = server.json("api/names?from=0")["names"].clone();
+    let rows = server.json(&format!("api/events?begin={begin}&end={end}&limit=10000"));
+    let mut checked = 0;
+    for row in rows["rows"].as_array().unwrap().iter().step_by(97) {
+        let event = server.json(&format!("api/event?id={}", row["id"].as_str().unwrap()));
+        let (Some(ran), Some(length)) = (event["spans"]["ran"].as_u64(), event["spans"]["length"].as_u64())
+        else {
+            continue;
+        };
+        // Ends begin at another event.
+        if event["spans"]["begin"] != event["id"] {
+            continue;
+        }
+        let from: u64 = event["time"].as_str().unwrap().parse().unwrap();
+        let track = &states[&event["track"].to_string()];
+        let tiles = format!("api/tiles?tracks={track}&begin={from}&end={}&pixels=8192", from + length);
+        let tiles = server.json(&tiles);
+        let items: Vec<i64> =
+            tiles["tracks"][0]["items"].as_array().unwrap().iter().map(|n| n.as_i64().unwrap()).collect();
+        if items.chunks(6).any(|item| item[3] > 1) {
+            continue;
+        }
+        let running = items.chunks(6).filter(|item| names[item[4] as usize] == "running");
+        let expected: i64 = running.map(|item| item[2].min(length as i64) - item[1].max(0)).sum();
+        assert_eq!(ran as i64, expected, "{event}");
+        checked += 1;
+    }
+    assert!(checked > 5, "{checked}");
+}
+
+/// Flame graphs of spans by thread, of the time that threads ran, and of callers.
+#[test]
+fn flame_graphs_are_by_thread_inverted_and_of_running_threads() {
+    let Some(path) = recorded("ctf/real/tracecompass/many-threads") else { return };
+    let server = Server::of(&path);
+    let (begin, end) = server.range();
+    let graph =
+        |more: &str| server.json(&format!("api/stacks?begin={begin}&end={end}{more}"))["root"].clone();
+    let value = |node: &Value| node["value"].as_u64().unwrap();
+    let children = |node: &Value| node["children"].as_array().unwrap().clone();
+    let (all, running, by_thread) = (graph(""), graph("&running=1"), graph("&threads=1"));
+    let processors = server.tracks().iter().filter(|track| track["runsThreads"] == true).count() as u64;
+    assert!(value(&running) > 0 && value(&running) <= processors * (end - begin), "{}", value(&running));
+    assert!(value(&running) < value(&all), "{} of {}", value(&running), value(&all));
+    assert_eq!(value(&by_thread), value(&all));
+    let names: Vec<Value> = server.tracks().iter().map(|track| track["name"].clone()).collect();
+    assert!(children(&by_thread).iter().all(|thread| names.contains(&thread["name"])), "{by_thread}");
+    // States of threads are no spans.
+    assert!(
+        children(&all).iter().all(|span| span["name"] != "sleeping" && span["name"] != "running"),
+        "{all}"
+    );
+    let inverted = graph("&inverted=1&running=1");
+    assert_eq!(value(&inverted), value(&running));
+    let total: u64 = children(&inverted).iter().map(value).sum();
+    assert!(total <= value(&inverted), "{total}");
+    assert_eq!(server.ask(&format!("api/stacks?begin={begin}&end={end}&inverted=2")).0, 400);
 }
 
 /// The path of what a thread ran is that it ran.

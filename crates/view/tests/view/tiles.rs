@@ -166,3 +166,29 @@ fn names_have_the_colors_of_a_map() {
         assert_eq!(color, "#ff6347");
     }
 }
+
+/// The tracks that a filter leaves are those whose tiles have something.
+#[test]
+fn tracks_are_filled_by_what_a_filter_selects() {
+    let server = Server::of(&example("hello-fxt"));
+    let (begin, end) = server.range();
+    for filter in ["event%20%3D%3D%20%22flutter%3ABuildFrame%3Abegin%22", "event%20%3D%3D%20%22none%22", ""] {
+        let query = format!("api/filled?filter={filter}");
+        let mut answer = server.json(&query);
+        while answer["complete"] == false {
+            answer = server.json(&query);
+        }
+        let filled: BTreeSet<u64> =
+            answer["tracks"].as_array().unwrap().iter().map(|track| track.as_u64().unwrap()).collect();
+        for track in server.tracks() {
+            let (id, kind) = (track["id"].as_u64().unwrap(), track["kind"].as_str().unwrap());
+            if kind == "states" || kind == "runs" {
+                continue;
+            }
+            let tiles = format!("api/tiles?tracks={id}&begin={begin}&end={end}&filter={filter}");
+            let tiles = &server.json(&tiles)["tracks"][0];
+            let is_empty = |name: &str| tiles[name].as_array().is_none_or(Vec::is_empty);
+            assert_eq!(filled.contains(&id), !is_empty("items") || !is_empty("counter"), "{filter}: {track}");
+        }
+    }
+}

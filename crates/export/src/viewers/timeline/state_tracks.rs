@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use ichnos_flow::{Pyramid, SpanItem};
 
 use super::wait_table::{KnownWait, WaitTable};
+use crate::viewers::ThreadWaker;
 use crate::viewers::thread_states::{StateEvent, StateInterval, ThreadState, ThreadStates};
 
 /// States of the threads of a timeline.
@@ -100,6 +101,18 @@ impl StateTracks {
     /// Returns what is known of the wait of a track that ends at a time.
     pub(super) fn wait(&self, track: u32, end: u64) -> Option<KnownWait> {
         self.waits.find(track, end)
+    }
+
+    /// Returns the waits of threads of a trace that a thread of it ended in a range, with their tracks and ends.
+    pub(super) fn ended_by(
+        &self,
+        (trace, thread): (u32, u64),
+        (begin, end): (u64, u64),
+        most: usize,
+    ) -> Vec<(u32, u64)> {
+        let mut found = self.waits.ended_by(ThreadWaker::Thread(thread), begin, end, most);
+        found.retain(|(track, _)| self.trace_of(*track) == Some(trace));
+        found
     }
 
     /// Returns the longest waits that touch a range, longest first, with their tracks.

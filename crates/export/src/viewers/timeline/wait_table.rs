@@ -65,6 +65,19 @@ impl WaitTable {
         found
     }
 
+    /// Returns the first waits that end in a range because of `waker`, with their tracks, in order of their ends.
+    pub(super) fn ended_by(&self, waker: ThreadWaker, begin: u64, end: u64, most: usize) -> Vec<(u32, u64)> {
+        let mut found = Vec::new();
+        for (track, waits) in &self.tracks {
+            let first = waits.partition_point(|wait| wait.end < begin);
+            let waits = waits.iter().skip(first).take_while(|wait| wait.end <= end);
+            found.extend(waits.filter(|wait| wait.waker == Some(waker)).map(|wait| (wait.end, *track)));
+        }
+        found.sort_unstable();
+        found.truncate(most);
+        found.into_iter().map(|(end, track)| (track, end)).collect()
+    }
+
     /// Returns the wait of a track that ends at a time.
     pub(super) fn find(&self, track: u32, end: u64) -> Option<KnownWait> {
         let waits = self.tracks.get(&track)?;
@@ -76,6 +89,19 @@ impl WaitTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thread_ends_waits_of_others() {
+        let mut table = WaitTable::default();
+        for (track, end, waker) in [(3, 10, 7), (3, 20, 8), (3, 30, 7), (4, 15, 7), (4, 40, 7)] {
+            let waker = Some(ThreadWaker::Thread(waker));
+            table.add(track, KnownWait { begin: end - 5, end, reason: None, waker });
+        }
+        let ended = |begin, end, most| table.ended_by(ThreadWaker::Thread(7), begin, end, most);
+        assert_eq!(ended(10, 30, 9), [(3, 10), (4, 15), (3, 30)]);
+        assert_eq!(ended(11, 40, 1), [(4, 15)]);
+        assert_eq!(ended(16, 29, 9), []);
+    }
 
     #[test]
     fn long_waits_are_kept() {

@@ -1,13 +1,13 @@
 // Details of the selected event or item.
 
-import { isAborted, Latest, type EventDetails, type Link } from "../api";
+import { isAborted, Latest, type EventDetails, type Link, type StackFrame } from "../api";
 import { CommandLine } from "../commands";
 import { button, el, type Child } from "../dom";
 import type { State, Topic } from "../state";
-import { count, duration, fullTime } from "../time";
+import { count, difference, duration, fullTime } from "../time";
 import { KINDS } from "../tracks";
 import { errorNote, factList, note, type Panel, type PanelActions } from "./panel";
-import { ThreadView } from "./thread";
+import { PathView, ThreadView } from "./thread";
 
 /** Elements of an array or members of an object that are shown. */
 const MOST_MEMBERS = 500;
@@ -21,11 +21,13 @@ export class DetailsPanel implements Panel {
   private readonly command = new CommandLine();
   private readonly latest = new Latest();
   private readonly heading = el("h2");
+  private readonly path: PathView;
 
   constructor(
     private readonly state: State,
     private readonly actions: PanelActions,
   ) {
+    this.path = new PathView(state, actions, (command) => this.command.set(command));
     const bar = el("div", { class: "bar" }, this.heading, el("span", { class: "grow" }), this.command.element);
     this.element.append(bar, this.body);
   }
@@ -56,11 +58,11 @@ export class DetailsPanel implements Panel {
     const selection = this.state.selection!;
     this.command.set("");
     try {
-      const view = new ThreadView(this.state, this.actions, (command) => this.command.set(command));
+      const view = new ThreadView(this.state, this.actions, this.path);
       const found = selection.count === 1 ? await view.load(selection, this.latest) : null;
       if (!found) return this.showItem();
       this.heading.replaceChildren(el("bdi", {}, found.title));
-      this.body.replaceChildren(found.element);
+      this.body.replaceChildren(found.element, this.path.element);
     } catch (error) {
       if (!isAborted(error)) this.body.replaceChildren(errorNote(error));
     }
@@ -91,6 +93,7 @@ export class DetailsPanel implements Panel {
       ["Time", fullTime(BigInt(details.time), state.calendar)],
       ["Since begin", duration(state.relative(details.time) - state.bounds.begin, 9)],
       ["Length", spans?.length != null ? duration(spans.length) : null],
+      ["Ran", spans?.ran !== undefined && spans.length ? `${duration(spans.ran)}, ${((100 * spans.ran) / spans.length).toFixed(1)} % of it` : null],
       ["Track", details.track === null ? null : this.trackText(details.track)],
       ["Data stream", details.stream],
       ["Format", details.format],
@@ -98,30 +101,43 @@ export class DetailsPanel implements Panel {
       ["Begin of span", spans?.begin && spans.begin !== details.id ? this.link({ id: spans.begin, kind: "begin" }) : null],
       ["End of span", spans?.end && spans.end !== details.id ? this.link({ id: spans.end, kind: "end" }) : null],
     ];
-    const causes = this.links("Causes", details.causes);
-    const effects = this.links("Effects", details.effects);
-    const left = el("div", {}, factList(facts), causes, effects);
+    const causes = this.links("Causes", details.causes, details.time);
+    const effects = this.links("Effects", details.effects, details.time);
+    const left = el("div", {}, factList(facts), this.pathButton(details), causes, effects);
     // What the program said comes first, then when and where, then what is around it.
     const [own, around] = divided(details.line);
     const tree = (title: string, value: unknown) => el("div", {}, el("h3", {}, title), el("ul", { class: "tree mono" }, ...members(value, 0)));
     const fields = own === undefined ? null : tree("Fields", own);
     const rest = own === undefined ? tree("Fields", around) : tree("Header and contexts", around);
+    const stacks = stacksOf(details.line).map(([name, frames]) => el("div", {}, el("h3", {}, `Call stack${name === "stack" ? "" : ` ${name}`}`), el("ol", { class: "stack mono" }, ...frames)));
     const line = el("div", {}, el("h3", {}, "Line"), el("pre", {}, el("bdi", {}, details.text)));
     line.querySelector("pre")!.style.whiteSpace = "pre-wrap";
-    this.body.replaceChildren(el("div", { class: "columns" }, fields, left, rest), line);
+    this.body.replaceChildren(el("div", { class: "columns" }, fields, left, ...stacks, rest), line, this.path.element);
     this.body.scrollTop = 0;
   }
 
-  private links(name: string, links: Link[]): HTMLElement | null {
+  /** Button for the critical path of a span of a thread whose states are known. */
+  private pathButton({ spans, track, id, time, name }: EventDetails): HTMLElement | null {
+    const length = spans?.length;
+    if (!length || !this.state.statesOf(track ?? undefined)) return null;
+    const begin = BigInt(time) - (spans.begin && spans.begin !== id ? BigInt(length) : 0n);
+    const range = (): [string, string] => [begin.toString(), (begin + BigInt(length)).toString()];
+    return this.path.button("Critical path", track ?? undefined, name, range, "What the thread waited for in this span, and what really ran");
+  }
+
+  private links(name: string, links: Link[], time: string): HTMLElement | null {
     if (!links.length) return null;
-    const items = links.slice(0, 100).map((link) => el("li", {}, this.link(link)));
+    const items = links.slice(0, 100).map((link) => el("li", {}, this.link(link, time)));
     const more = links.length > 100 ? el("p", { class: "muted" }, `${links.length - 100} more`) : null;
     return el("div", {}, el("h3", {}, name), el("ul", { class: "links" }, ...items), more);
   }
 
-  private link(link: Link): HTMLElement {
+  /** Button that leads to an event, with the time from another one to it. */
+  private link(link: Link, from?: string): HTMLElement {
     const time = link.time ? `, ${fullTime(BigInt(link.time), this.state.calendar)}` : "";
-    return button(link.name ? `${link.kind}: ${link.name}` : link.kind, () => this.actions.openEvent(link.id), { title: `Event ${link.id}${time}` });
+    const name = link.name ? `${link.kind}: ${link.name}` : link.kind;
+    const away = link.time && from !== undefined ? `, ${difference(Number(BigInt(link.time) - BigInt(from)))}` : "";
+    return button(name + away, () => this.actions.openEvent(link.id), { title: `Event ${link.id}${time}` });
   }
 
   private time(relative: number): string {
@@ -140,10 +156,26 @@ export class DetailsPanel implements Panel {
   }
 }
 
+/** Frames of the call stacks of an event, the innermost first, by the names of the stacks. */
+function stacksOf(line: unknown): [string, HTMLElement[]][] {
+  const { stacks } = (line ?? {}) as { stacks?: Record<string, StackFrame[]> };
+  return Object.entries(stacks ?? {}).map(([name, frames]) => {
+    const items = frames.slice(0, MOST_MEMBERS).map((frame) => el("li", {}, el("bdi", {}, frameText(frame))));
+    return [name, items];
+  });
+}
+
+function frameText({ module, symbol, offset, address }: StackFrame): string {
+  const hex = (value: number | bigint) => `0x${value.toString(16)}`;
+  const place = symbol !== undefined ? `${symbol}${offset ? `+${hex(offset)}` : ""}` : address !== undefined ? hex(address) : "?";
+  return module === undefined ? place : `${module}!${place}`;
+}
+
 /** Payload of an event, if it has one, and its other members. */
 function divided(line: unknown): [unknown, unknown] {
   if (line === null || typeof line !== "object" || !("payload" in line)) return [undefined, line];
-  const { payload, ...rest } = line as Record<string, unknown>;
+  // Stacks are shown as such.
+  const { payload, stacks: _, ...rest } = line as Record<string, unknown>;
   return [payload, rest];
 }
 

@@ -4,14 +4,20 @@ import { isAborted, Latest, type Frame, type Stacks } from "../api";
 import { shadeOf } from "../colors";
 import { CommandLine } from "../commands";
 import { button, byId, debounce, el } from "../dom";
+import { cutMiddle } from "../painter";
+import { isSaved } from "../saved";
 import type { State, Topic } from "../state";
-import { count } from "../time";
+import { count, duration } from "../time";
 import { errorNote, note, partly, plural, rangeParameters, rangeText, type Panel, type PanelActions } from "./panel";
 
 const ROW = 21;
 /** Narrower frames are not shown: zooming shows them. */
 const LEAST_WIDTH = 3;
 const MOST_DEPTH = 200;
+
+function choice(): HTMLInputElement {
+  return el("input", { type: "checkbox" });
+}
 
 interface Box {
   frame: Frame;
@@ -30,6 +36,8 @@ export class FlamePanel implements Panel {
   private readonly body = el("div", { class: "body" });
   private readonly graph = el("div", { class: "flame", role: "group", "aria-label": "Flame graph: arrows move, Enter zooms, Backspace zooms out" });
   private readonly out = button("Zoom out", () => this.zoom(this.path.length - 2), { disabled: true });
+  /** Choices that the server takes as parameters, by their names. */
+  private readonly choices = { inverted: choice(), threads: choice(), running: choice() };
   private readonly latest = new Latest();
   private root: Frame | null = null;
   /** Frames from the root to the one that fills the width. */
@@ -41,7 +49,16 @@ export class FlamePanel implements Panel {
     private readonly state: State,
     private readonly actions: PanelActions,
   ) {
-    const bar = el("div", { class: "bar" }, this.status, this.out, el("span", { class: "grow" }), this.command.element);
+    const labels = { inverted: ["Inverted", "Callers below what they call"], threads: ["By thread", ""], running: ["Only running", "Without the time in which threads did not run"] };
+    const choices = Object.entries(this.choices).map(([name, input]) => {
+      const [text, title] = labels[name as keyof typeof labels];
+      input.addEventListener("change", () => {
+        this.path = [];
+        void this.update();
+      });
+      return el("label", { title }, input, ` ${text}`);
+    });
+    const bar = el("div", { class: "bar" }, this.status, this.out, ...(isSaved ? [] : choices), el("span", { class: "grow" }), this.command.element);
     this.element.append(bar, this.body);
     this.graph.addEventListener("keydown", (event) => this.key(event));
     const again = debounce(60, () => this.draw());
@@ -53,7 +70,8 @@ export class FlamePanel implements Panel {
     this.status.textContent = rangeText(this.state);
     if (this.state.isEmpty) return this.body.replaceChildren(note("No events yet."));
     try {
-      this.show(await this.latest.get<Stacks>("stacks", rangeParameters(this.state)));
+      const chosen = Object.entries(this.choices).filter(([, input]) => input.checked).map(([name]) => [name, "1"]);
+      this.show(await this.latest.get<Stacks>("stacks", { ...rangeParameters(this.state), ...Object.fromEntries(chosen) }));
     } catch (error) {
       if (isAborted(error)) return;
       this.command.set("");
@@ -65,10 +83,11 @@ export class FlamePanel implements Panel {
     this.command.set(stacks.command);
     this.unit = stacks.unit ?? "";
     const dropped = stacks.dropped ? `, ${plural(stacks.dropped, "small frame")} dropped` : "";
-    this.status.textContent = `${rangeText(this.state)} · ${plural(stacks.samples, "sample")}${dropped}${partly(stacks.complete)}`;
+    this.status.textContent = `${rangeText(this.state)} · ${stacks.spans ? plural(stacks.spans, "span") : plural(stacks.samples, "sample")}${dropped}${partly(stacks.complete)}`;
     if (!stacks.root.children?.length) {
       this.root = null;
-      return this.body.replaceChildren(note("No call stacks or spans in this range."));
+      const text = this.choices.running.checked ? "No call stacks or spans of threads that ran in this range, as far as the trace says what ran." : "No call stacks or spans in this range.";
+      return this.body.replaceChildren(note(text));
     }
     const names = this.path.map((frame) => frame.name);
     this.root = stacks.root;
@@ -134,8 +153,11 @@ export class FlamePanel implements Panel {
   private frame(box: Box, dark: boolean): HTMLElement {
     const { frame, depth, x, width } = box;
     const percent = ((100 * frame.value) / Math.max(this.root!.value, 1e-9)).toFixed(1);
-    const text = `${frame.name}: ${count(frame.value)}${this.unit ? ` ${this.unit}` : ""}, ${percent} %`;
-    const element = button(width > 24 ? frame.name : "", () => this.zoomTo(box), { title: text, "aria-label": text, tabindex: -1 });
+    const value = this.unit === "ns" ? duration(frame.value, 4) : `${count(frame.value)}${this.unit ? ` ${this.unit}` : ""}`;
+    const text = `${frame.name}: ${value}, ${percent} %`;
+    // A name that is cut is no part of the label, so the style sheet shows it.
+    const cut = width > 24 ? cutMiddle(frame.name, width - 10) : "";
+    const element = button("", () => this.zoomTo(box), { title: text, "aria-label": text, "data-text": cut, tabindex: -1 });
     const shade = shadeOf(frame.name, dark);
     Object.assign(element.style, {
       left: `${x}px`,

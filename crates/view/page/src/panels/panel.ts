@@ -2,6 +2,7 @@
 
 import { messageOf } from "../api";
 import { button, byId, debounce, el, type Child } from "../dom";
+import type { PathStep } from "../path";
 import { isSaved } from "../saved";
 import { TABS, type State, type Tab, type Topic } from "../state";
 import { count, duration, timeOfDay } from "../time";
@@ -25,6 +26,10 @@ export interface PanelActions {
   openTrack(track: number): void;
   /** Selects the state of a thread, by its track of states or its own, and shows it. */
   openState(track: number, begin: number, end: number, name: string): void;
+  /** Selects what a thread did in a step of a critical path, and shows it. */
+  openStep(step: PathStep): void;
+  /** Searches for a name, and shows the first event with it. */
+  find(name: string): void;
   announce(text: string): void;
 }
 
@@ -148,14 +153,28 @@ export function errorNote(error: unknown): HTMLElement {
   return note(messageOf(error), true);
 }
 
+/** Cell with a text that leads somewhere. */
+export function leadingCell(text: string, action: () => void, title: string): HTMLElement {
+  const made = button("", action, { class: "cell", title });
+  made.append(el("bdi", {}, text));
+  return made;
+}
+
 /** Value to sort a cell by. */
 export type CellKey = string | number | bigint;
 
-/** Table whose columns sort it. `keys` are the values of the cells of each row to sort by; numbers are sorted down first. */
-export function sortedTable(caption: string, head: string[], rows: (string | HTMLElement)[][], keys: CellKey[][], texts = 1): HTMLElement {
+/**
+ * Table whose columns sort it. `keys` are the values of the cells of each row to sort by; numbers are sorted down first. Of more
+ * than `most` rows, the first ones are shown, and all on request.
+ */
+export function sortedTable(caption: string, head: string[], rows: (string | HTMLElement)[][], keys: CellKey[][], texts = 1, most = Infinity): HTMLElement {
   const made = table(caption, head, rows, texts);
   const body = made.querySelector("tbody")!;
-  const order = [...body.rows];
+  const all = [...body.rows];
+  let order = all;
+  let shown = most;
+  const show = () => body.replaceChildren(...order.slice(0, shown));
+  show();
   made.querySelectorAll("th").forEach((cell, column) => {
     cell.setAttribute("aria-sort", "none");
     const sort = button(head[column]!, () => {
@@ -163,17 +182,24 @@ export function sortedTable(caption: string, head: string[], rows: (string | HTM
       const was = cell.getAttribute("aria-sort");
       const isDown = was === "none" ? isNumber : was === "ascending";
       const sign = isDown ? -1 : 1;
-      const numbered = order.map((_, i) => i).sort((a, b) => {
+      const numbered = all.map((_, i) => i).sort((a, b) => {
         const [x, y] = [keys[a]![column]!, keys[b]![column]!];
         return x < y ? -sign : x > y ? sign : a - b;
       });
-      body.replaceChildren(...numbered.map((i) => order[i]!));
+      order = numbered.map((i) => all[i]!);
+      show();
       made.querySelectorAll("th").forEach((other) => other.setAttribute("aria-sort", "none"));
       cell.setAttribute("aria-sort", isDown ? "descending" : "ascending");
     });
     cell.replaceChildren(sort);
   });
-  return made;
+  if (all.length <= most) return made;
+  const more = button(`All ${count(all.length)} rows`, () => {
+    shown = Infinity;
+    more.remove();
+    show();
+  });
+  return el("div", {}, made, more);
 }
 
 /** Table of a few rows. */

@@ -2,16 +2,18 @@
 
 import { isAborted, Latest, type LongestSpans, type SpanStats, type Stats, type Waits } from "../api";
 import { CommandLine } from "../commands";
-import { button, el, svg } from "../dom";
+import { el, svg } from "../dom";
 import { isSaved } from "../saved";
 import type { State, Topic } from "../state";
 import { count, duration, shortCount, timeOfDay } from "../time";
 import { nameOf, TrackTree } from "../tracks";
-import { errorNote, note, partly, plural, rangeParameters, rangeText, sortedTable, type Panel, type PanelActions } from "./panel";
+import { errorNote, leadingCell, note, partly, plural, rangeParameters, rangeText, sortedTable, type Panel, type PanelActions } from "./panel";
 import { wakerText } from "./thread";
 
 const MOST_ROWS = 200;
 const MOST_LONGEST = 50;
+/** Rows of a table at first, so that several tables are visible. */
+const FIRST_ROWS = 10;
 const WIDTH = 460;
 const HEIGHT = 170;
 
@@ -37,6 +39,7 @@ export class StatsPanel implements Panel {
   async update(): Promise<void> {
     this.status.textContent = rangeText(this.state);
     if (this.state.isEmpty) return this.body.replaceChildren(note("No events yet."));
+    if (!this.body.querySelector("table")) this.body.replaceChildren(note("Reading the trace …"));
     try {
       const [stats, longest, waits] = await Promise.all([
         this.latest.get<Stats>("stats", rangeParameters(this.state)),
@@ -49,6 +52,11 @@ export class StatsPanel implements Panel {
       this.command.set("");
       this.body.replaceChildren(errorNote(error));
     }
+  }
+
+  /** Name that leads to the events with it. */
+  private name(text: string): HTMLElement | string {
+    return isSaved ? text : leadingCell(text, () => this.actions.find(text), "Find these events");
   }
 
   /** Waits of threads, if the trace has states of threads. */
@@ -66,11 +74,13 @@ export class StatsPanel implements Panel {
     const classes = sortedTable(
       "Events",
       ["Name", "Count", "Per second"],
-      rows.map((row) => [row.name, count(row.count), row.perSecond === null ? "–" : shortCount(row.perSecond)]),
+      rows.map((row) => [this.name(row.name), count(row.count), row.perSecond === null ? "–" : shortCount(row.perSecond)]),
       rows.map((row) => [row.name, row.count, row.perSecond ?? 0]),
+      1,
+      FIRST_ROWS,
     );
-    const parts: (HTMLElement | null)[] = [this.programs(), waits.waits.length ? this.longestWaits(waits) : null];
-    if (longest.spans.length) parts.push(this.longest(longest));
+    const parts: (HTMLElement | null)[] = [this.programs(), longest.spans.length ? this.longest(longest) : null];
+    if (waits.waits.length) parts.push(this.longestWaits(waits));
     parts.push(stats.spans.length ? this.spans(stats.spans) : null);
     if (stats.histogram) parts.push(histogram(stats.histogram, stats.spans));
     parts.push(classes);
@@ -90,10 +100,10 @@ export class StatsPanel implements Panel {
     programs.sort((a, b) => timeOf(b.id) - timeOf(a.id));
     const shown = programs.slice(0, MOST_ROWS);
     const rows = shown.map((track) => {
-      const show = button(nameOf(track), () => this.actions.openTrack(track.id), { title: "Show this track" });
-      return [show, duration(timeOf(track.id), 3), `${((100 * timeOf(track.id)) / Math.max(all, 1)).toFixed(1)} %`];
+      const show = leadingCell(nameOf(track), () => this.actions.openTrack(track.id), "Show this track");
+      return [show, duration(timeOf(track.id), 3), percent(timeOf(track.id) / Math.max(all, 1))];
     });
-    return sortedTable("Used the processors (whole trace)", ["Program", "Ran", "Share"], rows, shown.map((track) => [track.name, timeOf(track.id), timeOf(track.id)]));
+    return sortedTable("Used the processors (whole trace)", ["Program", "Ran", "Share"], rows, shown.map((track) => [track.name, timeOf(track.id), timeOf(track.id)]), 1, FIRST_ROWS);
   }
 
   /** Longest waits of threads, with what ended them. */
@@ -101,13 +111,11 @@ export class StatsPanel implements Panel {
     const shown = waits.slice(0, MOST_LONGEST);
     const rows = shown.map((wait) => {
       const [begin, end] = [this.state.relative(wait.begin), this.state.relative(wait.end)];
-      const show = button(timeOfDay(BigInt(wait.begin), this.state.calendar), () => this.actions.openState(wait.states, begin, end, wait.waitsIn ?? "wait"), {
-        title: "Show this wait",
-      });
+      const show = leadingCell(timeOfDay(BigInt(wait.begin), this.state.calendar), () => this.actions.openState(wait.states, begin, end, wait.waitsIn ?? "wait"), "Show this wait");
       return [wait.waitsIn ?? "–", wait.name ?? "", wakerText(wait.endedBy), show, duration(end - begin)];
     });
     const keys = shown.map((wait) => [wait.waitsIn ?? "", wait.name ?? "", wakerText(wait.endedBy), BigInt(wait.begin), this.state.relative(wait.end) - this.state.relative(wait.begin)]);
-    return sortedTable("Longest waits", ["Waits in", "Thread", "Ended by", "Begin", "Length"], rows, keys, 3);
+    return sortedTable("Longest waits", ["Waits in", "Thread", "Ended by", "Begin", "Length"], rows, keys, 3, FIRST_ROWS);
   }
 
   private spans(spans: SpanStats[]): HTMLElement {
@@ -116,8 +124,10 @@ export class StatsPanel implements Panel {
     return sortedTable(
       "Latencies",
       ["Span", "Count", "Total", "Self", "Mean", "Least", "Median", "90 %", "99 %", "Most"],
-      shown.map((row) => [row.name, count(row.count), ...numbers(row).map((ns) => duration(ns, 3))]),
+      shown.map((row) => [this.name(row.name), count(row.count), ...numbers(row).map((ns) => duration(ns, 3))]),
       shown.map((row) => [row.name, row.count, ...numbers(row)]),
+      1,
+      FIRST_ROWS,
     );
   }
 
@@ -125,27 +135,27 @@ export class StatsPanel implements Panel {
     const rows = spans.slice(0, MOST_LONGEST).map((span) => {
       const { state } = this;
       const begin = state.relative(span.begin) + state.offsetOf(span.track) - state.answeredOffset(span.track);
-      const show = button(timeOfDay(BigInt(span.begin), this.state.calendar), () => this.actions.zoomTo(begin, begin + span.length), {
-        title: "Show this span",
-      });
+      const show = leadingCell(timeOfDay(BigInt(span.begin), this.state.calendar), () => this.actions.zoomTo(begin, begin + span.length), "Show this span");
       const more = span.count > 1 ? ` (of ${count(span.count)})` : "";
       return [span.name + more, this.state.trackOf(span.track)?.name ?? "", show, duration(span.length)];
     });
     const keys = spans.slice(0, MOST_LONGEST).map((span) => [span.name, this.state.trackOf(span.track)?.name ?? "", BigInt(span.begin), span.length]);
-    return sortedTable("Longest spans", ["Name", "Track", "Begin", "Length"], rows, keys, 2);
+    return sortedTable("Longest spans", ["Name", "Track", "Begin", "Length"], rows, keys, 2, FIRST_ROWS);
   }
 
   private gaps(gaps: Stats["gaps"]): HTMLElement {
     const rows = gaps.slice(0, 50).map((gap) => {
       const begin = this.state.relative(gap.begin);
-      const show = button(timeOfDay(BigInt(gap.begin), this.state.calendar), () => this.actions.zoomTo(begin, begin + gap.length), {
-        title: "Show this gap",
-      });
+      const show = leadingCell(timeOfDay(BigInt(gap.begin), this.state.calendar), () => this.actions.zoomTo(begin, begin + gap.length), "Show this gap");
       return [show, duration(gap.length)];
     });
     const keys = gaps.slice(0, 50).map((gap) => [BigInt(gap.begin), gap.length]);
-    return sortedTable("Largest gaps", ["After", "Length"], rows, keys);
+    return sortedTable("Largest gaps", ["After", "Length"], rows, keys, 1, FIRST_ROWS);
   }
+}
+
+function percent(part: number): string {
+  return part > 0 && part < 0.0005 ? "< 0.1 %" : `${(100 * part).toFixed(1)} %`;
 }
 
 /** Histogram of latencies, with the quantiles of the same span. */
@@ -166,7 +176,7 @@ function histogram(data: NonNullable<Stats["histogram"]>, spans: SpanStats[]): H
   );
   const own = spans.find((span) => span.name === data.name);
   const marks = own ? quantiles(own, bounds, step, bottom) : [];
-  const label = `Histogram of the latency of ${data.name}: ${plural(counts.reduce((a, b) => a + b, 0), "span")}`;
+  const label = `Histogram of the ${own ? `latency of ${data.name}` : "lengths of all spans"}: ${plural(counts.reduce((a, b) => a + b, 0), "span")}`;
   const picture = svg(
     "svg",
     { class: "histogram", role: "img", "aria-label": label, width: WIDTH, height: HEIGHT, viewBox: `0 0 ${WIDTH} ${HEIGHT}` },
@@ -175,7 +185,8 @@ function histogram(data: NonNullable<Stats["histogram"]>, spans: SpanStats[]): H
     ...texts,
     ...marks,
   );
-  return el("div", {}, el("h2", { class: "small" }, "Latency of ", el("bdi", {}, data.name)), picture);
+  const heading = own ? ["Latency of ", el("bdi", {}, data.name)] : ["Lengths of all spans"];
+  return el("div", {}, el("h2", { class: "small" }, ...heading), picture);
 }
 
 function quantiles(span: SpanStats, bounds: number[], step: number, bottom: number): SVGElement[] {

@@ -1,14 +1,15 @@
 // Tasks of the range, and the graph of one with its critical path.
 
-import { isAborted, Latest, type TaskEntry, type TaskGraph, type TaskNode, type Tasks } from "../api";
+import { get, isAborted, Latest, type Rows, type TaskEntry, type TaskGraph, type TaskNode, type Tasks } from "../api";
 import { CommandLine } from "../commands";
 import { button, el, type Child } from "../dom";
 import { Grid } from "../grid";
 import type { State, Topic } from "../state";
-import { count, duration, timeOfDay } from "../time";
+import { count, difference, duration, timeOfDay } from "../time";
 import { errorNote, note, plural, rangeParameters, rangeText, table, type Panel, type PanelActions } from "./panel";
 
 const MOST_NODES = 500;
+const MOST_JOINED = 2000;
 
 /** Height of a row, as in the style sheet. */
 const ROW = 22;
@@ -98,6 +99,19 @@ export class TasksPanel implements Panel {
     }
   }
 
+  /** Shows the event at a time, that of an operation or the first one there. */
+  private async openAt(time: string, label: string): Promise<void> {
+    const begin = this.state.relative(time);
+    try {
+      const { rows } = await get<Rows>("events", { begin: time, end: time, limit: 50, offsets: this.state.offsetsText });
+      const row = rows.find((one) => one.name === label || one.name.endsWith(`:${label}`) || one.text.includes(label)) ?? rows[0];
+      if (row) return this.actions.openEvent(row.id);
+    } catch {
+      // Its time is shown without it.
+    }
+    this.actions.zoomTo(begin - 1000, begin + 1000);
+  }
+
   private showTask(task: TaskEntry, graph: TaskGraph): void {
     const nodes = graph.nodes.slice(0, MOST_NODES);
     const show = button("Show in the timeline", () => {
@@ -109,45 +123,77 @@ export class TasksPanel implements Panel {
     const rows = steps.map((step) => [step.label || step.id, step.time_ns === null ? "" : duration(Number(step.time_ns))]);
     const caption = `Critical path${time_ns === null ? "" : `: ${duration(Number(time_ns))}`}`;
     const heading = nodes.length < graph.total ? `First ${nodes.length} of ${plural(graph.total, "operation")}` : "Operations";
+    const clocks = (graph.clocks ?? []).map(({ machine, offset }) => el("li", {}, el("bdi", {}, machine || "(no name)"), `: ${difference(offset)}`));
+    const moved = clocks.length ? el("div", {}, el("h3", {}, "Clocks that were moved"), el("ul", {}, ...clocks)) : null;
     const missing = graph.dangling ? el("p", { class: "muted" }, `${plural(graph.dangling, "cause")} not in the traces`) : null;
-    const left = el("div", {}, show, rows.length ? table(caption, ["Operation", "Since last"], rows) : null, missing);
-    const chart = gantt(this.state, nodes, graph, (event) => this.actions.openEvent(event));
+    const left = el("div", {}, show, rows.length ? table(caption, ["Operation", "Since last"], rows) : null, moved, missing);
+    const chart = gantt(this.state, nodes, graph, (event) => this.actions.openEvent(event), (time, label) => void this.openAt(time, label));
     const right = el("div", { class: "wide" }, el("h2", { class: "small" }, heading), chart);
     this.showNote(el("div", { class: "columns" }, left, right));
   }
 }
 
-/** Operations as bars over time, with arrows from causes to effects. A colour and a star mark those of the critical path. */
-function gantt(state: State, nodes: TaskNode[], graph: TaskGraph, open: (event: string) => void): HTMLElement {
+/** A row of the chart: an operation, or an event that joined it. */
+interface TaskRow {
+  /** Number of the operation. */
+  node: number;
+  label: string;
+  place: string;
+  begin: number | null;
+  end: number | null;
+  /** First event of an operation. */
+  event: string | null;
+  /** Time of an event that joined it. */
+  joined: string | null;
+}
+
+/** Operations, each followed by the events that joined it. */
+function rowsOf(state: State, nodes: TaskNode[], graph: TaskGraph): TaskRow[] {
   const relative = (time: string | null) => (time === null ? null : state.relative(time));
-  const spans = nodes.map((node) => ({ begin: relative(node.begin), end: relative(node.end) ?? relative(node.begin) }));
-  const times = spans.flatMap(({ begin, end }) => [begin, end]).filter((time) => time !== null);
+  const joined = new Map<number, TaskRow[]>();
+  for (const { node, label, place, time } of (graph.joined ?? []).slice(0, MOST_JOINED)) {
+    const row = { node, label, place, begin: relative(time), end: relative(time), event: null, joined: time };
+    joined.set(node, [...(joined.get(node) ?? []), row]);
+  }
+  return nodes.flatMap((node, i): TaskRow[] => {
+    const { label, place, event } = node;
+    const begin = relative(node.begin);
+    return [{ node: i, label: label || node.id, place, begin, end: relative(node.end) ?? begin, event, joined: null }, ...(joined.get(i) ?? [])];
+  });
+}
+
+/** Operations as bars over time, with arrows from causes to effects. A colour and a star mark those of the critical path. */
+function gantt(state: State, nodes: TaskNode[], graph: TaskGraph, open: (event: string) => void, openAt: (time: string, label: string) => void): HTMLElement {
+  const rows = rowsOf(state, nodes, graph);
+  const times = rows.flatMap(({ begin, end }) => [begin, end]).filter((time) => time !== null);
   const first = times.reduce((a, b) => Math.min(a, b), Infinity);
   const length = Math.max(times.reduce((a, b) => Math.max(a, b), -Infinity) - first, 1);
   const percent = (time: number) => (100 * (time - first)) / length;
   const critical = new Set(graph.path);
-  const rows = nodes.map((node, i) => {
-    const { begin, end } = spans[i]!;
-    const isCritical = critical.has(i);
+  const elements = rows.map((row) => {
+    const { begin, end, event, joined } = row;
+    const isCritical = joined === null && critical.has(row.node);
     const piece = el("div", { class: "piece" });
     if (begin !== null && end !== null) {
       piece.style.left = `${Math.min(percent(begin), 99.5)}%`;
       piece.style.width = `${percent(end) - percent(begin)}%`;
     }
-    const place = node.place ? ` (${node.place})` : "";
-    const name = [isCritical ? "★ " : null, el("bdi", {}, node.label || node.id), place];
-    const title = `${node.label || node.id}${place}`;
-    const { event } = node;
+    const place = row.place ? ` (${row.place})` : "";
+    const name = [isCritical ? "★ " : joined === null ? null : "· ", el("bdi", {}, row.label), place];
+    const title = `${row.label}${place}`;
+    const action = event ? () => open(event) : joined !== null ? () => openAt(joined, row.label) : null;
+    const lasts = begin !== null && end !== null && end > begin ? `, ${duration(end - begin, 3)}` : "";
     return el(
       "div",
-      { class: isCritical ? "bar-row critical" : "bar-row", role: "listitem" },
-      event ? el("span", {}, opener(name, `${title}: show its first event`, () => open(event))) : el("span", { title }, ...name),
+      { class: `bar-row${isCritical ? " critical" : ""}${joined === null ? "" : " joined"}`, role: "listitem" },
+      action ? el("span", {}, opener(name, `${title}: show it in the timeline`, action)) : el("span", { title }, ...name),
       el("div", { class: "track" }, begin === null ? null : piece),
-      el("span", { class: "muted" }, begin === null || end === null ? "no time" : duration(end - begin, 3)),
+      el("span", { class: "muted" }, begin === null ? "no time" : `+${duration(begin - first)}${lasts}`),
     );
   });
-  const chart = el("div", { class: "gantt", role: "list", "aria-label": "Operations; a star marks the critical path" }, ...rows);
-  chart.append(arrows(spans, graph, percent));
+  const chart = el("div", { class: "gantt", role: "list", "aria-label": "Operations; a star marks the critical path, a dot an event that joined one" }, ...elements);
+  const lines = new Map(rows.flatMap((row, i) => (row.joined === null ? [[row.node, i] as const] : [])));
+  chart.append(arrows(rows, lines, graph, percent));
   return chart;
 }
 
@@ -158,14 +204,15 @@ function opener(name: (Child | string)[], title: string, action: () => void): HT
 }
 
 /** Arrows from the ends of causes to the begins of effects, over the bars. */
-function arrows(spans: { begin: number | null; end: number | null }[], graph: TaskGraph, percent: (time: number) => number): HTMLElement {
+function arrows(rows: TaskRow[], lines: Map<number, number>, graph: TaskGraph, percent: (time: number) => number): HTMLElement {
   const critical = new Set(graph.path.map((node, i) => `${graph.path[i - 1]}:${node}`));
-  const lines = graph.edges.slice(0, MOST_EDGES).flatMap(([from, to, kind]) => {
-    const [cause, effect] = [spans[from], spans[to]];
+  const drawn = graph.edges.slice(0, MOST_EDGES).flatMap(([from, to, kind]) => {
+    const [causeLine, effectLine] = [lines.get(from) ?? -1, lines.get(to) ?? -1];
+    const [cause, effect] = [rows[causeLine], rows[effectLine]];
     if (cause?.begin == null || cause.end === null || effect?.begin == null) return [];
     // A cause goes on after its effect has begun, or ends before it.
     const x = [percent(Math.min(cause.end, Math.max(effect.begin, cause.begin))), percent(effect.begin)];
-    const y = [from, to].map((row) => (row + 0.5) * ROW);
+    const y = [causeLine, effectLine].map((row) => (row + 0.5) * ROW);
     const line = document.createElementNS("http://www.w3.org/2000/svg", "line");
     const marks = { x1: `${x[0]}%`, x2: `${x[1]}%`, y1: String(y[0]), y2: String(y[1]), class: `${kind}${critical.has(`${from}:${to}`) ? " critical" : ""}` };
     for (const [name, value] of Object.entries(marks)) line.setAttribute(name, value);
@@ -173,7 +220,7 @@ function arrows(spans: { begin: number | null; end: number | null }[], graph: Ta
   });
   const picture = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   picture.setAttribute("aria-hidden", "true");
-  picture.setAttribute("height", String(spans.length * ROW));
-  picture.append(...lines);
+  picture.setAttribute("height", String(rows.length * ROW));
+  picture.append(...drawn);
   return el("div", { class: "arrows", role: "presentation" }, picture as unknown as HTMLElement);
 }

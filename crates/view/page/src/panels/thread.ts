@@ -2,10 +2,15 @@
 
 import { get, Latest, messageOf, type ThreadAnswer, type ThreadState, type Waker, type WakeupPath } from "../api";
 import { button, el, type Child } from "../dom";
+import { pathOf, stateText } from "../path";
 import type { Selection, State } from "../state";
 import { count, duration, fullTime, timeOfDay } from "../time";
 import { nameOf } from "../tracks";
-import { factList, note, sortedTable, type PanelActions } from "./panel";
+import { factList, leadingCell, note, plural, sortedTable, type PanelActions } from "./panel";
+
+/** Rows of the sums of a path, and of its steps. */
+const MOST_SUMS = 50;
+const MOST_ROWS = 2000;
 
 /** Text for what ended a wait. */
 export function wakerText(waker: Waker | undefined): string {
@@ -14,18 +19,11 @@ export function wakerText(waker: Waker | undefined): string {
   return waker.name ?? `thread ${waker.thread}`;
 }
 
-/** What a thread did in a state. */
-function stateText(state: ThreadState): string {
-  const isWait = state.state === "sleeping" || state.state === "waiting";
-  if (state.state === "runnable") return "waited for a processor";
-  return isWait && state.waitsIn ? `${state.state} in ${state.waitsIn}` : state.state;
-}
-
 export class ThreadView {
   constructor(
     private readonly state: State,
     private readonly actions: PanelActions,
-    private readonly setCommand: (command: string) => void,
+    private readonly path: PathView,
   ) {}
 
   /** Asks for the thread of a selected item; `null` if nothing is known of it. */
@@ -42,13 +40,31 @@ export class ThreadView {
       ["Length", duration(this.length(first))],
       ["Ended by", first.endedBy ? this.waker(first) : null],
       ["Priority", answer.priority === undefined ? null : String(answer.priority)],
-      ["Processor", this.processor(track)],
+      ["Processor", this.processor(track, answer, first)],
       ["Event", answer.event ? button("Event of the scheduler", () => this.actions.openEvent(answer.event!)) : null],
     ];
     const list = before.map((state) => el("li", {}, this.stateLink(state, answer), state.endedBy ? el("span", {}, ", ended by ", this.waker(state)) : null));
-    const parts = [el("div", {}, factList(facts)), el("div", {}, el("h3", {}, "Before"), list.length ? el("ol", { class: "links" }, ...list) : note("Nothing is known."))];
-    const path = el("div", {}, button("Critical path", () => void this.showPath(path, answer, first), { title: "What the thread waited for in its last wait, and what really ran" }));
-    return { title: answer.name ?? selection.name, element: el("div", {}, el("div", { class: "columns" }, ...parts), path) };
+    const parts: HTMLElement[] = [el("div", {}, factList(facts)), el("div", {}, el("h3", {}, "Before"), list.length ? el("ol", { class: "links" }, ...list) : note("Nothing is known."))];
+    if (answer.woke?.length) parts.push(this.woken(answer.woke));
+    const last = [first, ...answer.states].find((state) => state.state === "sleeping" || state.state === "waiting") ?? first;
+    const { path } = this;
+    const paths = el("p", {}, path.button("Critical path", answer.track, answer.name, () => [last.begin, last.begin === first.begin ? last.end : first.end], "What the thread waited for in its last wait, and what really ran"), " ",
+      path.button("Critical path of the range", answer.track, answer.name, () => this.range(), "What the thread waited for in the visible or marked range, and what really ran"));
+    return { title: answer.name ?? selection.name, element: el("div", {}, el("div", { class: "columns" }, ...parts), paths) };
+  }
+
+  private range(): [string, string] {
+    const { begin, end } = this.state.askedRange;
+    return [this.state.timeText(begin), this.state.timeText(end)];
+  }
+
+  /** Threads that it woke up meanwhile, each of which leads to what it did then. */
+  private woken(woke: NonNullable<ThreadAnswer["woke"]>): HTMLElement {
+    const items = woke.map(({ name, states, time }) => {
+      const begin = this.state.relative(time);
+      return el("li", {}, button(name ?? "thread", () => this.actions.openState(states, begin, begin + 1, "runnable"), { title: timeOfDay(BigInt(time), this.state.calendar) }));
+    });
+    return el("div", {}, el("h3", {}, "Woke up"), el("ul", { class: "links" }, ...items));
   }
 
   /** Track that a request names: threads of a closed process are on those of its threads. */
@@ -58,10 +74,14 @@ export class ThreadView {
     return this.state.tracks.find((other) => other.kind === "thread" && other.parent === process && other.name === name)?.id ?? track;
   }
 
-  /** Name of the processor that a track is about. */
-  private processor(track: number): string {
+  /** Processor that a track is about, or that ran the thread, with a link to it. */
+  private processor(track: number, answer: ThreadAnswer, first: ThreadState): Child {
     const known = this.state.trackOf(track);
-    return known?.runsThreads ? nameOf(known) : "";
+    if (known?.runsThreads) return nameOf(known);
+    const ran = this.state.trackOf(answer.processor ?? null);
+    if (!ran) return null;
+    const [begin, end] = [this.state.relative(first.begin), this.state.relative(first.end)];
+    return button(nameOf(ran), () => this.actions.openState(ran.id, begin, end, answer.name ?? ""), { title: "Show it on the processor" });
   }
 
   private length(state: ThreadState): number {
@@ -91,31 +111,68 @@ export class ThreadView {
     const time = this.state.relative(state.end);
     return button(text, () => this.actions.openState(states.id, time - 1, time, "running"), { title: "Show what it did then" });
   }
+}
 
-  private async showPath(place: HTMLElement, answer: ThreadAnswer, first: ThreadState): Promise<void> {
-    const last = [first, ...answer.states].find((state) => state.state === "sleeping" || state.state === "waiting") ?? first;
-    const parameters = { track: answer.track, begin: last.begin, end: last.begin === first.begin ? last.end : first.end };
-    place.replaceChildren(note("Reading the trace …"));
+/** The critical path of a thread: a track above the others, and a table, which stays while its steps are looked at. */
+export class PathView {
+  readonly element = el("div");
+
+  constructor(
+    private readonly state: State,
+    private readonly actions: PanelActions,
+    private readonly setCommand: (command: string) => void,
+  ) {
+    state.on(["layout"], () => state.path || this.element.replaceChildren());
+  }
+
+  /** Button that asks for the path of a thread in a range of time, and shows it. */
+  button(text: string, track: number | undefined, name: string | undefined, range: () => [string, string], title: string): HTMLElement {
+    return button(text, () => void this.show(track, name ?? "thread", range()), { title });
+  }
+
+  private async show(track: number | undefined, name: string, [begin, end]: [string, string]): Promise<void> {
+    this.state.setPath(null);
+    this.element.replaceChildren(note("Reading the trace …"));
     try {
-      const path = await get<WakeupPath | null>("path", parameters);
-      if (!path?.steps.length) return place.replaceChildren(note("Nothing is known."));
+      const path = await get<WakeupPath | null>("path", { track, begin, end });
+      if (!path?.steps.length) return this.element.replaceChildren(note("Nothing is known."));
       this.setCommand(path.command);
-      place.replaceChildren(this.pathTable(path));
+      const found = pathOf(name, path, (text) => this.state.relative(text));
+      this.state.setPath(found);
+      this.actions.announce(`${found.name}: critical path of ${count(path.total)} steps`);
+      this.element.replaceChildren(this.table(name, path));
     } catch (error) {
-      place.replaceChildren(note(messageOf(error), true));
+      this.element.replaceChildren(note(messageOf(error), true));
     }
   }
 
-  private pathTable({ steps, total, complete }: WakeupPath): HTMLElement {
-    const time = (text: string) => this.state.relative(text);
-    const rows = steps.map((step) => {
-      const states = this.state.tracks.find((track) => track.kind === "states" && track.parent === step.track);
-      const text = timeOfDay(BigInt(step.begin), this.state.calendar);
-      const show = states ? button(text, () => this.actions.openState(states.id, time(step.begin), time(step.end), step.state)) : text;
-      return [show, step.name ?? `thread ${step.thread}`, stateText(step), wakerText(step.endedBy), duration(time(step.end) - time(step.begin))];
+  private table(name: string, path: WakeupPath): HTMLElement {
+    const { total, complete } = path;
+    const found = pathOf("", path, (text) => this.state.relative(text)).steps;
+    const lengths = found.map((step) => step.end - step.begin);
+    // The track above has them all.
+    const rows = found.slice(0, MOST_ROWS).map((step, i) => {
+      const text = timeOfDay(this.state.absolute(step.begin), this.state.calendar);
+      return [leadingCell(text, () => this.actions.openStep(step), "Show this step"), step.name, stateText(step), wakerText(step.endedBy), duration(lengths[i]!)];
     });
-    const keys = steps.map((step) => [BigInt(step.begin), step.name ?? "", stateText(step), wakerText(step.endedBy), time(step.end) - time(step.begin)]);
-    const more = total > steps.length ? `, the first ${count(steps.length)}` : "";
-    return sortedTable(`Critical path: ${count(total)} steps${more}${complete ? "" : ", not complete"}`, ["Begin", "Thread", "State", "Ended by", "Length"], rows, keys, 4);
+    const keys = found.slice(0, MOST_ROWS).map((step, i) => [BigInt(Math.round(step.begin)), step.name, stateText(step), wakerText(step.endedBy), lengths[i]!]);
+    const more = total > rows.length ? `, the first ${count(rows.length)}` : "";
+    const caption = `Critical path of ${name}: ${plural(total, "step")}${more}${complete ? "" : ", not complete"}`;
+    return el("div", { class: "columns" }, this.sums(found), sortedTable(caption, ["Begin", "Thread", "State", "Ended by", "Length"], rows, keys, 4));
+  }
+
+  /** What the path was spent on, by thread and state. */
+  private sums(steps: ReturnType<typeof pathOf>["steps"]): HTMLElement {
+    const sums = new Map<string, { name: string; text: string; time: number }>();
+    for (const step of steps) {
+      const text = stateText(step);
+      const sum = sums.get(`${step.name}\n${text}`) ?? { name: step.name, text, time: 0 };
+      sum.time += step.end - step.begin;
+      sums.set(`${step.name}\n${text}`, sum);
+    }
+    const sorted = [...sums.values()].sort((a, b) => b.time - a.time).slice(0, MOST_SUMS);
+    const all = Math.max(steps.reduce((sum, step) => sum + step.end - step.begin, 0), 1);
+    const rows = sorted.map(({ name, text, time }) => [name, text, duration(time, 3), `${((100 * time) / all).toFixed(1)} %`]);
+    return sortedTable("Where the time went", ["Thread", "State", "Time", "Share"], rows, sorted.map(({ name, text, time }) => [name, text, time, time]), 2);
   }
 }

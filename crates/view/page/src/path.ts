@@ -1,0 +1,129 @@
+// The critical path over wake-ups as a track of its own: who waited for whom, back to what really ran.
+
+import type { ThreadState, Waker, WakeupPath } from "./api";
+import { lookOfState, shadeOf } from "./colors";
+import { xOf, type Scene } from "./draw";
+import type { Painter } from "./painter";
+import { BAR, barOf, type TrackRow } from "./tracks";
+
+/** Number of the track of the path, which the server does not know. */
+export const PATH_TRACK = -1;
+
+/** Least distance of two joins of steps, in pixels. */
+const LEAST_BETWEEN = 6;
+
+/** Part of a path: a thread in a state. Times are relative to the origin of the page. */
+export interface PathStep {
+  begin: number;
+  end: number;
+  name: string;
+  state: string;
+  /** Track of the thread, if it has one. */
+  track?: number;
+  waitsIn?: string;
+  endedBy?: Waker;
+}
+
+export interface ThreadPath {
+  /** Name of the thread that the path is of. */
+  name: string;
+  steps: PathStep[];
+}
+
+/** What a thread did in a state. */
+export function stateText(state: Pick<ThreadState, "state" | "waitsIn">): string {
+  const isWait = state.state === "sleeping" || state.state === "waiting";
+  if (state.state === "runnable") return "waited for a processor";
+  return isWait && state.waitsIn ? `${state.state} in ${state.waitsIn}` : state.state;
+}
+
+/** Path of an answer, in order of time. */
+export function pathOf(name: string, { steps }: WakeupPath, relative: (time: string) => number): ThreadPath {
+  const found = steps.map((step) => ({
+    begin: relative(step.begin),
+    end: relative(step.end),
+    name: step.name ?? `thread ${step.thread}`,
+    state: step.state,
+    ...(step.track !== undefined && { track: step.track }),
+    ...(step.waitsIn !== undefined && { waitsIn: step.waitsIn }),
+    ...(step.endedBy && { endedBy: step.endedBy }),
+  }));
+  return { name, steps: found.sort((a, b) => a.begin - b.begin) };
+}
+
+/** Step of a path at a time, the nearest within a distance. */
+export function stepAt(path: ThreadPath, time: number, distance: number): PathStep | null {
+  let best: PathStep | null = null;
+  let least = distance;
+  for (const step of path.steps) {
+    const away = time < step.begin ? step.begin - time : time > step.end ? time - step.end : 0;
+    if (away > least || (away === least && best)) continue;
+    [best, least] = [step, away];
+  }
+  return best;
+}
+
+/** Calls `draw` for each step that is visible, with its places in pixels; of those within a pixel, for one. */
+function eachStep({ state, width }: Scene, path: ThreadPath, draw: (step: PathStep, x: number, right: number) => void): void {
+  let painted = -Infinity;
+  for (const step of path.steps) {
+    const offset = step.track === undefined ? 0 : state.offsetOf(step.track);
+    const [x, right] = [xOf(step.begin + offset, state.view, width), xOf(step.end + offset, state.view, width)];
+    if (right < 0 || x > width || right <= painted) continue;
+    painted = Math.max(right, x + 1);
+    draw(step, Math.max(x, -2), Math.min(Math.max(right, x + 1), width + 2));
+  }
+}
+
+/** The track of the path: a bar in the colour of the program where it ran, a low one in the colour of the state where it waited. */
+export function drawPath(painter: Painter, scene: Scene, row: TrackRow): void {
+  const { state, theme } = scene;
+  if (!state.path) return;
+  const y = row.y - scene.top + (row.height - BAR) / 2;
+  eachStep(scene, state.path, (step, x, right) => {
+    const width = right - x;
+    const isRunning = step.state === "running";
+    const shade = shadeOf(state.programOf(step.name), theme.dark);
+    if (isRunning) {
+      painter.rect(x, y, width, BAR, width > 3 ? shade.fill : shade.strong);
+      if (width > 3) painter.rect(x, y, 1, BAR, shade.strong);
+    } else {
+      const height = 4;
+      painter.rect(x, y + BAR - height, width, height, lookOfState(step.state, theme.dark).color);
+    }
+    const text = isRunning ? step.name : `${step.name}: ${stateText(step)}`;
+    if (width > 20) painter.text(x + 5, y + BAR / 2 - (isRunning ? 0 : 2), text, isRunning ? shade.text : theme.text, width - 8);
+  });
+}
+
+/** Marks the steps of the path on the tracks of their threads, and joins those that follow each other. */
+export function drawPathOnTracks(painter: Painter, scene: Scene): void {
+  const { state, theme, rows, top } = scene;
+  if (!state.path) return;
+  const places = new Map<number, number>();
+  for (const row of rows) {
+    const bar = row.states ? barOf(row) : { top: row.height / 2 - 2, height: 4 };
+    places.set(row.track.id, row.y - top + bar.top + bar.height);
+  }
+  const placeOf = (track: number | undefined): number | undefined => {
+    let at = track;
+    for (let depth = 0; at !== undefined && depth < 64; depth++) {
+      const found = places.get(at);
+      if (found !== undefined) return found;
+      at = state.trackOf(at)?.parent ?? undefined;
+    }
+    return undefined;
+  };
+  let before: number | undefined;
+  let joined = -Infinity;
+  eachStep(scene, state.path, (step, x, right) => {
+    const y = placeOf(step.track);
+    if (y !== undefined) painter.rect(x, y - 1, right - x, 2, theme.critical);
+    // Many joins in a row would hide what they join.
+    if (y !== undefined && before !== undefined && before !== y && x - joined >= LEAST_BETWEEN) {
+      painter.rect(x - 0.75, Math.min(before, y), 1.5, Math.abs(before - y), theme.critical, 0.8);
+      joined = x;
+    }
+    before = y ?? before;
+  });
+}
