@@ -4,6 +4,8 @@
 //! the size is wrong, or the bytes after it are damaged; a packet that begins within this one decides it. So
 //! the scan searches for packets byte by byte only around errors, and no byte more than a few times.
 
+mod unmarked;
+
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -202,10 +204,16 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         }
         match info.wrong? {
             WrongHead::Class(_) => self.is_only_class(offset, &info).then_some(info),
+            // How much of it is padding, its events show.
+            WrongHead::Sizes { .. } | WrongHead::Content { .. }
+                if self.end_by_total(offset, &info).is_some() =>
+            {
+                Some(PacketInfo { content: info.total, ..info })
+            }
+            WrongHead::Content { .. } => None,
             WrongHead::Sizes { .. } | WrongHead::Total { .. } | WrongHead::PartialByte(_) => {
                 self.with_usual_size(offset, info)
             }
-            WrongHead::Content { .. } => None,
         }
     }
 
@@ -241,17 +249,12 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
     fn end_by_total(&self, offset: usize, info: &PacketInfo) -> Option<usize> {
         let total = info.total.filter(|total| *total >= info.begins[2].bit.max(1))?;
         let end = offset.checked_add(usize::try_from(total / 8).ok()?)?;
-        let rest = self.data.get(end..)?;
-        (rest.is_empty() || rest.starts_with(&self.magic?)).then_some(end)
+        self.begins_packet(end).then_some(end)
     }
 
     /// Returns a packet whose total size is wrong with a total size up to the next packet, if that is usual, and no
     /// packet seems to be missing between them. The next packet can be wrong, too: otherwise this one would contain it.
     fn with_usual_size(&mut self, offset: usize, info: PacketInfo) -> Option<PacketInfo> {
-        if matches!(info.wrong, Some(WrongHead::Sizes { .. })) && self.end_by_total(offset, &info).is_some() {
-            // How much of it is padding, is not known: that could be read as events.
-            return None;
-        }
         let next = self.next_doubtful(offset + 1);
         let size = next.as_ref().map_or(self.data.len(), |(next, _)| *next) - offset;
         let content = info.content.unwrap_or(8 * size as u64);
@@ -271,7 +274,11 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
     /// Returns the first packet from an offset on, and its offset. One value of it may be wrong. The scan continues there or
     /// later: so no byte is searched twice.
     fn next_doubtful(&mut self, from: usize) -> Option<(usize, PacketInfo)> {
-        let (magic, data) = (self.magic?, self.data);
+        let data = self.data;
+        let Some(magic) = self.magic else {
+            let at = self.unmarked_after(from.checked_sub(1)?)?;
+            return Some((at, self.doubtful(at, data.len())?));
+        };
         let finder = Finder::new(&magic);
         let mut places = places_of(&finder, data, self.progress, from).peekable();
         while let Some(at) = places.next() {
@@ -422,9 +429,14 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
     }
 
     /// Returns the first offset from `from` and before `to` at which a whole packet header and context can be
-    /// read, if packets have a magic number to search for.
+    /// read.
     fn next_packet(&mut self, from: usize, to: usize, wanted: AcceptedOffsets) -> Option<usize> {
-        let magic = self.magic?;
+        let Some(magic) = self.magic else {
+            return match wanted {
+                AcceptedOffsets::Sure(_) => self.unmarked_within(from, to),
+                AcceptedOffsets::Any => self.unmarked_after(from.checked_sub(1)?),
+            };
+        };
         let mut clocks = Clocks::of(self.decoder.class);
         let mut any = None;
         let finder = Finder::new(&magic);

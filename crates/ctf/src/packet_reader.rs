@@ -11,7 +11,7 @@ use ichnos_model::{ClockValue, Damage, DamageKind, DataPosition, Packet, Scopes}
 use crate::loss::{TracerLoss, discarded_events, discarded_packets};
 use crate::lost_files::{LostFiles, lost};
 use crate::overwritten::suspicious_block;
-use crate::packet::{Clocks, PacketInfo};
+use crate::packet::{Clocks, PacketInfo, WrongHead};
 use crate::packet_check::PacketCheck;
 use crate::packet_entry::PacketEntry;
 use crate::packet_times::PacketTimes;
@@ -46,6 +46,8 @@ struct OpenPacket {
     /// Begin and end, as delivered.
     begin: Option<ClockValue>,
     end: Option<ClockValue>,
+    /// End of its content in bits.
+    content_end: Option<u64>,
 }
 
 /// Available bits of a packet.
@@ -185,7 +187,7 @@ impl PacketReader {
             clocks.set_default(begin);
         }
         let (begin, end) = (input.clock_value(times.begin), input.clock_value(times.end));
-        *self.open = OpenPacket { info, times, late_begin: None, begin, end };
+        *self.open = OpenPacket { info, times, late_begin: None, begin, end, content_end: info.content };
         let end = info.content.unwrap_or(data.len() as u64 * 8);
         Ok(PacketContent { data, end, begins: info.begins })
     }
@@ -209,6 +211,18 @@ impl PacketReader {
         self.open.late_begin = times.begin.replace(begin);
         (times.last, times.are_corrected) = (times.end, true);
         self.open.begin = self.input.clock_value(Some(begin));
+    }
+
+    /// Returns `true` if the content size of the open packet is wrong, and the events of the packet show the right one.
+    pub(crate) fn has_unknown_content(&self) -> bool {
+        let is_wrong =
+            matches!(self.open.info.wrong, Some(WrongHead::Content { .. } | WrongHead::Sizes { .. }));
+        is_wrong && self.entry().content() == self.entry().total()
+    }
+
+    /// Sets the end of the content of the open packet.
+    pub(crate) fn end_content(&mut self, bit: u64) {
+        self.open.content_end = Some(bit);
     }
 
     /// Closes the packet after its last event record, whose time is `last_event`: moves the clocks to the end
@@ -404,7 +418,7 @@ impl PacketReader {
     /// Returns the open packet with its scopes, of which `data` bits are available.
     pub(crate) fn packet<'a>(&'a self, scopes: Scopes<'a>, data: u64) -> Packet<'a> {
         let info = &self.open.info;
-        let (total, content) = (info.total.unwrap_or(data), info.content.unwrap_or(data));
+        let (total, content) = (info.total.unwrap_or(data), self.open.content_end.unwrap_or(data));
         let mut packet = Packet::new(&self.input.stream, total, content, scopes)
             .with_times(self.open.begin, self.open.end)
             .with_counters(

@@ -279,6 +279,11 @@ impl CtfSource {
                 }
                 let times = self.packets.times();
                 self.scanner.order.in_packet(times.last, times.are_corrected);
+                if self.packets.has_unknown_content() {
+                    let latest = times.last.unwrap_or(u64::MAX);
+                    let end = self.scanner.end_content_by_events(latest);
+                    self.packets.end_content(end);
+                }
                 self.state = NextAction::InPacket;
                 true
             }

@@ -59,6 +59,17 @@ fn events_in_any_order_are_sorted() {
     }
 }
 
+/// Names of functions that are added behind sorted events are what `--verify` expects.
+#[test]
+fn sorted_events_have_named_functions() {
+    let directory = Directory::new("sorted-functions");
+    let out = directory.join("out.nettrace");
+    let words = ["filter", "-q", "--unsorted", r#"event =~ "Greeting""#];
+    ichnos([&words[..], &[text(&example()), "-o", text(&out)]].concat()).expect(0, &[]);
+    ichnos(["check", "--strict", text(&out)]).expect(0, &[]);
+    ichnos(["cat", "-q", text(&out)]).expect(0, &[]).prints(&["Greeting", "MethodDCEndVerbose"]);
+}
+
 /// Data in a pipe cannot be sorted any more, and `split` does not sort.
 #[test]
 fn events_in_any_order_are_refused_without_a_file() {

@@ -472,3 +472,35 @@ fn packets_stay_the_same_by_way_of_prop1() {
         run(&["check", "--strict", text(&back)]).expect(0, &[]);
     }
 }
+
+/// An event after its packet's end is so late that 32 bits have no room for it: a repair has to say its time.
+#[test]
+fn repaired_times_of_packets_have_room() {
+    let directory = Directory::new("repaired-times");
+    let path = directory.join("trace");
+    fs::create_dir(&path).unwrap();
+    let metadata = "/* CTF 1.8 */
+        trace { major = 1; minor = 8; byte_order = le; };
+        clock { name = c; freq = 1000000000; };
+        typealias integer { size = 32; align = 8; map = clock.c.value; } := stamp;
+        typealias integer { size = 32; align = 8; } := u32;
+        stream {
+            packet.context := struct {
+                u32 packet_size; u32 content_size; stamp timestamp_begin; stamp timestamp_end;
+            };
+            event.header := struct { stamp timestamp; };
+        };
+        event { name = tick; fields := struct { u32 v; }; };";
+    fs::write(path.join("metadata"), metadata).unwrap();
+    // The second time is before the first one: the clock has wrapped.
+    for (times, end) in [([10, 0], 100), ([65_546, 100], 100), ([u32::MAX - 5, 5], 5)] {
+        let words = [256, 256, 1, end, times[0], 1, times[1], 2];
+        fs::write(path.join("stream"), words.map(u32::to_le_bytes).concat()).unwrap();
+        let before = events(&path);
+        assert_eq!(before.len(), 2);
+        let output = directory.join("out");
+        run(&["repair", "-q", "--force", text(&path), "-o", text(&output)]).expect(0, &[]);
+        run(&["check", "--strict", text(&output)]).expect(0, &[]);
+        assert_eq!(events(&output), before);
+    }
+}

@@ -85,17 +85,19 @@ impl PacketClock {
             false => clock.has_clock && clock.bits != 64 && !clock.is_variable,
         };
         clock.adds_begin |= clock.has_clock && lost.times_of_packets();
+        let widens = |said: SaidTime| !said.is_variable && (1..64).contains(&said.bits);
+        // Events of a damaged packet can be at times that its end has no room for.
+        let is_absolute = options.repair && is_ctf && clock.has_clock && !goes_on.output;
         if clock.adds_begin {
-            let widens = |said: SaidTime| !said.is_variable && (1..64).contains(&said.bits);
             clock.adds_end = lost.packet_context.has(Role::PacketEndTimestamp);
-            if widens(end) {
-                clock.widened.insert(Role::PacketEndTimestamp);
-            }
-            // An end is only added behind a begin.
-            if widens(begin) && !clock.adds_end {
-                clock.widened.insert(Role::Timestamp);
-                (clock.bits, clock.adds_begin) = (64, false);
-            }
+        }
+        if (clock.adds_begin || is_absolute) && widens(end) {
+            clock.widened.insert(Role::PacketEndTimestamp);
+        }
+        // An end is only added behind a begin.
+        if (clock.adds_begin || is_absolute && widens(end)) && widens(begin) && !clock.adds_end {
+            clock.widened.insert(Role::Timestamp);
+            (clock.bits, clock.adds_begin) = (64, false);
         }
         clock
     }

@@ -197,7 +197,10 @@ impl CounterBounds {
         let least = before.map_or(0, |before| before.saturating_add(step));
         // Ignore the next value if it is invalid itself.
         let most = self.next.and_then(|next| next.checked_sub(step));
-        let most = most.filter(|most| before.is_none() || can_follow(least, *most));
+        let most = most.filter(|most| match before {
+            Some(_) => can_follow(least, *most),
+            None => most.saturating_sub(value) <= half,
+        });
         let has_room = |value: u64| self.room.is_none_or(|room| value - least <= room);
         let follows = before.is_none() || can_follow(least, value) && has_room(value);
         if follows && most.is_none_or(|most| can_follow(value, most)) {
@@ -229,6 +232,7 @@ mod tests {
         assert_eq!(between(Some(4), 5, Some(900), 1, 64), 5);
         assert_eq!(between(None, 900, Some(6), 1, 64), 5);
         assert_eq!(between(None, 900, None, 1, 64), 900);
+        assert_eq!(between(None, 0, Some(u64::MAX), 1, 64), 0);
         assert_eq!(between(Some(4), 4, Some(4), 0, 64), 4);
         assert_eq!(between(Some(1), u64::MAX - 5, None, 1, 64), 2);
         assert_eq!(between(Some(1), 0xf000_0000, None, 1, 32), 2);

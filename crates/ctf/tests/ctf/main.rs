@@ -35,3 +35,4 @@ mod truncated;
 mod tsdl_suite;
 mod windows;
 mod written_metadata;
+mod wrong_sizes;

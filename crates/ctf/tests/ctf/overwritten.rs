@@ -158,6 +158,37 @@ fn large_events_at_one_time_are_read() {
     assert_eq!(read(&open(&metadata, &packet(1, 900, &events))), (expected, vec![]));
 }
 
+/// A block of events whose bytes repeat themselves equals the one before, even if events begin elsewhere in it.
+#[test]
+fn equal_events_at_one_time_are_read() {
+    let metadata = metadata(64, "", "event { name = tick; fields := struct { u64 values[2]; }; };");
+    let count = (4 * BLOCK - HEAD) / 24;
+    let events = [[5, 0, 0, 0, 0, 0, 0, 0]; 3].concat().repeat(count);
+    assert_eq!(read(&open(&metadata, &packet(1, 9, &events))), (vec![5; count], vec![]));
+}
+
+/// Time stands still, but the events of a copy begin elsewhere than those of the block before.
+#[test]
+fn copies_at_one_time_are_not_read() {
+    let metadata = metadata(64, "u16 id;", TEXT_EVENT);
+    let event = |number: usize| {
+        let n = 20 + number * number % 37;
+        [&[0, 0][..], &7_u64.to_le_bytes(), &(n as u16).to_le_bytes(), &vec![number as u8; n]].concat()
+    };
+    let (mut events, mut ends) = (Vec::new(), Vec::new());
+    for number in 0..400 {
+        events.extend(event(number));
+        ends.push(HEAD + events.len());
+    }
+    let mut bytes = packet(1, 9, &events);
+    let whole = ends.iter().filter(|end| **end <= 2 * BLOCK).count();
+    assert!(!ends.contains(&(2 * BLOCK)));
+    let (before, copy) = bytes.split_at_mut(2 * BLOCK);
+    copy[..BLOCK].copy_from_slice(&before[BLOCK..]);
+    let (times, damage) = read(&open(&metadata, &bytes));
+    assert_eq!((times, damage.len()), (vec![7; whole], 1), "{damage:?}");
+}
+
 const TEXT_EVENT: &str = "event { name = text; id = 0; fields := struct { u16 n; u8 values[n]; }; };";
 
 /// A text that ends with zeros, up to `before` bytes before the end of the third block.

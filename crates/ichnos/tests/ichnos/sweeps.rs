@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use ichnos::OpenOptions;
@@ -15,8 +16,8 @@ use ichnos_io::{Existing, IoLimits, Tree};
 use ichnos_model::{ByteOrder, Cursor as _, Event, Field, FieldKind, Message, Role, Scope, Visitor, Window};
 use tempfile::TempDir;
 
-/// Number of damaged places that are tried of all traces.
-const SAMPLE: usize = 40;
+/// Number of damaged places that are tried of all traces, without `ICHNOS_SWEEPS`.
+pub(crate) const SAMPLE: usize = 40;
 
 /// Maximum size of a trace in bytes: those of real programs are alike, whatever their size.
 const LARGEST: usize = 3 << 20;
@@ -28,17 +29,18 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// Returns the recorded traces below a directory.
+    /// Returns the recorded traces, and the examples.
     pub(crate) fn recorded() -> Vec<Self> {
-        let root = std::env::var_os("ICHNOS_TRACES").map_or_else(
-            || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces"),
-            PathBuf::from,
-        );
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let traces = std::env::var_os("ICHNOS_TRACES")
+            .map_or_else(|| root.join("../shared/traces"), PathBuf::from)
+            .join("ctf/real");
         let mut found = Vec::new();
-        Self::find(&root.join("ctf/real"), &mut found);
+        Self::find(&traces, &mut found);
         if found.is_empty() {
-            println!("skipped: no recorded traces in {}", root.display());
+            println!("skipped: no recorded traces in {}", traces.display());
         }
+        Self::find(&root.join("examples"), &mut found);
         found
     }
 
@@ -66,10 +68,84 @@ impl Files {
     }
 }
 
-/// Returns `true` if this one of `count` places is tried.
-pub(crate) fn is_tried(number: usize, count: usize) -> bool {
-    let wants_all = std::env::var_os("ICHNOS_SWEEPS").is_some_and(|wanted| wanted == "all");
-    wants_all || count <= SAMPLE || number * SAMPLE / count != (number + 1) * SAMPLE / count
+/// A change of bytes in a file of a trace.
+pub(crate) struct Change<T> {
+    pub(crate) file: String,
+    pub(crate) offset: usize,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) what: String,
+    /// What a test knows about it.
+    pub(crate) about: T,
+}
+
+/// A sweep: each change of each recorded trace is made alone.
+pub(crate) struct Sweep<'a> {
+    /// Number of changes that are tried without `ICHNOS_SWEEPS`.
+    pub(crate) sample: usize,
+    /// Known faults: a part of what is said of them, and why they are there.
+    pub(crate) known: &'a [(&'a str, &'a str)],
+}
+
+impl Sweep<'_> {
+    /// Makes the changes, and fails with the faults that are not known. `whole` is asked once for each trace, `fault` for
+    /// each change: with what `whole` returned, the change, and the directory of the changed trace.
+    pub(crate) fn run<T, W>(
+        &self,
+        whole: impl Fn(&CtfTrace) -> W,
+        changes: impl Fn(&Files, &CtfTrace) -> Vec<Change<T>>,
+        mut fault: impl FnMut(&W, &Change<T>, &Path) -> Option<String>,
+    ) {
+        let recorded = Files::recorded();
+        let open = |files| Some((files, read(Files::write(files).path())?));
+        let traces: Vec<(&Files, CtfTrace)> = recorded.iter().filter_map(open).collect();
+        let all: Vec<Vec<Change<T>>> = traces.iter().map(|(files, trace)| changes(files, trace)).collect();
+        let count = all.iter().map(Vec::len).sum();
+        let (mut number, mut tried, mut faults) = (0, 0, Vec::new());
+        for ((files, trace), changes) in traces.iter().zip(&all) {
+            let (whole, directory) = (whole(trace), files.write());
+            for change in changes {
+                number += 1;
+                if !self.is_tried(number - 1, count) {
+                    continue;
+                }
+                tried += 1;
+                let path = directory.path().join(&change.file);
+                let (_, bytes) = files.files.iter().find(|(name, _)| *name == change.file).unwrap();
+                let mut changed = bytes.clone();
+                changed[change.offset..][..change.bytes.len()].copy_from_slice(&change.bytes);
+                fs::write(&path, changed).unwrap();
+                if let Some(fault) = fault(&whole, change, directory.path()) {
+                    faults.push(format!("{}: {}: {fault}", files.path.display(), change.what));
+                }
+                fs::write(&path, bytes).unwrap();
+            }
+        }
+        println!("{tried} of {count} changes");
+        assert!(tried > 0);
+        self.check(tried, faults);
+    }
+
+    /// Returns `true` if all changes are tried.
+    fn is_complete() -> bool {
+        std::env::var_os("ICHNOS_SWEEPS").is_some_and(|wanted| wanted == "all")
+    }
+
+    /// Returns `true` if this one of `count` changes is tried.
+    fn is_tried(&self, number: usize, count: usize) -> bool {
+        let sample = self.sample;
+        Self::is_complete() || count <= sample || number * sample / count != (number + 1) * sample / count
+    }
+
+    fn check(&self, tried: usize, mut faults: Vec<String>) {
+        for (known, why) in self.known {
+            let is_found = faults.iter().any(|fault| fault.contains(known));
+            assert!(is_found || !Self::is_complete(), "no fault any more: {known} ({why})");
+        }
+        let is_known = |fault: &String| self.known.iter().any(|(known, _)| fault.contains(known));
+        faults.iter().filter(|fault| is_known(fault)).for_each(|fault| println!("known: {fault}"));
+        faults.retain(|fault| !is_known(fault));
+        assert!(faults.is_empty(), "{} of {tried}:\n{}", faults.len(), faults.join("\n"));
+    }
 }
 
 /// An event: its time in cycles, its class, and its bytes after the header.
@@ -142,16 +218,8 @@ impl Visitor for HeaderTimes {
     }
 }
 
-/// A wrong time: the file, the offset in it, and the bytes.
-struct WrongTime {
-    file: String,
-    offset: usize,
-    bytes: Vec<u8>,
-    what: String,
-}
-
 /// Each time of each packet header: 0, its twin, a second more and less.
-fn wrong_times(trace: &CtfTrace) -> Vec<WrongTime> {
+fn wrong_times(trace: &CtfTrace) -> Vec<Change<()>> {
     let mut all = Vec::new();
     for stream in &trace.streams {
         let second = stream.stream.clock().map_or(0, |clock| clock.frequency);
@@ -177,7 +245,7 @@ fn wrong_times(trace: &CtfTrace) -> Vec<WrongTime> {
                     }
                     let offset = entry.offset as usize + time.offset;
                     let what = format!("{:?} {} -> {value} at {file}:{offset}", time.role, time.value);
-                    all.push(WrongTime { file: file.clone(), offset, bytes, what });
+                    all.push(Change { file: file.clone(), offset, bytes, what, about: () });
                 }
             }
         }
@@ -185,9 +253,9 @@ fn wrong_times(trace: &CtfTrace) -> Vec<WrongTime> {
     all
 }
 
-/// Repairs a trace. Returns `true` if events were changed.
-pub(crate) fn repair(from: &Path, to: &Path) -> bool {
-    let session = ichnos::open([from], &OpenOptions::default()).unwrap();
+/// Repairs a trace. Returns `true` if events were changed, or the reason why nothing is written.
+pub(crate) fn repair(from: &Path, to: &Path) -> Result<bool, String> {
+    let session = ichnos::open([from], &OpenOptions::default()).map_err(|error| error.to_string())?;
     let target = common_target(session.traces().iter().map(|trace| &**trace)).unwrap();
     let reader = session.stream_reader(Window::default(), |_| true);
     let mut options = ConvertOptions::default();
@@ -195,7 +263,8 @@ pub(crate) fn repair(from: &Path, to: &Path) -> bool {
     options.write.existing = Existing::Replace;
     options.write.dialect = target.dialect.map(str::to_owned);
     options.verify = true;
-    reader.convert(target.writer, Some(to.to_owned()), &options).unwrap().losses.rounds_events()
+    let converted = reader.convert(target.writer, Some(to.to_owned()), &options);
+    converted.map(|converted| converted.losses.rounds_events()).map_err(|error| error.to_string())
 }
 
 /// Returns the damage of a trace.
@@ -212,177 +281,170 @@ pub(crate) fn damage(trace: &CtfTrace) -> Vec<String> {
     all
 }
 
-/// Returns what is wrong with the repair of a trace with a wrong time.
-fn fault_of_repair(whole: &[ReadEvent], has_whole_times: bool, path: &Path) -> Option<String> {
-    let output = tempfile::tempdir().unwrap();
-    let output = output.path().join("out");
-    let damaged = events(&read(path)?);
-    let rounds = repair(path, &output);
-    let repaired = read(&output)?;
-    let found = damage(&repaired);
-    if !found.is_empty() {
-        return Some(format!("the output is damaged: {found:?}"));
-    }
-    let repaired = events(&repaired);
-    let without_times = |streams: &[Vec<ReadEvent>]| {
-        sorted(streams.iter().flatten().map(|event| ReadEvent { cycles: None, ..event.clone() }))
-    };
-    if without_times(&damaged) != without_times(&repaired) {
-        return Some("other events".to_owned());
-    }
-    let all = |streams: &[Vec<ReadEvent>]| sorted(streams.iter().flatten().cloned());
-    let is_in_order = damaged.iter().all(|events| events.is_sorted_by_key(|event| event.cycles));
-    if (is_in_order || has_whole_times) && rounds {
-        return Some("events are changed".to_owned());
-    }
-    if !rounds && all(&damaged) != all(&repaired) {
-        return Some("times of events differ from those that are read".to_owned());
-    }
-    (has_whole_times && all(&repaired) != whole)
-        .then(|| "times of events differ from the recorded ones".to_owned())
+/// A trace with right times.
+struct WholeTimes {
+    events: Vec<ReadEvent>,
+    /// `true` if each event says its whole time.
+    are_whole: bool,
 }
 
-/// Known faults: what they are called, and why they are there.
-const KNOWN: &[(&str, &str)] = &[
-    ("no-lost-not-starting-at-0: Timestamp 0 -> 1000000000", "its only packet has few events, in few bits"),
-    ("bandwidth_issue/2:8192: copy", "the copy is as likely as what it replaces"),
-    ("mpi_allreduce/global_def:8192: copy", "time stands still there"),
-];
+impl WholeTimes {
+    fn of(trace: &CtfTrace) -> Self {
+        let events = sorted(events(trace).into_iter().flatten());
+        Self { events, are_whole: trace.streams.iter().all(|stream| has_whole_times(stream)) }
+    }
 
-/// Fails with the faults that are not known.
-pub(crate) fn check(tried: usize, mut faults: Vec<String>) {
-    let is_known = |fault: &String| KNOWN.iter().any(|(known, _)| fault.contains(known));
-    faults.iter().filter(|fault| is_known(fault)).for_each(|fault| println!("known: {fault}"));
-    faults.retain(|fault| !is_known(fault));
-    assert!(faults.is_empty(), "{} of {tried}:\n{}", faults.len(), faults.join("\n"));
+    /// Returns what is wrong with the repair of the trace with a wrong time.
+    fn fault_of_repair(&self, path: &Path) -> Option<String> {
+        let output = tempfile::tempdir().unwrap();
+        let output = output.path().join("out");
+        let Some(damaged) = read(path) else { return Some("it cannot be read".to_owned()) };
+        let damaged = events(&damaged);
+        let rounds = match repair(path, &output) {
+            Ok(rounds) => rounds,
+            Err(error) => return Some(error),
+        };
+        let Some(repaired) = read(&output) else { return Some("the output cannot be read".to_owned()) };
+        let found = damage(&repaired);
+        if !found.is_empty() {
+            return Some(format!("the output is damaged: {found:?}"));
+        }
+        let repaired = events(&repaired);
+        let without_times = |streams: &[Vec<ReadEvent>]| {
+            sorted(streams.iter().flatten().map(|event| ReadEvent { cycles: None, ..event.clone() }))
+        };
+        if without_times(&damaged) != without_times(&repaired) {
+            return Some("other events".to_owned());
+        }
+        let all = |streams: &[Vec<ReadEvent>]| sorted(streams.iter().flatten().cloned());
+        let is_in_order = damaged.iter().all(|events| events.is_sorted_by_key(|event| event.cycles));
+        if (is_in_order || self.are_whole) && rounds {
+            return Some("events are changed".to_owned());
+        }
+        if !rounds && all(&damaged) != all(&repaired) {
+            return Some("times of events differ from those that are read".to_owned());
+        }
+        (self.are_whole && all(&repaired) != self.events)
+            .then(|| "times of events differ from the recorded ones".to_owned())
+    }
+}
+
+/// Returns `true` if each event of a data stream says its whole time.
+fn has_whole_times(stream: &StreamInput) -> bool {
+    let (mut is_whole, mut count) = (true, 0);
+    let header = stream.stream.class().event_record_header.as_ref();
+    let mut classes: Vec<_> = header.into_iter().cloned().collect();
+    while let Some(class) = classes.pop() {
+        if let (FieldKind::Integer { bits, .. }, true) = (&class.kind, class.roles.has(Role::Timestamp)) {
+            is_whole &= bits.length == 64;
+            count += 1;
+        }
+        classes.extend(class.children().map(|child| child.class().clone()));
+    }
+    is_whole && count > 0
 }
 
 /// A wrong time in the header of a packet does not change the times of its events.
 #[test]
 fn times_of_events_outvote_those_of_packets() {
-    let traces = Files::recorded();
-    let traces: Vec<(&Files, CtfTrace, Vec<WrongTime>)> = traces
-        .iter()
-        .filter_map(|files| {
-            let trace = read(files.write().path())?;
-            let wrong = if damage(&trace).is_empty() { wrong_times(&trace) } else { Vec::new() };
-            Some((files, trace, wrong))
-        })
-        .collect();
-    let count: usize = traces.iter().map(|(.., wrong)| wrong.len()).sum();
-    let (mut number, mut tried, mut faults) = (0, 0, Vec::new());
-    for (files, trace, wrong) in &traces {
-        let whole = sorted(events(trace).into_iter().flatten());
-        let has_whole_times = |stream: &StreamInput| {
-            let (mut is_whole, mut count) = (true, 0);
-            let header = stream.stream.class().event_record_header.as_ref();
-            let mut classes: Vec<_> = header.into_iter().cloned().collect();
-            while let Some(class) = classes.pop() {
-                if let (FieldKind::Integer { bits, .. }, true) =
-                    (&class.kind, class.roles.has(Role::Timestamp))
-                {
-                    is_whole &= bits.length == 64;
-                    count += 1;
-                }
-                classes.extend(class.children().map(|child| child.class().clone()));
-            }
-            is_whole && count > 0
-        };
-        let has_whole_times = trace.streams.iter().all(|stream| has_whole_times(stream));
-        let directory = files.write();
-        for wrong in wrong {
-            number += 1;
-            if !is_tried(number - 1, count) {
-                continue;
-            }
-            tried += 1;
-            let (_, bytes) = files.files.iter().find(|(name, _)| *name == wrong.file).unwrap();
-            let mut damaged = bytes.clone();
-            damaged[wrong.offset..wrong.offset + wrong.bytes.len()].copy_from_slice(&wrong.bytes);
-            let path = directory.path().join(&wrong.file);
-            fs::write(&path, damaged).unwrap();
-            if let Some(fault) = fault_of_repair(&whole, has_whole_times, directory.path()) {
-                faults.push(format!("{}: {}: {fault}", files.path.display(), wrong.what));
-            }
-            fs::write(&path, bytes).unwrap();
-        }
-    }
-    println!("{tried} of {count} wrong times");
-    check(tried, faults);
+    let known = [(
+        "no-lost-not-starting-at-0: Timestamp 0 -> 1000000000",
+        "its only packet has few events, in few bits",
+    )];
+    Sweep { sample: SAMPLE, known: &known }.run(
+        WholeTimes::of,
+        |_, trace| if damage(trace).is_empty() { wrong_times(trace) } else { Vec::new() },
+        |whole, _, path| whole.fault_of_repair(path),
+    );
 }
 
 /// Size of the blocks that are overwritten, in bytes.
 const BLOCK: usize = 4096;
 
-/// Returns the events of a trace that another one does not have, of those with a time.
-fn made_up(path: &Path, whole: &HashMap<ReadEvent, usize>) -> Vec<ReadEvent> {
-    let Some(trace) = read(path) else { return Vec::new() };
-    let mut counts: HashMap<ReadEvent, usize> = HashMap::new();
-    let mut made_up = Vec::new();
-    for event in events(&trace).into_iter().flatten() {
-        let count = counts.entry(event.clone()).or_default();
-        *count += 1;
-        if *count > whole.get(&event).copied().unwrap_or(0) {
-            made_up.push(event);
+/// Events of a trace, and how many of them each packet has, by its file and its place there.
+struct WholeBlocks {
+    events: HashMap<ReadEvent, usize>,
+    packets: Vec<(String, Range<usize>, usize)>,
+}
+
+impl WholeBlocks {
+    fn of(trace: &CtfTrace) -> Self {
+        let (mut all, mut packets) = (HashMap::new(), Vec::new());
+        for stream in &trace.streams {
+            let mut cursor = stream.cursor(Window::default());
+            while cursor.advance() {
+                match cursor.current() {
+                    Some(Message::PacketBegin(packet)) => {
+                        let entry = &stream.packets[packet.index.unwrap() as usize];
+                        let (begin, file) = (entry.offset as usize, &stream.files[entry.file as usize]);
+                        let size = entry.available(file.bytes.len() as u64) as usize;
+                        let name = file.name.rsplit('/').next().unwrap().to_owned();
+                        packets.push((name, begin..begin + size, 0));
+                    }
+                    Some(Message::Event(event)) => {
+                        *all.entry(ReadEvent::of(&event)).or_default() += 1;
+                        packets.last_mut().unwrap().2 += 1;
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Self { events: all, packets }
+    }
+
+    /// Returns what is wrong with the events of the trace if some bytes of a file are overwritten: some are made up, or are
+    /// missing from packets that are whole.
+    fn fault(&self, change: &Change<()>, path: &Path) -> Option<String> {
+        let mut found: HashMap<ReadEvent, usize> = HashMap::new();
+        if let Some(trace) = read(path) {
+            events(&trace).into_iter().flatten().for_each(|event| *found.entry(event).or_default() += 1);
+        }
+        let made_up = found.iter().map(|(event, count)| {
+            (count.saturating_sub(self.events.get(event).copied().unwrap_or(0)), event)
+        });
+        let made_up: Vec<_> = made_up.filter(|(count, _)| *count > 0).collect();
+        if let Some((_, first)) = made_up.iter().min_by_key(|(_, event)| *event) {
+            let count: usize = made_up.iter().map(|(count, _)| count).sum();
+            return Some(format!("{count} events are made up, {first:?}"));
+        }
+        let end = change.offset + change.bytes.len();
+        let is_changed = |(file, range, _): &&(String, Range<usize>, usize)| {
+            *file == change.file && range.start < end && change.offset < range.end
+        };
+        let own: usize = self.packets.iter().filter(is_changed).map(|(.., events)| events).sum();
+        let count = |events: &HashMap<ReadEvent, usize>| events.values().sum::<usize>();
+        let missing = count(&self.events) - count(&found);
+        (missing > own).then(|| format!("{missing} events are missing, of {own} in its packets"))
+    }
+}
+
+/// Overwrites each block of the files of a trace with zeros, 0xff, and the block before.
+fn overwritten_blocks(files: &Files) -> Vec<Change<()>> {
+    let mut all = Vec::new();
+    for (file, bytes) in files.files.iter().filter(|(name, _)| name != "metadata") {
+        for begin in (0..bytes.len()).step_by(BLOCK) {
+            let size = BLOCK.min(bytes.len() - begin);
+            let before = begin.checked_sub(BLOCK).map(|before| bytes[before..begin][..size].to_vec());
+            let contents =
+                [("zeros", Some(vec![0; size])), ("0xff", Some(vec![0xff; size])), ("copy", before)];
+            for (what, content) in contents {
+                let Some(bytes) = content else { continue };
+                let what = format!("{file}:{begin}: {what}");
+                all.push(Change { file: file.clone(), offset: begin, bytes, what, about: () });
+            }
         }
     }
-    made_up
+    all
 }
 
 /// Blocks of a file that are zeros, or 0xff, or a copy of the block before, are no events.
 #[test]
 fn overwritten_blocks_are_no_events() {
-    let traces = Files::recorded();
-    let blocks: Vec<(usize, usize, usize)> = traces
-        .iter()
-        .enumerate()
-        .flat_map(|(trace, files)| files.files.iter().enumerate().map(move |(file, of)| (trace, file, of)))
-        .filter(|(.., (name, _))| name != "metadata")
-        .flat_map(|(trace, file, (_, bytes))| {
-            (0..bytes.len()).step_by(BLOCK).map(move |at| (trace, file, at))
-        })
-        .collect();
-    let (mut faults, mut tried) = (Vec::new(), 0);
-    let mut open_trace: Option<(usize, TempDir, HashMap<ReadEvent, usize>)> = None;
-    for (number, (index, file, begin)) in blocks.iter().copied().enumerate() {
-        if !is_tried(number, blocks.len()) {
-            continue;
-        }
-        let files = &traces[index];
-        if open_trace.as_ref().is_none_or(|(open, ..)| *open != index) {
-            let directory = files.write();
-            let Some(trace) = read(directory.path()) else { continue };
-            let mut whole: HashMap<ReadEvent, usize> = HashMap::new();
-            events(&trace).into_iter().flatten().for_each(|event| *whole.entry(event).or_default() += 1);
-            open_trace = Some((index, directory, whole));
-        }
-        let Some((_, directory, whole)) = &open_trace else { continue };
-        // Without times, there is no evidence.
-        if whole.keys().any(|event| event.cycles.is_none()) {
-            continue;
-        }
-        let (name, bytes) = &files.files[file];
-        let end = bytes.len().min(begin + BLOCK);
-        let before = begin.checked_sub(BLOCK).map(|before| bytes[before..begin][..end - begin].to_vec());
-        let contents = [
-            ("zeros", Some(vec![0; end - begin])),
-            ("0xff", Some(vec![0xff; end - begin])),
-            ("copy", before),
-        ];
-        for (what, content) in contents {
-            let Some(content) = content else { continue };
-            tried += 1;
-            let mut damaged = bytes.clone();
-            damaged[begin..end].copy_from_slice(&content);
-            fs::write(directory.path().join(name), damaged).unwrap();
-            let found = made_up(directory.path(), whole);
-            if let Some(first) = found.first() {
-                let count = found.len();
-                faults.push(format!("{}/{name}:{begin}: {what}: {count}, {first:?}", files.path.display()));
-            }
-        }
-        fs::write(directory.path().join(name), bytes).unwrap();
-    }
-    println!("{tried} overwritten blocks");
-    check(tried, faults);
+    // Without times, there is no evidence.
+    let has_times = |trace: &CtfTrace| events(trace).iter().flatten().all(|event| event.cycles.is_some());
+    Sweep { sample: 3 * SAMPLE, known: &[] }.run(
+        WholeBlocks::of,
+        |files, trace| if has_times(trace) { overwritten_blocks(files) } else { Vec::new() },
+        WholeBlocks::fault,
+    );
 }

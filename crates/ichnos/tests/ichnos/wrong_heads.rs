@@ -4,12 +4,12 @@
 //! By default, a sample of the values is tried; with `ICHNOS_SWEEPS=all`, all of them.
 
 use std::collections::HashMap;
-use std::fs;
+use std::path::Path;
 
 use ichnos_ctf::trace::CtfTrace;
 use ichnos_model::{ByteOrder, Cursor as _, Field, FieldKind, Message, Role, Scope, Visitor, Window};
 
-use crate::sweeps::{Files, ReadEvent, check, damage, events, is_tried, read, repair};
+use crate::sweeps::{Change, ReadEvent, SAMPLE, Sweep, damage, events, read, repair};
 
 /// Roles of the values that are made wrong.
 const ROLES: [Role; 6] = [
@@ -45,21 +45,17 @@ impl Visitor for HeadValues {
     }
 }
 
-/// A wrong value: the file, the range of the packet in it, the offset in it, and the bytes.
+/// A wrong value.
 struct WrongValue {
     role: Role,
-    file: String,
-    offset: usize,
-    bytes: Vec<u8>,
     /// `true` if the data stream has a packet before and one after it.
     is_inner: bool,
-    /// Events of its packet, without their times.
-    own: Vec<ReadEvent>,
-    what: String,
+    /// Number of events of its packet.
+    own: usize,
 }
 
-fn wrong_values(trace: &CtfTrace) -> Vec<WrongValue> {
-    let mut all = Vec::new();
+fn wrong_values(trace: &CtfTrace) -> Vec<Change<WrongValue>> {
+    let mut all: Vec<Change<WrongValue>> = Vec::new();
     for stream in &trace.streams {
         let first = all.len();
         let (mut cursor, mut number) = (stream.cursor(Window::default()), 0);
@@ -95,22 +91,19 @@ fn wrong_values(trace: &CtfTrace) -> Vec<WrongValue> {
                             }
                             let offset = entry.offset as usize + offset;
                             let what = format!("{role:?} {value} -> {wrong} at {file}:{offset}");
-                            let is_inner = number > 1;
-                            let own = Vec::new();
-                            let file = file.clone();
-                            all.push(WrongValue { role, file, offset, bytes, is_inner, own, what });
+                            let about = WrongValue { role, is_inner: number > 1, own: 0 };
+                            all.push(Change { file: file.clone(), offset, bytes, what, about });
                         }
                     }
                 }
-                Some(Message::Event(event)) => {
-                    let event = ReadEvent { cycles: None, ..ReadEvent::of(&event) };
-                    all[begun..].iter_mut().for_each(|wrong| wrong.own.push(event.clone()));
+                Some(Message::Event(_)) => {
+                    all[begun..].iter_mut().for_each(|wrong| wrong.about.own += 1);
                 }
                 _ => {}
             }
         }
         // The last packet has none after it.
-        all[begun..].iter_mut().for_each(|wrong| wrong.is_inner = false);
+        all[begun..].iter_mut().for_each(|wrong| wrong.about.is_inner = false);
     }
     all
 }
@@ -147,64 +140,55 @@ fn excess(some: &HashMap<ReadEvent, usize>, others: &HashMap<ReadEvent, usize>) 
     some.iter().map(missing).sum()
 }
 
+/// Events of a trace without their times, and its losses.
+struct Whole {
+    events: HashMap<ReadEvent, usize>,
+    losses: (u64, u64),
+}
+
+impl Whole {
+    fn of(trace: &CtfTrace) -> Self {
+        Self { events: counted(events(trace).into_iter().flatten()), losses: losses(trace) }
+    }
+
+    /// Returns what is wrong with the repair of the trace with a wrong value.
+    fn fault_of_repair(&self, change: &Change<WrongValue>, path: &Path) -> Option<String> {
+        let WrongValue { role, is_inner, own } = change.about;
+        let output = tempfile::tempdir().unwrap();
+        let output = output.path().join("out");
+        // If nothing can be read, nothing is written.
+        let is_readable = read(path).is_some_and(|read| !read.streams.is_empty());
+        let found = if is_readable {
+            if let Err(error) = repair(path, &output) {
+                return Some(error);
+            }
+            let Some(repaired) = read(&output) else { return Some("the output cannot be read".to_owned()) };
+            let found_damage = damage(&repaired);
+            if !found_damage.is_empty() {
+                return Some(format!("the output is damaged: {found_damage:?}"));
+            }
+            Self::of(&repaired)
+        } else {
+            Self { events: HashMap::new(), losses: (0, 0) }
+        };
+        let (missing, made_up) = (excess(&self.events, &found.events), excess(&found.events, &self.events));
+        if made_up > 0 {
+            return Some(format!("{made_up} events are made up"));
+        }
+        if missing > own {
+            return Some(format!("{missing} events are missing, of {own} in the packet"));
+        }
+        let is_counter = matches!(role, Role::PacketSequenceNumber | Role::DiscardedEventCounter);
+        let (found, lost) = (found.losses, self.losses);
+        (is_counter && is_inner && found != lost).then(|| format!("losses of {found:?} instead of {lost:?}"))
+    }
+}
+
 #[test]
 fn wrong_heads_cost_no_other_events() {
-    let traces = Files::recorded();
-    let traces: Vec<(&Files, CtfTrace, Vec<WrongValue>)> = traces
-        .iter()
-        .filter_map(|files| {
-            let trace = read(files.write().path())?;
-            let wrong = if damage(&trace).is_empty() { wrong_values(&trace) } else { Vec::new() };
-            Some((files, trace, wrong))
-        })
-        .collect();
-    let count: usize = traces.iter().map(|(.., wrong)| wrong.len()).sum();
-    let (mut number, mut tried, mut faults) = (0, 0, Vec::new());
-    for (files, trace, wrong) in &traces {
-        let whole = counted(events(trace).into_iter().flatten());
-        let lost = losses(trace);
-        let directory = files.write();
-        for wrong in wrong {
-            number += 1;
-            if !is_tried(number - 1, count) {
-                continue;
-            }
-            tried += 1;
-            let (_, bytes) = files.files.iter().find(|(name, _)| *name == wrong.file).unwrap();
-            let mut damaged = bytes.clone();
-            damaged[wrong.offset..wrong.offset + wrong.bytes.len()].copy_from_slice(&wrong.bytes);
-            let path = directory.path().join(&wrong.file);
-            fs::write(&path, damaged).unwrap();
-            let output = tempfile::tempdir().unwrap();
-            let output = output.path().join("out");
-            let mut fault =
-                |what: String| faults.push(format!("{}: {}: {what}", files.path.display(), wrong.what));
-            if read(directory.path()).is_some_and(|read| !read.streams.is_empty()) {
-                repair(directory.path(), &output);
-            }
-            if let Some(repaired) = output.exists().then(|| read(&output)).flatten() {
-                let found = counted(events(&repaired).into_iter().flatten());
-                let found_damage = damage(&repaired);
-                if !found_damage.is_empty() {
-                    fault(format!("the output is damaged: {found_damage:?}"));
-                }
-                let (missing, made_up) = (excess(&whole, &found), excess(&found, &whole));
-                if made_up > 0 {
-                    fault(format!("{made_up} events are made up"));
-                }
-                if missing > wrong.own.len() {
-                    fault(format!("{missing} events are missing, of {} in the packet", wrong.own.len()));
-                }
-                let found = losses(&repaired);
-                let is_counter =
-                    matches!(wrong.role, Role::PacketSequenceNumber | Role::DiscardedEventCounter);
-                if is_counter && wrong.is_inner && found != lost {
-                    fault(format!("losses of {found:?} instead of {lost:?}"));
-                }
-            }
-            fs::write(&path, bytes).unwrap();
-        }
-    }
-    println!("{tried} of {count} wrong values");
-    check(tried, faults);
+    Sweep { sample: SAMPLE, known: &[] }.run(
+        Whole::of,
+        |_, trace| if damage(trace).is_empty() { wrong_values(trace) } else { Vec::new() },
+        Whole::fault_of_repair,
+    );
 }

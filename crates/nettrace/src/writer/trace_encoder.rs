@@ -88,6 +88,8 @@ pub(super) struct TraceEncoder {
     sorter: Option<MessageSorter>,
     /// Sorted messages whose rows are not written yet.
     sorted: Option<SortedMessages>,
+    /// `true` if written events are counted with those of all encoders.
+    is_finished: bool,
 }
 
 impl TraceEncoder {
@@ -117,6 +119,7 @@ impl TraceEncoder {
                 .sorts
                 .then(|| MessageSorter::new(rules.temp_dir.clone(), rules.sorter_memory.clone())),
             sorted: None,
+            is_finished: false,
             rules,
         }
     }
@@ -514,6 +517,14 @@ impl TraceEncoder {
 }
 
 impl TraceEncoder {
+    /// Counts the events that were written since the last call with those of all encoders, once there are no more messages:
+    /// names of functions follow the last sorted event.
+    fn count_events(&mut self) {
+        if self.is_finished {
+            self.rules.add_events(std::mem::take(&mut self.digest));
+        }
+    }
+
     /// Counts an event that is copied.
     #[inline(never)]
     fn compare_copied(&mut self, event: &Event<'_>) {
@@ -583,6 +594,7 @@ impl Worker for TraceEncoder {
             return (!is_empty).then(|| OutputBlock { bytes, events, ..OutputBlock::default() });
         }
         self.write_sorted();
+        self.count_events();
         let is_flushed = std::mem::take(&mut self.is_flushed);
         let waiting = self.file.waiting();
         if waiting == 0 || !(is_flushed || waiting >= self.rules.block_bytes) {
@@ -607,7 +619,8 @@ impl Worker for TraceEncoder {
                 self.finish_part()?;
             }
         }
-        self.rules.add_events(std::mem::take(&mut self.digest));
+        self.is_finished = true;
+        self.count_events();
         Ok(())
     }
 }

@@ -1,0 +1,87 @@
+//! Packets without a magic number: those that follow one show that it is one.
+
+use super::Scan;
+use crate::index::{ScannedPacket, TooMany};
+use crate::packet::{Clocks, PacketInfo};
+
+/// Number of packets that follow each other by no accident.
+const RUN: usize = 4;
+
+/// Maximum number of offsets that are tried one after the other.
+const MOST_TRIED: usize = 1 << 16;
+
+impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
+    /// Returns `true` if a packet seems to begin at an offset, or the file ends there.
+    pub(super) fn begins_packet(&self, at: usize) -> bool {
+        let Some(rest) = self.data.get(at..) else { return false };
+        match self.magic {
+            Some(magic) => rest.is_empty() || rest.starts_with(&magic),
+            None => rest.is_empty() || self.run_at(at, at).is_some(),
+        }
+    }
+
+    /// Returns the size of the packet at an offset, and the number of packets that follow each other from there on: as many
+    /// as a run has, or fewer up to the end of the file. One of them begins at the offset `over` if they reach it.
+    fn run_at(&self, mut at: usize, over: usize) -> Option<(usize, usize)> {
+        let mut clocks = Clocks::of(self.decoder.class);
+        let mut run: Option<(PacketInfo, usize)> = None;
+        for number in 0..RUN {
+            let rest = self.data.get(at..)?;
+            if rest.is_empty() {
+                return run.map(|(_, size)| (size, number));
+            }
+            let info = self.decoder.decode(rest, &self.slots, &mut clocks).ok()?;
+            let size =
+                usize::try_from(info.total? / 8).ok().filter(|size| (1..=rest.len()).contains(size))?;
+            let leads_over = at < over && over < at + size;
+            if leads_over || run.as_ref().is_some_and(|(before, _)| !follows(before, &info, clocks.go_on)) {
+                return None;
+            }
+            run = Some((info, run.map_or(size, |(_, first)| first)));
+            at += size;
+        }
+        run.map(|(_, size)| (size, RUN))
+    }
+
+    /// Returns the offset of the next packet after one, at an offset, that cannot be read: where that ends by its size, or
+    /// where it would end if it had the size of the one before, or the first one from which on several follow each other.
+    pub(super) fn unmarked_after(&mut self, offset: usize) -> Option<usize> {
+        let size_before = match &self.held {
+            Some(held) => Some(held.end - held.found.entry.offset as usize),
+            None => self.size_before.and_then(|size| usize::try_from(size).ok()),
+        };
+        let usual = size_before.and_then(|size| offset.checked_add(size)).filter(|at| *at > offset);
+        let own = self.doubtful(offset, self.data.len()).and_then(|info| self.end_by_total(offset, &info));
+        let by_size = own.into_iter().chain(usual).find(|at| self.run_at(*at, *at).is_some());
+        let mut tried = (offset + 1..self.data.len()).take(MOST_TRIED);
+        by_size.or_else(|| tried.find(|at| self.run_at(*at, *at).is_some_and(|(_, count)| count > 1)))
+    }
+
+    /// Returns the offset of the first packet in the held one, from an offset on and behind its content. Both have one size,
+    /// or the held one then has that of the one before.
+    pub(super) fn unmarked_within(&self, from: usize, to: usize) -> Option<usize> {
+        let held = self.held.as_ref()?;
+        let begin = usize::try_from(held.found.entry.offset).ok()?;
+        let content =
+            held.found.entry.content().and_then(|content| usize::try_from(content.div_ceil(8)).ok());
+        let end = content.and_then(|content| content.checked_add(begin));
+        let from = from.max(end.filter(|end| *end < held.end).unwrap_or(held.begin));
+        let is_usual =
+            |at: usize, size: usize| at - begin == size || self.size_before == Some((at - begin) as u64);
+        (from..to)
+            .take(MOST_TRIED)
+            .find(|at| self.run_at(*at, held.end).is_some_and(|(size, _)| is_usual(*at, size)))
+    }
+}
+
+/// Returns `true` if a packet can come after another one in a file.
+fn follows(before: &PacketInfo, next: &PacketInfo, clocks_go_on: bool) -> bool {
+    if (before.class, before.stream_id) != (next.class, next.stream_id) {
+        return true;
+    }
+    let times = before.begin.zip(next.begin).filter(|_| !clocks_go_on);
+    let sequences = before.sequence.zip(next.sequence);
+    // Payloads that repeat themselves can look like packets.
+    times.is_none_or(|(before, next)| before < next)
+        && sequences.is_none_or(|(before, next)| next.since(before).is_some_and(|step| step > 0))
+}

@@ -1,0 +1,106 @@
+//! Packets with a wrong content size: their events show where the content ends.
+
+use ichnos_model::{Damage, TraceInput as _, Window};
+
+use crate::reading::{Observed, all, trace};
+
+const METADATA: &str = "/* CTF 1.8 */
+    typealias integer { size = 8; } := u8;
+    typealias integer { size = 32; align = 8; } := u32;
+    typealias integer { size = 64; align = 8; } := u64;
+    typealias integer { size = 64; align = 8; map = clock.c.value; } := time;
+    typealias integer { size = 16; align = 8; map = clock.c.value; } := stamp;
+    trace { major = 1; minor = 8; byte_order = le; packet.header := struct { u32 magic; }; };
+    clock { name = c; freq = 1000000000; };
+    stream {
+        packet.context := struct { time timestamp_begin; time timestamp_end; u64 content_size; u64 packet_size; };
+        event.header := struct { u8 id; stamp timestamp; };
+    };
+    event { name = tick; id = 0; fields := struct { u8 value; }; };";
+
+/// Bytes of a packet header and context without a magic number.
+const HEAD: usize = 32;
+
+/// Place of the content size in a packet without a magic number.
+const CONTENT: usize = 16;
+
+/// A packet of events at some times, which ends with padding.
+fn packet(times: [u64; 3], padding: &[u8]) -> Vec<u8> {
+    let events = times.iter().flat_map(|time| [&[0], &(*time as u16).to_le_bytes()[..], &[7]].concat());
+    let events: Vec<u8> = events.collect();
+    let content = 8 * (HEAD + events.len()) as u64;
+    let total = content + 8 * padding.len() as u64;
+    [&[times[0], times[2], content, total].map(u64::to_le_bytes).concat()[..], &events, padding].concat()
+}
+
+/// Times of all events, and the number of damages.
+fn read(metadata: &str, stream: &[u8]) -> (Vec<u64>, usize) {
+    let trace = trace(metadata.as_bytes(), &[("s", stream)]);
+    let (mut times, mut damages) = (Vec::new(), trace.damage().len());
+    for message in trace.cursors(Window::default()).into_iter().flat_map(all) {
+        match message {
+            Observed::Event(event) => times.extend(event.cycles),
+            Observed::Damage(Damage { .. }) => damages += 1,
+            _ => {}
+        }
+    }
+    (times, damages)
+}
+
+/// The padding is zeros, or events that were there before.
+#[test]
+fn events_end_the_content() {
+    let before = [[0, 10, 0, 7], [0, 11, 0, 7]].concat();
+    for padding in [&[0; 100][..], &[0; 3], &[0xff; 100], &before] {
+        let packets = [[100, 200, 300], [400, 400, 500], [700, 800, 900]].map(|times| packet(times, padding));
+        let total = 8 * packets[0].len() as u64;
+        let expected = vec![100, 200, 300, 400, 400, 500, 700, 800, 900];
+        let without = METADATA.replace("packet.header := struct { u32 magic; };", "");
+        for has_magic in [false, true] {
+            let (metadata, magic) = match has_magic {
+                true => (METADATA, &0xc1fc_1fc1_u32.to_le_bytes()[..]),
+                false => (&*without, &[][..]),
+            };
+            let marked = |packet: &[u8]| {
+                let mut bytes = [magic, packet].concat();
+                let bits = 8 * magic.len() as u64;
+                for at in [CONTENT, CONTENT + 8].map(|at| at + magic.len()) {
+                    let number = u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
+                    let number = if number > total { number } else { number + bits };
+                    bytes[at..at + 8].copy_from_slice(&number.to_le_bytes());
+                }
+                bytes
+            };
+            let whole = packets.iter().flat_map(|packet| marked(packet)).collect::<Vec<_>>();
+            assert_eq!(read(metadata, &whole), (expected.clone(), 0));
+            for wrong in 0..packets.len() {
+                for content in [0, total + 64, u64::MAX] {
+                    let mut packets = packets.clone();
+                    packets[wrong][CONTENT..CONTENT + 8].copy_from_slice(&content.to_le_bytes());
+                    let stream = packets.iter().flat_map(|packet| marked(packet)).collect::<Vec<_>>();
+                    let what = format!("{padding:?} {has_magic} {wrong} {content}");
+                    assert_eq!(read(metadata, &stream), (expected.clone(), 1), "{what}");
+                }
+            }
+        }
+    }
+}
+
+/// Without a magic number, other packets are found where the ones after them show it, whatever is wrong with one.
+#[test]
+fn packets_are_found_by_those_after_them() {
+    let metadata = METADATA.replace("packet.header := struct { u32 magic; };", "");
+    let packets = [[100, 200, 300], [400, 400, 500], [700, 800, 900], [1000, 1100, 1200]]
+        .map(|times| packet(times, &[0; 40]));
+    for wrong in 0..4 {
+        for total in [0, 8 << 20, 7, u64::MAX, 16 * packets[0].len() as u64] {
+            let mut packets = packets.clone();
+            packets[wrong][CONTENT + 8..HEAD].copy_from_slice(&total.to_le_bytes());
+            let (times, damages) = read(&metadata, &packets.concat());
+            let all = [100, 200, 300, 400, 400, 500, 700, 800, 900, 1000, 1100, 1200];
+            let others: Vec<u64> = (0..12).filter(|at| at / 3 != wrong).map(|at| all[at]).collect();
+            assert!(times == all || times == others, "{wrong} {total}: {times:?}");
+            assert_eq!(damages, 1, "{wrong} {total}");
+        }
+    }
+}
