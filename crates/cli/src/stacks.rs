@@ -4,11 +4,12 @@ use std::io::{BufWriter, Write as _};
 
 use ichnos::export::text::{LineWidth, Paint, count};
 use ichnos::export::{
-    FieldValues, LeftOut, StackCollector, StackFormat, StackFrames, StackOptions, StackProfile, StackRoots,
-    StackThread, StackWeight, TerminalText,
+    FieldValues, LeftOut, SpanStackCollector, StackCollector, StackFormat, StackFrames, StackOptions,
+    StackProfile, StackRoots, StackThread, StackWeight, TerminalText,
 };
 
 use ichnos::Session;
+use ichnos::model::Window;
 
 use crate::args::{Arithmetic, FramesKept, Global, RootsShown, Stacks, StacksFormat};
 use crate::collecting;
@@ -41,32 +42,97 @@ pub(crate) fn run(args: &Stacks, global: &Global, report: Report) -> Result<Exit
     interrupt::watch();
     let mut progress = Progress::new(global.progress, &session, false, report);
     progress.limit_damage(args.reading.limits().report.damage);
-    let mut collector = StackCollector::new(options(args));
-    if let Some(threads) = threads {
-        collector = collector.of_threads(move |thread| threads.wants(thread));
-    }
     let strict = args.reading.strict;
-    let read = collecting::read(collector, &session, (&selection, window), strict, progress, report)?;
-    let Some(read) = read else { return Ok(interrupt::exit()) };
-    damaged |= read.is_damaged;
-    if read.events > 0 {
-        check_fields(args, &session, &selection, true)?;
-    }
-    let profile = read.collector.finish();
-    report_left_out(&profile, args, report);
-    if args.cpu && profile.samples() > 0 && !profile.has_states() {
-        report.notice("no sample has the state of its thread: --cpu has no effect");
-    }
+    let read = Read { session: &session, selection: &selection, window, strict, report };
+    let profile = match args.spans {
+        true => read.spans(args, threads, progress)?,
+        false => read.samples(args, threads, progress)?,
+    };
+    let Some((profile, is_damaged)) = profile else { return Ok(interrupt::exit()) };
+    damaged |= is_damaged;
     if profile.weight() == 0 {
-        no_match_help::explain(&session, &selection, window, read.events, report);
-        report_nothing(&profile, args, report);
         return Ok(collecting::exit(damaged, true));
     }
+    let profile = if args.inverted { profile.inverted() } else { profile };
     match args.top {
         Some(most) => print_top(&profile, most, args, global)?,
         None => write(&profile, args)?,
     }
     Ok(collecting::exit(damaged, false))
+}
+
+/// What is read.
+struct Read<'r> {
+    session: &'r Session,
+    selection: &'r Selection,
+    window: Window,
+    strict: bool,
+    report: Report,
+}
+
+impl Read<'_> {
+    /// Reads the call stacks of events. Returns the profile, and `true` if there is damage; `None` if interrupted.
+    fn samples(
+        &self,
+        args: &Stacks,
+        threads: Option<ThreadSelection>,
+        progress: Progress,
+    ) -> Result<Option<(StackProfile, bool)>, Failure> {
+        let Self { session, selection, window, report, .. } = *self;
+        let mut collector = StackCollector::new(options(args));
+        if let Some(threads) = threads {
+            collector = collector.of_threads(move |thread| threads.wants(thread));
+        }
+        let read = collecting::read(collector, session, (selection, window), self.strict, progress, report)?;
+        let Some(read) = read else { return Ok(None) };
+        if read.events > 0 {
+            check_fields(args, session, selection, true)?;
+        }
+        let profile = read.collector.finish();
+        report_left_out(&profile, args, report);
+        if args.cpu && profile.samples() > 0 && !profile.has_states() {
+            report.notice("no sample has the state of its thread: --cpu has no effect");
+        }
+        if profile.weight() == 0 {
+            no_match_help::explain(session, selection, window, read.events, report);
+            report_nothing(&profile, args, report);
+        }
+        Ok(Some((profile, read.is_damaged)))
+    }
+
+    /// Reads spans, in the same way.
+    fn spans(
+        &self,
+        args: &Stacks,
+        threads: Option<ThreadSelection>,
+        progress: Progress,
+    ) -> Result<Option<(StackProfile, bool)>, Failure> {
+        let Self { session, selection, window, report, .. } = *self;
+        let mut collector = SpanStackCollector::new(options(args), args.running);
+        if let Some(threads) = threads {
+            collector = collector.of_threads(move |thread| threads.wants(thread));
+        }
+        let streams: Vec<_> = session.traces().iter().flat_map(|trace| trace.data_streams()).collect();
+        collector.streams(streams.iter().map(|stream| &**stream));
+        let read = collecting::read(collector, session, (selection, window), self.strict, progress, report)?;
+        let Some(read) = read else { return Ok(None) };
+        let (profile, walked) = read.collector.finish();
+        if walked.merged > 0 {
+            let merged = count(walked.merged, "span");
+            report
+                .notice(&format!("{merged} too short to tell apart: their time is that of their neighbors"));
+        }
+        if walked.without_states > 0 {
+            let left_out = count(walked.without_states, "thread");
+            report.notice(&format!("left out {left_out}: nothing says when they ran"));
+        }
+        if profile.weight() == 0 {
+            no_match_help::explain(session, selection, window, read.events, report);
+            let help = "`ichnos help map` explains which events begin and end spans";
+            report.warning_with_help("no selected span has an end: nothing is written", help);
+        }
+        Ok(Some((profile, read.is_damaged)))
+    }
 }
 
 /// Checks the fields named by options.
@@ -133,6 +199,9 @@ fn options(args: &Stacks) -> StackOptions {
     };
     options.with_times = args.top.is_none() && format(args).has_times();
     options.with_states = args.cpu;
+    if args.spans {
+        options.weight = StackWeight::Time;
+    }
     options.all_events = !args.selecting.event.is_empty();
     options
 }

@@ -16,6 +16,7 @@ mod packed;
 mod pprof;
 mod profile;
 mod resolve;
+mod spans;
 mod speedscope;
 mod svg;
 #[cfg(test)]
@@ -28,6 +29,7 @@ pub use collect::StackCollector;
 pub(crate) use firefox::FirefoxStacks;
 pub use format::StackFormat;
 pub use profile::{LeftOut, StackProfile, StackThread};
+pub use spans::SpanStackCollector;
 pub use top::TopFunction;
 
 /// Options for collecting stacks.

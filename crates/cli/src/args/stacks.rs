@@ -26,7 +26,21 @@ pub(crate) struct Stacks {
     /// Print a table of the N heaviest functions instead
     #[arg(long, value_name = "N", conflicts_with_all = ["format", "roots"])]
     pub(crate) top: Option<usize>,
-    /// Weight of a sample: samples, time, time-before, or a field
+    /// Take spans (calls, requests) instead of call stacks
+    ///
+    /// The weight of a span is its time without that of the spans within it, in nanoseconds. Spans are those of `stats --spans`: from an event that begins one to the
+    /// event that ends it. Spans without an end have no time.
+    #[arg(long, conflicts_with_all = ["weight", "cpu", "frames", "only"])]
+    pub(crate) spans: bool,
+    /// Count only the time in which processors ran the thread, with --spans
+    ///
+    /// For traces that say which thread a processor runs. Threads of which nothing says it are left out.
+    #[arg(long, requires = "spans", hide_short_help = true)]
+    pub(crate) running: bool,
+    /// Begin with the innermost functions, and show their callers
+    #[arg(long, conflicts_with = "top")]
+    pub(crate) inverted: bool,
+    /// Weight: samples, time, time-before, or a field
     ///
     /// samples: one, or the event's own weight. time: the nanoseconds until the next sample of the same thread
     /// (none for the last one). time-before: the nanoseconds since the previous sample (none for the first one).
@@ -38,7 +52,7 @@ pub(crate) struct Stacks {
     /// CPU_TIME: the thread was running. UNMANAGED_CODE_TIME: it was waiting, or running code outside of the
     /// profiler's view. For traces with this state, such as those of .NET's sample profiler; use it with --weight
     /// time.
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) cpu: bool,
     /// Frames to keep
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = FramesKept::All, hide_short_help = true)]

@@ -1,9 +1,50 @@
 //! `ichnos stacks`, and the frames that `ichnos cat` prints, of a trace that is made here.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::support::{Directory, Run, ichnos, recorded};
 use crate::transcript::transcript;
+
+/// Spans are calls with their own time, of threads, and from the innermost one on.
+#[test]
+fn spans_are_calls() {
+    let directory = Directory::new("stacks-spans");
+    let lines = [
+        r#"{"ts":1000,"name":"outer_begin","payload":{"tid":7}}"#,
+        r#"{"ts":1010,"name":"inner_begin","payload":{"tid":7}}"#,
+        r#"{"ts":1015,"name":"outer_begin","payload":{"tid":8}}"#,
+        r#"{"ts":1040,"name":"inner_end","payload":{"tid":7}}"#,
+        r#"{"ts":1050,"name":"inner_begin","payload":{"tid":7}}"#,
+        r#"{"ts":1051,"name":"inner_end","payload":{"tid":7}}"#,
+        r#"{"ts":1100,"name":"outer_end","payload":{"tid":7}}"#,
+        r#"{"ts":1115,"name":"outer_end","payload":{"tid":8}}"#,
+        r#"{"ts":1200,"name":"open_begin","payload":{"tid":8}}"#,
+    ];
+    let trace = directory.join("t.jsonl");
+    fs::write(&trace, lines.join("\n") + "\n").unwrap();
+    let trace = trace.to_str().unwrap();
+    let folded = |options: &[&str]| {
+        let words = [&["stacks", "--spans", trace], options].concat();
+        ichnos(words).expect(0, &[]).out.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(folded(&[]), ["outer 169", "outer;inner 31"]);
+    assert_eq!(folded(&["--inverted"]), ["inner;outer 31", "outer 169"]);
+    assert_eq!(folded(&["--thread", "8"]), ["outer 100"]);
+    // Self times are those of the statistics.
+    let out = ichnos(["stats", "--spans", "--sort", "self", "--json", trace]).expect(0, &[]).out;
+    let stats: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let own = |row: &serde_json::Value| row["self"].as_u64().or_else(|| row["self_ns"].as_u64());
+    assert_eq!(stats["rows"].as_array().unwrap().iter().filter_map(own).collect::<Vec<_>>(), [169, 31]);
+    // Nothing says which thread runs.
+    ichnos(["stacks", "--spans", "--running", trace]).expect(1, &["left out 2 threads"]);
+    let speedscope = directory.join("t.speedscope.json");
+    ichnos(["stacks", "--spans", trace, "-o", speedscope.to_str().unwrap()]).expect(0, &[]);
+    let text = fs::read_to_string(&speedscope).unwrap();
+    let profile: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let weights = profile["profiles"][0]["weights"].as_array().unwrap();
+    assert_eq!(weights.iter().filter_map(serde_json::Value::as_u64).collect::<Vec<_>>(), [10, 30, 10, 1, 49]);
+}
 
 /// Appends an integer of 7 bits a byte.
 fn push(out: &mut Vec<u8>, mut value: u64) {

@@ -30,6 +30,28 @@ fn tables() {
     ichnos(["stats", path, "--event", "demo:tock", "--begin", "+5s"]).expect(1, &[]);
 }
 
+/// Numbers of groups are in the base of their field, as in `cat`; JSON and CSV have decimal numbers.
+#[test]
+fn numbers_are_in_the_base_of_their_field() {
+    let directory = Directory::new("stats-base");
+    let file = directory.join("t.jsonl");
+    let class = r#"{"type":"structure","members":[{"name":"flags","class":{"type":"integer","length":32,"preferred_display_base":16}}]}"#;
+    let lines = [
+        r#"{"type":"stream-begin","stream":0,"name":"s","class":{"id":0},"trace":{"path":"t","format":"x"}}"#
+            .to_owned(),
+        format!(r#"{{"type":"event-class","stream":0,"id":0,"name":"open","fields":{{"payload":{class}}}}}"#),
+        r#"{"type":"event","stream":0,"id":0,"name":"open","payload":{"flags":255}}"#.to_owned(),
+        r#"{"type":"event","stream":0,"id":0,"name":"open","payload":{"flags":255}}"#.to_owned(),
+    ];
+    std::fs::write(&file, lines.join("\n") + "\n").unwrap();
+    let file = file.to_str().unwrap();
+    let stats =
+        |options: &[&str]| ichnos([&["stats", "--by", "flags", file], options].concat()).expect(0, &[]).out;
+    assert!(ichnos(["cat", file]).expect(0, &[]).out.contains("flags = 0xFF"));
+    assert!(stats(&[]).lines().any(|line| line.ends_with(" 0xFF")), "{}", stats(&[]));
+    assert!(stats(&["--csv"]).contains("255"));
+}
+
 /// Reports name their host; the environment of a trace names that of all other events.
 #[test]
 fn hosts_of_events() {

@@ -1,6 +1,6 @@
 //! Collects the stacks of events.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use ichnos_model::{DataStream, Event, EventRole, FieldRef, FieldValue, Meaning, 
 use super::calls::{Calls, NO_CALL};
 use super::condition::Condition;
 use super::packed::{RunState, Sample, Samples};
-use super::profile::{LeftOut, StackProfile, StackThread, ThreadSamples, Total};
+use super::profile::{LeftOut, StackProfile, StackThread, ThreadSamples, Total, display_name, title};
 use super::resolve::Resolver;
 use super::{CPU_TIME, StackOptions, StackWeight, UNMANAGED_CODE_TIME};
 use crate::stream_table::StreamTable;
@@ -23,7 +23,7 @@ const MOST_BUFFERED: usize = 16 << 20;
 const MOST_THREADS: usize = 1 << 16;
 
 /// Returns `true` if a thread counts.
-type ThreadSelection = Box<dyn FnMut(&StackThread) -> bool + Send>;
+pub(super) type ThreadSelection = Box<dyn FnMut(&StackThread) -> bool + Send>;
 
 /// Makes a [`StackProfile`] from events.
 ///
@@ -217,14 +217,9 @@ impl StackCollector {
             let key = |thread: &ThreadSamples| (thread.thread.process, thread.thread.thread);
             key(a).cmp(&key(b))
         });
-        let name = |state: &TraceState| {
-            let trace = &state.trace;
-            let file = trace.path.rsplit('/').next().unwrap_or_default();
-            if trace.name.is_empty() { file.to_owned() } else { trace.name.clone() }
-        };
-        let names: BTreeSet<String> = self.traces.iter().map(name).collect();
+        let names = self.traces.iter().map(|state| display_name(&state.trace));
         StackProfile {
-            title: names.into_iter().collect::<Vec<_>>().join(", "),
+            title: title(names),
             weight: self.options.weight,
             calls: self.calls,
             threads,

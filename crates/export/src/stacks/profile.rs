@@ -1,12 +1,12 @@
 //! Collected stacks.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
-use ichnos_model::Symbols;
+use ichnos_model::{Symbols, Trace};
 
 use super::StackWeight;
-use super::calls::Calls;
-use super::packed::Samples;
+use super::calls::{Calls, NO_CALL};
+use super::packed::{Sample, Samples};
 
 /// The stacks of many events.
 #[derive(Debug)]
@@ -24,6 +24,17 @@ pub struct StackProfile {
     pub(super) left_out: LeftOut,
     pub(super) has_states: bool,
     pub(super) not_counted: Vec<(String, u64)>,
+}
+
+/// Returns the name of a trace, or else of its file.
+pub(super) fn display_name(trace: &Trace) -> String {
+    let file = trace.path.rsplit('/').next().unwrap_or_default();
+    if trace.name.is_empty() { file.to_owned() } else { trace.name.clone() }
+}
+
+/// Returns the title of a profile of traces with these names.
+pub(super) fn title(names: impl Iterator<Item = String>) -> String {
+    names.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ")
 }
 
 /// Numbers of samples that were skipped, by reason.
@@ -130,6 +141,30 @@ impl ThreadSamples {
 }
 
 impl StackProfile {
+    /// Returns the profile of callers: the innermost function of each stack comes first, then those that called it.
+    #[must_use]
+    pub fn inverted(mut self) -> Self {
+        let calls = std::mem::take(&mut self.calls);
+        self.calls.functions.clone_from(&calls.functions);
+        let mut turned: HashMap<u32, u32> = HashMap::new();
+        for thread in &mut self.threads {
+            let totals = thread.sorted();
+            thread.totals.clear();
+            for (call, total) in totals {
+                let call = *turned.entry(call).or_insert_with(|| {
+                    calls.path(call).fold(NO_CALL, |caller, (_, function)| self.calls.call(caller, function))
+                });
+                thread.totals.entry(call).or_default().add(total);
+            }
+            let samples = std::mem::take(&mut thread.samples);
+            for sample in samples.iter() {
+                let stack = turned.get(&sample.stack).copied().unwrap_or(sample.stack);
+                thread.samples.push(Sample { stack, ..sample });
+            }
+        }
+        self
+    }
+
     /// Returns the number of samples.
     #[must_use]
     pub fn samples(&self) -> u64 {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ichnos::Pass;
 use ichnos::export::PrettyFields;
-use ichnos::export::viewers::{EventLinks, FlowKind, TimelinePlace};
+use ichnos::export::viewers::{EventLinks, FlowKind, RunningTimes, TimelinePlace};
 use ichnos::json::write::{ObjectWriter, ValueWriter};
 use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::model::{Cursor as _, DataPosition, Event, Message, Sink as _, Window};
@@ -15,7 +15,7 @@ use super::events::{LineSink, MOST_EVENTS, Texts, write_row};
 use super::overview::write_time;
 use super::scan::{self, EventId, RangeScan};
 use super::span_search::{SpanEnds, SpanSearch};
-use super::span_tree::RunningTimes;
+use super::span_tree::PIXELS;
 use crate::query::Query;
 use crate::response::ApiError;
 use crate::shared::Shared;
@@ -73,8 +73,8 @@ fn time_that_ran(shared: &Shared, track: u32, span: &SpanEnds) -> Option<u64> {
     let begin = span.begin.as_ref()?.time;
     let end = begin.checked_add(span.length?)?;
     let mut timeline = shared.build.timeline();
-    let running = RunningTimes::of_thread(&mut timeline, track, (begin, end))?;
-    running.is_exact.then(|| running.within(begin, end))
+    let running = RunningTimes::of_thread(&mut timeline, track, (begin, end), PIXELS)?;
+    running.is_exact().then(|| running.within(begin, end))
 }
 
 /// Writes the ends of a span. `ran` is the time in which its thread ran.

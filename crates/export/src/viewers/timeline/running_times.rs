@@ -1,0 +1,60 @@
+//! When a thread ran.
+
+use super::{ThreadState, Timeline};
+
+/// When a thread ran: begins and ends, and the time that it ran before each begin.
+#[derive(Debug, Default)]
+pub struct RunningTimes {
+    times: Vec<RunningTime>,
+    is_exact: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct RunningTime {
+    begin: u64,
+    end: u64,
+    /// Time that it ran before.
+    before: u64,
+}
+
+impl RunningTimes {
+    /// Reads the states of the thread of a track in a range of times, as drawn on this many pixels. Returns `None` if they
+    /// are not known.
+    pub fn of_thread(
+        timeline: &mut Timeline,
+        track: u32,
+        (begin, end): (u64, u64),
+        pixels: u32,
+    ) -> Option<Self> {
+        let states = timeline.states_of(track)?;
+        let mut before = 0;
+        let mut found = Self { times: Vec::new(), is_exact: true };
+        for (_, item) in timeline.spans(states, begin, end, pixels) {
+            found.is_exact &= item.count == 1;
+            if timeline.name(item.name) == ThreadState::Running.name() {
+                found.times.push(RunningTime { begin: item.begin, end: item.end, before });
+                before += item.end - item.begin;
+            }
+        }
+        Some(found)
+    }
+
+    /// Returns `false` if states are too close to tell apart.
+    #[must_use]
+    pub fn is_exact(&self) -> bool {
+        self.is_exact
+    }
+
+    /// Returns the time that the thread ran before a time, in nanoseconds.
+    fn until(&self, time: u64) -> u64 {
+        let next = self.times.partition_point(|running| running.begin < time);
+        let Some(last) = next.checked_sub(1).and_then(|last| self.times.get(last)) else { return 0 };
+        last.before + last.end.min(time) - last.begin
+    }
+
+    /// Returns the time that the thread ran in a range, in nanoseconds.
+    #[must_use]
+    pub fn within(&self, begin: u64, end: u64) -> u64 {
+        self.until(end).saturating_sub(self.until(begin))
+    }
+}
