@@ -43,10 +43,10 @@ pub(crate) fn run(args: &Stacks, global: &Global, report: Report) -> Result<Exit
     let mut progress = Progress::new(global.progress, &session, false, report);
     progress.limit_damage(args.reading.limits().report.damage);
     let strict = args.reading.strict;
-    let read = Read { session: &session, selection: &selection, window, strict, report };
+    let input = ProfileInput { session: &session, selection: &selection, window, strict, report };
     let profile = match args.spans {
-        true => read.spans(args, threads, progress)?,
-        false => read.samples(args, threads, progress)?,
+        true => input.spans(args, threads, progress)?,
+        false => input.samples(args, threads, progress)?,
     };
     let Some((profile, is_damaged)) = profile else { return Ok(interrupt::exit()) };
     damaged |= is_damaged;
@@ -61,8 +61,8 @@ pub(crate) fn run(args: &Stacks, global: &Global, report: Report) -> Result<Exit
     Ok(collecting::exit(damaged, false))
 }
 
-/// What is read.
-struct Read<'r> {
+/// Input of a profile.
+struct ProfileInput<'r> {
     session: &'r Session,
     selection: &'r Selection,
     window: Window,
@@ -70,7 +70,7 @@ struct Read<'r> {
     report: Report,
 }
 
-impl Read<'_> {
+impl ProfileInput<'_> {
     /// Reads the call stacks of events. Returns the profile, and `true` if there is damage; `None` if interrupted.
     fn samples(
         &self,
@@ -100,7 +100,7 @@ impl Read<'_> {
         Ok(Some((profile, read.is_damaged)))
     }
 
-    /// Reads spans, in the same way.
+    /// Reads spans. Returns the same as [`Self::samples`].
     fn spans(
         &self,
         args: &Stacks,

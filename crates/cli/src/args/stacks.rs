@@ -28,13 +28,13 @@ pub(crate) struct Stacks {
     pub(crate) top: Option<usize>,
     /// Take spans (calls, requests) instead of call stacks
     ///
-    /// The weight of a span is its time without that of the spans within it, in nanoseconds. Spans are those of `stats --spans`: from an event that begins one to the
-    /// event that ends it. Spans without an end have no time.
+    /// A span counts the nanoseconds outside nested spans. `stats --spans` finds the same spans, between an event that
+    /// begins a span and the event that ends it. Unfinished spans do not count.
     #[arg(long, conflicts_with_all = ["weight", "cpu", "frames", "only"])]
     pub(crate) spans: bool,
     /// Count only the time in which processors ran the thread, with --spans
     ///
-    /// For traces that say which thread a processor runs. Threads of which nothing says it are left out.
+    /// For traces that say which thread a processor runs. Other threads are left out.
     #[arg(long, requires = "spans", hide_short_help = true)]
     pub(crate) running: bool,
     /// Begin with the innermost functions, and show their callers

@@ -24,22 +24,26 @@ fn spans_are_calls() {
     let trace = directory.join("t.jsonl");
     fs::write(&trace, lines.join("\n") + "\n").unwrap();
     let trace = trace.to_str().unwrap();
+    let map = directory.join("map.toml");
+    fs::write(&map, "[[event]]\nmatch = \"*_begin\"\nrole = \"begin\"\n[[event]]\nmatch = \"*_end\"\nrole = \"end\"\n[[event]]\nmatch = \"*\"\nfields = { thread = \"tid\" }\n").unwrap();
+    let trace = [trace, "--map", map.to_str().unwrap()];
     let folded = |options: &[&str]| {
-        let words = [&["stacks", "--spans", trace], options].concat();
+        let words = [&["stacks", "--spans"], &trace[..], options].concat();
         ichnos(words).expect(0, &[]).out.lines().map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(folded(&[]), ["outer 169", "outer;inner 31"]);
     assert_eq!(folded(&["--inverted"]), ["inner;outer 31", "outer 169"]);
     assert_eq!(folded(&["--thread", "8"]), ["outer 100"]);
     // Self times are those of the statistics.
-    let out = ichnos(["stats", "--spans", "--sort", "self", "--json", trace]).expect(0, &[]).out;
+    let out =
+        ichnos([&["stats", "--spans", "--sort", "self", "--json"], &trace[..]].concat()).expect(0, &[]).out;
     let stats: serde_json::Value = serde_json::from_str(&out).unwrap();
     let own = |row: &serde_json::Value| row["self"].as_u64().or_else(|| row["self_ns"].as_u64());
     assert_eq!(stats["rows"].as_array().unwrap().iter().filter_map(own).collect::<Vec<_>>(), [169, 31]);
     // Nothing says which thread runs.
-    ichnos(["stacks", "--spans", "--running", trace]).expect(1, &["left out 2 threads"]);
+    ichnos([&["stacks", "--spans", "--running"], &trace[..]].concat()).expect(1, &["left out 2 threads"]);
     let speedscope = directory.join("t.speedscope.json");
-    ichnos(["stacks", "--spans", trace, "-o", speedscope.to_str().unwrap()]).expect(0, &[]);
+    folded(&["-o", speedscope.to_str().unwrap()]);
     let text = fs::read_to_string(&speedscope).unwrap();
     let profile: serde_json::Value = serde_json::from_str(&text).unwrap();
     let weights = profile["profiles"][0]["weights"].as_array().unwrap();

@@ -1,4 +1,4 @@
-//! Profiles of spans: a call is a span within others, its weight the time that is not in spans within it.
+//! Span profiles: nested spans are calls, weighted by their own time.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -13,10 +13,10 @@ use super::profile::{LeftOut, StackProfile, StackThread, ThreadSamples, Total, d
 use super::{StackOptions, StackWeight};
 use crate::viewers::{SpanVisitor, SpanWalk, Timeline, WalkedSpans};
 
-/// Memory for the spans of a trace, in bytes; with more spans, short ones are merged.
+/// Memory for the spans of a trace, in bytes. Short spans are merged beyond it.
 const BUDGET: usize = 1 << 30;
 
-/// Collects the spans of events as a profile: function calls, system calls, requests.
+/// Collects spans (function calls, system calls, requests) as a profile.
 ///
 /// Messages must be in order of time.
 pub struct SpanStackCollector {

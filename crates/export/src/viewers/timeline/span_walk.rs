@@ -2,23 +2,27 @@
 
 use super::{RunningTimes, Timeline, TimelineTrackKind};
 
-/// Takes the spans of a timeline, each between its begin and its end.
+/// Receives the spans of a timeline as nested calls.
+///
+/// # For implementations
+///
+/// After [`track`](Self::track), each [`begin`](Self::begin) is followed by an [`end`](Self::end), with nested spans between
+/// them. [`own_time`](Self::own_time) is about the last span that began and did not end.
 pub trait SpanVisitor {
     /// Begins the spans of a track.
     fn track(&mut self, timeline: &Timeline, track: u32);
 
-    /// Begins a span within those that are open.
+    /// Begins a span inside the open ones.
     fn begin(&mut self, name: &str);
 
-    /// Takes time of the innermost open span that is not in spans within it: when it began, and its length, both in
-    /// nanoseconds.
+    /// Receives a piece of the innermost open span outside nested spans: its start and its length in nanoseconds.
     fn own_time(&mut self, begin: u64, length: u64);
 
     /// Ends the innermost open span.
     fn end(&mut self);
 }
 
-/// Which spans of a timeline are visited.
+/// Selection of spans in a timeline.
 #[derive(Clone, Copy, Debug)]
 pub struct SpanWalk {
     /// Range of times, in nanoseconds.
@@ -29,27 +33,27 @@ pub struct SpanWalk {
     pub only_running: bool,
 }
 
-/// Number of visited spans.
+/// Counts of visited spans.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WalkedSpans {
     /// Number of spans.
     pub spans: u64,
-    /// Number of those that are part of another one, because they are too short to tell apart.
+    /// Number of spans too short to tell apart, which were merged into others.
     pub merged: u64,
-    /// Number of tracks with spans whose threads have no known states, if only the time counts in which they ran.
+    /// Number of tracks left out because nothing says when their threads ran.
     pub without_states: u64,
 }
 
 /// A span that is open.
-struct OpenSpan {
+struct WalkedSpan {
     end: u64,
     /// Time from which on it is the innermost one.
     since: u64,
 }
 
 impl Timeline {
-    /// Visits the spans of all tracks, by track and then by begin. Spans without an end have no length, and are left out.
+    /// Visits the spans of all tracks, by track and then by start. Unfinished spans are left out.
     pub fn visit_spans(&mut self, walk: SpanWalk, visitor: &mut impl SpanVisitor) -> WalkedSpans {
         use TimelineTrackKind::{Losses, Processor, Runs, States};
         let (begin, end) = walk.range;
@@ -83,13 +87,13 @@ impl Timeline {
                 walked.spans += u64::from(item.count);
                 walked.merged += u64::from(item.count).saturating_sub(1);
                 // A span that ends within the next one, or before it, is not around it.
-                let is_over = |span: &OpenSpan| !is_nested || span.end <= item.begin || span.end < to;
+                let is_over = |span: &WalkedSpan| !is_nested || span.end <= item.begin || span.end < to;
                 while open.spans.last().is_some_and(is_over) {
                     open.close(visitor);
                 }
                 open.pause(from, to, visitor);
                 visitor.begin(self.name(item.name));
-                open.spans.push(OpenSpan { end: to, since: from });
+                open.spans.push(WalkedSpan { end: to, since: from });
             }
             while !open.spans.is_empty() {
                 open.close(visitor);
@@ -101,13 +105,13 @@ impl Timeline {
 
 /// Open spans of a track, the innermost last.
 struct OpenSpans {
-    spans: Vec<OpenSpan>,
+    spans: Vec<WalkedSpan>,
     /// When the thread ran, if only that counts.
     running: Option<RunningTimes>,
 }
 
 impl OpenSpans {
-    /// Reports the time of the innermost span up to the begin of one within it.
+    /// Reports the time of the innermost span up to the start of a nested span.
     fn pause(&mut self, begin: u64, end: u64, visitor: &mut impl SpanVisitor) {
         let Some(span) = self.spans.last_mut() else { return };
         let since = span.since;
@@ -117,7 +121,7 @@ impl OpenSpans {
 
     /// Ends the innermost span.
     fn close(&mut self, visitor: &mut impl SpanVisitor) {
-        let Some(OpenSpan { end, since }) = self.spans.pop() else { return };
+        let Some(WalkedSpan { end, since }) = self.spans.pop() else { return };
         self.report(since, end, visitor);
         visitor.end();
     }
