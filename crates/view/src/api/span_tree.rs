@@ -17,7 +17,7 @@ pub(super) struct SpanTreeOptions {
 }
 
 /// When a thread ran: begins, and the time that it ran before each and up to its end.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct RunningTimes {
     times: Vec<RunningTime>,
     /// `false` if states are too close to tell apart.
