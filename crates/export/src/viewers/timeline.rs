@@ -593,6 +593,9 @@ impl Timeline {
             board.end_thread(track, time);
         }
         scheduling.observe(*trace, event, &class.class);
+        for (trace, thread, process) in tracks.new_threads.drain(..) {
+            scheduling.learn_process(trace, thread, process);
+        }
         let (stream, position) = (*stream, positions.next(time));
         let place = TimelinePlace { track, time, name, stream, position, side, key };
         if let Some(flows) = flows {
