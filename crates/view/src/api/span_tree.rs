@@ -7,7 +7,7 @@ use super::flame_tree::FlameTree;
 /// Maximum number of spans of a track that are distinguished.
 const PIXELS: u32 = 1 << 20;
 
-/// Which spans are added to a tree, and how.
+/// Options of [`add_spans`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SpanTreeOptions {
     /// Each thread is a root of its own.
@@ -33,7 +33,7 @@ struct RunningTime {
 }
 
 impl RunningTimes {
-    /// Reads the states of the thread of a track; `None` if they are not known.
+    /// Reads the states of a track's thread, or returns `None` if they are unknown.
     pub(super) fn of_thread(timeline: &mut Timeline, track: u32, (begin, end): (u64, u64)) -> Option<Self> {
         let states = timeline.states_of(track)?;
         let mut before = 0;
@@ -69,8 +69,8 @@ struct SpanAround {
     own: u64,
 }
 
-/// Adds the spans of a range of a timeline to a tree, in nanoseconds. Returns their number. Spans without an end have no
-/// length, and are left out; so are those of threads of which nothing says when they ran, if that is asked for.
+/// Adds the spans of a range of a timeline to a tree, in nanoseconds, and returns their number. Spans without an end have no
+/// length and do not count, nor do threads with unknown states if only running time counts.
 pub(super) fn add_spans(
     tree: &mut FlameTree,
     timeline: &mut Timeline,

@@ -1,4 +1,4 @@
-//! What a timeline knows of threads: their states, what ended their waits, and what processors ran.
+//! Threads of a timeline: states, wake-ups, and the processors that ran them.
 
 use ichnos_flow::{MOST_LANES, SpanItem};
 
@@ -120,7 +120,7 @@ impl Timeline {
         self.states.thread_of(track)
     }
 
-    /// Returns the processor that ran the thread of a track of states at a time, by the track of the threads that it runs.
+    /// Returns the track of the processor that ran a thread at a time. `track` has the states of the thread.
     pub fn processor_at(&mut self, track: u32, time: u64) -> Option<u32> {
         let (trace, thread) = self.thread_and_trace(track)?;
         let Self { tracks, board, threads, .. } = self;
@@ -135,16 +135,16 @@ impl Timeline {
         })
     }
 
-    /// Returns the first threads that the thread of a track of states woke up in a range, by their tracks of states, with the
-    /// times, in order of time.
+    /// Returns the first threads that a thread woke up in a range, with the times in ascending order. All threads are named by
+    /// their tracks of states.
     #[must_use]
     pub fn woken(&self, track: u32, range: (u64, u64), most: usize) -> Vec<(u32, u64)> {
         let thread = self.thread_and_trace(track);
         thread.map_or_else(Vec::new, |thread| self.states.ended_by(thread, range, most))
     }
 
-    /// Returns the track of the program that a name on the track of a processor belongs to: that of the process of the thread,
-    /// or of the thread, if its process is not known.
+    /// Returns the program of a thread by the number of its name on a processor's track: the track of its process, or its own
+    /// track if the process is unknown.
     #[must_use]
     pub fn program_of_name(&self, track: u32, name: u32) -> Option<u32> {
         let states = self.states_of_name(track, name)?;
