@@ -5,8 +5,6 @@ use std::collections::HashMap;
 use ichnos::export::viewers::Timeline;
 use ichnos::flow::SpanItem;
 
-use super::tiles::Asked;
-
 /// Parts of a pixel in which programs are told apart.
 const PARTS: u32 = 8;
 
@@ -51,8 +49,12 @@ impl PixelItems {
 
 /// Returns the threads that a processor ran, like [`Timeline::spans`]. The items of a pixel lose their name if several programs
 /// share it and none ran for more than half of the time.
-pub(super) fn program_spans(timeline: &mut Timeline, asked: &Asked, track: u32) -> Vec<(u16, SpanItem)> {
-    let Asked { begin, end, pixels, .. } = *asked;
+pub(super) fn program_spans(
+    timeline: &mut Timeline,
+    track: u32,
+    (begin, end): (u64, u64),
+    pixels: u32,
+) -> Vec<(u16, SpanItem)> {
     let width = ((end - begin) / u64::from(pixels)).max(1);
     let mut found = Vec::new();
     let mut current: Option<PixelItems> = None;
