@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use tempfile::NamedTempFile;
 
 /// First bytes of a file, with the version of the format.
-const MAGIC: &[u8; 16] = b"ichnos timeline6";
+const MAGIC: &[u8; 16] = b"ichnos timeline7";
 
 /// Ending of the names of files.
 const ENDING: &str = "ichnos-timeline";

@@ -26,8 +26,8 @@ pub struct TaskOptions {
     pub with_events: bool,
     /// Correct the clocks of machines if an effect seems to come before its cause.
     pub correct_clocks: bool,
-    /// Maximum numbers of operations, edges and kept events; `None` for the largest that are supported. Events with further
-    /// operations and edges are [left out](Tasks::left_out); further events of operations are only counted.
+    /// Maximum numbers of operations, edges and kept events, or `None` for the largest supported ones. Events that need more
+    /// operations or edges are [left out](Tasks::left_out). Further events of an operation are only counted.
     pub most: Option<usize>,
 }
 

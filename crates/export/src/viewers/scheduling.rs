@@ -52,6 +52,8 @@ pub(super) struct Scheduling {
     threads: HashMap<(u32, u64), u32>,
     /// Threads by these indexes.
     known: Vec<KnownThread>,
+    /// Processes of the threads whose own events name both, for events of the scheduler that name the thread alone.
+    processes: HashMap<(u32, u64), u64>,
     /// Threads that the traces list, by their numbers.
     #[cfg_attr(feature = "serde", serde(skip))]
     listed: HashMap<u32, Arc<[ListedThread]>>,
@@ -67,7 +69,12 @@ impl Scheduling {
     /// has the process and the name of earlier events.
     #[inline]
     pub(super) fn complete<'p>(&'p mut self, trace: u32, class: &ViewerClass, place: &mut EventPlace<'p>) {
-        if !self.running.is_empty() || !self.threads.is_empty() || !self.listed.is_empty() {
+        let is_of_scheduler = matches!(class.form, EventForm::Switch | EventForm::Wakeup);
+        if !self.running.is_empty()
+            || !self.threads.is_empty()
+            || !self.listed.is_empty()
+            || is_of_scheduler && !self.processes.is_empty()
+        {
             self.complete_known(trace, class, place);
         }
     }
@@ -80,7 +87,8 @@ impl Scheduling {
         let index = self.index(trace, thread);
         let Some(known) = self.known.get_mut(index as usize) else { return };
         if place.process.is_none() {
-            place.process = *known.shown.get_or_insert(known.process);
+            let learned = self.processes.get(&(trace, thread)).copied();
+            place.process = *known.shown.get_or_insert(known.process.or(learned));
         }
         if let (None, Some(process)) = (place.process_name, place.process) {
             let main = match known.main {
@@ -100,6 +108,11 @@ impl Scheduling {
             place.process_name = self.thread_name(main).filter(|_| is_own);
         }
         place.thread_name = place.thread_name.or(self.thread_name(index));
+    }
+
+    /// Notes the process of a thread, of which an event has named both.
+    pub(super) fn learn_process(&mut self, trace: u32, thread: u64, process: u64) {
+        self.processes.entry((trace, thread)).or_insert(process);
     }
 
     /// Returns the process of a thread, the name of the process and that of the thread, as far as they are known.
@@ -198,6 +211,7 @@ impl Scheduling {
             with_processors: self.with_processors.clone(),
             threads: self.threads.clone(),
             known: self.known.clone(),
+            processes: self.processes.clone(),
             listed: self.listed.clone(),
             objects: self.objects.clone(),
             changes: None,

@@ -7,7 +7,7 @@ mod place;
 mod running_times;
 mod span_walk;
 mod state_tracks;
-mod thread_queries;
+mod threads;
 mod track_list;
 mod wait_table;
 
@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::ops::ControlFlow;
 
-use ichnos_flow::{CounterItem, MOST_LANES, SpanItem};
+use ichnos_flow::{CounterItem, SpanItem};
 use ichnos_model::lower::LossTable;
 use ichnos_model::{Chain, DataStream, Discarded, Event, Identifier, Message, Sink};
 
@@ -28,7 +28,7 @@ pub use self::place::{SpanSide, TimelinePlace};
 pub use self::running_times::RunningTimes;
 pub use self::span_walk::{SpanVisitor, SpanWalk, WalkedSpans};
 use self::state_tracks::StateTracks;
-pub use self::thread_queries::TimelineState;
+pub use self::threads::TimelineState;
 use self::track_list::TrackList;
 pub use self::track_list::{TimelineTrack, TimelineTrackKind};
 use super::class::{ContextNames, EventForm, EventPlace, ViewerClass};
@@ -36,7 +36,7 @@ use super::losses::{EarlyLosses, LossNote, shown_time};
 use super::names::NumberedNames;
 use super::scheduling::{Scheduling, next_thread};
 use super::span_edge::SpanEdge;
-use super::thread_states::{StateEvent, StateInterval, ThreadState};
+use super::thread_states::{StateEvent, ThreadState};
 use super::tracks::{TraceNumbers, name_key};
 use crate::stream_table::StreamTable;
 use crate::time::has_dates;
@@ -511,54 +511,6 @@ impl Timeline {
         }
     }
 
-    /// Adds the last states of a part, whose ends another timeline knows.
-    fn finish_states_of_part(&mut self, whole: &mut Self) {
-        let end = whole.range.map_or(0, |(_, last)| last);
-        self.states.finish(end.max(self.range.map_or(0, |(_, last)| last)));
-        for mut interval in std::mem::take(&mut self.states.ended) {
-            if let Some(track) = whole.states.track(interval.trace, interval.thread) {
-                whole.board.pyramid.latest(track, interval.begin, |_, item| {
-                    if item.count == 1 && item.begin == interval.begin {
-                        interval.end = item.end;
-                    }
-                });
-                let known = whole.states.wait(track, interval.end).filter(|_| interval.state.is_wait());
-                if let Some(known) = known {
-                    (interval.reason, interval.waker) = (known.reason, known.waker);
-                    interval.is_open = false;
-                }
-            }
-            self.add_state(&interval);
-            self.add_run(&interval);
-        }
-    }
-
-    /// Shows on which processor the thread of a process ran.
-    fn add_run(&mut self, interval: &StateInterval) {
-        if interval.state != ThreadState::Running {
-            return;
-        }
-        let StateInterval { trace, thread, begin, end, processor, .. } = *interval;
-        let Self { states, tracks, names, board, text, .. } = self;
-        let own = states.track(trace, thread).and_then(|track| tracks.tracks.get(track as usize)?.parent);
-        let process = own.and_then(|own| tracks.tracks.get(own as usize)?.parent);
-        let Some(track) = process.and_then(|process| tracks.of_runs(trace, process)) else { return };
-        let name = own.and_then(|own| tracks.tracks.get(own as usize)).map_or("", |track| &track.name);
-        text.clear();
-        text.push_str(name);
-        let name = number(names, text);
-        let lane = processor.unwrap_or(0).min(u64::from(MOST_LANES) - 1) as u16;
-        board.pyramid.span(track, lane, begin, end, name);
-    }
-
-    /// Adds the state of a thread that has a track.
-    fn add_state(&mut self, interval: &StateInterval) {
-        if let Some(track) = self.states.track(interval.trace, interval.thread) {
-            let name = number(&mut self.names, interval.state.name());
-            self.states.add(interval, track, name, &mut self.board.pyramid);
-        }
-    }
-
     /// Keeps an event until a time is known.
     fn keep_untimed(&mut self, event: &Event<'_>) {
         if self.is_later {
@@ -645,6 +597,9 @@ impl Timeline {
             board.end_thread(track, time);
         }
         scheduling.observe(*trace, event, &class.class);
+        for (trace, thread, process) in tracks.new_threads.drain(..) {
+            scheduling.learn_process(trace, thread, process);
+        }
         let (stream, position) = (*stream, positions.next(time));
         let place = TimelinePlace { track, time, name, stream, position, side, key };
         if let Some(flows) = flows {

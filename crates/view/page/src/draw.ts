@@ -285,7 +285,7 @@ interface Item {
 function drawItem(painter: Painter, theme: Theme, item: Item, shade: Shade): void {
   const { x, y, count: number, name } = item;
   if (number === 1 && item.instant) return drawInstant(painter, theme, item);
-  if (number === 1 && item.longest === 0) return drawOpen(painter, theme, item);
+  if (number === 1 && item.longest === 0) return drawOpen(painter, theme, item, shade);
   const width = item.right - x;
   if (number === 1) {
     painter.rect(x, y, width, BAR, shade.fill);
@@ -298,9 +298,8 @@ function drawItem(painter: Painter, theme: Theme, item: Item, shade: Shade): voi
 }
 
 /** A span without an end: pale, with dashes to where it ends at the latest. */
-function drawOpen(painter: Painter, theme: Theme, item: Item): void {
+function drawOpen(painter: Painter, theme: Theme, item: Item, shade: Shade): void {
   const { x, y, right, name } = item;
-  const shade = shadeOf(name, theme.dark);
   const width = Math.max(right - x, 1);
   painter.rect(x, y, width, BAR, shade.fill, 0.3);
   painter.rect(x, y, 2, BAR, shade.strong);

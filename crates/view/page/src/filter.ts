@@ -16,6 +16,8 @@ export class FilterField {
   private readonly completions = new Latest();
   private items: Completion[] = [];
   private from = 0;
+  /** Text that is checked to be applied. */
+  private applied: string | null = null;
   private at = -1;
 
   /** True after a first Escape in a filter that applies. */
@@ -24,6 +26,8 @@ export class FilterField {
   constructor(private readonly state: State) {
     state.on(["filter"], () => this.field.classList.toggle("active", state.filter !== ""));
     const later = debounce(PAUSE, () => {
+      // Another check would give up the one that Enter waits for.
+      if (this.input.value.trim() === this.applied) return;
       void this.check();
       // What was entered meanwhile needs no completions.
       if (this.input.value.trim() !== this.state.filter) void this.complete();
@@ -83,7 +87,10 @@ export class FilterField {
   private async apply(): Promise<void> {
     this.completions.abort();
     this.close();
-    if (await this.check()) this.state.setFilter(this.input.value.trim());
+    this.applied = this.input.value.trim();
+    const isRight = await this.check();
+    this.applied = null;
+    if (isRight) this.state.setFilter(this.input.value.trim());
   }
 
   /** Checks the expression; shows the error and its place. */

@@ -301,7 +301,8 @@ async function askFilled(): Promise<void> {
   if (!filter) return showFilled(null);
   try {
     const answer = await filledTracks.get<FilledTracks>("filled", { filter });
-    if (answer.complete) return showFilled(new Set(answer.tracks));
+    // Of a trace that grows, nothing is ever complete.
+    if (answer.complete || state.trace?.state === "live") return showFilled(new Set(answer.tracks));
     filledTimer = window.setTimeout(() => void askFilled(), 500);
   } catch (error) {
     if (!isAborted(error)) showFilled(null);
@@ -385,6 +386,8 @@ async function start(): Promise<void> {
   state.on(["view", "range", "selection", "filter", "tab", "layout", "bookmarks", "search", "offsets"], writeFragment);
   state.on(["view", "tracks", "layout", "filter"], loadFlows);
   state.on(["filter", "tracks"], () => void askFilled());
+  const askAgain = debounce(1000, () => void askFilled());
+  state.on(["trace"], () => state.filter && state.trace?.state === "live" && askAgain());
   if (state.filter) void askFilled();
   state.on(["trace"], () => {
     if (partOfFlows !== null && partOfFlows !== state.trace?.generation) loadFlows();

@@ -288,6 +288,20 @@ export async function filterErrorsHaveSuggestions({ browser, url, mock }) {
   return undefined;
 }
 
+/** Enter applies a filter however long the server takes to check it. */
+export async function filterIsAppliedBySlowServers({ browser, url, mock }) {
+  if (!mock) return "needs the mock";
+  const page = await openPage(browser, url);
+  await page.route("**/api/check?*", async (route) => {
+    await new Promise((done) => setTimeout(done, 600));
+    await route.continue().catch(() => {});
+  });
+  await page.locator("#filter").fill('event == "read"');
+  await page.locator("#filter").press("Enter");
+  await page.waitForFunction(() => location.hash.includes("filter="), null, { timeout: 5000 });
+  return undefined;
+}
+
 export async function filterAsksBeforeItIsDeleted({ browser, url }) {
   const page = await openPage(browser, url);
   const field = page.locator("#filter");

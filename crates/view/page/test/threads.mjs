@@ -211,6 +211,9 @@ export async function emptyTracksGoWithAFilter({ browser, mock, url }) {
   await page.locator("#filter").press("Enter");
   await page.waitForFunction(() => document.querySelectorAll(".label").length === 2);
   assert.deepEqual(await labels(page), ["demo", "Losses and damage"]);
+  await page.locator("#filter").fill("length > 99999999999");
+  await page.locator("#filter").press("Enter");
+  await page.locator("#message").getByText("selects no event").waitFor();
   await page.locator("#filter").fill("");
   await page.locator("#filter").press("Enter");
   await page.waitForFunction((number) => document.querySelectorAll(".label").length === number, all.length);

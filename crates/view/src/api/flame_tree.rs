@@ -8,6 +8,9 @@ use ichnos::json::write::ValueWriter;
 const MOST_NODES: usize = 5_000;
 const MOST_INVERTED: usize = 20_000;
 
+/// Maximum number of callers in an inverted tree, which can have many times the functions.
+const MOST_CALLERS: usize = 500_000;
+
 /// Maximum depth of stacks in an answer.
 const MOST_DEPTH: usize = 256;
 
@@ -68,22 +71,24 @@ impl FlameTree {
         child
     }
 
-    /// Returns the tree of callers: below each function that something was spent in, those that called it. The outermost
-    /// `kept` levels stay where they are. Second, the number of functions that are left out of very large trees.
+    /// Returns the tree of callers, with the callers of each function below it, and the number of functions and callers that
+    /// were left out. The outermost `kept` levels stay where they are.
     pub(super) fn inverted(mut self, kept: usize) -> (Self, usize) {
         let dropped = self.prune_to(MOST_INVERTED);
         let mut inverted = Self::new();
         let mut path = vec![0];
-        self.invert(&mut path, kept, &mut inverted);
-        (inverted, dropped)
+        let cut = self.invert(&mut path, kept, &mut inverted);
+        (inverted, dropped + cut)
     }
 
-    /// Adds what was spent in the last function of a path, and in those below it, to an inverted tree.
-    fn invert(&self, path: &mut Vec<usize>, kept: usize, inverted: &mut Self) {
+    /// Adds the time of the last function of a path and of those below it to an inverted tree. Returns the number of callers
+    /// that are left out.
+    fn invert(&self, path: &mut Vec<usize>, kept: usize, inverted: &mut Self) -> usize {
         let Some(StackNode { value, children, .. }) = path.last().and_then(|node| self.nodes.get(*node))
         else {
-            return;
+            return 0;
         };
+        let mut cut = 0;
         let below: u64 =
             children.iter().filter_map(|child| self.nodes.get(*child)).map(|child| child.value).sum();
         let own = value.saturating_sub(below);
@@ -92,15 +97,20 @@ impl FlameTree {
             let mut node = 0;
             inverted.add(node, own);
             for original in outer.iter().skip(1).chain(inner.iter().rev()) {
+                if inverted.nodes.len() >= MOST_CALLERS {
+                    cut += 1;
+                    break;
+                }
                 node = inverted.child(node, self.nodes.get(*original).map_or("", |node| &node.name));
                 inverted.add(node, own);
             }
         }
         for child in children {
             path.push(*child);
-            self.invert(path, kept, inverted);
+            cut += self.invert(path, kept, inverted);
             path.pop();
         }
+        cut
     }
 
     /// Leaves the largest functions. Returns the number of those that are left out.

@@ -137,7 +137,7 @@ pub(super) fn tracks(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError
     Ok(out)
 }
 
-/// Lists the tracks with something that a filter selects. The states of threads are no events.
+/// Lists the tracks on which a filter selects something. States of threads do not count.
 pub(super) fn filled(shared: &Arc<Shared>, query: &Query) -> Result<Vec<u8>, ApiError> {
     let build = shared.build_of(query)?;
     let is_complete = build.status().is_complete;

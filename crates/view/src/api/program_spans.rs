@@ -1,11 +1,9 @@
-//! What a processor ran, where several programs share a pixel.
+//! Threads on a processor's track, with pixels that several programs share.
 
 use std::collections::HashMap;
 
 use ichnos::export::viewers::Timeline;
 use ichnos::flow::SpanItem;
-
-use super::tiles::Asked;
 
 /// Parts of a pixel in which programs are told apart.
 const PARTS: u32 = 8;
@@ -39,7 +37,7 @@ impl PixelItems {
         self
     }
 
-    /// Returns the items as one. Its name is none if no program ran more than half of the time.
+    /// Returns the items as one, without a name if no program ran for more than half of the time.
     fn merged(self) -> (u16, SpanItem) {
         let Self { lane, mut all, most, programs, .. } = self;
         let (total, largest) =
@@ -49,10 +47,14 @@ impl PixelItems {
     }
 }
 
-/// Returns the threads that a processor ran, as [`Timeline::spans`] does, but items of a pixel have no name if they are of
-/// several programs, none of which ran more than half of the time.
-pub(super) fn program_spans(timeline: &mut Timeline, asked: &Asked, track: u32) -> Vec<(u16, SpanItem)> {
-    let Asked { begin, end, pixels, .. } = *asked;
+/// Returns the threads that a processor ran, like [`Timeline::spans`]. The items of a pixel lose their name if several programs
+/// share it and none ran for more than half of the time.
+pub(super) fn program_spans(
+    timeline: &mut Timeline,
+    track: u32,
+    (begin, end): (u64, u64),
+    pixels: u32,
+) -> Vec<(u16, SpanItem)> {
     let width = ((end - begin) / u64::from(pixels)).max(1);
     let mut found = Vec::new();
     let mut current: Option<PixelItems> = None;

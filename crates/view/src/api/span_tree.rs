@@ -7,7 +7,7 @@ use super::flame_tree::FlameTree;
 /// Maximum number of spans of a track that are distinguished.
 pub(super) const PIXELS: u32 = 1 << 20;
 
-/// Which spans are added to a tree, and how.
+/// Options of [`add_spans`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SpanTreeOptions {
     /// Each thread is a root of its own.
@@ -16,8 +16,8 @@ pub(super) struct SpanTreeOptions {
     pub(super) only_running: bool,
 }
 
-/// Adds the spans of a range of a timeline to a tree, in nanoseconds. Returns their number. Spans without an end have no
-/// length, and are left out; so are those of threads of which nothing says when they ran, if that is asked for.
+/// Adds the spans of a range of a timeline to a tree, in nanoseconds, and returns their number. Spans without an end have no
+/// length and do not count, nor do threads with unknown states if only running time counts.
 pub(super) fn add_spans(
     tree: &mut FlameTree,
     timeline: &mut Timeline,

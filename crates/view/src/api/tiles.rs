@@ -17,11 +17,11 @@ pub(super) const MOST_PIXELS: u64 = 8_192;
 const MOST_TRACKS: usize = 256;
 
 /// Part of the timeline that is asked for.
-pub(super) struct Asked {
+struct Asked {
     tracks: Vec<u32>,
-    pub(super) begin: u64,
-    pub(super) end: u64,
-    pub(super) pixels: u32,
+    begin: u64,
+    end: u64,
+    pixels: u32,
 }
 
 impl Asked {
@@ -135,7 +135,7 @@ fn write_track(list: &mut ArrayWriter<'_>, timeline: &mut Timeline, asked: &Aske
         let is_processor =
             timeline.tracks().get(track as usize).is_some_and(TimelineTrack::is_of_running_threads);
         let spans = match is_processor {
-            true => program_spans(timeline, asked, track),
+            true => program_spans(timeline, track, (begin, end), pixels),
             false => timeline.spans(track, begin, end, pixels),
         };
         for (lane, item) in spans {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::client::{Server, recorded};
+use crate::client::{Server, example, recorded};
 
 /// Answers about a thread agree with the tiles of its states, and lead back from a processor to what the thread waited for.
 #[test]
@@ -53,6 +53,27 @@ fn check_woken(server: &Server, waker: &Value) -> usize {
         assert_eq!(wait["states"][0]["endedBy"]["track"], waker["track"], "{wait}");
     }
     woke.len()
+}
+
+/// Scheduling records of FXT name threads alone, whose other events name their processes: both are on one track.
+#[test]
+fn threads_that_ran_are_in_their_processes() {
+    let server = Server::of(&example("hello-fxt"));
+    let tracks = server.tracks();
+    let of = |id: &Value| &tracks[id.as_u64().unwrap() as usize];
+    let states: Vec<_> = tracks.iter().filter(|track| track["kind"] == "states").collect();
+    assert_eq!(states.len(), 2, "{tracks:?}");
+    for track in states {
+        let thread = of(&track["parent"]);
+        assert_eq!(
+            (&thread["kind"], &of(&thread["parent"])["kind"]),
+            (&"thread".into(), &"process".into()),
+            "{thread}"
+        );
+        let same = tracks.iter().filter(|other| other["kind"] == "thread" && other["name"] == thread["name"]);
+        assert_eq!(same.count(), 1, "{thread}");
+    }
+    assert_eq!(tracks.iter().filter(|track| track["kind"] == "runs").count(), 2);
 }
 
 /// A processor is in no color where several programs share a pixel, and counts what it ran all the same.

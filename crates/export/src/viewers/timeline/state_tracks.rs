@@ -103,7 +103,7 @@ impl StateTracks {
         self.waits.find(track, end)
     }
 
-    /// Returns the waits of threads of a trace that a thread of it ended in a range, with their tracks and ends.
+    /// Returns the waits that a thread ended in a range, as the tracks of the waiting threads with the times.
     pub(super) fn ended_by(
         &self,
         (trace, thread): (u32, u64),

@@ -97,6 +97,9 @@ pub(super) struct TrackList {
     numbers: HashMap<u64, u32>,
     /// By the number of the trace; `None` for those without an event so far.
     traces: Vec<Option<u32>>,
+    /// Trace, number and process of threads with new tracks.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub(super) new_threads: Vec<(u32, u64, u64)>,
     /// Track of the only trace with a name; `None` if several have it.
     trace_names: HashMap<Arc<str>, Option<u32>>,
     /// Grows when a track is added or gets another name.
@@ -227,7 +230,10 @@ impl TrackList {
         let number = number.unwrap_or_default();
         let track = self.find(id, kind, trace, |tracks| {
             let parent = match place.process.filter(|_| kind == TimelineTrackKind::Thread) {
-                Some(process) => tracks.process(trace, process, place.process_name),
+                Some(process) => {
+                    tracks.new_threads.push((trace, number, process));
+                    tracks.process(trace, process, place.process_name)
+                }
                 None => tracks.of_trace(trace),
             };
             let name = match kind {

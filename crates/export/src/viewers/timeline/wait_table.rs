@@ -65,7 +65,7 @@ impl WaitTable {
         found
     }
 
-    /// Returns the first waits that end in a range because of `waker`, with their tracks, in order of their ends.
+    /// Returns the first waits that `waker` ended in a range, sorted by that time, with their tracks.
     pub(super) fn ended_by(&self, waker: ThreadWaker, begin: u64, end: u64, most: usize) -> Vec<(u32, u64)> {
         let mut found = Vec::new();
         for (track, waits) in &self.tracks {

@@ -203,7 +203,7 @@ export function sortedTable(caption: string, head: string[], rows: (string | HTM
 }
 
 /** Table of a few rows. */
-export function table(caption: string, head: string[], rows: (string | HTMLElement)[][], texts = 1): HTMLElement {
+function table(caption: string, head: string[], rows: (string | HTMLElement)[][], texts = 1): HTMLElement {
   const cells = (row: (string | HTMLElement)[], tag: "td" | "th") =>
     row.map((cell, i) => {
       const kind = i < texts ? (tag === "td" ? "text" : null) : "number";

@@ -6,7 +6,7 @@ import { button, el, type Child } from "../dom";
 import { Grid } from "../grid";
 import type { State, Topic } from "../state";
 import { count, difference, duration, timeOfDay } from "../time";
-import { errorNote, note, plural, rangeParameters, rangeText, table, type Panel, type PanelActions } from "./panel";
+import { errorNote, leadingCell, note, plural, rangeParameters, rangeText, sortedTable, type Panel, type PanelActions } from "./panel";
 
 const MOST_NODES = 500;
 const MOST_JOINED = 2000;
@@ -120,13 +120,19 @@ export class TasksPanel implements Panel {
     });
     show.disabled = task.begin === null;
     const { steps, time_ns } = graph.criticalPath;
-    const rows = steps.map((step) => [step.label || step.id, step.time_ns === null ? "" : duration(Number(step.time_ns))]);
+    const events = new Map(graph.nodes.map((node) => [node.id, node.event]));
+    const rows = steps.map((step) => {
+      const [name, event] = [step.label || step.id, events.get(step.id)];
+      const cell = event ? leadingCell(name, () => this.actions.openEvent(event), "Show its first event") : name;
+      return [cell, step.time_ns === null ? "" : duration(Number(step.time_ns))];
+    });
+    const keys = steps.map((step, i) => [i, Number(step.time_ns ?? -1)]);
     const caption = `Critical path${time_ns === null ? "" : `: ${duration(Number(time_ns))}`}`;
     const heading = nodes.length < graph.total ? `First ${nodes.length} of ${plural(graph.total, "operation")}` : "Operations";
     const clocks = (graph.clocks ?? []).map(({ machine, offset }) => el("li", {}, el("bdi", {}, machine || "(no name)"), `: ${difference(offset)}`));
     const moved = clocks.length ? el("div", {}, el("h3", {}, "Clocks that were moved"), el("ul", {}, ...clocks)) : null;
     const missing = graph.dangling ? el("p", { class: "muted" }, `${plural(graph.dangling, "cause")} not in the traces`) : null;
-    const left = el("div", {}, show, rows.length ? table(caption, ["Operation", "Since last"], rows) : null, moved, missing);
+    const left = el("div", {}, show, rows.length ? sortedTable(caption, ["Operation", "Since last"], rows, keys) : null, moved, missing);
     const chart = gantt(this.state, nodes, graph, (event) => this.actions.openEvent(event), (time, label) => void this.openAt(time, label));
     const right = el("div", { class: "wide" }, el("h2", { class: "small" }, heading), chart);
     this.showNote(el("div", { class: "columns" }, left, right));

@@ -2,7 +2,7 @@
 
 import { get, Latest, messageOf, type ThreadAnswer, type ThreadState, type Waker, type WakeupPath } from "../api";
 import { button, el, type Child } from "../dom";
-import { pathOf, stateText } from "../path";
+import { pathOf, stateText, type PathStep } from "../path";
 import type { Selection, State } from "../state";
 import { count, duration, fullTime, timeOfDay } from "../time";
 import { nameOf } from "../tracks";
@@ -158,11 +158,11 @@ export class PathView {
     const keys = found.slice(0, MOST_ROWS).map((step, i) => [BigInt(Math.round(step.begin)), step.name, stateText(step), wakerText(step.endedBy), lengths[i]!]);
     const more = total > rows.length ? `, the first ${count(rows.length)}` : "";
     const caption = `Critical path of ${name}: ${plural(total, "step")}${more}${complete ? "" : ", not complete"}`;
-    return el("div", { class: "columns" }, this.sums(found), sortedTable(caption, ["Begin", "Thread", "State", "Ended by", "Length"], rows, keys, 4));
+    return el("div", { class: "columns" }, this.sums(found, total), sortedTable(caption, ["Begin", "Thread", "State", "Ended by", "Length"], rows, keys, 4));
   }
 
   /** What the path was spent on, by thread and state. */
-  private sums(steps: ReturnType<typeof pathOf>["steps"]): HTMLElement {
+  private sums(steps: PathStep[], total: number): HTMLElement {
     const sums = new Map<string, { name: string; text: string; time: number }>();
     for (const step of steps) {
       const text = stateText(step);
@@ -173,6 +173,7 @@ export class PathView {
     const sorted = [...sums.values()].sort((a, b) => b.time - a.time).slice(0, MOST_SUMS);
     const all = Math.max(steps.reduce((sum, step) => sum + step.end - step.begin, 0), 1);
     const rows = sorted.map(({ name, text, time }) => [name, text, duration(time, 3), `${((100 * time) / all).toFixed(1)} %`]);
-    return sortedTable("Where the time went", ["Thread", "State", "Time", "Share"], rows, sorted.map(({ name, text, time }) => [name, text, time, time]), 2);
+    const part = total > steps.length ? ` (first ${count(steps.length)} steps)` : "";
+    return sortedTable(`Where the time went${part}`, ["Thread", "State", "Time", "Share"], rows, sorted.map(({ name, text, time }) => [name, text, time, time]), 2);
   }
 }

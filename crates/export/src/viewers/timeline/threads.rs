@@ -1,10 +1,10 @@
-//! What a timeline knows of threads: their states, what ended their waits, and what processors ran.
+//! Threads of a timeline: states, wake-ups, and the processors that ran them.
 
-use ichnos_flow::SpanItem;
+use ichnos_flow::{MOST_LANES, SpanItem};
 
 use super::wait_table::KnownWait;
-use super::{Timeline, TimelineTrackKind};
-use crate::viewers::thread_states::ThreadWaker;
+use super::{Timeline, TimelineTrackKind, number};
+use crate::viewers::thread_states::{StateInterval, ThreadState, ThreadWaker};
 
 /// State of a thread at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,7 +120,7 @@ impl Timeline {
         self.states.thread_of(track)
     }
 
-    /// Returns the processor that ran the thread of a track of states at a time, by the track of the threads that it runs.
+    /// Returns the track of the processor that ran a thread at a time. `track` has the states of the thread.
     pub fn processor_at(&mut self, track: u32, time: u64) -> Option<u32> {
         let (trace, thread) = self.thread_and_trace(track)?;
         let Self { tracks, board, threads, .. } = self;
@@ -135,16 +135,16 @@ impl Timeline {
         })
     }
 
-    /// Returns the first threads that the thread of a track of states woke up in a range, by their tracks of states, with the
-    /// times, in order of time.
+    /// Returns the first threads that a thread woke up in a range, with the times in ascending order. All threads are named by
+    /// their tracks of states.
     #[must_use]
     pub fn woken(&self, track: u32, range: (u64, u64), most: usize) -> Vec<(u32, u64)> {
         let thread = self.thread_and_trace(track);
         thread.map_or_else(Vec::new, |thread| self.states.ended_by(thread, range, most))
     }
 
-    /// Returns the track of the program that a name on the track of a processor belongs to: that of the process of the thread,
-    /// or of the thread, if its process is not known.
+    /// Returns the program of a thread by the number of its name on a processor's track: the track of its process, or its own
+    /// track if the process is unknown.
     #[must_use]
     pub fn program_of_name(&self, track: u32, name: u32) -> Option<u32> {
         let states = self.states_of_name(track, name)?;
@@ -155,5 +155,53 @@ impl Timeline {
             known.is_some_and(|track| track.kind == TimelineTrackKind::Process)
         };
         Some(process.filter(is_process).unwrap_or(thread))
+    }
+
+    /// Adds the last states of a part, whose ends another timeline knows.
+    pub(super) fn finish_states_of_part(&mut self, whole: &mut Self) {
+        let end = whole.range.map_or(0, |(_, last)| last);
+        self.states.finish(end.max(self.range.map_or(0, |(_, last)| last)));
+        for mut interval in std::mem::take(&mut self.states.ended) {
+            if let Some(track) = whole.states.track(interval.trace, interval.thread) {
+                whole.board.pyramid.latest(track, interval.begin, |_, item| {
+                    if item.count == 1 && item.begin == interval.begin {
+                        interval.end = item.end;
+                    }
+                });
+                let known = whole.states.wait(track, interval.end).filter(|_| interval.state.is_wait());
+                if let Some(known) = known {
+                    (interval.reason, interval.waker) = (known.reason, known.waker);
+                    interval.is_open = false;
+                }
+            }
+            self.add_state(&interval);
+            self.add_run(&interval);
+        }
+    }
+
+    /// Shows on which processor the thread of a process ran.
+    pub(super) fn add_run(&mut self, interval: &StateInterval) {
+        if interval.state != ThreadState::Running {
+            return;
+        }
+        let StateInterval { trace, thread, begin, end, processor, .. } = *interval;
+        let Self { states, tracks, names, board, text, .. } = self;
+        let own = states.track(trace, thread).and_then(|track| tracks.tracks.get(track as usize)?.parent);
+        let process = own.and_then(|own| tracks.tracks.get(own as usize)?.parent);
+        let Some(track) = process.and_then(|process| tracks.of_runs(trace, process)) else { return };
+        let name = own.and_then(|own| tracks.tracks.get(own as usize)).map_or("", |track| &track.name);
+        text.clear();
+        text.push_str(name);
+        let name = number(names, text);
+        let lane = processor.unwrap_or(0).min(u64::from(MOST_LANES) - 1) as u16;
+        board.pyramid.span(track, lane, begin, end, name);
+    }
+
+    /// Adds the state of a thread that has a track.
+    pub(super) fn add_state(&mut self, interval: &StateInterval) {
+        if let Some(track) = self.states.track(interval.trace, interval.thread) {
+            let name = number(&mut self.names, interval.state.name());
+            self.states.add(interval, track, name, &mut self.board.pyramid);
+        }
     }
 }
