@@ -50,6 +50,7 @@ pub(crate) fn scan(
         data,
         progress,
         magic: magic_bytes(decoder.class),
+        has_order: unmarked::has_order(decoder.class),
         slots: vec![Cell::new(UNKNOWN); decoder.plans.slots()],
         clocks: Clocks::of(decoder.class),
         clocks_after: HashMap::new(),
@@ -71,6 +72,8 @@ struct Scan<'a, T> {
     progress: &'a dyn Fn(usize),
     /// Magic number of packets.
     magic: Option<[u8; 4]>,
+    /// `true` if each packet says its time or its number.
+    has_order: bool,
     slots: Vec<Cell<i128>>,
     clocks: Clocks,
     /// Clocks of each data stream at the end of its last packet, if they continue from packet to packet.

@@ -30,14 +30,18 @@ impl EventScanner {
     }
 
     /// Ends the content of the packet where its event records end, and returns the bit: those up to `latest` that are in
-    /// order. The rest is padding, as are equal bytes at the end of the packet.
-    pub(crate) fn end_content_by_events(&mut self, latest: u64) -> u64 {
+    /// order. The rest is padding, as are equal bytes at the end of the packet, and those that it shares with the packet
+    /// `before`, which was in the same buffer.
+    pub(crate) fn end_content_by_events(&mut self, latest: u64, before: &[u8]) -> u64 {
         let mut scanner = self.clone();
         scanner.end = scanner.content_end();
         let mut last = scanner.clocks.value().unwrap_or_default();
         let content = self.data.get(..self.content_end().div_ceil(8) as usize).unwrap_or_default();
-        let padding = 8 * uniform_from(content) as u64;
-        while scanner.at.bit < padding && scanner.next_event() {
+        let is_other = |(own, before): (&u8, &u8)| own != before;
+        let shared = content.iter().zip(before).rposition(is_other).map_or(0, |other| other + 1);
+        let shared = if before.len() == content.len() { shared } else { content.len() };
+        let padding = 8 * uniform_from(content).min(shared) as u64;
+        while scanner.at.bit.next_multiple_of(8) < padding && scanner.next_event() {
             if let Some(time) = scanner.event_clock {
                 if !(last..=latest).contains(&time.cycles) {
                     scanner.at = scanner.begins[2];

@@ -1,7 +1,8 @@
 //! Packets without a magic number: those that follow one show that it is one.
 
-use super::Scan;
-use crate::index::{ScannedPacket, TooMany};
+use ichnos_model::{FieldKind, Role, TraceClass};
+
+use super::{Scan, ScannedPacket, TooMany};
 use crate::packet::{Clocks, PacketInfo};
 
 /// Number of packets that follow each other by no accident.
@@ -44,7 +45,8 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
     }
 
     /// Returns the offset of the next packet after one, at an offset, that cannot be read: where that ends by its size, or
-    /// where it would end if it had the size of the one before, or the first one from which on several follow each other.
+    /// where it would end if it had the size of the one before, or of the next one, or the first one from which on several
+    /// follow each other.
     pub(super) fn unmarked_after(&mut self, offset: usize) -> Option<usize> {
         let size_before = match &self.held {
             Some(held) => Some(held.end - held.found.entry.offset as usize),
@@ -54,7 +56,11 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         let own = self.doubtful(offset, self.data.len()).and_then(|info| self.end_by_total(offset, &info));
         let by_size = own.into_iter().chain(usual).find(|at| self.run_at(*at, *at).is_some());
         let mut tried = (offset + 1..self.data.len()).take(MOST_TRIED);
-        by_size.or_else(|| tried.find(|at| self.run_at(*at, *at).is_some_and(|(_, count)| count > 1)))
+        let is_sure = |at: usize| {
+            let run = self.run_at(at, at);
+            run.is_some_and(|(size, count)| at - offset == size || count > 1 && self.has_order)
+        };
+        by_size.or_else(|| tried.find(|at| is_sure(*at)))
     }
 
     /// Returns the offset of the first packet in the held one, from an offset on and behind its content. Both have one size,
@@ -72,6 +78,16 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
             .take(MOST_TRIED)
             .find(|at| self.run_at(*at, held.end).is_some_and(|(size, _)| is_usual(*at, size)))
     }
+}
+
+/// Returns `true` if each packet of a trace says its time or its number, so that it shows whether it can follow another.
+pub(super) fn has_order(class: &TraceClass) -> bool {
+    class.data_streams.iter().all(|class| {
+        let root = class.packet_context.as_deref().map(|root| &root.kind);
+        let Some(FieldKind::Structure { members, .. }) = root else { return false };
+        let is_ordered = |role| members.iter().any(|member| member.class.roles.has(role));
+        is_ordered(Role::Timestamp) || is_ordered(Role::PacketSequenceNumber)
+    })
 }
 
 /// Returns `true` if a packet can come after another one in a file.

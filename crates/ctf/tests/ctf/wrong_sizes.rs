@@ -104,3 +104,16 @@ fn packets_are_found_by_those_after_them() {
         }
     }
 }
+
+/// The padding is what an earlier packet has left in the buffer, and time stands still.
+#[test]
+fn bytes_of_the_packet_before_are_padding() {
+    let metadata = METADATA.replace("packet.header := struct { u32 magic; };", "");
+    let first = packet([100, 100, 100], &[]);
+    let mut second = packet([100, 100, 100], &[]);
+    // One event with another value, and then those of the first packet.
+    second[HEAD + 3] = 9;
+    second[CONTENT..CONTENT + 8].copy_from_slice(&0_u64.to_le_bytes());
+    let (times, damages) = read(&metadata, &[first, second].concat());
+    assert_eq!((times, damages), (vec![100; 4], 1));
+}
