@@ -51,6 +51,7 @@ pub(crate) fn scan(
         progress,
         magic: magic_bytes(decoder.class),
         has_order: unmarked::has_order(decoder.class),
+        searches: 0,
         slots: vec![Cell::new(UNKNOWN); decoder.plans.slots()],
         clocks: Clocks::of(decoder.class),
         clocks_after: HashMap::new(),
@@ -74,6 +75,8 @@ struct Scan<'a, T> {
     magic: Option<[u8; 4]>,
     /// `true` if each packet says its time or its number.
     has_order: bool,
+    /// Number of searches for packets without a magic number.
+    searches: usize,
     slots: Vec<Cell<i128>>,
     clocks: Clocks,
     /// Clocks of each data stream at the end of its last packet, if they continue from packet to packet.

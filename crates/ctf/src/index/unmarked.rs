@@ -8,6 +8,13 @@ use crate::packet::{Clocks, PacketInfo};
 /// Number of packets that follow each other by no accident.
 const RUN: usize = 4;
 
+/// Maximum size in bytes of a header and a context that are looked for: texts without an end would be read to the end of the
+/// file from each offset.
+const LARGEST_HEAD: usize = 4096;
+
+/// Maximum number of searches in a file: each wrong header may be read to the end of the file.
+const MOST_SEARCHES: usize = 512;
+
 /// Maximum number of offsets that are tried one after the other.
 const MOST_TRIED: usize = 1 << 16;
 
@@ -31,7 +38,8 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
             if rest.is_empty() {
                 return run.map(|(_, size)| (size, number));
             }
-            let info = self.decoder.decode(rest, &self.slots, &mut clocks).ok()?;
+            let head = rest.get(..LARGEST_HEAD).unwrap_or(rest);
+            let info = self.decoder.decode(head, &self.slots, &mut clocks).ok()?;
             let size =
                 usize::try_from(info.total? / 8).ok().filter(|size| (1..=rest.len()).contains(size))?;
             let leads_over = at < over && over < at + size;
@@ -48,6 +56,10 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
     /// where it would end if it had the size of the one before, or of the next one, or the first one from which on several
     /// follow each other.
     pub(super) fn unmarked_after(&mut self, offset: usize) -> Option<usize> {
+        self.searches += 1;
+        if self.searches > MOST_SEARCHES {
+            return None;
+        }
         let size_before = match &self.held {
             Some(held) => Some(held.end - held.found.entry.offset as usize),
             None => self.size_before.and_then(|size| usize::try_from(size).ok()),
