@@ -159,6 +159,7 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     let mut window = selection.prepare(&session, report)?;
     let text = text.map(|text| text.target(&session, &selection, global, report)).transpose()?;
     let target = named.or(kept).or(text).ok_or_else(nothing_to_write)?;
+    note_directory(path, target, report);
     let writer = target.writer;
     let mut windows = keeps_rundown.then(|| Windows::of(window));
     let is_by_time = selection.wants_all_events() && edit.around.is_none() && edit.task.is_none();
@@ -438,7 +439,32 @@ pub(crate) fn named_target(args: &Convert, keeps_format: bool) -> Result<Option<
         Failure::new(format!("cannot infer the output format from `{shown}`"))
             .help(format!("name it with --to: {}", written_formats().join(", ")))
     })?;
+    let has = |writer: &dyn TraceWriter, dialect: &str| {
+        writer.dialects().iter().any(|known| known.name == dialect || known.aliases.contains(&dialect))
+    };
+    if let (None, Some(dialect)) = (to, to_dialect)
+        && !has(writer, dialect)
+        && let Some((other, _)) = ichnos::convert::writers().find(|(_, writer)| has(*writer, dialect))
+    {
+        let shown = safe(&named.display().to_string()).into_owned();
+        return Err(Failure::new(format!(
+            "the extension of `{shown}` names the format {format}, which does not have the dialect `{dialect}` of {other}"
+        ))
+        .help(format!("`--to {other}` writes that, whatever the name; or leave out --dialect")));
+    }
     check_output(args, Target::new(format, writer)).map(Some)
+}
+
+/// Says that an output whose name is that of a file is a directory.
+fn note_directory(path: Option<&Path>, target: Target, report: Report) {
+    let extension = path.and_then(Path::extension).and_then(|extension| extension.to_str());
+    if let (Some(path), Some(extension)) = (path, extension)
+        && target.writer.is_directory()
+        && target.writer.extensions().contains(&extension)
+    {
+        let shown = path.display().to_string();
+        report.notice(&format!("{} is a directory: {} has several files", safe(&shown), target.format));
+    }
 }
 
 /// Returns the output named by options or the extension of OUT, or that for tasks if they name nothing.

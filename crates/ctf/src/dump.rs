@@ -77,16 +77,21 @@ pub(crate) fn unused_packets(
 }
 
 /// Returns `true` if a file is a ring buffer: its packets have one size, and are sorted by time except where the oldest
-/// packet follows the newest packet.
+/// packet follows the newest packet. If its number is the next one, or a packet ends before it begins, a time is wrong.
 pub(crate) fn is_ring(trace: &TraceClass, packets: &[PacketEntry]) -> bool {
     let size = packets.first().and_then(PacketEntry::total);
+    let is_next = |two: &[PacketEntry]| {
+        let [before, next] = [0, 1].map(|at| two.get(at).and_then(PacketEntry::sequence));
+        before.zip(next).is_some_and(|(before, next)| next.since(before) == Some(1))
+    };
     let mut descents = packets.windows(2).filter(|two| two[1].begin() < two[0].begin());
-    let is_rotated = descents.next().is_some() && descents.next().is_none();
+    let is_rotated = descents.next().is_some_and(|two| !is_next(two)) && descents.next().is_none();
+    let ends_first = |packet: &PacketEntry| packet.end().is_some() && packet.end() < packet.begin();
     let ends = packets.first().zip(packets.last());
     is_rotated
         && packets.len() > 2
         && ends.is_some_and(|(first, last)| last.end().max(last.begin()) <= first.begin())
-        && size.is_some_and(|_| packets.iter().all(|packet| packet.total() == size))
+        && size.is_some_and(|_| packets.iter().all(|packet| packet.total() == size && !ends_first(packet)))
         && !writes_files(trace)
 }
 

@@ -50,6 +50,8 @@ pub(crate) fn scan(
         data,
         progress,
         magic: magic_bytes(decoder.class),
+        has_order: unmarked::has_order(decoder.class),
+        searches: 0,
         slots: vec![Cell::new(UNKNOWN); decoder.plans.slots()],
         clocks: Clocks::of(decoder.class),
         clocks_after: HashMap::new(),
@@ -71,6 +73,10 @@ struct Scan<'a, T> {
     progress: &'a dyn Fn(usize),
     /// Magic number of packets.
     magic: Option<[u8; 4]>,
+    /// `true` if each packet says its time or its number.
+    has_order: bool,
+    /// Number of searches for packets without a magic number.
+    searches: usize,
     slots: Vec<Cell<i128>>,
     clocks: Clocks,
     /// Clocks of each data stream at the end of its last packet, if they continue from packet to packet.

@@ -220,6 +220,19 @@ impl PacketReader {
         is_wrong && self.entry().content() == self.entry().total()
     }
 
+    /// Returns the bytes of the packet before the open one, if both are in one file.
+    pub(crate) fn bytes_before(&self) -> Bytes {
+        let before = self.index.checked_sub(1).and_then(|before| self.input.packets.get(before));
+        let bytes = before.filter(|before| before.file == self.entry().file).zip(self.file()).and_then(
+            |(before, file)| {
+                let begin = usize::try_from(before.offset).ok()?;
+                let size = usize::try_from(before.available(file.bytes.len() as u64)).ok()?;
+                Some(file.bytes.slice(begin..begin.checked_add(size)?))
+            },
+        );
+        bytes.unwrap_or_default()
+    }
+
     /// Sets the end of the content of the open packet.
     pub(crate) fn end_content(&mut self, bit: u64) {
         self.open.content_end = Some(bit);

@@ -281,7 +281,7 @@ impl CtfSource {
                 self.scanner.order.in_packet(times.last, times.are_corrected);
                 if self.packets.has_unknown_content() {
                     let latest = times.last.unwrap_or(u64::MAX);
-                    let end = self.scanner.end_content_by_events(latest);
+                    let end = self.scanner.end_content_by_events(latest, &self.packets.bytes_before());
                     self.packets.end_content(end);
                 }
                 self.state = NextAction::InPacket;

@@ -82,7 +82,7 @@ impl Default for DetailsOptions {
 
 /// Maximum number of data streams of a trace for which each stream beginning lists all. Of more,
 /// it lists only new ones, so that the text does not grow with the square of their number.
-const LISTED_EACH_TIME: usize = 1024;
+const LISTED_EACH_TIME: usize = 128;
 
 /// State of a trace.
 #[derive(Debug)]

@@ -36,6 +36,19 @@ fn fails(around: &Path, arguments: &[&str], parts: &[&str]) {
     assert_eq!(content(around), before);
 }
 
+/// The extension names the format, and a dialect of another one does not change that.
+#[test]
+fn a_dialect_of_another_format_is_refused() {
+    let (input, around) = (trace("failures-dialect"), Directory::new("failures-dialect-out"));
+    let (input, output) = (input.to_str().unwrap(), around.join("out.jsonl"));
+    let output = output.to_str().unwrap();
+    let parts = ["names the format jsonl", "the dialect `prop1` of ctf", "`--to ctf` writes that"];
+    fails(&around, &[input, "-o", output, "--dialect=prop1"], &parts);
+    fails(&around, &[input, "-o", output, "--dialect=nothing"], &["unknown dialect `nothing`"]);
+    ichnos(["convert", input, "-o", output, "--dialect=prop1", "--to=ctf"]).expect(0, &[]);
+    assert!(around.join("out.jsonl/metadata").exists());
+}
+
 #[test]
 fn what_is_no_trace_is_not_replaced() {
     let (input, around) = (trace("failures-input"), Directory::new("failures"));

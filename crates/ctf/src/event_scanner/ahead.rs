@@ -30,14 +30,18 @@ impl EventScanner {
     }
 
     /// Ends the content of the packet where its event records end, and returns the bit: those up to `latest` that are in
-    /// order. The rest is padding, as are equal bytes at the end of the packet.
-    pub(crate) fn end_content_by_events(&mut self, latest: u64) -> u64 {
+    /// order. The rest is padding, as are equal bytes at the end of the packet, and those that it shares with the packet
+    /// `before`, which was in the same buffer.
+    pub(crate) fn end_content_by_events(&mut self, latest: u64, before: &[u8]) -> u64 {
         let mut scanner = self.clone();
         scanner.end = scanner.content_end();
         let mut last = scanner.clocks.value().unwrap_or_default();
         let content = self.data.get(..self.content_end().div_ceil(8) as usize).unwrap_or_default();
-        let padding = 8 * uniform_from(content) as u64;
-        while scanner.at.bit < padding && scanner.next_event() {
+        let is_other = |(own, before): (&u8, &u8)| own != before;
+        let shared = content.iter().zip(before).rposition(is_other).map_or(0, |other| other + 1);
+        let shared = if before.len() == content.len() { shared } else { content.len() };
+        let padding = 8 * uniform_from(content).min(shared) as u64;
+        while scanner.at.bit.next_multiple_of(8) < padding && scanner.next_event() {
             if let Some(time) = scanner.event_clock {
                 if !(last..=latest).contains(&time.cycles) {
                     scanner.at = scanner.begins[2];
@@ -52,17 +56,12 @@ impl EventScanner {
 
     /// Returns the bit of the next event records that are not what was recorded, if the bytes of a suspicious block, with
     /// these bits of the packet, were overwritten: the time of the first one that begins in it is wrong (see [`TimeSteps`]),
-    /// or it covers a part of one and nothing after it can be read, or that is a text of 0xff. An event record that only ends
-    /// in the block may be changed, so it is one of them.
+    /// or it begins elsewhere than in the block of which this is a copy, or the block covers a part of one and nothing after
+    /// it can be read, or that is a text of 0xff. An event record that only ends in the block may be changed, so it is one of
+    /// them.
     pub(crate) fn overwritten_from(&self, block: Range<u64>, found: Overwritten) -> Option<u64> {
-        let mut scanner = self.clone();
-        scanner.end = scanner.content_end();
         let block_before = block.start.saturating_sub(8 * BLOCK as u64);
-        if let Some((at, cycles)) = self.range_begin.filter(|_| self.at.bit > block_before) {
-            // Only from there on, times in the whole block before are known.
-            scanner.at = at;
-            scanner.clocks.set_default(cycles);
-        }
+        let mut scanner = self.scanner_before(block_before);
         let (mut begin, mut last) = (scanner.at.bit, scanner.clocks.value().unwrap_or_default());
         let (mut steps, mut is_split) = (TimeSteps::default(), false);
         // Where the first event record of the block before begins in it.
@@ -93,10 +92,8 @@ impl EventScanner {
             let step = time.checked_sub(last);
             if at >= block.start {
                 let is_copy = found == Overwritten::Copy && at < block.end;
-                if is_copy
-                    && first_before
-                        .is_some_and(|first| self.are_shifted(block_before, first, at - block.start))
-                {
+                let first_before = first_before.filter(|_| is_copy);
+                if first_before.is_some_and(|first| self.are_shifted(block_before, first, at - block.start)) {
                     return Some(begin);
                 }
                 let is_short = block.end - block.start < 8 * BLOCK as u64;
@@ -117,6 +114,18 @@ impl EventScanner {
             }
         }
         None
+    }
+
+    /// Returns a scanner of all event records from here on, or from where the scannable range begins if that is needed to know
+    /// the times in a block that begins at a bit.
+    fn scanner_before(&self, block: u64) -> Self {
+        let mut scanner = self.clone();
+        scanner.end = scanner.content_end();
+        if let Some((at, cycles)) = self.range_begin.filter(|_| self.at.bit > block) {
+            scanner.at = at;
+            scanner.clocks.set_default(cycles);
+        }
+        scanner
     }
 
     /// Returns `true` if two blocks of equal bytes, the first of which begins at a bit of the packet, have their first event

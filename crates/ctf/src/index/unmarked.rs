@@ -1,11 +1,19 @@
 //! Packets without a magic number: those that follow one show that it is one.
 
-use super::Scan;
-use crate::index::{ScannedPacket, TooMany};
+use ichnos_model::{FieldKind, Role, TraceClass};
+
+use super::{Scan, ScannedPacket, TooMany};
 use crate::packet::{Clocks, PacketInfo};
 
 /// Number of packets that follow each other by no accident.
 const RUN: usize = 4;
+
+/// Maximum size in bytes of a header and a context that are looked for: texts without an end would be read to the end of the
+/// file from each offset.
+const LARGEST_HEAD: usize = 4096;
+
+/// Maximum number of searches in a file: each wrong header may be read to the end of the file.
+const MOST_SEARCHES: usize = 512;
 
 /// Maximum number of offsets that are tried one after the other.
 const MOST_TRIED: usize = 1 << 16;
@@ -30,7 +38,8 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
             if rest.is_empty() {
                 return run.map(|(_, size)| (size, number));
             }
-            let info = self.decoder.decode(rest, &self.slots, &mut clocks).ok()?;
+            let head = rest.get(..LARGEST_HEAD).unwrap_or(rest);
+            let info = self.decoder.decode(head, &self.slots, &mut clocks).ok()?;
             let size =
                 usize::try_from(info.total? / 8).ok().filter(|size| (1..=rest.len()).contains(size))?;
             let leads_over = at < over && over < at + size;
@@ -44,8 +53,13 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
     }
 
     /// Returns the offset of the next packet after one, at an offset, that cannot be read: where that ends by its size, or
-    /// where it would end if it had the size of the one before, or the first one from which on several follow each other.
+    /// where it would end if it had the size of the one before, or of the next one, or the first one from which on several
+    /// follow each other.
     pub(super) fn unmarked_after(&mut self, offset: usize) -> Option<usize> {
+        self.searches += 1;
+        if self.searches > MOST_SEARCHES {
+            return None;
+        }
         let size_before = match &self.held {
             Some(held) => Some(held.end - held.found.entry.offset as usize),
             None => self.size_before.and_then(|size| usize::try_from(size).ok()),
@@ -54,7 +68,11 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         let own = self.doubtful(offset, self.data.len()).and_then(|info| self.end_by_total(offset, &info));
         let by_size = own.into_iter().chain(usual).find(|at| self.run_at(*at, *at).is_some());
         let mut tried = (offset + 1..self.data.len()).take(MOST_TRIED);
-        by_size.or_else(|| tried.find(|at| self.run_at(*at, *at).is_some_and(|(_, count)| count > 1)))
+        let is_sure = |at: usize| {
+            let run = self.run_at(at, at);
+            run.is_some_and(|(size, count)| at - offset == size || count > 1 && self.has_order)
+        };
+        by_size.or_else(|| tried.find(|at| is_sure(*at)))
     }
 
     /// Returns the offset of the first packet in the held one, from an offset on and behind its content. Both have one size,
@@ -72,6 +90,16 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
             .take(MOST_TRIED)
             .find(|at| self.run_at(*at, held.end).is_some_and(|(size, _)| is_usual(*at, size)))
     }
+}
+
+/// Returns `true` if each packet of a trace says its time or its number, so that it shows whether it can follow another.
+pub(super) fn has_order(class: &TraceClass) -> bool {
+    class.data_streams.iter().all(|class| {
+        let root = class.packet_context.as_deref().map(|root| &root.kind);
+        let Some(FieldKind::Structure { members, .. }) = root else { return false };
+        let is_ordered = |role| members.iter().any(|member| member.class.roles.has(role));
+        is_ordered(Role::Timestamp) || is_ordered(Role::PacketSequenceNumber)
+    })
 }
 
 /// Returns `true` if a packet can come after another one in a file.

@@ -236,6 +236,16 @@ fn packets_with_an_impossible_size() {
     }
 }
 
+/// One wrong time does not make a ring buffer of packets whose numbers are in order.
+#[test]
+fn a_wrong_begin_makes_no_ring() {
+    let mut first = good(0, 0);
+    first[13..21].copy_from_slice(&u64::from(u32::MAX).to_le_bytes());
+    let (times, kinds) = beside(0, &[first, good(0, 1), good(0, 2)].concat());
+    assert_eq!(times, [1001, 1002, 1003, 2001, 2002, 2003, 3001, 3002, 3003]);
+    assert!(!kinds.is_empty());
+}
+
 /// Packets with wrong sizes that follow each other do not contain each other, and show no missing packets.
 #[test]
 fn packets_with_impossible_sizes_in_a_row() {

@@ -3,6 +3,7 @@
 use ichnos_model::{Damage, TraceInput as _, Window};
 
 use crate::reading::{Observed, all, trace};
+use crate::support::quick;
 
 const METADATA: &str = "/* CTF 1.8 */
     typealias integer { size = 8; } := u8;
@@ -103,4 +104,28 @@ fn packets_are_found_by_those_after_them() {
             assert_eq!(damages, 1, "{wrong} {total}");
         }
     }
+}
+
+/// The padding is what an earlier packet has left in the buffer, and time stands still.
+#[test]
+fn bytes_of_the_packet_before_are_padding() {
+    let metadata = METADATA.replace("packet.header := struct { u32 magic; };", "");
+    let first = packet([100, 100, 100], &[]);
+    let mut second = packet([100, 100, 100], &[]);
+    // One event with another value, and then those of the first packet.
+    second[HEAD + 3] = 9;
+    second[CONTENT..CONTENT + 8].copy_from_slice(&0_u64.to_le_bytes());
+    let (times, damages) = read(&metadata, &[first, second].concat());
+    assert_eq!((times, damages), (vec![100; 4], 1));
+}
+
+/// The context of each packet that is looked for seems to have a text that goes on to the end of the file.
+#[test]
+fn a_text_without_an_end_is_not_read_again_and_again() {
+    let metadata = METADATA.replace("packet.header := struct { u32 magic; };", "");
+    let metadata = metadata.replace("u64 packet_size; };", "u64 packet_size; string name; };");
+    let stream = [[0; 8], [9, 0, 0, 0, 0, 0, 0, 0], [0; 8], [0; 8]].concat();
+    let stream = [&stream[..], &[0], &vec![b'a'; 4 << 20]].concat();
+    let (times, damages) = quick("packets without a magic number", || read(&metadata, &stream));
+    assert_eq!((times, damages), (vec![], 1));
 }
