@@ -118,13 +118,18 @@ impl ProfileInput<'_> {
         let Some(read) = read else { return Ok(None) };
         let (profile, walked) = read.collector.finish();
         if walked.merged > 0 {
-            let merged = count(walked.merged, "span");
-            report
-                .notice(&format!("{merged} too short to tell apart: their time is that of their neighbors"));
+            let merged = count(walked.merged, "event");
+            report.notice(&format!("{merged} too short to tell apart: the times of spans are approximate"));
         }
         if walked.without_states > 0 {
             let left_out = count(walked.without_states, "thread");
             report.notice(&format!("left out {left_out}: nothing says when they ran"));
+        }
+        if walked.with_merged_states > 0 {
+            let threads = count(walked.with_merged_states, "thread");
+            report.notice(&format!(
+                "states of {threads} too short to tell apart: running times are approximate"
+            ));
         }
         if profile.weight() == 0 {
             no_match_help::explain(session, selection, window, read.events, report);

@@ -77,7 +77,8 @@ pub(crate) fn unused_packets(
 }
 
 /// Returns `true` if a file is a ring buffer: its packets have one size, and are sorted by time except where the oldest
-/// packet follows the newest packet. If its number is the next one, or a packet ends before it begins, a time is wrong.
+/// packet follows the newest packet, which may be open. If its number is the next one, or another packet ends before it begins,
+/// a time is wrong.
 pub(crate) fn is_ring(trace: &TraceClass, packets: &[PacketEntry]) -> bool {
     let size = packets.first().and_then(PacketEntry::total);
     let is_next = |two: &[PacketEntry]| {
@@ -86,12 +87,16 @@ pub(crate) fn is_ring(trace: &TraceClass, packets: &[PacketEntry]) -> bool {
     };
     let mut descents = packets.windows(2).filter(|two| two[1].begin() < two[0].begin());
     let is_rotated = descents.next().is_some_and(|two| !is_next(two)) && descents.next().is_none();
-    let ends_first = |packet: &PacketEntry| packet.end().is_some() && packet.end() < packet.begin();
+    let newest = packets.windows(2).position(|two| two[1].begin() < two[0].begin());
+    let ends_first = |(at, packet): (usize, &PacketEntry)| {
+        Some(at) != newest && packet.end().is_some() && packet.end() < packet.begin()
+    };
     let ends = packets.first().zip(packets.last());
     is_rotated
         && packets.len() > 2
         && ends.is_some_and(|(first, last)| last.end().max(last.begin()) <= first.begin())
-        && size.is_some_and(|_| packets.iter().all(|packet| packet.total() == size && !ends_first(packet)))
+        && size.is_some_and(|_| packets.iter().all(|packet| packet.total() == size))
+        && !packets.iter().enumerate().any(ends_first)
         && !writes_files(trace)
 }
 

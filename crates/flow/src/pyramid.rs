@@ -201,7 +201,7 @@ impl Pyramid {
         track: u32,
         begin: u64,
         end: u64,
-        pixels: u32,
+        pixels: u64,
         mut take: impl FnMut(u16, SpanItem),
     ) {
         let resolution = self.resolution;
@@ -216,7 +216,7 @@ impl Pyramid {
         let resolution = self.resolution;
         let counter = self.tracks.get_mut(track as usize).and_then(|track| track.counter.as_mut());
         if let Some(counter) = counter {
-            counter.lane.query((begin, end), pixels, resolution, true, take);
+            counter.lane.query((begin, end), pixels.into(), resolution, true, take);
         }
     }
 

@@ -28,8 +28,8 @@ pub(crate) struct Stacks {
     pub(crate) top: Option<usize>,
     /// Take spans (calls, requests) instead of call stacks
     ///
-    /// A span counts the nanoseconds outside nested spans. `stats --spans` finds the same spans, between an event that
-    /// begins a span and the event that ends it. Unfinished spans do not count.
+    /// A span counts the nanoseconds outside nested spans. Events begin and end spans, as in `stats --spans`, or have
+    /// a duration. Unfinished spans do not count.
     #[arg(long, conflicts_with_all = ["weight", "cpu", "frames", "only"])]
     pub(crate) spans: bool,
     /// Count only the time in which processors ran the thread, with --spans

@@ -42,12 +42,32 @@ fn spans_are_calls() {
     assert_eq!(stats["rows"].as_array().unwrap().iter().filter_map(own).collect::<Vec<_>>(), [169, 31]);
     // Nothing says which thread runs.
     ichnos([&["stacks", "--spans", "--running"], &trace[..]].concat()).expect(1, &["left out 2 threads"]);
+    let of_one = [&["stacks", "--spans", "--running", "--thread", "8"], &trace[..]].concat();
+    ichnos(of_one).expect(1, &["left out 1 thread:"]);
     let speedscope = directory.join("t.speedscope.json");
     folded(&["-o", speedscope.to_str().unwrap()]);
     let text = fs::read_to_string(&speedscope).unwrap();
     let profile: serde_json::Value = serde_json::from_str(&text).unwrap();
     let weights = profile["profiles"][0]["weights"].as_array().unwrap();
     assert_eq!(weights.iter().filter_map(serde_json::Value::as_u64).collect::<Vec<_>>(), [10, 30, 10, 1, 49]);
+}
+
+/// Short spans keep their times in long traces.
+#[test]
+fn short_spans_of_a_long_trace() {
+    let directory = Directory::new("stacks-long");
+    let (trace, map) = (directory.join("t.jsonl"), directory.join("map.toml"));
+    let span = |name: &str, begin: u64, end: u64| {
+        format!(
+            "{{\"ts\":{begin},\"name\":\"{name}_begin\",\"payload\":{{\"tid\":7}}}}\n{{\"ts\":{end},\"name\":\"{name}_end\",\"payload\":{{\"tid\":7}}}}\n"
+        )
+    };
+    let calls = (0..1_000).map(|number| span("call", 5_000 * number, 5_000 * number + 100));
+    let lines = calls.chain([span("call", 86_400_000_000_000, 86_400_000_000_100)]).collect::<String>();
+    fs::write(&trace, lines).unwrap();
+    fs::write(&map, "[[event]]\nmatch = \"*_begin\"\nrole = \"begin\"\n[[event]]\nmatch = \"*_end\"\nrole = \"end\"\n[[event]]\nmatch = \"*\"\nfields = { thread = \"tid\" }\n").unwrap();
+    let words = ["stacks", "--spans", trace.to_str().unwrap(), "--map", map.to_str().unwrap()];
+    assert_eq!(ichnos(words).expect(0, &[]).out, "call 100100\n");
 }
 
 /// Appends an integer of 7 bits a byte.

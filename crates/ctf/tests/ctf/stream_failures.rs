@@ -236,6 +236,17 @@ fn packets_with_an_impossible_size() {
     }
 }
 
+/// The newest packet of a ring buffer may be open: its tracer has not written its end.
+#[test]
+fn a_ring_buffer_with_an_open_packet() {
+    let mut open = good(0, 5);
+    open[21..29].fill(0);
+    let (times, kinds) = beside(0, &[good(0, 4), open, good(0, 2), good(0, 3)].concat());
+    assert_eq!(times, [3001, 3002, 3003, 4001, 4002, 4003, 5001, 5002, 5003, 6001, 6002, 6003]);
+    let is_of_order = |kind: &DamageKind| format!("{kind:?}").contains("Misplaced");
+    assert!(!kinds.iter().any(is_of_order), "{kinds:?}");
+}
+
 /// One wrong time does not make a ring buffer of packets whose numbers are in order.
 #[test]
 fn a_wrong_begin_makes_no_ring() {

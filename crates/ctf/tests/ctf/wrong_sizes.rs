@@ -87,6 +87,42 @@ fn events_end_the_content() {
     }
 }
 
+/// Tracers write events just before the first time of their packet, and just after its last one.
+#[test]
+fn events_beside_the_times_of_their_packet() {
+    let metadata = METADATA.replace("typealias integer { size = 16;", "typealias integer { size = 64;");
+    let packet = |times: [u64; 3], bounds: [u64; 2]| {
+        let events = times.iter().flat_map(|time| [&[0], &time.to_le_bytes()[..], &[7]].concat());
+        let events: Vec<u8> = events.collect();
+        let total = 8 * (4 + HEAD + events.len()) as u64;
+        let head = [bounds[0], bounds[1], total, total].map(u64::to_le_bytes).concat();
+        [&0xc1fc_1fc1_u32.to_le_bytes()[..], &head, &events].concat()
+    };
+    let mut packets = [[100, 150, 200], [300, 350, 400], [500, 550, 600]]
+        .map(|times| packet(times, [times[0] + 1, times[2] - 2]));
+    packets[1][4 + CONTENT..4 + CONTENT + 8].copy_from_slice(&0_u64.to_le_bytes());
+    let (times, _) = read(&metadata, &packets.concat());
+    assert_eq!(times, [100, 150, 200, 300, 350, 400, 500, 550, 600]);
+}
+
+/// Equal events without times are events, not bytes that an earlier packet left in the buffer.
+#[test]
+fn equal_events_without_times_are_kept() {
+    let metadata = METADATA
+        .replace("event.header := struct { u8 id; stamp timestamp; };", "event.header := struct { u8 id; };");
+    let packet = |begin: u64| {
+        let events = [0, 7].repeat(50);
+        let total = 8 * (4 + HEAD + events.len()) as u64;
+        let head = [begin, begin + 50, total, total].map(u64::to_le_bytes).concat();
+        [&0xc1fc_1fc1_u32.to_le_bytes()[..], &head, &events].concat()
+    };
+    let mut packets = [100, 200, 300].map(packet);
+    packets[1][4 + CONTENT..4 + CONTENT + 8].copy_from_slice(&0_u64.to_le_bytes());
+    let trace = trace(metadata.as_bytes(), &[("s", &packets.concat())]);
+    let observed = trace.cursors(Window::default()).into_iter().flat_map(all);
+    assert_eq!(observed.filter(|observed| matches!(observed, Observed::Event(_))).count(), 150);
+}
+
 /// Without a magic number, other packets are found where the ones after them show it, whatever is wrong with one.
 #[test]
 fn packets_are_found_by_those_after_them() {

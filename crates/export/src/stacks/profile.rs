@@ -158,7 +158,7 @@ impl StackProfile {
             }
             let samples = std::mem::take(&mut thread.samples);
             for sample in samples.iter() {
-                let stack = turned.get(&sample.stack).copied().unwrap_or(sample.stack);
+                let stack = turned.get(&sample.stack).copied().unwrap_or(NO_CALL);
                 thread.samples.push(Sample { stack, ..sample });
             }
         }

@@ -11,7 +11,7 @@ use super::collect::ThreadSelection;
 use super::packed::{RunState, Sample};
 use super::profile::{LeftOut, StackProfile, StackThread, ThreadSamples, Total, display_name, title};
 use super::{StackOptions, StackWeight};
-use crate::viewers::{SpanVisitor, SpanWalk, Timeline, WalkedSpans};
+use crate::viewers::{SpanVisitor, SpanWalk, Timeline, TimelineTrackKind, WalkedSpans};
 
 /// Memory for the spans of a trace, in bytes. Short spans are merged beyond it.
 const BUDGET: usize = 1 << 30;
@@ -60,10 +60,9 @@ impl SpanStackCollector {
             call: NO_CALL,
             open: Vec::new(),
             with_times: self.options.with_times,
-            is_wanted: false,
             wants: self.wants,
         };
-        let walk = SpanWalk { range, pixels: u32::MAX, only_running: self.only_running };
+        let walk = SpanWalk { range, pixels: u64::MAX, only_running: self.only_running };
         let walked = self.timeline.visit_spans(walk, &mut visitor);
         let ProfileVisitor { calls, mut threads, .. } = visitor;
         threads.retain(|thread| !thread.totals.is_empty());
@@ -103,17 +102,16 @@ struct ProfileVisitor {
     call: u32,
     open: Vec<u32>,
     with_times: bool,
-    /// `true` if the thread is selected.
-    is_wanted: bool,
     wants: Option<ThreadSelection>,
 }
 
 impl SpanVisitor for ProfileVisitor {
-    fn track(&mut self, timeline: &Timeline, track: u32) {
+    fn track(&mut self, timeline: &Timeline, track: u32) -> bool {
         let thread = thread_of(timeline, track);
-        self.is_wanted = self.wants.as_mut().is_none_or(|wants| wants(&thread));
+        let is_wanted = self.wants.as_mut().is_none_or(|wants| wants(&thread));
         self.threads.push(ThreadSamples { thread, ..ThreadSamples::default() });
         self.call = NO_CALL;
+        is_wanted
     }
 
     fn begin(&mut self, name: &str) {
@@ -123,7 +121,7 @@ impl SpanVisitor for ProfileVisitor {
     }
 
     fn own_time(&mut self, begin: u64, length: u64) {
-        let Some(thread) = self.threads.last_mut().filter(|_| self.is_wanted) else { return };
+        let Some(thread) = self.threads.last_mut() else { return };
         thread.totals.entry(self.call).or_default().add(Total { samples: 1, weight: length });
         if self.with_times {
             let (time, stack, state) = (begin.into(), self.call, RunState::Unknown);
@@ -141,7 +139,12 @@ fn thread_of(timeline: &Timeline, track: u32) -> StackThread {
     let named = |track: Option<u32>| timeline.tracks().get(track? as usize);
     let own = named(Some(track));
     let parent = named(own.and_then(|own| own.parent));
-    let (thread_name, thread) = name_and_number(own.map_or("", |own| &own.name), "thread ");
+    let name = own.map_or("", |own| &own.name);
+    // Spans with keys have a track of their own.
+    let (thread_name, thread) = match own.map(|own| own.kind) {
+        Some(TimelineTrackKind::Thread) => name_and_number(name, "thread "),
+        _ => (Some(name.to_owned()), None),
+    };
     let (process_name, process) = name_and_number(parent.map_or("", |parent| &parent.name), "process ");
     StackThread { process, process_name, thread, thread_name }
 }

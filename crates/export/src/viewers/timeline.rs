@@ -342,7 +342,7 @@ impl Timeline {
 
     /// Returns the spans and instants of a track that touch a range, with their lanes, by lane and time. Those of a lane that
     /// are narrower than a pixel and begin in the same one are one.
-    pub fn spans(&mut self, track: u32, begin: u64, end: u64, pixels: u32) -> Vec<(u16, SpanItem)> {
+    pub fn spans(&mut self, track: u32, begin: u64, end: u64, pixels: u64) -> Vec<(u16, SpanItem)> {
         let mut found = Vec::new();
         self.board.pyramid.spans(track, begin, end, pixels, |lane, item| found.push((lane, item)));
         let finished = found.len();

@@ -146,13 +146,13 @@ impl<T: LaneItem> ItemLane<T> {
     pub(super) fn query(
         &mut self,
         (begin, end): (u64, u64),
-        pixels: u32,
+        pixels: u64,
         resolution: u64,
         before: bool,
         mut take: impl FnMut(T),
     ) {
         self.make_levels(resolution);
-        let width = (end.saturating_sub(begin) / u64::from(pixels.max(1))).max(1);
+        let width = (end.saturating_sub(begin) / pixels.max(1)).max(1);
         let level = self.levels.iter().rev().find(|level| level.width <= width);
         let covered = match level {
             Some(level) => level.items.as_slice(),

@@ -33,7 +33,7 @@ fn fill(random: &mut Random, pyramid: &mut Pyramid, track: u32, number: u64) -> 
 
 fn query(pyramid: &mut Pyramid, track: u32, range: (u64, u64), pixels: u32) -> Vec<SpanItem> {
     let mut found = Vec::new();
-    pyramid.spans(track, range.0, range.1, pixels, |_, item| found.push(item));
+    pyramid.spans(track, range.0, range.1, pixels.into(), |_, item| found.push(item));
     found
 }
 

@@ -10,7 +10,7 @@ use ichnos_io::{
 use ichnos_model::DataStream;
 use ichnos_model::lower::LossTable;
 
-use super::log_rules::{LogRules, loss, note_clock};
+use super::log_rules::{KEPT_METADATA, LogRules, loss, note_clock};
 use super::record_encoder::LogEncoder;
 use super::record_hash::record_hash;
 use crate::log::Framing;
@@ -55,6 +55,7 @@ impl Output for LogOutput {
                 self.rules.with_losses(|table| table.add(loss(kind, field, what), 1));
             };
             note_clock(clock, &mut lose);
+            self.rules.with_losses(|table| table.add_clock_metadata(clock, KEPT_METADATA));
         }
         added.push(stream);
         Ok(added.len() - 1)

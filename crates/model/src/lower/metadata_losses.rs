@@ -2,7 +2,9 @@
 
 use super::annotations::NAMESPACE;
 use super::loss_table::{LossEntry, LossKind, LossTable};
-use crate::{Attributes, ClockClass, Event, EventRecordClass, TRACER_NAMESPACES, TraceClass, Value};
+use crate::{
+    Attributes, ClockClass, Event, EventRecordClass, LogSeverity, TRACER_NAMESPACES, TraceClass, Value,
+};
 
 /// Metadata that a format without names and attributes has in a way of its own.
 #[derive(Clone, Copy, Debug, Default)]
@@ -50,32 +52,38 @@ impl LossTable {
                 ],
             );
         }
-        let is_own = |clock: &&ClockClass| {
-            clock.description.as_deref().is_some_and(|description| kept.clocks.contains(&description))
-        };
-        for clock in class.clocks.iter().filter(|clock| !is_own(clock)) {
-            self.drop_all(
-                "",
-                &format!("clock.{}", clock.id),
-                "a clock",
-                [
-                    (clock.name.is_some(), "name"),
-                    (clock.namespace.is_some(), "namespace"),
-                    (clock.uid.is_some(), "unique identifier"),
-                    (clock.uuid.is_some(), "UUID"),
-                    (clock.description.is_some(), "description"),
-                    (clock.precision.is_some_and(|cycles| cycles > 0), "precision"),
-                    (clock.accuracy.is_some(), "accuracy"),
-                    (has_attributes(&clock.attributes, own), "attributes"),
-                ],
-            );
+        for clock in &class.clocks {
+            self.add_clock_metadata(clock, kept);
         }
     }
 
-    /// Adds the metadata of an event record class that formats drop which have only its name and its fields.
+    /// Adds the metadata of a clock that formats without names and attributes drop.
+    pub fn add_clock_metadata(&mut self, clock: &ClockClass, kept: KeptMetadata) {
+        // Readers give their clocks the same name and description again.
+        let is_own = clock.description.as_deref().is_some_and(|text| kept.clocks.contains(&text));
+        self.drop_all(
+            "",
+            &format!("clock.{}", clock.id),
+            "a clock",
+            [
+                (clock.name.is_some() && !is_own, "name"),
+                (clock.namespace.is_some(), "namespace"),
+                (clock.uid.is_some(), "unique identifier"),
+                (clock.uuid.is_some(), "UUID"),
+                (clock.description.is_some() && !is_own, "description"),
+                (clock.precision.is_some_and(|cycles| cycles > 0), "precision"),
+                (clock.accuracy.is_some(), "accuracy"),
+                (has_attributes(&clock.attributes, kept.namespace), "attributes"),
+            ],
+        );
+    }
+
+    /// Adds the metadata of an event record class that formats with only names and fields drop.
     pub fn add_class_metadata(&mut self, event: &Event<'_>, kept: KeptMetadata) {
         let (class, own) = (event.class, kept.namespace);
-        let keeps_level = kept.severities && class.log.is_some();
+        let severity = class.log.as_ref().map(|log| log.severity);
+        let keeps_level =
+            kept.severities && matches!(severity, Some(LogSeverity::Constant(_) | LogSeverity::Member));
         self.drop_all(
             event.name(),
             "",
@@ -90,7 +98,7 @@ impl LossTable {
         );
     }
 
-    /// Adds properties of an item that has them.
+    /// Adds the lost properties of an item.
     fn drop_all<const N: usize>(
         &mut self,
         class: &str,

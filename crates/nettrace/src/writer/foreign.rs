@@ -478,7 +478,7 @@ fn note_class(class: &FieldClass, path: &str, lose: &mut impl FnMut(LossKind, &s
     }
 }
 
-/// Lists the types of a field converted from this format that other types stand for.
+/// Lists field types that are written as other types.
 fn note_other_type(class: &FieldClass, path: &str, lose: &mut impl FnMut(LossKind, &str, &str)) {
     let what = match &class.kind {
         FieldKind::Boolean(bits) if bits.length != 32 => Some("Boolean8 -> Boolean32"),

@@ -74,24 +74,29 @@ impl FlameTree {
     /// Returns the tree of callers, with the callers of each function below it, and the number of functions and callers that
     /// were left out. The outermost `kept` levels stay where they are.
     pub(super) fn inverted(mut self, kept: usize) -> (Self, usize) {
+        // What is left out is no time of the functions around it.
+        let own: Vec<u64> = self.nodes.iter().map(|node| self.own_time(node)).collect();
         let dropped = self.prune_to(MOST_INVERTED);
         let mut inverted = Self::new();
         let mut path = vec![0];
-        let cut = self.invert(&mut path, kept, &mut inverted);
+        let cut = self.invert(&own, &mut path, kept, &mut inverted);
         (inverted, dropped + cut)
+    }
+
+    /// Returns the time of a function without those that it called.
+    fn own_time(&self, node: &StackNode) -> u64 {
+        let children = node.children.iter().filter_map(|child| self.nodes.get(*child));
+        children.fold(node.value, |own, child| own.saturating_sub(child.value))
     }
 
     /// Adds the time of the last function of a path and of those below it to an inverted tree. Returns the number of callers
     /// that are left out.
-    fn invert(&self, path: &mut Vec<usize>, kept: usize, inverted: &mut Self) -> usize {
-        let Some(StackNode { value, children, .. }) = path.last().and_then(|node| self.nodes.get(*node))
-        else {
-            return 0;
-        };
+    fn invert(&self, own: &[u64], path: &mut Vec<usize>, kept: usize, inverted: &mut Self) -> usize {
+        let last = path.last().copied().unwrap_or(0);
+        let Some(StackNode { children, .. }) = self.nodes.get(last) else { return 0 };
         let mut cut = 0;
-        let below: u64 =
-            children.iter().filter_map(|child| self.nodes.get(*child)).map(|child| child.value).sum();
-        let own = value.saturating_sub(below);
+        let all_own = own;
+        let own = own.get(last).copied().unwrap_or(0);
         if own > 0 {
             let (outer, inner) = path.split_at(path.len().min(kept + 1));
             let mut node = 0;
@@ -107,7 +112,7 @@ impl FlameTree {
         }
         for child in children {
             path.push(*child);
-            cut += self.invert(path, kept, inverted);
+            cut += self.invert(all_own, path, kept, inverted);
             path.pop();
         }
         cut
@@ -147,6 +152,15 @@ impl FlameTree {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Functions that are left out do not become time of their caller.
+    #[test]
+    fn inverted_trees_invent_no_time() {
+        let many: String = (0..MOST_INVERTED + 10).map(|i| format!("a;f{i} 1\n")).collect();
+        let (tree, dropped) = FlameTree::of_folded(many.lines()).inverted(0);
+        assert!(dropped > 0);
+        assert!(tree.nodes[0].children.iter().all(|child| tree.nodes[*child].name != "a"));
+    }
 
     #[test]
     fn trees_add_what_is_below_and_keep_the_largest() {

@@ -8,18 +8,22 @@ use ichnos::export::viewers::TimelineTrackKind;
 use ichnos::json::write::ValueWriter;
 
 use super::overview::write_time;
+use super::scan;
 use crate::query::Query;
 use crate::response::ApiError;
 use crate::shared::Shared;
 
 /// Maximum number of spans of an answer, and pixels of a track in which spans are distinguished.
 const MOST_SPANS: usize = 100;
-const PIXELS: u32 = 8_192;
+const PIXELS: u64 = 8_192;
 
 /// Lists the longest spans that touch a range, the longest first.
 pub(super) fn longest(shared: &Arc<Shared>, query: &Query) -> Result<Vec<u8>, ApiError> {
     let (begin, end) = query.range()?;
     let build = shared.build_of(query)?;
+    // That of a new filter has just begun.
+    build.wait_until_complete(scan::LONG);
+    let is_complete = build.status().is_complete;
     let mut timeline = build.timeline();
     // The shortest of them is the first to be replaced.
     let mut found = BinaryHeap::new();
@@ -53,6 +57,7 @@ pub(super) fn longest(shared: &Arc<Shared>, query: &Query) -> Result<Vec<u8>, Ap
         span.end();
     }
     list.end();
+    object.member("complete").boolean(is_complete);
     object.end();
     Ok(out)
 }

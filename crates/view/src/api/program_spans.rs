@@ -14,35 +14,37 @@ struct PixelItems {
     /// Number of the pixel.
     pixel: u64,
     all: SpanItem,
-    /// Name that took most of the time, with that time.
-    most: (u32, u64),
-    /// Time by programs, which are names where no program is known.
-    programs: HashMap<(bool, u32), u64>,
+    /// Times by programs, which are names where no program is known.
+    programs: HashMap<(bool, u32), ProgramTime>,
+}
+
+/// Time of a program in a pixel.
+#[derive(Clone, Copy, Default)]
+struct ProgramTime {
+    total: u64,
+    /// Length and name of its longest item.
+    longest: (u64, u32),
 }
 
 impl PixelItems {
     fn new(lane: u16, pixel: u64, first: SpanItem) -> Self {
-        let most = (first.name, first.end - first.begin);
-        Self { lane, pixel, all: first, most, programs: HashMap::new() }
+        Self { lane, pixel, all: first, programs: HashMap::new() }
     }
 
     fn add(&mut self, item: &SpanItem) -> &mut Self {
         self.all.count = self.all.count.saturating_add(item.count);
         self.all.end = self.all.end.max(item.end);
         self.all.longest = self.all.longest.max(item.longest);
-        let length = item.end - item.begin;
-        if length >= self.most.1 {
-            self.most = (item.name, length);
-        }
         self
     }
 
     /// Returns the items as one, without a name if no program ran for more than half of the time.
     fn merged(self) -> (u16, SpanItem) {
-        let Self { lane, mut all, most, programs, .. } = self;
-        let (total, largest) =
-            (programs.values().sum::<u64>(), programs.values().max().copied().unwrap_or(0));
-        all.name = if largest > total / 2 { most.0 } else { Timeline::OTHER };
+        let Self { lane, mut all, programs, .. } = self;
+        let total = programs.values().fold(0_u64, |sum, time| sum.saturating_add(time.total));
+        let largest =
+            programs.into_values().max_by_key(|time| (time.total, time.longest)).unwrap_or_default();
+        all.name = if largest.total > total / 2 { largest.longest.1 } else { Timeline::OTHER };
         (lane, all)
     }
 }
@@ -59,7 +61,7 @@ pub(super) fn program_spans(
     let mut found = Vec::new();
     let mut current: Option<PixelItems> = None;
     let mut known = HashMap::new();
-    for (lane, item) in timeline.spans(track, begin, end, pixels.saturating_mul(PARTS)) {
+    for (lane, item) in timeline.spans(track, begin, end, pixels.saturating_mul(PARTS).into()) {
         let (length, pixel) = (item.end - item.begin, item.begin / width);
         let is_same = current.as_ref().is_some_and(|items| (items.lane, items.pixel) == (lane, pixel));
         if !is_same || length >= width {
@@ -77,8 +79,30 @@ pub(super) fn program_spans(
             Some(items) => items.add(&item),
             None => current.insert(PixelItems::new(lane, pixel, item)),
         };
-        *items.programs.entry(program).or_default() += length.max(1);
+        let time = items.programs.entry(program).or_default();
+        time.total = time.total.saturating_add(length.max(1));
+        time.longest = time.longest.max((length, item.name));
     }
     found.extend(current.map(PixelItems::merged));
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A pixel has the name of the program that ran longest, not that of the longest item.
+    #[test]
+    fn pixels_have_the_name_of_their_program() {
+        let mut items = PixelItems::new(0, 0, SpanItem::new(0, 40, 9));
+        for (begin, length, name, program) in [(0, 40, 9, 1), (40, 30, 5, 2), (70, 30, 5, 2), (100, 30, 5, 2)]
+        {
+            let item = SpanItem::new(begin, begin + length, name);
+            items.add(&item);
+            let time = items.programs.entry((true, program)).or_default();
+            time.total += length;
+            time.longest = time.longest.max((length, name));
+        }
+        assert_eq!(items.merged().1.name, 5);
+    }
 }

@@ -148,7 +148,7 @@ impl<'s> SpanSearch<'s> {
     /// left out if there are others: instants look like them.
     fn items(&self, track: u32, time: u64) -> Result<Vec<SpanItem>, ApiError> {
         let touching = |timeline: &mut Timeline| {
-            let found = timeline.spans(track, time.saturating_sub(1), time.saturating_add(1), u32::MAX);
+            let found = timeline.spans(track, time.saturating_sub(1), time.saturating_add(1), u64::MAX);
             let mut items: Vec<_> = found.into_iter().map(|(_, item)| item).collect();
             items.retain(|item| item.count == 1 && (item.begin == time || item.end == time));
             if items.iter().any(|item| item.longest > 0) {

@@ -5,7 +5,7 @@ use ichnos::export::viewers::{SpanVisitor, SpanWalk, Timeline};
 use super::flame_tree::FlameTree;
 
 /// Maximum number of spans of a track that are distinguished.
-pub(super) const PIXELS: u32 = 1 << 20;
+pub(super) const PIXELS: u64 = 1 << 20;
 
 /// Options of [`add_spans`].
 #[derive(Clone, Copy, Debug)]
@@ -37,12 +37,13 @@ struct TreeVisitor<'t> {
 }
 
 impl SpanVisitor for TreeVisitor<'_> {
-    fn track(&mut self, timeline: &Timeline, track: u32) {
+    fn track(&mut self, timeline: &Timeline, track: u32) -> bool {
         self.open.truncate(1);
         if self.by_thread {
             let name = timeline.tracks().get(track as usize).map_or("", |track| &track.name);
             self.open.push(self.tree.child(0, name));
         }
+        true
     }
 
     fn begin(&mut self, name: &str) {

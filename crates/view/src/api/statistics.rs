@@ -189,9 +189,11 @@ pub(super) fn stacks(shared: &Arc<Shared>, query: &Query) -> Result<Vec<u8>, Api
     let text = String::from_utf8_lossy(&text);
     let lines: Vec<_> = counted_lines(&text, only_running).collect();
     let mut tree = FlameTree::of_folded(lines.iter().map(|line| &**line));
-    let mut spans = 0;
+    let (mut spans, mut is_complete) = (0, scanned.is_complete);
     if profile.samples() == 0 {
         let build = shared.build_of(query)?;
+        build.wait_until_complete(scan::LONG);
+        is_complete &= build.status().is_complete;
         let options = SpanTreeOptions { by_thread, only_running };
         spans = add_spans(&mut tree, &mut build.timeline(), (begin, end), options);
     }
@@ -204,14 +206,19 @@ pub(super) fn stacks(shared: &Arc<Shared>, query: &Query) -> Result<Vec<u8>, Api
     dropped += tree.prune();
     let mut out = Vec::new();
     let mut object = ValueWriter::new(&mut out).object();
-    // The command writes no flame graph of spans, but knows how long they took.
-    let verb = match (spans > 0, by_thread) {
-        (true, _) => "stats --spans",
-        (false, true) => "stacks --roots thread",
-        (false, false) => "stacks",
-    };
-    object.member("command").string(&command(shared, verb, query, Some((begin, end))));
-    object.member("complete").boolean(scanned.is_complete);
+    let verb = [
+        "stacks",
+        if spans > 0 { " --spans" } else { "" },
+        match (only_running, spans > 0) {
+            (true, true) => " --running",
+            (true, false) => " --cpu",
+            _ => "",
+        },
+        if inverted { " --inverted" } else { "" },
+        if by_thread { " --roots thread" } else { "" },
+    ];
+    object.member("command").string(&command(shared, &verb.concat(), query, Some((begin, end))));
+    object.member("complete").boolean(is_complete);
     object.member("samples").unsigned(profile.samples());
     object.member("spans").unsigned(spans);
     object.member("unit").string(if spans > 0 { "ns" } else { "" });

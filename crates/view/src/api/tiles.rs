@@ -136,7 +136,7 @@ fn write_track(list: &mut ArrayWriter<'_>, timeline: &mut Timeline, asked: &Aske
             timeline.tracks().get(track as usize).is_some_and(TimelineTrack::is_of_running_threads);
         let spans = match is_processor {
             true => program_spans(timeline, track, (begin, end), pixels),
-            false => timeline.spans(track, begin, end, pixels),
+            false => timeline.spans(track, begin, end, pixels.into()),
         };
         for (lane, item) in spans {
             items.element().unsigned(lane.into());

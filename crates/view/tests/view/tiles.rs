@@ -103,7 +103,7 @@ fn summaries_and_ranges_that_are_read_again_agree_with_exact_timelines() {
                     continue;
                 }
                 let items = |timeline: &mut Timeline| {
-                    let found = timeline.spans(track, from, to, u32::MAX).into_iter();
+                    let found = timeline.spans(track, from, to, u64::MAX).into_iter();
                     found.map(|(_, item)| (item.begin, item.end, item.count)).collect::<BTreeSet<_>>()
                 };
                 let (wanted, found) = (items(&mut exact), items(&mut part));

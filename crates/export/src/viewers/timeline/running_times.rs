@@ -24,7 +24,7 @@ impl RunningTimes {
         timeline: &mut Timeline,
         track: u32,
         (begin, end): (u64, u64),
-        pixels: u32,
+        pixels: u64,
     ) -> Option<Self> {
         let states = timeline.states_of(track)?;
         let mut before = 0;
@@ -33,7 +33,7 @@ impl RunningTimes {
             found.is_exact &= item.count == 1;
             if timeline.name(item.name) == ThreadState::Running.name() {
                 found.times.push(RunningTime { begin: item.begin, end: item.end, before });
-                before += item.end - item.begin;
+                before = before.saturating_add(item.end.saturating_sub(item.begin));
             }
         }
         Some(found)
@@ -49,7 +49,7 @@ impl RunningTimes {
     fn until(&self, time: u64) -> u64 {
         let next = self.times.partition_point(|running| running.begin < time);
         let Some(last) = next.checked_sub(1).and_then(|last| self.times.get(last)) else { return 0 };
-        last.before + last.end.min(time) - last.begin
+        last.before.saturating_add(last.end.min(time).saturating_sub(last.begin))
     }
 
     /// Returns the time that the thread ran in a range, in nanoseconds.

@@ -9,8 +9,8 @@ use super::{RunningTimes, Timeline, TimelineTrackKind};
 /// After [`track`](Self::track), each [`begin`](Self::begin) is followed by an [`end`](Self::end), with nested spans between
 /// them. [`own_time`](Self::own_time) is about the last span that began and did not end.
 pub trait SpanVisitor {
-    /// Begins the spans of a track.
-    fn track(&mut self, timeline: &Timeline, track: u32);
+    /// Begins the spans of a track. Returns `false` to leave them out.
+    fn track(&mut self, timeline: &Timeline, track: u32) -> bool;
 
     /// Begins a span inside the open ones.
     fn begin(&mut self, name: &str);
@@ -28,7 +28,7 @@ pub struct SpanWalk {
     /// Range of times, in nanoseconds.
     pub range: (u64, u64),
     /// Number of pixels of the range: spans of a track in one pixel are one.
-    pub pixels: u32,
+    pub pixels: u64,
     /// Only the time counts in which processors ran the thread. Threads whose states are not known are left out.
     pub only_running: bool,
 }
@@ -39,10 +39,12 @@ pub struct SpanWalk {
 pub struct WalkedSpans {
     /// Number of spans.
     pub spans: u64,
-    /// Number of spans too short to tell apart, which were merged into others.
+    /// Number of events and spans too short to tell apart, which were merged into others.
     pub merged: u64,
     /// Number of tracks left out because nothing says when their threads ran.
     pub without_states: u64,
+    /// Number of tracks whose threads have states too short to tell apart.
+    pub with_merged_states: u64,
 }
 
 /// A span that is open.
@@ -67,18 +69,18 @@ impl Timeline {
             };
             let mut spans: Vec<_> = self.spans(track, begin, end, walk.pixels);
             spans.retain(|(_, item)| item.longest > 0);
-            if spans.is_empty() {
+            if spans.is_empty() || !visitor.track(self, track) {
                 continue;
             }
             let mut running = None;
             if walk.only_running {
                 running = RunningTimes::of_thread(self, track, walk.range, walk.pixels);
-                if running.is_none() {
+                let Some(running) = &running else {
                     walked.without_states += 1;
                     continue;
-                }
+                };
+                walked.with_merged_states += u64::from(!running.is_exact());
             }
-            visitor.track(self, track);
             // The outermost first.
             spans.sort_by_key(|(lane, item)| (item.begin, *lane));
             let mut open = OpenSpans { spans: Vec::new(), running };

@@ -107,12 +107,11 @@ impl StateTracks {
     pub(super) fn ended_by(
         &self,
         (trace, thread): (u32, u64),
-        (begin, end): (u64, u64),
+        range: (u64, u64),
         most: usize,
     ) -> Vec<(u32, u64)> {
-        let mut found = self.waits.ended_by(ThreadWaker::Thread(thread), begin, end, most);
-        found.retain(|(track, _)| self.trace_of(*track) == Some(trace));
-        found
+        let is_of_trace = |track| self.trace_of(track) == Some(trace);
+        self.waits.ended_by(ThreadWaker::Thread(thread), range, is_of_trace, most)
     }
 
     /// Returns the longest waits that touch a range, longest first, with their tracks.

@@ -65,10 +65,16 @@ impl WaitTable {
         found
     }
 
-    /// Returns the first waits that `waker` ended in a range, sorted by that time, with their tracks.
-    pub(super) fn ended_by(&self, waker: ThreadWaker, begin: u64, end: u64, most: usize) -> Vec<(u32, u64)> {
+    /// Returns the first waits of some tracks that `waker` ended in a range, sorted by that time, with their tracks.
+    pub(super) fn ended_by(
+        &self,
+        waker: ThreadWaker,
+        (begin, end): (u64, u64),
+        is_wanted: impl Fn(u32) -> bool,
+        most: usize,
+    ) -> Vec<(u32, u64)> {
         let mut found = Vec::new();
-        for (track, waits) in &self.tracks {
+        for (track, waits) in self.tracks.iter().filter(|(track, _)| is_wanted(**track)) {
             let first = waits.partition_point(|wait| wait.end < begin);
             let waits = waits.iter().skip(first).take_while(|wait| wait.end <= end);
             found.extend(waits.filter(|wait| wait.waker == Some(waker)).map(|wait| (wait.end, *track)));
@@ -97,7 +103,7 @@ mod tests {
             let waker = Some(ThreadWaker::Thread(waker));
             table.add(track, KnownWait { begin: end - 5, end, reason: None, waker });
         }
-        let ended = |begin, end, most| table.ended_by(ThreadWaker::Thread(7), begin, end, most);
+        let ended = |begin, end, most| table.ended_by(ThreadWaker::Thread(7), (begin, end), |_| true, most);
         assert_eq!(ended(10, 30, 9), [(3, 10), (4, 15), (3, 30)]);
         assert_eq!(ended(11, 40, 1), [(4, 15)]);
         assert_eq!(ended(16, 29, 9), []);
