@@ -6,7 +6,7 @@ import { drawPath, drawPathOnTracks } from "./path";
 import type { Range, State } from "./state";
 import { STRIDE, type Tile } from "./tiles";
 import { count, duration, quantity, shortCount } from "./time";
-import { BAR, barOf, LANE, laneTop, runOf, type TrackRow } from "./tracks";
+import { BAR, barOf, isCovered, LANE, laneTop, runOf, type TrackRow } from "./tracks";
 
 /** Width of an item below which it has no text. */
 const LEAST_TEXT = 20;
@@ -437,6 +437,7 @@ function drawSelection(painter: Painter, scene: Scene): void {
   const lane = laneOf(scene.tilesOf(selection.track), selection.from, selection.to, selection.lane);
   const place = placeOf(row, selection.track, lane);
   const y = row.y - scene.top + place.top;
+  if (isCovered(row, y + place.height, rows)) return;
   const left = Math.max(x - 2, -4);
   const length = Math.min(Math.max(right + 2, x + 4), width + 8) - left;
   painter.outline(left, y, length, place.height, theme.background, 4);

@@ -4,7 +4,7 @@ import type { ThreadState, Waker, WakeupPath } from "./api";
 import { lookOfState, shadeOf } from "./colors";
 import { xOf, type Scene } from "./draw";
 import type { Painter } from "./painter";
-import { BAR, barOf, type TrackRow } from "./tracks";
+import { BAR, barOf, isCovered, type TrackRow } from "./tracks";
 
 /** Number of the track of the path, which the server does not know. */
 export const PATH_TRACK = -1;
@@ -103,7 +103,8 @@ export function drawPathOnTracks(painter: Painter, scene: Scene): void {
   const places = new Map<number, number>();
   for (const row of rows) {
     const bar = row.states ? barOf(row) : { top: row.height / 2 - 2, height: 4 };
-    places.set(row.track.id, row.y - top + bar.top + bar.height);
+    const place = row.y - top + bar.top + bar.height;
+    if (!isCovered(row, place, rows)) places.set(row.track.id, place);
   }
   const placeOf = (track: number | undefined): number | undefined => {
     let at = track;
