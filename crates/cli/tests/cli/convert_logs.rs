@@ -290,7 +290,7 @@ fn a_log_appears_when_it_is_complete() {
     ichnos(["convert", text(&log), "-o", text(&directory), "--to", "fuchsia-log"])
         .expect(2, &["the directory exists and is not empty"]);
     ichnos(["convert", text(&log), "--force", "-o", text(&out), "--to-dialect", "spec2"])
-        .expect(2, &["unknown dialect `spec2`"]);
+        .expect(2, &["names the format fuchsia-log, which does not have the dialect `spec2` of ctf"]);
     assert_eq!(fs::read(&out).unwrap(), b"old");
 
     // The standard output.
