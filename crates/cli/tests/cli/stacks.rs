@@ -48,8 +48,11 @@ fn spans_are_calls() {
     folded(&["-o", speedscope.to_str().unwrap()]);
     let text = fs::read_to_string(&speedscope).unwrap();
     let profile: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let weights = profile["profiles"][0]["weights"].as_array().unwrap();
-    assert_eq!(weights.iter().filter_map(serde_json::Value::as_u64).collect::<Vec<_>>(), [10, 30, 10, 1, 49]);
+    let events = profile["profiles"][0]["events"].as_array().unwrap().iter();
+    assert_eq!(
+        events.map(|event| event["at"].as_u64().unwrap()).collect::<Vec<_>>(),
+        [0, 10, 40, 50, 51, 100]
+    );
 }
 
 /// Short spans keep their times in long traces.
