@@ -6,6 +6,9 @@ use crate::{
     Attributes, ClockClass, Event, EventRecordClass, LogSeverity, TRACER_NAMESPACES, TraceClass, Value,
 };
 
+/// Namespace of attributes in PROP-1.0 that are properties in other dialects.
+const STANDARD: &str = "diamon.org/ctf/ns/std";
+
 /// Metadata that a format without names and attributes has in a way of its own.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KeptMetadata {
@@ -121,8 +124,16 @@ pub fn has_attributes(attributes: &Attributes, own: Option<&str>) -> bool {
 }
 
 fn others<'a>(attributes: &'a Attributes, own: Option<&'a str>) -> impl Iterator<Item = &'a (String, Value)> {
-    let is_known = move |namespace: &str| namespace == NAMESPACE || Some(namespace) == own;
-    attributes.iter().filter(move |(namespace, _)| !is_known(namespace))
+    let is_known = move |(namespace, value): &(String, Value)| {
+        namespace == NAMESPACE || Some(namespace.as_str()) == own || repeats_names(namespace, value)
+    };
+    attributes.iter().filter(move |entry| !is_known(entry))
+}
+
+/// Returns `true` for attributes in which PROP-1.0 has the name, the namespace or the base of an item, and nothing else.
+fn repeats_names(namespace: &str, value: &Value) -> bool {
+    let Value::Map(entries) = value else { return false };
+    namespace == STANDARD && entries.iter().all(|(name, _)| ["name", "ns", "base"].contains(&name.as_str()))
 }
 
 /// Returns `true` for attributes in which CTF 2 has the log level and the EMF URI of a class, and nothing else.
