@@ -333,7 +333,7 @@ const ANSWERS = {
       return [{ name: NAMES[name], count: lengths.length, total, minimum: lengths[0], median: at(0.5), p90: at(0.9), p99: at(0.99), maximum: lengths.at(-1), lengths }];
     });
     const gaps = inside.slice(1).map((row, i) => ({ begin: absolute(mock, inside[i].time), length: row.time - inside[i].time })).sort((a, b) => b.length - a.length);
-    return { events: inside.length, command: "ichnos stats 'traces/demo trace' --latencies", classes, spans: spans.map(({ lengths, ...rest }) => rest), histogram: histogram(spans[0]), gaps: gaps.slice(0, 10) };
+    return { events: inside.length, command: "ichnos stats 'traces/demo trace' --latencies", classes, spans: spans.map(({ lengths, ...rest }) => rest), histogram: histogram(spans), gaps: gaps.slice(0, 10) };
   },
   stacks(mock, parameters) {
     const [begin, end] = range(mock, parameters);
@@ -426,12 +426,15 @@ function grouped(rows) {
   return groups;
 }
 
-function histogram(span) {
-  if (!span) return null;
+/** Lengths of all spans, as the server counts them. */
+function histogram(spans) {
+  if (!spans.length) return null;
+  const lengths = spans.flatMap((span) => span.lengths);
+  const longest = Math.max(...spans.map((span) => span.maximum));
   const bounds = [];
-  for (let bound = 1000; bound < span.maximum * 2; bound *= 2) bounds.push(bound);
-  const counts = bounds.slice(0, -1).map((bound, i) => span.lengths.filter((length) => length >= bound && length < bounds[i + 1]).length);
-  return { name: span.name, bounds, counts };
+  for (let bound = 1000; bound < longest * 2; bound *= 2) bounds.push(bound);
+  const counts = bounds.slice(0, -1).map((bound, i) => lengths.filter((length) => length >= bound && length < bounds[i + 1]).length);
+  return { name: "lengths of spans", bounds, counts };
 }
 
 function download(mock, parameters, response) {

@@ -71,9 +71,23 @@ export async function statistics({ browser, url, mock }) {
   assert.equal(await page.locator("#panel-stats code").textContent(), body.command);
   if (!mock) return undefined;
   assert.ok((await page.locator(".histogram rect").count()) > 5);
+  assert.ok(text.includes("Lengths of all spans"), text);
   const before = await settled(page);
   await page.getByRole("button", { name: "22:13" }).first().click();
   assert.notDeepEqual((await settled(page)).view, before.view);
+  return undefined;
+}
+
+/** Of many classes, the button says how many are shown, and leaves the focus with the table. */
+export async function tablesSayHowManyRowsThereAre({ browser, url, mock }) {
+  if (!mock) return "needs the mock";
+  const page = await openPage(browser, url, { wait: false });
+  const classes = Array.from({ length: 1000 }, (_, i) => ({ name: `class ${i}`, count: 2000 - i, perSecond: 1 }));
+  await page.route("**/api/stats?*", async (route) => route.fulfill({ json: { events: 9, command: "ichnos stats", classes, spans: [], histogram: null, gaps: [] } }));
+  await page.reload();
+  await page.getByRole("button", { name: "Show 200 of 1,000" }).click();
+  assert.equal(await page.locator("#panel-stats tbody tr").count(), 200);
+  assert.equal(await page.evaluate(() => document.activeElement.tagName), "TABLE");
   return undefined;
 }
 
@@ -275,7 +289,6 @@ export async function filterErrorsHaveAPlace({ browser, url, mock }) {
   assert.ok(!page.addresses.some((address) => address.includes("/api/tiles?") && address.includes("filter=")), "a wrong expression is not applied");
 }
 
-/** Escape gives up what was typed, and asks before it deletes the filter that applies. Enter leaves no completions behind. */
 /** Errors, and names that no class has, have the suggestion of the command. */
 export async function filterErrorsHaveSuggestions({ browser, url, mock }) {
   if (!mock) return "needs the mock";
@@ -302,6 +315,7 @@ export async function filterIsAppliedBySlowServers({ browser, url, mock }) {
   return undefined;
 }
 
+/** Escape gives up what was typed, and asks before it deletes the filter that applies. Enter leaves no completions behind. */
 export async function filterAsksBeforeItIsDeleted({ browser, url }) {
   const page = await openPage(browser, url);
   const field = page.locator("#filter");

@@ -36,7 +36,7 @@ export async function statisticsSayWhatRan({ browser, url }) {
   if (!(await processors(page)).length) return "the trace has no scheduling";
   const table = page.locator("#panel-stats table").first();
   await table.waitFor();
-  assert.match(await table.innerText(), /^Used the processors/);
+  assert.match(await table.innerText(), /^Processor time/);
   await page.locator("#panel-stats").getByRole("button", { name: /^All .* rows$/ }).first().click();
   const programs = () => table.locator("tbody td:first-child").allInnerTexts();
   const byTime = await programs();
