@@ -24,6 +24,8 @@ export interface Selection {
   time: number;
   /** Number of the name, if the item is the state of a thread, or a thread on a processor. */
   threadName?: number;
+  /** True for a span without an end: it is drawn up to where it ended at the latest. */
+  hasNoEnd?: boolean;
 }
 
 export interface Bookmark {
