@@ -25,6 +25,7 @@ import { listenToSplitter } from "./splitter";
 import { duration, timeOfDay } from "./time";
 import { MOST_PIXELS } from "./tiles";
 import { Timeline, type Chosen } from "./timeline";
+import { nameOf } from "./tracks";
 
 const state = new State();
 const near = new Latest();
@@ -214,7 +215,9 @@ function hiddenText(track: number): string {
 function describe(): void {
   const { selection } = state;
   if (!selection) return;
-  const track = state.trackOf(selection.track)?.name ?? "";
+  // The states of a thread are in its row.
+  const known = timeline.layout.of(selection.track)?.track ?? state.trackOf(selection.track);
+  const track = known ? nameOf(known) : "";
   const length = selection.hasNoEnd ? ", no end" : selection.to > selection.from ? `, ${duration(selection.to - selection.from)}` : "";
   announce(`${[wordsBefore(selection.name, selection.count), selection.name].join(" ").trim()}, ${timeOfDay(state.absolute(selection.from + state.offsetOf(selection.track)), state.calendar)}${length}, ${track}${hiddenText(selection.track)}`);
 }
@@ -242,8 +245,10 @@ async function neighbour(direction: "next" | "previous"): Promise<void> {
 /** Selects the step of the critical path before or after the selected one. */
 function neighbourStep(direction: "next" | "previous"): void {
   const steps = state.path?.steps ?? [];
-  const time = state.selection?.from ?? (direction === "next" ? -Infinity : Infinity);
-  const step = direction === "next" ? steps.find((one) => one.begin > time) : steps.findLast((one) => one.begin < time);
+  const { selection } = state;
+  const time = selection ? shifted(selection).begin : direction === "next" ? -Infinity : Infinity;
+  const beginOf = (step: PathStep) => rangeOfStep(state, step).begin;
+  const step = direction === "next" ? steps.find((one) => beginOf(one) > time) : steps.findLast((one) => beginOf(one) < time);
   if (!step) return announce(`No ${direction} step`);
   openStep(step);
   state.track = PATH_TRACK;
@@ -345,9 +350,9 @@ async function askFlows(): Promise<void> {
   partOfFlows = null;
   if (!tracks.length || state.isEmpty) return;
   // Moved tracks have flows of other times there.
-  const offsets = [0, ...state.offsets.values()];
-  const from = Math.max(Math.floor(begin - Math.max(...offsets)), state.relative(0n));
-  const to = Math.max(Math.ceil(end - Math.min(...offsets)), from);
+  const asked = state.withoutOffsets(state.view);
+  const from = Math.max(Math.floor(asked.begin), state.relative(0n));
+  const to = Math.max(Math.ceil(asked.end), from);
   const pixels = Math.min(Math.max(1, Math.round((timeline.width * (to - from)) / (end - begin))), MOST_PIXELS);
   const parameters = { begin: state.timeText(from), end: state.timeText(to), tracks: tracks.slice(0, 256).join(","), pixels, filter: state.filter };
   try {

@@ -221,6 +221,17 @@ export class State {
     return this.offsets.get(this.rootOfTrack(track)) ?? 0;
   }
 
+  /** Time of an answer without offsets, as it is shown: with the clock offset of a track. */
+  shownTime(time: string, track: number): bigint {
+    return this.absolute(this.relative(time) + this.offsetOf(track));
+  }
+
+  /** Range of requests without offsets that has all that is shown in a range, however clocks were moved. */
+  withoutOffsets({ begin, end }: Range): Range {
+    const offsets = [0, ...this.offsets.values()];
+    return { begin: begin - Math.max(...offsets), end: end - Math.min(...offsets) };
+  }
+
   /** Clock offset that answers about events of a track contain: those of a saved page are without. */
   answeredOffset(track: number): number {
     return isSaved ? 0 : this.offsetOf(track);

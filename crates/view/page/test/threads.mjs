@@ -263,6 +263,7 @@ export async function keysPinAndHideTheThreadOfAState(context) {
   await clickState(page, threads[1].id, await places(page));
   const rows = () => page.locator(".label").first().getAttribute("aria-setsize").then(Number);
   const before = await rows();
+  assert.ok((await said(page)).endsWith(threads[1].name), await said(page));
   await page.keyboard.press("p");
   await settled(page);
   assert.equal(await said(page), `Pinned ${threads[1].name}`);
@@ -351,6 +352,26 @@ export async function criticalPathsFollowMovedClocks(context) {
   await settled(page);
   assert.equal(await page.locator('.label[aria-selected="true"]').getAttribute("data-track"), String(thread.id));
   assert.deepEqual(page.problems, []);
+  await own.close();
+  return undefined;
+}
+
+/** Waits are those of the range as it is shown, at the times where they are drawn. */
+export async function waitsFollowMovedClocks(context) {
+  const { own, page } = (await scheduledPage(context)) ?? {};
+  if (!page) return "only with the mock";
+  const root = own.trace.tracks.find((track) => track.kind === "trace").id;
+  const states = own.trace.tracks.find((track) => track.kind === "states").id;
+  const { origin } = own.trace;
+  const wait = (begin, name) => ({ states, name, begin: String(origin + begin), end: String(origin + begin + 1_000_000n), waitsIn: "read" });
+  await page.route("**/api/waits?*", (route) => route.fulfill({ json: { waits: [wait(300_000_000n, "inside"), wait(900_000_000n, "outside")] } }));
+  const asked = page.waitForRequest((request) => request.url().includes("/api/waits?begin=1700000000200"));
+  await page.evaluate((hash) => (location.hash = hash), `#view=${origin + 700_000_000n},${origin + 1_000_000_000n}&offset=${root},500000000`);
+  await asked;
+  const table = page.locator("#panel-stats table", { has: page.locator("caption", { hasText: "Longest waits" }) });
+  await table.getByText("22:13:20.800").waitFor();
+  assert.match(await table.innerText(), /inside/);
+  assert.doesNotMatch(await table.innerText(), /outside/);
   await own.close();
   return undefined;
 }

@@ -62,9 +62,16 @@ export class StatsPanel implements Panel {
 
   /** Waits of threads, if the trace has states of threads. */
   private async waits(): Promise<Waits> {
-    const { begin, end } = rangeParameters(this.state);
-    const has = !isSaved && this.state.tracks.some((track) => track.kind === "states");
-    return has ? this.latestWaits.get<Waits>("waits", { begin, end }) : { waits: [] };
+    const { state } = this;
+    if (isSaved || !state.tracks.some((track) => track.kind === "states")) return { waits: [] };
+    const { begin, end } = state.askedRange;
+    const asked = state.withoutOffsets({ begin, end });
+    const { waits } = await this.latestWaits.get<Waits>("waits", { begin: state.timeText(asked.begin), end: state.timeText(asked.end) });
+    const isWithin = (wait: Waits["waits"][number]) => {
+      const offset = state.offsetOf(wait.states);
+      return state.relative(wait.end) + offset >= begin && state.relative(wait.begin) + offset <= end;
+    };
+    return { waits: waits.filter(isWithin) };
   }
 
   private show(stats: Stats, longest: LongestSpans, waits: Waits): void {
@@ -113,10 +120,10 @@ export class StatsPanel implements Panel {
     const shown = waits.slice(0, MOST_LONGEST);
     const rows = shown.map((wait) => {
       const [begin, end] = [this.state.relative(wait.begin), this.state.relative(wait.end)];
-      const show = leadingCell(timeOfDay(BigInt(wait.begin), this.state.calendar), () => this.actions.openState(wait.states, begin, end, wait.waitsIn ?? "wait"), "Show this wait");
+      const show = leadingCell(timeOfDay(this.state.shownTime(wait.begin, wait.states), this.state.calendar), () => this.actions.openState(wait.states, begin, end, wait.waitsIn ?? "wait"), "Show this wait");
       return [wait.waitsIn ?? "–", wait.name ?? "", wakerText(wait.endedBy), show, duration(end - begin)];
     });
-    const keys = shown.map((wait) => [wait.waitsIn ?? "", wait.name ?? "", wakerText(wait.endedBy), BigInt(wait.begin), this.state.relative(wait.end) - this.state.relative(wait.begin)]);
+    const keys = shown.map((wait) => [wait.waitsIn ?? "", wait.name ?? "", wakerText(wait.endedBy), this.state.shownTime(wait.begin, wait.states), this.state.relative(wait.end) - this.state.relative(wait.begin)]);
     return sortedTable("Longest waits", ["Waits in", "Thread", "Ended by", "Begin", "Length"], rows, keys, 3, FIRST_ROWS);
   }
 

@@ -36,7 +36,7 @@ export class ThreadView {
     const facts: [string, Child][] = [
       ["Thread", answer.track === undefined ? (answer.name ?? "") : this.trackLink(answer.track, answer.name)],
       ["State", stateText(first)],
-      ["Begin", fullTime(this.state.absolute(this.state.relative(first.begin) + this.state.offsetOf(track)), this.state.calendar)],
+      ["Begin", fullTime(this.state.shownTime(first.begin, track), this.state.calendar)],
       ["Length", duration(this.length(first))],
       ["Ended by", first.endedBy ? this.waker(first) : null],
       ["Priority", answer.priority === undefined ? null : String(answer.priority)],
@@ -64,7 +64,7 @@ export class ThreadView {
   private woken(woke: NonNullable<ThreadAnswer["woke"]>): HTMLElement {
     const items = woke.map(({ name, states, time }) => {
       const begin = this.state.relative(time);
-      return el("li", {}, button(name ?? "thread", () => this.actions.openState(states, begin, begin + 1, "runnable"), { title: timeOfDay(BigInt(time), this.state.calendar) }));
+      return el("li", {}, button(name ?? "thread", () => this.actions.openState(states, begin, begin + 1, "runnable"), { title: timeOfDay(this.state.shownTime(time, states), this.state.calendar) }));
     });
     return el("div", {}, el("h3", {}, "Woke up"), el("ul", { class: "links" }, ...items));
   }
@@ -99,7 +99,7 @@ export class ThreadView {
     const states = this.state.tracks.find((track) => track.kind === "states" && track.parent === answer.track);
     if (!states) return el("span", {}, text);
     return button(text, () => this.actions.openState(states.id, this.state.relative(state.begin), this.state.relative(state.end), state.state), {
-      title: timeOfDay(BigInt(state.begin), this.state.calendar),
+      title: timeOfDay(this.state.shownTime(state.begin, states.id), this.state.calendar),
     });
   }
 
