@@ -209,7 +209,7 @@ function uncollapse(track: number): void {
 /** Words for a track that is not shown although it was asked for. */
 function hiddenText(track: number): string {
   if (!state.trackOf(track) || timeline.layout.of(track)) return "";
-  return state.trackText ? ", which is not among the tracks that are looked for" : state.filled ? ", which the filter hides" : "";
+  return state.trackText ? ', hidden by "Find a track"' : state.filled ? ", hidden by the filter" : "";
 }
 
 function describe(): void {

@@ -108,12 +108,7 @@ export async function pathsGoToTheEdge({ browser, mock, startMock }) {
   const page = await openPage(browser, own.url, { viewport: { width: 1000, height: 900 }, fragment: `#pinned=${threads[0].id}` });
   const steps = [1, 11, 2, 0, 1].map((n, i) => ({ thread: n, track: threads[n].id, name: threads[n].name, state: "running", begin: at(own, i * 4e8), end: at(own, (i + 1) * 4e8) }));
   await page.route("**/api/path?*", (route) => route.fulfill({ json: { total: 5, complete: true, command: "ichnos threads", steps } }));
-  const canvas = await places(page);
-  const row = await page.locator(`.label[data-track="${threads[0].id}"]`).boundingBox();
-  for (let part = 0.3; part < 0.9; part += 0.007) {
-    await page.mouse.click(canvas.x + canvas.width * part, row.y + row.height - 5);
-    if ((await page.evaluate(() => window.__ichnos.selected))?.count === 1) break;
-  }
+  await selectState(page, threads[0].id);
   await page.getByRole("button", { name: "Critical path", exact: true }).click();
   await page.locator("#panel-details table").nth(1).waitFor();
   await settled(page);
@@ -126,6 +121,41 @@ export async function pathsGoToTheEdge({ browser, mock, startMock }) {
   assert.notEqual(toEdge[0].y, toEdge[1].y);
   // Those of the pinned track are drawn over it once more.
   assert.equal(joins.length, 2 + 2 * 2, JSON.stringify(joins));
+  await own.close();
+  return undefined;
+}
+
+/** Clicks at the states of a thread until a single one is selected. */
+async function selectState(page, thread) {
+  const canvas = await places(page);
+  const row = await page.locator(`.label[data-track="${thread}"]`).boundingBox();
+  for (let part = 0.3; part < 0.9; part += 0.007) {
+    await page.mouse.click(canvas.x + canvas.width * part, row.y + row.height - 5);
+    if ((await page.evaluate(() => window.__ichnos.selected))?.count === 1) return;
+  }
+  throw new Error("no state was selected");
+}
+
+/** Pinned tracks cover the selection on a track that is scrolled below them, but not one of their own. */
+export async function pinnedTracksCoverTheSelection({ browser, mock, startMock }) {
+  if (!mock) return "needs the mock";
+  const own = await startMock({ scheduling: true });
+  const [first, second] = own.trace.tracks.filter((track) => track.kind === "thread");
+  const page = await openPage(browser, own.url, { viewport: { width: 1000, height: 900 }, fragment: `#pinned=${first.id}` });
+  for (const [thread, isCovered] of [[second, true], [first, false]]) {
+    await selectState(page, thread.id);
+    await page.locator("#scroll").evaluate((scroller) => (scroller.scrollTop = 150));
+    await settled(page);
+    const elements = await picture(page);
+    const outline = elements.findLastIndex((one) => one.stroke && one["stroke-width"] === "2");
+    // The row of the pinned track is the last one with its height at the top.
+    const { height } = await page.locator(`.label[data-track="${first.id}"]`).boundingBox();
+    const row = elements.findLastIndex((one) => one.tag === "rect" && one.x === "0" && one.y === "0" && one.height === String(height));
+    assert.ok(outline >= 0 && row >= 0, `${outline} ${row}`);
+    assert.equal(outline < row, isCovered, `${outline} ${row}`);
+    await page.locator("#scroll").evaluate((scroller) => (scroller.scrollTop = 0));
+    await settled(page);
+  }
   await own.close();
   return undefined;
 }

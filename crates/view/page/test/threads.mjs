@@ -304,7 +304,7 @@ export async function linksShowHiddenTracks(context) {
   await page.locator("#filter").press("Enter");
   await page.waitForFunction(() => document.querySelectorAll(".label").length === 2);
   await woke.click();
-  await page.waitForFunction(() => document.getElementById("live").textContent.includes("which the filter hides"));
+  await page.waitForFunction(() => document.getElementById("live").textContent.includes("hidden by the filter"));
   await own.close();
   return undefined;
 }
