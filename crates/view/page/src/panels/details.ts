@@ -123,7 +123,7 @@ export class DetailsPanel implements Panel {
     const length = spans?.length;
     if (!length || !this.state.statesOf(track ?? undefined)) return null;
     // The path is asked for without offsets of clocks.
-    const offset = BigInt(Math.round(this.state.offsetOf(track ?? -1)));
+    const offset = BigInt(Math.round(this.state.answeredOffset(track ?? -1)));
     const begin = BigInt(time) - offset - (spans.begin && spans.begin !== id ? BigInt(length) : 0n);
     const range = (): [string, string] => [begin.toString(), (begin + BigInt(length)).toString()];
     return this.path.button("Critical path", track ?? undefined, name, range, "What the thread waited for in this span, and what really ran");
