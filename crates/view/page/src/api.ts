@@ -124,7 +124,7 @@ export interface EventDetails {
   line: unknown;
   text: string;
   /** `ran`: time in which the thread of the span ran. */
-  spans: { begin: string | null; end: string | null; length: number | null; ran?: number } | null;
+  spans: { begin: string | null; end: string | null; length: number | bigint | null; ran?: number | bigint } | null;
   causes: Link[];
   effects: Link[];
 }
@@ -270,7 +270,7 @@ export interface TaskGraph {
   /** Numbers of the cause and the effect among the nodes, and the kind. */
   edges: [number, number, string][];
   /** Events that joined operations, with the numbers of the nodes that they follow. */
-  joined?: { node: number; label: string; place: string; time: TimeText | null }[];
+  joined?: { node: number; label: string; place: string; time: TimeText | null; event?: string | null }[];
   /** Machines whose clocks were moved so that no effect comes before its cause, in ns. */
   clocks?: { machine: string; offset: number }[];
   /** Causes that are not in the traces. */
@@ -326,7 +326,8 @@ export function address(path: string, parameters: Parameters = {}): string {
 export async function get<T>(path: string, parameters: Parameters = {}, signal?: AbortSignal): Promise<T> {
   if (isSaved) return savedAnswer(path, parameters) as T;
   const answer = await fetch(address(path, parameters), signal ? { signal } : {});
-  if (answer.ok) return parseExact(await answer.text()) as T;
+  // Fields of an event are shown exactly. Everywhere else, numbers are computed with.
+  if (answer.ok) return (path === "event" ? parseExact(await answer.text()) : await answer.json()) as T;
   throw await errorOf(answer);
 }
 

@@ -3,10 +3,11 @@
 import { lookOfState, severalShade, shadeOf, type Shade, type Theme } from "./colors";
 import { TextsLast, type Columns, type Painter } from "./painter";
 import { drawPath, drawPathOnTracks } from "./path";
+import type { Track } from "./api";
 import type { Range, State } from "./state";
 import { STRIDE, type Tile } from "./tiles";
 import { count, duration, quantity, shortCount } from "./time";
-import { BAR, barOf, isCovered, LANE, laneTop, runOf, type TrackRow } from "./tracks";
+import { BAR, barOf, LANE, laneTop, runOf, type TrackRow } from "./tracks";
 
 /** Width of an item below which it has no text. */
 const LEAST_TEXT = 20;
@@ -19,6 +20,8 @@ export interface Scene {
   theme: Theme;
   rows: TrackRow[];
   tilesOf: (track: number) => Tile[];
+  /** Row of a track, be it visible or not. */
+  rowOf: (track: number) => TrackRow | undefined;
   flows: number[];
   width: number;
   height: number;
@@ -49,17 +52,25 @@ export function drawScene(painter: Painter, scene: Scene): Drawn {
   const drawn: Drawn = { tracks: scene.rows.length, items: 0, count: 0, exact: true };
   painter.rect(0, 0, width, height, theme.background);
   drawOutside(painter, scene);
+  const stuck = scene.rows.filter((row) => row.isStuck);
   drawRows(painter, scene, scene.rows.filter((row) => !row.isStuck), drawn);
-  drawRows(painter, scene, scene.rows.filter((row) => row.isStuck), drawn);
-  drawPathOnTracks(painter, scene);
-  drawFlows(painter, scene);
-  drawSelection(painter, scene);
+  drawLinks(painter, scene, false);
+  drawRows(painter, scene, stuck, drawn);
+  const stuckHeight = stuck.reduce((sum, row) => sum + row.height, 0);
+  if (stuck.length) painter.within(0, 0, width, stuckHeight, () => drawLinks(painter, scene, true));
   drawRange(painter, scene);
   for (const mark of state.bookmarks) {
     const x = xOf(mark.time, state.view, width);
     if (x >= 0 && x <= width) painter.rect(x - 0.5, 0, 1, height, theme.accent, 0.7);
   }
   return drawn;
+}
+
+/** Draws what lies over the rows: before those that do not scroll cover some of them; over these, only what belongs to them. */
+function drawLinks(painter: Painter, scene: Scene, overStuck: boolean): void {
+  drawPathOnTracks(painter, scene, overStuck);
+  drawFlows(painter, scene, overStuck);
+  drawSelection(painter, scene, overStuck);
 }
 
 /** Time before and after the trace. */
@@ -218,20 +229,37 @@ function drawItems(painter: Painter, scene: Scene, row: TrackRow, tile: Tile, dr
       drawColumn((lanes[lane] ??= painter.columns(y, BAR, LEVELS)), x, Math.max(right, x + 1), shade, number, longest);
       continue;
     }
-    const isSeveral = number > 1 && name === SEVERAL && row.track.runsThreads;
     const item = {
       x: Math.max(x, -2),
       right: Math.min(right, width + 2),
       y,
       next,
       count: number,
-      name: isSeveral ? "several programs" : (state.names[name] ?? ""),
+      name: nameOfItem(state, row.track, name, number),
       longest,
       instant: to === from && longest === 0,
     };
     if (isLoss) drawLoss(painter, scene, item);
     else drawItem(painter, scene.theme, item, shade);
   }
+}
+
+const SEVERAL_PROGRAMS = "several programs";
+
+/** Name of an item of a track, by the number of its name and of what is in it. */
+export function nameOfItem(state: State, track: Track | undefined, name: number, number: number): string {
+  return number > 1 && name === SEVERAL && track?.runsThreads ? SEVERAL_PROGRAMS : (state.names[name] ?? "");
+}
+
+/** Words before the name of an item of several; empty for a single one. */
+export function wordsBefore(name: string, number: number): string {
+  if (number <= 1) return "";
+  return `${count(number)} items${name === SEVERAL_PROGRAMS ? " of" : ", mostly"}`;
+}
+
+/** True for a span without an end, which the server gives no length. */
+export function hasNoEnd({ from, to, count: number, longest }: Hit): boolean {
+  return number === 1 && longest === 0 && to > from;
 }
 
 /** Heights of columns in a lane. */
@@ -371,12 +399,15 @@ const MOST_BUNDLES = 60;
 interface Bundle {
   places: [number, number, number, number];
   number: number;
+  /** True if it begins or ends on a row that does not scroll. */
+  isStuck: boolean;
 }
 
 /** Arrows between causes and effects. Those that nearly cover each other are one, which is thicker. */
-function drawFlows(painter: Painter, scene: Scene): void {
+function drawFlows(painter: Painter, scene: Scene, overStuck: boolean): void {
   const { theme } = scene;
-  for (const { places, number } of fewBundles(scene)) {
+  for (const { places, number, isStuck } of fewBundles(scene)) {
+    if (overStuck && !isStuck) continue;
     const [x1, y1, x2, y2] = places;
     const bend = Math.max(20, Math.abs(x2 - x1) / 2);
     // Names below them can still be read.
@@ -397,6 +428,7 @@ function fewBundles(scene: Scene): Bundle[] {
 
 function bundles({ state, flows, rows, top, width }: Scene, distance: number): Bundle[] {
   const lines = new Map(rows.map((row) => [row.track.id, row.y - top + row.height / 2]));
+  const stuck = new Set(rows.filter((row) => row.isStuck).map((row) => row.track.id));
   const found = new Map<string, Bundle>();
   for (let i = 0; i + 3 < flows.length; i += 4) {
     const [y1, y2] = [lines.get(flows[i]!), lines.get(flows[i + 2]!)];
@@ -407,7 +439,7 @@ function bundles({ state, flows, rows, top, width }: Scene, distance: number): B
     const key = [flows[i], flows[i + 2], Math.floor(x1 / distance), Math.floor(x2 / distance)].join();
     const known = found.get(key);
     if (known) known.number += 1;
-    else found.set(key, { places: [x1, y1, x2, y2], number: 1 });
+    else found.set(key, { places: [x1, y1, x2, y2], number: 1, isStuck: stuck.has(flows[i]!) || stuck.has(flows[i + 2]!) });
   }
   return [...found.values()];
 }
@@ -425,11 +457,11 @@ export function laneOf(tiles: Tile[], begin: number, end: number, known: number)
   return found ?? known;
 }
 
-function drawSelection(painter: Painter, scene: Scene): void {
+function drawSelection(painter: Painter, scene: Scene, overStuck: boolean): void {
   const { state, rows, width, theme } = scene;
   const { selection } = state;
   const row = selection && rows.find((other) => [other.track.id, other.states?.id, other.runs?.id].includes(selection.track));
-  if (!selection || !row) return;
+  if (!selection || !row || !!row.isStuck !== overStuck) return;
   const offset = state.offsetOf(selection.track);
   const x = xOf(selection.from + offset, state.view, width);
   const right = xOf(selection.to + offset, state.view, width);
@@ -437,7 +469,6 @@ function drawSelection(painter: Painter, scene: Scene): void {
   const lane = laneOf(scene.tilesOf(selection.track), selection.from, selection.to, selection.lane);
   const place = placeOf(row, selection.track, lane);
   const y = row.y - scene.top + place.top;
-  if (isCovered(row, y + place.height, rows)) return;
   const left = Math.max(x - 2, -4);
   const length = Math.min(Math.max(right + 2, x + 4), width + 8) - left;
   painter.outline(left, y, length, place.height, theme.background, 4);

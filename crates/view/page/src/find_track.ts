@@ -1,6 +1,7 @@
 // Field above the names of the tracks: tracks by their names, and all of them closed or opened.
 
 import { button, byId, debounce, el, setText } from "./dom";
+import { PATH_TRACK } from "./path";
 import type { State } from "./state";
 import type { Timeline } from "./timeline";
 
@@ -46,7 +47,7 @@ export class FindTrack {
     this.show();
     const { rows } = this.timeline.layout;
     const text = this.state.trackText.toLowerCase();
-    const row = rows.find((one) => one.track.name.toLowerCase().includes(text));
+    const row = rows.find((one) => one.track.id !== PATH_TRACK && one.track.name.toLowerCase().includes(text));
     if (row) this.timeline.chooseTrack(row.track.id);
   }
 

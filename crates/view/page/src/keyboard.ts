@@ -20,6 +20,9 @@ export interface KeyActions {
   bookmark(): void;
   bookmarks(): void;
   follow(): void;
+  /** Pins the track, or unpins it. */
+  pin(): void;
+  hide(): void;
   exportRange(): void;
   help(): void;
   focusPanel(): void;
@@ -44,15 +47,17 @@ function isOnTimeline(target: EventTarget | null): boolean {
 function arrow(event: KeyboardEvent, state: State, actions: KeyActions): boolean {
   const { view } = state;
   const width = view.end - view.begin;
-  const item = event.target instanceof Element ? event.target.closest("[role=treeitem]") : null;
+  const item = event.target instanceof Element ? event.target.closest<HTMLElement>("[role=treeitem]") : null;
+  // A click on the states of a thread makes these the current track, which cannot be closed.
+  const own = item ? Number(item.dataset.track) : null;
   const expanded = item?.getAttribute("aria-expanded");
   switch (event.key) {
     case "ArrowRight":
-      if (expanded === "false" && state.track !== null) state.toggle(state.track);
+      if (expanded === "false" && own !== null) state.toggle(own);
       else actions.neighbour("next");
       return true;
     case "ArrowLeft":
-      if (expanded === "true" && state.track !== null) state.toggle(state.track);
+      if (expanded === "true" && own !== null) state.toggle(own);
       else actions.neighbour("previous");
       return true;
     case "ArrowDown":
@@ -74,11 +79,11 @@ function arrow(event: KeyboardEvent, state: State, actions: KeyActions): boolean
       state.setView(state.extent.end - width * 0.98, state.extent.end + width * 0.02);
       return true;
     case " ":
-      if (!item || state.track === null) return false;
-      state.toggle(state.track);
+      if (own === null) return false;
+      state.toggle(own);
       return true;
     case "Enter":
-      if (expanded != null && state.track !== null) state.toggle(state.track);
+      if (expanded != null && own !== null) state.toggle(own);
       else actions.enter();
       return true;
     default:
@@ -98,8 +103,8 @@ function letter(event: KeyboardEvent, state: State, actions: KeyActions): boolea
     m: () => actions.mark(),
     b: () => (event.shiftKey ? actions.bookmarks() : actions.bookmark()),
     n: () => actions.hit(event.shiftKey ? -1 : 1),
-    p: () => state.track !== null && state.pin(state.track),
-    h: () => (event.shiftKey ? state.showHidden() : state.track !== null && state.hide(state.track)),
+    p: () => actions.pin(),
+    h: () => (event.shiftKey ? state.showHidden() : actions.hide()),
     l: () => actions.follow(),
     e: () => actions.exportRange(),
     "/": () => actions.search(),

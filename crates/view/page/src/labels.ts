@@ -13,6 +13,8 @@ interface Label {
   element: HTMLElement;
   toggle: HTMLElement;
   pin: HTMLElement;
+  /** Says that the track is pinned. */
+  pinned: HTMLElement;
   name: HTMLElement;
   note: HTMLElement;
 }
@@ -25,15 +27,15 @@ export class Labels {
 
   constructor(
     private readonly state: State,
-    private readonly choose: (track: number) => void,
+    private readonly actions: { choose(track: number): void; pin(track: number): void; hide(track: number): void },
   ) {
     this.list.addEventListener("click", (event) => {
       const target = event.target as HTMLElement;
       const id = Number(target.closest<HTMLElement>("[data-track]")?.dataset.track ?? NaN);
       if (Number.isNaN(id)) return;
-      if (target.classList.contains("hide")) return this.state.hide(id);
-      if (target.classList.contains("pin")) return this.state.pin(id);
-      this.choose(id);
+      if (target.classList.contains("hide")) return this.actions.hide(id);
+      if (target.classList.contains("pin")) return this.actions.pin(id);
+      this.actions.choose(id);
       if (target.classList.contains("toggle")) this.state.toggle(id);
     });
     this.list.addEventListener("dblclick", (event) => {
@@ -78,9 +80,10 @@ export class Labels {
     const note = el("span", { class: "note" });
     // Keys do the same, so that these are not in the order of the keyboard.
     const pin = el("span", { class: "pin", "aria-hidden": "true" });
-    const hide = el("span", { class: "hide", "aria-hidden": "true", title: "Hide this track (H)" }, "✕");
-    const element = el("div", { class: "label", role: "treeitem", "data-track": row.track.id }, toggle, name, pin, hide, note);
-    const label = { element, toggle, name, note, pin };
+    const hide = el("span", { class: "hide", "aria-hidden": "true", title: row.track.kind === "path" ? "Close the critical path (H)" : "Hide this track (H)" }, "✕");
+    const pinned = el("span", { class: "unseen" });
+    const element = el("div", { class: "label", role: "treeitem", "data-track": row.track.id }, toggle, name, pin, hide, note, pinned);
+    const label = { element, toggle, name, note, pin, pinned };
     this.shown.set(row.track.id, label);
     this.list.append(element);
     return label;
@@ -105,13 +108,14 @@ export class Labels {
   }
 
   private place(label: Label, row: TrackRow, top: number, layout: Layout, focusable: boolean): void {
-    const { element, toggle, name, note, pin } = label;
+    const { element, toggle, name, note, pin, pinned } = label;
     const { track } = row;
     const isPinned = this.state.pinned.has(track.id);
     element.classList.toggle("stuck", !!row.isStuck);
     element.classList.toggle("pinned", isPinned);
     setText(pin, isPinned ? "★" : track.kind === "path" ? "" : "☆");
-    pin.title = isPinned ? "Put this track back (P)" : "Keep this track at the top (P)";
+    pin.title = isPinned ? "Unpin this track (P)" : "Pin this track to the top (P)";
+    setText(pinned, isPinned ? ", pinned" : "");
     const isCollapsed = this.state.collapsed.has(track.id);
     element.style.transform = `translateY(${row.y - top}px)`;
     element.style.height = `${row.height}px`;

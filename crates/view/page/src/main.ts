@@ -4,7 +4,7 @@ import { get, isAborted, Latest, messageOf, type EventDetails, type FilledTracks
 import { showBookmarks, showClocks, toggleBookmark } from "./bookmarks";
 import { showHelp } from "./dialog";
 import { byId, debounce } from "./dom";
-import { laneOf, timeAt } from "./draw";
+import { hasNoEnd, laneOf, nameOfItem, timeAt, wordsBefore } from "./draw";
 import { Exporter } from "./export";
 import { FilterField } from "./filter";
 import { FindTrack } from "./find_track";
@@ -17,7 +17,7 @@ import { Panels, type PanelActions } from "./panels/panel";
 import { RowsPanel } from "./panels/rows";
 import { StatsPanel } from "./panels/stats";
 import { TasksPanel } from "./panels/tasks";
-import { PATH_TRACK, type PathStep } from "./path";
+import { PATH_TRACK, rangeOfStep, type PathStep } from "./path";
 import { isSaved } from "./saved";
 import { Search } from "./search";
 import { fromFragment, State, toFragment, type Range } from "./state";
@@ -25,6 +25,7 @@ import { listenToSplitter } from "./splitter";
 import { duration, timeOfDay } from "./time";
 import { MOST_PIXELS } from "./tiles";
 import { Timeline, type Chosen } from "./timeline";
+import { nameOf } from "./tracks";
 
 const state = new State();
 const near = new Latest();
@@ -47,6 +48,7 @@ const timeline = new Timeline(state, {
     if (state.selection) state.select(null);
   },
   zoomTo: (item) => zoomTo(shifted(item)),
+  announce,
   painted: () => {
     header.showMessage();
     header.showCorner();
@@ -75,6 +77,7 @@ const actions: PanelActions = {
   openTrack: (track) => {
     uncollapse(track);
     timeline.chooseTrack(track);
+    announce(`${state.trackOf(track)?.name ?? ""}${hiddenText(track)}`);
   },
   openState,
   openStep,
@@ -93,7 +96,7 @@ new FindTrack(state, timeline);
 const filter = new FilterField(state);
 const search = new Search(state, {
   openEvent: (id) => void openEvent(id),
-  openTrack: (track) => timeline.chooseTrack(track),
+  openTrack: actions.openTrack,
   bins: (bins) => {
     timeline.bins = bins;
     timeline.redraw();
@@ -114,7 +117,7 @@ function openState(track: number, begin: number, end: number, name: string): voi
 function openStep(step: PathStep): void {
   const states = state.statesOf(step.track);
   if (states) openState(states.id, step.begin, step.end, step.state);
-  else zoomTo(step);
+  else zoomTo(rangeOfStep(state, step));
 }
 
 /** State for tests of the page. */
@@ -144,11 +147,11 @@ function zoomTo(range: Range): void {
 
 /** Selects an item of the picture, and asks for its event. */
 async function choose(item: Chosen): Promise<void> {
-  const name = state.names[item.name] ?? "";
   const { track, lane, from, to, count } = item;
   const known = state.trackOf(track);
+  const name = nameOfItem(state, known, item.name, count);
   const isOfThread = !isSaved && !!known && (known.kind === "states" || known.kind === "runs" || known.runsThreads);
-  state.select({ track, lane, from, to, count, name, id: null, time: from, ...(isOfThread && { threadName: item.name }) });
+  state.select({ track, lane, from, to, count, name, id: null, time: from, ...(isOfThread && { threadName: item.name }), ...(hasNoEnd(item) && { hasNoEnd: true }) });
   if (state.tab === "stats") state.setTab("details");
   describe();
   // A thread on a processor, or its state, is no event.
@@ -171,8 +174,9 @@ async function openEvent(id: string, isVisible = false): Promise<void> {
     const details = await near.get<EventDetails>("event", { id, offsets: state.offsetsText });
     const track = details.track ?? state.track ?? -1;
     const time = state.relative(details.time) - state.answeredOffset(track);
-    const begin = details.spans?.begin && details.spans.begin !== id ? time - (details.spans.length ?? 0) : time;
-    const end = details.spans?.length != null ? begin + details.spans.length : time;
+    const length = Number(details.spans?.length ?? 0);
+    const begin = details.spans?.begin && details.spans.begin !== id ? time - length : time;
+    const end = begin + length;
     state.setFollow(false);
     if (!isVisible) reveal(track, begin, end);
     state.select({ track, lane: laneOf(timeline.tiles.of(track), begin, end, 0), from: begin, to: end, count: 1, name: details.name, id, time });
@@ -189,21 +193,33 @@ function reveal(track: number, begin: number, end: number): void {
   timeline.showTrack(track);
 }
 
+/** Opens the tracks above a track, and shows those of them that were hidden. */
 function uncollapse(track: number): void {
-  let parent = state.trackOf(track)?.parent ?? null;
-  for (let depth = 0; parent !== null && depth < 64; depth++) {
-    if (state.collapsed.has(parent)) state.toggle(parent);
-    parent = state.trackOf(parent)?.parent ?? null;
+  const { parents } = timeline.layout.tree;
+  let wasHidden = false;
+  let at: number | null = track;
+  for (let depth = 0; at !== null && depth < 64; depth++) {
+    wasHidden = state.hidden.delete(at) || wasHidden;
+    if (at !== track && state.collapsed.has(at)) state.toggle(at);
+    at = parents.get(at) ?? state.trackOf(at)?.parent ?? null;
   }
+  if (wasHidden) state.emit("layout");
+}
+
+/** Words for a track that is not shown although it was asked for. */
+function hiddenText(track: number): string {
+  if (!state.trackOf(track) || timeline.layout.of(track)) return "";
+  return state.trackText ? ', hidden by "Find a track"' : state.filled ? ", hidden by the filter" : "";
 }
 
 function describe(): void {
   const { selection } = state;
   if (!selection) return;
-  const track = state.trackOf(selection.track)?.name ?? "";
-  const length = selection.to > selection.from ? `, ${duration(selection.to - selection.from)}` : "";
-  const number = selection.count > 1 ? `${selection.count} items, mostly ` : "";
-  announce(`${number}${selection.name}, ${timeOfDay(state.absolute(selection.from + state.offsetOf(selection.track)), state.calendar)}${length}, ${track}`);
+  // The states of a thread are in its row.
+  const known = timeline.layout.of(selection.track)?.track ?? state.trackOf(selection.track);
+  const track = known ? nameOf(known) : "";
+  const length = selection.hasNoEnd ? ", no end" : selection.to > selection.from ? `, ${duration(selection.to - selection.from)}` : "";
+  announce(`${[wordsBefore(selection.name, selection.count), selection.name].join(" ").trim()}, ${timeOfDay(state.absolute(selection.from + state.offsetOf(selection.track)), state.calendar)}${length}, ${track}${hiddenText(selection.track)}`);
 }
 
 async function neighbour(direction: "next" | "previous"): Promise<void> {
@@ -229,8 +245,10 @@ async function neighbour(direction: "next" | "previous"): Promise<void> {
 /** Selects the step of the critical path before or after the selected one. */
 function neighbourStep(direction: "next" | "previous"): void {
   const steps = state.path?.steps ?? [];
-  const time = state.selection?.from ?? (direction === "next" ? -Infinity : Infinity);
-  const step = direction === "next" ? steps.find((one) => one.begin > time) : steps.findLast((one) => one.begin < time);
+  const { selection } = state;
+  const time = selection ? shifted(selection).begin : direction === "next" ? -Infinity : Infinity;
+  const beginOf = (step: PathStep) => rangeOfStep(state, step).begin;
+  const step = direction === "next" ? steps.find((one) => beginOf(one) > time) : steps.findLast((one) => beginOf(one) < time);
   if (!step) return announce(`No ${direction} step`);
   openStep(step);
   state.track = PATH_TRACK;
@@ -273,7 +291,7 @@ listenToKeys(state, {
   scroll: (pages) => timeline.scrollBy(pages * timeline.height * 0.9),
   enter: () => {
     if (state.selection) zoomTo(shifted(state.selection));
-    else if (state.track !== null) state.toggle(state.track);
+    else if (timeline.rowTrack !== null) state.toggle(timeline.rowTrack);
   },
   fit,
   mark,
@@ -284,6 +302,8 @@ listenToKeys(state, {
   bookmark: () => toggleBookmark(state, announce),
   bookmarks: () => showBookmarks(state),
   follow: () => state.setFollow(!state.follow),
+  pin: () => timeline.pin(timeline.rowTrack),
+  hide: () => timeline.hide(timeline.rowTrack),
   exportRange: () => exporter.open(),
   help: () => showHelp(state.trace?.version ?? ""),
   focusPanel: () => panels.focus(),
@@ -330,9 +350,9 @@ async function askFlows(): Promise<void> {
   partOfFlows = null;
   if (!tracks.length || state.isEmpty) return;
   // Moved tracks have flows of other times there.
-  const offsets = [0, ...state.offsets.values()];
-  const from = Math.max(Math.floor(begin - Math.max(...offsets)), state.relative(0n));
-  const to = Math.max(Math.ceil(end - Math.min(...offsets)), from);
+  const asked = state.withoutOffsets(state.view);
+  const from = Math.max(Math.floor(asked.begin), state.relative(0n));
+  const to = Math.max(Math.ceil(asked.end), from);
   const pixels = Math.min(Math.max(1, Math.round((timeline.width * (to - from)) / (end - begin))), MOST_PIXELS);
   const parameters = { begin: state.timeText(from), end: state.timeText(to), tracks: tracks.slice(0, 256).join(","), pixels, filter: state.filter };
   try {
@@ -385,6 +405,8 @@ async function start(): Promise<void> {
   ready = true;
   state.on(["view", "range", "selection", "filter", "tab", "layout", "bookmarks", "search", "offsets"], writeFragment);
   state.on(["view", "tracks", "layout", "filter"], loadFlows);
+  // Until the server has answered, no track is hidden because of the filter before.
+  state.on(["filter"], () => showFilled(null));
   state.on(["filter", "tracks"], () => void askFilled());
   const askAgain = debounce(1000, () => void askFilled());
   state.on(["trace"], () => state.filter && state.trace?.state === "live" && askAgain());

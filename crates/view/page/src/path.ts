@@ -3,8 +3,9 @@
 import type { ThreadState, Waker, WakeupPath } from "./api";
 import { lookOfState, shadeOf } from "./colors";
 import { xOf, type Scene } from "./draw";
+import type { Range, State } from "./state";
 import type { Painter } from "./painter";
-import { BAR, barOf, isCovered, type TrackRow } from "./tracks";
+import { BAR, barOf, type TrackRow } from "./tracks";
 
 /** Number of the track of the path, which the server does not know. */
 export const PATH_TRACK = -1;
@@ -51,12 +52,19 @@ export function pathOf(name: string, { steps }: WakeupPath, relative: (time: str
   return { name, steps: found.sort((a, b) => a.begin - b.begin) };
 }
 
-/** Step of a path at a time, the nearest within a distance. */
-export function stepAt(path: ThreadPath, time: number, distance: number): PathStep | null {
+/** Times at which a step is shown: with the clock offset of its track. */
+export function rangeOfStep(state: State, step: PathStep): Range {
+  const offset = step.track === undefined ? 0 : state.offsetOf(step.track);
+  return { begin: step.begin + offset, end: step.end + offset };
+}
+
+/** Step of a path that is shown at a time, the nearest within a distance. */
+export function stepAt(state: State, path: ThreadPath, time: number, distance: number): PathStep | null {
   let best: PathStep | null = null;
   let least = distance;
   for (const step of path.steps) {
-    const away = time < step.begin ? step.begin - time : time > step.end ? time - step.end : 0;
+    const { begin, end } = rangeOfStep(state, step);
+    const away = time < begin ? begin - time : time > end ? time - end : 0;
     if (away > least || (away === least && best)) continue;
     [best, least] = [step, away];
   }
@@ -67,8 +75,8 @@ export function stepAt(path: ThreadPath, time: number, distance: number): PathSt
 function eachStep({ state, width }: Scene, path: ThreadPath, draw: (step: PathStep, x: number, right: number) => void): void {
   let painted = -Infinity;
   for (const step of path.steps) {
-    const offset = step.track === undefined ? 0 : state.offsetOf(step.track);
-    const [x, right] = [xOf(step.begin + offset, state.view, width), xOf(step.end + offset, state.view, width)];
+    const { begin, end } = rangeOfStep(state, step);
+    const [x, right] = [xOf(begin, state.view, width), xOf(end, state.view, width)];
     if (right < 0 || x > width || right <= painted) continue;
     painted = Math.max(right, x + 1);
     draw(step, Math.max(x, -2), Math.min(Math.max(right, x + 1), width + 2));
@@ -96,35 +104,44 @@ export function drawPath(painter: Painter, scene: Scene, row: TrackRow): void {
   });
 }
 
-/** Marks the steps of the path on the tracks of their threads, and joins those that follow each other. */
-export function drawPathOnTracks(painter: Painter, scene: Scene): void {
-  const { state, theme, rows, top } = scene;
+/** Marks the steps of the path on the tracks of their threads, and joins those that follow each other. Over rows that do not scroll, only their own steps. */
+export function drawPathOnTracks(painter: Painter, scene: Scene, overStuck: boolean): void {
+  const { state, theme, height } = scene;
   if (!state.path) return;
-  const places = new Map<number, number>();
-  for (const row of rows) {
-    const bar = row.states ? barOf(row) : { top: row.height / 2 - 2, height: 4 };
-    const place = row.y - top + bar.top + bar.height;
-    if (!isCovered(row, place, rows)) places.set(row.track.id, place);
-  }
-  const placeOf = (track: number | undefined): number | undefined => {
+  const placeOf = placesOfSteps(scene);
+  let before: Place | undefined;
+  let joined = -Infinity;
+  eachStep(scene, state.path, (step, x, right) => {
+    const place = placeOf(step.track);
+    const isWanted = (one: Place | undefined) => !overStuck || one?.isStuck;
+    if (place && isWanted(place)) painter.rect(x, place.y - 1, right - x, 2, theme.critical);
+    // Many joins in a row would hide what they join.
+    if (place && before && before.y !== place.y && x - joined >= LEAST_BETWEEN) {
+      // What is above or below the picture is joined up to its edge.
+      const [first, last] = [before.y, place.y].map((y) => Math.min(Math.max(y, -1), height + 1)).sort((a, b) => a - b) as [number, number];
+      if (last > first && (isWanted(before) || isWanted(place))) painter.rect(x - 0.75, first, 1.5, last - first, theme.critical, 0.8);
+      joined = x;
+    }
+    before = place;
+  });
+}
+
+interface Place {
+  y: number;
+  isStuck: boolean;
+}
+
+/** Returns the height at which the steps on a track are marked: on its row, or that of a closed track above it. */
+function placesOfSteps({ state, rows, top, rowOf }: Scene): (track: number | undefined) => Place | undefined {
+  const visible = new Map(rows.map((row) => [row.track.id, row]));
+  return (track) => {
     let at = track;
     for (let depth = 0; at !== undefined && depth < 64; depth++) {
-      const found = places.get(at);
-      if (found !== undefined) return found;
+      const row = visible.get(at) ?? rowOf(at);
+      const bar = row?.states ? barOf(row) : { top: (row?.height ?? 0) / 2 - 2, height: 4 };
+      if (row) return { y: row.y - top + bar.top + bar.height, isStuck: !!row.isStuck };
       at = state.trackOf(at)?.parent ?? undefined;
     }
     return undefined;
   };
-  let before: number | undefined;
-  let joined = -Infinity;
-  eachStep(scene, state.path, (step, x, right) => {
-    const y = placeOf(step.track);
-    if (y !== undefined) painter.rect(x, y - 1, right - x, 2, theme.critical);
-    // Many joins in a row would hide what they join.
-    if (y !== undefined && before !== undefined && before !== y && x - joined >= LEAST_BETWEEN) {
-      painter.rect(x - 0.75, Math.min(before, y), 1.5, Math.abs(before - y), theme.critical, 0.8);
-      joined = x;
-    }
-    before = y ?? before;
-  });
 }

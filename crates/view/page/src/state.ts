@@ -24,6 +24,8 @@ export interface Selection {
   time: number;
   /** Number of the name, if the item is the state of a thread, or a thread on a processor. */
   threadName?: number;
+  /** True for a span without an end: it is drawn up to where it ended at the latest. */
+  hasNoEnd?: boolean;
 }
 
 export interface Bookmark {
@@ -217,6 +219,17 @@ export class State {
   /** Clock offset of a track, which is added to its times. */
   offsetOf(track: number): number {
     return this.offsets.get(this.rootOfTrack(track)) ?? 0;
+  }
+
+  /** Time of an answer without offsets, as it is shown: with the clock offset of a track. */
+  shownTime(time: string, track: number): bigint {
+    return this.absolute(this.relative(time) + this.offsetOf(track));
+  }
+
+  /** Range of requests without offsets that has all that is shown in a range, however clocks were moved. */
+  withoutOffsets({ begin, end }: Range): Range {
+    const offsets = [0, ...this.offsets.values()];
+    return { begin: begin - Math.max(...offsets), end: end - Math.min(...offsets) };
   }
 
   /** Clock offset that answers about events of a track contain: those of a saved page are without. */

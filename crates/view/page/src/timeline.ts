@@ -2,16 +2,16 @@
 
 import { currentTheme, type Theme } from "./colors";
 import { byId, el } from "./dom";
-import { drawScene, hit, timeAt, type Drawn, type Hit, type Scene } from "./draw";
+import { drawScene, hasNoEnd, hit, nameOfItem, timeAt, wordsBefore, type Drawn, type Hit, type Scene } from "./draw";
 import { Labels } from "./labels";
 import { loadOf } from "./load";
 import { CanvasPainter } from "./painter";
 import { drawRuler, listenToRuler, RULER } from "./ruler";
-import { PATH_TRACK, stateText, stepAt, type PathStep } from "./path";
+import { PATH_TRACK, rangeOfStep, stateText, stepAt, type PathStep } from "./path";
 import type { State } from "./state";
 import { TileStore } from "./tiles";
-import { count, duration, fullTime } from "./time";
-import { barOf, laneAt, Layout, runOf, type TrackRow } from "./tracks";
+import { duration, fullTime } from "./time";
+import { barOf, laneAt, Layout, nameOf, runOf, type TrackRow } from "./tracks";
 
 export interface Chosen extends Hit {
   track: number;
@@ -24,6 +24,7 @@ export interface TimelineActions {
   chosenStep(step: PathStep): void;
   background(track: number | null): void;
   zoomTo(item: Chosen): void;
+  announce(text: string): void;
   painted(): void;
 }
 
@@ -54,7 +55,11 @@ export class Timeline {
     private readonly actions: TimelineActions,
   ) {
     this.tiles = new TileStore(state, () => this.shownTracks(), () => this.redraw());
-    this.labels = new Labels(state, (track) => this.chooseTrack(track));
+    this.labels = new Labels(state, {
+      choose: (track) => this.chooseTrack(track),
+      pin: (track) => this.pin(track),
+      hide: (track) => this.hide(track),
+    });
     state.on(["view", "range", "selection", "bookmarks", "names", "search", "trace"], () => this.redraw());
     state.on(["view"], () => this.tiles.schedule());
     state.on(["tracks", "layout"], () => this.relayout());
@@ -132,11 +137,40 @@ export class Timeline {
     const now = this.layout.of(this.state.track)?.index ?? (by > 0 ? -1 : rows.length);
     const row = rows[Math.min(Math.max(now + by, 0), rows.length - 1)];
     if (!row) return undefined;
-    const hadFocus = this.labels.hasFocus;
-    this.chooseTrack(row.track.id);
-    this.draw();
-    if (hadFocus) this.labels.focus(row.track.id);
+    this.goTo(row, this.labels.hasFocus);
     return row;
+  }
+
+  /** Chooses the track of a row, with the focus if its label is to have it. */
+  private goTo({ track }: TrackRow, withFocus: boolean): void {
+    this.chooseTrack(track.id);
+    this.draw();
+    if (withFocus) this.labels.focus(track.id);
+  }
+
+  /** Track of the row of the keyboard: a click on the states of a thread chooses these. */
+  get rowTrack(): number | null {
+    return this.layout.of(this.state.track)?.track.id ?? null;
+  }
+
+  /** Keeps a track at the top, or puts it back. */
+  pin(track: number | null): void {
+    const row = this.layout.of(track);
+    if (!row || row.track.id === PATH_TRACK) return;
+    this.state.pin(row.track.id);
+    this.actions.announce(`${this.state.pinned.has(row.track.id) ? "Pinned" : "Unpinned"} ${nameOf(row.track)}`);
+  }
+
+  /** Hides a track, and goes on with the one after it. */
+  hide(track: number | null): void {
+    const row = this.layout.of(track);
+    if (!row) return;
+    const { rows } = this.layout;
+    const next = rows.find(({ index, depth }) => index > row.index && depth <= row.depth) ?? rows[row.index - 1];
+    const hadFocus = this.labels.hasFocus;
+    this.state.hide(row.track.id);
+    if (next && (hadFocus || !this.layout.of(this.state.track))) this.goTo(next, hadFocus);
+    this.actions.announce(row.track.id === PATH_TRACK ? "Closed the critical path" : `Hid ${nameOf(row.track)}`);
   }
 
   chooseTrack(track: number): void {
@@ -152,6 +186,7 @@ export class Timeline {
       theme: this.theme,
       rows: this.layout.visible(top, this.height),
       tilesOf: (track) => this.tiles.of(track),
+      rowOf: (track) => this.layout.of(track),
       flows: this.flows,
       width: this.width,
       height: this.height,
@@ -308,7 +343,7 @@ export class Timeline {
   private stepAt(event: MouseEvent): PathStep | null {
     const { path, view } = this.state;
     if (!path || this.rowAt(event)?.track.id !== PATH_TRACK) return null;
-    return stepAt(path, this.timeOf(event), (4 * (view.end - view.begin)) / this.width);
+    return stepAt(this.state, path, this.timeOf(event), (4 * (view.end - view.begin)) / this.width);
   }
 
   private itemAt(event: MouseEvent): Chosen | null {
@@ -351,12 +386,13 @@ export class Timeline {
     const found = isOff || step ? null : this.itemAt(event);
     this.canvas.classList.toggle("over", !!found || !!step);
     this.tip.hidden = !found && !step;
-    if (step) this.showTip(event, "", step.name, [stateText(step), duration(step.end - step.begin), fullTime(this.state.absolute(step.begin), this.state.calendar)]);
+    if (step) this.showTip(event, "", step.name, [stateText(step), duration(step.end - step.begin), fullTime(this.state.absolute(rangeOfStep(this.state, step).begin), this.state.calendar)]);
     if (!found) return;
     const { state } = this;
-    const length = found.to - found.from;
-    this.showTip(event, found.count > 1 ? `${count(found.count)} items, mostly` : "", state.names[found.name] ?? "", [
-      found.longest && found.count > 1 ? `longest ${duration(found.longest)}` : length ? duration(length) : "",
+    const name = nameOfItem(state, state.trackOf(found.track), found.name, found.count);
+    const length = hasNoEnd(found) ? "no end" : found.to > found.from ? duration(found.to - found.from) : "";
+    this.showTip(event, wordsBefore(name, found.count), name, [
+      found.longest && found.count > 1 ? `longest ${duration(found.longest)}` : length,
       fullTime(state.absolute(found.from + state.offsetOf(found.track)), state.calendar),
     ]);
   }

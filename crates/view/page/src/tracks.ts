@@ -256,11 +256,6 @@ function trackOfPath(path: ThreadPath): Track {
   return { id: PATH_TRACK, parent: null, kind: "path", name: `Critical path of ${path.name}`, lanes: 1, items: path.steps.length, unit: null, minimum: null, maximum: null };
 }
 
-/** True for a place of a row that is below rows which do not scroll. */
-export function isCovered(row: TrackRow, bottom: number, rows: TrackRow[]): boolean {
-  return !row.isStuck && bottom <= rows.reduce((height, other) => height + (other.isStuck ? other.height : 0), 0);
-}
-
 /** Top of a lane within the row of its track. */
 export function laneTop(row: TrackRow, lane: number): number {
   return row.lanes <= 1 ? (row.height - (row.track.items ? row.bar : 0) - LANE) / 2 : MARGIN + lane * LANE;

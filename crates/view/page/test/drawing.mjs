@@ -61,19 +61,106 @@ export async function severalProgramsAreGrey({ browser, mock, startMock }) {
   const page = await openPage(browser, own.url, { viewport: { width: 500, height: 800 } });
   const canvas = await places(page);
   const row = await page.locator('.label[data-kind="processor"]').first().boundingBox();
-  const grey = await page.evaluate(([top, width]) => {
-    const { data } = document.getElementById("canvas").getContext("2d").getImageData(0, top * devicePixelRatio, width, 1);
-    let found = 0;
-    for (let i = 0; i < data.length; i += 4) {
-      const [least, most] = [Math.min(data[i], data[i + 1], data[i + 2]), Math.max(data[i], data[i + 1], data[i + 2])];
-      if (most < 225 && most - least < 24) found += 1;
-    }
-    return found;
+  const data = await page.evaluate(([top, width]) => {
+    return [...document.getElementById("canvas").getContext("2d").getImageData(0, top * devicePixelRatio, width, 1).data];
   }, [row.y - canvas.y + 10, Math.round(canvas.width)]);
-  assert.ok(grey > 10, `${grey} grey pixels`);
+  // The grey over white, with the opacity of each number of items.
+  const greys = Array.from({ length: 200 }, (_, i) => 0.45 + 0.55 * Math.min(1, Math.log10(i + 2) / 4)).map((part) => [0x8a, 0x91, 0x9e].map((value) => 255 + (value - 255) * part));
+  const isGrey = (color) => greys.some((grey) => grey.every((value, i) => Math.abs(value - color[i]) <= 2));
+  const found = Array.from({ length: data.length / 4 }, (_, i) => i).filter((i) => isGrey(data.slice(4 * i, 4 * i + 3)));
+  assert.ok(found.length > 10, `${found.length} grey pixels`);
+  await page.mouse.move(canvas.x + found[5] + 0.5, row.y + 10);
+  assert.match(await page.locator("#tip").innerText(), /^\d+ items of\nseveral programs\n/);
   await own.close();
   return undefined;
 }
+
+/** A span without an end has no length. */
+export async function spansWithoutAnEndHaveNoLength({ browser, mock, url }) {
+  if (!mock) return "needs the mock";
+  const page = await openPage(browser, url, { wait: false });
+  await page.route("**/api/tiles?*", async (route) => {
+    const answer = await route.fetch();
+    const tiles = await answer.json();
+    for (const { items = [] } of tiles.tracks) for (let i = 0; i < items.length; i += 6) if (items[i + 3] === 1) items[i + 5] = 0;
+    await route.fulfill({ response: answer, json: tiles });
+  });
+  // Without an event, the details are those of the picture.
+  await page.route("**/api/near?*", (route) => route.fulfill({ json: null }));
+  await page.reload();
+  await settled(page);
+  const canvas = await places(page);
+  const row = await page.locator('.label[data-kind="thread"]').first().boundingBox();
+  const place = [canvas.middle, row.y + 12];
+  await page.mouse.move(...place);
+  assert.match(await page.locator("#tip").innerText(), /\nno end\n/);
+  await page.mouse.click(...place);
+  await page.waitForFunction(() => document.getElementById("live").textContent.includes(", no end, "));
+  await page.locator("#panel-details dl.facts").getByText("no end").waitFor();
+  return undefined;
+}
+
+/** The critical path goes to the edge where its next track is scrolled away, and over no pinned track. */
+export async function pathsGoToTheEdge({ browser, mock, startMock }) {
+  if (!mock) return "needs the mock";
+  const own = await startMock({ scheduling: true });
+  const threads = own.trace.tracks.filter((track) => track.kind === "thread");
+  const page = await openPage(browser, own.url, { viewport: { width: 1000, height: 900 }, fragment: `#pinned=${threads[0].id}` });
+  const steps = [1, 11, 2, 0, 1].map((n, i) => ({ thread: n, track: threads[n].id, name: threads[n].name, state: "running", begin: at(own, i * 4e8), end: at(own, (i + 1) * 4e8) }));
+  await page.route("**/api/path?*", (route) => route.fulfill({ json: { total: 5, complete: true, command: "ichnos threads", steps } }));
+  await selectState(page, threads[0].id);
+  await page.getByRole("button", { name: "Critical path", exact: true }).click();
+  await page.locator("#panel-details table").nth(1).waitFor();
+  await settled(page);
+  const elements = await picture(page);
+  const joins = elements.filter((one) => one.tag === "rect" && one.width === "1.5" && one.opacity === "0.8");
+  const height = await page.locator("#canvas").evaluate((one) => one.clientHeight);
+  // From the second thread to the last one, which is below the picture, and from there to the third one.
+  const toEdge = joins.filter((one) => Number(one.y) + Number(one.height) > height);
+  assert.equal(toEdge.length, 2, JSON.stringify(joins));
+  assert.notEqual(toEdge[0].y, toEdge[1].y);
+  // Those of the pinned track are drawn over it once more.
+  assert.equal(joins.length, 2 + 2 * 2, JSON.stringify(joins));
+  await own.close();
+  return undefined;
+}
+
+/** Clicks at the states of a thread until a single one is selected. */
+async function selectState(page, thread) {
+  const canvas = await places(page);
+  const row = await page.locator(`.label[data-track="${thread}"]`).boundingBox();
+  for (let part = 0.3; part < 0.9; part += 0.007) {
+    await page.mouse.click(canvas.x + canvas.width * part, row.y + row.height - 5);
+    if ((await page.evaluate(() => window.__ichnos.selected))?.count === 1) return;
+  }
+  throw new Error("no state was selected");
+}
+
+/** Pinned tracks cover the selection on a track that is scrolled below them, but not one of their own. */
+export async function pinnedTracksCoverTheSelection({ browser, mock, startMock }) {
+  if (!mock) return "needs the mock";
+  const own = await startMock({ scheduling: true });
+  const [first, second] = own.trace.tracks.filter((track) => track.kind === "thread");
+  const page = await openPage(browser, own.url, { viewport: { width: 1000, height: 900 }, fragment: `#pinned=${first.id}` });
+  for (const [thread, isCovered] of [[second, true], [first, false]]) {
+    await selectState(page, thread.id);
+    await page.locator("#scroll").evaluate((scroller) => (scroller.scrollTop = 150));
+    await settled(page);
+    const elements = await picture(page);
+    const outline = elements.findLastIndex((one) => one.stroke && one["stroke-width"] === "2");
+    // The row of the pinned track is the last one with its height at the top.
+    const { height } = await page.locator(`.label[data-track="${first.id}"]`).boundingBox();
+    const row = elements.findLastIndex((one) => one.tag === "rect" && one.x === "0" && one.y === "0" && one.height === String(height));
+    assert.ok(outline >= 0 && row >= 0, `${outline} ${row}`);
+    assert.equal(outline < row, isCovered, `${outline} ${row}`);
+    await page.locator("#scroll").evaluate((scroller) => (scroller.scrollTop = 0));
+    await settled(page);
+  }
+  await own.close();
+  return undefined;
+}
+
+const at = (own, time) => String(own.trace.origin + BigInt(time));
 
 /** Without processors, the strip of the whole trace shows where most happened. */
 export async function theStripShowsTheRate({ browser, url }) {

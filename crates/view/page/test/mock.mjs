@@ -23,7 +23,7 @@ class Problem extends Error {
 
 export async function startMock(options = {}, port = 0) {
   const trace = makeTrace(options);
-  const mock = { trace, options, generation: 1, shown: options.live ? 0.5 : 1, clients: new Set(), requests: [] };
+  const mock = { trace, options, generation: 1, shown: options.live ? 0.5 : 1, clients: new Set(), requests: [], asked: new Set() };
   const server = createServer((request, response) => void serve(mock, request, response));
   await new Promise((done) => server.listen(port, "127.0.0.1", done));
   mock.url = `http://127.0.0.1:${server.address().port}/${TOKEN}/`;
@@ -180,6 +180,11 @@ const ANSWERS = {
   },
   filled(mock, parameters) {
     const filter = filterOf(parameters);
+    // At first, not all events were read.
+    if (!mock.asked.has(parameters.get("filter"))) {
+      mock.asked.add(parameters.get("filter"));
+      return { complete: false, tracks: [] };
+    }
     return { complete: true, tracks: [...mock.trace.items].filter(([, items]) => items.some(filter)).map(([id]) => id) };
   },
   tracks: (mock) => ({ generation: mock.generation, tracks: mock.trace.tracks }),
@@ -333,7 +338,7 @@ const ANSWERS = {
       return [{ name: NAMES[name], count: lengths.length, total, minimum: lengths[0], median: at(0.5), p90: at(0.9), p99: at(0.99), maximum: lengths.at(-1), lengths }];
     });
     const gaps = inside.slice(1).map((row, i) => ({ begin: absolute(mock, inside[i].time), length: row.time - inside[i].time })).sort((a, b) => b.length - a.length);
-    return { events: inside.length, command: "ichnos stats 'traces/demo trace' --latencies", classes, spans: spans.map(({ lengths, ...rest }) => rest), histogram: histogram(spans[0]), gaps: gaps.slice(0, 10) };
+    return { events: inside.length, command: "ichnos stats 'traces/demo trace' --latencies", classes, spans: spans.map(({ lengths, ...rest }) => rest), histogram: histogram(spans), gaps: gaps.slice(0, 10) };
   },
   stacks(mock, parameters) {
     const [begin, end] = range(mock, parameters);
@@ -387,7 +392,7 @@ const ANSWERS = {
     const path = [0, 1, 3, 7];
     const steps = path.map((n) => ({ id: `n${n}`, label: NAMES[n], place: "host-0", begin_ns: 0, time_ns: 2e6 * n }));
     const command = `ichnos task show ${parameters.get("id")} 'traces/demo trace'`;
-    const joined = [{ node: 0, label: NAMES[events[3].item.name], place: "host-1", time: absolute(mock, events[3].time) }];
+    const joined = [{ node: 0, label: NAMES[events[3].item.name], place: "host-1", time: absolute(mock, events[3].time), event: rowOf(mock, events[3]).id }];
     const clocks = [{ machine: "host-2", offset: -1_250_000 }];
     return { id: parameters.get("id"), command, total: 14, joined, clocks, nodes, edges, dangling: 1, path, criticalPath: { time_ns: 1.4e7, steps } };
   },
@@ -426,12 +431,15 @@ function grouped(rows) {
   return groups;
 }
 
-function histogram(span) {
-  if (!span) return null;
+/** Lengths of all spans, as the server counts them. */
+function histogram(spans) {
+  if (!spans.length) return null;
+  const lengths = spans.flatMap((span) => span.lengths);
+  const longest = Math.max(...spans.map((span) => span.maximum));
   const bounds = [];
-  for (let bound = 1000; bound < span.maximum * 2; bound *= 2) bounds.push(bound);
-  const counts = bounds.slice(0, -1).map((bound, i) => span.lengths.filter((length) => length >= bound && length < bounds[i + 1]).length);
-  return { name: span.name, bounds, counts };
+  for (let bound = 1000; bound < longest * 2; bound *= 2) bounds.push(bound);
+  const counts = bounds.slice(0, -1).map((bound, i) => lengths.filter((length) => length >= bound && length < bounds[i + 1]).length);
+  return { name: "lengths of spans", bounds, counts };
 }
 
 function download(mock, parameters, response) {

@@ -34,7 +34,7 @@ export async function details({ browser, url, mock }) {
   for (const [, large] of raw.matchAll(/:\s*(-?\d{16,})[,}\]]/g)) assert.ok(text.includes(large), `integer ${large}`);
   assert.ok((await page.locator("#panel-details .command code").textContent()).startsWith("ichnos cat "));
   if (!mock) return undefined;
-  if (event.spans) assert.ok(text.includes("25.0 % of it"), text);
+  if (event.spans) assert.ok(text.includes("25.0 % of its length"), text);
   assert.deepEqual(await page.locator("#panel-details ol.stack li").allInnerTexts(), ["libdemo.so!inner<int>+0x10", "0x2000"]);
   await page.getByRole("button", { name: "parent" }).click();
   await page.waitForFunction((id) => window.__ichnos.selected?.id !== id, selected.id);
@@ -71,9 +71,23 @@ export async function statistics({ browser, url, mock }) {
   assert.equal(await page.locator("#panel-stats code").textContent(), body.command);
   if (!mock) return undefined;
   assert.ok((await page.locator(".histogram rect").count()) > 5);
+  assert.ok(text.includes("Lengths of all spans"), text);
   const before = await settled(page);
   await page.getByRole("button", { name: "22:13" }).first().click();
   assert.notDeepEqual((await settled(page)).view, before.view);
+  return undefined;
+}
+
+/** Of many classes, the button says how many are shown, and leaves the focus with the table. */
+export async function tablesSayHowManyRowsThereAre({ browser, url, mock }) {
+  if (!mock) return "needs the mock";
+  const page = await openPage(browser, url, { wait: false });
+  const classes = Array.from({ length: 1000 }, (_, i) => ({ name: `class ${i}`, count: 2000 - i, perSecond: 1 }));
+  await page.route("**/api/stats?*", async (route) => route.fulfill({ json: { events: 9, command: "ichnos stats", classes, spans: [], histogram: null, gaps: [] } }));
+  await page.reload();
+  await page.getByRole("button", { name: "Show 200 of 1,000" }).click();
+  assert.equal(await page.locator("#panel-stats tbody tr").count(), 200);
+  assert.equal(await page.evaluate(() => document.activeElement.tagName), "TABLE");
   return undefined;
 }
 
@@ -109,7 +123,7 @@ export async function flameGraph({ browser, url }) {
 }
 
 /** Callers, threads and running time are asked for; names are cut in the middle. */
-export async function flameGraphsHaveChoices({ browser, url }) {
+export async function flameGraphsHaveChoices({ browser, url, mock }) {
   const page = await openPage(browser, url);
   await openTab(page, 4, "stacks");
   for (const [label, parameter] of [["Inverted", "inverted=1"], ["By thread", "threads=1"], ["Only running", "running=1"]]) {
@@ -120,6 +134,7 @@ export async function flameGraphsHaveChoices({ browser, url }) {
   }
   await settled(page);
   const cut = await page.locator(".flame button").evaluateAll((all) => all.map((one) => [one.title, one.dataset.text]).filter(([, text]) => text.includes("…")));
+  if (mock) assert.ok(cut.length, "a name is cut");
   for (const [title, text] of cut) {
     const [left, right] = text.split("…");
     const name = title.replace(/: [^:]*$/, "");
@@ -160,6 +175,45 @@ export async function tasks({ browser, url }) {
   await page.waitForFunction((id) => window.__ichnos.selected?.id === id, known.event);
   await page.getByRole("button", { name: "All tasks" }).click();
   assert.ok(await page.locator("#panel-tasks .grid-row").first().isVisible());
+  assert.deepEqual(page.problems, []);
+  return undefined;
+}
+
+/** An event that joined a task is not guessed where clocks were adjusted. */
+export async function tasksOpenNoWrongEvent({ browser, url, mock }) {
+  if (!mock) return "needs the mock";
+  const page = await openPage(browser, url);
+  await page.route("**/api/task?*", async (route) => {
+    const answer = await route.fetch();
+    const task = await answer.json();
+    for (const one of task.joined) delete one.event;
+    await route.fulfill({ response: answer, json: task });
+  });
+  await openTab(page, 5, "tasks");
+  await page.locator("#panel-tasks .grid-row").first().click();
+  await page.locator(".gantt .bar-row.joined").getByRole("button").first().click();
+  await page.getByText(/^The event .* was not found/).waitFor();
+  assert.equal((await settled(page)).selected, null);
+  return undefined;
+}
+
+/** Lengths of more than 53 bits are lengths; the stack of an event without a payload is shown once. */
+export async function detailsOfLongSpans({ browser, url, mock }) {
+  if (!mock) return "needs the mock";
+  const page = await openPage(browser, url);
+  const id = mock.trace.rows.find((row) => row.what === "begin").index;
+  await page.route("**/api/event?*", async (route) => {
+    const event = await (await route.fetch()).json();
+    delete event.line.payload;
+    Object.assign(event.spans, { length: "@", ran: "@" });
+    await route.fulfill({ contentType: "application/json", body: JSON.stringify(event).replaceAll('"@"', "9007199254740993") });
+  });
+  const row = mock.trace.rows[id];
+  await page.evaluate((hash) => (location.hash = hash), `#event=${row.track}:${id}:0`);
+  await page.waitForFunction(() => window.__ichnos.selected?.id);
+  await page.locator("#panel-details").getByText("100.0 % of its length").waitFor();
+  assert.equal(await page.locator("#panel-details").getByText("0x2000").count(), 1);
+  assert.equal(await page.locator("#panel-details .tree").getByText("callstack").count(), 0);
   assert.deepEqual(page.problems, []);
   return undefined;
 }
@@ -275,7 +329,6 @@ export async function filterErrorsHaveAPlace({ browser, url, mock }) {
   assert.ok(!page.addresses.some((address) => address.includes("/api/tiles?") && address.includes("filter=")), "a wrong expression is not applied");
 }
 
-/** Escape gives up what was typed, and asks before it deletes the filter that applies. Enter leaves no completions behind. */
 /** Errors, and names that no class has, have the suggestion of the command. */
 export async function filterErrorsHaveSuggestions({ browser, url, mock }) {
   if (!mock) return "needs the mock";
@@ -302,6 +355,7 @@ export async function filterIsAppliedBySlowServers({ browser, url, mock }) {
   return undefined;
 }
 
+/** Escape gives up what was typed, and asks before it deletes the filter that applies. Enter leaves no completions behind. */
 export async function filterAsksBeforeItIsDeleted({ browser, url }) {
   const page = await openPage(browser, url);
   const field = page.locator("#filter");

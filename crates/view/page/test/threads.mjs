@@ -36,8 +36,8 @@ export async function statisticsSayWhatRan({ browser, url }) {
   if (!(await processors(page)).length) return "the trace has no scheduling";
   const table = page.locator("#panel-stats table").first();
   await table.waitFor();
-  assert.match(await table.innerText(), /^Used the processors/);
-  await page.locator("#panel-stats").getByRole("button", { name: /^All .* rows$/ }).first().click();
+  assert.match(await table.innerText(), /^Processor time/);
+  await page.locator("#panel-stats").getByRole("button", { name: /^(All .* rows|Show .* of .*)$/ }).first().click();
   const programs = () => table.locator("tbody td:first-child").allInnerTexts();
   const byTime = await programs();
   await table.getByRole("button", { name: "Program" }).click();
@@ -217,5 +217,161 @@ export async function emptyTracksGoWithAFilter({ browser, mock, url }) {
   await page.locator("#filter").fill("");
   await page.locator("#filter").press("Enter");
   await page.waitForFunction((number) => document.querySelectorAll(".label").length === number, all.length);
+  return undefined;
+}
+
+/** The tracks of a filter are not those of the one before it. */
+export async function eachFilterHasItsTracks({ browser, mock, url }) {
+  if (!mock) return "only with the mock";
+  const page = await openPage(browser, url);
+  const all = (await labels(page)).length;
+  let isComplete = false;
+  await page.route("**/api/filled?*parse*", async (route) => {
+    await (isComplete ? route.fallback() : route.fulfill({ json: { complete: false, tracks: [] } }));
+  });
+  await page.locator("#filter").fill("length > 99999999999");
+  await page.locator("#filter").press("Enter");
+  await page.locator("#message").getByText("selects no event").waitFor();
+  await page.locator("#filter").fill('event == "parse"');
+  await page.locator("#filter").press("Enter");
+  await page.waitForFunction((number) => document.querySelectorAll(".label").length === number, all);
+  await settled(page);
+  assert.equal(await page.locator("#message").isVisible(), false, "nothing is known of the filter yet");
+  isComplete = true;
+  await page.waitForFunction((number) => document.querySelectorAll(".label").length < number, all);
+  assert.ok((await labels(page)).length > 2);
+  return undefined;
+}
+
+/** Place of the states of a thread, at a part of the width where a single one is. */
+async function clickState(page, thread, canvas) {
+  const row = await page.locator(`.label[data-track="${thread}"]`).boundingBox();
+  for (let part = 0.3; part < 0.9; part += 0.007) {
+    await page.mouse.click(canvas.x + canvas.width * part, row.y + row.height - 5);
+    if ((await page.evaluate(() => window.__ichnos.selected))?.count === 1) return;
+  }
+  throw new Error("no state was selected");
+}
+
+const said = (page) => page.locator("#live").textContent();
+
+/** A click on the states of a thread chooses the thread for the keys, which say what they did. */
+export async function keysPinAndHideTheThreadOfAState(context) {
+  const { own, page } = (await scheduledPage(context)) ?? {};
+  if (!page) return "only with the mock";
+  const threads = own.trace.tracks.filter((track) => track.kind === "thread");
+  await clickState(page, threads[1].id, await places(page));
+  const rows = () => page.locator(".label").first().getAttribute("aria-setsize").then(Number);
+  const before = await rows();
+  assert.ok((await said(page)).endsWith(threads[1].name), await said(page));
+  await page.keyboard.press("p");
+  await settled(page);
+  assert.equal(await said(page), `Pinned ${threads[1].name}`);
+  assert.equal((await order(page))[0], threads[1].name);
+  assert.match(await page.locator(`.label[data-track="${threads[1].id}"]`).textContent(), /, pinned$/);
+  assert.equal(await rows(), before, "no row was added");
+  await page.keyboard.press("p");
+  assert.equal(await said(page), `Unpinned ${threads[1].name}`);
+  await page.locator(`.label[data-track="${threads[1].id}"]`).click();
+  await page.keyboard.press("h");
+  await settled(page);
+  assert.equal(await said(page), `Hid ${threads[1].name}`);
+  assert.equal(await rows(), before - 1);
+  // The label after it has the focus.
+  const at = await page.evaluate(() => document.activeElement.dataset.track);
+  const shown = await page.evaluate(() => document.activeElement.getAttribute("aria-selected"));
+  assert.ok(at && at !== String(threads[1].id) && shown === "true", `${at} ${shown}`);
+  assert.deepEqual(page.problems, []);
+  await own.close();
+  return undefined;
+}
+
+/** Links to a hidden track show it; those to a track without anything that the filter selects say so. */
+export async function linksShowHiddenTracks(context) {
+  const { own, page } = (await scheduledPage(context)) ?? {};
+  if (!page) return "only with the mock";
+  const [first, second] = own.trace.tracks.filter((track) => track.kind === "thread");
+  await page.locator(`.label[data-track="${first.id}"]`).click();
+  await page.keyboard.press("h");
+  await settled(page);
+  assert.equal(await page.locator(`.label[data-track="${first.id}"]`).count(), 0);
+  await clickState(page, second.id, await places(page));
+  const woke = page.locator("#panel-details div", { has: page.locator("h3", { hasText: "Woke up" }) }).last().getByRole("button").first();
+  await woke.click();
+  await page.locator(`.label[data-track="${first.id}"]`).waitFor();
+  await clickState(page, second.id, await places(page));
+  await page.locator("#filter").fill('event == "lost events"');
+  await page.locator("#filter").press("Enter");
+  await page.waitForFunction(() => document.querySelectorAll(".label").length === 2);
+  await woke.click();
+  await page.waitForFunction(() => document.getElementById("live").textContent.includes("hidden by the filter"));
+  await own.close();
+  return undefined;
+}
+
+/** The path is asked for by the clock of the trace, and found where it is drawn; of two requests, the last one counts. */
+export async function criticalPathsFollowMovedClocks(context) {
+  const { own, page } = (await scheduledPage(context)) ?? {};
+  if (!page) return "only with the mock";
+  const thread = own.trace.tracks.find((track) => track.kind === "thread");
+  const root = own.trace.tracks.find((track) => track.kind === "trace").id;
+  const { origin } = own.trace;
+  const offset = 500_000_000n;
+  const [begin, end] = [origin + 700_000_000n, origin + 1_300_000_000n];
+  await page.evaluate((hash) => (location.hash = hash), `#view=${begin},${end}&range=${begin},${end}&offset=${root},${offset}`);
+  await settled(page);
+  const canvas = await places(page);
+  await clickState(page, thread.id, canvas);
+  let isSlow = true;
+  await page.route("**/api/path?*", async (route) => {
+    if (isSlow) await new Promise((done) => setTimeout(done, 1500));
+    await route.continue().catch(() => {});
+  });
+  const details = page.locator("#panel-details");
+  await details.getByRole("button", { name: "Critical path", exact: true }).click();
+  await details.getByText("Reading the trace").waitFor();
+  // What else changes the rows does not take the note away.
+  await page.getByRole("button", { name: "Close all tracks" }).click();
+  await page.getByRole("button", { name: "Open all tracks" }).click();
+  assert.ok(await details.getByText("Reading the trace").isVisible());
+  isSlow = false;
+  const asked = page.waitForRequest((request) => request.url().includes("/api/path?"));
+  await details.getByRole("button", { name: "Critical path of the range" }).click();
+  const parameters = new URL((await asked).url()).searchParams;
+  assert.equal(parameters.get("begin"), String(begin - offset));
+  assert.equal(parameters.get("end"), String(end - offset));
+  await details.locator("table").nth(1).waitFor();
+  await page.waitForTimeout(1700);
+  await settled(page);
+  // The fourth of six steps of the range runs; it is named where it is drawn.
+  await page.mouse.move(canvas.x + canvas.width * 0.58, canvas.y + 12);
+  const { name } = own.trace.tracks.filter((track) => track.kind === "thread")[9];
+  assert.equal(await page.locator("#tip .name").textContent(), name);
+  await page.locator("#find-track").fill(thread.name);
+  await page.locator("#find-track").press("Enter");
+  await settled(page);
+  assert.equal(await page.locator('.label[aria-selected="true"]').getAttribute("data-track"), String(thread.id));
+  assert.deepEqual(page.problems, []);
+  await own.close();
+  return undefined;
+}
+
+/** Waits are those of the range as it is shown, at the times where they are drawn. */
+export async function waitsFollowMovedClocks(context) {
+  const { own, page } = (await scheduledPage(context)) ?? {};
+  if (!page) return "only with the mock";
+  const root = own.trace.tracks.find((track) => track.kind === "trace").id;
+  const states = own.trace.tracks.find((track) => track.kind === "states").id;
+  const { origin } = own.trace;
+  const wait = (begin, name) => ({ states, name, begin: String(origin + begin), end: String(origin + begin + 1_000_000n), waitsIn: "read" });
+  await page.route("**/api/waits?*", (route) => route.fulfill({ json: { waits: [wait(300_000_000n, "inside"), wait(900_000_000n, "outside")] } }));
+  const asked = page.waitForRequest((request) => request.url().includes("/api/waits?begin=1700000000200"));
+  await page.evaluate((hash) => (location.hash = hash), `#view=${origin + 700_000_000n},${origin + 1_000_000_000n}&offset=${root},500000000`);
+  await asked;
+  const table = page.locator("#panel-stats table", { has: page.locator("caption", { hasText: "Longest waits" }) });
+  await table.getByText("22:13:20.800").waitFor();
+  assert.match(await table.innerText(), /inside/);
+  assert.doesNotMatch(await table.innerText(), /outside/);
+  await own.close();
   return undefined;
 }

@@ -76,7 +76,7 @@ export class DetailsPanel implements Panel {
     const facts: [string, Child][] = [
       ["Items", count(selection.count)],
       ["Begin", this.time(selection.from + offset)],
-      ["Length", duration(selection.to - selection.from)],
+      ["Length", selection.hasNoEnd ? "no end" : duration(selection.to - selection.from)],
       ["Track", this.trackText(selection.track)],
     ];
     const zoom = button("Zoom in", () => this.actions.zoomTo(selection.from + offset, selection.to + offset));
@@ -87,13 +87,15 @@ export class DetailsPanel implements Panel {
   private show(details: EventDetails): void {
     const { state } = this;
     const { spans, position } = details;
+    const length = spans?.length == null ? null : Number(spans.length);
+    const ran = spans?.ran === undefined ? null : Number(spans.ran);
     this.heading.replaceChildren(el("bdi", {}, details.name));
     this.command.set(details.command);
     const facts: [string, Child][] = [
       ["Time", fullTime(BigInt(details.time), state.calendar)],
       ["Since begin", duration(state.relative(details.time) - state.bounds.begin, 9)],
-      ["Length", spans?.length != null ? duration(spans.length) : null],
-      ["Ran", spans?.ran !== undefined && spans.length ? `${duration(spans.ran)}, ${((100 * spans.ran) / spans.length).toFixed(1)} % of it` : null],
+      ["Length", length === null ? null : duration(length)],
+      ["Ran", ran !== null && length ? `${duration(ran)}, ${((100 * ran) / length).toFixed(1)} % of its length` : null],
       ["Track", details.track === null ? null : this.trackText(details.track)],
       ["Data stream", details.stream],
       ["Format", details.format],
@@ -120,7 +122,9 @@ export class DetailsPanel implements Panel {
   private pathButton({ spans, track, id, time, name }: EventDetails): HTMLElement | null {
     const length = spans?.length;
     if (!length || !this.state.statesOf(track ?? undefined)) return null;
-    const begin = BigInt(time) - (spans.begin && spans.begin !== id ? BigInt(length) : 0n);
+    // The path is asked for without offsets of clocks.
+    const offset = BigInt(Math.round(this.state.answeredOffset(track ?? -1)));
+    const begin = BigInt(time) - offset - (spans.begin && spans.begin !== id ? BigInt(length) : 0n);
     const range = (): [string, string] => [begin.toString(), (begin + BigInt(length)).toString()];
     return this.path.button("Critical path", track ?? undefined, name, range, "What the thread waited for in this span, and what really ran");
   }
@@ -173,9 +177,11 @@ function frameText({ module, symbol, offset, address }: StackFrame): string {
 
 /** Payload of an event, if it has one, and its other members. */
 function divided(line: unknown): [unknown, unknown] {
-  if (line === null || typeof line !== "object" || !("payload" in line)) return [undefined, line];
+  if (line === null || typeof line !== "object") return [undefined, line];
   // Stacks are shown as such.
-  const { payload, stacks: _, ...rest } = line as Record<string, unknown>;
+  const { stacks: _, ...all } = line as Record<string, unknown>;
+  if (!("payload" in all)) return [undefined, all];
+  const { payload, ...rest } = all;
   return [payload, rest];
 }
 

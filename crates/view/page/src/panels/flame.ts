@@ -86,7 +86,7 @@ export class FlamePanel implements Panel {
     this.status.textContent = `${rangeText(this.state)} · ${stacks.spans ? plural(stacks.spans, "span") : plural(stacks.samples, "sample")}${dropped}${partly(stacks.complete)}`;
     if (!stacks.root.children?.length) {
       this.root = null;
-      const text = this.choices.running.checked ? "No call stacks or spans of threads that ran in this range, as far as the trace says what ran." : "No call stacks or spans in this range.";
+      const text = this.choices.running.checked ? "No thread is known to have run in this range." : "No call stacks or spans in this range.";
       return this.body.replaceChildren(note(text));
     }
     const names = this.path.map((frame) => frame.name);

@@ -165,9 +165,9 @@ export type CellKey = string | number | bigint;
 
 /**
  * Table whose columns sort it. `keys` are the values of the cells of each row to sort by; numbers are sorted down first. Of more
- * than `most` rows, the first ones are shown, and all on request.
+ * than `most` rows, the first ones are shown, and all on request. `total`: number of rows if not all are given.
  */
-export function sortedTable(caption: string, head: string[], rows: (string | HTMLElement)[][], keys: CellKey[][], texts = 1, most = Infinity): HTMLElement {
+export function sortedTable(caption: string, head: string[], rows: (string | HTMLElement)[][], keys: CellKey[][], texts = 1, most = Infinity, total = rows.length): HTMLElement {
   const made = table(caption, head, rows, texts);
   const body = made.querySelector("tbody")!;
   const all = [...body.rows];
@@ -194,10 +194,13 @@ export function sortedTable(caption: string, head: string[], rows: (string | HTM
     cell.replaceChildren(sort);
   });
   if (all.length <= most) return made;
-  const more = button(`All ${count(all.length)} rows`, () => {
+  const more = button(total > all.length ? `Show ${count(all.length)} of ${count(total)}` : `All ${count(all.length)} rows`, () => {
     shown = Infinity;
-    more.remove();
     show();
+    more.remove();
+    // The button had the focus.
+    made.tabIndex = -1;
+    made.focus({ preventScroll: true });
   });
   return el("div", {}, made, more);
 }

@@ -11,7 +11,8 @@ import { errorNote, leadingCell, note, partly, plural, rangeParameters, rangeTex
 import { wakerText } from "./thread";
 
 const MOST_ROWS = 200;
-const MOST_LONGEST = 50;
+/** As many as the server lists. */
+const MOST_LONGEST = 100;
 /** Rows of a table at first, so that several tables are visible. */
 const FIRST_ROWS = 10;
 const WIDTH = 460;
@@ -56,14 +57,21 @@ export class StatsPanel implements Panel {
 
   /** Name that leads to the events with it. */
   private name(text: string): HTMLElement | string {
-    return isSaved ? text : leadingCell(text, () => this.actions.find(text), "Find these events");
+    return isSaved ? text : leadingCell(text, () => this.actions.find(text), "Search for this name");
   }
 
   /** Waits of threads, if the trace has states of threads. */
   private async waits(): Promise<Waits> {
-    const { begin, end } = rangeParameters(this.state);
-    const has = !isSaved && this.state.tracks.some((track) => track.kind === "states");
-    return has ? this.latestWaits.get<Waits>("waits", { begin, end }) : { waits: [] };
+    const { state } = this;
+    if (isSaved || !state.tracks.some((track) => track.kind === "states")) return { waits: [] };
+    const { begin, end } = state.askedRange;
+    const asked = state.withoutOffsets({ begin, end });
+    const { waits } = await this.latestWaits.get<Waits>("waits", { begin: state.timeText(asked.begin), end: state.timeText(asked.end) });
+    const isWithin = (wait: Waits["waits"][number]) => {
+      const offset = state.offsetOf(wait.states);
+      return state.relative(wait.end) + offset >= begin && state.relative(wait.begin) + offset <= end;
+    };
+    return { waits: waits.filter(isWithin) };
   }
 
   private show(stats: Stats, longest: LongestSpans, waits: Waits): void {
@@ -78,11 +86,12 @@ export class StatsPanel implements Panel {
       rows.map((row) => [row.name, row.count, row.perSecond ?? 0]),
       1,
       FIRST_ROWS,
+      stats.classes.length,
     );
     const parts: (HTMLElement | null)[] = [this.programs(), longest.spans.length ? this.longest(longest) : null];
     if (waits.waits.length) parts.push(this.longestWaits(waits));
     parts.push(stats.spans.length ? this.spans(stats.spans) : null);
-    if (stats.histogram) parts.push(histogram(stats.histogram, stats.spans));
+    if (stats.histogram) parts.push(histogram(stats.histogram));
     parts.push(classes);
     if (stats.gaps.length) parts.push(this.gaps(stats.gaps));
     this.body.replaceChildren(el("div", { class: "columns" }, ...parts));
@@ -103,7 +112,7 @@ export class StatsPanel implements Panel {
       const show = leadingCell(nameOf(track), () => this.actions.openTrack(track.id), "Show this track");
       return [show, duration(timeOf(track.id), 3), percent(timeOf(track.id) / Math.max(all, 1))];
     });
-    return sortedTable("Used the processors (whole trace)", ["Program", "Ran", "Share"], rows, shown.map((track) => [track.name, timeOf(track.id), timeOf(track.id)]), 1, FIRST_ROWS);
+    return sortedTable("Processor time (whole trace)", ["Program", "Ran", "Share"], rows, shown.map((track) => [track.name, timeOf(track.id), timeOf(track.id)]), 1, FIRST_ROWS, programs.length);
   }
 
   /** Longest waits of threads, with what ended them. */
@@ -111,10 +120,10 @@ export class StatsPanel implements Panel {
     const shown = waits.slice(0, MOST_LONGEST);
     const rows = shown.map((wait) => {
       const [begin, end] = [this.state.relative(wait.begin), this.state.relative(wait.end)];
-      const show = leadingCell(timeOfDay(BigInt(wait.begin), this.state.calendar), () => this.actions.openState(wait.states, begin, end, wait.waitsIn ?? "wait"), "Show this wait");
+      const show = leadingCell(timeOfDay(this.state.shownTime(wait.begin, wait.states), this.state.calendar), () => this.actions.openState(wait.states, begin, end, wait.waitsIn ?? "wait"), "Show this wait");
       return [wait.waitsIn ?? "–", wait.name ?? "", wakerText(wait.endedBy), show, duration(end - begin)];
     });
-    const keys = shown.map((wait) => [wait.waitsIn ?? "", wait.name ?? "", wakerText(wait.endedBy), BigInt(wait.begin), this.state.relative(wait.end) - this.state.relative(wait.begin)]);
+    const keys = shown.map((wait) => [wait.waitsIn ?? "", wait.name ?? "", wakerText(wait.endedBy), this.state.shownTime(wait.begin, wait.states), this.state.relative(wait.end) - this.state.relative(wait.begin)]);
     return sortedTable("Longest waits", ["Waits in", "Thread", "Ended by", "Begin", "Length"], rows, keys, 3, FIRST_ROWS);
   }
 
@@ -123,11 +132,12 @@ export class StatsPanel implements Panel {
     const numbers = (row: SpanStats) => [row.total, row.self ?? row.total, row.total / Math.max(row.count, 1), row.minimum, row.median, row.p90, row.p99, row.maximum];
     return sortedTable(
       "Latencies",
-      ["Span", "Count", "Total", "Self", "Mean", "Least", "Median", "90 %", "99 %", "Most"],
+      ["Span", "Count", "Total", "Self", "Mean", "Min", "Median", "90 %", "99 %", "Max"],
       shown.map((row) => [this.name(row.name), count(row.count), ...numbers(row).map((ns) => duration(ns, 3))]),
       shown.map((row) => [row.name, row.count, ...numbers(row)]),
       1,
       FIRST_ROWS,
+      spans.length,
     );
   }
 
@@ -158,12 +168,11 @@ function percent(part: number): string {
   return part > 0 && part < 0.0005 ? "< 0.1 %" : `${(100 * part).toFixed(1)} %`;
 }
 
-/** Histogram of latencies, with the quantiles of the same span. */
-function histogram(data: NonNullable<Stats["histogram"]>, spans: SpanStats[]): HTMLElement {
-  const { bounds, counts } = data;
+/** Histogram of the lengths of all spans. */
+function histogram({ bounds, counts }: NonNullable<Stats["histogram"]>): HTMLElement {
   const most = Math.max(1, ...counts);
   const step = WIDTH / Math.max(counts.length, 1);
-  const top = 26;
+  const top = 6;
   const bottom = HEIGHT - 20;
   const bars = counts.map((number, i) => {
     const height = number ? Math.max(1, ((bottom - top) * number) / most) : 0;
@@ -174,34 +183,13 @@ function histogram(data: NonNullable<Stats["histogram"]>, spans: SpanStats[]): H
   const texts = bounds.flatMap((bound, i) =>
     i % every || i * step > WIDTH - 40 ? [] : [svg("text", { x: i * step, y: HEIGHT - 5 }, duration(bound, 2))],
   );
-  const own = spans.find((span) => span.name === data.name);
-  const marks = own ? quantiles(own, bounds, step, bottom) : [];
-  const label = `Histogram of the ${own ? `latency of ${data.name}` : "lengths of all spans"}: ${plural(counts.reduce((a, b) => a + b, 0), "span")}`;
+  const label = `Histogram of the lengths of all spans: ${plural(counts.reduce((a, b) => a + b, 0), "span")}`;
   const picture = svg(
     "svg",
     { class: "histogram", role: "img", "aria-label": label, width: WIDTH, height: HEIGHT, viewBox: `0 0 ${WIDTH} ${HEIGHT}` },
     ...bars,
     svg("line", { x1: 0, x2: WIDTH, y1: bottom, y2: bottom }),
     ...texts,
-    ...marks,
   );
-  const heading = own ? ["Latency of ", el("bdi", {}, data.name)] : ["Lengths of all spans"];
-  return el("div", {}, el("h2", { class: "small" }, ...heading), picture);
-}
-
-function quantiles(span: SpanStats, bounds: number[], step: number, bottom: number): SVGElement[] {
-  let free = -Infinity;
-  let level = 0;
-  return ([["50 %", span.median], ["90 %", span.p90], ["99 %", span.p99]] as const).flatMap(([name, value]) => {
-    const i = bounds.findLastIndex((bound) => bound <= value);
-    if (i < 0) return [];
-    const [low, high] = [bounds[i]!, bounds[i + 1] ?? bounds[i]! * 2];
-    const x = Math.min((i + (high > low ? (value - low) / (high - low) : 0)) * step, WIDTH - 2);
-    // Names of quantiles that are near each other are one below the other.
-    level = x < free ? level + 1 : 0;
-    free = x + 36;
-    const isRight = x > WIDTH - 40;
-    const text = { class: "quantile-text", x: isRight ? x - 3 : x + 3, y: 10 + level * 12, "text-anchor": isRight ? "end" : "start" };
-    return [svg("line", { class: "quantile", x1: x, x2: x, y1: 2, y2: bottom }), svg("text", text, name)];
-  });
+  return el("div", {}, el("h2", { class: "small" }, "Lengths of all spans"), picture);
 }

@@ -1,6 +1,6 @@
 // Tasks of the range, and the graph of one with its critical path.
 
-import { get, isAborted, Latest, type Rows, type TaskEntry, type TaskGraph, type TaskNode, type Tasks } from "../api";
+import { get, isAborted, Latest, messageOf, type Rows, type TaskEntry, type TaskGraph, type TaskNode, type Tasks } from "../api";
 import { CommandLine } from "../commands";
 import { button, el, type Child } from "../dom";
 import { Grid } from "../grid";
@@ -21,6 +21,8 @@ export class TasksPanel implements Panel {
   readonly element = el("div");
   readonly topics: Topic[] = ["view", "range", "filter", "offsets", "trace"];
   private readonly status = el("span", { class: "muted", role: "status" });
+  /** Says that an event was not found. */
+  private readonly missing = el("span", { class: "muted", role: "status" });
   private readonly command = new CommandLine();
   private readonly back = button("All tasks", () => this.showList(), { hidden: true });
   private readonly body = el("div", { class: "body", tabindex: 0, role: "group", "aria-label": "Task" });
@@ -44,7 +46,7 @@ export class TasksPanel implements Panel {
       ],
       { open: (task) => void this.open(task), more: () => undefined },
     );
-    const bar = el("div", { class: "bar" }, this.back, this.status, el("span", { class: "grow" }), this.command.element);
+    const bar = el("div", { class: "bar" }, this.back, this.status, this.missing, el("span", { class: "grow" }), this.command.element);
     this.element.append(bar, this.grid.element, this.body);
     this.body.hidden = true;
   }
@@ -66,6 +68,7 @@ export class TasksPanel implements Panel {
   private showList(): void {
     const { answer } = this;
     this.shown = null;
+    this.missing.textContent = "";
     this.back.hidden = true;
     if (!answer) return void this.update();
     this.command.set(answer.command);
@@ -85,6 +88,7 @@ export class TasksPanel implements Panel {
 
   private async open(task: TaskEntry): Promise<void> {
     this.shown = task;
+    this.missing.textContent = "";
     this.back.hidden = false;
     this.command.set(task.command);
     const length = task.length === null ? "" : `${duration(task.length)}, `;
@@ -99,15 +103,17 @@ export class TasksPanel implements Panel {
     }
   }
 
-  /** Shows the event at a time, that of an operation or the first one there. */
-  private async openAt(time: string, label: string): Promise<void> {
+  /** Shows the event with a label at a time. The event is not looked for where clocks were adjusted: its own time is another one. */
+  private async openAt(time: string, label: string, isAdjusted: boolean): Promise<void> {
     const begin = this.state.relative(time);
+    this.missing.textContent = "";
     try {
-      const { rows } = await get<Rows>("events", { begin: time, end: time, limit: 50, offsets: this.state.offsetsText });
-      const row = rows.find((one) => one.name === label || one.name.endsWith(`:${label}`) || one.text.includes(label)) ?? rows[0];
+      const { rows } = isAdjusted ? { rows: [] } : await get<Rows>("events", { begin: time, end: time, limit: 50, offsets: this.state.offsetsText });
+      const row = rows.find((one) => one.name === label || one.name.endsWith(`:${label}`) || one.text.includes(label));
       if (row) return this.actions.openEvent(row.id);
-    } catch {
-      // Its time is shown without it.
+      this.missing.textContent = `The event ${label} was not found.`;
+    } catch (error) {
+      this.missing.textContent = messageOf(error);
     }
     this.actions.zoomTo(begin - 1000, begin + 1000);
   }
@@ -130,10 +136,10 @@ export class TasksPanel implements Panel {
     const caption = `Critical path${time_ns === null ? "" : `: ${duration(Number(time_ns))}`}`;
     const heading = nodes.length < graph.total ? `First ${nodes.length} of ${plural(graph.total, "operation")}` : "Operations";
     const clocks = (graph.clocks ?? []).map(({ machine, offset }) => el("li", {}, el("bdi", {}, machine || "(no name)"), `: ${difference(offset)}`));
-    const moved = clocks.length ? el("div", {}, el("h3", {}, "Clocks that were moved"), el("ul", {}, ...clocks)) : null;
+    const moved = clocks.length ? el("div", {}, el("h3", {}, "Adjusted clocks"), el("ul", {}, ...clocks)) : null;
     const missing = graph.dangling ? el("p", { class: "muted" }, `${plural(graph.dangling, "cause")} not in the traces`) : null;
     const left = el("div", {}, show, rows.length ? sortedTable(caption, ["Operation", "Since last"], rows, keys) : null, moved, missing);
-    const chart = gantt(this.state, nodes, graph, (event) => this.actions.openEvent(event), (time, label) => void this.openAt(time, label));
+    const chart = gantt(this.state, nodes, graph, (event) => this.actions.openEvent(event), (time, label) => void this.openAt(time, label, clocks.length > 0));
     const right = el("div", { class: "wide" }, el("h2", { class: "small" }, heading), chart);
     this.showNote(el("div", { class: "columns" }, left, right));
   }
@@ -147,7 +153,7 @@ interface TaskRow {
   place: string;
   begin: number | null;
   end: number | null;
-  /** First event of an operation. */
+  /** First event of an operation, or the one that joined it. */
   event: string | null;
   /** Time of an event that joined it. */
   joined: string | null;
@@ -157,8 +163,8 @@ interface TaskRow {
 function rowsOf(state: State, nodes: TaskNode[], graph: TaskGraph): TaskRow[] {
   const relative = (time: string | null) => (time === null ? null : state.relative(time));
   const joined = new Map<number, TaskRow[]>();
-  for (const { node, label, place, time } of (graph.joined ?? []).slice(0, MOST_JOINED)) {
-    const row = { node, label, place, begin: relative(time), end: relative(time), event: null, joined: time };
+  for (const { node, label, place, time, event = null } of (graph.joined ?? []).slice(0, MOST_JOINED)) {
+    const row = { node, label, place, begin: relative(time), end: relative(time), event, joined: time };
     joined.set(node, [...(joined.get(node) ?? []), row]);
   }
   return nodes.flatMap((node, i): TaskRow[] => {

@@ -1,8 +1,8 @@
 // The state of a thread: what it did, what it waited for, who woke it up, and the critical path over wake-ups.
 
-import { get, Latest, messageOf, type ThreadAnswer, type ThreadState, type Waker, type WakeupPath } from "../api";
+import { isAborted, Latest, messageOf, type ThreadAnswer, type ThreadState, type Waker, type WakeupPath } from "../api";
 import { button, el, type Child } from "../dom";
-import { pathOf, stateText, type PathStep } from "../path";
+import { pathOf, rangeOfStep, stateText, type PathStep, type ThreadPath } from "../path";
 import type { Selection, State } from "../state";
 import { count, duration, fullTime, timeOfDay } from "../time";
 import { nameOf } from "../tracks";
@@ -36,12 +36,12 @@ export class ThreadView {
     const facts: [string, Child][] = [
       ["Thread", answer.track === undefined ? (answer.name ?? "") : this.trackLink(answer.track, answer.name)],
       ["State", stateText(first)],
-      ["Begin", fullTime(BigInt(first.begin), this.state.calendar)],
+      ["Begin", fullTime(this.state.shownTime(first.begin, track), this.state.calendar)],
       ["Length", duration(this.length(first))],
       ["Ended by", first.endedBy ? this.waker(first) : null],
       ["Priority", answer.priority === undefined ? null : String(answer.priority)],
       ["Processor", this.processor(track, answer, first)],
-      ["Event", answer.event ? button("Event of the scheduler", () => this.actions.openEvent(answer.event!)) : null],
+      ["Event", answer.event ? button("Scheduler event", () => this.actions.openEvent(answer.event!)) : null],
     ];
     const list = before.map((state) => el("li", {}, this.stateLink(state, answer), state.endedBy ? el("span", {}, ", ended by ", this.waker(state)) : null));
     const parts: HTMLElement[] = [el("div", {}, factList(facts)), el("div", {}, el("h3", {}, "Before"), list.length ? el("ol", { class: "links" }, ...list) : note("Nothing is known."))];
@@ -49,20 +49,22 @@ export class ThreadView {
     const last = [first, ...answer.states].find((state) => state.state === "sleeping" || state.state === "waiting") ?? first;
     const { path } = this;
     const paths = el("p", {}, path.button("Critical path", answer.track, answer.name, () => [last.begin, last.begin === first.begin ? last.end : first.end], "What the thread waited for in its last wait, and what really ran"), " ",
-      path.button("Critical path of the range", answer.track, answer.name, () => this.range(), "What the thread waited for in the visible or marked range, and what really ran"));
+      path.button("Critical path of the range", answer.track, answer.name, () => this.range(answer.track), "What the thread waited for in the visible or marked range, and what really ran"));
     return { title: answer.name ?? selection.name, element: el("div", {}, el("div", { class: "columns" }, ...parts), paths) };
   }
 
-  private range(): [string, string] {
+  /** Range that is visible or marked, by the clock of a track: the path is asked for without offsets. */
+  private range(track: number | undefined): [string, string] {
     const { begin, end } = this.state.askedRange;
-    return [this.state.timeText(begin), this.state.timeText(end)];
+    const offset = this.state.offsetOf(track ?? -1);
+    return [this.state.timeText(begin - offset), this.state.timeText(end - offset)];
   }
 
   /** Threads that it woke up meanwhile, each of which leads to what it did then. */
   private woken(woke: NonNullable<ThreadAnswer["woke"]>): HTMLElement {
     const items = woke.map(({ name, states, time }) => {
       const begin = this.state.relative(time);
-      return el("li", {}, button(name ?? "thread", () => this.actions.openState(states, begin, begin + 1, "runnable"), { title: timeOfDay(BigInt(time), this.state.calendar) }));
+      return el("li", {}, button(name ?? "thread", () => this.actions.openState(states, begin, begin + 1, "runnable"), { title: timeOfDay(this.state.shownTime(time, states), this.state.calendar) }));
     });
     return el("div", {}, el("h3", {}, "Woke up"), el("ul", { class: "links" }, ...items));
   }
@@ -97,7 +99,7 @@ export class ThreadView {
     const states = this.state.tracks.find((track) => track.kind === "states" && track.parent === answer.track);
     if (!states) return el("span", {}, text);
     return button(text, () => this.actions.openState(states.id, this.state.relative(state.begin), this.state.relative(state.end), state.state), {
-      title: timeOfDay(BigInt(state.begin), this.state.calendar),
+      title: timeOfDay(this.state.shownTime(state.begin, states.id), this.state.calendar),
     });
   }
 
@@ -116,13 +118,20 @@ export class ThreadView {
 /** The critical path of a thread: a track above the others, and a table, which stays while its steps are looked at. */
 export class PathView {
   readonly element = el("div");
+  private readonly latest = new Latest();
+  private hasTable = false;
 
   constructor(
     private readonly state: State,
     private readonly actions: PanelActions,
     private readonly setCommand: (command: string) => void,
   ) {
-    state.on(["layout"], () => state.path || this.element.replaceChildren());
+    // The table goes with the track.
+    state.on(["layout"], () => {
+      if (!this.hasTable || state.path) return;
+      this.hasTable = false;
+      this.element.replaceChildren();
+    });
   }
 
   /** Button that asks for the path of a thread in a range of time, and shows it. */
@@ -134,25 +143,24 @@ export class PathView {
     this.state.setPath(null);
     this.element.replaceChildren(note("Reading the trace …"));
     try {
-      const path = await get<WakeupPath | null>("path", { track, begin, end });
+      const path = await this.latest.get<WakeupPath | null>("path", { track, begin, end });
       if (!path?.steps.length) return this.element.replaceChildren(note("Nothing is known."));
       this.setCommand(path.command);
       const found = pathOf(name, path, (text) => this.state.relative(text));
       this.state.setPath(found);
-      this.actions.announce(`${found.name}: critical path of ${count(path.total)} steps`);
-      this.element.replaceChildren(this.table(name, path));
+      this.actions.announce(`${found.name}: critical path of ${plural(path.total, "step")}`);
+      this.element.replaceChildren(this.table(found, path));
+      this.hasTable = true;
     } catch (error) {
-      this.element.replaceChildren(note(messageOf(error), true));
+      if (!isAborted(error)) this.element.replaceChildren(note(messageOf(error), true));
     }
   }
 
-  private table(name: string, path: WakeupPath): HTMLElement {
-    const { total, complete } = path;
-    const found = pathOf("", path, (text) => this.state.relative(text)).steps;
+  private table({ name, steps: found }: ThreadPath, { total, complete }: WakeupPath): HTMLElement {
     const lengths = found.map((step) => step.end - step.begin);
     // The track above has them all.
     const rows = found.slice(0, MOST_ROWS).map((step, i) => {
-      const text = timeOfDay(this.state.absolute(step.begin), this.state.calendar);
+      const text = timeOfDay(this.state.absolute(rangeOfStep(this.state, step).begin), this.state.calendar);
       return [leadingCell(text, () => this.actions.openStep(step), "Show this step"), step.name, stateText(step), wakerText(step.endedBy), duration(lengths[i]!)];
     });
     const keys = found.slice(0, MOST_ROWS).map((step, i) => [BigInt(Math.round(step.begin)), step.name, stateText(step), wakerText(step.endedBy), lengths[i]!]);
