@@ -404,7 +404,8 @@ fn many_streams_are_listed_once() {
     );
     let lines = text.matches("    Stream (ID ").count();
     assert_eq!(lines, (1..=128).sum::<usize>() + 3000 - 128);
-    assert!(text.len() < 1 << 20, "{}", text.len());
+    // All streams at each beginning would be 100 times as much.
+    assert!(text.len() < 2 << 20, "{}", text.len());
 }
 
 #[test]
