@@ -15,9 +15,13 @@ export async function processorsLeadToThreads({ browser, url }) {
   if (!(await processors(page)).length) return "the trace has no scheduling";
   const canvas = await places(page);
   const row = await page.locator('.label[data-kind="processor"]').first().boundingBox();
-  for (let part = 0.3; part < 0.9; part += 0.007) {
-    await page.mouse.click(canvas.x + canvas.width * part, row.y + 12);
-    if ((await page.evaluate(() => window.__ichnos.selected))?.count === 1) break;
+  const isSelected = async () => (await page.evaluate(() => window.__ichnos.selected))?.count === 1;
+  // The picture may not be there yet.
+  for (let round = 0; round < 20 && !(await isSelected()); round++) {
+    for (let part = 0.3; part < 0.9 && !(await isSelected()); part += 0.007) {
+      await page.mouse.click(canvas.x + canvas.width * part, row.y + 12);
+    }
+    await page.waitForTimeout(250);
   }
   const facts = page.locator("#panel-details dl.facts");
   await facts.getByText("State").waitFor();
@@ -92,9 +96,13 @@ export async function criticalPathsAreATrackAndATable(context) {
   if (!page) return "only with the mock";
   const canvas = await places(page);
   const row = await page.locator('.label[data-kind="processor"]').first().boundingBox();
-  for (let part = 0.3; part < 0.9; part += 0.007) {
-    await page.mouse.click(canvas.x + canvas.width * part, row.y + 12);
-    if ((await page.evaluate(() => window.__ichnos.selected))?.count === 1) break;
+  const isSelected = async () => (await page.evaluate(() => window.__ichnos.selected))?.count === 1;
+  // The picture may not be there yet.
+  for (let round = 0; round < 20 && !(await isSelected()); round++) {
+    for (let part = 0.3; part < 0.9 && !(await isSelected()); part += 0.007) {
+      await page.mouse.click(canvas.x + canvas.width * part, row.y + 12);
+    }
+    await page.waitForTimeout(250);
   }
   const details = page.locator("#panel-details");
   await details.getByText("Woke up").waitFor();
