@@ -199,11 +199,13 @@ export class State {
     this.byId = new Map(tracks.map((track) => [track.id, track]));
     this.rootOf.clear();
     this.statesByThread = new Map(tracks.flatMap((track) => (track.kind === "states" && track.parent !== null ? [[track.parent, track] as const] : [])));
+    // A closed process shows who ran in it: without that, nothing would be seen of it.
+    const hasRuns = tracks.some((track) => track.kind === "runs");
     for (const track of tracks) {
       this.rootOf.set(track.id, track.parent === null ? track.id : (this.rootOf.get(track.parent) ?? track.parent));
       const above = this.byId.get(track.parent ?? -1);
       if (track.kind === "thread") this.programs.set(track.name, withoutNumber(above?.kind === "process" ? above.name : track.name));
-      const closes = (track.kind === "process" && tracks.length > MOST_OPEN) || (track.kind === "processor" && track.runsThreads);
+      const closes = (track.kind === "process" && tracks.length > MOST_OPEN && hasRuns) || (track.kind === "processor" && track.runsThreads);
       if (!closes || this.closedFirst.has(track.id)) continue;
       this.closedFirst.add(track.id);
       if (!this.touched.has(track.id)) this.collapsed.add(track.id);
