@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use ichnos_model::decode::DecodeErrorKind;
-use ichnos_model::{DamageKind, Field, Scope, Text, Visitor};
+use ichnos_model::{DamageKind, Field, Role, Scope, Text, Visitor};
 
 use super::EventScanner;
 use crate::overwritten::{BLOCK, FirstInBlock, TimeSteps, uniform_from};
@@ -32,21 +32,25 @@ impl EventScanner {
     /// Ends the content of the packet where its event records end, and returns the bit: those that are in order, and not later
     /// than the end of the packet by more than its length. The rest is padding, as are equal bytes at the end of the packet.
     ///
-    /// Short timestamps of bytes that an earlier packet left in the buffer can look like later ones: then, event records end
-    /// at the time `latest`, and where the bytes begin that the packet shares with the one `before`.
+    /// If event records have times, those that the packet shares with the one `before` at its end are padding, too: an earlier
+    /// packet left them in the buffer. Their short timestamps can look like later ones: then, event records end at the time
+    /// `latest`.
     pub(crate) fn end_content_by_events(&mut self, latest: u64, before: &[u8]) -> u64 {
         let mut scanner = self.clone();
         scanner.end = scanner.content_end();
         let begin = scanner.clocks.value().unwrap_or_default();
-        // Without a timestamp, the time moves by what it was moved.
-        let is_short = scanner.reach().is_some_and(|reach| reach > 1);
+        let header = self.stream.plans().event_record_header.as_ref();
+        let times = header.into_iter().flat_map(|plan| plan.nodes());
+        let mut times = times.filter(|node| node.roles.has(Role::Timestamp)).peekable();
+        let has_times = times.peek().is_some();
+        let is_short = times.any(|node| node.class.bits().is_none_or(|bits| bits.length < 64));
         // Tracers write events just before the first time of a packet, and just after its last time.
         let latest = if is_short { latest } else { latest.saturating_add(latest.saturating_sub(begin)) };
         let mut last = if is_short { begin } else { 0 };
         let content = self.data.get(..self.content_end().div_ceil(8) as usize).unwrap_or_default();
         let is_other = |(own, before): (&u8, &u8)| own != before;
         let shared = content.iter().zip(before).rposition(is_other).map_or(0, |other| other + 1);
-        let shared = if is_short && before.len() == content.len() { shared } else { content.len() };
+        let shared = if has_times && before.len() == content.len() { shared } else { content.len() };
         let padding = 8 * uniform_from(content).min(shared) as u64;
         while scanner.at.bit.next_multiple_of(8) < padding && scanner.next_event() {
             if let Some(time) = scanner.event_clock {

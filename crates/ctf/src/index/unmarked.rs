@@ -78,8 +78,7 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
     /// Returns the offset of the first packet in the held one, from an offset on and behind its content. Both have one size,
     /// or the held one then has that of the one before.
     pub(super) fn unmarked_within(&self, from: usize, to: usize) -> Option<usize> {
-        // Without an order, anything can follow a packet: payloads, too.
-        let held = self.held.as_ref().filter(|_| self.has_order)?;
+        let held = self.held.as_ref()?;
         let begin = usize::try_from(held.found.entry.offset).ok()?;
         let content =
             held.found.entry.content().and_then(|content| usize::try_from(content.div_ceil(8)).ok());
