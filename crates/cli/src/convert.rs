@@ -455,7 +455,7 @@ pub(crate) fn named_target(args: &Convert, keeps_format: bool) -> Result<Option<
     check_output(args, Target::new(format, writer)).map(Some)
 }
 
-/// Says that an output whose name is that of a file is a directory.
+/// Reports an output that is a directory in spite of its extension.
 fn note_directory(path: Option<&Path>, target: Target, report: Report) {
     let extension = path.and_then(Path::extension).and_then(|extension| extension.to_str());
     if let (Some(path), Some(extension)) = (path, extension)

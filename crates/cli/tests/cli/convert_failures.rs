@@ -36,7 +36,7 @@ fn fails(around: &Path, arguments: &[&str], parts: &[&str]) {
     assert_eq!(content(around), before);
 }
 
-/// The extension names the format, and a dialect of another one does not change that.
+/// The extension selects the format, even if `--dialect` belongs to another format.
 #[test]
 fn a_dialect_of_another_format_is_refused() {
     let (input, around) = (trace("failures-dialect"), Directory::new("failures-dialect-out"));

@@ -50,7 +50,7 @@ impl SeenEvent {
         (self.ticks, self.thread, &self.name)
     }
 
-    /// Returns the fields of the only field, which has no name: ichnos shows them as fields of the event.
+    /// Returns the members of the only, unnamed field, which ichnos shows as fields of the event.
     fn outer_fields(&self) -> Option<BTreeMap<String, Value>> {
         let outer = self.fields.get("value").filter(|_| self.fields.len() == 1)?;
         outer.is_object().then(|| fields(outer))

@@ -473,7 +473,7 @@ fn packets_stay_the_same_by_way_of_prop1() {
     }
 }
 
-/// An event after its packet's end is so late that 32 bits have no room for it: a repair has to say its time.
+/// A repair writes the time of an event after its packet even if 32 bits are too short for it.
 #[test]
 fn repaired_times_of_packets_have_room() {
     let directory = Directory::new("repaired-times");

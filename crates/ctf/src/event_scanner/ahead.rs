@@ -1,4 +1,4 @@
-//! What the event records ahead show about their packet, and about its bytes.
+//! Conclusions about a packet and its bytes from the event records ahead.
 
 use std::ops::Range;
 
@@ -10,8 +10,8 @@ use crate::overwritten::{BLOCK, FirstInBlock, TimeSteps, uniform_from};
 use crate::rule::Overwritten;
 
 impl EventScanner {
-    /// Returns the time of the first event record of a packet if its begin is too late: read from there on, a short
-    /// timestamp is beyond the `end` of the packet, but from an earlier begin on, not before `earliest`, all are within it.
+    /// Returns the time of the first event record of a packet that claims to start too late: a short timestamp would then be
+    /// beyond the `end` of the packet, while all timestamps fit with an earlier start, not before `earliest`.
     pub(crate) fn earlier_begin(&self, begin: u64, end: u64, earliest: u64) -> Option<u64> {
         let first = self.next_time().filter(|first| *first > end)?;
         let reach = self.reach()?;
@@ -140,7 +140,7 @@ impl EventScanner {
     }
 
     /// Returns `true` if two blocks of equal bytes, the first of which begins at a bit of the packet, have their first event
-    /// records at different places. Then these are no periodic ones, unless the bytes between both places repeat themselves.
+    /// records at different places. Then they are copies rather than periodic records, unless the bytes between both places repeat themselves.
     fn are_shifted(&self, block: u64, first: u64, first_in_copy: u64) -> bool {
         let shift = first.abs_diff(first_in_copy);
         let bytes = (shift / 8) as usize;

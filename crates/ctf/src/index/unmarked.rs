@@ -52,9 +52,8 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         run.map(|(_, size)| (size, RUN))
     }
 
-    /// Returns the offset of the next packet after one, at an offset, that cannot be read: where that ends by its size, or
-    /// where it would end if it had the size of the one before, or of the next one, or the first one from which on several
-    /// follow each other.
+    /// Returns the offset of the next packet after an unreadable packet at `offset`. Candidates are its end by its own size or
+    /// by the size of a neighbor, and then the first offset at which several packets follow each other.
     pub(super) fn unmarked_after(&mut self, offset: usize) -> Option<usize> {
         self.searches += 1;
         if self.searches > MOST_SEARCHES {
@@ -75,8 +74,8 @@ impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
         by_size.or_else(|| tried.find(|at| is_sure(*at)))
     }
 
-    /// Returns the offset of the first packet in the held one, from an offset on and behind its content. Both have one size,
-    /// or the held one then has that of the one before.
+    /// Returns the offset of the first packet inside the held packet, after its content and not before `from`. Either both
+    /// parts have the same size, or the held packet then has the size of the packet before.
     pub(super) fn unmarked_within(&self, from: usize, to: usize) -> Option<usize> {
         let held = self.held.as_ref()?;
         let begin = usize::try_from(held.found.entry.offset).ok()?;

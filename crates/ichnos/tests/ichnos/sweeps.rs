@@ -74,7 +74,7 @@ pub(crate) struct Change<T> {
     pub(crate) offset: usize,
     pub(crate) bytes: Vec<u8>,
     pub(crate) what: String,
-    /// What a test knows about it.
+    /// Expectation of a test.
     pub(crate) about: T,
 }
 

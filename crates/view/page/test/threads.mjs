@@ -9,20 +9,25 @@ async function processors(page) {
   return tracks.filter((track) => track.runsThreads);
 }
 
-/** A click on a processor shows the thread; its links lead to what it names. */
-export async function processorsLeadToThreads({ browser, url }) {
-  const page = await openPage(browser, url);
-  if (!(await processors(page)).length) return "the trace has no scheduling";
+/** Clicks on the first processor until a single slice is selected, as the picture may not be there yet. Returns the places of the canvas. */
+async function selectSlice(page) {
   const canvas = await places(page);
   const row = await page.locator('.label[data-kind="processor"]').first().boundingBox();
   const isSelected = async () => (await page.evaluate(() => window.__ichnos.selected))?.count === 1;
-  // The picture may not be there yet.
   for (let round = 0; round < 20 && !(await isSelected()); round++) {
     for (let part = 0.3; part < 0.9 && !(await isSelected()); part += 0.007) {
       await page.mouse.click(canvas.x + canvas.width * part, row.y + 12);
     }
     await page.waitForTimeout(250);
   }
+  return canvas;
+}
+
+/** A click on a processor shows the thread; its links lead to what it names. */
+export async function processorsLeadToThreads({ browser, url }) {
+  const page = await openPage(browser, url);
+  if (!(await processors(page)).length) return "the trace has no scheduling";
+  await selectSlice(page);
   const facts = page.locator("#panel-details dl.facts");
   await facts.getByText("State").waitFor();
   assert.match(await facts.innerText(), /running/);
@@ -94,16 +99,7 @@ async function order(page) {
 export async function criticalPathsAreATrackAndATable(context) {
   const { own, page } = (await scheduledPage(context)) ?? {};
   if (!page) return "only with the mock";
-  const canvas = await places(page);
-  const row = await page.locator('.label[data-kind="processor"]').first().boundingBox();
-  const isSelected = async () => (await page.evaluate(() => window.__ichnos.selected))?.count === 1;
-  // The picture may not be there yet.
-  for (let round = 0; round < 20 && !(await isSelected()); round++) {
-    for (let part = 0.3; part < 0.9 && !(await isSelected()); part += 0.007) {
-      await page.mouse.click(canvas.x + canvas.width * part, row.y + 12);
-    }
-    await page.waitForTimeout(250);
-  }
+  const canvas = await selectSlice(page);
   const details = page.locator("#panel-details");
   await details.getByText("Woke up").waitFor();
   await details.getByRole("button", { name: "Critical path of the range" }).click();

@@ -10,7 +10,7 @@ use crate::viewers::thread_states::{StateInterval, ThreadState, ThreadWaker};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TimelineState {
-    /// Begin in nanoseconds since the origin of the clock.
+    /// Start in nanoseconds since the origin of the clock.
     pub begin: u64,
     /// End in nanoseconds since the origin of the clock.
     pub end: u64,
@@ -18,7 +18,7 @@ pub struct TimelineState {
     pub name: u32,
     /// Number of the name of the span that the thread waits in, if it waits.
     pub waits_in: Option<u32>,
-    /// What ended the wait.
+    /// Cause of the end of the wait.
     pub waker: Option<ThreadWaker>,
     /// Track of the thread that ended the wait.
     pub woken_by: Option<u32>,
