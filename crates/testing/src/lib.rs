@@ -1,8 +1,8 @@
 //! Helpers for tests of several crates: [random numbers](Random) from a seed, [a limit of CPU time](in_cpu_time) that
 //! does not depend on the load of the machine, [the memory](PrivateMemory) of other processes, [an encoder](encoder) of
 //! single bits, [traces of one construct](constructs), [random traces](proposals) of the two proposals for CTF 2,
-//! [tables](compare_table) of documents, [bodies of HTTP](join_chunks), and programs that read what ichnos writes,
-//! [Google's trace processor](TraceProcessor) and [Microsoft's TraceEvent](TraceEventLibrary).
+//! [tables](compare_table) of documents, [bodies of HTTP](join_chunks), and programs that read what ichnos writes:
+//! [Google's trace processor](TraceProcessor), [Microsoft's TraceEvent](TraceEventLibrary), [Python](find_python).
 #![forbid(unsafe_code)]
 // Helpers of tests may panic like tests.
 #![allow(clippy::panic, clippy::unwrap_used)]
@@ -19,6 +19,7 @@ pub mod fxt_file;
 pub mod nettrace_file;
 mod private_memory;
 pub mod proposals;
+mod python;
 mod random;
 mod trace_event_library;
 mod trace_processor;
@@ -27,6 +28,7 @@ pub use chunked_body::join_chunks;
 pub use cpu_time::in_cpu_time;
 pub use document_table::compare_table;
 pub use private_memory::{PrivateMemory, private_memory};
+pub use python::find_python;
 pub use random::{Random, cases};
 pub use trace_event_library::{TraceEventDump, TraceEventLibrary};
 pub use trace_processor::TraceProcessor;

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use ichnos_testing::{TraceEventLibrary, TraceProcessor};
+use ichnos_testing::{TraceEventLibrary, TraceProcessor, find_python};
 use serde_json::Value;
 
 use crate::support::{Directory, ichnos};
@@ -203,11 +203,7 @@ fn viewer(name: &str, source: &Path, format: &str, directory: &Directory) {
 
 /// OpenTelemetry's own messages hold everything that is written.
 fn otlp(name: &str, source: &Path, directory: &Directory) {
-    let python = std::env::var_os("ICHNOS_PYTHON").unwrap_or_else(|| "python3".into());
-    let check = Command::new(&python).args(["-c", "import opentelemetry.proto.trace.v1.trace_pb2"]).output();
-    if !check.is_ok_and(|output| output.status.success()) {
-        return println!("skipped: {name}: Python has no package opentelemetry-proto");
-    }
+    let Some(python) = find_python(name, "opentelemetry.proto.trace.v1.trace_pb2") else { return };
     let (script, file) = (directory.join("otlp.py"), directory.join("all.jsonl"));
     fs::write(&script, include_str!("../../../ichnos/tests/ichnos/otlp.py")).unwrap();
     convert(source, "otlp", &[], &file);

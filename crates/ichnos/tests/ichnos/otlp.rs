@@ -1,7 +1,7 @@
 //! Requests of OpenTelemetry, as other programs read them and the originals.
 
 use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +10,7 @@ use ichnos::convert::{ConvertOptions, ViewerWriter};
 use ichnos::{OpenOptions, Session};
 use ichnos_io::TraceWriter as _;
 use ichnos_model::Window;
-use ichnos_testing::TraceProcessor;
+use ichnos_testing::{TraceProcessor, find_python};
 use serde_json::Value as Json;
 
 use crate::missing::check_otlp;
@@ -86,23 +86,11 @@ fn time(value: &Json) -> i64 {
     value.as_str().unwrap().parse().unwrap()
 }
 
-/// Python with OpenTelemetry's messages: that which `ICHNOS_PYTHON` names, or `python3`.
-fn python(test: &str) -> Option<OsString> {
-    let python = std::env::var_os("ICHNOS_PYTHON").unwrap_or_else(|| "python3".into());
-    let check = ["-c", "import opentelemetry.proto.trace.v1.trace_pb2"];
-    if Command::new(&python).args(check).output().is_ok_and(|output| output.status.success()) {
-        return Some(python);
-    }
-    println!(
-        "skipped: {test}: Python has no package opentelemetry-proto (ICHNOS_PYTHON names a Python that has it)"
-    );
-    None
-}
-
 /// OpenTelemetry's own messages are read from JSON Lines and from protobuf, and are the same.
 #[test]
 fn opentelemetry_reads_both_encodings() {
-    let Some(python) = python("opentelemetry_reads_both_encodings") else { return };
+    let test = "opentelemetry_reads_both_encodings";
+    let Some(python) = find_python(test, "opentelemetry.proto.trace.v1.trace_pb2") else { return };
     let directory = tempfile::tempdir().unwrap();
     let script = directory.path().join("otlp.py");
     std::fs::write(&script, include_str!("otlp.py")).unwrap();

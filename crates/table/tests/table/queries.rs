@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use ichnos_table::ParquetWriter;
+use ichnos_testing::find_python;
 use serde_json::{Value, json};
 
 use crate::dataset::{Row, convert};
@@ -12,17 +13,6 @@ use crate::examples::{EXAMPLES, NOT_IN_LINES, events, example};
 use crate::recorded::recorded;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/table/engines.py");
-
-/// Python with the packages of an engine: that which `ICHNOS_PYTHON` names, or `python3`.
-fn python(engine: &str) -> Option<PathBuf> {
-    let python = std::env::var_os("ICHNOS_PYTHON").unwrap_or_else(|| "python3".into());
-    let imported = Command::new(&python).args(["-c", &format!("import {engine}")]).output();
-    if imported.is_ok_and(|output| output.status.success()) {
-        return Some(python.into());
-    }
-    eprintln!("skipped: Python has no package {engine} (ICHNOS_PYTHON names a Python that has it)");
-    None
-}
 
 /// Returns what an engine finds in a dataset: by event and column, the count, sum, minimum and maximum.
 fn ask(python: &Path, engine: &str, dataset: &Path) -> BTreeMap<String, BTreeMap<String, Value>> {
@@ -133,8 +123,8 @@ const MORE_RECORDED: [&str; 4] = [
     "fuchsia/magic-trace/trace.fxt",
 ];
 
-fn engines() -> Vec<(&'static str, PathBuf)> {
-    ENGINES.into_iter().filter_map(|name| Some((name, python(name)?))).collect()
+fn engines(test: &str) -> Vec<(&'static str, PathBuf)> {
+    ENGINES.into_iter().filter_map(|name| Some((name, find_python(test, name)?))).collect()
 }
 
 /// Compares what engines find in the dataset of a trace with its JSON Lines. Returns the number of compared columns.
@@ -174,7 +164,7 @@ fn compare(trace: &Path, engines: &[(&str, PathBuf)]) -> usize {
 
 #[test]
 fn engines_find_what_json_lines_have() {
-    let engines = engines();
+    let engines = engines("engines_find_what_json_lines_have");
     for name in EXAMPLES.iter().filter(|_| !engines.is_empty()) {
         compare(&example(name), &engines);
     }
@@ -182,7 +172,10 @@ fn engines_find_what_json_lines_have() {
 
 #[test]
 fn engines_find_what_json_lines_have_of_recorded_traces() {
-    let (engines, Some(root)) = (engines(), recorded()) else { return };
+    let (engines, Some(root)) = (engines("engines_find_what_json_lines_have_of_recorded_traces"), recorded())
+    else {
+        return;
+    };
     let more = MORE_RECORDED.iter().filter(|_| std::env::var_os("ICHNOS_ALL_ENGINES").is_some());
     for name in RECORDED.iter().chain(more).filter(|_| !engines.is_empty()) {
         let columns = compare(&root.join(name), &engines);

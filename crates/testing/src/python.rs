@@ -1,0 +1,17 @@
+//! Python, whose modules read what ichnos writes.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Finds a Python that has a module: the one that `ICHNOS_PYTHON` names, by default `python3`. Without it, prints that
+/// `test` is skipped.
+#[must_use]
+pub fn find_python(test: &str, module: &str) -> Option<PathBuf> {
+    let python = std::env::var_os("ICHNOS_PYTHON").unwrap_or_else(|| "python3".into());
+    let imported = Command::new(&python).args(["-c", &format!("import {module}")]).output();
+    if imported.is_ok_and(|output| output.status.success()) {
+        return Some(python.into());
+    }
+    println!("skipped: {test}: Python lacks the module {module} (ICHNOS_PYTHON names a Python that has it)");
+    None
+}
