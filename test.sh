@@ -50,12 +50,12 @@ if [ -n "$packages" ]; then
 	fi
 fi
 
-# Installs packages of Python, for tests of tables and of OpenTelemetry's requests, while tests are compiled: it takes some 15 s of one core.
+# Installs packages of Python, for tests of tables, of OpenTelemetry's requests and of Perfetto's samples, while tests are compiled: it takes some 15 s of one core.
 python_packages() {
 	local venv=target/python
 	[ -x $venv/bin/pip ] || timeout 60 python3 -m venv --clear $venv || return
 	timeout 180 $venv/bin/python -m pip install --quiet --disable-pip-version-check \
-		'duckdb==2.*' 'polars==2.*' 'pyarrow==26.*' 'opentelemetry-proto==1.*'
+		'duckdb==2.*' 'polars==2.*' 'pyarrow==26.*' 'opentelemetry-proto==1.*' 'perfetto==0.59.*'
 }
 
 # Installs packages of node, for tests of the page of `ichnos view`.

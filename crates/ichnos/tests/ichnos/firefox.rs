@@ -128,7 +128,7 @@ fn intervals_of_fxt_are_the_slices_of_the_trace_processor() {
 
 /// Samples, in nanoseconds since the first one: time, thread, number of frames.
 #[derive(Default)]
-struct Samples(Vec<(i128, u64, usize)>);
+pub(crate) struct Samples(pub(crate) Vec<(i128, u64, usize)>);
 
 impl Sink for Samples {
     fn message(&mut self, message: &Message<'_>) -> std::io::Result<std::ops::ControlFlow<()>> {

@@ -70,6 +70,8 @@ mod missing;
 mod otlp;
 #[cfg(feature = "ctf")]
 mod pass;
+#[cfg(all(feature = "ctf", feature = "fxt", feature = "jsonl", feature = "nettrace", feature = "xtrace"))]
+mod perfetto_samples;
 #[cfg(feature = "ctf")]
 mod proposals;
 #[cfg(all(feature = "ctf", feature = "fxt", feature = "jsonl", feature = "nettrace", feature = "xtrace"))]

@@ -462,7 +462,13 @@ fn every_event_and_integer_of_other_formats_arrives() {
                     (row["name"].as_str().unwrap().to_owned(), row["n"].as_i64().unwrap())
                 })
                 .collect();
-            assert_eq!(found, counts.events, "{example} for {}", viewer.name());
+            let mut wanted = counts.events.clone();
+            if viewer == ViewerWriter::Perfetto {
+                // The trace processor of these tests is older than samples of unknown processors, which
+                // `perfetto_samples.rs` checks.
+                wanted.remove("ThreadSample");
+            }
+            assert_eq!(found, wanted, "{example} for {}", viewer.name());
             if viewer == ViewerWriter::Chrome {
                 // Large integers are texts.
                 continue;

@@ -3,24 +3,20 @@
 use ichnos_model::Event;
 
 use super::packet_writer::{PacketWriter, process_and_thread, push_interned};
-use super::schema::{interned, packet, sample};
+use super::schema::{counter_descriptor, interned, packet, sample, stack_sample, task_context};
 use super::sequence::SampleNames;
 use crate::viewers::class::{EventPlace, ViewerClass};
-use crate::viewers::protobuf::{begin, end, push_unsigned};
+use crate::viewers::protobuf::{begin, end, push_bytes, push_unsigned};
 
 /// Number of processors that Perfetto can have.
 pub(super) const MOST_PROCESSORS: u64 = 4096;
 
 impl PacketWriter<'_> {
-    /// Writes a sample. Returns `false` if it lacks its call stack, process, thread or processor.
+    /// Writes a sample, without a processor as one that Perfetto has since July 2026. Returns `false` if it lacks its call
+    /// stack, process or thread.
     pub(super) fn sample(&mut self, event: &Event<'_>, class: &ViewerClass, place: &EventPlace<'_>) -> bool {
-        let (Some(stack), Some((process, thread)), Some(processor)) = (
-            self.stack(event, class),
-            process_and_thread(place),
-            place.processor.filter(|cpu| *cpu < MOST_PROCESSORS),
-        ) else {
-            return false;
-        };
+        let stack = self.stack(event, class);
+        let (Some(stack), Some((process, thread))) = (stack, process_and_thread(place)) else { return false };
         // It names process and thread.
         self.track(event.stream, place);
         let at = self.begin_packet();
@@ -29,11 +25,33 @@ impl PacketWriter<'_> {
             self.call_stack(event, stack);
             end(self.out, data);
         }
-        let sample = begin(self.out, packet::PERF_SAMPLE);
-        push_unsigned(self.out, sample::PROCESSOR, processor);
-        push_unsigned(self.out, sample::PROCESS, process);
-        push_unsigned(self.out, sample::THREAD, thread);
-        push_unsigned(self.out, sample::CALL_STACK, u64::from(stack) + 1);
+        let call_stack = u64::from(stack) + 1;
+        let out = &mut *self.out;
+        let sample = match place.processor.filter(|cpu| *cpu < MOST_PROCESSORS) {
+            Some(processor) => {
+                let sample = begin(out, packet::PERF_SAMPLE);
+                push_unsigned(out, sample::PROCESSOR, processor);
+                push_unsigned(out, sample::PROCESS, process);
+                push_unsigned(out, sample::THREAD, thread);
+                push_unsigned(out, sample::CALL_STACK, call_stack);
+                sample
+            }
+            None => {
+                let sample = begin(out, packet::STACK_SAMPLE);
+                let task = begin(out, stack_sample::TASK);
+                push_unsigned(out, task_context::PROCESS, process);
+                push_unsigned(out, task_context::THREAD, thread);
+                end(out, task);
+                push_unsigned(out, stack_sample::CALL_STACK, call_stack);
+                // What a sample stands for is unknown: each counts 1.
+                let counter = begin(out, stack_sample::COUNTER);
+                push_bytes(out, counter_descriptor::NAME, b"samples");
+                push_unsigned(out, counter_descriptor::UNIT, counter_descriptor::UNIT_COUNT);
+                end(out, counter);
+                push_unsigned(out, stack_sample::WEIGHT, 1);
+                sample
+            }
+        };
         self.end_packet([at, sample])
     }
 

@@ -18,6 +18,7 @@ pub(super) mod packet {
     pub(crate) const ANDROID_LOG: u32 = 39;
     pub(crate) const TRACK_DESCRIPTOR: u32 = 60;
     pub(crate) const PERF_SAMPLE: u32 = 66;
+    pub(crate) const STACK_SAMPLE: u32 = 135;
     pub(crate) const MACHINE_ID: u32 = 98;
     pub(crate) const TASK_STATE: u32 = 117;
     /// Flag of a packet after which nothing is known of earlier names.
@@ -163,4 +164,27 @@ pub(super) mod sample {
     pub(crate) const PROCESS: u32 = 2;
     pub(crate) const THREAD: u32 = 3;
     pub(crate) const CALL_STACK: u32 = 4;
+}
+
+/// `StackSample`
+pub(super) mod stack_sample {
+    pub(crate) const TASK: u32 = 1;
+    pub(crate) const CALL_STACK: u32 = 6;
+    pub(crate) const COUNTER: u32 = 9;
+    pub(crate) const WEIGHT: u32 = 11;
+}
+
+/// `StackSample.TaskContext`
+pub(super) mod task_context {
+    pub(crate) const PROCESS: u32 = 2;
+    pub(crate) const THREAD: u32 = 3;
+}
+
+/// `StackSample.CounterDescriptor`
+pub(super) mod counter_descriptor {
+    pub(crate) const NAME: u32 = 2;
+    pub(crate) const UNIT: u32 = 3;
+
+    /// `StackSample.Unit`
+    pub(crate) const UNIT_COUNT: u64 = 9;
 }

@@ -83,6 +83,9 @@ impl PerfettoClass {
                 lose_part(losses, event, LossKind::Lowered, "", "no processor -> number of the trace");
             }
         }
+        if class.form == EventForm::Sample {
+            lose_part(losses, event, LossKind::Dropped, "", "fields of a sample besides its call stack");
+        }
         names.classes += 1;
         let scopes = ScopeNames::all(event, &class, &mut names.annotations);
         Self {
