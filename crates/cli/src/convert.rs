@@ -159,7 +159,6 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     let mut window = selection.prepare(&session, report)?;
     let text = text.map(|text| text.target(&session, &selection, global, report)).transpose()?;
     let target = named.or(kept).or(text).ok_or_else(nothing_to_write)?;
-    note_directory(path, target, report);
     let writer = target.writer;
     let mut windows = keeps_rundown.then(|| Windows::of(window));
     let is_by_time = selection.wants_all_events() && edit.around.is_none() && edit.task.is_none();
@@ -275,6 +274,7 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     let left_out = edit.repairs.then_some(&found.list[..]);
     let read = InputReport { left_out, repeated_packets, reads_copied_packets };
     write_report::print(&args.writing, &written, &read, report)?;
+    note_directory(path, target, report);
     let is_empty = written.events == 0 && written.copied_packets == 0;
     // `true` if all events of the input were dropped.
     let mut lacks_all = false;
@@ -461,6 +461,7 @@ fn note_directory(path: Option<&Path>, target: Target, report: Report) {
     if let (Some(path), Some(extension)) = (path, extension)
         && target.writer.is_directory()
         && target.writer.extensions().contains(&extension)
+        && path.is_dir()
     {
         let shown = path.display().to_string();
         report.notice(&format!("{} is a directory: {} has several files", safe(&shown), target.format));

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use crate::directory_part::{DirectoryPart, PartPlacement};
 use crate::replacement::{
-    Deletable, Existing, ListWritten, foreign_file, place_directory, recover_replacement, replace_directory,
+    Deletable, Existing, ListWritten, foreign_file, is_empty_file, place_directory, place_file,
+    recover_replacement, replace_directory, replace_file,
 };
 
 /// A directory that is written under another name and gets its own when it is complete.
@@ -21,6 +22,8 @@ pub struct OutputDirectory {
     target: Option<PathBuf>,
     /// Content of the target, which is replaced.
     replaces: Option<Deletable>,
+    /// What to do with a file at the path.
+    existing: Existing,
     /// Place of the files, if the target has those of other processes, too.
     part: Option<PartPlacement>,
 }
@@ -32,6 +35,19 @@ impl OutputDirectory {
     /// # Errors
     /// If there is anything else, or no directory can be created beside it.
     pub fn create(path: &Path, existing: Existing, list: &ListWritten) -> io::Result<Self> {
+        if fs::metadata(path).is_ok_and(|metadata| !metadata.is_dir()) {
+            let message = "expected the name of a directory to write, found a file";
+            return Err(io::Error::new(io::ErrorKind::NotADirectory, message));
+        }
+        Self::create_or_file(path, existing, list)
+    }
+
+    /// Creates a directory that can become a file, by [`finish_as_file`](Self::finish_as_file): besides what
+    /// [`create`](Self::create) takes, the path can be an empty file, or with [`Existing::Replace`] any file.
+    ///
+    /// # Errors
+    /// If there is anything else, or no directory can be created beside it.
+    pub fn create_or_file(path: &Path, existing: Existing, list: &ListWritten) -> io::Result<Self> {
         // Replace the target of a symbolic link, not the link.
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         recover_replacement(&target, list)?;
@@ -41,8 +57,15 @@ impl OutputDirectory {
                 let message = "expected the name of a new directory, found a symbolic link to nothing";
                 return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
             }
+            Ok(metadata) if metadata.is_file() => {
+                if existing == Existing::Refuse && metadata.len() > 0 {
+                    let message = "the file exists and is not empty";
+                    return Err(io::Error::new(io::ErrorKind::AlreadyExists, message));
+                }
+            }
             Ok(metadata) if !metadata.is_dir() => {
-                let message = "expected the name of a directory to write, found a file";
+                let message =
+                    "expected the name of a directory or file to write, found a pipe, device or socket";
                 return Err(io::Error::new(io::ErrorKind::NotADirectory, message));
             }
             Ok(_) if is_empty(&target)? => {}
@@ -57,7 +80,7 @@ impl OutputDirectory {
             }
             Err(_) => {}
         }
-        Ok(Self { current: create_beside(&target)?, target: Some(target), replaces, part: None })
+        Ok(Self { current: create_beside(&target)?, target: Some(target), replaces, existing, part: None })
     }
 
     /// Creates a directory whose files are moved to a path when they are complete, beside those of other processes. The
@@ -81,7 +104,7 @@ impl OutputDirectory {
         let placement = PartPlacement { target: target.clone(), part, existing, list };
         placement.old_files()?;
         let current = create_beside(&target)?;
-        Ok(Self { current, target: Some(target), replaces: None, part: Some(placement) })
+        Ok(Self { current, target: Some(target), replaces: None, existing, part: Some(placement) })
     }
 
     /// Creates a directory whose files are in place from the beginning, to be read while it is written. It
@@ -95,7 +118,8 @@ impl OutputDirectory {
             if !is_empty(path)? {
                 return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the directory is not empty"));
             }
-            Self { current: path.to_owned(), target: None, replaces: None, part: None }
+            let existing = Existing::Refuse;
+            Self { current: path.to_owned(), target: None, replaces: None, existing, part: None }
         } else {
             Self::create(
                 path,
@@ -156,12 +180,31 @@ impl OutputDirectory {
         let result = match (&self.part, &self.replaces) {
             (Some(part), _) => part.place(&self.current),
             (None, Some(old)) => replace_directory(&self.current, &target, old),
+            (None, None) if self.may_replace_file(&target) => replace_file(&self.current, &target),
             (None, None) => place_directory(&self.current, &target),
         };
         if result.is_err() {
             let _ = fs::remove_dir_all(&self.current);
         }
         result.map(|()| target)
+    }
+
+    /// Puts one of the files at the path instead of the directory, removes the others, and returns the path. If there is
+    /// a directory at the path, it stays one, as with [`finish`](Self::finish).
+    ///
+    /// # Errors
+    /// If that is not possible; then the old content stays.
+    pub fn finish_as_file(mut self, relative: &Path) -> io::Result<PathBuf> {
+        let Some(target) = self.target.take_if(|target| !target.is_dir()) else { return self.finish() };
+        let result = place_file(&self.current.join(relative), &target, self.existing);
+        let removed = fs::remove_dir_all(&self.current);
+        result.and(removed).map(|()| target)
+    }
+
+    /// Returns `true` if there is a file at the path that may be replaced.
+    fn may_replace_file(&self, target: &Path) -> bool {
+        let is_file = fs::symlink_metadata(target).is_ok_and(|metadata| metadata.is_file());
+        is_file && (self.existing == Existing::Replace || is_empty_file(target))
     }
 }
 
@@ -280,6 +323,45 @@ mod tests {
         let error = OutputDirectory::create(&path, Existing::Refuse, &known).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
         assert!(OutputDirectory::create(&path.join("a/b"), Existing::Replace, &known).is_err());
+    }
+
+    #[test]
+    fn becomes_a_file() {
+        let root = TestDirectory::new("output-directory-file");
+        let path = root.join("t");
+        let create = |existing| OutputDirectory::create_or_file(&path, existing, &nothing());
+        let write = |existing, bytes: &[u8]| {
+            let directory = create(existing).unwrap();
+            directory.write_file(Path::new("a/b"), bytes).unwrap();
+            directory.write_file(Path::new("c"), b"other").unwrap();
+            directory
+        };
+        let file = Path::new("a/b");
+        assert_eq!(write(Existing::Refuse, b"1").finish_as_file(file).unwrap(), path);
+        assert_eq!((names(&root.join(".")), fs::read(&path).unwrap()), (vec!["t".into()], b"1".to_vec()));
+        assert_eq!(create(Existing::Refuse).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        write(Existing::Replace, b"2").finish_as_file(file).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"2");
+        // A directory replaces the file, and stays one.
+        write(Existing::Replace, b"3").finish().unwrap();
+        assert_eq!((names(&root.join(".")), names(&path)), (vec!["t".into()], vec!["a".into(), "c".into()]));
+        fs::remove_dir_all(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        write(Existing::Refuse, b"4").finish_as_file(file).unwrap();
+        assert_eq!(fs::read(path.join("a/b")).unwrap(), b"4");
+        fs::remove_dir_all(&path).unwrap();
+        // A file that appears meanwhile stays.
+        for as_file in [false, true] {
+            let directory = write(Existing::Refuse, b"5");
+            fs::write(&path, b"mine").unwrap();
+            let finished = if as_file { directory.finish_as_file(file) } else { directory.finish() };
+            finished.unwrap_err();
+            assert_eq!(
+                (names(&root.join(".")), fs::read(&path).unwrap()),
+                (vec!["t".into()], b"mine".to_vec())
+            );
+            fs::remove_file(&path).unwrap();
+        }
     }
 
     #[test]

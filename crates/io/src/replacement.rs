@@ -225,6 +225,21 @@ pub(crate) fn replace_directory(current: &Path, target: &Path, old: &Deletable) 
     old.delete(&replaced)
 }
 
+/// Puts a complete directory in place of a file.
+pub(crate) fn replace_file(current: &Path, target: &Path) -> io::Result<()> {
+    sync_directory(current)?;
+    match exchange(current, target) {
+        // The file has the name that the directory had.
+        Ok(()) => fs::remove_file(current)?,
+        Err(error) if is_unsupported(&error) => {
+            fs::remove_file(target)?;
+            fs::rename(current, target)?;
+        }
+        Err(error) => return Err(error),
+    }
+    sync_parent(target)
+}
+
 /// Puts a complete file at a path.
 pub(crate) fn place_file(current: &Path, target: &Path, existing: Existing) -> io::Result<()> {
     tolerate_unsupported(File::open(current)?.sync_all())?;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
@@ -66,6 +66,10 @@ pub(crate) struct ParquetDataset {
     encoders_cost: usize,
     /// Number of batches.
     batches: u64,
+    /// Number of losses and damages.
+    notes: u64,
+    /// The path can have a single file.
+    can_be_file: bool,
 }
 
 impl ParquetDataset {
@@ -98,7 +102,25 @@ impl ParquetDataset {
             waiting: 0,
             encoders_cost: 0,
             batches: 0,
+            notes: 0,
+            can_be_file: false,
         }
+    }
+
+    /// Lets the path have a single file instead of a directory, if that file has all events, and no call stacks, whose
+    /// frames are in tables of their own.
+    pub(crate) fn or_file(self) -> Self {
+        Self { can_be_file: true, ..self }
+    }
+
+    /// Returns `true` if a single file has all events so far.
+    fn is_file(&self) -> bool {
+        matches!(&*self.tables, [only] if self.can_be_file && only.parts == 1 && only.plan.stack.is_none())
+    }
+
+    /// Returns the number of losses and damages without a place, as there are no tables beside a single file.
+    pub(crate) fn lost_notes(&self) -> u64 {
+        if self.is_file() { self.notes } else { 0 }
     }
 
     /// Adds rows of a table.
@@ -243,6 +265,7 @@ impl ParquetDataset {
     /// # Errors
     /// If they cannot be written.
     pub(crate) fn write_notes(&mut self, notes: &[TableNote]) -> io::Result<()> {
+        self.notes += notes.len() as u64;
         let [losses, damages] = side_tables::notes(notes).map_err(io::Error::other)?;
         self.write_side("_losses", Ok(losses))?;
         self.write_side("_damage", Ok(damages))
@@ -288,6 +311,13 @@ impl ParquetDataset {
             file.finish(&self.encoders)?;
         }
         let bytes = self.encoders.finish()?;
-        Ok((self.directory.finish()?, bytes))
+        match &*completed {
+            [only] if self.is_file() => {
+                let path = self.directory.finish_as_file(Path::new(&only.path))?;
+                let bytes = std::fs::metadata(&path).map_or(bytes, |metadata| metadata.len());
+                Ok((path, bytes))
+            }
+            _ => Ok((self.directory.finish()?, bytes)),
+        }
     }
 }

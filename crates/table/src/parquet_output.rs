@@ -9,7 +9,7 @@ use ichnos_io::{
     PartsOutput, TraceWriter, Worker, WriteOptions, WriteReport, WriteSource, WriteTarget,
 };
 use ichnos_model::DataStream;
-use ichnos_model::lower::LossTable;
+use ichnos_model::lower::{LossEntry, LossKind, LossTable};
 
 use crate::append_root::AppendRoot;
 use crate::dataset_names::{files_of, files_of_shards, written_files};
@@ -103,7 +103,10 @@ fn create(
     let begin = |directory, root| {
         ParquetDataset::new(directory, sources, root, options.shard.clone(), options.threads)
     };
-    let Some(run) = run else { return Ok(begin(create_directory(path, options)?, None)) };
+    let Some(run) = run else {
+        let dataset = begin(create_directory(path, options)?, None);
+        return Ok(if options.shard.is_none() && is_file_name(path) { dataset.or_file() } else { dataset });
+    };
     let root = AppendRoot::open(path)?;
     let path = root.run(run)?;
     let named = |error: io::Error| {
@@ -114,11 +117,20 @@ fn create(
     Ok(begin(directory, Some(root)))
 }
 
+/// Returns `true` for names that a single file has.
+fn is_file_name(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "parquet")
+}
+
 /// Creates the directory of a dataset, or of a shard, whose files are put beside those of others.
 fn create_directory(path: &Path, options: &WriteOptions) -> io::Result<OutputDirectory> {
     let Some(shard) = options.shard.as_ref().map(|shard| shard.shard) else {
         let list: ListWritten = Arc::new(written_files);
-        return OutputDirectory::create(path, options.existing, &list);
+        let create = match is_file_name(path) {
+            true => OutputDirectory::create_or_file,
+            false => OutputDirectory::create,
+        };
+        return create(path, options.existing, &list);
     };
     let list: ListWritten = Arc::new(move |directory| files_of_shards(directory, shard));
     OutputDirectory::create_part(path, options.existing, &list, files_of(shard))
@@ -165,16 +177,25 @@ impl Output for ParquetOutput {
     }
 
     fn losses(&self) -> LossTable {
-        lock(&self.record).losses.clone()
+        let mut losses = lock(&self.record).losses.clone();
+        let dataset = self.dataset.lock().unwrap_or_else(PoisonError::into_inner);
+        let lost = dataset.as_ref().map_or(0, ParquetDataset::lost_notes);
+        if lost > 0 {
+            let what = "discarded events and damage: a single file has no table of them".to_owned();
+            let (class, field) = (String::new(), String::new());
+            losses.add(LossEntry { kind: LossKind::Dropped, class, field, what }, lost);
+        }
+        losses
     }
 
     fn finish(self: Box<Self>) -> Result<WriteReport, CreateError> {
+        let losses = self.losses();
         let dataset = self.dataset.into_inner().unwrap_or_else(PoisonError::into_inner);
         // Another shard can have the columns.
         if !self.is_shard {
             check_columns(&lock(&self.record), &self.columns, "Parquet")?;
         }
-        let TableRecord { streams, losses, undecoded, .. } = std::mem::take(&mut *lock(&self.record));
+        let TableRecord { streams, undecoded, .. } = std::mem::take(&mut *lock(&self.record));
         let mut report = WriteReport::default();
         report.losses = losses;
         report.undecoded = undecoded;

@@ -246,6 +246,43 @@ fn a_dataset_appears() {
     assert!(output.join("notes").exists());
 }
 
+/// Events of one class are one file if its name says so; all other outputs of that name are directories, and a note says
+/// that.
+#[cfg(feature = "table")]
+#[test]
+fn one_class_is_one_file() {
+    let directory = crate::support::Directory::new("one-file");
+    let output = directory.join("x.parquet");
+    let convert = |example: &str, more: &[&str]| {
+        let path = root().join("examples").join(example);
+        let run = ["convert".as_ref(), path.as_os_str(), "-o".as_ref(), output.as_os_str()];
+        ichnos(run.into_iter().chain(more.iter().map(OsStr::new)))
+    };
+    let names = || {
+        let items = std::fs::read_dir(directory.join(".")).unwrap();
+        items.map(|item| item.unwrap().file_name().into_string().unwrap()).collect::<Vec<_>>()
+    };
+    let tick = ["--event", "hello:greeting"];
+    let run = convert("hello-lttng", &tick).expect(0, &[]);
+    assert!(!run.err.contains("is a directory"), "{}", run.err);
+    let bytes = std::fs::read(&output).unwrap();
+    assert!(bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1"));
+    convert("hello-lttng", &tick).expect(2, &["the file exists and is not empty"]);
+    // A directory replaces the file, and stays one.
+    convert("hello-lttng", &["--force"]).expect(0, &["is a directory"]);
+    assert!(output.join("_streams").is_dir());
+    convert("hello-lttng", &[&tick[..], &["--force"]].concat()).expect(0, &["is a directory"]);
+    assert_eq!(names(), ["x.parquet"]);
+    std::fs::remove_dir_all(&output).unwrap();
+    // The frames of call stacks are in tables of their own.
+    let sample = ["--event", "*/ThreadSample"];
+    convert("hello-dotnet", &sample).expect(0, &["is a directory"]);
+    std::fs::remove_dir_all(&output).unwrap();
+    convert("hello-dotnet", &[&sample[..], &["--fields", "ts,thread"]].concat()).expect(0, &[]);
+    assert_eq!(names(), ["x.parquet"]);
+    assert!(output.is_file());
+}
+
 #[test]
 fn only_tables_are_written_in_shards() {
     let directory = crate::support::Directory::new("shards-of-traces");
@@ -301,13 +338,10 @@ fn shards_write_one_dataset() {
 #[cfg(feature = "table")]
 #[test]
 fn spark_runs_the_shards() {
-    let python = std::env::var_os("ICHNOS_PYTHON").unwrap_or_else(|| "python3".into());
-    let imported = Command::new(&python).args(["-c", "import pyspark"]).output();
+    let Some(python) = ichnos_testing::find_python("spark_runs_the_shards", "pyspark") else { return };
     let java = Command::new("java").arg("-version").output();
-    if !imported.is_ok_and(|output| output.status.success())
-        || !java.is_ok_and(|output| output.status.success())
-    {
-        eprintln!("skipped: Python has no package pyspark, or java is not installed");
+    if !java.is_ok_and(|output| output.status.success()) {
+        println!("skipped: spark_runs_the_shards: java is not installed");
         return;
     }
     let directory = crate::support::Directory::new("spark");
