@@ -169,13 +169,13 @@ fn fields<'c>(stream: &'c DataStreamClass, event: &'c EventRecordClass, name: &s
         let classes = scopes.iter().filter_map(|scope| scope_class(*scope, None, stream, Some(event)));
         classes.for_each(|class| follow(class, path, &mut |field| found.push(field)));
     };
+    if let Some(member) = running_thread::member_of(stream, name) {
+        add(&[Scope::Resource], member);
+        return found;
+    }
     add(&Scope::SEARCHED, name);
     if let Some((prefix, rest)) = name.split_once('.') {
         add(Scope::of_prefix(prefix), rest);
-    }
-    // Only where no field has this name.
-    if let Some(member) = running_thread::member_of(stream, name) {
-        add(&[Scope::Resource], member);
     }
     found
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ichnos::export::text::count;
 use ichnos::io::{Datagrams, IoError, Refused, ScanProgress};
+use ichnos::model::running_thread::RunningParts;
 use ichnos::model::{ClockArithmetic, EventCounts, FileDiagnostic, FileRole, Severity, TraceInput, Window};
 use ichnos::{NoTrace, OpenError, OpenOptions, OptionError, Session, StreamMessages};
 
@@ -181,9 +182,7 @@ fn options(reading: &Reading, manifest: &Manifest, arithmetic: Arithmetic) -> Re
     }
     options.format.clone_from(&reading.from);
     options.read.class_map = event_map::load(&reading.map)?;
-    if reading.adds_running_threads {
-        options.read.class_map = Some(options.read.class_map.unwrap_or_default().with_running_threads());
-    }
+    options.running = reading.running.unwrap_or(RunningParts::Nothing);
     options.other_inputs.extend(reading.map.iter().cloned());
     options.follow_links = reading.follow_links;
     options.temp_dir.clone_from(&reading.temp_dir);

@@ -4,11 +4,15 @@ use std::ffi::OsStr;
 
 use ichnos::Expression;
 use ichnos::export::GroupBy;
+use ichnos::model::running_thread::RunningParts;
 
 use crate::args::{Convert, Reading, Selecting, Stats, Verb};
 
 /// Names that ask for it: properties of events, and the scope that it is in.
 const NAMES: [&str; 6] = ["thread", "thread_name", "tid", "comm", "procname", "resource"];
+
+/// Names that ask for its process, too.
+const PROCESS_NAMES: [&str; 2] = ["process", "pid"];
 
 /// Adds the running thread to the events that a verb reads, if one of its options names it.
 pub(crate) fn add_if_named(verb: &mut Verb) {
@@ -47,7 +51,7 @@ fn add_to_written(convert: &mut Convert, expression: Option<&str>) {
     let fields = fields.into_iter().flat_map(|fields| fields.split(',')).map(str::trim);
     // Tables have all columns, unless fields are named.
     let has_all = writing.is_table() && writing.writer_flags.value("fields").is_none();
-    add(reading, selecting, fields.chain(has_all.then_some(NAMES[0])), expression);
+    add(reading, selecting, fields.chain(has_all.then_some(PROCESS_NAMES[0])), expression);
 }
 
 fn add<'n>(
@@ -56,11 +60,17 @@ fn add<'n>(
     fields: impl IntoIterator<Item = &'n str>,
     expression: Option<&str>,
 ) {
-    let is_field = |field: &str| NAMES.contains(&field.split('.').next().unwrap_or_default());
-    // Errors are reported where the expression is used.
-    let has_name = |text: &str| {
-        Expression::parse(text).is_ok_and(|parsed| NAMES.iter().any(|name| parsed.mentions(name)))
-    };
+    let fields: Vec<&str> =
+        fields.into_iter().map(|field| field.split('.').next().unwrap_or_default()).collect();
     let expressions = selecting.filter.as_deref().into_iter().chain(expression);
-    reading.adds_running_threads = fields.into_iter().any(is_field) || expressions.into_iter().any(has_name);
+    // Errors are reported where the expression is used.
+    let expressions: Vec<_> = expressions.filter_map(|text| Expression::parse(text).ok()).collect();
+    let is_named = |names: &[&str]| {
+        let is_mentioned = |name: &&str| expressions.iter().any(|expression| expression.mentions(name));
+        names.iter().any(|name| fields.contains(name)) || names.iter().any(is_mentioned)
+    };
+    reading.running = match is_named(&PROCESS_NAMES) {
+        true => Some(RunningParts::ThreadAndProcess),
+        false => is_named(&NAMES).then_some(RunningParts::Thread),
+    };
 }

@@ -1,6 +1,6 @@
 //! The thread that runs when an event happens, from the events of the scheduler before it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -20,7 +20,7 @@ use crate::thread_list;
 /// use ichnos_flow::RunningThreads;
 /// use ichnos_model::TraceInput;
 ///
-/// /// Completes the events of a trace that was opened with `ClassMap::with_running_threads`.
+/// /// Completes the events of a trace that was opened with `ClassMap::with_running`.
 /// fn complete(trace: Box<dyn TraceInput>) -> Box<dyn TraceInput> {
 ///     RunningThreads::of(trace)
 /// }
@@ -51,6 +51,7 @@ impl RunningThreads {
             });
         }
         let (mut streams, mut finders) = (Vec::new(), Vec::new());
+        let processes = Arc::default();
         trace.for_each_stream(&mut |summary| {
             let stream = summary.stream;
             let finder = running_thread::is_in(stream.class()).then(|| {
@@ -63,6 +64,7 @@ impl RunningThreads {
                     by_time: KnownThreads::default(),
                     by_packet: KnownThreads::default(),
                     first: OnceLock::new(),
+                    processes: running_thread::has_process(stream.class()).then(|| Arc::clone(&processes)),
                 })
             });
             finders.push(finder);
@@ -189,6 +191,8 @@ struct SwitchFinder {
     by_packet: KnownThreads<u64>,
     /// Thread that runs before the first switch of the data stream.
     first: OnceLock<Option<Thread>>,
+    /// Processes of all threads of the trace, if events have them.
+    processes: Option<Arc<OnceLock<HashMap<u64, u64>>>>,
 }
 
 /// Threads that run at places of a data stream, as far as they were looked for: looking for the next one ends there, so
@@ -224,6 +228,14 @@ impl SwitchFinder {
     fn is_switch(&self, head: Head) -> bool {
         let class = head.class_index().and_then(|class| self.switches.get(class));
         head.kind == MessageKind::Event && class.is_some_and(|is_switch| *is_switch)
+    }
+
+    /// Sets the running thread of events.
+    fn set(&self, values: &mut EventValues, thread: &Thread) {
+        let process = self.processes.as_ref().map(|processes| {
+            processes.get_or_init(|| thread_list::processes(&*self.trace)).get(&thread.number).copied()
+        });
+        running_thread::set(values, thread.number, &thread.name, process);
     }
 
     /// Returns the excluded classes without those of switches.
@@ -386,7 +398,7 @@ impl RunningThreadCursor {
         if let (Some(start), Some(time)) = (self.start, head.nanoseconds()) {
             self.start = None;
             if let Some(thread) = self.finder.find(start, time) {
-                running_thread::set(&mut self.values, thread.number, &thread.name);
+                self.finder.set(&mut self.values, &thread);
             }
         }
         if !self.finder.is_switch(head) {
@@ -395,7 +407,7 @@ impl RunningThreadCursor {
         let Some(Message::Event(event)) = self.inner.current() else { return };
         // The event happens in the thread that is left.
         if self.next.set(&event, Meaning::PreviousThread, Meaning::PreviousThreadName) {
-            running_thread::set(&mut self.values, self.next.number, &self.next.name);
+            self.finder.set(&mut self.values, &self.next);
         }
         self.has_next = self.next.set(&event, Meaning::TargetThread, Meaning::TargetThreadName);
     }
@@ -404,7 +416,7 @@ impl RunningThreadCursor {
 impl Cursor for RunningThreadCursor {
     fn advance(&mut self) -> bool {
         if std::mem::take(&mut self.has_next) {
-            running_thread::set(&mut self.values, self.next.number, &self.next.name);
+            self.finder.set(&mut self.values, &self.next);
         }
         let has_message = self.inner.next_head().is_some();
         if has_message {

@@ -6,6 +6,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use ichnos_io::{Entry, Format, IoLimits, OptionError, ReadOptions, Tree, TreeOptions};
+use ichnos_model::running_thread::RunningParts;
 use ichnos_model::{ClockClass, ClockOffsets};
 
 use crate::format::FORMATS;
@@ -36,6 +37,9 @@ pub struct OpenOptions {
     /// Read only the beginnings of packed files; see [`TreeOptions::beginning`] and
     /// [`Session::beginnings`](crate::Session::beginnings).
     pub beginning: Option<u64>,
+    /// What to add to events of processors of the thread that runs there, if they do not name theirs; see
+    /// [`running_thread`](ichnos_model::running_thread).
+    pub running: RunningParts,
 }
 
 /// Offset of the clocks at a path. Such clocks count as related to all others, by this offset.
@@ -184,6 +188,7 @@ impl OpenOptions {
     pub(crate) fn reading(&self) -> ReadOptions {
         let mut options = self.read.clone();
         options.force |= self.format.is_some();
+        options.class_map = Some(options.class_map.unwrap_or_default().with_running(self.running));
         options
     }
 

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ichnos_io::{CreateError, ReaderRules};
+use ichnos_model::running_thread::RunningParts;
 use ichnos_model::{
     Damage, Event, EventHashFn, Limits, Message, Severity, StreamCursor as _, StreamDigest, TraceClass,
     TraceDigest, Window,
@@ -117,6 +118,7 @@ pub(crate) fn verify(
     let mismatch = |problem: String| Err(CreateError::Mismatch(problem));
     let mut options = OpenOptions::default();
     options.read.check = true;
+    options.running = RunningParts::Nothing;
     options.read.limits = limits;
     options.read.without_annotations = true;
     options.require_all = true;

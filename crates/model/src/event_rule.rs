@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::plan::scope_class;
+use crate::running_thread::RunningParts;
 use crate::{
     DataStreamClass, EventDisplay, EventRecordClass, EventRole, EventTrack, FieldKind, Meaning, MemberIndex,
     Scope, TraceClass, running_thread,
@@ -99,10 +100,16 @@ fn find_member(class: &EventRecordClass, stream: &DataStreamClass, path: &str) -
 
 /// Change of event record classes as soon as they are known: of those that a trace declares, and of those that are
 /// discovered while reading it. The default changes nothing.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct ClassMap {
     map: Option<Arc<MapClass>>,
-    adds_running_threads: bool,
+    running: RunningParts,
+}
+
+impl Default for ClassMap {
+    fn default() -> Self {
+        Self { map: None, running: RunningParts::Nothing }
+    }
 }
 
 type MapClass = dyn Fn(&mut EventRecordClass, &DataStreamClass) + Send + Sync;
@@ -111,19 +118,18 @@ impl ClassMap {
     /// Makes a change of classes. The function also has the class of the data streams of the events. It must not
     /// change the scopes of a class, or use the trace: it is called while a class is added to it.
     pub fn new(map: impl Fn(&mut EventRecordClass, &DataStreamClass) + Send + Sync + 'static) -> Self {
-        Self { map: Some(Arc::new(map)), adds_running_threads: false }
+        Self { map: Some(Arc::new(map)), running: RunningParts::Nothing }
     }
 
     /// Also adds the [running thread](crate::running_thread) to events of processors.
     #[must_use]
-    pub fn with_running_threads(self) -> Self {
-        Self { adds_running_threads: true, ..self }
+    pub fn with_running(self, running: RunningParts) -> Self {
+        Self { running, ..self }
     }
 
-    /// Returns `true` if the running thread is added.
-    #[must_use]
-    pub fn adds_running_threads(&self) -> bool {
-        self.adds_running_threads
+    /// Returns `true` if it does more than to add running threads.
+    pub(crate) fn changes_classes(&self) -> bool {
+        self.map.is_some()
     }
 
     /// Changes a class.
@@ -141,9 +147,7 @@ impl ClassMap {
                 self.apply(Arc::make_mut(class), stream);
             }
             stream.event_records = classes;
-            if self.adds_running_threads {
-                running_thread::add_to(stream);
-            }
+            running_thread::add_to(stream, self.running);
         }
     }
 }

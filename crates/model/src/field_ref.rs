@@ -79,13 +79,14 @@ impl FieldRef {
     pub fn new(event: &Event<'_>, path: &str) -> Option<Self> {
         let find =
             |scopes: &[Scope], path: &str| scopes.iter().find_map(|scope| Self::within(event, *scope, path));
+        if let Some(member) = running_thread::member_of(event.stream.class(), path) {
+            return find(&[Scope::Resource], member);
+        }
         // The whole path may also consist of names.
-        find(&Scope::SEARCHED, path)
-            .or_else(|| {
-                let (prefix, path) = path.split_once('.')?;
-                find(Scope::of_prefix(prefix), path)
-            })
-            .or_else(|| find(&[Scope::Resource], running_thread::member_of(event.stream.class(), path)?))
+        find(&Scope::SEARCHED, path).or_else(|| {
+            let (prefix, path) = path.split_once('.')?;
+            find(Scope::of_prefix(prefix), path)
+        })
     }
 
     /// Finds the first member with this meaning; `None` if the class has none.

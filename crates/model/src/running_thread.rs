@@ -1,28 +1,55 @@
 //! The running thread: the thread that a processor runs when an event happens there.
 //!
 //! Tracers of operating systems record which thread a processor runs from a time on (`sched_switch`), but not with each
-//! event. With [`ClassMap::with_running_threads`](crate::ClassMap::with_running_threads), the events of such data streams
-//! have a [resource](crate::Scope::Resource) with the members `thread` and `thread_name`. Its values come from a cursor
-//! that follows the switches; each data stream must be that of one processor.
+//! event. With [`ClassMap::with_running`](crate::ClassMap::with_running), the events of such data streams have a
+//! [resource](crate::Scope::Resource) with the members `thread` and `thread_name`, and `process` if that is asked for.
+//! Its values come from a cursor that follows the switches; each data stream must be that of one processor.
 
 use std::sync::{Arc, LazyLock};
 
 use crate::{DataStreamClass, EventRecordClass, EventRole, EventValues, FieldClass, Meaning, Member, Scope};
+
+/// What is added to events of the thread that their processor runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RunningParts {
+    /// Nothing.
+    Nothing,
+    /// Its number and its name.
+    #[default]
+    Thread,
+    /// Its number, its name and its process. Finding the processes reads the trace once more, if its events list them.
+    ThreadAndProcess,
+}
 
 /// Name of the member with the number of the thread.
 pub const THREAD: &str = "thread";
 /// Name of the member with the name of the thread.
 pub const THREAD_NAME: &str = "thread_name";
 
-static CLASS: LazyLock<Arc<FieldClass>> = LazyLock::new(|| {
+/// Name of the member with the number of the process that the thread is part of.
+pub const PROCESS: &str = "process";
+
+static WITH_PROCESS: LazyLock<Arc<FieldClass>> = LazyLock::new(|| Arc::new(FieldClass::structure(members())));
+static CLASS: LazyLock<Arc<FieldClass>> =
+    LazyLock::new(|| Arc::new(FieldClass::structure(members().into_iter().take(2))));
+
+fn members() -> [Member; 3] {
     let optional = |name, class| Member::new(name, FieldClass::optional(class));
-    let thread = optional(THREAD, FieldClass::unsigned(64));
-    Arc::new(FieldClass::structure([thread, optional(THREAD_NAME, FieldClass::string())]))
-});
+    [
+        optional(THREAD, FieldClass::unsigned(64)),
+        optional(THREAD_NAME, FieldClass::string()),
+        optional(PROCESS, FieldClass::unsigned(64)),
+    ]
+}
 
 /// Adds the running thread to a data stream class, if its events say which thread runs, and no event has a thread of its
 /// own.
-pub(crate) fn add_to(stream: &mut DataStreamClass) {
+pub(crate) fn add_to(stream: &mut DataStreamClass, parts: RunningParts) {
+    let has_process = match parts {
+        RunningParts::Nothing => return,
+        RunningParts::Thread => false,
+        RunningParts::ThreadAndProcess => true,
+    };
     let has = |class: &EventRecordClass, meaning| class.meanings.members(meaning).next().is_some();
     let classes = &mut stream.event_records;
     if stream.resource.is_some()
@@ -31,27 +58,37 @@ pub(crate) fn add_to(stream: &mut DataStreamClass) {
     {
         return;
     }
-    stream.resource = Some(Arc::clone(&CLASS));
+    stream.resource = Some(Arc::clone(if has_process { &WITH_PROCESS } else { &CLASS }));
     for class in classes {
         let meanings = &mut Arc::make_mut(class).meanings;
         meanings.insert(Scope::Resource, 0, Meaning::Thread);
         meanings.insert(Scope::Resource, 1, Meaning::ThreadName);
+        if has_process {
+            meanings.insert(Scope::Resource, 2, Meaning::Process);
+        }
     }
 }
 
 /// Returns `true` if events of a data stream class have a running thread.
 #[must_use]
 pub fn is_in(stream: &DataStreamClass) -> bool {
-    stream.resource.as_ref().is_some_and(|resource| Arc::ptr_eq(resource, &CLASS))
+    stream.resource.as_ref().is_some_and(|resource| Arc::ptr_eq(resource, &CLASS)) || has_process(stream)
+}
+
+/// Returns `true` if events of a data stream class have a running thread with its process.
+#[must_use]
+pub fn has_process(stream: &DataStreamClass) -> bool {
+    stream.resource.as_ref().is_some_and(|resource| Arc::ptr_eq(resource, &WITH_PROCESS))
 }
 
 /// Returns the member of the running thread that a name means in kernel traces, as tracers call these fields of a context:
-/// `tid`, `comm` or `procname`. `None` for other names, and for a data stream class without a running thread.
+/// `tid`, `pid`, `comm` or `procname`. `None` for other names, and for a data stream class without a running thread.
 #[must_use]
 pub fn member_of(stream: &DataStreamClass, name: &str) -> Option<&'static str> {
     let member = match name {
         "tid" => THREAD,
         "comm" | "procname" => THREAD_NAME,
+        "pid" => return has_process(stream).then_some(PROCESS),
         _ => return None,
     };
     is_in(stream).then_some(member)
@@ -63,8 +100,9 @@ pub fn is_switch(class: &EventRecordClass) -> bool {
     class.role == EventRole::Switch && class.meanings.members(Meaning::TargetThread).next().is_some()
 }
 
-/// Sets the number and the name of the running thread; an empty name is none.
-pub fn set(values: &mut EventValues, thread: u64, name: &str) {
+/// Sets the number and the name of the running thread; an empty name is none. `process`: its process, `None` if classes
+/// [lack it](has_process), `Some(None)` if it is unknown.
+pub fn set(values: &mut EventValues, thread: u64, name: &str, process: Option<Option<u64>>) {
     values.clear();
     values.begin(Scope::Resource);
     values.push_optional(true);
@@ -72,5 +110,11 @@ pub fn set(values: &mut EventValues, thread: u64, name: &str) {
     values.push_optional(!name.is_empty());
     if !name.is_empty() {
         values.push(name);
+    }
+    if let Some(process) = process {
+        values.push_optional(process.is_some());
+        if let Some(process) = process {
+            values.push(process);
+        }
     }
 }

@@ -89,7 +89,7 @@ impl Trace {
         map.apply_to_all(&mut class);
         let mut trace = Self::new(class, name, limits)?;
         trace.map_discovered(map);
-        trace.is_mapped = true;
+        trace.is_mapped = map.changes_classes();
         Ok(trace)
     }
 

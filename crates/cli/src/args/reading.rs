@@ -6,6 +6,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use globset::Glob;
 use ichnos::model::TracerQuirk;
+use ichnos::model::running_thread::RunningParts;
 
 use crate::format_flags::FormatFlags;
 use crate::limits::{Limits, Maximum};
@@ -60,9 +61,9 @@ pub(crate) struct Reading {
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, hide_short_help = true,
           help_heading = "Reading")]
     pub(crate) map: Vec<PathBuf>,
-    /// `true` to add the running thread to events of processors, as options ask for it.
+    /// What options ask for of the thread that a processor runs.
     #[arg(skip)]
-    pub(crate) adds_running_threads: bool,
+    pub(crate) running: Option<RunningParts>,
     /// Read datagrams from a Unix socket until Ctrl-C: unixgram:PATH
     ///
     /// Creates the socket at PATH. Only for formats sent as datagrams; `ichnos formats` lists them.

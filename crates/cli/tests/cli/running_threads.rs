@@ -74,3 +74,87 @@ fn events_of_threads() {
         assert!(found == expected, "{window:?}: {} of {}", found.len(), expected.len());
     }
 }
+
+fn count_events(filter: &str, path: &str) -> usize {
+    let lines = ichnos(["cat", "--fields", "none", "--no-delta", "--filter", filter, path]).expect(0, &[]);
+    lines.out.lines().count()
+}
+
+/// Names of LTTng's contexts are those of the running thread in expressions, columns and groups, whatever fields events
+/// have; the fields have their scopes before them.
+#[test]
+fn names_of_contexts() {
+    let Some(path) = recorded("ctf/real/tracecompass/many-threads") else { return };
+    let path = path.to_str().unwrap();
+    let expected: BTreeMap<u64, usize> =
+        events_by_thread(path).into_iter().map(|(thread, events)| (thread, events.len())).collect();
+    let (thread, count) =
+        expected.iter().filter(|(thread, _)| **thread != 0).max_by_key(|(_, n)| **n).unwrap();
+    for filter in [format!("tid == {thread}"), format!("$tid == {thread}"), format!("thread == {thread}")] {
+        assert_eq!(count_events(&filter, path), *count, "{filter}");
+    }
+    let woken =
+        ichnos(["cat", "--format", "csv", "--fields", "event,tid,payload.tid,comm", path]).expect(0, &[]);
+    let mut found = BTreeMap::<u64, usize>::new();
+    let mut with_fields = 0;
+    for line in woken.out.lines().skip(1) {
+        let columns: Vec<&str> = line.split(',').collect();
+        *found.entry(columns[1].parse().unwrap()).or_default() += 1;
+        with_fields += usize::from(!columns[2].is_empty());
+    }
+    assert_eq!(found, expected);
+    assert!(with_fields > 1_000 && with_fields < woken.out.lines().count() / 2, "{with_fields}");
+    let by = ichnos(["stats", "--by", "tid", "--json", path]).expect(0, &[]).json();
+    let rows = by["rows"].as_array().unwrap().iter().map(|row| {
+        let key = &row["key"][0];
+        let thread = key.as_u64().or_else(|| key.as_str()?.parse().ok()).unwrap();
+        (thread, row["events"].as_u64().unwrap() as usize)
+    });
+    assert_eq!(rows.collect::<BTreeMap<_, _>>(), expected);
+}
+
+/// A filter by the running thread leaves no trace of it in what is written.
+#[test]
+fn a_filter_adds_no_fields() {
+    let Some(path) = recorded("ctf/real/tracecompass/many-threads") else { return };
+    let directory = crate::support::Directory::new("running-filtered");
+    let output = directory.join("out");
+    let arguments = ["convert", path.to_str().unwrap(), "--filter", "thread == 2673", "--losses", "-o"];
+    let run = ichnos(arguments.into_iter().chain([output.to_str().unwrap()])).expect(0, &[]);
+    assert!(!run.out.contains("resource") && !run.out.contains("thread"), "{}", run.out);
+    let lines = ichnos(["cat", "--limit", "1", output.to_str().unwrap()]).expect(0, &[]).out;
+    assert!(!lines.contains("thread_name"), "{lines}");
+}
+
+/// The process of a thread is that of its creation, in whichever data stream.
+#[test]
+fn events_of_processes() {
+    let Some(path) = recorded("ctf/real/tracecompass/many-threads") else { return };
+    let path = path.to_str().unwrap();
+    let mut processes = BTreeMap::new();
+    for (event, thread, process) in
+        [("lttng_statedump_process_state", "tid", "pid"), ("sched_process_fork", "child_tid", "child_pid")]
+    {
+        let lines = ichnos(["cat", "--format", "jsonl", "--event", event, path]).expect(0, &[]);
+        let lines = lines.out.lines().map(|line| serde_json::from_str::<Json>(line).unwrap());
+        for line in lines.filter(|line| line["type"] == "event") {
+            let number = |name: &str| line["payload"][name].as_u64().unwrap();
+            processes.entry(number(thread)).or_insert_with(|| number(process));
+        }
+    }
+    let mut expected = BTreeMap::<u64, u64>::new();
+    for (thread, events) in events_by_thread(path) {
+        if let Some(process) = processes.get(&thread) {
+            *expected.entry(*process).or_default() += events.len() as u64;
+        }
+    }
+    assert!(!expected.is_empty());
+    let by = ichnos(["stats", "--by", "pid", "--json", path]).expect(0, &[]).json();
+    let rows = by["rows"].as_array().unwrap().iter().filter_map(|row| {
+        let key = &row["key"][0];
+        Some((key.as_u64().or_else(|| key.as_str()?.parse().ok())?, row["events"].as_u64().unwrap()))
+    });
+    assert_eq!(rows.collect::<BTreeMap<_, _>>(), expected);
+    let (process, count) = expected.iter().next().unwrap();
+    assert_eq!(count_events(&format!("pid == {process}"), path) as u64, *count);
+}

@@ -6,7 +6,9 @@ use std::hash::{DefaultHasher, Hasher};
 use std::sync::Arc;
 
 use ichnos_model::plan::scope_class;
-use ichnos_model::{Child, DataStreamClass, Event, EventRecordClass, FieldClass, FieldKind, Scope};
+use ichnos_model::{
+    Child, DataStreamClass, Event, EventRecordClass, FieldClass, FieldKind, Scope, running_thread,
+};
 
 use crate::json_fields::mappings;
 use crate::time::JsonTime;
@@ -224,6 +226,9 @@ impl Path {
         let within = |scopes: &[Scope], path: &str| {
             scopes.iter().map(|scope| trees.find(*scope, path, names)).find(|found| !found.is_empty())
         };
+        if let Some(member) = running_thread::member_of(trees.stream, path).filter(|_| self.scope.is_none()) {
+            return trees.find(Scope::Resource, member, names);
+        }
         // The whole path may be names, too.
         let found = within(self.scope.as_ref().map_or(&Scope::SEARCHED, std::slice::from_ref), path);
         let scoped = || {
@@ -235,23 +240,26 @@ impl Path {
 }
 
 /// Fields of all scopes of the events of a class.
-pub(super) struct Trees<'c>(Vec<(Scope, Tree<'c>)>);
+pub(super) struct Trees<'c> {
+    stream: &'c DataStreamClass,
+    scopes: Vec<(Scope, Tree<'c>)>,
+}
 
 impl<'c> Trees<'c> {
     /// Makes the trees for the class of an event.
     pub(super) fn of_event(event: &Event<'c>) -> Self {
         let root = |scope| Some((scope, Tree::new(&event.plan(scope)?.root().class)));
-        Self(Scope::SEARCHED.into_iter().filter_map(root).collect())
+        Self { stream: event.stream.class(), scopes: Scope::SEARCHED.into_iter().filter_map(root).collect() }
     }
 
     fn of_classes(stream: &'c DataStreamClass, record: &'c EventRecordClass) -> Self {
         let class = |scope| scope_class(scope, None, stream, Some(record));
         let root = |scope| Some((scope, Tree::new(class(scope)?)));
-        Self(Scope::SEARCHED.into_iter().filter_map(root).collect())
+        Self { stream, scopes: Scope::SEARCHED.into_iter().filter_map(root).collect() }
     }
 
     fn of(&self, scope: Scope) -> Option<&Tree<'c>> {
-        self.0.iter().find(|(known, _)| *known == scope).map(|(_, tree)| tree)
+        self.scopes.iter().find(|(known, _)| *known == scope).map(|(_, tree)| tree)
     }
 
     fn find(&self, scope: Scope, path: &str, names: bool) -> Vec<ColumnField> {

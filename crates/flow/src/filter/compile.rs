@@ -4,7 +4,9 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-use ichnos_model::{FieldRef, IntegerRange, LogLevel, Mappings, Meaning, RangeSet, Scope, Uuid};
+use ichnos_model::{
+    FieldRef, IntegerRange, LogLevel, Mappings, Meaning, RangeSet, Scope, Uuid, running_thread,
+};
 use regex::bytes::Regex;
 
 use super::class::{FilterClass, TypedFields, ValueType};
@@ -13,7 +15,7 @@ use super::fetch::Register;
 use super::glob::Glob;
 use super::program::{Code, Leaf, Program, Test};
 use super::property::{self, PropertyAlias, PropertyValues, is_reserved};
-use super::syntax::{ArithmeticOp, CompareOp, Literal, NodeKind, Path, SyntaxNode};
+use super::syntax::{ArithmeticOp, CompareOp, Literal, NodeKind, Path, PathStep, SyntaxNode};
 use super::typed::Typed;
 use super::value::{Constant, SortedRanges, calculate, compare};
 
@@ -168,10 +170,12 @@ impl<'c> Compiler<'c> {
     /// Values of the fields or the property of a name.
     fn name(&mut self, span: &Range<usize>, path: &Path) -> Vec<Typed> {
         let (first, rest) = path.split();
-        let mut found = Vec::new();
-        if !path.is_property && !is_reserved(first) {
-            found = self.class.find(&Scope::SEARCHED, &path.steps);
-        }
+        let running = path.word().and_then(|name| running_thread::member_of(self.class.stream_class, name));
+        let mut found = match running {
+            Some(member) => self.class.find(&[Scope::Resource], &[PathStep::Member(member.to_owned())]),
+            None if path.is_property || is_reserved(first) => Vec::new(),
+            None => self.class.find(&Scope::SEARCHED, &path.steps),
+        };
         if found.is_empty() && !rest.is_empty() {
             found = self.class.find(Scope::of_prefix(first), rest);
         }

@@ -16,7 +16,7 @@ use crate::plan::steps::NodeId;
 use crate::plan::{EventRecordPlans, Plan, scope_class};
 use crate::{
     DataStreamClass, EventRecordClass, FieldClass, FieldKind, LogText, Meanings, MemberIndex, Roles, Scope,
-    Trace, TraceClass,
+    Trace, TraceClass, running_thread,
 };
 
 /// Parts of a lowered event record class before it is compiled.
@@ -150,8 +150,10 @@ impl TraceLowerer<'_> {
         roots.add_source(Scope::EventRecordHeader, header_plan, [Some(&event_header.moves), None]);
         class.packet_context.clone_from(&packet_context.class);
         class.event_record_header.clone_from(&event_header.class);
+        // Who reads the output finds the running thread again.
+        let resource = plans.resource.as_ref().filter(|_| !running_thread::is_in(&class));
         class.resource = None;
-        let (common_context, of_event_header, resource) = match &plans.resource {
+        let (common_context, of_event_header, resource) = match resource {
             None => {
                 let common = self.context_after(
                     (&event_header, Scope::EventRecordHeader, header_plan),
