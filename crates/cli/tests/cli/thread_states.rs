@@ -168,7 +168,7 @@ fn simulate(random: &mut Random, processors: usize, threads: u32, steps: u64) ->
     (streams, truth)
 }
 
-const STATES: [&str; 6] = ["running", "runnable", "sleeping", "waiting", "stopped", "unknown"];
+pub(crate) const STATES: [&str; 6] = ["running", "runnable", "sleeping", "waiting", "stopped", "unknown"];
 
 /// Returns what the command says of the threads of a trace.
 fn times(path: &str) -> Truth {
