@@ -307,6 +307,22 @@ fn spans_of_threads_have_totals_and_own_times() {
     assert_eq!(found["pairs"]["self_ns"], 310);
 }
 
+/// A processor ran what it runs at its first switch since its own first event, also if others woke that thread up.
+#[test]
+fn processors_run_threads_before_their_first_switch() {
+    let mut streams = [Events::default(), Events::default()];
+    streams[0].wake(10, 1);
+    streams[1].event(4, 40).number(7).text("disk");
+    streams[1].event(5, 45).number(7).number(1);
+    streams[0].wake(60, 1);
+    streams[1].switch(100, (1, 1), 0);
+    streams[0].wake(200, 9);
+    let directory = Directory::new("first-switch");
+    write(&directory, &streams);
+    let wanted = Truth::from([((1, "running"), 60), ((1, "sleeping"), 100), ((1, "unknown"), 30)]);
+    assert_eq!(times(directory.to_str().unwrap()), wanted);
+}
+
 #[test]
 fn traces_without_switches() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/hello-xtrace");

@@ -280,19 +280,21 @@ impl ThreadStates {
         out: &mut dyn FnMut(&StateInterval),
     ) {
         let known = self.threads.get(&thread);
-        let (ran, waker) = (
+        let (is_known, ran, waker) = (
+            known.is_some(),
             known.is_some_and(|known| known.state == ThreadState::Running),
             known.and_then(|known| known.waker),
         );
-        match (known.is_some(), first) {
-            (true, _) if ran => drop(self.end(thread, time, None, out)),
-            // It began to run unseen.
-            (true, _) => drop(self.end(thread, time, Some(ThreadState::Unknown), out)),
-            (false, Some(first)) if first < time => {
+        match first.filter(|first| *first < time) {
+            _ if ran => drop(self.end(thread, time, None, out)),
+            // It also ran when other processors woke it up, and began to run unseen.
+            Some(first) => {
+                self.end(thread, first, Some(ThreadState::Unknown), out);
                 self.set(thread, ThreadState::Running, first, (processor, None, None));
                 self.end(thread, time, None, out);
             }
-            _ => {}
+            None if is_known => drop(self.end(thread, time, Some(ThreadState::Unknown), out)),
+            None => {}
         }
         let Some(after) = ThreadState::after_running(state) else {
             self.spans.remove(&thread);

@@ -69,7 +69,9 @@ create table states as
 select *
 from (
     select
-        row, part, thread, state, ts as begin_ts,
+        row, part, thread, ts as begin_ts,
+        -- Before the first event of its processor, it began to run unseen.
+        case when lead(part) over by_thread = -1 then 'unknown' else state end as state,
         lead(ts, 1, (select max(ts) from events)) over by_thread as end_ts,
         lead(row) over by_thread as end_row
     from changes
