@@ -7,7 +7,7 @@ use ichnos_testing::{DuckDb, KernelQuery, TraceProcessor};
 use serde_json::Value as Json;
 
 use crate::support::{Directory, ichnos, recorded};
-use crate::thread_states::STATES;
+use crate::thread_states::{Events, STATES, Truth, times, write_of_kernel};
 
 /// Recorded kernel traces with switches and wake-ups: of LTTng, one with switches alone, one of another byte order, of perf.
 const TRACES: [&str; 6] = [
@@ -64,17 +64,17 @@ fn states_are_those_of_sql() {
         let wanted = times_in(&rows(&database, &events, KernelQuery::ThreadStates), true);
         let arguments = ["threads", "--json", "--top", "1000000"].map(Path::new);
         let found = ichnos(arguments.into_iter().chain([&*trace])).expect(0, &[]).json();
-        let mut times = Times::new();
+        let mut sums = Times::new();
         for thread in found["threads"].as_array().unwrap() {
             for state in STATES {
                 let time = thread[format!("{state}_ns")].as_u64().unwrap();
                 if time > 0 {
-                    times.insert((thread["thread"].as_u64().unwrap(), state.to_owned()), time);
+                    sums.insert((thread["thread"].as_u64().unwrap(), state.to_owned()), time);
                 }
             }
         }
         assert!(wanted.len() > 20, "{}", trace.display());
-        assert_eq!(times, wanted, "{}", trace.display());
+        assert_eq!(sums, wanted, "{}", trace.display());
     }
 }
 
@@ -169,13 +169,13 @@ fn states_are_those_of_the_trace_processor() {
             "select tid, state, sum(case dur when -1 then {end} - ts else dur end) as ns \
              from thread_state join thread using (utid) where tid != 0 and state != 'x' group by tid, state"
         );
-        let mut times = Times::new();
+        let mut sums = Times::new();
         for row in processor.query(&written, &[&query]).lines() {
             let row: Json = serde_json::from_str(row).unwrap();
             let state = match row["state"].as_str().unwrap() {
                 "Running" => "running",
                 "R" | "R+" => "runnable",
-                "S" | "I" => "sleeping",
+                "S" | "I" | "P" => "sleeping",
                 "D" | "DK" => "waiting",
                 "T" | "t" => "stopped",
                 other => panic!("{}: state {other}", trace.display()),
@@ -183,9 +183,47 @@ fn states_are_those_of_the_trace_processor() {
             // Numbers beyond 32 bits are texts.
             let ns = row["ns"].as_u64().or_else(|| row["ns"].as_str()?.parse().ok()).unwrap();
             if ns > 0 {
-                *times.entry((row["tid"].as_u64().unwrap(), state.to_owned())).or_default() += ns;
+                *sums.entry((row["tid"].as_u64().unwrap(), state.to_owned())).or_default() += ns;
             }
         }
-        assert_eq!(times, wanted, "{}", trace.display());
+        assert_eq!(sums, wanted, "{}", trace.display());
+    }
+}
+
+/// Versions of Linux say in other ways that a thread was preempted, that it is idle, parked, or has ended.
+#[test]
+fn states_of_all_versions_of_linux() {
+    let test = "states_of_all_versions_of_linux";
+    let processor = TraceProcessor::find(test, Path::new(env!("CARGO_TARGET_TMPDIR")));
+    let directory = Directory::new("linux-versions");
+    for (release, bits) in [
+        ("3.10.31-ltsi", [0x400, 0x402, 0x200, 0x40]),
+        ("4.4.3-1-ARCH", [0x800, 0x402, 0x200, 0x40]),
+        ("4.9.0", [0x1000, 0x402, 0x200, 0x40]),
+        ("4.14.0", [0x100, 0x80, 0x40, 0x10]),
+        ("6.1.0-18-amd64", [0x100, 0x80, 0x40, 0x10]),
+    ] {
+        let mut stream = Events::default();
+        stream.switch(100, (0, 0), 1);
+        for (thread, bits) in (1..).zip(bits) {
+            stream.switch(100 + 100 * u64::from(thread), (thread, bits), (thread + 1) % 5);
+        }
+        stream.wake(600, 9);
+        write_of_kernel(&directory, &[stream], release);
+        let trace = directory.to_str().unwrap();
+        let mut wanted: Truth = (1..=4).map(|thread| ((thread, "running"), 100)).collect();
+        wanted.extend([((1, "runnable"), 400), ((2, "sleeping"), 300), ((3, "sleeping"), 200)]);
+        assert_eq!(times(trace), wanted, "{release}");
+        let Some(processor) = &processor else { continue };
+        let output = Directory::new("linux-version");
+        let written = output.join("written.pftrace");
+        ichnos(["convert", "-q", "--to", "perfetto", "-o", written.to_str().unwrap(), trace]).expect(0, &[]);
+        let query = "select distinct tid, state from thread_state join thread using (utid) \
+                     where tid between 1 and 4 and state not in ('Running', 'X', 'x') order by tid";
+        let rows = processor.query(&written, &[query]);
+        let states: Vec<Json> = rows.lines().map(|row| serde_json::from_str(row).unwrap()).collect();
+        let states: Vec<(u64, &str)> =
+            states.iter().map(|row| (row["tid"].as_u64().unwrap(), row["state"].as_str().unwrap())).collect();
+        assert_eq!(states, [(1, "R+"), (2, "I"), (3, "P")], "{release}");
     }
 }

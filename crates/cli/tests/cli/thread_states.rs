@@ -37,10 +37,10 @@ event { id = 8; stream_id = 0; name = "mm_page_fault_exit"; fields := struct { u
 
 /// A data stream of a processor.
 #[derive(Default)]
-struct Events(Vec<u8>);
+pub(crate) struct Events(Vec<u8>);
 
 impl Events {
-    fn event(&mut self, id: u32, time: u64) -> &mut Self {
+    pub(crate) fn event(&mut self, id: u32, time: u64) -> &mut Self {
         self.number(id);
         self.0.extend(time.to_le_bytes());
         self
@@ -56,13 +56,13 @@ impl Events {
         self
     }
 
-    fn switch(&mut self, time: u64, previous: (u32, i64), next: u32) {
+    pub(crate) fn switch(&mut self, time: u64, previous: (u32, i64), next: u32) {
         self.event(0, time).text(&name(previous.0)).number(previous.0);
         self.0.extend(previous.1.to_le_bytes());
         self.text(&name(next)).number(next);
     }
 
-    fn wake(&mut self, time: u64, thread: u32) {
+    pub(crate) fn wake(&mut self, time: u64, thread: u32) {
         self.event(1, time).text(&name(thread)).number(thread);
     }
 }
@@ -73,7 +73,13 @@ fn name(thread: u32) -> String {
 
 /// Writes a trace with a data stream for each processor.
 fn write(directory: &Path, streams: &[Events]) {
-    fs::write(directory.join("metadata"), METADATA).unwrap();
+    write_of_kernel(directory, streams, "4.4.0");
+}
+
+/// Writes a trace of a kernel of this version.
+pub(crate) fn write_of_kernel(directory: &Path, streams: &[Events], release: &str) {
+    let environment = format!("env {{ kernel_release = \"{release}\"; }};\nclock {{");
+    fs::write(directory.join("metadata"), METADATA.replacen("clock {", &environment, 1)).unwrap();
     for (processor, events) in (0_u32..).zip(streams) {
         let mut packet = 0xC1FC_1FC1_u32.to_le_bytes().to_vec();
         packet.extend(0_u32.to_le_bytes());
@@ -86,7 +92,7 @@ fn write(directory: &Path, streams: &[Events]) {
 }
 
 /// State that the simulation knows, as it is named in the output.
-type Truth = BTreeMap<(u32, &'static str), u64>;
+pub(crate) type Truth = BTreeMap<(u32, &'static str), u64>;
 
 #[derive(Clone, Copy)]
 struct Simulated {
@@ -171,7 +177,7 @@ fn simulate(random: &mut Random, processors: usize, threads: u32, steps: u64) ->
 pub(crate) const STATES: [&str; 6] = ["running", "runnable", "sleeping", "waiting", "stopped", "unknown"];
 
 /// Returns what the command says of the threads of a trace.
-fn times(path: &str) -> Truth {
+pub(crate) fn times(path: &str) -> Truth {
     let found = ichnos(["threads", "--json", "--top", "1000000", path]).expect(0, &[]).json();
     let mut times = Truth::new();
     for thread in found["threads"].as_array().unwrap() {

@@ -24,6 +24,8 @@ said as (
         case
             when bits & (16 | 32 | 64) <> 0 then 'dead'
             when bits & (4 | 8) <> 0 then 'stopped'
+            -- An idle kernel thread.
+            when bits & 1026 = 1026 then 'sleeping'
             when bits & 2 <> 0 then 'waiting'
             when bits & 1 <> 0 then 'sleeping'
             else 'runnable'

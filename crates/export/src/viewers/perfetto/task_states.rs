@@ -4,14 +4,7 @@ use super::ftrace::push_name;
 use super::packet_writer::PacketWriter;
 use super::schema::{packet, task_state, trace};
 use crate::viewers::protobuf::{begin, end, push_unsigned};
-use crate::viewers::thread_fields::{NamedThread, PreviousState};
-
-/// Bits of `prev_state` of Linux: the states of a thread that waits or was stopped.
-mod linux {
-    pub(super) const INTERRUPTIBLE: i64 = 1;
-    pub(super) const UNINTERRUPTIBLE: i64 = 2;
-    pub(super) const STOPPED: i64 = 4 | 8;
-}
+use crate::viewers::thread_fields::{NamedThread, PreviousState, linux};
 
 /// Returns the number of a state, unless Perfetto lacks it.
 fn number(state: PreviousState) -> Option<u64> {
