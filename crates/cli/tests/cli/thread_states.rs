@@ -313,6 +313,22 @@ fn spans_of_threads_have_totals_and_own_times() {
     assert_eq!(found["pairs"]["self_ns"], 310);
 }
 
+/// A page fault whose end was lost does not hide the one within it from the system call around both.
+#[test]
+fn own_times_are_without_spans_within_lost_ones() {
+    let mut streams = [Events::default()];
+    streams[0].switch(110, (0, 0), 1);
+    for (id, time) in [(2, 200), (7, 250), (7, 300), (8, 330), (3, 500)] {
+        streams[0].event(id, time).number(0);
+    }
+    let directory = Directory::new("lost-spans");
+    write(&directory, &streams);
+    let run = ichnos(["stats", "--spans", "--csv", "--sort", "total", directory.to_str().unwrap()]);
+    let found = run.expect(0, &[]).out;
+    let rows: Vec<&str> = found.lines().skip(1).collect();
+    assert_eq!(rows, ["futex,1,300,300,300,300,300,300,300,270", "page fault,1,30,30,30,30,30,30,30,30"]);
+}
+
 /// A processor ran what it runs at its first switch since its own first event, also if others woke that thread up.
 #[test]
 fn processors_run_threads_before_their_first_switch() {

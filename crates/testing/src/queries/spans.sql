@@ -13,7 +13,11 @@ lateral (
 ),
 lateral (
     -- An end without a name ends any call.
-    select call as name, 'thread' as place, 'call' as kind, known not like '%syscall_exit_%' as is_begin where call <> ''
+    select
+        call as name, 'thread' as place,
+        case when 'exit_syscall' in (select event from events) then 'call' end as kind,
+        event not like '%syscall_exit_%' as is_begin
+    where call <> ''
     union all
     select 'exit', 'thread', 'call', false where known = 'exit_syscall'
     union all
@@ -25,6 +29,7 @@ lateral (
             ('hrtimer_expire_entry', 'hrtimer', 'processor', true), ('hrtimer_expire_exit', 'hrtimer', 'processor', false),
             ('timer_expire_entry', 'timer', 'processor', true), ('timer_expire_exit', 'timer', 'processor', false),
             ('workqueue_execute_start', 'workqueue', 'thread', true), ('workqueue_execute_end', 'workqueue', 'thread', false),
+            ('mm_page_fault_entry', 'page fault', 'thread', true), ('mm_page_fault_exit', 'page fault', 'thread', false),
             ('net_dev_queue', 'net transmit', 'key', true), ('net_dev_xmit', 'net transmit', 'key', false),
             ('block_rq_issue', 'block request', 'key', true), ('block_rq_complete', 'block request', 'key', false)
     ) as known_spans(class, name, place, is_begin)
