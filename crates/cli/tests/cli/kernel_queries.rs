@@ -7,7 +7,7 @@ use ichnos_testing::{DuckDb, KernelQuery, TraceProcessor};
 use serde_json::Value as Json;
 
 use crate::support::{Directory, ichnos, recorded};
-use crate::thread_states::{Events, STATES, Truth, times, write_of_kernel};
+use crate::thread_states::{Events, STATES, Truth, simulate, times, write, write_of_kernel};
 
 /// Recorded kernel traces with switches and wake-ups: of LTTng, one with switches alone, one of another byte order, of perf.
 const TRACES: [&str; 6] = [
@@ -122,17 +122,40 @@ fn path_of(trace: &Path, thread: u64) -> Vec<Vec<Json>> {
         .collect()
 }
 
+/// Returns the critical paths of all threads, as SQL finds them.
+fn paths_in_sql(database: &DuckDb, trace: &Path, directory: &Directory) -> BTreeMap<u64, Vec<Vec<Json>>> {
+    let mut paths: BTreeMap<u64, Vec<Vec<Json>>> = BTreeMap::new();
+    for mut row in rows(database, &events_of(trace, directory), KernelQuery::WakeupPaths) {
+        let step = row.split_off(1);
+        paths.entry(row[0].as_u64().unwrap()).or_default().push(step);
+    }
+    paths
+}
+
+/// The same of a simulated scheduler, with a step for each change.
+#[test]
+fn critical_paths_of_simulated_schedulers_are_those_of_sql() {
+    let test = "critical_paths_of_simulated_schedulers_are_those_of_sql";
+    let Some(database) = DuckDb::find(test) else { return };
+    ichnos_testing::cases(4, |random| {
+        let processors = 1 + random.below(4) as usize;
+        let threads = 2 + random.below(8) as u32;
+        let (streams, _) = simulate(random, processors, threads, 400);
+        let [trace, output] = ["simulated", "simulated-events"].map(Directory::new);
+        write(&trace, &streams);
+        let wanted = paths_in_sql(&database, &trace, &output);
+        for (thread, path) in wanted {
+            assert_eq!(path_of(&trace, thread), path, "thread {thread}");
+        }
+    });
+}
+
 #[test]
 fn critical_paths_are_those_of_sql() {
     let Some(database) = DuckDb::find("critical_paths_are_those_of_sql") else { return };
     let directory = Directory::new("paths-in-sql");
     for trace in traces() {
-        let events = events_of(&trace, &directory);
-        let mut wanted: BTreeMap<u64, Vec<Vec<Json>>> = BTreeMap::new();
-        for mut row in rows(&database, &events, KernelQuery::WakeupPaths) {
-            let steps = row.split_off(1);
-            wanted.entry(row[0].as_u64().unwrap()).or_default().push(steps);
-        }
+        let wanted = paths_in_sql(&database, &trace, &directory);
         let longest = wanted.iter().max_by_key(|(_, steps)| steps.len()).map(|(thread, _)| *thread);
         // Each path reads the trace again.
         let step = wanted.len() / 12 + 1;

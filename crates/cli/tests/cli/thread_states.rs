@@ -72,7 +72,7 @@ fn name(thread: u32) -> String {
 }
 
 /// Writes a trace with a data stream for each processor.
-fn write(directory: &Path, streams: &[Events]) {
+pub(crate) fn write(directory: &Path, streams: &[Events]) {
     write_of_kernel(directory, streams, "4.4.0");
 }
 
@@ -101,7 +101,12 @@ struct Simulated {
 }
 
 /// Simulates a scheduler. Returns the streams, and the time of each thread in each state.
-fn simulate(random: &mut Random, processors: usize, threads: u32, steps: u64) -> (Vec<Events>, Truth) {
+pub(crate) fn simulate(
+    random: &mut Random,
+    processors: usize,
+    threads: u32,
+    steps: u64,
+) -> (Vec<Events>, Truth) {
     let mut streams: Vec<Events> = (0..processors).map(|_| Events::default()).collect();
     let mut running = vec![0_u32; processors];
     let mut states: BTreeMap<u32, Simulated> = BTreeMap::new();
