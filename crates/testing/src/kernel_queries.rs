@@ -1,4 +1,4 @@
-//! DuckDB, which finds by SQL in the events of Linux's kernel what ichnos computes.
+//! DuckDB as a judge: SQL queries over kernel events compute the same results as ichnos.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! States, self times and critical paths of kernel traces, as SQL finds them in the same events, and as Perfetto shows them.
+//! Thread states, self times and critical paths in kernel traces, compared with SQL queries and with Perfetto.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -213,7 +213,7 @@ fn states_are_those_of_the_trace_processor() {
     }
 }
 
-/// Versions of Linux say in other ways that a thread was preempted, that it is idle, parked, or has ended.
+/// Linux versions have different bits for preempted, idle, parked and ended threads.
 #[test]
 fn states_of_all_versions_of_linux() {
     let test = "states_of_all_versions_of_linux";

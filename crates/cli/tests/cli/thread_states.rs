@@ -318,7 +318,7 @@ fn spans_of_threads_have_totals_and_own_times() {
     assert_eq!(found["pairs"]["self_ns"], 310);
 }
 
-/// A page fault whose end was lost does not hide the one within it from the system call around both.
+/// A page fault within another page fault, whose end was lost, is still within the system call around both.
 #[test]
 fn own_times_are_without_spans_within_lost_ones() {
     let mut streams = [Events::default()];

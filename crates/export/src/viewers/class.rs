@@ -412,8 +412,8 @@ impl ViewerClass {
         Some(value).filter(|value| !matches!(value, FieldValue::Null)).map(|value| value.key())
     }
 
-    /// Returns the processor of an event that may be the first one there. If a processor of its data stream `is_known`, that
-    /// is also the one of further packets. Counters can be those of other processors.
+    /// Returns the processor that an event names, if the event may be the first on that processor. `is_known` says that the
+    /// data stream had such an event before: all its packets have the same processor. A counter can describe another processor.
     #[inline]
     pub(super) fn new_processor(&self, event: &Event<'_>, is_known: bool) -> Option<u64> {
         let scope = self.processor.as_ref()?.scope();

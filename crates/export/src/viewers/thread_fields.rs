@@ -13,14 +13,14 @@ pub(super) struct ThreadFields {
     previous_state: Option<FieldRef>,
     /// `true` if every event has the previous thread and its state, as a number of Linux.
     pub(super) has_linux_states: bool,
-    /// `true` if the trace says that it is of Linux 4.14 or later.
+    /// `true` if the trace names a Linux version since 4.14.
     is_since_4_14: bool,
 }
 
 /// State of a thread that a processor does not run any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PreviousState {
-    /// `prev_state` of Linux's scheduler: 0 if the thread can run, otherwise bits. They are those of Linux 4.4.
+    /// `prev_state` in Linux: 0 if the thread can run, otherwise bits as in Linux 4.4.
     Linux(i64),
     Runnable,
     Blocked,
@@ -43,10 +43,10 @@ pub(super) mod linux {
     pub(in crate::viewers) const PREEMPTED: i64 = 0x800;
 }
 
-/// Translates `prev_state` into the bits of Linux 4.4, which viewers expect of traces that do not name the version.
+/// Translates `prev_state` into the Linux 4.4 bits, which Perfetto expects if a trace does not name its version.
 ///
-/// The bit of preempted threads is alone, and differs between versions: 0x400 before 4.4, 0x1000 since 4.8, 0x100 since 4.14.
-/// Since 4.14, idle threads have the bit 0x80 alone, and parked ones 0x40. In earlier versions, that is `TASK_DEAD`.
+/// A preempted thread has a single bit: 0x400 before 4.4, 0x1000 since 4.8, 0x100 since 4.14. Since 4.14, an idle thread has
+/// the single bit 0x80, and a parked thread 0x40, which meant `TASK_DEAD` before.
 fn linux_bits(bits: i64, is_since_4_14: bool) -> i64 {
     match bits {
         0x100 | 0x400 | 0x1000 => linux::PREEMPTED,
@@ -56,7 +56,7 @@ fn linux_bits(bits: i64, is_since_4_14: bool) -> i64 {
     }
 }
 
-/// Returns `true` for the release of a kernel with the states of Linux 4.14, such as `5.10.0-8-amd64`.
+/// Returns `true` for a kernel release since 4.14, such as `5.10.0-8-amd64`.
 fn is_since_4_14(release: &str) -> bool {
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse::<u32>().ok());
     let version = (numbers.next().flatten(), numbers.next().flatten());

@@ -38,7 +38,7 @@ pub struct ThreadStateReader {
 struct StateStream {
     trace: u32,
     names: ContextNames,
-    /// Processor of its last switch.
+    /// Processor of its last switch, or of its first event.
     processor: Option<Option<u64>>,
 }
 

@@ -1,4 +1,4 @@
-//! States of threads in tiles, as SQL finds them in the events of the same server.
+//! Thread states in tiles, compared with SQL queries over the events that the same server exports.
 
 use std::collections::BTreeMap;
 
