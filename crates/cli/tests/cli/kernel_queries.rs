@@ -101,7 +101,7 @@ fn total_and_self_times_of_spans_are_those_of_sql() {
             .map(|cells| {
                 let cells: BTreeMap<&str, &str> = names.iter().copied().zip(cells).collect();
                 let columns = ["pairs", "min_ns", "max_ns", "total_ns", "self_ns"];
-                (cells["span"].to_owned(), columns.map(|name| cells[name].parse().unwrap()).to_vec())
+                (cells["span"].to_owned(), columns.map(|name| cells[name].parse::<u64>().unwrap()).to_vec())
             })
             .collect();
         assert!(!wanted.is_empty(), "{}", trace.display());
@@ -203,7 +203,7 @@ fn states_are_those_of_the_trace_processor() {
                 "T" | "t" => "stopped",
                 other => panic!("{}: state {other}", trace.display()),
             };
-            // Numbers beyond 32 bits are texts.
+            // Numbers that JavaScript would round are texts.
             let ns = row["ns"].as_u64().or_else(|| row["ns"].as_str()?.parse().ok()).unwrap();
             if ns > 0 {
                 *sums.entry((row["tid"].as_u64().unwrap(), state.to_owned())).or_default() += ns;

@@ -350,6 +350,27 @@ fn processors_run_threads_before_their_first_switch() {
     assert_eq!(times(directory.to_str().unwrap()), wanted);
 }
 
+/// A fork says that a thread is there, not that it can run: its states start with the first wake-up, or when it runs.
+#[test]
+fn forked_threads_start_with_their_first_wakeup() {
+    let mut streams = [Events::default()];
+    for thread in [1, 2] {
+        let name = name(thread);
+        streams[0].event(6, 50).number(9).text(&name).number(thread).number(thread);
+    }
+    streams[0].wake(60, 1);
+    streams[0].switch(100, (0, 0), 1);
+    streams[0].switch(150, (1, 1), 2);
+    streams[0].switch(200, (2, 1), 0);
+    streams[0].wake(300, 9);
+    let directory = Directory::new("forked-threads");
+    write(&directory, &streams);
+    let first = [((1, "runnable"), 40), ((1, "running"), 50), ((1, "sleeping"), 150)];
+    let second = [((2, "running"), 50), ((2, "sleeping"), 100)];
+    let wanted: Truth = first.into_iter().chain(second).collect();
+    assert_eq!(times(directory.to_str().unwrap()), wanted);
+}
+
 #[test]
 fn traces_without_switches() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/hello-xtrace");

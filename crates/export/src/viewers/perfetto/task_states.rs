@@ -9,7 +9,7 @@ use crate::viewers::thread_fields::{NamedThread, PreviousState, linux};
 /// Returns the number of a state, unless Perfetto lacks it.
 fn number(state: PreviousState) -> Option<u64> {
     Some(match state {
-        PreviousState::Runnable | PreviousState::Linux(0) => task_state::RUNNABLE,
+        PreviousState::Runnable | PreviousState::Linux(0 | linux::PREEMPTED) => task_state::RUNNABLE,
         PreviousState::Blocked => task_state::INTERRUPTIBLE_SLEEP,
         PreviousState::Suspended => task_state::STOPPED,
         PreviousState::Dying => task_state::DEAD,
