@@ -5,8 +5,8 @@
 # records a trace for the purpose. What is missing is installed if that can be done without
 # asking (as root, with apt-get); otherwise the tests that need it are skipped, and named at the
 # end. Recorded traces of real tracers are used if they are in ../shared/traces or in the directory
-# that ICHNOS_TRACES names. DuckDB, Polars and pyarrow, which read tables, and OpenTelemetry's messages are
-# installed into target/python, unless ICHNOS_PYTHON names a Python; chdb and pyspark are compared if that
+# that ICHNOS_TRACES names. DuckDB, Polars and pyarrow, which read tables and query events, and OpenTelemetry's
+# messages are installed into target/python, unless ICHNOS_PYTHON names a Python; chdb and pyspark are compared if that
 # Python has them. The page of `ichnos view` is tested in Chromium where node and npm are there.
 #
 # Arguments choose packages (-p ichnos-ctf); without any, all are tested.
@@ -68,7 +68,8 @@ packages_pid=
 if [[ $# = 0 || " $* " == *" ichnos-view "* ]]; then
 	page_packages </dev/null >/dev/null 2>&1 || true
 fi
-if [ -z "${ICHNOS_PYTHON:-}" ] && [[ $# = 0 || " $* " == *" ichnos-table "* || " $* " == *" ichnos "* ]]; then
+if [ -z "${ICHNOS_PYTHON:-}" ] &&
+	[[ $# = 0 || " $* " =~ " ichnos-"(table|cli|view)" " || " $* " == *" ichnos "* ]]; then
 	python_packages </dev/null >/dev/null 2>&1 &
 	packages_pid=$!
 fi

@@ -2,7 +2,8 @@
 //! does not depend on the load of the machine, [the memory](PrivateMemory) of other processes, [an encoder](encoder) of
 //! single bits, [traces of one construct](constructs), [random traces](proposals) of the two proposals for CTF 2,
 //! [tables](compare_table) of documents, [bodies of HTTP](join_chunks), and programs that read what ichnos writes:
-//! [Google's trace processor](TraceProcessor), [Microsoft's TraceEvent](TraceEventLibrary), [Python](find_python).
+//! [Google's trace processor](TraceProcessor), [Microsoft's TraceEvent](TraceEventLibrary), [Python](find_python) and
+//! [DuckDB](DuckDb).
 #![forbid(unsafe_code)]
 // Helpers of tests may panic like tests.
 #![allow(clippy::panic, clippy::unwrap_used)]
@@ -15,6 +16,7 @@ pub mod encoder;
 // Builders of bytes are named like the parts of their documents.
 #[allow(missing_docs)]
 pub mod fxt_file;
+mod kernel_queries;
 #[allow(missing_docs)]
 pub mod nettrace_file;
 mod private_memory;
@@ -27,6 +29,7 @@ mod trace_processor;
 pub use chunked_body::join_chunks;
 pub use cpu_time::in_cpu_time;
 pub use document_table::compare_table;
+pub use kernel_queries::{DuckDb, KernelQuery};
 pub use private_memory::{PrivateMemory, private_memory};
 pub use python::find_python;
 pub use random::{Random, cases};

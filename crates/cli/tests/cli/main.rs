@@ -44,6 +44,7 @@ mod intersection;
 mod json_forms;
 mod json_lines;
 mod json_round_trip;
+mod kernel_queries;
 mod limits;
 mod limits_of_formats;
 mod locale;

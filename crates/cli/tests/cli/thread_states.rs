@@ -37,10 +37,10 @@ event { id = 8; stream_id = 0; name = "mm_page_fault_exit"; fields := struct { u
 
 /// A data stream of a processor.
 #[derive(Default)]
-struct Events(Vec<u8>);
+pub(crate) struct Events(Vec<u8>);
 
 impl Events {
-    fn event(&mut self, id: u32, time: u64) -> &mut Self {
+    pub(crate) fn event(&mut self, id: u32, time: u64) -> &mut Self {
         self.number(id);
         self.0.extend(time.to_le_bytes());
         self
@@ -56,13 +56,13 @@ impl Events {
         self
     }
 
-    fn switch(&mut self, time: u64, previous: (u32, i64), next: u32) {
+    pub(crate) fn switch(&mut self, time: u64, previous: (u32, i64), next: u32) {
         self.event(0, time).text(&name(previous.0)).number(previous.0);
         self.0.extend(previous.1.to_le_bytes());
         self.text(&name(next)).number(next);
     }
 
-    fn wake(&mut self, time: u64, thread: u32) {
+    pub(crate) fn wake(&mut self, time: u64, thread: u32) {
         self.event(1, time).text(&name(thread)).number(thread);
     }
 }
@@ -72,8 +72,14 @@ fn name(thread: u32) -> String {
 }
 
 /// Writes a trace with a data stream for each processor.
-fn write(directory: &Path, streams: &[Events]) {
-    fs::write(directory.join("metadata"), METADATA).unwrap();
+pub(crate) fn write(directory: &Path, streams: &[Events]) {
+    write_of_kernel(directory, streams, "4.4.0");
+}
+
+/// Writes a trace of a kernel of this version.
+pub(crate) fn write_of_kernel(directory: &Path, streams: &[Events], release: &str) {
+    let environment = format!("env {{ kernel_release = \"{release}\"; }};\nclock {{");
+    fs::write(directory.join("metadata"), METADATA.replacen("clock {", &environment, 1)).unwrap();
     for (processor, events) in (0_u32..).zip(streams) {
         let mut packet = 0xC1FC_1FC1_u32.to_le_bytes().to_vec();
         packet.extend(0_u32.to_le_bytes());
@@ -86,7 +92,7 @@ fn write(directory: &Path, streams: &[Events]) {
 }
 
 /// State that the simulation knows, as it is named in the output.
-type Truth = BTreeMap<(u32, &'static str), u64>;
+pub(crate) type Truth = BTreeMap<(u32, &'static str), u64>;
 
 #[derive(Clone, Copy)]
 struct Simulated {
@@ -95,7 +101,12 @@ struct Simulated {
 }
 
 /// Simulates a scheduler. Returns the streams, and the time of each thread in each state.
-fn simulate(random: &mut Random, processors: usize, threads: u32, steps: u64) -> (Vec<Events>, Truth) {
+pub(crate) fn simulate(
+    random: &mut Random,
+    processors: usize,
+    threads: u32,
+    steps: u64,
+) -> (Vec<Events>, Truth) {
     let mut streams: Vec<Events> = (0..processors).map(|_| Events::default()).collect();
     let mut running = vec![0_u32; processors];
     let mut states: BTreeMap<u32, Simulated> = BTreeMap::new();
@@ -168,10 +179,10 @@ fn simulate(random: &mut Random, processors: usize, threads: u32, steps: u64) ->
     (streams, truth)
 }
 
-const STATES: [&str; 6] = ["running", "runnable", "sleeping", "waiting", "stopped", "unknown"];
+pub(crate) const STATES: [&str; 6] = ["running", "runnable", "sleeping", "waiting", "stopped", "unknown"];
 
 /// Returns what the command says of the threads of a trace.
-fn times(path: &str) -> Truth {
+pub(crate) fn times(path: &str) -> Truth {
     let found = ichnos(["threads", "--json", "--top", "1000000", path]).expect(0, &[]).json();
     let mut times = Truth::new();
     for thread in found["threads"].as_array().unwrap() {
@@ -305,6 +316,59 @@ fn spans_of_threads_have_totals_and_own_times() {
     let slowest = &found["pairs"]["slowest"][0];
     assert_eq!((&slowest["thread"], &slowest["latency_ns"]), (&"1".into(), &300.into()), "{found}");
     assert_eq!(found["pairs"]["self_ns"], 310);
+}
+
+/// A page fault within another page fault, whose end was lost, is still within the system call around both.
+#[test]
+fn own_times_are_without_spans_within_lost_ones() {
+    let mut streams = [Events::default()];
+    streams[0].switch(110, (0, 0), 1);
+    for (id, time) in [(2, 200), (7, 250), (7, 300), (8, 330), (3, 500)] {
+        streams[0].event(id, time).number(0);
+    }
+    let directory = Directory::new("lost-spans");
+    write(&directory, &streams);
+    let run = ichnos(["stats", "--spans", "--csv", "--sort", "total", directory.to_str().unwrap()]);
+    let found = run.expect(0, &[]).out;
+    let rows: Vec<&str> = found.lines().skip(1).collect();
+    assert_eq!(rows, ["futex,1,300,300,300,300,300,300,300,270", "page fault,1,30,30,30,30,30,30,30,30"]);
+}
+
+/// A processor ran what it runs at its first switch since its own first event, also if others woke that thread up.
+#[test]
+fn processors_run_threads_before_their_first_switch() {
+    let mut streams = [Events::default(), Events::default()];
+    streams[0].wake(10, 1);
+    streams[1].event(4, 40).number(7).text("disk");
+    streams[1].event(5, 45).number(7).number(1);
+    streams[0].wake(60, 1);
+    streams[1].switch(100, (1, 1), 0);
+    streams[0].wake(200, 9);
+    let directory = Directory::new("first-switch");
+    write(&directory, &streams);
+    let wanted = Truth::from([((1, "running"), 60), ((1, "sleeping"), 100), ((1, "unknown"), 30)]);
+    assert_eq!(times(directory.to_str().unwrap()), wanted);
+}
+
+/// A fork says that a thread is there, not that it can run: its states start with the first wake-up, or when it runs.
+#[test]
+fn forked_threads_start_with_their_first_wakeup() {
+    let mut streams = [Events::default()];
+    for thread in [1, 2] {
+        let name = name(thread);
+        streams[0].event(6, 50).number(9).text(&name).number(thread).number(thread);
+    }
+    streams[0].wake(60, 1);
+    streams[0].switch(100, (0, 0), 1);
+    streams[0].switch(150, (1, 1), 2);
+    streams[0].switch(200, (2, 1), 0);
+    streams[0].wake(300, 9);
+    let directory = Directory::new("forked-threads");
+    write(&directory, &streams);
+    let first = [((1, "runnable"), 40), ((1, "running"), 50), ((1, "sleeping"), 150)];
+    let second = [((2, "running"), 50), ((2, "sleeping"), 100)];
+    let wanted: Truth = first.into_iter().chain(second).collect();
+    assert_eq!(times(directory.to_str().unwrap()), wanted);
 }
 
 #[test]

@@ -480,14 +480,26 @@ impl Pairs {
             return self.begin(&PairRecord { key: &key, ..*record });
         }
         let open = &self.open;
-        let is_it = |key: &[u8]| open.get(key).is_some_and(|open| *open.name == *record.name);
-        let key = match record.does & does::UNNAMED {
-            0 => self.nested.end(&track, is_it),
-            _ => self.nested.end(&track, |key| open.contains_key(key)),
+        let is_unnamed = record.does & does::UNNAMED != 0;
+        // What is within spans that lost their ends is within the span around them.
+        let mut within = 0_i128;
+        let is_it = |key: &[u8]| {
+            open.get(key).is_some_and(|open| {
+                let is_it = is_unnamed || *open.name == *record.name;
+                if !is_it {
+                    within = within.saturating_add(open.inside);
+                }
+                is_it
+            })
         };
-        let key = key.map(<[u8]>::to_vec);
+        let key = self.nested.end(&track, is_it).map(<[u8]>::to_vec);
         match key {
-            Some(key) => self.end(&PairRecord { key: &key, ..*record }),
+            Some(key) => {
+                if let Some(open) = self.open.get_mut(&*key) {
+                    open.inside = open.inside.saturating_add(within);
+                }
+                self.end(&PairRecord { key: &key, ..*record });
+            }
             None => self.unpaired.without_begin += 1,
         }
     }

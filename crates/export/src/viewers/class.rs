@@ -321,7 +321,6 @@ impl ViewerClass {
             let value = event.get(field.as_ref()?);
             value.filter(|value| !matches!(value, FieldValue::Null))
         };
-        let number = |field| Some(value(field)?.key());
         let thread = value(&self.thread);
         EventPlace {
             process: self.process.of_event(event),
@@ -329,7 +328,7 @@ impl ViewerClass {
             thread: thread.map(|thread| thread.key()),
             // A thread can be its name.
             thread_name: thread.and_then(|thread| thread.as_str()),
-            processor: number(&self.processor),
+            processor: self.processor_of(event),
         }
     }
 
@@ -405,6 +404,21 @@ impl ViewerClass {
     /// Returns `true` if the class has a member for the processor.
     pub(super) fn has_processor(&self) -> bool {
         self.processor.is_some()
+    }
+
+    /// Returns the processor that an event names, on whatever track the event is.
+    fn processor_of(&self, event: &Event<'_>) -> Option<u64> {
+        let value = event.get(self.processor.as_ref()?)?;
+        Some(value).filter(|value| !matches!(value, FieldValue::Null)).map(|value| value.key())
+    }
+
+    /// Returns the processor that an event names, if the event may be the first on that processor. `is_known` says that the
+    /// data stream had such an event before: all its packets have the same processor. A counter can describe another processor.
+    #[inline]
+    pub(super) fn new_processor(&self, event: &Event<'_>, is_known: bool) -> Option<u64> {
+        let scope = self.processor.as_ref()?.scope();
+        let is_told = is_known && scope == Scope::PacketContext || self.form == EventForm::Counter;
+        if is_told { None } else { self.processor_of(event) }
     }
 
     /// Returns the key of the slice that an event begins or ends.

@@ -1,6 +1,6 @@
 //! Fields about threads other than that of an event.
 
-use ichnos_model::{Event, FieldKind, FieldRef, Meaning};
+use ichnos_model::{Event, FieldKind, FieldRef, Meaning, Value};
 
 /// Fields about threads other than that of the event.
 #[derive(Debug)]
@@ -13,12 +13,14 @@ pub(super) struct ThreadFields {
     previous_state: Option<FieldRef>,
     /// `true` if every event has the previous thread and its state, as a number of Linux.
     pub(super) has_linux_states: bool,
+    /// `true` if the trace names a Linux version since 4.14.
+    is_since_4_14: bool,
 }
 
 /// State of a thread that a processor does not run any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PreviousState {
-    /// `prev_state` of Linux's scheduler: 0 if the thread can run, otherwise bits.
+    /// `prev_state` in Linux: 0 if the thread can run, otherwise bits as in Linux 4.4.
     Linux(i64),
     Runnable,
     Blocked,
@@ -27,17 +29,45 @@ pub(super) enum PreviousState {
     Dead,
 }
 
-/// Bits of `prev_state` of Linux for a thread that has ended: `EXIT_DEAD` and `EXIT_ZOMBIE`, and `TASK_DEAD` before 4.14.
-const ENDED: i64 = 0x10 | 0x20 | 0x40;
+/// Bits of `prev_state` of Linux (`include/linux/sched.h`), as they are in Linux 4.4.
+pub(super) mod linux {
+    pub(in crate::viewers) const INTERRUPTIBLE: i64 = 1;
+    pub(in crate::viewers) const UNINTERRUPTIBLE: i64 = 2;
+    pub(in crate::viewers) const STOPPED: i64 = 4 | 8;
+    /// `EXIT_DEAD`, `EXIT_ZOMBIE` and `TASK_DEAD`.
+    pub(in crate::viewers) const ENDED: i64 = 0x10 | 0x20 | 0x40;
+    pub(in crate::viewers) const PARKED: i64 = 0x200;
+    /// Idle kernel thread: uninterruptible, but no load.
+    pub(in crate::viewers) const IDLE: i64 = UNINTERRUPTIBLE | 0x400;
+    /// Preempted thread, which can run: the bit above all states.
+    pub(in crate::viewers) const PREEMPTED: i64 = 0x800;
+}
 
-/// `TASK_DEAD` of Linux since 4.14, alone; before, this bit is another one that comes with those of a thread that waits.
-const TASK_DEAD: i64 = 0x80;
+/// Translates `prev_state` into the Linux 4.4 bits, which Perfetto expects if a trace does not name its version.
+///
+/// A preempted thread has a single bit: 0x400 before 4.4, 0x1000 since 4.8, 0x100 since 4.14. Since 4.14, an idle thread has
+/// the single bit 0x80, and a parked thread 0x40, which meant `TASK_DEAD` before.
+fn linux_bits(bits: i64, is_since_4_14: bool) -> i64 {
+    match bits {
+        0x100 | 0x400 | 0x1000 => linux::PREEMPTED,
+        0x80 => linux::IDLE,
+        0x40 if is_since_4_14 => linux::PARKED,
+        bits => bits,
+    }
+}
+
+/// Returns `true` for a kernel release since 4.14, such as `5.10.0-8-amd64`.
+fn is_since_4_14(release: &str) -> bool {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse::<u32>().ok());
+    let version = (numbers.next().flatten(), numbers.next().flatten());
+    version >= (Some(4), Some(14))
+}
 
 impl PreviousState {
     /// Returns `true` if the thread has ended.
     pub(super) fn is_end(self) -> bool {
         match self {
-            Self::Linux(bits) => bits & ENDED != 0 || bits == TASK_DEAD,
+            Self::Linux(bits) => bits & linux::ENDED != 0,
             Self::Dying | Self::Dead => true,
             Self::Runnable | Self::Blocked | Self::Suspended => false,
         }
@@ -68,6 +98,7 @@ impl ThreadFields {
         let first = |meaning| FieldRef::of_meaning(event, meaning);
         let has_linux_states = is_plain_integer(event, Meaning::PreviousThread)
             && is_plain_integer(event, Meaning::PreviousState);
+        let release = event.stream.trace.class.environment("kernel_release").and_then(Value::as_text);
         let found = Self {
             target: first(Meaning::TargetThread),
             target_name: first(Meaning::TargetThreadName),
@@ -76,6 +107,7 @@ impl ThreadFields {
             previous_name: first(Meaning::PreviousThreadName),
             previous_state: first(Meaning::PreviousState),
             has_linux_states,
+            is_since_4_14: release.is_some_and(is_since_4_14),
         };
         (found.target.is_some() || found.previous.is_some()).then_some(found)
     }
@@ -119,7 +151,7 @@ impl ThreadFields {
         match names.into_iter().flatten().find_map(named_state) {
             Some(state) => Some(state),
             // Other bits than 63 mean nothing.
-            None => value.as_i64().map(PreviousState::Linux),
+            None => value.as_i64().map(|bits| PreviousState::Linux(linux_bits(bits, self.is_since_4_14))),
         }
     }
 }
@@ -139,4 +171,40 @@ fn is_plain_integer(event: &Event<'_>, meaning: Meaning) -> bool {
         let mut names = class.mappings().into_iter().flat_map(|names| names.iter());
         matches!(class.kind, FieldKind::Integer { .. }) && !names.any(|name| named_state(name.name).is_some())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_are_those_of_one_version_of_linux() {
+        for (bits, before, since) in [
+            (0, 0, 0),
+            (0x40, 0x40, linux::PARKED),
+            (0x80, linux::IDLE, linux::IDLE),
+            (0x82, 0x82, 0x82),
+            (0x100, linux::PREEMPTED, linux::PREEMPTED),
+            (0x200, linux::PARKED, linux::PARKED),
+            (0x400, linux::PREEMPTED, linux::PREEMPTED),
+            (0x402, linux::IDLE, linux::IDLE),
+            (0x800, linux::PREEMPTED, linux::PREEMPTED),
+            (0x1000, linux::PREEMPTED, linux::PREEMPTED),
+        ] {
+            assert_eq!((linux_bits(bits, false), linux_bits(bits, true)), (before, since), "{bits:#x}");
+        }
+        for (release, is_later) in [
+            ("3.10.31-ltsi", false),
+            ("4.4.3-1-ARCH", false),
+            ("4.13.16", false),
+            ("4.14.0", true),
+            ("5.4.0-42-generic", true),
+            ("10.0", true),
+            ("6", true),
+            ("", false),
+            ("none", false),
+        ] {
+            assert_eq!(is_since_4_14(release), is_later, "{release}");
+        }
+    }
 }

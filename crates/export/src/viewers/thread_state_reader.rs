@@ -38,7 +38,7 @@ pub struct ThreadStateReader {
 struct StateStream {
     trace: u32,
     names: ContextNames,
-    /// Processor of its last switch.
+    /// Processor of its last switch, or of its first event.
     processor: Option<Option<u64>>,
 }
 
@@ -125,10 +125,9 @@ impl ThreadStateReader {
         };
         let of = classes.of(event, || StateClass::of(event, names));
         let StateClass { class, name } = of;
-        if processor.is_none() && class.has_processor() {
-            let own = class.unnamed_place(event).processor;
-            *processor = Some(own);
-            states.note_first(*trace, own, time);
+        if let Some(own) = class.new_processor(event, processor.is_some()) {
+            processor.get_or_insert(Some(own));
+            states.note_first(*trace, Some(own), time);
         }
         if class.has_states() {
             let mut place: EventPlace<'_> = class.place(event, known);

@@ -7,7 +7,7 @@ use ichnos_model::Event;
 use super::class::{EventForm, EventPlace, ViewerClass};
 use super::scheduling::next_thread;
 use super::span_edge::SpanEdge;
-use super::thread_fields::PreviousState;
+use super::thread_fields::{PreviousState, linux};
 
 /// Maximum number of threads that are known at a time; beyond it, all are forgotten.
 const MOST: usize = 1 << 16;
@@ -67,30 +67,16 @@ impl ThreadState {
             Some(PreviousState::Suspended) => Self::Stopped,
             Some(PreviousState::Dying | PreviousState::Dead) => return None,
             Some(PreviousState::Linux(bits)) => match bits {
-                _ if bits & linux::DEAD != 0 => return None,
+                _ if bits & linux::ENDED != 0 => return None,
                 _ if bits & linux::STOPPED != 0 => Self::Stopped,
+                _ if bits & linux::IDLE == linux::IDLE => Self::Sleeping,
                 _ if bits & linux::UNINTERRUPTIBLE != 0 => Self::Waiting,
-                _ if bits & (linux::INTERRUPTIBLE | linux::IDLE) != 0 || bits == linux::PARKED => {
-                    Self::Sleeping
-                }
+                _ if bits & linux::INTERRUPTIBLE != 0 || bits == linux::PARKED => Self::Sleeping,
                 // No state, or only a bit above all states: the thread was preempted.
                 _ => Self::Runnable,
             },
         })
     }
-}
-
-/// Bits of `prev_state` (`include/linux/sched.h`).
-mod linux {
-    pub(super) const INTERRUPTIBLE: i64 = 1;
-    pub(super) const UNINTERRUPTIBLE: i64 = 2;
-    pub(super) const STOPPED: i64 = 4 | 8;
-    /// The last one is `TASK_DEAD` before Linux 4.14.
-    pub(super) const DEAD: i64 = 0x10 | 0x20 | 0x40;
-    /// An idle kernel thread since Linux 4.14.
-    pub(super) const IDLE: i64 = 0x80;
-    /// A parked kernel thread before Linux 4.14.
-    pub(super) const PARKED: i64 = 0x200;
 }
 
 /// What ended a wait.
@@ -280,19 +266,21 @@ impl ThreadStates {
         out: &mut dyn FnMut(&StateInterval),
     ) {
         let known = self.threads.get(&thread);
-        let (ran, waker) = (
+        let (is_known, ran, waker) = (
+            known.is_some(),
             known.is_some_and(|known| known.state == ThreadState::Running),
             known.and_then(|known| known.waker),
         );
-        match (known.is_some(), first) {
-            (true, _) if ran => drop(self.end(thread, time, None, out)),
-            // It began to run unseen.
-            (true, _) => drop(self.end(thread, time, Some(ThreadState::Unknown), out)),
-            (false, Some(first)) if first < time => {
+        match first.filter(|first| *first < time) {
+            _ if ran => drop(self.end(thread, time, None, out)),
+            // It also ran when other processors woke it up, and began to run unseen.
+            Some(first) => {
+                self.end(thread, first, Some(ThreadState::Unknown), out);
                 self.set(thread, ThreadState::Running, first, (processor, None, None));
                 self.end(thread, time, None, out);
             }
-            _ => {}
+            None if is_known => drop(self.end(thread, time, Some(ThreadState::Unknown), out)),
+            None => {}
         }
         let Some(after) = ThreadState::after_running(state) else {
             self.spans.remove(&thread);
@@ -432,11 +420,10 @@ mod tests {
     fn states_of_linux() {
         let after = |bits| ThreadState::after_running(Some(PreviousState::Linux(bits)));
         let runnable = Some(ThreadState::Runnable);
-        // The last ones: preempted, since Linux 4.14, before it, and before 4.?.
-        for bits in [0, 0x100, 0x400, 0x800, 0x1000] {
-            assert_eq!(after(bits), runnable, "{bits:#x}");
+        assert_eq!((after(0), after(linux::PREEMPTED)), (runnable, runnable));
+        for bits in [1, 0x401, linux::PARKED, linux::IDLE] {
+            assert_eq!(after(bits), Some(ThreadState::Sleeping), "{bits:#x}");
         }
-        assert_eq!((after(1), after(0x80)), (Some(ThreadState::Sleeping), Some(ThreadState::Sleeping)));
         assert_eq!((after(2), after(0x82)), (Some(ThreadState::Waiting), Some(ThreadState::Waiting)));
         assert_eq!((after(4), after(8)), (Some(ThreadState::Stopped), Some(ThreadState::Stopped)));
         assert_eq!((after(0x10), after(0x20), after(0x40)), (None, None, None));

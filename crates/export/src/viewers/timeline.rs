@@ -686,9 +686,9 @@ impl EventOf<'_, '_> {
     #[inline]
     fn take_states(&self, states: &mut StateTracks, processor: &mut Option<Option<u64>>, is_lost: bool) {
         let Self { event, class, trace, place, time, name, .. } = *self;
-        if processor.is_none() && class.class.has_processor() {
-            *processor = Some(place.processor);
-            states.note_first(trace, place.processor, time);
+        if let Some(own) = class.class.new_processor(event, processor.is_some()) {
+            processor.get_or_insert(Some(own));
+            states.note_first(trace, Some(own), time);
         }
         if class.class.form == EventForm::Switch {
             if is_lost {

@@ -4,19 +4,12 @@ use super::ftrace::push_name;
 use super::packet_writer::PacketWriter;
 use super::schema::{packet, task_state, trace};
 use crate::viewers::protobuf::{begin, end, push_unsigned};
-use crate::viewers::thread_fields::{NamedThread, PreviousState};
-
-/// Bits of `prev_state` of Linux: the states of a thread that waits or was stopped.
-mod linux {
-    pub(super) const INTERRUPTIBLE: i64 = 1;
-    pub(super) const UNINTERRUPTIBLE: i64 = 2;
-    pub(super) const STOPPED: i64 = 4 | 8;
-}
+use crate::viewers::thread_fields::{NamedThread, PreviousState, linux};
 
 /// Returns the number of a state, unless Perfetto lacks it.
 fn number(state: PreviousState) -> Option<u64> {
     Some(match state {
-        PreviousState::Runnable | PreviousState::Linux(0) => task_state::RUNNABLE,
+        PreviousState::Runnable | PreviousState::Linux(0 | linux::PREEMPTED) => task_state::RUNNABLE,
         PreviousState::Blocked => task_state::INTERRUPTIBLE_SLEEP,
         PreviousState::Suspended => task_state::STOPPED,
         PreviousState::Dying => task_state::DEAD,

@@ -1,0 +1,252 @@
+//! Thread states, self times and critical paths in kernel traces, compared with SQL queries and with Perfetto.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use ichnos_testing::{DuckDb, KernelQuery, TraceProcessor};
+use serde_json::Value as Json;
+
+use crate::support::{Directory, ichnos, recorded};
+use crate::thread_states::{Events, STATES, Truth, simulate, times, write, write_of_kernel};
+
+/// Recorded kernel traces with switches and wake-ups: of LTTng, one with switches alone, one of another byte order, of perf.
+const TRACES: [&str; 6] = [
+    "bug446190",
+    "flipping-endianness",
+    "many-threads",
+    "perf-taskset2",
+    "synctraces/scp_dest",
+    "synctraces/scp_src",
+];
+
+/// Nanoseconds by thread and state.
+type Times = BTreeMap<(u64, String), u64>;
+
+/// Returns the recorded traces that are there.
+fn traces() -> impl Iterator<Item = PathBuf> {
+    TRACES.into_iter().filter_map(|name| recorded(&format!("ctf/real/tracecompass/{name}")))
+}
+
+/// Writes the events of a trace as a table. Returns its path.
+fn events_of(trace: &Path, directory: &Directory) -> PathBuf {
+    let events = directory.join("events.csv");
+    if events.exists() {
+        std::fs::remove_file(&events).unwrap();
+    }
+    ichnos([Path::new("cat"), Path::new("-qfcsv"), Path::new("-o"), &events, trace]).expect(0, &[]);
+    events
+}
+
+/// Returns the rows that a query finds.
+fn rows(database: &DuckDb, events: &Path, query: KernelQuery) -> Vec<Vec<Json>> {
+    serde_json::from_str(&database.query(events, query)).unwrap()
+}
+
+/// Returns the times that SQL finds, `with_first` those before the first switch of their processors, too.
+fn times_in(rows: &[Vec<Json>], with_first: bool) -> Times {
+    let time = |row: &[Json]| {
+        let before = if with_first { 0 } else { row[3].as_u64().unwrap() };
+        row[2].as_u64().unwrap() - before
+    };
+    let times = rows.iter().map(|row| {
+        let state = row[1].as_str().unwrap().to_owned();
+        ((row[0].as_u64().unwrap(), state), time(row))
+    });
+    times.filter(|(_, time)| *time > 0).collect()
+}
+
+#[test]
+fn states_are_those_of_sql() {
+    let Some(database) = DuckDb::find("states_are_those_of_sql") else { return };
+    let directory = Directory::new("states-in-sql");
+    for trace in traces() {
+        let events = events_of(&trace, &directory);
+        let wanted = times_in(&rows(&database, &events, KernelQuery::ThreadStates), true);
+        let arguments = ["threads", "--json", "--top", "1000000"].map(Path::new);
+        let found = ichnos(arguments.into_iter().chain([&*trace])).expect(0, &[]).json();
+        let mut sums = Times::new();
+        for thread in found["threads"].as_array().unwrap() {
+            for state in STATES {
+                let time = thread[format!("{state}_ns")].as_u64().unwrap();
+                if time > 0 {
+                    sums.insert((thread["thread"].as_u64().unwrap(), state.to_owned()), time);
+                }
+            }
+        }
+        assert!(wanted.len() > 20, "{}", trace.display());
+        assert_eq!(sums, wanted, "{}", trace.display());
+    }
+}
+
+#[test]
+fn total_and_self_times_of_spans_are_those_of_sql() {
+    let Some(database) = DuckDb::find("total_and_self_times_of_spans_are_those_of_sql") else { return };
+    let directory = Directory::new("spans-in-sql");
+    let mut nested = 0;
+    for trace in traces().filter(|trace| !trace.ends_with("perf-taskset2")) {
+        let events = events_of(&trace, &directory);
+        let rows = rows(&database, &events, KernelQuery::Spans);
+        let wanted: BTreeMap<String, Vec<u64>> = rows
+            .iter()
+            .map(|row| {
+                let numbers = row[1..].iter().map(|number| number.as_u64().unwrap());
+                (row[0].as_str().unwrap().to_owned(), numbers.collect())
+            })
+            .collect();
+        let arguments = ["stats", "--spans", "--csv", "--top", "1000000"].map(Path::new);
+        let found = ichnos(arguments.into_iter().chain([&*trace])).expect(0, &[]).out;
+        let mut lines = found.lines().map(|line| line.split(','));
+        let names: Vec<&str> = lines.next().unwrap().collect();
+        let found: BTreeMap<String, Vec<u64>> = lines
+            .map(|cells| {
+                let cells: BTreeMap<&str, &str> = names.iter().copied().zip(cells).collect();
+                let columns = ["pairs", "min_ns", "max_ns", "total_ns", "self_ns"];
+                (cells["span"].to_owned(), columns.map(|name| cells[name].parse::<u64>().unwrap()).to_vec())
+            })
+            .collect();
+        assert!(!wanted.is_empty(), "{}", trace.display());
+        assert_eq!(found, wanted, "{}", trace.display());
+        nested += wanted.values().filter(|numbers| numbers[3] > numbers[4]).count();
+    }
+    assert!(nested > 3 || recorded("ctf/real/tracecompass").is_none(), "{nested}");
+}
+
+/// Returns the critical path of a thread: begin, end, state and thread of each step.
+fn path_of(trace: &Path, thread: u64) -> Vec<Vec<Json>> {
+    let thread = thread.to_string();
+    let arguments = ["threads", "--json", "--path", &thread].map(Path::new);
+    let found = ichnos(arguments.into_iter().chain([trace])).expect(0, &[]).json();
+    let steps = found["path"].as_array().unwrap().iter();
+    steps
+        .map(|step| ["begin_ns", "end_ns", "state", "thread"].map(|name| step[name].clone()).to_vec())
+        .collect()
+}
+
+/// Returns the critical paths of all threads, as SQL finds them.
+fn paths_in_sql(database: &DuckDb, trace: &Path, directory: &Directory) -> BTreeMap<u64, Vec<Vec<Json>>> {
+    let mut paths: BTreeMap<u64, Vec<Vec<Json>>> = BTreeMap::new();
+    for mut row in rows(database, &events_of(trace, directory), KernelQuery::WakeupPaths) {
+        let step = row.split_off(1);
+        paths.entry(row[0].as_u64().unwrap()).or_default().push(step);
+    }
+    paths
+}
+
+/// The same of a simulated scheduler, with a step for each change.
+#[test]
+fn critical_paths_of_simulated_schedulers_are_those_of_sql() {
+    let test = "critical_paths_of_simulated_schedulers_are_those_of_sql";
+    let Some(database) = DuckDb::find(test) else { return };
+    ichnos_testing::cases(4, |random| {
+        let processors = 1 + random.below(4) as usize;
+        let threads = 2 + random.below(8) as u32;
+        let (streams, _) = simulate(random, processors, threads, 400);
+        let [trace, output] = ["simulated", "simulated-events"].map(Directory::new);
+        write(&trace, &streams);
+        let wanted = paths_in_sql(&database, &trace, &output);
+        for (thread, path) in wanted {
+            assert_eq!(path_of(&trace, thread), path, "thread {thread}");
+        }
+    });
+}
+
+#[test]
+fn critical_paths_are_those_of_sql() {
+    let Some(database) = DuckDb::find("critical_paths_are_those_of_sql") else { return };
+    let directory = Directory::new("paths-in-sql");
+    for trace in traces() {
+        let wanted = paths_in_sql(&database, &trace, &directory);
+        let longest = wanted.iter().max_by_key(|(_, steps)| steps.len()).map(|(thread, _)| *thread);
+        // Each path reads the trace again.
+        let step = wanted.len() / 12 + 1;
+        let some = wanted.keys().copied().step_by(step);
+        let mut others = 0;
+        for thread in some.chain(longest) {
+            let found = path_of(&trace, thread);
+            assert_eq!(found, wanted[&thread], "{}: thread {thread}", trace.display());
+            others += found.iter().filter(|step| step[3] != thread).count();
+        }
+        // One trace has no wake-ups.
+        assert!(others > 100 || trace.ends_with("flipping-endianness"), "{}: {others}", trace.display());
+    }
+}
+
+/// Perfetto computes states from the scheduling that it is given. It does not show what ran before the first switch of a
+/// processor.
+#[test]
+fn states_are_those_of_the_trace_processor() {
+    let test = "states_are_those_of_the_trace_processor";
+    let Some(database) = DuckDb::find(test) else { return };
+    let Some(processor) = TraceProcessor::find(test, Path::new(env!("CARGO_TARGET_TMPDIR"))) else { return };
+    let directory = Directory::new("states-in-perfetto");
+    for trace in traces() {
+        let events = events_of(&trace, &directory);
+        let wanted = times_in(&rows(&database, &events, KernelQuery::ThreadStates), false);
+        let written = directory.join("written.pftrace");
+        let arguments = ["convert", "-q", "--force", "--to", "perfetto", "-o"].map(Path::new);
+        ichnos(arguments.into_iter().chain([&*written, &*trace])).expect(0, &[]);
+        let found = ichnos([Path::new("threads"), Path::new("--json"), &*trace]).expect(0, &[]).json();
+        let end = found["end_ns"].as_u64().unwrap();
+        // The last state of a thread is open. A thread that has ended is in the state `x`.
+        let query = format!(
+            "select tid, state, sum(case dur when -1 then {end} - ts else dur end) as ns \
+             from thread_state join thread using (utid) where tid != 0 and state != 'x' group by tid, state"
+        );
+        let mut sums = Times::new();
+        for row in processor.query(&written, &[&query]).lines() {
+            let row: Json = serde_json::from_str(row).unwrap();
+            let state = match row["state"].as_str().unwrap() {
+                "Running" => "running",
+                "R" | "R+" => "runnable",
+                "S" | "I" | "P" => "sleeping",
+                "D" | "DK" => "waiting",
+                "T" | "t" => "stopped",
+                other => panic!("{}: state {other}", trace.display()),
+            };
+            // Numbers that JavaScript would round are texts.
+            let ns = row["ns"].as_u64().or_else(|| row["ns"].as_str()?.parse().ok()).unwrap();
+            if ns > 0 {
+                *sums.entry((row["tid"].as_u64().unwrap(), state.to_owned())).or_default() += ns;
+            }
+        }
+        assert_eq!(sums, wanted, "{}", trace.display());
+    }
+}
+
+/// Linux versions have different bits for preempted, idle, parked and ended threads.
+#[test]
+fn states_of_all_versions_of_linux() {
+    let test = "states_of_all_versions_of_linux";
+    let processor = TraceProcessor::find(test, Path::new(env!("CARGO_TARGET_TMPDIR")));
+    let directory = Directory::new("linux-versions");
+    for (release, bits) in [
+        ("3.10.31-ltsi", [0x400, 0x402, 0x200, 0x40]),
+        ("4.4.3-1-ARCH", [0x800, 0x402, 0x200, 0x40]),
+        ("4.9.0", [0x1000, 0x402, 0x200, 0x40]),
+        ("4.14.0", [0x100, 0x80, 0x40, 0x10]),
+        ("6.1.0-18-amd64", [0x100, 0x80, 0x40, 0x10]),
+    ] {
+        let mut stream = Events::default();
+        stream.switch(100, (0, 0), 1);
+        for (thread, bits) in (1..).zip(bits) {
+            stream.switch(100 + 100 * u64::from(thread), (thread, bits), (thread + 1) % 5);
+        }
+        stream.wake(600, 9);
+        write_of_kernel(&directory, &[stream], release);
+        let trace = directory.to_str().unwrap();
+        let mut wanted: Truth = (1..=4).map(|thread| ((thread, "running"), 100)).collect();
+        wanted.extend([((1, "runnable"), 400), ((2, "sleeping"), 300), ((3, "sleeping"), 200)]);
+        assert_eq!(times(trace), wanted, "{release}");
+        let Some(processor) = &processor else { continue };
+        let output = Directory::new("linux-version");
+        let written = output.join("written.pftrace");
+        ichnos(["convert", "-q", "--to", "perfetto", "-o", written.to_str().unwrap(), trace]).expect(0, &[]);
+        let query = "select distinct tid, state from thread_state join thread using (utid) \
+                     where tid between 1 and 4 and state not in ('Running', 'X', 'x') order by tid";
+        let rows = processor.query(&written, &[query]);
+        let states: Vec<Json> = rows.lines().map(|row| serde_json::from_str(row).unwrap()).collect();
+        let states: Vec<(u64, &str)> =
+            states.iter().map(|row| (row["tid"].as_u64().unwrap(), row["state"].as_str().unwrap())).collect();
+        assert_eq!(states, [(1, "R+"), (2, "I"), (3, "P")], "{release}");
+    }
+}

@@ -1,0 +1,92 @@
+//! Thread states in tiles, compared with SQL queries over the events that the same server exports.
+
+use std::collections::BTreeMap;
+
+use ichnos_testing::{DuckDb, KernelQuery};
+use serde_json::Value;
+
+use crate::client::{Server, recorded};
+
+/// Nanoseconds by thread and state.
+type Times = BTreeMap<(u64, String), u64>;
+
+/// Sums the states on tracks.
+struct StateSums<'s> {
+    server: &'s Server,
+    names: Vec<Value>,
+    /// Threads by their tracks of states.
+    threads: BTreeMap<u64, u64>,
+    times: Times,
+}
+
+impl StateSums<'_> {
+    /// Adds the states of tracks in a range. Those that share a pixel are asked for again.
+    fn add(&mut self, tracks: &[u64], (begin, end): (u64, u64)) {
+        let ids: Vec<String> = tracks.iter().map(u64::to_string).collect();
+        let query = format!("api/tiles?tracks={}&begin={begin}&end={end}&pixels=8192", ids.join(","));
+        let tiles = self.server.json(&query);
+        assert_eq!(tiles["exact"], true);
+        for track in tiles["tracks"].as_array().unwrap() {
+            let id = track["id"].as_u64().unwrap();
+            let items = track["items"].as_array().unwrap().iter().map(|number| number.as_i64().unwrap());
+            let items: Vec<i64> = items.collect();
+            for item in items.chunks(6) {
+                let within = |time: i64| begin.saturating_add_signed(time).clamp(begin, end);
+                let (from, to) = (within(item[1]), within(item[2]));
+                if from == to {
+                    continue;
+                }
+                if item[3] > 1 {
+                    assert!(to - from < end - begin, "{track}");
+                    self.add(&[id], (from, to));
+                    continue;
+                }
+                let state = self.names[item[4] as usize].as_str().unwrap().to_owned();
+                *self.times.entry((self.threads[&id], state)).or_default() += to - from;
+            }
+        }
+    }
+}
+
+/// Returns the number of a thread, which is the end of the name of its track.
+fn thread_of(track: &Value) -> u64 {
+    let name = track["name"].as_str().unwrap().trim_end_matches(')');
+    name.rsplit(['(', ' ']).next().unwrap().parse().unwrap()
+}
+
+/// Each thread of a kernel trace is as long in each state as SQL finds, in the tiles and in the list of tracks.
+#[test]
+fn states_of_tiles_are_those_of_sql() {
+    let Some(database) = DuckDb::find("states_of_tiles_are_those_of_sql") else { return };
+    let directory = tempfile::tempdir().unwrap();
+    for name in ["bug446190", "flipping-endianness", "many-threads", "perf-taskset2", "synctraces/scp_src"] {
+        let Some(path) = recorded(&format!("ctf/real/tracecompass/{name}")) else { continue };
+        let server = Server::of(&path);
+        let (begin, end) = server.range();
+        let (status, _, table) = server.get(&format!("api/export?kind=csv&begin={begin}&end={end}"));
+        assert_eq!(status, 200, "{name}");
+        let events = directory.path().join("events.csv");
+        std::fs::write(&events, table).unwrap();
+        let rows = database.query(&events, KernelQuery::ThreadStates);
+        let rows: Vec<(u64, String, u64, u64)> = serde_json::from_str(&rows).unwrap();
+        let wanted: Times =
+            rows.into_iter().map(|(thread, state, time, _)| ((thread, state), time)).collect();
+
+        let tracks = server.tracks();
+        let states: Vec<&Value> = tracks.iter().filter(|track| track["kind"] == "states").collect();
+        let id = |track: &Value| track["id"].as_u64().unwrap();
+        let thread = |track: &Value| thread_of(&tracks[track["parent"].as_u64().unwrap() as usize]);
+        let threads = states.iter().map(|track| (id(track), thread(track))).collect();
+        let names = server.json("api/names?from=0")["names"].as_array().unwrap().clone();
+        let mut sums = StateSums { server: &server, names, threads, times: Times::new() };
+        let ids: Vec<u64> = states.iter().map(|track| id(track)).collect();
+        for ids in ids.chunks(256) {
+            sums.add(ids, (begin, end));
+        }
+        assert_eq!(sums.times, wanted, "{name}");
+        for track in states {
+            let running = wanted.get(&(thread(track), "running".to_owned()));
+            assert_eq!(track["running"].as_u64(), running.copied(), "{name}: {track}");
+        }
+    }
+}
