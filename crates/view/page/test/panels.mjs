@@ -205,6 +205,21 @@ export async function tasks({ browser, url }) {
   return undefined;
 }
 
+/** An event that joined a task opens by its id, whatever its clock. */
+export async function tasksOpenJoinedEvents({ browser, url, mock }) {
+  if (!mock) return "needs the mock";
+  const page = await openPage(browser, url);
+  await openTab(page, 5, "tasks");
+  const answer = page.waitForResponse((response) => response.url().includes("/api/task?"));
+  await page.locator("#panel-tasks .grid-row").first().click();
+  const { joined, clocks } = await (await answer).json();
+  assert.ok(joined[0].event && clocks.length);
+  await page.locator(".gantt .bar-row.joined").getByRole("button").first().click();
+  await page.waitForFunction((id) => window.__ichnos.selected?.id === id, joined[0].event);
+  assert.ok(!page.addresses.some((address) => address.includes("/api/events?")), "nothing is looked for");
+  return undefined;
+}
+
 /** An event that joined a task is not guessed where clocks were adjusted. */
 export async function tasksOpenNoWrongEvent({ browser, url, mock }) {
   if (!mock) return "needs the mock";
