@@ -53,7 +53,7 @@ const timeline = new Timeline(state, {
     if (track !== null) timeline.chooseTrack(track);
     if (state.selection) state.select(null);
   },
-  zoomTo: (item) => zoomTo(shifted(item)),
+  zoomTo: (item) => zoomTo(state.rangeOf({ ...item, hasNoEnd: hasNoEnd(item) })),
   scrolled: () => hasMoreFlows && loadFlows(),
   announce,
   painted: () => {
@@ -139,11 +139,6 @@ function expose(): void {
       selected: selection && { ...selection },
     },
   });
-}
-
-function shifted(item: { track: number; from: number; to: number }): Range {
-  const offset = state.offsetOf(item.track);
-  return { begin: item.from + offset, end: item.to + offset };
 }
 
 function zoomTo(range: Range): void {
@@ -253,7 +248,7 @@ async function neighbour(direction: "next" | "previous"): Promise<void> {
 function neighbourStep(direction: "next" | "previous"): void {
   const steps = state.path?.steps ?? [];
   const { selection } = state;
-  const time = selection ? shifted(selection).begin : direction === "next" ? -Infinity : Infinity;
+  const time = selection ? state.rangeOf(selection).begin : direction === "next" ? -Infinity : Infinity;
   const beginOf = (step: PathStep) => rangeOfStep(state, step).begin;
   const step = direction === "next" ? steps.find((one) => beginOf(one) > time) : steps.findLast((one) => beginOf(one) < time);
   if (!step) return announce(`No ${direction} step`);
@@ -266,7 +261,7 @@ function neighbourStep(direction: "next" | "previous"): void {
 function fit(): void {
   state.setFollow(false);
   const { selection, range } = state;
-  const wanted = selection && selection.to > selection.from ? shifted(selection) : range;
+  const wanted = selection && selection.to > selection.from ? state.rangeOf(selection) : range;
   const before = toFragment(state);
   if (wanted) state.fit(wanted);
   if (!wanted || toFragment(state) === before) state.fit(state.extent);
@@ -274,7 +269,7 @@ function fit(): void {
 
 function mark(): void {
   const { selection } = state;
-  const range = selection && selection.to > selection.from ? shifted(selection) : state.view;
+  const range = selection && selection.to > selection.from ? state.rangeOf(selection) : state.view;
   const { begin, end } = state.extent;
   state.setRange({ begin: Math.max(range.begin, begin), end: Math.min(range.end, end) });
   announce(`Marked ${duration(state.range!.end - state.range!.begin)}`);
@@ -297,7 +292,7 @@ listenToKeys(state, {
   },
   scroll: (pages) => timeline.scrollBy(pages * timeline.height * 0.9),
   enter: () => {
-    if (state.selection) zoomTo(shifted(state.selection));
+    if (state.selection) zoomTo(state.rangeOf(state.selection));
     else if (timeline.rowTrack !== null) state.toggle(timeline.rowTrack);
   },
   fit,
