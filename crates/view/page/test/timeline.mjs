@@ -96,7 +96,11 @@ export async function spansWithoutAnEndFitTheView({ browser, url, mock }) {
     return [view.begin, view.end].map((time) => Math.round(Number(BigInt(time) - origin) / 1e6));
   };
   const show = async (begin, end) => {
-    await page.evaluate((hash) => (location.hash = hash), `#view=${origin + begin},${origin + end}`);
+    // The page writes its address a moment after the last change; the same address again would change nothing.
+    const address = `#view=${origin + begin},${origin + end}`;
+    await page.waitForTimeout(400);
+    await page.waitForFunction((hash) => location.hash !== hash, address);
+    await page.evaluate((hash) => (location.hash = hash), address);
     await settled(page);
     const canvas = await places(page);
     const row = await page.locator('.label[data-kind="thread"]').first().boundingBox();
