@@ -445,8 +445,8 @@ function shownFlows(scene: Scene): Flow[] {
     const [track, other] = [flows[i]!, flows[i + 2]!];
     const [from, to] = [placeOf(track), placeOf(other)];
     if (!from || !to || (from.edge && to.edge)) continue;
-    // Between tracks of the same closed one, an arrow would lie flat over all of them.
-    if (from.row === to.row && track !== other) continue;
+    // Within a closed track, an arrow would lie flat over all that is in it.
+    if (from.row === to.row && (track !== other || track !== from.row.track.id)) continue;
     const x1 = xOf(flows[i + 1]! + state.offsetOf(track), state.view, width);
     const x2 = xOf(flows[i + 3]! + state.offsetOf(other), state.view, width);
     if (Math.max(x1, x2) >= 0 && Math.min(x1, x2) <= width) found.push({ from, to, x1, x2 });

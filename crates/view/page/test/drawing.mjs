@@ -93,6 +93,7 @@ export async function arrowsGoToEdgesAndClosedProcesses({ browser, mock, url }) 
     [inside[1], 1.5e9, first, 1.6e9],
     // Nothing is seen of these: within the closed process, scrolled away, hidden.
     [inside[0], 3e8, inside[1], 5e8],
+    [inside[0], 6e8, inside[0], 9e8],
     [last, 3e8, another, 5e8],
     [first, 3e8, hidden, 5e8],
   ]);
