@@ -22,6 +22,8 @@ export interface Scene {
   tilesOf: (track: number) => Tile[];
   /** Row of a track, be it visible or not. */
   rowOf: (track: number) => TrackRow | undefined;
+  /** Row of a track, or that of the closed track around it. */
+  rowAround: (track: number) => TrackRow | undefined;
   flows: number[];
   width: number;
   height: number;
@@ -396,50 +398,100 @@ function drawCounter(painter: Painter, scene: Scene, row: TrackRow, tile: Tile):
 const BUNDLES = [8, 24, 72];
 const MOST_BUNDLES = 60;
 
-interface Bundle {
-  places: [number, number, number, number];
-  number: number;
-  /** True if it begins or ends on a row that does not scroll. */
+/** Height at which the arrows of a track begin or end. */
+interface FlowPlace {
+  row: TrackRow;
+  y: number;
+  /** -1 or 1 if the row is scrolled away above or below: the arrows go to the edge there. */
+  edge: -1 | 0 | 1;
   isStuck: boolean;
+}
+
+interface Flow {
+  from: FlowPlace;
+  to: FlowPlace;
+  x1: number;
+  x2: number;
+}
+
+interface Bundle extends Flow {
+  number: number;
 }
 
 /** Arrows between causes and effects. Those that nearly cover each other are one, which is thicker. */
 function drawFlows(painter: Painter, scene: Scene, overStuck: boolean): void {
   const { theme } = scene;
-  for (const { places, number, isStuck } of fewBundles(scene)) {
-    if (overStuck && !isStuck) continue;
-    const [x1, y1, x2, y2] = places;
-    const bend = Math.max(20, Math.abs(x2 - x1) / 2);
+  for (const { from, to, x1, x2, number } of fewBundles(shownFlows(scene))) {
+    if (overStuck && !from.isStuck && !to.isStuck) continue;
+    const [bend, rise] = [Math.max(20, Math.abs(x2 - x1) / 2), Math.max(20, Math.abs(to.y - from.y) / 2)];
+    // Rows are left and reached sideways, edges up or down.
+    const first = from.edge ? [x1, from.y - from.edge * rise] : [x1 + bend, from.y];
+    const second = to.edge ? [x2, to.y - to.edge * rise] : [x2 - bend, to.y];
     // Names below them can still be read.
-    painter.curve([x1, y1, x1 + bend, y1, x2 - bend, y2, x2, y2], theme.accent, number > 1 ? 0.7 : 0.6, Math.min(1.5 + Math.log2(number) / 2, 4));
+    painter.curve([x1, from.y, ...first, ...second, x2, to.y], theme.accent, number > 1 ? 0.7 : 0.6, Math.min(1.5 + Math.log2(number) / 2, 4));
     const size = number > 1 ? 4 : 3;
-    painter.polygon([x2, y2, x2 - 2 * size, y2 - size, x2 - 2 * size, y2 + size], theme.accent);
+    const back = to.y - 2 * size * to.edge;
+    const head = to.edge ? [x2 - size, back, x2 + size, back] : [x2 - 2 * size, to.y - size, x2 - 2 * size, to.y + size];
+    painter.polygon([x2, to.y, ...head], theme.accent);
   }
 }
 
-function fewBundles(scene: Scene): Bundle[] {
+/** Flows of which at least one end is seen. */
+function shownFlows(scene: Scene): Flow[] {
+  const { state, flows, width } = scene;
+  const placeOf = placesOfFlows(scene);
+  const found: Flow[] = [];
+  for (let i = 0; i + 3 < flows.length; i += 4) {
+    const [track, other] = [flows[i]!, flows[i + 2]!];
+    const [from, to] = [placeOf(track), placeOf(other)];
+    if (!from || !to || (from.edge && to.edge)) continue;
+    // Within a closed track, an arrow would lie flat over all that is in it.
+    if (from.row === to.row && (track !== other || track !== from.row.track.id)) continue;
+    const x1 = xOf(flows[i + 1]! + state.offsetOf(track), state.view, width);
+    const x2 = xOf(flows[i + 3]! + state.offsetOf(other), state.view, width);
+    if (Math.max(x1, x2) >= 0 && Math.min(x1, x2) <= width) found.push({ from, to, x1, x2 });
+  }
+  return found;
+}
+
+function placesOfFlows({ rows, rowAround, top, height }: Scene): (track: number) => FlowPlace | null {
+  const stuck = new Map(rows.filter((row) => row.isStuck).map((row) => [row.index, row]));
+  const least = [...stuck.values()].reduce((sum, row) => sum + row.height, 0);
+  const find = (track: number): FlowPlace | null => {
+    const known = rowAround(track);
+    if (!known) return null;
+    const isStuck = stuck.has(known.index);
+    const y = (stuck.get(known.index) ?? known).y - top + known.height / 2;
+    const edge = isStuck || (y >= least && y <= height) ? 0 : y < least ? -1 : 1;
+    return { row: known, y: edge ? (edge < 0 ? least : height) : y, edge, isStuck };
+  };
+  const places = new Map<number, FlowPlace | null>();
+  return (track) => {
+    let place = places.get(track);
+    if (place === undefined) places.set(track, (place = find(track)));
+    return place;
+  };
+}
+
+function fewBundles(flows: Flow[]): Bundle[] {
   let found: Bundle[] = [];
   for (const distance of BUNDLES) {
-    found = bundles(scene, distance);
+    found = bundles(flows, distance);
     if (found.length <= MOST_BUNDLES) break;
   }
   return found;
 }
 
-function bundles({ state, flows, rows, top, width }: Scene, distance: number): Bundle[] {
-  const lines = new Map(rows.map((row) => [row.track.id, row.y - top + row.height / 2]));
-  const stuck = new Set(rows.filter((row) => row.isStuck).map((row) => row.track.id));
+function bundles(flows: Flow[], distance: number): Bundle[] {
   const found = new Map<string, Bundle>();
-  for (let i = 0; i + 3 < flows.length; i += 4) {
-    const [y1, y2] = [lines.get(flows[i]!), lines.get(flows[i + 2]!)];
-    if (y1 === undefined || y2 === undefined) continue;
-    const x1 = xOf(flows[i + 1]! + state.offsetOf(flows[i]!), state.view, width);
-    const x2 = xOf(flows[i + 3]! + state.offsetOf(flows[i + 2]!), state.view, width);
-    if (Math.max(x1, x2) < 0 || Math.min(x1, x2) > width) continue;
-    const key = [flows[i], flows[i + 2], Math.floor(x1 / distance), Math.floor(x2 / distance)].join();
+  // At an edge, it does not matter which row is beyond it.
+  const nameOf = ({ edge, row }: FlowPlace) => (edge ? edge - 2 : row.index);
+  for (const flow of flows) {
+    const { from, to, x1, x2 } = flow;
+    const key = `${nameOf(from)} ${nameOf(to)} ${Math.floor(x1 / distance)} ${Math.floor(x2 / distance)}`;
     const known = found.get(key);
     if (known) known.number += 1;
-    else found.set(key, { places: [x1, y1, x2, y2], number: 1, isStuck: stuck.has(flows[i]!) || stuck.has(flows[i + 2]!) });
+    else found.set(key, { ...flow, number: 1 });
   }
   return [...found.values()];
 }

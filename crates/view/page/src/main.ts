@@ -27,12 +27,18 @@ import { MOST_PIXELS } from "./tiles";
 import { Timeline, type Chosen } from "./timeline";
 import { nameOf } from "./tracks";
 
+/** Flows of a range that are asked for, and tracks of a request. */
+const MOST_FLOWS = 4_000;
+const MOST_TRACKS = 256;
+
 const state = new State();
 const near = new Latest();
 const flows = new Latest();
 let ready = false;
 /** Generation of flows that were not all of the range. */
 let partOfFlows: number | null = null;
+/** True if the range has more flows than the page asks for. */
+let hasMoreFlows = false;
 let exporter: Exporter;
 let writtenFragment = "";
 
@@ -47,7 +53,8 @@ const timeline = new Timeline(state, {
     if (track !== null) timeline.chooseTrack(track);
     if (state.selection) state.select(null);
   },
-  zoomTo: (item) => zoomTo(shifted(item)),
+  zoomTo: (item) => zoomTo(state.rangeOf({ ...item, hasNoEnd: hasNoEnd(item) })),
+  scrolled: () => hasMoreFlows && loadFlows(),
   announce,
   painted: () => {
     header.showMessage();
@@ -132,11 +139,6 @@ function expose(): void {
       selected: selection && { ...selection },
     },
   });
-}
-
-function shifted(item: { track: number; from: number; to: number }): Range {
-  const offset = state.offsetOf(item.track);
-  return { begin: item.from + offset, end: item.to + offset };
 }
 
 function zoomTo(range: Range): void {
@@ -246,7 +248,7 @@ async function neighbour(direction: "next" | "previous"): Promise<void> {
 function neighbourStep(direction: "next" | "previous"): void {
   const steps = state.path?.steps ?? [];
   const { selection } = state;
-  const time = selection ? shifted(selection).begin : direction === "next" ? -Infinity : Infinity;
+  const time = selection ? state.rangeOf(selection).begin : direction === "next" ? -Infinity : Infinity;
   const beginOf = (step: PathStep) => rangeOfStep(state, step).begin;
   const step = direction === "next" ? steps.find((one) => beginOf(one) > time) : steps.findLast((one) => beginOf(one) < time);
   if (!step) return announce(`No ${direction} step`);
@@ -259,7 +261,7 @@ function neighbourStep(direction: "next" | "previous"): void {
 function fit(): void {
   state.setFollow(false);
   const { selection, range } = state;
-  const wanted = selection && selection.to > selection.from ? shifted(selection) : range;
+  const wanted = selection && selection.to > selection.from ? state.rangeOf(selection) : range;
   const before = toFragment(state);
   if (wanted) state.fit(wanted);
   if (!wanted || toFragment(state) === before) state.fit(state.extent);
@@ -267,7 +269,7 @@ function fit(): void {
 
 function mark(): void {
   const { selection } = state;
-  const range = selection && selection.to > selection.from ? shifted(selection) : state.view;
+  const range = selection && selection.to > selection.from ? state.rangeOf(selection) : state.view;
   const { begin, end } = state.extent;
   state.setRange({ begin: Math.max(range.begin, begin), end: Math.min(range.end, end) });
   announce(`Marked ${duration(state.range!.end - state.range!.begin)}`);
@@ -290,7 +292,7 @@ listenToKeys(state, {
   },
   scroll: (pages) => timeline.scrollBy(pages * timeline.height * 0.9),
   enter: () => {
-    if (state.selection) zoomTo(shifted(state.selection));
+    if (state.selection) zoomTo(state.rangeOf(state.selection));
     else if (timeline.rowTrack !== null) state.toggle(timeline.rowTrack);
   },
   fit,
@@ -346,25 +348,45 @@ const loadFlows = debounce(200, () => void askFlows());
 
 async function askFlows(): Promise<void> {
   const { begin, end } = state.view;
-  const tracks = timeline.layout.visible(timeline.scene().top, timeline.height).map((row) => row.track.id).filter((track) => track !== PATH_TRACK);
   partOfFlows = null;
-  if (!tracks.length || state.isEmpty) return;
+  if (state.isEmpty || !timeline.layout.rows.length) return;
   // Moved tracks have flows of other times there.
   const asked = state.withoutOffsets(state.view);
   const from = Math.max(Math.floor(asked.begin), state.relative(0n));
   const to = Math.max(Math.ceil(asked.end), from);
   const pixels = Math.min(Math.max(1, Math.round((timeline.width * (to - from)) / (end - begin))), MOST_PIXELS);
-  const parameters = { begin: state.timeText(from), end: state.timeText(to), tracks: tracks.slice(0, 256).join(","), pixels, filter: state.filter };
+  const parameters = { begin: state.timeText(from), end: state.timeText(to), pixels, limit: MOST_FLOWS, filter: state.filter };
+  let found: number[] = [];
   try {
     const answer = await flows.get<Flows>("flows", parameters);
     if (!answer.complete) partOfFlows = answer.generation;
-    timeline.flows = answer.flows.map((value, i) => (i % 2 ? value + from : value));
-    timeline.redraw();
+    found = answer.flows;
+    hasMoreFlows = found.length >= 4 * MOST_FLOWS;
+    // Of too many flows, the longest are known: those between rows that are seen come before them.
+    if (hasMoreFlows) found = joined((await flows.get<Flows>("flows", { ...parameters, tracks: seenTracks().join(",") })).flows, found);
   } catch (error) {
     if (isAborted(error)) return;
-    timeline.flows = [];
-    timeline.redraw();
   }
+  timeline.flows = found.map((value, i) => (i % 2 ? value + from : value));
+  timeline.redraw();
+}
+
+/** Tracks of the rows that are seen, and those within closed ones, as many as the server takes. */
+function seenTracks(): number[] {
+  const { layout } = timeline;
+  const rows = new Set(layout.visible(timeline.scene().top, timeline.height).map((row) => row.track.id).filter((track) => track !== PATH_TRACK));
+  const isWithin = ({ id }: Track) => !rows.has(id) && rows.has(layout.rowAround(id)?.track.id ?? PATH_TRACK);
+  return [...rows, ...state.tracks.filter(isWithin).map((track) => track.id)].slice(0, MOST_TRACKS);
+}
+
+/** Flows of both lists, each one once. */
+function joined(flows: number[], others: number[]): number[] {
+  const keyAt = (list: number[], i: number) => list.slice(i, i + 4).join();
+  const known = new Set<string>();
+  for (let i = 0; i < flows.length; i += 4) known.add(keyAt(flows, i));
+  const found = [...flows];
+  for (let i = 0; i < others.length; i += 4) if (!known.has(keyAt(others, i))) found.push(...others.slice(i, i + 4));
+  return found;
 }
 
 /** Applies the fragment of the address: at the start, and when it is changed by hand. */

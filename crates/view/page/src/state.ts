@@ -288,10 +288,21 @@ export class State {
     this.setView(from, from + width);
   }
 
-  /** Shows a range with a margin at both sides. */
+  /** Range in which an item is shown. Of a span without an end, it ends with what is visible: how far it is drawn is no length. */
+  rangeOf(item: Pick<Selection, "track" | "from" | "to" | "hasNoEnd">): Range {
+    const offset = this.offsetOf(item.track);
+    const { begin, end } = { begin: item.from + offset, end: item.to + offset };
+    if (!item.hasNoEnd) return { begin, end };
+    const { view } = this;
+    const visible = view.end > begin ? view.end : begin + (view.end - view.begin);
+    return { begin, end: Math.min(end, visible) };
+  }
+
+  /** Shows a range with a margin at both sides, unless the view begins or ends there already. */
   fit(range: Range): void {
     const wide = padded(range);
-    this.setView(wide.begin, wide.end);
+    const { begin, end } = this.view;
+    this.setView(range.begin === begin ? begin : wide.begin, range.end === end ? end : wide.end);
   }
 
   setRange(range: Range | null): void {

@@ -24,6 +24,7 @@ export interface TimelineActions {
   chosenStep(step: PathStep): void;
   background(track: number | null): void;
   zoomTo(item: Chosen): void;
+  scrolled(): void;
   announce(text: string): void;
   painted(): void;
 }
@@ -187,6 +188,7 @@ export class Timeline {
       rows: this.layout.visible(top, this.height),
       tilesOf: (track) => this.tiles.of(track),
       rowOf: (track) => this.layout.of(track),
+      rowAround: (track) => this.layout.rowAround(track),
       flows: this.flows,
       width: this.width,
       height: this.height,
@@ -231,6 +233,7 @@ export class Timeline {
   private scrolled(): void {
     this.tiles.schedule();
     this.redraw();
+    this.actions.scrolled();
   }
 
   private resized(): void {

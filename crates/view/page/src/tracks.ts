@@ -26,6 +26,8 @@ export interface TrackRow {
   height: number;
   lanes: number;
   children: number;
+  /** True if the tracks below it are not shown. */
+  isClosed: boolean;
   /** Height of the bar of states at the bottom. */
   bar: number;
   /** Track of the states of the thread. */
@@ -205,7 +207,7 @@ export class Layout {
     let height = track.kind === "counter" ? COUNTER : Math.max(LEAST, lanes * LANE + 2 * MARGIN);
     if (runs) height = Math.max(LEAST, Math.min(runs.lanes * RUN, MOST_RUNS) + 2 * MARGIN);
     else if (states && track.items) height += bar;
-    const row: TrackRow = { track, index: this.rows.length, depth, y: this.height, height, lanes, children, bar, ...(states && { states }), ...(runs && { runs }) };
+    const row: TrackRow = { track, index: this.rows.length, depth, y: this.height, height, lanes, children, isClosed, bar, ...(states && { states }), ...(runs && { runs }) };
     this.rows.push(row);
     this.byTrack.set(track.id, row);
     if (states) this.byTrack.set(states.id, row);
@@ -238,6 +240,18 @@ export class Layout {
 
   of(track: number | null): TrackRow | undefined {
     return track === null ? undefined : this.byTrack.get(track);
+  }
+
+  /** Row of a track, or that of the closed track around it; none if the track is hidden. */
+  rowAround(track: number): TrackRow | undefined {
+    let at: number | undefined = track;
+    for (let depth = 0; at !== undefined && depth < 64; depth++) {
+      const row = this.byTrack.get(at);
+      if (row) return at === track || row.isClosed ? row : undefined;
+      if (this.options.hidden?.has(at)) return undefined;
+      at = this.tree.parents.get(at);
+    }
+    return undefined;
   }
 
   private indexAt(y: number): number {

@@ -54,6 +54,91 @@ export async function arrowsAreBundled({ browser, mock, url }) {
   return undefined;
 }
 
+/** Answers with flows, each a list of two tracks and the times of its ends. */
+async function answerFlows(page, { origin }, list) {
+  await page.route("**/api/flows?*", async (route) => {
+    const shift = Number(BigInt(new URL(route.request().url()).searchParams.get("begin")) - origin);
+    const flows = list.flatMap(([track, from, other, to]) => [track, from - shift, other, to - shift]);
+    await route.fulfill({ json: { generation: 1, complete: true, flows } });
+  });
+  await page.reload();
+  await page.waitForFunction((number) => window.__ichnos?.drawn.flows === number, list.length);
+  await settled(page);
+}
+
+/** Heights of both ends of each arrow of the picture, as texts. */
+async function arrows(page) {
+  const found = (await picture(page)).filter((one) => one.tag === "path").map((one) => one.d.split(/[MC ]/).filter(Boolean).map(Number));
+  return found.map((numbers) => `${numbers[1]} to ${numbers.at(-1)}`).sort();
+}
+
+/** Tracks of the mock by the processes that they are in, from top to bottom. */
+function byProcess(mock, kind) {
+  const processes = ["<b>", "server", "שרת"].map((name) => mock.trace.tracks.find((track) => track.kind === "process" && track.name.startsWith(name)));
+  return processes.map((process) => [process.id, ...mock.trace.tracks.filter((track) => track.kind === kind && track.parent === process.id).map((track) => track.id)]);
+}
+
+/** Arrows go to the edge where the row of their other end is scrolled away, and to the row of a closed process. */
+export async function arrowsGoToEdgesAndClosedProcesses({ browser, mock, url }) {
+  if (!mock) return "needs the mock";
+  const [[, first, hidden], [closed, ...inside], [, last, another]] = byProcess(mock, "thread");
+  const page = await openPage(browser, url, { viewport: { width: 1000, height: 740 }, fragment: `#collapsed=${closed}&hidden=${hidden}` });
+  const label = (track) => page.locator(`.label[data-track="${track}"]`);
+  assert.equal(await label(inside[0]).count() + (await label(last).count()) + (await label(hidden).count()), 0, "their rows are not seen");
+  await answerFlows(page, mock.trace, [
+    [first, 2e8, last, 4e8],
+    [first, 2.01e8, another, 4.01e8],
+    [last, 8e8, first, 9e8],
+    [first, 1.2e9, inside[0], 1.3e9],
+    [inside[1], 1.5e9, first, 1.6e9],
+    // Nothing is seen of these: within the closed process, scrolled away, hidden.
+    [inside[0], 3e8, inside[1], 5e8],
+    [inside[0], 6e8, inside[0], 9e8],
+    [last, 3e8, another, 5e8],
+    [first, 3e8, hidden, 5e8],
+  ]);
+  const canvas = await places(page);
+  const middle = async (track) => {
+    const box = await label(track).boundingBox();
+    return box.y - canvas.y + box.height / 2;
+  };
+  const [own, process] = [await middle(first), await middle(closed)];
+  const ends = [`${own} to ${process}`, `${own} to ${canvas.height}`, `${process} to ${own}`, `${canvas.height} to ${own}`];
+  assert.deepEqual(await arrows(page), ends.sort());
+  // The same rows from below.
+  await page.locator("#scroll").evaluate((scroller) => (scroller.scrollTop = scroller.scrollHeight));
+  await settled(page);
+  assert.equal(await label(first).count(), 0);
+  const [one, two] = [await middle(last), await middle(another)];
+  assert.deepEqual(await arrows(page), [`0 to ${one}`, `0 to ${two}`, `${one} to 0`, `${one} to ${two}`].sort());
+  assert.deepEqual(page.problems, []);
+  return undefined;
+}
+
+/** Of more flows than the page asks for, those between rows that are seen are there, also after scrolling. */
+export async function arrowsOfSeenRowsAreThere({ browser, mock, url }) {
+  if (!mock) return "needs the mock";
+  const page = await openPage(browser, url, { viewport: { width: 1000, height: 700 } });
+  const [[, first, second], , [, other, last]] = byProcess(mock, "thread");
+  const many = Array.from({ length: 4000 }, (_, i) => [other, i, last, 2e9 + i]).flat();
+  const asked = [];
+  await page.route("**/api/flows?*", async (route) => {
+    const tracks = new URL(route.request().url()).searchParams.get("tracks")?.split(",").map(Number);
+    if (tracks) asked.push(tracks);
+    // One of them is among the others, too.
+    const flows = tracks ? [...many.slice(0, 4), first, 5e8, second, 6e8] : many;
+    await route.fulfill({ json: { generation: 1, complete: false, flows } });
+  });
+  await page.reload();
+  await page.waitForFunction(() => window.__ichnos?.drawn.flows === 4001);
+  assert.equal((await picture(page)).filter((one) => one.tag === "path").length, 1);
+  assert.ok(asked[0].includes(first) && !asked[0].includes(last), asked[0].join());
+  await page.locator("#scroll").evaluate((scroller) => (scroller.scrollTop = scroller.scrollHeight));
+  for (let i = 0; i < 50 && asked.length < 2; i++) await page.waitForTimeout(100);
+  assert.ok(asked[1].includes(last), asked[1]?.join());
+  return undefined;
+}
+
 /** A pixel of several programs is grey; the strip above shows the load. */
 export async function severalProgramsAreGrey({ browser, mock, startMock }) {
   if (!mock) return "needs the mock";

@@ -398,7 +398,7 @@ const ANSWERS = {
   },
   flows(mock, parameters) {
     const [begin, end] = range(mock, parameters);
-    const tracks = parameters.get("tracks").split(",").map(Number).filter((id) => mock.trace.items.get(id)?.[0]?.to > mock.trace.items.get(id)?.[0]?.from);
+    const tracks = (parameters.get("tracks")?.split(",").map(Number) ?? mock.trace.tracks.map((track) => track.id)).filter((id) => mock.trace.items.get(id)?.[0]?.to > mock.trace.items.get(id)?.[0]?.from);
     if (tracks.length < 2) return { generation: mock.generation, flows: [], complete: true };
     const flows = Array.from({ length: 5 }, (_, i) => [tracks[i % 2], 3e8 * (i + 1) - begin, tracks[1 - (i % 2)], 3e8 * (i + 1) + 6e7 - begin]);
     return { generation: mock.generation, flows: flows.filter(([, from, , to]) => to >= 0 && from <= end - begin).flat(), complete: true };

@@ -143,6 +143,32 @@ export async function flameGraphsHaveChoices({ browser, url, mock }) {
   return undefined;
 }
 
+/** Where nothing ran, or nothing is known of it, a sentence says so: threads without time are no picture. */
+export async function flameGraphsSayThatNothingRan({ browser, mock, startMock }) {
+  if (!mock) return "needs the mock";
+  for (const [scheduling, text] of [[false, "This trace does not say when its threads ran"], [true, "No thread is known to have run in this range"]]) {
+    const own = await startMock({ scheduling });
+    const page = await openPage(browser, own.url);
+    await page.route("**/api/stacks?*running=1*", async (route) => {
+      const answer = await route.fetch();
+      const body = await answer.json();
+      const names = body.root.children.map(({ name }) => ({ name, value: 0, children: [] }));
+      await route.fulfill({ response: answer, json: { ...body, samples: 0, spans: 0, root: { name: "all", value: 0, children: names } } });
+    });
+    await openTab(page, 4, "stacks");
+    await page.locator(".flame button").first().waitFor();
+    await page.getByLabel("Only running").check();
+    await page.locator("#panel-flame").getByText(text).waitFor();
+    assert.equal(await page.locator(".flame button").count(), 0);
+    await page.getByLabel("Only running").uncheck();
+    await page.locator(".flame button").first().waitFor();
+    assert.deepEqual(page.problems, []);
+    await page.context().close();
+    await own.close();
+  }
+  return undefined;
+}
+
 export async function tasks({ browser, url }) {
   const page = await openPage(browser, url);
   const body = await openTab(page, 5, "tasks");
@@ -176,6 +202,21 @@ export async function tasks({ browser, url }) {
   await page.getByRole("button", { name: "All tasks" }).click();
   assert.ok(await page.locator("#panel-tasks .grid-row").first().isVisible());
   assert.deepEqual(page.problems, []);
+  return undefined;
+}
+
+/** An event that joined a task opens by its id, whatever its clock. */
+export async function tasksOpenJoinedEvents({ browser, url, mock }) {
+  if (!mock) return "needs the mock";
+  const page = await openPage(browser, url);
+  await openTab(page, 5, "tasks");
+  const answer = page.waitForResponse((response) => response.url().includes("/api/task?"));
+  await page.locator("#panel-tasks .grid-row").first().click();
+  const { joined, clocks } = await (await answer).json();
+  assert.ok(joined[0].event && clocks.length);
+  await page.locator(".gantt .bar-row.joined").getByRole("button").first().click();
+  await page.waitForFunction((id) => window.__ichnos.selected?.id === id, joined[0].event);
+  assert.ok(!page.addresses.some((address) => address.includes("/api/events?")), "nothing is looked for");
   return undefined;
 }
 

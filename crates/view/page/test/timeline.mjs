@@ -78,6 +78,67 @@ export async function markOnTheRuler({ browser, url }) {
   assert.equal((await settled(page)).view.range, undefined);
 }
 
+/** A span without an end fits up to what is visible of it, and not up to the end of the trace. */
+export async function spansWithoutAnEndFitTheView({ browser, url, mock }) {
+  if (!mock) return "needs the mock";
+  const { origin, length } = mock.trace;
+  const page = await openPage(browser, url, { wait: false });
+  await page.route("**/api/tiles?*", async (route) => {
+    const answer = await route.fetch();
+    const tiles = await answer.json();
+    const at = (time) => time - Number(BigInt(tiles.begin) - origin);
+    for (const track of tiles.tracks) if (track.items) track.items = [0, at(5e8), at(length), 1, 0, 0];
+    await route.fulfill({ response: answer, json: tiles });
+  });
+  await page.route("**/api/near?*", (route) => route.fulfill({ json: null }));
+  const view = async () => {
+    const { view } = await settled(page);
+    return [view.begin, view.end].map((time) => Math.round(Number(BigInt(time) - origin) / 1e6));
+  };
+  const show = async (begin, end) => {
+    // The page writes its address a moment after the last change; the same address again would change nothing.
+    const address = `#view=${origin + begin},${origin + end}`;
+    await page.waitForTimeout(400);
+    await page.waitForFunction((hash) => location.hash !== hash, address);
+    await page.evaluate((hash) => (location.hash = hash), address);
+    await settled(page);
+    const canvas = await places(page);
+    const row = await page.locator('.label[data-kind="thread"]').first().boundingBox();
+    return [canvas.middle, row.y + 12];
+  };
+  await page.reload();
+  await settled(page);
+  const place = await show(400_000_000n, 800_000_000n);
+  await page.mouse.click(...place);
+  await page.waitForFunction(() => window.__ichnos.selected?.hasNoEnd);
+  await page.keyboard.press("m");
+  const { range } = (await settled(page)).view;
+  assert.deepEqual([range.begin, range.end], [5e8, 8e8]);
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("f");
+  assert.deepEqual(await view(), [494, 800]);
+  await page.getByRole("button", { name: "Fit" }).click();
+  assert.deepEqual(await view(), [-40, 2040], "all, as the span is visible already");
+  await page.getByRole("button", { name: "Fit" }).click();
+  assert.deepEqual(await view(), [470, 2030], "all of the span is visible");
+  // So do the keyboard, a double click and the button of the details.
+  await show(400_000_000n, 800_000_000n);
+  await page.locator("#canvas").focus();
+  await page.keyboard.press("Enter");
+  assert.deepEqual(await view(), [494, 800]);
+  await page.mouse.dblclick(...(await show(300_000_000n, 900_000_000n)));
+  assert.deepEqual(await view(), [492, 900]);
+  await show(400_000_000n, 800_000_000n);
+  await page.locator("#panel-details").getByRole("button", { name: "Zoom in" }).click();
+  assert.deepEqual(await view(), [494, 800]);
+  // Where the view shows nothing of the span, it goes there.
+  await show(100_000_000n, 200_000_000n);
+  await page.keyboard.press("f");
+  assert.deepEqual(await view(), [498, 602]);
+  assert.deepEqual(page.problems, []);
+  return undefined;
+}
+
 /** True for times that differ by a nanosecond at most: fractions are rounded. */
 function isNear(a, b) {
   const difference = typeof a === "number" ? BigInt(Math.round(a - b)) : BigInt(a) - BigInt(b);

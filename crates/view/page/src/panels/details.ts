@@ -79,7 +79,10 @@ export class DetailsPanel implements Panel {
       ["Length", selection.hasNoEnd ? "no end" : duration(selection.to - selection.from)],
       ["Track", this.trackText(selection.track)],
     ];
-    const zoom = button("Zoom in", () => this.actions.zoomTo(selection.from + offset, selection.to + offset));
+    const zoom = button("Zoom in", () => {
+      const { begin, end } = this.state.rangeOf(selection);
+      this.actions.zoomTo(begin, end);
+    });
     const text = selection.count > 1 ? "Too many items for this zoom to tell apart. Zoom in to select one of them." : "";
     this.body.replaceChildren(factList(facts), el("p", { class: "muted" }, text), zoom);
   }

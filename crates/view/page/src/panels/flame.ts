@@ -84,10 +84,12 @@ export class FlamePanel implements Panel {
     this.unit = stacks.unit ?? "";
     const dropped = stacks.dropped ? `, ${plural(stacks.dropped, "small frame")} dropped` : "";
     this.status.textContent = `${rangeText(this.state)} · ${stacks.spans ? plural(stacks.spans, "span") : plural(stacks.samples, "sample")}${dropped}${partly(stacks.complete)}`;
-    if (!stacks.root.children?.length) {
+    // Threads of which nothing counts are there without a value.
+    if (!stacks.root.children?.length || !stacks.root.value) {
       this.root = null;
-      const text = this.choices.running.checked ? "No thread is known to have run in this range." : "No call stacks or spans in this range.";
-      return this.body.replaceChildren(note(text));
+      this.boxes.clear();
+      this.out.disabled = true;
+      return this.body.replaceChildren(note(this.emptyText(stacks)));
     }
     const names = this.path.map((frame) => frame.name);
     this.root = stacks.root;
@@ -100,6 +102,13 @@ export class FlamePanel implements Panel {
     }
     this.body.replaceChildren(this.graph);
     this.draw();
+  }
+
+  /** Why there is nothing to show. */
+  private emptyText(stacks: Stacks): string {
+    if (!this.choices.running.checked) return "No call stacks or spans in this range.";
+    const isKnown = stacks.samples > 0 || this.state.tracks.some((track) => track.kind === "states");
+    return isKnown ? "No thread is known to have run in this range." : 'This trace does not say when its threads ran: without "Only running", all time is shown.';
   }
 
   private draw(): void {
