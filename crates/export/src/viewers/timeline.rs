@@ -24,7 +24,7 @@ pub use self::counts::TimelineCounts;
 use self::flow_table::FlowTable;
 pub use self::flow_table::{EventLinks, FlowKind, TimelineFlow};
 use self::place::StreamPositions;
-pub use self::place::{SpanSide, TimelinePlace};
+pub use self::place::{EventId, SpanSide, TimelinePlace};
 pub use self::running_times::RunningTimes;
 pub use self::span_walk::{SpanVisitor, SpanWalk, WalkedSpans};
 use self::state_tracks::StateTracks;

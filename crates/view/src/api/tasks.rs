@@ -10,7 +10,7 @@ use ichnos::json::write::{ObjectWriter, ValueWriter};
 use ichnos::model::{Chain, Identifier, Meaning, Message, Sink as _};
 
 use super::command::command;
-use super::scan::{self, EventId, RangeScan};
+use super::scan::{self, RangeScan};
 use crate::query::Query;
 use crate::response::ApiError;
 use crate::shared::Shared;
@@ -151,7 +151,7 @@ fn write_nodes(object: &mut ObjectWriter<'_>, graph: &TaskGraph<'_>, timeline: &
         write_text_time(&mut entry, "end", graph.end(node));
         entry.member("events").unsigned(member.events.into());
         let event = first_event(timeline, task, &member, begin.filter(|_| !is_corrected));
-        match event.map(|place| EventId::of(&place)) {
+        match event.map(|place| place.event()) {
             Some(event) => entry.member("event").display(event),
             None => entry.member("event").null(),
         }
