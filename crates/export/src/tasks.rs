@@ -44,6 +44,8 @@ use operations::{CollectedTasks, Edge, IdScope, NO_TIME, NONE, OpenEdge, Operati
 pub use table::TaskTable;
 pub use task_events::TaskEvents;
 
+use crate::viewers::EventId;
+
 /// Collected tasks.
 #[derive(Debug)]
 pub struct Tasks {
@@ -85,6 +87,8 @@ pub struct TaskMember<'t> {
     pub place: &'t [u8],
     /// Number of events about it, without copies. 0 if others only name it.
     pub events: u32,
+    /// Its first event, if the collector [was told](TaskCollector::event_with_id). Corrections of clocks do not change it.
+    pub event: Option<EventId>,
 }
 
 /// An event that belongs to a task, and is not the first one of an operation.
@@ -97,6 +101,8 @@ pub struct JoinedEvent<'t> {
     pub label: &'t [u8],
     /// Origin of the event.
     pub place: &'t [u8],
+    /// Its identifier, if the collector [was told](TaskCollector::event_with_id). Corrections of clocks do not change it.
+    pub event: Option<EventId>,
 }
 
 /// Summary of a task.
@@ -471,6 +477,10 @@ impl Tasks {
         self.all.places.get(place as usize).map_or(&[], |place| self.all.names.text(place.text))
     }
 
+    fn event_id(&self, number: u32) -> Option<EventId> {
+        self.all.event_ids.get(number as usize).copied()
+    }
+
     fn member(&self, number: u32) -> Option<TaskMember<'_>> {
         let operation = self.all.operations.get(number as usize)?;
         Some(TaskMember {
@@ -479,6 +489,7 @@ impl Tasks {
             label: self.all.names.text(operation.label),
             place: self.place(operation.place),
             events: operation.events,
+            event: self.event_id(operation.event_id),
         })
     }
 }

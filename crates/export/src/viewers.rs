@@ -52,6 +52,6 @@ pub use perfetto::Perfetto;
 pub use thread_state_reader::{ThreadNames, ThreadStateReader};
 pub use thread_states::{StateInterval, ThreadState, ThreadWaker};
 pub use timeline::{
-    EventLinks, FlowKind, RunningTimes, SpanSide, SpanVisitor, SpanWalk, Timeline, TimelineCounts,
+    EventId, EventLinks, FlowKind, RunningTimes, SpanSide, SpanVisitor, SpanWalk, Timeline, TimelineCounts,
     TimelineFlow, TimelinePlace, TimelineState, TimelineTrack, TimelineTrackKind, WalkedSpans,
 };

@@ -1,5 +1,7 @@
 //! Parameters of requests.
 
+use ichnos::export::viewers::EventId;
+
 use crate::response::ApiError;
 
 /// Parameters after the `?` of an address.
@@ -39,6 +41,13 @@ impl Query {
 
     pub(crate) fn required(&self, name: &str) -> Result<u64, ApiError> {
         self.number(name)?.ok_or_else(|| ApiError::bad(format!("missing `{name}`")))
+    }
+
+    /// Returns the identifier of an event, if it is given.
+    pub(crate) fn event(&self, name: &str) -> Result<Option<EventId>, ApiError> {
+        let Some(text) = self.text(name) else { return Ok(None) };
+        let wrong = || ApiError::bad(format!("{name}: expected STREAM:TIME:POSITION, found `{text}`"));
+        text.parse().map(Some).map_err(|_| wrong())
     }
 
     /// Returns `begin` and `end`.
@@ -87,5 +96,13 @@ mod tests {
         assert_eq!(query.bounded("none", 8, 3).unwrap(), 3);
         assert!(Query::new("a=%4").is_err() && Query::new("a=%zz").is_err() && Query::new("a=%ff").is_err());
         assert!(Query::new("begin=2&end=1").unwrap().range().is_err());
+        let event = |text: &str| Query::new(text).unwrap().event("id");
+        let id = EventId { stream: 1, time: 20, position: 3 };
+        assert_eq!((event("id=1:20:3").unwrap(), event("").unwrap()), (Some(id), None));
+        assert!(
+            ["1:20", "1:20:3:4", "1:20:x", "-1:20:3"]
+                .iter()
+                .all(|text| event(&format!("id={text}")).is_err())
+        );
     }
 }

@@ -15,6 +15,7 @@ use super::operations::{
 use super::{Tasks, join};
 use crate::stream_table::StreamTable;
 use crate::time::has_dates;
+use crate::viewers::EventId;
 
 /// Options of [`TaskCollector`].
 #[derive(Clone, Debug, Default)]
@@ -43,6 +44,8 @@ pub struct TaskCollector {
     tracers: Vec<u32>,
     said: EventContent,
     text: Vec<u8>,
+    /// Identifier of the event that is taken, if it is known.
+    event_id: Option<EventId>,
     last_group: (Option<IdScope>, u32),
     by_place: HashMap<EventOrigin, u32>,
     /// Recognizes copies; with constant keys, so that all runs give the same result.
@@ -75,6 +78,7 @@ impl TaskCollector {
             tracers: Vec::new(),
             said: EventContent::default(),
             text: Vec::new(),
+            event_id: None,
             last_group: (None, 0),
             by_place: HashMap::new(),
             hasher: BuildHasherDefault::default(),
@@ -87,6 +91,14 @@ impl TaskCollector {
     pub fn finish(mut self) -> Tasks {
         join::join(&mut self.all);
         Tasks::new(self.all, self.options.correct_clocks)
+    }
+
+    /// Takes an event, and keeps its identifier for the [operation](super::TaskMember::event) or the
+    /// [joined event](super::JoinedEvent::event) that it becomes, unless there are too many.
+    pub fn event_with_id(&mut self, event: &Event<'_>, id: EventId) {
+        self.event_id = Some(id);
+        self.event(event);
+        self.event_id = None;
     }
 
     #[inline]
@@ -116,7 +128,8 @@ impl TaskCollector {
         let time = event.nanoseconds().map_or(NO_TIME, |time| {
             i64::try_from(time).unwrap_or(if time < 0 { NO_TIME + 1 } else { i64::MAX })
         });
-        let most = options.most.map_or(MOST, |most| most.min(MOST));
+        let most = self.most();
+        let all = &mut self.all;
         let numbers = [all.operations.len(), all.edges.len(), all.open_edges.len(), all.mentioned.len()];
         if numbers.into_iter().any(|number| number >= most) {
             all.left_out += 1;
@@ -125,11 +138,31 @@ impl TaskCollector {
         self.take(trace, time, name, is_end);
     }
 
+    /// Returns the maximum number of operations, of edges and of further events.
+    fn most(&self) -> usize {
+        self.options.most.map_or(MOST, |most| most.min(MOST))
+    }
+
+    /// Returns the number of the identifier of the event that is taken, or [`NONE`].
+    fn number_event_id(&mut self) -> u32 {
+        // One for each operation, further event and mention.
+        let most = 3 * self.most();
+        let ids = &mut self.all.event_ids;
+        match self.event_id.filter(|_| ids.len() < most) {
+            Some(id) => {
+                ids.push(id);
+                ids.len() as u32 - 1
+            }
+            None => NONE,
+        }
+    }
+
     /// Adds the content of an event.
     fn take(&mut self, trace: u32, time: i64, name: u32, is_end: bool) {
         let said = std::mem::take(&mut self.said);
         let place = self.place(&said, trace);
         let label = if said.message.is_empty() { name } else { self.all.names.number(&said.message) };
+        let event_id = self.number_event_id();
         if let Some(id) = said.operation {
             let group = self.group(said.task.map_or(IdScope::Trace(trace), IdScope::Task));
             let mut fingerprint = self.hasher.hash_one((time, label, place)) as u32;
@@ -137,11 +170,22 @@ impl TaskCollector {
                 fingerprint = fingerprint.rotate_left(5) ^ self.hasher.hash_one((cause, chain, kind)) as u32;
             }
             let chain = said.chain;
-            let found =
-                Operation { id, chain, events: 1, group, begin: time, end: time, label, place, fingerprint };
+            let found = Operation {
+                id,
+                chain,
+                events: 1,
+                group,
+                begin: time,
+                end: time,
+                label,
+                place,
+                event_id,
+                fingerprint,
+            };
             self.operation(found, if is_end { name } else { label }, &said);
         } else {
-            let event = TaskEvent { operation: NONE, group: NONE, time, label, place, is_mention: true };
+            let event =
+                TaskEvent { operation: NONE, group: NONE, time, label, place, event_id, is_mention: true };
             self.all.mentioned.extend(said.mentions.iter().map(|mention| (*mention, event)));
         }
         self.said = said;
@@ -149,7 +193,7 @@ impl TaskCollector {
 
     /// Adds an event of an operation; `label` is used unless it is the operation's first event.
     fn operation(&mut self, found: Operation, label: u32, said: &EventContent) {
-        let Operation { chain, begin: time, place, group, .. } = found;
+        let Operation { chain, begin: time, place, event_id, group, .. } = found;
         let all = &mut self.all;
         let number = match all.find(group, chain, found.id) {
             None => all.add(found),
@@ -164,12 +208,13 @@ impl TaskCollector {
                 known.merge(&found);
                 if self.options.with_events && self.options.most.is_none_or(|most| all.events.len() < most) {
                     // The earliest event becomes the operation; others are shown next to it.
-                    let (time, label, place) = match known.begin == before.begin {
-                        true => (time, label, place),
-                        false => (before.begin, before.label, before.place),
+                    let (time, label, place, event_id) = match known.begin == before.begin {
+                        true => (time, label, place, event_id),
+                        false => (before.begin, before.label, before.place, before.event_id),
                     };
+                    let operation = number;
                     let is_mention = false;
-                    all.events.push(TaskEvent { operation: number, group, time, label, place, is_mention });
+                    all.events.push(TaskEvent { operation, group, time, label, place, event_id, is_mention });
                 }
                 number
             }

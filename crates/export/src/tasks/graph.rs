@@ -303,7 +303,8 @@ impl<'t> TaskGraph<'t> {
     pub fn joined_events(&self) -> Vec<(u32, JoinedEvent<'t>)> {
         let event = |(node, event): (u32, TaskEvent)| {
             let (label, place) = (self.text(event.label), self.tasks.place(event.place));
-            (node, JoinedEvent { time: self.corrected(event.place, event.time), label, place })
+            let time = self.corrected(event.place, event.time);
+            (node, JoinedEvent { time, label, place, event: self.tasks.event_id(event.event_id) })
         };
         self.joined().into_iter().map(event).collect()
     }

@@ -146,8 +146,9 @@ fn named(
     let number = known.unwrap_or_else(|| {
         let label = all.names.number(b"");
         let (begin, end) = (NO_TIME, NO_TIME);
+        let (place, event_id) = (NONE, NONE);
         let operation =
-            Operation { id, chain, events: 0, group, begin, end, label, place: NONE, fingerprint: 0 };
+            Operation { id, chain, events: 0, group, begin, end, label, place, event_id, fingerprint: 0 };
         let number = all.add(operation);
         namesakes.insert(number, &operation);
         number

@@ -117,11 +117,11 @@ impl CollectedTasks {
         let Some(merged) = self.operations.get_mut(known as usize) else { return };
         let before = *merged;
         merged.merge(&operation);
-        let is_named = merged.label == before.label && merged.place == before.place;
-        let further = if is_named { operation } else { before };
+        let further = if merged.begin == before.begin { operation } else { before };
         if before.events > 0 && operation.events > 0 {
-            let Operation { begin: time, label, place, group, .. } = further;
-            self.events.push(TaskEvent { operation: known, group, time, label, place, is_mention: false });
+            let Operation { begin: time, label, place, event_id, group, .. } = further;
+            let (operation, is_mention) = (known, false);
+            self.events.push(TaskEvent { operation, group, time, label, place, event_id, is_mention });
         }
     }
 

@@ -7,6 +7,7 @@ use hashbrown::HashTable;
 use ichnos_model::{CauseKind, Chain, Identifier, Mention};
 
 use super::names::NameTable;
+use crate::viewers::EventId;
 
 /// No operation, and no time.
 pub(super) const NONE: u32 = u32::MAX;
@@ -52,6 +53,8 @@ pub(super) struct Operation {
     pub(super) label: u32,
     /// Number of the place of its first event.
     pub(super) place: u32,
+    /// Number of the identifier of its first event, or [`NONE`].
+    pub(super) event_id: u32,
     /// Fingerprint of its first event, to recognize copies.
     pub(super) fingerprint: u32,
 }
@@ -61,7 +64,8 @@ impl Operation {
     pub(super) fn merge(&mut self, other: &Self) {
         let is_earlier = other.begin != NO_TIME && (self.begin == NO_TIME || other.begin < self.begin);
         if other.events > 0 && (self.events == 0 || is_earlier) {
-            (self.label, self.place, self.fingerprint) = (other.label, other.place, other.fingerprint);
+            (self.label, self.place) = (other.label, other.place);
+            (self.event_id, self.fingerprint) = (other.event_id, other.fingerprint);
         }
         if is_earlier {
             self.begin = other.begin;
@@ -100,6 +104,8 @@ pub(super) struct TaskEvent {
     pub(super) time: i64,
     pub(super) label: u32,
     pub(super) place: u32,
+    /// Number of its identifier, or [`NONE`].
+    pub(super) event_id: u32,
     /// `true` if only its text names the operation.
     pub(super) is_mention: bool,
 }
@@ -135,6 +141,8 @@ pub(super) struct CollectedTasks {
     pub(super) events: Vec<TaskEvent>,
     pub(super) names: NameTable,
     pub(super) places: Vec<EventOrigin>,
+    /// Identifiers of events, apart from their operations: few callers give them.
+    pub(super) event_ids: Vec<EventId>,
     /// Operations with an edge from nothing.
     pub(super) marked_roots: Vec<u32>,
     /// Operations with a title for their task, and the number of its name.

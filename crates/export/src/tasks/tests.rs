@@ -8,17 +8,20 @@ use super::operations::{
     CollectedTasks, Edge, EventOrigin, IdScope, Link, NONE, OpenEdge, Operation, TaskEvent,
 };
 use super::{GraphFormat, TaskDiff, Tasks, join};
+use crate::viewers::EventId;
 
 fn id(number: u32) -> Identifier {
     Identifier::new(&(number + 1).to_be_bytes()).unwrap()
 }
 
-/// Adds an operation with `number` in its identifier.
+/// Adds an operation with `number` in its identifier; the position of its event is the number of those before it.
 fn add(all: &mut CollectedTasks, group: u32, number: u32, begin: i64, label: &str) -> u32 {
     let label = all.names.number(label.as_bytes());
     if all.places.is_empty() {
         all.places.push(EventOrigin { machine: label, text: label, tracer: label });
     }
+    let event_id = all.event_ids.len() as u32;
+    all.event_ids.push(EventId { stream: 0, time: begin.cast_unsigned(), position: event_id.into() });
     all.add(Operation {
         id: id(number),
         chain: Chain::UNKNOWN,
@@ -28,6 +31,7 @@ fn add(all: &mut CollectedTasks, group: u32, number: u32, begin: i64, label: &st
         end: begin,
         label,
         place: 0,
+        event_id,
         fingerprint: 0,
     })
 }
@@ -140,9 +144,8 @@ fn operations_of_traces_join_tasks() {
     all.edges.push(next(server, query));
     // Its identifier has 16 bytes in the other format.
     all.links.push(Link { operation: server, mention: mention(short, Some(1)) });
-    let event = TaskEvent { operation: NONE, group: NONE, time: 15, label: 0, place: 0, is_mention: true };
-    all.mentioned.push((mention(short, Some(9)), event));
-    all.mentioned.push((mention(short, None), TaskEvent { time: 16, ..event }));
+    all.mentioned.push((mention(short, Some(9)), EVENT));
+    all.mentioned.push((mention(short, None), TaskEvent { time: 16, ..EVENT }));
     join::join(&mut all);
     let operations = all.operations.clone();
     assert_eq!(operations[server as usize].group, operations[client as usize].group);
@@ -184,6 +187,31 @@ fn operations_of_one_task_in_identifiers_of_two_sizes() {
     assert_eq!((graph.begin(1), graph.end(1)), (Some(190), Some(200)));
     let joined: Vec<_> = graph.joined_events().iter().map(|(node, event)| (*node, event.time)).collect();
     assert_eq!(joined, [(0, Some(150)), (1, Some(200))]);
+    // The merged operation has the event with which it begins.
+    let position = |event: Option<EventId>| event.map(|event| event.position);
+    let firsts: Vec<_> = (0..3).map(|node| position(graph.member(node).unwrap().event)).collect();
+    let joined: Vec<_> = graph.joined_events().iter().map(|(_, event)| position(event.event)).collect();
+    assert_eq!((firsts, joined), (vec![Some(0), Some(2), Some(3)], vec![None, Some(1)]));
+}
+
+/// Events that differ only in their times are told apart when their operations are merged.
+#[test]
+fn events_of_merged_operations_can_have_the_same_text() {
+    let mut all = CollectedTasks::default();
+    let short = Identifier::new(&[7; 8]).unwrap();
+    let long = Identifier::of_text(b"00000000000000000707070707070707").unwrap();
+    for (task, time) in [(short, 200), (long, 190), (short, 210)] {
+        let group = all.group(IdScope::Task(task));
+        add(&mut all, group, 0, time, "call");
+    }
+    join::join(&mut all);
+    let tasks = Tasks::new(all, false);
+    let graph = tasks.graph(0);
+    let time = |event: Option<EventId>| event.unwrap().time;
+    assert_eq!((graph.len(), graph.begin(0), time(graph.member(0).unwrap().event)), (1, Some(190), 190));
+    let joined: Vec<_> =
+        graph.joined_events().iter().map(|(_, event)| (event.time.unwrap(), time(event.event))).collect();
+    assert_eq!(joined, [(200, 200), (210, 210)]);
 }
 
 /// Causes come first, nothing is lost, and the drawing has all edges.
@@ -261,6 +289,9 @@ fn clocks_are_moved_to_the_middle() {
     // It is between 90 and 110 slow.
     let begins: Vec<_> = (0..4).map(|node| graph.begin(node).unwrap()).collect();
     assert_eq!(begins, [1_000, 1_010, 1_030, 1_040]);
+    // Identifiers of events are those of the trace.
+    let events: Vec<_> = (0..4).map(|node| graph.member(node).unwrap().event.unwrap().time).collect();
+    assert_eq!(events, [1_000, 910, 930, 1_040]);
     assert_eq!(graph.clock_corrections(), [(&b"B"[..], 100)]);
     let summary = tasks.summary(0).unwrap();
     assert_eq!(
@@ -269,8 +300,15 @@ fn clocks_are_moved_to_the_middle() {
     );
 }
 
-const EVENT: TaskEvent =
-    TaskEvent { operation: NONE, group: NONE, time: 15, label: 0, place: 0, is_mention: true };
+const EVENT: TaskEvent = TaskEvent {
+    operation: NONE,
+    group: NONE,
+    time: 15,
+    label: 0,
+    place: 0,
+    event_id: NONE,
+    is_mention: true,
+};
 
 /// An operation of a trace is found by its identifier after it has joined a task.
 #[test]
@@ -338,6 +376,7 @@ fn operations_that_are_tasks() {
         end: 0,
         label,
         place: 0,
+        event_id: NONE,
         fingerprint: 0,
     };
     all.add(operation);

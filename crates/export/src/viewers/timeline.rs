@@ -17,14 +17,14 @@ use std::ops::ControlFlow;
 
 use ichnos_flow::{CounterItem, SpanItem};
 use ichnos_model::lower::LossTable;
-use ichnos_model::{Chain, DataStream, Discarded, Event, Identifier, Message, Sink};
+use ichnos_model::{DataStream, Discarded, Event, Message, Sink};
 
 use self::board::Board;
 pub use self::counts::TimelineCounts;
 use self::flow_table::FlowTable;
 pub use self::flow_table::{EventLinks, FlowKind, TimelineFlow};
 use self::place::StreamPositions;
-pub use self::place::{SpanSide, TimelinePlace};
+pub use self::place::{EventId, SpanSide, TimelinePlace};
 pub use self::running_times::RunningTimes;
 pub use self::span_walk::{SpanVisitor, SpanWalk, WalkedSpans};
 use self::state_tracks::StateTracks;
@@ -386,18 +386,6 @@ impl Timeline {
         };
         let class = classes.of(event, || TimelineClass::of(event, names, colors));
         flows.links(event, &class.class, stream.trace, place)
-    }
-
-    /// Returns the first event of an operation; of one without a task, that of each trace that has it.
-    pub fn first_events(
-        &self,
-        task: Option<Identifier>,
-        chain: Chain,
-        operation: Identifier,
-    ) -> impl Iterator<Item = TimelinePlace> + '_ {
-        let traces = if task.is_some() { 1 } else { self.traces.len() };
-        let flows = (0..traces).zip(std::iter::repeat(self.flows.as_ref()));
-        flows.filter_map(move |(trace, flows)| flows?.first_event(task, trace, chain, operation))
     }
 
     /// Takes a message. Returns the place of an event.

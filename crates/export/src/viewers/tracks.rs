@@ -54,14 +54,9 @@ pub(super) fn name_key(name: &str) -> u64 {
 pub(super) struct TraceNumbers(HashMap<usize, u32>);
 
 impl TraceNumbers {
-    /// Returns the number of traces.
-    pub(super) fn len(&self) -> u32 {
-        self.0.len() as u32
-    }
-
     /// Returns the number of the trace of a data stream, which is kept alive as long as its number is used.
     pub(super) fn number(&mut self, stream: &DataStream) -> u32 {
-        let next = self.len();
+        let next = self.0.len() as u32;
         *self.0.entry(Arc::as_ptr(&stream.trace).addr()).or_insert(next)
     }
 }

@@ -362,7 +362,7 @@ async function askFlows(): Promise<void> {
     if (!answer.complete) partOfFlows = answer.generation;
     found = answer.flows;
     hasMoreFlows = found.length >= 4 * MOST_FLOWS;
-    // Of too many flows, the longest are known: those between rows that are seen come before them.
+    // Of too many flows, the longest are known: those from and to rows that are seen come before them.
     if (hasMoreFlows) found = joined((await flows.get<Flows>("flows", { ...parameters, tracks: seenTracks().join(",") })).flows, found);
   } catch (error) {
     if (isAborted(error)) return;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ichnos::Pass;
 use ichnos::export::PrettyFields;
-use ichnos::export::viewers::{EventLinks, FlowKind, RunningTimes, TimelinePlace};
+use ichnos::export::viewers::{EventId, EventLinks, FlowKind, RunningTimes, TimelinePlace};
 use ichnos::json::write::{ObjectWriter, ValueWriter};
 use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::model::{Cursor as _, DataPosition, Event, Message, Sink as _, Window};
@@ -13,7 +13,7 @@ use ichnos::model::{Cursor as _, DataPosition, Event, Message, Sink as _, Window
 use super::command::command;
 use super::events::{LineSink, MOST_EVENTS, Texts, write_row};
 use super::overview::write_time;
-use super::scan::{self, EventId, RangeScan};
+use super::scan::{self, RangeScan};
 use super::span_search::{SpanEnds, SpanSearch};
 use super::span_tree::PIXELS;
 use crate::query::Query;
@@ -25,7 +25,7 @@ const MOST_LINKS: usize = 1_000;
 
 /// Describes an event.
 pub(super) fn event(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
-    let id = EventId::of_query(query, "id")?.ok_or_else(|| ApiError::bad("missing `id`"))?;
+    let id = query.event("id")?.ok_or_else(|| ApiError::bad("missing `id`"))?;
     let line = json_line(shared, id)?.ok_or_else(|| ApiError::missing("no such event"))?;
     let mut out = Vec::new();
     let mut object = ValueWriter::new(&mut out).object();
@@ -83,7 +83,7 @@ fn write_span(object: &mut ObjectWriter<'_>, span: Option<SpanEnds>, ran: Option
     let mut member = object.member("spans").object();
     for (name, place) in [("begin", begin), ("end", end)] {
         match place {
-            Some(place) => member.member(name).display(EventId::of(&place)),
+            Some(place) => member.member(name).display(place.event()),
             None => member.member(name).null(),
         }
     }
@@ -105,7 +105,7 @@ fn write_links(
     let mut list = object.member(name).array();
     for (kind, place) in links.iter().take(MOST_LINKS) {
         let mut link = list.element().object();
-        link.member("id").display(EventId::of(place));
+        link.member("id").display(place.event());
         link.member("kind").string(kind.name());
         link.member("name").string(timeline.name(place.name));
         write_time(link.member("time"), Some(place.time));

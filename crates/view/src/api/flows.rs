@@ -20,7 +20,7 @@ const FLOWS: u64 = 1_000;
 struct AskedFlows {
     begin: u64,
     end: u64,
-    /// `None` for those of all tracks.
+    /// Tracks of which a flow has at least one; `None` for all flows.
     tracks: Option<HashSet<u32>>,
     /// Width of a pixel in nanoseconds.
     pixel: u64,
@@ -37,7 +37,7 @@ impl AskedFlows {
         for flow in timeline.flows() {
             let (from, to) = (&flow.from, &flow.to);
             let is_in = from.time.max(to.time) >= self.begin && from.time.min(to.time) <= self.end;
-            if !is_in || !has(from.track) || !has(to.track) {
+            if !is_in || !has(from.track) && !has(to.track) {
                 continue;
             }
             let places = [from, to].map(|place| (place.track, place.time / self.pixel));

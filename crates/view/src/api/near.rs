@@ -2,11 +2,11 @@
 
 use std::ops::ControlFlow;
 
-use ichnos::export::viewers::TimelineTrack;
+use ichnos::export::viewers::{EventId, TimelineTrack};
 use ichnos::json::write::ValueWriter;
 
 use super::events::{MOST_EVENTS, Texts, write_row};
-use super::scan::{self, EventId, Found, RangeScan, is_within};
+use super::scan::{self, Found, RangeScan, is_within};
 use crate::query::Query;
 use crate::response::ApiError;
 use crate::shared::Shared;
@@ -18,7 +18,7 @@ const FIRST_STEP: u64 = 1_000_000;
 pub(super) fn near(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> {
     let time = query.required("time")?;
     let name = query.number("name")?.map(|name| name as u32);
-    let event = EventId::of_query(query, "event")?.filter(|event| event.time == time);
+    let event = query.event("event")?.filter(|event| event.time == time);
     let (tracks, range) = {
         let timeline = shared.build.timeline();
         (timeline.tracks().to_vec(), timeline.range())

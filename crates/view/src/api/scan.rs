@@ -1,14 +1,12 @@
 //! Reads events of a range, with their places, in bounded time.
 
-use std::fmt;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use ichnos::export::viewers::{TimelinePlace, TimelineTrack};
+use ichnos::export::viewers::{EventId, TimelinePlace, TimelineTrack};
 use ichnos::model::{Event, Message, Window};
 use ichnos::{Pass, Selector};
 
-use crate::query::Query;
 use crate::response::ApiError;
 use crate::shared::Shared;
 
@@ -21,45 +19,6 @@ const STRIDE: u64 = 1_024;
 
 /// Size of the items of the timeline that knows the places, in bytes: they are not shown.
 const BUDGET: usize = 1 << 20;
-
-/// Identifier of an event: the number of its data stream, its time in nanoseconds, and its position among the events of
-/// the data stream at that time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct EventId {
-    pub(super) stream: u32,
-    pub(super) time: u64,
-    pub(super) position: u64,
-}
-
-impl fmt::Display for EventId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}", self.stream, self.time, self.position)
-    }
-}
-
-impl EventId {
-    /// Returns the identifier of the event at a place.
-    pub(super) fn of(place: &TimelinePlace) -> Self {
-        Self { stream: place.stream, time: place.time, position: place.position }
-    }
-
-    /// Returns the identifier in a parameter, if it is given.
-    pub(super) fn of_query(query: &Query, name: &str) -> Result<Option<Self>, ApiError> {
-        let Some(text) = query.text(name) else { return Ok(None) };
-        let id = Self::parse(text);
-        id.map(Some)
-            .ok_or_else(|| ApiError::bad(format!("{name}: expected STREAM:TIME:POSITION, found `{text}`")))
-    }
-
-    fn parse(text: &str) -> Option<Self> {
-        let mut parts = text.splitn(3, ':');
-        Some(Self {
-            stream: parts.next()?.parse().ok()?,
-            time: parts.next()?.parse().ok()?,
-            position: parts.next()?.parse().ok()?,
-        })
-    }
-}
 
 /// An event that was read.
 pub(super) struct Found<'f, 'e> {
@@ -139,7 +98,7 @@ impl RangeScan<'_> {
                 return Ok(ControlFlow::Continue(()));
             }
             let Some(place) = timeline.take(message) else { return Ok(ControlFlow::Continue(())) };
-            Ok(take(&Found { event, id: EventId::of(&place), place }))
+            Ok(take(&Found { event, id: place.event(), place }))
         };
         let pass = Pass::new(shared.options.selection.clone()).stop(shared.options.stop);
         pass.run(&reader, &mut handle).map_err(|error| ApiError::failed(error.to_string()))?;

@@ -168,6 +168,12 @@ fn counted_lines(text: &str, only_running: bool) -> impl Iterator<Item = Cow<'_,
     })
 }
 
+/// Returns `true` if the trace has spans.
+fn has_spans(shared: &Shared) -> bool {
+    let counts = shared.build.timeline().counts();
+    [counts.begun, counts.frames, counts.complete].into_iter().any(|number| number > 0)
+}
+
 /// Collects the call stacks of samples; spans if there are none.
 pub(super) fn stacks(shared: &Arc<Shared>, query: &Query) -> Result<Vec<u8>, ApiError> {
     let (begin, end) = query.range()?;
@@ -197,10 +203,11 @@ pub(super) fn stacks(shared: &Arc<Shared>, query: &Query) -> Result<Vec<u8>, Api
         let options = SpanTreeOptions { by_thread, only_running };
         spans = add_spans(&mut tree, &mut build.timeline(), (begin, end), options);
     }
+    let of_spans = profile.samples() == 0 && (spans > 0 || has_spans(shared));
     let mut dropped = 0;
     if inverted {
         // Samples are by process and thread.
-        let kept = usize::from(by_thread) * if spans > 0 { 1 } else { 2 };
+        let kept = usize::from(by_thread) * if of_spans { 1 } else { 2 };
         (tree, dropped) = tree.inverted(kept);
     }
     dropped += tree.prune();
@@ -208,8 +215,8 @@ pub(super) fn stacks(shared: &Arc<Shared>, query: &Query) -> Result<Vec<u8>, Api
     let mut object = ValueWriter::new(&mut out).object();
     let verb = [
         "stacks",
-        if spans > 0 { " --spans" } else { "" },
-        match (only_running, spans > 0) {
+        if of_spans { " --spans" } else { "" },
+        match (only_running, of_spans) {
             (true, true) => " --running",
             (true, false) => " --cpu",
             _ => "",
@@ -221,7 +228,7 @@ pub(super) fn stacks(shared: &Arc<Shared>, query: &Query) -> Result<Vec<u8>, Api
     object.member("complete").boolean(is_complete);
     object.member("samples").unsigned(profile.samples());
     object.member("spans").unsigned(spans);
-    object.member("unit").string(if spans > 0 { "ns" } else { "" });
+    object.member("unit").string(if of_spans { "ns" } else { "" });
     object.member("dropped").unsigned(dropped as u64);
     tree.write(object.member("root"), 0);
     object.end();

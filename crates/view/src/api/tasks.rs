@@ -4,13 +4,13 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use ichnos::export::viewers::{Timeline, TimelinePlace};
-use ichnos::export::{JoinedEvent, TaskCollector, TaskGraph, TaskMember, TaskOptions};
+use ichnos::export::viewers::EventId;
+use ichnos::export::{JoinedEvent, TaskCollector, TaskGraph, TaskOptions};
 use ichnos::json::write::{ObjectWriter, ValueWriter};
-use ichnos::model::{Chain, Identifier, Meaning, Message, Sink as _};
+use ichnos::model::Meaning;
 
 use super::command::command;
-use super::scan::{self, EventId, RangeScan};
+use super::scan::{self, RangeScan};
 use crate::query::Query;
 use crate::response::ApiError;
 use crate::shared::Shared;
@@ -52,9 +52,9 @@ fn collect(shared: &Shared, filter: Option<&str>) -> Result<TaskList, ApiError> 
     let mut is_complete = shared.build.status().is_complete;
     if let Some((begin, end)) = range {
         let scan = RangeScan { begin, end, filter, most: MOST_EVENTS, time: scan::LONG };
-        let scanned = scan.run(shared, |found| match collector.message(&Message::Event(*found.event)) {
-            Ok(flow) => flow,
-            Err(_) => ControlFlow::Break(()),
+        let scanned = scan.run(shared, |found| {
+            collector.event_with_id(found.event, found.id);
+            ControlFlow::Continue(())
         })?;
         is_complete &= scanned.is_complete;
     }
@@ -75,6 +75,13 @@ fn write_text_time(object: &mut ObjectWriter<'_>, name: &'static str, time: Opti
     match time {
         Some(time) => object.member(name).display(time),
         None => object.member(name).null(),
+    }
+}
+
+fn write_event(object: &mut ObjectWriter<'_>, event: Option<EventId>) {
+    match event {
+        Some(event) => object.member("event").display(event),
+        None => object.member("event").null(),
     }
 }
 
@@ -124,7 +131,7 @@ pub(super) fn task(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> 
     object.member("id").display(row.id);
     object.member("command").string(&command(shared, &format!("task show {id}"), query, None));
     object.member("total").unsigned(graph.len().into());
-    write_nodes(&mut object, &graph, &shared.build.timeline(), row.id);
+    write_nodes(&mut object, &graph);
     write_edges(&mut object, &graph);
     write_joined(&mut object, &graph);
     let mut nodes = object.member("path").array();
@@ -137,24 +144,18 @@ pub(super) fn task(shared: &Shared, query: &Query) -> Result<Vec<u8>, ApiError> 
     Ok(out)
 }
 
-fn write_nodes(object: &mut ObjectWriter<'_>, graph: &TaskGraph<'_>, timeline: &Timeline, task: Identifier) {
-    let is_corrected = !graph.clock_corrections().is_empty();
+fn write_nodes(object: &mut ObjectWriter<'_>, graph: &TaskGraph<'_>) {
     let mut nodes = object.member("nodes").array();
     for node in 0..graph.len().min(MOST_NODES) {
         let Some(member) = graph.member(node) else { continue };
-        let begin = graph.begin(node);
         let mut entry = nodes.element().object();
         entry.member("id").string(&graph.operation_name(node));
         entry.member("label").string(&String::from_utf8_lossy(member.label));
         entry.member("place").string(&String::from_utf8_lossy(member.place));
-        write_text_time(&mut entry, "begin", begin);
+        write_text_time(&mut entry, "begin", graph.begin(node));
         write_text_time(&mut entry, "end", graph.end(node));
         entry.member("events").unsigned(member.events.into());
-        let event = first_event(timeline, task, &member, begin.filter(|_| !is_corrected));
-        match event.map(|place| EventId::of(&place)) {
-            Some(event) => entry.member("event").display(event),
-            None => entry.member("event").null(),
-        }
+        write_event(&mut entry, member.event);
         entry.end();
     }
     nodes.end();
@@ -170,6 +171,7 @@ fn write_joined(object: &mut ObjectWriter<'_>, graph: &TaskGraph<'_>) {
         entry.member("label").string(&String::from_utf8_lossy(event.label));
         entry.member("place").string(&String::from_utf8_lossy(event.place));
         write_text_time(&mut entry, "time", event.time);
+        write_event(&mut entry, event.event);
         entry.end();
     }
     joined.end();
@@ -181,23 +183,6 @@ fn write_joined(object: &mut ObjectWriter<'_>, graph: &TaskGraph<'_>) {
         entry.end();
     }
     clocks.end();
-}
-
-/// Returns the first event of an operation, which is at a time if that is known.
-fn first_event(
-    timeline: &Timeline,
-    task: Identifier,
-    member: &TaskMember<'_>,
-    time: Option<i128>,
-) -> Option<TimelinePlace> {
-    let chains = match member.chain {
-        Some(chain) => [Some(Chain::new(chain.into())), None],
-        None => [Some(Chain::UNKNOWN), Some(Chain::NONE)],
-    };
-    // Operations without a task are in one that has the identifier of the first of them.
-    let of = |chain: Chain| [Some(task), None].map(|task| timeline.first_events(task, chain, member.id));
-    let mut events = chains.into_iter().flatten().flat_map(of).flatten();
-    events.find(|place| time.is_none_or(|time| i128::from(place.time) == time))
 }
 
 /// Writes edges as the numbers of both nodes and the kind, and those that close a cycle without a kind.

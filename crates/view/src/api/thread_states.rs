@@ -4,7 +4,9 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use ichnos::Pass;
-use ichnos::export::viewers::{ThreadState, ThreadWaker, Timeline, TimelineState, TimelineTrackKind};
+use ichnos::export::viewers::{
+    EventId, ThreadState, ThreadWaker, Timeline, TimelineState, TimelineTrackKind,
+};
 use ichnos::export::{PathOptions, PathStep, ThreadCollector, ThreadOptions, Waker};
 use ichnos::json::write::{ObjectWriter, ValueWriter};
 use ichnos::model::{EventRole, Meaning, Message, Sink as _, Window};
@@ -13,7 +15,7 @@ use super::command::command;
 use super::events::MOST_EVENTS;
 use super::overview::write_time;
 use super::range;
-use super::scan::{self, EventId, RangeScan};
+use super::scan::{self, RangeScan};
 use crate::query::Query;
 use crate::response::ApiError;
 use crate::shared::Shared;

@@ -1,9 +1,11 @@
 //! Events, one by one.
 
 use std::ops::ControlFlow;
+use std::path::Path;
 
 use ichnos::export::{Csv, CsvOptions};
 use ichnos::flow::pump;
+use ichnos::fuchsia::fxt::{EventKind, Initialization, RecordWriter, StringRef, ThreadRecord, ThreadRef};
 use ichnos::jsonl::{JsonLines, JsonLinesOptions};
 use ichnos::model::{Message, Sink as _, Window};
 use ichnos::{OpenOptions, Pass, Selection};
@@ -170,6 +172,48 @@ fn spans_are_a_tree_of_nanoseconds() {
         nodes.extend(children);
     }
     assert!(found > 10, "{found}");
+}
+
+/// Writes a trace of a span and an instant after it, without samples and states of threads.
+fn write_span(path: &Path) {
+    let mut buffer = vec![0; 4 << 10];
+    let mut writer = RecordWriter::new(&mut buffer);
+    writer.magic().unwrap();
+    writer.initialization(&Initialization { ticks_per_second: 1_000_000_000, base: None }).unwrap();
+    writer.thread(&ThreadRecord { index: 1, process: 100, thread: 1_000 }).unwrap();
+    let kinds = [EventKind::DurationBegin, EventKind::DurationEnd, EventKind::Instant { scope: None }];
+    for (kind, time) in kinds.into_iter().zip([1_000, 5_000, 9_000]) {
+        let names = [StringRef::Inline(b"made"), StringRef::Inline(b"work")];
+        writer.begin_event(kind, time, ThreadRef::Index(1), names).unwrap().finish();
+    }
+    std::fs::write(path, writer.written()).unwrap();
+}
+
+/// Without samples, the command is that of spans, also where there are none and no thread is known to have run.
+#[test]
+fn the_command_of_stacks_is_that_of_samples_or_spans() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("span.fxt");
+    write_span(&path);
+    let starts = |server: &Server, (begin, end): (u64, u64), more: &str, options: &str| {
+        let answer = server.json(&format!("api/stacks?begin={begin}&end={end}{more}"));
+        let start = format!("ichnos stacks{options} --begin @");
+        assert!(answer["command"].as_str().unwrap().starts_with(&start), "{more}: {answer}");
+        answer["spans"].as_u64().unwrap()
+    };
+    let server = Server::of(path.to_str().unwrap());
+    for (range, spans) in [((1_000, 9_000), 1), ((8_000, 9_000), 0)] {
+        assert_eq!(starts(&server, range, "", " --spans"), spans);
+        assert_eq!(starts(&server, range, "&inverted=1", " --spans --inverted"), spans);
+        assert_eq!(starts(&server, range, "&running=1", " --spans --running"), 0);
+        let all = " --spans --running --inverted --roots thread";
+        assert_eq!(starts(&server, range, "&running=1&inverted=1&threads=1", all), 0);
+    }
+    for name in ["hello-fxt", "hello-lttng"] {
+        let server = Server::of(&example(name));
+        assert_eq!(starts(&server, server.range(), "", ""), 0, "{name}");
+        assert_eq!(starts(&server, server.range(), "&running=1", " --cpu"), 0, "{name}");
+    }
 }
 
 /// A table has the columns that `cat` gives it, in any format.

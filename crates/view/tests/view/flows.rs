@@ -41,6 +41,14 @@ fn flows_lead_from_causes_to_effects() {
         assert!(some.iter().all(|flow| flow[1].min(flow[3]) <= 0), "{name}");
         let (none, _) = flows(&server, (begin, end), "&tracks=0");
         assert!(none.len() < found.len(), "{name}");
+        // Those of a track lead to it or from it, whatever their other track.
+        let tracks: BTreeSet<_> = found.iter().flat_map(|flow| [flow[0], flow[2]]).collect();
+        for track in tracks {
+            let own: BTreeSet<_> =
+                found.iter().filter(|flow| [flow[0], flow[2]].contains(&track)).copied().collect();
+            let (answer, complete) = flows(&server, (begin, end), &format!("&pixels=8192&tracks={track}"));
+            assert_eq!((BTreeSet::from_iter(answer), complete), (own, true.into()), "{name}: {track}");
+        }
         let (few, complete) = flows(&server, (begin, end), "&pixels=8192&limit=1");
         assert_eq!((few.len(), complete == true), (1, found.len() == 1), "{name}");
         // Without the events, there are no flows.

@@ -1,12 +1,13 @@
 //! Tasks and their graphs.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use ichnos::export::{TaskCollector, TaskOptions, Tasks};
+use ichnos::export::{TaskCollector, TaskGraph, TaskOptions, Tasks};
 use ichnos::json::write::ValueWriter;
 use ichnos::model::{Message, Sink as _, Window};
 use ichnos::{Pass, Selection};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::client::{Server, example};
 
@@ -82,13 +83,7 @@ fn graph_is_that_of_the_command(server: &Server, tasks: &Tasks, task: usize, row
     assert_eq!(known, expected.count(), "{id}");
     let edges: usize = (0..graph.len()).map(|node| graph.causes(node).len()).sum();
     assert_eq!(answer["edges"].as_array().unwrap().len(), edges + graph.cycles().len());
-    let joined = graph.joined_events().into_iter().map(|(node, event)| {
-        let [label, place] =
-            [event.label, event.place].map(|text| String::from_utf8_lossy(text).into_owned());
-        let time = event.time.map(|time| time.to_string());
-        serde_json::json!({ "node": node, "label": label, "place": place, "time": time })
-    });
-    assert_eq!(answer["joined"].as_array().unwrap(), &joined.collect::<Vec<_>>());
+    joined_events_are_those_of_the_command(server, &graph, &answer);
     assert_eq!(answer["clocks"].as_array().unwrap().len(), graph.clock_corrections().len());
     let path = graph.critical_path();
     assert_eq!(answer["path"], Value::from(path.clone()));
@@ -97,6 +92,45 @@ fn graph_is_that_of_the_command(server: &Server, tasks: &Tasks, task: usize, row
     graph.write_path_json(&path, &mut object);
     object.end();
     assert_eq!(answer["criticalPath"], serde_json::from_slice::<Value>(&text).unwrap());
+}
+
+/// Joined events lead to events of the trace, each to its own.
+fn joined_events_are_those_of_the_command(server: &Server, graph: &TaskGraph<'_>, answer: &Value) {
+    let found = answer["joined"].as_array().unwrap();
+    let joined = graph.joined_events().into_iter().zip(found).map(|((node, event), found)| {
+        let [label, place] =
+            [event.label, event.place].map(|text| String::from_utf8_lossy(text).into_owned());
+        let time = event.time.map(|time| time.to_string());
+        json!({ "node": node, "label": label, "place": place, "time": time, "event": found["event"] })
+    });
+    assert_eq!((found.len(), found), (graph.joined_events().len(), &joined.collect::<Vec<_>>()));
+    let mut known = BTreeSet::new();
+    for event in found.iter().chain(answer["nodes"].as_array().unwrap()) {
+        assert!(event["event"].is_null() || known.insert(event["event"].as_str()), "{event} is another one");
+    }
+    for event in found {
+        let details = server.json(&format!("api/event?id={}", event["event"].as_str().unwrap()));
+        if graph.clock_corrections().is_empty() {
+            assert_eq!(details["time"], event["time"]);
+        }
+    }
+}
+
+/// Events that begin and end a span are one operation, and the second one joins it.
+#[test]
+fn joined_events_are_found() {
+    let server = Server::of(&example("hello-dotnet"));
+    let rows = list(&server, server.range(), "");
+    let id = rows["tasks"][0]["id"].as_str().unwrap();
+    let task = server.json(&format!("api/task?id={id}"));
+    assert_eq!((&task["nodes"][0]["events"], task["joined"].as_array().unwrap().len()), (&2.into(), 1));
+    let name = |event: &Value| {
+        let event = server.json(&format!("api/event?id={}", event["event"].as_str().unwrap()));
+        (event["name"].clone(), event["time"].clone())
+    };
+    let (node, joined) = (&task["nodes"][0], &task["joined"][0]);
+    assert_eq!(name(node), (node["label"].clone(), node["begin"].clone()));
+    assert_eq!(name(joined), (joined["label"].clone(), joined["time"].clone()));
 }
 
 #[test]

@@ -220,17 +220,6 @@ impl FlowTable {
         effects.into_iter().for_each(|(effect, kind)| self.push(place, effect, FlowKind::Cause(kind)));
     }
 
-    /// Returns the first event of an operation of the trace with this number.
-    pub(super) fn first_event(
-        &self,
-        task: Option<Identifier>,
-        trace: u32,
-        chain: Chain,
-        operation: Identifier,
-    ) -> Option<TimelinePlace> {
-        self.operations.get(&self.key(task, trace, chain, operation)).copied()
-    }
-
     /// Returns the links of an event of the trace with this number.
     pub(super) fn links(
         &self,

@@ -1,5 +1,9 @@
 //! Places of events on a timeline.
 
+use std::fmt;
+use std::num::ParseIntError;
+use std::str::FromStr;
+
 /// Part of a span that an event is.
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +17,33 @@ pub enum SpanSide {
     Whole,
     /// End of a frame, and begin of the next one.
     Frame,
+}
+
+/// Identifier of an event; as text `STREAM:TIME:POSITION`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventId {
+    /// Number of the data stream: see [`number_streams`](super::Timeline::number_streams).
+    pub stream: u32,
+    /// Time in nanoseconds since the origin of the clock.
+    pub time: u64,
+    /// Position among the events of the data stream at this time.
+    pub position: u64,
+}
+
+impl fmt::Display for EventId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.stream, self.time, self.position)
+    }
+}
+
+impl FromStr for EventId {
+    type Err = ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, ParseIntError> {
+        let mut parts = text.splitn(3, ':');
+        let mut part = || parts.next().unwrap_or_default();
+        Ok(Self { stream: part().parse()?, time: part().parse()?, position: part().parse()? })
+    }
 }
 
 /// Place of an event.
@@ -37,10 +68,11 @@ pub struct TimelinePlace {
 }
 
 impl TimelinePlace {
-    /// Returns what identifies the event: data stream, time and position.
+    /// Returns the identifier of the event.
     #[must_use]
-    pub fn event(&self) -> (u32, u64, u64) {
-        (self.stream, self.time, self.position)
+    pub fn event(&self) -> EventId {
+        let Self { stream, time, position, .. } = *self;
+        EventId { stream, time, position }
     }
 }
 
