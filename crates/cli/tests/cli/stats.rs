@@ -351,7 +351,12 @@ fn statistics_are_those_of_another_program() {
             }
         }
         near(&stats(&["--histogram", field])["histogram"], &expected["values"]);
-        let key = if key == "cpu_id" { "packet.cpu_id" } else { key };
+        let key = match key {
+            "cpu_id" => "packet.cpu_id",
+            // Alone, it is the running thread.
+            "tid" => "payload.tid",
+            key => key,
+        };
         let found = stats(&["--pair", begin, end, "--key", key, "--slowest", "5"]);
         let pairs = &found["pairs"];
         near(&pairs["latency_ns"], &expected["latencies"]);

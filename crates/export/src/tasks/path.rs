@@ -9,7 +9,7 @@ use crate::duration;
 use crate::text::count;
 
 impl TaskGraph<'_> {
-    /// Returns a path as text: a line for each operation, with the time from the beginning of the one before.
+    /// Returns a path as text: a line for each operation, with the time until the next one begins.
     #[must_use]
     pub fn path_text(&self, path: &[u32], options: &TaskTextOptions) -> String {
         let paint = options.paint;
@@ -55,10 +55,14 @@ impl TaskGraph<'_> {
         steps.end();
     }
 
-    /// Returns the time from the beginning of the step before to that of a step.
+    /// Returns the time from the beginning of a step to that of the next one, or to the end of the last one.
     fn step_time(&self, path: &[u32], index: usize) -> Option<i128> {
-        let (node, before) = (*path.get(index)?, *path.get(index.checked_sub(1)?)?);
-        Some(self.begin(node)? - self.begin(before)?)
+        let node = *path.get(index)?;
+        let until = match path.get(index + 1) {
+            Some(next) => self.begin(*next),
+            None => self.end(node),
+        };
+        Some(until? - self.begin(node)?)
     }
 
     /// Returns the time from the beginning of a path to its end.

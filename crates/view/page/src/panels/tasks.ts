@@ -138,7 +138,7 @@ export class TasksPanel implements Panel {
     const clocks = (graph.clocks ?? []).map(({ machine, offset }) => el("li", {}, el("bdi", {}, machine || "(no name)"), `: ${difference(offset)}`));
     const moved = clocks.length ? el("div", {}, el("h3", {}, "Adjusted clocks"), el("ul", {}, ...clocks)) : null;
     const missing = graph.dangling ? el("p", { class: "muted" }, `${plural(graph.dangling, "cause")} not in the traces`) : null;
-    const left = el("div", {}, show, rows.length ? sortedTable(caption, ["Operation", "Since last"], rows, keys) : null, moved, missing);
+    const left = el("div", {}, show, rows.length ? sortedTable(caption, ["Operation", "Until next"], rows, keys) : null, moved, missing);
     const chart = gantt(this.state, nodes, graph, (event) => this.actions.openEvent(event), (time, label) => void this.openAt(time, label, clocks.length > 0));
     const right = el("div", { class: "wide" }, el("h2", { class: "small" }, heading), chart);
     this.showNote(el("div", { class: "columns" }, left, right));
