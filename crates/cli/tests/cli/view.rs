@@ -555,6 +555,31 @@ fn a_page_as_one_file() {
     assert_eq!(saved(&text)["events"]["rows"][0]["name"], name);
 }
 
+/// A page as one file names neither the directory of a trace nor of an argument above it.
+#[test]
+fn a_page_without_directories() {
+    let directory = Directory::new("view-export");
+    let trace = directory.join("it's/given/host/trace");
+    std::fs::create_dir_all(&trace).unwrap();
+    for entry in std::fs::read_dir(root().join("examples/hello-ctf2/trace")).unwrap() {
+        let entry = entry.unwrap();
+        std::fs::copy(entry.path(), trace.join(entry.file_name())).unwrap();
+    }
+    let map = directory.join("it's/given/rules.toml");
+    std::fs::write(&map, "[[event]]\nmatch = \"sample\"\nrole = \"instant\"\n").unwrap();
+    for given in ["it's/given", "it's/given/", "it's/given/host"] {
+        let given = directory.join(given);
+        let words = ["view", "--export", "-", "--map", map.to_str().unwrap(), given.to_str().unwrap()];
+        let page = ichnos(words).expect(0, &[]).out;
+        assert!(!page.contains(directory.to_str().unwrap()), "{given:?}");
+        let answers = saved(&page);
+        for name in ["stats", "events"] {
+            let command = answers[name]["command"].as_str().unwrap();
+            assert!(command.contains("rules.toml") && !command.contains("it'"), "{command}");
+        }
+    }
+}
+
 /// Returns the number of spans, instants and values of a track.
 fn items(track: &serde_json::Value) -> u64 {
     let count = |index: usize, name: &str| {
