@@ -32,7 +32,8 @@ pub struct PageFile {
 
 /// Returns a page as one file, with a summary of the selected events: the timeline at one zoom, statistics, longest spans,
 /// call stacks, flows, the first thousand events and log lines, losses and warnings. It does not name the directories of the
-/// traces and of the [paths](crate::ViewArguments::paths) that the arguments name. A browser shows it without a server, and the page loads nothing.
+/// traces and of the [paths](crate::ViewArguments::paths) that the arguments name. A browser shows it without a server, and
+/// the page loads nothing.
 ///
 /// # Errors
 /// If the traces cannot be read. [`ErrorKind::Interrupted`](io::ErrorKind::Interrupted) if the flag of the options is set.
