@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ichnos::convert::{ConvertError, ConvertOptions, NoSpans, Target};
 use ichnos::export::TaskEvents;
-use ichnos::io::{CreateError, ExistingPart, MessageOrder, TraceWriter, WriteReport};
+use ichnos::io::{CreateError, ExistingPart, MessageOrder, OptionValue, TraceWriter, WriteReport};
 use ichnos::model::{DataStream, StreamSummary, Window};
 use ichnos::{Pass, Reader, Session};
 
@@ -274,7 +274,7 @@ fn write(args: &Convert, edit: Edit<'_>, global: &Global, report: Report) -> Res
     let left_out = edit.repairs.then_some(&found.list[..]);
     let read = InputReport { left_out, repeated_packets, reads_copied_packets };
     write_report::print(&args.writing, &written, &read, report)?;
-    note_directory(path, target, report);
+    note_output(writing, target, report);
     let is_empty = written.events == 0 && written.copied_packets == 0;
     // `true` if all events of the input were dropped.
     let mut lacks_all = false;
@@ -439,9 +439,7 @@ pub(crate) fn named_target(args: &Convert, keeps_format: bool) -> Result<Option<
         Failure::new(format!("cannot infer the output format from `{shown}`"))
             .help(format!("name it with --to: {}", written_formats().join(", ")))
     })?;
-    let has = |writer: &dyn TraceWriter, dialect: &str| {
-        writer.dialects().iter().any(|known| known.name == dialect || known.aliases.contains(&dialect))
-    };
+    let has = |writer: &dyn TraceWriter, dialect: &str| dialect_named(writer, dialect).is_some();
     if let (None, Some(dialect)) = (to, to_dialect)
         && !has(writer, dialect)
         && let Some((other, _)) = ichnos::convert::writers().find(|(_, writer)| has(*writer, dialect))
@@ -455,16 +453,28 @@ pub(crate) fn named_target(args: &Convert, keeps_format: bool) -> Result<Option<
     check_output(args, Target::new(format, writer)).map(Some)
 }
 
-/// Reports an output that is a directory in spite of its extension.
-fn note_directory(path: Option<&Path>, target: Target, report: Report) {
-    let extension = path.and_then(Path::extension).and_then(|extension| extension.to_str());
-    if let (Some(path), Some(extension)) = (path, extension)
-        && target.writer.is_directory()
-        && target.writer.extensions().contains(&extension)
-        && path.is_dir()
-    {
+/// Returns the name of a dialect of a writer, for its name or another name of it.
+fn dialect_named(writer: &dyn TraceWriter, dialect: &str) -> Option<&'static str> {
+    let is_it = |known: &&OptionValue| known.name == dialect || known.aliases.contains(&dialect);
+    writer.dialects().iter().find(is_it).map(|known| known.name)
+}
+
+/// Reports an output that is a directory, or in another dialect, in spite of its extension.
+fn note_output(writing: &Writing, target: Target, report: Report) {
+    let writer = target.writer;
+    let Some(path) = writing.output.as_deref() else { return };
+    let Some(extension) = path.extension().and_then(|extension| extension.to_str()) else { return };
+    if writer.is_directory() && writer.extensions().contains(&extension) && path.is_dir() {
         let shown = path.display().to_string();
         report.notice(&format!("{} is a directory: {} has several files", safe(&shown), target.format));
+    }
+    let named = writing.to_dialect.as_deref().and_then(|dialect| dialect_named(writer, dialect));
+    if let (Some(named), Some(usual)) = (named, writer.dialect_of_extension(&extension.to_lowercase()))
+        && named != usual
+    {
+        report.notice(&format!(
+            "--dialect {named} won over the extension `.{extension}`, which stands for the dialect {usual}"
+        ));
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ichnos::Session;
 use ichnos::io::ScanProgress;
 use ichnos::model::Window;
-use ichnos_view::{ResolveTime, TimelineCache, ViewOptions, ViewServer, ViewSource};
+use ichnos_view::{PrivateDirectory, ResolveTime, TimelineCache, ViewOptions, ViewServer, ViewSource};
 
 use crate::args::{Arithmetic, Global, Reading, Selecting, ViewVerb};
 use crate::browser;
@@ -27,6 +27,7 @@ use crate::view_in;
 use crate::view_traces::ViewTraces;
 
 pub(crate) fn run(args: &ViewVerb, global: &Global, report: Report) -> Result<Exit, Failure> {
+    PrivateDirectory::remove_abandoned(&args.reading.temporary());
     if let Some(viewer) = args.viewer {
         return view_in::run(args, viewer, global, report);
     }

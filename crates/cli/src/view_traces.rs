@@ -48,9 +48,18 @@ impl ViewTraces {
         let options = others.into_iter().filter(|option| option.name != "filter").map(word);
         let paths = self.reading.paths.iter().map(|path| quoted(path.display().to_string()));
         let mut arguments = ViewArguments::new(options.chain(paths).collect::<Vec<_>>().join(" "));
+        arguments.paths = self.named_paths();
         arguments.times = times.into_iter().map(word).collect::<Vec<_>>().join(" ");
         arguments.filter.clone_from(&self.selecting.filter);
         arguments
+    }
+
+    /// Returns the paths that the arguments name.
+    fn named_paths(&self) -> Vec<String> {
+        let Reading { paths, map, manifest, temp_dir, offset, .. } = &self.reading;
+        let paths =
+            paths.iter().chain(map).chain(manifest).chain(temp_dir).map(|path| path.display().to_string());
+        paths.chain(offset.iter().map(|(pattern, _)| pattern.glob().to_owned())).collect()
     }
 
     /// Adds nanoseconds to the times of traces of a session, which are named by their paths.

@@ -40,6 +40,13 @@ pub trait TraceWriter: Send + Sync {
     /// Returns the file name extensions of the format, without the dot.
     fn extensions(&self) -> &'static [&'static str];
 
+    /// Returns the dialect that other programs expect in files with an extension, in lower case and without the dot. `None`
+    /// if it says nothing about the dialect.
+    fn dialect_of_extension(&self, extension: &str) -> Option<&'static str> {
+        let _ = extension;
+        None
+    }
+
     /// Returns `true` if a trace is a directory of files, `false` if it is one file or pipe.
     fn is_directory(&self) -> bool {
         false

@@ -123,8 +123,8 @@ fn open(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Returns `true` for a file that only this user can write.
-fn is_own(metadata: &fs::Metadata) -> bool {
+/// Returns `true` for a file or a directory that only this user can write.
+pub(crate) fn is_own(metadata: &fs::Metadata) -> bool {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt as _;

@@ -2,15 +2,15 @@
 
 use ichnos::json::write::push_string;
 
-/// Directories of traces that are named by absolute paths, with a slash behind each: the one that all have in common, or else
-/// those of all.
+/// Directories of absolute paths, each with a slash at its end: their common directory, or else the directories of all paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TraceDirectories(Vec<String>);
 
 impl TraceDirectories {
     pub(crate) fn of<'p>(paths: impl IntoIterator<Item = &'p str>) -> Self {
         let directory = |path: &'p str| path.rfind('/').map(|slash| path.split_at(slash + 1).0);
-        let absolute = paths.into_iter().filter(|path| path.starts_with('/'));
+        let absolute =
+            paths.into_iter().map(|path| path.trim_end_matches('/')).filter(|path| path.starts_with('/'));
         let mut all: Vec<&str> = absolute.filter_map(directory).filter(|path| *path != "/").collect();
         let mut common = all.first().copied().unwrap_or_default();
         while let Some(outside) = all.iter().find(|path| !path.starts_with(common)) {
@@ -23,8 +23,11 @@ impl TraceDirectories {
         }
         // Longer ones first: they can be within others.
         all.sort_by_key(|path| std::cmp::Reverse(path.len()));
+        // Words for a shell have quotes of their own.
+        let mut all: Vec<_> =
+            all.into_iter().flat_map(|path| [path.to_owned(), path.replace('\'', r"'\''")]).collect();
         all.dedup();
-        Self(all.into_iter().map(str::to_owned).collect())
+        Self(all)
     }
 
     /// Returns a text without the directories.
@@ -55,7 +58,9 @@ mod tests {
             (&["/home/ann/a/x", "/home/ann/b/x"], &["/home/ann/"]),
             (&["/home/ann/a", "/tmp/bob/long/b"], &["/tmp/bob/long/", "/home/ann/"]),
             (&["shop", "dir/stock"], &[]),
-            (&["/shop", "x"], &[]),
+            (&["/shop", "x", "/"], &[]),
+            (&["/home/ann/traces/host/shop", "/home/ann/traces/"], &["/home/ann/"]),
+            (&["/home/o'ann/shop"], &["/home/o'ann/", r"/home/o'\''ann/"]),
         ] {
             let directories = TraceDirectories::of(paths.iter().copied());
             assert_eq!(directories.0, wanted, "{paths:?}");
@@ -63,5 +68,7 @@ mod tests {
         let directories = TraceDirectories::of(["/a \"b\"/x", "/a \"b\"/c/y"]);
         assert_eq!(directories.without("ichnos cat '/a \"b\"/x' /c"), "ichnos cat 'x' /c");
         assert_eq!(directories.without_in_json(br#"["/a \"b\"/c/y"]"#), br#"["c/y"]"#);
+        let directories = TraceDirectories::of(["/it's/x"]);
+        assert_eq!(directories.without(r"ichnos cat '/it'\''s/x'"), "ichnos cat 'x'");
     }
 }

@@ -23,6 +23,8 @@ type OpenWithOffsets = Arc<dyn Fn(&[(String, i64)]) -> Result<ViewSource, String
 pub struct ViewArguments {
     /// The traces, and options of reading and selecting but for the following ones.
     pub traces: String,
+    /// Files and directories that `traces` names, as they are. Pages that are passed on do not say where they are.
+    pub paths: Vec<String>,
     /// Options that select a time range.
     pub times: String,
     /// Expression that selects events, as it is.

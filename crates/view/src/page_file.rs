@@ -32,14 +32,17 @@ pub struct PageFile {
 
 /// Returns a page as one file, with a summary of the selected events: the timeline at one zoom, statistics, longest spans,
 /// call stacks, flows, the first thousand events and log lines, losses and warnings. It does not name the directories of the
-/// traces. A browser shows it without a server, and the page loads nothing.
+/// traces and of the [paths](crate::ViewArguments::paths) that the arguments name. A browser shows it without a server, and
+/// the page loads nothing.
 ///
 /// # Errors
 /// If the traces cannot be read. [`ErrorKind::Interrupted`](io::ErrorKind::Interrupted) if the flag of the options is set.
 pub fn page_file(session: Arc<Session>, options: ViewOptions) -> io::Result<PageFile> {
     let mut shared = Shared::new(session, options);
     shared.has_limits = false;
-    let directories = TraceDirectories::of(shared.session.traces().iter().map(|trace| trace.path()));
+    let traces = shared.session.traces().iter().map(|trace| trace.path());
+    let paths = shared.options.arguments.paths.iter().map(String::as_str);
+    let directories = TraceDirectories::of(traces.chain(paths));
     let arguments = &mut shared.options.arguments;
     arguments.traces = directories.without(&arguments.traces);
     let shared = Arc::new(shared);

@@ -3,9 +3,10 @@
 use std::fs::{self, DirEntry, File, OpenOptions};
 use std::io;
 use std::path::Path;
-use std::time::{Duration, SystemTime};
 
 use tempfile::TempDir;
+
+use crate::cache::is_own;
 
 /// Start of the directory names.
 const PREFIX: &str = "ichnos-view-";
@@ -13,13 +14,13 @@ const PREFIX: &str = "ichnos-view-";
 /// File that a running process keeps locked. Directories without it are not ours.
 const LOCK: &str = ".ichnos-view.lock";
 
-/// Age below which a directory is never abandoned: its process may not have locked it yet.
-const MINIMUM_AGE: Duration = Duration::from_secs(60);
+/// Name of that file until it is locked.
+const UNLOCKED: &str = ".ichnos-view.new";
 
 /// Temporary directory of this process, with mode 700. Dropping it removes it and all files in it.
 ///
-/// A killed process leaves its directory behind. The next directory that the same user creates in the same place removes it:
-/// the lock of a file in it ends with its process.
+/// A killed process leaves its directory behind. [`remove_abandoned`](Self::remove_abandoned) removes it: the lock of a file
+/// in it ends with its process.
 #[derive(Debug)]
 pub struct PrivateDirectory {
     directory: TempDir,
@@ -27,7 +28,7 @@ pub struct PrivateDirectory {
 }
 
 impl PrivateDirectory {
-    /// Creates a directory in `parent`, and removes those that killed processes of this user left there.
+    /// Creates a directory in `parent`.
     ///
     /// # Errors
     /// If it cannot be created.
@@ -37,11 +38,23 @@ impl PrivateDirectory {
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
         let directory = builder.tempdir_in(parent)?;
-        let lock = create(&directory.path().join(LOCK))?;
+        let unlocked = directory.path().join(UNLOCKED);
+        let lock = create(&unlocked)?;
         // Without locks in the file system, nobody else can lock it either, and so nobody removes it.
         let _ = lock.try_lock();
-        remove_abandoned(parent, directory.path());
+        // It gets its name when it is locked: an unlocked one is always that of a process that is gone.
+        fs::rename(unlocked, directory.path().join(LOCK))?;
         Ok(Self { directory, _lock: lock })
+    }
+
+    /// Removes the directories that killed processes of this user left in `parent`.
+    pub fn remove_abandoned(parent: &Path) {
+        let Ok(entries) = fs::read_dir(parent) else { return };
+        for entry in entries.flatten() {
+            if entry.file_name().to_string_lossy().starts_with(PREFIX) && is_abandoned(&entry) {
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
     }
 
     /// Returns its path.
@@ -81,56 +94,29 @@ fn create(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Removes the directories in `parent` whose processes are gone. `own` belongs to this user.
-fn remove_abandoned(parent: &Path, own: &Path) {
-    let Ok(entries) = fs::read_dir(parent) else { return };
-    for entry in entries.flatten() {
-        if entry.file_name().to_string_lossy().starts_with(PREFIX) && is_abandoned(&entry, own) {
-            let _ = fs::remove_dir_all(entry.path());
-        }
-    }
-}
-
-/// Returns `true` for a directory of the same user whose process is gone.
-fn is_abandoned(entry: &DirEntry, own: &Path) -> bool {
+/// Returns `true` for a directory of this user whose process is gone.
+fn is_abandoned(entry: &DirEntry) -> bool {
     // Links are not followed.
-    let (Ok(other), Ok(own)) = (entry.metadata(), fs::symlink_metadata(own)) else { return false };
-    let age = other.modified().ok().and_then(|time| SystemTime::now().duration_since(time).ok());
-    if !other.is_dir() || !has_same_owner(&other, &own) || age.is_none_or(|age| age < MINIMUM_AGE) {
-        return false;
-    }
-    OpenOptions::new().write(true).open(entry.path().join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok())
-}
-
-/// Returns `true` if two files belong to the same user.
-fn has_same_owner(a: &fs::Metadata, b: &fs::Metadata) -> bool {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt as _;
-        a.uid() == b.uid()
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = (a, b);
-        true
-    }
+    let is_own_directory = entry.metadata().is_ok_and(|found| found.is_dir() && is_own(&found));
+    let lock = || OpenOptions::new().write(true).open(entry.path().join(LOCK));
+    is_own_directory && lock().is_ok_and(|lock| lock.try_lock().is_ok())
 }
 
 #[cfg(test)]
 #[cfg(unix)]
 mod tests {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
 
-    /// Creates a directory as a killed process would have left it, an hour ago.
+    /// Creates a directory as a killed process leaves it.
     fn abandoned(parent: &Path, name: &str) {
         let path = parent.join(name);
         fs::create_dir(&path).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
         drop(create(&path.join(LOCK)).unwrap());
         fs::write(path.join("trace"), "secret").unwrap();
-        let hour_ago = SystemTime::now() - Duration::from_secs(3_600);
-        File::open(&path).unwrap().set_modified(hour_ago).unwrap();
     }
 
     #[test]
@@ -153,8 +139,6 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let parent = parent.path();
         let running = PrivateDirectory::create_in(parent).unwrap();
-        let hour_ago = SystemTime::now() - Duration::from_secs(3_600);
-        File::open(running.path()).unwrap().set_modified(hour_ago).unwrap();
         let elsewhere = tempfile::tempdir().unwrap();
         abandoned(elsewhere.path(), "ichnos-view-target");
         symlink(elsewhere.path().join("ichnos-view-target"), parent.join("ichnos-view-link")).unwrap();
@@ -162,13 +146,36 @@ mod tests {
         abandoned(parent, "something-else");
         // A directory of the user, who happens to call it so.
         fs::create_dir(parent.join("ichnos-view-notes")).unwrap();
-        File::open(parent.join("ichnos-view-notes")).unwrap().set_modified(hour_ago).unwrap();
-        let own = PrivateDirectory::create_in(parent).unwrap();
+        // A directory that another process is creating at this moment.
+        abandoned(parent, "ichnos-view-new");
+        fs::rename(parent.join("ichnos-view-new").join(LOCK), parent.join("ichnos-view-new").join(UNLOCKED))
+            .unwrap();
+        PrivateDirectory::remove_abandoned(parent);
         assert!(!parent.join("ichnos-view-killed").exists());
-        for kept in ["ichnos-view-link", "something-else", "ichnos-view-notes"] {
+        for kept in ["ichnos-view-link", "something-else", "ichnos-view-notes", "ichnos-view-new"] {
             assert!(parent.join(kept).exists(), "{kept}");
         }
-        assert!(running.path().exists() && own.path().exists());
+        assert!(running.path().exists());
         assert!(elsewhere.path().join("ichnos-view-target/trace").exists());
+    }
+
+    /// A directory is never removed while its process runs, however early another one looks.
+    #[test]
+    fn new_directories_are_not_abandoned() {
+        let parent = tempfile::tempdir().unwrap();
+        let parent = parent.path();
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    PrivateDirectory::remove_abandoned(parent);
+                }
+            });
+            let created: Vec<_> = (0..200).map(|_| PrivateDirectory::create_in(parent)).collect();
+            is_over.store(true, Ordering::Relaxed);
+            for directory in created {
+                assert!(directory.unwrap().path().join(LOCK).exists());
+            }
+        });
     }
 }

@@ -50,6 +50,20 @@ fn the_readme_is_one_page() {
     assert!(first(".svg)") < 10 && first("$ ") < 20);
 }
 
+#[test]
+fn the_tour_and_all_guides_lead_to_the_timeline() {
+    let readme = read("README.md");
+    let (_, tour) = readme.split_once("## A tour\n").unwrap();
+    let (tour, _) = tour.split_once("\n## ").unwrap();
+    assert!(tour.contains("`ichnos view "), "{tour}");
+    let guides: Vec<_> = pages().into_iter().filter(|page| page.starts_with("docs/guides")).collect();
+    assert!(guides.len() >= 6, "{guides:?}");
+    for guide in guides {
+        let text = read(&guide);
+        assert!(text.contains("`ichnos view") && text.contains("(../view.md)"), "{}", guide.display());
+    }
+}
+
 /// The rows of the table of speed: name, both times in seconds, ratio.
 fn speeds(document: &str) -> Vec<(String, f64, f64, f64)> {
     let text = read(document);

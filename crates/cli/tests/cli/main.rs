@@ -66,6 +66,8 @@ mod packet_indexes;
 mod paths;
 #[cfg(unix)]
 mod pictures;
+#[cfg(target_os = "linux")]
+mod private_files;
 #[cfg(unix)]
 mod queued_reports;
 mod quirks;

@@ -144,11 +144,20 @@ fn pairs_of_dynamic_classes() {
         words.extend([header, time, 5, thread, u64::from(b'c'), u64::from(b'd')]);
     }
     std::fs::write(&path, words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<_>>()).unwrap();
-    ichnos(["stats", path.to_str().unwrap(), "--pair", "c:d:begin", "c:d:end"]).expect(0, &[]).prints(&[
+    let pair = ["stats", path.to_str().unwrap(), "--pair", "c:d:begin", "c:d:end"];
+    ichnos(pair).expect(0, &[]).prints(&[
         "2 pairs, min 300 ns",
         "max 300 ns",
         "paired by process, thread within each trace",
     ]);
+    // Names are the names of the spans, as with `--spans`.
+    let found = ichnos([&pair[..], &["--by", "event", "--json"]].concat()).expect(0, &[]).json();
+    assert_eq!(found["rows"][0]["key"], Json::from(vec!["d"]));
+    assert_eq!(found["pairs"]["slowest"][0]["events"], Json::from(vec!["d", "d"]));
+    // Both begin something: the second event ends nothing of that name.
+    let begins = ["stats", path.to_str().unwrap(), "--pair", "c:d:begin", "c:d:begin", "--json"];
+    let found = ichnos(begins).expect(0, &[]).json();
+    assert_eq!(found["pairs"]["slowest"][0]["events"], Json::from(vec!["c:d:begin", "c:d:begin"]));
 }
 
 /// A larger trace, with packets of several data streams, and times that go back.

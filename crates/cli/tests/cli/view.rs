@@ -13,15 +13,19 @@ use crate::intersection;
 use crate::support::{Directory, METADATA, Run, command, ichnos, packet, root};
 
 /// A running `ichnos view`.
-struct Viewing {
-    child: Child,
+pub struct Viewing {
+    pub child: Child,
     output: BufReader<ChildStdout>,
 }
 
 impl Viewing {
-    fn start(arguments: &[&str]) -> Self {
+    pub fn start(arguments: &[&str]) -> Self {
         let mut child = command();
         child.arg("view").arg("--no-open").args(arguments);
+        Self::spawn(child)
+    }
+
+    pub fn spawn(mut child: Command) -> Self {
         let mut child =
             child.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
@@ -29,14 +33,14 @@ impl Viewing {
     }
 
     /// Returns the line that it prints.
-    fn link(&mut self) -> String {
+    pub fn link(&mut self) -> String {
         let mut line = String::new();
         self.output.read_line(&mut line).unwrap();
         line.trim_end().to_owned()
     }
 
     /// Ends it as Ctrl-C does. Returns the exit code and what it has written to standard error.
-    fn interrupt(mut self) -> (Option<i32>, String) {
+    pub fn interrupt(mut self) -> (Option<i32>, String) {
         let kill = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status();
         assert!(kill.unwrap().success());
         let mut errors = String::new();
@@ -73,7 +77,7 @@ fn ask_json(link: &str, what: &str) -> Value {
 }
 
 /// Waits until all of the traces were read. Returns the first and the last time.
-fn wait_until_read(link: &str) -> (String, String) {
+pub fn wait_until_read(link: &str) -> (String, String) {
     loop {
         let trace = ask_json(link, "trace");
         match trace["state"].as_str().unwrap() {
@@ -93,7 +97,7 @@ fn event_lines(text: &str) -> Vec<Value> {
     lines.filter(|line: &Value| line["type"] == "event").collect()
 }
 
-fn example() -> String {
+pub fn example() -> String {
     root().join("examples/hello-fxt/frames.fxt").to_str().unwrap().to_owned()
 }
 
@@ -555,6 +559,31 @@ fn a_page_as_one_file() {
     assert_eq!(saved(&text)["events"]["rows"][0]["name"], name);
 }
 
+/// A page as one file names neither the directory of a trace nor of an argument above it.
+#[test]
+fn a_page_without_directories() {
+    let directory = Directory::new("view-export");
+    let trace = directory.join("it's/given/host/trace");
+    std::fs::create_dir_all(&trace).unwrap();
+    for entry in std::fs::read_dir(root().join("examples/hello-ctf2/trace")).unwrap() {
+        let entry = entry.unwrap();
+        std::fs::copy(entry.path(), trace.join(entry.file_name())).unwrap();
+    }
+    let map = directory.join("it's/given/rules.toml");
+    std::fs::write(&map, "[[event]]\nmatch = \"sample\"\nrole = \"instant\"\n").unwrap();
+    for given in ["it's/given", "it's/given/", "it's/given/host"] {
+        let given = directory.join(given);
+        let words = ["view", "--export", "-", "--map", map.to_str().unwrap(), given.to_str().unwrap()];
+        let page = ichnos(words).expect(0, &[]).out;
+        assert!(!page.contains(directory.to_str().unwrap()), "{given:?}");
+        let answers = saved(&page);
+        for name in ["stats", "events"] {
+            let command = answers[name]["command"].as_str().unwrap();
+            assert!(command.contains("rules.toml") && !command.contains("it'"), "{command}");
+        }
+    }
+}
+
 /// Returns the number of spans, instants and values of a track.
 fn items(track: &serde_json::Value) -> u64 {
     let count = |index: usize, name: &str| {
@@ -620,30 +649,38 @@ fn what_viewers_cannot_show() {
         .expect(2, &["no selected event has a call stack"]);
 }
 
+/// Puts a stand-in for the program that opens addresses into a directory. It writes its arguments into a file, and runs as long
+/// as the file that it opens is there. Returns the search path with it.
+#[cfg(unix)]
+pub fn with_opener(directory: &std::path::Path, arguments: &std::path::Path) -> String {
+    use std::os::unix::fs::PermissionsExt as _;
+    let bin = directory.join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let opener = bin.join("xdg-open");
+    // The file appears with its content.
+    let script = format!(
+        "#!/bin/sh\necho \"$@\" > {0}.new\nmv {0}.new {0}\nwhile test -e \"$1\"; do sleep 0.1; done\n",
+        arguments.display()
+    );
+    std::fs::write(&opener, script).unwrap();
+    std::fs::set_permissions(&opener, std::fs::Permissions::from_mode(0o755)).unwrap();
+    format!("{}:{}", bin.display(), std::env::var("PATH").unwrap())
+}
+
 /// Other users see the arguments of the program that opens the address, which is a secret.
 #[cfg(unix)]
 #[test]
 fn the_address_is_no_argument() {
     use std::os::unix::fs::PermissionsExt as _;
     let directory = Directory::new("view-opener");
-    let (bin, temporary, arguments) =
-        (directory.join("bin"), directory.join("tmp"), directory.join("arguments"));
-    std::fs::create_dir(&bin).unwrap();
+    let (temporary, arguments) = (directory.join("tmp"), directory.join("arguments"));
     std::fs::create_dir(&temporary).unwrap();
-    let opener = bin.join("xdg-open");
-    // The file appears with its content.
-    let script = format!("#!/bin/sh\necho \"$@\" > {0}.new\nmv {0}.new {0}\n", arguments.display());
-    std::fs::write(&opener, script).unwrap();
-    std::fs::set_permissions(&opener, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let path = with_opener(&directory, &arguments);
     let example = example();
     for options in [&["--keep"][..], &["--in", "firefox"]] {
         let mut child = command();
         child.arg("view").args(options).arg(&example).env("PATH", &path).env("TMPDIR", &temporary);
-        let mut child =
-            child.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let output = BufReader::new(child.stdout.take().unwrap());
-        let mut viewing = Viewing { child, output };
+        let mut viewing = Viewing::spawn(child);
         let link = viewing.link();
         while !arguments.exists() {
             std::thread::sleep(Duration::from_millis(10));

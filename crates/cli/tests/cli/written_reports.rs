@@ -46,6 +46,27 @@ fn reports_have_the_same_graphs_in_both_dialects() {
     }
 }
 
+/// An extension that stands for another dialect gives way to the option, which is said.
+#[test]
+fn an_extension_of_another_dialect_is_noted() {
+    let directory = Directory::new("written-reports-dialect");
+    let note = "note: --dialect json won over the extension";
+    for (name, options, is_noted) in [
+        ("a.reports", &["--dialect", "json"][..], true),
+        ("b.XTRACE", &["--to", "xtrace", "--dialect", "json"], true),
+        ("c.reports", &["--dialect", "text"], false),
+        ("d.reports", &[], false),
+        ("e", &["--to", "xtrace", "--dialect", "json"], false),
+    ] {
+        let out = directory.join(name);
+        let words = [&["convert", text(&example("hello-xtrace")), "-o", text(&out)][..], options].concat();
+        let run = ichnos(words).expect(0, &[]);
+        assert_eq!(run.err.contains(note), is_noted, "{name}: {}", run.err);
+        let is_json = fs::read(&out).unwrap().starts_with(b"[");
+        assert_eq!(is_json, options.contains(&"json"), "{name}");
+    }
+}
+
 /// Reports that were converted to another format come back as they were, where their classes keep their names.
 #[test]
 fn reports_come_back_from_other_formats() {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ichnos_model::{
-    DataStream, DisplayBase, Event, FieldClass, FieldKind, FieldRef, FieldValue, Mappings, Meaning,
-    MemberIndex, Real, StringEncoding, Text, Uuid, Value,
+    DataStream, DisplayBase, Event, EventRole, FieldClass, FieldKind, FieldRef, FieldValue, Mappings,
+    Meaning, MemberIndex, Real, StringEncoding, Text, Uuid, Value,
 };
 
 use crate::span_name::span_name;
@@ -14,7 +14,7 @@ use crate::span_name::span_name;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GroupBy {
-    /// Name of the class.
+    /// Name of the class; of pairs whose first event begins a span, the name of the span.
     Event,
     /// Name of the span that an event begins or ends.
     Span,
@@ -274,6 +274,15 @@ impl ClassKey {
             None => format!("id {}", event.class.id),
         };
         Self { name, span: span_name(event).to_owned(), fields: by.iter().map(field).collect() }
+    }
+
+    /// Makes the key of the first event of pairs.
+    pub(super) fn of_pairs(event: &Event<'_>, by: &[GroupBy]) -> Self {
+        let mut key = Self::new(event, by);
+        if event.class.role == EventRole::Begin && !key.span.is_empty() {
+            key.name.clone_from(&key.span);
+        }
+        key
     }
 
     /// Appends the key of an event.

@@ -250,9 +250,13 @@ impl ClassPart {
         if (options.ends)(name) {
             does |= does::END;
         }
+        let is_span =
+            matches!((does, event.class.role), (does::BEGIN, EventRole::Begin) | (does::END, EventRole::End));
+        // An event with two uses keeps its name: it is not the other end of what it begins or ends.
+        let name = if is_span { span_name(event) } else { name };
         let name = name[..name.floor_char_boundary(key::MOST_BYTES)].to_owned();
         let keys: Box<[_]> = options.keys.iter().map(|name| KeyField::find(event, name)).collect();
-        let by = ClassKey::new(event, &options.by);
+        let by = ClassKey::of_pairs(event, &options.by);
         if does != 0 {
             for (name, field) in options.keys.iter().zip(&keys) {
                 if let Some(field) = field {
@@ -268,7 +272,7 @@ impl ClassPart {
         let span = SpanPart::new(event);
         let name = span_name(event);
         let name = name[..name.floor_char_boundary(key::MOST_BYTES)].to_owned();
-        let by = ClassKey::new(event, &options.by);
+        let by = ClassKey::of_pairs(event, &options.by);
         if span.does & does::BEGIN != 0 {
             by.add_known(&options.by, known_fields);
         }
@@ -327,7 +331,7 @@ pub struct Pair {
     pub begin: i128,
     /// Time of the second event, in nanoseconds from the origin.
     pub end: i128,
-    /// Names of their classes.
+    /// Names of their classes; of events that begin or end spans, the names of the spans.
     pub names: [String; 2],
     /// Values of the key.
     pub key: Vec<GroupValue>,

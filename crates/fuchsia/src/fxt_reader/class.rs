@@ -14,7 +14,7 @@ use super::key::{RecordForm, RecordKind, id_of, read_arguments, read_name};
 use crate::fxt::{BaseTime, Initialization, argument_kind as kind};
 
 /// Dialect of all traces.
-pub(super) const DIALECT: &str = "FXT";
+pub(crate) const DIALECT: &str = "FXT";
 
 /// Namespace of the attributes that keep types of arguments.
 pub(crate) const NAMESPACE: &str = "fuchsia.dev";

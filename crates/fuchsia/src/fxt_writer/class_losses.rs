@@ -36,7 +36,11 @@ impl ClassLoss {
     const ALL: [(Self, LossKind, &str); Self::COUNT] = [
         (Self::Time, LossKind::Rounded, "no time: that of the record before, or 0"),
         (Self::OwnTime, LossKind::Dropped, "time: records of this kind have none"),
-        (Self::Range, LossKind::Rounded, "time before the origin or of more than 64 bits"),
+        (
+            Self::Range,
+            LossKind::Rounded,
+            "time before the origin, or more than 63 bits of nanoseconds after it",
+        ),
         (Self::Texts, LossKind::Lowered, "more than 15 arguments -> text"),
         (Self::Arguments, LossKind::Dropped, "arguments: no room in the record"),
         (Self::Record, LossKind::Dropped, "record: no room for its names or data"),

@@ -1,17 +1,38 @@
 //! Clocks of data streams as initialization records have them.
 
-use ichnos_model::{ClockClass, ClockOrigin};
+use ichnos_model::{ClockClass, ClockOrigin, TraceClass};
 
 use crate::fxt::BaseTime;
+use crate::fxt_reader::class::DIALECT;
 
 /// Returns the ticks from the origin of a clock to its tick 0, which records add to theirs where no base time does.
 pub(super) fn offset_of(clock: &ClockClass) -> i128 {
     i128::from(clock.offset_seconds) * i128::from(clock.frequency) + i128::from(clock.offset_cycles)
 }
 
-/// Returns the first time of a clock from 1970 on whose ticks are whole nanoseconds: readers find the same offset from
-/// it. `None` if the clock does not count from 1970, or if there is no such time in 64 bits.
-pub(super) fn epoch_base(clock: &ClockClass) -> Option<BaseTime> {
+/// Returns `true` for a trace that was read from this format. Its times stay as they are, also those that are too late for
+/// Google's trace processor, which has times of 63 bits.
+fn is_own(trace: &TraceClass) -> bool {
+    trace.dialect == DIALECT
+}
+
+/// Returns the last tick that is written of a clock as readers find it.
+pub(super) fn last_tick(trace: &TraceClass, clock: &ClockClass) -> u64 {
+    if is_own(trace) {
+        return u64::MAX;
+    }
+    let fits = |ticks| clock.nanoseconds(ticks) <= i128::from(i64::MAX);
+    let bits = (0..u64::BITS).rev().map(|bit| 1_u64 << bit);
+    bits.fold(0, |last, bit| if fits(last | bit) { last | bit } else { last })
+}
+
+/// Returns the first time of a clock of a trace from 1970 on whose ticks are whole nanoseconds: readers find the same offset
+/// from it. `None` if the clock does not count from 1970, or if there is no such time in 63 bits.
+pub(super) fn base_of(trace: &TraceClass, clock: &ClockClass) -> Option<BaseTime> {
+    epoch_base(clock).filter(|base| is_own(trace) || i64::try_from(base.unix_nanoseconds).is_ok())
+}
+
+fn epoch_base(clock: &ClockClass) -> Option<BaseTime> {
     const BILLION: u64 = 1_000_000_000;
     if clock.origin != ClockOrigin::UnixEpoch {
         return None;

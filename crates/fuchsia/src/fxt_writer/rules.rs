@@ -7,7 +7,7 @@ use ichnos_io::{WriteOptions, WriteSource};
 use ichnos_model::lower::{KeptMetadata, LossEntry, LossKind, LossTable};
 use ichnos_model::{ClassDigest, ClockOrigin, Event, TraceDigest, ValueHash};
 
-use super::clock_base::epoch_base;
+use super::clock_base::base_of;
 use super::leaves::Leaves;
 use super::own::{self, OwnClass};
 use super::record_parts::RecordParts;
@@ -144,7 +144,7 @@ fn note_source(source: &WriteSource, losses: &mut LossTable) {
     };
     for clock in &class.clocks {
         let field = format!("clock.{}", clock.id);
-        let has_base = epoch_base(clock).is_some();
+        let has_base = base_of(class, clock).is_some();
         if !has_base && (clock.offset_seconds, clock.offset_cycles) != (0, 0) {
             lose(LossKind::Lowered, &field, "offset from the origin -> part of all times");
         }
@@ -153,7 +153,7 @@ fn note_source(source: &WriteSource, losses: &mut LossTable) {
                 lose(
                     LossKind::Dropped,
                     &field,
-                    "origin: 1970, which has no time of whole nanoseconds in 64 bits",
+                    "origin: 1970, which has no time of whole nanoseconds in 63 bits",
                 );
             }
             // All clocks of a file of this format count from the start of the same system.

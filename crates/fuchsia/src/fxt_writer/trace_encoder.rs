@@ -10,7 +10,7 @@ use ichnos_model::lower::{LossEntry, LossKind};
 use ichnos_model::{ClassDigest, ClockClass, ClockValue, DataStream, Discarded, Event, Message};
 
 use super::class_losses::{ClassLoss, ClassLosses};
-use super::clock_base::{epoch_base, offset_of};
+use super::clock_base::{base_of, last_tick, offset_of};
 use super::encode::RecordEncoder;
 use super::event_encoder::{EventEncoder, EventReferences};
 use super::foreign::{self, ForeignBuffers, ForeignClass};
@@ -57,6 +57,8 @@ struct WrittenStream {
     last: u64,
     /// Ticks to add to cycles.
     offset: i128,
+    /// Last tick that is written.
+    end: u64,
 }
 
 /// A provider: the records of a data stream, or of several if there are too many.
@@ -161,10 +163,11 @@ impl TraceEncoder {
         if self.streams.len() <= key {
             self.streams.resize_with(key + 1, || None);
         }
-        let base = stream.clock().and_then(epoch_base);
+        let base = stream.clock().and_then(|clock| base_of(&stream.trace.class, clock));
         let offset = if base.is_none() { stream.clock().map_or(0, offset_of) } else { 0 };
         let ticks_per_second = stream.clock().map_or(1_000_000_000, |clock| clock.frequency);
         let clock = Initialization { ticks_per_second, base };
+        let end = last_tick(&stream.trace.class, &class::clock(String::new(), clock, None));
         let provider = if self.providers.len() < MOST_STREAMS {
             Some(self.add_provider(stream, clock))
         } else {
@@ -178,7 +181,7 @@ impl TraceEncoder {
             shared
         };
         if let Some(place) = self.streams.get_mut(key) {
-            *place = Some(Box::new(WrittenStream { provider, classes: Vec::new(), last: 0, offset }));
+            *place = Some(Box::new(WrittenStream { provider, classes: Vec::new(), last: 0, offset, end }));
         }
     }
 
@@ -232,14 +235,14 @@ impl TraceEncoder {
         }
         let Self { streams, providers, rules, events_encoder, nanoseconds, .. } = self;
         let Some(Some(stream)) = streams.get_mut(key) else { return };
-        let WrittenStream { provider, classes, last, offset } = &mut **stream;
+        let WrittenStream { provider, classes, last, offset, end } = &mut **stream;
         let Some(number) = *provider else {
             return self.lose(LossKind::Dropped, "event of a data stream beyond 1,024");
         };
         let Some(Provider { tables, records, .. }) = providers.get_mut(number) else { return };
         let Some(Some(class)) = classes.get_mut(index) else { return };
         let WrittenClass { treatment, losses, references, .. } = &mut **class;
-        let time = event.clock.map(|clock| ticks(clock, event.stream.clock(), *offset, losses));
+        let time = event.clock.map(|clock| ticks(clock, event.stream.clock(), (*offset, *end), losses));
         *nanoseconds = time.and_then(|(_, nanoseconds)| nanoseconds);
         let time = time.map(|(ticks, _)| ticks);
         if let (ClassTreatment::Own(own), Some(time)) = (&*treatment, time)
@@ -482,22 +485,22 @@ fn class_of(
     streams.get_mut(key)?.as_mut()?.classes.get_mut(index)?.as_deref_mut()
 }
 
-/// Returns the ticks of an event. The second number is the time in nanoseconds if the ticks are exact.
+/// Returns the ticks of an event, at most `end`. The second number is the time in nanoseconds if the ticks are exact.
 fn ticks(
     time: &ClockValue,
     clock: Option<&ClockClass>,
-    offset: i128,
+    (offset, end): (i128, u64),
     losses: &mut ClassLosses,
 ) -> (u64, Option<i128>) {
     let nanoseconds = clock.map(|clock| clock.nanoseconds(time.cycles));
     let ticks = i128::from(time.cycles) + offset;
-    let exact = u64::try_from(ticks).ok();
+    let exact = u64::try_from(ticks).ok().filter(|ticks| *ticks <= end);
     // Readers take the first and the last value for times outside of the clock's range.
     let is_other = matches!(time.cycles, 0 | u64::MAX) && nanoseconds != Some(time.nanoseconds);
     losses.note(ClassLoss::Range, exact.is_none() || is_other);
     match exact {
         Some(ticks) => (ticks, nanoseconds),
-        None => (if ticks < 0 { 0 } else { u64::MAX }, None),
+        None => (if ticks < 0 { 0 } else { end }, None),
     }
 }
 

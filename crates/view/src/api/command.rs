@@ -18,7 +18,7 @@ fn quoted(text: &str) -> String {
 
 /// Returns the command of a verb about a range, or about all of what is shown, with the filter of a request.
 pub(super) fn command(shared: &Shared, verb: &str, query: &Query, range: Option<(u64, u64)>) -> String {
-    let ViewArguments { traces, times, filter } = &shared.options.arguments;
+    let ViewArguments { traces, times, filter, .. } = &shared.options.arguments;
     let mut words = vec![format!("ichnos {verb}")];
     match range {
         Some((begin, end)) => {

@@ -38,6 +38,8 @@ const DIALECTS: &[OptionValue] = &[
     OptionValue::new("json", "reports as JSON of servers"),
 ];
 
+const EXTENSIONS: &[&str] = &["xtrace", "reports"];
+
 /// Events without an operation.
 const ORPHANS: FormatOption = FormatOption::choice(
     "orphans",
@@ -67,7 +69,12 @@ impl TraceWriter for XTraceWriter {
     }
 
     fn extensions(&self) -> &'static [&'static str] {
-        &["xtrace", "reports"]
+        EXTENSIONS
+    }
+
+    fn dialect_of_extension(&self, extension: &str) -> Option<&'static str> {
+        // Servers answer with JSON: files are text.
+        EXTENSIONS.contains(&extension).then_some("text")
     }
 
     fn written_files(&self, directory: &Path) -> io::Result<Vec<PathBuf>> {
