@@ -59,7 +59,8 @@ fn an_extension_of_another_dialect_is_noted() {
         ("e", &["--to", "xtrace", "--dialect", "json"], false),
     ] {
         let out = directory.join(name);
-        let words = [&["convert", text(&example("hello-xtrace")), "-o", text(&out)][..], options].concat();
+        let input = example("hello-xtrace");
+        let words = [&["convert", text(&input), "-o", text(&out)][..], options].concat();
         let run = ichnos(words).expect(0, &[]);
         assert_eq!(run.err.contains(note), is_noted, "{name}: {}", run.err);
         let is_json = fs::read(&out).unwrap().starts_with(b"[");

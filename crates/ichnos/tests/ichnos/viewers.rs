@@ -172,8 +172,9 @@ impl Sink for ListedProcesses {
                 ["prev_tid", "prev_comm"],
                 ["next_tid", "next_comm"],
                 ["child_tid", "child_comm"],
-                ["tid", "comm"],
-                ["tid", "name"],
+                // Without the scope, these are the running thread.
+                ["payload.tid", "payload.comm"],
+                ["payload.tid", "name"],
             ] {
                 let name = event.field(name).and_then(|name| Some(name.as_str()?.to_owned()));
                 if let (Some(thread), Some(name)) = (event.field(thread), name) {
@@ -182,7 +183,7 @@ impl Sink for ListedProcesses {
             }
             match event.class.name.as_deref() {
                 Some("lttng_statedump_process_state") => {
-                    self.processes.insert(number("tid"), number("pid"));
+                    self.processes.insert(number("payload.tid"), number("payload.pid"));
                 }
                 Some("sched_process_fork") => {
                     self.processes.insert(number("child_tid"), number("child_pid"));
@@ -221,10 +222,7 @@ fn threads_of_kernels_are_in_their_processes() {
             let (mut known, mut named) = (0, 0);
             for row in &threads {
                 let row: Json = serde_json::from_str(row).unwrap();
-                let thread = row["tid"].as_u64().unwrap();
-                // The trace processor adds the main thread of a process, which need not be listed.
-                let main = processes.values().find(|process| **process == thread);
-                let wanted = processes.get(&thread).or(main);
+                let wanted = processes.get(&row["tid"].as_u64().unwrap());
                 assert_eq!(row["pid"].as_u64(), wanted.copied(), "{name}: {row}");
                 known += usize::from(wanted.is_some());
                 named += usize::from(row["process"].is_string());
