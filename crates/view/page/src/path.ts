@@ -17,6 +17,8 @@ const LEAST_BETWEEN = 6;
 export interface PathStep {
   begin: number;
   end: number;
+  /** Number of the thread. */
+  thread: number;
   name: string;
   state: string;
   /** Track of the thread, if it has one. */
@@ -43,6 +45,7 @@ export function pathOf(name: string, { steps }: WakeupPath, relative: (time: str
   const found = steps.map((step) => ({
     begin: relative(step.begin),
     end: relative(step.end),
+    thread: step.thread,
     name: step.name ?? `thread ${step.thread}`,
     state: step.state,
     ...(step.track !== undefined && { track: step.track }),

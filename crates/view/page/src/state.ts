@@ -60,7 +60,7 @@ export const MOST_OFFSETS = 64;
 const MOST_OPEN = 40;
 
 /** Name of a process or a thread without its number. */
-function withoutNumber(name: string): string {
+export function withoutNumber(name: string): string {
   return name.replace(/ \(\d+\)$/, "");
 }
 

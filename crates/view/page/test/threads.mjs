@@ -379,3 +379,25 @@ export async function waitsFollowMovedClocks(context) {
   await own.close();
   return undefined;
 }
+
+/** Of many threads of a name, a path has one row with the number of them. */
+export async function criticalPathsAreSummedByName(context) {
+  const { own, page } = (await scheduledPage(context)) ?? {};
+  if (!page) return "only with the mock";
+  const thread = own.trace.tracks.find((track) => track.kind === "thread");
+  const { origin } = own.trace;
+  const step = (i, name, state, begin, end) => ({ thread: i, name, state, begin: String(origin + begin), end: String(origin + end) });
+  const workers = Array.from({ length: 3000 }, (_, i) => step(5000 + i, `worker (${5000 + i})`, "running", BigInt(i) * 100n, BigInt(i) * 100n + 70n));
+  const main = Array.from({ length: 3000 }, (_, i) => step(1, "main (1)", "running", BigInt(i) * 100n + 70n, BigInt(i) * 100n + 100n));
+  await page.route("**/api/path?*", (route) => route.fulfill({ json: { total: 6000, complete: true, command: "ichnos threads", steps: [...workers, ...main] } }));
+  await clickState(page, thread.id, await places(page));
+  await page.getByRole("button", { name: "Critical path of the range" }).click();
+  const table = page.locator("#panel-details table").first();
+  await table.waitFor();
+  assert.deepEqual((await table.locator("tbody tr").allInnerTexts()).map((row) => row.split("\t")), [
+    ["worker (3,000 threads)", "running", "210 µs", "70.0 %", "3,000"],
+    ["main (1)", "running", "90 µs", "30.0 %", "3,000"],
+  ]);
+  await own.close();
+  return undefined;
+}

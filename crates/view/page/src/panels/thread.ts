@@ -3,7 +3,7 @@
 import { isAborted, Latest, messageOf, type ThreadAnswer, type ThreadState, type Waker, type WakeupPath } from "../api";
 import { button, el, type Child } from "../dom";
 import { pathOf, rangeOfStep, stateText, type PathStep, type ThreadPath } from "../path";
-import type { Selection, State } from "../state";
+import { withoutNumber, type Selection, type State } from "../state";
 import { count, duration, fullTime, timeOfDay } from "../time";
 import { nameOf } from "../tracks";
 import { factList, leadingCell, note, plural, sortedTable, type PanelActions } from "./panel";
@@ -150,6 +150,7 @@ export class PathView {
       this.state.setPath(found);
       this.actions.announce(`${found.name}: critical path of ${plural(path.total, "step")}`);
       this.element.replaceChildren(this.table(found, path));
+      this.element.scrollIntoView({ block: "start" });
       this.hasTable = true;
     } catch (error) {
       if (!isAborted(error)) this.element.replaceChildren(note(messageOf(error), true));
@@ -169,19 +170,23 @@ export class PathView {
     return el("div", { class: "columns" }, this.sums(found, total), sortedTable(caption, ["Begin", "Thread", "State", "Ended by", "Length"], rows, keys, 4));
   }
 
-  /** What the path was spent on, by thread and state. */
+  /** What the path was spent on, by the name of threads and state: of many threads of a name, each has only a small part. */
   private sums(steps: PathStep[], total: number): HTMLElement {
-    const sums = new Map<string, { name: string; text: string; time: number }>();
+    const sums = new Map<string, { name: string; text: string; time: number; steps: number; threads: Set<string> }>();
     for (const step of steps) {
       const text = stateText(step);
-      const sum = sums.get(`${step.name}\n${text}`) ?? { name: step.name, text, time: 0 };
+      const key = `${withoutNumber(step.name)}\n${text}`;
+      const sum = sums.get(key) ?? { name: step.name, text, time: 0, steps: 0, threads: new Set() };
       sum.time += step.end - step.begin;
-      sums.set(`${step.name}\n${text}`, sum);
+      sum.steps += 1;
+      sum.threads.add(`${step.track} ${step.thread}`);
+      sums.set(key, sum);
     }
     const sorted = [...sums.values()].sort((a, b) => b.time - a.time).slice(0, MOST_SUMS);
     const all = Math.max(steps.reduce((sum, step) => sum + step.end - step.begin, 0), 1);
-    const rows = sorted.map(({ name, text, time }) => [name, text, duration(time, 3), `${((100 * time) / all).toFixed(1)} %`]);
+    const named = sorted.map(({ name, threads, ...sum }) => ({ ...sum, name: threads.size > 1 ? `${withoutNumber(name)} (${plural(threads.size, "thread")})` : name }));
+    const rows = named.map(({ name, text, time, steps: number }) => [name, text, duration(time, 3), `${((100 * time) / all).toFixed(1)} %`, count(number)]);
     const part = total > steps.length ? ` (first ${count(steps.length)} steps)` : "";
-    return sortedTable(`Where the time went${part}`, ["Thread", "State", "Time", "Share"], rows, sorted.map(({ name, text, time }) => [name, text, time, time]), 2);
+    return sortedTable(`Where the time went${part}`, ["Thread", "State", "Time", "Share", "Steps"], rows, named.map(({ name, text, time, steps: number }) => [name, text, time, time, number]), 2);
   }
 }
